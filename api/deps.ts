@@ -16,7 +16,8 @@ import type { FailedKeys } from './access/failed-keys.ts';
 import type { KeyDirectory } from './access/key-directory.ts';
 import type { OpsPasswords } from './ops/credentials.ts';
 import type { LiveSession } from './ops/operator.ts';
-import type { LatestCache } from './reads/latest-cache.ts';
+import type { AnswerCache } from './reads/answer-cache.ts';
+import type { MarketMemory } from './reads/market-memory.ts';
 import type { ReadTracker } from './reads/read-tracker.ts';
 import type { EnabledVenue } from './reads/venue-catalog.ts';
 import type { OpenStreams } from './streams/port.ts';
@@ -91,8 +92,10 @@ export interface ApiDeps {
   corsOrigins: readonly string[];
   secretBox: SecretBox;
   cursors: CursorCodec;
-  /** Answers of the last second. */
-  latest: LatestCache;
+  /** Prepared answers of market routes. */
+  answers: AnswerCache;
+  /** Markets and quotes in memory; absent: each read takes an answer that is kept, or the database. */
+  memory?: MarketMemory;
   /** The enabled adapters, in the order of their answers for `all`. */
   venues: readonly EnabledVenue[];
   decimalFormat: DecimalFormat;

@@ -5,7 +5,8 @@ import { type ColdAllowance, coldAllowance } from '../access/cold-allowance.ts';
 import type { ApiContext, ApiDeps, Caller } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { callerOf } from '../middleware/authenticate.ts';
-import type { Freshness, PreparedAnswer } from '../reads/latest-cache.ts';
+import type { Freshness, LoadedAnswer, PreparedAnswer, Validity } from '../reads/answer-cache.ts';
+import type { MemoryAnswer } from '../reads/market-memory.ts';
 
 /** Closed buckets change only when a late trade arrives. */
 const CACHE_CONTROL: Record<Freshness, string> = { latest: 'private, max-age=1', history: 'private, max-age=60' };
@@ -18,13 +19,15 @@ export interface MarketAnswer<Data extends ApiJson = ApiJson, Meta extends Field
   data: Data;
   meta?: Meta;
   freshness: Freshness;
+  /** Absent: it may be kept for a second. */
+  validity?: Validity | undefined;
 }
 
 /** A read of a market route. */
 export interface MarketRead<Data extends ApiJson = ApiJson, Meta extends Fields = Fields> {
   /**
    * The name of the route and all inputs of the answer except time and caller: venue scope, ids, and each normalized query
-   * parameter that changes it. Requests with the same key within a second get the same answer.
+   * parameter that changes it. Requests with the same key get the same answer while it is valid.
    */
   key: readonly (string | number | boolean | null | undefined)[];
   /**
@@ -32,20 +35,28 @@ export interface MarketRead<Data extends ApiJson = ApiJson, Meta extends Fields 
    * client, and it may depend on the caller only through `cold`.
    */
   load(cold: ColdAllowance): Promise<MarketAnswer<Data, Meta>>;
+  /** The answer from the memory of markets; undefined without one. */
+  remembered?(): MemoryAnswer | undefined;
 }
 
-type MarketDeps = Pick<ApiDeps, 'decimalFormat' | 'now' | 'latest' | 'limits'>;
+type MarketDeps = Pick<ApiDeps, 'decimalFormat' | 'now' | 'answers' | 'limits' | 'memory'>;
 
 /**
- * Answers a market route: envelope with meta, weak ETag, 304, from the cache of the last second when possible. The ETag covers
+ * Answers a market route: envelope with meta, weak ETag, 304, from memory when possible. The ETag covers
  * data and the stable part of meta (`next_cursor`), but not request id and timestamp, which change per request.
  */
 export async function sendMarketData(ctx: ApiContext, deps: MarketDeps, read: MarketRead): Promise<void> {
+  const remembered = read.remembered?.();
+  if (remembered) {
+    deps.memory?.used(remembered);
+    sendPrepared(ctx, deps, remembered.answer);
+    return;
+  }
   const key = JSON.stringify(read.key);
   const { answer, isShared } = await sharedOrOwn(key, deps, read, callerOf(ctx));
   // Recent answers are sent before the app and carry no deprecation headers.
   if (ctx.method === 'GET' && isShared && !ctx.response.get('Deprecation')) {
-    deps.latest.remember(ctx.req.url ?? '', { key, route: String(ctx._matchedRoute) });
+    deps.answers.remember(ctx.req.url ?? '', { key, route: String(ctx._matchedRoute) });
   }
   sendPrepared(ctx, deps, answer);
 }
@@ -67,7 +78,8 @@ async function sharedOrOwn(
   const loadAs = () => loadFor(caller, deps, load);
   for (let others = 0; ; others++) {
     try {
-      return { answer: await (others < MAX_OTHERS ? deps.latest.fetch(key, loadAs) : loadAs()), isShared: true };
+      if (others < MAX_OTHERS) return { answer: await deps.answers.fetch(key, loadAs), isShared: true };
+      return { answer: (await loadAs()).answer, isShared: true };
     } catch (error) {
       if (!(error instanceof OwnAnswer)) throw error;
       if (error.accountId !== caller.accountId) continue;
@@ -77,11 +89,11 @@ async function sharedOrOwn(
   }
 }
 
-async function loadFor(caller: Caller, deps: MarketDeps, load: MarketRead['load']): Promise<PreparedAnswer> {
+async function loadFor(caller: Caller, deps: MarketDeps, load: MarketRead['load']): Promise<LoadedAnswer> {
   const cold = coldAllowance(deps, caller);
   try {
     const answer = await load(cold);
-    if (!cold.isExhausted) return prepare(answer, deps);
+    if (!cold.isExhausted) return { answer: prepare(answer, deps), validity: answer.validity };
     const own = prepare({ ...answer, meta: { ...answer.meta, cold_reads: 'exhausted' } }, deps);
     throw new OwnAnswer(caller.accountId, own);
   } catch (error) {
@@ -106,7 +118,8 @@ class OwnAnswer extends OddswireError {
   }
 }
 
-function prepare(answer: MarketAnswer, deps: MarketDeps): PreparedAnswer {
+/** The texts of an answer. */
+export function prepare(answer: MarketAnswer, deps: Pick<ApiDeps, 'decimalFormat'>): PreparedAnswer {
   const data = toJsonText(answer.data, deps.decimalFormat);
   const meta = toJsonText(answer.meta ?? {}, deps.decimalFormat).slice(1, -1);
   const etag = `W/"${createHash('sha1').update(data).update(meta).digest('base64url')}"`;

@@ -292,7 +292,7 @@ interface MarketSpec<
 
 export const MARKET_GROUP: RouteGroup = { header: 'Authorization', scope: 'markets:read' };
 
-/** A read of market data: envelope with meta, ETag, and the cache of the last second. */
+/** A read of market data: envelope with meta, ETag, and answers from memory. */
 export function marketRoute<
   const Path extends `/${string}`,
   Data extends z.ZodType<ApiJson>,

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
-import { type LatestBook, readBook } from '../../src/store/series/book-reads.ts';
+import type { LatestBook } from '../../src/store/series/book-reads.ts';
+import type { SeriesRead } from '../../src/store/series/market-series.ts';
 import type { ColdAllowance } from '../access/cold-allowance.ts';
 import type { ApiDeps } from '../deps.ts';
 
@@ -20,17 +21,23 @@ function mayHaveBook(market: Pick<MarketTokens, 'hasBook' | 'status'>): boolean 
   return market.hasBook && (market.status === 'open' || market.status === 'halted');
 }
 
-/** Reads of latest books, which fetch books that are not polled. */
+type BookRead = SeriesRead<{ book: LatestBook | null }>;
+
+/** Fetches books that are not polled. */
 interface ColdBooks {
   /**
-   * The latest book of one outcome. If it is absent or unseen for a minute and `cold` allows it, a job fetches it first, for at most
-   * `deps.coldWaitMs`. Then the stored book is the answer, even when it is stale. Null when no book is stored. A read that waits for
-   * the job of another read costs no cold read.
+   * The read of a latest book. If the book is absent or unseen for a minute and `cold` allows it, a job fetches it, for at most
+   * `deps.coldWaitMs`, and `again` reads it. Then the stored book is the answer, even when it is stale. A read that waits for the job of
+   * another read costs no cold read.
    */
-  read(market: MarketTokens, tokenId: bigint, cold: Pick<ColdAllowance, 'take'>): Promise<LatestBook | null>;
+  refreshed(
+    read: BookRead,
+    again: () => Promise<BookRead | null>,
+    cold: Pick<ColdAllowance, 'take'>,
+  ): Promise<BookRead>;
 }
 
-interface ColdBookDeps extends Pick<ApiDeps, 'db' | 'arrivals' | 'coldWaitMs' | 'now'> {
+interface ColdBookDeps extends Pick<ApiDeps, 'arrivals' | 'coldWaitMs' | 'now'> {
   producer: Pick<ApiDeps['producer'], 'wake'>;
 }
 
@@ -57,17 +64,25 @@ export function createColdBooks(deps: ColdBookDeps): ColdBooks {
   }
 
   return {
-    async read(market, tokenId, cold) {
-      const before = await readBook(deps.db, tokenId);
-      if (!isCold(before) || !mayHaveBook(market) || withoutBook.has(market.pk)) return before;
-      if (!inFlight.has(market.pk) && (inFlight.size >= MAX_IN_FLIGHT || !cold.take())) return before;
+    async refreshed(read, again, cold) {
+      const { market } = read;
+      if (!isCold(read.book) || !mayHaveBook(market) || withoutBook.has(market.pk)) return read;
+      if (!inFlight.has(market.pk) && (inFlight.size >= MAX_IN_FLIGHT || !cold.take())) return read;
       await fetched(market);
       // Reads also without an announcement, because a lost connection misses it.
-      const after = await readBook(deps.db, tokenId);
-      if (isCold(after)) withoutBook.set(market.pk, true);
+      const after = (await again()) ?? read;
+      if (isCold(after.book)) withoutBook.set(market.pk, true);
       return after;
     },
   };
+}
+
+/**
+ * How long an answer with this book stays true while nobody sees the book: until it becomes stale. 0 for a book that a read may refresh.
+ */
+export function stableBookMs(book: LatestBook, market: Pick<MarketTokens, 'hasBook' | 'status'>): number {
+  if (!mayHaveBook(market)) return Number.POSITIVE_INFINITY;
+  return Math.max(0, STALE_AFTER_MS - book.unseenMs);
 }
 
 /** Whether the book is the present one: a poll saw it within the last minute, and the market trades. */

@@ -1,4 +1,4 @@
-import type { Freshness } from './latest-cache.ts';
+import type { Freshness } from './answer-cache.ts';
 
 /**
  * Records get their timestamp before their transaction commits, so a recent moment may still gain records. Answers for such a moment

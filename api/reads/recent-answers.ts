@@ -5,17 +5,30 @@ import { answerHeaders, answerText, matchesEtag } from '../http/respond.ts';
 import { rateLimitHeaders } from '../middleware/rate-limit.ts';
 import { reportRequest, requestIdOf } from '../middleware/request-context.ts';
 import { SECURITY_HEADERS } from '../middleware/security-headers.ts';
-import type { PreparedAnswer } from './latest-cache.ts';
+import type { PreparedAnswer, RecentAnswer } from './answer-cache.ts';
+import type { MarketMemory } from './market-memory.ts';
 
 /** Answers of at least this size are compressed for clients that accept it. */
 const COMPRESSED_FROM_CHARACTERS = 1024 / 4;
 const BEARER = /^Bearer ([\x21-\x7e]+)$/;
 const NOT_PLAIN = /[^\x20-\x7e]/;
 
-type RecentDeps = Pick<ApiDeps, 'keys' | 'latest' | 'limits' | 'corsOrigins' | 'log' | 'now' | 'onRequest'>;
+type RecentDeps = Pick<ApiDeps, 'keys' | 'answers' | 'memory' | 'limits' | 'corsOrigins' | 'log' | 'now' | 'onRequest'>;
+
+/** A target of a market in memory, as clients write it: one venue, plain characters, no parameters. */
+const MARKET_TARGET = /^\/v1\/([a-z]+)\/markets\/([\w.-]+)(\/prices)?$/;
+const MARKET_ROUTE = '/v1/:venue/markets/:market_id';
+
+function fromMemory(memory: MarketMemory | undefined, target: string): RecentAnswer | undefined {
+  const [, venue, marketId, prices] = (memory && MARKET_TARGET.exec(target)) ?? [];
+  if (!memory || venue === undefined || marketId === undefined) return undefined;
+  const found = prices === undefined ? memory.market({ venue, marketId }) : memory.prices({ venue, marketId });
+  const route = prices === undefined ? MARKET_ROUTE : `${MARKET_ROUTE}/prices`;
+  return found && { answer: found.answer, route, used: () => memory.used(found) };
+}
 
 /**
- * Answers a GET of a target that was answered within the last second, for keys with the scope of market data. The answer is byte for
+ * Answers a GET of a target with an answer in memory, for keys with the scope of market data. The answer is byte for
  * byte the answer of the app, but needs no routing, query parsing or middleware. Only market routes put answers into the cache. Other
  * requests go to `app`, for example keys without a cached look-up, accounts at their limit, and pages of other origins.
  */
@@ -23,7 +36,8 @@ export function withRecentAnswers(deps: RecentDeps, app: RequestListener): Reque
   const hasCors = deps.corsOrigins.length > 0;
   const vary = hasCors ? 'Origin, Accept-Encoding, Authorization' : undefined;
   return (req, res) => {
-    const recent = req.method === 'GET' ? deps.latest.recent(req.url ?? '') : undefined;
+    const target = req.url ?? '';
+    const recent = req.method === 'GET' ? (fromMemory(deps.memory, target) ?? deps.answers.recent(target)) : undefined;
     const key = recent && BEARER.exec(req.headers.authorization ?? '')?.[1];
     if (!recent || key === undefined || isUnusual(req, recent.answer)) return app(req, res);
     if (hasCors && req.headers.origin !== undefined) return app(req, res);

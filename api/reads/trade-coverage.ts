@@ -26,21 +26,23 @@ export interface TradeCoverage {
   history: TradeHistory | null;
   /** The comparison with the venue's volume. */
   witness: Witness | null;
+  /** The coverage changes with time alone after this time, milliseconds. 0: it changes without a change of the journal. */
+  stableMs: number;
 }
 
-/** Reads the coverage of stored trades, and fetches missing trades. */
+/** Judges the coverage of stored trades, and fetches missing trades. */
 interface TradeCoverages {
-  read(market: MarketTokens): Promise<TradeCoverage>;
+  judge(market: MarketTokens, facts: TradeFacts): TradeCoverage;
   /**
    * Requests a backfill when this range (epoch seconds, open ends absent) lacks trades, no earlier request covers it and `cold` allows
-   * it. Waits for the first page, at most `deps.coldWaitMs`. Returns the same object when it requested and awaited nothing.
+   * it. Waits for the first page, at most `deps.coldWaitMs`. False when it requested and awaited nothing: the read before it holds.
    */
   deepen(
     market: MarketTokens,
     coverage: TradeCoverage,
     range: Partial<TimeRange>,
     cold: Pick<ColdAllowance, 'take'>,
-  ): Promise<TradeCoverage>;
+  ): Promise<boolean>;
 }
 
 type CoverageDeps = Pick<
@@ -51,21 +53,20 @@ type CoverageDeps = Pick<
 export function createTradeCoverages(deps: CoverageDeps): TradeCoverages {
   const walkable = new Set<string>(deps.venues.filter((venue) => venue.capabilities.history).map(({ venue }) => venue));
 
-  async function read(market: MarketTokens): Promise<TradeCoverage> {
-    const facts = await readTradeFacts(deps.db, market.pk);
+  function judgeOf(market: MarketTokens, facts: TradeFacts): TradeCoverage {
     return judge(facts, { floorMs: deps.now() - deps.tradeRetentionMs, isWalkable: walkable.has(market.venue) });
   }
 
   return {
-    read,
+    judge: judgeOf,
     async deepen(market, coverage, range, cold) {
       const { coveredMs, wantedMs, history } = coverage;
-      if (!walkable.has(market.venue) || coveredMs === null || !lacks(coverage, range)) return coverage;
+      if (!walkable.has(market.venue) || coveredMs === null || !lacks(coverage, range)) return false;
       const isNew = isWorthAsking(history, wantedMs);
       // A later request also waits for the first page, for the rest of the time.
       const waitMs = isNew || !history ? deps.coldWaitMs : deps.coldWaitMs - (history.asOfMs - history.requestedMs);
-      if (!isNew && (!isUntouched(history) || waitMs <= 0)) return coverage;
-      if (isNew && !cold.take()) return coverage;
+      if (!isNew && (!isUntouched(history) || waitMs <= 0)) return false;
+      if (isNew && !cold.take()) return false;
       const wait = new AbortController();
       try {
         // Listen before the wake-up, which could cause an announcement at once.
@@ -73,11 +74,10 @@ export function createTradeCoverages(deps: CoverageDeps): TradeCoverages {
         if (isNew && (await requestTradeHistory(deps.db, { marketPk: market.pk, fromMs: wantedMs, toMs: coveredMs }))) {
           deps.producer.wake('backfill-trades', { venue: market.venue });
         }
-        const before = await read(market);
-        if (!isUntouched(before.history)) return before;
-        await arrival;
-        // Reads also without an announcement, because a lost connection misses it.
-        return await read(market);
+        const { history: before } = await readTradeFacts(deps.db, market.pk);
+        if (isUntouched(before)) await arrival;
+        // Also without an announcement, because a lost connection misses it.
+        return true;
       } finally {
         wait.abort();
       }
@@ -124,7 +124,10 @@ function judge(facts: TradeFacts, bounds: { floorMs: number; isWalkable: boolean
   const isLiveBorn = liveMs !== null && beganMs !== null && beganMs >= liveMs;
   const isReached = reachedMs !== null && reachedMs <= wantedMs && history?.lastError == null;
   const coveredMs = isLiveBorn || reachedMs === null ? (isLiveBorn ? beganMs : null) : Math.max(reachedMs, floorMs);
-  const known = { coveredMs, wantedMs, history, witness };
+  // The retention moves with time, and a walk in progress changes often.
+  const isMoving = liveMs === null || coveredMs === floorMs || (history !== null && isOpen(history));
+  const keptMs = beganMs !== null && beganMs >= floorMs ? beganMs - floorMs : Number.POSITIVE_INFINITY;
+  const known = { coveredMs, wantedMs, history, witness, stableMs: isMoving ? 0 : keptMs };
   if (!isLiveBorn && history && isOpen(history)) {
     return { ...known, status: 'backfilling', reason: history.lastError };
   }

@@ -1,11 +1,14 @@
-import { findMarketTokens, type MarketTokens } from '../../src/store/catalog/market-reads.ts';
+import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
+import type { JournalStamp } from '../../src/store/journal/stamp.ts';
 import type { ApiDeps } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
+import type { Validity } from '../reads/answer-cache.ts';
+import type { NamedKind, Subject } from '../reads/journal-view.ts';
 
 /** Path segments that mean every enabled venue (docs/api.md). */
 const EVERY_VENUE = ['all', 'venue'];
 
-interface VenueScope {
+export interface VenueScope {
   /** The venue's name, or `all`. */
   name: string;
   venues: readonly string[];
@@ -35,19 +38,46 @@ export function marketNotFound(): ApiError {
 }
 
 /**
- * A market with the keys of its outcomes. Records the read unless it is a point-in-time read: a backtest needs no fresher polls.
- * @throws ApiError `market_not_found`
+ * The read of a market. Records it unless it is a point-in-time read: a backtest needs no fresher polls.
+ * @throws ApiError `market_not_found` without a market
  */
-export async function marketWithTokens(
-  deps: Pick<ApiDeps, 'db' | 'reads'>,
-  { venues }: VenueScope,
-  marketId: string,
+export function foundMarket<Read extends { market: { pk: bigint } }>(
+  deps: Pick<ApiDeps, 'reads'>,
+  read: Read | null,
   options: { isPast?: boolean } = {},
-): Promise<MarketTokens> {
-  const market = await findMarketTokens(deps.db, venues, marketId);
-  if (!market) throw marketNotFound();
-  if (!options.isPast) deps.reads.note(market.pk);
-  return market;
+): Read {
+  if (!read) throw marketNotFound();
+  if (!options.isPast) deps.reads.note(read.market.pk);
+  return read;
+}
+
+/** The market with this id in each venue of a scope: another venue can hide it. */
+export function subjectsOf({ venues }: VenueScope, marketId: string): Subject[] {
+  return venues.map((venue) => ({ venue, marketId }));
+}
+
+/** Series answers also show the market's outcomes and the coverage of its trades; `history` names late trades and candles. */
+const SERIES_KINDS = {
+  trade: new Set(['trade', 'history', 'market', 'coverage']),
+  book: new Set(['book', 'book-seen', 'market']),
+  candle: new Set(['candle', 'history', 'market', 'coverage']),
+} as const satisfies Record<string, ReadonlySet<NamedKind>>;
+
+/** The validity of an answer about a series; undefined for one that changes without the journal (`forMs` 0). */
+export function seriesValidity(
+  scope: VenueScope,
+  marketId: string,
+  kind: keyof typeof SERIES_KINDS,
+  { stamp, forMs }: { stamp: JournalStamp; forMs: number },
+): Validity | undefined {
+  if (forMs === 0) return undefined;
+  return { stamp, subjects: subjectsOf(scope, marketId), kinds: SERIES_KINDS[kind], forMs };
+}
+
+/** The market of a scope of one venue, for the memory; undefined when several venues may have the id. */
+export function onlySubject({ venues }: VenueScope, marketId: string): Subject | undefined {
+  const [venue, ...others] = venues;
+  return venue === undefined || others.length > 0 ? undefined : { venue, marketId };
 }
 
 export type MarketOutcome = MarketTokens['outcomes'][number];

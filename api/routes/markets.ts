@@ -4,9 +4,10 @@ import { optionalDecimal } from '../../src/domain/values/api-json.ts';
 import { InvalidCursorError } from '../../src/domain/values/cursor.ts';
 import { findMarketAt } from '../../src/store/catalog/market-as-of.ts';
 import { listMarkets } from '../../src/store/catalog/market-list.ts';
-import { findMarket, type StoredMarket } from '../../src/store/catalog/market-reads.ts';
+import type { StoredMarket } from '../../src/store/catalog/market-reads.ts';
 import { type SearchPlace, searchMarkets } from '../../src/store/catalog/market-search.ts';
-import { readMarketCompleteness } from '../../src/store/series/trade-repairs.ts';
+import type { Witness } from '../../src/store/series/completeness.ts';
+import { readMarket } from '../../src/store/series/quoted-markets.ts';
 import {
   type MarketBody,
   market,
@@ -22,8 +23,9 @@ import { checkAsOf } from '../http/input.ts';
 import { epochSeconds, type MarketAnswer } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import { presentMarketCoverage } from '../reads/completeness.ts';
+import type { NamedKind } from '../reads/journal-view.ts';
 import { freshnessAt } from '../reads/point-in-time.ts';
-import { marketNotFound, venueScopes } from './market-scope.ts';
+import { foundMarket, marketNotFound, onlySubject, subjectsOf, venueScopes } from './market-scope.ts';
 
 /** GET /v1/{venue}/markets and /markets/{market_id}. */
 export function marketRoutes(deps: ApiDeps): Route[] {
@@ -75,27 +77,38 @@ export function marketRoutes(deps: ApiDeps): Route[] {
         errors: ['no_data_yet'],
       },
       ({ params, query: { as_of } }) => {
-        const { name, venues } = scopeOf(params.venue);
+        const scope = scopeOf(params.venue);
         const marketId = params.market_id;
         checkAsOf(as_of, deps.now());
+        const subject = as_of === undefined ? onlySubject(scope, marketId) : undefined;
         return {
-          key: ['market', name, marketId, as_of],
+          key: ['market', scope.name, marketId, as_of],
+          remembered: () => subject && deps.memory?.market(subject),
           load: async () => {
-            const found = await (as_of === undefined
-              ? findMarket(deps.db, venues, marketId)
-              : findMarketAt(deps.db, venues, marketId, as_of));
+            if (as_of === undefined) {
+              const {
+                market: found,
+                witness,
+                stamp,
+              } = foundMarket(deps, await readMarket(deps.db, scope.venues, marketId));
+              if (subject) deps.memory?.want(subject);
+              const validity = { stamp, subjects: subjectsOf(scope, marketId), kinds: MARKET_KINDS };
+              return { data: presentCoveredMarket(found, witness), freshness: 'latest', validity };
+            }
+            const found = await findMarketAt(deps.db, scope.venues, marketId, as_of);
             if (!found) throw marketNotFound();
             if (found === 'not-yet') throw new ApiError('no_data_yet', 'this market was not known at this moment');
-            if (as_of === undefined) deps.reads.note(found.pk);
-            const witness = as_of === undefined ? await readMarketCompleteness(deps.db, found.pk) : null;
-            const data = { ...presentMarket(found), coverage: presentMarketCoverage(witness) };
-            return { data, freshness: freshnessAt(as_of, deps.now()) };
+            return { data: presentMarket(found), freshness: freshnessAt(as_of, deps.now()) };
           },
         };
       },
     ),
   ];
 }
+
+/** The kinds of changes of a market's own answer, and of lists. */
+const MARKET_KINDS: ReadonlySet<NamedKind> = new Set(['market', 'volumes', 'coverage']);
+const LIST_KINDS: ReadonlySet<NamedKind> = new Set(['market', 'volumes']);
 
 async function readList(
   deps: ApiDeps,
@@ -108,8 +121,14 @@ async function readList(
   const encode = (position: readonly string[] | undefined) =>
     position === undefined ? null : deps.cursors.encode(scope, position);
   if (text === undefined) {
-    const { markets, next } = await listMarkets(deps.db, { ...filters, ...(after && { after }) });
-    return { data: markets.map(presentMarket), meta: { next_cursor: encode(next) }, freshness: 'latest' };
+    const { markets, next, stamp } = await listMarkets(deps.db, { ...filters, ...(after && { after }) });
+    const subjects = filters.venues.map((venue) => ({ venue, marketId: '' }));
+    return {
+      data: markets.map(presentMarket),
+      meta: { next_cursor: encode(next) },
+      freshness: 'latest',
+      validity: stamp && { stamp, subjects, kinds: LIST_KINDS },
+    };
   }
   const place = after && toPlace(after);
   const { markets, matched, next } = await searchMarkets(deps.db, { ...filters, text, ...(place && { after: place }) });
@@ -146,6 +165,11 @@ export function toPlace([tier, pk = '', similarity = '', threshold = '']: readon
     default:
       throw new InvalidCursorError();
   }
+}
+
+/** A market with the coverage of its trades. */
+export function presentCoveredMarket(market: StoredMarket, witness: Witness | null): MarketBody {
+  return { ...presentMarket(market), coverage: presentMarketCoverage(witness) };
 }
 
 /** A market (specification section 2.3). */

@@ -2,6 +2,7 @@ import { decimalField } from '../../src/domain/values/api-json.ts';
 import { decimal, subtractDecimals } from '../../src/domain/values/decimal.ts';
 import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
 import { readBookAt, type StoredBook, type StoredLevel } from '../../src/store/series/book-reads.ts';
+import { readMarketBook } from '../../src/store/series/market-series.ts';
 import {
   type BookBody,
   book,
@@ -16,9 +17,9 @@ import { ApiError } from '../errors.ts';
 import { checkAsOf } from '../http/input.ts';
 import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
-import { createColdBooks, isLive } from '../reads/cold-read.ts';
+import { createColdBooks, isLive, stableBookMs } from '../reads/cold-read.ts';
 import { freshnessAt } from '../reads/point-in-time.ts';
-import { chooseOutcome, type MarketOutcome, marketWithTokens, venueScopes } from './market-scope.ts';
+import { chooseOutcome, foundMarket, type MarketOutcome, seriesValidity, venueScopes } from './market-scope.ts';
 
 /** GET /v1/{venue}/markets/{market_id}/orderbook: the latest book of one outcome, or the book known at `as_of`. */
 export function orderbookRoutes(deps: ApiDeps): Route[] {
@@ -52,22 +53,29 @@ export function orderbookRoutes(deps: ApiDeps): Route[] {
         return {
           key: ['orderbook', scope.name, marketId, outcome_id, depth, as_of],
           load: async (cold) => {
-            const market = await marketWithTokens(deps, scope, marketId, { isPast: as_of !== undefined });
-            const outcome = chooseOutcome(market, outcome_id);
-            if (!withBooks.has(market.venue)) throw bookNotSupported(market);
-            if (as_of !== undefined) {
+            const target = { venues: scope.venues, marketId, outcomeId: outcome_id };
+            const isPast = as_of !== undefined;
+            const readOnce = () => readMarketBook(deps.db, target);
+            const first = foundMarket(deps, await readOnce(), { isPast });
+            const outcome = chooseOutcome(first.market, outcome_id);
+            if (!withBooks.has(first.market.venue)) throw bookNotSupported(first.market);
+            if (isPast) {
               const known = outcome && (await readBookAt(deps.db, outcome.tokenId, as_of));
               if (!known) throw new ApiError('no_data_yet', 'no orderbook of this outcome was known at this moment');
-              return { data: presentBook(market, outcome, known, depth), freshness: freshnessAt(as_of, deps.now()) };
+              return {
+                data: presentBook(first.market, outcome, known, depth),
+                freshness: freshnessAt(as_of, deps.now()),
+              };
             }
-            const latest = outcome && (await coldBooks.read(market, outcome.tokenId, cold));
-            if (!latest) throw cold.isExhausted ? cold.rejection() : bookNotAvailable(market);
+            const { book: latest, market, stamp } = outcome ? await coldBooks.refreshed(first, readOnce, cold) : first;
+            if (!outcome || !latest) throw cold.isExhausted ? cold.rejection() : bookNotAvailable(market);
             const live = isLive(latest, market);
             const observed_at = live ? undefined : epochSeconds(latest.receivedAt);
             return {
               data: presentBook(market, outcome, latest, depth),
               meta: { market_status: market.status, live, observed_at },
               freshness: 'latest',
+              validity: seriesValidity(scope, marketId, 'book', { stamp, forMs: stableBookMs(latest, market) }),
             };
           },
         };

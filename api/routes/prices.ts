@@ -1,13 +1,14 @@
 import { z } from 'zod';
-import { readPrices } from '../../src/store/series/price-reads.ts';
+import { type MarketPrices, readPrices } from '../../src/store/series/price-reads.ts';
 import { batchPricesMeta, batchPricesQuery, prices, pricesExample, pricesQuery } from '../contract/price.ts';
 import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { checkAsOf } from '../http/input.ts';
+import { prepare } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import { freshnessAt } from '../reads/point-in-time.ts';
 import { presentPrices } from '../reads/present-prices.ts';
-import { marketNotFound, venueScopes } from './market-scope.ts';
+import { marketNotFound, onlySubject, venueScopes } from './market-scope.ts';
 
 /** GET /v1/{venue}/markets/{market_id}/prices and, for up to 100 markets at once, /v1/{venue}/prices. */
 export function priceRoutes(deps: ApiDeps): Route[] {
@@ -24,15 +25,19 @@ export function priceRoutes(deps: ApiDeps): Route[] {
         errors: ['no_data_yet'],
       },
       ({ params, query: { as_of } }) => {
-        const { name, venues } = scopeOf(params.venue);
+        const scope = scopeOf(params.venue);
+        const { name, venues } = scope;
         const marketId = params.market_id;
         checkAsOf(as_of, deps.now());
+        const subject = as_of === undefined ? onlySubject(scope, marketId) : undefined;
         return {
           key: ['prices', name, marketId, as_of],
+          remembered: () => subject && deps.memory?.prices(subject),
           load: async () => {
             const [known] = await readPrices(deps.db, venues, [marketId], as_of);
             if (!known) throw marketNotFound();
             if (as_of === undefined) deps.reads.note(known.pk);
+            if (subject) deps.memory?.want(subject);
             const data = presentPrices(known);
             if (data === undefined) throw new ApiError('no_data_yet', 'this market has no known price at this moment');
             return { data, freshness: freshnessAt(as_of, deps.now()) };
@@ -60,18 +65,29 @@ export function priceRoutes(deps: ApiDeps): Route[] {
         checkAsOf(as_of, deps.now());
         return {
           key: ['batch-prices', name, as_of, ...market_ids],
+          remembered: () => {
+            const [venue = '', ...others] = venues;
+            const known = as_of === undefined && others.length === 0 && deps.memory?.pricesOf(venue, market_ids);
+            if (!known) return undefined;
+            const answer = prepare({ ...presentMany(known, market_ids), freshness: 'latest' }, deps);
+            return { answer, pks: known.map(({ pk }) => pk) };
+          },
           load: async () => {
             const known = await readPrices(deps.db, venues, market_ids, as_of);
             if (as_of === undefined) for (const { pk } of known) deps.reads.note(pk);
-            const presented = new Map(known.map((one) => [one.marketId, presentPrices(one)]));
-            return {
-              data: market_ids.flatMap((id) => presented.get(id) ?? []),
-              meta: { missing: market_ids.filter((id) => presented.get(id) === undefined) },
-              freshness: freshnessAt(as_of, deps.now()),
-            };
+            return { ...presentMany(known, market_ids), freshness: freshnessAt(as_of, deps.now()) };
           },
         };
       },
     ),
   ];
+}
+
+/** The prices of these markets in the order of the ids, and the ids without a price. */
+function presentMany(known: readonly MarketPrices[], marketIds: readonly string[]) {
+  const presented = new Map(known.map((one) => [one.marketId, presentPrices(one)]));
+  return {
+    data: marketIds.flatMap((id) => presented.get(id) ?? []),
+    meta: { missing: marketIds.filter((id) => presented.get(id) === undefined) },
+  };
 }

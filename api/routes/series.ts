@@ -2,14 +2,9 @@ import { z } from 'zod';
 import { INTERVAL_SECONDS, type Interval } from '../../src/domain/markets/candle.ts';
 import { decimalField, optionalDecimal } from '../../src/domain/values/api-json.ts';
 import { resolveSeriesRange, type TimeRange } from '../../src/domain/values/time-range.ts';
-import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
-import {
-  readCandles,
-  readCloseBefore,
-  readSnapshots,
-  readVolume,
-  type StoredCandle,
-} from '../../src/store/series/reads.ts';
+import { findMarketTokens, type MarketTokens } from '../../src/store/catalog/market-reads.ts';
+import { readMarketCandles, readMarketVolume, type SeriesRead } from '../../src/store/series/market-series.ts';
+import { readSnapshots, type StoredCandle } from '../../src/store/series/reads.ts';
 import type { ColdAllowance } from '../access/cold-allowance.ts';
 import {
   type CandleBody,
@@ -30,17 +25,27 @@ import {
 } from '../contract/series.ts';
 import type { ApiDeps } from '../deps.ts';
 import { marketRoute, type Route } from '../http/route.ts';
-import type { Freshness } from '../reads/latest-cache.ts';
+import type { Freshness } from '../reads/answer-cache.ts';
 import { createTradeCoverages, lacks, presentCoverage, type TradeCoverage } from '../reads/trade-coverage.ts';
-import { chooseOutcome, marketWithTokens, venueScopes } from './market-scope.ts';
+import { chooseOutcome, foundMarket, seriesValidity, venueScopes } from './market-scope.ts';
 
 /** GET candles, volume and snapshots of a market: series of buckets. */
 export function seriesRoutes(deps: ApiDeps): Route[] {
   const scopeOf = venueScopes(deps);
   const coverages = createTradeCoverages(deps);
-  // Reads the coverage before the rows, so that the rows hold at least the covered trades.
-  const covering = async (market: MarketTokens, range: TimeRange, cold: ColdAllowance) =>
-    coverages.deepen(market, await coverages.read(market), range, cold);
+  /** Reads a series with its coverage, again after old trades arrived. */
+  const covered = async <Part>(
+    read: () => Promise<SeriesRead<Part> | null>,
+    { range, outcomeId, cold }: { range: TimeRange; outcomeId: string | undefined; cold: ColdAllowance },
+  ) => {
+    const once = async () => {
+      const found = foundMarket(deps, await read());
+      return { ...found, coverage: coverages.judge(found.market, found.facts) };
+    };
+    const first = await once();
+    chooseOutcome(first.market, outcomeId);
+    return (await coverages.deepen(first.market, first.coverage, range, cold)) ? once() : first;
+  };
   /** The inputs of any series; times are epoch seconds. */
   const seriesOf = (params: { venue: string; market_id: string }, interval: Interval, range: GivenRange) => {
     const seconds = INTERVAL_SECONDS[interval];
@@ -71,19 +76,28 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
         return {
           key: ['candles', scope.name, marketId, outcome_id, interval, fill, start, end],
           load: async (cold) => {
-            const market = await marketWithTokens(deps, scope, marketId);
+            const target = { venues: scope.venues, marketId, outcomeId: outcome_id };
+            const query = { seconds, range: wanted, withCloseBefore: fill === 'previous' };
+            const read = await covered(() => readMarketCandles(deps.db, target, query), {
+              range: wanted,
+              outcomeId: outcome_id,
+              cold,
+            });
+            const { market, coverage, closeBefore, stamp } = read;
             const outcome = chooseOutcome(market, outcome_id);
-            const coverage = await covering(market, wanted, cold);
-            let candles = outcome ? await readCandles(deps.db, outcome.tokenId, seconds, wanted) : [];
+            let { candles } = read;
             if (outcome && fill === 'previous') {
-              const before = await readCloseBefore(deps.db, outcome.tokenId, seconds, wanted.start);
               const until = Math.min(wanted.end, firstUnfilled(market, now));
-              candles = filled(candles, before, seconds, { ...wanted, end: until });
+              candles = filled(candles, closeBefore, seconds, { ...wanted, end: until });
             }
             return {
               data: candles.map((one) => presentCandle(one, seconds, now)),
               meta: { interval, outcome_id: outcome?.outcomeId, history: presentCoverage(coverage) },
               freshness: freshnessOf(wanted, seconds, now, coverage),
+              validity: seriesValidity(scope, marketId, 'candle', {
+                stamp,
+                forMs: Math.min(coverage.stableMs, untilNextBucketMs(wanted, seconds, deps.now())),
+              }),
             };
           },
         };
@@ -110,11 +124,12 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
         return {
           key: ['volume', scope.name, marketId, outcome_id, window, start, end],
           load: async (cold) => {
-            const market = await marketWithTokens(deps, scope, marketId);
+            const target = { venues: scope.venues, marketId, outcomeId: outcome_id };
+            const { market, coverage, windows, stamp } = await covered(
+              () => readMarketVolume(deps.db, target, { seconds, range: wanted }),
+              { range: wanted, outcomeId: outcome_id, cold },
+            );
             const outcome = outcome_id === undefined ? undefined : chooseOutcome(market, outcome_id);
-            const tokenIds = (outcome ? [outcome] : market.outcomes).map(({ tokenId }) => tokenId);
-            const coverage = await covering(market, wanted, cold);
-            const windows = await readVolume(deps.db, tokenIds, seconds, wanted);
             return {
               data: windows.map(({ bucket, volume, notional, trades }) => ({
                 timestamp: bucket,
@@ -124,6 +139,10 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
               })),
               meta: { window, outcome_id: outcome?.outcomeId, history: presentCoverage(coverage) },
               freshness: freshnessOf(wanted, seconds, now, coverage),
+              validity: seriesValidity(scope, marketId, 'candle', {
+                stamp,
+                forMs: Math.min(coverage.stableMs, untilNextBucketMs(wanted, seconds, deps.now())),
+              }),
             };
           },
         };
@@ -150,7 +169,8 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
         return {
           key: ['snapshots', scope.name, marketId, outcome_id, interval, start, end],
           load: async () => {
-            const market = await marketWithTokens(deps, scope, marketId);
+            const found = await findMarketTokens(deps.db, scope.venues, marketId);
+            const { market } = foundMarket(deps, found && { market: found });
             const outcome = chooseOutcome(market, outcome_id);
             // No snapshots in the future.
             const known = { start: Math.ceil(wanted.start / seconds) * seconds, end: Math.min(wanted.end, now + 1) };
@@ -185,6 +205,12 @@ function given({ start, end }: GivenRange): Partial<TimeRange> {
 function freshnessOf(range: TimeRange, seconds: number, now: number, coverage?: TradeCoverage): Freshness {
   if (coverage?.status === 'backfilling' && lacks(coverage, range)) return 'latest';
   return range.end <= now - 2 * seconds ? 'history' : 'latest';
+}
+
+/** The time to the end of the present bucket, which changes the default range and `closed`; endless for a range of the past. */
+function untilNextBucketMs(range: TimeRange, seconds: number, nowMs: number): number {
+  const bucketMs = seconds * 1_000;
+  return range.end * 1_000 <= nowMs - 2 * bucketMs ? Number.POSITIVE_INFINITY : bucketMs - (nowMs % bucketMs);
 }
 
 /** The first second without filled buckets: the next second, or the end of a finished market. */

@@ -2,14 +2,16 @@ import { z } from 'zod';
 import { decimalField } from '../../src/domain/values/api-json.ts';
 import type { CursorCodec } from '../../src/domain/values/cursor.ts';
 import { checkedRange, MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
-import { readTrades, type StoredTrade, type TradePlace } from '../../src/store/series/reads.ts';
+import { findMarketTokens, type MarketTokens } from '../../src/store/catalog/market-reads.ts';
+import { readMarketTrades } from '../../src/store/series/market-series.ts';
+import type { StoredTrade, TradePlace } from '../../src/store/series/reads.ts';
 import { historyExample } from '../contract/series.ts';
 import { type TradeBody, trade, tradeExample, tradeMeta, tradeQuery } from '../contract/trade.ts';
 import type { ApiDeps } from '../deps.ts';
 import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import { createTradeCoverages, lacks, presentCoverage } from '../reads/trade-coverage.ts';
-import { chooseOutcome, marketWithTokens, venueScopes } from './market-scope.ts';
+import { chooseOutcome, foundMarket, marketNotFound, seriesValidity, venueScopes } from './market-scope.ts';
 
 /** A range rarely gains trades after this time. */
 const HISTORY_AFTER_SECONDS = 3_600;
@@ -37,48 +39,48 @@ export function tradeRoutes(deps: ApiDeps): Route[] {
       },
       ({ params, query: { limit, cursor, direction, start, end, outcome_id } }) => {
         if (end !== undefined) checkedRange(start ?? 0, end);
-        const venues = scopeOf(params.venue);
+        const scope = scopeOf(params.venue);
         const marketId = params.market_id;
+        const target = { venues: scope.venues, marketId, outcomeId: outcome_id };
+        const range = { ...(start !== undefined && { start }), ...(end !== undefined && { end }) };
+        const cursorScope = ({ pk }: Pick<MarketTokens, 'pk'>) =>
+          JSON.stringify(['trades', String(pk), outcome_id ?? null, start ?? null, end ?? null, direction]);
+        /** The scope of a cursor contains the key of the market, so a continued page takes another round trip. */
+        const placeOf = async (text: string) => {
+          const market = await findMarketTokens(deps.db, scope.venues, marketId);
+          if (!market) throw marketNotFound();
+          chooseOutcome(market, outcome_id);
+          return readPlace(deps.cursors, cursorScope(market), text);
+        };
+        const readPage = async (after: TradePlace | undefined) => {
+          const query = { range, direction, limit, ...(after && { after }) };
+          const read = foundMarket(deps, await readMarketTrades(deps.db, target, query));
+          chooseOutcome(read.market, outcome_id);
+          return { ...read, coverage: coverages.judge(read.market, read.facts) };
+        };
         return {
-          key: ['trades', venues.name, marketId, outcome_id, start, end, direction, limit, cursor],
+          key: ['trades', scope.name, marketId, outcome_id, start, end, direction, limit, cursor],
           load: async (cold) => {
-            const market = await marketWithTokens(deps, venues, marketId);
-            const outcome = outcome_id === undefined ? undefined : chooseOutcome(market, outcome_id);
-            const outcomes = outcome ? [outcome] : market.outcomes;
-            const scope = JSON.stringify([
-              'trades',
-              String(market.pk),
-              outcome_id ?? null,
-              start ?? null,
-              end ?? null,
-              direction,
-            ]);
-            const after = cursor === undefined ? undefined : readPlace(deps.cursors, scope, cursor);
-            const range = { ...(start !== undefined && { start }), ...(end !== undefined && { end }) };
-            const tokenIds = outcomes.map(({ tokenId }) => tokenId);
-            const readPage = () =>
-              readTrades(deps.db, { tokenIds, range, direction, limit, ...(after !== undefined && { after }) });
-            let coverage = await coverages.read(market);
+            const after = cursor === undefined ? undefined : await placeOf(cursor);
+            let read = await readPage(after);
             // Newest first without a start needs a backfill only when the stored trades are exhausted.
             const isOpenEnded = start === undefined && direction === 'desc';
-            if (!isOpenEnded) coverage = await coverages.deepen(market, coverage, range, cold);
-            let page = await readPage();
-            if (isOpenEnded && !page.next) {
-              const deepened = await coverages.deepen(market, coverage, range, cold);
-              if (deepened !== coverage) page = await readPage();
-              coverage = deepened;
+            const lacksTrades = !isOpenEnded || !read.page.next;
+            if (lacksTrades && (await coverages.deepen(read.market, read.coverage, range, cold))) {
+              read = await readPage(after);
             }
-            const { trades, next } = page;
-            const outcomeIds = new Map(outcomes.map(({ tokenId, outcomeId }) => [tokenId, outcomeId]));
+            const { market, coverage, page, stamp } = read;
+            const outcomeIds = new Map(market.outcomes.map(({ tokenId, outcomeId }) => [tokenId, outcomeId]));
             const isGrowing = coverage.status === 'backfilling' && lacks(coverage, range);
             const isHistory = !isGrowing && (end ?? MAX_EPOCH_SECONDS) < deps.now() / 1000 - HISTORY_AFTER_SECONDS;
             return {
-              data: trades.map((one) => presentTrade(one, market.marketId, outcomeIds)),
+              data: page.trades.map((one) => presentTrade(one, market.marketId, outcomeIds)),
               meta: {
-                next_cursor: next ? writePlace(deps.cursors, scope, next) : null,
+                next_cursor: page.next ? writePlace(deps.cursors, cursorScope(market), page.next) : null,
                 history: presentCoverage(coverage),
               },
               freshness: isHistory ? 'history' : 'latest',
+              validity: seriesValidity(scope, marketId, 'trade', { stamp, forMs: coverage.stableMs }),
             };
           },
         };

@@ -24,16 +24,16 @@ import { createFailedKeys } from '../access/failed-keys.ts';
 import { createKeyDirectory } from '../access/key-directory.ts';
 import type { ApiDeps, RequestSample } from '../deps.ts';
 import { startThroughputSampler } from '../ops/throughput-sampler.ts';
-import { createLatestCache } from '../reads/latest-cache.ts';
 import { createReadTracker } from '../reads/read-tracker.ts';
 import { enabledVenues } from '../reads/venue-catalog.ts';
-import { venueScopes } from '../routes/market-scope.ts';
+import { marketVenues, venueScopes } from '../routes/market-scope.ts';
 import { serveSockets } from '../streams/socket-server.ts';
 import { streamGauges } from '../streams/stream-gauges.ts';
 import { Streams } from '../streams/streams.ts';
 import { createApi } from './app.ts';
 import { createDraining, notStopping } from './draining.ts';
 import { createHttpServer } from './http-server.ts';
+import { createLiveReads } from './live-reads.ts';
 
 /** The longest wait of a client for a cold read. */
 const COLD_WAIT_MS = 2_500;
@@ -91,6 +91,17 @@ export async function startApi(
     processContext.onStop(() => streams.close());
     const reads = createReadTracker(db, log);
     processContext.onStop(() => reads.close());
+    const live = createLiveReads({
+      tail,
+      db,
+      venues: marketVenues({ venues }),
+      maxBytes: config.apiMemoryBytes,
+      decimalFormat: config.decimalFormat,
+      reads,
+      metrics,
+      log,
+    });
+    processContext.onStop(async () => live.close());
     const limits = createAccountLimits({
       addUsage: processContext.backend.addUsage ?? ((entries) => addRateUsage(db, entries)),
       defaults: { requests: config.perMinute.requests, cold_reads: config.perMinute.coldReads },
@@ -113,7 +124,8 @@ export async function startApi(
       corsOrigins: config.http.corsOrigins,
       secretBox,
       cursors,
-      latest: createLatestCache({ onLookup: (result) => metrics.cacheLookups.inc({ result }) }),
+      answers: live.answers,
+      memory: live.memory,
       venues,
       decimalFormat: config.decimalFormat,
       tradeRetentionMs: config.retention.tradesDays * DAY_MS,

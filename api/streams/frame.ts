@@ -57,6 +57,8 @@ function dataOf(change: Change): ApiJson {
   if (kind === 'gap') {
     return { reason: 'feed', start: Number(body['from']), end: Number(body['to']), cause: String(body['reason']) };
   }
+  // No stream sends them, but the numbers of kept frames have no holes.
+  if (kind === 'facts') return null;
   return changeData(change);
 }
 
@@ -66,7 +68,7 @@ function seriesOf({ body }: Change): 'trades' | 'candles' {
 }
 
 class ChangeFrame implements Frame {
-  readonly type: MessageType;
+  readonly type: MessageType | 'facts';
   readonly seq: number;
   readonly kind: ChangeKind;
   readonly venue: string;
@@ -82,7 +84,7 @@ class ChangeFrame implements Frame {
 
   constructor(change: Change, data: string, makeCursor: () => string) {
     this.kind = change.kind;
-    this.type = TYPE_OF_KIND[change.kind];
+    this.type = change.kind === 'facts' ? change.kind : TYPE_OF_KIND[change.kind];
     this.seq = change.seq;
     this.venue = change.venue;
     this.marketId = change.marketId;

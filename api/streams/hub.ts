@@ -166,7 +166,7 @@ export class MarketHub {
     for (const change of batch.changes) {
       const frame = this.frameOf(change);
       this.#recent.push(frame);
-      this.#hand(frame);
+      if (frame.channels.length > 0) this.#hand(frame);
     }
     this.#seq = batch.upTo;
   }

@@ -1,10 +1,12 @@
 import autocannon from 'autocannon';
 import { expect } from 'vitest';
+import { freePort } from '../../src/embedded/free-port.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { API_KEY, OddswireProcess } from '../../test/support/processes/system.ts';
 import { NODE_OPTIONS } from './node-options.ts';
 
 export const HEADERS = { authorization: `Bearer ${API_KEY}` };
-const CONNECTIONS = 16;
+const CONNECTIONS = 64;
 
 /** The point reads of a market. */
 export const ROUTES = {
@@ -17,10 +19,15 @@ export const ROUTES = {
 /** An API process over a database, and its address. */
 export interface Api {
   address: string;
+  /** Resolves when every open market is in memory, or as many as it takes. Needs a publisher. */
+  loaded(): Promise<void>;
+  /** Resolves when every open market is in memory, or as many as it takes. */
+  loaded(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export async function startApi(databaseUrl: string): Promise<Api> {
+  const metricsPort = await freePort();
   const api = new OddswireProcess('api', {
     DATABASE_URL: databaseUrl,
     SECRETS_KEYS: `bench:${Buffer.alloc(32, 7).toString('base64')}`,
@@ -28,12 +35,16 @@ export async function startApi(databaseUrl: string): Promise<Api> {
     RATE_LIMIT_PER_MINUTE: '100000000',
     VENUES: 'polymarket',
     PORT: '0',
-    METRICS_PORT: '0',
+    METRICS_PORT: String(metricsPort),
     ...NODE_OPTIONS,
   });
   const { address = '' } = await api.start();
   return {
     address,
+    async loaded() {
+      const scraped = async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+      await eventually(scraped, (text) => /^read_memory_loaded\{.*\} 1$/m.test(text), { timeoutMs: 300_000 });
+    },
     async stop() {
       await api.end('SIGTERM');
     },
@@ -53,7 +64,7 @@ export interface ReadLoad {
   length: { seconds: number } | 'once';
 }
 
-/** Requests of 16 connections, spread over these addresses. @throws when any answer is not 2xx. */
+/** Requests of 64 connections, spread over these addresses. @throws when any answer is not 2xx. */
 export async function readRate(addresses: readonly string[], load: ReadLoad): Promise<ReadRate> {
   const connections = CONNECTIONS / addresses.length;
   const results = await Promise.all(

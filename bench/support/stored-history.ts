@@ -37,6 +37,11 @@ const TRADES = storingTrades(
    FROM outcome o CROSS JOIN generate_series(1, $1::int) n
    WHERE o.token_id % 2 = 1 AND o.token_id > $3::bigint AND o.token_id <= $4::bigint`,
 );
+/** Polls that are older than the markets, so that their trades are complete and a read asks for none. */
+const POLLED = sql(
+  'bench_polled',
+  `INSERT INTO poll_state (venue, kind, first_success_at) VALUES ('polymarket', 'trades', now() - interval '100 days')`,
+);
 /** Tokens of one statement, which holds their trades in memory. */
 const TOKENS_AT_ONCE = 10_000;
 
@@ -47,6 +52,7 @@ export async function storeHistory(db: Database, { markets, trades, days }: Hist
   await new Partitions(db).ensure('trade', months);
   await db.query(MARKETS, [markets]);
   await db.query(PRICES);
+  await db.query(POLLED);
   const each = Math.max(1, Math.round(trades / markets));
   for (let from = 0; from < 2 * markets; from += TOKENS_AT_ONCE) {
     await runLarge(db, TRADES, [each, (days * 86_400) / each, from, from + TOKENS_AT_ONCE]);

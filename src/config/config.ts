@@ -184,6 +184,8 @@ const schema = z.object({
   RETENTION_EVENTS_DAYS: days,
   RETENTION_OPS_ACTIONS_DAYS: days,
   // One partition per ten minutes: many more would slow down every read.
+  // Less than this would evict answers at once; more than a process can address is a typing error.
+  API_MEMORY_MB: wholeNumber(16, 65_536),
   JOURNAL_RETENTION_MINUTES: wholeNumber(10, 1_440),
   JOURNAL_MAX_MB: wholeNumber(64, 1_000_000),
   // Partitions are made two days ahead, and an alert fires after three hours without a run.
@@ -285,6 +287,8 @@ export interface Config {
     readonly eventsDays: number;
     readonly opsActionsDays: number;
   };
+  /** The memory of an API process for answers, markets and quotes. */
+  readonly apiMemoryBytes: number;
   /** The published changes: how long they are kept, and their size at most. */
   readonly journal: { readonly retentionMinutes: number; readonly maxBytes: number };
   readonly maintainStorageMs: number;
@@ -382,6 +386,7 @@ export function loadConfig(environment: Environment, processName?: string): Conf
       eventsDays: value.RETENTION_EVENTS_DAYS,
       opsActionsDays: value.RETENTION_OPS_ACTIONS_DAYS,
     },
+    apiMemoryBytes: value.API_MEMORY_MB * 1_000_000,
     journal: { retentionMinutes: value.JOURNAL_RETENTION_MINUTES, maxBytes: value.JOURNAL_MAX_MB * 1_000_000 },
     maintainStorageMs: value.MAINTAIN_STORAGE_MS,
     decimalFormat: value.DECIMAL_FORMAT,

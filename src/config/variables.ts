@@ -155,6 +155,10 @@ const TABLE = {
   RETENTION_ATTEMPTS_DAYS: { default: '30', meaning: 'how long the attempts of finished deliveries are kept' },
   RETENTION_EVENTS_DAYS: { default: '90', meaning: 'how long events and their deliveries are kept; pending ones stay' },
   RETENTION_OPS_ACTIONS_DAYS: { default: '400', meaning: 'how long the audit trail is kept' },
+  API_MEMORY_MB: {
+    default: '512',
+    meaning: 'memory of an API process for answers, open markets and their quotes, megabytes; from 16 to 65536',
+  },
   JOURNAL_RETENTION_MINUTES: {
     default: '120',
     meaning: 'how long published changes are kept, for streams that resume; from 10 to 1440',

@@ -3,6 +3,7 @@ import { Collectors } from './collectors.ts';
 import { ingestMetrics } from './ingest-metrics.ts';
 import { journalMetrics } from './journal-metrics.ts';
 import { processMetrics } from './process-metrics.ts';
+import { readMetrics } from './read-metrics.ts';
 import { streamMetrics } from './stream-metrics.ts';
 import { workMetrics } from './work-metrics.ts';
 
@@ -34,6 +35,7 @@ export function createMetrics(processName: string, { ofNode = true }: MetricsOpt
     ...workMetrics(registry),
     ...streamMetrics(registry),
     ...journalMetrics(registry),
+    ...readMetrics(registry),
     /** The text of /metrics, after an update of the gauges. A failing source never fails the text. */
     async text(): Promise<string> {
       await collectors.collect();

@@ -20,12 +20,6 @@ export function processMetrics(registry: Registry) {
       buckets: DURATION_BUCKETS,
       registers,
     }),
-    cacheLookups: new Counter({
-      name: 'answer_cache_lookups_total',
-      help: 'Market reads answered from memory (hit), from a load in flight (shared) or by a new load (miss)',
-      labelNames: ['result'],
-      registers,
-    }),
     dependencyUp: new Gauge({
       name: 'dependency_up',
       help: '1 when a dependency of this process answers, else 0',

@@ -3,10 +3,14 @@ import { decimalField, numberField } from '../values/api-json.ts';
 
 /**
  * The kinds of changes in the journal. `history` names a range of trades that were added late or removed, and `gap` a range that a venue's
- * feed may have lost.
+ * feed may have lost. `facts` is for reads from memory, and streams skip it.
  */
-export const CHANGE_KINDS = ['price', 'trade', 'book', 'candle', 'market', 'history', 'gap'] as const;
+export const CHANGE_KINDS = ['price', 'trade', 'book', 'candle', 'market', 'history', 'gap', 'facts'] as const;
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
+
+/** Facts of answers that change without a message of the streams; see docs/live.md. */
+export const FACT_KINDS = ['volumes', 'coverage', 'book-seen', 'quote-age'] as const;
+export type FactKind = (typeof FACT_KINDS)[number];
 
 /** One row of the journal. */
 export interface Change {
@@ -29,6 +33,7 @@ export interface Change {
    * - `market`: a market without its long texts: `description`, `resolution_criteria` and `coverage` are absent
    * - `history`: `start` and `end`, epoch seconds: trades of `[start, end)` were added late or removed
    * - `gap`: `from`, `to` and `reason`
+   * - `facts`: `market_ids` and `about`, a FactKind: these facts of these markets changed; `market_id` is empty
    */
   body: ChangeBody;
 }

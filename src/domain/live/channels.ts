@@ -19,7 +19,10 @@ export const MESSAGE_TYPES = [
 ] as const;
 export type MessageType = (typeof MESSAGE_TYPES)[number];
 
-/** The channels that send a kind of change; a range of history names its own. A gap in the feed of a venue concerns every channel. */
+/**
+ * The channels that send a kind of change; a range of history names its own. A gap in the feed of a venue concerns every channel, and facts
+ * none.
+ */
 export const CHANNELS_OF_KIND: Readonly<Record<Exclude<ChangeKind, 'history'>, readonly Channel[]>> = {
   price: ['prices'],
   trade: ['trades'],
@@ -27,10 +30,11 @@ export const CHANNELS_OF_KIND: Readonly<Record<Exclude<ChangeKind, 'history'>, r
   candle: ['candles'],
   market: ['markets'],
   gap: CHANNELS,
+  facts: [],
 };
 
 /** The type of the message for a kind of change. A range of history, which no stream sends, is a gap. */
-export const TYPE_OF_KIND: Readonly<Record<ChangeKind, MessageType>> = {
+export const TYPE_OF_KIND: Readonly<Record<Exclude<ChangeKind, 'facts'>, MessageType>> = {
   price: 'price',
   trade: 'trade',
   history: 'gap',

@@ -1,5 +1,6 @@
 import { MARKET_STATUSES, type MarketSort, type MarketStatus } from '../../domain/markets/market.ts';
 import { type Queryable, type Statement, sqlPlannedPerCall } from '../db/tx.ts';
+import { type JournalStamp, STAMP, toStamp } from '../journal/stamp.ts';
 import { MAX_EVENT_ID_LENGTH } from './market-events.ts';
 import { MARKET_COLUMNS, MARKET_PARTS, type StoredMarket } from './market-reads.ts';
 
@@ -25,9 +26,11 @@ interface MarketList {
   markets: StoredMarket[];
   /** The position of the last market when more follow. */
   next?: MarketPosition;
+  /** The place of its first statement in the journal; absent without a market. */
+  stamp?: JournalStamp;
 }
 
-type ListedMarket = StoredMarket & { sortKey: string };
+type ListedMarket = StoredMarket & { sortKey: string; stamp: string };
 
 /** Markets without a known time come last. The expressions are those of the indexes. */
 const ORDERS = {
@@ -86,7 +89,7 @@ function walkStatement(
   }
   return sqlPlannedPerCall(
     name,
-    `SELECT ${MARKET_COLUMNS}, k.sort_key::text AS sort_key
+    `SELECT ${MARKET_COLUMNS}, k.sort_key::text AS sort_key, ${STAMP}
      FROM (SELECT k.* FROM unnest($1::text[]) AS v (venue) CROSS JOIN unnest($2::text[]) AS s (status)
            CROSS JOIN LATERAL (
              SELECT m.id, ${key} AS sort_key FROM market m WHERE ${where.join(' AND ')}
@@ -108,7 +111,7 @@ function volumeStatement(query: MarketListQuery, values: unknown[]): Statement {
   }
   return sqlPlannedPerCall(
     name,
-    `SELECT ${MARKET_COLUMNS}, k.sort_key::text AS sort_key
+    `SELECT ${MARKET_COLUMNS}, k.sort_key::text AS sort_key, ${STAMP}
      FROM (SELECT s.market_id AS id, s.volume_24h AS sort_key
            FROM market_stats s JOIN market m ON m.id = s.market_id WHERE ${where.join(' AND ')}
            ORDER BY s.volume_24h DESC, s.market_id DESC LIMIT $3) k
@@ -141,9 +144,13 @@ async function listByVolume(db: Queryable, query: MarketListQuery): Promise<Mark
   const traded = await readPage(db, query, (values) => volumeStatement(query, values));
   if (traded.next) return traded;
   const missing = limit - traded.markets.length;
-  const others = await readOthers({ limit: Math.max(1, missing) });
-  if (missing > 0) return inPart({ ...others, markets: [...traded.markets, ...others.markets] });
+  const { stamp: _stamp, ...others } = await readOthers({ limit: Math.max(1, missing) });
+  if (missing > 0) return inPart({ ...others, ...stampOf(traded), markets: [...traded.markets, ...others.markets] });
   return { ...traded, ...(others.markets.length > 0 && { next: START_WITHOUT_VOLUME }) };
+}
+
+function stampOf({ stamp }: MarketList): Pick<MarketList, 'stamp'> {
+  return stamp ? { stamp } : {};
 }
 
 async function readPage(
@@ -155,5 +162,10 @@ async function readPage(
   const rows = await db.query<ListedMarket>(statementOf(values), values);
   const markets = rows.slice(0, limit);
   const last = markets.at(-1);
-  return { markets, ...(rows.length > limit && last && { next: [last.sortKey, String(last.pk)] }) };
+  const stamp = rows[0] && toStamp(rows[0].stamp);
+  return {
+    markets,
+    ...(stamp && { stamp }),
+    ...(rows.length > limit && last && { next: [last.sortKey, String(last.pk)] }),
+  };
 }

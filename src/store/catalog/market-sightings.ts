@@ -1,6 +1,6 @@
 import type { MarketRecord, MarketStatus } from '../../domain/markets/market.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
-import { markMarkets } from '../marks/publish-marks.ts';
+import { insertFactsSql, markMarkets } from '../marks/publish-marks.ts';
 import { refreshEvents } from './market-events.ts';
 import { keepVersions } from './market-versions.ts';
 
@@ -19,6 +19,7 @@ const UPSERT_STATS = sql(
      SELECT r.market_id, CASE WHEN c.is_older THEN k.volume ELSE r.volume END AS volume,
        CASE WHEN c.is_older THEN k.volume_24h ELSE r.volume_24h END AS volume_24h,
        CASE WHEN c.is_older THEN k.liquidity ELSE r.liquidity END AS liquidity, r.seen_at,
+       NOT c.is_older AND (k.volume, k.volume_24h, k.liquidity) IS DISTINCT FROM (r.volume, r.volume_24h, r.liquidity) AS is_changed,
        NOT c.is_older AND r.volume IS NOT NULL AND r.volume IS DISTINCT FROM k.volume AS has_moved
      FROM unnest($1::bigint[], $2::numeric[], $3::numeric[], $4::numeric[], $5::timestamptz[], $7::timestamptz[])
        AS r (market_id, volume, volume_24h, liquidity, seen_at, made_at)
@@ -31,7 +32,8 @@ const UPSERT_STATS = sql(
      INSERT INTO market_stats AS s (market_id, volume, volume_24h, liquidity, seen_at)
      SELECT market_id, volume, volume_24h, liquidity, seen_at FROM listed ORDER BY market_id
      ON CONFLICT (market_id) DO UPDATE SET volume = excluded.volume, volume_24h = excluded.volume_24h,
-       liquidity = excluded.liquidity, seen_at = greatest(s.seen_at, excluded.seen_at), missing_since = NULL)
+       liquidity = excluded.liquidity, seen_at = greatest(s.seen_at, excluded.seen_at), missing_since = NULL),
+   published AS (${insertFactsSql('volumes', 'SELECT market_id FROM listed WHERE is_changed')})
    SELECT market_id FROM listed WHERE has_moved`,
 );
 

@@ -1,5 +1,5 @@
 import { sql } from '../db/tx.ts';
-import { PUBLISH_KINDS } from '../marks/publish-marks.ts';
+import { FACT_CODES, PUBLISH_KINDS } from '../marks/publish-marks.ts';
 import { NEWEST_HEAD } from './read-journal.ts';
 
 /*
@@ -166,7 +166,20 @@ const MARKET_BODY = object({
   updated_at: seconds('k.updated_at'),
 });
 
-const { price, trade, book, candle, market, 'late-trades': lateTrades, 'late-candles': lateCandles } = PUBLISH_KINDS;
+const {
+  price,
+  trade,
+  book,
+  candle,
+  market,
+  'late-trades': lateTrades,
+  'late-candles': lateCandles,
+  facts,
+} = PUBLISH_KINDS;
+
+const FACT_NAME = `CASE w.detail ${Object.entries(FACT_CODES)
+  .map(([about, code]) => `WHEN ${code} THEN '${about}'`)
+  .join(' ')} END`;
 
 /**
  * Changes as `(n, kind, venue, market_id, outcome_id, body, open_token, open_bucket)`. `n` is the place of the last mark; 0: a timed change.
@@ -205,6 +218,10 @@ const CHANGES = [
    FROM (SELECT kind, key, min(detail) AS detail, max(until) AS until, max(n) AS n FROM slice
          WHERE kind IN (${lateTrades}, ${lateCandles}) GROUP BY kind, key) w ${WHOSE}
    GROUP BY w.kind, who.venue, who.market_id`,
+  `SELECT max(w.n), 'facts', k.venue, '', NULL, json_build_object('about', ${FACT_NAME}, 'market_ids', json_agg(DISTINCT k.venue_market_id)),
+     NULL, NULL
+   FROM (SELECT * FROM slice WHERE kind = ${facts}) w CROSS JOIN LATERAL unnest(string_to_array(w.ref, ',')::bigint[]) AS i (id)
+   JOIN market k ON k.id = i.id GROUP BY k.venue, w.detail`,
 ];
 
 /**

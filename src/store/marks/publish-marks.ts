@@ -1,3 +1,4 @@
+import type { FactKind } from '../../domain/live/change.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** A trade that was made longer ago appears in the journal as a part of a range, so that a backfill does not flood it. */
@@ -13,6 +14,7 @@ export const LATE_TRADE_MS = 600_000;
  * - `market`: the row or the outcomes of the market `key` changed
  * - `late-trades`: the token `key` gained or lost trades of `[detail, until)`, epoch seconds
  * - `late-candles`: the candles of the token `key` in `[detail, until)`, epoch seconds, changed
+ * - `facts`: the facts with the code `detail` of the markets `ref`, keys with commas, changed: one mark for all markets of a statement
  */
 export const PUBLISH_KINDS = {
   price: 1,
@@ -22,6 +24,7 @@ export const PUBLISH_KINDS = {
   market: 5,
   'late-trades': 6,
   'late-candles': 7,
+  facts: 8,
 } as const;
 export type PublishKind = keyof typeof PUBLISH_KINDS;
 
@@ -33,6 +36,7 @@ const COLUMNS = {
   market: 'key',
   'late-trades': 'key, detail, until',
   'late-candles': 'key, detail, until',
+  facts: 'key, detail, ref',
 } as const satisfies Record<PublishKind, string>;
 
 /** SQL that inserts a mark per row of a SELECT, in the statement that changes the facts. The row has the columns of its kind, in order. */
@@ -40,6 +44,29 @@ export function insertPublishSql(kind: PublishKind, select: string): string {
   const columns = COLUMNS[kind];
   return `INSERT INTO publish_mark (kind, ${columns})
      SELECT ${PUBLISH_KINDS[kind]}, ${columns} FROM (${select}) AS p (${columns})`;
+}
+
+/**
+ * The codes of facts in marks:
+ * - `volumes`: the volumes or the liquidity
+ * - `coverage`: the comparison with the venue's volume, or a new request of old trades
+ * - `book-seen`: a book was seen, changed or not
+ * - `quote-age`: the time of an unchanged quote
+ */
+export const FACT_CODES = { volumes: 1, coverage: 2, 'book-seen': 3, 'quote-age': 4 } as const satisfies Record<
+  FactKind,
+  number
+>;
+
+/**
+ * SQL that marks facts of markets that no message of the streams has. `select` has the keys of the markets. Without this mark an answer
+ * from memory would keep the former facts.
+ */
+export function insertFactsSql(about: FactKind, select: string): string {
+  return insertPublishSql(
+    'facts',
+    `SELECT 0, ${FACT_CODES[about]}, string_agg(DISTINCT id::text, ',') FROM (${select}) AS f (id) HAVING count(*) > 0`,
+  );
 }
 
 /** SQL of the epoch microseconds of a moment. */

@@ -14,7 +14,12 @@ export function blockOf(tokenId: string): string {
 
 /** SQL of the last confirmation of a token, in a row of `price_check`. */
 export function checkedAt(row: string, tokenId: string): string {
-  return `to_timestamp(${row}.checked[(${tokenId} % ${BLOCK})::int + 1])`;
+  return `to_timestamp(${placedCheck(row, tokenId)})`;
+}
+
+/** The same in epoch seconds. */
+export function placedCheck(row: string, tokenId: string): string {
+  return `${row}.checked[(${tokenId} % ${BLOCK})::int + 1]`;
 }
 
 /** A stored quote that the venue still had at a later moment. */
@@ -73,6 +78,34 @@ export async function confirmPrices(db: Database, confirmations: readonly Confir
       ]);
     });
   }
+}
+
+const CHANGED_CHECKS = sql(
+  'changed_price_checks',
+  `SELECT c.block, c.xmin::text AS version, c.checked, clock_timestamp() AS read_at
+   FROM price_check c LEFT JOIN unnest($1::bigint[], $2::text[]) AS k (block, version) ON k.block = c.block
+   WHERE k.version IS DISTINCT FROM c.xmin::text`,
+);
+
+/** The confirmations of the tokens of a block. */
+export interface CheckBlock {
+  block: bigint;
+  /** Changes with each write of the block. */
+  version: string;
+  /** Epoch seconds by the place of the token in its block; 0 without a confirmation. */
+  checked: number[];
+  /** The database clock after the read. */
+  readAt: Date;
+}
+
+/** The blocks with another version than the known ones. */
+export function readChangedChecks(db: Queryable, known: ReadonlyMap<bigint, string>): Promise<CheckBlock[]> {
+  return db.query(CHANGED_CHECKS, [[...known.keys()], [...known.values()]]);
+}
+
+/** The block of a token and its place in it. */
+export function placeOf(tokenId: bigint): { block: bigint; place: number } {
+  return { block: tokenId / BigInt(BLOCK), place: Number(tokenId % BigInt(BLOCK)) };
 }
 
 const FORGET_CHECKS = sql(

@@ -1,7 +1,7 @@
 import type { PriceRecord } from '../../domain/markets/market.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { insertMarksSql, minuteOf, observedAt } from '../marks/detail.ts';
-import { insertPublishSql } from '../marks/publish-marks.ts';
+import { insertFactsSql, insertPublishSql } from '../marks/publish-marks.ts';
 import { blockOf, type ConfirmedPrice, checkedAt } from './price-checks.ts';
 
 /**
@@ -61,6 +61,8 @@ const UPSERT_PRICES = sql(
    snapshots AS (
      ${insertMarksSql('sample-snapshots', `SELECT token_id, ${minuteOf('at')} FROM written, clock WHERE changed`)}),
    published AS (${insertPublishSql('price', 'SELECT token_id FROM written WHERE changed')}),
+   renewed AS (
+     ${insertFactsSql('quote-age', 'SELECT o.market_id FROM written JOIN outcome o USING (token_id) WHERE NOT changed')}),
    observed AS (
      INSERT INTO observation (token_id, received_at, venue_at, price)
      SELECT token_id, at, as_of, price FROM written, clock WHERE moved AND $6),

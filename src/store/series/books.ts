@@ -1,6 +1,6 @@
 import type { BookRecord, PriceLevel } from '../../domain/markets/market.ts';
 import { sql, type Tx } from '../db/tx.ts';
-import { insertPublishSql } from '../marks/publish-marks.ts';
+import { insertFactsSql, insertPublishSql } from '../marks/publish-marks.ts';
 
 /** Stored levels per side: more than any `depth` that a client may request. */
 export const MAX_STORED_LEVELS = 200;
@@ -39,7 +39,9 @@ const UPSERT_BOOKS = sql(
      SELECT a.token_id, a.received_at, a.as_of, a.bids, a.asks FROM applied a JOIN sighting s USING (token_id)
      WHERE s.changed OR (s.seen_at AT TIME ZONE 'UTC')::date < (a.received_at AT TIME ZONE 'UTC')::date),
    published AS (
-     ${insertPublishSql('book', 'SELECT token_id FROM applied JOIN sighting USING (token_id) WHERE has_new_top')})
+     ${insertPublishSql('book', 'SELECT token_id FROM applied JOIN sighting USING (token_id) WHERE has_new_top')}),
+   seen AS (
+     ${insertFactsSql('book-seen', 'SELECT o.market_id FROM applied JOIN outcome o USING (token_id)')})
    SELECT token_id FROM applied JOIN sighting USING (token_id) WHERE newer`,
 );
 

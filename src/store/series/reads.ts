@@ -1,4 +1,3 @@
-import type { Decimal } from '../../domain/values/decimal.ts';
 import type { TimeRange } from '../../domain/values/time-range.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { SIGNED_PRICE_COLUMN, TRADE_ORDER, TRADE_ORDER_REVERSED, TRADE_PLACE } from './trade-order.ts';
@@ -29,46 +28,6 @@ export function readCandles(
   range: TimeRange,
 ): Promise<StoredCandle[]> {
   return db.query(CANDLES, [tokenId, intervalSeconds, range.start, range.end]);
-}
-
-const CLOSE_BEFORE = sql(
-  'close_before',
-  `SELECT close FROM candle WHERE token_id = $1 AND interval_seconds = $2 AND bucket < $3 ORDER BY bucket DESC LIMIT 1`,
-);
-
-/** The close of the last candle that starts before a moment; null without an earlier trade. */
-export async function readCloseBefore(
-  db: Queryable,
-  tokenId: bigint,
-  intervalSeconds: number,
-  before: number,
-): Promise<Decimal | null> {
-  const [row] = await db.query<{ close: Decimal }>(CLOSE_BEFORE, [tokenId, intervalSeconds, before]);
-  return row?.close ?? null;
-}
-
-interface VolumeWindow {
-  bucket: number;
-  volume: string;
-  notional: string;
-  trades: number;
-}
-
-const VOLUME = sql(
-  'read_volume',
-  `SELECT bucket::float8 AS bucket, sum(volume) AS volume, sum(notional) AS notional, sum(trades)::float8 AS trades FROM candle
-   WHERE token_id = ANY ($1::bigint[]) AND interval_seconds = $2 AND bucket >= $3 AND bucket < $4
-   GROUP BY candle.bucket ORDER BY candle.bucket`,
-);
-
-/** Volume per window over these outcomes together, oldest first; windows without a trade are left out. */
-export function readVolume(
-  db: Queryable,
-  tokenIds: readonly bigint[],
-  windowSeconds: number,
-  range: TimeRange,
-): Promise<VolumeWindow[]> {
-  return db.query(VOLUME, [tokenIds, windowSeconds, range.start, range.end]);
 }
 
 interface StoredSnapshot {
@@ -129,9 +88,9 @@ interface TradeQuery {
   after?: TradePlace;
 }
 
-interface TradeRow {
+/** A row of `tradePageSql`. */
+export interface TradeRow {
   tokenId: bigint;
-  ts: Date;
   atMicros: string;
   tradeId: string;
   price: string;
@@ -141,28 +100,47 @@ interface TradeRow {
   signedPrice: string;
 }
 
-const MICROS = (parameter: string) => `timestamptz 'epoch' + ${parameter}::bigint * interval '1 microsecond'`;
-
-/** Walks each outcome along its own index and merges the results: at most one page per outcome. */
-function tradeStatement(direction: 'asc' | 'desc', isContinued: boolean) {
+/**
+ * SQL of a page of trades: it walks each outcome along its own index and merges the results, at most one page per outcome. `tokens` is the
+ * SQL of an array of keys. The parameters from `first` on are those of `tradePageValues`.
+ */
+export function tradePageSql(
+  tokens: string,
+  { direction, isContinued, first }: { direction: 'asc' | 'desc'; isContinued: boolean; first: number },
+): string {
   const [ahead, behind, order, way] =
     direction === 'asc' ? ['>=', '<=', TRADE_ORDER, 'ASC'] : ['<=', '>=', TRADE_ORDER_REVERSED, 'DESC'];
-  const ts = MICROS('$5');
-  const place = `(${ts}, $6::int, $7::numeric, $8::text COLLATE "C")`;
+  const [start, end, limit, micros, ordinal, signedPrice, tradeId, tokenId] = Array.from(
+    { length: 8 },
+    (_, n) => `$${first + n}`,
+  );
+  const ts = `timestamptz 'epoch' + ${micros}::bigint * interval '1 microsecond'`;
+  const place = `(${ts}, ${ordinal}::int, ${signedPrice}::numeric, ${tradeId}::text COLLATE "C")`;
   // The condition on `ts` alone selects index range and partitions.
   const after = isContinued
-    ? `AND ts ${ahead} ${ts} AND ${TRADE_PLACE} ${ahead} ${place} AND NOT (${TRADE_PLACE} = ${place} AND k.token_id ${behind} $9::bigint)`
+    ? `AND ts ${ahead} ${ts} AND ${TRADE_PLACE} ${ahead} ${place} AND NOT (${TRADE_PLACE} = ${place} AND k.token_id ${behind} ${tokenId}::bigint)`
     : '';
-  return sql(
-    `read_trades_${direction}${isContinued ? '_after' : ''}`,
-    `SELECT t.token_id, t.ts, (extract(epoch FROM t.ts) * 1000000)::bigint::text AS at_micros, t.trade_id, t.price, t.size, t.side,
+  return `SELECT t.token_id, (extract(epoch FROM t.ts) * 1000000)::bigint::text AS at_micros, t.trade_id, t.price, t.size, t.side,
        t.ordinal, ${SIGNED_PRICE_COLUMN}
-     FROM unnest($1::bigint[]) AS k (token_id)
+     FROM unnest(${tokens}) AS k (token_id)
      CROSS JOIN LATERAL (
        SELECT * FROM trade t WHERE t.token_id = k.token_id
-         AND t.ts >= coalesce(to_timestamp($2::float8), '-infinity') AND t.ts < coalesce(to_timestamp($3::float8), 'infinity')
-         ${after} ORDER BY ${order} LIMIT $4) t
-     ORDER BY ${order}, t.token_id ${way} LIMIT $4`,
+         AND t.ts >= coalesce(to_timestamp(${start}::float8), '-infinity') AND t.ts < coalesce(to_timestamp(${end}::float8), 'infinity')
+         ${after} ORDER BY ${order} LIMIT ${limit}) t
+     ORDER BY ${order}, t.token_id ${way} LIMIT ${limit}`;
+}
+
+/** The parameters of `tradePageSql`: one trade more than the page has. */
+export function tradePageValues({ after, limit, range }: Omit<TradeQuery, 'tokenIds' | 'direction'>): unknown[] {
+  const values: unknown[] = [range.start ?? null, range.end ?? null, limit + 1];
+  if (after) values.push(after.atMicros, after.ordinal, after.signedPrice, after.tradeId, after.tokenId);
+  return values;
+}
+
+function tradeStatement(direction: 'asc' | 'desc', isContinued: boolean) {
+  return sql(
+    `read_trades_${direction}${isContinued ? '_after' : ''}`,
+    tradePageSql('$1::bigint[]', { direction, isContinued, first: 2 }),
   );
 }
 
@@ -171,23 +149,26 @@ const TRADES = {
   desc: { first: tradeStatement('desc', false), after: tradeStatement('desc', true) },
 };
 
-/** A page of the tape of these outcomes in the order of trades, with the position of its last trade when more follow. */
-export async function readTrades(
-  db: Queryable,
-  query: TradeQuery,
-): Promise<{ trades: StoredTrade[]; next?: TradePlace }> {
-  const { after, direction, limit, range, tokenIds } = query;
-  const values: unknown[] = [tokenIds, range.start ?? null, range.end ?? null, limit + 1];
-  if (after) {
-    const { atMicros, ordinal, signedPrice, tradeId, tokenId } = after;
-    values.push(atMicros, ordinal, signedPrice, tradeId, tokenId);
-  }
-  const rows = await db.query<TradeRow>(TRADES[direction][after ? 'after' : 'first'], values);
+export interface TradePage {
+  trades: StoredTrade[];
+  /** The position of the last trade when more follow. */
+  next?: TradePlace;
+}
+
+/** A page of the tape of these outcomes in the order of trades. */
+export async function readTrades(db: Queryable, query: TradeQuery): Promise<TradePage> {
+  const { after, direction, limit, tokenIds } = query;
+  const statement = TRADES[direction][after ? 'after' : 'first'];
+  return toTradePage(await db.query<TradeRow>(statement, [tokenIds, ...tradePageValues(query)]), limit);
+}
+
+/** The page of the rows of `tradePageSql`. */
+export function toTradePage(rows: readonly TradeRow[], limit: number): TradePage {
   const trades = rows.slice(0, limit).map(
     (row): StoredTrade => ({
       tokenId: row.tokenId,
       tradeId: row.tradeId,
-      at: row.ts,
+      at: new Date(Number(row.atMicros) / 1_000),
       atMicros: row.atMicros,
       price: row.price,
       size: row.size,

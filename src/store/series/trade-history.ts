@@ -1,5 +1,6 @@
 import { epochMs } from '../db/epoch-ms.ts';
 import { type Queryable, sql } from '../db/tx.ts';
+import { insertFactsSql } from '../marks/publish-marks.ts';
 import { WITNESS_COLUMNS, type Witness } from './completeness.ts';
 
 /** `queued` and `walking` walks have pending work. `failed` walks gave up with their reason. */
@@ -50,19 +51,26 @@ export interface TradeFacts {
 /** A market may trade before its official opening, but not before both of these times. */
 const BEGAN_AT = 'least(m.created_at, m.open_at)';
 
-/** Postgres keeps microseconds of the first success: it is live from the next whole millisecond on. */
-const READ_FACTS = sql(
-  'read_trade_facts',
-  `SELECT ${epochMs('p.first_success_at')} + 1 AS live_ms, ${epochMs(BEGAN_AT)} AS began_ms, ${WITNESS_COLUMNS}, ${HISTORY_COLUMNS}
-   FROM market m LEFT JOIN poll_state p ON p.venue = m.venue AND p.kind = 'trades'
-   LEFT JOIN trade_history h ON h.market_id = m.id LEFT JOIN trade_witness w ON w.market_id = m.id WHERE m.id = $1`,
-);
+/** The columns of `TradeFacts`, of `market AS m` with `FACTS_PARTS`. Postgres keeps microseconds of the first success: it is live from the next whole millisecond on. */
+export const FACTS_COLUMNS = `${epochMs('p.first_success_at')} + 1 AS live_ms, ${epochMs(BEGAN_AT)} AS began_ms, ${WITNESS_COLUMNS},
+  ${HISTORY_COLUMNS}`;
+
+export const FACTS_PARTS = `LEFT JOIN poll_state p ON p.venue = m.venue AND p.kind = 'trades'
+  LEFT JOIN trade_history h ON h.market_id = m.id LEFT JOIN trade_witness w ON w.market_id = m.id`;
+
+const READ_FACTS = sql('read_trade_facts', `SELECT ${FACTS_COLUMNS} FROM market m ${FACTS_PARTS} WHERE m.id = $1`);
 
 /** Reads the stored trade history of a market. */
 export async function readTradeFacts(db: Queryable, marketPk: bigint): Promise<TradeFacts> {
-  type Facts = Omit<TradeFacts, 'history' | 'witness'> & Omit<Witness, 'since'> & { since: Date | null };
-  const [row] = await db.query<Facts & (TradeHistory | { status: null })>(READ_FACTS, [marketPk]);
-  if (!row) return { liveMs: null, beganMs: null, history: null, witness: null };
+  const [row] = await db.query<FactsRow>(READ_FACTS, [marketPk]);
+  return row ? toTradeFacts(row) : { liveMs: null, beganMs: null, history: null, witness: null };
+}
+
+/** A row of `FACTS_COLUMNS`. */
+export type FactsRow = Omit<TradeFacts, 'history' | 'witness'> &
+  Omit<Witness, 'since'> & { since: Date | null } & (TradeHistory | { [Name in keyof TradeHistory]: null });
+
+export function toTradeFacts(row: FactsRow): TradeFacts {
   const { liveMs, beganMs, since, comparedAt, venueVolume, storedVolume, ...history } = row;
   const witness = since === null ? null : { since, comparedAt, venueVolume, storedVolume };
   return { liveMs, beganMs, history: history.status === null ? null : history, witness };
@@ -77,13 +85,16 @@ export function isWorthAsking(history: TradeHistory | null, fromMs: number): boo
 
 const REQUEST = sql(
   'request_trade_history',
-  `INSERT INTO trade_history AS h (market_id, from_at, to_at) VALUES ($1, $2, $3)
+  `WITH requested AS (
+   INSERT INTO trade_history AS h (market_id, from_at, to_at) VALUES ($1, $2, $3)
    ON CONFLICT (market_id) DO UPDATE SET status = 'queued', from_at = least(h.from_at, excluded.from_at),
      to_at = coalesce(h.reached_at, h.to_at), reached_at = NULL, position = NULL, failures = 0, last_error = NULL,
      requested_at = clock_timestamp(), touched_at = NULL, finished_at = NULL
    WHERE excluded.from_at < h.from_at
      OR (h.status = 'failed' AND h.finished_at < clock_timestamp() - ${ASK_AGAIN_SECONDS} * interval '1 second')
-   RETURNING market_id`,
+   RETURNING market_id),
+   published AS (${insertFactsSql('coverage', 'SELECT market_id FROM requested')})
+   SELECT market_id FROM requested`,
 );
 
 /**

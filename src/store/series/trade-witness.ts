@@ -9,6 +9,7 @@ import {
 } from '../../domain/markets/volume-witness.ts';
 import { epochMs } from '../db/epoch-ms.ts';
 import { sql, type Tx } from '../db/tx.ts';
+import { insertFactsSql } from '../marks/publish-marks.ts';
 import { noteFault, type StoredFault, suspectFrom } from './feed-faults.ts';
 
 /** A comparison reaches back this long, then it begins anew at the next total. */
@@ -126,7 +127,8 @@ interface TotalRow {
 
 const WRITE_COMPARED = sql(
   'write_compared',
-  `INSERT INTO trade_witness AS w (market_id, venue, since, baseline_volume, lowest_baseline, sampled_at, venue_volume, stored_volume,
+  `WITH compared AS (
+   INSERT INTO trade_witness AS w (market_id, venue, since, baseline_volume, lowest_baseline, sampled_at, venue_volume, stored_volume,
      other_volume, compared_at, moved_at, covered_at, missing_volume, missing_since, grew_at, suspect_from, proof_at, proof_volume)
    SELECT market_id, $1, to_timestamp(since / 1000), baseline, lowest, to_timestamp(sampled / 1000), total, stored, other,
      to_timestamp($2::float8 / 1000), to_timestamp(moved / 1000), to_timestamp(covered / 1000), missing,
@@ -141,7 +143,9 @@ const WRITE_COMPARED = sql(
      stored_volume = excluded.stored_volume, other_volume = excluded.other_volume, compared_at = excluded.compared_at,
      moved_at = excluded.moved_at, covered_at = excluded.covered_at, missing_volume = excluded.missing_volume,
      missing_since = excluded.missing_since, grew_at = excluded.grew_at, suspect_from = least(w.suspect_from, excluded.suspect_from),
-     proof_at = excluded.proof_at, proof_volume = excluded.proof_volume`,
+     proof_at = excluded.proof_at, proof_volume = excluded.proof_volume
+   RETURNING w.market_id)
+   ${insertFactsSql('coverage', 'SELECT market_id FROM compared')}`,
 );
 
 const DELETE_SAMPLES = sql(
@@ -173,7 +177,10 @@ const READ_VENUE = sql(
      marked_at IS NOT NULL AS is_marked FROM venue_completeness WHERE venue = $1`,
 );
 const SET_UNIT = sql('set_volume_unit', 'UPDATE venue_completeness SET unit = $2 WHERE venue = $1');
-const RESTART = sql('restart_comparisons', 'DELETE FROM trade_witness WHERE venue = $1');
+const RESTART = sql(
+  'restart_comparisons',
+  `WITH gone AS (DELETE FROM trade_witness WHERE venue = $1 RETURNING market_id) ${insertFactsSql('coverage', 'SELECT market_id FROM gone')}`,
+);
 
 export interface ComparedTotals {
   compared: number;
@@ -333,7 +340,8 @@ const PRUNE = sql(
   'prune_trade_witness',
   `WITH pruned AS (
      DELETE FROM trade_witness
-     WHERE sampled_at < clock_timestamp() - CASE WHEN missing_since IS NULL THEN ${WINDOW_DAYS} ELSE 30 END * interval '1 day' RETURNING 1)
+     WHERE sampled_at < clock_timestamp() - CASE WHEN missing_since IS NULL THEN ${WINDOW_DAYS} ELSE 30 END * interval '1 day' RETURNING market_id),
+   published AS (${insertFactsSql('coverage', 'SELECT market_id FROM pruned')})
    SELECT count(*)::int AS pruned FROM pruned`,
 );
 

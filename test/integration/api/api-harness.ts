@@ -3,7 +3,7 @@ import { createAccountLimits } from '../../../api/access/account-limits.ts';
 import { createFailedKeys } from '../../../api/access/failed-keys.ts';
 import { createKeyDirectory, type KeyDirectory } from '../../../api/access/key-directory.ts';
 import type { ApiDeps } from '../../../api/deps.ts';
-import { createLatestCache } from '../../../api/reads/latest-cache.ts';
+import { createAnswerCache } from '../../../api/reads/answer-cache.ts';
 import { createReadTracker, type ReadTracker } from '../../../api/reads/read-tracker.ts';
 import { enabledVenues } from '../../../api/reads/venue-catalog.ts';
 import { venueScopes } from '../../../api/routes/market-scope.ts';
@@ -165,8 +165,8 @@ export async function startTestApi(
     corsOrigins: [],
     secretBox,
     cursors: codec,
-    // Tests read directly after writes. Only latest-cache.test.ts caches answers.
-    latest: createLatestCache({ ttlMs: 0 }),
+    // Tests read directly after writes. Only answer-cache.test.ts caches answers.
+    answers: createAnswerCache({ ttlMs: 0 }),
     venues,
     decimalFormat: 'number',
     tradeRetentionMs: 3_650 * 86_400_000,

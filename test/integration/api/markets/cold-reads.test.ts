@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createAccountLimits } from '../../../../api/access/account-limits.ts';
-import { createLatestCache } from '../../../../api/reads/latest-cache.ts';
+import { createAnswerCache } from '../../../../api/reads/answer-cache.ts';
 import { newToken } from '../../../../src/domain/values/ids.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { createApiKey } from '../../../../src/store/accounts/accounts.ts';
@@ -41,7 +41,7 @@ beforeAll(async () => {
   api = await startTestApi({
     limits,
     arrivals: { waitFor: () => arrival() },
-    latest: createLatestCache({ now: () => elapsedMs }),
+    answers: createAnswerCache({ now: () => elapsedMs }),
     now: () => clock.nowMs,
   });
 });

@@ -1,14 +1,14 @@
 import { connect } from 'node:net';
 import { text as textOf } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createLatestCache } from '../../../../api/reads/latest-cache.ts';
+import { createAnswerCache } from '../../../../api/reads/answer-cache.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { AS_BROWSER, testOps } from '../ops/ops-client.ts';
 
 let api: TestApi;
 let named: TestApi;
 beforeAll(async () => {
-  api = await startTestApi({ ops: testOps(), latest: createLatestCache() });
+  api = await startTestApi({ ops: testOps(), answers: createAnswerCache() });
   named = await startTestApi({ ops: testOps({ hosts: ['ops.example.com'] }) });
 });
 afterAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createAccountLimits } from '../../../../api/access/account-limits.ts';
 import type { RequestSample } from '../../../../api/deps.ts';
-import { createLatestCache, type LatestCache } from '../../../../api/reads/latest-cache.ts';
+import { type AnswerCache, createAnswerCache } from '../../../../api/reads/answer-cache.ts';
 import type { Scope } from '../../../../src/domain/values/api-key.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { createApiKey, revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
@@ -15,8 +15,8 @@ const log = createLogger({ process: 'test', level: 'silent' });
 const clock = { nowMs: 1_800_000_000_000 };
 
 /** A cache with a switch for the fast path. */
-function switchable(): { latest: LatestCache; isFast: boolean; fastAnswers: number } {
-  const latest = createLatestCache({ now: () => 1 });
+function switchable(): { latest: AnswerCache; isFast: boolean; fastAnswers: number } {
+  const latest = createAnswerCache({ now: () => 1 });
   const state = {
     isFast: false,
     fastAnswers: 0,
@@ -42,7 +42,7 @@ let path: string;
 let key: string;
 beforeAll(async () => {
   api = await startTestApi({
-    latest: cache.latest,
+    answers: cache.latest,
     limits: createAccountLimits({
       addUsage: async (entries) => entries.map(({ used }) => used),
       defaults: { requests: LIMIT, cold_reads: 0 },

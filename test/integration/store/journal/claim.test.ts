@@ -6,7 +6,7 @@ import { sql } from '../../../../src/store/db/tx.ts';
 import { LOOK, type Look } from '../../../../src/store/journal/claim.ts';
 import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
 import { markMarkets } from '../../../../src/store/marks/publish-marks.ts';
-import { type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
+import { sweepPrices, type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
 import { writeBooks } from '../../../../src/store/series/books.ts';
 import { foldCandles } from '../../../../src/store/series/candles.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
@@ -96,10 +96,20 @@ describe('a claim', () => {
     expect(changes[1]?.body).not.toHaveProperty('best_ask');
   });
 
-  it('publishes nothing for a quote that did not change', async () => {
+  it('names the markets of quotes that were only seen again, in one change for all of them', async () => {
+    await write(quote('0.41', nowMs - 3_000), quote('0.59', nowMs - 3_000, 1));
+    await publishPending(test.db);
+    await write(quote('0.41', nowMs - 2_000), quote('0.59', nowMs - 2_000, 1));
+    expect(await publishPending(test.db)).toMatchObject([{ marks: 1, byKind: { facts: 1 } }]);
+    expect((await changesAfter(test.db, 2)).map(({ marketId, body }) => ({ marketId, body }))).toEqual([
+      { marketId: '', body: { market_id: '', about: 'quote-age', market_ids: ['m-1'] } },
+    ]);
+  });
+
+  it('publishes nothing for a quote of a sweep that did not change', async () => {
     await write(quote('0.41', nowMs - 3_000));
     await publishPending(test.db);
-    await write(quote('0.41', nowMs - 2_000));
+    await test.db.transaction((tx) => sweepPrices(tx, [quote('0.41', nowMs - 2_000)]));
     expect(await look()).toMatchObject({ hasWork: false });
     expect(await publishPending(test.db)).toMatchObject([{ changes: 0, seq: 1 }]);
   });
@@ -163,10 +173,11 @@ describe('a claim', () => {
       ],
       [],
     );
-    expect(await publishPending(test.db)).toMatchObject([{ changes: 1, marks: 1 }]);
+    expect(await publishPending(test.db)).toMatchObject([{ byKind: { book: 1, facts: 1 } }]);
     await book(nowMs - 1_000, [['0.40', '6']], [['0.45', '1']]);
     await publishPending(test.db);
-    expect((await changesAfter(test.db)).map(({ body }) => body)).toEqual([
+    const changes = (await changesAfter(test.db)).filter(({ kind }) => kind === 'book');
+    expect(changes.map(({ body }) => body)).toEqual([
       {
         market_id: 'm-1',
         outcome_id: 'm-1:yes',

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { RequestSample } from '../../../../api/deps.ts';
-import { createLatestCache } from '../../../../api/reads/latest-cache.ts';
+import { createAnswerCache } from '../../../../api/reads/answer-cache.ts';
 import type { Statement } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
@@ -16,7 +16,7 @@ let restore: () => void;
 
 beforeAll(async () => {
   api = await startTestApi({
-    latest: createLatestCache({ now: () => clock.nowMs }),
+    answers: createAnswerCache({ now: () => clock.nowMs }),
     onRequest: (sample) => samples.push(sample),
   });
   client = await api.client();
@@ -132,7 +132,7 @@ describe('cached answers', () => {
     const etags = [];
     for (const each of paths) etags.push((await client.market(each)).headers.get('etag'));
     expect(statements.filter((name) => name === 'one_market_prices')).toHaveLength(3);
-    expect(statements.filter((name) => name.startsWith('find_market'))).toHaveLength(1);
+    expect(statements.filter((name) => name === 'read_market')).toHaveLength(1);
     // Two searches with five tiers each.
     expect(statements.filter((name) => name.startsWith('search_markets'))).toHaveLength(10);
     expect(etags.every((etag) => etag?.startsWith('W/'))).toBe(true);

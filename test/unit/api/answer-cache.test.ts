@@ -1,17 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { createLatestCache, type PreparedAnswer } from '../../../api/reads/latest-cache.ts';
+import { createAnswerCache, type LoadedAnswer } from '../../../api/reads/answer-cache.ts';
 
-const answer = (data: string): PreparedAnswer => ({
-  data,
-  meta: '',
-  extraBytes: 0,
-  etag: 'W/"x"',
-  freshness: 'latest',
+const answer = (data: string): LoadedAnswer => ({
+  answer: { data, meta: '', extraBytes: 0, etag: 'W/"x"', freshness: 'latest' },
 });
 
-function counted(options: Parameters<typeof createLatestCache>[0]) {
+function counted(options: Parameters<typeof createAnswerCache>[0]) {
   const clock = { nowMs: 1_000_000 };
-  const cache = createLatestCache({ ...options, now: () => clock.nowMs });
+  const cache = createAnswerCache({ ...options, now: () => clock.nowMs });
   const loads: string[] = [];
   const read = (key: string, data = 'x', tookMs = 0) =>
     cache.fetch(key, async () => {
@@ -43,13 +39,11 @@ describe('the cache of answers', () => {
     expect(loads).toEqual(['a', 'b', 'a']);
   });
 
-  it('is bounded by entries, and answers loads whose entry was evicted', async () => {
-    const { loads, read } = counted({ maxEntries: 2 });
-    const answers = await Promise.all(['a', 'b', 'c', 'd'].map((key) => read(key, key)));
-    expect(answers.map(({ data }) => data)).toEqual(['a', 'b', 'c', 'd']);
-    await read('d');
-    await read('a');
-    expect(loads).toEqual(['a', 'b', 'c', 'd', 'a']);
+  it('answers loads whose entry was evicted', async () => {
+    const { loads, read } = counted({ maxBytes: 12_000 });
+    const answers = await Promise.all(['a', 'b', 'c', 'd'].map((key) => read(key, key.repeat(300))));
+    expect(answers.map(({ data }) => data[0])).toEqual(['a', 'b', 'c', 'd']);
+    expect(loads).toEqual(['a', 'b', 'c', 'd']);
   });
 
   it('is bounded by bytes, and skips an answer that would evict all others', async () => {
@@ -68,9 +62,9 @@ describe('the cache of answers', () => {
   });
 
   it('throws a failure to all waiting callers and does not cache it', async () => {
-    const cache = createLatestCache();
+    const cache = createAnswerCache();
     let fail: (error: Error) => void = () => undefined;
-    const broken = () => new Promise<PreparedAnswer>((_, reject) => (fail = reject));
+    const broken = () => new Promise<LoadedAnswer>((_, reject) => (fail = reject));
     const waiting = [cache.fetch('a', broken), cache.fetch('a', broken)];
     fail(new Error('broken'));
     const settled = await Promise.allSettled(waiting);

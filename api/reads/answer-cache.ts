@@ -1,0 +1,186 @@
+import { LRUCache } from 'lru-cache';
+import type { JournalStamp } from '../../src/store/journal/stamp.ts';
+import { type Dependencies, type JournalView, type Named, subjectKey } from './journal-view.ts';
+
+/** How long the client may cache an answer. */
+export type Freshness = 'latest' | 'history';
+
+/** An answer of a market route, ready to send: JSON texts and header values. */
+export interface PreparedAnswer {
+  /** JSON text of `data`. */
+  data: string;
+  /** JSON text of the `meta` fields besides request id and timestamp, without braces; may be empty. */
+  meta: string;
+  /** The UTF-8 bytes of both texts minus their characters, so that the length of an answer needs no scan. */
+  extraBytes: number;
+  /** Weak, over data and meta. */
+  etag: string;
+  freshness: Freshness;
+}
+
+/** How long an answer stays valid beyond a second. */
+export interface Validity extends Dependencies {
+  /** The place in the journal of the answer's first statement. */
+  stamp: JournalStamp;
+  /** The time until the answer changes without a change of its facts, milliseconds since its load began. */
+  forMs?: number;
+}
+
+export interface LoadedAnswer {
+  answer: PreparedAnswer;
+  /** Absent: the answer is valid for a second. */
+  validity?: Validity | undefined;
+}
+
+/**
+ * Keeps prepared answers of market routes: while the journal names none of their facts, otherwise for a second. A hit costs no SQL, no
+ * serialization and no hash. Concurrent requests share one load. All waiting requests get its error, and errors are not kept.
+ */
+export interface AnswerCache {
+  /** The kept answer of `key`, otherwise the result of `load`. The key must contain every dependency of the answer except time. */
+  fetch(key: string, load: () => Promise<LoadedAnswer>): Promise<PreparedAnswer>;
+  /** Records that a GET of this request target got the answer of `key` from this route (its pattern). */
+  remember(target: string, place: AnswerPlace): void;
+  /**
+   * The kept answer of a GET of this exact target, which saves routing and parsing. A caller that sends it must call `used`, which
+   * counts the hit.
+   */
+  recent(target: string): RecentAnswer | undefined;
+  /** Kept answers, and their approximate size. */
+  readonly size: { entries: number; bytes: number };
+}
+
+export interface RecentAnswer {
+  answer: PreparedAnswer;
+  route: string;
+  used(): void;
+}
+
+interface AnswerPlace {
+  key: string;
+  route: string;
+}
+
+/** The source of an answer: the cache, a load in flight, or a new load. */
+export type Lookup = 'hit' | 'shared' | 'miss';
+
+interface AnswerCacheOptions {
+  onLookup?: (lookup: Lookup) => void;
+  /** Absent: every answer is valid for `ttlMs`. */
+  journal?: JournalView;
+  /** The lifetime of an answer without the journal, since the start of its load. 0: loads are shared, but nothing is kept. */
+  ttlMs?: number;
+  maxBytes?: number;
+  /** Milliseconds of a monotonic clock. */
+  now?: () => number;
+}
+
+interface Entry extends LoadedAnswer {
+  begunMs: number;
+  bytes: number;
+}
+
+const TTL_MS = 1_000;
+/** The limit of an answer that the journal keeps valid: an error in a dependency heals by itself. */
+const MAX_AGE_MS = 60_000;
+const MAX_BYTES = 64 * 1024 * 1024;
+/** The approximate size of an entry without its texts. */
+const ENTRY_OVERHEAD_BYTES = 700;
+/** Longer request targets are rare and always routed. */
+const MAX_TARGET_LENGTH = 512;
+const MAX_TARGETS = 100_000;
+
+/** A bounded cache that evicts the least recently used answers first. */
+export function createAnswerCache(options: AnswerCacheOptions = {}): AnswerCache {
+  const { journal, ttlMs = TTL_MS, maxBytes = MAX_BYTES, now = () => performance.now() } = options;
+  const { onLookup = () => undefined } = options;
+  const used = () => onLookup('hit');
+  const inFlight = new Map<string, Promise<PreparedAnswer>>();
+  /** The keys of kept answers by their subjects. */
+  const keysOf = new Map<string, Set<string>>();
+  const places = new LRUCache<string, AnswerPlace>({ max: MAX_TARGETS });
+  const cache = new LRUCache<string, Entry>({
+    maxSize: maxBytes,
+    // A list of a thousand markets must not evict all other answers.
+    maxEntrySize: Math.max(1, Math.floor(maxBytes / 8)),
+    sizeCalculation: ({ bytes }) => bytes,
+    dispose: ({ validity }, key) => {
+      for (const subject of validity?.subjects ?? []) {
+        const keys = keysOf.get(subjectKey(subject));
+        keys?.delete(key);
+        if (keys?.size === 0) keysOf.delete(subjectKey(subject));
+      }
+    },
+  });
+  journal?.onReset(() => cache.clear());
+  journal?.onNamed((named) => {
+    dropOf(subjectKey(named), named);
+    if (named.marketId !== '') dropOf(subjectKey({ venue: named.venue, marketId: '' }), named);
+  });
+
+  function dropOf(subject: string, { kind, seq }: Pick<Named, 'kind' | 'seq'>): void {
+    for (const key of keysOf.get(subject) ?? []) {
+      const validity = cache.peek(key)?.validity;
+      if (validity?.kinds.has(kind) && validity.stamp.seq < seq) cache.delete(key);
+    }
+  }
+
+  function keep(key: string, entry: Entry): void {
+    cache.set(key, entry);
+    if (!entry.validity || !cache.has(key)) return;
+    for (const subject of entry.validity.subjects) {
+      const keys = keysOf.get(subjectKey(subject)) ?? new Set();
+      keysOf.set(subjectKey(subject), keys.add(key));
+    }
+  }
+
+  function valid(key: string): PreparedAnswer | undefined {
+    const entry = ttlMs === 0 ? undefined : cache.get(key);
+    if (!entry) return undefined;
+    const { answer, begunMs, validity } = entry;
+    const ageMs = now() - begunMs;
+    const isJournaled = validity !== undefined && journal?.isConfirmed === true;
+    const limitMs = isJournaled ? Math.min(MAX_AGE_MS, validity.forMs ?? MAX_AGE_MS) : ttlMs;
+    return ageMs < limitMs ? answer : undefined;
+  }
+
+  async function loaded(key: string, load: () => Promise<LoadedAnswer>): Promise<PreparedAnswer> {
+    const begunMs = now();
+    const { answer, validity } = await load();
+    if (ttlMs === 0) return answer;
+    // At most two bytes per character. An exact count would need a scan of every text.
+    const bytes = 2 * (answer.data.length + answer.meta.length + key.length) + ENTRY_OVERHEAD_BYTES;
+    const isAllowed = validity !== undefined && journal?.allows(validity.stamp, validity) === true;
+    // A change was named during the load: the next request reads it.
+    if (validity && !isAllowed && journal?.isConfirmed) return answer;
+    keep(key, { answer, begunMs, bytes, ...(isAllowed && { validity }) });
+    return answer;
+  }
+
+  return {
+    remember(target, place) {
+      if (target.length <= MAX_TARGET_LENGTH && !places.has(target)) places.set(target, place);
+    },
+    recent(target) {
+      const place = places.get(target);
+      const answer = place && valid(place.key);
+      return place && answer && { answer, route: place.route, used };
+    },
+    async fetch(key, load) {
+      const kept = valid(key);
+      if (kept) {
+        onLookup('hit');
+        return kept;
+      }
+      const shared = inFlight.get(key);
+      onLookup(shared ? 'shared' : 'miss');
+      if (shared) return shared;
+      const loading = loaded(key, load).finally(() => inFlight.delete(key));
+      inFlight.set(key, loading);
+      return loading;
+    },
+    get size() {
+      return { entries: cache.size, bytes: cache.calculatedSize ?? 0 };
+    },
+  };
+}

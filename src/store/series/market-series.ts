@@ -1,0 +1,200 @@
+import type { TimeRange } from '../../domain/values/time-range.ts';
+import { type MarketTokens, ONE_MARKET } from '../catalog/market-reads.ts';
+import { type Queryable, type Statement, sql } from '../db/tx.ts';
+import { type JournalStamp, STAMP, toStamp } from '../journal/stamp.ts';
+import type { LatestBook } from './book-reads.ts';
+import type { StoredCandle, TradePage, TradePlace, TradeRow } from './reads.ts';
+import { toTradePage, tradePageSql, tradePageValues } from './reads.ts';
+import { FACTS_COLUMNS, FACTS_PARTS, type FactsRow, type TradeFacts, toTradeFacts } from './trade-history.ts';
+
+/*
+ * Reads of a series with everything that its answer needs: the market, its outcomes, the coverage of its trades, and the place in the
+ * journal. Each is one statement, hence one round trip and one snapshot.
+ */
+
+/** A market with a part of one of its series, as of one snapshot. */
+export type SeriesRead<Part> = Part & { market: MarketTokens; facts: TradeFacts; stamp: JournalStamp };
+
+/** Which outcome of which market; venues in order of preference. */
+export interface SeriesTarget {
+  venues: readonly string[];
+  marketId: string;
+  /** Absent: the first outcome, or all outcomes of a series over all of them. */
+  outcomeId?: string | undefined;
+}
+
+const OUTCOMES = `CROSS JOIN LATERAL (
+     SELECT coalesce(json_agg(json_build_array(o.token_id::text, t.mint) ORDER BY o.ordinal), '[]') AS outcomes,
+       array_agg(o.token_id ORDER BY o.ordinal) AS token_ids, array_agg(t.mint ORDER BY o.ordinal) AS mints
+     FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = m.id) o`;
+
+/** The key of the outcome $3, or of the first one; NULL when the market has no such outcome. */
+const CHOSEN = 'CASE WHEN $3::text IS NULL THEN o.token_ids[1] ELSE o.token_ids[array_position(o.mints, $3)] END';
+/** The keys of the outcome $3, or of all. */
+const CHOSEN_ALL = `CASE WHEN $3::text IS NULL THEN o.token_ids ELSE ARRAY[o.token_ids[array_position(o.mints, $3)]] END`;
+
+function statement(name: string, columns: string, parts = ''): Statement {
+  return sql(
+    name,
+    `SELECT m.id AS pk, m.venue, m.venue_market_id AS market_id, m.status AS market_status, m.has_book, m.close_at, m.resolved_at,
+       o.outcomes, ${FACTS_COLUMNS}, ${STAMP}, ${columns}
+     FROM (SELECT * FROM market m WHERE ${ONE_MARKET}) m ${OUTCOMES} ${FACTS_PARTS} ${parts}`,
+  );
+}
+
+type MarketRow = Omit<MarketTokens, 'outcomes' | 'status'> &
+  FactsRow & {
+    marketStatus: MarketTokens['status'];
+    outcomes: [tokenId: string, outcomeId: string][];
+    stamp: string;
+  };
+
+async function read<Columns, Part>(
+  db: Queryable,
+  statement: Statement,
+  { venues, marketId, outcomeId }: SeriesTarget,
+  values: readonly unknown[],
+  toPart: (columns: Columns) => Part,
+): Promise<SeriesRead<Part> | null> {
+  const [row] = await db.query<MarketRow & Columns>(statement, [venues, marketId, outcomeId ?? null, ...values]);
+  if (!row) return null;
+  const { pk, venue, marketId: id, marketStatus: status, hasBook, closeAt, resolvedAt, stamp } = row;
+  const outcomes = row.outcomes.map(([tokenId, ofOutcome]) => ({ tokenId: BigInt(tokenId), outcomeId: ofOutcome }));
+  const market = { pk, venue, marketId: id, status, hasBook, closeAt, resolvedAt, outcomes };
+  return { ...toPart(row), market, facts: toTradeFacts(row), stamp: toStamp(stamp) };
+}
+
+type CandleCells = [bucket: number, o: string, h: string, l: string, c: string, v: string, n: string, trades: number];
+
+const CANDLES = statement(
+  'read_market_candles',
+  `k.candles, CASE WHEN $7 THEN (
+     SELECT close FROM candle b WHERE b.token_id = c.token_id AND b.interval_seconds = $4 AND b.bucket < $5
+     ORDER BY b.bucket DESC LIMIT 1) END AS close_before`,
+  `CROSS JOIN LATERAL (SELECT ${CHOSEN} AS token_id) c
+   LEFT JOIN LATERAL (
+     SELECT json_agg(json_build_array(bucket, open::text, high::text, low::text, close::text, volume::text, notional::text, trades)
+       ORDER BY bucket) AS candles
+     FROM candle k WHERE k.token_id = c.token_id AND k.interval_seconds = $4 AND k.bucket >= $5 AND k.bucket < $6) k ON true`,
+);
+
+/** Candles of one outcome, oldest first; buckets without a trade have none. `withCloseBefore` adds the last close before the range. */
+export function readMarketCandles(
+  db: Queryable,
+  target: SeriesTarget,
+  { seconds, range, withCloseBefore }: { seconds: number; range: TimeRange; withCloseBefore: boolean },
+): Promise<SeriesRead<{ candles: StoredCandle[]; closeBefore: string | null }> | null> {
+  type Columns = { candles: CandleCells[] | null; closeBefore: string | null };
+  return read(db, CANDLES, target, [seconds, range.start, range.end, withCloseBefore], (columns: Columns) => ({
+    candles: (columns.candles ?? []).map(([bucket, open, high, low, close, volume, notional, trades]) => {
+      return { bucket, open, high, low, close, volume, notional, trades };
+    }),
+    closeBefore: columns.closeBefore,
+  }));
+}
+
+const VOLUME = statement(
+  'read_market_volume',
+  'k.windows',
+  `CROSS JOIN LATERAL (
+     SELECT json_agg(json_build_array(bucket, volume::text, notional::text, trades) ORDER BY bucket) AS windows
+     FROM (
+       SELECT bucket, sum(volume) AS volume, sum(notional) AS notional, sum(trades) AS trades FROM candle
+       WHERE token_id = ANY (${CHOSEN_ALL}) AND interval_seconds = $4 AND bucket >= $5 AND bucket < $6
+       GROUP BY bucket) w) k`,
+);
+
+export interface VolumeWindow {
+  bucket: number;
+  volume: string;
+  notional: string;
+  trades: number;
+}
+
+/** Volume per window of one outcome or of all together, oldest first; windows without a trade are omitted. */
+export function readMarketVolume(
+  db: Queryable,
+  target: SeriesTarget,
+  { seconds, range }: { seconds: number; range: TimeRange },
+): Promise<SeriesRead<{ windows: VolumeWindow[] }> | null> {
+  type Columns = { windows: [bucket: number, volume: string, notional: string, trades: number][] | null };
+  return read(db, VOLUME, target, [seconds, range.start, range.end], (columns: Columns) => ({
+    windows: (columns.windows ?? []).map(([bucket, volume, notional, trades]) => ({
+      bucket,
+      volume,
+      notional,
+      trades,
+    })),
+  }));
+}
+
+type TradeCells = [
+  tokenId: string,
+  atMicros: string,
+  tradeId: string,
+  price: string,
+  size: string,
+  side: number | null,
+  ordinal: number,
+  signedPrice: string,
+];
+
+function tradesStatement(direction: 'asc' | 'desc', isContinued: boolean): Statement {
+  const page = tradePageSql(CHOSEN_ALL, { direction, isContinued, first: 4 });
+  return statement(
+    `read_market_trades_${direction}${isContinued ? '_after' : ''}`,
+    'p2.trades_page',
+    `CROSS JOIN LATERAL (
+       SELECT json_agg(json_build_array(token_id::text, at_micros, trade_id, price::text, size::text, side, ordinal, signed_price::text))
+         AS trades_page FROM (${page}) t) p2`,
+  );
+}
+
+const TRADES = {
+  asc: { first: tradesStatement('asc', false), after: tradesStatement('asc', true) },
+  desc: { first: tradesStatement('desc', false), after: tradesStatement('desc', true) },
+};
+
+export interface TradesQuery {
+  range: Partial<TimeRange>;
+  direction: 'asc' | 'desc';
+  limit: number;
+  after?: TradePlace;
+}
+
+/** A page of the tape of one outcome or of all, in the order of trades. */
+export function readMarketTrades(
+  db: Queryable,
+  target: SeriesTarget,
+  query: TradesQuery,
+): Promise<SeriesRead<{ page: TradePage }> | null> {
+  const chosen = TRADES[query.direction][query.after ? 'after' : 'first'];
+  return read(db, chosen, target, tradePageValues(query), ({ tradesPage }: { tradesPage: TradeCells[] | null }) => ({
+    page: toTradePage((tradesPage ?? []).map(toRow), query.limit),
+  }));
+}
+
+function toRow([tokenId, atMicros, tradeId, price, size, side, ordinal, signedPrice]: TradeCells): TradeRow {
+  return { tokenId: BigInt(tokenId), atMicros, tradeId, price, size, side, ordinal, signedPrice };
+}
+
+const BOOK = statement(
+  'read_market_book',
+  `b.as_of AS book_as_of, b.bids, b.asks, b.received_at,
+   (extract(epoch FROM clock_timestamp() - b.received_at) * 1000)::float8 AS unseen_ms`,
+  `LEFT JOIN book_latest b ON b.token_id = ${CHOSEN}`,
+);
+
+type BookColumns = (Omit<LatestBook, 'asOf'> & { bookAsOf: Date }) | { bookAsOf: null };
+
+/** The latest book of one outcome; null before the first. */
+export function readMarketBook(
+  db: Queryable,
+  target: SeriesTarget,
+): Promise<SeriesRead<{ book: LatestBook | null }> | null> {
+  return read(db, BOOK, target, [], (columns: BookColumns) => {
+    if (columns.bookAsOf === null) return { book: null };
+    const { bookAsOf: asOf, bids, asks, receivedAt, unseenMs } = columns;
+    return { book: { asOf, bids, asks, receivedAt, unseenMs } };
+  });
+}
