@@ -1,8 +1,9 @@
 import autocannon from 'autocannon';
 import { expect } from 'vitest';
-import { freePort } from '../../src/embedded/free-port.ts';
+
 import { eventually } from '../../test/support/eventually.ts';
 import { API_KEY, OddswireProcess } from '../../test/support/processes/system.ts';
+import { freePort } from '../../test/support/redis/redis.ts';
 import { NODE_OPTIONS } from './node-options.ts';
 
 export const HEADERS = { authorization: `Bearer ${API_KEY}` };

@@ -236,6 +236,7 @@ describe('loadConfig', () => {
     QUOTA_ALERTS: 'hunter2',
     QUOTA_WALLETS: '2147483648',
     RETENTION_TRADES_DAYS: '0',
+    API_MEMORY_MB: '15',
     MAINTAIN_STORAGE_MS: '999',
     DECIMAL_FORMAT: 'hunter2',
     LOG_LEVEL: 'hunter2',
