@@ -19,6 +19,8 @@ const MAX_STALE_MS = 1_000;
 const IDLE_MS = 1_000;
 const CHECK_EVERY_MS = 250;
 const READ_VENUES_EVERY_MS = 1_000;
+/** A heartbeat does not state an older state of the venues. */
+const MAX_VENUES_AGE_MS = 10_000;
 /** The database counts as unreachable after this time without an answer. */
 const ANSWER_MS = 1_500;
 /** The queue whose workers are processes that host the publisher. */
@@ -72,6 +74,7 @@ export class Pulse {
   add(client: StreamClient): void {
     this.#clients.add(client);
     client.heartbeatDueMs = 0;
+    void this.#readVenues(performance.now());
     this.#options.hub.rounds.mark(client);
   }
 
@@ -92,7 +95,7 @@ export class Pulse {
     if (!this.#isDue(client, nowMs)) return [];
     const { hub, heartbeatMs } = this.#options;
     if (!this.#isFresh()) return this.#staleMessages(client, nowMs);
-    if (!hub.isCaughtUp) return [];
+    if (!hub.isCaughtUp || nowMs - this.#venuesReadAtMs > MAX_VENUES_AGE_MS) return [];
     const messages = this.#perVenue(client, (venue) => this.#heartbeat(venue));
     if (messages.length === 0) return [];
     client.heartbeatDueMs = nowMs + heartbeatMs;
@@ -199,7 +202,6 @@ export class Pulse {
     if (this.#isReadingVenues || this.#clients.size === 0 || nowMs - this.#venuesReadAtMs < READ_VENUES_EVERY_MS)
       return;
     this.#isReadingVenues = true;
-    this.#venuesReadAtMs = nowMs;
     const { db, venues, now, log } = this.#options;
     const withMarkets = venues.filter(({ capabilities }) => capabilities.markets);
     try {
@@ -216,6 +218,7 @@ export class Pulse {
           last_success_at: last === 0 ? undefined : Math.floor(last / 1_000),
         };
       });
+      this.#venuesReadAtMs = nowMs;
       this.#apply(states);
     } catch (error) {
       log.debug({ err: error }, 'state of the venues not read; will retry');
@@ -230,6 +233,10 @@ export class Pulse {
     const hasChanged = states.some(({ venue, healthy }) => before.has(venue) && before.get(venue) !== healthy);
     this.#venues = states;
     this.#made.clear();
-    if (hasChanged) for (const client of this.#clients) client.heartbeatDueMs = 0;
+    const nowMs = performance.now();
+    for (const client of this.#clients) {
+      if (hasChanged) client.heartbeatDueMs = 0;
+      if (this.#isDue(client, nowMs)) this.#options.hub.rounds.mark(client);
+    }
   }
 }

@@ -49,6 +49,8 @@ export function bannerText({
     `  MARKET=${encodeURIComponent(marketId)}`,
     `  OUTCOME=${outcomeId}`,
     ...FIRST_CALLS.map((line) => `  ${line}`),
+    'Watch prices move:',
+    '  curl -N -H "Authorization: Bearer $KEY" "$API/v1/all/stream?channels=prices,trades"',
     'The receiver prints events below as they arrive. Ctrl-C stops everything.',
     RULE,
   ].join('\n');
