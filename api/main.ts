@@ -8,6 +8,7 @@ await bootProcess({
   async start(config, log, signal) {
     // Dynamic import: an invalid configuration is reported before a second of loading.
     const { startApi } = await import('./server/start-api.ts');
-    return startApi(config, log, signal);
+    const { startAgain } = await import('../src/runtime/start-again.ts');
+    return startAgain(() => startApi(config, log, signal), log, signal);
   },
 });

@@ -18,6 +18,7 @@ await bootProcess({
     if (!isRole(role)) throw new StartupError(`usage: workers/main.js ${ROLES.join('|')}`);
     // Loading takes a second, so errors of the call and of the configuration are reported before it.
     const { startWorker } = await import('./start-worker.ts');
-    return startWorker(role, config, log, signal);
+    const { startAgain } = await import('../src/runtime/start-again.ts');
+    return startAgain(() => startWorker(role, config, log, signal), log, signal);
   },
 });
