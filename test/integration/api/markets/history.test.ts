@@ -29,7 +29,7 @@ const HISTORY_ROWS = sql(
 );
 const LISTENING = sql(
   'test_listening',
-  `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle' AND query LIKE 'LISTEN%'`,
+  `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle' AND query = 'LISTEN oddswire_arrival'`,
 );
 const BEGAN_EARLIER = sql('test_began_earlier', 'UPDATE market SET created_at = $2 WHERE id = $1');
 const END_RETRY = sql('test_end_retry', `UPDATE trade_history SET touched_at = touched_at - interval '10 min'`);
