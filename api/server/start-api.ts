@@ -35,6 +35,8 @@ import { createDraining, notStopping } from './draining.ts';
 import { createHttpServer } from './http-server.ts';
 import { createLiveReads } from './live-reads.ts';
 
+/** The latest changes for streams, in addition to the memory of reads. */
+const STREAMS_SHARE = 1 / 32;
 /** The longest wait of a client for a cold read. */
 const COLD_WAIT_MS = 2_500;
 
@@ -82,6 +84,7 @@ export async function startApi(
       decimalFormat: config.decimalFormat,
       limits: config.streams,
       heartbeatMs: config.streams.heartbeatMs,
+      recentBytes: config.apiMemoryBytes * STREAMS_SHARE,
       eventRetentionMs: config.retention.eventsDays * DAY_MS,
       metrics,
       log,

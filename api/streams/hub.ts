@@ -13,9 +13,6 @@ import { RecentFrames } from './recent-frames.ts';
 import type { StreamCursors } from './stream-cursors.ts';
 import type { WriteRounds } from './write-rounds.ts';
 
-/** Memory for the latest changes. */
-const RECENT_BYTES = 16 * 1024 * 1024;
-
 export interface HubOptions {
   tail: Pick<JournalTail, 'on' | 'staleMs'>;
   db: Queryable;
@@ -24,7 +21,8 @@ export interface HubOptions {
   log: Logger;
   /** Counts a change that was handed to this many subscriptions. */
   onDispatched?(type: string, subscriptions: number): void;
-  recentBytes?: number;
+  /** Memory for the latest changes. */
+  recentBytes: number;
 }
 
 /**
@@ -52,7 +50,7 @@ export class MarketHub {
     this.#options = options;
     this.rounds = rounds;
     this.categories = new Categories(options.db);
-    this.#recent = new RecentFrames(options.recentBytes ?? RECENT_BYTES);
+    this.#recent = new RecentFrames(options.recentBytes);
     this.#stopListening = options.tail.on((batch) => this.#receive(batch));
   }
 

@@ -33,6 +33,8 @@ export interface StreamsOptions {
   decimalFormat: DecimalFormat;
   limits: StreamLimits;
   heartbeatMs: number;
+  /** Memory for the latest changes, from which a client resumes without the database. */
+  recentBytes: number;
   /** How long events are stored, milliseconds. */
   eventRetentionMs: number;
   metrics?: StreamMetrics;
@@ -59,7 +61,7 @@ export class Streams implements OpenStreams {
   exempt: OpenStreams['exempt'] = () => undefined;
 
   constructor(options: StreamsOptions) {
-    const { db, tail, codec, decimalFormat, venues, heartbeatMs, log, now, metrics } = options;
+    const { db, tail, codec, decimalFormat, venues, heartbeatMs, recentBytes, log, now, metrics } = options;
     this.#options = options;
     this.cursors = createStreamCursors(codec);
     this.#uses = createAccountUses(options.limits);
@@ -67,7 +69,7 @@ export class Streams implements OpenStreams {
     const { cursors } = this;
     const rounds = new WriteRounds((client, nowMs) => this.#pulse.whenIdle(client, nowMs));
     const onDispatched = (type: string, count: number) => metrics?.streamMessages.inc({ type }, count);
-    this.#hub = new MarketHub({ tail, db, cursors, decimalFormat, log, onDispatched }, rounds);
+    this.#hub = new MarketHub({ tail, db, cursors, decimalFormat, log, recentBytes, onDispatched }, rounds);
     this.#pulse = new Pulse({ hub: this.#hub, db, cursors, decimalFormat, venues, heartbeatMs, log, now });
     this.#replays = new Replays({ hub: this.#hub, db, cursors, decimalFormat, log });
     const epoch = () => this.#hub.head?.epoch;

@@ -77,6 +77,8 @@ describe('soak', () => {
         POLL_WALLETS_MS: '5000',
         MAINTAIN_STORAGE_MS: String(MAINTAIN_MS),
         JOURNAL_RETENTION_MINUTES: String(JOURNAL_MINUTES),
+        // The least: it is full soon, and then it must stay flat.
+        API_MEMORY_MB: '16',
         POLL_BOOKS_MARKETS: '2',
         QUOTA_ALERTS: '1000000',
         NODE_OPTIONS: `--import=${COLLECTOR}`,
