@@ -20,14 +20,13 @@ export const ROUTES = {
 /** An API process over a database, and its address. */
 export interface Api {
   address: string;
+  pid: number;
   /** Resolves when every open market is in memory, or as many as it takes. Needs a publisher. */
-  loaded(): Promise<void>;
-  /** Resolves when every open market is in memory, or as many as it takes. */
   loaded(): Promise<void>;
   stop(): Promise<void>;
 }
 
-export async function startApi(databaseUrl: string): Promise<Api> {
+export async function startApi(databaseUrl: string, environment: Record<string, string> = {}): Promise<Api> {
   const metricsPort = await freePort();
   const api = new OddswireProcess('api', {
     DATABASE_URL: databaseUrl,
@@ -38,10 +37,12 @@ export async function startApi(databaseUrl: string): Promise<Api> {
     PORT: '0',
     METRICS_PORT: String(metricsPort),
     ...NODE_OPTIONS,
+    ...environment,
   });
   const { address = '' } = await api.start();
   return {
     address,
+    pid: api.pid ?? 0,
     async loaded() {
       const scraped = async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
       await eventually(scraped, (text) => /^read_memory_loaded\{.*\} 1$/m.test(text), { timeoutMs: 300_000 });

@@ -1,0 +1,120 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, it } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../test/support/postgres/database.ts';
+import { cpuSeconds } from './freshness/cpu-time.ts';
+import type { Figure } from './support/figure.ts';
+import { type LiveChanges, startChanges } from './support/live-changes.ts';
+import { percentile, sizeOf, sizesOf, whole } from './support/numbers.ts';
+import { type Api, startApi } from './support/read-load.ts';
+import { report } from './support/report.ts';
+import { storeHistory } from './support/stored-history.ts';
+import { openStreams, residentBytes } from './support/stream-load.ts';
+
+/** BENCH_CLIENTS=10000 for the published figure; it needs `ulimit -n` above twice as many. */
+const CLIENTS = sizesOf('BENCH_CLIENTS', [1, 100, 1_000]);
+/** Of each measurement. */
+const SECONDS = sizeOf('BENCH_SECONDS', 4);
+const CHANGES = 100;
+const ROUND_MS = 100;
+const MARKETS = 500;
+const PATH = '/v1/polymarket/stream?channels=prices';
+
+let database: TestDatabase;
+let changes: LiveChanges;
+let api: Api;
+let bare: ChildProcess;
+let bareAddress: string;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await storeHistory(database.db, { markets: MARKETS, trades: 1_000, days: 1 });
+  changes = await startChanges(database.db, database.url, CHANGES);
+  const limit = String(2 * Math.max(...CLIENTS));
+  api = await startApi(database.url, {
+    STREAM_MAX_CONNECTIONS: limit,
+    STREAM_CONNECTIONS_PER_ACCOUNT: limit,
+    STREAM_MESSAGES_PER_SECOND: '0',
+    HTTP_MAX_CONNECTIONS_PER_ADDRESS: limit,
+  });
+  bare = fork(join(import.meta.dirname, 'support', 'bare-streams.mjs'));
+  const [{ port }] = (await once(bare, 'message')) as [{ port: number }];
+  bareAddress = `http://127.0.0.1:${port}`;
+});
+afterAll(async () => {
+  bare.disconnect();
+  await api.stop();
+  await changes.stop();
+  await database.drop();
+});
+
+interface Measured {
+  p50Ms: number;
+  p99Ms: number;
+  /** Seconds of the server's CPU per second. */
+  cpu: number;
+  /** Per client that is connected. */
+  bytesPerClient: number;
+  sample: string;
+}
+
+/** Opens the streams, lets `send` run, and measures the server. */
+async function measure(
+  server: { pid: number; address: string },
+  count: number,
+  send: () => Promise<unknown>,
+): Promise<Measured> {
+  const before = await residentBytes(server.pid);
+  const load = await openStreams(server.address, PATH, count);
+  try {
+    const bytesPerClient = ((await residentBytes(server.pid)) - before) / count;
+    load.delaysMs.length = 0;
+    const cpuBefore = await cpuSeconds(server.pid);
+    await send();
+    const cpu = ((await cpuSeconds(server.pid)) - cpuBefore) / SECONDS;
+    const { delaysMs, sample } = load;
+    return { p50Ms: percentile(delaysMs, 0.5), p99Ms: percentile(delaysMs, 0.99), cpu, bytesPerClient, sample };
+  } finally {
+    load.close();
+  }
+}
+
+/** The bare server sends the same bytes, with their time, at the same rate. */
+async function sendBare(sample: string): Promise<void> {
+  const each = (CHANGES * ROUND_MS) / 1_000;
+  const begunMs = performance.now();
+  for (let round = 1; round <= (SECONDS * 1_000) / ROUND_MS; round += 1) {
+    bare.send(sample.replace(/"at":"[^"]+"/, `"at":"${new Date().toISOString()}"`).repeat(each));
+    await delay(Math.max(0, begunMs + round * ROUND_MS - performance.now()));
+  }
+}
+
+function figuresOf(count: number, own: Measured, limit: Measured): Figure[] {
+  const text = ({ p50Ms, p99Ms, cpu }: Measured) =>
+    `p50 ${whole(p50Ms)} ms, p99 ${whole(p99Ms)} ms, ${(cpu * 100).toFixed(0)} % CPU`;
+  const clients = `${whole(count)} ${count === 1 ? 'client' : 'clients'}`;
+  const fanOut: Figure = {
+    title: `stream to ${clients}, ${CHANGES} changes/s`,
+    measured: text(own),
+    baseline: text(limit),
+    ...(count >= 100 && { ratio: limit.cpu / own.cpu }),
+    ...(count === 1_000 && { goal: { atMost: 250, of: { name: 'p99', value: own.p99Ms, unit: 'ms' } } }),
+  };
+  if (count < 1_000) return [fanOut];
+  const kilobytes = (bytes: number) => `${(bytes / 1_000).toFixed(1)} KB`;
+  const memory: Figure = {
+    title: `memory of a stream, ${clients}`,
+    measured: kilobytes(own.bytesPerClient),
+    baseline: kilobytes(limit.bytesPerClient),
+    goal: { atMost: 25, of: { name: 'memory', value: own.bytesPerClient / 1_000, unit: 'KB' } },
+  };
+  return [fanOut, memory];
+}
+
+it.each(CLIENTS)('sends changes to %i clients, beside a bare server that sends the same bytes', async (count) => {
+  const own = await measure(api, count, () => delay(SECONDS * 1_000));
+  const server = { pid: bare.pid ?? 0, address: bareAddress };
+  const limit = await measure(server, count, () => sendBare(own.sample));
+  report(figuresOf(count, own, limit));
+});
