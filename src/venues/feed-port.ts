@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { BookRecord, PriceRecord, TradeRecord } from '../domain/markets/market.ts';
 import type { Decimal } from '../domain/values/decimal.ts';
 import type { UnknownValue } from './parsed-batch.ts';
@@ -107,6 +108,45 @@ export interface VenueFeed {
   readonly url: string;
   readonly limits: FeedLimits;
   createSession(): FeedSession;
+  /** Whether a subscription brings a snapshot of each market, so that data can be requested. */
+  readonly hasSnapshots: boolean;
   /** Headers of the handshake, signed for this moment. */
   headers(nowMs: number): Readonly<Record<string, string>>;
+  /** The reason of a refused handshake in one line, without secrets. */
+  describeRefusal(refusal: FeedRefusal): string;
+}
+
+/** An answer to a handshake other than 101. */
+export interface FeedRefusal {
+  readonly statusCode: number;
+  readonly headers: IncomingHttpHeaders;
+  /** At most 2 KiB. */
+  readonly body: string;
+  readonly nowMs: number;
+}
+
+/** The states of a connection. `live`: data arrived since the handshake. `refused`: the venue rejects the credentials. */
+export type FeedState = 'connecting' | 'open' | 'live' | 'waiting' | 'refused' | 'closed';
+
+/** The reasons of a gap: a loss that a session found, or one of the connection. */
+export type GapReason = FeedLoss['reason'] | 'disconnected' | 'silent' | 'half_open' | 'differs_from_poll';
+
+/** An interval in which changes of these markets may be missing; `toMs` is absent while it lasts. Epoch milliseconds. */
+export interface FeedGap {
+  readonly id: string;
+  readonly of: FeedLoss['of'];
+  readonly reason: GapReason;
+  readonly fromMs: number;
+  readonly toMs?: number;
+  readonly marketIds: readonly string[];
+}
+
+/** The listeners of a connection. They must not throw. */
+export interface FeedListener {
+  onReading(reading: FeedReading, session: FeedSession): void;
+  onState(state: FeedState, detail: string): void;
+  onGapStart(gap: FeedGap): void;
+  onGapEnd(gap: FeedGap & { readonly toMs: number }): void;
+  /** Markets that stay incomplete after a reconnect: only polls read them from now on. */
+  onGivenUp(marketIds: readonly string[]): void;
 }

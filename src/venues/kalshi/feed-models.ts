@@ -20,7 +20,7 @@ export const kalshiFrame = z.object({
   id: number.nullish(),
   sid: number.nullish(),
   seq: number.nullish(),
-  msg: z.unknown(),
+  msg: z.unknown().optional(),
 });
 export type KalshiFrame = z.infer<typeof kalshiFrame>;
 

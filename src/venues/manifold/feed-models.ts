@@ -13,7 +13,7 @@ export const envelope = z.object({
   topic: z.string().min(1).max(300).nullish(),
   success: z.boolean().nullish(),
   error: z.string().nullish().catch(undefined),
-  data: z.unknown(),
+  data: z.unknown().optional(),
 });
 
 /** `probAfter` is the probability of YES of the market, or of the answer, after the bet. */

@@ -26,7 +26,7 @@ export function createManifoldSession(): FeedSession {
 }
 
 /**
- * Bets, contracts and answers of the whole venue; there are no books, no numbers and no replay. It follows the documentation only: a topic
+ * Bets, contracts and answers of the whole venue, without books, sequence numbers or replay. It follows the documentation only: a topic
  * with a typing error is acknowledged and stays silent.
  */
 class ManifoldSession implements FeedSession {
@@ -65,7 +65,7 @@ class ManifoldSession implements FeedSession {
     return this.#topics('unsubscribe', removed);
   }
 
-  /** There are no snapshots: a poll reads the state. */
+  /** The venue sends no snapshots: a poll reads the state. */
   refresh(): string[] {
     return [];
   }
@@ -104,7 +104,7 @@ class ManifoldSession implements FeedSession {
     if (topic === NEW_BET) {
       const bets = list('bets');
       if (bets === undefined) return quarantine(reading, 'trades', data, malformed);
-      return this.#bets(bets, reading, nowMs);
+      return bets.length === 0 ? skip(reading, 'empty') : this.#bets(bets, reading, nowMs);
     }
     if (topic === UPDATED_CONTRACT || topic === NEW_CONTRACT) {
       const contract = isObject(data) ? data['contract'] : undefined;
@@ -115,6 +115,7 @@ class ManifoldSession implements FeedSession {
     if (contractId !== undefined) {
       const answers = list('answers');
       if (answers === undefined) return quarantine(reading, 'prices', data, malformed);
+      if (answers.length === 0) return skip(reading, 'empty');
       for (const answer of answers) this.#answer(contractId, answer, reading, nowMs);
       return;
     }

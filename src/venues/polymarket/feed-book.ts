@@ -74,6 +74,12 @@ export class FeedBook {
     return this.#context !== undefined;
   }
 
+  /** A snapshot that does not have its hash under the context of its token: it counts as a mismatch. */
+  expect(hash: string, context: HashContext, nowMs: number): void {
+    this.#context = context;
+    this.#mismatch = { hash, sinceMs: nowMs };
+  }
+
   /** Compares the book with the hash of its last change. A mismatch is remembered until a later hash matches. */
   verify(hash: string, lastTradePrices: readonly string[], nowMs: number): Verdict {
     const known = this.#context;

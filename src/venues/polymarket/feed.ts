@@ -27,8 +27,6 @@ const IDS_PER_MESSAGE = 100;
 const SNAPSHOT_WITHIN_MS = 10_000;
 /** A batch of the engine spans several frames, and the trade that a hash covers is announced up to 90 ms later. */
 const MISMATCH_LASTS_MS = 2_000;
-/** Snapshots in a row that fail under a context that held before: then the recipe changed, and the token is no longer verified. */
-const MAX_REFUTED_SNAPSHOTS = 3;
 /** Market events are global and repeat. */
 const MAX_REMEMBERED_EVENTS = 10_000;
 const LAST_TRADES_KEPT = 6;
@@ -39,7 +37,6 @@ interface Token {
   /** When a snapshot was requested, epoch milliseconds; absent when none is due. */
   awaitedSinceMs?: number | undefined;
   book?: FeedBook | undefined;
-  refutedSnapshots: number;
   /** Of the last verified snapshot. */
   context?: HashContext | undefined;
   /** The last trade that named this token. */
@@ -76,7 +73,7 @@ class PolymarketSession implements FeedSession {
       this.#tokensOf.set(marketId, tokenIds);
       for (const tokenId of tokenIds) {
         if (this.#tokens.has(tokenId)) continue;
-        this.#tokens.set(tokenId, { marketId, awaitedSinceMs: nowMs, refutedSnapshots: 0 });
+        this.#tokens.set(tokenId, { marketId, awaitedSinceMs: nowMs });
         added.push(tokenId);
       }
     }
@@ -193,41 +190,43 @@ class PolymarketSession implements FeedSession {
     const isAwaited = token.awaitedSinceMs !== undefined;
     if (!isAwaited && token.book && stamp.value < token.book.timestampMs) return skip(reading, 'stale_book');
     const book = new FeedBook(message.market, message.asset_id, message);
-    if (this.#isRefuted(book, message, token)) {
-      const rejection = { reason: 'hash_mismatch', detail: `hash: ${message.hash} of another book` };
-      return this.#rejectBook(raw, reading, rejection, id, nowMs);
-    }
+    this.#identify(book, message, token, nowMs);
     token.book = book;
     token.awaitedSinceMs = undefined;
-    token.refutedSnapshots = 0;
     sawVenueTime(reading, stamp.value);
     reading.received += 1;
     reading.applied += 1;
-    this.#quote(message.asset_id, token, book.best, stamp.value, reading);
-    reading.updates.push({ kind: 'book', outcomeId: message.asset_id });
+    this.#announce(message.asset_id, token, book, reading);
   }
 
-  /** Whether the token was verified before and this snapshot is not what its hash says. */
-  #isRefuted(book: FeedBook, message: FeedBookMessage, token: Token): boolean {
-    if (!message.hash) return false;
+  /** Emits a whole book and its quotes, unless the book may be wrong. */
+  #announce(tokenId: string, token: Token, book: FeedBook, reading: FeedReading): void {
+    if (!book.isConsistent) return;
+    this.#quote(tokenId, token, book.best, book.timestampMs, reading);
+    reading.updates.push({ kind: 'book', outcomeId: tokenId });
+  }
+
+  /**
+   * Finds the context of the hash. A token that was verified before must match: until then, its book is not announced. The trade that the
+   * hash covers may arrive after the book.
+   */
+  #identify(book: FeedBook, message: FeedBookMessage, token: Token, nowMs: number): void {
+    if (!message.hash) return;
     const known = token.context;
     const stated = message.last_trade_price ?? undefined;
-    const isFound = book.identify(message.hash, {
-      known,
-      tickSize: message.tick_size ?? undefined,
-      lastTradePrices: [
-        ...(stated !== undefined ? [stated] : []),
-        ...(known ? [known.lastTradePrice] : []),
-        ...(this.#lastTrades.get(message.market) ?? []),
-        '',
-      ],
-    });
+    const trades = this.#lastTrades.get(message.market) ?? [];
+    const lastTradePrices = [...(stated !== undefined ? [stated] : []), ...trades, ''];
+    const tickSize = message.tick_size ?? undefined;
+    const isFound =
+      (known !== undefined &&
+        book.identify(message.hash, {
+          known,
+          tickSize,
+          lastTradePrices: [known.lastTradePrice, ...lastTradePrices],
+        })) ||
+      book.identify(message.hash, { tickSize, lastTradePrices });
     if (isFound) token.context = book.context;
-    if (isFound || known === undefined) return false;
-    token.refutedSnapshots += 1;
-    if (token.refutedSnapshots <= MAX_REFUTED_SNAPSHOTS) return true;
-    token.context = undefined;
-    return false;
+    else if (known !== undefined) book.expect(message.hash, known, nowMs);
   }
 
   /** Without its snapshot a book is unknown, so a rejected one is a loss. */
@@ -332,10 +331,8 @@ class PolymarketSession implements FeedSession {
     this.#lastTrades.set(market, [...new Set(texts)].slice(0, LAST_TRADES_KEPT));
     reading.updates.push({ kind: 'print', outcomeId: tokenId, tsMs: stamp.value, price: price.value });
     for (const sibling of this.#tokensOf.get(market) ?? []) {
-      const book = this.#tokens.get(sibling)?.book;
-      if (book?.verifyAgain(texts, nowMs) === 'match' && book.isConsistent) {
-        reading.updates.push({ kind: 'book', outcomeId: sibling });
-      }
+      const each = this.#tokens.get(sibling);
+      if (each?.book?.verifyAgain(texts, nowMs) === 'match') this.#announce(sibling, each, each.book, reading);
     }
   }
 
