@@ -1,5 +1,9 @@
 import { type ExchangeControl, engineControl } from './control.ts';
-import { FaultBoard } from './faults.ts';
+import { SimControlError } from './errors.ts';
+import { FaultBoard, type FaultRequest } from './faults.ts';
+import { FEED_PATHS, FeedHub } from './feeds/feed-hub.ts';
+import { FEED_HOSTS, type FeedHost } from './feeds/socket-faults.ts';
+import type { KalshiKey } from './kalshi/handshake.ts';
 import { kalshiRoutes } from './kalshi/routes.ts';
 import { limitlessRoutes } from './limitless/routes.ts';
 import { LiveClock } from './live-clock.ts';
@@ -40,6 +44,7 @@ export type {
 } from './control.ts';
 export { PortTakenError, RecordingsError, SimControlError } from './errors.ts';
 export type { Fault, FaultRequest, FeedFault } from './faults.ts';
+export type { SocketFault } from './feeds/socket-faults.ts';
 export type { ExchangeOptions } from './options.ts';
 export type { SimRequest } from './server/reply.ts';
 export type { RequestRecord } from './server/request-log.ts';
@@ -60,6 +65,13 @@ export interface Exchange extends ExchangeControl {
   readonly jupiterUrl: string;
   /** The JSON-RPC node. */
   readonly solanaUrl: string;
+  /** The WebSocket addresses of the feeds; recordings have none. */
+  readonly feedUrls: Readonly<Record<FeedHost, string>>;
+  /** A new API key of Kalshi, which its feed requires. */
+  createKalshiKey(): KalshiKey;
+  expireKalshiKey(id: string): void;
+  /** The number of open connections of a feed. */
+  feedConnections(host: FeedHost): number;
   readonly solana: SolanaControl;
   readonly seed: number;
   close(): Promise<void>;
@@ -75,6 +87,10 @@ interface Backend {
   readonly limitless: (request: SimRequest) => Reply | undefined;
   readonly kalshi: (request: SimRequest) => Reply | undefined;
   readonly control: Omit<ExchangeControl, 'addFault' | 'faults' | 'clearFaults' | 'requests'>;
+  /** Undefined for recordings. */
+  readonly world: World | undefined;
+  /** Calls this after each change of the clock. */
+  onPlayed(published: () => void): void;
   start(): void;
   stop(): void;
   beforeAnswer(): void;
@@ -90,9 +106,12 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
   const backend = options.recorded === undefined ? liveBackend(options) : await recordedBackend(options.recorded, seed);
   const faults = new FaultBoard(seed, backend.control.second);
   const log = new RequestLog();
+  const hub = backend.world === undefined ? undefined : new FeedHub(backend.world, faults, seed);
+  const publish = () => hub?.publish();
+  backend.onPlayed(publish);
   const control: ExchangeControl = {
-    ...backend.control,
-    addFault: (request) => faults.add(request),
+    ...publishing(backend.control, publish),
+    addFault: (request) => addFault(faults, hub, request),
     faults: () => faults.list(),
     clearFaults: (id) => faults.clear(id),
     requests: () => log.list(),
@@ -124,7 +143,8 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
   const cache = new CdnCache(control.second);
   const rates = options.enforcesRates ? new DocumentedRates(() => performance.now()) : undefined;
   const feed = new FaultyFeed(seed, { end: () => control.ledger(0, 0).nextIndex, second: control.second });
-  const parts = { routes, faults, log, delays: options, rates, cache, feed, beforeAnswer, onAnswered };
+  const upgrade = hub && ((...handshake: Parameters<FeedHub['upgrade']>) => hub.upgrade(...handshake));
+  const parts = { routes, faults, log, delays: options, rates, cache, feed, beforeAnswer, onAnswered, upgrade };
   const server = await listen(parts, host, options.port ?? 0);
   backend.start();
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
@@ -140,13 +160,64 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
     kalshiUrl: `${url}/kalshi/trade-api/v2`,
     jupiterUrl: `${url}/jupiter`,
     solanaUrl: `${url}/solana`,
+    feedUrls: feedUrlsOf(url),
+    createKalshiKey: () => feedsOf(hub).kalshiKeys.create(),
+    expireKalshiKey: (id) => feedsOf(hub).kalshiKeys.expire(id),
+    feedConnections: (name) => hub?.connections(name) ?? 0,
     solana,
     seed,
     close: async () => {
       backend.stop();
+      hub?.close();
       await server.close();
     },
   };
+}
+
+/** Each control that changes the world announces the changes at once. */
+function publishing(control: Backend['control'], publish: () => void): Backend['control'] {
+  const after =
+    <Args extends unknown[], Result>(act: (...args: Args) => Result) =>
+    (...args: Args): Result => {
+      const result = act(...args);
+      publish();
+      return result;
+    };
+  const { forcePrice, releasePrice, steer, resume, step, idle } = control;
+  return {
+    ...control,
+    forcePrice: after(forcePrice),
+    releasePrice: after(releasePrice),
+    steer: after(steer),
+    resume: after(resume),
+    step: after(step),
+    idle: after(idle),
+  };
+}
+
+/** A restart is over at once. */
+function addFault(faults: FaultBoard, hub: FeedHub | undefined, request: FaultRequest) {
+  const fault = faults.add(request);
+  if (request.socket?.how !== 'restart') return fault;
+  faults.clear(fault.id);
+  const { host } = request;
+  hub?.restart(
+    FEED_HOSTS.filter((name) => host === '*' || host === name || (host === 'polymarket' && name === 'clob')),
+  );
+  return fault;
+}
+
+function feedsOf(hub: FeedHub | undefined): FeedHub {
+  if (hub === undefined) throw new SimControlError(409, 'recorded_mode', 'recordings have no feeds');
+  return hub;
+}
+
+function feedUrlsOf(url: string): Record<FeedHost, string> {
+  const address = url.replace(/^http/, 'ws');
+  return Object.fromEntries(FEED_HOSTS.map((name) => [name, `${address}${FEED_PATHS[name]}`])) as Record<
+    FeedHost,
+    string
+  >;
 }
 
 function liveBackend(options: ExchangeOptions): Backend {
@@ -168,6 +239,10 @@ function liveBackend(options: ExchangeOptions): Backend {
       eventTickers: options.kalshiEventTickers ?? 'served',
     }),
     control: engineControl(world, clock),
+    world,
+    onPlayed: (published) => {
+      clock.onPlayed = published;
+    },
     start: () => clock.start(),
     stop: () => clock.stop(),
     beforeAnswer: () => clock.catchUp(),
@@ -184,6 +259,8 @@ async function recordedBackend(folder: string, seed: number): Promise<Backend> {
     limitless: () => undefined,
     kalshi: () => undefined,
     control: recordedControl(recordings, seed),
+    world: undefined,
+    onPlayed: idle,
     start: idle,
     stop: idle,
     beforeAnswer: idle,

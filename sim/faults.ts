@@ -1,4 +1,5 @@
 import { SimControlError } from './errors.ts';
+import { checkSocketFault, type FeedHost, placeOf, type SocketFault, type SocketPlace } from './feeds/socket-faults.ts';
 import { RandomStream } from './random.ts';
 import type { SimRequest } from './server/reply.ts';
 import { isLiveFeed, tradeRouteOf } from './trade-routes.ts';
@@ -10,6 +11,7 @@ import { isLiveFeed, tradeRouteOf } from './trade-routes.ts';
  * the route: it repeats the same answer, with its age, for `maxAgeSeconds` of simulated time. `repeat_cursor` answers a page with the
  * cursor of its request, and `expired_cursor` refuses a request with a cursor; the parameter and the field are called `cursor`.
  * `trade_feed` loses or delays trades in correct answers of the routes of trades, which nothing but the totals of the markets shows.
+ * `socket` hits the WebSocket feeds of a host and no request.
  */
 export const FAULT_KINDS = [
   'latency',
@@ -26,6 +28,7 @@ export const FAULT_KINDS = [
   'repeat_cursor',
   'expired_cursor',
   'trade_feed',
+  'socket',
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 export const FAULT_HOSTS = [
@@ -88,6 +91,8 @@ export interface FaultRequest {
   readonly set?: { readonly field: string; readonly value: unknown; readonly every?: number | undefined } | undefined;
   /** `trade_feed` only. */
   readonly feed?: FeedFault | undefined;
+  /** `socket` only. */
+  readonly socket?: SocketFault | undefined;
   readonly count?: number | undefined;
   /** The fault ends after so many simulated seconds. */
   readonly seconds?: number | undefined;
@@ -153,13 +158,28 @@ export class FaultBoard {
     const hits: FaultRequest[] = [];
     for (const fault of this.active) {
       const { request } = fault;
-      if (!isOf(request.host, asked.host)) continue;
+      if (request.kind === 'socket' || !isOf(request.host, asked.host)) continue;
       if (request.path !== undefined && !asked.path.startsWith(request.path)) continue;
       if (request.feed !== undefined && !hitsFeed(request.feed, asked)) continue;
       if (request.probability !== undefined && !this.random.chance(Math.round(request.probability * 1_000_000)))
         continue;
       fault.applied += 1;
       hits.push(request);
+    }
+    this.active = this.active.filter(({ request, applied }) => request.count === undefined || applied < request.count);
+    return hits;
+  }
+
+  /** The faults of the feeds of a host at this place; counts them. */
+  socketFaults(host: FeedHost, place: SocketPlace): SocketFault[] {
+    if (this.active.length === 0) return [];
+    this.endExpired();
+    const hits: SocketFault[] = [];
+    for (const fault of this.active) {
+      const { host: faulty, socket } = fault.request;
+      if (socket === undefined || placeOf(socket) !== place || !isOf(faulty, host)) continue;
+      fault.applied += 1;
+      hits.push(socket);
     }
     this.active = this.active.filter(({ request, applied }) => request.count === undefined || applied < request.count);
     return hits;
@@ -208,6 +228,9 @@ function check(request: FaultRequest): void {
     throw refuse('seconds must be a positive integer');
   if ((request.kind === 'trade_feed') !== (feed !== undefined))
     throw refuse('trade_feed, and nothing else, needs feed');
+  if ((request.kind === 'socket') !== (request.socket !== undefined))
+    throw refuse('socket, and nothing else, needs socket');
+  if (request.socket !== undefined) checkSocketFault(request.host, request.socket);
   const reason = feed && feedProblem(feed);
   if (reason) throw refuse(reason);
   if (retryAfterSeconds !== undefined && !(retryAfterSeconds >= 0)) throw refuse('retryAfterSeconds must be >= 0');

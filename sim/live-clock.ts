@@ -11,6 +11,8 @@ const TICK_MS = 250;
 export class LiveClock {
   private readonly world: World;
   private readonly nowMs: () => number;
+  /** Called after played seconds. */
+  onPlayed: () => void = () => undefined;
   private timer: NodeJS.Timeout | undefined;
   private leadSeconds = 0;
   private paused = false;
@@ -54,8 +56,10 @@ export class LiveClock {
   catchUp(): void {
     if (this.paused) return;
     const target = this.wallSecond() + this.leadSeconds;
+    const before = this.world.version;
     this.world.skipTo(target - MAX_CATCH_UP_SECONDS);
     while (this.world.second < target) this.world.step();
+    if (this.world.version !== before) this.onPlayed();
   }
 
   private wallSecond(): number {

@@ -1,16 +1,17 @@
+import { createHash } from 'node:crypto';
 import { formatScaled, formatThreeDecimals } from '../wire/decimal-text.ts';
 import { outcomePrices } from '../wire/prices.ts';
 import { isoSeconds } from '../wire/time-text.ts';
-import { bookHashOf, questionIdOf } from '../world/identity.ts';
+import { questionIdOf } from '../world/identity.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import { ICON } from './gamma-event.ts';
 import type { Wire } from './gamma-market.ts';
 
 /**
  * One outcome's book: all values are text, time in milliseconds, the best price last on both sides. Both books of a market have the same
- * `last_trade_price`, that of the first outcome, as in the recordings.
+ * `last_trade_price`, that of the first outcome, as in the recordings. The hash is the venue's: SHA-1 of the book with an empty hash.
  */
-export function clobBook(market: Market, outcomeIndex: 0 | 1, seed: number): Wire {
+export function clobBook(market: Market, outcomeIndex: 0 | 1): Wire {
   const { spec } = market;
   const grid = spec.ticksPerUnit;
   const side = (of: 'bid' | 'ask'): Wire[] => {
@@ -22,11 +23,11 @@ export function clobBook(market: Market, outcomeIndex: 0 | 1, seed: number): Wir
     return levels.reverse();
   };
   const last = market.lastYesTicks;
-  return {
+  const book = {
     market: spec.conditionId,
     asset_id: spec.tokenIds[outcomeIndex],
     timestamp: String(market.changedAtMs),
-    hash: bookHashOf(seed, spec.no, outcomeIndex, market.changedAtMs),
+    hash: '',
     bids: side('bid'),
     asks: side('ask'),
     min_order_size: '5',
@@ -34,6 +35,7 @@ export function clobBook(market: Market, outcomeIndex: 0 | 1, seed: number): Wir
     neg_risk: market.event.negRiskId !== undefined,
     last_trade_price: last === undefined ? '0.500' : formatThreeDecimals(last, grid),
   };
+  return { ...book, hash: createHash('sha1').update(JSON.stringify(book)).digest('hex') };
 }
 
 /** The CLOB's own market object, which names the winner explicitly. */

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { PortTakenError } from '../errors.ts';
 import { type FaultBoard, type FaultRequest, setField } from '../faults.ts';
@@ -26,6 +27,8 @@ export interface SimServerParts {
   readonly feed: FaultyFeed;
   /** Called before a request to a venue host is answered. */
   readonly beforeAnswer: () => void;
+  /** Answers the handshakes of feeds; undefined without feeds. */
+  readonly upgrade: ((incoming: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined;
   /** Called when an exchange with a client is over, answered or not. */
   readonly onAnswered: (request: SimRequest, record: RequestRecord) => void;
 }
@@ -48,6 +51,7 @@ export async function listen(parts: SimServerParts, host: string, port: number):
       else send(response, plainError(500, error instanceof Error ? error.message : 'unknown error'));
     });
   });
+  if (parts.upgrade !== undefined) server.on('upgrade', parts.upgrade);
   await bind(server, host, port);
   return {
     port: (server.address() as AddressInfo).port,

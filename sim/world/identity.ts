@@ -2,7 +2,7 @@ import { hashHex, hashWord } from '../random.ts';
 
 /** Ids shaped like the venue's own, each a pure function of the seed and a running number. */
 
-const DOMAIN = { condition: 11, token: 12, question: 13, wallet: 14, transaction: 15, book: 16, name: 17, group: 18 };
+const DOMAIN = { condition: 11, token: 12, question: 13, wallet: 14, transaction: 15, name: 17, group: 18 };
 const TOKEN_FLOOR = 10n ** 76n;
 
 /** `0x` + 64 hex. */
@@ -38,11 +38,6 @@ export function eventIdOf(eventNo: number): string {
 /** One hash per taker order: all its fills share it. */
 export function transactionHashOf(seed: number, orderNo: number): string {
   return `0x${hashHex(8, seed, DOMAIN.transaction, orderNo)}`;
-}
-
-/** 40 hex, a new one with every change of the book. */
-export function bookHashOf(seed: number, marketNo: number, outcomeIndex: number, changedAtMs: number): string {
-  return hashHex(5, seed, DOMAIN.book, marketNo, outcomeIndex, changedAtMs);
 }
 
 export interface Wallet {

@@ -192,9 +192,7 @@ function liveClob(world: World, gamma: LiveGamma): ClobSource {
       const found = find(tokenId);
       if (found === undefined) return undefined;
       const { market, outcomeIndex } = found;
-      return quiet[outcomeIndex].of(market, () =>
-        JSON.stringify(clobBook(visibleMarket(market, world), outcomeIndex, seed)),
-      );
+      return quiet[outcomeIndex].of(market, () => JSON.stringify(clobBook(visibleMarket(market, world), outcomeIndex)));
     },
     midpoint: (tokenId) => {
       const found = find(tokenId);

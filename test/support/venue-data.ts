@@ -28,19 +28,20 @@ export function listRecordedFiles(folder: string): string[] {
     .sort();
 }
 
-function readText(path: string): string {
+/** A text file, gzipped or not. */
+export function readRecordedText(path: string): string {
   const bytes = readFileSync(path);
   return (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
 }
 
 /** A JSON file, gzipped or not. */
 export function readRecordedJson(path: string): unknown {
-  return JSON.parse(readText(path));
+  return JSON.parse(readRecordedText(path));
 }
 
 /** A file with one JSON value per line, gzipped or not. */
 export function readRecordedLines(path: string): unknown[] {
-  return readText(path)
+  return readRecordedText(path)
     .split('\n')
     .filter((line) => line !== '')
     .map((line): unknown => JSON.parse(line));
@@ -48,7 +49,7 @@ export function readRecordedLines(path: string): unknown[] {
 
 /** A CSV file with a header line as objects of text; fields may be quoted, and lose quotes inside them. */
 export function readRecordedCsv(path: string): Record<string, string>[] {
-  const [header = [], ...rows] = readText(path)
+  const [header = [], ...rows] = readRecordedText(path)
     .split(/\r?\n/)
     .filter((line) => line !== '')
     .map(splitCsvLine);

@@ -77,12 +77,12 @@ function parseQuotes(
 }
 
 /** 0 and 1 mean "no order" on either side: a bid of 0 and an ask of the whole payout do not exist. */
-function realQuote(quote: Decimal | undefined): Decimal | undefined {
+export function realQuote(quote: Decimal | undefined): Decimal | undefined {
   return quote === ZERO || quote === ONE ? undefined : quote;
 }
 
 /** The NO side is the mirror image: its bid is one minus the YES ask. */
-function bothSides(ticker: string, asOfMs: number, price: Decimal, { bid, ask }: Quotes): PriceRecord[] {
+export function bothSides(ticker: string, asOfMs: number, price: Decimal, { bid, ask }: Quotes): PriceRecord[] {
   const ids = outcomeIdsOf(ticker);
   return [
     { outcomeId: ids.yes, asOfMs, price, ...(bid !== undefined && { bid }), ...(ask !== undefined && { ask }) },

@@ -26,9 +26,9 @@ export const WALLET_READERS: readonly WalletReader[] = [
 /** Recorded files without records that oddswire stores, with the reason. Files in a venue's own folder are in its `UNREAD` table. */
 export const NOT_APPLICABLE: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /^(feeds\/)?SOURCES\.md$/, reason: 'describes the recordings' },
-  { pattern: /^feeds\/kalshi\/ws_/, reason: 'websocket frames: oddswire polls' },
-  { pattern: /^feeds\/polymarket\/ws_/, reason: 'websocket frames: oddswire polls' },
-  { pattern: /^feeds\/limitless\/ws_/, reason: 'websocket frames: oddswire polls' },
+  { pattern: /^feeds\/kalshi\/ws_/, reason: 'frames: see test/conformance/venue-feed' },
+  { pattern: /^feeds\/polymarket\/ws_/, reason: 'frames: see test/conformance/venue-feed' },
+  { pattern: /^feeds\/limitless\/ws_/, reason: 'frames: see test/conformance/venue-feed' },
   { pattern: /^feeds\/polymarket\/data_v2_2026-09-14_status\.json$/, reason: 'the state of the API' },
   {
     pattern: /^feeds\/polymarket\/data_v2_.*_resolutions_pending\.json$/,

@@ -108,13 +108,13 @@ describe.runIf(folder !== undefined)('the wire format of the simulator, against 
   it('has books of the recorded shape, with the prices in the recorded order', () => {
     const shapes = world.markets
       .filter((market) => market.isTrading)
-      .map((market) => [...shapeOf(sent(clobBook(market, 0, SEED)))].sort());
+      .map((market) => [...shapeOf(sent(clobBook(market, 0)))].sort());
     const known = [...recordedShape('clob__book.json')].sort();
     expect(shapes.length).toBeGreaterThan(10);
     for (const shape of shapes) expect(shape).toEqual(known);
 
     const recorded = readRecordedJson(join(root, '2026-05_fed_event/clob-books.json')) as Book[];
-    const ours = world.markets.map((market) => sent(clobBook(market, 1, SEED)) as Book);
+    const ours = world.markets.map((market) => sent(clobBook(market, 1)) as Book);
     for (const book of [...recorded, ...ours]) {
       expect(isAscending(book.bids.map(({ price }) => Number(price)))).toBe(true);
       expect(isAscending(book.asks.map(({ price }) => -Number(price)))).toBe(true);

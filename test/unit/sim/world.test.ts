@@ -187,7 +187,7 @@ interface Level {
 }
 
 function bookOf(market: Market, outcomeIndex: 0 | 1): { bids: Level[]; asks: Level[] } {
-  return JSON.parse(JSON.stringify(clobBook(market, outcomeIndex, 5)));
+  return JSON.parse(JSON.stringify(clobBook(market, outcomeIndex)));
 }
 
 function busyMarket(world: World): Market {
