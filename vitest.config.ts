@@ -9,6 +9,8 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup-in-memory.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // A guard, and no promise of a time: a busy machine can pause for seconds.
+    expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
     // Our modules keep no state, so the files of one worker share their imports, which saves a third of the time.
     isolate: false,

@@ -218,7 +218,7 @@ describe('createVenueHttp', () => {
       answer = () => json(200, 'well')(request, response);
     });
     const probe = get();
-    await vi.waitFor(() => expect(server.requests).toHaveLength(4));
+    await vi.waitFor(() => expect(server.requests).toHaveLength(4), { timeout: 30_000 });
     expect(await errorOf(get())).toMatchObject({ code: 'circuit_open' });
     answer();
     expect(await probe).toBe('well');

@@ -81,7 +81,7 @@ it.each(FLOODS)(
       expect(outcome).toMatchObject(expected);
       expect(outcome.responseExcerpt?.length ?? 0).toBeLessThanOrEqual(4096);
     }
-    await expect.poll(() => open, { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => open).toBe(0);
     expect(peakBytes).toBeLessThan(PEAK_BYTES);
     collectGarbage();
     expect(usedBytes() - beforeBytes).toBeLessThan(KEPT_BYTES);

@@ -136,7 +136,7 @@ describe('a retry', () => {
     const { client, requests } = clientOf([failed(429, 'rate_limited', '30')]);
     const controller = new AbortController();
     const failing = thrownBy(client.health.live({ signal: controller.signal }));
-    await vi.waitFor(() => expect(requests.length).toBe(1));
+    await vi.waitFor(() => expect(requests.length).toBe(1), { timeout: 30_000 });
     const reason = new Error('enough');
     controller.abort(reason);
     expect(await failing).toBe(reason);

@@ -74,7 +74,7 @@ describe('cached answers', () => {
     expect(second.text).toBe(first.text);
     const route = '/v1/:venue/markets/:market_id/prices';
     const counted = { method: 'GET', route, status: 200, durationSeconds: expect.any(Number) };
-    await vi.waitFor(() => expect(samples).toEqual([counted, counted]));
+    await vi.waitFor(() => expect(samples).toEqual([counted, counted]), { timeout: 30_000 });
     const head = await client.market(path, { method: 'HEAD' });
     expect([head.status, head.text, head.headers.get('etag')]).toEqual([200, '', first.headers.get('etag')]);
   });

@@ -117,7 +117,10 @@ describe('a read below the stored range', () => {
     try {
       const market = await oldMarket(patient.db);
       const caller = await patient.client();
-      await vi.waitFor(async () => expect(await patient.db.query(LISTENING)).toHaveLength(1), { interval: 10 });
+      await vi.waitFor(async () => expect(await patient.db.query(LISTENING)).toHaveLength(1), {
+        timeout: 30_000,
+        interval: 10,
+      });
       const path = `/v1/all/markets/${market.marketId}/trades?start=${BEGAN}`;
       // Concurrent reads cause one request and both wait; an open-ended read queries the trades again.
       const openEnded = `/v1/all/markets/${market.marketId}/trades`;

@@ -115,7 +115,7 @@ describe('connections', () => {
     expect(await untilEnd(await open(server))).toBe('');
     const [first] = kept as [Socket];
     first.destroy();
-    await vi.waitFor(async () => expect(await openConnections(server)).toBe(1));
+    await vi.waitFor(async () => expect(await openConnections(server)).toBe(1), { timeout: 30_000 });
     const next = await open(server);
     next.write(GET);
     expect(String(await once(next, 'data'))).toMatch(/^HTTP\/1\.1 200/);

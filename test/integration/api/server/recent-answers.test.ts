@@ -157,9 +157,9 @@ describe('a recent answer', () => {
       cache.isFast = isFast;
       cache.fastAnswers = 0;
       if (status === 429) await api.call(path, sent);
-      await vi.waitFor(() => expect(samples.length).toBe(requests));
+      await vi.waitFor(() => expect(samples.length).toBe(requests), { timeout: 30_000 });
       both.push(gist(await api.call(path, sent)));
-      await vi.waitFor(() => expect(samples.length).toBe(requests));
+      await vi.waitFor(() => expect(samples.length).toBe(requests), { timeout: 30_000 });
       counted.push(samples.at(-1));
     }
     const timeless = (each: ReturnType<typeof gist> | undefined) => ({
