@@ -4,8 +4,8 @@ import { createLogger } from '../../src/observe/logger.ts';
 import { createQueueBackend } from '../../src/queues/backend.ts';
 import { addRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { sql } from '../../src/store/db/tx.ts';
-import { eventually } from '../support/eventually.ts';
 import { createTestDatabase } from '../support/postgres/database.ts';
+import { untilBlocked } from '../support/postgres/postgres-lock.ts';
 import { startTestRedis } from '../support/redis/redis.ts';
 
 const START_MS = 1_800_000_000_000;
@@ -102,15 +102,7 @@ it('usage counted by two processes for the same accounts in opposite order is co
       // While the middle row is locked, each process takes the rows before it in its own order.
       await tx.query(sql('test_hold_usage', 'SELECT 1 FROM rate_usage WHERE account_id = 2 FOR UPDATE'));
       inFlight.push(add(accounts), add([...accounts].reverse()));
-      const waiting = sql(
-        'test_usage_waits',
-        `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      );
-      await eventually(
-        async () => (await db.query<{ n: number }>(waiting))[0]?.n ?? 0,
-        (n) => n >= 2,
-        { everyMs: 10 },
-      );
+      await untilBlocked(db, 2);
     });
     await Promise.all(inFlight);
     expect(await add(accounts)).toEqual([4, 4, 4]);

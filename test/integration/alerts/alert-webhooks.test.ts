@@ -10,7 +10,7 @@ import { deleteSubscription, updateSubscription } from '../../../src/store/deliv
 import { claimMarks } from '../../../src/store/marks/marks.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { drain } from '../../support/drain.ts';
-import { until } from '../workers/worker-harness.ts';
+import { untilBlocked } from '../../support/postgres/postgres-lock.ts';
 import { type AlertDesk, alertDesk } from './alert-desk.ts';
 
 let desk: AlertDesk;
@@ -128,11 +128,6 @@ const DELETE_AS_BEFORE = sql(
   `UPDATE webhook_subscription SET deleted_at = now(), sealed_secret = '' WHERE pk = $1`,
 );
 
-const LOCK_WAITS = sql(
-  'test_lock_waits',
-  `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-);
-
 async function recover(subscriptionId: string) {
   const since = new Date(Date.now() - 60_000);
   const done = await recoverDeliveries({ db: desk.db, accountId, subscriptionId, since, onCommit: () => undefined });
@@ -187,10 +182,7 @@ describe('the event of an alert with a webhook', () => {
     await drain(desk.db, 'evaluate-alerts', { limit: 100, order: 'oldest' }, async (tx, marks) => {
       await evaluateAlerts(tx, marks);
       deletion = deleteSubscription(desk.db, accountId, named.id);
-      await until(
-        () => desk.db.query<{ waiting: number }>(LOCK_WAITS),
-        ([row]) => row?.waiting === 1,
-      );
+      await untilBlocked(desk.db);
     });
     expect(await deletion).toEqual({ alerts: 0 });
     expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', events: 1, deliveries: 1 });

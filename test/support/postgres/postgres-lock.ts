@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { type Database, sql } from '../../../src/store/db/tx.ts';
+import { type Queryable, sql } from '../../../src/store/db/tx.ts';
+import { eventually } from '../eventually.ts';
 
 const WAITERS = sql(
   'test_waiters',
@@ -7,11 +7,33 @@ const WAITERS = sql(
      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
 );
 
+const BLOCKED = sql(
+  'test_blocked',
+  `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+);
+
+const EVERY_MS = 5;
+
 /** Resolves when `count` backends of this database wait for an advisory lock: the test has reached its interleaving. */
-export async function advisoryWaiters(db: Database, count: number): Promise<void> {
-  for (;;) {
-    const [row] = await db.query<{ waiting: number }>(WAITERS);
-    if ((row?.waiting ?? 0) >= count) return;
-    await delay(5);
-  }
+export async function advisoryWaiters(db: Queryable, count: number): Promise<void> {
+  await eventually(
+    () => db.query<{ waiting: number }>(WAITERS),
+    ([row]) => (row?.waiting ?? 0) >= count,
+    { everyMs: EVERY_MS },
+  );
+}
+
+/** The backends of this database that wait for a lock of any kind. */
+export async function blockedSessions(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ waiting: number }>(BLOCKED);
+  return row?.waiting ?? 0;
+}
+
+/** Resolves when `count` backends of this database wait for a lock: the test has reached its interleaving. */
+export async function untilBlocked(db: Queryable, count = 1): Promise<void> {
+  await eventually(
+    () => blockedSessions(db),
+    (blocked) => blocked >= count,
+    { everyMs: EVERY_MS },
+  );
 }

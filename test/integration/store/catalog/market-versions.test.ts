@@ -5,8 +5,8 @@ import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aMarketRecord } from '../../../factories/markets.ts';
-import { eventually } from '../../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 
 const VERSIONS = sql(
   'test_versions',
@@ -29,11 +29,6 @@ const KNOWN_AT = sql(
    SELECT moment.at < first.at AS is_before,
      (SELECT count(*)::int FROM span WHERE known_from <= moment.at AND moment.at < known_until)
      AS versions, (SELECT bool_and(known_from < known_until) FROM span) AS are_forward FROM moment, first`,
-);
-
-const WAITING = sql(
-  'test_waiting',
-  `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
 );
 
 /** Moves the last change of the row an hour back. */
@@ -85,11 +80,7 @@ async function writeDuring(page: MarketRecord[], late: MarketRecord): Promise<vo
   await test.db.transaction(async (tx) => {
     await writeMarkets(tx, 'v', 'USD', page, NOW);
     written = write(late);
-    await eventually(
-      () => test.db.query<{ waiting: number }>(WAITING),
-      ([row]) => row?.waiting === 1,
-      { timeoutMs: 10_000, everyMs: 10 },
-    );
+    await untilBlocked(test.db);
   });
   await written;
 }

@@ -10,24 +10,11 @@ import {
 import { dueSubscriptions, oldestOverdueSeconds } from '../../../../src/store/deliveries/due.ts';
 import { aSubscription } from '../../../factories/alerts.ts';
 import { storedAttempts, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
+import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 import { deliveryDesk, END_LEASE } from './delivery-desk.ts';
-
-const LOCK_WAITERS = sql(
-  'test_lock_waiters',
-  `SELECT count(*)::int AS waiting FROM pg_stat_activity
-   WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event IN ('transactionid', 'tuple')`,
-);
 
 const desk = deliveryDesk();
 const { due, many, claim, claimOne, finish } = desk;
-
-/** Resolves when `count` backends wait for a row lock: the intended interleaving is reached. */
-async function blocked(count: number): Promise<void> {
-  for (;;) {
-    const [row] = await desk.db.query<{ waiting: number }>(LOCK_WAITERS);
-    if ((row?.waiting ?? 0) >= count) return;
-  }
-}
 
 /** A claim that has locked its rows and commits on request. */
 function claimHeldOpen(pk: bigint) {
@@ -121,7 +108,7 @@ describe('claimDue', () => {
     // Sorts first, so a claim without the wait would find it and count no row in flight.
     await due();
     const second = claim();
-    await blocked(1);
+    await untilBlocked(desk.db);
     first.commit();
     expect(await first.deliveries).toHaveLength(MAX_IN_FLIGHT);
     expect(await second).toEqual([]);
@@ -167,7 +154,7 @@ describe('claimDue', () => {
     await desk.db.transaction(async (tx) => {
       await tx.query(sql(`test_late_finish_${kind}`, `UPDATE delivery SET ${change} WHERE pk = $1`), [pk]);
       waiting = claim();
-      await blocked(1);
+      await untilBlocked(desk.db);
     });
     expect(await waiting).toEqual([]);
     expect(await storedDelivery(desk.db, pk)).toMatchObject({ isLocked: false, attemptCount: 1 });

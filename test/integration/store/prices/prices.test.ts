@@ -6,6 +6,7 @@ import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 
 const LATEST = sql(
   'test_latest',
@@ -20,11 +21,6 @@ const OBSERVED = sql(
   'SELECT price, venue_at, received_at FROM observation WHERE token_id = $1 ORDER BY received_at',
 );
 const MARKS = sql('test_marks', 'SELECT shard, detail FROM mark WHERE stage = $1 AND key = $2 ORDER BY id');
-const BLOCKED = sql(
-  'test_blocked',
-  `SELECT count(*)::int AS waiting FROM pg_stat_activity
-   WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-);
 
 const T = Date.UTC(2026, 0, 5, 12);
 
@@ -180,20 +176,13 @@ describe('writePrices', () => {
   });
 });
 
-async function untilBlocked() {
-  for (;;) {
-    const [row] = await test.db.query<{ waiting: number }>(BLOCKED);
-    if ((row?.waiting ?? 0) > 0) return;
-  }
-}
-
 describe('concurrent calls of writePrices', () => {
   async function interleaved(first: TokenPrice, second: TokenPrice) {
     let waiting: ReturnType<typeof write> | undefined;
     await test.db.transaction(async (tx) => {
       await writePrices(tx, [first]);
       waiting = write(second);
-      await untilBlocked();
+      await untilBlocked(test.db);
     });
     return waiting;
   }
@@ -248,7 +237,7 @@ describe('concurrent calls of writePrices', () => {
       await writePrices(tx, [priceAt(1, '0.6')]);
       const others = [known, fresh].map((tokenId, index) => ({ ...priceAt(1, `0.${index + 2}`), tokenId }));
       waiting = write(priceAt(2, '0.7'), ...others);
-      await untilBlocked();
+      await untilBlocked(test.db);
     });
     const written = await waiting;
     expect(written?.newer).toBe(3);
@@ -265,7 +254,7 @@ describe('concurrent calls of writePrices', () => {
     await test.db.transaction(async (tx) => {
       await tx.query(sql('test_lock_price', 'SELECT FROM latest_price WHERE token_id = $1 FOR UPDATE'), [token]);
       waiting = write(priceAt(2, '0.7'));
-      await untilBlocked();
+      await untilBlocked(test.db);
       await tx.query(TICK);
       await writePrices(tx, [priceAt(1, '0.6')]);
       await tx.query(TICK);

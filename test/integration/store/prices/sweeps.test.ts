@@ -7,6 +7,7 @@ import { type ConfirmedPrice, confirmPrices } from '../../../../src/store/prices
 import { sweepPrices, type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
 import { forgetUnwatched } from '../../../../src/store/prices/token-watch.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 
 /** The place and the versions of each row: a write or a row lock changes one of them. */
 const VERSIONS = sql(
@@ -19,11 +20,6 @@ const VERSIONS = sql(
 );
 const CURRENT = sql('test_current_price', 'SELECT price, as_of FROM current_price WHERE token_id = $1');
 const STORED = sql('test_stored_price', 'SELECT as_of FROM latest_price WHERE token_id = $1');
-const BLOCKED = sql(
-  'test_blocked',
-  `SELECT count(*)::int AS waiting FROM pg_stat_activity
-   WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-);
 
 const T = Date.UTC(2026, 0, 5, 12);
 const at = (second: number) => new Date(T + second * 1000);
@@ -195,13 +191,6 @@ describe.each([
     expect(await current()).toEqual(['0.6', at(21)]);
   });
 
-  async function untilBlocked() {
-    for (;;) {
-      const [row] = await test.db.query<{ waiting: number }>(BLOCKED);
-      if ((row?.waiting ?? 0) > 0) return;
-    }
-  }
-
   it.each([
     ['a new block', false],
     ['a known block', true],
@@ -215,7 +204,7 @@ describe.each([
       await test.db.transaction(async (tx) => {
         await writePrices(tx, [priceAt(10, '0.6', fresh)]);
         waiting = confirm(seen(20, 0, fresh));
-        await untilBlocked();
+        await untilBlocked(test.db);
       });
       await waiting;
       expect(await current(fresh)).toEqual(['0.6', at(10)]);
@@ -236,7 +225,7 @@ describe.each([
         [block, token, at(20)],
       );
       waiting = store(priceAt(10, '0.6'));
-      await untilBlocked();
+      await untilBlocked(test.db);
     });
     expect(await waiting).toMatchObject({ newer: 0 });
     expect(await current()).toEqual(['0.5', at(20)]);

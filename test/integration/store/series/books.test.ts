@@ -5,8 +5,8 @@ import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { readBook, readBookAt } from '../../../../src/store/series/book-reads.ts';
 import { MAX_STORED_LEVELS, type TokenBook, writeBooks } from '../../../../src/store/series/books.ts';
-import { eventually } from '../../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 
 const READ = sql('test_book', 'SELECT as_of, bids, asks, received_at FROM book_latest WHERE token_id = $1');
 const HISTORY = sql(
@@ -16,10 +16,6 @@ const HISTORY = sql(
 const SEEN_BEFORE = sql(
   'test_book_seen_before',
   "UPDATE book_latest SET received_at = received_at - $2::float8 * interval '1 hour' WHERE token_id = $1",
-);
-const BLOCKED = sql(
-  'test_blocked',
-  `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
 );
 const AHEAD = sql(
   'test_book_ahead',
@@ -161,11 +157,7 @@ describe('writeBooks with history', () => {
       await writeBooks(tx, [bookAt(2, { bids: [] })]);
       // Equal to the first book: a writer that compares before this commit sees no change.
       const other = write(bookAt(3, { bids: [level('0.4', '7')] }));
-      await eventually(
-        async () => (await test.db.query<{ n: number }>(BLOCKED))[0]?.n,
-        (n) => n === 1,
-        { everyMs: 10 },
-      );
+      await untilBlocked(test.db);
       return { other };
     });
     await waiting.other;

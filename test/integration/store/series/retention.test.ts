@@ -7,6 +7,7 @@ import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aTrade } from '../../../factories/trades.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { blockedSessions, untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 import { LosableDatabase } from '../../workers/worker-harness.ts';
 
 const INSERT_PRICES = sql(
@@ -35,10 +36,6 @@ const AS_OF = sql(
 const MARKET_OVER = sql(
   'test_market_over',
   `UPDATE market SET status = $2, updated_at = $3, gone_at = $4 WHERE id = $1`,
-);
-const WAITING = sql(
-  'test_waiting_for_lock',
-  `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
 );
 const READ_PRICES = sql('test_read_prices', 'SELECT count(*)::int AS rows FROM price_history');
 
@@ -232,8 +229,7 @@ describe('retirePartitions during a long read', () => {
       }
       expect(reads).toBeGreaterThan(1);
       expect(await done).toEqual({ dropped: [], carried: 1, postponed: ['price_history_202501'] });
-      const [row] = await test.db.query<{ waiting: number }>(WAITING);
-      expect(row?.waiting).toBe(0);
+      expect(await blockedSessions(test.db)).toBe(0);
     });
     expect((await prices(0)).map((row) => row.price)).toEqual(['0.1', '0.1', '0.3']);
     expect(await retire('price_history', MARCH)).toEqual({
@@ -250,10 +246,7 @@ describe('retirePartitions during a long read', () => {
     await test.db.transaction(async (reader) => {
       await reader.query(READ_PRICES);
       retiring = retire('price_history', MARCH, { lockTimeoutMs: 10_000 });
-      for (;;) {
-        const [row] = await test.db.query<{ waiting: number }>(WAITING);
-        if ((row?.waiting ?? 0) > 0) break;
-      }
+      await untilBlocked(test.db);
     });
     expect(await retiring).toMatchObject({ dropped: ['price_history_202501'], postponed: [] });
   });
