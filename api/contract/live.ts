@@ -113,7 +113,7 @@ const gapData = z.object({
     .optional()
     .meta({ description: 'The first missing number. With `epoch`, a number of the earlier epoch.' }),
   to: count.optional().meta({ description: 'The last missing number.' }),
-  series: z.enum(['trades', 'candles']).optional().meta({ description: 'Only `backfill`: what to read again.' }),
+  series: z.enum(['trades', 'candles']).optional().meta({ description: 'Only `backfill`: the series to read again.' }),
   start: epochTime.optional().meta({ description: 'Only `backfill` and `feed`: the start of the range.' }),
   end: epochTime.optional().meta({ description: 'Only `backfill` and `feed`: the end of the range, exclusive.' }),
   cause: z.string().optional(),
@@ -232,14 +232,14 @@ export const eventStreamMessage = z
 const MAX_IDS = 100;
 const MAX_ID_LENGTH = 256;
 const IDS_RULE = `must be a comma list of 1 to ${MAX_IDS} ids of 1 to ${MAX_ID_LENGTH} characters`;
-const ids = (what: string) =>
+const ids = (all: string) =>
   z
     .string(IDS_RULE)
     .transform((list) => [...new Set(list.split(','))])
-    .refine((all) => all.length <= MAX_IDS && all.every((id) => id !== '' && id.length <= MAX_ID_LENGTH), IDS_RULE)
+    .refine((each) => each.length <= MAX_IDS && each.every((id) => id !== '' && id.length <= MAX_ID_LENGTH), IDS_RULE)
     .optional()
     .meta({
-      description: `A comma list of 1 to ${MAX_IDS} ids. Default: all ${what}.`,
+      description: `A comma list of 1 to ${MAX_IDS} ids. Default: all ${all}.`,
       override: { type: 'string', minLength: 1 },
     });
 

@@ -13,7 +13,7 @@ export interface StreamLimits {
 /** The seconds after which a client may try again when all connections are in use. */
 const RETRY_SECONDS = 5;
 
-/** What an account uses now. */
+/** The present use of one account. */
 export interface AccountUse {
   /** Counts a subscription. False when the account has as many as it may have. */
   addSubscription(): boolean;

@@ -64,16 +64,16 @@ function markets(directory: Directory, [id, part, ...rest]: Parts, query: URLSea
 }
 
 function series(directory: Directory, parts: Parts, query: URLSearchParams): Reply {
-  const [name, kind, ticker, what, ...rest] = parts;
+  const [name, kind, ticker, part, ...rest] = parts;
   if (name === undefined) return listSeries(directory, query);
   if (kind === undefined) return oneSeries(directory, name);
-  if (kind !== 'markets' || ticker === undefined || what !== 'candlesticks') return notFound();
+  if (kind !== 'markets' || ticker === undefined || part !== 'candlesticks') return notFound();
   return rest.length > 0 ? notFound() : liveCandlesticks(directory, name, ticker, query);
 }
 
 function historical(
   directory: Directory,
-  [kind, ticker, what, ...rest]: Parts,
+  [kind, ticker, part, ...rest]: Parts,
   query: URLSearchParams,
   tapeEnd?: number,
 ): Reply {
@@ -84,8 +84,8 @@ function historical(
     return kind === 'markets' ? listHistoricalMarkets(directory, query) : notFound();
   }
   if (kind !== 'markets') return notFound();
-  if (what === 'candlesticks') return historicalCandlesticks(directory, ticker, query);
-  const market = what === undefined ? directory.findOn('historical', ticker) : undefined;
+  if (part === 'candlesticks') return historicalCandlesticks(directory, ticker, query);
+  const market = part === undefined ? directory.findOn('historical', ticker) : undefined;
   return market === undefined ? notFound() : jsonText(`{"market":${directory.text(market)}}`);
 }
 

@@ -21,7 +21,7 @@ afterEach(async () => {
   [stream, fleet, network, database] = [undefined, undefined, undefined, undefined];
 });
 
-/** What a client concludes from one message, and from nothing else. */
+/** The conclusion of a client from one message, and from nothing else. */
 function meaningOf({ event, data }: SseEvent): string {
   const { reason, venues = [] } = data.data as { reason?: string; venues?: { healthy: boolean }[] };
   if (event === 'stale') return `stale: ${reason}`;

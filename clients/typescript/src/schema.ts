@@ -1302,7 +1302,7 @@ export interface components {
                 /** @description The last missing number. */
                 to?: number;
                 /**
-                 * @description Only `backfill`: what to read again.
+                 * @description Only `backfill`: the series to read again.
                  * @enum {string}
                  */
                 series?: "trades" | "candles";

@@ -120,7 +120,7 @@ async function* follow<Message extends Placed & { type: string }>(
   }
 }
 
-/** What the connections of one stream share. */
+/** The state that the connections of one stream share. */
 interface State {
   cursor: string | undefined;
   checkedAt: string | undefined;

@@ -61,7 +61,7 @@ export function leaseEnd(seconds: number): string {
   return `clock_timestamp() + ${seconds} * interval '1 second'`;
 }
 
-/** The columns of a lease that nobody holds, as SQL. */
+/** The columns of a free lease, as SQL. */
 export const LEASE_ENDED = 'lease_until = NULL, lease_token = NULL';
 
 /** A position as stored JSON text; null at the start of a walk. */

@@ -21,7 +21,7 @@ export interface JournalBatch {
   missed?: { from: number; to: number };
 }
 
-/** Follows the journal. One per process, whatever its number of clients. */
+/** Follows the journal. One per process, for all its clients. */
 export interface JournalTail {
   /** The head of the last read; undefined before the first. */
   readonly head: JournalHead | undefined;
@@ -92,7 +92,7 @@ export function followJournal(options: JournalTailOptions): JournalTail {
             ...(lastAt !== undefined && { notBefore: lastAt }),
           })
         : [];
-    // Numbers are dense, so a hole is what retention dropped before this read.
+    // Numbers are dense, so retention dropped the changes of a hole before this read.
     const firstSeq = changes[0]?.seq ?? next.seq + 1;
     const missed = firstSeq > position + 1 ? { from: position + 1, to: firstSeq - 1 } : undefined;
     if (missed) position = missed.to;

@@ -6,6 +6,7 @@ import type { VenueObserver } from '../observer.ts';
 import { emptyBatch } from '../parsed-batch.ts';
 import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, TapePage, VenueAdapter } from '../port.ts';
 import { createReport, type Report } from '../report.ts';
+import { tapePage } from '../tape-page.ts';
 import { createKalshiClient, KALSHI, type KalshiHttpSettings, REQUESTS_PER_SECOND } from './client.ts';
 import { createEventDirectory } from './event-directory.ts';
 import { listBooks } from './fetch-books.ts';
@@ -120,20 +121,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       const page = await readTradePage(position, context.now(), tradeSettings, (parameters) =>
         client.listTrades(parameters, context.signal),
       );
-      report.truncated('trades', page.truncated);
-      const { records, rejected, unknowns, skipped } = collectTrades(page.rows);
-      report.unknowns(unknowns);
-      report.received('trades', page.rows.length);
-      report.skipped('trades', skipped);
-      const { walk, gaps, headAtMs } = page.position;
-      const isCaughtUp = walk === undefined && gaps.length === 0;
-      return {
-        records,
-        rejected,
-        position: page.position,
-        more: page.more,
-        ...(isCaughtUp && { caughtUpMs: headAtMs }),
-      };
+      return tapePage(report, page, collectTrades(page.rows));
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {

@@ -14,6 +14,7 @@ import type {
   VenueAdapter,
 } from '../port.ts';
 import { createReport } from '../report.ts';
+import { tapePage } from '../tape-page.ts';
 import {
   createPolymarketClient,
   type MarketsAnswer,
@@ -115,20 +116,7 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       const page = await readTradePage(position, context.now(), tradeSettings, (query) =>
         client.listTrades(query, context.signal),
       );
-      report.truncated('trades', page.truncated);
-      const { records, rejected, unknowns, skipped } = identifyTrades(page.rows);
-      report.unknowns(unknowns);
-      report.received('trades', page.rows.length);
-      report.skipped('trades', skipped);
-      const { walk, gaps, headAtMs } = page.position;
-      const isCaughtUp = walk === undefined && gaps.length === 0;
-      return {
-        records,
-        rejected,
-        position: page.position,
-        more: page.more,
-        ...(isCaughtUp && { caughtUpMs: headAtMs }),
-      };
+      return tapePage(report, page, identifyTrades(page.rows));
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {

@@ -41,7 +41,7 @@ export function differences(reader: StreamReader, ledger: readonly Change[], upT
     if (isGap(message)) gaps.push({ from: Number(message.data['from']), to: Number(message.data['to']) });
     else if (message.type !== 'lagged' && message.seq <= upTo) messages.set(message.seq, message);
   }
-  /** Unseen states by what they describe: a later state of it names their number. */
+  /** Unseen states by their subject: a later state of the same subject names their number. */
   const replaced = new Map<string, number>();
   for (const change of ledger) {
     if (change.seq <= from || !isWanted(filter, change)) continue;

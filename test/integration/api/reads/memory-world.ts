@@ -60,7 +60,7 @@ export class MemoryWorld {
   readonly #random: () => number;
   /** Epoch seconds of the start, at a minute. */
   readonly minute = Math.floor(Date.now() / 60_000) * 60;
-  /** Holds back what the database answered to the APIs with memory. */
+  /** Holds back the answers of the database to the APIs with memory. */
   readonly held: { until: Promise<void> | undefined; count: number } = { until: undefined, count: 0 };
   #publisher: Publisher | undefined;
   #asOfMs = Date.now() - 600_000;

@@ -1,0 +1,24 @@
+import type { TradeRecord } from '../domain/markets/market.ts';
+import type { ParsedBatch } from './parsed-batch.ts';
+import type { TapePage } from './port.ts';
+import type { Report } from './report.ts';
+
+/** A page of a tape whose position has a walk in progress, gaps to fill, and the time at which the newest trades were read. */
+interface WalkedPage {
+  rows: readonly unknown[];
+  position: { walk?: unknown; gaps: readonly unknown[]; headAtMs: number };
+  more: boolean;
+  truncated?: string | undefined;
+}
+
+/** The page with its trades, counted in the report. It has caught up when nothing is left to be read. */
+export function tapePage(report: Report, page: WalkedPage, batch: ParsedBatch<TradeRecord>): TapePage {
+  const { records, rejected, unknowns, skipped } = batch;
+  report.truncated('trades', page.truncated);
+  report.unknowns(unknowns);
+  report.received('trades', page.rows.length);
+  report.skipped('trades', skipped);
+  const { position, more } = page;
+  const isCaughtUp = position.walk === undefined && position.gaps.length === 0;
+  return { records, rejected, position, more, ...(isCaughtUp && { caughtUpMs: position.headAtMs }) };
+}
