@@ -14,7 +14,7 @@ import { targetLength } from '../middleware/target-length.ts';
 import { textGuard } from '../middleware/text-guard.ts';
 import { createOps } from '../ops/ops-app.ts';
 import { withRecentAnswers } from '../reads/recent-answers.ts';
-import { SOCKET_PATH } from '../streams/socket-server.ts';
+import { SOCKET_PATH } from '../streams/socket/server.ts';
 import { routeTable } from './route-table.ts';
 
 /** The request listener of the HTTP API. It neither listens nor owns its dependencies. */
