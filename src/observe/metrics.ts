@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { Collectors } from './collectors.ts';
+import { feedCounters } from './feed-counters.ts';
 import { ingestMetrics } from './ingest-metrics.ts';
 import { journalMetrics } from './journal-metrics.ts';
 import { processMetrics } from './process-metrics.ts';
@@ -36,6 +37,7 @@ export function createMetrics(processName: string, { ofNode = true }: MetricsOpt
     ...streamMetrics(registry),
     ...journalMetrics(registry),
     ...readMetrics(registry),
+    ...feedCounters(registry),
     /** The text of /metrics, after an update of the gauges. A failing source never fails the text. */
     async text(): Promise<string> {
       await collectors.collect();
