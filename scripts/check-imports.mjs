@@ -89,11 +89,12 @@ const ROOMS = {
     prices: ['db', 'marks'],
     catalog: ['db', 'marks', 'prices', 'journal'],
     series: ['db', 'marks', 'prices', 'journal', 'catalog'],
+    feeds: ['db', 'marks', 'catalog'],
     deliveries: ['db'],
     alerts: ['db', 'marks', 'catalog', 'deliveries'],
     wallets: ['db', 'deliveries'],
     accounts: ['db'],
-    ops: ['db', 'marks', 'catalog', 'prices', 'series', 'deliveries', 'alerts', 'wallets', 'accounts'],
+    ops: ['db', 'marks', 'catalog', 'prices', 'series', 'feeds', 'deliveries', 'alerts', 'wallets', 'accounts'],
   },
   api: {
     access: ['.'],
@@ -111,6 +112,7 @@ const ROOMS = {
     process: [],
     polling: ['process'],
     delivery: ['process'],
+    streamer: ['process', 'polling'],
     jobs: ['process', 'polling', 'delivery'],
   },
 };
