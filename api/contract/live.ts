@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CHANNELS, GAP_REASONS, STALE_REASONS } from '../../src/domain/live/channels.ts';
+import { CHANNELS, FEED_GAP_PARTS, GAP_REASONS, STALE_REASONS } from '../../src/domain/live/channels.ts';
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
 import { listParam, param } from '../http/input.ts';
 import { book } from './book.ts';
@@ -107,7 +107,7 @@ const gapData = z.object({
   reason: z.enum(GAP_REASONS).meta({
     description:
       '`expired`: the journal does not store the changes any more. `epoch`: the database was restored, and the numbers begin anew. ' +
-      '`backfill`: older trades or candles were added, corrected or removed; read this range again. `feed`: the feed of the venue was interrupted.',
+      '`backfill`: older trades or candles were added, corrected or removed; read this range again. `feed`: the feed of the venue may have lost changes; polls continue.',
   }),
   from: count
     .optional()
@@ -115,8 +115,16 @@ const gapData = z.object({
   to: count.optional().meta({ description: 'The last missing number.' }),
   series: z.enum(['trades', 'candles']).optional().meta({ description: 'Only `backfill`: what to read again.' }),
   start: epochTime.optional().meta({ description: 'Only `backfill` and `feed`: the start of the range.' }),
-  end: epochTime.optional().meta({ description: 'Only `backfill` and `feed`: the end of the range, exclusive.' }),
-  cause: z.string().optional(),
+  end: epochTime.nullish().meta({
+    description:
+      'Only `backfill` and `feed`: the end of the range, exclusive. `null`: the gap of a feed lasts, and another message with the same `gap_id` follows at its end.',
+  }),
+  gap_id: opaqueId.optional().meta({ description: 'Only `feed`: the same for all markets of the gap.' }),
+  affected: z.enum(FEED_GAP_PARTS).optional().meta({
+    description:
+      'Only `feed`: `books` stands for books and prices, `trades` for trades, `markets` for the life cycle of markets.',
+  }),
+  cause: z.string().optional().meta({ description: 'Only `feed`: why changes may be missing, in a fixed word.' }),
 });
 
 export const gapMessage = z

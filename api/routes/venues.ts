@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { withoutAddresses } from '../../src/domain/values/without-addresses.ts';
 import { readVenueFacts, type VenueFacts } from '../../src/store/catalog/venue-reads.ts';
+import { countGaps } from '../../src/store/feeds/feed-gaps.ts';
+import { readFeedStates } from '../../src/store/feeds/feed-streamers.ts';
 import type { VenueFreshness } from '../../src/store/prices/freshness.ts';
 import { readVenueCompleteness, type VenueCompleteness } from '../../src/store/series/completeness.ts';
 import { type VenueBody, venue, venueExample } from '../contract/venue.ts';
@@ -8,8 +10,10 @@ import type { ApiDeps } from '../deps.ts';
 import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import { presentCompleteness } from '../reads/completeness.ts';
+import { presentFeed } from '../reads/feed-states.ts';
 import { isIdlePoll, isPollHealthy, isScheduledPoll } from '../reads/poll-health.ts';
 import type { EnabledVenue } from '../reads/venue-catalog.ts';
+import { marketVenues } from './market-scope.ts';
 
 /** The kinds of poll, each with the capability of its name. */
 const POLLED = ['markets', 'prices', 'books', 'trades', 'tokens'] as const;
@@ -17,6 +21,7 @@ const POLLED = ['markets', 'prices', 'books', 'trades', 'tokens'] as const;
 /** GET /v1/venues: the enabled venues, their capabilities and their freshness. */
 export function venueRoutes(deps: ApiDeps): Route[] {
   const names = deps.venues.map((profile) => profile.venue);
+  const withMarkets = marketVenues(deps);
   return [
     marketRoute(
       {
@@ -29,14 +34,21 @@ export function venueRoutes(deps: ApiDeps): Route[] {
       () => ({
         key: ['venues'],
         load: async () => {
-          const [facts, completeness] = await Promise.all([
+          const [facts, completeness, feeds, gaps] = await Promise.all([
             readVenueFacts(deps.db, names),
             readVenueCompleteness(deps.db, names),
+            readFeedStates(deps.db, withMarkets),
+            countGaps(deps.db),
           ]);
           const nowMs = deps.now();
-          const data = deps.venues.map((profile) =>
-            presentVenue(profile, facts.get(profile.venue), completeness.get(profile.venue), nowMs),
-          );
+          const data = deps.venues.map((profile) => {
+            const { venue } = profile;
+            const feed = feeds.get(venue);
+            return {
+              ...presentVenue(profile, facts.get(venue), completeness.get(venue), nowMs),
+              feed: feed && presentFeed(feed, gaps.get(venue) ?? 0),
+            };
+          });
           return { data, freshness: 'latest' };
         },
       }),

@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { Collectors } from './collectors.ts';
+import { feedMetrics } from './feed-metrics.ts';
 import { ingestMetrics } from './ingest-metrics.ts';
 import { journalMetrics } from './journal-metrics.ts';
 import { processMetrics } from './process-metrics.ts';
@@ -32,6 +33,7 @@ export function createMetrics(processName: string, { ofNode = true }: MetricsOpt
     collectors,
     ...process,
     ...ingestMetrics(registry),
+    ...feedMetrics(registry),
     ...workMetrics(registry),
     ...streamMetrics(registry),
     ...journalMetrics(registry),

@@ -68,6 +68,29 @@ describe('a market stream', () => {
     ]);
   });
 
+  it('sends a gap of the feed to every channel of its market, at its start and at its end', async () => {
+    const market = await aStoredMarket(world.api.db);
+    const reader = await follow(`channels=trades&market_ids=${market.marketId}`);
+    const { marketId } = await aStoredMarket(world.api.db);
+    const other = await follow(`channels=prices&market_ids=${marketId}`);
+    await Promise.all([reader, other].map((one) => one.next(ofType('heartbeat'))));
+    const gap = { gap_id: 'g-1', from: 1_767_323_045, affected: 'books', reason: 'silent' };
+    const change = { kind: 'gap', venue: 'polymarket', marketId: market.marketId } as const;
+    const seq = await append(
+      { ...change, body: { ...gap, to: null } },
+      { ...change, body: { ...gap, to: 1_767_323_060 } },
+    );
+    const data = { reason: 'feed', gap_id: 'g-1', start: gap.from, affected: 'books', cause: 'silent' };
+    expect((await reader.next(ofType('gap'))).data).toMatchObject({
+      seq: seq - 1,
+      market_id: market.marketId,
+      data: { ...data, end: null },
+    });
+    expect((await reader.next(ofType('gap'))).data).toMatchObject({ seq, data: { ...data, end: 1_767_323_060 } });
+    await other.next(({ event, data }) => event === 'heartbeat' && data.seq === seq);
+    expect(seqsOf(other, 'gap')).toEqual([]);
+  });
+
   it('sends only markets of the category of the request', async () => {
     const sport = await aStoredMarket(world.api.db, { category: 'Sport' });
     const other = await aStoredMarket(world.api.db, { category: 'Weather' });
