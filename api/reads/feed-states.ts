@@ -1,12 +1,28 @@
 import type { TimeRange } from '../../src/domain/values/time-range.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
-import { readGaps } from '../../src/store/feeds/feed-gaps.ts';
-import type { FeedReport } from '../../src/store/feeds/feed-streamers.ts';
+import { countOpenGaps } from '../../src/store/feeds/feed-gap-lists.ts';
+import { countGaps, readGaps } from '../../src/store/feeds/feed-gaps.ts';
+import { type FeedReport, readFeedStates } from '../../src/store/feeds/feed-streamers.ts';
 import type { BookGap } from '../../src/store/series/market-series.ts';
 import type { FeedBody, FeedGapBody } from '../contract/feed.ts';
+import type { ApiDeps } from '../deps.ts';
 
 /** The oldest ones of an answer. */
 const MAX_GAPS = 100;
+
+/** The feeds of the venues with markets. */
+export interface VenueFeeds {
+  states: ReadonlyMap<string, FeedReport>;
+  /** By venue: gaps that last, and gaps of the last 24 hours. */
+  open: ReadonlyMap<string, number>;
+  recent: ReadonlyMap<string, number>;
+}
+
+export async function readVenueFeeds({ db, venues }: Pick<ApiDeps, 'db' | 'venues'>): Promise<VenueFeeds> {
+  const names = venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
+  const [states, open, recent] = await Promise.all([readFeedStates(db, names), countOpenGaps(db), countGaps(db)]);
+  return { states, open, recent };
+}
 
 /** The feed of a venue in an answer. `gaps`: those of the last 24 hours. */
 export function presentFeed(report: FeedReport, gaps: number): FeedBody {

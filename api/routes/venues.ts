@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { withoutAddresses } from '../../src/domain/values/without-addresses.ts';
 import { readVenueFacts, type VenueFacts } from '../../src/store/catalog/venue-reads.ts';
-import { countGaps } from '../../src/store/feeds/feed-gaps.ts';
-import { readFeedStates } from '../../src/store/feeds/feed-streamers.ts';
 import type { VenueFreshness } from '../../src/store/prices/freshness.ts';
 import { readVenueCompleteness, type VenueCompleteness } from '../../src/store/series/completeness.ts';
 import { type VenueBody, venue, venueExample } from '../contract/venue.ts';
@@ -10,10 +8,9 @@ import type { ApiDeps } from '../deps.ts';
 import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import { presentCompleteness } from '../reads/completeness.ts';
-import { presentFeed } from '../reads/feed-states.ts';
+import { presentFeed, readVenueFeeds } from '../reads/feed-states.ts';
 import { isIdlePoll, isPollHealthy, isScheduledPoll } from '../reads/poll-health.ts';
 import type { EnabledVenue } from '../reads/venue-catalog.ts';
-import { marketVenues } from './market-scope.ts';
 
 /** The kinds of poll, each with the capability of its name. */
 const POLLED = ['markets', 'prices', 'books', 'trades', 'tokens'] as const;
@@ -21,7 +18,6 @@ const POLLED = ['markets', 'prices', 'books', 'trades', 'tokens'] as const;
 /** GET /v1/venues: the enabled venues, their capabilities and their freshness. */
 export function venueRoutes(deps: ApiDeps): Route[] {
   const names = deps.venues.map((profile) => profile.venue);
-  const withMarkets = marketVenues(deps);
   return [
     marketRoute(
       {
@@ -34,19 +30,18 @@ export function venueRoutes(deps: ApiDeps): Route[] {
       () => ({
         key: ['venues'],
         load: async () => {
-          const [facts, completeness, feeds, gaps] = await Promise.all([
+          const [facts, completeness, feeds] = await Promise.all([
             readVenueFacts(deps.db, names),
             readVenueCompleteness(deps.db, names),
-            readFeedStates(deps.db, withMarkets),
-            countGaps(deps.db),
+            readVenueFeeds(deps),
           ]);
           const nowMs = deps.now();
           const data = deps.venues.map((profile) => {
             const { venue } = profile;
-            const feed = feeds.get(venue);
+            const feed = feeds.states.get(venue);
             return {
               ...presentVenue(profile, facts.get(venue), completeness.get(venue), nowMs),
-              feed: feed && presentFeed(feed, gaps.get(venue) ?? 0),
+              feed: feed && presentFeed(feed, feeds.recent.get(venue) ?? 0),
             };
           });
           return { data, freshness: 'latest' };
