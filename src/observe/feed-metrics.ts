@@ -9,6 +9,5 @@ export function feedMetrics(registry: Registry) {
     feedMessagesPerSecond: of('feed_messages_per_second', 'Messages of the feed of the venue per second'),
     feedLag: of('feed_lag_seconds', "Time between the venue's time of a message and its arrival"),
     feedOpenGaps: of('feed_gaps_open', 'Gaps of the feed of the venue that have not ended'),
-    feedGaps: of('feed_gaps_last_day', 'Gaps of the feed of the venue within the last 24 hours'),
   };
 }

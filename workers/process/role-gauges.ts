@@ -7,7 +7,6 @@ import { QUEUE_STATES, queueState } from '../../src/queues/queue-state.ts';
 import { schedulesOf } from '../../src/queues/schedules.ts';
 import { oldestOverdueSeconds } from '../../src/store/deliveries/due.ts';
 import { countOpenGaps } from '../../src/store/feeds/feed-gap-lists.ts';
-import { countGaps } from '../../src/store/feeds/feed-gaps.ts';
 import { readFeedStates } from '../../src/store/feeds/feed-streamers.ts';
 import { readJournalHead } from '../../src/store/journal/read-journal.ts';
 import { journalPartitions } from '../../src/store/journal/retention.ts';
@@ -182,14 +181,14 @@ function freshnessGauges({ config, db, metrics, now }: WorkerDeps): Collector {
 /** Hosted by the aggregator, so that the figures also show the absence of every streamer. */
 function feedGauges({ config, db, metrics }: WorkerDeps): Collector {
   const venues = config.venues.filter((venue) => VENUES[venue].capabilities.markets);
-  const { feedUp, feedSubscribed, feedMessagesPerSecond, feedLag, feedOpenGaps, feedGaps } = metrics;
+  const { feedUp, feedSubscribed, feedMessagesPerSecond, feedLag, feedOpenGaps } = metrics;
   const forget = () => {
-    for (const gauge of [feedUp, feedSubscribed, feedMessagesPerSecond, feedLag, feedOpenGaps, feedGaps]) gauge.reset();
+    for (const gauge of [feedUp, feedSubscribed, feedMessagesPerSecond, feedLag, feedOpenGaps]) gauge.reset();
   };
   return {
     name: 'feeds',
     async read() {
-      const [states, open, ofDay] = await Promise.all([readFeedStates(db, venues), countOpenGaps(db), countGaps(db)]);
+      const [states, open] = await Promise.all([readFeedStates(db, venues), countOpenGaps(db)]);
       forget();
       for (const [venue, { state, subscribed, messagesPerSecond, lagMs }] of states) {
         if (state === 'off') continue;
@@ -198,7 +197,6 @@ function feedGauges({ config, db, metrics }: WorkerDeps): Collector {
         feedMessagesPerSecond.set({ venue }, messagesPerSecond);
         if (lagMs !== null) feedLag.set({ venue }, lagMs / 1000);
         feedOpenGaps.set({ venue }, open.get(venue) ?? 0);
-        feedGaps.set({ venue }, ofDay.get(venue) ?? 0);
       }
     },
     forget,
