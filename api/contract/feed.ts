@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { count, epochTime } from './wire.ts';
 
+export const feedState = z.enum(['off', 'connecting', 'live', 'silent', 'refused', 'stopped']);
+
 /** The feed of a venue, as all streamers together see it. */
 export const feed = z
   .object({
-    state: z.enum(['off', 'connecting', 'live', 'silent', 'refused', 'stopped']).meta({
+    state: feedState.meta({
       description:
         '`live`: data arrives. `connecting`: it does not yet, or not any more. `silent`: the venue answers pings and sends no data. `refused`: the venue rejects the key. `stopped`: no streamer runs. `off`: not used. Polls continue in every state.',
     }),

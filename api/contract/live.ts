@@ -4,6 +4,7 @@ import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
 import { listParam, param } from '../http/input.ts';
 import { book } from './book.ts';
 import { balanceChangeEvent, priceAlertEvent, transactionEvent } from './event.ts';
+import { feedState } from './feed.ts';
 import { categoryFilter, MARKET_ID_EXAMPLE, market, OUTCOME_ID_EXAMPLE } from './market.ts';
 import { prices } from './price.ts';
 import { candle } from './series.ts';
@@ -95,7 +96,15 @@ export const heartbeatMessage = z
       }),
       interval_seconds: z.number().min(0).meta({ description: 'The next heartbeat comes within this time.' }),
       venues: z
-        .array(z.object({ venue: z.string(), healthy: z.boolean(), last_success_at: epochTime.optional() }))
+        .array(
+          z.object({
+            venue: z.string(),
+            healthy: z.boolean(),
+            last_success_at: epochTime.optional(),
+            feed: feedState.optional().meta({ description: 'The state of its feed.' }),
+            open_gaps: count.optional().meta({ description: 'Gaps of its feed that have not ended.' }),
+          }),
+        )
         .meta({ description: 'Whether each venue of the subscription answers, as in `/v1/venues`.' }),
     }),
   })

@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { openGap } from '../../../../src/store/feeds/feed-gaps.ts';
+import { reportFeeds } from '../../../../src/store/feeds/feed-streamers.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
-import { ofType, type SseReader } from '../../../support/sse.ts';
+import { ofType, type SseEvent, type SseReader } from '../../../support/sse.ts';
 import { startTestApi } from '../api-harness.ts';
 import { aPrice, aTrade, withStreams } from './stream-world.ts';
 
@@ -89,6 +92,22 @@ describe('a market stream', () => {
     expect((await reader.next(ofType('gap'))).data).toMatchObject({ seq, data: { ...data, end: 1_767_323_060 } });
     await other.next(({ event, data }) => event === 'heartbeat' && data.seq === seq);
     expect(seqsOf(other, 'gap')).toEqual([]);
+  });
+
+  it('states the feed of each venue in heartbeats, and sends one at once when it changes', async () => {
+    const { db } = world.api;
+    const market = await aStoredMarket(db);
+    const gap = { gap: randomUUID(), venue: 'polymarket', marketPks: [market.pk], affected: 'books', fromMs: 1_000 };
+    await openGap(db, { ...gap, reason: 'silent' });
+    const reader = await follow('channels=prices');
+    const feedIs = (state: string) => (event: SseEvent) => {
+      const [venue] = (event.data.data['venues'] ?? []) as { feed?: string; open_gaps?: number }[];
+      return event.event === 'heartbeat' && venue?.feed === state && venue.open_gaps === 1;
+    };
+    await reader.next(feedIs('stopped'));
+    const report = { venue: 'polymarket', reason: null, subscribed: 2, messagesPerSecond: 1, lagMs: null };
+    await reportFeeds(db, 'one', [{ ...report, state: 'live' }]);
+    await reader.next(feedIs('live'));
   });
 
   it('sends only markets of the category of the request', async () => {
