@@ -6,6 +6,7 @@ import { hostNameOf } from '../domain/values/host-name.ts';
 import { parseSecretsKeys, type SecretKey } from '../domain/values/secret-keys.ts';
 import { type AddressRules, type Cidr, parseCidrs } from '../domain/webhooks/address-policy.ts';
 import { parseRetrySchedule } from '../domain/webhooks/retry-schedule.ts';
+import { type FeedsConfig, parseFeeds, readFeeds } from './feeds.ts';
 import { environmentOf, mayRead } from './process-secrets.ts';
 import { parseRedisUrl } from './redis-address.ts';
 import { VARIABLES, type VariableName } from './variables.ts';
@@ -43,6 +44,7 @@ const port = wholeNumber(0, 65_535);
 const milliseconds = wholeNumber(100, 86_400_000);
 const days = wholeNumber(1, 36_500);
 const quota = wholeNumber(0, 2_147_483_647);
+const feedUrl = z.url({ protocol: /^wss?$/ });
 const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''));
 
 function list(text: string): string[] {
@@ -146,6 +148,17 @@ const schema = z.object({
     .optional(),
   JUPITER_REQUESTS_PER_SECOND: wholeNumber(1, 1_000).optional(),
   SOLANA_RPC_URL: httpUrl.optional(),
+  FEEDS: parsedBy(parseFeeds),
+  FEED_MARKETS: wholeNumber(0, 10_000),
+  POLYMARKET_FEED_URL: feedUrl.optional(),
+  KALSHI_FEED_URL: feedUrl.optional(),
+  KALSHI_API_KEY_ID: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,512}$/, 'printable ASCII without spaces')
+    .optional(),
+  KALSHI_PRIVATE_KEY_FILE: readableFile.optional(),
+  MANIFOLD_FEED_URL: feedUrl.optional(),
+  LIMITLESS_FEED_URL: feedUrl.optional(),
   POLL_MARKETS_MS: milliseconds,
   POLL_PRICES_MS: milliseconds,
   POLL_TRADES_MS: milliseconds,
@@ -248,6 +261,7 @@ export interface Config {
       readonly rpc?: string;
     };
   };
+  readonly feeds: FeedsConfig;
   readonly pollMs: {
     readonly markets: number;
     readonly prices: number;
@@ -359,6 +373,7 @@ export function loadConfig(environment: Environment, processName?: string): Conf
         ...(value.SOLANA_RPC_URL !== undefined && { rpc: value.SOLANA_RPC_URL }),
       },
     },
+    feeds: readFeeds(value),
     pollMs: {
       markets: value.POLL_MARKETS_MS,
       prices: value.POLL_PRICES_MS,

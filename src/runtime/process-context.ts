@@ -41,9 +41,9 @@ interface ProcessContext {
   stop(): Promise<void>;
 }
 
-/** Requests need no queue, and timers find the due work: a load balancer must not drop every API during an outage of Redis. */
+/** Requests and feeds need no queue, and timers find the due work: an outage of Redis must not drop every API or end every feed. */
 function worksWithoutQueues(name: keyof typeof DATABASE_POOL_SIZE): boolean {
-  return name === 'api';
+  return name === 'api' || name === 'streamer';
 }
 
 /**

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Exchange, type ExchangeOptions, startExchange } from '../../../sim/exchange.ts';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
-import { ROLES, type Role } from '../../../src/queues/jobs.ts';
+import { ROLES, type Role, type STREAMER } from '../../../src/queues/jobs.ts';
 import { endWithThisProcess } from './orphan-guard.ts';
 
-export type ProcessName = 'api' | Role;
+export type ProcessName = 'api' | Role | typeof STREAMER;
 
 export const API_KEY = 'test-key-0123456789abcdef';
 /** Free text on purpose: the strictest case for the two ways to derive a key from a secret. */

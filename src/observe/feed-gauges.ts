@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 
 /** The venues' feeds, as all processes together see them. A feed that is off has no samples. */
-export function feedMetrics(registry: Registry) {
+export function feedGauges(registry: Registry) {
   const of = (name: string, help: string) => new Gauge({ name, help, labelNames: ['venue'], registers: [registry] });
   return {
     feedUp: of('feed_up', '1 while data of the feed of the venue arrives, else 0'),
