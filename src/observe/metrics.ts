@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { Collectors } from './collectors.ts';
 import { feedCounters } from './feed-counters.ts';
+import { feedGauges } from './feed-gauges.ts';
 import { ingestMetrics } from './ingest-metrics.ts';
 import { journalMetrics } from './journal-metrics.ts';
 import { processMetrics } from './process-metrics.ts';
@@ -33,6 +34,7 @@ export function createMetrics(processName: string, { ofNode = true }: MetricsOpt
     collectors,
     ...process,
     ...ingestMetrics(registry),
+    ...feedGauges(registry),
     ...workMetrics(registry),
     ...streamMetrics(registry),
     ...journalMetrics(registry),

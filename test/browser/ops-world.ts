@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
 import { SCOPES } from '../../src/domain/values/api-key.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import { createApiKey } from '../../src/store/accounts/accounts.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
+import { openGap } from '../../src/store/feeds/feed-gaps.ts';
 import { encodeCause } from '../../src/store/marks/detail.ts';
 import { anAlert, aSubscription } from '../factories/alerts.ts';
 import { aDelivery } from '../factories/deliveries.ts';
@@ -53,6 +55,12 @@ const INSERT_QUARANTINE = sql(
   'world_quarantine',
   `INSERT INTO quarantine (venue, kind, reason, record_id, detail, sample, times)
    VALUES ('polymarket', 'market', 'invalid_record', 'market-1', $1, $2, 3)`,
+);
+/** A report of the future stays valid during the tests. */
+const INSERT_FEED = sql(
+  'world_feed',
+  `INSERT INTO feed_streamer (streamer, venue, state, reason, subscribed, messages_per_second, lag_ms, reported_at)
+   VALUES ('world', 'polymarket', 'silent', $1, 4000, 412.5, 38, now() + interval '1 day')`,
 );
 const INSERT_THROUGHPUT = sql(
   'world_throughput',
@@ -113,6 +121,10 @@ export async function anOpsWorld(db: Database): Promise<OpsWorld> {
   await db.query(DEAD_LETTER, [3, yes?.tokenId, observed, `numeric field overflow ${HOSTILE} ${LONG_WORD}`]);
   await db.query(INSERT_POLLS, [`unexpected answer ${HOSTILE}`]);
   await db.query(INSERT_QUARANTINE, [`title: ${HOSTILE}`, JSON.stringify({ title: HOSTILE, word: LONG_WORD })]);
+  await db.query(INSERT_FEED, [`no data for 21000 ms ${HOSTILE}`]);
+  const gap = { venue: 'polymarket', marketPks: [market.pk], affected: 'books', fromMs: nowMs - 3_600_000 };
+  await openGap(db, { ...gap, gap: randomUUID(), reason: 'hash_mismatch', toMs: nowMs - 3_588_000 });
+  await openGap(db, { ...gap, gap: randomUUID(), reason: 'silent', fromMs: nowMs - 21_000 });
   await db.query(INSERT_THROUGHPUT);
   return { accountId, accountName, keyId, healthy, failing, deliveries, alerts, market };
 }

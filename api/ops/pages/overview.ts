@@ -1,5 +1,6 @@
 import { briefly } from '../../../src/domain/values/briefly.ts';
 import { readiness } from '../../../src/observe/probe-server.ts';
+import type { FeedReport } from '../../../src/store/feeds/feed-streamers.ts';
 import { type PollAge, pollAges } from '../../../src/store/marks/backlog.ts';
 import {
   type DeliveryLoad,
@@ -17,12 +18,14 @@ import {
 } from '../../../src/store/ops/overview.ts';
 import { type RefoldProgress, refoldProgress, refoldShare } from '../../../src/store/series/candle-refold.ts';
 import type { ApiDeps } from '../../deps.ts';
+import { readVenueFeeds, type VenueFeeds } from '../../reads/feed-states.ts';
 import { isPollHealthy, isScheduledPoll } from '../../reads/poll-health.ts';
 import type { EnabledVenue } from '../../reads/venue-catalog.ts';
 import { bars } from '../bars.ts';
 import { ago, badge, duration, emptyState, type Html, html, longText, NONE, number, table } from '../html.ts';
 import type { OpsRouter } from '../ops-route.ts';
 import { shownUrl } from './shown-values.ts';
+import { feedBadge } from './venue-feeds.ts';
 
 const PATH = '/ops';
 const FRAGMENTS_PATH = '/ops/overview.json';
@@ -42,6 +45,7 @@ interface Overview {
   connections: ReadonlyMap<string, number>;
   throughput: Throughput;
   polls: readonly PollAge[];
+  feeds: VenueFeeds;
   stages: readonly StageBacklog[];
   refolds: readonly RefoldProgress[];
   load: DeliveryLoad;
@@ -82,23 +86,24 @@ export function overviewPages(router: OpsRouter, deps: OverviewDeps): void {
 async function readOverview({ db, dependencies, venues }: OverviewDeps): Promise<Overview> {
   const names = venues.map(({ venue }) => venue);
   const { missing } = await readiness(dependencies);
-  const [connections, throughput, polls, stages, refolds, load, failing] = await Promise.all([
+  const [connections, throughput, polls, feeds, stages, refolds, load, failing] = await Promise.all([
     readConnections(db),
     readThroughput(db),
     pollAges(db, names),
+    readVenueFeeds({ db, venues }),
     readStageBacklogs(db),
     refoldProgress(db),
     readDeliveryLoad(db),
     listFailingEndpoints(db, MAX_FAILING),
   ]);
-  return { missing, connections, throughput, polls, stages, refolds, load, failing };
+  return { missing, connections, throughput, polls, feeds, stages, refolds, load, failing };
 }
 
 function fragments(overview: Overview, deps: OverviewDeps, nowMs: number) {
   return {
     state: state(overview, deps),
     throughput: throughput(overview.throughput),
-    ingest: ingest(overview.polls, deps.venues),
+    ingest: ingest(overview, deps.venues),
     deliveries: deliveries(overview.load),
     failing: failing(overview.failing, nowMs),
     stages: html`${stages(overview.stages)}${refolds(overview.refolds)}`,
@@ -142,7 +147,7 @@ function perMinute(rate: number): string {
   return rate.toLocaleString('en-US', { maximumFractionDigits: rate < 10 ? 1 : 0 });
 }
 
-function ingest(polls: readonly PollAge[], venues: readonly EnabledVenue[]): Html {
+function ingest({ polls, feeds }: Overview, venues: readonly EnabledVenue[]): Html {
   if (venues.length === 0) return emptyState('No venue is enabled. Set VENUES to enable venues.');
   return html`<div class="grid small">${venues.map(({ venue, title, pollMs }) => {
     const scheduled = polls.filter((poll) => poll.venue === venue && isScheduledPoll(poll.kind, pollMs));
@@ -152,6 +157,7 @@ function ingest(polls: readonly PollAge[], venues: readonly EnabledVenue[]): Htm
     );
     const unhealthy = scheduled.filter((poll) => !isHealthy(poll, pollMs));
     const lag = stalest?.sinceSuccessSeconds ?? null;
+    const feed = feeds.states.get(venue);
     return html`<div class="card"><h3><a href="/ops/venues/${encodeURIComponent(venue)}">${title}</a></h3>
 <span class="figure">${lag === null ? NONE : duration(lag * 1000)} <small>${
       stalest === undefined
@@ -166,8 +172,13 @@ function ingest(polls: readonly PollAge[], venues: readonly EnabledVenue[]): Htm
         : unhealthy.length === 0
           ? badge('good', 'healthy')
           : html`${badge('bad', 'unhealthy')} <span class="muted">${unhealthy.map(({ kind }) => kind).join(', ')}</span>`
-    }</p></div>`;
+    }</p>${feed && feedLine(feed)}</div>`;
   })}</div>`;
+}
+
+function feedLine({ state, messagesPerSecond }: FeedReport): Html {
+  const rate = state === 'live' && html` <span class="muted">${perMinute(messagesPerSecond)} messages/s</span>`;
+  return html`<p class="under">Feed: ${feedBadge(state)}${rate}</p>`;
 }
 
 function isStaler(poll: PollAge, worst: PollAge | undefined): boolean {

@@ -60,8 +60,8 @@ export function streamCalls<D extends DecimalType>(transport: Transport<D>) {
   return {
     /**
      * Follows changes of markets. Connects again after a loss and resumes behind the last message, so no message is lost or repeated; a
-     * `gap` names changes that the service does not store any more. `silent` reports a missing heartbeat or a lost connection. Ends only
-     * with `break`, with the signal, or with an error that another attempt would repeat.
+     * `gap` names changes that you lack: the service does not store them any more, or a venue's feed may have lost them. `silent` reports a
+     * missing heartbeat or a lost connection. Ends only with `break`, with the signal, or with an error that another attempt would repeat.
      * @throws OddswireApiError for an invalid request or key.
      */
     stream({ venue = 'all', ...query }: StreamQuery = {}, options: StreamOptions = {}) {

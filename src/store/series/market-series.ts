@@ -181,20 +181,38 @@ function toRow([tokenId, atMicros, tradeId, price, size, side, ordinal, signedPr
 const BOOK = statement(
   'read_market_book',
   `b.as_of AS book_as_of, b.bids, b.asks, b.received_at,
-   (extract(epoch FROM clock_timestamp() - b.received_at) * 1000)::float8 AS unseen_ms`,
-  `LEFT JOIN book_latest b ON b.token_id = ${CHOSEN}`,
+   (extract(epoch FROM clock_timestamp() - b.received_at) * 1000)::float8 AS unseen_ms, g.gaps`,
+  `LEFT JOIN book_latest b ON b.token_id = ${CHOSEN}
+   LEFT JOIN LATERAL (
+     SELECT json_agg(json_build_array(g.reason, ${msOf('g.from_at')}, ${msOf('g.to_at')}) ORDER BY g.from_at, g.id) AS gaps
+     FROM feed_gap g WHERE g.market_id = m.id AND g.affected = 'books' AND (g.to_at IS NULL OR g.to_at > b.received_at)) g ON true`,
 );
 
-type BookColumns = (Omit<LatestBook, 'asOf'> & { bookAsOf: Date }) | { bookAsOf: null };
+function msOf(moment: string): string {
+  return `(extract(epoch FROM ${moment}) * 1000)::float8`;
+}
 
-/** The latest book of one outcome; null before the first. */
-export function readMarketBook(
-  db: Queryable,
-  target: SeriesTarget,
-): Promise<SeriesRead<{ book: LatestBook | null }> | null> {
-  return read(db, BOOK, target, [], (columns: BookColumns) => {
-    if (columns.bookAsOf === null) return { book: null };
+/** An interval in which the venue's feed may have lost changes of a book. */
+export interface BookGap {
+  reason: string;
+  fromAt: Date;
+  /** Null while it lasts. */
+  toAt: Date | null;
+}
+
+export type BookRead = SeriesRead<{ book: LatestBook | null; gaps: BookGap[] }>;
+
+type GapCells = [reason: string, fromMs: number, toMs: number | null];
+type BookColumns = ((Omit<LatestBook, 'asOf'> & { bookAsOf: Date }) | { bookAsOf: null }) & { gaps: GapCells[] | null };
+
+/** The latest book of one outcome, null before the first, and the gaps of its market since the book was last seen. */
+export function readMarketBook(db: Queryable, target: SeriesTarget): Promise<BookRead | null> {
+  return read(db, BOOK, target, [], ({ gaps: cells, ...columns }: BookColumns) => {
+    const gaps = (cells ?? []).map(([reason, fromMs, toMs]) => {
+      return { reason, fromAt: new Date(fromMs), toAt: toMs === null ? null : new Date(toMs) };
+    });
+    if (columns.bookAsOf === null) return { book: null, gaps };
     const { bookAsOf: asOf, bids, asks, receivedAt, unseenMs } = columns;
-    return { book: { asOf, bids, asks, receivedAt, unseenMs } };
+    return { book: { asOf, bids, asks, receivedAt, unseenMs }, gaps };
   });
 }

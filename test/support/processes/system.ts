@@ -179,6 +179,8 @@ export interface System {
   exchange: Exchange;
   receiver: Receiver;
   processes: ReadonlyMap<ProcessName, OddswireProcess>;
+  /** The address of the API. */
+  address: string;
   /** A market-data call; throws unless it succeeds. */
   read<T>(path: string): Promise<T>;
   /** An account call; throws unless it succeeds. */
@@ -254,6 +256,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     exchange,
     receiver,
     processes,
+    address,
     read: (path) => readFrom(address, path),
     call: (method, path, body) => callTo(address, method, path, body),
     async stop() {
