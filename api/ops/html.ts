@@ -53,6 +53,13 @@ export function time(at: Date | null | undefined): Html {
   return html`<time class="num" datetime="${iso}" title="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)}</time>`;
 }
 
+/** A moment as a time of day, `14:05:09` in UTC, with the date when it is of another day. */
+export function clock(at: Date, nowMs: number): Html {
+  const iso = at.toISOString();
+  const isToday = new Date(nowMs).toISOString().slice(0, 10) === iso.slice(0, 10);
+  return html`<time class="num" datetime="${iso}" title="${iso}">${isToday ? '' : `${iso.slice(0, 10)} `}${iso.slice(11, 19)}</time>`;
+}
+
 /** A moment relative to now: `12 s ago`, `in 3 min`. */
 export function ago(at: Date | null | undefined, nowMs: number): Html {
   if (at === null || at === undefined) return NONE;

@@ -57,8 +57,16 @@ const INSERT_QUARANTINE = sql(
 const INSERT_THROUGHPUT = sql(
   'world_throughput',
   `INSERT INTO ops_throughput (minute, at, trades, price_changes, events, attempts, last_mark_id)
-   SELECT m, m + interval '1 second', n * n * 7, n * 1300, n / 3, n * 2, n * 900
+   SELECT m, m + interval '1 second', least(n, 9) * 90000 + n * 700, n * 1300, n / 3, n * 2, n * 900
    FROM generate_series(0, 60) n CROSS JOIN LATERAL (SELECT date_trunc('minute', now()) - (60 - n) * interval '1 minute') t (m)`,
+);
+
+const INSERT_HEARTBEATS = sql(
+  'world_heartbeats',
+  `INSERT INTO process_heartbeat (process, host, pid, version, started_at, seen_at)
+   SELECT p.name, $1, 40 + p.n, '1.0.0', now() - interval '3 hours',
+     CASE p.name WHEN 'deliverer' THEN now() - interval '90 seconds' ELSE now() + interval '1 hour' END
+   FROM unnest('{api,poller,aggregator,alerter,deliverer}'::text[]) WITH ORDINALITY AS p (name, n)`,
 );
 
 export interface OpsWorld {
@@ -114,6 +122,7 @@ export async function anOpsWorld(db: Database): Promise<OpsWorld> {
   await db.query(INSERT_POLLS, [`unexpected answer ${HOSTILE}`]);
   await db.query(INSERT_QUARANTINE, [`title: ${HOSTILE}`, JSON.stringify({ title: HOSTILE, word: LONG_WORD })]);
   await db.query(INSERT_THROUGHPUT);
+  await db.query(INSERT_HEARTBEATS, [`machine-${LONG_WORD.slice(0, 30)}`]);
   return { accountId, accountName, keyId, healthy, failing, deliveries, alerts, market };
 }
 

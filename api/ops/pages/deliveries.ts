@@ -10,7 +10,7 @@ import { choice, field, filterForm } from '../forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, number, pager, table, time } from '../html.ts';
 import type { OpsRouter } from '../ops-route.ts';
 import { anyOf, chosen, fieldMoment, momentField, textField } from './filters.ts';
-import { DELIVERY_TONES, hostOf, shortId, shownUrl } from './shown-values.ts';
+import { DELIVERY_TONES, endpointName, shortId, shownUrl } from './shown-values.ts';
 
 export const DELIVERIES_PATH = '/ops/deliveries';
 const PAGE_SIZE = 50;
@@ -96,7 +96,7 @@ function deliveryTable(deliveries: readonly OpsDelivery[], nowMs: number): Html 
       {
         label: 'Webhook',
         cell: ({ webhookId, url }) =>
-          html`<a class="host" href="/ops/webhooks/${webhookId}" title="${shownUrl(url)}">${hostOf(url)}</a>`,
+          html`<a class="host" href="/ops/webhooks/${webhookId}" title="${shownUrl(url)}">${endpointName(url)}</a>`,
       },
       { label: 'Account', cell: ({ accountName }) => longText(accountName) },
       { label: 'Created', cell: ({ createdAt }) => ago(createdAt, nowMs) },

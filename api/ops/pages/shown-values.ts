@@ -38,9 +38,11 @@ export function shownUrl(url: string): string {
   return `${protocol}//${host}${parts.join('/')}${search === '' ? '' : '?…'}`;
 }
 
-/** The host of an address, for lists. */
-export function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : 'invalid address';
+/** Host and path of an address, without possible secrets, for lists. */
+export function endpointName(url: string): string {
+  return shownUrl(url)
+    .replace(/^https?:\/\//, '')
+    .replace(/(?<=^[^/]+)\/$/, '');
 }
 
 export const DELIVERY_TONES: Readonly<Record<string, Tone>> = {
