@@ -145,7 +145,12 @@ export function facts(pairs: readonly (readonly [name: string, value: HtmlValue]
 }
 
 /** Links to the first and the next page of a list with keyset cursors. Keeps the filters. */
-export function pager(path: string, query: URLSearchParams, next: string | undefined): Html {
+export function pager(
+  path: string,
+  query: URLSearchParams,
+  next: string | undefined,
+  labels: { first: string; next: string } = { first: 'Newest', next: 'Older' },
+): Html {
   const link = (cursor: string | undefined): string => {
     const target = new URLSearchParams(query);
     target.delete('cursor');
@@ -154,6 +159,6 @@ export function pager(path: string, query: URLSearchParams, next: string | undef
   };
   if (!query.has('cursor') && next === undefined) return html``;
   return html`<nav class="pager" aria-label="Pages">${
-    query.has('cursor') && html`<a class="button" href="${link(undefined)}">Newest</a>`
-  }${next !== undefined && html`<a class="button" href="${link(next)}" rel="next">Older</a>`}</nav>`;
+    query.has('cursor') && html`<a class="button" href="${link(undefined)}">${labels.first}</a>`
+  }${next !== undefined && html`<a class="button" href="${link(next)}" rel="next">${labels.next}</a>`}</nav>`;
 }

@@ -114,7 +114,7 @@ export async function anOpsWorld(db: Database): Promise<OpsWorld> {
   for (let n = 0; n < 5; n++) await aStoredMarket(db, { title: `Will it rain on day ${n}?`, category: 'Weather' });
   await fillMarket(db, market, nowMs);
 
-  const deliveries = await someDeliveries(db, { accountId, healthy: healthy.pk, failing: failing.pk });
+  const deliveries = await someDeliveries(db, { accountId, healthy: healthy.pk, failing: failing.pk, market });
   const alerts = await someAlerts(db, accountId, healthy.pk, market, deliveries.delivered.eventId);
   const [yes] = market.outcomes;
   const observed = encodeCause({ kind: 'observed', atMs: BigInt(nowMs - 60_000) });
@@ -128,7 +128,7 @@ export async function anOpsWorld(db: Database): Promise<OpsWorld> {
 
 async function someDeliveries(
   db: Database,
-  of: { accountId: bigint; healthy: bigint; failing: bigint },
+  of: { accountId: bigint; healthy: bigint; failing: bigint; market: TestMarket },
 ): Promise<OpsWorld['deliveries']> {
   const { accountId } = of;
   const attempts = async (pk: bigint, list: readonly Attempt[]) => {
@@ -140,7 +140,10 @@ async function someDeliveries(
     await db.query(FINISH_DELIVERY, [pk, list[0]?.minutesAgo ?? 5, last?.status ?? null, last?.error ?? null]);
   };
   const html = Buffer.from(`<html><script>document.title='pwned'</script>${HOSTILE}</html>`);
-  const body = `{"id":"evt_1","type":"price_alert","data":{"currentPrice":0.10000000000000000005,"note":${JSON.stringify(HOSTILE)},"list":[1,2.50,{}],"empty":[]}}`;
+  const subject = `"venue":"polymarket","marketId":"${of.market.marketId}","tokenSymbol":"Yes","condition":"above","targetPrice":0.6`;
+  const trade = `{"data":{${subject},"wallet":"0x56687bf447db6ffa42ffe2204a05edaa20f55839","type":"trade","side":"buy","size":25,"price":0.62}}`;
+  const alert = `{"data":{${subject},"currentPrice":0.62}}`;
+  const body = `{"id":"evt_1","type":"price_alert","data":{${subject},"currentPrice":0.10000000000000000005,"note":${JSON.stringify(HOSTILE)},"list":[1,2.50,{}],"empty":[]}}`;
 
   const delivered = await aDelivery(db, {
     accountId,
@@ -160,6 +163,7 @@ async function someDeliveries(
       status: n % 4 === 0 ? 'failed' : 'delivered',
       attemptCount: 1,
       type: n % 3 === 0 ? 'transaction' : 'price_alert',
+      ...(n % 5 !== 4 && { body: n % 3 === 0 ? trade : alert }),
     });
     await attempts(pk, [
       n % 4 === 0
