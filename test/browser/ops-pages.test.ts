@@ -51,6 +51,7 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     ['overview', () => '/ops'],
     ['deliveries', () => '/ops/deliveries'],
     ['delivery', () => `/ops/deliveries/${world.deliveries.failed.id}`],
+    ['webhooks', () => '/ops/webhooks'],
     ['webhook', () => `/ops/webhooks/${world.failing.id}`],
     ['alerts', () => '/ops/alerts'],
     ['markets', () => '/ops/markets'],
@@ -176,9 +177,10 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     const { keyId } = world;
     await page.goto(`${api.url}/ops/deliveries?status=failed`);
     await page.locator(`a[href="/ops/deliveries/${id}"]`).click();
+    await page.locator('summary', { hasText: 'Retry' }).click();
     await page.getByRole('button', { name: 'Retry now' }).click();
     await page.getByRole('status').getByText('due again').waitFor();
-    expect(await page.locator('.state').textContent()).toContain('pending');
+    expect(await page.locator('.state').textContent()).toContain('retrying');
     expect(await page.getByRole('button', { name: 'Retry now' }).count()).toBe(0);
     expect(await storedDelivery(api.db, pk)).toMatchObject({ status: 'pending' });
     expect(api.wakes).toContainEqual({ job: 'deliver-webhook', targets: [world.failing.pk] });

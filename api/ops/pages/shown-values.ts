@@ -1,4 +1,4 @@
-import { code, type Html, html, NONE, type Tone } from '../html.ts';
+import { badge, code, type Html, html, NONE, type Tone } from '../html.ts';
 
 /** Digits after the point in lists, without leading zeros. The title attribute holds the full value. */
 const SHOWN_FRACTION = 6;
@@ -38,17 +38,26 @@ export function shownUrl(url: string): string {
   return `${protocol}//${host}${parts.join('/')}${search === '' ? '' : '?…'}`;
 }
 
-/** The host of an address, for lists. */
-export function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : 'invalid address';
+/** Host and path of an address, without possible secrets, for lists. */
+export function endpointName(url: string): string {
+  return shownUrl(url)
+    .replace(/^https?:\/\//, '')
+    .replace(/(?<=^[^/]+)\/$/, '');
 }
 
 export const DELIVERY_TONES: Readonly<Record<string, Tone>> = {
   delivered: 'good',
-  pending: 'warn',
+  pending: 'idle',
+  retrying: 'warn',
   failed: 'bad',
   cancelled: 'idle',
 };
+
+/** The shown state of a delivery: a pending one after a failed attempt is retrying. */
+export function deliveryState({ status, attempts }: { status: string; attempts: number }): Html {
+  const state = status === 'pending' && attempts > 0 ? 'retrying' : status;
+  return badge(DELIVERY_TONES[state] ?? 'idle', state);
+}
 
 /** The page of one market. */
 export function marketPath(market: { venue: string; marketId: string }): string {
@@ -58,4 +67,9 @@ export function marketPath(market: { venue: string; marketId: string }): string 
 /** A share of 0 to 1 as percents. Shares below 1 never show as 100 %. */
 export function shareText(share: number): Html {
   return html`<span class="num">${(Math.floor(share * 10_000 + 1e-6) / 100).toFixed(2)} %</span>`;
+}
+
+/** A part of a whole as percents with one decimal, rounded down, so that 100 % means no failure. */
+export function percent(part: number, whole: number): string {
+  return `${(Math.floor((part / whole) * 1000) / 10).toFixed(1)} %`;
 }

@@ -32,6 +32,7 @@ import { Presence0019 } from './migrations/0019-presence.ts';
 import { Journal0020 } from './migrations/0020-journal.ts';
 import { LossProof0021 } from './migrations/0021-loss-proof.ts';
 import { Feeds0022 } from './migrations/0022-feeds.ts';
+import { ProcessHeartbeats0028 } from './migrations/0028-process-heartbeats.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -67,6 +68,7 @@ export const MIGRATIONS = [
   Journal0020,
   LossProof0021,
   Feeds0022,
+  ProcessHeartbeats0028,
 ] as const;
 
 /**

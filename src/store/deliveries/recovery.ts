@@ -42,6 +42,24 @@ export async function retryDelivery(
   return updated ? { outcome: 'retried', subscriptionPk: subscription.pk, delivery } : { outcome: 'pending' };
 }
 
+/** Rows are locked in the order of their keys. */
+const RETRY_DELIVERIES = sql(
+  'retry_deliveries',
+  `UPDATE delivery SET status = 'pending', next_attempt_at = clock_timestamp() WHERE pk IN (
+     SELECT pk FROM delivery WHERE pk = ANY ($2::bigint[]) AND subscription_pk = $1 AND status IN ('failed', 'cancelled')
+     ORDER BY pk FOR UPDATE) RETURNING pk`,
+);
+const LOCK_ACTIVE = sql(
+  'lock_active_subscription',
+  `SELECT pk FROM webhook_subscription WHERE pk = $1 AND status = 'active' AND deleted_at IS NULL FOR NO KEY UPDATE`,
+);
+
+/** Makes failed and cancelled deliveries of an active subscription due again, as `retryDelivery` does; returns their number. */
+export async function retryDeliveries(tx: Tx, subscriptionPk: bigint, pks: readonly bigint[]): Promise<number> {
+  const [subscription] = await tx.query(LOCK_ACTIVE, [subscriptionPk]);
+  return subscription ? (await tx.query(RETRY_DELIVERIES, [subscriptionPk, pks])).length : 0;
+}
+
 export type Recovery = ResendRefusal | { outcome: 'recovered'; recovered: number };
 
 /** Events per transaction. Claims of the subscription wait for it, some tens of milliseconds. */
