@@ -8,12 +8,14 @@ import {
   insertSubscription,
   listSubscriptions,
   type Subscription,
+  type SubscriptionOptions,
   updateSubscription,
 } from '../../src/store/deliveries/subscriptions.ts';
 import { requireQuota } from '../access/quota.ts';
 import {
   createWebhookExample,
   deletedWebhook,
+  type OptionsBody,
   type WebhookBody,
   webhook,
   webhookBodies,
@@ -62,6 +64,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
           id,
           url: body.url,
           events: body.events,
+          ...optionsOf(body),
           sealedSecret: deps.secretBox.seal(plainSecret, id),
         });
         const { createdAt, ...fields } = presentSubscription(made);
@@ -124,6 +127,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
           ...(body.url !== undefined && { url: body.url }),
           ...(body.events !== undefined && { events: body.events }),
           ...(body.status !== undefined && { status: body.status }),
+          ...optionsOf(body),
         };
         const changed = await updateSubscription(db, caller.accountId, id, change, (cancelled) =>
           logCancelledDeliveries(ctx.state.log, id, 'webhook paused', cancelled),
@@ -161,6 +165,11 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
   ];
 }
 
+/** The stored form of the options of a body; absent ones stay as they are. */
+function optionsOf({ ordered, orderBy = 'market' }: OptionsBody): SubscriptionOptions {
+  return { ...(ordered !== undefined && { orderBy: ordered ? orderBy : null }) };
+}
+
 /** A subscription of another account gets the same answer. */
 export function webhookNotFound(): ApiError {
   return new ApiError('webhook_not_found', 'no such webhook');
@@ -174,5 +183,6 @@ export function presentSubscription(subscription: Subscription): WebhookBody {
     status: subscription.status,
     createdAt: subscription.createdAt.toISOString(),
     pauseReason: subscription.pauseReason ?? undefined,
+    ...(subscription.orderBy !== null && { ordered: true, orderBy: subscription.orderBy }),
   };
 }

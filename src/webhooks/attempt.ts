@@ -30,6 +30,8 @@ export interface OutgoingDelivery {
   readonly attemptNumber: number;
   /** The stored text of the event: exactly these bytes (UTF-8) are signed and sent. */
   readonly body: string;
+  /** Ids of skipped events of the same key of order, for `X-Webhook-Skipped`. */
+  readonly skipped?: readonly string[];
 }
 
 /** The receiver answered 2xx. */

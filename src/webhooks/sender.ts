@@ -122,6 +122,7 @@ function attemptHeaders(delivery: OutgoingDelivery, body: Buffer, timestampSecon
     'webhook-id': delivery.eventId,
     'webhook-timestamp': String(timestampSeconds),
     'webhook-signature': standardSignature(delivery.secrets, delivery.eventId, timestampSeconds, body),
+    ...(delivery.skipped !== undefined && { 'X-Webhook-Skipped': delivery.skipped.join(',') }),
   };
 }
 

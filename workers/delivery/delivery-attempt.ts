@@ -108,6 +108,7 @@ async function send(context: JobContext, subscription: ClaimedSubscription, deli
       deliveryId: delivery.id,
       attemptNumber: delivery.attemptCount + 1,
       body: delivery.body,
+      ...(delivery.skipped !== undefined && { skipped: delivery.skipped }),
     });
     const schedule = context.config.webhooks.retryScheduleSeconds;
     const attemptOfSchedule = delivery.attemptCount + 1 - delivery.scheduleFrom;

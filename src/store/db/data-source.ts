@@ -31,6 +31,8 @@ import { OnlineIndexes0018 } from './migrations/0018-online-indexes.ts';
 import { Presence0019 } from './migrations/0019-presence.ts';
 import { Journal0020 } from './migrations/0020-journal.ts';
 import { LossProof0021 } from './migrations/0021-loss-proof.ts';
+import { WebhookOptions0025 } from './migrations/0025-webhook-options.ts';
+import { DeliveryOrder0026 } from './migrations/0026-delivery-order.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -65,6 +67,8 @@ export const MIGRATIONS = [
   Presence0019,
   Journal0020,
   LossProof0021,
+  WebhookOptions0025,
+  DeliveryOrder0026,
 ] as const;
 
 /**

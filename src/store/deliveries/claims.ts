@@ -1,6 +1,7 @@
 import { createBatcher, oncePerOwner } from '../db/batcher.ts';
 import { type Database, type Queryable, type Statement, sql } from '../db/tx.ts';
 import { ALERT_OF_EVENT, type CancelledDelivery, type CancelledRow, toCancelled } from './cancelled.ts';
+import { SKIPPED_BEFORE } from './order.ts';
 
 /** Longer than the attempt's deadline (at most 15 s) plus database time: two workers never hold one attempt. */
 export const CLAIM_LEASE_SECONDS = 60;
@@ -24,6 +25,10 @@ export interface ClaimedDelivery {
   /** End of the lease in the text form of the database. A takeover changes it, so it identifies this claim. */
   lease: string;
   createdAt: Date;
+  /** The key within which deliveries arrive in order. */
+  orderKey?: string;
+  /** Ids of skipped events of this key that no delivered request named, oldest first. */
+  skipped?: readonly string[];
 }
 
 export interface ClaimedSubscription {
@@ -94,7 +99,8 @@ const CLAIM_DUE = sql(
          SELECT count(*) FROM delivery
          WHERE subscription_pk = wanted.subscription_pk AND status = 'pending' AND locked_until >= clock_timestamp())))) AS due)
    RETURNING d.pk, d.subscription_pk, d.id, d.attempt_count, d.schedule_from, d.is_test, d.created_at,
-     d.locked_until::text AS lease, e.id AS event_id, e.type AS event_type, e.body, ${ALERT_OF_EVENT} AS alert_id`,
+     d.locked_until::text AS lease, e.id AS event_id, e.type AS event_type, e.body, ${ALERT_OF_EVENT} AS alert_id,
+     d.order_key, ${SKIPPED_BEFORE} AS skipped`,
 );
 
 interface SubscriptionRow extends Omit<ClaimedSubscription, 'previousSealedSecret'> {
@@ -103,9 +109,11 @@ interface SubscriptionRow extends Omit<ClaimedSubscription, 'previousSealedSecre
   isDeleted: boolean;
 }
 
-interface ClaimRow extends Omit<ClaimedDelivery, 'alertId'> {
+interface ClaimRow extends Omit<ClaimedDelivery, 'alertId' | 'orderKey' | 'skipped'> {
   subscriptionPk: bigint;
   alertId: string | null;
+  orderKey: string | null;
+  skipped: string[] | null;
 }
 
 /**
@@ -182,8 +190,13 @@ function toSubscription({
   return { ...row, ...(previousSealedSecret !== null && { previousSealedSecret }) };
 }
 
-function toDelivery({ subscriptionPk: _, alertId, ...row }: ClaimRow): ClaimedDelivery {
-  return { ...row, ...(alertId !== null && { alertId }) };
+function toDelivery({ subscriptionPk: _, alertId, orderKey, skipped, ...row }: ClaimRow): ClaimedDelivery {
+  return {
+    ...row,
+    ...(alertId !== null && { alertId }),
+    ...(orderKey !== null && { orderKey }),
+    ...(skipped !== null && skipped.length > 0 && { skipped }),
+  };
 }
 
 const RELEASE = sql(

@@ -1,7 +1,7 @@
 import type { DeliveryStatus, EventType } from '../../domain/webhooks/event.ts';
 import { boundedPage, type ScanExtent } from '../db/bounded-page.ts';
 import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
-import { type Delivery, type DeliveryWithLog, findDeliveryWithLog } from '../deliveries/reads.ts';
+import { type Delivery, type DeliveryWithLog, findDeliveryWithLog, NEXT_ATTEMPT } from '../deliveries/reads.ts';
 import { findOpsSubscription, type OpsSubscription } from './webhooks.ts';
 
 /*
@@ -153,8 +153,8 @@ function searchOf(
     SELECT p.*, s.* FROM (
       SELECT count(*)::int AS scanned, min(pk) AS last_pk, min(created_at) AS last_at FROM candidate) s
     LEFT JOIN (
-      SELECT d.pk, d.id, d.event_id, d.event_type, d.status, d.attempt_count, d.created_at, d.next_attempt_at, d.delivered_at,
-        d.last_status_code, d.last_error, d.is_test, w.id AS webhook_id, w.url, w.account_id, a.name AS account_name
+      SELECT d.pk, d.id, d.event_id, d.event_type, d.status, d.attempt_count, d.created_at, ${NEXT_ATTEMPT}, d.delivered_at,
+        d.last_status_code, d.last_error, d.status = 'failed' AND d.order_key IS NOT NULL AS is_skipped, d.is_test, w.id AS webhook_id, w.url, w.account_id, a.name AS account_name
       FROM page d JOIN webhook_subscription w ON w.pk = d.subscription_pk JOIN account a ON a.id = w.account_id) p ON true
     ORDER BY p.pk DESC`;
   return { text, values, maxScanned };
