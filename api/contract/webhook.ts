@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { AddressRules } from '../../src/domain/webhooks/address-policy.ts';
 import { EVENT_TYPES, SUBSCRIBABLE_EVENTS } from '../../src/domain/webhooks/event.ts';
-import { ORDER_BY, type OrderBy } from '../../src/domain/webhooks/order.ts';
 import { secretProblem } from '../../src/domain/webhooks/signature.ts';
 import { MAX_URL_LENGTH, webhookUrlProblem } from '../../src/domain/webhooks/url.ts';
 import { deleted } from './envelope.ts';
+import { checkOptions, createOptions, shownOptions, updateOptions } from './webhook-options.ts';
 import { count, isoTime, opaqueId } from './wire.ts';
 
 const STATUSES = ['active', 'paused'] as const;
@@ -20,8 +20,7 @@ export const webhookItem = z.object({
 export const webhook = webhookItem.extend({
   createdAt: isoTime,
   pauseReason: z.string().optional().meta({ description: 'Why oddswire paused the webhook: `failing` or `gone`.' }),
-  ordered: z.literal(true).optional().meta({ description: 'Events of one key arrive in order.' }),
-  orderBy: z.enum(ORDER_BY).optional().meta({ description: 'The key of the order.' }),
+  ...shownOptions,
 });
 /** The only answers that hold a secret. */
 export const webhookWithSecret = webhook.extend({
@@ -77,31 +76,6 @@ const secret = z
   });
 const status = z.enum(STATUSES, 'must be active or paused');
 
-/** Options that a webhook may have; docs/webhook-options.md describes them. */
-const options = {
-  ordered: z
-    .boolean('must be true or false')
-    .optional()
-    .meta({ description: 'Whether events of one key arrive one after another.' }),
-  orderBy: z
-    .enum(ORDER_BY, `must be one of ${ORDER_BY.join(', ')}`)
-    .optional()
-    .meta({ description: 'The key of the order, with `ordered: true`. Default: `market`.' }),
-};
-
-/** The options of a body. */
-export interface OptionsBody {
-  ordered?: boolean | undefined;
-  orderBy?: OrderBy | undefined;
-}
-
-/** Rules over several options. */
-function checkOptions({ ordered, orderBy }: OptionsBody, context: z.RefinementCtx): void {
-  if (orderBy !== undefined && ordered !== true) {
-    context.addIssue({ code: 'custom', path: ['orderBy'], message: 'needs "ordered": true' });
-  }
-}
-
 /** Bodies that name a receiver. */
 export function webhookBodies(rules: AddressRules) {
   const url = z
@@ -115,9 +89,9 @@ export function webhookBodies(rules: AddressRules) {
       override: { maxLength: MAX_URL_LENGTH, pattern: '^[Hh][Tt][Tt][Pp][Ss]://' },
     });
   return {
-    create: z.strictObject({ url, events, secret: secret.optional(), ...options }).superRefine(checkOptions),
+    create: z.strictObject({ url, events, secret: secret.optional(), ...createOptions }).superRefine(checkOptions),
     update: z
-      .strictObject({ url: url.optional(), events: events.optional(), status: status.optional(), ...options })
+      .strictObject({ url: url.optional(), events: events.optional(), status: status.optional(), ...updateOptions })
       .superRefine(checkOptions),
   };
 }

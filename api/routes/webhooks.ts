@@ -15,7 +15,6 @@ import { requireQuota } from '../access/quota.ts';
 import {
   createWebhookExample,
   deletedWebhook,
-  type OptionsBody,
   type WebhookBody,
   webhook,
   webhookBodies,
@@ -25,6 +24,7 @@ import {
   webhookWithSecret,
   webhookWithSecretExample,
 } from '../contract/webhook.ts';
+import type { OptionsBody } from '../contract/webhook-options.ts';
 import type { ApiDeps, RouteGroup } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
@@ -166,8 +166,11 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
 }
 
 /** The stored form of the options of a body; absent ones stay as they are. */
-function optionsOf({ ordered, orderBy = 'market' }: OptionsBody): SubscriptionOptions {
-  return { ...(ordered !== undefined && { orderBy: ordered ? orderBy : null }) };
+function optionsOf({ ordered, orderBy = 'market', filter }: OptionsBody): SubscriptionOptions {
+  return {
+    ...(ordered !== undefined && { orderBy: ordered ? orderBy : null }),
+    ...(filter !== undefined && { filter }),
+  };
 }
 
 /** A subscription of another account gets the same answer. */
@@ -184,5 +187,6 @@ export function presentSubscription(subscription: Subscription): WebhookBody {
     createdAt: subscription.createdAt.toISOString(),
     pauseReason: subscription.pauseReason ?? undefined,
     ...(subscription.orderBy !== null && { ordered: true, orderBy: subscription.orderBy }),
+    filter: subscription.filter?.map((condition) => ({ ...condition })),
   };
 }

@@ -1,4 +1,5 @@
 import { newId } from '../../src/domain/values/ids.ts';
+import type { EventFilter } from '../../src/domain/webhooks/filter.ts';
 import type { OrderBy } from '../../src/domain/webhooks/order.ts';
 import { ensureTokens } from '../../src/store/catalog/tokens.ts';
 import { type Database, type Queryable, sql, type Tx } from '../../src/store/db/tx.ts';
@@ -8,8 +9,8 @@ import { insertMarks } from '../../src/store/marks/marks.ts';
 const INSERT_ACCOUNT = sql('test_insert_account', 'INSERT INTO account (name) VALUES ($1) RETURNING id');
 const INSERT_SUBSCRIPTION = sql(
   'test_insert_subscription',
-  `INSERT INTO webhook_subscription (id, account_id, url, events, sealed_secret, status, order_by)
-   VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING pk`,
+  `INSERT INTO webhook_subscription (id, account_id, url, events, sealed_secret, status, order_by, filter)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING pk`,
 );
 const INSERT_ALERT = sql(
   'test_insert_alert',
@@ -33,12 +34,22 @@ export interface SubscriptionFields {
   sealedSecret?: string;
   status?: 'active' | 'paused';
   orderBy?: OrderBy;
+  filter?: EventFilter;
 }
 
 export function aSubscription(db: Database, fields: SubscriptionFields): Promise<bigint> {
   const { id = newId('wh'), accountId, url = 'https://receiver.test/', events = ['price_alert'] } = fields;
-  const { sealedSecret = '', status = 'active', orderBy = null } = fields;
-  return keyOf(db, INSERT_SUBSCRIPTION, [id, accountId, url, events, sealedSecret, status, orderBy]);
+  const { sealedSecret = '', status = 'active', orderBy = null, filter = null } = fields;
+  return keyOf(db, INSERT_SUBSCRIPTION, [
+    id,
+    accountId,
+    url,
+    events,
+    sealedSecret,
+    status,
+    orderBy,
+    filter === null ? null : JSON.stringify(filter),
+  ]);
 }
 
 export interface AlertFields {

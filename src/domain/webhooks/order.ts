@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What the events of one key have in common. */
+/** The common property of the events of one key. */
 export const ORDER_BY = ['market', 'alert', 'wallet'] as const;
 export type OrderBy = (typeof ORDER_BY)[number];
 
@@ -23,4 +23,15 @@ export function orderKey(orderBy: OrderBy, event: { readonly data?: unknown }): 
     .update(JSON.stringify([orderBy, ...parts]))
     .digest('base64url')
     .slice(0, 32);
+}
+
+/** As `orderKey`, of the text of a body; null without order. */
+export function orderKeyOf({
+  orderBy,
+  body,
+}: {
+  readonly orderBy: OrderBy | null;
+  readonly body: string;
+}): string | null {
+  return orderBy === null ? null : orderKey(orderBy, JSON.parse(body));
 }

@@ -1,6 +1,7 @@
 import { newId } from '../../domain/values/ids.ts';
 import type { SubscribableEvent } from '../../domain/webhooks/event.ts';
-import { type OrderBy, orderKey } from '../../domain/webhooks/order.ts';
+import { type EventFilter, passesFilter } from '../../domain/webhooks/filter.ts';
+import { type OrderBy, orderKeyOf } from '../../domain/webhooks/order.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { lockOrder, startNext, turnOf } from './order.ts';
 
@@ -42,16 +43,16 @@ export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise
 const INSERT_PLAIN = sql(
   'insert_plain_deliveries',
   `WITH wanted AS MATERIALIZED (
-     SELECT n.*, w.order_by FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (id, event_pk, subscription_pk)
+     SELECT n.*, w.order_by, w.filter FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (id, event_pk, subscription_pk)
      JOIN webhook_subscription w ON w.pk = n.subscription_pk),
    inserted AS (
      INSERT INTO delivery (id, event_pk, subscription_pk)
-     SELECT id, event_pk, subscription_pk FROM wanted WHERE order_by IS NULL
+     SELECT id, event_pk, subscription_pk FROM wanted WHERE order_by IS NULL AND filter IS NULL
      ON CONFLICT DO NOTHING RETURNING id, event_pk)
-   SELECT id, event_pk, NULL::bigint AS subscription_pk, NULL AS order_by, NULL AS body FROM inserted
+   SELECT id, event_pk, NULL::bigint AS subscription_pk, NULL AS order_by, NULL::jsonb AS filter, NULL AS body FROM inserted
    UNION ALL
-   SELECT w.id, w.event_pk, w.subscription_pk, w.order_by, e.body FROM wanted w JOIN event e ON e.pk = w.event_pk
-   WHERE w.order_by IS NOT NULL`,
+   SELECT w.id, w.event_pk, w.subscription_pk, w.order_by, w.filter, e.body FROM wanted w JOIN event e ON e.pk = w.event_pk
+   WHERE w.order_by IS NOT NULL OR w.filter IS NOT NULL`,
 );
 
 const INSERT_WITH_OPTIONS = sql(
@@ -71,13 +72,14 @@ interface MadeDelivery {
 /** A delivery to a webhook with options. */
 interface WantedDelivery extends MadeDelivery {
   subscriptionPk: bigint;
-  orderBy: OrderBy;
+  orderBy: OrderBy | null;
+  filter: EventFilter | null;
   body: string;
 }
 
 /**
  * Inserts pending deliveries in the transaction of their events, due at once, or after the earlier ones of their key when the webhook is
- * ordered. Returns the new ones. Ordered deliveries commit in the order of this call, in their own order.
+ * ordered. An event that the filter of a webhook excludes makes none, now and later. Returns the new ones. Ordered deliveries commit in the order of this call, in their own order.
  */
 export async function insertDeliveries(
   tx: Tx,
@@ -99,15 +101,20 @@ function hasOptions(row: MadeDelivery | WantedDelivery): row is WantedDelivery {
 }
 
 async function insertWithOptions(tx: Tx, wanted: readonly WantedDelivery[]): Promise<MadeDelivery[]> {
-  const keyed = wanted.map((row) => ({ ...row, orderKey: orderKey(row.orderBy, JSON.parse(row.body)) }));
+  const keyed = wanted
+    .filter(({ filter, body }) => filter === null || passesFilter(filter, body))
+    .map((row) => ({ ...row, orderKey: orderKeyOf(row) }));
+  if (keyed.length === 0) return [];
   const ordered = keyed.flatMap(({ subscriptionPk, orderKey }) =>
     orderKey === null ? [] : [{ subscriptionPk, orderKey }],
   );
-  // Before the insert draws its numbers.
-  await lockOrder(
-    tx,
-    ordered.map(({ subscriptionPk }) => subscriptionPk),
-  );
+  if (ordered.length > 0) {
+    // Before the insert draws its numbers.
+    await lockOrder(
+      tx,
+      ordered.map(({ subscriptionPk }) => subscriptionPk),
+    );
+  }
   const made = await tx.query<MadeDelivery>(INSERT_WITH_OPTIONS, [
     keyed.map(({ id }) => id),
     keyed.map(({ eventPk }) => eventPk),

@@ -1,5 +1,6 @@
 import { newId } from '../../domain/values/ids.ts';
-import { orderKey } from '../../domain/webhooks/order.ts';
+import { passesFilter } from '../../domain/webhooks/filter.ts';
+import { orderKeyOf } from '../../domain/webhooks/order.ts';
 import { type Database, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
 import { lockOrder, type OrderedKey, startNext, turnOf } from './order.ts';
 import { type Delivery, findDelivery } from './reads.ts';
@@ -94,7 +95,12 @@ const MISSED_EVENTS = sqlPlannedPerCall(
      ARRAY(SELECT pk FROM missed ORDER BY pk) AS pks`,
 );
 
-const BODIES = sql('bodies_of_events', 'SELECT pk, body FROM event WHERE pk = ANY ($1::bigint[])');
+/** A filter decides once: a delivery that exists passed it. */
+const BODIES = sql(
+  'bodies_of_events',
+  `SELECT e.pk, e.body, EXISTS (SELECT FROM delivery d WHERE d.event_pk = e.pk AND d.subscription_pk = $2) AS is_made
+   FROM event e WHERE e.pk = ANY ($1::bigint[]) ORDER BY e.pk`,
+);
 
 /** The first recovery inserts the row, a second one finds it pending and skips it. An existing row starts a new schedule. */
 const RECOVER_EVENTS = sql(
@@ -171,26 +177,36 @@ export async function recoverBatch(tx: Tx, target: RecoveryTarget, after?: bigin
   };
 }
 
-/** Makes these events due for the subscription; returns a row per event. */
+/** Makes these events due for the subscription, except new deliveries that its filter excludes; returns a row per event. */
 async function recoverEvents(
   tx: Tx,
-  { pk, orderBy }: Subscription,
+  { pk, orderBy, filter }: Subscription,
   missed: readonly bigint[],
 ): Promise<{ orderKey: string | null }[]> {
   if (missed.length === 0) return [];
-  const keys = new Map<bigint, string | null>();
-  if (orderBy !== null) {
-    for (const event of await tx.query<{ pk: bigint; body: string }>(BODIES, [missed])) {
-      keys.set(event.pk, orderKey(orderBy, JSON.parse(event.body)));
-    }
-  }
+  const plain = missed.map((eventPk) => ({ eventPk, orderKey: null as string | null }));
+  const wanted = orderBy === null && filter === null ? plain : await withOptions(tx, { pk, orderBy, filter }, missed);
   // Also without `orderBy`: earlier deliveries keep the key that they were made with.
   await lockOrder(tx, [pk]);
-  const ids = missed.map(() => newId('dlv'));
-  const orderKeys = missed.map((eventPk) => keys.get(eventPk) ?? null);
-  const made = await tx.query<{ orderKey: string | null }>(RECOVER_EVENTS, [pk, ids, missed, orderKeys]);
+  const made = await tx.query<{ orderKey: string | null }>(RECOVER_EVENTS, [
+    pk,
+    wanted.map(() => newId('dlv')),
+    wanted.map(({ eventPk }) => eventPk),
+    wanted.map((event) => event.orderKey),
+  ]);
   await startNext(tx, keysOf(pk, made));
   return made;
+}
+
+async function withOptions(
+  tx: Tx,
+  { pk, orderBy, filter }: Pick<Subscription, 'pk' | 'orderBy' | 'filter'>,
+  missed: readonly bigint[],
+): Promise<{ eventPk: bigint; orderKey: string | null }[]> {
+  const events = await tx.query<{ pk: bigint; body: string; isMade: boolean }>(BODIES, [missed, pk]);
+  return events
+    .filter(({ isMade, body }) => isMade || filter === null || passesFilter(filter, body))
+    .map((event) => ({ eventPk: event.pk, orderKey: orderKeyOf({ orderBy, body: event.body }) }));
 }
 
 function keysOf(subscriptionPk: bigint, rows: readonly { orderKey: string | null }[]): OrderedKey[] {

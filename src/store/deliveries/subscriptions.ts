@@ -1,5 +1,6 @@
 import { IsNull } from 'typeorm';
 import type { SubscribableEvent } from '../../domain/webhooks/event.ts';
+import type { EventFilter } from '../../domain/webhooks/filter.ts';
 import type { OrderBy } from '../../domain/webhooks/order.ts';
 import { WebhookSubscriptionEntity, type WebhookSubscriptionRow } from '../db/entities/webhook-subscription.ts';
 import { type Database, type Queryable, type Repositories, sql, type Tx } from '../db/tx.ts';
@@ -24,6 +25,7 @@ const VIEW = {
   status: true,
   pauseReason: true,
   orderBy: true,
+  filter: true,
   createdAt: true,
 } as const;
 export type Subscription = Pick<WebhookSubscriptionRow, keyof typeof VIEW>;
@@ -33,6 +35,7 @@ const rowsOf = ({ em }: Repositories) => em.getRepository(WebhookSubscriptionEnt
 /** What a webhook may have beside its URL and events; null removes an option. */
 export interface SubscriptionOptions {
   orderBy?: OrderBy | null;
+  filter?: EventFilter | null;
 }
 
 interface NewSubscription extends SubscriptionOptions {

@@ -1,5 +1,6 @@
 import { EntitySchema } from 'typeorm';
 import type { SubscribableEvent } from '../../../domain/webhooks/event.ts';
+import type { EventFilter } from '../../../domain/webhooks/filter.ts';
 import type { OrderBy } from '../../../domain/webhooks/order.ts';
 import { BIGINT } from './columns.ts';
 
@@ -22,6 +23,8 @@ export interface WebhookSubscriptionRow {
   exhaustedCount: number;
   /** The key within which events arrive in order; null without order. */
   orderBy: OrderBy | null;
+  /** Only events that match make deliveries; null: every event. */
+  filter: EventFilter | null;
   createdAt: Date;
   deletedAt: Date | null;
 }
@@ -42,6 +45,7 @@ export const WebhookSubscriptionEntity = new EntitySchema<WebhookSubscriptionRow
     failingSince: { type: 'timestamptz', name: 'failing_since', nullable: true },
     exhaustedCount: { type: 'int', name: 'exhausted_count', default: 0 },
     orderBy: { type: 'text', name: 'order_by', nullable: true },
+    filter: { type: 'jsonb', nullable: true },
     createdAt: { type: 'timestamptz', name: 'created_at', createDate: true },
     // A plain column instead of TypeORM's soft deletion: every query states whether it includes deleted rows.
     deletedAt: { type: 'timestamptz', name: 'deleted_at', nullable: true },

@@ -3,7 +3,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 /** Options of webhooks. Older processes ignore them, and insert deliveries without a key. */
 const UP = [
   `ALTER TABLE webhook_subscription
-     ADD COLUMN order_by text COLLATE "C" CHECK (order_by IN ('market', 'alert', 'wallet'))`,
+     ADD COLUMN order_by text COLLATE "C" CHECK (order_by IN ('market', 'alert', 'wallet')),
+     ADD COLUMN filter jsonb`,
   `ALTER TABLE delivery
      ADD COLUMN order_key text COLLATE "C",
      ADD COLUMN is_skip_unreported boolean`,
@@ -11,7 +12,7 @@ const UP = [
 
 const DOWN = [
   `ALTER TABLE delivery DROP COLUMN is_skip_unreported, DROP COLUMN order_key`,
-  `ALTER TABLE webhook_subscription DROP COLUMN order_by`,
+  `ALTER TABLE webhook_subscription DROP COLUMN filter, DROP COLUMN order_by`,
 ] as const;
 
 export class WebhookOptions0025 implements MigrationInterface {

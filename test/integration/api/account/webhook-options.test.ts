@@ -34,6 +34,21 @@ describe('the option ordered', () => {
   });
 });
 
+describe('the option filter', () => {
+  it('is shown as given, and removed by null', async () => {
+    const filter = [
+      { field: 'data.venue', in: ['kalshi', 'manifold'] },
+      { field: 'data.currentPrice', above: 0.5 },
+      { field: 'data.marketId', exists: true },
+    ];
+    const { id } = await made({ filter });
+    expect(await read(id)).toMatchObject({ filter });
+    const other = [{ field: 'type', equal: 'price_alert' }];
+    expect(await changed(id, { filter: other })).toMatchObject({ filter: other });
+    expect((await changed(id, { filter: null }))['filter']).toBeUndefined();
+  });
+});
+
 describe('a webhook', () => {
   it('without options has no field of an option', async () => {
     const { secret: _, ...shown } = await made({});
@@ -46,6 +61,18 @@ describe('a webhook', () => {
     [{ ordered: 'yes' }, ['ordered']],
     [{ ordered: null }, ['ordered']],
     [{ ordered: true, orderBy: 'time' }, ['orderBy']],
+    [{ filter: [] }, ['filter']],
+    [{ filter: {} }, ['filter']],
+    [{ filter: Array(11).fill({ field: 'type', exists: true }) }, ['filter']],
+    [{ filter: [{ field: 'type' }] }, ['filter.0']],
+    [{ filter: [{ field: 'type', equal: 'a', in: ['a'] }] }, ['filter.0']],
+    [{ filter: [{ field: 'data', exists: true }] }, ['filter.0.field']],
+    [{ filter: [{ field: 'data.a.b.c.d.e', exists: true }] }, ['filter.0.field']],
+    [{ filter: [{ field: 'data.a', equal: null }] }, ['filter.0.equal']],
+    [{ filter: [{ field: 'data.a', equal: 'x'.repeat(257) }] }, ['filter.0.equal']],
+    [{ filter: [{ field: 'data.a', above: '1' }] }, ['filter.0.above']],
+    [{ filter: [{ field: 'data.a', in: [] }] }, ['filter.0.in']],
+    [{ filter: [{ field: 'data.a', like: 'x' }] }, ['filter.0.like', 'filter.0']],
   ])('is rejected with the options %j, at its creation and as a change', async (options, paths) => {
     const { id } = await made({});
     for (const answer of [
