@@ -112,6 +112,7 @@ export function createSender(options: SenderOptions): Sender {
 function attemptHeaders(delivery: OutgoingDelivery, body: Buffer, timestampSeconds: number, version: string) {
   const [currentSecret] = delivery.secrets;
   return {
+    ...delivery.headers,
     'Content-Type': 'application/json',
     'User-Agent': `oddswire/${version}`,
     'X-Webhook-Signature': signBody(currentSecret, body),

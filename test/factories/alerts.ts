@@ -9,8 +9,9 @@ import { insertMarks } from '../../src/store/marks/marks.ts';
 const INSERT_ACCOUNT = sql('test_insert_account', 'INSERT INTO account (name) VALUES ($1) RETURNING id');
 const INSERT_SUBSCRIPTION = sql(
   'test_insert_subscription',
-  `INSERT INTO webhook_subscription (id, account_id, url, events, sealed_secret, status, order_by, filter)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING pk`,
+  `INSERT INTO webhook_subscription (id, account_id, url, events, sealed_secret, status, order_by, filter,
+     max_per_second, sealed_headers)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING pk`,
 );
 const INSERT_ALERT = sql(
   'test_insert_alert',
@@ -35,11 +36,13 @@ export interface SubscriptionFields {
   status?: 'active' | 'paused';
   orderBy?: OrderBy;
   filter?: EventFilter;
+  maxPerSecond?: number;
+  sealedHeaders?: string;
 }
 
 export function aSubscription(db: Database, fields: SubscriptionFields): Promise<bigint> {
   const { id = newId('wh'), accountId, url = 'https://receiver.test/', events = ['price_alert'] } = fields;
-  const { sealedSecret = '', status = 'active', orderBy = null, filter = null } = fields;
+  const { sealedSecret = '', status = 'active', orderBy = null, filter, maxPerSecond = null } = fields;
   return keyOf(db, INSERT_SUBSCRIPTION, [
     id,
     accountId,
@@ -48,7 +51,9 @@ export function aSubscription(db: Database, fields: SubscriptionFields): Promise
     sealedSecret,
     status,
     orderBy,
-    filter === null ? null : JSON.stringify(filter),
+    filter === undefined ? null : JSON.stringify(filter),
+    maxPerSecond,
+    fields.sealedHeaders ?? null,
   ]);
 }
 

@@ -26,6 +26,9 @@ const VIEW = {
   pauseReason: true,
   orderBy: true,
   filter: true,
+  maxPerSecond: true,
+  headerNames: true,
+  description: true,
   createdAt: true,
 } as const;
 export type Subscription = Pick<WebhookSubscriptionRow, keyof typeof VIEW>;
@@ -36,6 +39,11 @@ const rowsOf = ({ em }: Repositories) => em.getRepository(WebhookSubscriptionEnt
 export interface SubscriptionOptions {
   orderBy?: OrderBy | null;
   filter?: EventFilter | null;
+  maxPerSecond?: number | null;
+  /** JSON of the headers, sealed for `headersOwner`, and their names. */
+  sealedHeaders?: string | null;
+  headerNames?: string[] | null;
+  description?: string | null;
 }
 
 interface NewSubscription extends SubscriptionOptions {
@@ -186,7 +194,7 @@ export async function deleteSubscription(
   const result = await db.transaction(async (tx) => {
     const found = await lockSubscription(tx, accountId, id, 'change');
     if (!found) return null;
-    const secrets = { sealedSecret: '', previousSealedSecret: null, previousSecretUntil: null };
+    const secrets = { sealedSecret: '', previousSealedSecret: null, previousSecretUntil: null, sealedHeaders: null };
     await rowsOf(tx).update({ pk: found.pk }, { deletedAt: () => 'now()', ...secrets });
     const [released] = await tx.query<{ alerts: number }>(RELEASE_ALERTS, [accountId, found.pk]);
     // In a later statement than the wait for firing alerts, so that it sees their deliveries.

@@ -25,6 +25,12 @@ export interface WebhookSubscriptionRow {
   orderBy: OrderBy | null;
   /** Only events that match make deliveries; null: every event. */
   filter: EventFilter | null;
+  /** Attempts per second over all deliverers; null without a limit. */
+  maxPerSecond: number | null;
+  /** JSON of the additional headers of its requests. */
+  sealedHeaders: string | null;
+  headerNames: string[] | null;
+  description: string | null;
   createdAt: Date;
   deletedAt: Date | null;
 }
@@ -46,6 +52,10 @@ export const WebhookSubscriptionEntity = new EntitySchema<WebhookSubscriptionRow
     exhaustedCount: { type: 'int', name: 'exhausted_count', default: 0 },
     orderBy: { type: 'text', name: 'order_by', nullable: true },
     filter: { type: 'jsonb', nullable: true },
+    maxPerSecond: { type: 'double precision', name: 'max_per_second', nullable: true },
+    sealedHeaders: { type: 'text', name: 'sealed_headers', nullable: true },
+    headerNames: { type: 'text', array: true, name: 'header_names', nullable: true },
+    description: { type: 'text', nullable: true },
     createdAt: { type: 'timestamptz', name: 'created_at', createDate: true },
     // A plain column instead of TypeORM's soft deletion: every query states whether it includes deleted rows.
     deletedAt: { type: 'timestamptz', name: 'deleted_at', nullable: true },
