@@ -1,7 +1,7 @@
 import type { EventType } from '../../domain/webhooks/event.ts';
 import { boundedPage, type ScanExtent } from '../db/bounded-page.ts';
 import { type Queryable, sqlPlannedPerCall } from '../db/tx.ts';
-import type { Delivery } from '../deliveries/reads.ts';
+import { type Delivery, IS_SKIPPED, NEXT_ATTEMPT } from '../deliveries/reads.ts';
 import { type DeliverySubject, readSubjects } from './delivery-subjects.ts';
 
 /*
@@ -176,8 +176,8 @@ const SCANNED = `SELECT count(*)::int AS scanned, min(pk) AS last_pk, min(create
 
 const LISTED = `SELECT p.*, s.* FROM (${SCANNED}) s
     LEFT JOIN (
-      SELECT d.pk, d.id, d.event_id, d.event_type, d.status, d.attempt_count AS attempts, d.created_at, d.next_attempt_at, d.delivered_at,
-        d.last_status_code, d.last_error, d.is_test, d.body, w.id AS webhook_id, w.url, w.account_id, a.name AS account_name
+      SELECT d.pk, d.id, d.event_id, d.event_type, d.status, d.attempt_count AS attempts, d.created_at, ${NEXT_ATTEMPT}, d.delivered_at,
+        d.last_status_code, d.last_error, ${IS_SKIPPED}, d.is_test, d.body, w.id AS webhook_id, w.url, w.account_id, a.name AS account_name
       FROM page d JOIN webhook_subscription w ON w.pk = d.subscription_pk JOIN account a ON a.id = w.account_id) p ON true
     ORDER BY p.pk DESC`;
 
