@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import { asError } from '../../src/domain/values/errors.ts';
+import { createConsole } from '../console/console-app.ts';
 import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { register } from '../http/route.ts';
@@ -34,8 +35,10 @@ function createApp(deps: ApiDeps): Koa<ApiState> {
   app.use(textGuard);
   if (deps.ops) app.use(createOps(deps, deps.ops));
 
+  const routes = routeTable(deps);
+  if (deps.console) app.use(createConsole(deps, deps.console, routes));
   const router = new Router<ApiState>({ sensitive: true });
-  register(router, deps, routeTable(deps));
+  register(router, deps, routes);
   router.get(SOCKET_PATH, notUpgraded);
   app.use(router.routes());
   app.use(unrouted);
