@@ -13,6 +13,7 @@ import { createApiCalls } from './api-calls.ts';
 import { type ConsoleRouter, createConsoleRouter } from './console-route.ts';
 import { consoleSessionOf, findConsoleSessionOf } from './console-session.ts';
 import { consolePage } from './layout.ts';
+import { marketPage } from './pages/market.ts';
 import { marketsPage } from './pages/markets.ts';
 import { createSessionWatch } from './session-watch.ts';
 import { accountPage, signInRoutes, signOutRoutes } from './sign-in.ts';
@@ -23,6 +24,7 @@ const OWN = /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets
 /** Registers every page. */
 export function registerConsolePages(router: ConsoleRouter, deps: ApiDeps): void {
   marketsPage(router, deps);
+  marketPage(router, deps);
   accountPage(router);
 }
 

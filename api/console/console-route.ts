@@ -71,7 +71,7 @@ export function createConsoleRouter(
       query: new URLSearchParams(ctx.querystring),
       path: ctx.path,
       nowMs: deps.now(),
-      origin: ctx.origin,
+      origin: `${ctx.protocol}://${ctx.host}`,
       api: (call) => calls.call(session, { requestId, log }, call),
       shown: calls.shown,
     };

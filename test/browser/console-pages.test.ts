@@ -2,8 +2,10 @@ import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../src/domain/values/api-key.ts';
 import { createApiKey } from '../../src/store/accounts/accounts.ts';
+import { storedTrades } from '../factories/stored-series.ts';
 import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
 import { findChromium, launchChromium } from '../support/chromium.ts';
+import { eventually } from '../support/eventually.ts';
 import { type ConfirmedJournal, confirmJournal } from '../support/journal.ts';
 import { aConsoleWorld, type ConsoleWorld } from './console-world.ts';
 import { accessibilityFaults, overflow, PHONE, photograph, type WatchedPage, WIDE, watchedPage } from './open-page.ts';
@@ -50,9 +52,14 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     return made;
   }
 
+  const marketPath = () => `/markets/polymarket/${world.market.marketId}`;
   const pages: [name: string, path: () => string, ready?: string][] = [
     ['markets', () => '/markets', '[data-live][data-tone="good"]'],
     ['markets-none', () => '/markets?q=zzzzqqqq'],
+    ['market', marketPath, '#market-chart[data-drawn]'],
+    ['market-candles', () => `${marketPath()}?chart=candle&range=1w`, '#market-chart[data-drawn]'],
+    ['sibling', () => `/markets/polymarket/${world.siblings[0]?.marketId}`, '#market-chart[data-drawn]'],
+    ['hostile', () => `/markets/polymarket/${world.hostile.marketId}`, '[data-live][data-tone="good"]'],
     ['account', () => '/account'],
     ['error', () => '/markets?venue=nowhere'],
   ];
@@ -130,6 +137,66 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     await page.goBack();
     await page.getByText('snow in Zurich').waitFor();
     expect(await page.getByLabel('Status').inputValue()).toBe('open');
+  });
+
+  test('a market follows its price and its trades, and changes its range without a reload', async () => {
+    const { page } = tab;
+    await page.setViewportSize(WIDE);
+    await page.goto(`${api.url}${marketPath()}`);
+    await page.locator('[data-live][data-tone="good"]').waitFor();
+    const [yes] = world.market.outcomes;
+    if (!yes) throw new TypeError('the market has outcomes');
+    const of = { venue: 'polymarket', marketId: world.market.marketId, outcomeId: yes.outcomeId };
+    const now = Math.floor(Date.now() / 1_000);
+    await storedTrades(api.db, [{ tokenId: yes.tokenId, at: new Date(), tradeId: 'live', price: '0.345', size: '77' }]);
+    await journal.append([
+      { ...of, kind: 'price', body: { as_of: now, price: '0.345' } },
+      { ...of, kind: 'trade', body: { trade_id: 'live', timestamp: now, price: '0.345', size: '77' } },
+    ]);
+    await page.locator('.headline', { hasText: '34.5 %' }).waitFor();
+    await page.locator('[data-part="trades"] tr', { hasText: '0.345' }).waitFor();
+    expect(await page.title()).toMatch(/^34\.5 %/);
+    await page.evaluate('window.isSamePage = true');
+    await page.getByRole('link', { name: '1w' }).click();
+    await page.waitForURL(/range=1w/);
+    await page.getByRole('link', { name: 'candle' }).click();
+    await page.waitForURL(/chart=candle/);
+    await page.goBack();
+    await page.goBack();
+    expect(await page.getByRole('link', { name: '1d' }).getAttribute('aria-current')).toBe('true');
+    expect(await page.evaluate('window.isSamePage')).toBe(true);
+  });
+
+  test('a hidden market page closes its stream, and opens it again', async () => {
+    const { page } = tab;
+    await page.goto(`${api.url}${marketPath()}`);
+    await page.locator('[data-live][data-tone="good"]').waitFor();
+    const hide = (isHidden: boolean) =>
+      page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'))`);
+    await hide(true);
+    await page.getByText('paused while the page is hidden').waitFor();
+    await eventually(
+      async () => api.streams.usage().connections,
+      (open) => open === 0,
+    );
+    await hide(false);
+    await page.locator('[data-live][data-tone="good"]').waitFor();
+  });
+
+  test('a market shows its data without scripts', async () => {
+    const state = await context.storageState();
+    const plain = await browser.newContext({ viewport: PHONE, javaScriptEnabled: false, storageState: state });
+    const page = await plain.newPage();
+    await page.goto(`${api.url}${marketPath()}`);
+    await photograph(page, 'console-market-without-scripts');
+    expect(await page.locator('.line-chart').count()).toBe(1);
+    await page.getByText('as a table').click();
+    expect(await page.getByRole('table', { name: 'Candles, newest first' }).getByRole('row').count()).toBe(31);
+    await page.getByRole('link', { name: '1w' }).click();
+    expect(new URL(page.url()).search).toBe('?range=1w');
+    expect(await overflow(page)).toBe(0);
+    await plain.close();
   });
 
   test('the table works without scripts', async () => {

@@ -1,4 +1,5 @@
 // Keyboard, copy buttons and local times. Every page of the console loads it.
+document.documentElement.classList.add('scripted');
 const rows = () => [...document.querySelectorAll('a[data-row]')];
 
 function move(step) {
