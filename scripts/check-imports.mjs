@@ -106,7 +106,8 @@ const ROOMS = {
     streams: ['.', 'access', 'middleware', 'http', 'contract', 'reads'],
     routes: ['.', 'access', 'http', 'contract', 'reads', 'openapi', 'streams'],
     ops: ['.', 'access', 'middleware', 'http', 'reads', 'routes'],
-    server: ['.', 'access', 'middleware', 'http', 'reads', 'openapi', 'streams', 'routes', 'ops'],
+    console: ['.', 'access', 'middleware', 'http', 'contract', 'reads', 'streams', 'routes', 'ops'],
+    server: ['.', 'access', 'middleware', 'http', 'reads', 'openapi', 'streams', 'routes', 'ops', 'console'],
   },
   workers: {
     process: [],

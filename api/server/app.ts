@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import { asError } from '../../src/domain/values/errors.ts';
+import { createConsole } from '../console/console-app.ts';
 import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { register } from '../http/route.ts';
@@ -13,6 +14,7 @@ import { securityHeaders } from '../middleware/security-headers.ts';
 import { targetLength } from '../middleware/target-length.ts';
 import { textGuard } from '../middleware/text-guard.ts';
 import { createOps } from '../ops/ops-app.ts';
+import { createAnswerCache } from '../reads/answer-cache.ts';
 import { withRecentAnswers } from '../reads/recent-answers.ts';
 import { SOCKET_PATH } from '../streams/socket/server.ts';
 import { routeTable } from './route-table.ts';
@@ -34,12 +36,20 @@ function createApp(deps: ApiDeps): Koa<ApiState> {
   app.use(textGuard);
   if (deps.ops) app.use(createOps(deps, deps.ops));
 
+  const routes = routeTable(deps);
+  if (deps.console) app.use(createConsole(deps, deps.console, routeTable(forPages(deps))));
   const router = new Router<ApiState>({ sensitive: true });
-  register(router, deps, routeTable(deps));
+  register(router, deps, routes);
   router.get(SOCKET_PATH, notUpgraded);
   app.use(router.routes());
   app.use(unrouted);
   return app;
+}
+
+/** A page waits for a venue only briefly: its script reads again. Answers of such loads are not shared with requests of the API. */
+const PAGE_COLD_WAIT_MS = 50;
+function forPages(deps: ApiDeps): ApiDeps {
+  return { ...deps, coldWaitMs: PAGE_COLD_WAIT_MS, answers: createAnswerCache({ ttlMs: 0 }) };
 }
 
 /** The answer to a plain request for the WebSocket. The server handles upgrades before the app. */

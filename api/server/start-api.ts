@@ -135,6 +135,7 @@ export async function startApi(
       addressRules: config.webhooks.addressRules,
       quotas: config.quotas,
       dependencies: [...dependencies, notStopping(signal)],
+      ...(config.isConsoleOn && { console: { trustedProxies: config.http.trustedProxies } }),
       ...(isOpsOn && {
         ops: {
           ...config.ops,

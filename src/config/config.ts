@@ -180,6 +180,7 @@ const schema = z.object({
   WEBHOOK_ALLOW_CIDRS: parsedBy(parseCidrs),
   WEBHOOK_DENY_CIDRS: parsedBy(parseCidrs),
   WEBHOOK_CA_FILE: readableFile.optional(),
+  CONSOLE: z.enum(['on', 'off']),
   OPS_PASSWORD: opsPassword,
   OPS_VIEWER_PASSWORD: opsPassword,
   OPS_PUBLIC_URL: httpUrl.optional(),
@@ -280,6 +281,8 @@ export interface Config {
     readonly caFile?: string;
   };
   /** The operator pages. */
+  /** Whether the console is served at `/`. */
+  readonly isConsoleOn: boolean;
   readonly ops: {
     /** The two are never equal. */
     readonly passwords: { readonly operator?: string; readonly viewer?: string };
@@ -389,6 +392,7 @@ export function loadConfig(environment: Environment, processName?: string): Conf
       addressRules: { allow: value.WEBHOOK_ALLOW_CIDRS, deny: value.WEBHOOK_DENY_CIDRS },
       ...(value.WEBHOOK_CA_FILE !== undefined && { caFile: value.WEBHOOK_CA_FILE }),
     },
+    isConsoleOn: value.CONSOLE === 'on',
     ops: opsConfig(value),
     bookPollMarkets: value.POLL_BOOKS_MARKETS,
     quotas: { webhooks: value.QUOTA_WEBHOOKS, alerts: value.QUOTA_ALERTS, wallets: value.QUOTA_WALLETS },

@@ -156,6 +156,10 @@ const TABLE = {
     meaning: 'public ranges that deliveries must not reach, such as your own, comma list',
   },
   WEBHOOK_CA_FILE: { meaning: 'PEM file with extra certificate authorities for receivers' },
+  CONSOLE: {
+    default: 'on',
+    meaning: 'on or off: whether the API serves the console at / for the owners of keys',
+  },
   OPS_PASSWORD: {
     shownDefault: 'none; /ops is off without a password here and without stored operators',
     meaning: 'password of the operator named ops on /ops (reads and actions); 8+ characters',
