@@ -48,7 +48,8 @@ interface Placed {
 }
 
 export type StreamItem<D extends DecimalType = number> = (StreamMessage<D> & Placed) | SilentMessage;
-export type EventStreamItem = (EventStreamMessage & Placed) | SilentMessage;
+/** `body` is the exact text of `EventStreamMessage`, which a webhook gets and which signatures cover. */
+export type EventStreamItem = (EventStreamMessage & Placed & { body: string }) | SilentMessage;
 
 const FIRST_DELAY_MS = 250;
 const DEFAULT_MAX_DELAY_MS = 10_000;
@@ -76,7 +77,7 @@ export function streamCalls<D extends DecimalType>(transport: Transport<D>) {
     },
     /** Follows the events of the account, with the body that a webhook gets. Resumes as `stream` does. */
     eventStream({ cursor }: { cursor?: string } = {}, options: StreamOptions = {}) {
-      return follow<EventStreamMessage & Placed>(
+      return follow<EventStreamMessage & Placed & { body: string }>(
         transport,
         '/v1/events/stream',
         {},
@@ -194,7 +195,9 @@ function noteHeartbeat({ data }: SseEvent, state: State): void {
 }
 
 function messageOf<Message>(event: SseEvent, decimals: 'number' | 'string', path: keyof paths): Message {
-  const text =
-    decimals === 'string' && path === '/v1/{venue}/stream' ? quoteNumbers(event.data, 'decimals') : event.data;
+  if (path === '/v1/events/stream') {
+    return { ...(JSON.parse(event.data) as Message), cursor: event.id, body: event.data };
+  }
+  const text = decimals === 'string' ? quoteNumbers(event.data, 'decimals') : event.data;
   return { ...(JSON.parse(text) as Message), cursor: event.id };
 }
