@@ -202,6 +202,9 @@ export async function startSurroundings(options: SystemOptions): Promise<Surroun
   const dir = await mkdtemp(join(tmpdir(), 'oddswire-system-'));
   const caFile = join(dir, 'ca.pem');
   await writeFile(caFile, receiver.caPem);
+  const kalshiKeyFile = join(dir, 'kalshi.pem');
+  const kalshiKey = options.exchange?.recorded === undefined ? exchange.createKalshiKey() : undefined;
+  if (kalshiKey !== undefined) await writeFile(kalshiKeyFile, kalshiKey.privateKey);
   const environment: Record<string, string> = {
     DATABASE_URL: options.databaseUrl,
     ...(options.redisUrl !== undefined && { REDIS_URL: options.redisUrl }),
@@ -215,6 +218,11 @@ export async function startSurroundings(options: SystemOptions): Promise<Surroun
     MANIFOLD_API_URL: exchange.manifoldUrl,
     LIMITLESS_API_URL: exchange.limitlessUrl,
     POLYMARKET_FEED_URL: exchange.feedUrls.clob,
+    ...(kalshiKey !== undefined && {
+      KALSHI_FEED_URL: exchange.feedUrls.kalshi,
+      KALSHI_API_KEY_ID: kalshiKey.id,
+      KALSHI_PRIVATE_KEY_FILE: kalshiKeyFile,
+    }),
     MANIFOLD_FEED_URL: exchange.feedUrls.manifold,
     LIMITLESS_FEED_URL: exchange.feedUrls.limitless,
     JUPITER_API_URL: exchange.jupiterUrl,
