@@ -36,7 +36,7 @@ const MAX_FAILING = 10;
 const OVERDUE_MS = 60_000;
 /** A mark usually waits about a second. An older mark means a stalled stage. */
 const STALLED_MS = 120_000;
-const PROCESSES = ['api', 'poller', 'aggregator', 'alerter', 'deliverer'] as const;
+const PROCESSES = ['api', 'poller', 'aggregator', 'alerter', 'deliverer', 'streamer'] as const;
 
 type OverviewDeps = Pick<ApiDeps, 'db' | 'dependencies' | 'venues' | 'now'>;
 
