@@ -180,7 +180,9 @@ function freshnessGauges({ config, db, metrics, now }: WorkerDeps): Collector {
 
 /** Hosted by the aggregator, so that the figures also show the absence of every streamer. */
 function feedGauges({ config, db, metrics }: WorkerDeps): Collector {
-  const venues = config.venues.filter((venue) => VENUES[venue].capabilities.markets);
+  const venues = config.venues.filter(
+    (venue) => VENUES[venue].capabilities.markets && config.feeds.venues.includes(venue),
+  );
   const { feedUp, feedSubscribed, feedMessagesPerSecond, feedLag, feedOpenGaps } = metrics;
   const forget = () => {
     for (const gauge of [feedUp, feedSubscribed, feedMessagesPerSecond, feedLag, feedOpenGaps]) gauge.reset();
@@ -190,8 +192,8 @@ function feedGauges({ config, db, metrics }: WorkerDeps): Collector {
     async read() {
       const [states, open] = await Promise.all([readFeedStates(db, venues), countOpenGaps(db)]);
       forget();
-      for (const [venue, { state, subscribed, messagesPerSecond, lagMs }] of states) {
-        if (state === 'off') continue;
+      for (const [venue, { state, reason, subscribed, messagesPerSecond, lagMs }] of states) {
+        if (state === 'off' || reason === 'no_markets') continue;
         feedUp.set({ venue }, state === 'live' ? 1 : 0);
         feedSubscribed.set({ venue }, subscribed);
         feedMessagesPerSecond.set({ venue }, messagesPerSecond);

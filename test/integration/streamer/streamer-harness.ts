@@ -132,7 +132,12 @@ async function tops(db: Database, exchange: Exchange, venue: FeedVenue) {
 }
 
 /** Waits until the stored quotes are those of the exchange. */
-export async function quotesAgree(db: Database, exchange: Exchange, venue: FeedVenue): Promise<void> {
+export async function quotesAgree(
+  db: Database,
+  exchange: Exchange,
+  venue: FeedVenue,
+  within: { timeoutMs: number; everyMs: number } = { timeoutMs: 20_000, everyMs: 50 },
+): Promise<void> {
   await eventually(
     async () => {
       const { stored, truth } = await tops(db, exchange, venue);
@@ -140,6 +145,6 @@ export async function quotesAgree(db: Database, exchange: Exchange, venue: FeedV
       return { quotes: Object.keys(truth).length, differing: differing.map((id) => [id, stored[id], truth[id]]) };
     },
     ({ quotes, differing }) => quotes > 6 && differing.length === 0,
-    { timeoutMs: 20_000, everyMs: 50 },
+    within,
   );
 }

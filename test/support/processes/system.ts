@@ -179,8 +179,6 @@ export interface System {
   exchange: Exchange;
   receiver: Receiver;
   processes: ReadonlyMap<ProcessName, OddswireProcess>;
-  /** The address of the API. */
-  address: string;
   /** A market-data call; throws unless it succeeds. */
   read<T>(path: string): Promise<T>;
   /** An account call; throws unless it succeeds. */
@@ -204,6 +202,9 @@ export async function startSurroundings(options: SystemOptions): Promise<Surroun
   const dir = await mkdtemp(join(tmpdir(), 'oddswire-system-'));
   const caFile = join(dir, 'ca.pem');
   await writeFile(caFile, receiver.caPem);
+  const kalshiKeyFile = join(dir, 'kalshi.pem');
+  const kalshiKey = options.exchange?.recorded === undefined ? exchange.createKalshiKey() : undefined;
+  if (kalshiKey !== undefined) await writeFile(kalshiKeyFile, kalshiKey.privateKey);
   const environment: Record<string, string> = {
     DATABASE_URL: options.databaseUrl,
     ...(options.redisUrl !== undefined && { REDIS_URL: options.redisUrl }),
@@ -216,6 +217,14 @@ export async function startSurroundings(options: SystemOptions): Promise<Surroun
     KALSHI_API_URL: exchange.kalshiUrl,
     MANIFOLD_API_URL: exchange.manifoldUrl,
     LIMITLESS_API_URL: exchange.limitlessUrl,
+    POLYMARKET_FEED_URL: exchange.feedUrls.clob,
+    ...(kalshiKey !== undefined && {
+      KALSHI_FEED_URL: exchange.feedUrls.kalshi,
+      KALSHI_API_KEY_ID: kalshiKey.id,
+      KALSHI_PRIVATE_KEY_FILE: kalshiKeyFile,
+    }),
+    MANIFOLD_FEED_URL: exchange.feedUrls.manifold,
+    LIMITLESS_FEED_URL: exchange.feedUrls.limitless,
     JUPITER_API_URL: exchange.jupiterUrl,
     SOLANA_RPC_URL: exchange.solanaUrl,
     POLL_MARKETS_MS: '2000',
@@ -256,7 +265,6 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     exchange,
     receiver,
     processes,
-    address,
     read: (path) => readFrom(address, path),
     call: (method, path, body) => callTo(address, method, path, body),
     async stop() {
