@@ -57,13 +57,15 @@ export function field(options: {
   autocomplete?: string;
   max?: number;
   min?: number;
+  /** The field of a page whose only purpose is this form. */
+  hasFocus?: boolean;
 }): Html {
-  const { label, name, value, type = 'text', hint, isRequired, autocomplete = 'off', max, min } = options;
+  const { label, name, value, type = 'text', hint, isRequired, autocomplete = 'off', max, min, hasFocus } = options;
   const id = `field-${name}`;
   return html`<div class="field"><label for="${id}">${label}</label>
 <input id="${id}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
     value !== undefined && html` value="${value}"`
-  }${isRequired && html` required`}${max !== undefined && html` max="${max}"`}${min !== undefined && html` min="${min}"`}${
+  }${isRequired && html` required`}${hasFocus && html` autofocus`}${max !== undefined && html` max="${max}"`}${min !== undefined && html` min="${min}"`}${
     hint !== undefined && html` aria-describedby="${id}-hint"`
   }>${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}</div>`;
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
+import { createApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
 import { anOpsWorld, HOSTILE, type OpsWorld } from '../../../browser/ops-world.ts';
@@ -266,6 +267,50 @@ describe('the list of webhooks', () => {
     expect(await read(`/ops/webhooks?state=active&webhook=${world.healthy.id}`)).toContain('hooks.receiver.test/odds');
     expect(await read('/ops/webhooks?state=paused&account=unknown')).toContain('No webhook matches');
     expect((await operator.page('/ops/webhooks?state=lost')).status).toBe(400);
+  });
+});
+
+describe('the audit log', () => {
+  it('filters by name, action, target, source and state, and links the ids of targets', async () => {
+    const hook = await aHook();
+    await operator.post(`${hook.path}/pause`);
+    const key = await createApiKey(api.db, { accountName: 'Audited', name: 'bot of the desk', scopes: ['webhooks'] });
+    const url = 'https://audited.test/hook';
+    const body = JSON.stringify({ url, events: ['price_alert'] });
+    const headers = { 'X-API-Key': key.key, 'Content-Type': 'application/json' };
+    expect((await api.call('/v1/webhooks', { method: 'POST', headers, body })).status).toBe(201);
+    const rows = async (query: string) => {
+      const text = await read(`/ops/audit?${query}`);
+      return [...text.matchAll(/data-label="Action"><div><code>([\w.]+)</g)].map(([, action]) => action);
+    };
+    expect(await rows(`target=${hook.id.toUpperCase()}`)).toEqual(['webhook.pause']);
+    for (const by of ['bot of the desk', 'Audited', key.id])
+      expect(await rows(new URLSearchParams({ by }).toString())).toEqual(['webhook.create']);
+    expect(await rows(`by=Audited&source=api&action=webhook&status=done`)).toEqual(['webhook.create']);
+    expect(await rows(`by=Audited&source=pages`)).toEqual([]);
+    expect(await rows('action=web')).toEqual([]);
+    const text = await read(`/ops/audit?target=${hook.id}`);
+    expect(text).toContain(`<a href="/ops/webhooks/${hook.id}">`);
+    expect((await operator.page('/ops/audit?source=nowhere')).status).toBe(400);
+  });
+});
+
+describe('the list of markets', () => {
+  it('shows the price of the first outcome and its currency, and has several orders', async () => {
+    const text = await read('/ops/markets?sort=volume_24h');
+    const rows = [...text.matchAll(/<tr role="row"><th role="rowheader".*?<\/tr>/gs)].map(([row]) => row);
+    expect(rows[0]).toMatch(/<span class="num">0.62<\/span> <span class="under-cell muted">Yes</);
+    expect(rows[0]).toContain('<span class="num" title="9876.5">9,876.5</span> <span class="muted">USD</span>');
+    const first = await read('/ops/markets?sort=updated&venue=polymarket');
+    expect(first).toContain('<option value="updated" selected>');
+    expect(await read('/ops/markets?q=rain&sort=updated')).toContain('A search by words has its own order');
+    expect((await operator.page('/ops/markets?sort=price')).status).toBe(400);
+  });
+});
+
+describe('a webhook by the key that jobs contain', () => {
+  it('is shown', async () => {
+    expect(await read(`/ops/webhooks/${world.failing.pk}`)).toContain(world.failing.id);
   });
 });
 
