@@ -105,7 +105,8 @@ const ROOMS = {
     streams: ['.', 'access', 'middleware', 'http', 'contract', 'reads'],
     routes: ['.', 'access', 'http', 'contract', 'reads', 'openapi', 'streams'],
     ops: ['.', 'access', 'middleware', 'http', 'reads', 'routes'],
-    server: ['.', 'access', 'middleware', 'http', 'reads', 'openapi', 'streams', 'routes', 'ops'],
+    mcp: ['.', 'middleware'],
+    server: ['.', 'access', 'middleware', 'http', 'reads', 'openapi', 'streams', 'routes', 'ops', 'mcp'],
   },
   workers: {
     process: [],
@@ -126,7 +127,10 @@ const PACKAGES = [
     names: ['bullmq', 'ioredis'],
     allowed: (file) => /^(src\/queues\/|workers\/(start-worker|process\/(define|close-workers))\.ts$)/.test(file),
   },
-  { names: ['zod-openapi', 'swagger-ui-dist'], allowed: (file) => file.startsWith('api/') },
+  {
+    names: ['zod-openapi', 'swagger-ui-dist', '@modelcontextprotocol/sdk'],
+    allowed: (file) => file.startsWith('api/'),
+  },
   { names: ['undici'], allowed: (file) => /^(src\/(venues|webhooks)|bench)\//.test(file) },
 ];
 

@@ -92,8 +92,15 @@ export class ApiContract {
   problemsOf(exchange: Exchange): string[] {
     const { method, target, status } = exchange;
     const [path = ''] = target.split('?');
-    // The operator pages are outside the contract; preflights are for browsers.
-    if (path === '/ops' || path.startsWith('/ops/') || (method === 'OPTIONS' && status === 204)) return [];
+    // The operator pages and other protocols are outside the contract; preflights are for browsers.
+    if (
+      path === '/mcp' ||
+      path === '/llms.txt' ||
+      path === '/ops' ||
+      path.startsWith('/ops/') ||
+      (method === 'OPTIONS' && status === 204)
+    )
+      return [];
     const template = this.routeOf(target);
     const operation = template && this.document.paths[template]?.[method === 'HEAD' ? 'get' : method.toLowerCase()];
     if (!operation) return this.#problemsOfUnrouted(exchange, template);
