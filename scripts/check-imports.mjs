@@ -107,7 +107,8 @@ const ROOMS = {
     routes: ['.', 'access', 'http', 'contract', 'reads', 'openapi', 'streams'],
     ops: ['.', 'access', 'middleware', 'http', 'reads', 'routes'],
     console: ['.', 'access', 'middleware', 'http', 'contract', 'reads', 'streams', 'routes', 'ops'],
-    server: ['.', 'access', 'middleware', 'http', 'reads', 'openapi', 'streams', 'routes', 'ops', 'console'],
+    mcp: ['.', 'middleware'],
+    server: ['.', 'access', 'middleware', 'http', 'reads', 'openapi', 'streams', 'routes', 'ops', 'console', 'mcp'],
   },
   workers: {
     process: [],
@@ -129,7 +130,10 @@ const PACKAGES = [
     names: ['bullmq', 'ioredis'],
     allowed: (file) => /^(src\/queues\/|workers\/(start-worker|process\/(define|close-workers))\.ts$)/.test(file),
   },
-  { names: ['zod-openapi', 'swagger-ui-dist'], allowed: (file) => file.startsWith('api/') },
+  {
+    names: ['zod-openapi', 'swagger-ui-dist', '@modelcontextprotocol/sdk'],
+    allowed: (file) => file.startsWith('api/'),
+  },
   { names: ['undici'], allowed: (file) => /^(src\/(venues|webhooks)|bench)\//.test(file) },
 ];
 

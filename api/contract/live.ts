@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CHANNELS, FEED_GAP_PARTS, GAP_REASONS, STALE_REASONS } from '../../src/domain/live/channels.ts';
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
-import { listParam, param } from '../http/input.ts';
+import { listParam, param, replacing } from '../http/input.ts';
 import { book } from './book.ts';
 import { balanceChangeEvent, priceAlertEvent, transactionEvent } from './event.ts';
 import { feedState } from './feed.ts';
@@ -278,7 +278,7 @@ export const streamQuery = z.object({
     .meta({
       description:
         'Send the prices of `market_ids` first, also after a gap at the start. Needs the channel `prices` and `market_ids`.',
-      override: { type: 'boolean', enum: undefined },
+      override: replacing({ type: 'boolean', enum: undefined }),
     }),
   ...resume,
 });

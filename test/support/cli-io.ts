@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { Io, Output } from '../../clients/cli/src/io.ts';
 import { runCli } from '../../clients/cli/src/run-cli.ts';
 
@@ -16,10 +17,19 @@ interface CliIoOptions {
   columns?: number;
   rows?: number;
   nowMs?: number;
+  /** Standard input. */
+  input?: Readable;
 }
 
 /** The surroundings of `oddswire-cli` in memory. */
-export function cliIo({ env = {}, isTerminal = false, columns = 120, rows = 24, nowMs }: CliIoOptions = {}): CliIo {
+export function cliIo({
+  env = {},
+  isTerminal = false,
+  columns = 120,
+  rows = 24,
+  nowMs,
+  input = Readable.from([]),
+}: CliIoOptions = {}): CliIo {
   const written = { stdout: '', stderr: '' };
   const stopping = new AbortController();
   const waiting = new Set<() => void>();
@@ -34,6 +44,7 @@ export function cliIo({ env = {}, isTerminal = false, columns = 120, rows = 24, 
   });
   return {
     env,
+    stdin: input,
     stdout: output('stdout'),
     stderr: output('stderr'),
     signal: stopping.signal,

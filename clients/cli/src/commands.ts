@@ -6,6 +6,7 @@ import { completion } from './commands/completion.ts';
 import { deliveries } from './commands/deliveries.ts';
 import { listen } from './commands/listen.ts';
 import { market, markets } from './commands/markets.ts';
+import { mcp } from './commands/mcp.ts';
 import { prices } from './commands/prices.ts';
 import { trades } from './commands/trades.ts';
 import { watch } from './commands/watch.ts';
@@ -24,5 +25,6 @@ export const COMMANDS: Commands = {
   webhooks,
   deliveries,
   listen,
+  mcp,
   completion,
 };

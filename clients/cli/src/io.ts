@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream';
+
 /** One output of the program. */
 export interface Output {
   /** Resolves after the text was handed on. @throws an error with the code EPIPE when the reader ended */
@@ -11,6 +13,7 @@ export interface Output {
 /** The surroundings of the program: the process, or a test. */
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdin: Readable;
   readonly stdout: Output;
   readonly stderr: Output;
   /** Fires at the first SIGINT or SIGTERM. */
@@ -30,6 +33,7 @@ export function processIo(): Io {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', stop);
   return {
     env: process.env,
+    stdin: process.stdin,
     stdout: outputOf(process.stdout),
     stderr: outputOf(process.stderr),
     signal: stopping.signal,

@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../factories/stored-series.ts';
@@ -12,6 +14,9 @@ const run = promisify(execFile);
 const HOUR = 1_767_319_200;
 const EXACT = '12345678901234567890.123456789';
 const PACKAGE = resolve('clients/cli');
+
+/** A child finds node by the PATH. */
+const inherited = () => ({ PATH: process.env['PATH'] ?? '' });
 
 let api: TestApi;
 let market: TestMarket;
@@ -129,6 +134,28 @@ describe('the built program', () => {
     expect(JSON.parse(stdout).data).toMatchObject([{ market_id: market.marketId }]);
     const failed = run(program, ['market', 'no-such'], { env: { ...process.env, ...env } });
     await expect(failed).rejects.toMatchObject({ code: 4, stderr: expect.stringContaining('market_not_found') });
+  });
+
+  it('serves the Model Context Protocol on standard input and output', async () => {
+    const client = new Client({ name: 'test', version: '1' });
+    await client.connect(
+      new StdioClientTransport({ command: program, args: ['mcp'], env: { ...inherited(), ...env } }),
+    );
+    expect(client.getServerVersion()).toMatchObject({ name: 'oddswire' });
+    expect((await client.listTools()).tools.map(({ name }) => name)).toContain('search_markets');
+    const both = ['snow', 'rain'].map((query) => client.callTool({ name: 'search_markets', arguments: { query } }));
+    const [snow, rain] = await Promise.all(both);
+    expect(snow?.structuredContent).toMatchObject({ markets: [{ market_id: market.marketId }] });
+    expect(rain?.structuredContent).toMatchObject({ markets: [{}, {}, {}] });
+    await client.close();
+  });
+
+  it('reports a rejected key to the client of the protocol', async () => {
+    const client = new Client({ name: 'test', version: '1' });
+    const wrong = { ...inherited(), ...env, ODDSWIRE_KEY: 'ow_live_x' };
+    const connecting = client.connect(new StdioClientTransport({ command: program, args: ['mcp'], env: wrong }));
+    await expect(connecting).rejects.toThrow(/unauthorized: .* \(request req_/);
+    await client.close();
   });
 
   it('ends quietly when the reader of its output ends', async () => {

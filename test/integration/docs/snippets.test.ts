@@ -47,6 +47,10 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     'needs Docker; operators.test.ts adds operators',
   'docs/operations.md: docker compose build': 'needs Docker; test/faults/rolling-restart.test.ts replaces processes',
   'docs/operations.md: npm run --silent keys -- revoke <id>': 'the id is a placeholder; keys.test.ts revokes a key',
+  'docs/guides/receive-events-locally.md: export ODDSWIRE_URL=https://oddswire.example.com ODDSWIRE_KEY=ow_live_…':
+    'the service is a placeholder; test/integration/clients/cli-streams.test.ts forwards events',
+  'docs/guides/receive-events-locally.md: oddswire-cli alerts create OUTCOME_ID above 0.01':
+    'the id is a placeholder; test/integration/clients/cli.test.ts creates alerts',
   'docs/proof.md: FAULTS_SEED=123 npm run test:faults -- test/faults/kill-on-redis.test.ts': 'takes minutes',
 };
 
@@ -60,6 +64,8 @@ const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   'docs/guides/follow-prices.md': ['ts', 'js'],
   // Below, with the receiver.
   'docs/start.md': ['sh certificate'],
+  // test/integration/clients/cli.test.ts starts the program with these variables.
+  'docs/mcp.md': ['json stdio'],
   // verification.test.ts and documentation.test.ts in test/integration/webhooks.
   'docs/webhooks.md': [
     ...['js', 'python', 'go'],
