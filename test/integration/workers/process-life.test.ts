@@ -98,9 +98,9 @@ describe('a worker process', () => {
   it.each([undefined, 'api', 'deliverers'])('prints its usage when its role is %s', async (role) => {
     const { lines, exited } = startProcess(role, needed());
     expect(await exited).toEqual({ code: 78, signal: null });
-    expect(lines.some((line) => line.includes('usage') && line.includes('poller|aggregator|alerter|deliverer'))).toBe(
-      true,
-    );
+    expect(
+      lines.some((line) => line.includes('usage') && line.includes('poller|aggregator|alerter|deliverer|streamer')),
+    ).toBe(true);
   });
 
   it('reports a taken metrics port in one line', async () => {
