@@ -111,10 +111,10 @@ export function createSender(options: SenderOptions): Sender {
 /** Both signatures over one buffer. Without Accept-Encoding, because nothing is ever decompressed. */
 function attemptHeaders(delivery: OutgoingDelivery, body: Buffer, timestampSeconds: number, version: string) {
   const [currentSecret] = delivery.secrets;
+  const common = { ...delivery.headers, 'Content-Type': 'application/json', 'User-Agent': `oddswire/${version}` };
+  if (delivery.isSigned === false) return common;
   return {
-    ...delivery.headers,
-    'Content-Type': 'application/json',
-    'User-Agent': `oddswire/${version}`,
+    ...common,
     'X-Webhook-Signature': signBody(currentSecret, body),
     'X-Webhook-Id': delivery.webhookId,
     'X-Webhook-Event': delivery.eventType,
