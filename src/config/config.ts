@@ -166,6 +166,7 @@ const schema = z.object({
   ),
   WEBHOOK_ALLOW_CIDRS: parsedBy(parseCidrs),
   WEBHOOK_DENY_CIDRS: parsedBy(parseCidrs),
+  WEBHOOK_PROXY_URL: z.url({ protocol: /^https?$/ }).optional(),
   WEBHOOK_CA_FILE: readableFile.optional(),
   OPS_PASSWORD: opsPassword,
   OPS_VIEWER_PASSWORD: opsPassword,
@@ -264,6 +265,8 @@ export interface Config {
     readonly timeoutMs: number;
     readonly addressRules: AddressRules;
     readonly caFile?: string;
+    /** An HTTP proxy with CONNECT. */
+    readonly proxyUrl?: string;
   };
   /** The operator pages. */
   readonly ops: {
@@ -373,6 +376,7 @@ export function loadConfig(environment: Environment, processName?: string): Conf
       timeoutMs: value.WEBHOOK_TIMEOUT_MS,
       addressRules: { allow: value.WEBHOOK_ALLOW_CIDRS, deny: value.WEBHOOK_DENY_CIDRS },
       ...(value.WEBHOOK_CA_FILE !== undefined && { caFile: value.WEBHOOK_CA_FILE }),
+      ...(value.WEBHOOK_PROXY_URL !== undefined && { proxyUrl: value.WEBHOOK_PROXY_URL }),
     },
     ops: opsConfig(value),
     bookPollMarkets: value.POLL_BOOKS_MARKETS,
