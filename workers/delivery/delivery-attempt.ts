@@ -74,6 +74,7 @@ export async function attemptDelivery(
     },
     'delivery attempted',
   );
+  if (finished.wake !== undefined) context.producer.wakeDeliveries(finished.wake);
   if (finished.pausedFor !== undefined) {
     log.warn({ reason: finished.pausedFor }, 'subscription paused');
     logCancelledDeliveries(context.log, subscription.id, 'webhook paused', finished.cancelled ?? []);
