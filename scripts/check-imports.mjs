@@ -103,9 +103,10 @@ const ROOMS = {
     reads: ['.', 'access', 'middleware', 'http', 'contract'],
     openapi: ['.', 'http', 'contract'],
     streams: ['.', 'access', 'middleware', 'http', 'contract', 'reads'],
-    routes: ['.', 'access', 'http', 'contract', 'reads', 'openapi', 'streams'],
+    docs: ['.', 'http', 'openapi'],
+    routes: ['.', 'access', 'http', 'contract', 'reads', 'openapi', 'streams', 'docs'],
     ops: ['.', 'access', 'middleware', 'http', 'reads', 'routes'],
-    server: ['.', 'access', 'middleware', 'http', 'reads', 'openapi', 'streams', 'routes', 'ops'],
+    server: ['.', 'access', 'middleware', 'http', 'reads', 'openapi', 'streams', 'docs', 'routes', 'ops'],
   },
   workers: {
     process: [],
@@ -126,7 +127,7 @@ const PACKAGES = [
     names: ['bullmq', 'ioredis'],
     allowed: (file) => /^(src\/queues\/|workers\/(start-worker|process\/(define|close-workers))\.ts$)/.test(file),
   },
-  { names: ['zod-openapi', 'swagger-ui-dist'], allowed: (file) => file.startsWith('api/') },
+  { names: ['zod-openapi', 'swagger-ui-dist', 'marked'], allowed: (file) => file.startsWith('api/') },
   { names: ['undici'], allowed: (file) => /^(src\/(venues|webhooks)|bench)\//.test(file) },
 ];
 

@@ -3,6 +3,7 @@ import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import { asError } from '../../src/domain/values/errors.ts';
 import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
+import { docsSite } from '../docs/docs-site.ts';
 import { ApiError } from '../errors.ts';
 import { register } from '../http/route.ts';
 import { compression } from '../middleware/compression.ts';
@@ -14,6 +15,7 @@ import { targetLength } from '../middleware/target-length.ts';
 import { textGuard } from '../middleware/text-guard.ts';
 import { createOps } from '../ops/ops-app.ts';
 import { withRecentAnswers } from '../reads/recent-answers.ts';
+import { marketVenues } from '../routes/market-scope.ts';
 import { SOCKET_PATH } from '../streams/socket-server.ts';
 import { routeTable } from './route-table.ts';
 
@@ -34,6 +36,7 @@ function createApp(deps: ApiDeps): Koa<ApiState> {
   app.use(textGuard);
   if (deps.ops) app.use(createOps(deps, deps.ops));
 
+  app.use(docsSite({ decimalFormat: deps.decimalFormat, venues: marketVenues(deps) }));
   const router = new Router<ApiState>({ sensitive: true });
   register(router, deps, routeTable(deps));
   router.get(SOCKET_PATH, notUpgraded);

@@ -3,6 +3,9 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 
+/** Pages for people, which the document does not contain. */
+const FOR_PEOPLE = /^\/(?:ops|docs\/(?:read|streams|images))(?:\/|$)/;
+
 /** The parts of an OpenAPI document that its reader needs. */
 export interface OpenApi {
   openapi: string;
@@ -92,8 +95,8 @@ export class ApiContract {
   problemsOf(exchange: Exchange): string[] {
     const { method, target, status } = exchange;
     const [path = ''] = target.split('?');
-    // The operator pages are outside the contract; preflights are for browsers.
-    if (path === '/ops' || path.startsWith('/ops/') || (method === 'OPTIONS' && status === 204)) return [];
+    // Preflights are for browsers.
+    if (FOR_PEOPLE.test(path) || (method === 'OPTIONS' && status === 204)) return [];
     const template = this.routeOf(target);
     const operation = template && this.document.paths[template]?.[method === 'HEAD' ? 'get' : method.toLowerCase()];
     if (!operation) return this.#problemsOfUnrouted(exchange, template);

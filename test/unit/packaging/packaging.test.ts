@@ -206,6 +206,7 @@ describe('the image', () => {
       './node_modules',
       './api/ops/assets',
       './dist',
+      './docs',
       './Procfile',
     ]);
   });
