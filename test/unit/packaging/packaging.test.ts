@@ -207,6 +207,7 @@ describe('the image', () => {
       './api/ops/assets',
       './api/console/assets',
       './dist',
+      './docs',
       './Procfile',
     ]);
   });
