@@ -51,6 +51,7 @@ export function bannerText({
     ...FIRST_CALLS.map((line) => `  ${line}`),
     'Watch prices move:',
     '  curl -N -H "Authorization: Bearer $KEY" "$API/v1/all/stream?channels=prices,trades"',
+    '  ODDSWIRE_URL=$API ODDSWIRE_KEY=$KEY npm run --silent cli -- watch',
     'The receiver prints events below as they arrive. Ctrl-C stops everything.',
     RULE,
   ].join('\n');
