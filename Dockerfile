@@ -29,6 +29,7 @@ WORKDIR /app
 COPY --from=packages /app/package.json ./package.json
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/api/ops/assets ./api/ops/assets
+COPY --from=build /app/api/console/assets ./api/console/assets
 COPY --from=build /app/dist ./dist
 COPY --from=build /app/Procfile ./Procfile
 # `docker run IMAGE oddswire keys list`, with the variables of a process.

@@ -14,6 +14,7 @@ import type { SecretBox } from '../src/webhooks/secret-box.ts';
 import type { AccountLimits } from './access/account-limits.ts';
 import type { FailedKeys } from './access/failed-keys.ts';
 import type { KeyDirectory } from './access/key-directory.ts';
+import type { ConsoleSessionState } from './console/session-state.ts';
 import type { OpsPasswords } from './ops/credentials.ts';
 import type { LiveSession } from './ops/operator.ts';
 import type { AnswerCache } from './reads/answer-cache.ts';
@@ -39,6 +40,8 @@ export interface ApiState {
   caller?: Caller;
   /** Set by the guard of the operator pages. */
   ops?: LiveSession;
+  /** Set by the guard of the console. */
+  console?: ConsoleSessionState;
 }
 
 export type ApiContext = RouterContext<ApiState>;
@@ -68,6 +71,12 @@ export interface OpsOptions {
   trustedProxies?: readonly Cidr[];
   /** The queues to show. */
   queueNames: readonly string[];
+}
+
+/** The console at `/`; absent means that it is off. */
+export interface ConsoleOptions {
+  /** The operator's proxies: only their `X-Forwarded-For` counts. Default: no proxies. */
+  trustedProxies?: readonly Cidr[];
 }
 
 /** The dependencies of the app. The app neither opens nor closes them. */
@@ -107,6 +116,7 @@ export interface ApiDeps {
   /** The checks of `/health/ready`. */
   dependencies: readonly Dependency[];
   ops?: OpsOptions;
+  console?: ConsoleOptions;
   log: Logger;
   onRequest?: (sample: RequestSample) => void;
   /** Epoch milliseconds. */

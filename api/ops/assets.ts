@@ -8,7 +8,6 @@ import { OddswireError } from '../../src/domain/values/errors.ts';
 import type { ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 
-const BASE_PATH = '/ops/assets';
 const TYPES = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' } as const;
 const YEAR_SECONDS = 31_536_000;
 
@@ -19,25 +18,34 @@ interface Asset {
   gzipped?: Buffer;
 }
 
-/** The style sheet and scripts of the operator pages. */
+/** The style sheets and scripts of a group of pages: the operator pages, or the console. */
 export interface OpsAssets {
   /** The URL of a file, which changes with its content. @throws OddswireError for an unknown name. */
   url(name: string): string;
-  /** Answers a request below /ops/assets. @throws ApiError `not_found`. */
+  /** Whether a path is below the assets. */
+  has(path: string): boolean;
+  /** Answers a request below the assets. @throws ApiError `not_found`. */
   send(ctx: ParameterizedContext<ApiState>): void;
 }
 
+/** The files of the operator pages. */
+export function loadOpsAssets(): OpsAssets {
+  return loadAssets('/ops/assets', ['ops']);
+}
+
 /**
- * Reads the files of `api/ops/assets` and the chart library once. The build copies only TypeScript, so
+ * Reads the files of `api/<group>/assets` and the chart library once. The build copies only TypeScript, so
  * they are located from the package root, which contains both the sources and `dist`.
  */
-export function loadOpsAssets(): OpsAssets {
-  const folder = join(packageRoot(), 'api', 'ops', 'assets');
+export function loadAssets(basePath: string, groups: readonly string[]): OpsAssets {
   const assets = new Map<string, Asset>();
-  for (const name of readdirSync(folder).sort()) {
-    const extension = name.slice(name.lastIndexOf('.') + 1);
-    if (extension === 'css' || extension === 'js') {
-      assets.set(name, { type: TYPES[extension], bytes: readFileSync(join(folder, name)) });
+  for (const group of groups) {
+    const folder = join(packageRoot(), 'api', group, 'assets');
+    for (const name of readdirSync(folder).sort()) {
+      const extension = name.slice(name.lastIndexOf('.') + 1);
+      if (extension === 'css' || extension === 'js') {
+        assets.set(name, { type: TYPES[extension], bytes: readFileSync(join(folder, name)) });
+      }
     }
   }
   assets.set('lightweight-charts.js', { type: TYPES.js, bytes: readFileSync(chartLibrary()) });
@@ -48,11 +56,12 @@ export function loadOpsAssets(): OpsAssets {
 
   return {
     url(name) {
-      if (!assets.has(name)) throw new OddswireError('no_such_asset', `the operator pages have no file ${name}`);
-      return `${BASE_PATH}/${version}/${name}`;
+      if (!assets.has(name)) throw new OddswireError('no_such_asset', `the pages have no file ${name}`);
+      return `${basePath}/${version}/${name}`;
     },
+    has: (path) => path.startsWith(`${basePath}/`),
     send(ctx) {
-      const [requested, name = '', ...rest] = ctx.path.slice(BASE_PATH.length + 1).split('/');
+      const [requested, name = '', ...rest] = ctx.path.slice(basePath.length + 1).split('/');
       const asset = rest.length === 0 ? assets.get(name) : undefined;
       if (asset === undefined) throw new ApiError('not_found', 'the file does not exist');
       // During a rolling upgrade a page of one version may request a file from the other: it gets the current file without caching.
@@ -69,11 +78,6 @@ export function loadOpsAssets(): OpsAssets {
       }
     },
   };
-}
-
-/** Whether a path is below the assets. */
-export function isAssetPath(path: string): boolean {
-  return path.startsWith(`${BASE_PATH}/`);
 }
 
 function packageRoot(): string {

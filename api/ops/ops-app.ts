@@ -3,7 +3,7 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiDeps, ApiState, OpsOptions } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { toApiError } from '../middleware/envelope.ts';
-import { isAssetPath, loadOpsAssets, type OpsAssets } from './assets.ts';
+import { loadOpsAssets, type OpsAssets } from './assets.ts';
 import { html } from './html.ts';
 import { page } from './layout.ts';
 import { loginRoutes, logoutRoutes } from './login.ts';
@@ -22,6 +22,7 @@ import { marketsPage } from './pages/markets.ts';
 import { overviewPages } from './pages/overview.ts';
 import { venuePages } from './pages/venues.ts';
 import { webhookPage } from './pages/webhook.ts';
+import { webhooksPage } from './pages/webhooks.ts';
 import { queueBoard } from './queue-board.ts';
 
 /** Registers every page: one line per file in `pages/`. */
@@ -37,6 +38,7 @@ export function registerPages(router: OpsRouter, deps: ApiDeps): void {
   marketPage(router, deps);
   marketsPage(router, deps);
   webhookPage(router, deps);
+  webhooksPage(router, deps);
 }
 
 /** The operator pages: /ops and all paths below it. */
@@ -66,9 +68,9 @@ export function createOps(deps: ApiDeps, ops: OpsOptions): Middleware<ApiState> 
   };
 }
 
-function sendAssets(assets: OpsAssets): Middleware<ApiState> {
+export function sendAssets(assets: OpsAssets): Middleware<ApiState> {
   return async (ctx, next) => {
-    if (!isAssetPath(ctx.path)) return next();
+    if (!assets.has(ctx.path)) return next();
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD']);
     assets.send(ctx);
   };
@@ -81,7 +83,7 @@ const notFound: Middleware<ApiState> = (ctx) => {
   throw allowed.length === 0 ? new ApiError('not_found', 'the page does not exist') : methodNotAllowed(allowed);
 };
 
-function methodNotAllowed(allowed: readonly string[]): ApiError {
+export function methodNotAllowed(allowed: readonly string[]): ApiError {
   return new ApiError('method_not_allowed', `allowed methods: ${allowed.join(', ')}`, {
     headers: { Allow: allowed.join(', ') },
   });
@@ -104,7 +106,7 @@ function errorPages(assets: OpsAssets): Middleware<ApiState> {
   };
 }
 
-const TITLES: Readonly<Record<number, string>> = {
+export const TITLES: Readonly<Record<number, string>> = {
   400: 'Invalid request',
   401: 'Not logged in',
   403: 'Not allowed',

@@ -6,7 +6,7 @@ import { findLiveSession } from './ops-session.ts';
 const QUEUES_PATH = '/ops/queues';
 
 /** The pages load only their own files. The chart and editor libraries of the queue dashboard create styles at run time. */
-function contentSecurityPolicy(path: string): string {
+export function contentSecurityPolicy(path: string): string {
   const isDashboard = path === QUEUES_PATH || path.startsWith(`${QUEUES_PATH}/`);
   return [
     "default-src 'none'",
@@ -70,7 +70,7 @@ export function wantsHtml(ctx: ParameterizedContext<ApiState>): boolean {
   return ctx.get('Accept').includes('text/html');
 }
 
-function isRead(ctx: ParameterizedContext<ApiState>): boolean {
+export function isRead(ctx: ParameterizedContext<ApiState>): boolean {
   return ctx.method === 'GET' || ctx.method === 'HEAD';
 }
 
@@ -78,7 +78,7 @@ function isRead(ctx: ParameterizedContext<ApiState>): boolean {
  * Whether the headers name this origin as the source of the request. Without both headers the client is not a current browser, and
  * the request is rejected.
  */
-function isSameOrigin(ctx: ParameterizedContext<ApiState>, publicUrl: string | undefined): boolean {
+export function isSameOrigin(ctx: ParameterizedContext<ApiState>, publicUrl: string | undefined): boolean {
   const fetchSite = ctx.get('Sec-Fetch-Site');
   const origin = ctx.get('Origin');
   if (fetchSite !== '' && fetchSite !== 'same-origin') return false;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { newId } from '../../src/domain/values/ids.ts';
+import { type ExtraHeaders, headersOwner } from '../../src/domain/webhooks/headers.ts';
 import { generateSecret } from '../../src/domain/webhooks/signature.ts';
 import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';
 import {
@@ -8,8 +9,10 @@ import {
   insertSubscription,
   listSubscriptions,
   type Subscription,
+  type SubscriptionOptions,
   updateSubscription,
 } from '../../src/store/deliveries/subscriptions.ts';
+import type { SecretBox } from '../../src/webhooks/secret-box.ts';
 import { requireQuota } from '../access/quota.ts';
 import {
   createWebhookExample,
@@ -23,6 +26,7 @@ import {
   webhookWithSecret,
   webhookWithSecretExample,
 } from '../contract/webhook.ts';
+import type { OptionsBody } from '../contract/webhook-options.ts';
 import type { ApiDeps, RouteGroup } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
@@ -62,6 +66,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
           id,
           url: body.url,
           events: body.events,
+          ...optionsOf(deps, id, body),
           sealedSecret: deps.secretBox.seal(plainSecret, id),
         });
         const { createdAt, ...fields } = presentSubscription(made);
@@ -124,6 +129,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
           ...(body.url !== undefined && { url: body.url }),
           ...(body.events !== undefined && { events: body.events }),
           ...(body.status !== undefined && { status: body.status }),
+          ...optionsOf(deps, id, body),
         };
         const changed = await updateSubscription(db, caller.accountId, id, change, (cancelled) =>
           logCancelledDeliveries(ctx.state.log, id, 'webhook paused', cancelled),
@@ -161,6 +167,24 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
   ];
 }
 
+/** The stored form of the options of a body; absent ones stay as they are. */
+function optionsOf({ secretBox }: ApiDeps, id: string, body: OptionsBody): SubscriptionOptions {
+  const { ordered, orderBy = 'market', filter, maxPerSecond, headers, description } = body;
+  return {
+    ...(ordered !== undefined && { orderBy: ordered ? orderBy : null }),
+    ...(filter !== undefined && { filter }),
+    ...(maxPerSecond !== undefined && { maxPerSecond }),
+    ...(headers !== undefined && sealedHeaders(secretBox, id, headers ?? {})),
+    ...(description !== undefined && { description }),
+  };
+}
+
+function sealedHeaders(box: SecretBox, id: string, headers: ExtraHeaders): SubscriptionOptions {
+  const headerNames = Object.keys(headers);
+  if (headerNames.length === 0) return { sealedHeaders: null, headerNames: null };
+  return { sealedHeaders: box.seal(JSON.stringify(headers), headersOwner(id)), headerNames };
+}
+
 /** A subscription of another account gets the same answer. */
 export function webhookNotFound(): ApiError {
   return new ApiError('webhook_not_found', 'no such webhook');
@@ -174,5 +198,10 @@ export function presentSubscription(subscription: Subscription): WebhookBody {
     status: subscription.status,
     createdAt: subscription.createdAt.toISOString(),
     pauseReason: subscription.pauseReason ?? undefined,
+    ...(subscription.orderBy !== null && { ordered: true, orderBy: subscription.orderBy }),
+    filter: subscription.filter?.map((condition) => ({ ...condition })),
+    maxPerSecond: subscription.maxPerSecond ?? undefined,
+    headerNames: subscription.headerNames ?? undefined,
+    description: subscription.description ?? undefined,
   };
 }

@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import { asError } from '../../src/domain/values/errors.ts';
+import { createConsole } from '../console/console-app.ts';
 import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { register } from '../http/route.ts';
@@ -19,7 +20,7 @@ import { textGuard } from '../middleware/text-guard.ts';
 import { createOps } from '../ops/ops-app.ts';
 import { createAnswerCache } from '../reads/answer-cache.ts';
 import { withRecentAnswers } from '../reads/recent-answers.ts';
-import { SOCKET_PATH } from '../streams/socket-server.ts';
+import { SOCKET_PATH } from '../streams/socket/server.ts';
 import { routeTable } from './route-table.ts';
 
 const LLMS_SECONDS = 300;
@@ -42,8 +43,10 @@ function createApp(deps: ApiDeps, isInternal = false): Koa<ApiState> {
   app.use(textGuard);
   if (deps.ops) app.use(createOps(deps, deps.ops));
 
+  const routes = routeTable(deps);
+  if (deps.console) app.use(createConsole(deps, deps.console, routeTable(forPages(deps))));
   const router = new Router<ApiState>({ sensitive: true });
-  register(router, deps, routeTable(deps));
+  register(router, deps, routes);
   router.get(SOCKET_PATH, notUpgraded);
   router.get('/llms.txt', (ctx) => sendFile(ctx, llmsText));
   if (!isInternal) router.post(MCP_PATH, authenticateAnyKey(deps), mcpEndpoint(deps, createInternalRoutes(deps)));
@@ -52,11 +55,17 @@ function createApp(deps: ApiDeps, isInternal = false): Koa<ApiState> {
   return app;
 }
 
+/** A page waits for a venue only briefly: its script reads again. Answers of such loads are not shared with requests of the API. */
+const PAGE_COLD_WAIT_MS = 50;
+function forPages(deps: ApiDeps): ApiDeps {
+  return { ...deps, coldWaitMs: PAGE_COLD_WAIT_MS, answers: createAnswerCache({ ttlMs: 0 }) };
+}
+
 /**
  * The routes for the tools of /mcp: their decimals are text, because a model's parser of JSON would round numbers. Answers in memory have
  * the format of the configuration, so these routes keep their own.
  */
-function createInternalRoutes({ memory: _memory, ops: _ops, ...deps }: ApiDeps): RequestListener {
+function createInternalRoutes({ memory: _memory, ops: _ops, console: _console, ...deps }: ApiDeps): RequestListener {
   return createApp({ ...deps, decimalFormat: 'string', answers: createAnswerCache() }, true).callback();
 }
 

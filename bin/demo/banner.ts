@@ -37,7 +37,7 @@ export function bannerText({
 }: BannerFacts): string {
   return [
     RULE,
-    'oddswire demo: a simulated exchange, the five processes, and a local webhook receiver',
+    'oddswire demo: a simulated exchange, the six processes, and a local webhook receiver',
     `  API         ${apiUrl}   documentation ${apiUrl}/docs`,
     `  API key     ${apiKey}`,
     `  operators   ${apiUrl}/ops   password ${opsPassword}`,

@@ -112,6 +112,7 @@ export function createSender(options: SenderOptions): Sender {
 function attemptHeaders(delivery: OutgoingDelivery, body: Buffer, timestampSeconds: number, version: string) {
   const [currentSecret] = delivery.secrets;
   return {
+    ...delivery.headers,
     'Content-Type': 'application/json',
     'User-Agent': `oddswire/${version}`,
     'X-Webhook-Signature': signBody(currentSecret, body),
@@ -122,6 +123,7 @@ function attemptHeaders(delivery: OutgoingDelivery, body: Buffer, timestampSecon
     'webhook-id': delivery.eventId,
     'webhook-timestamp': String(timestampSeconds),
     'webhook-signature': standardSignature(delivery.secrets, delivery.eventId, timestampSeconds, body),
+    ...(delivery.skipped !== undefined && { 'X-Webhook-Skipped': delivery.skipped.join(',') }),
   };
 }
 

@@ -58,6 +58,9 @@ export interface Exchange {
   body: Buffer;
 }
 
+/** The operator pages, the console and other protocols. Without the console, its paths have no route. */
+const PAGES =
+  /^\/(?:ops(?:\/.*)?|mcp|llms\.txt|sign-(?:in|out|out-everywhere)|account|(?:markets|events|alerts|webhooks|live|usage|console)(?:\/.*)?)?$/;
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 /** The statuses allowed without a matching route, in the envelope of failures. */
 const UNROUTED_STATUSES = [400, 404, 405, 414, 426, 500, 503];
@@ -92,15 +95,8 @@ export class ApiContract {
   problemsOf(exchange: Exchange): string[] {
     const { method, target, status } = exchange;
     const [path = ''] = target.split('?');
-    // The operator pages and other protocols are outside the contract; preflights are for browsers.
-    if (
-      path === '/mcp' ||
-      path === '/llms.txt' ||
-      path === '/ops' ||
-      path.startsWith('/ops/') ||
-      (method === 'OPTIONS' && status === 204)
-    )
-      return [];
+    // The operator pages are outside the contract; preflights are for browsers.
+    if (PAGES.test(path) || (method === 'OPTIONS' && status === 204)) return [];
     const template = this.routeOf(target);
     const operation = template && this.document.paths[template]?.[method === 'HEAD' ? 'get' : method.toLowerCase()];
     if (!operation) return this.#problemsOfUnrouted(exchange, template);

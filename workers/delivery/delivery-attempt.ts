@@ -1,5 +1,6 @@
 import { asError } from '../../src/domain/values/errors.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
+import { type ExtraHeaders, headersOwner } from '../../src/domain/webhooks/headers.ts';
 import { InvalidSecretError, standardKey } from '../../src/domain/webhooks/signature.ts';
 import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';
 import { type ClaimedDelivery, type ClaimedSubscription, releaseClaim } from '../../src/store/deliveries/claims.ts';
@@ -99,6 +100,7 @@ type Sent = { outcome: AttemptOutcome; decision: RetryDecision; isCharged: boole
 async function send(context: JobContext, subscription: ClaimedSubscription, delivery: ClaimedDelivery): Promise<Sent> {
   try {
     const secrets = openSecrets(context, subscription);
+    const headers = openHeaders(context, subscription);
     const outcome = await context.sender.send({
       url: subscription.url,
       secrets,
@@ -108,6 +110,8 @@ async function send(context: JobContext, subscription: ClaimedSubscription, deli
       deliveryId: delivery.id,
       attemptNumber: delivery.attemptCount + 1,
       body: delivery.body,
+      ...(delivery.skipped !== undefined && { skipped: delivery.skipped }),
+      ...(headers !== undefined && { headers }),
     });
     const schedule = context.config.webhooks.retryScheduleSeconds;
     const attemptOfSchedule = delivery.attemptCount + 1 - delivery.scheduleFrom;
@@ -150,6 +154,12 @@ function openSecrets({ secretBox, log }: JobContext, subscription: ClaimedSubscr
     );
     return [current];
   }
+}
+
+/** A missing key and corrupt headers are as those of the secret. */
+function openHeaders({ secretBox }: JobContext, { id, sealedHeaders }: ClaimedSubscription): ExtraHeaders | undefined {
+  if (sealedHeaders === undefined) return undefined;
+  return JSON.parse(secretBox.open(sealedHeaders, headersOwner(id))) as ExtraHeaders;
 }
 
 function observe(context: JobContext, outcome: AttemptOutcome, startedAt: Date, delivery: ClaimedDelivery): void {

@@ -34,7 +34,11 @@ export const deliverDue = defineJob('deliver-due', async ({ lane }, context) => 
           context.db,
           wanted.map((request) => ({ ...request, presence })),
         );
-        for (const claim of claims.values()) inFlight.begin(claim);
+        for (const claim of claims.values()) {
+          inFlight.begin(claim);
+          const { subscription, waitMs } = claim;
+          if (waitMs !== undefined) context.producer.wakeDeliveries([subscription.pk], waitMs, 'permit');
+        }
         after = due.length < MAX_SUBSCRIPTIONS ? 0n : (due.at(-1)?.pk ?? 0n);
         // Other processes send the rest, or the restoring timer finds it again.
         if (after === 0n && round.isIdle && inFlight.begun === round.begun) break;

@@ -45,7 +45,10 @@ export const deliverWebhook = defineJob('deliver-webhook', async (data, context)
         }
         inFlight.begin(claim);
       }
-      if (inFlight.size === 0 && wasIdle) break;
+      if (inFlight.size === 0 && wasIdle) {
+        if (claim?.waitMs !== undefined) context.producer.wakeDeliveries([subscriptionPk], claim.waitMs, 'permit');
+        break;
+      }
       isTime = inFlight.size === 0 || (await inFlight.nextTurn()) === 'looked';
     }
   } finally {

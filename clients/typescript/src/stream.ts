@@ -61,8 +61,8 @@ export function streamCalls<D extends DecimalType>(transport: Transport<D>) {
   return {
     /**
      * Follows changes of markets. Connects again after a loss and resumes behind the last message, so no message is lost or repeated; a
-     * `gap` names changes that the service does not store any more. `silent` reports a missing heartbeat or a lost connection. Ends only
-     * with `break`, with the signal, or with an error that another attempt would repeat.
+     * `gap` names changes that you lack: the service does not store them any more, or a venue's feed may have lost them. `silent` reports a
+     * missing heartbeat or a lost connection. Ends only with `break`, with the signal, or with an error that another attempt would repeat.
      * @throws OddswireApiError for an invalid request or key.
      */
     stream({ venue = 'all', ...query }: StreamQuery = {}, options: StreamOptions = {}) {
@@ -89,6 +89,9 @@ export function streamCalls<D extends DecimalType>(transport: Transport<D>) {
   };
 }
 
+/** A proxy answers with these while no process of the service does. A stream is a read, so it may begin again. */
+const PROXY_STATUSES: ReadonlySet<number> = new Set([502, 504]);
+
 /** All messages of a stream, over as many connections as it needs. */
 async function* follow<Message extends Placed & { type: string }>(
   transport: Transport<DecimalType>,
@@ -110,7 +113,7 @@ async function* follow<Message extends Placed & { type: string }>(
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof OddswireApiError) {
-        if (!error.retryable) throw error;
+        if (!error.retryable && !PROXY_STATUSES.has(error.status)) throw error;
         delayMs = Math.min(maxDelayMs, Math.max(delayMs, (error.retryAfterSeconds ?? 0) * 1_000));
       } else if (!(error instanceof OddswireConnectionError)) throw error;
       const reason =

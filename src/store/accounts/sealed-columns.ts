@@ -1,3 +1,4 @@
+import { headersOwner } from '../../domain/webhooks/headers.ts';
 import { idempotencyOwner } from './idempotency.ts';
 
 /** The functions of the secret box that the store needs. */
@@ -33,6 +34,7 @@ const WEBHOOK = {
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { ...WEBHOOK, column: 'sealed_secret' },
   { ...WEBHOOK, column: 'previous_sealed_secret' },
+  { ...WEBHOOK, column: 'sealed_headers', ownerOf: ([id = '']) => headersOwner(id) },
   {
     table: 'idempotency_key',
     column: 'sealed',

@@ -7,6 +7,7 @@ import { findBusySessions } from './busy-sessions.ts';
 import { AccountEntity } from './entities/account.ts';
 import { AlertEntity } from './entities/alert.ts';
 import { ApiKeyEntity } from './entities/api-key.ts';
+import { ConsoleSessionEntity } from './entities/console-session.ts';
 import { OpsSessionEntity } from './entities/ops-session.ts';
 import { WalletEntity } from './entities/wallet.ts';
 import { WebhookSubscriptionEntity } from './entities/webhook-subscription.ts';
@@ -31,6 +32,11 @@ import { OnlineIndexes0018 } from './migrations/0018-online-indexes.ts';
 import { Presence0019 } from './migrations/0019-presence.ts';
 import { Journal0020 } from './migrations/0020-journal.ts';
 import { LossProof0021 } from './migrations/0021-loss-proof.ts';
+import { Feeds0022 } from './migrations/0022-feeds.ts';
+import { WebhookOptions0025 } from './migrations/0025-webhook-options.ts';
+import { DeliveryOrder0026 } from './migrations/0026-delivery-order.ts';
+import { Console0027 } from './migrations/0027-console.ts';
+import { ProcessHeartbeats0028 } from './migrations/0028-process-heartbeats.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -40,6 +46,7 @@ const ENTITIES = [
   AlertEntity,
   WalletEntity,
   OpsSessionEntity,
+  ConsoleSessionEntity,
 ] as const;
 
 /** In order. A landed migration is never edited. */
@@ -65,6 +72,11 @@ export const MIGRATIONS = [
   Presence0019,
   Journal0020,
   LossProof0021,
+  Feeds0022,
+  WebhookOptions0025,
+  DeliveryOrder0026,
+  Console0027,
+  ProcessHeartbeats0028,
 ] as const;
 
 /**

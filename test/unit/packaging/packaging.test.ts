@@ -209,6 +209,7 @@ describe('the image', () => {
       './package.json',
       './node_modules',
       './api/ops/assets',
+      './api/console/assets',
       './dist',
       './Procfile',
     ]);

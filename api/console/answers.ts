@@ -1,0 +1,95 @@
+/** A decimal of an answer: a number, or text when DECIMAL_FORMAT is `string`. */
+export type Decimal = number | string;
+
+/** The fields of the API's answers that the pages show. */
+export interface Market {
+  market_id: string;
+  venue: string;
+  event_id?: string;
+  event_title?: string;
+  title: string;
+  sibling_label?: string;
+  description: string;
+  category?: string;
+  status: string;
+  outcomes: { outcome_id: string; label: string }[];
+  created_at?: number;
+  open_at?: number;
+  close_at?: number;
+  resolved_at?: number;
+  winning_outcome_id?: string;
+  resolution_criteria?: string;
+  url?: string;
+  volume?: Decimal;
+  volume_24h?: Decimal;
+  liquidity?: Decimal;
+  coverage?: { share: number; since: number; checked_at: number };
+  updated_at: number;
+}
+
+export interface Prices {
+  market_id: string;
+  as_of: number;
+  outcomes: { outcome_id: string; price?: Decimal; best_bid?: Decimal; best_ask?: Decimal }[];
+}
+
+export interface Level {
+  price: Decimal;
+  size: Decimal;
+}
+
+export interface Book {
+  as_of: number;
+  bids: Level[];
+  asks: Level[];
+  best_bid?: Decimal;
+  best_ask?: Decimal;
+  spread?: Decimal;
+}
+
+export interface Trade {
+  trade_id: string;
+  outcome_id: string;
+  timestamp: number;
+  price: Decimal;
+  size: Decimal;
+  side?: 'buy' | 'sell';
+}
+
+export interface Candle {
+  timestamp: number;
+  open: Decimal;
+  high: Decimal;
+  low: Decimal;
+  close: Decimal;
+  volume: Decimal;
+  trades: number;
+}
+
+export interface Snapshot {
+  timestamp: number;
+  price: Decimal;
+}
+
+export interface Alert {
+  id: string;
+  tokenMint: string;
+  condition: 'above' | 'below';
+  price: Decimal;
+  status: string;
+  webhookId?: string;
+  createdAt: string;
+  triggeredAt?: string;
+  expiredAt?: string;
+  eventId?: string;
+  currency: string;
+}
+
+export interface Webhook {
+  id: string;
+  url: string;
+  events: string[];
+  status: 'active' | 'paused';
+  createdAt?: string;
+  pauseReason?: string;
+}

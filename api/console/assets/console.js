@@ -1,0 +1,63 @@
+// Keyboard, copy buttons and local times. Every page of the console loads it.
+document.documentElement.classList.add('scripted');
+const rows = () => [...document.querySelectorAll('a[data-row]')];
+
+function move(step) {
+  const all = rows();
+  const at = all.indexOf(document.activeElement);
+  const next = all[Math.min(all.length - 1, Math.max(0, at === -1 ? 0 : at + step))];
+  next?.focus();
+  next?.scrollIntoView({ block: 'nearest' });
+}
+
+const ACTIONS = {
+  '/': () => document.querySelector('input[type="search"]')?.focus(),
+  j: () => move(1),
+  k: () => move(-1),
+  a: () => {
+    const opener = document.querySelector('[data-new-alert]');
+    if (opener instanceof HTMLAnchorElement) opener.click();
+    else opener?.dispatchEvent(new CustomEvent('open-alert', { bubbles: true }));
+  },
+  '?': () => document.getElementById('help')?.showModal(),
+};
+
+document.addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const { target } = event;
+  if (target instanceof HTMLElement && target.matches('input, select, textarea')) {
+    if (event.key === 'Escape') target.blur();
+    return;
+  }
+  const action = ACTIONS[event.key];
+  if (!action || document.querySelector('dialog[open]')) return;
+  event.preventDefault();
+  action();
+});
+
+document.addEventListener('click', async (event) => {
+  const button = event.target.closest?.('[data-copy]');
+  if (!button) return;
+  const before = button.textContent;
+  try {
+    await navigator.clipboard.writeText(
+      button.dataset.copy || document.getElementById(button.dataset.copyFrom).textContent,
+    );
+    button.textContent = 'Copied';
+  } catch {
+    button.textContent = 'Select and copy the text';
+  }
+  setTimeout(() => {
+    button.textContent = before;
+  }, 1500);
+});
+
+// The address that the browser uses, also behind a proxy.
+for (const each of document.querySelectorAll('[data-origin]')) each.textContent = location.origin;
+
+document.addEventListener('pointerover', ({ target }) => {
+  const time = target.closest?.('time[datetime]');
+  if (!time || time.dataset.local) return;
+  time.dataset.local = '1';
+  time.title = `${new Date(time.dateTime).toLocaleString()} (your time)`;
+});

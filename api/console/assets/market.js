@@ -1,0 +1,248 @@
+// The chart, book and trades of one market, kept current by the stream.
+import { CandlestickSeries, ColorType, createChart, HistogramSeries, LineSeries } from './lightweight-charts.js';
+import { flash, follow, percent, perFrame, showChange } from './live.js';
+
+const SERIES_EVERY_MS = 10_000;
+const TAPE_EVERY_MS = 2_000;
+const COLD_AGAIN_MS = 3_000;
+
+const root = document.querySelector('[data-market]');
+const { market, venue, outcome, source } = root.dataset;
+const box = document.getElementById('market-chart');
+const legend = document.querySelector('[data-legend]');
+const zoom = document.querySelector('[data-zoom]');
+const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
+let { range, kind } = box.dataset;
+let isZoomed = false;
+let drawn = { line: [], candles: [], interval: '5m' };
+
+const inside = (value) => (value < -1e-9 || value > 1 + 1e-9 ? '' : Math.abs(value).toFixed(2));
+const chart = createChart(box, {
+  autoSize: true,
+  layout: {
+    attributionLogo: false,
+    fontFamily: getComputedStyle(document.body).fontFamily,
+    panes: { enableResize: false },
+  },
+  timeScale: { timeVisible: true, secondsVisible: false, rightOffset: 2 },
+  kineticScroll: { mouse: false, touch: !calm },
+  // The chart must not capture the scrolling of the page on a phone.
+  handleScroll: { vertTouchDrag: false, mouseWheel: false },
+  handleScale: { mouseWheel: false, axisPressedMouseMove: { time: true, price: false } },
+});
+const whole = () => (isZoomed ? undefined : { priceRange: { minValue: 0, maxValue: 1 } });
+const shared = {
+  priceFormat: { type: 'custom', minMove: 0.0001, formatter: inside },
+  autoscaleInfoProvider: (original) => whole() ?? original(),
+};
+const line = chart.addSeries(LineSeries, { ...shared, lineWidth: 2 });
+const candles = chart.addSeries(CandlestickSeries, { ...shared, borderVisible: false });
+const volume = chart.addSeries(
+  HistogramSeries,
+  { priceFormat: { type: 'volume' }, lastValueVisible: false, priceLineVisible: false },
+  1,
+);
+chart.panes()[1]?.setHeight(56);
+line.priceScale().applyOptions({ scaleMargins: { top: 0.06, bottom: 0.04 } });
+
+function colors() {
+  const style = getComputedStyle(document.documentElement);
+  const named = (name) => style.getPropertyValue(name).trim();
+  return {
+    card: named('--card'),
+    grid: named('--line'),
+    soft: named('--ink-soft'),
+    series: named('--series'),
+    accent: named('--accent'),
+    up: named('--up'),
+    down: named('--down'),
+  };
+}
+
+function paint() {
+  const color = colors();
+  chart.applyOptions({
+    layout: {
+      background: { type: ColorType.Solid, color: color.card },
+      textColor: color.soft,
+      panes: { separatorColor: color.grid },
+    },
+    grid: { vertLines: { color: color.grid }, horzLines: { color: color.grid } },
+    rightPriceScale: { borderColor: color.grid },
+    timeScale: { borderColor: color.grid },
+  });
+  line.applyOptions({ color: color.series, visible: kind === 'line' });
+  candles.applyOptions({
+    upColor: color.up,
+    downColor: color.down,
+    wickUpColor: color.up,
+    wickDownColor: color.down,
+    visible: kind === 'candle',
+  });
+  volume.setData(
+    drawn.candles.map((c) => ({
+      time: c.time,
+      value: c.volume,
+      color: `${c.close >= c.open ? color.up : color.down}80`,
+    })),
+  );
+}
+
+async function read(path) {
+  const answer = await fetch(`${source}/${path}?${new URLSearchParams({ outcome, range })}`, {
+    headers: { Accept: 'application/json' },
+  });
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  return answer.json();
+}
+
+async function loadSeries({ fit = false } = {}) {
+  const asked = range;
+  const found = await read('series.json');
+  if (asked !== range) return;
+  drawn = {
+    interval: found.interval,
+    line: found.line,
+    candles: found.candles.map((c) => ({
+      time: c.timestamp,
+      open: Number(c.open),
+      high: Number(c.high),
+      low: Number(c.low),
+      close: Number(c.close),
+      volume: Number(c.volume),
+    })),
+  };
+  line.setData(drawn.line);
+  candles.setData(drawn.candles.map(({ volume: _, ...candle }) => candle));
+  paint();
+  if (fit) chart.timeScale().fitContent();
+  box.dataset.drawn = String(drawn.line.length);
+  legend.textContent =
+    drawn.line.length + drawn.candles.length === 0
+      ? 'No price of this range is stored yet. Choose a longer range.'
+      : '';
+}
+
+async function loadTape() {
+  const parts = await read('tape.json');
+  for (const [name, markup] of Object.entries(parts)) {
+    const part = document.querySelector(`[data-part="${name}"]`);
+    // Markup from the server, which escapes all values.
+    if (part.innerHTML !== markup) part.innerHTML = markup;
+  }
+}
+
+function notRead(error) {
+  legend.textContent = `The newest figures cannot be read (${error.message}). The page reads them again at the next change.`;
+}
+
+/** Runs at most once per period, and once more when it was asked meanwhile. A failure waits for the next call. */
+function throttled(periodMs, run) {
+  let timer;
+  let last = 0;
+  return () => {
+    if (timer !== undefined) return;
+    timer = setTimeout(
+      () => {
+        timer = undefined;
+        last = performance.now();
+        run().catch(notRead);
+      },
+      Math.max(0, last + periodMs - performance.now()),
+    );
+  };
+}
+const soonSeries = throttled(SERIES_EVERY_MS, loadSeries);
+const soonTape = throttled(TAPE_EVERY_MS, loadTape);
+
+const figures = (time) => new Date(time * 1_000).toISOString().slice(0, 16).replace('T', ' ');
+chart.subscribeCrosshairMove(({ time, seriesData }) => {
+  const at = seriesData.get(kind === 'line' ? line : candles);
+  if (time === undefined || !at) {
+    legend.textContent = '';
+    return;
+  }
+  const bar = seriesData.get(volume);
+  const traded = bar ? ` · volume ${bar.value.toLocaleString('en-US', { maximumFractionDigits: 2 })}` : '';
+  legend.textContent =
+    kind === 'line'
+      ? `${figures(time)} UTC · ${percent(at.value)}${traded}`
+      : `${figures(time)} UTC · O ${at.open} H ${at.high} L ${at.low} C ${at.close}${traded}`;
+});
+
+const headline = document.querySelector(`.headline [data-price]`);
+const moved = document.querySelector('.headline [data-change]');
+const title = document.title;
+const showPrice = perFrame((_, price) => {
+  flash(headline, percent(price));
+  document.title = `${percent(price)} ${title}`;
+  if (moved) showChange(moved, moved.dataset.from, price);
+  const last = drawn.line.at(-1);
+  const time = Math.floor(Date.now() / 1_000);
+  if (last && time >= last.time) line.update({ time, value: Number(price) });
+});
+
+follow({
+  url: `/console/stream/${encodeURIComponent(venue)}?channels=prices,trades,books,candles&snapshot=true&market_ids=${encodeURIComponent(market)}`,
+  line: document.querySelector('[data-live]'),
+  on(type, message) {
+    if (type === 'price' && message.outcome_id === outcome && message.data.price !== undefined) {
+      showPrice('price', message.data.price);
+    } else if (type === 'snapshot') {
+      const quote = message.data.outcomes.find(({ outcome_id }) => outcome_id === outcome);
+      if (quote?.price !== undefined) showPrice('price', quote.price);
+    } else if (type === 'book' || type === 'trade') {
+      soonTape();
+    } else if (type === 'candle' && message.outcome_id === outcome) {
+      soonSeries();
+    }
+  },
+  onLost() {
+    soonSeries();
+    soonTape();
+  },
+});
+
+document.addEventListener('click', (event) => {
+  const link = event.target.closest?.('a[data-switch]');
+  const name = link?.dataset.switch;
+  if (!name || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  history.pushState(null, '', link.href);
+  choose();
+});
+addEventListener('popstate', choose);
+
+function choose() {
+  const query = new URLSearchParams(location.search);
+  // Another outcome is another page.
+  if ((query.get('outcome') ?? outcome) !== outcome) return location.reload();
+  const chosen = { range: query.get('range') ?? '1d', chart: query.get('chart') ?? 'line' };
+  const isOther = chosen.range !== range;
+  ({ range, chart: kind } = chosen);
+  for (const link of document.querySelectorAll('a[data-switch]')) {
+    const name = link.dataset.switch;
+    if (!name) continue;
+    if (link.textContent === chosen[name]) link.setAttribute('aria-current', 'true');
+    else link.removeAttribute('aria-current');
+    const target = new URL(link.href);
+    for (const [each, value] of Object.entries(chosen)) if (each !== name) target.searchParams.set(each, value);
+    link.href = target.pathname + target.search;
+  }
+  if (isOther) loadSeries({ fit: true }).catch(notRead);
+  else paint();
+}
+
+zoom.hidden = false;
+zoom.addEventListener('click', () => {
+  isZoomed = !isZoomed;
+  zoom.setAttribute('aria-pressed', String(isZoomed));
+  zoom.textContent = isZoomed ? 'Axis from 0 to 1' : 'Zoom the axis';
+  for (const each of [line, candles]) each.applyOptions({ autoscaleInfoProvider: shared.autoscaleInfoProvider });
+});
+
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', paint);
+box.querySelector('.fallback')?.remove();
+paint();
+loadSeries({ fit: true }).catch(notRead);
+if (document.querySelector('[data-is-cold="1"]')) setTimeout(soonTape, COLD_AGAIN_MS);

@@ -1,0 +1,145 @@
+import Router from '@koa/router';
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { ApiContext, ApiDeps, ApiState, ConsoleOptions } from '../deps.ts';
+import { ApiError } from '../errors.ts';
+import type { Route } from '../http/route.ts';
+import { toApiError } from '../middleware/envelope.ts';
+import { tooManyRequests } from '../middleware/rate-limit.ts';
+import { loadAssets, type OpsAssets } from '../ops/assets.ts';
+import { html } from '../ops/html.ts';
+import { methodNotAllowed, sendAssets, TITLES } from '../ops/ops-app.ts';
+import { contentSecurityPolicy, isRead, isSameOrigin, wantsHtml } from '../ops/ops-guard.ts';
+import { createApiCalls } from './api-calls.ts';
+import { type ConsoleRouter, createConsoleRouter } from './console-route.ts';
+import { consoleSessionOf, findConsoleSessionOf } from './console-session.ts';
+import { consolePage } from './layout.ts';
+import { marketPage } from './pages/market.ts';
+import { marketsPage } from './pages/markets.ts';
+import { createSessionWatch } from './session-watch.ts';
+import { accountPage, signInRoutes, signOutRoutes } from './sign-in.ts';
+
+/** The first segments of the paths of the console. All other paths belong to the API. */
+const OWN = /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|console)(?:\/|$))/;
+
+/** Registers every page. */
+export function registerConsolePages(router: ConsoleRouter, deps: ApiDeps): void {
+  marketsPage(router, deps);
+  marketPage(router, deps);
+  accountPage(router);
+}
+
+/** The console: pages for the owners of keys, at `/`. */
+export function createConsole(deps: ApiDeps, options: ConsoleOptions, routes: readonly Route[]): Middleware<ApiState> {
+  const assets = loadAssets('/console/assets', ['ops', 'console']);
+  const calls = createApiCalls(deps, routes);
+  const entry = new Router<ApiState>({ sensitive: true });
+  signInRoutes(entry, deps, options, assets);
+  const inside = new Router<ApiState>({ sensitive: true });
+  signOutRoutes(inside, deps);
+  const watch = createSessionWatch(deps);
+  const streams = [
+    ['/console/stream/events', 'streamAccountEvents'],
+    ['/console/stream/:venue', 'streamMarkets'],
+  ] as const;
+  for (const [path, operationId] of streams) {
+    inside.get(path, async (ctx) => {
+      const session = consoleSessionOf(ctx);
+      await calls.stream(ctx, session, operationId);
+      const unwatch = watch.add({ tokenHash: session.tokenHash, end: () => ctx.res.destroy() });
+      ctx.res.once('close', unwatch);
+      if (ctx.res.closed) unwatch();
+    });
+  }
+  // A script asks here why a stream does not open.
+  inside.get('/console/session.json', (ctx) => {
+    ctx.body = { account: consoleSessionOf(ctx).accountName };
+  });
+  const pages = createConsoleRouter(deps, calls, assets);
+  registerConsolePages(pages, deps);
+  const layers: readonly Middleware<ApiState>[] = [
+    errorPages(assets),
+    headers,
+    sendAssets(assets),
+    entry.routes() as Middleware<ApiState>,
+    guard(deps),
+    inside.routes() as Middleware<ApiState>,
+    pages.routes(),
+    notFound,
+  ];
+  return (ctx, next) => {
+    if (!OWN.test(ctx.path)) return next();
+    return layers.reduceRight<() => Promise<unknown>>((inner, layer) => async () => layer(ctx, inner), next)();
+  };
+}
+
+/** Headers that block third parties. Accepts writes only from the pages themselves. */
+const headers: Middleware<ApiState> = async (ctx, next) => {
+  ctx.set('Content-Security-Policy', contentSecurityPolicy(ctx.path));
+  // Without a referrer, browsers send `Origin: null` with forms.
+  ctx.set('Referrer-Policy', 'same-origin');
+  ctx.set('X-Content-Type-Options', 'nosniff');
+  ctx.set('X-Frame-Options', 'DENY');
+  ctx.set('Cross-Origin-Opener-Policy', 'same-origin');
+  ctx.set('Cross-Origin-Resource-Policy', 'same-origin');
+  ctx.set('Cache-Control', 'no-store');
+  if (!isRead(ctx) && !isSameOrigin(ctx, undefined)) {
+    throw new ApiError('cross_origin', 'the server accepts changes only from the pages of the console');
+  }
+  await next();
+};
+
+/** Admits requests with a session within the limit of the account. Leads other requests to the sign-in. */
+function guard(deps: Pick<ApiDeps, 'db' | 'now' | 'limits'>): Middleware<ApiState> {
+  return async (ctx, next) => {
+    const session = await findConsoleSessionOf(ctx, deps);
+    if (session === null) return requireSignIn(ctx);
+    ctx.state.console = session;
+    const admission = deps.limits.take('requests', session.caller.accountId, session.ratePerMinute);
+    if (admission?.isAdmitted === false) throw tooManyRequests(admission);
+    await next();
+  };
+}
+
+function requireSignIn(ctx: ParameterizedContext<ApiState>): void {
+  if (isRead(ctx) && wantsHtml(ctx)) {
+    ctx.status = 303;
+    ctx.redirect(`/?${new URLSearchParams({ next: ctx.url }).toString()}`);
+    return;
+  }
+  throw new ApiError('unauthorized', 'sign in at /', { headers: { 'WWW-Authenticate': 'Session realm="oddswire"' } });
+}
+
+/** The answer without a matching page: 405 when another method matches, else 404. */
+const notFound: Middleware<ApiState> = (ctx) => {
+  const layers = (ctx as Partial<ApiContext>).matched ?? [];
+  const allowed = [...new Set(layers.flatMap(({ methods }) => methods))].sort();
+  throw allowed.length === 0 ? new ApiError('not_found', 'the page does not exist') : methodNotAllowed(allowed);
+};
+
+/** Shows a failure as a page in a browser. Scripts get the envelope of the API. */
+function errorPages(assets: OpsAssets): Middleware<ApiState> {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (thrown) {
+      const error = toApiError(thrown);
+      if (!wantsHtml(ctx)) throw error;
+      if (error.status === 500) ctx.state.log.error({ err: thrown }, 'request failed');
+      ctx.set(error.headers);
+      ctx.status = error.status;
+      ctx.type = 'text/html; charset=utf-8';
+      ctx.body = errorPage(ctx, assets, error);
+    }
+  };
+}
+
+function errorPage(ctx: ParameterizedContext<ApiState>, assets: OpsAssets, error: ApiError): string {
+  const session = ctx.state.console;
+  const body = html`<p class="lead">${error.message}</p>
+${error.details.length > 0 && html`<ul>${error.details.map(({ path, message }) => html`<li>${path}: ${message}</li>`)}</ul>`}
+<p>Go back and change the input, or
+<a href="${session ? '/markets' : '/'}">${session ? 'open the markets' : 'sign in'}</a>.
+If it fails again, give the operator this request id.</p>
+<p class="hint">Request <code>${ctx.state.requestId}</code></p>`;
+  return consolePage(assets, { title: TITLES[error.status] ?? 'Request failed', body, ...(session && { session }) });
+}

@@ -1,0 +1,98 @@
+import type { OpsAssets } from '../ops/assets.ts';
+import { type Html, html } from '../ops/html.ts';
+import type { ConsoleSessionState } from './session-state.ts';
+
+/** The parts of the console, in the order of the navigation, with the scope that they need. */
+export const SECTIONS = {
+  markets: { label: 'Markets', path: '/markets', scope: 'markets:read' },
+} as const;
+export type Section = keyof typeof SECTIONS;
+
+export interface PageContent {
+  title: string;
+  /** Between the title and the text: where the page belongs. */
+  above?: Html;
+  body: Html;
+  /** Files of api/console/assets, loaded as modules after `console.js`. */
+  scripts?: readonly string[];
+}
+
+interface PageOptions extends PageContent {
+  section?: Section;
+  /** Absent when signed out: the page then has no navigation. */
+  session?: ConsoleSessionState;
+  /** The result of the last action, shown once. */
+  flash?: string;
+}
+
+/** The first page for these scopes. */
+export function startPath(scopes: readonly string[]): string {
+  return Object.values(SECTIONS).find(({ scope }) => scopes.includes(scope))?.path ?? '/account';
+}
+
+/** A whole page as HTML text. */
+export function consolePage(assets: OpsAssets, options: PageOptions): string {
+  const { title, above, section, session, body, scripts = [], flash } = options;
+  const files = session ? ['console.js', ...scripts] : [];
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · oddswire</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${assets.url('ops.css')}">
+<link rel="stylesheet" href="${assets.url('console.css')}">
+${files.map((name) => html`<script type="module" src="${assets.url(name)}"></script>`)}
+</head>
+<body class="console">
+<a class="skip" href="#main">Skip to content</a>
+${header(session, section)}
+<main id="main" tabindex="-1">
+${flash !== undefined && flash !== '' && html`<p class="flash" role="status">${flash}</p>`}
+${above}
+<h1>${title}</h1>
+${body}
+</main>
+${
+  scripts.includes('market.js') &&
+  html`<footer class="credits">Charts by <a href="https://www.tradingview.com" rel="noreferrer">TradingView Lightweight Charts</a></footer>`
+}
+${session && keyboardHelp()}
+</body>
+</html>
+`.toString();
+}
+
+function header(session: ConsoleSessionState | undefined, current: Section | undefined): Html {
+  if (session === undefined) {
+    return html`<header class="top"><a class="brand" href="/">oddswire</a>
+<nav class="sections" aria-label="Sections"><ul><li><a href="/docs">API</a></li></ul></nav></header>`;
+  }
+  const allowed = Object.entries(SECTIONS).filter(([, { scope }]) => session.caller.scopes.includes(scope));
+  return html`<header class="top">
+<a class="brand" href="/">oddswire</a>
+<nav class="sections" aria-label="Sections"><ul>${allowed.map(
+    ([name, { label, path }]) =>
+      html`<li><a href="${path}"${name === current && html` aria-current="page"`}>${label}</a></li>`,
+  )}<li><a href="/docs">API</a></li></ul></nav>
+<div class="who"><a class="operator" href="/account">${session.accountName}</a>
+<form method="post" action="/sign-out"><input type="hidden" name="csrf" value="${session.csrf}">
+<button type="submit" class="quiet">Sign out</button></form></div>
+</header>`;
+}
+
+const KEYS = [
+  ['/', 'go to the search'],
+  ['j, k', 'next and previous row'],
+  ['Enter', 'open the row'],
+  ['a', 'new alert'],
+  ['?', 'this list'],
+] as const;
+
+function keyboardHelp(): Html {
+  return html`<dialog id="help" aria-labelledby="help-title"><h2 id="help-title">Keyboard</h2>
+<dl class="keys">${KEYS.map(([key, meaning]) => html`<div><dt><kbd>${key}</kbd></dt><dd>${meaning}</dd></div>`)}</dl>
+<form method="dialog"><button type="submit">Close</button></form></dialog>`;
+}

@@ -1,0 +1,58 @@
+import { emptyState, type Html, html, NONE, table } from '../../ops/html.ts';
+import type { Book, Level, Market, Trade } from '../answers.ts';
+import { amount, clock, fromSeconds, price } from '../values.ts';
+
+const SHOWN_LEVELS = 6;
+/** Width of a bar in drawing units; the cell stretches it. */
+const BAR_WIDTH = 100;
+
+/** One ladder: asks above bids, the best levels in the middle. */
+export function bookLadder(book: Book | null, currency: string): Html {
+  if (book === null || (book.bids.length === 0 && book.asks.length === 0)) {
+    return emptyState('No book of this outcome is stored yet. The page reads it again.');
+  }
+  const [asks, bids] = [book.asks.slice(0, SHOWN_LEVELS), book.bids.slice(0, SHOWN_LEVELS)];
+  const largest = Math.max(...[...asks, ...bids].map(({ size }) => Number(size)), Number.MIN_VALUE);
+  const rows = [
+    ...asks.map((level) => ({ level, side: 'ask' })).reverse(),
+    ...bids.map((level) => ({ level, side: 'bid' })),
+  ];
+  return html`<p class="muted">Spread ${price(book.spread)} · ${clock(new Date(book.as_of * 1_000))} UTC</p>
+${table<{ level: Level; side: string }>({
+  caption: `Book, prices and sizes in ${currency} and shares`,
+  columns: [
+    { label: 'Side', cell: ({ side }) => html`<span class="${side === 'ask' ? 'down' : 'up'}">${side}</span>` },
+    { label: `Price (${currency})`, isNumeric: true, cell: ({ level }) => price(level.price) },
+    { label: 'Size', isNumeric: true, cell: ({ level }) => amount(level.size) },
+    { label: 'Depth', cell: ({ level, side }) => bar(Number(level.size) / largest, side) },
+  ],
+  rows,
+  empty: 'No orders.',
+})}`;
+}
+
+function bar(share: number, side: string): Html {
+  const width = Math.max(1, share * BAR_WIDTH).toFixed(1);
+  return html`<svg class="depth ${side}" viewBox="0 0 ${BAR_WIDTH} 10" preserveAspectRatio="none" aria-hidden="true">
+<rect width="${width}" height="10"/></svg>`;
+}
+
+/** The latest trades, newest first. */
+export function tradeTable(trades: readonly Trade[], market: Pick<Market, 'outcomes'>, currency: string): Html {
+  const labels = new Map(market.outcomes.map(({ outcome_id, label }) => [outcome_id, label]));
+  return table<Trade>({
+    caption: 'Latest trades, newest first',
+    columns: [
+      { label: 'Time (UTC)', cell: ({ timestamp }) => clock(fromSeconds(timestamp) ?? new Date(0)) },
+      { label: 'Outcome', cell: ({ outcome_id }) => labels.get(outcome_id) ?? NONE },
+      {
+        label: 'Side',
+        cell: ({ side }) => (side ? html`<span class="${side === 'buy' ? 'up' : 'down'}">${side}</span>` : NONE),
+      },
+      { label: `Price (${currency})`, isNumeric: true, cell: (trade) => price(trade.price) },
+      { label: 'Size', isNumeric: true, cell: ({ size }) => amount(size) },
+    ],
+    rows: trades,
+    empty: 'No trade is stored yet.',
+  });
+}

@@ -1,0 +1,99 @@
+import { VENUES } from '../../src/domain/markets/venue.ts';
+import { type Html, html, NONE } from '../ops/html.ts';
+import type { Decimal, Market } from './answers.ts';
+
+/** A probability in percent with one decimal: `19.5 %`. */
+export function percent(price: Decimal | null | undefined): string | undefined {
+  return price === null || price === undefined ? undefined : `${(Number(price) * 100).toFixed(1)} %`;
+}
+
+/** A change of a probability in points: arrow, size and sign for readers without colours. */
+export function change(from: Decimal | null | undefined, to: Decimal | null | undefined): Html {
+  if (from === null || from === undefined || to === null || to === undefined) return NONE;
+  const points = (Number(to) - Number(from)) * 100;
+  const size = Math.abs(points).toFixed(1);
+  if (size === '0.0') return html`<span class="num muted">0.0 pt</span>`;
+  const isUp = points > 0;
+  const [tone, arrow, sign] = isUp ? ['up', '▲', '+'] : ['down', '▼', '−'];
+  return html`<span class="num ${tone}"><span aria-hidden="true">${arrow}</span> ${sign}${size} pt</span>`;
+}
+
+/** A price in the unit of the venue. */
+export function price(value: Decimal | null | undefined): Html {
+  return value === null || value === undefined ? NONE : html`<span class="num">${plain(value)}</span>`;
+}
+
+/** A size or another amount, in groups of three digits, with at most two decimals. */
+export function amount(value: Decimal | null | undefined): Html {
+  if (value === null || value === undefined) return NONE;
+  const text = Number(value).toLocaleString('en-US', { maximumFractionDigits: 2 });
+  return html`<span class="num" title="${plain(value)}">${text}</span>`;
+}
+
+/** An amount in three digits: `1.23 M`. The title holds the full value. */
+export function compact(value: Decimal | null | undefined): Html {
+  if (value === null || value === undefined) return NONE;
+  const [unit, size] = [['B', 1e9] as const, ['M', 1e6] as const, ['k', 1e3] as const].find(
+    ([, each]) => Number(value) >= each,
+  ) ?? ['', 1];
+  const scaled = Number(value) / size;
+  const text = scaled >= 100 || size === 1 ? scaled.toFixed(0) : scaled.toPrecision(3);
+  return html`<span class="num" title="${plain(value)}">${text}${unit === '' ? '' : ` ${unit}`}</span>`;
+}
+
+/** Small prices of tokens would get an exponent. */
+function plain(value: Decimal): string {
+  const text = String(value);
+  return text.includes('e') ? Number(value).toFixed(12).replace(/0+$/, '') : text;
+}
+
+/** A moment in UTC to the minute. A script adds the local time to the title. */
+export function minute(at: Date | null | undefined): Html {
+  if (at === null || at === undefined) return NONE;
+  const iso = at.toISOString();
+  return html`<time class="num" datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 16)}</time>`;
+}
+
+/** The time of day of a moment, in UTC. */
+export function clock(at: Date): Html {
+  const iso = at.toISOString();
+  return html`<time class="num" datetime="${iso}">${iso.slice(11, 19)}</time>`;
+}
+
+export function fromSeconds(seconds: number | undefined): Date | undefined {
+  return seconds === undefined ? undefined : new Date(seconds * 1_000);
+}
+
+export function venueTitle(venue: string): string {
+  return Object.hasOwn(VENUES, venue) ? VENUES[venue as keyof typeof VENUES].title : venue;
+}
+
+/** The name of the money of a venue. */
+export function currencyOf(venue: string): string {
+  if (venue === 'polymarket' || venue === 'limitless') return 'USDC';
+  return venue === 'manifold' ? 'mana' : 'USD';
+}
+
+export function marketPath({ venue, market_id }: Pick<Market, 'venue' | 'market_id'>): string {
+  return `/markets/${encodeURIComponent(venue)}/${encodeURIComponent(market_id)}`;
+}
+
+/** The page of an event. */
+export function eventPath(venue: string, eventId: string): string {
+  return `/events/${encodeURIComponent(venue)}/${encodeURIComponent(eventId)}`;
+}
+
+/** The address of a page with some parameters replaced; undefined removes one. Starts again at the first page. */
+export function withQuery(
+  path: string,
+  query: URLSearchParams,
+  change: Readonly<Record<string, string | undefined>>,
+): string {
+  const target = new URLSearchParams(query);
+  target.delete('cursor');
+  for (const [name, value] of Object.entries(change)) {
+    if (value === undefined) target.delete(name);
+    else target.set(name, value);
+  }
+  return target.size === 0 ? path : `${path}?${target.toString()}`;
+}

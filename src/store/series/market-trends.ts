@@ -1,0 +1,117 @@
+import type { MarketStatus } from '../../domain/markets/market.ts';
+import { MARKET_COLUMNS, MARKET_PARTS, type StoredMarket } from '../catalog/market-reads.ts';
+import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+
+const HOUR_SECONDS = 3_600;
+const TREND_HOURS = 24;
+/** A move is looked for among this many markets with the largest volume. */
+export const MOVE_CANDIDATES = 500;
+
+/** The first outcome of a market with its latest price and its prices of the last day, `numeric` text. */
+export interface MarketTrend {
+  venue: string;
+  marketId: string;
+  outcomeId: string;
+  label: string;
+  price: string | null;
+  bid: string | null;
+  ask: string | null;
+  asOf: Date | null;
+  /** At each of the last 25 full hours, oldest first; null before the first sample. */
+  points: (string | null)[];
+}
+
+/** $1 venues, $2 market ids, $3 the last full hour in epoch seconds. One index probe per market and hour. */
+const TRENDS = sql(
+  'market_trends',
+  `SELECT m.venue, m.venue_market_id AS market_id, t.mint AS outcome_id, o.label, l.price, l.bid, l.ask, l.as_of, h.points
+   FROM unnest($1::text[], $2::text[]) AS a (venue, market_id)
+   JOIN market m ON m.venue = a.venue AND m.venue_market_id = a.market_id
+   CROSS JOIN LATERAL (SELECT * FROM outcome o WHERE o.market_id = m.id ORDER BY o.ordinal LIMIT 1) o
+   JOIN token t ON t.id = o.token_id
+   LEFT JOIN current_price l ON l.token_id = o.token_id
+   CROSS JOIN LATERAL (
+     SELECT array_agg(s.price::text ORDER BY b.ts) AS points
+     FROM generate_series($3::bigint - ${TREND_HOURS * HOUR_SECONDS}, $3::bigint, ${HOUR_SECONDS}) AS b (ts)
+     LEFT JOIN LATERAL (
+       SELECT price FROM snapshot WHERE token_id = o.token_id AND ts <= b.ts ORDER BY ts DESC LIMIT 1) s ON true) h`,
+);
+
+/** The trends of these markets, in any order. Omits unknown markets and those without outcomes. */
+export function readTrends(
+  db: Queryable,
+  markets: readonly { venue: string; marketId: string }[],
+  nowMs: number,
+): Promise<MarketTrend[]> {
+  const hour = Math.floor(nowMs / 1_000 / HOUR_SECONDS) * HOUR_SECONDS;
+  const [venues, ids] = [markets.map(({ venue }) => venue), markets.map(({ marketId }) => marketId)];
+  return db.query(TRENDS, [venues, ids, hour]);
+}
+
+interface MoveQuery {
+  venues: readonly string[];
+  statuses: readonly MarketStatus[];
+  /** At most 200 characters. */
+  category?: string;
+  limit: number;
+  /** `next` of the page before. */
+  after?: readonly [move: string, pk: string];
+}
+
+/**
+ * The markets whose first outcome moved most within a day, among the MOVE_CANDIDATES markets with the largest volume of the day. A market
+ * that moves between two pages may appear on both or on none.
+ */
+export async function readMoves(
+  db: Queryable,
+  query: MoveQuery,
+  nowMs: number,
+): Promise<{ markets: StoredMarket[]; next?: readonly [string, string] }> {
+  const { venues, statuses, category, limit, after } = query;
+  const values: unknown[] = [venues, statuses, Math.floor(nowMs / 1_000) - TREND_HOURS * HOUR_SECONDS, limit + 1];
+  let name = 'market_moves';
+  let ofCategory = '';
+  if (category !== undefined) {
+    ofCategory = `AND m.category = $${values.push(category)} AND length(m.category) <= 200`;
+    name += '_category';
+  }
+  let behind = '';
+  if (after !== undefined) {
+    behind = `WHERE (k.move, k.pk) < ($${values.push(after[0])}::numeric, $${values.push(after[1])}::bigint)`;
+    name += '_after';
+  }
+  const text = `SELECT ${MARKET_COLUMNS}, k.move::text AS move
+    FROM (SELECT k.* FROM (
+      SELECT c.id AS pk, abs(l.price - s.price) AS move
+      FROM (SELECT m.id FROM market_stats v JOIN market m ON m.id = v.market_id
+            WHERE v.volume_24h > 0 AND m.venue = ANY ($1::text[]) AND m.status = ANY ($2::text[]) ${ofCategory}
+            ORDER BY v.volume_24h DESC, v.market_id DESC LIMIT ${MOVE_CANDIDATES}) c
+      CROSS JOIN LATERAL (SELECT token_id FROM outcome o WHERE o.market_id = c.id ORDER BY o.ordinal LIMIT 1) o
+      JOIN latest_price l ON l.token_id = o.token_id
+      CROSS JOIN LATERAL (
+        SELECT price FROM snapshot WHERE token_id = o.token_id AND ts <= $3::bigint ORDER BY ts DESC LIMIT 1) s) k
+    ${behind} ORDER BY k.move DESC, k.pk DESC LIMIT $4) k
+    JOIN market m ON m.id = k.pk ${MARKET_PARTS} ORDER BY k.move DESC, k.pk DESC`;
+  const rows = await db.query<StoredMarket & { move: string }>(sqlPlannedPerCall(name, text), values);
+  const markets = rows.slice(0, limit);
+  const last = markets.at(-1);
+  return { markets, ...(rows.length > limit && last && { next: [last.move, String(last.pk)] as const }) };
+}
+
+/** The index market_by_category_created begins with the category: one step along it per category. */
+const CATEGORIES = sql(
+  'all_market_categories',
+  `WITH RECURSIVE seen AS (
+     (SELECT m.category, 1 AS place FROM market m WHERE m.category IS NOT NULL AND length(m.category) <= 200 ORDER BY m.category LIMIT 1)
+     UNION ALL
+     SELECT n.category, seen.place + 1 FROM seen CROSS JOIN LATERAL (
+       SELECT m.category FROM market m WHERE m.category > seen.category AND length(m.category) <= 200
+       ORDER BY m.category LIMIT 1) n
+     WHERE seen.place < $1)
+   SELECT category FROM seen`,
+);
+
+/** The first categories of markets by their names. */
+export async function listCategories(db: Queryable, limit: number): Promise<string[]> {
+  return (await db.query<{ category: string }>(CATEGORIES, [limit])).map(({ category }) => category);
+}

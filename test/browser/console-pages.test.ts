@@ -1,0 +1,212 @@
+import type { Browser, BrowserContext } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SCOPES } from '../../src/domain/values/api-key.ts';
+import { createApiKey } from '../../src/store/accounts/accounts.ts';
+import { storedTrades } from '../factories/stored-series.ts';
+import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
+import { findChromium, launchChromium } from '../support/chromium.ts';
+import { eventually } from '../support/eventually.ts';
+import { type ConfirmedJournal, confirmJournal } from '../support/journal.ts';
+import { aConsoleWorld, type ConsoleWorld } from './console-world.ts';
+import { accessibilityFaults, overflow, PHONE, photograph, type WatchedPage, WIDE, watchedPage } from './open-page.ts';
+
+const chromiumPath = findChromium();
+/** The largest size of a page with its scripts and styles, compressed bytes. */
+const MAX_PAGE_BYTES = 150 * 1024;
+
+describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
+  let api: TestApi;
+  let journal: ConfirmedJournal;
+  let browser: Browser;
+  let world: ConsoleWorld;
+  let signInKey: string;
+  let context: BrowserContext;
+  let tab: WatchedPage;
+
+  beforeAll(async () => {
+    [api, browser] = await Promise.all([
+      startTestApi({ console: {}, now: Date.now }),
+      launchChromium(chromiumPath ?? ''),
+    ]);
+    journal = confirmJournal(api.db);
+    const { key } = await createApiKey(api.db, { accountName: 'Meridian Research', name: 'browser', scopes: SCOPES });
+    signInKey = key;
+    world = await aConsoleWorld(api.db);
+    context = await signIn();
+    tab = await watchedPage(context, api.url);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await journal?.stop();
+    await api?.close();
+  });
+
+  async function signIn(options: Parameters<Browser['newContext']>[0] = {}): Promise<BrowserContext> {
+    const made = await browser.newContext({ viewport: WIDE, reducedMotion: 'reduce', ...options });
+    const page = await made.newPage();
+    await page.goto(api.url);
+    await page.getByLabel('API key').fill(signInKey);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForURL(`${api.url}/markets`);
+    await page.close();
+    return made;
+  }
+
+  const marketPath = () => `/markets/polymarket/${world.market.marketId}`;
+  const pages: [name: string, path: () => string, ready?: string][] = [
+    ['markets', () => '/markets', '[data-live][data-tone="good"]'],
+    ['markets-none', () => '/markets?q=zzzzqqqq'],
+    ['market', marketPath, '#market-chart[data-drawn]'],
+    ['market-candles', () => `${marketPath()}?chart=candle&range=1w`, '#market-chart[data-drawn]'],
+    ['sibling', () => `/markets/polymarket/${world.siblings[0]?.marketId}`, '#market-chart[data-drawn]'],
+    ['hostile', () => `/markets/polymarket/${world.hostile.marketId}`, '[data-live][data-tone="good"]'],
+    ['account', () => '/account'],
+    ['error', () => '/markets?venue=nowhere'],
+  ];
+
+  test.for(pages)(
+    '%s has no errors, no foreign hosts, no accessibility faults, no sideways scroll and fits into 150 KB',
+    async ([name, path, ready]) => {
+      const { page, problems } = tab;
+      problems.length = 0;
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
+        for (const viewport of [WIDE, PHONE]) {
+          await page.setViewportSize(viewport);
+          await page.goto(`${api.url}${path()}`);
+          if (ready !== undefined) await page.locator(ready).first().waitFor();
+          expect(await page.title()).not.toBe('pwned');
+          await photograph(page, `console-${name}-${viewport.width}-${colorScheme}`);
+          expect(await overflow(page)).toBe(0);
+          expect(await accessibilityFaults(page)).toEqual([]);
+        }
+      }
+      const bytes = await page.evaluate<number>(
+        `[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+          .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`,
+      );
+      expect(bytes).toBeLessThan(MAX_PAGE_BYTES);
+      const failed = name === 'error' ? / 400 / : / never /;
+      expect(problems.filter((line) => !failed.test(line))).toEqual([]);
+    },
+  );
+
+  test('the start says what oddswire is, without a session', async () => {
+    const stranger = await browser.newContext({ viewport: WIDE });
+    const { page, problems } = await watchedPage(stranger, api.url);
+    for (const viewport of [WIDE, PHONE]) {
+      await page.setViewportSize(viewport);
+      await page.goto(`${api.url}/markets?q=snow`);
+      expect(new URL(page.url()).search).toBe('?next=%2Fmarkets%3Fq%3Dsnow');
+      await photograph(page, `console-start-${viewport.width}`);
+      expect(await overflow(page)).toBe(0);
+      expect(await accessibilityFaults(page)).toEqual([]);
+    }
+    await page.getByLabel('API key').fill(signInKey);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${api.url}/markets?q=snow`);
+    expect(problems).toEqual([]);
+    await stranger.close();
+  });
+
+  test('the table follows prices, and the search as the user types', async () => {
+    const { page } = tab;
+    await page.setViewportSize(WIDE);
+    await page.goto(`${api.url}/markets`);
+    await page.locator('[data-live][data-tone="good"]').waitFor();
+    const [yes] = world.market.outcomes;
+    await journal.append([
+      {
+        kind: 'price',
+        venue: 'polymarket',
+        marketId: world.market.marketId,
+        outcomeId: yes?.outcomeId ?? '',
+        body: { as_of: Math.floor(Date.now() / 1_000), price: '0.777' },
+      },
+    ]);
+    await page.locator(`[data-price="${yes?.outcomeId}"]`, { hasText: '77.7 %' }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('zurich');
+    await page.waitForURL(/q=zurich/);
+    await page.getByText('1 match', { exact: true }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('j');
+    expect(await page.evaluate<string>('document.activeElement.textContent')).toMatch(/snow in Zurich/);
+    await page.getByLabel('Status').selectOption('closed');
+    await page.getByText('No market matches.').waitFor();
+    await page.goBack();
+    await page.getByText('snow in Zurich').waitFor();
+    expect(await page.getByLabel('Status').inputValue()).toBe('open');
+  });
+
+  test('a market follows its price and its trades, and changes its range without a reload', async () => {
+    const { page } = tab;
+    await page.setViewportSize(WIDE);
+    await page.goto(`${api.url}${marketPath()}`);
+    await page.locator('[data-live][data-tone="good"]').waitFor();
+    const [yes] = world.market.outcomes;
+    if (!yes) throw new TypeError('the market has outcomes');
+    const of = { venue: 'polymarket', marketId: world.market.marketId, outcomeId: yes.outcomeId };
+    const now = Math.floor(Date.now() / 1_000);
+    await storedTrades(api.db, [{ tokenId: yes.tokenId, at: new Date(), tradeId: 'live', price: '0.345', size: '77' }]);
+    await journal.append([
+      { ...of, kind: 'price', body: { as_of: now, price: '0.345' } },
+      { ...of, kind: 'trade', body: { trade_id: 'live', timestamp: now, price: '0.345', size: '77' } },
+    ]);
+    await page.locator('.headline', { hasText: '34.5 %' }).waitFor();
+    await page.locator('[data-part="trades"] tr', { hasText: '0.345' }).waitFor();
+    expect(await page.title()).toMatch(/^34\.5 %/);
+    await page.evaluate('window.isSamePage = true');
+    await page.getByRole('link', { name: '1w' }).click();
+    await page.waitForURL(/range=1w/);
+    await page.getByRole('link', { name: 'candle' }).click();
+    await page.waitForURL(/chart=candle/);
+    await page.goBack();
+    await page.goBack();
+    expect(await page.getByRole('link', { name: '1d' }).getAttribute('aria-current')).toBe('true');
+    expect(await page.evaluate('window.isSamePage')).toBe(true);
+  });
+
+  test('a hidden market page closes its stream, and opens it again', async () => {
+    const { page } = tab;
+    await page.goto(`${api.url}${marketPath()}`);
+    await page.locator('[data-live][data-tone="good"]').waitFor();
+    const hide = (isHidden: boolean) =>
+      page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'))`);
+    await hide(true);
+    await page.getByText('paused while the page is hidden').waitFor();
+    await eventually(
+      async () => api.streams.usage().connections,
+      (open) => open === 0,
+    );
+    await hide(false);
+    await page.locator('[data-live][data-tone="good"]').waitFor();
+  });
+
+  test('a market shows its data without scripts', async () => {
+    const state = await context.storageState();
+    const plain = await browser.newContext({ viewport: PHONE, javaScriptEnabled: false, storageState: state });
+    const page = await plain.newPage();
+    await page.goto(`${api.url}${marketPath()}`);
+    await photograph(page, 'console-market-without-scripts');
+    expect(await page.locator('.line-chart').count()).toBe(1);
+    await page.getByText('as a table').click();
+    expect(await page.getByRole('table', { name: 'Candles, newest first' }).getByRole('row').count()).toBe(31);
+    await page.getByRole('link', { name: '1w' }).click();
+    expect(new URL(page.url()).search).toBe('?range=1w');
+    expect(await overflow(page)).toBe(0);
+    await plain.close();
+  });
+
+  test('the table works without scripts', async () => {
+    const state = await context.storageState();
+    const plain = await browser.newContext({ viewport: PHONE, javaScriptEnabled: false, storageState: state });
+    const page = await plain.newPage();
+    await page.goto(`${api.url}/markets`);
+    await page.getByLabel('Search').fill('earthquake');
+    await page.getByRole('button', { name: 'Show' }).click();
+    expect(await page.locator('a[data-row]').count()).toBe(1);
+    await plain.close();
+  });
+});

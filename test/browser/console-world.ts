@@ -1,0 +1,147 @@
+import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
+import { type Database, sql } from '../../src/store/db/tx.ts';
+import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';
+import { aStoredBook, aStoredPrice, storedCandles, storedSnapshots, storedTrades } from '../factories/stored-series.ts';
+import { HOSTILE } from './ops-world.ts';
+
+/** The venue answers for as long as a test takes. */
+const INSERT_POLLS = sql(
+  'console_world_polls',
+  `INSERT INTO poll_state (venue, kind, last_attempt_at, last_success_at)
+   SELECT 'polymarket', kind, now(), now() + interval '1 hour' FROM unnest(ARRAY['markets', 'prices', 'books', 'trades']) AS kind`,
+);
+
+export interface ConsoleWorld {
+  /** The market with the largest volume: an outcome with snapshots, candles, a book and trades. */
+  market: TestMarket;
+  /** The markets of one event. */
+  siblings: TestMarket[];
+  hostile: TestMarket;
+}
+
+const TITLES = [
+  'Will a magnitude 8 earthquake be confirmed before January 19, 2027?',
+  'Will the central bank cut rates at its December meeting?',
+  'Will the total of new cars sold in Norway in 2026 be more than 95 % electric?',
+  'Will it snow in Zurich on Christmas Eve?',
+  'Will the satellite reach its orbit on the first attempt?',
+];
+
+/** Fills a database with markets that look like real ones, and with one whose texts are hostile. */
+export async function aConsoleWorld(db: Database): Promise<ConsoleWorld> {
+  await db.query(INSERT_POLLS);
+  const nowMs = Date.now();
+  const day = 86_400_000;
+  const made: TestMarket[] = [];
+  for (const [index, title] of TITLES.entries()) {
+    const market = await aStoredMarket(db, {
+      title,
+      category: index % 2 === 0 ? 'Science' : 'Economics',
+      description: 'Resolves to Yes when the named source confirms it before the end of the period.',
+      resolutionCriteria: 'The report of the named source.',
+      stats: [String(9_000_000 - index * 700_000), String(1_234_567 / (index + 1)), '88012.44'],
+      openAt: new Date(nowMs - 40 * day),
+      createdAt: new Date(nowMs - 40 * day),
+      closeAt: new Date(nowMs + (index + 2) * 9 * day),
+      url: 'https://venue.test/market',
+    });
+    made.push(market);
+    await aHistory(db, market, nowMs, 0.2 + index * 0.15, index + 1);
+  }
+  const siblings: TestMarket[] = [];
+  for (const [index, label] of ['Anna', 'Bert', 'Carla', 'Dirk'].entries()) {
+    const market = await aStoredMarket(db, {
+      title: 'Who wins the chess final?',
+      eventId: 'chess-final',
+      eventTitle: 'Who wins the chess final?',
+      siblingLabel: label,
+      category: 'Games',
+      stats: ['50000', String(20_000 - index), '100'],
+      closeAt: new Date(nowMs + 3 * day),
+    });
+    siblings.push(market);
+    await aHistory(db, market, nowMs, 0.4 - index * 0.1, index + 5);
+  }
+  const hostile = await aStoredMarket(db, {
+    title: `Will ${HOSTILE} happen?`,
+    category: `C ${HOSTILE}`,
+    stats: ['1', '1', '1'],
+    url: 'javascript:alert(1)',
+  });
+  const [market] = made;
+  if (!market) throw new TypeError('the world has a market');
+  await fill(db, market, nowMs);
+  return { market, siblings, hostile };
+}
+
+/** Prices of the last two days, each hour, and the latest one. */
+async function aHistory(
+  db: Database,
+  { outcomes }: TestMarket,
+  nowMs: number,
+  around: number,
+  seed: number,
+): Promise<void> {
+  const hour = Math.floor(nowMs / 3_600_000) * 3_600;
+  const at = (n: number) =>
+    Math.min(0.99, Math.max(0.01, around + 0.06 * Math.sin((n + seed * 3) / 5) + 0.02 * Math.cos(n * seed)));
+  const [yes, no] = outcomes;
+  if (!yes || !no) return;
+  await storedSnapshots(
+    db,
+    yes.tokenId,
+    Array.from({ length: 49 }, (_, n) => ({ ts: hour - (48 - n) * 3_600, price: at(n).toFixed(3) })),
+  );
+  const price = at(49);
+  const asOf = new Date(nowMs - 4_000);
+  await aStoredPrice(db, yes.tokenId, {
+    price: price.toFixed(3),
+    bid: (price - 0.005).toFixed(3),
+    ask: (price + 0.005).toFixed(3),
+    asOf,
+  });
+  await aStoredPrice(db, no.tokenId, { price: (1 - price).toFixed(3), asOf });
+}
+
+async function fill(db: Database, { outcomes: [yes, no] }: TestMarket, nowMs: number): Promise<void> {
+  if (!yes || !no) return;
+  const now = Math.floor(nowMs / 1_000);
+  for (const interval of ['1m', '5m', '1h', '4h', '1d'] as const) {
+    const seconds = INTERVAL_SECONDS[interval];
+    const start = Math.floor(now / seconds) * seconds;
+    await storedCandles(
+      db,
+      yes.tokenId,
+      seconds,
+      Array.from({ length: 90 }, (_, n) => {
+        const at = (step: number) => 0.2 + 0.06 * Math.sin((step + 3) / 9) + 0.015 * Math.cos(step * 1.7);
+        const [open, close] = [at(n), at(n + 1)];
+        return {
+          bucket: start - (89 - n) * seconds,
+          open: open.toFixed(4),
+          close: close.toFixed(4),
+          high: (Math.max(open, close) + 0.006).toFixed(4),
+          low: (Math.min(open, close) - 0.006).toFixed(4),
+          volume: (400 + 350 * Math.abs(Math.sin(n))).toFixed(2),
+          trades: 3 + (n % 9),
+        };
+      }),
+    );
+  }
+  await aStoredBook(db, yes.tokenId, {
+    asOf: new Date(nowMs - 3_000),
+    bids: Array.from({ length: 9 }, (_, n) => [(0.19 - n * 0.01).toFixed(2), String(47.96 + n * 110)] as const),
+    asks: Array.from({ length: 12 }, (_, n) => [(0.2 + n * 0.01).toFixed(2), String(47.96 + n * 157)] as const),
+  });
+  await storedTrades(
+    db,
+    Array.from({ length: 24 }, (_, n) => ({
+      tokenId: n % 4 === 0 ? no.tokenId : yes.tokenId,
+      at: new Date(nowMs - n * 47_000),
+      tradeId: `t${n}`,
+      price: (n % 4 === 0 ? 0.8 : 0.19 + (n % 3) / 100).toFixed(2),
+      size: (n * 13.5 + 1).toString(),
+      side: n % 2 === 0 ? ('buy' as const) : ('sell' as const),
+    })),
+  );
+}
