@@ -40,6 +40,7 @@ export function bannerText({
     'oddswire demo: a simulated exchange, the six processes, and a local webhook receiver',
     `  API         ${apiUrl}   documentation ${apiUrl}/docs`,
     `  API key     ${apiKey}`,
+    `  console     ${apiUrl}/   sign in with the API key`,
     `  operators   ${apiUrl}/ops   password ${opsPassword}`,
     `  data        ${dataDir}`,
     `  commands    ${listKeys}`,

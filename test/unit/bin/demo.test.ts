@@ -175,6 +175,8 @@ describe('the banner of oddswire start', () => {
       'Create an API key: oddswire keys create',
       '  operator pages: no operator exists; set OPS_PASSWORD, or run oddswire operators add NAME',
       '  calls from pages of browsers: CORS_ORIGINS names no origin',
+      '  console     http://127.0.0.1:8080/, with an API key',
+      '  feed of kalshi: KALSHI_API_KEY_ID and KALSHI_PRIVATE_KEY_FILE are not set; polls read it',
       '  tokens and wallets of solana: VENUES does not name solana',
     ]) {
       expect(text.split('\n')).toContain(line);
@@ -182,11 +184,15 @@ describe('the banner of oddswire start', () => {
   });
 
   it('names nothing as off when every part is on', () => {
-    const environment = { CORS_ORIGINS: '*', SOLANA_RPC_URL: 'http://x', DATABASE_URL: 'postgres://x', REDIS_URL: 'r' };
+    const variables = { CORS_ORIGINS: '*', SOLANA_RPC_URL: 'http://x', KALSHI_API_KEY_ID: 'k' };
+    const environment = { ...variables, DATABASE_URL: 'postgres://x', REDIS_URL: 'r' };
     const text = startBannerText({ ...facts, environment, isOpsOn: true, venues: ['kalshi', 'solana'] });
     expect(text).not.toContain('Off:');
     expect(text).toContain('  operators   http://127.0.0.1:8080/ops\n');
     expect(text).toContain('  database    of DATABASE_URL\n');
+    expect(startBannerText({ ...facts, environment: { CONSOLE: 'off', FEEDS: 'off' } })).toMatch(
+      /Off:\n.*\n {2}console: CONSOLE is off\n.*\n {2}feeds of venues: FEEDS is off; polls read every venue\n/,
+    );
     // Both variables may hold a password.
     expect(text).not.toContain('postgres://x');
   });
