@@ -77,6 +77,7 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
           caDir,
           '--secret-file',
           join(demoDir, 'webhook-secret'),
+          '--json',
         ],
       },
     ],

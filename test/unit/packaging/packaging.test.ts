@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../../bin/commands.ts';
 import { parseRedisUrl } from '../../../src/config/redis-address.ts';
 import { VARIABLES } from '../../../src/config/variables.ts';
 import { networkOf, parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
@@ -169,8 +170,11 @@ describe('the compose files', () => {
 describe('the scripts of the package', () => {
   it('run every command through the one executable', () => {
     const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
-    for (const name of ['start', 'demo', 'keys', 'operators', 'audit', 'rejected', 'config']) {
+    const ofOddswire = Object.keys(scripts).filter((name) => scripts[name]?.includes('dist/bin/oddswire.js '));
+    expect(ofOddswire.sort()).toEqual(['audit', 'config', 'demo', 'keys', 'operators', 'rejected', 'start']);
+    for (const name of ofOddswire) {
       expect(scripts[name]).toBe(`npm run --silent build && exec node dist/bin/oddswire.js ${name}`);
+      expect(Object.keys(COMMANDS)).toContain(name);
     }
   });
 });
