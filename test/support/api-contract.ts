@@ -60,7 +60,7 @@ export interface Exchange {
 
 /** The operator pages and the console. Without the console, its paths have no route. */
 const PAGES =
-  /^\/(?:ops(?:\/.*)?|sign-(?:in|out|out-everywhere)|account|(?:markets|alerts|webhooks|live|console)(?:\/.*)?)?$/;
+  /^\/(?:ops(?:\/.*)?|sign-(?:in|out|out-everywhere)|account|(?:markets|events|alerts|webhooks|live|console)(?:\/.*)?)?$/;
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 /** The statuses allowed without a matching route, in the envelope of failures. */
 const UNROUTED_STATUSES = [400, 404, 405, 414, 426, 500, 503];
