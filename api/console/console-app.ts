@@ -15,6 +15,7 @@ import { consoleSessionOf, findConsoleSessionOf } from './console-session.ts';
 import { consolePage } from './layout.ts';
 import { alertPages } from './pages/alerts.ts';
 import { deliveryPage } from './pages/delivery.ts';
+import { eventPage } from './pages/event.ts';
 import { livePage } from './pages/live.ts';
 import { marketPage } from './pages/market.ts';
 import { marketsPage } from './pages/markets.ts';
@@ -25,12 +26,13 @@ import { accountPage, signInRoutes, signOutRoutes } from './sign-in.ts';
 
 /** The first segments of the paths of the console. All other paths belong to the API. */
 const OWN =
-  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|alerts|webhooks|live|console)(?:\/|$))/;
+  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|alerts|webhooks|live|console)(?:\/|$))/;
 
 /** Registers every page. */
 export function registerConsolePages(router: ConsoleRouter, deps: ApiDeps): void {
   marketsPage(router, deps);
   marketPage(router, deps);
+  eventPage(router, deps);
   alertPages(router, deps);
   webhooksPage(router, deps);
   webhookPage(router, deps);

@@ -69,6 +69,7 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     ['market-candles', () => `${marketPath()}?chart=candle&range=1w`, '#market-chart[data-drawn]'],
     ['sibling', () => `/markets/polymarket/${world.siblings[0]?.marketId}`, '#market-chart[data-drawn]'],
     ['hostile', () => `/markets/polymarket/${world.hostile.marketId}`, '[data-live][data-tone="good"]'],
+    ['event', () => '/events/polymarket/chess-final', '[data-live][data-tone="good"]'],
     ['alerts', () => '/alerts'],
     ['alerts-fired', () => '/alerts?status=triggered'],
     ['alert', () => `/alerts/${account.alert}`],

@@ -11,18 +11,19 @@ let search;
 let stream;
 const cells = new Map();
 
-form.classList.add('instant');
-form.addEventListener('input', ({ target }) => {
+form?.classList.add('instant');
+form?.addEventListener('input', ({ target }) => {
   clearTimeout(timer);
   if (target.type === 'search') timer = setTimeout(() => show(addressOfForm(), 'replaceState'), TYPING_MS);
   else show(addressOfForm(), 'pushState');
 });
-form.addEventListener('submit', (event) => {
+form?.addEventListener('submit', (event) => {
   event.preventDefault();
   clearTimeout(timer);
   show(addressOfForm(), 'pushState');
 });
 addEventListener('popstate', () => {
+  if (!form) return;
   const query = new URLSearchParams(location.search);
   for (const each of form.elements) {
     if (each.name) each.value = query.get(each.name) ?? (each.tagName === 'SELECT' ? defaultOf(each) : '');

@@ -13,6 +13,7 @@ import {
   amount,
   change,
   currencyOf,
+  eventPath,
   fromSeconds,
   marketPath,
   minute,
@@ -172,7 +173,11 @@ ${chart(view, series)}
 </div></div>
 ${outcome && alerts && alertSection(request, market, outcome, alerts, quote?.price)}
 ${candleTable(series?.candles ?? [], series?.interval)}
-${siblings.length > 0 && html`<h2>Other markets of this event</h2>${marketTable(siblings, siblingTrends)}`}
+${
+  siblings.length > 0 &&
+  html`<h2>Other markets of <a href="${eventPath(market.venue, market.event_id ?? '')}">this event</a></h2>
+${marketTable(siblings, siblingTrends)}`
+}
 <h2>About</h2>
 ${about(view, prices, nowMs)}
 ${outcome && examples(request, view, prices, candleCall(market, outcome.outcome_id, window), window.interval)}

@@ -11,7 +11,7 @@ import type { Market } from '../answers.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../console-route.ts';
 import { sparkline } from '../drawings.ts';
 import { pages } from '../paging.ts';
-import { change, compact, fromSeconds, marketPath, minute, percent, venueTitle } from '../values.ts';
+import { change, compact, eventPath, fromSeconds, marketPath, minute, percent, venueTitle } from '../values.ts';
 
 const PATH = '/markets';
 const PER_PAGE = 50;
@@ -223,7 +223,9 @@ export function marketTable(markets: readonly Market[], trends: ReadonlyMap<stri
 function titleCell(market: Market, heading: string | undefined, isMember: boolean): Html {
   const label = isMember ? (market.sibling_label ?? market.title) : market.title;
   return html`${
-    heading !== undefined && market.event_id !== undefined && html`<span class="event-title">${heading}</span>`
+    heading !== undefined &&
+    market.event_id !== undefined &&
+    html`<a class="event-title" href="${eventPath(market.venue, market.event_id)}">${heading}</a>`
   }<span class="${isMember ? 'member' : ''}"><a class="row-link" data-row href="${marketPath(market)}">${label}</a>
 <span class="where">${venueTitle(market.venue)}${market.category !== undefined && html` · ${market.category}`}${
     market.status !== 'open' && html` ${badge(STATUS_TONES[market.status] ?? 'idle', market.status)}`

@@ -110,14 +110,18 @@ describe('sessions of the console', () => {
     expect((await browser.get('/console/stream/all')).status).toBe(403);
   });
 
-  it('end their streams', async () => {
+  it('end their streams, and not those of other sessions', async () => {
     const journal = confirmJournal(api.db);
     try {
       const browser = await signIn(api);
       const reader = await openSse(`${api.url}/console/stream/all`, { cookie: browser.cookie });
       await reader.next(ofType('heartbeat'));
+      const other = await openSse(`${api.url}/console/stream/all`, { cookie: (await signIn(api)).cookie });
       await browser.post('/sign-out-everywhere');
       await reader.ended;
+      const seen = other.events.length;
+      await other.next(() => other.events.length > seen);
+      other.close();
     } finally {
       await journal.stop();
     }

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listCategories, readMoves, readTrends } from '../../../../src/store/series/market-trends.ts';
+import { aStoredMarket, type StoredMarketFields, type TestMarket } from '../../../factories/stored-market.ts';
+import { aStoredPrice, storedSnapshots } from '../../../factories/stored-series.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+const HOUR = 3_600;
+const NOW_MS = Date.UTC(2026, 0, 5, 12, 30);
+const FULL_HOUR = Date.UTC(2026, 0, 5, 12) / 1_000;
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+/** A market whose first outcome had a price 26 hours ago, and has another now. */
+async function aMovedMarket(before: string, now: string, fields: StoredMarketFields = {}): Promise<TestMarket> {
+  const market = await aStoredMarket(test.db, { stats: ['100', '10', '1'], ...fields });
+  const tokenId = market.outcomes[0]?.tokenId ?? 0n;
+  await storedSnapshots(test.db, tokenId, [{ ts: FULL_HOUR - 26 * HOUR, price: before }]);
+  await aStoredPrice(test.db, tokenId, { price: now, asOf: new Date(NOW_MS) });
+  return market;
+}
+
+describe('readTrends', () => {
+  it('carries prices forward over the last 24 full hours, and begins with null before the first sample', async () => {
+    const market = await aStoredMarket(test.db);
+    const tokenId = market.outcomes[0]?.tokenId ?? 0n;
+    await storedSnapshots(test.db, tokenId, [
+      { ts: FULL_HOUR - 2 * HOUR, price: '0.4' },
+      { ts: FULL_HOUR - HOUR + 60, price: '0.5' },
+    ]);
+    await aStoredPrice(test.db, tokenId, { price: '0.55', asOf: new Date(NOW_MS) });
+    const [trend, ...others] = await readTrends(
+      test.db,
+      [
+        { venue: 'polymarket', marketId: market.marketId },
+        { venue: 'kalshi', marketId: market.marketId },
+      ],
+      NOW_MS,
+    );
+    expect(others).toEqual([]);
+    expect(trend).toMatchObject({ venue: 'polymarket', marketId: market.marketId, label: 'Yes', price: '0.55' });
+    expect(trend?.points).toEqual([...Array<null>(22).fill(null), '0.4', '0.4', '0.5']);
+  });
+
+  it('has a market without a price', async () => {
+    const market = await aStoredMarket(test.db);
+    const [trend] = await readTrends(test.db, [{ venue: 'polymarket', marketId: market.marketId }], NOW_MS);
+    expect(trend).toMatchObject({ price: null, points: Array<null>(25).fill(null) });
+  });
+});
+
+describe('readMoves', () => {
+  it('orders traded markets by their absolute move, and pages through them', async () => {
+    const [category, statuses] = ['moves', ['open']] as const;
+    const up = await aMovedMarket('0.3', '0.5', { category });
+    const down = await aMovedMarket('0.9', '0.4', { category });
+    const same = await aMovedMarket('0.3', '0.5', { category });
+    await aMovedMarket('0.1', '0.9', { category, stats: ['100', '0', '1'] });
+    await aMovedMarket('0.1', '0.9', { category, status: 'closed' });
+    await aMovedMarket('0.1', '0.9', { category: 'other' });
+    const query = { venues: ['polymarket'], statuses, category, limit: 2 };
+    const first = await readMoves(test.db, query, NOW_MS);
+    expect(first.markets.map(({ pk }) => pk)).toEqual([down.pk, same.pk]);
+    const rest = await readMoves(test.db, { ...query, ...(first.next && { after: first.next }) }, NOW_MS);
+    expect(rest.markets.map(({ pk }) => pk)).toEqual([up.pk]);
+    expect(rest.next).toBeUndefined();
+  });
+});
+
+describe('listCategories', () => {
+  it('lists each category once by name, up to the limit', async () => {
+    for (const category of ['b', 'a', 'b', 'x'.repeat(300)]) await aStoredMarket(test.db, { category });
+    const all = await listCategories(test.db, 100);
+    expect(all).toEqual([...new Set(all)].sort());
+    expect(all.slice(0, 2)).toEqual(['a', 'b']);
+    expect(await listCategories(test.db, 1)).toEqual(['a']);
+  });
+});
