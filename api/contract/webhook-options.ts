@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { CHAT_FORMATS, WEBHOOK_FORMATS } from '../../src/domain/webhooks/chat-message.ts';
+import { chatUrlProblem } from '../../src/domain/webhooks/chat-url.ts';
 import { FIELD_PATTERN, MAX_CONDITIONS, MAX_LISTED, MAX_TEXT, OPERATORS } from '../../src/domain/webhooks/filter.ts';
 import { headerProblems } from '../../src/domain/webhooks/headers.ts';
 import { ORDER_BY } from '../../src/domain/webhooks/order.ts';
@@ -62,6 +64,10 @@ const description = z
   .max(500, 'must have at most 500 characters')
   .meta({ description: 'A note of the owner.' });
 
+const format = z
+  .enum(WEBHOOK_FORMATS, `must be one of ${WEBHOOK_FORMATS.join(', ')}`)
+  .meta({ description: 'The event with signatures (`json`), or a message of a chat service. Default: `json`.' });
+
 /** The options in an answer. */
 export const shownOptions = {
   ordered: z.literal(true).optional().meta({ description: 'Events of one key arrive in order.' }),
@@ -70,6 +76,7 @@ export const shownOptions = {
   maxPerSecond: maxPerSecond.optional(),
   headerNames: z.array(z.string()).optional().meta({ description: 'The names of the additional headers.' }),
   description: description.optional(),
+  format: z.enum(CHAT_FORMATS).optional().meta({ description: 'The chat service. `url` then shows its host only.' }),
 };
 
 /** The options of a body; docs/webhook-options.md describes them. */
@@ -89,6 +96,7 @@ export const createOptions = {
   maxPerSecond: maxPerSecond.optional(),
   headers: headers.optional(),
   description: description.optional(),
+  format: format.optional(),
 };
 /** Null removes an option. */
 export const updateOptions = {
@@ -97,14 +105,19 @@ export const updateOptions = {
   maxPerSecond: maxPerSecond.nullable().optional(),
   headers: headers.nullable().optional(),
   description: description.nullable().optional(),
+  format: format.optional(),
 };
 
 /** The options of a body, after its check. */
-export type OptionsBody = z.output<z.ZodObject<typeof updateOptions>>;
+export type OptionsBody = z.output<z.ZodObject<typeof updateOptions>> & { url?: string | undefined };
 
 /** Rules over several options. */
-export function checkOptions({ ordered, orderBy }: OptionsBody, context: z.RefinementCtx): void {
+export function checkOptions({ ordered, orderBy, format, url }: OptionsBody, context: z.RefinementCtx): void {
   if (orderBy !== undefined && ordered !== true) {
     context.addIssue({ code: 'custom', path: ['orderBy'], message: 'needs "ordered": true' });
   }
+  if (format === undefined) return;
+  // The URL of another service would be of no use, and one of a chat service is hidden.
+  const problem = url === undefined ? 'is needed for another format' : format !== 'json' && chatUrlProblem(format, url);
+  if (problem) context.addIssue({ code: 'custom', path: ['url'], message: problem });
 }

@@ -1,4 +1,5 @@
 import type { TimeRange } from '../../src/domain/values/time-range.ts';
+import { withoutAddresses } from '../../src/domain/values/without-addresses.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import { countOpenGaps } from '../../src/store/feeds/feed-gap-lists.ts';
 import { countGaps, readGaps } from '../../src/store/feeds/feed-gaps.ts';
@@ -24,12 +25,12 @@ export async function readVenueFeeds({ db, venues }: Pick<ApiDeps, 'db' | 'venue
   return { states, open, recent };
 }
 
-/** The feed of a venue in an answer. `gaps`: those of the last 24 hours. */
+/** The feed of a venue in an answer, without addresses. `gaps`: those of the last 24 hours. */
 export function presentFeed(report: FeedReport, gaps: number): FeedBody {
   const { state, reason, subscribed, messagesPerSecond, lagMs } = report;
   return {
     state,
-    reason: reason ?? undefined,
+    reason: reason === null ? undefined : withoutAddresses(reason),
     subscribed,
     messages_per_second: Math.round(messagesPerSecond * 10) / 10,
     lag_ms: lagMs === null ? undefined : Math.round(lagMs),

@@ -4,6 +4,7 @@ import Koa, { type Middleware } from 'koa';
 import { asError } from '../../src/domain/values/errors.ts';
 import { createConsole } from '../console/console-app.ts';
 import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
+import { docsSite } from '../docs/docs-site.ts';
 import { ApiError } from '../errors.ts';
 import { register } from '../http/route.ts';
 import { StaticFile, sendFile } from '../http/static-file.ts';
@@ -20,6 +21,7 @@ import { textGuard } from '../middleware/text-guard.ts';
 import { createOps } from '../ops/ops-app.ts';
 import { createAnswerCache } from '../reads/answer-cache.ts';
 import { withRecentAnswers } from '../reads/recent-answers.ts';
+import { marketVenues } from '../routes/market-scope.ts';
 import { SOCKET_PATH } from '../streams/socket/server.ts';
 import { routeTable } from './route-table.ts';
 
@@ -43,6 +45,7 @@ function createApp(deps: ApiDeps, isInternal = false): Koa<ApiState> {
   app.use(textGuard);
   if (deps.ops) app.use(createOps(deps, deps.ops));
 
+  app.use(docsSite({ decimalFormat: deps.decimalFormat, venues: marketVenues(deps) }));
   const routes = routeTable(deps);
   if (deps.console) app.use(createConsole(deps, deps.console, routeTable(forPages(deps))));
   const router = new Router<ApiState>({ sensitive: true });

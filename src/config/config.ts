@@ -179,6 +179,7 @@ const schema = z.object({
   ),
   WEBHOOK_ALLOW_CIDRS: parsedBy(parseCidrs),
   WEBHOOK_DENY_CIDRS: parsedBy(parseCidrs),
+  WEBHOOK_PROXY_URL: z.url({ protocol: /^https?$/ }).optional(),
   WEBHOOK_CA_FILE: readableFile.optional(),
   CONSOLE: z.enum(['on', 'off']),
   OPS_PASSWORD: opsPassword,
@@ -279,6 +280,8 @@ export interface Config {
     readonly timeoutMs: number;
     readonly addressRules: AddressRules;
     readonly caFile?: string;
+    /** An HTTP proxy with CONNECT. */
+    readonly proxyUrl?: string;
   };
   /** The operator pages. */
   /** Whether the console is served at `/`. */
@@ -391,6 +394,7 @@ export function loadConfig(environment: Environment, processName?: string): Conf
       timeoutMs: value.WEBHOOK_TIMEOUT_MS,
       addressRules: { allow: value.WEBHOOK_ALLOW_CIDRS, deny: value.WEBHOOK_DENY_CIDRS },
       ...(value.WEBHOOK_CA_FILE !== undefined && { caFile: value.WEBHOOK_CA_FILE }),
+      ...(value.WEBHOOK_PROXY_URL !== undefined && { proxyUrl: value.WEBHOOK_PROXY_URL }),
     },
     isConsoleOn: value.CONSOLE === 'on',
     ops: opsConfig(value),

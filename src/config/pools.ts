@@ -1,6 +1,6 @@
 /**
  * Database connections of each process. A worker process has another one for its presence, an aggregator one for the publisher, and each
- * process has its queue connections (on Postgres: one LISTEN per Worker and six for queries), so one of each process needs about 95
+ * process has its queue connections (on Postgres: one LISTEN per Worker and six for queries), so one of each process needs about 99
  * connections: `max_connections` of 200 is enough for two of each.
  */
 export const DATABASE_POOL_SIZE = {
@@ -9,7 +9,8 @@ export const DATABASE_POOL_SIZE = {
   aggregator: 6,
   alerter: 6,
   deliverer: 16,
-  streamer: 6,
+  // Per venue one write of quotes and one of books, beside the leases and the choice of markets.
+  streamer: 10,
 } as const;
 
 /**

@@ -155,6 +155,10 @@ const TABLE = {
     default: '',
     meaning: 'public ranges that deliveries must not reach, such as your own, comma list',
   },
+  WEBHOOK_PROXY_URL: {
+    shownDefault: 'none: direct connections',
+    meaning: 'HTTP proxy of deliveries, http:// or https://, with CONNECT: for a fixed source address',
+  },
   WEBHOOK_CA_FILE: { meaning: 'PEM file with extra certificate authorities for receivers' },
   CONSOLE: {
     default: 'on',

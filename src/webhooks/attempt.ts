@@ -35,6 +35,8 @@ export interface OutgoingDelivery {
   readonly skipped?: readonly string[];
   /** Additional headers of the webhook, which `headerProblems` accepted. */
   readonly headers?: ExtraHeaders;
+  /** False: a message to a chat service, which gets neither signatures nor ids. Default true. */
+  readonly isSigned?: boolean;
 }
 
 /** The receiver answered 2xx. */

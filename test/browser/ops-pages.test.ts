@@ -63,6 +63,9 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     ['account', () => `/ops/accounts/${world.accountId}`],
     ['audit', () => '/ops/audit'],
     ['docs', () => '/docs'],
+    ['guides', () => '/docs/read'],
+    ['guide', () => '/docs/read/operations'],
+    ['streams', () => '/docs/streams'],
     ['queues', () => '/ops/queues'],
   ];
   const CELL = "getComputedStyle(document.querySelector('#candle-chart td')).display";

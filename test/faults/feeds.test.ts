@@ -73,6 +73,10 @@ describe.each(BACKENDS)('feeds with two streamers, queues on %s', (kind) => {
       tapeFrom = fleet.exchange.second();
     });
     afterAll(async () => {
+      if (process.env['FEED_LOGS'] !== undefined) {
+        for (const { process: each } of fleet.membersOf('streamer'))
+          process.stdout.write(`${each.lines.join('\n')}\n\n`);
+      }
       process.stdout.write(
         `${JSON.stringify({ kind, seed: SEED, recovered, gaps: await database?.db.query(GAPS) })}\n`,
       );

@@ -172,6 +172,7 @@ export class PartFeed {
 
   #isCurrent(marketId: string): boolean {
     const { session, state } = this.#connection;
+    if (!this.#options.feed.hasSnapshots) return state === 'open' || state === 'live';
     const outcomeIds = this.#markets.get(marketId)?.outcomeIds ?? [];
     return state === 'live' && outcomeIds.every((outcomeId) => session.book(outcomeId) !== undefined);
   }
@@ -191,6 +192,10 @@ export class PartFeed {
     if (reading.rejected.length > 0) {
       metrics.feedMessages.inc({ venue, end: 'rejected' }, reading.rejected.length);
       writer.reject(reading.rejected);
+    }
+    // Without snapshots, new data begins with the subscription.
+    if (!feed.hasSnapshots && reading.notices.some(({ kind }) => kind === 'ready')) {
+      for (const marketId of [...this.#open]) this.#recovered(marketId);
     }
     for (const update of reading.updates) {
       switch (update.kind) {

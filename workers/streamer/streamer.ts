@@ -10,7 +10,9 @@ import type { FeedOrReason } from '../../src/venues/feeds.ts';
 import type { StreamerDeps } from './deps.ts';
 import { VenueFeeds } from './venue-feeds.ts';
 
-const ROUND_MS = 1_000;
+/** Leases and reports; slow work must not delay them. */
+const LEASE_ROUND_MS = 750;
+const WORK_ROUND_MS = 1_000;
 /** Rounds between two readings of the wanted markets, and between two comparisons with the polls. */
 const PLAN_EVERY = 5;
 
@@ -23,10 +25,12 @@ interface StreamerOptions {
   readonly timing?: Partial<FeedTiming>;
 }
 
-/** Reads the feeds until `stop`. Every second it renews its leases, reports its states and takes free parts. */
+/**
+ * Reads the feeds until `stop`. One loop renews leases, reports states and takes free parts; another one chooses markets and compares with
+ * the polls.
+ */
 export function startFeeds({ deps, streamer, feeds, tracker, timing }: StreamerOptions): { stop(): Promise<void> } {
   const { db, log } = deps;
-  const beat = tracker.loop('feeds', ROUND_MS);
   const streaks = new FailureStreaks();
   const stopping = new AbortController();
   const off: FeedReport[] = [];
@@ -37,50 +41,53 @@ export function startFeeds({ deps, streamer, feeds, tracker, timing }: StreamerO
     else off.push({ venue, state: 'off', reason: found.off, subscribed: 0, messagesPerSecond: 0, lagMs: null });
   }
 
-  /** Each step runs even when an earlier one failed. */
-  async function round(count: number): Promise<void> {
-    const isPlanned = count % PLAN_EVERY === 0;
+  async function holdParts(): Promise<void> {
     await inOrder([
       async () => {
+        // A part that is claimed during the statement is not in its answer.
+        const before = venues.map((venue) => ({ venue, parts: venue.parts }));
         const held = await renewParts(db, streamer);
-        for (const venue of venues) venue.keep(held);
+        for (const { venue, parts } of before) venue.keep(parts, held);
       },
       () => reportFeeds(db, streamer, [...off, ...venues.map((venue) => venue.report())]),
       async () => {
         const streamers = await countStreamers(db);
-        await inOrder(
-          venues.map((venue) => async () => {
-            const isNew = await venue.share(streamers);
-            if (isNew || isPlanned) await venue.plan();
-          }),
-        );
+        await inOrder(venues.map((venue) => () => venue.share(streamers)));
       },
-      ...venues.map((venue) => () => venue.requestLookups()),
-      ...(isPlanned ? venues.map((venue) => () => venue.compare()) : []),
     ]);
   }
 
-  async function run(): Promise<void> {
+  async function work(count: number): Promise<void> {
+    const isDue = count % PLAN_EVERY === 0;
+    await inOrder([
+      ...venues.map((venue) => () => venue.plan(isDue)),
+      ...venues.map((venue) => () => venue.requestLookups()),
+      ...(isDue ? venues.map((venue) => () => venue.compare()) : []),
+    ]);
+  }
+
+  async function repeat(name: string, everyMs: number, round: (count: number) => Promise<void>): Promise<void> {
+    const beat = tracker.loop(name, everyMs);
     for (let count = 0; !stopping.signal.aborted; count += 1) {
       const startedAtMs = performance.now();
       try {
         await round(count);
-        streaks.succeeded('round');
+        streaks.succeeded(name);
       } catch (error) {
-        const { inARow, shouldLog } = streaks.failed('round');
+        const { inARow, shouldLog } = streaks.failed(name);
         log[shouldLog ? 'warn' : 'debug']({ err: error, inARow }, 'round of the streamer failed; will retry');
       }
       beat();
-      const pauseMs = Math.max(50, ROUND_MS - (performance.now() - startedAtMs));
+      const pauseMs = Math.max(50, everyMs - (performance.now() - startedAtMs));
       await delay(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   }
 
-  const running = run();
+  const running = [repeat('feed-parts', LEASE_ROUND_MS, holdParts), repeat('feed-markets', WORK_ROUND_MS, work)];
   return {
     async stop() {
       stopping.abort();
-      await running;
+      await Promise.all(running);
       await inOrder([...venues.map((venue) => () => venue.stop()), () => forgetStreamer(db, streamer)]);
     },
   };

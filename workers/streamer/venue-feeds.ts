@@ -43,6 +43,7 @@ export class VenueFeeds {
   #traded: readonly bigint[] = [];
   #rankedAtMs = Number.NEGATIVE_INFINITY;
   #isCreated = false;
+  #needsPlan = false;
   #roundsOverShare = 0;
 
   constructor(options: VenueOptions) {
@@ -55,19 +56,24 @@ export class VenueFeeds {
     this.#comparison = new PollComparison(deps);
   }
 
-  /** Ends the parts that this streamer does not hold any more. */
-  keep(held: readonly FeedPart[]): void {
+  /** The held parts. */
+  get parts(): readonly number[] {
+    return [...this.#held.keys()];
+  }
+
+  /** Ends those of `parts` that this streamer does not hold any more. */
+  keep(parts: readonly number[], held: readonly FeedPart[]): void {
     const ours = new Set(held.filter(({ venue }) => venue === this.venue).map(({ part }) => part));
-    for (const [part, feed] of this.#held) {
-      if (ours.has(part)) continue;
-      feed.close();
+    for (const part of parts) {
+      if (ours.has(part) || !this.#held.has(part)) continue;
+      this.#held.get(part)?.close();
       this.#held.delete(part);
       this.#options.deps.log.warn({ venue: this.venue, part }, 'part of a feed lost: another streamer reads it');
     }
   }
 
-  /** Takes free parts up to the share of this streamer, or gives back those above it. Returns whether a part is new. */
-  async share(streamers: number): Promise<boolean> {
+  /** Takes free parts up to the share of this streamer, or gives back those above it. */
+  async share(streamers: number): Promise<void> {
     const { deps, streamer } = this.#options;
     if (!this.#isCreated) await createParts(deps.db, this.venue, this.#parts);
     this.#isCreated = true;
@@ -80,13 +86,14 @@ export class VenueFeeds {
     if (claimed.length > 0) {
       deps.log.info({ venue: this.venue, parts: claimed.map(({ part }) => part) }, 'parts of a feed taken');
     }
-    return claimed.length > 0;
+    if (claimed.length > 0) this.#needsPlan = true;
   }
 
-  /** Reads which markets are wanted, and subscribes to those of the held parts. */
-  async plan(): Promise<void> {
+  /** Reads which markets are wanted, and subscribes to those of the held parts. Before it is due, only for new parts. */
+  async plan(isDue: boolean): Promise<void> {
     const { deps, feed } = this.#options;
-    if (this.#held.size === 0) return;
+    if (this.#held.size === 0 || !(isDue || this.#needsPlan)) return;
+    this.#needsPlan = false;
     const limit = deps.config.feeds.markets;
     const wish = {
       venue: this.venue,

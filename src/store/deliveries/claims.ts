@@ -1,3 +1,4 @@
+import type { ChatFormat } from '../../domain/webhooks/chat-message.ts';
 import { createBatcher, oncePerOwner } from '../db/batcher.ts';
 import { type Database, type Queryable, type Statement, sql } from '../db/tx.ts';
 import { ALERT_OF_EVENT, type CancelledDelivery, type CancelledRow, toCancelled } from './cancelled.ts';
@@ -42,6 +43,8 @@ export interface ClaimedSubscription {
   previousSealedSecret?: string;
   /** JSON of additional headers. */
   sealedHeaders?: string;
+  /** The chat service that gets a message instead of the body, at its sealed URL. */
+  chat?: { format: ChatFormat; sealedUrl: string };
   /** Its attempts have failed since the last success. */
   isFailing: boolean;
 }
@@ -71,7 +74,8 @@ export interface ClaimRequest {
 /** Locks in key order. A claim of many skips locked subscriptions, so that one slow subscription does not delay the others. */
 const lockText = (waiting: '' | 'SKIP LOCKED') =>
   `SELECT pk, id, account_id, url, sealed_secret, status = 'active' AND deleted_at IS NULL AS is_live, deleted_at IS NOT NULL AS is_deleted,
-     failing_since IS NOT NULL AS is_failing, sealed_headers, ${PERMITS} AS permits, ${NEXT_PERMIT_SECONDS} AS next_permit_seconds,
+     failing_since IS NOT NULL AS is_failing, sealed_headers, format, sealed_url,
+     ${PERMITS} AS permits, ${NEXT_PERMIT_SECONDS} AS next_permit_seconds,
      CASE WHEN previous_secret_until > clock_timestamp() THEN previous_sealed_secret END AS previous_sealed_secret
    FROM webhook_subscription WHERE pk = ANY ($1::bigint[]) ORDER BY pk FOR NO KEY UPDATE ${waiting}`;
 const LOCK_SUBSCRIPTIONS = sql('lock_subscriptions', lockText(''));
@@ -108,7 +112,9 @@ const CLAIM_DUE = sql(
      d.order_key, ${SKIPPED_BEFORE} AS skipped`,
 );
 
-interface SubscriptionRow extends Omit<ClaimedSubscription, 'previousSealedSecret' | 'sealedHeaders'> {
+interface SubscriptionRow extends Omit<ClaimedSubscription, 'previousSealedSecret' | 'sealedHeaders' | 'chat'> {
+  format: ChatFormat | null;
+  sealedUrl: string | null;
   previousSealedSecret: string | null;
   sealedHeaders: string | null;
   /** Null without a limit of the rate. */
@@ -228,12 +234,15 @@ function toSubscription({
   nextPermitSeconds: ____,
   previousSealedSecret,
   sealedHeaders,
+  format,
+  sealedUrl,
   ...row
 }: SubscriptionRow): ClaimedSubscription {
   return {
     ...row,
     ...(previousSealedSecret !== null && { previousSealedSecret }),
     ...(sealedHeaders !== null && { sealedHeaders }),
+    ...(format !== null && sealedUrl !== null && { chat: { format, sealedUrl } }),
   };
 }
 

@@ -61,7 +61,7 @@ const OLDEST_OVERDUE = sql(
   'oldest_overdue_delivery',
   `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(next_attempt_at)), 0)::float AS seconds
    FROM delivery d WHERE status = 'pending' AND next_attempt_at <= clock_timestamp() AND NOT EXISTS (
-     SELECT FROM webhook_subscription w WHERE w.pk = d.subscription_pk AND w.max_per_second IS NOT NULL)`,
+     SELECT FROM webhook_subscription w WHERE w.pk = d.subscription_pk AND (w.max_per_second IS NOT NULL OR w.held_until IS NOT NULL))`,
 );
 
 /**

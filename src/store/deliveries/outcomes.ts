@@ -4,6 +4,7 @@ import type { CancelledDelivery } from './cancelled.ts';
 import type { ClaimedDelivery } from './claims.ts';
 import { lockOrder, reportSkipped, startNext } from './order.ts';
 import { cancelPending } from './subscriptions.ts';
+import { emitWebhookTrouble, type FailingWebhook } from './webhook-events.ts';
 
 /** The stored result of one attempt. */
 export interface AttemptRecord {
@@ -39,6 +40,8 @@ export interface FinishedAttempt {
   pausedFor?: string;
   /** The deliveries that the pause cancelled. */
   cancelled?: readonly CancelledDelivery[];
+  /** Other subscriptions that got an event about this one. */
+  wake?: readonly bigint[];
 }
 
 /**
@@ -209,8 +212,30 @@ const NOTE_FAILURE = sql(
        THEN 'failing' ELSE pause_reason END,
      status = CASE WHEN $3 OR (${IS_GIVEN_UP})
        THEN 'paused' ELSE status END
-   WHERE pk = $1 RETURNING status = 'paused' AS is_paused, pause_reason`,
+   WHERE pk = $1 RETURNING id, account_id, status = 'paused' AS is_paused, pause_reason, failing_since, exhausted_count`,
 );
+
+interface NotedFailure {
+  id: string;
+  accountId: bigint;
+  isPaused: boolean;
+  pauseReason: string | null;
+  failingSince: Date;
+  exhaustedCount: number;
+}
+
+function troubleOf({ subscriptionPk, delivery, attempt }: MadeAttempt, noted: NotedFailure): FailingWebhook {
+  return {
+    pk: subscriptionPk,
+    id: noted.id,
+    accountId: noted.accountId,
+    failingSince: noted.failingSince,
+    deliveryId: delivery.id,
+    attemptNumber: delivery.attemptCount + 1,
+    ...(attempt.errorCode !== undefined && { lastError: attempt.errorCode }),
+    ...(attempt.statusCode !== undefined && { lastStatusCode: attempt.statusCode }),
+  };
+}
 
 /** Records a failed attempt. When it pauses the subscription, it cancels the pending deliveries, as a manual pause does. */
 function finishFailed(db: Database, made: MadeAttempt, verdict: FailureVerdict): Promise<FinishedAttempt> {
@@ -225,10 +250,14 @@ function finishFailed(db: Database, made: MadeAttempt, verdict: FailureVerdict):
     if (!subscription) return { isRecorded: true };
     const isGone = isExhausted && verdict.pause === 'gone';
     const values = [subscriptionPk, isExhausted ? 1 : 0, isGone];
-    const [noted] = await tx.query<{ isPaused: boolean; pauseReason: string | null }>(NOTE_FAILURE, values);
-    const pausedFor = noted?.isPaused ? noted.pauseReason : null;
-    if (!subscription.isActive || pausedFor === null) return { isRecorded: true };
+    const [noted] = await tx.query<NotedFailure>(NOTE_FAILURE, values);
+    if (!noted || !subscription.isActive) return { isRecorded: true };
+    const pausedFor = noted.isPaused ? noted.pauseReason : null;
+    const isNews = pausedFor !== null || (isExhausted && noted.exhaustedCount === 1);
+    const woken = isNews ? await emitWebhookTrouble(tx, troubleOf(made, noted), pausedFor) : [];
+    const wake = woken.length > 0 && { wake: woken };
+    if (pausedFor === null) return { isRecorded: true, ...wake };
     const cancelled = await cancelPending(tx, subscriptionPk, { tests: false });
-    return { isRecorded: true, pausedFor, cancelled };
+    return { isRecorded: true, pausedFor, cancelled, ...wake };
   });
 }

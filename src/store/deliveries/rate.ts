@@ -15,15 +15,16 @@ const NOW = 'statement_timestamp()';
 const USED_UNTIL = `greatest(rate_at, ${NOW} - greatest(${BURST_SECONDS}, 1 / max_per_second) * interval '1 second')`;
 
 /** SQL of the number of attempts that a subscription may begin now; NULL without a limit. A microsecond of tolerance for the rounding. */
-export const PERMITS = `CASE WHEN max_per_second IS NOT NULL THEN
+export const PERMITS = `CASE WHEN held_until > ${NOW} THEN 0 WHEN max_per_second IS NOT NULL THEN
      floor((extract(epoch FROM ${NOW} - ${USED_UNTIL})::float8 + 0.000001) * max_per_second)::int END`;
 
 /** SQL of the seconds until a further permit; NULL without a limit. */
-export const NEXT_PERMIT_SECONDS = `CASE WHEN max_per_second IS NOT NULL THEN
+export const NEXT_PERMIT_SECONDS = `CASE WHEN held_until > ${NOW} THEN extract(epoch FROM held_until - ${NOW})::float8
+     WHEN max_per_second IS NOT NULL THEN
      greatest(${MIN_WAIT_SECONDS}, extract(epoch FROM ${USED_UNTIL} - ${NOW})::float8 + 1 / max_per_second) END`;
 
 /** SQL of whether a subscription `w` has a permit or no limit. */
-export const HAS_PERMIT = `(w.max_per_second IS NULL OR w.rate_at IS NULL
+export const HAS_PERMIT = `(w.held_until IS NULL OR w.held_until <= clock_timestamp()) AND (w.max_per_second IS NULL OR w.rate_at IS NULL
      OR w.rate_at + 1 / w.max_per_second * interval '1 second' <= clock_timestamp())`;
 
 const USE_PERMITS = sql(
@@ -39,4 +40,14 @@ export async function usePermits(
 ): Promise<void> {
   if (used.length === 0) return;
   await tx.query(USE_PERMITS, [used.map(({ subscriptionPk }) => subscriptionPk), used.map(({ attempts }) => attempts)]);
+}
+
+const HOLD = sql(
+  'hold_subscription',
+  `UPDATE webhook_subscription SET held_until = greatest(held_until, clock_timestamp() + $2 * interval '1 second') WHERE pk = $1`,
+);
+
+/** Stops the claims of a subscription for a time, because its service asked for it. */
+export async function holdSubscription(db: Queryable, subscriptionPk: bigint, seconds: number): Promise<void> {
+  await db.query(HOLD, [subscriptionPk, seconds]);
 }

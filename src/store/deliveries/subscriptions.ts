@@ -1,4 +1,5 @@
 import { IsNull } from 'typeorm';
+import type { ChatFormat } from '../../domain/webhooks/chat-message.ts';
 import type { SubscribableEvent } from '../../domain/webhooks/event.ts';
 import type { EventFilter } from '../../domain/webhooks/filter.ts';
 import type { OrderBy } from '../../domain/webhooks/order.ts';
@@ -29,6 +30,7 @@ const VIEW = {
   maxPerSecond: true,
   headerNames: true,
   description: true,
+  format: true,
   createdAt: true,
 } as const;
 export type Subscription = Pick<WebhookSubscriptionRow, keyof typeof VIEW>;
@@ -44,6 +46,9 @@ export interface SubscriptionOptions {
   sealedHeaders?: string | null;
   headerNames?: string[] | null;
   description?: string | null;
+  format?: ChatFormat | null;
+  /** The URL of a chat service, sealed for `urlOwner`. */
+  sealedUrl?: string | null;
 }
 
 interface NewSubscription extends SubscriptionOptions {
@@ -132,8 +137,9 @@ export async function cancelPending(
   return (await tx.query<CancelledRow>(CANCEL_PENDING, [subscriptionPk, options.tests])).map(toCancelled);
 }
 
-interface SubscriptionChange extends SubscriptionOptions {
-  url?: string;
+interface SubscriptionChange extends Omit<SubscriptionOptions, 'sealedUrl'> {
+  /** The columns of a new URL for the format that the webhook has after the change. */
+  url?: (format: ChatFormat | null) => { url: string; sealedUrl: string | null };
   events?: readonly SubscribableEvent[];
   status?: 'active' | 'paused';
 }
@@ -156,7 +162,7 @@ export async function updateSubscription(
     if (!found) return null;
     const fields = {
       ...options,
-      ...(url !== undefined && { url }),
+      ...url?.(options.format === undefined ? found.format : options.format),
       ...(events !== undefined && { events: [...events] }),
       ...(status !== undefined && { status }),
       ...(status === 'active' && { pauseReason: null, failingSince: null, exhaustedCount: 0 }),
@@ -194,7 +200,13 @@ export async function deleteSubscription(
   const result = await db.transaction(async (tx) => {
     const found = await lockSubscription(tx, accountId, id, 'change');
     if (!found) return null;
-    const secrets = { sealedSecret: '', previousSealedSecret: null, previousSecretUntil: null, sealedHeaders: null };
+    const secrets = {
+      sealedSecret: '',
+      previousSealedSecret: null,
+      previousSecretUntil: null,
+      sealedHeaders: null,
+      sealedUrl: null,
+    };
     await rowsOf(tx).update({ pk: found.pk }, { deletedAt: () => 'now()', ...secrets });
     const [released] = await tx.query<{ alerts: number }>(RELEASE_ALERTS, [accountId, found.pk]);
     // In a later statement than the wait for firing alerts, so that it sees their deliveries.

@@ -26,6 +26,8 @@ export interface FeedReport {
 
 /** A streamer that has not reported for so long does not run any more. */
 export const STREAMER_GONE_MS = 5_000;
+/** A streamer without a report for so long gets no share: its parts are free soon. */
+const SHARING_MS = 2_500;
 const GONE = `clock_timestamp() - ${STREAMER_GONE_MS} * interval '1 millisecond'`;
 
 const REPORT = sql(
@@ -60,10 +62,10 @@ export async function forgetStreamer(db: Queryable, streamer: string): Promise<v
 
 const COUNT = sql(
   'running_feed_streamers',
-  `SELECT count(DISTINCT streamer)::int AS streamers FROM feed_streamer WHERE reported_at > ${GONE}`,
+  `SELECT count(DISTINCT streamer)::int AS streamers FROM feed_streamer WHERE reported_at > clock_timestamp() - ${SHARING_MS} * interval '1 millisecond'`,
 );
 
-/** The number of streamers that run. */
+/** The number of streamers that share the parts now. */
 export async function countStreamers(db: Queryable): Promise<number> {
   const [row] = await db.query<{ streamers: number }>(COUNT);
   return row?.streamers ?? 0;

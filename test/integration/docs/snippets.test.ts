@@ -33,14 +33,14 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/commands.md: node dist/sim/main.js --port 4010 --markets 100000 --live-markets 0 --delay-ms 150 --kalshi-page-delay-ms 400 --enforce-rates':
     'serves until it is stopped; cli.test.ts runs the flags',
   'docs/guides/add-a-venue.md: npx vitest run test/conformance/venue-adapter': 'the suite runs these tests by itself',
-  'docs/guides/scale-out.md: docker compose up -d --scale api=2 --scale poller=2 --scale aggregator=2 --scale alerter=2 --scale deliverer=2':
+  'docs/guides/scale-out.md: docker compose up -d --scale api=2 --scale poller=2 --scale aggregator=2 --scale alerter=2 --scale deliverer=2 --scale streamer=2':
     'needs Docker',
   'docs/operations.md: echo "POSTGRES_PASSWORD=$(openssl rand -hex 24)" >> .env': 'needs Docker',
   'docs/operations.md: createdb oddswire':
     'needs a superuser and psql; test/faults/database-roles.test.ts runs the printed SQL',
   'docs/operations.md: pg_dump --format=custom --file=oddswire.dump "$DATABASE_URL"':
     'pg_dump may be older than the server; test/faults/restore-backup.test.ts runs it',
-  'docs/operations.md: docker compose stop api poller aggregator alerter deliverer':
+  'docs/operations.md: docker compose stop api poller aggregator alerter deliverer streamer':
     'needs Docker; test/faults/restore-backup.test.ts ends the processes',
   'docs/operations.md: docker compose exec redis redis-cli FLUSHDB': 'empties a Redis, and needs Docker',
   'docs/operations.md: docker compose run --rm api oddswire operators add alice --role operator':

@@ -5,7 +5,7 @@ import { parseRedisUrl } from '../../../src/config/redis-address.ts';
 import { VARIABLES } from '../../../src/config/variables.ts';
 import { networkOf, parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import { parseProcfile } from '../../../src/embedded/procfile.ts';
-import { ROLES } from '../../../src/queues/jobs.ts';
+import { ROLES, STREAMER } from '../../../src/queues/jobs.ts';
 import { parsePlainYaml, type Yaml } from '../../support/metrics/plain-yaml.ts';
 
 const COMPOSE_FILES = ['docker-compose.yml', 'docker-compose.pgbouncer.yml', 'docker-compose.loopback.yml'];
@@ -36,7 +36,7 @@ function compose(file: string): { top: Mapping; services: ReadonlyMap<string, Ma
 
 const production = compose('docker-compose.yml');
 const oddswire = mapping(production.top['x-oddswire']);
-const ours = ['api', ...ROLES];
+const ours = ['api', ...ROLES, STREAMER];
 
 /** The instructions of a Dockerfile, continued lines joined. */
 function instructions(text: string): { name: string; rest: string }[] {
@@ -211,6 +211,7 @@ describe('the image', () => {
       './api/ops/assets',
       './api/console/assets',
       './dist',
+      './docs',
       './Procfile',
     ]);
   });

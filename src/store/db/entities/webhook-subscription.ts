@@ -1,4 +1,5 @@
 import { EntitySchema } from 'typeorm';
+import type { ChatFormat } from '../../../domain/webhooks/chat-message.ts';
 import type { SubscribableEvent } from '../../../domain/webhooks/event.ts';
 import type { EventFilter } from '../../../domain/webhooks/filter.ts';
 import type { OrderBy } from '../../../domain/webhooks/order.ts';
@@ -31,6 +32,10 @@ export interface WebhookSubscriptionRow {
   sealedHeaders: string | null;
   headerNames: string[] | null;
   description: string | null;
+  /** The chat service that it sends messages to; null: the body of the event. */
+  format: ChatFormat | null;
+  /** The URL of a chat service, which is a secret: `url` then shows its host only. */
+  sealedUrl: string | null;
   createdAt: Date;
   deletedAt: Date | null;
 }
@@ -56,6 +61,8 @@ export const WebhookSubscriptionEntity = new EntitySchema<WebhookSubscriptionRow
     sealedHeaders: { type: 'text', name: 'sealed_headers', nullable: true },
     headerNames: { type: 'text', array: true, name: 'header_names', nullable: true },
     description: { type: 'text', nullable: true },
+    format: { type: 'text', nullable: true },
+    sealedUrl: { type: 'text', name: 'sealed_url', nullable: true },
     createdAt: { type: 'timestamptz', name: 'created_at', createDate: true },
     // A plain column instead of TypeORM's soft deletion: every query states whether it includes deleted rows.
     deletedAt: { type: 'timestamptz', name: 'deleted_at', nullable: true },

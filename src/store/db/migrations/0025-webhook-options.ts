@@ -9,9 +9,13 @@ const UP = [
      ADD COLUMN rate_at timestamptz,
      ADD COLUMN sealed_headers text,
      ADD COLUMN header_names text[],
-     ADD COLUMN description text`,
+     ADD COLUMN description text,
+     ADD COLUMN format text COLLATE "C" CHECK (format IN ('discord', 'slack', 'telegram')),
+     ADD COLUMN sealed_url text,
+     ADD COLUMN held_until timestamptz`,
   // A table of some thousands of rows.
   `CREATE INDEX webhook_subscription_by_headers_kid ON webhook_subscription (split_part(sealed_headers, '.', 2))`,
+  `CREATE INDEX webhook_subscription_by_url_kid ON webhook_subscription (split_part(sealed_url, '.', 2))`,
   `ALTER TABLE delivery
      ADD COLUMN order_key text COLLATE "C",
      ADD COLUMN is_skip_unreported boolean`,
@@ -20,7 +24,8 @@ const UP = [
 const DOWN = [
   `ALTER TABLE delivery DROP COLUMN is_skip_unreported, DROP COLUMN order_key`,
   `ALTER TABLE webhook_subscription
-     DROP COLUMN description, DROP COLUMN header_names, DROP COLUMN sealed_headers, DROP COLUMN rate_at, DROP COLUMN max_per_second,
+     DROP COLUMN held_until, DROP COLUMN sealed_url, DROP COLUMN format, DROP COLUMN description,
+     DROP COLUMN header_names, DROP COLUMN sealed_headers, DROP COLUMN rate_at, DROP COLUMN max_per_second,
      DROP COLUMN filter, DROP COLUMN order_by`,
 ] as const;
 

@@ -105,6 +105,49 @@ describe('the options maxPerSecond and description', () => {
   });
 });
 
+describe('the option format', () => {
+  const url = 'https://discord.com/api/webhooks/12345/the-secret-token';
+
+  it('seals the URL of a chat service, and shows its host only', async () => {
+    const answer = await client.account('POST', '/v1/webhooks', { ...BASE, url, format: 'discord' });
+    const { id } = answer.body.data as Webhook;
+    expect(answer.body.data).toMatchObject({ url: 'https://discord.com/***', format: 'discord', maxPerSecond: 1 });
+    const list = await client.account('GET', '/v1/webhooks');
+    const texts = [answer.text, list.text, JSON.stringify(await read(id)), JSON.stringify(await rowOf(id))];
+    for (const text of texts) expect(text).not.toContain('the-secret-token');
+    expect(api.secretBox.open((await rowOf(id))['sealed_url'] ?? '', `${id}:url`)).toBe(url);
+  });
+
+  it('applies to a new URL, changes together with one, and ends with json', async () => {
+    const { id } = await made({ url, format: 'discord' });
+    const other = 'https://discord.com/api/webhooks/12345/another-token';
+    expect(await changed(id, { url: other })).toMatchObject({ url: 'https://discord.com/***' });
+    expect(api.secretBox.open((await rowOf(id))['sealed_url'] ?? '', `${id}:url`)).toBe(other);
+    const telegram = 'https://api.telegram.org/bot1:token/sendMessage?chat_id=5';
+    const shown = await changed(id, { url: telegram, format: 'telegram' });
+    expect(shown).toMatchObject({ url: 'https://api.telegram.org/***', format: 'telegram' });
+    for (const bad of ['https://api.telegram.org/bot1:token/sendMessage', 'https://api.telegram.org/***']) {
+      const answer = await client.account('PUT', `/v1/webhooks/${id}`, { url: bad });
+      expect([answer.status, answer.body.error.details?.[0]?.path]).toEqual([400, 'url']);
+    }
+    const plain = await changed(id, { url: BASE.url, format: 'json' });
+    expect([plain['url'], plain['format']]).toEqual([BASE.url, undefined]);
+    expect((await rowOf(id))['sealed_url']).toBeNull();
+  });
+
+  it('is erased with the webhook, URL included', async () => {
+    const { id } = await made({ url, format: 'discord' });
+    await client.account('DELETE', `/v1/webhooks/${id}`);
+    expect((await rowOf(id))['sealed_url']).toBeNull();
+  });
+
+  it('needs a URL', async () => {
+    const { id } = await made({});
+    const answer = await client.account('PUT', `/v1/webhooks/${id}`, { format: 'slack' });
+    expect([answer.status, answer.body.error.details?.[0]?.path]).toEqual([400, 'url']);
+  });
+});
+
 describe('a webhook', () => {
   it('without options has no field of an option', async () => {
     const { secret: _, ...shown } = await made({});
@@ -119,6 +162,9 @@ describe('a webhook', () => {
     [{ ordered: true, orderBy: 'time' }, ['orderBy']],
     [{ filter: [] }, ['filter']],
     [{ maxPerSecond: 0 }, ['maxPerSecond']],
+    [{ url: BASE.url, format: 'teams' }, ['format']],
+    [{ url: BASE.url, format: null }, ['format']],
+    [{ url: BASE.url, format: 'telegram' }, ['url']],
     [{ maxPerSecond: 1001 }, ['maxPerSecond']],
     [{ maxPerSecond: '5' }, ['maxPerSecond']],
     [{ description: 7 }, ['description']],
