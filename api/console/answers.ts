@@ -93,3 +93,36 @@ export interface Webhook {
   createdAt?: string;
   pauseReason?: string;
 }
+
+export interface Delivery {
+  id: string;
+  eventId: string;
+  eventType: string;
+  status: string;
+  attempts: number;
+  createdAt: string;
+  nextAttemptAt?: string;
+  deliveredAt?: string;
+  lastStatusCode?: number;
+  lastError?: string;
+}
+
+export interface Attempt {
+  attempt: number;
+  startedAt: string;
+  durationMs: number;
+  outcome: string;
+  statusCode?: number;
+  errorCode?: string;
+  responseBody?: string;
+  responseEncoding?: string;
+}
+
+export interface AccountEvent {
+  id: string;
+  type: string;
+  createdAt: string;
+  deliveries: number;
+  undelivered: boolean;
+  payload: { data?: { [field: string]: unknown } };
+}

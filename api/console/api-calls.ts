@@ -88,6 +88,7 @@ export function createApiCalls(deps: ApiDeps, routes: readonly Route[]): ApiCall
         method,
         url: target,
         headers,
+        headersDistinct: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]])),
         httpVersion: '1.1',
         socket: {},
       }) as unknown as Parameters<typeof app.createContext>[0];

@@ -13,18 +13,29 @@ import { createApiCalls } from './api-calls.ts';
 import { type ConsoleRouter, createConsoleRouter } from './console-route.ts';
 import { consoleSessionOf, findConsoleSessionOf } from './console-session.ts';
 import { consolePage } from './layout.ts';
+import { alertPages } from './pages/alerts.ts';
+import { deliveryPage } from './pages/delivery.ts';
+import { livePage } from './pages/live.ts';
 import { marketPage } from './pages/market.ts';
 import { marketsPage } from './pages/markets.ts';
+import { webhookPage } from './pages/webhook.ts';
+import { webhooksPage } from './pages/webhooks.ts';
 import { createSessionWatch } from './session-watch.ts';
 import { accountPage, signInRoutes, signOutRoutes } from './sign-in.ts';
 
 /** The first segments of the paths of the console. All other paths belong to the API. */
-const OWN = /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|console)(?:\/|$))/;
+const OWN =
+  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|alerts|webhooks|live|console)(?:\/|$))/;
 
 /** Registers every page. */
 export function registerConsolePages(router: ConsoleRouter, deps: ApiDeps): void {
   marketsPage(router, deps);
   marketPage(router, deps);
+  alertPages(router, deps);
+  webhooksPage(router, deps);
+  webhookPage(router, deps);
+  deliveryPage(router);
+  livePage(router);
   accountPage(router);
 }
 

@@ -5,6 +5,9 @@ import type { ConsoleSessionState } from './session-state.ts';
 /** The parts of the console, in the order of the navigation, with the scope that they need. */
 export const SECTIONS = {
   markets: { label: 'Markets', path: '/markets', scope: 'markets:read' },
+  alerts: { label: 'Alerts', path: '/alerts', scope: 'alerts' },
+  webhooks: { label: 'Webhooks', path: '/webhooks', scope: 'webhooks' },
+  live: { label: 'Live', path: '/live', scope: 'webhooks' },
 } as const;
 export type Section = keyof typeof SECTIONS;
 
@@ -87,7 +90,7 @@ const KEYS = [
   ['/', 'go to the search'],
   ['j, k', 'next and previous row'],
   ['Enter', 'open the row'],
-  ['a', 'new alert'],
+  ['a', 'new alert, or new webhook'],
   ['?', 'this list'],
 ] as const;
 

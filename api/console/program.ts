@@ -1,4 +1,5 @@
 import { type Html, html } from '../ops/html.ts';
+import { prettyJson } from '../ops/pages/pretty-json.ts';
 import type { ApiCall } from './api-calls.ts';
 import type { ConsoleRequest } from './console-route.ts';
 
@@ -42,8 +43,8 @@ export function quoted(text: string): string {
 
 const MAX_SHOWN = 4_000;
 
-/** Indented JSON. Its digits are those of the answer when doubles hold them. */
+/** Indented JSON with the digits of the answer. */
 function pretty(text: string): string {
-  const indented = JSON.stringify(JSON.parse(text), null, 2);
+  const indented = prettyJson(text);
   return indented.length > MAX_SHOWN ? `${indented.slice(0, MAX_SHOWN)}\n…` : indented;
 }

@@ -78,11 +78,6 @@ export function marketPath({ venue, market_id }: Pick<Market, 'venue' | 'market_
   return `/markets/${encodeURIComponent(venue)}/${encodeURIComponent(market_id)}`;
 }
 
-/** The page of an event. */
-export function eventPath(venue: string, eventId: string): string {
-  return `/events/${encodeURIComponent(venue)}/${encodeURIComponent(eventId)}`;
-}
-
 /** The address of a page with some parameters replaced; undefined removes one. Starts again at the first page. */
 export function withQuery(
   path: string,

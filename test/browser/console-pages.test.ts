@@ -2,17 +2,20 @@ import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../src/domain/values/api-key.ts';
 import { createApiKey } from '../../src/store/accounts/accounts.ts';
+import { aDelivery } from '../factories/deliveries.ts';
 import { storedTrades } from '../factories/stored-series.ts';
 import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
 import { findChromium, launchChromium } from '../support/chromium.ts';
 import { eventually } from '../support/eventually.ts';
 import { type ConfirmedJournal, confirmJournal } from '../support/journal.ts';
-import { aConsoleWorld, type ConsoleWorld } from './console-world.ts';
+import { type AccountWorld, aConsoleWorld, anAccountWorld, type ConsoleWorld } from './console-world.ts';
 import { accessibilityFaults, overflow, PHONE, photograph, type WatchedPage, WIDE, watchedPage } from './open-page.ts';
 
 const chromiumPath = findChromium();
 /** The largest size of a page with its scripts and styles, compressed bytes. */
 const MAX_PAGE_BYTES = 150 * 1024;
+/** Parts of the address of a webhook that may be secrets. */
+const SECRETS = ['query-secret', 'T0SECRETSECRET'];
 
 describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
   let api: TestApi;
@@ -20,6 +23,7 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
   let browser: Browser;
   let world: ConsoleWorld;
   let signInKey: string;
+  let account: AccountWorld;
   let context: BrowserContext;
   let tab: WatchedPage;
 
@@ -29,9 +33,14 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
       launchChromium(chromiumPath ?? ''),
     ]);
     journal = confirmJournal(api.db);
-    const { key } = await createApiKey(api.db, { accountName: 'Meridian Research', name: 'browser', scopes: SCOPES });
+    const { key, accountId } = await createApiKey(api.db, {
+      accountName: 'Meridian Research',
+      name: 'browser',
+      scopes: SCOPES,
+    });
     signInKey = key;
     world = await aConsoleWorld(api.db);
+    account = await anAccountWorld(api.db, accountId, world.market);
     context = await signIn();
     tab = await watchedPage(context, api.url);
   });
@@ -60,6 +69,13 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     ['market-candles', () => `${marketPath()}?chart=candle&range=1w`, '#market-chart[data-drawn]'],
     ['sibling', () => `/markets/polymarket/${world.siblings[0]?.marketId}`, '#market-chart[data-drawn]'],
     ['hostile', () => `/markets/polymarket/${world.hostile.marketId}`, '[data-live][data-tone="good"]'],
+    ['alerts', () => '/alerts'],
+    ['alerts-fired', () => '/alerts?status=triggered'],
+    ['alert', () => `/alerts/${account.alert}`],
+    ['webhooks', () => '/webhooks'],
+    ['webhook', () => `/webhooks/${account.webhook.id}`],
+    ['delivery', () => `/webhooks/${account.webhook.id}/deliveries/${account.failed.id}`],
+    ['live', () => '/live', '[data-live][data-tone="good"]'],
     ['account', () => '/account'],
     ['error', () => '/markets?venue=nowhere'],
   ];
@@ -75,7 +91,9 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
           await page.setViewportSize(viewport);
           await page.goto(`${api.url}${path()}`);
           if (ready !== undefined) await page.locator(ready).first().waitFor();
+          const content = await page.content();
           expect(await page.title()).not.toBe('pwned');
+          expect(SECRETS.filter((secret) => content.includes(secret))).toEqual([]);
           await photograph(page, `console-${name}-${viewport.width}-${colorScheme}`);
           expect(await overflow(page)).toBe(0);
           expect(await accessibilityFaults(page)).toEqual([]);
@@ -197,6 +215,51 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     expect(new URL(page.url()).search).toBe('?range=1w');
     expect(await overflow(page)).toBe(0);
     await plain.close();
+  });
+
+  test('a click on the chart and two more set an alert', async () => {
+    const { page } = tab;
+    await page.setViewportSize(WIDE);
+    await page.goto(`${api.url}${marketPath()}`);
+    await page.locator('#market-chart[data-drawn]').waitFor();
+    await page.locator('#market-chart').click({ position: { x: 300, y: 120 } });
+    const price = page.getByRole('textbox', { name: 'Price' });
+    expect(Number(await price.inputValue())).toBeGreaterThan(0.5);
+    expect(await page.getByLabel('Fires at this price or').inputValue()).toBe('above');
+    expect(await page.locator('[data-distance]').textContent()).toMatch(/points above the present price/);
+    await price.fill('0.875');
+    await page.getByRole('button', { name: 'Set alert' }).click();
+    await page.getByRole('status').getByText('it fires once, at 87.5 % or above').waitFor();
+    await page.locator('[data-alert="0.875"]').waitFor();
+    await page.keyboard.press('a');
+    expect(await page.evaluate('document.activeElement.name')).toBe('price');
+  });
+
+  test('a webhook is created, tested and its delivery sent again', async () => {
+    const { page } = tab;
+    await page.goto(`${api.url}/webhooks`);
+    await page.getByText('New webhook', { exact: true }).click();
+    await page.getByLabel('Address of your receiver').fill('https://new.receiver.test/hook');
+    await page.getByRole('button', { name: 'Create webhook' }).click();
+    const secret = await page.locator('.secret').textContent();
+    expect(secret).toMatch(/^whsec_/);
+    await page.getByRole('button', { name: 'Send a test event' }).click();
+    await page.getByRole('status').getByText('A test event is on its way.').waitFor();
+    expect(await page.content()).not.toContain(secret);
+    await page.goto(`${api.url}/webhooks/${account.webhook.id}/deliveries/${account.failed.id}`);
+    await page.getByText('Send again…').click();
+    await page.getByRole('button', { name: 'Send again', exact: true }).click();
+    await page.getByRole('status').getByText('due again').waitFor();
+    expect(api.wakes).toContainEqual({ job: 'deliver-webhook', targets: [account.webhook.pk] });
+  });
+
+  test('the live page shows an event as it is made', async () => {
+    const { page } = tab;
+    await page.goto(`${api.url}/live`);
+    await page.locator('[data-live][data-tone="good"]').waitFor();
+    const { eventId } = await aDelivery(api.db, { accountId: account.accountId, subscriptionPk: account.webhook.pk });
+    await page.locator('#arrivals', { hasText: eventId }).waitFor();
+    await page.getByText('1 new event').waitFor();
   });
 
   test('the table works without scripts', async () => {

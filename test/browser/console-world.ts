@@ -1,5 +1,8 @@
 import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
+import { newId } from '../../src/domain/values/ids.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
+import { anAlert, aSubscription } from '../factories/alerts.ts';
+import { aDelivery } from '../factories/deliveries.ts';
 import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedSnapshots, storedTrades } from '../factories/stored-series.ts';
 import { HOSTILE } from './ops-world.ts';
@@ -72,6 +75,87 @@ export async function aConsoleWorld(db: Database): Promise<ConsoleWorld> {
   if (!market) throw new TypeError('the world has a market');
   await fill(db, market, nowMs);
   return { market, siblings, hostile };
+}
+
+const INSERT_ATTEMPT = sql(
+  'console_world_attempt',
+  `INSERT INTO delivery_attempt (delivery_pk, attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt)
+   VALUES ($1, $2, now() - $3 * interval '1 minute', $4, $5, $6, $7, $8)`,
+);
+const FIRE_ALERT = sql(
+  'console_world_fire',
+  `UPDATE alert SET status = 'triggered', triggered_at = now(), triggered_price = '0.16', event_id = $2 WHERE pk = $1`,
+);
+
+/** The webhooks, deliveries and alerts of one account. */
+export interface AccountWorld {
+  accountId: bigint;
+  webhook: { pk: bigint; id: string };
+  failed: { pk: bigint; id: string; eventId: string };
+  alert: string;
+}
+
+/** Adds to an account a healthy and a paused webhook, a failed delivery, and alerts on the market. */
+export async function anAccountWorld(
+  db: Database,
+  accountId: bigint,
+  { outcomes: [yes] }: TestMarket,
+): Promise<AccountWorld> {
+  const subscription = async (url: string) => {
+    const id = newId('wh');
+    return { id, pk: await aSubscription(db, { id, accountId, url, events: ['price_alert', 'transaction'] }) };
+  };
+  await subscription('https://chat.example.test/services/T0SECRETSECRETSECRET/B00?token=query-secret');
+  const webhook = await subscription('https://hooks.receiver.test/odds');
+  const attempt = (
+    pk: bigint,
+    number: number,
+    minutesAgo: number,
+    ms: number,
+    status: number | null,
+    error: string | null,
+    text: string,
+  ) =>
+    db.query(INSERT_ATTEMPT, [
+      pk,
+      number,
+      minutesAgo,
+      ms,
+      status === 200 ? 'delivered' : 'failed',
+      status,
+      error,
+      Buffer.from(text),
+    ]);
+  for (let n = 0; n < 12; n++) {
+    const made = await aDelivery(db, { accountId, subscriptionPk: webhook.pk, status: 'delivered', attemptCount: 1 });
+    await attempt(made.pk, 1, 20 + n * 30, 60 + 7 * n, 200, null, 'ok');
+  }
+  const failed = await aDelivery(db, {
+    accountId,
+    subscriptionPk: webhook.pk,
+    status: 'failed',
+    attemptCount: 2,
+    body: `{"id":"evt_1","type":"price_alert","data":{"currentPrice":0.10000000000000000005,"note":${JSON.stringify(HOSTILE)}}}`,
+  });
+  await attempt(
+    failed.pk,
+    1,
+    9,
+    312,
+    500,
+    'http_status',
+    `<html><script>document.title='pwned'</script>${HOSTILE}</html>`,
+  );
+  await attempt(failed.pk, 2, 4, 3, null, 'connection_refused', '');
+  const mint = yes?.outcomeId ?? '';
+  const make = (fields: Omit<Parameters<typeof anAlert>[1], 'accountId'>) =>
+    db.transaction((tx) => anAlert(tx, { accountId, ...fields }));
+  const fired = await make({ mint, condition: 'above', target: '0.15', webhookPk: webhook.pk });
+  await db.query(FIRE_ALERT, [fired.pk, failed.eventId]);
+  await make({ mint, condition: 'below', target: '0.1' });
+  await make({ mint: 'So11111111111111111111111111111111111111112', condition: 'above', target: '0.000000123456789' });
+  const { id } = await make({ mint, condition: 'above', target: '0.25', webhookPk: webhook.pk });
+  return { accountId, webhook, failed, alert: id };
 }
 
 /** Prices of the last two days, each hour, and the latest one. */

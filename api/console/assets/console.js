@@ -16,8 +16,10 @@ const ACTIONS = {
   k: () => move(-1),
   a: () => {
     const opener = document.querySelector('[data-new-alert]');
-    if (opener instanceof HTMLAnchorElement) opener.click();
-    else opener?.dispatchEvent(new CustomEvent('open-alert', { bubbles: true }));
+    if (!opener) return;
+    opener.open = true;
+    opener.dispatchEvent(new CustomEvent('open-alert'));
+    opener.querySelector('input:not([type="hidden"])')?.focus();
   },
   '?': () => document.getElementById('help')?.showModal(),
 };

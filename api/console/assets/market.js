@@ -170,10 +170,53 @@ chart.subscribeCrosshairMove(({ time, seriesData }) => {
       : `${figures(time)} UTC · O ${at.open} H ${at.high} L ${at.low} C ${at.close}${traded}`;
 });
 
+const form = document.getElementById('alert-form');
+const lines = [];
+function drawAlerts() {
+  const color = colors().accent;
+  for (const { series, line: drawnLine } of lines.splice(0)) series.removePriceLine(drawnLine);
+  for (const link of document.querySelectorAll('[data-alert]')) {
+    const options = { price: Number(link.dataset.alert), color, lineStyle: 2, lineWidth: 1, title: 'alert' };
+    for (const series of [line, candles]) lines.push({ series, line: series.createPriceLine(options) });
+  }
+}
+
+let latest = Number(document.querySelector('.headline [data-price]').textContent.replace(' %', '')) / 100;
+function showDistance() {
+  const price = Number(form.querySelector('[name="price"]').value.replace(',', '.'));
+  const points = (price - latest) * 100;
+  const note = form.querySelector('[data-distance]');
+  note.textContent = Number.isFinite(points)
+    ? `${Math.abs(points).toFixed(1)} points ${points < 0 ? 'below' : 'above'} the present price`
+    : '';
+}
+function openForm(price) {
+  form.open = true;
+  const field = form.querySelector('[name="price"]');
+  if (price !== undefined) {
+    field.value = price.toFixed(3).replace(/0+$/, '');
+    form.querySelector('[name="condition"]').value = price < latest ? 'below' : 'above';
+  }
+  showDistance();
+  form.scrollIntoView({ block: 'nearest' });
+  (price === undefined ? field : form.querySelector('button[type="submit"]')).focus({ preventScroll: true });
+}
+if (form) {
+  form.addEventListener('input', showDistance);
+  form.addEventListener('open-alert', () => openForm());
+  chart.subscribeClick(({ point, paneIndex }) => {
+    if (!point || (paneIndex ?? 0) !== 0) return;
+    const price = (kind === 'line' ? line : candles).coordinateToPrice(point.y);
+    if (price !== null && price > 0 && price < 1) openForm(price);
+  });
+}
+
 const headline = document.querySelector(`.headline [data-price]`);
 const moved = document.querySelector('.headline [data-change]');
 const title = document.title;
 const showPrice = perFrame((_, price) => {
+  latest = Number(price);
+  if (form?.open) showDistance();
   flash(headline, percent(price));
   document.title = `${percent(price)} ${title}`;
   if (moved) showChange(moved, moved.dataset.from, price);
@@ -244,5 +287,6 @@ zoom.addEventListener('click', () => {
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', paint);
 box.querySelector('.fallback')?.remove();
 paint();
+drawAlerts();
 loadSeries({ fit: true }).catch(notRead);
 if (document.querySelector('[data-is-cold="1"]')) setTimeout(soonTape, COLD_AGAIN_MS);

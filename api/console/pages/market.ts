@@ -21,6 +21,7 @@ import {
   venueTitle,
   withQuery,
 } from '../values.ts';
+import { alertSection, readOutcomeAlerts } from './alert-form.ts';
 import { bookLadder, tradeTable } from './market-tape.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
 
@@ -138,12 +139,13 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
   const window = windowOf(range, market, nowMs);
   const prices = await pricesOf(request, market);
   const quote = quoteOf(prices, outcome?.outcome_id);
-  const [series, book, trades, trends, siblings] = await Promise.all([
+  const [series, book, trades, trends, siblings, alerts] = await Promise.all([
     outcome ? readSeries(request, market, outcome.outcome_id, window, quote?.price) : undefined,
     bookOf(request, market, outcome?.outcome_id),
     tradesOf(request, market),
     trendsOf(deps, [market], nowMs),
     siblingsOf(request, market),
+    readOutcomeAlerts(request, outcome?.outcome_id),
   ]);
   const trend = trends.get(`${market.venue} ${market.market_id}`);
   const isFirst = outcome?.outcome_id === trend?.outcomeId;
@@ -168,6 +170,7 @@ ${chart(view, series)}
 <section class="card trades-card" aria-labelledby="trades-title"><h2 id="trades-title">Trades</h2>
 <div data-part="trades">${tradeTable(trades, market, currency)}</div></section>
 </div></div>
+${outcome && alerts && alertSection(request, market, outcome, alerts, quote?.price)}
 ${candleTable(series?.candles ?? [], series?.interval)}
 ${siblings.length > 0 && html`<h2>Other markets of this event</h2>${marketTable(siblings, siblingTrends)}`}
 <h2>About</h2>

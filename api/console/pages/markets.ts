@@ -10,7 +10,8 @@ import { presentMarket } from '../../routes/markets.ts';
 import type { Market } from '../answers.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../console-route.ts';
 import { sparkline } from '../drawings.ts';
-import { change, compact, fromSeconds, marketPath, minute, percent, venueTitle, withQuery } from '../values.ts';
+import { pages } from '../paging.ts';
+import { change, compact, fromSeconds, marketPath, minute, percent, venueTitle } from '../values.ts';
 
 const PATH = '/markets';
 const PER_PAGE = 50;
@@ -254,13 +255,4 @@ function groupByEvent(markets: readonly Market[]): GroupedMarket[] {
       ...(isMember && market === first && { heading: market.event_title ?? market.title }),
     }));
   });
-}
-
-function pages({ query }: ConsoleRequest, next: string | null): Html {
-  if (!query.has('cursor') && next === null) return html``;
-  const following = new URLSearchParams(query);
-  following.set('cursor', next ?? '');
-  return html`<nav class="pager" aria-label="Pages">${
-    query.has('cursor') && html`<a class="button" href="${withQuery(PATH, query, {})}">First page</a>`
-  }${next !== null && html`<a class="button" rel="next" href="${PATH}?${following.toString()}">Next page</a>`}</nav>`;
 }

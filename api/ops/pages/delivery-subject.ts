@@ -5,7 +5,7 @@ import { decimalText, marketPath, shortId } from './shown-values.ts';
 
 /** An event in words, with a link to its market. */
 export function subjectText(eventType: EventType, subject: DeliverySubject): Html {
-  const { market, symbol, condition, target, price, wallet, kind, amount } = subject;
+  const { market, symbol, condition, target, price, wallet, kind, amount, webhookId } = subject;
   const named =
     market &&
     html`<a class="long" href="${marketPath(market)}">${market.title === '' ? market.marketId : market.title}</a>`;
@@ -22,6 +22,13 @@ export function subjectText(eventType: EventType, subject: DeliverySubject): Htm
       return html`${wallet === undefined ? 'unknown wallet' : shortId(wallet)}${amount !== undefined && html` changed by ${decimalText(amount)}`} ${symbol}${
         named !== undefined && html` in ${named}`
       }`;
+    case 'webhook_failing':
+    case 'webhook_paused':
+      return html`${
+        webhookId === undefined
+          ? 'A webhook'
+          : html`<a href="/ops/webhooks/${encodeURIComponent(webhookId)}">${shortId(webhookId)}</a>`
+      } ${eventType === 'webhook_failing' ? 'fails' : 'was paused'}`;
     case 'test':
       return html`Test event`;
   }

@@ -1,7 +1,7 @@
 import type { EventType } from '../../domain/webhooks/event.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** What an event is about, as far as its body states it. Numbers are the digits of the body. */
+/** The subject of an event, as far as its body states it. Numbers are the digits of the body. */
 export interface DeliverySubject {
   market?: { venue: string; marketId: string; title: string };
   /** The outcome, or the token of a transfer. */
@@ -14,6 +14,8 @@ export interface DeliverySubject {
   kind?: string;
   /** The change of a balance, or the size of a trade. */
   amount?: string;
+  /** The webhook that an event of the account is about. */
+  webhookId?: string;
 }
 
 interface Described {
@@ -51,6 +53,7 @@ function statedSubject({ eventType, body }: Described): DeliverySubject {
   const symbol = text('tokenSymbol') ?? text('tokenMint');
   const condition = text('condition');
   const wallet = text('wallet');
+  const webhookId = text('webhookId');
   const kind = eventType === 'transaction' ? [text('type'), text('side')].filter(Boolean).join(' ') : '';
   const target = digitsOf(body, 'targetPrice');
   const price = digitsOf(body, 'currentPrice') ?? (eventType === 'transaction' ? digitsOf(body, 'price') : undefined);
@@ -60,6 +63,7 @@ function statedSubject({ eventType, body }: Described): DeliverySubject {
     ...(symbol !== undefined && { symbol }),
     ...(condition !== undefined && { condition }),
     ...(wallet !== undefined && { wallet }),
+    ...(webhookId !== undefined && { webhookId }),
     ...(kind !== '' && { kind }),
     ...(target !== undefined && { target }),
     ...(price !== undefined && { price }),

@@ -1,0 +1,104 @@
+import { choice, field } from '../../ops/forms.ts';
+import { type Html, html, table } from '../../ops/html.ts';
+import { shownUrl } from '../../ops/pages/shown-values.ts';
+import type { Alert, Decimal, Market, Webhook } from '../answers.ts';
+import type { ConsoleRequest } from '../console-route.ts';
+import { consoleButton, consoleForm } from '../forms.ts';
+import { marketPath, percent } from '../values.ts';
+
+const MAX_WEBHOOKS = 100;
+const MAX_ALERTS = 50;
+
+/** The alerts of one outcome, and the form for another. Empty without the scope. */
+export interface OutcomeAlerts {
+  alerts: Alert[];
+  webhooks: Webhook[];
+}
+
+export async function readOutcomeAlerts(
+  request: ConsoleRequest,
+  outcome: string | undefined,
+): Promise<OutcomeAlerts | undefined> {
+  const { scopes } = request.session.caller;
+  if (outcome === undefined || !scopes.includes('alerts')) return undefined;
+  const query = { tokenMint: outcome, status: 'active', limit: MAX_ALERTS };
+  const [alerts, webhooks] = await Promise.all([
+    request.api<Alert[]>({ operationId: 'listAlerts', query }),
+    scopes.includes('webhooks')
+      ? request.api<Webhook[]>({ operationId: 'listWebhooks', query: { limit: MAX_WEBHOOKS } })
+      : undefined,
+  ]);
+  return { alerts: alerts.data, webhooks: webhooks?.data ?? [] };
+}
+
+/** The section of a market page. The script opens the form at the price of a click on the chart. */
+export function alertSection(
+  request: ConsoleRequest,
+  market: Market,
+  outcome: Market['outcomes'][number],
+  { alerts, webhooks }: OutcomeAlerts,
+  present: Decimal | undefined,
+): Html {
+  const listening = webhooks.filter(({ status, events }) => status === 'active' && events.includes('price_alert'));
+  const suggestion = present === undefined ? 0.5 : Math.min(0.99, Math.round((Number(present) + 0.05) * 100) / 100);
+  return html`<section aria-labelledby="alerts-title" class="card alerts-card"><h2 id="alerts-title">Alerts on ${outcome.label}</h2>
+${table<Alert>({
+  caption: `Active alerts on ${outcome.label}`,
+  columns: [
+    {
+      label: 'Fires',
+      cell: ({ id, condition, price }) =>
+        html`<a href="/alerts/${id}" data-alert="${price}">at ${percent(price)} or ${condition}</a>`,
+    },
+    { label: 'Distance', isNumeric: true, cell: ({ price }) => distance(price, present) },
+    {
+      label: 'Action',
+      cell: ({ id, price }) =>
+        consoleButton(request, {
+          action: `/alerts/${id}/delete`,
+          label: 'Delete',
+          of: `the alert at ${percent(price)}`,
+        }),
+    },
+  ],
+  rows: alerts,
+  empty: 'No alerts yet. Click a price on the chart, or enter one here.',
+})}
+<details class="fold" id="alert-form" data-new-alert><summary class="button">New alert</summary>${consoleForm(
+    request,
+    '/alerts',
+    html`<input type="hidden" name="tokenMint" value="${outcome.outcome_id}"><input type="hidden" name="back" value="${marketPath(market)}">
+${field({
+  label: 'Price',
+  name: 'price',
+  value: String(suggestion),
+  isRequired: true,
+  hint: 'From 0 to 1: 0.25 is 25 %. The alert fires once, at the first price that touches or passes it.',
+})}
+<p class="hint" data-distance></p>
+${choice({
+  label: 'Fires at this price or',
+  name: 'condition',
+  value: 'above',
+  options: [
+    ['above', 'above'],
+    ['below', 'below'],
+  ],
+})}
+${choice({
+  label: 'Webhook',
+  name: 'webhookId',
+  value: '',
+  options: [['', 'the default webhook'], ...listening.map(({ id, url }) => [id, shownUrl(url)] as const)],
+})}
+<button type="submit" class="primary">Set alert</button>`,
+    'form card',
+  )}</details></section>`;
+}
+
+/** The distance of a target from the present price, in points. */
+export function distance(target: Decimal, present: Decimal | null | undefined): string {
+  if (present === null || present === undefined) return '–';
+  const points = (Number(target) - Number(present)) * 100;
+  return `${points < 0 ? '−' : '+'}${Math.abs(points).toFixed(1)} pt`;
+}

@@ -1,0 +1,137 @@
+import { ago, badge, code, facts, type Html, html, NONE, number, table } from '../../ops/html.ts';
+import { prettyJson } from '../../ops/pages/pretty-json.ts';
+import { DELIVERY_TONES } from '../../ops/pages/shown-values.ts';
+import type { Attempt, Delivery } from '../answers.ts';
+import type { ConsoleRequest, ConsoleRouter } from '../console-route.ts';
+import { consoleButton } from '../forms.ts';
+import { programExamples, quoted } from '../program.ts';
+import { clock, minute } from '../values.ts';
+import { WEBHOOKS_PATH } from './webhooks.ts';
+
+const PATH = `${WEBHOOKS_PATH}/:webhook_id/deliveries/:delivery_id`;
+const PAYLOAD = '"payload":';
+
+/** One delivery: request and attempts side by side, and the button that sends it again. */
+export function deliveryPage(router: ConsoleRouter): void {
+  const [section, scope] = ['webhooks', 'webhooks'] as const;
+  router.page({
+    path: PATH,
+    section,
+    scope,
+    async load(request) {
+      const params = paramsOf(request);
+      const call = { operationId: 'getDelivery', params };
+      const { data: delivery, text } = await request.api<Delivery & { attemptLog: Attempt[] }>(call);
+      const { nowMs } = request;
+      const next = delivery.nextAttemptAt;
+      const body = html`${facts([
+        ['State', badge(DELIVERY_TONES[delivery.status] ?? 'idle', delivery.status)],
+        ['Event', html`${delivery.eventType} <code>${delivery.eventId}</code>`],
+        ['Created (UTC)', minute(new Date(delivery.createdAt))],
+        ['Delivered (UTC)', minute(delivery.deliveredAt === undefined ? undefined : new Date(delivery.deliveredAt))],
+        ['Next attempt', next === undefined ? NONE : ago(new Date(next), nowMs)],
+        ['Attempts', number(delivery.attempts)],
+      ])}
+<div class="actions">${
+        delivery.status !== 'pending' &&
+        consoleButton(request, {
+          action: `${WEBHOOKS_PATH}/${params.webhook_id}/deliveries/${delivery.id}/resend`,
+          label: 'Send again',
+          confirm: 'Your receiver gets the event again, with the same event id.',
+        })
+      }</div>
+<div class="columns"><section><h2>Request</h2>
+${requestHeaders(delivery, params.webhook_id)}
+<h3>Body</h3><p class="hint">The signed JSON, with added line breaks. All digits are unchanged.</p>
+<pre tabindex="0" aria-label="Body">${prettyJson(payloadOf(text))}</pre></section>
+<section><h2>Attempts</h2>${attempts(delivery.attemptLog, delivery.attempts)}</section></div>
+${programExamples(request, {
+  calls: [
+    ['this delivery', call],
+    ['send it again', { operationId: 'retryDelivery', params, body: {} }],
+  ],
+  typescript: `const delivery = await client.deliveries.get({
+  webhook_id: ${quoted(params.webhook_id)},
+  delivery_id: ${quoted(delivery.id)},
+});`,
+  json: text,
+})}`;
+      const webhook = `${WEBHOOKS_PATH}/${params.webhook_id}`;
+      const above = html`<p class="crumbs"><a href="${WEBHOOKS_PATH}">Webhooks</a> · <a href="${webhook}">Deliveries</a></p>`;
+      return { title: 'Delivery', above, body };
+    },
+  });
+
+  router.action({
+    path: `${PATH}/resend`,
+    section,
+    scope,
+    async run(request) {
+      const params = paramsOf(request);
+      await request.api({ operationId: 'retryDelivery', params, body: {}, once: request.form.get('once') ?? '' });
+      const to = `${WEBHOOKS_PATH}/${params.webhook_id}/deliveries/${params.delivery_id}`;
+      return { result: 'The delivery is due again. The next attempt starts at once.', to };
+    },
+  });
+}
+
+function paramsOf({ params }: ConsoleRequest): { webhook_id: string; delivery_id: string } {
+  return { webhook_id: params['webhook_id'] ?? '', delivery_id: params['delivery_id'] ?? '' };
+}
+
+/** The payload with its digits: the last field of the answer's data. */
+function payloadOf(answer: string): string {
+  return answer.slice(answer.indexOf(PAYLOAD) + PAYLOAD.length, -'}}'.length);
+}
+
+/** The headers that identify an event. Signatures are made for each attempt and not stored. */
+function requestHeaders({ id, eventId, eventType }: Delivery, webhookId: string): Html {
+  const headers: [string, Html][] = [
+    ['Content-Type', code('application/json')],
+    ['webhook-id', code(eventId)],
+    ['X-Webhook-Id', code(webhookId)],
+    ['X-Webhook-Event', code(eventType)],
+    ['X-Webhook-Delivery', code(id)],
+    ['X-Webhook-Attempt', html`the number of the attempt`],
+    ['webhook-timestamp', html`the second of the attempt`],
+    ['webhook-signature', html`made for each attempt with the secret (Standard Webhooks)`],
+    ['X-Webhook-Signature', html`HMAC of the body with the secret`],
+  ];
+  return table<[string, Html]>({
+    caption: 'Request headers',
+    columns: [
+      { label: 'Header', cell: ([name]) => code(name) },
+      { label: 'Value', cell: ([, value]) => html`<span class="long">${value}</span>` },
+    ],
+    rows: headers,
+    empty: '',
+  });
+}
+
+function attempts(log: readonly Attempt[], count: number): Html {
+  if (log.length === 0) {
+    return html`<p class="empty">${count === 0 ? 'No attempt yet.' : 'The log of the attempts is no longer stored.'}</p>`;
+  }
+  return html`${[...log].reverse().map(
+    ({
+      attempt,
+      startedAt,
+      durationMs,
+      outcome,
+      statusCode,
+      errorCode,
+      responseBody,
+      responseEncoding,
+    }) => html`<div class="card attempt">
+<h3>#${attempt} ${badge(outcome === 'delivered' ? 'good' : 'bad', errorCode ?? String(statusCode ?? outcome))}</h3>
+<p class="muted">${clock(new Date(startedAt))} UTC, ${minute(new Date(startedAt))} · ${number(durationMs)} ms${
+      statusCode !== undefined && html` · status ${statusCode}`
+    }</p>
+${
+  responseBody === undefined
+    ? html`<p class="hint">no answer</p>`
+    : html`<p class="hint">answer${responseEncoding && ` (${responseEncoding})`}</p>
+<pre tabindex="0" aria-label="Answer to attempt ${attempt}">${responseBody || 'an empty body'}</pre>`
+}</div>`,
+  )}`;
+}

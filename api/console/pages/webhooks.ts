@@ -1,0 +1,150 @@
+import { SUBSCRIBABLE_EVENTS } from '../../../src/domain/webhooks/event.ts';
+import {
+  MAX_PENDING_COUNTED,
+  readWebhookFigures,
+  type WebhookFigures,
+} from '../../../src/store/deliveries/webhook-figures.ts';
+import type { ApiDeps } from '../../deps.ts';
+import { field } from '../../ops/forms.ts';
+import { badge, type Html, html, NONE, number, table } from '../../ops/html.ts';
+import { shownUrl } from '../../ops/pages/shown-values.ts';
+import type { Webhook } from '../answers.ts';
+import type { ConsoleRequest, ConsoleRouter } from '../console-route.ts';
+import { consoleButton, consoleForm } from '../forms.ts';
+import { pages } from '../paging.ts';
+import { programExamples } from '../program.ts';
+
+export const WEBHOOKS_PATH = '/webhooks';
+const PER_PAGE = 50;
+
+/** /webhooks: the account's webhooks with their figures, and the creation of one. */
+export function webhooksPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void {
+  const [section, scope] = ['webhooks', 'webhooks'] as const;
+  router.page({
+    path: WEBHOOKS_PATH,
+    section,
+    scope,
+    async load(request) {
+      const query = { limit: PER_PAGE, cursor: request.query.get('cursor') ?? undefined };
+      const call = { operationId: 'listWebhooks', query };
+      const { data: webhooks, meta, text } = await request.api<Webhook[]>(call);
+      const ids = webhooks.map(({ id }) => id);
+      const figures = await readWebhookFigures(deps.db, request.session.caller.accountId, ids);
+      const body = html`${createForm(request)}
+${webhookTable(webhooks, figures)}
+${pages(request, meta.next_cursor)}
+${programExamples(request, {
+  calls: [['these webhooks', call]],
+  typescript: 'for await (const webhook of client.webhooks.iterate()) console.log(webhook);',
+  json: withoutSecrets(text, webhooks),
+})}`;
+      return { title: 'Webhooks', body };
+    },
+  });
+
+  router.action({
+    path: WEBHOOKS_PATH,
+    section,
+    scope,
+    async run(request) {
+      const { form } = request;
+      const { data } = await request.api<Webhook & { secret: string }>({
+        operationId: 'createWebhook',
+        body: { url: (form.get('url') ?? '').trim(), events: form.getAll('events') },
+        once: form.get('once') ?? '',
+      });
+      return { page: secretPage(request, data, 'New webhook') };
+    },
+  });
+}
+
+/** The only page that shows a secret. */
+export function secretPage(request: ConsoleRequest, webhook: Webhook & { secret: string }, title: string) {
+  const path = `${WEBHOOKS_PATH}/${webhook.id}`;
+  return {
+    title,
+    body: html`<p class="lead">Address: ${shownUrl(webhook.url)}</p>
+<div class="card"><h2>Copy the secret now. It is shown only once.</h2>
+<code class="secret" tabindex="0">${webhook.secret}</code>
+<p><button type="button" data-copy="${webhook.secret}">Copy</button></p>
+<p class="hint">Your receiver checks the signature of each event with it. If you lose it, rotate it.</p></div>
+<div class="actions under">${consoleButton(request, { action: `${path}/test`, label: 'Send a test event' })}
+<a class="button" href="${path}">Open the webhook</a></div>`,
+  };
+}
+
+/** The answer with addresses as pages show them, because a part of an address may be a secret. */
+function withoutSecrets(text: string, webhooks: readonly Webhook[]): string {
+  return webhooks.reduce(
+    (shown, { url }) => shown.replaceAll(JSON.stringify(url), JSON.stringify(shownUrl(url))),
+    text,
+  );
+}
+
+function createForm(request: ConsoleRequest): Html {
+  return html`<details class="fold" data-new-alert><summary class="button">New webhook</summary>${consoleForm(
+    request,
+    WEBHOOKS_PATH,
+    html`${field({
+      label: 'Address of your receiver',
+      name: 'url',
+      isRequired: true,
+      hint: 'https, reachable from the internet. oddswire creates the secret.',
+    })}
+<fieldset><legend>Events</legend>${SUBSCRIBABLE_EVENTS.map(
+      (name) =>
+        html`<label class="check"><input type="checkbox" name="events" value="${name}"${
+          name === 'price_alert' && html` checked`
+        }>${name}</label>`,
+    )}</fieldset>
+<button type="submit" class="primary">Create webhook</button>`,
+    'form card',
+  )}</details>`;
+}
+
+export function webhookState({ status, pauseReason }: Webhook): Html {
+  if (status === 'active') return badge('good', 'active');
+  return badge('warn', pauseReason === undefined ? 'paused' : `paused: ${pauseReason}`);
+}
+
+/** The share of successful attempts. */
+export function successRate(figures: WebhookFigures | undefined): Html {
+  if (figures === undefined || figures.attempts === 0) return NONE;
+  const { attempts, delivered } = figures;
+  const share = Math.floor((delivered / attempts) * 1_000) / 10;
+  const tone = share >= 99 ? 'good' : share >= 90 ? 'warn' : 'bad';
+  return html`${badge(tone, `${share.toFixed(1)} %`)}`;
+}
+
+export function pendingText(figures: WebhookFigures | undefined): Html {
+  if (figures === undefined) return NONE;
+  const isMore = figures.pending > MAX_PENDING_COUNTED;
+  return html`${number(Math.min(figures.pending, MAX_PENDING_COUNTED))}${isMore && ' or more'}`;
+}
+
+function webhookTable(webhooks: readonly Webhook[], figures: ReadonlyMap<string, WebhookFigures>): Html {
+  return table<Webhook>({
+    caption: 'Webhooks, newest first',
+    columns: [
+      {
+        label: 'Address',
+        cell: ({ id, url }) =>
+          html`<a class="row-link long" data-row href="${WEBHOOKS_PATH}/${id}">${shownUrl(url)}</a>`,
+      },
+      { label: 'Events', cell: ({ events }) => events.join(', ') },
+      { label: 'State', cell: webhookState },
+      { label: 'Success, 24 h', isNumeric: true, cell: ({ id }) => successRate(figures.get(id)) },
+      {
+        label: 'p95',
+        isNumeric: true,
+        cell: ({ id }) => {
+          const p95 = figures.get(id)?.p95Ms ?? null;
+          return p95 === null ? NONE : html`${number(p95)} ms`;
+        },
+      },
+      { label: 'Pending', isNumeric: true, cell: ({ id }) => pendingText(figures.get(id)) },
+    ],
+    rows: webhooks,
+    empty: 'No webhooks yet. Create one: oddswire then sends every event of your alerts to it.',
+  });
+}
