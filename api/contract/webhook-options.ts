@@ -34,7 +34,8 @@ const condition = z
     if (operators.length !== 1) {
       context.addIssue({ code: 'custom', message: `must have exactly one of ${OPERATORS.join(', ')}` });
     }
-  });
+  })
+  .meta({ description: 'A field and exactly one operator.', override: { minProperties: 2, maxProperties: 2 } });
 
 const filter = z
   .array(condition, 'must be an array')

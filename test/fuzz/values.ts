@@ -107,7 +107,7 @@ function plainValuesOf(contract: ApiContract, schema: JsonSchema, name: string):
           min: number('exclusiveMinimum', number('minimum', -1e9)),
           minExcluded: true,
           noNaN: true,
-          max: 1e9,
+          max: number('maximum', 1e9),
         }),
       );
     case 'boolean':
@@ -126,7 +126,24 @@ function plainValuesOf(contract: ApiContract, schema: JsonSchema, name: string):
 function objectOf(contract: ApiContract, schema: JsonSchema): fc.Arbitrary<Record<string, unknown>> {
   const properties = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>);
   const model = Object.fromEntries(properties.map(([key, inner]) => [key, valuesOf(contract, inner, key)]));
-  return fc.record(model, { requiredKeys: (schema.required ?? []) as string[] });
+  const required = (schema.required ?? []) as string[];
+  if (typeof schema.maxProperties !== 'number') return fc.record(model, { requiredKeys: required }).map(coherent);
+  const others = properties.map(([key]) => key).filter((key) => !required.includes(key));
+  const room = schema.maxProperties - required.length;
+  return fc.subarray(others, { minLength: room, maxLength: room }).chain((chosen) => {
+    const names = [...required, ...chosen];
+    return fc.record(Object.fromEntries(names.map((name) => [name, model[name] as fc.Arbitrary<unknown>])));
+  });
+}
+
+/** Fields that depend on each other beyond their schemas, mostly as the API accepts them. */
+function coherent(value: Record<string, unknown>): Record<string, unknown> {
+  const { format, ...others } = value;
+  const mayKeep = format === undefined || (typeof value['url'] === 'string' && format !== 'telegram');
+  return {
+    ...(mayKeep ? value : others),
+    ...('orderBy' in value && { ordered: true }),
+  };
 }
 
 function textOf(schema: JsonSchema, minLength: number, maxLength: number): fc.Arbitrary<string> {
@@ -139,6 +156,8 @@ function textOf(schema: JsonSchema, minLength: number, maxLength: number): fc.Ar
     return fc.string({ unit: 'grapheme-ascii', minLength, maxLength: Math.max(40, minLength) });
   }
   const pattern = new RegExp(schema.pattern, 'u');
+  // Random text would practically never match a list of names.
+  if (schema.pattern.startsWith('^(')) return fc.stringMatching(pattern);
   return text.filter((candidate) => pattern.test(candidate));
 }
 
