@@ -31,6 +31,7 @@ COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/api/ops/assets ./api/ops/assets
 COPY --from=build /app/api/console/assets ./api/console/assets
 COPY --from=build /app/dist ./dist
+COPY docs ./docs
 COPY --from=build /app/Procfile ./Procfile
 # `docker run IMAGE oddswire keys list`, with the variables of a process.
 RUN ln -s /app/dist/bin/oddswire.js /usr/local/bin/oddswire

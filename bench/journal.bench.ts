@@ -24,6 +24,8 @@ const PAGE = 500;
 /** Seconds of each part at 2,000 changes/s. */
 const SECONDS = sizeOf('BENCH_SECONDS', 6);
 const PER_SECOND = 2_000;
+/** Seconds of changes while the old snapshot stays open, before their delays are measured: BENCH_HOLD_SECONDS=3600 for an hour. */
+const HOLD_SECONDS = sizeOf('BENCH_HOLD_SECONDS', 6);
 
 const CATALOG = sql(
   'bench_journal_catalog',
@@ -127,7 +129,7 @@ it('publishes stored changes, against INSERT of the same rows into a table like 
   ]);
 });
 
-/** The writers mark their changes, and the marks come to nothing: the price of a row trigger is part of this baseline. */
+/** The writers mark their changes, and the marks come to nothing: the cost of a row trigger is part of this baseline. */
 const NO_MARK = [`CREATE FUNCTION drop_mark() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`];
 const WITHOUT_MARKS = [
   'CREATE TRIGGER drop_marks BEFORE INSERT ON publish_mark FOR EACH ROW EXECUTE FUNCTION drop_mark()',
@@ -180,6 +182,67 @@ it('stores changes while they are published, against storing without marks', asy
       baseline: `without marks ${whole(CHANGES / 2 / without)} changes/s`,
       ratio: percentile(ratios, 0.5),
       goal: { atLeast: 0.6 },
+    },
+  ]);
+});
+
+/** Bytes of WAL that the database wrote during the work. */
+async function walOf(work: () => Promise<unknown>): Promise<number> {
+  const position = sql('bench_wal', `SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS bytes`);
+  const [before] = await test.db.query<{ bytes: number }>(position);
+  await work();
+  const [after] = await test.db.query<{ bytes: number }>(position);
+  return (after?.bytes ?? Number.NaN) - (before?.bytes ?? Number.NaN);
+}
+
+it('writes WAL for marks and the journal, against the WAL of the changes alone', async () => {
+  await run(WITHOUT_MARKS);
+  const alone = await walOf(() => store(CHANGES / 2));
+  await run(WITH_MARKS);
+  const marked = await walOf(() => store(CHANGES / 2));
+  const publishing = await walOf(() => publishPending(test.db));
+  const each = (bytes: number) => `${whole(bytes / (CHANGES / 2))} bytes`;
+  report([
+    {
+      title: 'WAL of a change, trades and quotes in halves',
+      measured: `${each(marked)} with its mark, ${each(publishing)} to publish it`,
+      baseline: `without marks ${each(alone)}`,
+      ratio: (marked + publishing) / alone,
+    },
+  ]);
+});
+
+/** Stores quotes that were only seen again: no price changed, so their only mark names the facts of all their markets. */
+async function seeAgain(rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    made += 1;
+    const asOfMs = Date.now() + made;
+    const same = tokens
+      .slice(0, PAGE)
+      .map(({ id }) => ({ tokenId: id, asOfMs, price: decimal('0.5'), bid: decimal('0.5'), ask: decimal('0.5') }));
+    await test.db.transaction((tx) => writePrices(tx, same));
+  }
+}
+
+it('names the facts of markets whose quotes were seen again, against storing without this mark', async () => {
+  const rounds = Math.ceil(CHANGES / (4 * PAGE));
+  await seeAgain(rounds);
+  const ratios: number[] = [];
+  let [without, withMark] = [0, 0];
+  for (let pass = 0; pass < 5; pass++) {
+    await run(WITHOUT_MARKS);
+    without = await secondsOf(() => seeAgain(rounds));
+    await run(WITH_MARKS);
+    withMark = await secondsOf(() => seeAgain(rounds));
+    ratios.push(without / withMark);
+  }
+  await publishPending(test.db);
+  report([
+    {
+      title: `storing ${whole(rounds * PAGE)} quotes that were seen again, with the mark of their facts`,
+      measured: `${whole((rounds * PAGE) / withMark)} quotes/s`,
+      baseline: `without the mark ${whole((rounds * PAGE) / without)} quotes/s`,
+      ratio: percentile(ratios, 0.5),
     },
   ]);
 });
@@ -240,7 +303,9 @@ it('delivers 2,000 changes/s to a tail, alone and while an old snapshot stays op
     sql('bench_prune', 'DELETE FROM journal_head WHERE turn < (SELECT max(turn) FROM journal_head) - 1000'),
   );
   await drained();
-  report([figure('with a snapshot that keeps 300,000 old heads', await delaysOf(SECONDS))]);
+  await delaysOf(HOLD_SECONDS);
+  const held = `with a snapshot that is open for ${whole(HOLD_SECONDS)} s and keeps 300,000 old heads`;
+  report([figure(held, await delaysOf(SECONDS))]);
   await client.end();
   await publisher.stop();
 });

@@ -3,6 +3,7 @@ import { createTestDatabase, type TestDatabase } from '../test/support/postgres/
 import { type BareServer, startBareServer } from './support/bare-server.ts';
 import { type LiveChanges, startChanges } from './support/live-changes.ts';
 import { mib, sizeOf, whole } from './support/numbers.ts';
+import { readDelayFigures } from './support/read-delay.ts';
 import { readFigures } from './support/read-figures.ts';
 import { type Api, startApi } from './support/read-load.ts';
 import { note, report } from './support/report.ts';
@@ -16,6 +17,8 @@ const SECONDS = sizeOf('BENCH_SECONDS', 1);
 const CHANGES = sizeOf('BENCH_CHANGES', 500);
 const MARKETS = 2_000;
 const DAYS = 60;
+/** Commits that are followed until a read shows them. */
+const COMMITS = sizeOf('BENCH_COMMITS', 100);
 const GOALS = { prices: 0.35, market: 0.35, candles: 0.35, trades: 0.35 };
 
 let database: TestDatabase;
@@ -44,4 +47,8 @@ it('answers reads during changes, beside a bare server that sends the same bytes
   const spread = await readFigures({ ...options, marketIds, label: `${whole(MARKETS)} markets in turn` });
   report([...hot, ...spread]);
   note(`${whole(TRADES)} trades, database size: ${mib(await databaseBytes(database.db))}; ${whole(CHANGES)} changes/s`);
+});
+
+it('shows a commit to reads during other changes', async () => {
+  report(await readDelayFigures(database.db, api, COMMITS));
 });

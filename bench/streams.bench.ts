@@ -13,12 +13,18 @@ import { report } from './support/report.ts';
 import { storeHistory } from './support/stored-history.ts';
 import { openStreams, residentBytes } from './support/stream-load.ts';
 
-/** BENCH_CLIENTS=10000 for the published figure; it needs `ulimit -n` above twice as many. */
+/** BENCH_CLIENTS=10000 for the published figure; it needs `ulimit -n` above this number. */
 const CLIENTS = sizesOf('BENCH_CLIENTS', [1, 100, 1_000]);
 /** Of each measurement. */
 const SECONDS = sizeOf('BENCH_SECONDS', 4);
-const CHANGES = 100;
+/** Messages per second to all clients together: more would measure an overload. */
+const MAX_MESSAGES_PER_SECOND = 100_000;
+const MAX_CHANGES = 100;
 const ROUND_MS = 100;
+/** Of more than 1,000 clients: one write to each of 10,000 takes a fifth of a second. */
+const LONG_ROUND_MS = 1_000;
+/** Idle streams get a heartbeat in this time, after which their memory is measured. */
+const IDLE_MS = 2_000;
 const MARKETS = 500;
 const PATH = '/v1/polymarket/stream?channels=prices';
 
@@ -30,7 +36,7 @@ let bareAddress: string;
 beforeAll(async () => {
   database = await createTestDatabase();
   await storeHistory(database.db, { markets: MARKETS, trades: 1_000, days: 1 });
-  changes = await startChanges(database.db, database.url, CHANGES);
+  changes = await startChanges(database.db, database.url, 0);
   const limit = String(2 * Math.max(...CLIENTS));
   api = await startApi(database.url, {
     STREAM_MAX_CONNECTIONS: limit,
@@ -59,7 +65,17 @@ interface Measured {
   sample: string;
 }
 
-/** Opens the streams, lets `send` run, and measures the server. */
+interface Rate {
+  changesPerSecond: number;
+  roundMs: number;
+}
+
+function rateFor(clients: number): Rate {
+  const changesPerSecond = Math.min(MAX_CHANGES, MAX_MESSAGES_PER_SECOND / clients);
+  return { changesPerSecond, roundMs: clients > 1_000 ? LONG_ROUND_MS : ROUND_MS };
+}
+
+/** Opens idle streams and measures their memory; then lets `send` run and measures the server. */
 async function measure(
   server: { pid: number; address: string },
   count: number,
@@ -68,8 +84,8 @@ async function measure(
   const before = await residentBytes(server.pid);
   const load = await openStreams(server.address, PATH, count);
   try {
+    await delay(IDLE_MS);
     const bytesPerClient = ((await residentBytes(server.pid)) - before) / count;
-    load.delaysMs.length = 0;
     const cpuBefore = await cpuSeconds(server.pid);
     await send();
     const cpu = ((await cpuSeconds(server.pid)) - cpuBefore) / SECONDS;
@@ -80,13 +96,19 @@ async function measure(
   }
 }
 
+async function sendChanges({ changesPerSecond, roundMs }: Rate): Promise<void> {
+  changes.setRate(changesPerSecond, roundMs);
+  await delay(SECONDS * 1_000);
+  changes.setRate(0);
+}
+
 /** The bare server sends the same bytes, with their time, at the same rate. */
-async function sendBare(sample: string): Promise<void> {
-  const each = (CHANGES * ROUND_MS) / 1_000;
+async function sendBare(sample: string, { changesPerSecond, roundMs }: Rate): Promise<void> {
+  const each = (changesPerSecond * roundMs) / 1_000;
   const begunMs = performance.now();
-  for (let round = 1; round <= (SECONDS * 1_000) / ROUND_MS; round += 1) {
+  for (let round = 1; round <= (SECONDS * 1_000) / roundMs; round += 1) {
     bare.send(sample.replace(/"at":"[^"]+"/, `"at":"${new Date().toISOString()}"`).repeat(each));
-    await delay(Math.max(0, begunMs + round * ROUND_MS - performance.now()));
+    await delay(Math.max(0, begunMs + round * roundMs - performance.now()));
   }
 }
 
@@ -95,7 +117,7 @@ function figuresOf(count: number, own: Measured, limit: Measured): Figure[] {
     `p50 ${whole(p50Ms)} ms, p99 ${whole(p99Ms)} ms, ${(cpu * 100).toFixed(0)} % CPU`;
   const clients = `${whole(count)} ${count === 1 ? 'client' : 'clients'}`;
   const fanOut: Figure = {
-    title: `stream to ${clients}, ${CHANGES} changes/s`,
+    title: `stream to ${clients}, ${rateFor(count).changesPerSecond} changes/s`,
     measured: text(own),
     baseline: text(limit),
     ...(count >= 100 && { ratio: limit.cpu / own.cpu }),
@@ -104,7 +126,7 @@ function figuresOf(count: number, own: Measured, limit: Measured): Figure[] {
   if (count < 1_000) return [fanOut];
   const kilobytes = (bytes: number) => `${(bytes / 1_000).toFixed(1)} KB`;
   const memory: Figure = {
-    title: `memory of a stream, ${clients}`,
+    title: `memory of an idle stream, ${clients}`,
     measured: kilobytes(own.bytesPerClient),
     baseline: kilobytes(limit.bytesPerClient),
     goal: { atMost: 25, of: { name: 'memory', value: own.bytesPerClient / 1_000, unit: 'KB' } },
@@ -113,8 +135,9 @@ function figuresOf(count: number, own: Measured, limit: Measured): Figure[] {
 }
 
 it.each(CLIENTS)('sends changes to %i clients, beside a bare server that sends the same bytes', async (count) => {
-  const own = await measure(api, count, () => delay(SECONDS * 1_000));
+  const rate = rateFor(count);
+  const own = await measure(api, count, () => sendChanges(rate));
   const server = { pid: bare.pid ?? 0, address: bareAddress };
-  const limit = await measure(server, count, () => sendBare(own.sample));
+  const limit = await measure(server, count, () => sendBare(own.sample, rate));
   report(figuresOf(count, own, limit));
 });

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { asError } from '../src/domain/values/errors.ts';
+import { coloursOf } from './colours.ts';
 import { openDemoAlerts, registerWebhook } from './demo/alerts.ts';
 import { connectDemoApi, type DemoApi } from './demo/api.ts';
 import { bannerText } from './demo/banner.ts';
+import { createEventLines } from './demo/event-lines.ts';
 import { findFirstPrice } from './demo/first-price.ts';
 import { demoFolder } from './demo/folder.ts';
 import { type DemoSetup, setUpDemo } from './demo/setup.ts';
@@ -22,18 +24,33 @@ export const command = runnerCommand({
   // The banner must stay readable.
   logLevel: 'warn',
   async prepare(terminal) {
-    const { environment, log, say } = terminal;
+    const { environment, log, say, signal } = terminal;
     const demoDir = demoFolder(terminal.dataDir);
     const setup = await setUpDemo(demoDir, environment, log);
-    say('demo: starting; the first start creates a database');
+    say(`demo: starting, with the data in ${demoDir}`);
+    let api: DemoApi | undefined;
+    const events = createEventLines({
+      titleOf: async (venue, marketId) => (await api?.title(venue, marketId)) ?? marketId,
+      say,
+      colours: coloursOf(process.stdout.isTTY, environment),
+    });
     return {
       environment: setup.environment,
       dataDir: demoDir,
       companions: setup.companions,
-      onStarted: (apiUrl) => runDemo(connectDemoApi(apiUrl, setup.apiKey, terminal.signal), apiUrl, setup, terminal),
+      onStep: (text) => say(`demo: ${text} (${secondsSinceStart()} s)`),
+      takeLine: (name, line) => name === 'receiver' && events.take(line),
+      onStarted(apiUrl) {
+        api = connectDemoApi(apiUrl, setup.apiKey, signal);
+        return runDemo(api, apiUrl, setup, terminal);
+      },
     };
   },
 });
+
+function secondsSinceStart(): number {
+  return Math.round(performance.now() / 1_000);
+}
 
 async function runDemo(
   api: DemoApi,

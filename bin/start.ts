@@ -2,7 +2,8 @@ import { VARIABLES } from '../src/config/variables.ts';
 import { waitUntilAnswers } from '../src/runtime/wait-until.ts';
 import { assertReady } from './api-ready.ts';
 import { callOf } from './invocation.ts';
-import { runnerCommand } from './terminal.ts';
+import { startBannerText } from './start-banner.ts';
+import { type Environment, runnerCommand } from './terminal.ts';
 
 const DATA_DIR = VARIABLES.DATA_DIR.default;
 
@@ -18,14 +19,30 @@ export const command = runnerCommand({
       dataDir,
       async onStarted(apiUrl) {
         await waitUntilAnswers('the API', () => assertReady(apiUrl, signal), log, signal);
-        say(readyText(apiUrl));
+        say(
+          startBannerText({
+            apiUrl,
+            environment,
+            dataDir,
+            isOpsOn: await servesOps(apiUrl, signal),
+            venues: venuesOf(environment),
+            createKey: callOf('keys', 'create --account me --name laptop', process.env),
+            addOperator: callOf('operators', 'add NAME --role operator', process.env),
+          }),
+        );
       },
     };
   },
 });
 
-/** The last lines of the start: the address, and how to get a key. */
-function readyText(apiUrl: string): string {
-  const create = callOf('keys', 'create --account me --name laptop', process.env);
-  return `oddswire is ready: API ${apiUrl}, documentation ${apiUrl}/docs\nCreate an API key: ${create}`;
+/** Whether the API serves the operator pages. */
+async function servesOps(apiUrl: string, signal: AbortSignal): Promise<boolean> {
+  const response = await fetch(`${apiUrl}/ops`, { redirect: 'manual', signal });
+  await response.body?.cancel();
+  return response.status !== 404;
+}
+
+function venuesOf(environment: Environment): string[] {
+  const names = environment['VENUES'] || (VARIABLES.VENUES.default ?? '');
+  return names.split(',').map((name) => name.trim());
 }

@@ -30,6 +30,10 @@ export interface Terminal {
 interface Extras extends Pick<RunnerOptions, 'environment' | 'dataDir' | 'companions'> {
   /** Runs once every process has been started. A failure is logged. */
   readonly onStarted: (apiUrl: string) => Promise<void>;
+  /** Reports a step of the start-up. */
+  readonly onStep?: (text: string) => void;
+  /** May take a line of a process in place of the output: true when it did. */
+  readonly takeLine?: (name: string, line: string) => boolean;
 }
 
 /** The differences between `oddswire start` and `oddswire demo`. */
@@ -65,13 +69,15 @@ async function runInTerminal(prepare: RunnerCommand['prepare'], given: Environme
   });
   const signal = stopSignal(log);
   const say = (text: string) => void process.stdout.write(`${text}\n`);
-  const { onStarted, ...extras } = await prepare({ log, dataDir, environment, signal, say });
+  const { onStarted, takeLine, ...extras } = await prepare({ log, dataDir, environment, signal, say });
   const outcome = await runProcesses({
     ...extras,
     root: ROOT,
     procfileText: await readFile(join(ROOT, 'Procfile'), 'utf8'),
     log,
-    onLine: printLine,
+    onLine(name, line, isError) {
+      if (takeLine?.(name, line) !== true) printLine(name, line, isError);
+    },
     signal,
     onStarted(apiUrl) {
       onStarted(apiUrl).catch((error: unknown) => {

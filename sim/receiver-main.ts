@@ -8,7 +8,8 @@ import { type ReceivedRequest, type SignatureVerdict, startReceiver } from './re
  * The secret comes from RECEIVER_SECRET or from a file (one secret per line, read for each event, so that it
  * may be written after the start). Ends on SIGTERM, SIGINT, or when its parent process ends.
  */
-const USAGE = `usage: receiver-main [--host ADDRESS] [--port PORT] [--ca-dir DIR] [--secret-file FILE]
+const USAGE = `usage: receiver-main [--host ADDRESS] [--port PORT] [--ca-dir DIR] [--secret-file FILE] [--json]
+  --json           prints one JSON object per event
   RECEIVER_SECRET  the webhook secret, instead of --secret-file
   --ca-dir         keeps ca.pem there: point WEBHOOK_CA_FILE at it`;
 const DEFAULT_CA_DIRECTORY = '.data/receiver';
@@ -45,6 +46,23 @@ function eventLine(request: ReceivedRequest): string {
   ].join('  ');
 }
 
+/** The same facts for a program. */
+function eventJson(request: ReceivedRequest): string {
+  const event = asRecord(request.json);
+  return JSON.stringify({
+    event: {
+      at: new Date(request.receivedAtMs).toISOString(),
+      type: String(event['type'] ?? `${request.method} ${request.path}`),
+      id: String(event['id'] ?? request.headers['webhook-id'] ?? ''),
+      data: asRecord(event['data']),
+      attempt: String(request.headers['x-webhook-attempt'] ?? '?'),
+      bodySignature: request.bodySignature,
+      standardSignature: request.standardSignature,
+      isDuplicate: request.duplicate,
+    },
+  });
+}
+
 function verdictText(verdict: SignatureVerdict): string {
   if (verdict === 'unchecked') return 'unchecked (no secret known)';
   return verdict === 'ok' ? 'ok' : verdict.toUpperCase();
@@ -75,6 +93,7 @@ function readArguments() {
       port: { type: 'string', default: '0' },
       'ca-dir': { type: 'string', default: DEFAULT_CA_DIRECTORY },
       'secret-file': { type: 'string' },
+      json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   }).values;
@@ -95,7 +114,7 @@ async function main(): Promise<void> {
     caDirectory,
     secrets: secretsFrom(values['secret-file']),
     maxRecorded: RECORDED,
-    onRequest: (request) => console.log(eventLine(request)),
+    onRequest: (request) => console.log(values.json ? eventJson(request) : eventLine(request)),
   }).catch((error: unknown) => {
     throw new Error(startFailure(error, port), { cause: error });
   });

@@ -1,13 +1,15 @@
-import { ROLES, type Role } from '../src/queues/jobs.ts';
+import { ROLES, type Role, STREAMER } from '../src/queues/jobs.ts';
 import { bootProcess } from '../src/runtime/boot.ts';
 import { StartupError } from '../src/runtime/lifecycle.ts';
+
+const NAMES = [...ROLES, STREAMER] as const;
 
 function isRole(text: string | undefined): text is Role {
   return ROLES.some((role) => role === text);
 }
 
 const role = process.argv[2];
-const name = isRole(role) ? role : 'worker';
+const name = NAMES.find((known) => known === role) ?? 'worker';
 
 await bootProcess({
   name,
@@ -15,10 +17,14 @@ await bootProcess({
   exit: (code) => process.exit(code),
   printLine: (line) => process.stderr.write(`oddswire ${name}: ${line}\n`),
   async start(config, log, signal) {
-    if (!isRole(role)) throw new StartupError(`usage: workers/main.js ${ROLES.join('|')}`);
+    if (name === 'worker') throw new StartupError(`usage: workers/main.js ${NAMES.join('|')}`);
     // Loading takes a second, so errors of the call and of the configuration are reported before it.
-    const { startWorker } = await import('./start-worker.ts');
     const { startAgain } = await import('../src/runtime/start-again.ts');
+    if (!isRole(role)) {
+      const { startStreamer } = await import('./start-streamer.ts');
+      return startAgain(() => startStreamer(config, log, signal), log, signal);
+    }
+    const { startWorker } = await import('./start-worker.ts');
     return startAgain(() => startWorker(role, config, log, signal), log, signal);
   },
 });

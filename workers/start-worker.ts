@@ -148,11 +148,12 @@ function warnOfMissingKeys(venues: readonly VenueName[], { venueUrls }: Config, 
 }
 
 async function senderOf(config: Config) {
-  const { addressRules, caFile, timeoutMs } = config.webhooks;
+  const { addressRules, caFile, timeoutMs, proxyUrl } = config.webhooks;
   return createSender({
     version: VERSION,
     deadlineMs: timeoutMs,
     rules: addressRules,
     ...(caFile !== undefined && { extraCaPem: await readFile(caFile, 'utf8') }),
+    ...(proxyUrl !== undefined && { proxyUrl }),
   });
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SUBSCRIBABLE_EVENTS } from '../../src/domain/webhooks/event.ts';
-import { param } from '../http/input.ts';
+import { param, replacing } from '../http/input.ts';
 import { deliveryWithLogExample } from './delivery.ts';
 import { count, isoTime, opaqueId, storedEvent } from './wire.ts';
 
@@ -39,6 +39,6 @@ export const accountEventQuery = z.object({
     .optional()
     .meta({
       description: 'Only events without a pending or successful delivery, or only the others.',
-      override: { type: 'boolean', enum: undefined },
+      override: replacing({ type: 'boolean', enum: undefined }),
     }),
 });

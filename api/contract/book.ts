@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { MARKET_STATUSES } from '../../src/domain/markets/market.ts';
 import { decimalField } from '../../src/domain/values/api-json.ts';
 import { param } from '../http/input.ts';
+import { feedGaps } from './feed.ts';
 import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE } from './market.ts';
 import { coldReads, count, decimalValue, epochTime, opaqueId } from './wire.ts';
 
@@ -52,6 +53,7 @@ export const bookMeta = z.object({
     description: 'Whether the market trades and a poll saw this book within the last minute. Absent with `as_of`.',
   }),
   observed_at: epochTime.optional().meta({ description: 'When a poll last saw this book. Only when it is not live.' }),
+  feed_gaps: feedGaps,
   cold_reads: coldReads,
 });
 export const bookMetaExample: z.output<typeof bookMeta> = { market_status: 'open', live: true };

@@ -13,10 +13,16 @@ export const delivery = z
     status: z.enum(DELIVERY_STATUSES),
     attempts: count,
     createdAt: isoTime,
-    nextAttemptAt: isoTime.optional().meta({ description: 'Present while the delivery is pending.' }),
+    nextAttemptAt: isoTime.optional().meta({
+      description:
+        'Present while the delivery is pending and does not wait for an earlier delivery of its key of order.',
+    }),
     deliveredAt: isoTime.optional().meta({ description: 'When the receiver first accepted it.' }),
     lastStatusCode: z.int().optional().meta({ description: 'HTTP status of the latest attempt.' }),
     lastError: z.string().optional().meta({ description: 'Error code of the latest attempt.' }),
+    skipped: z.literal(true).optional().meta({
+      description: 'The webhook is ordered, and continued without this event after its last attempt.',
+    }),
   })
   .meta({ description: 'One event on its way to one webhook.' });
 export type DeliveryBody = z.output<typeof delivery>;

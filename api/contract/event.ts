@@ -69,6 +69,23 @@ export const balanceChangeEvent = event(
   }),
 ).meta({ description: 'The balance of a token in a watched wallet changed since the previous poll.' });
 
+const trouble = {
+  webhookId: opaqueId.meta({ description: 'The failing webhook.' }),
+  failingSince: isoTime.meta({ description: 'The first failure since the last success.' }),
+  lastError: z.string().optional().meta({ description: 'Error code of the latest attempt.' }),
+  lastStatusCode: z.int().optional().meta({ description: 'HTTP status of the latest attempt.' }),
+};
+
+export const webhookFailingEvent = event('webhook_failing', z.object(trouble)).meta({
+  description:
+    'A delivery to another webhook of the account used up its attempts, for the first time since its last success.',
+});
+
+export const webhookPausedEvent = event(
+  'webhook_paused',
+  z.object({ ...trouble, reason: z.string().meta({ description: '`failing` or `gone`.' }) }),
+).meta({ description: 'oddswire paused another webhook of the account.' });
+
 export const testEvent = event('test', z.object({ test: z.literal(true), webhookId: opaqueId })).meta({
   description: 'A test event, sent on request.',
 });
@@ -77,12 +94,23 @@ export const EVENT_SCHEMAS = {
   price_alert: priceAlertEvent,
   transaction: transactionEvent,
   balance_change: balanceChangeEvent,
+  webhook_failing: webhookFailingEvent,
+  webhook_paused: webhookPausedEvent,
   test: testEvent,
 } as const satisfies Record<EventType, z.ZodType>;
 
 export const anyEvent = z
-  .discriminatedUnion('type', [priceAlertEvent, transactionEvent, balanceChangeEvent, testEvent])
+  .discriminatedUnion('type', [
+    priceAlertEvent,
+    transactionEvent,
+    balanceChangeEvent,
+    webhookFailingEvent,
+    webhookPausedEvent,
+    testEvent,
+  ])
   .meta({ description: 'The body of a delivery.' });
+
+const TROUBLE = { webhookId: 'wh_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c02', failingSince: '2026-01-01T00:00:00.000Z' };
 
 export const EVENT_EXAMPLES: { readonly [Type in EventType]: z.output<(typeof EVENT_SCHEMAS)[Type]> } = {
   price_alert: {
@@ -140,6 +168,18 @@ export const EVENT_EXAMPLES: { readonly [Type in EventType]: z.output<(typeof EV
       currentBalance: numberField('125'),
       change: numberField('25'),
     },
+  },
+  webhook_failing: {
+    id: EVENT_ID,
+    type: 'webhook_failing',
+    timestamp: AT,
+    data: { ...TROUBLE, lastError: 'http_status', lastStatusCode: 502 },
+  },
+  webhook_paused: {
+    id: EVENT_ID,
+    type: 'webhook_paused',
+    timestamp: AT,
+    data: { ...TROUBLE, lastError: 'http_status', lastStatusCode: 410, reason: 'gone' },
   },
   test: {
     id: EVENT_ID,

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { CHANNELS, GAP_REASONS, STALE_REASONS } from '../../src/domain/live/channels.ts';
+import { CHANNELS, FEED_GAP_PARTS, GAP_REASONS, STALE_REASONS } from '../../src/domain/live/channels.ts';
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
-import { listParam, param } from '../http/input.ts';
+import { listParam, param, replacing } from '../http/input.ts';
 import { book } from './book.ts';
 import { balanceChangeEvent, priceAlertEvent, transactionEvent } from './event.ts';
+import { feedState } from './feed.ts';
 import { categoryFilter, MARKET_ID_EXAMPLE, market, OUTCOME_ID_EXAMPLE } from './market.ts';
 import { prices } from './price.ts';
 import { candle } from './series.ts';
@@ -95,7 +96,15 @@ export const heartbeatMessage = z
       }),
       interval_seconds: z.number().min(0).meta({ description: 'The next heartbeat comes within this time.' }),
       venues: z
-        .array(z.object({ venue: z.string(), healthy: z.boolean(), last_success_at: epochTime.optional() }))
+        .array(
+          z.object({
+            venue: z.string(),
+            healthy: z.boolean(),
+            last_success_at: epochTime.optional(),
+            feed: feedState.optional().meta({ description: 'The state of its feed.' }),
+            open_gaps: count.optional().meta({ description: 'Gaps of its feed that have not ended.' }),
+          }),
+        )
         .meta({ description: 'Whether each venue of the subscription answers, as in `/v1/venues`.' }),
     }),
   })
@@ -107,7 +116,7 @@ const gapData = z.object({
   reason: z.enum(GAP_REASONS).meta({
     description:
       '`expired`: the journal does not store the changes any more. `epoch`: the database was restored, and the numbers begin anew. ' +
-      '`backfill`: older trades or candles were added, corrected or removed; read this range again. `feed`: the feed of the venue was interrupted.',
+      '`backfill`: older trades or candles were added, corrected or removed; read this range again. `feed`: the feed of the venue may have lost changes; polls continue.',
   }),
   from: count
     .optional()
@@ -115,8 +124,16 @@ const gapData = z.object({
   to: count.optional().meta({ description: 'The last missing number.' }),
   series: z.enum(['trades', 'candles']).optional().meta({ description: 'Only `backfill`: the series to read again.' }),
   start: epochTime.optional().meta({ description: 'Only `backfill` and `feed`: the start of the range.' }),
-  end: epochTime.optional().meta({ description: 'Only `backfill` and `feed`: the end of the range, exclusive.' }),
-  cause: z.string().optional(),
+  end: epochTime.nullish().meta({
+    description:
+      'Only `backfill` and `feed`: the end of the range, exclusive. `null`: the gap of a feed lasts, and another message with the same `gap_id` follows at its end.',
+  }),
+  gap_id: opaqueId.optional().meta({ description: 'Only `feed`: the same for all markets of the gap.' }),
+  affected: z.enum(FEED_GAP_PARTS).optional().meta({
+    description:
+      'Only `feed`: `books` stands for books and prices, `trades` for trades, `markets` for the life cycle of markets.',
+  }),
+  cause: z.string().optional().meta({ description: 'Only `feed`: why changes may be missing, in a fixed word.' }),
 });
 
 export const gapMessage = z
@@ -261,7 +278,7 @@ export const streamQuery = z.object({
     .meta({
       description:
         'Send the prices of `market_ids` first, also after a gap at the start. Needs the channel `prices` and `market_ids`.',
-      override: { type: 'boolean', enum: undefined },
+      override: replacing({ type: 'boolean', enum: undefined }),
     }),
   ...resume,
 });

@@ -4,6 +4,7 @@ import { decimalField } from '../../src/domain/values/api-json.ts';
 import { DEFAULT_BUCKETS, MAX_BUCKETS } from '../../src/domain/values/time-range.ts';
 import { param } from '../http/input.ts';
 import { coverage, coverageExample } from './completeness.ts';
+import { feedGaps } from './feed.ts';
 import { OUTCOME_ID_EXAMPLE } from './market.ts';
 import { coldReads, count, decimalValue, epochTime, opaqueId } from './wire.ts';
 
@@ -104,6 +105,6 @@ export const volumeQuery = z.object({ ...range, outcome_id: anyOutcome, window: 
 
 const outcome_id = opaqueId.optional();
 export const candleMeta = z.object({ interval, outcome_id, history, cold_reads: coldReads });
-export const snapshotMeta = z.object({ interval, outcome_id });
+export const snapshotMeta = z.object({ interval, outcome_id, feed_gaps: feedGaps });
 export const volumeMeta = z.object({ window: interval, outcome_id, history, cold_reads: coldReads });
 export const seriesMetaExample = { interval: '1h', outcome_id: OUTCOME_ID_EXAMPLE } as const;

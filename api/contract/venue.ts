@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { completeness, completenessExample } from './completeness.ts';
+import { feed, feedExample } from './feed.ts';
 import { count, epochTime } from './wire.ts';
 
 const capability = z.boolean();
@@ -37,6 +38,7 @@ export const venue = z
       .optional()
       .meta({ description: 'Age of the stalest kind of poll. Kinds without anything to request do not count.' }),
     markets: count.meta({ description: 'Number of stored markets.' }),
+    feed: feed.optional().meta({ description: 'The WebSocket feed. Absent for a source without markets.' }),
     completeness: completeness.optional().meta({ description: 'Absent before the first comparison.' }),
     price_age: z
       .object({
@@ -73,6 +75,7 @@ export const venueExample: VenueBody = {
   last_success_at: 1767323045,
   lag_seconds: 2,
   markets: 41876,
+  feed: feedExample,
   completeness: completenessExample,
   price_age: {
     p50_seconds: 11.4,

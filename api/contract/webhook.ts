@@ -4,6 +4,7 @@ import { EVENT_TYPES, SUBSCRIBABLE_EVENTS } from '../../src/domain/webhooks/even
 import { secretProblem } from '../../src/domain/webhooks/signature.ts';
 import { MAX_URL_LENGTH, webhookUrlProblem } from '../../src/domain/webhooks/url.ts';
 import { deleted } from './envelope.ts';
+import { checkOptions, createOptions, shownOptions, updateOptions } from './webhook-options.ts';
 import { count, isoTime, opaqueId } from './wire.ts';
 
 const STATUSES = ['active', 'paused'] as const;
@@ -19,6 +20,7 @@ export const webhookItem = z.object({
 export const webhook = webhookItem.extend({
   createdAt: isoTime,
   pauseReason: z.string().optional().meta({ description: 'Why oddswire paused the webhook: `failing` or `gone`.' }),
+  ...shownOptions,
 });
 /** The only answers that hold a secret. */
 export const webhookWithSecret = webhook.extend({
@@ -87,8 +89,10 @@ export function webhookBodies(rules: AddressRules) {
       override: { maxLength: MAX_URL_LENGTH, pattern: '^[Hh][Tt][Tt][Pp][Ss]://' },
     });
   return {
-    create: z.strictObject({ url, events, secret: secret.optional() }),
-    update: z.strictObject({ url: url.optional(), events: events.optional(), status: status.optional() }),
+    create: z.strictObject({ url, events, secret: secret.optional(), ...createOptions }).superRefine(checkOptions),
+    update: z
+      .strictObject({ url: url.optional(), events: events.optional(), status: status.optional(), ...updateOptions })
+      .superRefine(checkOptions),
   };
 }
 export const createWebhookExample: z.input<ReturnType<typeof webhookBodies>['create']> = {

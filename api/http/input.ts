@@ -9,6 +9,16 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
 const MAX_DEPTH = 200;
 
+/**
+ * The `override` of a schema whose generated fields do not describe the input: fields with `undefined` are removed. The type of
+ * zod-openapi's own form does not permit `undefined`.
+ */
+export function replacing(fields: Readonly<Record<string, unknown>>) {
+  return ({ jsonSchema }: { jsonSchema: object }): void => {
+    Object.assign(jsonSchema, fields);
+  };
+}
+
 function wholeNumber(min: number, max: number, hintFor: (value: number) => string = () => '') {
   const message = `must be a whole number from ${min} to ${max}`;
   return z
@@ -18,7 +28,7 @@ function wholeNumber(min: number, max: number, hintFor: (value: number) => strin
     .refine((value) => value >= min && value <= max, {
       error: ({ input }) => message + hintFor(Number(input)),
     })
-    .meta({ override: { type: 'integer', pattern: undefined, minimum: min, maximum: max } });
+    .meta({ override: replacing({ type: 'integer', pattern: undefined, minimum: min, maximum: max }) });
 }
 
 /** A present time in milliseconds is far beyond the last second. */
@@ -68,7 +78,7 @@ export function listParam<Name extends string>(names: readonly Name[], descripti
     .optional()
     .meta({
       description: `${description} One or several: a comma list, or the parameter repeated.`,
-      override: { type: undefined, anyOf: [name, { type: 'array', items: name, minItems: 1 }] },
+      override: replacing({ type: undefined, anyOf: [name, { type: 'array', items: name, minItems: 1 }] }),
     });
   REPEATABLE.add(schema);
   return schema;

@@ -6,30 +6,50 @@ import { rateLimitHeaders, tooManyRequests } from './rate-limit.ts';
 
 const CHALLENGE = { Authorization: 'Bearer realm="oddswire"', 'X-API-Key': 'ApiKey realm="oddswire"' };
 
+type AuthDeps = Pick<ApiDeps, 'keys' | 'now' | 'limits' | 'failedKeys'>;
+
 /**
  * Accepts a request with a valid key in the header of its route group (specification section 5), within the limit of its account, and
  * with the scope of the route. A key in the other header gets 401 with a message that names the right header. Every answer states
  * the remaining limit.
  */
-export function authenticate(
-  deps: Pick<ApiDeps, 'keys' | 'now' | 'limits' | 'failedKeys'>,
-  group: RouteGroup,
-): RouterMiddleware<ApiState> {
+export function authenticate(deps: AuthDeps, group: RouteGroup): RouterMiddleware<ApiState> {
   return async (ctx, next) => {
-    const found = await deps.keys.find(offeredKey(ctx, group), deps.now());
-    if (!found) throw unknownKey(deps, ctx.req, group);
-    const { accountId, id: keyId, scopes, ratePerMinute, coldReadsPerMinute } = found;
-    ctx.state.caller = { accountId, keyId, scopes, coldReadsPerMinute };
-    const admission = deps.limits.take('requests', accountId, ratePerMinute);
-    const headers = rateLimitHeaders(admission);
-    for (let i = 0; i < headers.length; i += 2) ctx.set(headers[i] ?? '', headers[i + 1] ?? '');
-    if (admission?.isAdmitted === false) throw tooManyRequests(admission);
+    const scopes = await admit(deps, ctx, group, offeredKey(ctx, group));
     requireScope(scopes, group);
     await next();
   };
 }
 
-type AuthDeps = Pick<ApiDeps, 'keys' | 'now' | 'limits' | 'failedKeys'>;
+/** As `authenticate`, with the key in either header and without a scope: the routes that the request calls check theirs. */
+export function authenticateAnyKey(deps: AuthDeps): RouterMiddleware<ApiState> {
+  return async (ctx, next) => {
+    await admit(deps, ctx, ANY_GROUP, anyKeyOf(ctx));
+    await next();
+  };
+}
+
+/** The challenge of a request without a key in either header. */
+const ANY_GROUP: RouteGroup = { header: 'Authorization', scope: 'markets:read' };
+
+/** The key of either header. @throws ApiError `unauthorized` without one */
+export function anyKeyOf(ctx: ApiContext): string {
+  const apiKey = ctx.get('X-API-Key');
+  return apiKey === '' ? offeredKey(ctx, ANY_GROUP) : apiKey;
+}
+
+/** Sets the caller of a valid key within the limit of its account, and returns its scopes. @throws ApiError */
+async function admit(deps: AuthDeps, ctx: ApiContext, group: RouteGroup, key: string): Promise<readonly string[]> {
+  const found = await deps.keys.find(key, deps.now());
+  if (!found) throw unknownKey(deps, ctx.req, group);
+  const { accountId, id: keyId, scopes, ratePerMinute, coldReadsPerMinute } = found;
+  ctx.state.caller = { accountId, keyId, scopes, coldReadsPerMinute };
+  const admission = deps.limits.take('requests', accountId, ratePerMinute);
+  const headers = rateLimitHeaders(admission);
+  for (let i = 0; i < headers.length; i += 2) ctx.set(headers[i] ?? '', headers[i + 1] ?? '');
+  if (admission?.isAdmitted === false) throw tooManyRequests(admission);
+  return scopes;
+}
 
 /** The caller with this key, for reads of market data outside of Koa. @throws ApiError as `authenticate` */
 export async function authenticateKey(deps: AuthDeps, request: IncomingMessage, key: string): Promise<Caller> {

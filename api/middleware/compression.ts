@@ -10,7 +10,8 @@ const BROTLI_QUALITY = 4;
 
 /**
  * Compresses answers with brotli or gzip, as the client prefers, and sends `Vary: Accept-Encoding` with all answers. The ETags are
- * weak, so one ETag is valid for every encoding. The operator pages are excluded, because they stream their own files.
+ * weak, so one ETag is valid for every encoding. The operator pages are excluded, because they contain form tokens beside text of others,
+ * and because they compress their own files; the queue dashboard is not.
  */
 export function compression(): Middleware<ApiState> {
   const compressed = compress({
@@ -22,7 +23,7 @@ export function compression(): Middleware<ApiState> {
   });
   return (ctx, next) => {
     // The raw target, because `ctx.path` throws for an invalid target (see text-guard.ts).
-    if (ctx.req.url?.startsWith('/ops')) return next();
+    if (ctx.req.url?.startsWith('/ops') && !ctx.req.url.startsWith('/ops/queues')) return next();
     if (ctx.req.headers['accept-encoding'] !== undefined) return compressed(ctx, next);
     ctx.vary('Accept-Encoding');
     return next();

@@ -7,6 +7,8 @@ const SUMMARIES: Readonly<Record<EventType, string>> = {
   price_alert: 'A price met the condition of an alert',
   transaction: 'A watched wallet has a new transaction',
   balance_change: 'A balance of a watched wallet changed',
+  webhook_failing: 'Another webhook of the account fails',
+  webhook_paused: 'oddswire paused another webhook of the account',
   test: 'A client requested a test event',
 };
 

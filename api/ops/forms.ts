@@ -22,25 +22,27 @@ export function actionButton(
     /** Names the target for screen readers: the key that `Revoke` revokes. */
     of?: string;
     isDangerous?: boolean;
-    confirm?: string;
+    confirm?: HtmlValue;
+    /** The label of the second button; default: `label`. */
+    submitLabel?: string;
     /** Hidden fields. */
     fields?: Readonly<Record<string, string>>;
   },
 ): Html {
-  const { action, label, of, isDangerous, confirm, fields = {} } = options;
+  const { action, label, of, isDangerous, confirm, submitLabel = label, fields = {} } = options;
   const hidden = Object.entries(fields).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   );
-  const name = html`${label}${of !== undefined && html`<span class="visually-hidden"> ${of}</span>`}`;
+  const named = (text: string) => html`${text}${of !== undefined && html`<span class="visually-hidden"> ${of}</span>`}`;
   const tone = isDangerous ? 'danger' : '';
   const form = actionForm(
     request,
     action,
-    html`${hidden}<button type="submit" class="${tone}">${name}</button>`,
+    html`${hidden}<button type="submit" class="${tone}">${named(submitLabel)}</button>`,
     'inline',
   );
   if (confirm === undefined || request.operator.role !== 'operator') return form;
-  return html`<details class="confirm"><summary class="button">${name}…</summary><div class="sure"><p>${confirm}</p>${form}</div></details>`;
+  return html`<details class="confirm"><summary class="button">${named(label)}…</summary><div class="sure"><p>${confirm}</p>${form}</div></details>`;
 }
 
 /** A labelled input. */
@@ -55,13 +57,15 @@ export function field(options: {
   autocomplete?: string;
   max?: number;
   min?: number;
+  /** The field of a page whose only purpose is this form. */
+  hasFocus?: boolean;
 }): Html {
-  const { label, name, value, type = 'text', hint, isRequired, autocomplete = 'off', max, min } = options;
+  const { label, name, value, type = 'text', hint, isRequired, autocomplete = 'off', max, min, hasFocus } = options;
   const id = `field-${name}`;
   return html`<div class="field"><label for="${id}">${label}</label>
 <input id="${id}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
     value !== undefined && html` value="${value}"`
-  }${isRequired && html` required`}${max !== undefined && html` max="${max}"`}${min !== undefined && html` min="${min}"`}${
+  }${isRequired && html` required`}${hasFocus && html` autofocus`}${max !== undefined && html` max="${max}"`}${min !== undefined && html` min="${min}"`}${
     hint !== undefined && html` aria-describedby="${id}-hint"`
   }>${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}</div>`;
 }

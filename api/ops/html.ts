@@ -53,6 +53,13 @@ export function time(at: Date | null | undefined): Html {
   return html`<time class="num" datetime="${iso}" title="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)}</time>`;
 }
 
+/** A moment as a time of day, `14:05:09` in UTC, with the date when it is of another day. */
+export function clock(at: Date, nowMs: number): Html {
+  const iso = at.toISOString();
+  const isToday = new Date(nowMs).toISOString().slice(0, 10) === iso.slice(0, 10);
+  return html`<time class="num" datetime="${iso}" title="${iso}">${isToday ? '' : `${iso.slice(0, 10)} `}${iso.slice(11, 19)}</time>`;
+}
+
 /** A moment relative to now: `12 s ago`, `in 3 min`. */
 export function ago(at: Date | null | undefined, nowMs: number): Html {
   if (at === null || at === undefined) return NONE;
@@ -138,7 +145,12 @@ export function facts(pairs: readonly (readonly [name: string, value: HtmlValue]
 }
 
 /** Links to the first and the next page of a list with keyset cursors. Keeps the filters. */
-export function pager(path: string, query: URLSearchParams, next: string | undefined): Html {
+export function pager(
+  path: string,
+  query: URLSearchParams,
+  next: string | undefined,
+  labels: { first: string; next: string } = { first: 'Newest', next: 'Older' },
+): Html {
   const link = (cursor: string | undefined): string => {
     const target = new URLSearchParams(query);
     target.delete('cursor');
@@ -147,6 +159,6 @@ export function pager(path: string, query: URLSearchParams, next: string | undef
   };
   if (!query.has('cursor') && next === undefined) return html``;
   return html`<nav class="pager" aria-label="Pages">${
-    query.has('cursor') && html`<a class="button" href="${link(undefined)}">Newest</a>`
-  }${next !== undefined && html`<a class="button" href="${link(next)}" rel="next">Older</a>`}</nav>`;
+    query.has('cursor') && html`<a class="button" href="${link(undefined)}">${labels.first}</a>`
+  }${next !== undefined && html`<a class="button" href="${link(next)}" rel="next">${labels.next}</a>`}</nav>`;
 }

@@ -6,6 +6,7 @@ import type { Operator } from './operator.ts';
 const SECTIONS = {
   overview: { label: 'Overview', path: '/ops' },
   deliveries: { label: 'Deliveries', path: '/ops/deliveries' },
+  webhooks: { label: 'Webhooks', path: '/ops/webhooks' },
   alerts: { label: 'Alerts', path: '/ops/alerts' },
   markets: { label: 'Markets', path: '/ops/markets' },
   venues: { label: 'Venues', path: '/ops/venues' },

@@ -148,8 +148,8 @@ function sendLoginPage(
   const body = html`<form method="post" action="${LOGIN_PATH}" class="login">
 <input type="hidden" name="next" value="${next}">
 ${failed && html`<p class="problem" role="alert">${failed.problem}</p>`}
-${field({ label: 'Name', name: 'name', autocomplete: 'username', hint: 'Leave empty for the password of the configuration.', ...(failed && { value: failed.name }) })}
-${field({ label: 'Password', name: 'password', type: 'password', isRequired: true, autocomplete: 'current-password' })}
+${field({ label: 'Name', name: 'name', autocomplete: 'username', hint: 'Leave empty for the password of the configuration.', hasFocus: failed === undefined, ...(failed && { value: failed.name }) })}
+${field({ label: 'Password', name: 'password', type: 'password', isRequired: true, hasFocus: failed !== undefined, autocomplete: 'current-password' })}
 <button type="submit" class="primary">Log in</button>
 </form>`;
   ctx.body = page(assets, { title: 'Log in', body });

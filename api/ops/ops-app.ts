@@ -22,6 +22,7 @@ import { marketsPage } from './pages/markets.ts';
 import { overviewPages } from './pages/overview.ts';
 import { venuePages } from './pages/venues.ts';
 import { webhookPage } from './pages/webhook.ts';
+import { webhooksPage } from './pages/webhooks.ts';
 import { queueBoard } from './queue-board.ts';
 
 /** Registers every page: one line per file in `pages/`. */
@@ -37,6 +38,7 @@ export function registerPages(router: OpsRouter, deps: ApiDeps): void {
   marketPage(router, deps);
   marketsPage(router, deps);
   webhookPage(router, deps);
+  webhooksPage(router, deps);
 }
 
 /** The operator pages: /ops and all paths below it. */

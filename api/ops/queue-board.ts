@@ -53,6 +53,35 @@ export function queueBoard(
   };
 }
 
+const UTC_CLOCK = {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+  timeZone: 'UTC',
+  timeZoneName: 'short',
+} as const;
+const UTC_DAY = { month: '2-digit', day: '2-digit' } as const;
+/** UTC, as on all other pages. By default the dashboard shows the time zone of the browser. */
+const DATE_FORMATS = {
+  short: UTC_CLOCK,
+  common: { ...UTC_DAY, ...UTC_CLOCK },
+  full: { year: 'numeric', ...UTC_DAY, ...UTC_CLOCK },
+} as const;
+
+/** The page about the subject of a job. */
+function externalJobUrl({ name, data }: { name: string; data: unknown }): { displayText: string; href: string } {
+  const { venue, subscriptionPk } = (data ?? {}) as { venue?: unknown; subscriptionPk?: unknown };
+  if (typeof venue === 'string')
+    return { displayText: `Venue ${venue}`, href: `/ops/venues/${encodeURIComponent(venue)}` };
+  if (subscriptionPk !== undefined)
+    return { displayText: 'Webhook', href: `/ops/webhooks/${encodeURIComponent(String(subscriptionPk))}` };
+  if (name.startsWith('deliver')) return { displayText: 'Deliveries', href: '/ops/deliveries?status=pending' };
+  return name === 'evaluate-alerts'
+    ? { displayText: 'Alerts', href: '/ops/alerts' }
+    : { displayText: 'Stages', href: '/ops#stages' };
+}
+
 /** A dashboard; read-only for viewers. The first request loads bull-board, because it is a large part of the code of an API. */
 async function board(
   deps: Pick<ApiDeps, 'producer'>,
@@ -67,9 +96,11 @@ async function board(
   const adapter = new KoaAdapter();
   adapter.setBasePath(BASE_PATH);
   createBullBoard({
-    queues: ops.queueNames.map((name) => new BullMQAdapter(deps.producer.queue(name), { readOnlyMode: isReadOnly })),
+    queues: ops.queueNames.map(
+      (name) => new BullMQAdapter(deps.producer.queue(name), { readOnlyMode: isReadOnly, externalJobUrl }),
+    ),
     serverAdapter: adapter,
-    options: { uiConfig: { boardTitle: 'oddswire queues' } },
+    options: { uiConfig: { boardTitle: 'oddswire queues', dateFormats: DATE_FORMATS } },
   });
   return adapter.registerPlugin();
 }

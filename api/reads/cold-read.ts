@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
 import type { LatestBook } from '../../src/store/series/book-reads.ts';
-import type { SeriesRead } from '../../src/store/series/market-series.ts';
+import type { BookRead } from '../../src/store/series/market-series.ts';
 import type { ColdAllowance } from '../access/cold-allowance.ts';
 import type { ApiDeps } from '../deps.ts';
 
@@ -20,8 +20,6 @@ export const MAX_IN_FLIGHT = 32;
 function mayHaveBook(market: Pick<MarketTokens, 'hasBook' | 'status'>): boolean {
   return market.hasBook && (market.status === 'open' || market.status === 'halted');
 }
-
-type BookRead = SeriesRead<{ book: LatestBook | null }>;
 
 /** Fetches books that are not polled. */
 interface ColdBooks {

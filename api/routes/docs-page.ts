@@ -1,5 +1,7 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { DOCS_CSS } from '../docs/docs-css.ts';
+import { docsHeader } from '../docs/docs-frame.ts';
 import { ApiError } from '../errors.ts';
 import { fileRoute, type Route } from '../http/route.ts';
 import { fileOnDisk, StaticFile, sendFile } from '../http/static-file.ts';
@@ -27,12 +29,14 @@ const PAGE = `<!DOCTYPE html>
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>oddswire API</title>
+    <meta name="color-scheme" content="light dark">
+    <title>API reference · oddswire</title>
     <link rel="icon" href="/docs/favicon-32x32.png">
     <link rel="stylesheet" href="/docs/swagger-ui.css">
     <link rel="stylesheet" href="/docs/page.css">
   </head>
   <body>
+    ${docsHeader('/docs')}
     <div id="swagger-ui"></div>
     <noscript>This page needs scripts. The document is at <a href="/openapi.json">/openapi.json</a>.</noscript>
     <script src="/docs/swagger-ui-bundle.js"></script>
@@ -40,10 +44,12 @@ const PAGE = `<!DOCTYPE html>
   </body>
 </html>
 `;
-const PAGE_CSS = `body { margin: 0; background: #fafafa; }
-`;
 /** Without the validator, which is a third party. */
-const PAGE_SCRIPT = `window.ui = SwaggerUIBundle({
+const PAGE_SCRIPT = `const dark = matchMedia('(prefers-color-scheme: dark)');
+const paint = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', paint);
+paint();
+window.ui = SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#swagger-ui',
   deepLinking: true,
@@ -100,7 +106,7 @@ function docsFiles(): Map<string, StaticFile> {
     ofLibrary('swagger-ui.css', CSS),
     ofLibrary('swagger-ui-bundle.js', SCRIPT),
     ofLibrary('favicon-32x32.png', 'image/png'),
-    ['page.css', new StaticFile(CSS, PAGE_SECONDS, () => PAGE_CSS)],
+    ['page.css', new StaticFile(CSS, PAGE_SECONDS, () => DOCS_CSS)],
     ['page.js', new StaticFile(SCRIPT, PAGE_SECONDS, () => PAGE_SCRIPT)],
   ]);
 }

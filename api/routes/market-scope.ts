@@ -59,7 +59,7 @@ export function subjectsOf({ venues }: VenueScope, marketId: string): Subject[] 
 /** Series answers also show the market's outcomes and the coverage of its trades; `history` names late trades and candles. */
 const SERIES_KINDS = {
   trade: new Set(['trade', 'history', 'market', 'coverage']),
-  book: new Set(['book', 'book-seen', 'market']),
+  book: new Set(['book', 'book-seen', 'market', 'gap']),
   candle: new Set(['candle', 'history', 'market', 'coverage']),
 } as const satisfies Record<string, ReadonlySet<NamedKind>>;
 

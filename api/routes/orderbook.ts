@@ -18,6 +18,7 @@ import { checkAsOf } from '../http/input.ts';
 import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import { createColdBooks, isLive, stableBookMs } from '../reads/cold-read.ts';
+import { presentFeedGaps, readPastGaps } from '../reads/feed-states.ts';
 import { freshnessAt } from '../reads/point-in-time.ts';
 import { chooseOutcome, foundMarket, type MarketOutcome, seriesValidity, venueScopes } from './market-scope.ts';
 
@@ -62,18 +63,24 @@ export function orderbookRoutes(deps: ApiDeps): Route[] {
             if (isPast) {
               const known = outcome && (await readBookAt(deps.db, outcome.tokenId, as_of));
               if (!known) throw new ApiError('no_data_yet', 'no orderbook of this outcome was known at this moment');
+              const { feed_gaps, hasOpen } = await readPastGaps(deps.db, first.market, {
+                start: as_of,
+                end: as_of + 1,
+              });
               return {
                 data: presentBook(first.market, outcome, known, depth),
-                freshness: freshnessAt(as_of, deps.now()),
+                meta: { feed_gaps },
+                freshness: hasOpen ? 'latest' : freshnessAt(as_of, deps.now()),
               };
             }
-            const { book: latest, market, stamp } = outcome ? await coldBooks.refreshed(first, readOnce, cold) : first;
+            const read = outcome ? await coldBooks.refreshed(first, readOnce, cold) : first;
+            const { book: latest, market, gaps, stamp } = read;
             if (!outcome || !latest) throw cold.isExhausted ? cold.rejection() : bookNotAvailable(market);
             const live = isLive(latest, market);
             const observed_at = live ? undefined : epochSeconds(latest.receivedAt);
             return {
               data: presentBook(market, outcome, latest, depth),
-              meta: { market_status: market.status, live, observed_at },
+              meta: { market_status: market.status, live, observed_at, feed_gaps: presentFeedGaps(gaps) },
               freshness: 'latest',
               validity: seriesValidity(scope, marketId, 'book', { stamp, forMs: stableBookMs(latest, market) }),
             };

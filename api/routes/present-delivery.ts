@@ -5,7 +5,7 @@ import type { Delivery, DeliveryWithLog, LoggedAttempt } from '../../src/store/d
 import type { DeliveryItem } from '../../src/store/deliveries/test-events.ts';
 import type { AttemptBody, DeliveryBody, DeliveryWithLogBody } from '../contract/delivery.ts';
 
-type Presentable = DeliveryItem & Partial<Pick<Delivery, 'deliveredAt' | 'lastStatusCode' | 'lastError'>>;
+type Presentable = DeliveryItem & Partial<Pick<Delivery, 'deliveredAt' | 'lastStatusCode' | 'lastError' | 'isSkipped'>>;
 
 /** A delivery in lists. */
 export function presentDelivery(delivery: Presentable): DeliveryBody {
@@ -16,10 +16,11 @@ export function presentDelivery(delivery: Presentable): DeliveryBody {
     status: delivery.status,
     attempts: delivery.attempts,
     createdAt: delivery.createdAt.toISOString(),
-    nextAttemptAt: delivery.status === 'pending' ? delivery.nextAttemptAt.toISOString() : undefined,
+    nextAttemptAt: delivery.status === 'pending' ? delivery.nextAttemptAt?.toISOString() : undefined,
     deliveredAt: delivery.deliveredAt?.toISOString(),
     lastStatusCode: delivery.lastStatusCode ?? undefined,
     lastError: delivery.lastError ?? undefined,
+    skipped: delivery.isSkipped || undefined,
   };
 }
 

@@ -26,6 +26,7 @@ import {
 import type { ApiDeps } from '../deps.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import type { Freshness } from '../reads/answer-cache.ts';
+import { readPastGaps } from '../reads/feed-states.ts';
 import { createTradeCoverages, lacks, presentCoverage, type TradeCoverage } from '../reads/trade-coverage.ts';
 import { chooseOutcome, foundMarket, seriesValidity, venueScopes } from './market-scope.ts';
 
@@ -174,7 +175,10 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
             const outcome = chooseOutcome(market, outcome_id);
             // No snapshots in the future.
             const known = { start: Math.ceil(wanted.start / seconds) * seconds, end: Math.min(wanted.end, now + 1) };
-            const snapshots = outcome ? await readSnapshots(deps.db, outcome.tokenId, seconds, known) : [];
+            const [snapshots, { feed_gaps, hasOpen }] = await Promise.all([
+              outcome ? readSnapshots(deps.db, outcome.tokenId, seconds, known) : [],
+              readPastGaps(deps.db, market, known),
+            ]);
             return {
               data: snapshots.map(({ ts, price, bid, ask }) => ({
                 timestamp: ts,
@@ -182,8 +186,8 @@ export function seriesRoutes(deps: ApiDeps): Route[] {
                 best_bid: optionalDecimal(bid),
                 best_ask: optionalDecimal(ask),
               })),
-              meta: { interval, outcome_id: outcome?.outcomeId },
-              freshness: freshnessOf(wanted, seconds, now),
+              meta: { interval, outcome_id: outcome?.outcomeId, feed_gaps },
+              freshness: hasOpen ? 'latest' : freshnessOf(wanted, seconds, now),
             };
           },
         };

@@ -1,6 +1,7 @@
 import { priceAlertBody } from '../../src/domain/alerts/price-alert-event.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { balanceChangeBody, transactionBody } from '../../src/domain/wallets/event.ts';
+import { webhookFailingBody, webhookPausedBody } from '../../src/domain/webhooks/account-event.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { eventBody } from '../../src/domain/webhooks/event-body.ts';
 
@@ -13,6 +14,13 @@ interface TestEvent {
 
 const TOKEN = { tokenMint: 'sample-outcome-yes', tokenSymbol: 'Yes' };
 const WALLET = { wallet: 'sample-wallet', venue: 'sample', marketId: 'sample-market' };
+
+const TROUBLE = {
+  webhookId: 'wh_sample',
+  failingSince: new Date('2026-01-01T00:00:00.000Z'),
+  lastError: 'http_status',
+  lastStatusCode: 502,
+};
 
 /**
  * The delivery body of a test event: `{test:true, webhookId}`, or for an event type a sample with made-up values, so that users can
@@ -49,6 +57,10 @@ export function testEventBody({ eventId, type, occurredAt, webhookId }: TestEven
         price: decimal('0.62'),
         value: decimal('15.5'),
       });
+    case 'webhook_failing':
+      return webhookFailingBody({ eventId, occurredAt, ...TROUBLE });
+    case 'webhook_paused':
+      return webhookPausedBody({ eventId, occurredAt, ...TROUBLE, reason: 'failing' });
     case 'balance_change':
       return balanceChangeBody({
         eventId,

@@ -8,6 +8,7 @@ import type { ApiDeps } from '../deps.ts';
 import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import { presentCompleteness } from '../reads/completeness.ts';
+import { presentFeed, readVenueFeeds } from '../reads/feed-states.ts';
 import { isIdlePoll, isPollHealthy, isScheduledPoll } from '../reads/poll-health.ts';
 import type { EnabledVenue } from '../reads/venue-catalog.ts';
 
@@ -29,14 +30,20 @@ export function venueRoutes(deps: ApiDeps): Route[] {
       () => ({
         key: ['venues'],
         load: async () => {
-          const [facts, completeness] = await Promise.all([
+          const [facts, completeness, feeds] = await Promise.all([
             readVenueFacts(deps.db, names),
             readVenueCompleteness(deps.db, names),
+            readVenueFeeds(deps),
           ]);
           const nowMs = deps.now();
-          const data = deps.venues.map((profile) =>
-            presentVenue(profile, facts.get(profile.venue), completeness.get(profile.venue), nowMs),
-          );
+          const data = deps.venues.map((profile) => {
+            const { venue } = profile;
+            const feed = feeds.states.get(venue);
+            return {
+              ...presentVenue(profile, facts.get(venue), completeness.get(venue), nowMs),
+              feed: feed && presentFeed(feed, feeds.recent.get(venue) ?? 0),
+            };
+          });
           return { data, freshness: 'latest' };
         },
       }),

@@ -1,5 +1,8 @@
 import { z } from 'zod';
 import { newId } from '../../src/domain/values/ids.ts';
+import type { ChatFormat, WebhookFormat } from '../../src/domain/webhooks/chat-message.ts';
+import { chatUrlProblem, redactedUrl, urlOwner } from '../../src/domain/webhooks/chat-url.ts';
+import { type ExtraHeaders, headersOwner } from '../../src/domain/webhooks/headers.ts';
 import { generateSecret } from '../../src/domain/webhooks/signature.ts';
 import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';
 import {
@@ -8,8 +11,10 @@ import {
   insertSubscription,
   listSubscriptions,
   type Subscription,
+  type SubscriptionOptions,
   updateSubscription,
 } from '../../src/store/deliveries/subscriptions.ts';
+import type { SecretBox } from '../../src/webhooks/secret-box.ts';
 import { requireQuota } from '../access/quota.ts';
 import {
   createWebhookExample,
@@ -23,8 +28,9 @@ import {
   webhookWithSecret,
   webhookWithSecretExample,
 } from '../contract/webhook.ts';
+import type { OptionsBody } from '../contract/webhook-options.ts';
 import type { ApiDeps, RouteGroup } from '../deps.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidRequest } from '../errors.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
 import { accountList, listQuery } from './account-list.ts';
 
@@ -60,8 +66,11 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
         const plainSecret = body.secret ?? generateSecret();
         const made = await insertSubscription(tx, caller.accountId, {
           id,
-          url: body.url,
+          ...urlColumns(deps, id, body.url, chatFormatOf(body.format) ?? null),
           events: body.events,
+          ...optionsOf(deps, id, body),
+          // The limit of these services per channel.
+          ...(chatFormatOf(body.format) && body.maxPerSecond === undefined && { maxPerSecond: 1 }),
           sealedSecret: deps.secretBox.seal(plainSecret, id),
         });
         const { createdAt, ...fields } = presentSubscription(made);
@@ -120,10 +129,14 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
         answer: { description: 'The webhook.', data: webhook, example: { ...webhookExample, status: 'paused' } },
       },
       async ({ ctx, caller, params: { webhook_id: id }, body, db }) => {
+        const { url } = body;
         const change = {
-          ...(body.url !== undefined && { url: body.url }),
+          ...(url !== undefined && {
+            url: (format: ChatFormat | null) => urlColumns(deps, id, url, format),
+          }),
           ...(body.events !== undefined && { events: body.events }),
           ...(body.status !== undefined && { status: body.status }),
+          ...optionsOf(deps, id, body),
         };
         const changed = await updateSubscription(db, caller.accountId, id, change, (cancelled) =>
           logCancelledDeliveries(ctx.state.log, id, 'webhook paused', cancelled),
@@ -161,6 +174,42 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
   ];
 }
 
+/** The stored form of the options of a body; absent ones stay as they are. */
+function optionsOf({ secretBox }: ApiDeps, id: string, body: OptionsBody): SubscriptionOptions {
+  const { ordered, orderBy = 'market', filter, maxPerSecond, headers, description, format } = body;
+  return {
+    ...(ordered !== undefined && { orderBy: ordered ? orderBy : null }),
+    ...(filter !== undefined && { filter }),
+    ...(maxPerSecond !== undefined && { maxPerSecond }),
+    ...(headers !== undefined && sealedHeaders(secretBox, id, headers ?? {})),
+    ...(description !== undefined && { description }),
+    ...(format !== undefined && { format: chatFormatOf(format) ?? null }),
+  };
+}
+
+function chatFormatOf(format: WebhookFormat | undefined): ChatFormat | undefined {
+  return format === 'json' ? undefined : format;
+}
+
+/** The columns of a URL: one of a chat service is a secret. @throws ApiError for a URL that its service cannot have */
+function urlColumns(
+  { secretBox }: ApiDeps,
+  id: string,
+  url: string,
+  format: ChatFormat | null,
+): { url: string; sealedUrl: string | null } {
+  if (format === null) return { url, sealedUrl: null };
+  const problem = chatUrlProblem(format, url);
+  if (problem !== null) throw invalidRequest([{ path: 'url', message: problem }]);
+  return { url: redactedUrl(url), sealedUrl: secretBox.seal(url, urlOwner(id)) };
+}
+
+function sealedHeaders(box: SecretBox, id: string, headers: ExtraHeaders): SubscriptionOptions {
+  const headerNames = Object.keys(headers);
+  if (headerNames.length === 0) return { sealedHeaders: null, headerNames: null };
+  return { sealedHeaders: box.seal(JSON.stringify(headers), headersOwner(id)), headerNames };
+}
+
 /** A subscription of another account gets the same answer. */
 export function webhookNotFound(): ApiError {
   return new ApiError('webhook_not_found', 'no such webhook');
@@ -174,5 +223,11 @@ export function presentSubscription(subscription: Subscription): WebhookBody {
     status: subscription.status,
     createdAt: subscription.createdAt.toISOString(),
     pauseReason: subscription.pauseReason ?? undefined,
+    ...(subscription.orderBy !== null && { ordered: true, orderBy: subscription.orderBy }),
+    filter: subscription.filter?.map((condition) => ({ ...condition })),
+    maxPerSecond: subscription.maxPerSecond ?? undefined,
+    headerNames: subscription.headerNames ?? undefined,
+    description: subscription.description ?? undefined,
+    format: subscription.format ?? undefined,
   };
 }

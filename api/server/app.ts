@@ -4,8 +4,13 @@ import Koa, { type Middleware } from 'koa';
 import { asError } from '../../src/domain/values/errors.ts';
 import { createConsole } from '../console/console-app.ts';
 import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
+import { docsSite } from '../docs/docs-site.ts';
 import { ApiError } from '../errors.ts';
 import { register } from '../http/route.ts';
+import { StaticFile, sendFile } from '../http/static-file.ts';
+import { LLMS_TEXT } from '../mcp/llms-text.ts';
+import { MCP_PATH, mcpEndpoint } from '../mcp/mcp-endpoint.ts';
+import { authenticateAnyKey } from '../middleware/authenticate.ts';
 import { compression } from '../middleware/compression.ts';
 import { cors } from '../middleware/cors.ts';
 import { envelope } from '../middleware/envelope.ts';
@@ -16,15 +21,19 @@ import { textGuard } from '../middleware/text-guard.ts';
 import { createOps } from '../ops/ops-app.ts';
 import { createAnswerCache } from '../reads/answer-cache.ts';
 import { withRecentAnswers } from '../reads/recent-answers.ts';
-import { SOCKET_PATH } from '../streams/socket-server.ts';
+import { marketVenues } from '../routes/market-scope.ts';
+import { SOCKET_PATH } from '../streams/socket/server.ts';
 import { routeTable } from './route-table.ts';
+
+const LLMS_SECONDS = 300;
+const llmsText = new StaticFile('text/plain; charset=utf-8', LLMS_SECONDS, () => LLMS_TEXT);
 
 /** The request listener of the HTTP API. It neither listens nor owns its dependencies. */
 export function createApi(deps: ApiDeps): RequestListener {
   return withRecentAnswers(deps, createApp(deps).callback());
 }
 
-function createApp(deps: ApiDeps): Koa<ApiState> {
+function createApp(deps: ApiDeps, isInternal = false): Koa<ApiState> {
   const app = new Koa<ApiState>();
   app.on('error', (error) => deps.log.warn({ err: asError(error) }, 'answer not completed'));
   app.use(requestContext(deps));
@@ -36,11 +45,14 @@ function createApp(deps: ApiDeps): Koa<ApiState> {
   app.use(textGuard);
   if (deps.ops) app.use(createOps(deps, deps.ops));
 
+  app.use(docsSite({ decimalFormat: deps.decimalFormat, venues: marketVenues(deps) }));
   const routes = routeTable(deps);
   if (deps.console) app.use(createConsole(deps, deps.console, routeTable(forPages(deps))));
   const router = new Router<ApiState>({ sensitive: true });
   register(router, deps, routes);
   router.get(SOCKET_PATH, notUpgraded);
+  router.get('/llms.txt', (ctx) => sendFile(ctx, llmsText));
+  if (!isInternal) router.post(MCP_PATH, authenticateAnyKey(deps), mcpEndpoint(deps, createInternalRoutes(deps)));
   app.use(router.routes());
   app.use(unrouted);
   return app;
@@ -50,6 +62,14 @@ function createApp(deps: ApiDeps): Koa<ApiState> {
 const PAGE_COLD_WAIT_MS = 50;
 function forPages(deps: ApiDeps): ApiDeps {
   return { ...deps, coldWaitMs: PAGE_COLD_WAIT_MS, answers: createAnswerCache({ ttlMs: 0 }) };
+}
+
+/**
+ * The routes for the tools of /mcp: their decimals are text, because a model's parser of JSON would round numbers. Answers in memory have
+ * the format of the configuration, so these routes keep their own.
+ */
+function createInternalRoutes({ memory: _memory, ops: _ops, console: _console, ...deps }: ApiDeps): RequestListener {
+  return createApp({ ...deps, decimalFormat: 'string', answers: createAnswerCache() }, true).callback();
 }
 
 /** The answer to a plain request for the WebSocket. The server handles upgrades before the app. */

@@ -27,7 +27,7 @@ import { startThroughputSampler } from '../ops/throughput-sampler.ts';
 import { createReadTracker } from '../reads/read-tracker.ts';
 import { enabledVenues } from '../reads/venue-catalog.ts';
 import { marketVenues, venueScopes } from '../routes/market-scope.ts';
-import { serveSockets } from '../streams/socket-server.ts';
+import { serveSockets } from '../streams/socket/server.ts';
 import { streamGauges } from '../streams/stream-gauges.ts';
 import { Streams } from '../streams/streams.ts';
 import { createApi } from './app.ts';

@@ -201,11 +201,14 @@ export class EventHub {
       // Every event up to the horizon is visible, also when the common read has not reached it.
       const upTo: bigint = this.#horizon.settled ?? stream.position.pk;
       if (stream.position.pk >= upTo) break;
-      await client.room();
       try {
         const range = { after: stream.position.pk, upTo, limit: PAGE };
         const events = await readEventsOf(this.#options.db, [accountId], range);
-        for (const event of events) this.#push(stream, event);
+        // A page of large events is more than a reader gets at once.
+        for (const event of events) {
+          await client.room();
+          this.#push(stream, event);
+        }
         if (events.length < PAGE) stream.position = { ...stream.position, pk: upTo };
       } catch (error) {
         this.#options.log.debug({ err: error }, 'stored events not read; will retry');

@@ -55,7 +55,15 @@ function dataOf(change: Change): ApiJson {
   if (kind === 'history')
     return { reason: 'backfill', series: seriesOf(change), start: Number(body['start']), end: Number(body['end']) };
   if (kind === 'gap') {
-    return { reason: 'feed', start: Number(body['from']), end: Number(body['to']), cause: String(body['reason']) };
+    const { gap_id, from, to, affected, reason } = body;
+    return {
+      reason: 'feed',
+      gap_id: String(gap_id),
+      start: Number(from),
+      end: to === null ? null : Number(to),
+      affected: String(affected),
+      cause: String(reason),
+    };
   }
   // No stream sends them, but the numbers of kept frames have no holes.
   if (kind === 'facts') return null;

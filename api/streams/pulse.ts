@@ -5,6 +5,8 @@ import type { Logger } from '../../src/observe/logger.ts';
 import { readPolls } from '../../src/store/catalog/venue-reads.ts';
 import { hasPresence } from '../../src/store/db/presence.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
+import { countOpenGaps } from '../../src/store/feeds/feed-gap-lists.ts';
+import { readFeedStates, type StoredFeedState } from '../../src/store/feeds/feed-streamers.ts';
 import { isPollHealthy } from '../reads/poll-health.ts';
 import type { EnabledVenue } from '../reads/venue-catalog.ts';
 import type { StreamClient } from './client.ts';
@@ -44,6 +46,10 @@ interface VenueState {
   healthy: boolean;
   /** Epoch seconds of the last successful poll of its prices. */
   last_success_at: number | undefined;
+  /** The state of its feed. */
+  feed: StoredFeedState | undefined;
+  /** Gaps of its feed that last. */
+  open_gaps: number;
 }
 
 /**
@@ -205,10 +211,12 @@ export class Pulse {
     const { db, venues, now, log } = this.#options;
     const withMarkets = venues.filter(({ capabilities }) => capabilities.markets);
     try {
-      const polls = await readPolls(
-        db,
-        withMarkets.map(({ venue }) => venue),
-      );
+      const names = withMarkets.map(({ venue }) => venue);
+      const [polls, feeds, gaps] = await Promise.all([
+        readPolls(db, names),
+        readFeedStates(db, names),
+        countOpenGaps(db),
+      ]);
       const states = withMarkets.map(({ venue, pollMs }): VenueState => {
         const scheduled = (polls.get(venue) ?? []).filter(({ kind }) => kind === 'prices' || kind === 'trades');
         const last = Math.max(...scheduled.map(({ lastSuccessAt }) => lastSuccessAt?.getTime() ?? 0), 0);
@@ -216,6 +224,8 @@ export class Pulse {
           venue,
           healthy: scheduled.length > 0 && scheduled.every((poll) => isPollHealthy(poll, pollMs, now())),
           last_success_at: last === 0 ? undefined : Math.floor(last / 1_000),
+          feed: feeds.get(venue)?.state,
+          open_gaps: gaps.get(venue) ?? 0,
         };
       });
       this.#venuesReadAtMs = nowMs;
@@ -227,10 +237,13 @@ export class Pulse {
     }
   }
 
-  /** A venue that falls silent, or speaks again, is told at once. */
+  /** A venue or a feed that falls silent, or works again, is reported at once. */
   #apply(states: VenueState[]): void {
-    const before = new Map(this.#venues.map(({ venue, healthy }) => [venue, healthy]));
-    const hasChanged = states.some(({ venue, healthy }) => before.has(venue) && before.get(venue) !== healthy);
+    const before = new Map(this.#venues.map((state) => [state.venue, state]));
+    const hasChanged = states.some(({ venue, healthy, feed }) => {
+      const last = before.get(venue);
+      return last !== undefined && (last.healthy !== healthy || last.feed !== feed);
+    });
     this.#venues = states;
     this.#made.clear();
     const nowMs = performance.now();

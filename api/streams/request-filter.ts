@@ -1,5 +1,5 @@
 import type { Channel } from '../../src/domain/live/channels.ts';
-import { knownMarketIds, knownOutcomeIds } from '../../src/store/catalog/market-categories.ts';
+import { isKnownCategory, knownMarketIds, knownOutcomeIds } from '../../src/store/catalog/market-categories.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import type { Filter } from './filter.ts';
@@ -15,7 +15,8 @@ export interface FilterRequest {
 
 /**
  * The filter of a request.
- * @throws ApiError `market_not_found` or `invalid_request` that names the unknown ids: a stream of them would look like a quiet market
+ * @throws ApiError `market_not_found` or `invalid_request` that names unknown ids or the unknown category: a stream of them would look like
+ *   a quiet market
  */
 export async function filterOf(
   db: Queryable,
@@ -35,6 +36,9 @@ export async function filterOf(
     const known = await knownOutcomeIds(db, scope.venues, outcome_ids);
     const unknown = listed(outcome_ids.filter((id) => !known.has(id)));
     if (unknown !== undefined) throw invalidRequest([{ path: 'outcome_ids', message: `no such outcome: ${unknown}` }]);
+  }
+  if (category !== undefined && !(await isKnownCategory(db, scope.venues, category))) {
+    throw invalidRequest([{ path: 'category', message: 'no market of the venue has this category' }]);
   }
   return {
     channels,

@@ -11,6 +11,7 @@ import { type Fleet, ofEach, startFleet } from '../../test/support/processes/fle
 import type { ProcessName } from '../../test/support/processes/system.ts';
 import { freePort } from '../../test/support/redis/redis.ts';
 import { Aging, type Retired } from './aging.ts';
+import { watchFeeds } from './feeds.ts';
 import { JOURNAL_MINUTES } from './journal-aging.ts';
 import { comparedOnce, createWebhooks, startLoad, watchAlarms } from './load.ts';
 import { LIMITLESS_REQUESTS_PER_SECOND, SOAK_VENUES, soakOptions } from './options.ts';
@@ -23,7 +24,7 @@ import { sparklinePage } from './sparklines.ts';
 import type { Steady } from './steady.ts';
 
 const options = soakOptions(process.env);
-const NAMES: readonly ProcessName[] = ['api', 'poller', 'aggregator', 'alerter', 'deliverer'];
+const NAMES: readonly ProcessName[] = ['api', 'poller', 'aggregator', 'alerter', 'deliverer', 'streamer'];
 /** Once an hour in production. */
 const MAINTAIN_MS = 10_000;
 const COLLECTOR = pathToFileURL(resolve('bench/soak/collect-garbage.mjs')).href;
@@ -55,6 +56,7 @@ describe('soak', () => {
   let samples: SoakSample[];
   let retired: Retired[];
   let alarms: readonly string[];
+  let feedAlarms: readonly string[];
   const redisUrl = options.queues === 'redis' ? inject('redisUrl') : null;
   const redis = redisUrl === null ? undefined : watchRedis(redisUrl);
 
@@ -68,7 +70,7 @@ describe('soak', () => {
       databaseUrl: database.url,
       ...(redisUrl !== null && { redisUrl }),
       queuePrefix: `soak${randomBytes(4).toString('hex')}`,
-      counts: ofEach(1),
+      counts: { ...ofEach(1), streamer: 1 },
       exchange: { ...EXCHANGE, speed: 4 * options.load },
       environment: {
         VENUES: [...SOAK_VENUES, 'solana'].join(),
@@ -94,6 +96,7 @@ describe('soak', () => {
     steady = await startLoad(fleet, webhooks, options);
     tapeFrom = fleet.exchange.second();
     alarms = watchAlarms(fleet, steady);
+    feedAlarms = await watchFeeds(fleet, steady);
   });
   afterAll(async () => {
     await steady?.stop();
@@ -127,6 +130,11 @@ describe('soak', () => {
     await comparedOnce(fleet);
     expect(steady.count('read venues')).toBeGreaterThan(0);
     expect(alarms).toEqual([]);
+  });
+
+  it('reports no silence and no gap of a feed, because none is faulty', () => {
+    expect(steady.count('read feeds')).toBeGreaterThan(0);
+    expect(feedAlarms).toEqual([]);
   });
 
   it('runs the retention and partition jobs', async () => {

@@ -13,6 +13,8 @@ const ROUND_MS = 100;
 export interface LiveChanges {
   /** Changed quotes so far. */
   readonly count: number;
+  /** Sets the changed quotes per second; 0 pauses. They change in rounds of this length, 100 ms by default. */
+  setRate(perSecond: number, roundMs?: number): void;
   stop(): Promise<void>;
 }
 
@@ -23,27 +25,36 @@ export async function startChanges(db: Database, databaseUrl: string, perSecond:
   const partitions = new Partitions(db);
   for (const table of ['observation', 'price_history'] as const) await partitions.ensureAroundNow(table);
   const tokens = (await db.query<{ tokenId: bigint }>(TOKENS)).map(({ tokenId }) => tokenId);
-  const state = { count: 0, isOn: true };
-  const each = Math.max(1, Math.round((perSecond * ROUND_MS) / 1_000));
+  const state = { count: 0, isOn: true, perSecond, roundMs: ROUND_MS };
+
+  async function changeQuotes(round: number): Promise<void> {
+    const each = Math.max(1, Math.round((state.perSecond * state.roundMs) / 1_000));
+    const stride = Math.max(1, Math.floor(tokens.length / each));
+    const quotes = Array.from({ length: each }, (_, n) => {
+      const tokenId = tokens[(n * stride + round) % tokens.length] ?? 0n;
+      const price = decimal((0.1 + ((round * 7 + n) % 800) / 1_000).toFixed(3));
+      return { tokenId, price, bid: decimal('0.05'), asOfMs: Date.now() };
+    });
+    await db.transaction((tx) => sweepPrices(tx, quotes));
+    state.count += each;
+  }
 
   async function change(): Promise<void> {
-    const begunMs = performance.now();
-    for (let round = 1; state.isOn && perSecond > 0; round++) {
-      const stride = Math.max(1, Math.floor(tokens.length / each));
-      const quotes = Array.from({ length: each }, (_, n) => {
-        const tokenId = tokens[(n * stride + round) % tokens.length] ?? 0n;
-        const price = decimal((0.1 + ((round * 7 + n) % 800) / 1_000).toFixed(3));
-        return { tokenId, price, bid: decimal('0.05'), asOfMs: Date.now() };
-      });
-      await db.transaction((tx) => sweepPrices(tx, quotes));
-      state.count += each;
-      await delay(Math.max(0, begunMs + round * ROUND_MS - performance.now()));
+    let dueMs = performance.now();
+    for (let round = 1; state.isOn; round++) {
+      if (state.perSecond > 0) await changeQuotes(round);
+      dueMs += state.roundMs;
+      await delay(Math.max(0, dueMs - performance.now()));
     }
   }
   const changing = change();
   return {
     get count() {
       return state.count;
+    },
+    setRate(rate, roundMs = ROUND_MS) {
+      state.perSecond = rate;
+      state.roundMs = roundMs;
     },
     async stop() {
       state.isOn = false;

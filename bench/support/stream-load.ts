@@ -51,9 +51,11 @@ export async function openStreams(address: string, path: string, count: number):
     if (event) state.sample = `${event.slice(event.indexOf('event:'))}\n\n`;
   }
 
+  // Spread over all clients, because a server writes to them in turn.
+  const readEvery = Math.ceil(count / READ_CLIENTS);
   while (sockets.length < count) {
     const some = Math.min(AT_ONCE, count - sockets.length);
-    await Promise.all(Array.from({ length: some }, () => open(sockets.length < READ_CLIENTS)));
+    await Promise.all(Array.from({ length: some }, () => open(sockets.length % readEvery === 0)));
   }
   await eventually(
     async () => state.started,

@@ -44,6 +44,8 @@ export interface DemoApi {
   readonly markets: (limit: number) => Promise<readonly DemoMarket[]>;
   /** Null while the market has no price. */
   readonly price: (marketId: string) => Promise<DemoPrice | null>;
+  /** The title of a market of any venue. */
+  readonly title: (venue: string, marketId: string) => Promise<string>;
   readonly webhooks: () => Promise<readonly DemoWebhook[]>;
   readonly createWebhook: (body: object) => Promise<DemoWebhook>;
   readonly updateWebhook: (id: string, body: object) => Promise<void>;
@@ -82,6 +84,10 @@ export function connectDemoApi(apiUrl: string, apiKey: string, signal: AbortSign
         if (error instanceof DemoApiError && error.status === 404) return null;
         throw error;
       }
+    },
+    async title(venue, marketId) {
+      const path = `/v1/${encodeURIComponent(venue)}/markets/${encodeURIComponent(marketId)}`;
+      return (await call<DemoMarket>('GET', path, bearer)).title;
     },
     webhooks: () => call('GET', '/v1/webhooks?limit=1000', header),
     createWebhook: (body) => call('POST', '/v1/webhooks', header, body),

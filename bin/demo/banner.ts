@@ -37,9 +37,10 @@ export function bannerText({
 }: BannerFacts): string {
   return [
     RULE,
-    'oddswire demo: a simulated exchange, the five processes, and a local webhook receiver',
+    'oddswire demo: a simulated exchange, the six processes, and a local webhook receiver',
     `  API         ${apiUrl}   documentation ${apiUrl}/docs`,
     `  API key     ${apiKey}`,
+    `  console     ${apiUrl}/   sign in with the API key`,
     `  operators   ${apiUrl}/ops   password ${opsPassword}`,
     `  data        ${dataDir}`,
     `  commands    ${listKeys}`,
@@ -51,6 +52,7 @@ export function bannerText({
     ...FIRST_CALLS.map((line) => `  ${line}`),
     'Watch prices move:',
     '  curl -N -H "Authorization: Bearer $KEY" "$API/v1/all/stream?channels=prices,trades"',
+    '  ODDSWIRE_URL=$API ODDSWIRE_KEY=$KEY npm run --silent cli -- watch',
     'The receiver prints events below as they arrive. Ctrl-C stops everything.',
     RULE,
   ].join('\n');

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { FEED_PATHS } from '../../sim/feeds/feed-hub.ts';
 import { openAuthority } from '../../sim/receiver-tls.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';
 import { freePort, isPortFree } from '../../src/embedded/free-port.ts';
@@ -58,6 +59,7 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
       KALSHI_API_URL: `${simUrl}/kalshi/trade-api/v2`,
       MANIFOLD_API_URL: `${simUrl}/manifold/v0`,
       LIMITLESS_API_URL: `${simUrl}/limitless`,
+      ...feedUrls(`ws://127.0.0.1:${simPort}`),
       BOOTSTRAP_API_KEY: apiKey,
       OPS_PASSWORD: opsPassword,
       WEBHOOK_CA_FILE: await trustedAuthorities(demoDir, caDir, given['WEBHOOK_CA_FILE']),
@@ -75,6 +77,7 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
           caDir,
           '--secret-file',
           join(demoDir, 'webhook-secret'),
+          '--json',
         ],
       },
     ],
@@ -84,6 +87,16 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
     hookUrl: `https://127.0.0.1:${receiverPort}${HOOK_PREFIX}${fingerprint(hookSecret)}`,
     hookSecret,
     alertsFile: join(demoDir, 'alerts.json'),
+  };
+}
+
+/** The simulator's feeds. Kalshi's needs a key, which only the venue can issue. */
+function feedUrls(address: string): Environment {
+  return {
+    POLYMARKET_FEED_URL: `${address}${FEED_PATHS.clob}`,
+    KALSHI_FEED_URL: `${address}${FEED_PATHS.kalshi}`,
+    MANIFOLD_FEED_URL: `${address}${FEED_PATHS.manifold}`,
+    LIMITLESS_FEED_URL: `${address}${FEED_PATHS.limitless}`,
   };
 }
 

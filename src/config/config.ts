@@ -6,6 +6,7 @@ import { hostNameOf } from '../domain/values/host-name.ts';
 import { parseSecretsKeys, type SecretKey } from '../domain/values/secret-keys.ts';
 import { type AddressRules, type Cidr, parseCidrs } from '../domain/webhooks/address-policy.ts';
 import { parseRetrySchedule } from '../domain/webhooks/retry-schedule.ts';
+import { type FeedsConfig, parseFeeds, readFeeds } from './feeds.ts';
 import { environmentOf, mayRead } from './process-secrets.ts';
 import { parseRedisUrl } from './redis-address.ts';
 import { VARIABLES, type VariableName } from './variables.ts';
@@ -43,6 +44,7 @@ const port = wholeNumber(0, 65_535);
 const milliseconds = wholeNumber(100, 86_400_000);
 const days = wholeNumber(1, 36_500);
 const quota = wholeNumber(0, 2_147_483_647);
+const feedUrl = z.url({ protocol: /^wss?$/ });
 const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''));
 
 function list(text: string): string[] {
@@ -146,6 +148,17 @@ const schema = z.object({
     .optional(),
   JUPITER_REQUESTS_PER_SECOND: wholeNumber(1, 1_000).optional(),
   SOLANA_RPC_URL: httpUrl.optional(),
+  FEEDS: parsedBy(parseFeeds),
+  FEED_MARKETS: wholeNumber(0, 10_000),
+  POLYMARKET_FEED_URL: feedUrl.optional(),
+  KALSHI_FEED_URL: feedUrl.optional(),
+  KALSHI_API_KEY_ID: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,512}$/, 'printable ASCII without spaces')
+    .optional(),
+  KALSHI_PRIVATE_KEY_FILE: readableFile.optional(),
+  MANIFOLD_FEED_URL: feedUrl.optional(),
+  LIMITLESS_FEED_URL: feedUrl.optional(),
   POLL_MARKETS_MS: milliseconds,
   POLL_PRICES_MS: milliseconds,
   POLL_TRADES_MS: milliseconds,
@@ -166,6 +179,7 @@ const schema = z.object({
   ),
   WEBHOOK_ALLOW_CIDRS: parsedBy(parseCidrs),
   WEBHOOK_DENY_CIDRS: parsedBy(parseCidrs),
+  WEBHOOK_PROXY_URL: z.url({ protocol: /^https?$/ }).optional(),
   WEBHOOK_CA_FILE: readableFile.optional(),
   CONSOLE: z.enum(['on', 'off']),
   OPS_PASSWORD: opsPassword,
@@ -249,6 +263,7 @@ export interface Config {
       readonly rpc?: string;
     };
   };
+  readonly feeds: FeedsConfig;
   readonly pollMs: {
     readonly markets: number;
     readonly prices: number;
@@ -265,6 +280,8 @@ export interface Config {
     readonly timeoutMs: number;
     readonly addressRules: AddressRules;
     readonly caFile?: string;
+    /** An HTTP proxy with CONNECT. */
+    readonly proxyUrl?: string;
   };
   /** The operator pages. */
   /** Whether the console is served at `/`. */
@@ -362,6 +379,7 @@ export function loadConfig(environment: Environment, processName?: string): Conf
         ...(value.SOLANA_RPC_URL !== undefined && { rpc: value.SOLANA_RPC_URL }),
       },
     },
+    feeds: readFeeds(value),
     pollMs: {
       markets: value.POLL_MARKETS_MS,
       prices: value.POLL_PRICES_MS,
@@ -376,6 +394,7 @@ export function loadConfig(environment: Environment, processName?: string): Conf
       timeoutMs: value.WEBHOOK_TIMEOUT_MS,
       addressRules: { allow: value.WEBHOOK_ALLOW_CIDRS, deny: value.WEBHOOK_DENY_CIDRS },
       ...(value.WEBHOOK_CA_FILE !== undefined && { caFile: value.WEBHOOK_CA_FILE }),
+      ...(value.WEBHOOK_PROXY_URL !== undefined && { proxyUrl: value.WEBHOOK_PROXY_URL }),
     },
     isConsoleOn: value.CONSOLE === 'on',
     ops: opsConfig(value),

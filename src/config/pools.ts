@@ -1,6 +1,6 @@
 /**
  * Database connections of each process. A worker process has another one for its presence, an aggregator one for the publisher, and each
- * process has its queue connections (on Postgres: one LISTEN per Worker and six for queries), so one of each process needs about 85
+ * process has its queue connections (on Postgres: one LISTEN per Worker and six for queries), so one of each process needs about 99
  * connections: `max_connections` of 200 is enough for two of each.
  */
 export const DATABASE_POOL_SIZE = {
@@ -9,6 +9,8 @@ export const DATABASE_POOL_SIZE = {
   aggregator: 6,
   alerter: 6,
   deliverer: 16,
+  // Per venue one write of quotes and one of books, beside the leases and the choice of markets.
+  streamer: 10,
 } as const;
 
 /**
@@ -22,6 +24,7 @@ export const DATABASE_SILENCE_MS = {
   aggregator: 30_000,
   alerter: 30_000,
   deliverer: 30_000,
+  streamer: 30_000,
 } as const satisfies Record<keyof typeof DATABASE_POOL_SIZE, number>;
 
 /** After this idle time TCP probes whether a connection is still alive; the default of the system is two hours. */

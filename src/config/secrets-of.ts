@@ -8,11 +8,13 @@ const MIN_PATH_KEY_LENGTH = 16;
 export function secretsOf(config: Config): string[] {
   const { databaseUrl, databaseDirectUrl, databaseMigrateUrl, queues, venueUrls, bootstrapApiKey, secretsKeys, ops } =
     config;
+  const { proxyUrl } = config.webhooks;
   const redis = queues.redisUrl === undefined ? undefined : parseRedisUrl(queues.redisUrl);
   const found = [
     ...passwordsOf(databaseUrl),
     ...passwordsOf(databaseDirectUrl),
     ...(databaseMigrateUrl === undefined ? [] : passwordsOf(databaseMigrateUrl)),
+    ...(proxyUrl === undefined ? [] : passwordsOf(proxyUrl)),
     redis?.password,
     redis?.kind === 'sentinel' ? redis.sentinelLogin.password : undefined,
     ...(venueUrls.solana.rpc === undefined ? [] : keysIn(venueUrls.solana.rpc)),

@@ -93,6 +93,38 @@ const TABLE = {
     shownDefault: 'none: wallets of the venue solana off, its token prices on',
     meaning: 'Solana JSON-RPC node for wallets; may hold a key',
   },
+  FEEDS: {
+    default: 'on',
+    meaning:
+      "on, off, or the venues whose WebSocket feeds the streamer reads, comma list; polls read every venue's data anyway",
+  },
+  FEED_MARKETS: {
+    default: '500',
+    meaning:
+      'markets per venue in the feed: first those with alerts, then those that clients read, then the most traded',
+  },
+  POLYMARKET_FEED_URL: {
+    shownDefault: 'wss://ws-subscriptions-clob.polymarket.com/ws/market, or no feed with another POLYMARKET_CLOB_URL',
+    meaning: 'Polymarket market channel',
+  },
+  KALSHI_FEED_URL: {
+    shownDefault: 'wss://external-api-ws.kalshi.com/trade-api/ws/v2, or no feed with another KALSHI_API_URL',
+    meaning: 'Kalshi WebSocket',
+  },
+  KALSHI_API_KEY_ID: { shownDefault: 'none: the Kalshi feed is off', meaning: 'id of a Kalshi API key, for its feed' },
+  KALSHI_PRIVATE_KEY_FILE: {
+    shownDefault: 'none: the Kalshi feed is off',
+    meaning: 'PEM file with the private key of KALSHI_API_KEY_ID, RSA',
+  },
+  MANIFOLD_FEED_URL: {
+    shownDefault: 'wss://api.manifold.markets/ws, or no feed with another MANIFOLD_API_URL',
+    meaning: 'Manifold WebSocket',
+  },
+  LIMITLESS_FEED_URL: {
+    shownDefault:
+      'wss://ws.limitless.exchange/socket.io/?EIO=4&transport=websocket, or no feed with another LIMITLESS_API_URL',
+    meaning: 'Limitless WebSocket',
+  },
   POLL_MARKETS_MS: { default: '60000', meaning: 'interval of the catalog poll, milliseconds' },
   POLL_PRICES_MS: { default: '5000', meaning: 'interval of the price poll, milliseconds' },
   POLL_TRADES_MS: { default: '2000', meaning: 'interval of the trade poll, milliseconds' },
@@ -122,6 +154,10 @@ const TABLE = {
   WEBHOOK_DENY_CIDRS: {
     default: '',
     meaning: 'public ranges that deliveries must not reach, such as your own, comma list',
+  },
+  WEBHOOK_PROXY_URL: {
+    shownDefault: 'none: direct connections',
+    meaning: 'HTTP proxy of deliveries, http:// or https://, with CONNECT: for a fixed source address',
   },
   WEBHOOK_CA_FILE: { meaning: 'PEM file with extra certificate authorities for receivers' },
   CONSOLE: {

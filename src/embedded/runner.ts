@@ -35,6 +35,8 @@ export interface RunnerOptions {
   readonly companions?: readonly ProcfileEntry[];
   /** Called once every process has been started; the API may still be waiting for the migrations. */
   readonly onStarted?: (apiUrl: string) => void;
+  /** Called at each step of the start-up, with a text for a person. */
+  readonly onStep?: (text: string) => void;
   readonly limits?: Partial<SupervisorLimits>;
 }
 
@@ -74,6 +76,7 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
   function databaseIsUp(url: string): void {
     if (servedUrl === undefined) {
       servedUrl = url;
+      options.onStep?.('the database is ready');
       startServices({ ...plan.environment, DATABASE_URL: url });
     } else if (servedUrl !== url) {
       // Its port was taken while it was down, and the other processes have the old address.
@@ -84,6 +87,7 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
   }
 
   function startServices(environment: Environment): void {
+    options.onStep?.(`starting ${services.map(({ name }) => name).join(', ')}`);
     for (const { name, command } of services) {
       const metricsPort = String(plan.metricsPorts.get(name) ?? 0);
       const own = { ...environmentOf(name, environment), METRICS_PORT: metricsPort };
@@ -97,11 +101,13 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
   }
 
   signal.addEventListener('abort', stop, { once: true });
+  if (companions.length > 0) options.onStep?.(`starting ${companions.map(({ name }) => name).join(', ')}`);
   for (const { name, command } of companions) {
     supervisor.start({ name, command, environment: plan.environment, stopWave: COMPANION_WAVE });
   }
   if (database === undefined) startServices(plan.environment);
   else {
+    options.onStep?.('starting the embedded database; the first start creates it');
     supervisor.start({
       ...database,
       environment: environmentOf(DATABASE, plan.environment),

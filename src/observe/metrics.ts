@@ -1,5 +1,7 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { Collectors } from './collectors.ts';
+import { feedCounters } from './feed-counters.ts';
+import { feedGauges } from './feed-gauges.ts';
 import { ingestMetrics } from './ingest-metrics.ts';
 import { journalMetrics } from './journal-metrics.ts';
 import { processMetrics } from './process-metrics.ts';
@@ -32,10 +34,12 @@ export function createMetrics(processName: string, { ofNode = true }: MetricsOpt
     collectors,
     ...process,
     ...ingestMetrics(registry),
+    ...feedGauges(registry),
     ...workMetrics(registry),
     ...streamMetrics(registry),
     ...journalMetrics(registry),
     ...readMetrics(registry),
+    ...feedCounters(registry),
     /** The text of /metrics, after an update of the gauges. A failing source never fails the text. */
     async text(): Promise<string> {
       await collectors.collect();

@@ -1,9 +1,12 @@
 import { z } from 'zod';
 import { ALL_SHARDS, SHARDS } from '../domain/values/shard.ts';
 
-/** The processes that run jobs. `api` only enqueues. */
+/** The processes that run jobs. `api` and `streamer` only enqueue. */
 export const ROLES = ['poller', 'aggregator', 'alerter', 'deliverer'] as const;
 export type Role = (typeof ROLES)[number];
+
+/** The process that reads the venues' feeds. */
+export const STREAMER = 'streamer';
 
 /**
  * Wake-ups of a stage go out per lane, a lane being every LANES-th shard: enough to keep two processes of a role busy,
@@ -62,10 +65,11 @@ const poll = job({
 
 /** All jobs. Producers and workers read this table; no other place contains a queue name. */
 export const JOBS = {
-  'poll-markets': poll,
+  'poll-markets': job({ ...poll, deduplicationId: ({ venue }) => `poll-markets-${venue}` }),
   'poll-prices': poll,
   'poll-books': poll,
-  'poll-trades': poll,
+  /** Beside its schedule, a feed requests it: a print shows that the tape has a new trade. */
+  'poll-trades': job({ ...poll, deduplicationId: ({ venue }) => `poll-trades-${venue}` }),
   /** Prices of the mints that have active alerts. */
   'poll-tokens': poll,
   /** The books of one market, on a client's request. */

@@ -9,6 +9,9 @@ import type { QueueBackend } from './port.ts';
 /** Beyond this number of subscriptions, one job each costs more than a search for due deliveries. */
 const MAX_WOKEN_ONE_BY_ONE = 16;
 
+/** Why a wake-up is delayed: until a retry, or until the rate of a webhook permits further attempts. */
+export type DelayedFor = 'retry' | 'permit';
+
 /** The stages whose wake-ups go out per lane. */
 export type LaneJob = 'fold-candles' | 'evaluate-alerts';
 
@@ -23,8 +26,11 @@ export interface Producer {
   wake<Name extends JobName>(name: Name, data: JobData<Name>): void;
   /** Wakes a stage after marks of these shards were committed. Never throws, never waits. */
   wakeStage(name: LaneJob, shards: readonly number[]): void;
-  /** Wakes the deliverer for subscriptions with due rows, or with rows due in `delayMs`. Never throws, never waits. */
-  wakeDeliveries(subscriptionPks: readonly bigint[], delayMs?: number): void;
+  /**
+   * Wakes the deliverer for subscriptions with due rows, or with rows due in `delayMs`. A wake-up for a `retry` and one for a `permit` do
+   * not absorb each other. Never throws, never waits.
+   */
+  wakeDeliveries(subscriptionPks: readonly bigint[], delayMs?: number, delayedFor?: DelayedFor): void;
   /** The queue object, for schedulers and dashboards. */
   queue(name: string): Queue;
   /** Resolves when every wake-up in flight has been answered. */
@@ -37,6 +43,14 @@ interface ProducerOptions {
   log: Logger;
   /** Called for each wake-up that could not be enqueued. */
   onWakeFailure?: (job: JobName) => void;
+}
+
+/** Wake-ups for permits within this time of each other are one. */
+const PERMIT_BUCKET_MS = 200;
+
+/** An id is taken until its job ends. A job that waits for a permit wakes its successor, so the ids of these include the time. */
+function suffixOf(delayedFor: DelayedFor | undefined, delayMs: number): string {
+  return delayedFor === 'permit' ? `permit-${Math.floor((Date.now() + delayMs) / PERMIT_BUCKET_MS)}` : 'later';
 }
 
 export function createProducer({ backend, log, onWakeFailure }: ProducerOptions): Producer {
@@ -55,7 +69,7 @@ export function createProducer({ backend, log, onWakeFailure }: ProducerOptions)
   async function enqueue<Name extends JobName>(
     name: Name,
     data: JobData<Name>,
-    options: { delayMs?: number } = {},
+    options: { delayMs?: number; delayedFor?: DelayedFor } = {},
   ): Promise<void> {
     const contract = JOBS[name] as unknown as {
       queue: (data: JobData<Name>) => string;
@@ -69,12 +83,16 @@ export function createProducer({ backend, log, onWakeFailure }: ProducerOptions)
     if (id !== undefined && options.delayMs === undefined) jobOptions.deduplication = { id, keepLastIfActive: true };
     if (options.delayMs !== undefined) {
       jobOptions.delay = options.delayMs;
-      if (id !== undefined) jobOptions.deduplication = { id: `${id}-later` };
+      if (id !== undefined) jobOptions.deduplication = { id: `${id}-${suffixOf(options.delayedFor, options.delayMs)}` };
     }
     await queue(contract.queue(checked)).add(name, checked, jobOptions);
   }
 
-  function wake<Name extends JobName>(name: Name, data: JobData<Name>, options?: { delayMs?: number }): void {
+  function wake<Name extends JobName>(
+    name: Name,
+    data: JobData<Name>,
+    options?: { delayMs?: number; delayedFor?: DelayedFor },
+  ): void {
     const call = enqueue(name, data, options).then(
       () => void streaks.succeeded(name),
       (thrown: unknown) => {
@@ -95,14 +113,18 @@ export function createProducer({ backend, log, onWakeFailure }: ProducerOptions)
     wakeStage(name, shards) {
       for (const lane of new Set(shards.map(laneOf))) wake(name, { lane });
     },
-    wakeDeliveries(subscriptionPks, delayMs) {
+    wakeDeliveries(subscriptionPks, delayMs, delayedFor = 'retry') {
       const pks = [...new Set(subscriptionPks)];
       if (pks.length > MAX_WOKEN_ONE_BY_ONE && delayMs === undefined) {
         for (const lane of new Set(pks.map((pk) => laneOf(Number(pk % BigInt(LANES)))))) wake('deliver-due', { lane });
         return;
       }
       for (const pk of pks) {
-        wake('deliver-webhook', { subscriptionPk: String(pk) }, delayMs === undefined ? undefined : { delayMs });
+        wake(
+          'deliver-webhook',
+          { subscriptionPk: String(pk) },
+          delayMs === undefined ? undefined : { delayMs, delayedFor },
+        );
       }
     },
     async idle() {

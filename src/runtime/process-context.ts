@@ -17,6 +17,7 @@ import { ping } from '../store/db/ping.ts';
 import { poolUse } from '../store/db/pool-use.ts';
 import { Database } from '../store/db/tx.ts';
 import { createSecretBox, type SecretBox, SecretCorruptError } from '../webhooks/secret-box.ts';
+import { startHeartbeat } from './heartbeat.ts';
 import { inOrder, StartupError } from './lifecycle.ts';
 import { listen } from './listen.ts';
 import { migrateSchema, migratesAtStart, requireSchema } from './migrate-database.ts';
@@ -41,9 +42,9 @@ interface ProcessContext {
   stop(): Promise<void>;
 }
 
-/** Requests need no queue, and timers find the due work: a load balancer must not drop every API during an outage of Redis. */
+/** Requests and feeds need no queue, and timers find the due work: an outage of Redis must not drop every API or end every feed. */
 function worksWithoutQueues(name: keyof typeof DATABASE_POOL_SIZE): boolean {
-  return name === 'api';
+  return name === 'api' || name === 'streamer';
 }
 
 /**
@@ -100,6 +101,8 @@ export async function openProcessContext(
       });
       if (config.secretsKeys.length > 0) await refuseWrongKeyRing(db, secretBox);
     });
+    const heartbeat = startHeartbeat(db, name, log);
+    opened.push(() => heartbeat.close());
     const onWakeFailure = (job: JobName) => metrics.wakeFailures.inc({ job_name: job });
     const producer = createProducer({ backend, log, onWakeFailure });
     opened.push(() => producer.close());

@@ -67,6 +67,7 @@ export class FeedConnection {
   #lastCheckMs: number;
   #probedMs = 0;
   #probeAt = 0;
+  #hasSkipped = false;
   #timer: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
 
@@ -232,7 +233,10 @@ export class FeedConnection {
 
   #check(): void {
     const nowMs = this.#now();
-    this.#forgiveStall(nowMs);
+    const isLate = this.#forgiveStall(nowMs);
+    // A session measures mismatches by the clock: the frames that end them are read before the next check.
+    const skipsLosses = isLate && !this.#hasSkipped;
+    this.#hasSkipped = skipsLosses;
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
     const { pingEveryMs } = this.#feed.limits;
     if (nowMs - this.#lastFrameMs > 2 * pingEveryMs) {
@@ -245,17 +249,18 @@ export class FeedConnection {
       if (text === undefined) this.#socket.ping();
       else this.#send([text]);
     }
-    for (const loss of this.#session.check(nowMs)) this.#lost(loss);
+    if (!skipsLosses) for (const loss of this.#session.check(nowMs)) this.#lost(loss);
     this.#watchData(nowMs);
   }
 
-  /** After a stall of this process, its frames are still unread: the stall is no silence of the venue. */
-  #forgiveStall(nowMs: number): void {
+  /** After a stall of this process, its frames are still unread: the stall is no silence of the venue. Returns whether there was one. */
+  #forgiveStall(nowMs: number): boolean {
     const lateMs = nowMs - this.#lastCheckMs - this.#timing.checkEveryMs;
     this.#lastCheckMs = nowMs;
-    if (lateMs < this.#timing.checkEveryMs) return;
+    if (lateMs < this.#timing.checkEveryMs) return false;
     this.#lastFrameMs = Math.min(nowMs, this.#lastFrameMs + lateMs);
     this.#lastDataMs = Math.min(nowMs, this.#lastDataMs + lateMs);
+    return true;
   }
 
   /** Data, not pongs, proves a feed. A venue without snapshots cannot be probed; there, only the polls show silence. */

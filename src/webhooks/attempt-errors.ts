@@ -23,6 +23,7 @@ const OUR_FAULTS = new Set([
   'EADDRNOTAVAIL',
   'UND_ERR_CLOSED',
   'UND_ERR_DESTROYED',
+  'proxy_fault',
 ]);
 const PROGRAMMER_ERRORS = new Set([
   'UND_ERR_INVALID_ARG',
@@ -37,6 +38,8 @@ const CODES: Readonly<Record<string, AttemptErrorCode>> = {
   timeout: 'timeout',
   UND_ERR_CONNECT_TIMEOUT: 'connect_timeout',
   ETIMEDOUT: 'connect_timeout',
+  proxy_refused: 'connection_refused',
+  proxy_timeout: 'connect_timeout',
   ECONNREFUSED: 'connection_refused',
   EHOSTUNREACH: 'connection_refused',
   EHOSTDOWN: 'connection_refused',

@@ -1,4 +1,5 @@
 import type { EventType } from '../domain/webhooks/event.ts';
+import type { ExtraHeaders } from '../domain/webhooks/headers.ts';
 
 /** The reason of a failed attempt. Stable: stored with the attempt, shown to clients and used as a metric label. */
 export const ATTEMPT_ERROR_CODES = [
@@ -30,6 +31,12 @@ export interface OutgoingDelivery {
   readonly attemptNumber: number;
   /** The stored text of the event: exactly these bytes (UTF-8) are signed and sent. */
   readonly body: string;
+  /** Ids of skipped events of the same key of order, for `X-Webhook-Skipped`. */
+  readonly skipped?: readonly string[];
+  /** Additional headers of the webhook, which `headerProblems` accepted. */
+  readonly headers?: ExtraHeaders;
+  /** False: a message to a chat service, which gets neither signatures nor ids. Default true. */
+  readonly isSigned?: boolean;
 }
 
 /** The receiver answered 2xx. */

@@ -4,7 +4,8 @@ import { createSecureContext, rootCertificates, type SecureContext } from 'node:
 import { Agent, buildConnector } from 'undici';
 import { OddswireError } from '../domain/values/errors.ts';
 import { type AddressRules, isPublicAddress, PUBLIC_ONLY } from '../domain/webhooks/address-policy.ts';
-import type { NameResolver } from './resolver.ts';
+import { openTunnel } from './proxy-tunnel.ts';
+import type { NameResolver, ResolvedAddress } from './resolver.ts';
 
 /** Response headers beyond this size end the connection. */
 export const MAX_HEADER_BYTES = 16 * 1024;
@@ -21,6 +22,7 @@ const KEEP_ALIVE_MAX_MS = 60_000;
 const NEXT_ADDRESS_MS = 1000;
 /** Addresses tried per connection. All resolved addresses are checked. */
 const MAX_ADDRESSES = 8;
+const HTTPS_PORT = 443;
 
 /** The destination is, or resolves to, a forbidden address. The message deliberately omits the address. */
 class BlockedAddressError extends OddswireError {
@@ -57,6 +59,8 @@ interface GuardedAgentOptions {
   readonly extraCaPem?: string;
   /** Over name look-up, TCP and TLS. */
   readonly connectTimeoutMs: number;
+  /** Every connection goes through this proxy, to an address that was checked before. Default: directly. */
+  readonly proxyUrl?: string;
   /** Undici queues a request while all are busy, and the wait counts against the deadline: callers take a slot first. */
   readonly connectionsPerOrigin: number;
 }
@@ -79,7 +83,23 @@ export function createGuardedAgent(options: GuardedAgentOptions): Agent {
     autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS,
   });
 
-  const connect: buildConnector.connector = (target, callback) => {
+  const proxy = options.proxyUrl === undefined ? undefined : new URL(options.proxyUrl);
+
+  const connectThroughProxy = (proxyUrl: URL): buildConnector.connector => {
+    return (target, callback) => {
+      tunnelTo(target, { ...options, rules, proxyUrl }).then(
+        (httpSocket) =>
+          connectTls({ ...target, httpSocket }, (error, socket) => {
+            if (error !== null) return callback(error, null);
+            limitAnswers(socket);
+            callback(null, socket);
+          }),
+        (error: Error) => callback(error, null),
+      );
+    };
+  };
+
+  const connectDirectly: buildConnector.connector = (target, callback) => {
     if (isIP(target.hostname) !== 0 && !isPublicAddress(target.hostname, rules)) {
       queueMicrotask(() => callback(new BlockedAddressError(), null));
       return;
@@ -98,7 +118,7 @@ export function createGuardedAgent(options: GuardedAgentOptions): Agent {
   };
 
   return new Agent({
-    connect,
+    connect: proxy === undefined ? connectDirectly : connectThroughProxy(proxy),
     connections: options.connectionsPerOrigin,
     pipelining: 1,
     allowH2: false,
@@ -109,6 +129,48 @@ export function createGuardedAgent(options: GuardedAgentOptions): Agent {
     headersTimeout: 0,
     bodyTimeout: 0,
   });
+}
+
+interface TunnelOptions extends Pick<GuardedAgentOptions, 'resolver' | 'connectTimeoutMs'> {
+  readonly rules: AddressRules;
+  readonly proxyUrl: URL;
+}
+
+/** A connection through the proxy to one of the addresses of a name, in their order. All addresses are checked first. */
+async function tunnelTo({ hostname, port }: buildConnector.Options, options: TunnelOptions): Promise<Socket> {
+  const { resolver, rules, proxyUrl: proxy, connectTimeoutMs } = options;
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const endsAtMs = performance.now() + connectTimeoutMs;
+  let failed: unknown = blockedTarget(host);
+  for (const address of await checkedAddresses(host, resolver, rules)) {
+    const timeoutMs = endsAtMs - performance.now();
+    if (timeoutMs <= 0) break;
+    try {
+      return await openTunnel({ proxy, address, port: port === '' ? HTTPS_PORT : Number(port), timeoutMs });
+    } catch (error) {
+      failed = error;
+    }
+  }
+  throw failed;
+}
+
+async function checkedAddresses(
+  host: string,
+  resolver: NameResolver,
+  rules: AddressRules,
+): Promise<readonly ResolvedAddress[]> {
+  const family = isIP(host);
+  if (family !== 0) {
+    if (!isPublicAddress(host, rules)) throw new BlockedAddressError();
+    return [{ address: host, family: family === 6 ? 6 : 4 }];
+  }
+  const addresses = await resolver.resolve(host).catch((error: unknown) => {
+    throw new NameResolutionError(error);
+  });
+  // One forbidden address rejects the name, as without a proxy.
+  if (addresses.length === 0 || addresses.some(({ address }) => !isPublicAddress(address, rules)))
+    throw blockedTarget(host);
+  return addresses.slice(0, MAX_ADDRESSES);
 }
 
 /** Without pipelining, the bytes after a request are its answer. `readable` fires before undici reads. */

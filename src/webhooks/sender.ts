@@ -27,6 +27,8 @@ export interface SenderOptions {
   readonly rules?: AddressRules;
   /** The text of WEBHOOK_CA_FILE: PEM certificates trusted beside the usual roots. */
   readonly extraCaPem?: string;
+  /** WEBHOOK_PROXY_URL: every connection goes through it. Default: directly. */
+  readonly proxyUrl?: string;
   /** Concurrent attempts per origin, shared among accounts. Default 128. */
   readonly connectionsPerOrigin?: number;
   /** Default: DNS. `close` also closes a resolver that was passed in. */
@@ -64,6 +66,7 @@ export function createSender(options: SenderOptions): Sender {
     connectTimeoutMs: Math.min(options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS, deadlineMs),
     connectionsPerOrigin,
     ...(options.extraCaPem === undefined ? {} : { extraCaPem: options.extraCaPem }),
+    ...(options.proxyUrl === undefined ? {} : { proxyUrl: options.proxyUrl }),
   });
   const inFlight = new Set<Promise<unknown>>();
   let closed = false;
@@ -111,9 +114,10 @@ export function createSender(options: SenderOptions): Sender {
 /** Both signatures over one buffer. Without Accept-Encoding, because nothing is ever decompressed. */
 function attemptHeaders(delivery: OutgoingDelivery, body: Buffer, timestampSeconds: number, version: string) {
   const [currentSecret] = delivery.secrets;
+  const common = { ...delivery.headers, 'Content-Type': 'application/json', 'User-Agent': `oddswire/${version}` };
+  if (delivery.isSigned === false) return common;
   return {
-    'Content-Type': 'application/json',
-    'User-Agent': `oddswire/${version}`,
+    ...common,
     'X-Webhook-Signature': signBody(currentSecret, body),
     'X-Webhook-Id': delivery.webhookId,
     'X-Webhook-Event': delivery.eventType,
@@ -122,6 +126,7 @@ function attemptHeaders(delivery: OutgoingDelivery, body: Buffer, timestampSecon
     'webhook-id': delivery.eventId,
     'webhook-timestamp': String(timestampSeconds),
     'webhook-signature': standardSignature(delivery.secrets, delivery.eventId, timestampSeconds, body),
+    ...(delivery.skipped !== undefined && { 'X-Webhook-Skipped': delivery.skipped.join(',') }),
   };
 }
 

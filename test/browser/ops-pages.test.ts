@@ -51,6 +51,7 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     ['overview', () => '/ops'],
     ['deliveries', () => '/ops/deliveries'],
     ['delivery', () => `/ops/deliveries/${world.deliveries.failed.id}`],
+    ['webhooks', () => '/ops/webhooks'],
     ['webhook', () => `/ops/webhooks/${world.failing.id}`],
     ['alerts', () => '/ops/alerts'],
     ['markets', () => '/ops/markets'],
@@ -62,6 +63,9 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     ['account', () => `/ops/accounts/${world.accountId}`],
     ['audit', () => '/ops/audit'],
     ['docs', () => '/docs'],
+    ['guides', () => '/docs/read'],
+    ['guide', () => '/docs/read/operations'],
+    ['streams', () => '/docs/streams'],
     ['queues', () => '/ops/queues'],
   ];
   const CELL = "getComputedStyle(document.querySelector('#candle-chart td')).display";
@@ -125,7 +129,8 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     const context = await browser.newContext({ viewport: PHONE });
     const { page, problems } = await watchedPage(context, api.url);
     await page.goto(`${api.url}/ops`);
-    await page.getByLabel('Name').fill('alice');
+    await page.locator('input[name="name"]:focus').waitFor();
+    await page.keyboard.type('alice');
     await page.keyboard.press('Tab');
     await page.keyboard.type('the-password-of-alice');
     await page.keyboard.press('Enter');
@@ -133,6 +138,19 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     expect(await page.locator('header .who').textContent()).toMatch(/alice\s+viewer/);
     expect(problems).toEqual([]);
     await context.close();
+  });
+
+  test('the warning before a revocation is completely visible, and no table is cut on a wide window', async () => {
+    const { page } = tab;
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.goto(`${api.url}/ops/keys`);
+    await page.locator('summary', { hasText: 'Revoke' }).first().click();
+    const CUT = `[...document.querySelectorAll('.table-wrap')].filter((box) => box.scrollWidth > box.clientWidth + 1).length`;
+    expect(await page.evaluate<number>(CUT)).toBe(0);
+    for (const [name, path] of pages.filter(([each]) => !FOREIGN.has(each))) {
+      await page.goto(`${api.url}${path()}`);
+      expect([name, await page.evaluate<number>(CUT)]).toEqual([name, 0]);
+    }
   });
 
   test('a market can be read without a script, and by keyboard', async () => {
@@ -176,9 +194,10 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     const { keyId } = world;
     await page.goto(`${api.url}/ops/deliveries?status=failed`);
     await page.locator(`a[href="/ops/deliveries/${id}"]`).click();
+    await page.locator('summary', { hasText: 'Retry' }).click();
     await page.getByRole('button', { name: 'Retry now' }).click();
     await page.getByRole('status').getByText('due again').waitFor();
-    expect(await page.locator('.state').textContent()).toContain('pending');
+    expect(await page.locator('.state').textContent()).toContain('retrying');
     expect(await page.getByRole('button', { name: 'Retry now' }).count()).toBe(0);
     expect(await storedDelivery(api.db, pk)).toMatchObject({ status: 'pending' });
     expect(api.wakes).toContainEqual({ job: 'deliver-webhook', targets: [world.failing.pk] });
@@ -190,7 +209,7 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
 
     await page.goto(`${api.url}/ops/audit`);
     const log = await page.getByRole('row').allInnerTexts();
-    expect(log.find((line) => line.includes('delivery.retry'))).toMatch(new RegExp(`${id}[^]*done`));
+    expect(log.find((line) => line.includes('delivery.retry'))).toMatch(new RegExp(`${id.slice(-8)}[^]*done`));
     expect(log.find((line) => line.includes('key.revoke'))).toMatch(new RegExp(`${keyId}[^]*done`));
 
     const cookies = await context.cookies();

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
 import { SCOPES } from '../../src/domain/values/api-key.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import { createApiKey } from '../../src/store/accounts/accounts.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
+import { openGap } from '../../src/store/feeds/feed-gaps.ts';
 import { encodeCause } from '../../src/store/marks/detail.ts';
 import { anAlert, aSubscription } from '../factories/alerts.ts';
 import { aDelivery } from '../factories/deliveries.ts';
@@ -54,11 +56,25 @@ const INSERT_QUARANTINE = sql(
   `INSERT INTO quarantine (venue, kind, reason, record_id, detail, sample, times)
    VALUES ('polymarket', 'market', 'invalid_record', 'market-1', $1, $2, 3)`,
 );
+/** A report of the future stays valid during the tests. */
+const INSERT_FEED = sql(
+  'world_feed',
+  `INSERT INTO feed_streamer (streamer, venue, state, reason, subscribed, messages_per_second, lag_ms, reported_at)
+   VALUES ('world', 'polymarket', 'silent', $1, 4000, 412.5, 38, now() + interval '1 day')`,
+);
 const INSERT_THROUGHPUT = sql(
   'world_throughput',
   `INSERT INTO ops_throughput (minute, at, trades, price_changes, events, attempts, last_mark_id)
-   SELECT m, m + interval '1 second', n * n * 7, n * 1300, n / 3, n * 2, n * 900
+   SELECT m, m + interval '1 second', least(n, 9) * 90000 + n * 700, n * 1300, n / 3, n * 2, n * 900
    FROM generate_series(0, 60) n CROSS JOIN LATERAL (SELECT date_trunc('minute', now()) - (60 - n) * interval '1 minute') t (m)`,
+);
+
+const INSERT_HEARTBEATS = sql(
+  'world_heartbeats',
+  `INSERT INTO process_heartbeat (process, host, pid, version, started_at, seen_at)
+   SELECT p.name, $1, 40 + p.n, '1.0.0', now() - interval '3 hours',
+     CASE p.name WHEN 'deliverer' THEN now() - interval '90 seconds' ELSE now() + interval '1 hour' END
+   FROM unnest('{api,poller,aggregator,alerter,deliverer}'::text[]) WITH ORDINALITY AS p (name, n)`,
 );
 
 export interface OpsWorld {
@@ -106,20 +122,25 @@ export async function anOpsWorld(db: Database): Promise<OpsWorld> {
   for (let n = 0; n < 5; n++) await aStoredMarket(db, { title: `Will it rain on day ${n}?`, category: 'Weather' });
   await fillMarket(db, market, nowMs);
 
-  const deliveries = await someDeliveries(db, { accountId, healthy: healthy.pk, failing: failing.pk });
+  const deliveries = await someDeliveries(db, { accountId, healthy: healthy.pk, failing: failing.pk, market });
   const alerts = await someAlerts(db, accountId, healthy.pk, market, deliveries.delivered.eventId);
   const [yes] = market.outcomes;
   const observed = encodeCause({ kind: 'observed', atMs: BigInt(nowMs - 60_000) });
   await db.query(DEAD_LETTER, [3, yes?.tokenId, observed, `numeric field overflow ${HOSTILE} ${LONG_WORD}`]);
   await db.query(INSERT_POLLS, [`unexpected answer ${HOSTILE}`]);
   await db.query(INSERT_QUARANTINE, [`title: ${HOSTILE}`, JSON.stringify({ title: HOSTILE, word: LONG_WORD })]);
+  await db.query(INSERT_FEED, [`no data for 21000 ms ${HOSTILE}`]);
+  const gap = { venue: 'polymarket', marketPks: [market.pk], affected: 'books', fromMs: nowMs - 3_600_000 };
+  await openGap(db, { ...gap, gap: randomUUID(), reason: 'hash_mismatch', toMs: nowMs - 3_588_000 });
+  await openGap(db, { ...gap, gap: randomUUID(), reason: 'silent', fromMs: nowMs - 21_000 });
   await db.query(INSERT_THROUGHPUT);
+  await db.query(INSERT_HEARTBEATS, [`machine-${LONG_WORD.slice(0, 30)}`]);
   return { accountId, accountName, keyId, healthy, failing, deliveries, alerts, market };
 }
 
 async function someDeliveries(
   db: Database,
-  of: { accountId: bigint; healthy: bigint; failing: bigint },
+  of: { accountId: bigint; healthy: bigint; failing: bigint; market: TestMarket },
 ): Promise<OpsWorld['deliveries']> {
   const { accountId } = of;
   const attempts = async (pk: bigint, list: readonly Attempt[]) => {
@@ -131,7 +152,10 @@ async function someDeliveries(
     await db.query(FINISH_DELIVERY, [pk, list[0]?.minutesAgo ?? 5, last?.status ?? null, last?.error ?? null]);
   };
   const html = Buffer.from(`<html><script>document.title='pwned'</script>${HOSTILE}</html>`);
-  const body = `{"id":"evt_1","type":"price_alert","data":{"currentPrice":0.10000000000000000005,"note":${JSON.stringify(HOSTILE)},"list":[1,2.50,{}],"empty":[]}}`;
+  const subject = `"venue":"polymarket","marketId":"${of.market.marketId}","tokenSymbol":"Yes","condition":"above","targetPrice":0.6`;
+  const trade = `{"data":{${subject},"wallet":"0x56687bf447db6ffa42ffe2204a05edaa20f55839","type":"trade","side":"buy","size":25,"price":0.62}}`;
+  const alert = `{"data":{${subject},"currentPrice":0.62}}`;
+  const body = `{"id":"evt_1","type":"price_alert","data":{${subject},"currentPrice":0.10000000000000000005,"note":${JSON.stringify(HOSTILE)},"list":[1,2.50,{}],"empty":[]}}`;
 
   const delivered = await aDelivery(db, {
     accountId,
@@ -151,6 +175,7 @@ async function someDeliveries(
       status: n % 4 === 0 ? 'failed' : 'delivered',
       attemptCount: 1,
       type: n % 3 === 0 ? 'transaction' : 'price_alert',
+      ...(n % 5 !== 4 && { body: n % 3 === 0 ? trade : alert }),
     });
     await attempts(pk, [
       n % 4 === 0

@@ -1,4 +1,6 @@
 import { newId } from '../../src/domain/values/ids.ts';
+import type { EventFilter } from '../../src/domain/webhooks/filter.ts';
+import type { OrderBy } from '../../src/domain/webhooks/order.ts';
 import { ensureTokens } from '../../src/store/catalog/tokens.ts';
 import { type Database, type Queryable, sql, type Tx } from '../../src/store/db/tx.ts';
 import { encodeCause } from '../../src/store/marks/detail.ts';
@@ -7,8 +9,9 @@ import { insertMarks } from '../../src/store/marks/marks.ts';
 const INSERT_ACCOUNT = sql('test_insert_account', 'INSERT INTO account (name) VALUES ($1) RETURNING id');
 const INSERT_SUBSCRIPTION = sql(
   'test_insert_subscription',
-  `INSERT INTO webhook_subscription (id, account_id, url, events, sealed_secret, status)
-   VALUES ($1, $2, $3, $4, $5, $6) RETURNING pk`,
+  `INSERT INTO webhook_subscription (id, account_id, url, events, sealed_secret, status, order_by, filter,
+     max_per_second, sealed_headers)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING pk`,
 );
 const INSERT_ALERT = sql(
   'test_insert_alert',
@@ -31,12 +34,27 @@ export interface SubscriptionFields {
   events?: string[];
   sealedSecret?: string;
   status?: 'active' | 'paused';
+  orderBy?: OrderBy;
+  filter?: EventFilter;
+  maxPerSecond?: number;
+  sealedHeaders?: string;
 }
 
 export function aSubscription(db: Database, fields: SubscriptionFields): Promise<bigint> {
   const { id = newId('wh'), accountId, url = 'https://receiver.test/', events = ['price_alert'] } = fields;
-  const { sealedSecret = '', status = 'active' } = fields;
-  return keyOf(db, INSERT_SUBSCRIPTION, [id, accountId, url, events, sealedSecret, status]);
+  const { sealedSecret = '', status = 'active', orderBy = null, filter, maxPerSecond = null } = fields;
+  return keyOf(db, INSERT_SUBSCRIPTION, [
+    id,
+    accountId,
+    url,
+    events,
+    sealedSecret,
+    status,
+    orderBy,
+    filter === undefined ? null : JSON.stringify(filter),
+    maxPerSecond,
+    fields.sealedHeaders ?? null,
+  ]);
 }
 
 export interface AlertFields {

@@ -2,6 +2,7 @@ import { testEventBody } from '../../api/routes/test-event.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
+import { insertDeliveries, insertEvents } from '../../src/store/deliveries/events.ts';
 
 const INSERT_EVENT = sql(
   'test_insert_event',
@@ -116,4 +117,24 @@ export async function storedSubscription(db: Database, pk: bigint): Promise<Stor
   const [row] = await db.query<StoredSubscription>(SELECT_SUBSCRIPTION, [pk]);
   if (!row) throw new Error(`no subscription ${pk}`);
   return row;
+}
+
+/** Stores an event per market and its delivery as the alerter does, in this order; returns the ids of the events. */
+export async function emitOrdered(
+  db: Database,
+  accountId: bigint,
+  subscriptionPk: bigint,
+  markets: readonly string[],
+): Promise<string[]> {
+  const events = markets.map((marketId) => {
+    const id = newId('evt');
+    const body = JSON.stringify({ id, type: 'price_alert', data: { venue: 'sample', marketId } });
+    return { id, accountId, type: 'price_alert' as const, body, dedupeKey: id };
+  });
+  await db.transaction(async (tx) => {
+    const pks = await insertEvents(tx, events);
+    const wanted = events.map(({ id }) => ({ eventPk: pks.get(id) ?? 0n, subscriptionPk }));
+    await insertDeliveries(tx, wanted);
+  });
+  return events.map(({ id }) => id);
 }

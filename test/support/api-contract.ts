@@ -58,9 +58,9 @@ export interface Exchange {
   body: Buffer;
 }
 
-/** The operator pages and the console. Without the console, its paths have no route. */
+/** The operator pages, the pages of docs, the console and other protocols. Without the console, its paths have no route. */
 const PAGES =
-  /^\/(?:ops(?:\/.*)?|sign-(?:in|out|out-everywhere)|account|(?:markets|events|alerts|webhooks|live|console)(?:\/.*)?)?$/;
+  /^\/(?:ops(?:\/.*)?|docs\/(?:read|streams|images)(?:\/.*)?|mcp|llms\.txt|sign-(?:in|out|out-everywhere)|account|(?:markets|events|alerts|webhooks|live|console)(?:\/.*)?)?$/;
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 /** The statuses allowed without a matching route, in the envelope of failures. */
 const UNROUTED_STATUSES = [400, 404, 405, 414, 426, 500, 503];

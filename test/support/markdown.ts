@@ -7,6 +7,7 @@ export const ROOT = join(import.meta.dirname, '../..');
 export const PAGES: readonly string[] = [
   'README.md',
   'clients/typescript/README.md',
+  'clients/cli/README.md',
   ...readdirSync(join(ROOT, 'docs'), { recursive: true })
     .map((name) => `docs/${String(name).replaceAll('\\', '/')}`)
     .filter((name) => name.endsWith('.md'))

@@ -1,11 +1,17 @@
 import { asError } from '../../src/domain/values/errors.ts';
+import { chatMessage } from '../../src/domain/webhooks/chat-message.ts';
+import { urlOwner } from '../../src/domain/webhooks/chat-url.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
+import { type ExtraHeaders, headersOwner } from '../../src/domain/webhooks/headers.ts';
 import { InvalidSecretError, standardKey } from '../../src/domain/webhooks/signature.ts';
 import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';
+import { readChatFacts } from '../../src/store/deliveries/chat-facts.ts';
 import { type ClaimedDelivery, type ClaimedSubscription, releaseClaim } from '../../src/store/deliveries/claims.ts';
 import { type AttemptRecord, type DeliveryVerdict, finishAttempt } from '../../src/store/deliveries/outcomes.ts';
-import type { AttemptOutcome } from '../../src/webhooks/attempt.ts';
-import { decide, type RetryDecision } from '../../src/webhooks/retry-policy.ts';
+import { holdSubscription } from '../../src/store/deliveries/rate.ts';
+import type { AttemptOutcome, OutgoingDelivery } from '../../src/webhooks/attempt.ts';
+import { askedWaitSeconds, chatRequest } from '../../src/webhooks/chat-request.ts';
+import { decide, RETRY_AFTER_CAP_SECONDS, type RetryDecision } from '../../src/webhooks/retry-policy.ts';
 import { SecretCorruptError, SecretKeyMissingError } from '../../src/webhooks/secret-box.ts';
 import type { JobContext } from '../process/define.ts';
 
@@ -68,6 +74,7 @@ export async function attemptDelivery(
     },
     'delivery attempted',
   );
+  if (finished.wake !== undefined) context.producer.wakeDeliveries(finished.wake);
   if (finished.pausedFor !== undefined) {
     log.warn({ reason: finished.pausedFor }, 'subscription paused');
     logCancelledDeliveries(context.log, subscription.id, 'webhook paused', finished.cancelled ?? []);
@@ -88,6 +95,25 @@ async function postpone(
   log.debug({ deliveryId: delivery.id, webhookId: subscription.id }, 'delivery postponed: no free connection');
 }
 
+/** One attempt. A chat service that asks for a wait gets no message of this webhook before its end. */
+async function sendOnce(
+  context: JobContext,
+  { pk, id, chat }: ClaimedSubscription,
+  { body, skipped }: ClaimedDelivery,
+  outgoing: OutgoingDelivery,
+): Promise<AttemptOutcome> {
+  if (chat === undefined) return context.sender.send(outgoing);
+  const message = chatMessage(body, await readChatFacts(context.db, body), skipped?.length);
+  const request = chatRequest(chat.format, context.secretBox.open(chat.sealedUrl, urlOwner(id)), message);
+  const outcome = await context.sender.send({ ...outgoing, ...request, isSigned: false });
+  if (outcome.kind === 'delivered' || outcome.statusCode !== 429) return outcome;
+  const inBody = outcome.responseExcerpt === undefined ? undefined : askedWaitSeconds(outcome.responseExcerpt);
+  const asked = Math.max(outcome.retryAfterSeconds ?? 0, inBody ?? 0);
+  if (asked === 0) return outcome;
+  await holdSubscription(context.db, pk, Math.min(asked, RETRY_AFTER_CAP_SECONDS));
+  return { ...outcome, retryAfterSeconds: asked };
+}
+
 function verdictOf(decision: RetryDecision, isCharged: boolean): DeliveryVerdict {
   if (decision.state !== 'failed') return decision;
   const { pauseSubscription: pause } = decision;
@@ -99,7 +125,8 @@ type Sent = { outcome: AttemptOutcome; decision: RetryDecision; isCharged: boole
 async function send(context: JobContext, subscription: ClaimedSubscription, delivery: ClaimedDelivery): Promise<Sent> {
   try {
     const secrets = openSecrets(context, subscription);
-    const outcome = await context.sender.send({
+    const headers = openHeaders(context, subscription);
+    const outcome = await sendOnce(context, subscription, delivery, {
       url: subscription.url,
       secrets,
       webhookId: subscription.id,
@@ -108,6 +135,8 @@ async function send(context: JobContext, subscription: ClaimedSubscription, deli
       deliveryId: delivery.id,
       attemptNumber: delivery.attemptCount + 1,
       body: delivery.body,
+      ...(delivery.skipped !== undefined && { skipped: delivery.skipped }),
+      ...(headers !== undefined && { headers }),
     });
     const schedule = context.config.webhooks.retryScheduleSeconds;
     const attemptOfSchedule = delivery.attemptCount + 1 - delivery.scheduleFrom;
@@ -150,6 +179,12 @@ function openSecrets({ secretBox, log }: JobContext, subscription: ClaimedSubscr
     );
     return [current];
   }
+}
+
+/** A missing key and corrupt headers are as those of the secret. */
+function openHeaders({ secretBox }: JobContext, { id, sealedHeaders }: ClaimedSubscription): ExtraHeaders | undefined {
+  if (sealedHeaders === undefined) return undefined;
+  return JSON.parse(secretBox.open(sealedHeaders, headersOwner(id))) as ExtraHeaders;
 }
 
 function observe(context: JobContext, outcome: AttemptOutcome, startedAt: Date, delivery: ClaimedDelivery): void {

@@ -9,6 +9,9 @@ import { attemptDelivery } from './delivery-attempt.ts';
 /** The longest wait of a due delivery while slots are free. */
 const LOOK_AGAIN_MS = 250;
 
+/** The longest delay of a wake-up for a permit. */
+export const LONGEST_WAIT_MS = 60_000;
+
 /** The unfinished attempts of one job. */
 export class InFlightAttempts {
   readonly #context: JobContext;

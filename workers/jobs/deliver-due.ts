@@ -1,7 +1,7 @@
 import { LANES } from '../../src/queues/jobs.ts';
 import { type ClaimRequest, claimDueOfMany, MAX_IN_FLIGHT } from '../../src/store/deliveries/claims.ts';
 import { type DueSubscription, dueSubscriptionsOfLane } from '../../src/store/deliveries/due.ts';
-import { InFlightAttempts } from '../delivery/in-flight-attempts.ts';
+import { InFlightAttempts, LONGEST_WAIT_MS } from '../delivery/in-flight-attempts.ts';
 import { defineJob } from '../process/define.ts';
 
 /** Concurrent attempts of one lane in one process. */
@@ -34,7 +34,12 @@ export const deliverDue = defineJob('deliver-due', async ({ lane }, context) => 
           context.db,
           wanted.map((request) => ({ ...request, presence })),
         );
-        for (const claim of claims.values()) inFlight.begin(claim);
+        for (const claim of claims.values()) {
+          inFlight.begin(claim);
+          const { subscription, waitMs } = claim;
+          if (waitMs !== undefined)
+            context.producer.wakeDeliveries([subscription.pk], Math.min(waitMs, LONGEST_WAIT_MS), 'permit');
+        }
         after = due.length < MAX_SUBSCRIPTIONS ? 0n : (due.at(-1)?.pk ?? 0n);
         // Other processes send the rest, or the restoring timer finds it again.
         if (after === 0n && round.isIdle && inFlight.begun === round.begun) break;

@@ -1,7 +1,7 @@
 import { oncePerOwner } from '../../src/store/db/batcher.ts';
 import { type Claim, claimTogether, MAX_IN_FLIGHT } from '../../src/store/deliveries/claims.ts';
 import { hasDue } from '../../src/store/deliveries/due.ts';
-import { InFlightAttempts } from '../delivery/in-flight-attempts.ts';
+import { InFlightAttempts, LONGEST_WAIT_MS } from '../delivery/in-flight-attempts.ts';
 import { defineJob } from '../process/define.ts';
 
 /**
@@ -45,7 +45,11 @@ export const deliverWebhook = defineJob('deliver-webhook', async (data, context)
         }
         inFlight.begin(claim);
       }
-      if (inFlight.size === 0 && wasIdle) break;
+      if (inFlight.size === 0 && wasIdle) {
+        if (claim?.waitMs !== undefined)
+          context.producer.wakeDeliveries([subscriptionPk], Math.min(claim.waitMs, LONGEST_WAIT_MS), 'permit');
+        break;
+      }
       isTime = inFlight.size === 0 || (await inFlight.nextTurn()) === 'looked';
     }
   } finally {

@@ -28,8 +28,12 @@ export interface SweptPrices extends WrittenPrices {
   confirmed: readonly ConfirmedPrice[];
 }
 
+type PriceStoreContext = Pick<JobContext, 'db' | 'log' | 'partitions' | 'producer'>;
+
 /** Stores the changed prices of a tick, wakes their alerts, and confirms the others. Each tick needs a store of its own. */
-export function priceStore(context: JobContext): PageStore<PriceRecord, SweptPrices, RequestedPage<PriceRecord>> {
+export function priceStore(
+  context: PriceStoreContext,
+): PageStore<PriceRecord, SweptPrices, RequestedPage<PriceRecord>> {
   const confirmations = new PriceConfirmations(context);
   return {
     kind: 'prices',
@@ -59,12 +63,12 @@ export function bookStore(context: JobContext): PageStore<BookRecord, WrittenPri
   };
 }
 
-async function prepareForPrices({ partitions }: JobContext): Promise<void> {
+async function prepareForPrices({ partitions }: Pick<JobContext, 'partitions'>): Promise<void> {
   await partitions.ensureAroundNow('price_history');
   await partitions.ensureAroundNow('observation');
 }
 
-function wakeAlerts({ producer }: JobContext, parts: readonly WrittenPrices[]): void {
+function wakeAlerts({ producer }: Pick<JobContext, 'producer'>, parts: readonly WrittenPrices[]): void {
   producer.wakeStage('evaluate-alerts', shardsOf(parts.flatMap(({ movedTokenIds }) => movedTokenIds)));
 }
 
@@ -84,7 +88,10 @@ export async function writeBookPage(
   return { written, movedTokenIds };
 }
 
-function withTokenIds<R extends { outcomeId: string }>(records: readonly R[], tokenIdOf: ReadonlyMap<string, bigint>) {
+export function withTokenIds<R extends { outcomeId: string }>(
+  records: readonly R[],
+  tokenIdOf: ReadonlyMap<string, bigint>,
+) {
   return records.flatMap((record) => {
     const tokenId = tokenIdOf.get(record.outcomeId);
     return tokenId === undefined ? [] : [{ ...record, tokenId }];

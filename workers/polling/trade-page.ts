@@ -8,13 +8,15 @@ import type { PageStore } from './polling.ts';
 /** The clock of a venue may be this far ahead of ours. */
 const FUTURE_TOLERANCE_MS = 300_000;
 
+type TimeLimits = Pick<JobContext, 'config' | 'now'>;
+
 /** Trades before this moment, epoch milliseconds, are neither accepted nor kept. */
-export function tradeFloorMs(context: Pick<JobContext, 'config' | 'now'>): number {
+export function tradeFloorMs(context: TimeLimits): number {
   return context.now() - context.config.retention.tradesDays * DAY_MS;
 }
 
 /** The page with trades of the future and from before the retention floor among its rejected records. */
-export function rejectUntimely<P extends Page<TradeRecord>>(context: JobContext, page: P): P {
+export function rejectUntimely<P extends Page<TradeRecord>>(context: TimeLimits, page: P): P {
   const latestMs = context.now() + FUTURE_TOLERANCE_MS;
   const earliestMs = tradeFloorMs(context);
   const isTimely = ({ tsMs }: TradeRecord) => tsMs <= latestMs && tsMs >= earliestMs;
@@ -41,7 +43,7 @@ export interface WrittenTrades {
 
 /** Stores trades of one venue with the marks that follow from them. */
 export function tradeStore(
-  { partitions }: JobContext,
+  { partitions }: Pick<JobContext, 'partitions'>,
   { currency }: Pick<VenueAdapter, 'currency'>,
 ): Omit<PageStore<TradeRecord, WrittenTrades>, 'wake'> {
   return {

@@ -6,6 +6,7 @@ import type { LaneJob } from '../../src/queues/producer.ts';
 import { reconcileSchedules, schedulesOf } from '../../src/queues/schedules.ts';
 import { inOrder } from '../../src/runtime/lifecycle.ts';
 import { dueSubscriptions } from '../../src/store/deliveries/due.ts';
+import { startStalledKeys } from '../../src/store/deliveries/order.ts';
 import { STAGES } from '../../src/store/marks/detail.ts';
 import { releaseDeadLetters, waitingShards } from '../../src/store/marks/marks.ts';
 import { isRefoldDue } from '../../src/store/series/candle-refold.ts';
@@ -82,7 +83,9 @@ export async function restore(role: Role, deps: WorkerDeps, backend: QueueBacken
       for (const stage of LANE_STAGES[role]) producer.wakeStage(stage, await waitingShards(db, stage));
     },
     async () => {
-      if (role === 'deliverer') producer.wakeDeliveries(await dueSubscriptions(db, MAX_WOKEN));
+      if (role !== 'deliverer') return;
+      await startStalledKeys(db);
+      producer.wakeDeliveries(await dueSubscriptions(db, MAX_WOKEN));
     },
     async () => {
       if (role === 'poller') await restoreHistories(deps);

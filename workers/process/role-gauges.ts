@@ -6,6 +6,8 @@ import { JOBS, queuesOfRole, type Role } from '../../src/queues/jobs.ts';
 import { QUEUE_STATES, queueState } from '../../src/queues/queue-state.ts';
 import { schedulesOf } from '../../src/queues/schedules.ts';
 import { oldestOverdueSeconds } from '../../src/store/deliveries/due.ts';
+import { countOpenGaps } from '../../src/store/feeds/feed-gap-lists.ts';
+import { readFeedStates } from '../../src/store/feeds/feed-streamers.ts';
 import { readJournalHead } from '../../src/store/journal/read-journal.ts';
 import { journalPartitions } from '../../src/store/journal/retention.ts';
 import { countDueDeliveries, pollAges, stageStates, storageState, walletAges } from '../../src/store/marks/backlog.ts';
@@ -30,6 +32,7 @@ const ROLE_GAUGES: Record<Role, (deps: WorkerDeps) => Collector[]> = {
     stageGauges('aggregator', deps),
     storageGauges(deps),
     freshnessGauges(deps),
+    feedGauges(deps),
     refoldGauges(deps),
     journalGauges(deps),
   ],
@@ -169,6 +172,33 @@ function freshnessGauges({ config, db, metrics, now }: WorkerDeps): Collector {
         ] as const) {
           if (ms !== null) metrics.priceAge.set({ venue, quantile }, Number(ms) / 1000);
         }
+      }
+    },
+    forget,
+  };
+}
+
+/** Hosted by the aggregator, so that the figures also show the absence of every streamer. */
+function feedGauges({ config, db, metrics }: WorkerDeps): Collector {
+  const venues = config.venues.filter(
+    (venue) => VENUES[venue].capabilities.markets && config.feeds.venues.includes(venue),
+  );
+  const { feedUp, feedSubscribed, feedMessagesPerSecond, feedLag, feedOpenGaps } = metrics;
+  const forget = () => {
+    for (const gauge of [feedUp, feedSubscribed, feedMessagesPerSecond, feedLag, feedOpenGaps]) gauge.reset();
+  };
+  return {
+    name: 'feeds',
+    async read() {
+      const [states, open] = await Promise.all([readFeedStates(db, venues), countOpenGaps(db)]);
+      forget();
+      for (const [venue, { state, reason, subscribed, messagesPerSecond, lagMs }] of states) {
+        if (state === 'off' || reason === 'no_markets') continue;
+        feedUp.set({ venue }, state === 'live' ? 1 : 0);
+        feedSubscribed.set({ venue }, subscribed);
+        feedMessagesPerSecond.set({ venue }, messagesPerSecond);
+        if (lagMs !== null) feedLag.set({ venue }, lagMs / 1000);
+        feedOpenGaps.set({ venue }, open.get(venue) ?? 0);
       }
     },
     forget,

@@ -62,7 +62,9 @@ function start(box, status) {
       ...exact.map(({ close, open, high, low }) => Math.max(...[open, high, low, close].map(fraction))),
     );
     const precision = Math.min(MAX_DIGITS, digits);
-    candles.applyOptions({ priceFormat: { type: 'price', precision, minMove: 10 ** -precision } });
+    // The margin below a low price would show negative prices, which do not exist.
+    const formatter = (price) => (price < 0 ? '' : price.toFixed(precision));
+    candles.applyOptions({ priceFormat: { type: 'custom', formatter, minMove: 10 ** -precision } });
     drawn = exact.map((c) => ({
       time: c.time,
       open: Number(c.open),

@@ -1,5 +1,5 @@
 // Refreshes a page: fetches its parts every few seconds and replaces the changed parts. Pauses while the page is hidden.
-const EVERY_MS = 5_000;
+const EVERY_MS = 3_000;
 
 const root = document.querySelector('[data-refresh]');
 const note = document.querySelector('[data-refreshed]');

@@ -1,10 +1,19 @@
-import { type AuditRow, type AuditStatus, listActions } from '../../../src/store/ops/actions.ts';
+import {
+  ACTION_SOURCES,
+  type ActionFilter,
+  AUDIT_STATUSES,
+  type AuditRow,
+  type AuditStatus,
+  listActions,
+} from '../../../src/store/ops/actions.ts';
 import { type ListedSession, listSessions } from '../../../src/store/ops/sessions.ts';
 import type { ApiDeps } from '../../deps.ts';
-import { actionButton } from '../forms.ts';
+import { actionButton, choice, field, filterForm } from '../forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, pager, type Tone, table, time } from '../html.ts';
 import { sessionIdOf } from '../operator.ts';
 import type { OpsRequest, OpsRouter } from '../ops-route.ts';
+import { anyOf, chosen, textField } from './filters.ts';
+import { linkedIds, shortId } from './shown-values.ts';
 
 const PATH = '/ops/audit';
 const PAGE_SIZE = 30;
@@ -24,19 +33,49 @@ export function auditPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursor
     async load(request) {
       const { query, nowMs } = request;
       const cursor = query.get('cursor');
-      const [after] = cursor === null ? [] : deps.cursors.decode(PATH, cursor);
-      const [{ actions, next }, sessions] = await Promise.all([
-        listActions(deps.db, PAGE_SIZE, after === undefined ? undefined : BigInt(after)),
-        cursor === null ? listSessions(deps.db, MAX_SESSIONS, nowMs) : null,
+      const filter = readFilter(query);
+      const scope = JSON.stringify([PATH, filter]);
+      const [after] = cursor === null ? [] : deps.cursors.decode(scope, cursor);
+      const [{ actions, next, searchedSince }, sessions] = await Promise.all([
+        listActions(deps.db, PAGE_SIZE, after === undefined ? undefined : BigInt(after), filter),
+        cursor === null && Object.keys(filter).length === 0 ? listSessions(deps.db, MAX_SESSIONS, nowMs) : null,
       ]);
       const body = html`<p class="lead">All changes through these pages, by commands and by the keys of accounts, and all login attempts. Creations and deletions of
 alerts are in the log only. <code>oddswire audit-trail</code> exports all rows.</p>
+${filters(filter)}
 ${actionTable(actions)}
-${pager(PATH, query, next === undefined ? undefined : deps.cursors.encode(PATH, [String(next)]))}
+${searchedSince !== undefined && html`<p class="hint">The search covers actions since ${time(searchedSince)} UTC. Older pages may hold more.</p>`}
+${pager(PATH, query, next === undefined ? undefined : deps.cursors.encode(scope, [String(next)]))}
 ${sessions && sessionList(request, sessions)}`;
       return { title: 'Audit log', body };
     },
   });
+}
+
+function readFilter(query: URLSearchParams): ActionFilter {
+  const source = chosen(query, 'source', ACTION_SOURCES);
+  const status = chosen(query, 'status', AUDIT_STATUSES);
+  const by = textField(query, 'by');
+  const action = textField(query, 'action');
+  const target = textField(query, 'target');
+  return {
+    ...(source !== undefined && { source }),
+    ...(status !== undefined && { status }),
+    ...(by !== undefined && { by }),
+    ...(action !== undefined && { action }),
+    ...(target !== undefined && { target }),
+  };
+}
+
+function filters({ source, status, by = '', action = '', target = '' }: ActionFilter): Html {
+  return filterForm(
+    PATH,
+    html`${field({ label: 'By', name: 'by', value: by, hint: 'operator, account or key' })}
+${field({ label: 'Action', name: 'action', value: action, hint: 'for example key or key.revoke' })}
+${field({ label: 'Target', name: 'target', value: target, hint: 'a part of it' })}
+${choice({ label: 'Source', name: 'source', value: source ?? '', options: anyOf(ACTION_SOURCES) })}
+${choice({ label: 'State', name: 'status', value: status ?? '', options: anyOf(AUDIT_STATUSES) })}`,
+  );
 }
 
 function actionTable(actions: readonly AuditRow[]): Html {
@@ -46,21 +85,24 @@ function actionTable(actions: readonly AuditRow[]): Html {
       { label: 'Time (UTC)', cell: ({ at }) => time(at) },
       { label: 'By', cell: actorCell },
       { label: 'Action', cell: ({ action }) => code(action) },
-      { label: 'Target', cell: ({ target }) => longText(target) },
+      { label: 'Target', cell: ({ target }) => html`<span class="long">${linkedIds(target)}</span>` },
       { label: 'State', cell: ({ status }) => badge(TONES[status], status) },
       { label: 'Result', cell: ({ result }) => longText(result) },
-      { label: 'Request', cell: ({ requestId }) => html`<code class="long">${requestId}</code>` },
+      { label: 'Request', cell: ({ requestId }) => shortId(requestId) },
     ],
     rows: actions,
     empty: 'The audit log is empty.',
   });
 }
 
-function actorCell({ source, account, actor, role, sessionId, address }: AuditRow): Html {
+/** The name of the actor first: an operator, an account with the name of its key, or the user of a command. */
+function actorCell({ source, account, actor, keyName, role, sessionId, address }: AuditRow): Html {
   const isOfPages = source === 'pages';
-  const who = isOfPages ? (actor ?? role ?? NONE) : (account ?? source);
-  const detail = sessionId ?? (isOfPages ? null : actor);
-  return html`${who} <span class="muted">${isOfPages && actor !== null && role} ${detail !== null && html`<code>${detail}</code> `}${address}</span>`;
+  const who = isOfPages ? (actor ?? role ?? NONE) : (account ?? actor ?? source);
+  const key = source === 'api' && html`key ${keyName ?? 'deleted'} ${actor !== null && code(actor)}`;
+  return html`${longText(typeof who === 'string' ? who : null)}<span class="under-cell muted">${isOfPages ? (role ?? '') : key || source} ${
+    sessionId !== null && html`<span title="session ${sessionId}">session</span> `
+  }${address}</span>`;
 }
 
 function sessionList(request: OpsRequest, sessions: readonly ListedSession[]): Html {

@@ -9,7 +9,7 @@ import { ago, badge, code, facts, type Html, html, NONE, number, table, time } f
 import type { OpsRequest, OpsRouter } from '../ops-route.ts';
 import { DELIVERIES_PATH } from './deliveries.ts';
 import { hexDump, prettyJson } from './pretty-json.ts';
-import { DELIVERY_TONES, shownUrl } from './shown-values.ts';
+import { deliveryState, shownUrl } from './shown-values.ts';
 import { subscriptionState, webhookPath } from './webhook.ts';
 
 type DeliveryDeps = Pick<ApiDeps, 'db' | 'producer'>;
@@ -60,7 +60,7 @@ function deliveryBody(request: OpsRequest, found: OpsDeliveryWithLog): Html {
   const { delivery, subscription, isTest, isInFlight, eventCreatedAt, alertId } = found;
   const { nowMs } = request;
   const isOver = delivery.status !== 'pending';
-  return html`<p class="state">${badge(DELIVERY_TONES[delivery.status] ?? 'idle', delivery.status)}
+  return html`<p class="state">${deliveryState(delivery)}
 ${isInFlight && badge('idle', 'attempt in flight')}${isTest && badge('idle', 'test event')}</p>
 ${facts([
   ['Event', html`<a href="${DELIVERIES_PATH}?event=${delivery.eventId}">${code(delivery.eventId)}</a>`],
@@ -86,8 +86,13 @@ ${facts([
     subscription.deletedAt === null &&
     actionButton(request, {
       action: `${DELIVERIES_PATH}/${delivery.id}/retry`,
-      label: 'Retry now',
+      label: delivery.status === 'delivered' ? 'Resend' : 'Retry',
+      submitLabel: delivery.status === 'delivered' ? 'Resend now' : 'Retry now',
       of: `delivery ${delivery.id}`,
+      confirm:
+        delivery.status === 'delivered'
+          ? 'The receiver has already confirmed this delivery. It gets the same event again, with the same id.'
+          : 'The receiver gets the event again at once, with the same id.',
     })
   }</div>
 <h2>Webhook</h2>

@@ -103,12 +103,20 @@ export function keyTable(request: OpsRequest, keys: readonly OpsKey[]): Html {
     columns: [
       { label: 'Name', cell: ({ name }) => longText(name) },
       { label: 'Id', cell: ({ id }) => code(id) },
-      { label: 'Account', cell: ({ account, accountId }) => html`<a href="${accountPath(accountId)}">${account}</a>` },
+      {
+        label: 'Account',
+        cell: ({ account, accountId }) => html`<a class="long" href="${accountPath(accountId)}">${account}</a>`,
+      },
       { label: 'Scopes', cell: ({ scopes }) => scopesOf(scopes) },
       { label: 'State', cell: (key) => keyState(key, nowMs) },
       { label: 'Last used', cell: ({ lastUsedAt }) => ago(lastUsedAt, nowMs) },
-      { label: 'Created', cell: ({ createdAt }) => ago(createdAt, nowMs) },
-      { label: 'Expires', cell: ({ expiresAt }) => (expiresAt === null ? 'never' : ago(expiresAt, nowMs)) },
+      {
+        label: 'Created',
+        cell: ({ createdAt, expiresAt }) =>
+          html`${ago(createdAt, nowMs)} <span class="under-cell muted">${
+            expiresAt === null ? 'no expiry' : html`expires ${ago(expiresAt, nowMs)}`
+          }</span>`,
+      },
       {
         label: 'Action',
         cell: ({ id, name, account, revokedAt }) =>

@@ -20,7 +20,7 @@ import { bookView } from './market-book.ts';
 import { chart, type MarketView, viewPath } from './market-chart.ts';
 import { observationTable, tradeTable } from './market-tape.ts';
 import { MARKETS_PATH, marketName, marketState } from './markets.ts';
-import { decimalText, shareText } from './shown-values.ts';
+import { amountText, decimalText, shareText } from './shown-values.ts';
 
 const PATH = `${MARKETS_PATH}/:venue/:market_id`;
 const DATA_PATH = '/ops/data/markets/:venue/:market_id/candles.json';
@@ -29,7 +29,7 @@ const CHARTED_CANDLES = 500;
 const SHOWN_TRADES = 30;
 const SHOWN_OBSERVATIONS = 30;
 
-type MarketDeps = Pick<ApiDeps, 'db'>;
+type MarketDeps = Pick<ApiDeps, 'db' | 'venues'>;
 
 /** /ops/markets/{venue}/{id}: one market with chart, book and tape, and the data of its chart. */
 export function marketPage(router: OpsRouter, deps: MarketDeps): void {
@@ -89,8 +89,9 @@ async function marketBody(deps: MarketDeps, view: MarketView, nowMs: number): Pr
   return html`<p class="state">${marketState(market.status)}${state.goneAt !== null && badge('bad', 'removed by the venue')}${
     state.goneAt === null && state.missingSince !== null && badge('warn', 'missing from the listing')
   }${completeness?.missingSince && badge('bad', 'missing trades')}</p>
-${marketFacts(view, completeness, nowMs)}
+${marketFacts(view, currencyOf(deps, market.venue), completeness, nowMs)}
 <h2>Outcomes</h2>
+<p class="hint">Prices in ${currencyOf(deps, market.venue)} per unit.</p>
 ${outcomeTable(view, nowMs)}
 ${
   outcome &&
@@ -107,7 +108,17 @@ ${observationTable(observations)}</section>`
 }</div>`;
 }
 
-function marketFacts({ market, state }: MarketView, completeness: MarketCompleteness | null, nowMs: number): Html {
+/** The currency of the venue's prices and volumes; empty for a venue that is off. */
+function currencyOf({ venues }: MarketDeps, venue: string): string {
+  return venues.find((each) => each.venue === venue)?.currency ?? '';
+}
+
+function marketFacts(
+  { market, state }: MarketView,
+  currency: string,
+  completeness: MarketCompleteness | null,
+  nowMs: number,
+): Html {
   const { history } = state;
   const winner = state.outcomes.find(({ outcomeId }) => outcomeId === market.winningOutcomeId);
   return html`${facts([
@@ -115,9 +126,9 @@ function marketFacts({ market, state }: MarketView, completeness: MarketComplete
     ['Id', code(market.marketId)],
     ['Event', html`${code(market.eventId)} ${market.eventTitle !== null && longText(market.eventTitle)}`],
     ['Category', longText(market.category)],
-    ['Volume', decimalText(market.volume)],
-    ['Volume, 24 h', decimalText(market.volume24h)],
-    ['Liquidity', decimalText(market.liquidity)],
+    ['Volume', amountText(market.volume, currency)],
+    ['Volume, 24 h', amountText(market.volume24h, currency)],
+    ['Liquidity', amountText(market.liquidity, currency)],
     ['Opened', time(market.openAt ?? market.createdAt)],
     ['Closes', time(market.closeAt)],
     ['Resolved', time(market.resolvedAt)],

@@ -1,14 +1,20 @@
-import { MARKET_STATUSES, type MarketStatus } from '../../../src/domain/markets/market.ts';
+import {
+  MARKET_SORTS,
+  MARKET_STATUSES,
+  type MarketSort,
+  type MarketStatus,
+} from '../../../src/domain/markets/market.ts';
 import { listMarkets } from '../../../src/store/catalog/market-list.ts';
 import type { StoredMarket } from '../../../src/store/catalog/market-reads.ts';
 import { searchMarkets } from '../../../src/store/catalog/market-search.ts';
+import { type FirstPrice, readFirstPrices } from '../../../src/store/ops/markets.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { toPlace, toPosition } from '../../routes/markets.ts';
 import { choice, field, filterForm } from '../forms.ts';
-import { ago, badge, type Html, html, longText, NONE, pager, type Tone, table, time } from '../html.ts';
+import { ago, badge, type Html, html, longText, NONE, pager, type Tone, table } from '../html.ts';
 import type { OpsRouter } from '../ops-route.ts';
 import { anyOf, chosen, textField } from './filters.ts';
-import { decimalText, marketPath } from './shown-values.ts';
+import { amountText, decimalText, marketPath } from './shown-values.ts';
 
 export const MARKETS_PATH = '/ops/markets';
 const PAGE_SIZE = 50;
@@ -31,9 +37,17 @@ interface Found {
   next?: readonly string[];
 }
 
+const SORT_LABELS: Readonly<Record<MarketSort, string>> = {
+  created: 'newest',
+  volume_24h: 'volume, 24 h',
+  close_at: 'closing soonest',
+  updated: 'last changed',
+};
+
 /** /ops/markets: the search of the API. Without words it lists the newest markets. */
 export function marketsPage(router: OpsRouter, deps: MarketDeps): void {
   const venues: string[] = deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
+  const currencies = new Map<string, string>(deps.venues.map(({ venue, currency }) => [venue, currency]));
 
   router.page({
     path: MARKETS_PATH,
@@ -43,23 +57,29 @@ export function marketsPage(router: OpsRouter, deps: MarketDeps): void {
       const venue = chosen(query, 'venue', venues);
       const status = chosen(query, 'status', MARKET_STATUSES);
       const category = textField(query, 'category')?.slice(0, MAX_SEARCH_LENGTH);
-      const scope = JSON.stringify([MARKETS_PATH, text, venue, status, category]);
+      const sort = chosen(query, 'sort', MARKET_SORTS);
+      const scope = JSON.stringify([MARKETS_PATH, text, venue, status, category, sort]);
       const cursor = query.get('cursor');
       const found = await find(deps, cursor === null ? undefined : deps.cursors.decode(scope, cursor), text, {
         venues: venue === undefined ? venues : [venue],
         limit: PAGE_SIZE,
         ...(status !== undefined && { statuses: [status] }),
         ...(category !== undefined && { category }),
+        ...(sort !== undefined && { sort }),
       });
+      const pks = found.markets.map(({ pk }) => pk);
+      const prices = await readFirstPrices(deps.db, pks);
       const body = html`${filterForm(
         MARKETS_PATH,
         html`${field({ label: 'Words', name: 'q', type: 'search', value: text ?? '' })}
 ${choice({ label: 'Venue', name: 'venue', value: venue ?? '', options: anyOf(venues) })}
 ${choice({ label: 'Status', name: 'status', value: status ?? '', options: anyOf(MARKET_STATUSES) })}
-${field({ label: 'Category', name: 'category', value: category ?? '' })}`,
+${field({ label: 'Category', name: 'category', value: category ?? '' })}
+${choice({ label: 'Order', name: 'sort', value: sort ?? '', options: [['', text === undefined ? 'newest' : 'best match'], ...MARKET_SORTS.map((name) => [name, SORT_LABELS[name]] as const)] })}`,
       )}
 ${found.isSimilar && html`<p class="hint">No market contains these words. The table lists markets with similar titles.</p>`}
-${marketTable(found.markets, nowMs)}
+${sort !== undefined && text !== undefined && html`<p class="hint">A search by words has its own order: the best match first.</p>`}
+${marketTable(found.markets, prices, currencies, nowMs)}
 ${pager(MARKETS_PATH, query, found.next === undefined ? undefined : deps.cursors.encode(scope, found.next))}`;
       return { title: 'Markets', body };
     },
@@ -76,11 +96,21 @@ async function find(
     return listMarkets(deps.db, { ...filters, ...(after && { after }) });
   }
   const place = after && toPlace(after);
-  const { markets, matched, next } = await searchMarkets(deps.db, { ...filters, text, ...(place && { after: place }) });
+  const { sort: _sort, ...searched } = filters;
+  const { markets, matched, next } = await searchMarkets(deps.db, {
+    ...searched,
+    text,
+    ...(place && { after: place }),
+  });
   return { markets, isSimilar: matched === 'similar' && markets.length > 0, ...(next && { next: toPosition(next) }) };
 }
 
-function marketTable(markets: readonly StoredMarket[], nowMs: number): Html {
+function marketTable(
+  markets: readonly StoredMarket[],
+  prices: ReadonlyMap<bigint, FirstPrice>,
+  currencies: ReadonlyMap<string, string>,
+  nowMs: number,
+): Html {
   return table<StoredMarket>({
     caption: 'Markets',
     columns: [
@@ -91,13 +121,23 @@ function marketTable(markets: readonly StoredMarket[], nowMs: number): Html {
       { label: 'Venue', cell: ({ venue }) => venue },
       { label: 'Status', cell: ({ status }) => marketState(status) },
       { label: 'Category', cell: ({ category }) => longText(category) },
-      { label: 'Volume, 24 h', cell: ({ volume24h }) => decimalText(volume24h), isNumeric: true },
-      { label: 'Closes', cell: ({ closeAt }) => (closeAt === null ? NONE : time(closeAt)) },
+      { label: 'Price', cell: ({ pk }) => priceCell(prices.get(pk)), isNumeric: true },
+      {
+        label: 'Volume, 24 h',
+        cell: ({ volume24h, venue }) => amountText(volume24h, currencies.get(venue) ?? ''),
+        isNumeric: true,
+      },
+      { label: 'Closes', cell: ({ closeAt }) => ago(closeAt, nowMs) },
       { label: 'Changed', cell: ({ updatedAt }) => ago(updatedAt, nowMs) },
     ],
     rows: markets,
     empty: 'No market matches these filters.',
   });
+}
+
+function priceCell(first: FirstPrice | undefined): Html {
+  if (first === undefined) return NONE;
+  return html`${decimalText(first.price)} <span class="under-cell muted">${first.label}</span>`;
 }
 
 /** The title, with the label that distinguishes markets of the same event. */

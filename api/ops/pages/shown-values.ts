@@ -1,7 +1,7 @@
-import { code, type Html, html, NONE, type Tone } from '../html.ts';
+import { badge, code, type Html, type HtmlValue, html, NONE, type Tone } from '../html.ts';
 
 /** Digits after the point in lists, without leading zeros. The title attribute holds the full value. */
-const SHOWN_FRACTION = 6;
+const SHOWN_FRACTION = 4;
 const SHOWN_BEHIND_ZEROS = 3;
 
 /** `numeric` text: exact if short, otherwise truncated, with every digit in the title. The whole part is in groups of three. */
@@ -15,6 +15,19 @@ export function decimalText(text: string | null | undefined): Html {
     return html`<span class="num">${fraction === '' ? grouped : `${grouped}.${fraction}`}</span>`;
   }
   return html`<span class="num" title="${text}">${grouped}.${fraction.slice(0, shown)}…</span>`;
+}
+
+/** From this value on an amount needs no more than cents. */
+const WHOLE = 1;
+
+/** An amount in a currency, rounded to cents, with every digit in the title: 1,234,567.89 USD. */
+export function amountText(text: string | null | undefined, currency: string): Html {
+  if (text === null || text === undefined) return NONE;
+  const value = Number(text);
+  const unit = html` <span class="muted">${currency}</span>`;
+  if (value !== 0 && Math.abs(value) < WHOLE) return html`${decimalText(text)}${unit}`;
+  const shown = value.toLocaleString('en-US', { maximumFractionDigits: 2 });
+  return html`<span class="num" title="${text}">${shown}</span>${unit}`;
 }
 
 const ID_TAIL = 8;
@@ -38,17 +51,26 @@ export function shownUrl(url: string): string {
   return `${protocol}//${host}${parts.join('/')}${search === '' ? '' : '?…'}`;
 }
 
-/** The host of an address, for lists. */
-export function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : 'invalid address';
+/** Host and path of an address, without possible secrets, for lists. */
+export function endpointName(url: string): string {
+  return shownUrl(url)
+    .replace(/^https?:\/\//, '')
+    .replace(/(?<=^[^/]+)\/$/, '');
 }
 
 export const DELIVERY_TONES: Readonly<Record<string, Tone>> = {
   delivered: 'good',
-  pending: 'warn',
+  pending: 'idle',
+  retrying: 'warn',
   failed: 'bad',
   cancelled: 'idle',
 };
+
+/** The shown state of a delivery: a pending one after a failed attempt is retrying. */
+export function deliveryState({ status, attempts }: { status: string; attempts: number }): Html {
+  const state = status === 'pending' && attempts > 0 ? 'retrying' : status;
+  return badge(DELIVERY_TONES[state] ?? 'idle', state);
+}
 
 /** The page of one market. */
 export function marketPath(market: { venue: string; marketId: string }): string {
@@ -58,4 +80,31 @@ export function marketPath(market: { venue: string; marketId: string }): string 
 /** A share of 0 to 1 as percents. Shares below 1 never show as 100 %. */
 export function shareText(share: number): Html {
   return html`<span class="num">${(Math.floor(share * 10_000 + 1e-6) / 100).toFixed(2)} %</span>`;
+}
+
+/** A part of a whole as percents with one decimal, rounded down, so that 100 % means no failure. */
+export function percent(part: number, whole: number): string {
+  return `${(Math.floor((part / whole) * 1000) / 10).toFixed(1)} %`;
+}
+
+const ID_PAGES: Readonly<Record<string, (id: string) => string>> = {
+  wh: (id) => `/ops/webhooks/${id}`,
+  dlv: (id) => `/ops/deliveries/${id}`,
+  evt: (id) => `/ops/deliveries?event=${id}`,
+  alert: (id) => `/ops/alerts?id=${id}`,
+};
+const ID = /\b((wh|dlv|evt|alert)_[0-9a-f][0-9a-f-]{7,63})\b/g;
+
+/** A text whose ids are links to their pages. */
+export function linkedIds(text: string): Html {
+  const parts: HtmlValue[] = [];
+  let end = 0;
+  for (const match of text.matchAll(ID)) {
+    const [id = '', , kind = ''] = match;
+    const to = ID_PAGES[kind];
+    if (to === undefined) continue;
+    parts.push(text.slice(end, match.index), html`<a href="${to(id)}">${shortId(id)}</a>`);
+    end = match.index + id.length;
+  }
+  return html`${parts}${text.slice(end)}`;
 }

@@ -7,16 +7,19 @@ import {
   type QuarantineSummary,
   summarizeQuarantine,
 } from '../../../src/store/catalog/quarantine-reads.ts';
+import { latestGaps } from '../../../src/store/feeds/feed-gap-lists.ts';
 import { countMarketsByStatus, type MarketCount, type OpsPoll, readPolls } from '../../../src/store/ops/venues.ts';
 import { readFreshness, type VenueFreshness } from '../../../src/store/prices/freshness.ts';
 import { readVenueCompleteness, type VenueCompleteness } from '../../../src/store/series/completeness.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
+import { readVenueFeeds } from '../../reads/feed-states.ts';
 import { isIdlePoll, isPollHealthy, isScheduledPoll } from '../../reads/poll-health.ts';
 import type { EnabledVenue } from '../../reads/venue-catalog.ts';
 import { ago, badge, code, duration, facts, type Html, html, longText, NONE, number, pager, table } from '../html.ts';
 import type { OpsRouter } from '../ops-route.ts';
 import { shareText } from './shown-values.ts';
+import { feedTable, gapTable, SHOWN_GAPS } from './venue-feeds.ts';
 
 const PATH = '/ops/venues';
 /** The lifetime of the counts, which scan the whole catalog and quarantine. */
@@ -37,15 +40,19 @@ export function venuePages(router: OpsRouter, deps: VenueDeps): void {
     path: PATH,
     section: 'venues',
     async load({ nowMs }) {
-      const [polls, counts, rejected, freshness, completeness] = await Promise.all([
+      const [polls, counts, rejected, freshness, completeness, feeds] = await Promise.all([
         readPolls(deps.db, names),
         marketCounts(),
         rejections(),
         readFreshness(deps.db, names),
         readVenueCompleteness(deps.db, names),
+        readVenueFeeds(deps),
       ]);
       const body = html`<p class="lead">Each venue has its own queue, and each kind of poll its own cadence.</p>
 ${ageTable(deps.venues, freshness, nowMs)}
+<h2 id="feeds">Feeds</h2>
+<p class="lead">A feed makes prices fresher. Polls continue beside it, and read the markets of its gaps.</p>
+${feedTable(deps.venues, feeds)}
 ${deps.venues.map((profile) => {
   const { venue } = profile;
   const times = rejected.filter((each) => each.venue === venue).reduce((sum, each) => sum + each.times, 0);
@@ -73,12 +80,14 @@ ${pollTable(profile, polls, nowMs)}</section>`;
       const scope = JSON.stringify([PATH, venue, kind, reason]);
       const cursor = query.get('cursor');
       const after = cursor === null ? undefined : toCursor(deps.cursors.decode(scope, cursor));
-      const [polls, completeness, counts, rejected, freshness, samples] = await Promise.all([
+      const [polls, completeness, counts, rejected, freshness, feeds, gaps, samples] = await Promise.all([
         readPolls(deps.db, [venue]),
         readVenueCompleteness(deps.db, [venue]),
         marketCounts(),
         rejections(),
         readFreshness(deps.db, [venue]),
+        readVenueFeeds(deps),
+        latestGaps(deps.db, venue, SHOWN_GAPS),
         listQuarantine(deps.db, filter, { limit: SAMPLES_PER_PAGE, ...(after && { after }) }),
       ]);
       const next = samples.next && deps.cursors.encode(scope, fromCursor(samples.next));
@@ -86,6 +95,7 @@ ${pollTable(profile, polls, nowMs)}</section>`;
       const body = html`<p class="lead">Currency: ${profile.currency}. Capabilities: ${offers.join(', ')}.</p>
 ${pollTable(profile, polls, nowMs)}${breakerNote()}
 ${profile.capabilities.prices && ageTable([profile], freshness, nowMs)}
+${profile.capabilities.markets && html`<h2 id="feed">Feed</h2>${feedTable([profile], feeds)}<h2 id="gaps">Gaps of the feed</h2>${gapTable(gaps, nowMs)}`}
 <h2 id="completeness">Completeness</h2>${completenessFacts(completeness.get(venue), nowMs)}
 <h2>Markets</h2>${countTable(counts.filter((each) => each.venue === venue))}
 <h2 id="rejected">Rejected records</h2>

@@ -17,7 +17,7 @@ import { actionButton, actionForm, field } from '../forms.ts';
 import { ago, badge, code, facts, type Html, html, NONE, number, table, time } from '../html.ts';
 import type { ActionRequest, OpsRequest, OpsRouter } from '../ops-route.ts';
 import { fieldMoment, momentField } from './filters.ts';
-import { shortId, shownUrl } from './shown-values.ts';
+import { percent, shortId, shownUrl } from './shown-values.ts';
 import { hourChart } from './webhook-chart.ts';
 
 const PATH = '/ops/webhooks/:webhook_id';
@@ -33,7 +33,7 @@ export function webhookPath(id: string): string {
 export function webhookPage(router: OpsRouter, deps: WebhookDeps): void {
   router.page({
     path: PATH,
-    section: 'deliveries',
+    section: 'webhooks',
     async load(request) {
       const subscription = await subscriptionOf(deps, request);
       const activity = await readWebhookActivity(deps.db, subscription.pk);
@@ -45,7 +45,7 @@ export function webhookPage(router: OpsRouter, deps: WebhookDeps): void {
 
   router.action({
     path: `${PATH}/recover`,
-    section: 'deliveries',
+    section: 'webhooks',
     action: 'webhook.recover',
     target: ({ params, form }) => `${params['webhook_id'] ?? ''} since ${(form.get('since') ?? '').slice(0, 40)}`,
     async run(request) {
@@ -79,7 +79,7 @@ function changeStatus(
 ): void {
   router.action({
     path: `${PATH}/${verb}`,
-    section: 'deliveries',
+    section: 'webhooks',
     action: `webhook.${verb}`,
     target: ({ params }) => params['webhook_id'] ?? '',
     async run(request) {
@@ -146,11 +146,6 @@ ${hourChart(activity.hours, nowMs)}
 <h2>Last errors</h2>
 ${errorTable(activity.errors, nowMs)}
 ${deletedAt === null && subscription.status === 'active' && recoverForm(request, id)}`;
-}
-
-function percent(part: number, whole: number): string {
-  // Rounded down, so that 100 % means no failure.
-  return `${(Math.floor((part / whole) * 1000) / 10).toFixed(1)} %`;
 }
 
 function statusButton(request: OpsRequest, { id, status }: OpsSubscription): Html {

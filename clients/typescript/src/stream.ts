@@ -48,7 +48,8 @@ interface Placed {
 }
 
 export type StreamItem<D extends DecimalType = number> = (StreamMessage<D> & Placed) | SilentMessage;
-export type EventStreamItem = (EventStreamMessage & Placed) | SilentMessage;
+/** `body` is the exact text of `EventStreamMessage`, which a webhook gets and which signatures cover. */
+export type EventStreamItem = (EventStreamMessage & Placed & { body: string }) | SilentMessage;
 
 const FIRST_DELAY_MS = 250;
 const DEFAULT_MAX_DELAY_MS = 10_000;
@@ -60,8 +61,8 @@ export function streamCalls<D extends DecimalType>(transport: Transport<D>) {
   return {
     /**
      * Follows changes of markets. Connects again after a loss and resumes behind the last message, so no message is lost or repeated; a
-     * `gap` names changes that the service does not store any more. `silent` reports a missing heartbeat or a lost connection. Ends only
-     * with `break`, with the signal, or with an error that another attempt would repeat.
+     * `gap` names changes that you lack: the service does not store them any more, or a venue's feed may have lost them. `silent` reports a
+     * missing heartbeat or a lost connection. Ends only with `break`, with the signal, or with an error that another attempt would repeat.
      * @throws OddswireApiError for an invalid request or key.
      */
     stream({ venue = 'all', ...query }: StreamQuery = {}, options: StreamOptions = {}) {
@@ -76,7 +77,7 @@ export function streamCalls<D extends DecimalType>(transport: Transport<D>) {
     },
     /** Follows the events of the account, with the body that a webhook gets. Resumes as `stream` does. */
     eventStream({ cursor }: { cursor?: string } = {}, options: StreamOptions = {}) {
-      return follow<EventStreamMessage & Placed>(
+      return follow<EventStreamMessage & Placed & { body: string }>(
         transport,
         '/v1/events/stream',
         {},
@@ -87,6 +88,9 @@ export function streamCalls<D extends DecimalType>(transport: Transport<D>) {
     },
   };
 }
+
+/** A proxy answers with these while no process of the service does. A stream is a read, so it may begin again. */
+const PROXY_STATUSES: ReadonlySet<number> = new Set([502, 504]);
 
 /** All messages of a stream, over as many connections as it needs. */
 async function* follow<Message extends Placed & { type: string }>(
@@ -109,7 +113,7 @@ async function* follow<Message extends Placed & { type: string }>(
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof OddswireApiError) {
-        if (!error.retryable) throw error;
+        if (!error.retryable && !PROXY_STATUSES.has(error.status)) throw error;
         delayMs = Math.min(maxDelayMs, Math.max(delayMs, (error.retryAfterSeconds ?? 0) * 1_000));
       } else if (!(error instanceof OddswireConnectionError)) throw error;
       const reason =
@@ -194,7 +198,9 @@ function noteHeartbeat({ data }: SseEvent, state: State): void {
 }
 
 function messageOf<Message>(event: SseEvent, decimals: 'number' | 'string', path: keyof paths): Message {
-  const text =
-    decimals === 'string' && path === '/v1/{venue}/stream' ? quoteNumbers(event.data, 'decimals') : event.data;
+  if (path === '/v1/events/stream') {
+    return { ...(JSON.parse(event.data) as Message), cursor: event.id, body: event.data };
+  }
+  const text = decimals === 'string' ? quoteNumbers(event.data, 'decimals') : event.data;
   return { ...(JSON.parse(text) as Message), cursor: event.id };
 }

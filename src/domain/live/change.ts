@@ -32,7 +32,8 @@ export interface Change {
    * - `candle`: a candle with its `interval`, which is `1m`
    * - `market`: a market without its long texts: `description`, `resolution_criteria` and `coverage` are absent
    * - `history`: `start` and `end`, epoch seconds: trades of `[start, end)` were added late or removed
-   * - `gap`: `from`, `to` and `reason`
+   * - `gap`: `from` and `to`, epoch seconds; `to` is null while the gap lasts, and another change with the same `gap_id` follows at its end.
+   *   `affected` (`books`, `trades` or `markets`) and `reason`
    * - `facts`: `market_ids` and `about`, a FactKind: these facts of these markets changed; `market_id` is empty
    */
   body: ChangeBody;

@@ -57,3 +57,6 @@ export type StaleReason = (typeof STALE_REASONS)[number];
 /** Why changes between two messages are missing. */
 export const GAP_REASONS = ['expired', 'epoch', 'backfill', 'feed'] as const;
 export type GapReason = (typeof GAP_REASONS)[number];
+
+/** The parts of a feed that a gap concerns. */
+export const FEED_GAP_PARTS = ['books', 'trades', 'markets'] as const;

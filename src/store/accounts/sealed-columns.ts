@@ -1,3 +1,5 @@
+import { urlOwner } from '../../domain/webhooks/chat-url.ts';
+import { headersOwner } from '../../domain/webhooks/headers.ts';
 import { idempotencyOwner } from './idempotency.ts';
 
 /** The functions of the secret box that the store needs. */
@@ -33,6 +35,8 @@ const WEBHOOK = {
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { ...WEBHOOK, column: 'sealed_secret' },
   { ...WEBHOOK, column: 'previous_sealed_secret' },
+  { ...WEBHOOK, column: 'sealed_headers', ownerOf: ([id = '']) => headersOwner(id) },
+  { ...WEBHOOK, column: 'sealed_url', ownerOf: ([id = '']) => urlOwner(id) },
   {
     table: 'idempotency_key',
     column: 'sealed',

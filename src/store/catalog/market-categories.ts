@@ -51,3 +51,14 @@ export async function knownOutcomeIds(
   const rows = await db.query<{ outcomeId: string }>(KNOWN_OUTCOMES, [venues, outcomeIds]);
   return new Set(rows.map(({ outcomeId }) => outcomeId));
 }
+
+const HAS_CATEGORY = sql(
+  'has_market_category',
+  `SELECT EXISTS (SELECT FROM market m WHERE m.category = $2 AND length(m.category) <= 200 AND m.venue = ANY ($1::text[])) AS known`,
+);
+
+/** Whether a market of these venues has this category, of at most 200 characters. */
+export async function isKnownCategory(db: Queryable, venues: readonly string[], category: string): Promise<boolean> {
+  const [row] = await db.query<{ known: boolean }>(HAS_CATEGORY, [venues, category]);
+  return row?.known === true;
+}

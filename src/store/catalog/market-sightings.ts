@@ -103,6 +103,20 @@ export async function markMissing(tx: Tx, venue: string, sinceMs: number, includ
   return (await tx.query(MARK_MISSING, [venue, new Date(sinceMs).toISOString(), statuses])).length;
 }
 
+const NOTE_ANNOUNCED = sql(
+  'note_announced_markets',
+  `UPDATE market_stats SET missing_since = clock_timestamp() WHERE market_id IN (
+     SELECT s.market_id FROM market m JOIN market_stats s ON s.market_id = m.id
+     WHERE m.venue = $1 AND m.venue_market_id = ANY ($2::text[]) AND (m.status = ANY ($3::text[]) OR m.status = 'closed')
+       AND m.gone_at IS NULL AND s.missing_since IS NULL
+     ORDER BY s.market_id FOR NO KEY UPDATE OF s)`,
+);
+
+/** Records that the venue announced a change of these markets: the catalog poll looks them up by id, like missing ones. */
+export async function noteAnnounced(db: Queryable, venue: string, marketIds: readonly string[]): Promise<void> {
+  if (marketIds.length > 0) await db.query(NOTE_ANNOUNCED, [venue, marketIds, TRADABLE_STATUSES]);
+}
+
 const MISSING_MARKETS = sql(
   'missing_markets',
   `SELECT m.id AS pk, m.venue_market_id AS market_id FROM market_stats s JOIN market m ON m.id = s.market_id

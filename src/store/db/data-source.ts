@@ -32,7 +32,11 @@ import { OnlineIndexes0018 } from './migrations/0018-online-indexes.ts';
 import { Presence0019 } from './migrations/0019-presence.ts';
 import { Journal0020 } from './migrations/0020-journal.ts';
 import { LossProof0021 } from './migrations/0021-loss-proof.ts';
+import { Feeds0022 } from './migrations/0022-feeds.ts';
+import { WebhookOptions0025 } from './migrations/0025-webhook-options.ts';
+import { DeliveryOrder0026 } from './migrations/0026-delivery-order.ts';
 import { Console0027 } from './migrations/0027-console.ts';
+import { ProcessHeartbeats0028 } from './migrations/0028-process-heartbeats.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -68,7 +72,11 @@ export const MIGRATIONS = [
   Presence0019,
   Journal0020,
   LossProof0021,
+  Feeds0022,
+  WebhookOptions0025,
+  DeliveryOrder0026,
   Console0027,
+  ProcessHeartbeats0028,
 ] as const;
 
 /**

@@ -1,6 +1,9 @@
+import type { ChatFormat } from '../../domain/webhooks/chat-message.ts';
 import { createBatcher, oncePerOwner } from '../db/batcher.ts';
 import { type Database, type Queryable, type Statement, sql } from '../db/tx.ts';
 import { ALERT_OF_EVENT, type CancelledDelivery, type CancelledRow, toCancelled } from './cancelled.ts';
+import { SKIPPED_BEFORE } from './order.ts';
+import { NEXT_PERMIT_SECONDS, PERMITS, usePermits } from './rate.ts';
 
 /** Longer than the attempt's deadline (at most 15 s) plus database time: two workers never hold one attempt. */
 export const CLAIM_LEASE_SECONDS = 60;
@@ -24,6 +27,10 @@ export interface ClaimedDelivery {
   /** End of the lease in the text form of the database. A takeover changes it, so it identifies this claim. */
   lease: string;
   createdAt: Date;
+  /** The key within which deliveries arrive in order. */
+  orderKey?: string;
+  /** Ids of skipped events of this key that no delivered request named, oldest first. */
+  skipped?: readonly string[];
 }
 
 export interface ClaimedSubscription {
@@ -34,6 +41,10 @@ export interface ClaimedSubscription {
   sealedSecret: string;
   /** The secret before a rotation, while it still signs `webhook-signature`. */
   previousSealedSecret?: string;
+  /** JSON of additional headers. */
+  sealedHeaders?: string;
+  /** The chat service that gets a message instead of the body, at its sealed URL. */
+  chat?: { format: ChatFormat; sealedUrl: string };
   /** Its attempts have failed since the last success. */
   isFailing: boolean;
 }
@@ -45,6 +56,8 @@ export interface Claim {
   cancelled: CancelledDelivery[];
   /** The claim skipped the subscription, because its receiver is failing and the request excludes failing ones. */
   isHeldBack: boolean;
+  /** The rate of the subscription stopped the claim: due deliveries may be left, and have a permit after this time. */
+  waitMs?: number;
 }
 
 /** The request for attempts of one subscription. */
@@ -61,7 +74,8 @@ export interface ClaimRequest {
 /** Locks in key order. A claim of many skips locked subscriptions, so that one slow subscription does not delay the others. */
 const lockText = (waiting: '' | 'SKIP LOCKED') =>
   `SELECT pk, id, account_id, url, sealed_secret, status = 'active' AND deleted_at IS NULL AS is_live, deleted_at IS NOT NULL AS is_deleted,
-     failing_since IS NOT NULL AS is_failing,
+     failing_since IS NOT NULL AS is_failing, sealed_headers, format, sealed_url,
+     ${PERMITS} AS permits, ${NEXT_PERMIT_SECONDS} AS next_permit_seconds,
      CASE WHEN previous_secret_until > clock_timestamp() THEN previous_sealed_secret END AS previous_sealed_secret
    FROM webhook_subscription WHERE pk = ANY ($1::bigint[]) ORDER BY pk FOR NO KEY UPDATE ${waiting}`;
 const LOCK_SUBSCRIPTIONS = sql('lock_subscriptions', lockText(''));
@@ -94,18 +108,27 @@ const CLAIM_DUE = sql(
          SELECT count(*) FROM delivery
          WHERE subscription_pk = wanted.subscription_pk AND status = 'pending' AND locked_until >= clock_timestamp())))) AS due)
    RETURNING d.pk, d.subscription_pk, d.id, d.attempt_count, d.schedule_from, d.is_test, d.created_at,
-     d.locked_until::text AS lease, e.id AS event_id, e.type AS event_type, e.body, ${ALERT_OF_EVENT} AS alert_id`,
+     d.locked_until::text AS lease, e.id AS event_id, e.type AS event_type, e.body, ${ALERT_OF_EVENT} AS alert_id,
+     d.order_key, ${SKIPPED_BEFORE} AS skipped`,
 );
 
-interface SubscriptionRow extends Omit<ClaimedSubscription, 'previousSealedSecret'> {
+interface SubscriptionRow extends Omit<ClaimedSubscription, 'previousSealedSecret' | 'sealedHeaders' | 'chat'> {
+  format: ChatFormat | null;
+  sealedUrl: string | null;
   previousSealedSecret: string | null;
+  sealedHeaders: string | null;
+  /** Null without a limit of the rate. */
+  permits: number | null;
+  nextPermitSeconds: number | null;
   isLive: boolean;
   isDeleted: boolean;
 }
 
-interface ClaimRow extends Omit<ClaimedDelivery, 'alertId'> {
+interface ClaimRow extends Omit<ClaimedDelivery, 'alertId' | 'orderKey' | 'skipped'> {
   subscriptionPk: bigint;
   alertId: string | null;
+  orderKey: string | null;
+  skipped: string[] | null;
 }
 
 /**
@@ -145,20 +168,16 @@ export async function claimTogether(db: Database, request: ClaimRequest): Promis
 async function claim(db: Database, requests: readonly ClaimRequest[], lock: Statement): Promise<Map<bigint, Claim>> {
   return db.transaction(async (tx) => {
     const found = await tx.query<SubscriptionRow>(lock, [requests.map(({ subscriptionPk }) => subscriptionPk)]);
-    const claims = new Map(found.map((row) => [row.pk, { subscription: toSubscription(row), ...NOTHING() }]));
+    const claims = new Map(
+      found.map((row): [bigint, Claim] => [row.pk, { subscription: toSubscription(row), ...NOTHING() }]),
+    );
     const unwanted = found.filter((row) => !row.isLive);
     if (unwanted.length > 0) {
       const isDeleted = unwanted.map((row) => row.isDeleted);
       const rows = await tx.query<CancelledRow>(CANCEL_UNWANTED, [unwanted.map((row) => row.pk), isDeleted]);
       for (const row of rows) claims.get(row.subscriptionPk)?.cancelled.push(toCancelled(row));
     }
-    const gone = new Set(found.filter((row) => row.isDeleted).map((row) => row.pk));
-    const wanted = requests.filter(({ subscriptionPk: pk, evenIfFailing = true }) => {
-      const known = claims.get(pk);
-      if (!known || gone.has(pk)) return false;
-      known.isHeldBack = known.subscription.isFailing && !evenIfFailing;
-      return !known.isHeldBack;
-    });
+    const wanted = wantedOf(requests, found, claims);
     if (wanted.length === 0) return claims;
     const rows = await tx.query<ClaimRow>(CLAIM_DUE, [
       wanted.map(({ subscriptionPk }) => subscriptionPk),
@@ -167,8 +186,43 @@ async function claim(db: Database, requests: readonly ClaimRequest[], lock: Stat
       wanted.at(-1)?.presence ?? null,
     ]);
     for (const row of rows) claims.get(row.subscriptionPk)?.deliveries.push(toDelivery(row));
+    const limitOf = new Map(wanted.map(({ subscriptionPk, limit }) => [subscriptionPk, limit]));
+    const used: { subscriptionPk: bigint; attempts: number }[] = [];
+    for (const row of found) {
+      const known = claims.get(row.pk);
+      if (row.permits === null || !known || known.deliveries.length === 0) continue;
+      used.push({ subscriptionPk: row.pk, attempts: known.deliveries.length });
+      // A full claim may leave due rows.
+      if (known.deliveries.length === limitOf.get(row.pk)) known.waitMs = waitOf(row);
+    }
+    await usePermits(tx, used);
     return claims;
   });
+}
+
+/** The requests that may claim, with what the rate of their subscription permits. */
+function wantedOf(
+  requests: readonly ClaimRequest[],
+  found: readonly SubscriptionRow[],
+  claims: ReadonlyMap<bigint, Claim>,
+): ClaimRequest[] {
+  const rowOf = new Map(found.map((row) => [row.pk, row]));
+  return requests.flatMap((request): ClaimRequest[] => {
+    const { subscriptionPk: pk, evenIfFailing = true, limit } = request;
+    const row = rowOf.get(pk);
+    const known = claims.get(pk);
+    if (!row || !known || row.isDeleted) return [];
+    known.isHeldBack = row.isFailing && !evenIfFailing;
+    if (known.isHeldBack) return [];
+    if (row.permits === null || row.permits >= limit) return [request];
+    if (row.permits > 0) return [{ ...request, limit: row.permits }];
+    known.waitMs = waitOf(row);
+    return [];
+  });
+}
+
+function waitOf({ nextPermitSeconds }: SubscriptionRow): number {
+  return Math.ceil((nextPermitSeconds ?? 0) * 1000);
 }
 
 const NOTHING = (): Omit<Claim, 'subscription'> => ({ deliveries: [], cancelled: [], isHeldBack: false });
@@ -176,14 +230,29 @@ const NOTHING = (): Omit<Claim, 'subscription'> => ({ deliveries: [], cancelled:
 function toSubscription({
   isLive: _,
   isDeleted: __,
+  permits: ___,
+  nextPermitSeconds: ____,
   previousSealedSecret,
+  sealedHeaders,
+  format,
+  sealedUrl,
   ...row
 }: SubscriptionRow): ClaimedSubscription {
-  return { ...row, ...(previousSealedSecret !== null && { previousSealedSecret }) };
+  return {
+    ...row,
+    ...(previousSealedSecret !== null && { previousSealedSecret }),
+    ...(sealedHeaders !== null && { sealedHeaders }),
+    ...(format !== null && sealedUrl !== null && { chat: { format, sealedUrl } }),
+  };
 }
 
-function toDelivery({ subscriptionPk: _, alertId, ...row }: ClaimRow): ClaimedDelivery {
-  return { ...row, ...(alertId !== null && { alertId }) };
+function toDelivery({ subscriptionPk: _, alertId, orderKey, skipped, ...row }: ClaimRow): ClaimedDelivery {
+  return {
+    ...row,
+    ...(alertId !== null && { alertId }),
+    ...(orderKey !== null && { orderKey }),
+    ...(skipped !== null && skipped.length > 0 && { skipped }),
+  };
 }
 
 const RELEASE = sql(

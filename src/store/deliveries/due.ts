@@ -1,4 +1,5 @@
 import { type Queryable, sql } from '../db/tx.ts';
+import { HAS_PERMIT } from './rate.ts';
 
 const HAS_DUE = sql(
   'has_due_deliveries',
@@ -37,7 +38,7 @@ const DUE_OF_LANE = sql(
      FROM pending p WHERE p.subscription_pk IS NOT NULL)
    SELECT p.subscription_pk AS pk, w.failing_since IS NOT NULL AS is_failing
    FROM pending p JOIN webhook_subscription w ON w.pk = p.subscription_pk
-   WHERE p.subscription_pk % $1 = $2 AND EXISTS (
+   WHERE p.subscription_pk % $1 = $2 AND ${HAS_PERMIT} AND EXISTS (
      SELECT FROM delivery d WHERE d.subscription_pk = p.subscription_pk AND d.status = 'pending'
        AND d.next_attempt_at <= clock_timestamp() AND (d.locked_until IS NULL OR d.locked_until < clock_timestamp()))
    LIMIT $4`,
@@ -59,10 +60,14 @@ export function dueSubscriptionsOfLane(
 const OLDEST_OVERDUE = sql(
   'oldest_overdue_delivery',
   `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(next_attempt_at)), 0)::float AS seconds
-   FROM delivery WHERE status = 'pending' AND next_attempt_at <= clock_timestamp()`,
+   FROM delivery d WHERE status = 'pending' AND next_attempt_at <= clock_timestamp() AND NOT EXISTS (
+     SELECT FROM webhook_subscription w WHERE w.pk = d.subscription_pk AND (w.max_per_second IS NOT NULL OR w.held_until IS NOT NULL))`,
 );
 
-/** How long the oldest overdue delivery has waited, seconds. It raises the alarm for a stopped stage. */
+/**
+ * How long the oldest overdue delivery has waited, seconds. It raises the alarm for a stopped stage. Deliveries of a webhook with a limited
+ * rate may wait for long, so they do not count.
+ */
 export async function oldestOverdueSeconds(db: Queryable): Promise<number> {
   const [row] = await db.query<{ seconds: number }>(OLDEST_OVERDUE);
   return row?.seconds ?? 0;

@@ -1,6 +1,9 @@
 import { newId } from '../../domain/values/ids.ts';
 import type { SubscribableEvent } from '../../domain/webhooks/event.ts';
+import { type EventFilter, passesFilter } from '../../domain/webhooks/filter.ts';
+import { type OrderBy, orderKeyOf } from '../../domain/webhooks/order.ts';
 import { sql, type Tx } from '../db/tx.ts';
+import { lockOrder, startNext, turnOf } from './order.ts';
 
 /** An event with its final body: these bytes are stored, signed and sent on every attempt. */
 export interface NewEvent {
@@ -36,10 +39,28 @@ export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise
   return new Map(rows.map((row) => [row.id, row.pk]));
 }
 
-const INSERT_DELIVERIES = sql(
-  'insert_deliveries',
-  `INSERT INTO delivery (id, event_pk, subscription_pk)
-   SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[]) ON CONFLICT DO NOTHING RETURNING id, event_pk`,
+/** One round trip for webhooks without options, which are almost all. The others return with what their options need. */
+const INSERT_PLAIN = sql(
+  'insert_plain_deliveries',
+  `WITH wanted AS MATERIALIZED (
+     SELECT n.*, w.order_by, w.filter FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (id, event_pk, subscription_pk)
+     JOIN webhook_subscription w ON w.pk = n.subscription_pk),
+   inserted AS (
+     INSERT INTO delivery (id, event_pk, subscription_pk)
+     SELECT id, event_pk, subscription_pk FROM wanted WHERE order_by IS NULL AND filter IS NULL
+     ON CONFLICT DO NOTHING RETURNING id, event_pk)
+   SELECT id, event_pk, NULL::bigint AS subscription_pk, NULL AS order_by, NULL::jsonb AS filter, NULL AS body FROM inserted
+   UNION ALL
+   SELECT w.id, w.event_pk, w.subscription_pk, w.order_by, w.filter, e.body FROM wanted w JOIN event e ON e.pk = w.event_pk
+   WHERE w.order_by IS NOT NULL OR w.filter IS NOT NULL`,
+);
+
+const INSERT_WITH_OPTIONS = sql(
+  'insert_deliveries_with_options',
+  `INSERT INTO delivery (id, event_pk, subscription_pk, order_key, next_attempt_at)
+   SELECT id, event_pk, subscription_pk, order_key, ${turnOf('order_key')}
+   FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[]) AS n (id, event_pk, subscription_pk, order_key)
+   ON CONFLICT DO NOTHING RETURNING id, event_pk`,
 );
 
 /** An inserted delivery. */
@@ -48,15 +69,58 @@ interface MadeDelivery {
   eventPk: bigint;
 }
 
-/** Inserts pending deliveries, due at once, in the transaction of their events. Returns the new ones. */
+/** A delivery to a webhook with options. */
+interface WantedDelivery extends MadeDelivery {
+  subscriptionPk: bigint;
+  orderBy: OrderBy | null;
+  filter: EventFilter | null;
+  body: string;
+}
+
+/**
+ * Inserts pending deliveries in the transaction of their events, due at once, or after the earlier ones of their key when the webhook is
+ * ordered. An event that the filter of a webhook excludes makes none, now and later. Returns the new ones. Ordered deliveries commit in the order of this call, in their own order.
+ */
 export async function insertDeliveries(
   tx: Tx,
   deliveries: readonly { eventPk: bigint; subscriptionPk: bigint }[],
 ): Promise<MadeDelivery[]> {
   if (deliveries.length === 0) return [];
-  return tx.query(INSERT_DELIVERIES, [
+  const rows = await tx.query<MadeDelivery | WantedDelivery>(INSERT_PLAIN, [
     deliveries.map(() => newId('dlv')),
     deliveries.map((delivery) => delivery.eventPk),
     deliveries.map((delivery) => delivery.subscriptionPk),
   ]);
+  const withOptions = rows.filter(hasOptions);
+  if (withOptions.length === 0) return rows;
+  return [...rows.filter((row) => !hasOptions(row)), ...(await insertWithOptions(tx, withOptions))];
+}
+
+function hasOptions(row: MadeDelivery | WantedDelivery): row is WantedDelivery {
+  return 'body' in row && row.body !== null;
+}
+
+async function insertWithOptions(tx: Tx, wanted: readonly WantedDelivery[]): Promise<MadeDelivery[]> {
+  const keyed = wanted
+    .filter(({ filter, body }) => filter === null || passesFilter(filter, body))
+    .map((row) => ({ ...row, orderKey: orderKeyOf(row) }));
+  if (keyed.length === 0) return [];
+  const ordered = keyed.flatMap(({ subscriptionPk, orderKey }) =>
+    orderKey === null ? [] : [{ subscriptionPk, orderKey }],
+  );
+  if (ordered.length > 0) {
+    // Before the insert draws its numbers.
+    await lockOrder(
+      tx,
+      ordered.map(({ subscriptionPk }) => subscriptionPk),
+    );
+  }
+  const made = await tx.query<MadeDelivery>(INSERT_WITH_OPTIONS, [
+    keyed.map(({ id }) => id),
+    keyed.map(({ eventPk }) => eventPk),
+    keyed.map(({ subscriptionPk }) => subscriptionPk),
+    keyed.map(({ orderKey }) => orderKey),
+  ]);
+  await startNext(tx, ordered);
+  return made;
 }

@@ -2,7 +2,9 @@ import { createBatcher, oncePerOwner } from '../db/batcher.ts';
 import { type Database, isContentRefused, sql, type Tx } from '../db/tx.ts';
 import type { CancelledDelivery } from './cancelled.ts';
 import type { ClaimedDelivery } from './claims.ts';
+import { lockOrder, reportSkipped, startNext } from './order.ts';
 import { cancelPending } from './subscriptions.ts';
+import { emitWebhookTrouble, type FailingWebhook } from './webhook-events.ts';
 
 /** The stored result of one attempt. */
 export interface AttemptRecord {
@@ -38,6 +40,8 @@ export interface FinishedAttempt {
   pausedFor?: string;
   /** The deliveries that the pause cancelled. */
   cancelled?: readonly CancelledDelivery[];
+  /** Other subscriptions that got an event about this one. */
+  wake?: readonly bigint[];
 }
 
 /**
@@ -56,7 +60,8 @@ const FINISH_DELIVERIES = sql(
        next_attempt_at = CASE WHEN made.status = 'pending' THEN clock_timestamp() + made.delay * interval '1 second'
          ELSE d.next_attempt_at END,
        delivered_at = coalesce(d.delivered_at, CASE WHEN made.status = 'delivered' THEN clock_timestamp() END),
-       last_status_code = made.status_code, last_error = made.error_code
+       last_status_code = made.status_code, last_error = made.error_code,
+       is_skip_unreported = CASE WHEN d.order_key IS NOT NULL AND d.status = 'pending' AND made.status = 'failed' THEN true END
      FROM made
      WHERE d.pk = made.pk AND d.attempt_count = made.attempt_count AND d.locked_until = made.lease
        AND d.status IN ('pending', 'cancelled')
@@ -89,7 +94,40 @@ async function finishDeliveries(
     made.map(({ attempt }) => attempt.errorCode ?? null),
     made.map(({ attempt }) => (attempt.responseExcerpt === undefined ? null : Buffer.from(attempt.responseExcerpt))),
   ]);
-  return new Set(rows.map((row) => row.pk));
+  const recorded = new Set(rows.map((row) => row.pk));
+  await advanceOrder(tx, made, recorded, verdict);
+  return recorded;
+}
+
+function orderedOf(made: readonly MadeAttempt[]) {
+  return made.flatMap(({ subscriptionPk, delivery: { orderKey } }) =>
+    orderKey === undefined ? [] : [{ subscriptionPk, orderKey }],
+  );
+}
+
+/** Lock the order before rows of deliveries. Does nothing without ordered deliveries. */
+async function lockOrderOf(tx: Tx, made: readonly MadeAttempt[]): Promise<void> {
+  const ordered = orderedOf(made);
+  if (ordered.length > 0) {
+    await lockOrder(
+      tx,
+      ordered.map(({ subscriptionPk }) => subscriptionPk),
+    );
+  }
+}
+
+/** The end of a delivery is the turn of the next one of its key. A retried one ends too, when a pause cancelled it meanwhile. */
+async function advanceOrder(
+  tx: Tx,
+  made: readonly MadeAttempt[],
+  recorded: ReadonlySet<bigint>,
+  verdict: DeliveryVerdict,
+): Promise<void> {
+  const ended = made.filter(({ delivery }) => delivery.orderKey !== undefined && recorded.has(delivery.pk));
+  if (verdict.state === 'delivered') {
+    for (const { subscriptionPk, delivery } of ended) await reportSkipped(tx, subscriptionPk, delivery.skipped ?? []);
+  }
+  if (ended.length > 0) await startNext(tx, orderedOf(ended));
 }
 
 /**
@@ -128,6 +166,7 @@ export async function finishDelivered(db: Database, made: readonly MadeAttempt[]
   return db.transaction(async (tx) => {
     const subscriptionPks = [...new Set(counted.map(({ subscriptionPk }) => subscriptionPk))];
     const recovering = await tx.query<{ pk: bigint }>(LOCK_RECOVERING, [subscriptionPks]);
+    await lockOrderOf(tx, made);
     await tx.query(LOCK_DELIVERIES, [made.map(({ delivery }) => delivery.pk)]);
     const recorded = await finishDeliveries(tx, made, { state: 'delivered' });
     const succeeded = new Set(
@@ -173,8 +212,30 @@ const NOTE_FAILURE = sql(
        THEN 'failing' ELSE pause_reason END,
      status = CASE WHEN $3 OR (${IS_GIVEN_UP})
        THEN 'paused' ELSE status END
-   WHERE pk = $1 RETURNING status = 'paused' AS is_paused, pause_reason`,
+   WHERE pk = $1 RETURNING id, account_id, status = 'paused' AS is_paused, pause_reason, failing_since, exhausted_count`,
 );
+
+interface NotedFailure {
+  id: string;
+  accountId: bigint;
+  isPaused: boolean;
+  pauseReason: string | null;
+  failingSince: Date;
+  exhaustedCount: number;
+}
+
+function troubleOf({ subscriptionPk, delivery, attempt }: MadeAttempt, noted: NotedFailure): FailingWebhook {
+  return {
+    pk: subscriptionPk,
+    id: noted.id,
+    accountId: noted.accountId,
+    failingSince: noted.failingSince,
+    deliveryId: delivery.id,
+    attemptNumber: delivery.attemptCount + 1,
+    ...(attempt.errorCode !== undefined && { lastError: attempt.errorCode }),
+    ...(attempt.statusCode !== undefined && { lastStatusCode: attempt.statusCode }),
+  };
+}
 
 /** Records a failed attempt. When it pauses the subscription, it cancels the pending deliveries, as a manual pause does. */
 function finishFailed(db: Database, made: MadeAttempt, verdict: FailureVerdict): Promise<FinishedAttempt> {
@@ -183,15 +244,20 @@ function finishFailed(db: Database, made: MadeAttempt, verdict: FailureVerdict):
   const isCharged = !delivery.isTest && !(isExhausted && verdict.isCharged === false);
   return db.transaction(async (tx) => {
     const [subscription] = isCharged ? await tx.query<{ isActive: boolean }>(LOCK_SUBSCRIPTION, [subscriptionPk]) : [];
+    await lockOrderOf(tx, [made]);
     const recorded = await finishDeliveries(tx, [made], verdict);
     if (recorded.size === 0) return { isRecorded: false };
     if (!subscription) return { isRecorded: true };
     const isGone = isExhausted && verdict.pause === 'gone';
     const values = [subscriptionPk, isExhausted ? 1 : 0, isGone];
-    const [noted] = await tx.query<{ isPaused: boolean; pauseReason: string | null }>(NOTE_FAILURE, values);
-    const pausedFor = noted?.isPaused ? noted.pauseReason : null;
-    if (!subscription.isActive || pausedFor === null) return { isRecorded: true };
+    const [noted] = await tx.query<NotedFailure>(NOTE_FAILURE, values);
+    if (!noted || !subscription.isActive) return { isRecorded: true };
+    const pausedFor = noted.isPaused ? noted.pauseReason : null;
+    const isNews = pausedFor !== null || (isExhausted && noted.exhaustedCount === 1);
+    const woken = isNews ? await emitWebhookTrouble(tx, troubleOf(made, noted), pausedFor) : [];
+    const wake = woken.length > 0 && { wake: woken };
+    if (pausedFor === null) return { isRecorded: true, ...wake };
     const cancelled = await cancelPending(tx, subscriptionPk, { tests: false });
-    return { isRecorded: true, pausedFor, cancelled };
+    return { isRecorded: true, pausedFor, cancelled, ...wake };
   });
 }

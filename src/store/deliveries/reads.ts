@@ -11,6 +11,8 @@ export interface Delivery extends DeliveryItem {
   /** Of the latest attempt. */
   lastStatusCode: number | null;
   lastError: string | null;
+  /** Ordered deliveries continued without it after its schedule. */
+  isSkipped: boolean;
 }
 
 /** A stored attempt. */
@@ -45,8 +47,14 @@ export interface DeliveryPage {
   next?: bigint;
 }
 
+/** SQL of the time of the next attempt of delivery `d`; NULL while it waits for an earlier one of its key. */
+export const NEXT_ATTEMPT = `nullif(d.next_attempt_at, 'infinity') AS next_attempt_at`;
+
+/** SQL: delivery `d` failed, and the ordered deliveries of its key continued without it. */
+export const IS_SKIPPED = `d.status = 'failed' AND d.order_key IS NOT NULL AS is_skipped`;
+
 const DELIVERY_COLUMNS = `d.pk, d.id, e.id AS event_id, e.type AS event_type, d.status, d.attempt_count AS attempts, d.created_at,
-  d.next_attempt_at, d.delivered_at, d.last_status_code, d.last_error`;
+  ${NEXT_ATTEMPT}, d.delivered_at, d.last_status_code, d.last_error, ${IS_SKIPPED}`;
 
 /**
  * `created_at` is the start of the inserting transaction, so the orders of keys and times differ by at most the length of a transaction,

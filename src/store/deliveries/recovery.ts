@@ -1,7 +1,10 @@
 import { newId } from '../../domain/values/ids.ts';
+import { passesFilter } from '../../domain/webhooks/filter.ts';
+import { orderKeyOf } from '../../domain/webhooks/order.ts';
 import { type Database, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
+import { lockOrder, type OrderedKey, startNext, turnOf } from './order.ts';
 import { type Delivery, findDelivery } from './reads.ts';
-import { lockSubscription } from './subscriptions.ts';
+import { lockSubscription, type Subscription } from './subscriptions.ts';
 
 /** Why a delivery is not sent again. */
 export type ResendRefusal = { outcome: 'webhook_not_found' } | { outcome: 'paused' };
@@ -19,8 +22,8 @@ export type Retry =
  */
 const RETRY_DELIVERY = sql(
   'retry_delivery',
-  `UPDATE delivery SET status = 'pending', next_attempt_at = clock_timestamp()
-   WHERE id = $1 AND subscription_pk = $2 AND status <> 'pending' RETURNING pk`,
+  `UPDATE delivery SET status = 'pending', next_attempt_at = ${turnOf('order_key')}, is_skip_unreported = NULL
+   WHERE id = $1 AND subscription_pk = $2 AND status <> 'pending' RETURNING order_key`,
 );
 
 /** Makes a finished delivery due again, regardless of its status. After a crash behind the commit, the timer finds the due row. */
@@ -35,11 +38,33 @@ export async function retryDelivery(
   if (!subscription) return { outcome: 'webhook_not_found' };
   if (!(await findDelivery(tx, subscription.pk, deliveryId))) return { outcome: 'delivery_not_found' };
   if (subscription.status === 'paused') return { outcome: 'paused' };
-  const [updated] = await tx.query(RETRY_DELIVERY, [deliveryId, subscription.pk]);
+  await lockOrder(tx, [subscription.pk]);
+  const updated = await tx.query<{ orderKey: string | null }>(RETRY_DELIVERY, [deliveryId, subscription.pk]);
+  await startNext(tx, keysOf(subscription.pk, updated));
   const delivery = await findDelivery(tx, subscription.pk, deliveryId);
   // Retention may have deleted it in between.
   if (!delivery) return { outcome: 'delivery_not_found' };
-  return updated ? { outcome: 'retried', subscriptionPk: subscription.pk, delivery } : { outcome: 'pending' };
+  return updated.length > 0
+    ? { outcome: 'retried', subscriptionPk: subscription.pk, delivery }
+    : { outcome: 'pending' };
+}
+
+/** Rows are locked in the order of their keys. */
+const RETRY_DELIVERIES = sql(
+  'retry_deliveries',
+  `UPDATE delivery SET status = 'pending', next_attempt_at = clock_timestamp() WHERE pk IN (
+     SELECT pk FROM delivery WHERE pk = ANY ($2::bigint[]) AND subscription_pk = $1 AND status IN ('failed', 'cancelled')
+     ORDER BY pk FOR UPDATE) RETURNING pk`,
+);
+const LOCK_ACTIVE = sql(
+  'lock_active_subscription',
+  `SELECT pk FROM webhook_subscription WHERE pk = $1 AND status = 'active' AND deleted_at IS NULL FOR NO KEY UPDATE`,
+);
+
+/** Makes failed and cancelled deliveries of an active subscription due again, as `retryDelivery` does; returns their number. */
+export async function retryDeliveries(tx: Tx, subscriptionPk: bigint, pks: readonly bigint[]): Promise<number> {
+  const [subscription] = await tx.query(LOCK_ACTIVE, [subscriptionPk]);
+  return subscription ? (await tx.query(RETRY_DELIVERIES, [subscriptionPk, pks])).length : 0;
 }
 
 export type Recovery = ResendRefusal | { outcome: 'recovered'; recovered: number };
@@ -88,16 +113,25 @@ const MISSED_EVENTS = sqlPlannedPerCall(
      ARRAY(SELECT pk FROM missed ORDER BY pk) AS pks`,
 );
 
+/** A filter decides once: a delivery that exists passed it. */
+const BODIES = sql(
+  'bodies_of_events',
+  `SELECT e.pk, e.body, EXISTS (SELECT FROM delivery d WHERE d.event_pk = e.pk AND d.subscription_pk = $2) AS is_made
+   FROM event e WHERE e.pk = ANY ($1::bigint[]) ORDER BY e.pk`,
+);
+
 /** The first recovery inserts the row, a second one finds it pending and skips it. An existing row starts a new schedule. */
 const RECOVER_EVENTS = sql(
   'recover_events',
-  `INSERT INTO delivery (id, event_pk, subscription_pk)
-   SELECT n.id, e.pk, $1 FROM unnest($2::text[], $3::bigint[]) AS n (id, event_pk) JOIN event e ON e.pk = n.event_pk
+  `INSERT INTO delivery (id, event_pk, subscription_pk, order_key, next_attempt_at)
+   SELECT n.id, e.pk, $1, n.order_key, ${turnOf('n.order_key')}
+   FROM unnest($2::text[], $3::bigint[], $4::text[]) AS n (id, event_pk, order_key) JOIN event e ON e.pk = n.event_pk
    ORDER BY e.pk FOR KEY SHARE OF e
    ON CONFLICT (event_pk, subscription_pk) DO UPDATE
-     SET status = 'pending', next_attempt_at = clock_timestamp(), schedule_from = delivery.attempt_count
+     SET status = 'pending', next_attempt_at = ${turnOf('delivery.order_key')}, schedule_from = delivery.attempt_count,
+       is_skip_unreported = NULL
      WHERE delivery.status IN ('failed', 'cancelled') AND delivery.delivered_at IS NULL
-   RETURNING pk`,
+   RETURNING order_key`,
 );
 
 export interface RecoveryTarget {
@@ -151,7 +185,7 @@ export async function recoverBatch(tx: Tx, target: RecoveryTarget, after?: bigin
     events,
   ]);
   const missed = page?.pks ?? [];
-  const made = missed.length === 0 ? [] : await tx.query(RECOVER_EVENTS, [pk, missed.map(() => newId('dlv')), missed]);
+  const made = await recoverEvents(tx, subscription, missed);
   const isLast = page === undefined || page.lastPk === null || page.scanned < RECOVERY_BATCH;
   return {
     outcome: 'batch',
@@ -159,4 +193,40 @@ export async function recoverBatch(tx: Tx, target: RecoveryTarget, after?: bigin
     recovered: made.length,
     ...(!isLast && page.lastPk !== null && { next: page.lastPk }),
   };
+}
+
+/** Makes these events due for the subscription, except new deliveries that its filter excludes; returns a row per event. */
+async function recoverEvents(
+  tx: Tx,
+  { pk, orderBy, filter }: Subscription,
+  missed: readonly bigint[],
+): Promise<{ orderKey: string | null }[]> {
+  if (missed.length === 0) return [];
+  const plain = missed.map((eventPk) => ({ eventPk, orderKey: null as string | null }));
+  const wanted = orderBy === null && filter === null ? plain : await withOptions(tx, { pk, orderBy, filter }, missed);
+  // Also without `orderBy`: earlier deliveries keep the key that they were made with.
+  await lockOrder(tx, [pk]);
+  const made = await tx.query<{ orderKey: string | null }>(RECOVER_EVENTS, [
+    pk,
+    wanted.map(() => newId('dlv')),
+    wanted.map(({ eventPk }) => eventPk),
+    wanted.map((event) => event.orderKey),
+  ]);
+  await startNext(tx, keysOf(pk, made));
+  return made;
+}
+
+async function withOptions(
+  tx: Tx,
+  { pk, orderBy, filter }: Pick<Subscription, 'pk' | 'orderBy' | 'filter'>,
+  missed: readonly bigint[],
+): Promise<{ eventPk: bigint; orderKey: string | null }[]> {
+  const events = await tx.query<{ pk: bigint; body: string; isMade: boolean }>(BODIES, [missed, pk]);
+  return events
+    .filter(({ isMade, body }) => isMade || filter === null || passesFilter(filter, body))
+    .map((event) => ({ eventPk: event.pk, orderKey: orderKeyOf({ orderBy, body: event.body }) }));
+}
+
+function keysOf(subscriptionPk: bigint, rows: readonly { orderKey: string | null }[]): OrderedKey[] {
+  return rows.flatMap(({ orderKey }) => (orderKey === null ? [] : [{ subscriptionPk, orderKey }]));
 }

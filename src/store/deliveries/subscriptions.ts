@@ -1,5 +1,8 @@
 import { IsNull } from 'typeorm';
+import type { ChatFormat } from '../../domain/webhooks/chat-message.ts';
 import type { SubscribableEvent } from '../../domain/webhooks/event.ts';
+import type { EventFilter } from '../../domain/webhooks/filter.ts';
+import type { OrderBy } from '../../domain/webhooks/order.ts';
 import { WebhookSubscriptionEntity, type WebhookSubscriptionRow } from '../db/entities/webhook-subscription.ts';
 import { type Database, type Queryable, type Repositories, sql, type Tx } from '../db/tx.ts';
 import {
@@ -15,12 +18,40 @@ import {
 export const SECRET_OVERLAP_HOURS = 24;
 
 /** The owner's view of a subscription: no secret. */
-const VIEW = { pk: true, id: true, url: true, events: true, status: true, pauseReason: true, createdAt: true } as const;
+const VIEW = {
+  pk: true,
+  id: true,
+  url: true,
+  events: true,
+  status: true,
+  pauseReason: true,
+  orderBy: true,
+  filter: true,
+  maxPerSecond: true,
+  headerNames: true,
+  description: true,
+  format: true,
+  createdAt: true,
+} as const;
 export type Subscription = Pick<WebhookSubscriptionRow, keyof typeof VIEW>;
 
 const rowsOf = ({ em }: Repositories) => em.getRepository(WebhookSubscriptionEntity);
 
-interface NewSubscription {
+/** What a webhook may have beside its URL and events; null removes an option. */
+export interface SubscriptionOptions {
+  orderBy?: OrderBy | null;
+  filter?: EventFilter | null;
+  maxPerSecond?: number | null;
+  /** JSON of the headers, sealed for `headersOwner`, and their names. */
+  sealedHeaders?: string | null;
+  headerNames?: string[] | null;
+  description?: string | null;
+  format?: ChatFormat | null;
+  /** The URL of a chat service, sealed for `urlOwner`. */
+  sealedUrl?: string | null;
+}
+
+interface NewSubscription extends SubscriptionOptions {
   id: string;
   url: string;
   events: readonly SubscribableEvent[];
@@ -32,21 +63,23 @@ interface NewSubscription {
 export async function insertSubscription(
   tx: Tx,
   accountId: bigint,
-  { id, url, events, sealedSecret }: NewSubscription,
+  { id, url, events, sealedSecret, ...options }: NewSubscription,
 ): Promise<Subscription> {
-  await rowsOf(tx).insert({ id, accountId, url, events: [...events], sealedSecret });
+  await rowsOf(tx).insert({ id, accountId, url, events: [...events], sealedSecret, ...options });
   return rowsOf(tx).findOneOrFail({ select: VIEW, where: { id } });
 }
 
+export type SubscriptionItem = Pick<Subscription, 'pk' | 'id' | 'url' | 'events' | 'status'>;
+
 /** A page of an account's subscriptions, newest first; `next` is the key after which the next page starts, absent on the last page. */
 interface SubscriptionPage {
-  subscriptions: Subscription[];
+  subscriptions: SubscriptionItem[];
   next?: bigint;
 }
 
 const LIST_SUBSCRIPTIONS = sql(
   'list_subscriptions',
-  `SELECT pk, id, url, events, status, pause_reason, created_at FROM webhook_subscription
+  `SELECT pk, id, url, events, status FROM webhook_subscription
    WHERE account_id = $1 AND deleted_at IS NULL AND ($2::bigint IS NULL OR pk < $2) ORDER BY pk DESC LIMIT $3`,
 );
 
@@ -56,7 +89,7 @@ export async function listSubscriptions(
   limit: number,
   after: bigint | undefined,
 ): Promise<SubscriptionPage> {
-  const rows = await db.query<Subscription>(LIST_SUBSCRIPTIONS, [accountId, after ?? null, limit + 1]);
+  const rows = await db.query<SubscriptionItem>(LIST_SUBSCRIPTIONS, [accountId, after ?? null, limit + 1]);
   const subscriptions = rows.slice(0, limit);
   const last = subscriptions.at(-1);
   return rows.length > limit && last ? { subscriptions, next: last.pk } : { subscriptions };
@@ -104,8 +137,9 @@ export async function cancelPending(
   return (await tx.query<CancelledRow>(CANCEL_PENDING, [subscriptionPk, options.tests])).map(toCancelled);
 }
 
-interface SubscriptionChange {
-  url?: string;
+interface SubscriptionChange extends Omit<SubscriptionOptions, 'sealedUrl'> {
+  /** The columns of a new URL for the format that the webhook has after the change. */
+  url?: (format: ChatFormat | null) => { url: string; sealedUrl: string | null };
   events?: readonly SubscribableEvent[];
   status?: 'active' | 'paused';
 }
@@ -122,18 +156,20 @@ export async function updateSubscription(
   onCancelled?: OnCancelled,
 ): Promise<Subscription | null> {
   let cancelled: CancelledDelivery[] = [];
+  const { url, events, status, ...options } = change;
   const changed = await db.transaction(async (tx) => {
     const found = await lockSubscription(tx, accountId, id, 'change');
     if (!found) return null;
     const fields = {
-      ...(change.url !== undefined && { url: change.url }),
-      ...(change.events !== undefined && { events: [...change.events] }),
-      ...(change.status !== undefined && { status: change.status }),
-      ...(change.status === 'active' && { pauseReason: null, failingSince: null, exhaustedCount: 0 }),
+      ...options,
+      ...url?.(options.format === undefined ? found.format : options.format),
+      ...(events !== undefined && { events: [...events] }),
+      ...(status !== undefined && { status }),
+      ...(status === 'active' && { pauseReason: null, failingSince: null, exhaustedCount: 0 }),
     };
     const { pk } = found;
     if (Object.keys(fields).length > 0) await rowsOf(tx).update({ pk }, fields);
-    cancelled = change.status === 'paused' ? await cancelPending(tx, pk, { tests: false }) : [];
+    cancelled = status === 'paused' ? await cancelPending(tx, pk, { tests: false }) : [];
     return rowsOf(tx).findOneOrFail({ select: VIEW, where: { pk } });
   });
   onCancelled?.(cancelled);
@@ -164,7 +200,13 @@ export async function deleteSubscription(
   const result = await db.transaction(async (tx) => {
     const found = await lockSubscription(tx, accountId, id, 'change');
     if (!found) return null;
-    const secrets = { sealedSecret: '', previousSealedSecret: null, previousSecretUntil: null };
+    const secrets = {
+      sealedSecret: '',
+      previousSealedSecret: null,
+      previousSecretUntil: null,
+      sealedHeaders: null,
+      sealedUrl: null,
+    };
     await rowsOf(tx).update({ pk: found.pk }, { deletedAt: () => 'now()', ...secrets });
     const [released] = await tx.query<{ alerts: number }>(RELEASE_ALERTS, [accountId, found.pk]);
     // In a later statement than the wait for firing alerts, so that it sees their deliveries.

@@ -11,7 +11,8 @@ export interface DeliveryItem {
   status: DeliveryStatus;
   attempts: number;
   createdAt: Date;
-  nextAttemptAt: Date;
+  /** Null while it waits for an earlier delivery of its key. */
+  nextAttemptAt: Date | null;
 }
 
 const INSERT_TEST_EVENT = sql(

@@ -175,7 +175,12 @@ const {
   'late-trades': lateTrades,
   'late-candles': lateCandles,
   facts,
+  gap,
 } = PUBLISH_KINDS;
+
+/** Whole seconds that contain the interval. `to` is null while the gap lasts. */
+const GAP_BODY = `json_build_object('gap_id', g.gap, 'from', ${seconds('g.from_at')}, 'to', ceil(extract(epoch FROM g.to_at))::bigint,
+     'affected', g.affected, 'reason', g.reason)`;
 
 const FACT_NAME = `CASE w.detail ${Object.entries(FACT_CODES)
   .map(([about, code]) => `WHEN ${code} THEN '${about}'`)
@@ -222,6 +227,10 @@ const CHANGES = [
      NULL, NULL
    FROM (SELECT * FROM slice WHERE kind = ${facts}) w CROSS JOIN LATERAL unnest(string_to_array(w.ref, ',')::bigint[]) AS i (id)
    JOIN market k ON k.id = i.id GROUP BY k.venue, w.detail`,
+  `SELECT w.n, 'gap', k.venue, k.venue_market_id, NULL, ${GAP_BODY}, NULL, NULL
+   FROM (SELECT detail, max(n) AS n FROM slice WHERE kind = ${gap} GROUP BY detail) w
+   CROSS JOIN LATERAL (SELECT * FROM feed_gap g WHERE g.id = w.detail OFFSET 0) g
+   CROSS JOIN LATERAL (SELECT * FROM market k WHERE k.id = g.market_id OFFSET 0) k`,
 ];
 
 /**

@@ -15,6 +15,7 @@ export const LATE_TRADE_MS = 600_000;
  * - `late-trades`: the token `key` gained or lost trades of `[detail, until)`, epoch seconds
  * - `late-candles`: the candles of the token `key` in `[detail, until)`, epoch seconds, changed
  * - `facts`: the facts with the code `detail` of the markets `ref`, keys with commas, changed: one mark for all markets of a statement
+ * - `gap`: the gap `detail` of the feed, a key of `feed_gap`, of the market `key` began or ended
  */
 export const PUBLISH_KINDS = {
   price: 1,
@@ -25,6 +26,7 @@ export const PUBLISH_KINDS = {
   'late-trades': 6,
   'late-candles': 7,
   facts: 8,
+  gap: 9,
 } as const;
 export type PublishKind = keyof typeof PUBLISH_KINDS;
 
@@ -37,6 +39,7 @@ const COLUMNS = {
   'late-trades': 'key, detail, until',
   'late-candles': 'key, detail, until',
   facts: 'key, detail, ref',
+  gap: 'key, detail',
 } as const satisfies Record<PublishKind, string>;
 
 /** SQL that inserts a mark per row of a SELECT, in the statement that changes the facts. The row has the columns of its kind, in order. */

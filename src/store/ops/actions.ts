@@ -1,12 +1,15 @@
 import { scrubText } from '../../domain/values/text.ts';
-import { type Queryable, sql } from '../db/tx.ts';
+import { boundedPage, type ScanExtent } from '../db/bounded-page.ts';
+import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
 import type { OperatorRole } from './operators.ts';
 
 /** `started` without an end means that the process died or lost the database during the action. */
-export type AuditStatus = 'started' | 'done' | 'refused' | 'failed';
+export const AUDIT_STATUSES = ['started', 'done', 'refused', 'failed'] as const;
+export type AuditStatus = (typeof AUDIT_STATUSES)[number];
 
 /** Where an action came from: the operator pages, a request of an account, a command, or a process itself. */
-export type ActionSource = 'pages' | 'api' | 'command' | 'process';
+export const ACTION_SOURCES = ['pages', 'api', 'command', 'process'] as const;
+export type ActionSource = (typeof ACTION_SOURCES)[number];
 
 /** An action as the audit trail stores it. */
 export interface AuditEntry {
@@ -38,8 +41,9 @@ export interface AuditRow extends AuditEntry {
   actor: string | null;
   role: OperatorRole | null;
   sessionId: string | null;
-  /** The name of the account whose key made the request. */
+  /** The name of the account whose key made the request, and of the key. */
   account: string | null;
+  keyName: string | null;
   /** The key of the row of the start, on the row of the end. */
   finishes: bigint | null;
 }
@@ -88,27 +92,57 @@ export async function finishAction(db: Queryable, pk: bigint, status: AuditStatu
   await db.query(FINISH, [pk, status, cut(result, MAX_RESULT)]);
 }
 
-const SELECT_ACTIONS = `SELECT t.pk, t.at, t.source, t.actor, t.account_id, a.name AS account, t.role, t.session_id, t.address, t.action,
-    t.target, t.status, t.result, t.request_id, t.finishes
-  FROM audit_trail t LEFT JOIN account a ON a.id = t.account_id`;
+const ACTION_COLUMNS = `t.pk, t.at, t.source, t.actor, t.account_id, a.name AS account, k.name AS key_name, t.role, t.session_id,
+    t.address, t.action, t.target, t.status, t.result, t.request_id, t.finishes`;
+const ACTION_NAMES = `LEFT JOIN account a ON a.id = t.account_id LEFT JOIN api_key k ON t.source = 'api' AND k.id = t.actor`;
+const SELECT_ACTIONS = `SELECT ${ACTION_COLUMNS} FROM audit_trail t ${ACTION_NAMES}`;
 
-const LIST = sql(
+/** Rows that one page reads. */
+const MAX_SCANNED = 10_000;
+
+export interface ActionFilter {
+  source?: ActionSource;
+  status?: AuditStatus;
+  /** A name of an operator, an account or an API key, or the id of a key. */
+  by?: string;
+  /** An action, or its first part: `key` or `key.revoke`. */
+  action?: string;
+  /** A part of the target. */
+  target?: string;
+}
+
+const LIST = sqlPlannedPerCall(
   'list_audit_trail',
-  `${SELECT_ACTIONS} WHERE ($1::bigint IS NULL OR t.pk < $1)
-     AND NOT (t.status = 'started' AND EXISTS (SELECT FROM audit_trail f WHERE f.finishes = t.pk))
-   ORDER BY t.pk DESC LIMIT $2`,
+  `WITH candidate AS MATERIALIZED (
+     SELECT * FROM audit_trail t WHERE ($1::bigint IS NULL OR t.pk < $1) ORDER BY t.pk DESC LIMIT ${MAX_SCANNED}),
+   page AS (
+     SELECT ${ACTION_COLUMNS} FROM candidate t ${ACTION_NAMES}
+     WHERE NOT (t.status = 'started' AND EXISTS (SELECT FROM audit_trail f WHERE f.finishes = t.pk))
+       AND ($3::text IS NULL OR t.source = $3) AND ($4::text IS NULL OR t.status = $4)
+       AND ($5::text IS NULL OR $5 IN (t.actor, a.name, k.name))
+       AND ($6::text IS NULL OR t.action = $6 OR starts_with(t.action, $6 || '.'))
+       AND ($7::text IS NULL OR strpos(lower(t.target), lower($7)) > 0)
+     ORDER BY t.pk DESC LIMIT $2)
+   SELECT p.*, s.* FROM (SELECT count(*)::int AS scanned, min(pk) AS last_pk, min(at) AS last_at FROM candidate) s
+   LEFT JOIN page p ON true ORDER BY p.pk DESC`,
 );
 
-/** Actions, the latest first, without the starts of finished ones; `next` is the key to go on behind when more follow. */
+/** Actions, the latest first, without the starts of finished ones; `next` is the key to go on behind when more may follow. */
 export async function listActions(
   db: Queryable,
   limit: number,
   after?: bigint,
-): Promise<{ actions: AuditRow[]; next?: bigint }> {
-  const rows = await db.query<AuditRow>(LIST, [after ?? null, limit + 1]);
-  const actions = rows.slice(0, limit);
-  const last = actions.at(-1);
-  return rows.length > limit && last ? { actions, next: last.pk } : { actions };
+  { source, status, by, action, target }: ActionFilter = {},
+): Promise<{ actions: AuditRow[]; next?: bigint; searchedSince?: Date }> {
+  const filters = [source, status, by, action, target].map((value) => value ?? null);
+  const rows = await db.query<(AuditRow | { pk: null }) & ScanExtent>(LIST, [after ?? null, limit + 1, ...filters]);
+  const found = rows.flatMap((row) => {
+    if (row.pk === null) return [];
+    const { scanned: _scanned, lastPk: _lastPk, lastAt: _lastAt, ...entry } = row;
+    return [entry];
+  });
+  const { items, ...place } = boundedPage(found, rows[0], { limit, maxScanned: MAX_SCANNED });
+  return { actions: items, ...place };
 }
 
 const EXPORT = sql(

@@ -99,3 +99,22 @@ export async function readLastCandles(
 ): Promise<StoredCandle[]> {
   return (await db.query<StoredCandle>(LAST_CANDLES, [tokenId, intervalSeconds, limit])).reverse();
 }
+
+/** The latest price of the first outcome of a market, `numeric` text. */
+export interface FirstPrice {
+  marketPk: bigint;
+  label: string;
+  price: string;
+}
+
+const FIRST_PRICES = sql(
+  'ops_first_prices',
+  `SELECT o.market_id AS market_pk, o.label, l.price FROM outcome o JOIN current_price l ON l.token_id = o.token_id
+   WHERE o.market_id = ANY ($1::bigint[]) AND o.ordinal = 0`,
+);
+
+/** The prices of these markets, in one statement; markets without a price are absent. */
+export async function readFirstPrices(db: Queryable, marketPks: readonly bigint[]): Promise<Map<bigint, FirstPrice>> {
+  const rows = marketPks.length === 0 ? [] : await db.query<FirstPrice>(FIRST_PRICES, [marketPks]);
+  return new Map(rows.map((row) => [row.marketPk, row]));
+}

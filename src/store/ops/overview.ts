@@ -9,6 +9,8 @@ import { STAGES } from '../marks/detail.ts';
 
 /** The limit of each count. */
 export const MAX_COUNTED_DUE = 10_000;
+/** The limit of the counts of a sample. */
+export const MAX_COUNTED_BACKLOG = 100_000;
 /** Minutes on the overview. */
 export const THROUGHPUT_MINUTES = 60;
 /** Samples further apart than this give no rate for single minutes. */
@@ -16,13 +18,16 @@ const MAX_GAP_MINUTES = 3;
 
 const SAMPLE = sql(
   'sample_ops_throughput',
-  `INSERT INTO ops_throughput (minute, at, trades, price_changes, events, attempts, last_mark_id)
+  `INSERT INTO ops_throughput (minute, at, trades, price_changes, events, attempts, last_mark_id, marks_waiting, deliveries_due)
    SELECT date_trunc('minute', clock_timestamp()), clock_timestamp(),
      coalesce(sum(s.n_tup_ins) FILTER (WHERE t.name = 'trade'), 0),
      coalesce(sum(s.n_tup_ins) FILTER (WHERE t.name = 'price_history'), 0),
      coalesce(sum(s.n_tup_ins) FILTER (WHERE t.name = 'event'), 0),
      coalesce(sum(s.n_tup_ins) FILTER (WHERE t.name = 'delivery_attempt'), 0),
-     (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM mark_id_seq)
+     (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM mark_id_seq),
+     (SELECT count(*) FROM (SELECT FROM mark LIMIT ${MAX_COUNTED_BACKLOG}) m),
+     (SELECT count(*) FROM (
+        SELECT FROM delivery WHERE status = 'pending' AND next_attempt_at <= clock_timestamp() LIMIT ${MAX_COUNTED_BACKLOG}) d)
    FROM pg_stat_user_tables s
    LEFT JOIN pg_inherits i ON i.inhrelid = s.relid
    LEFT JOIN pg_class p ON p.oid = i.inhparent
@@ -92,6 +97,8 @@ export interface StageBacklog {
   /** Counted up to MAX_COUNTED of backlog.ts. */
   waiting: number;
   deadLetters: number;
+  /** The time of the oldest dead letter; null without one. */
+  deadSince: Date | null;
   /** The minimum age of the oldest mark, milliseconds, to the minute; null without a mark. */
   oldestMs: number | null;
 }
@@ -104,16 +111,22 @@ const MARK_SEEN = sql(
    FROM unnest($1::bigint[]) AS o (id)`,
 );
 
+const DEAD_SINCE = sql('ops_dead_since', 'SELECT stage, min(parked_at) AS since FROM parked_mark GROUP BY stage');
+
 /** The backlog of each stage with its age. */
 export async function readStageBacklogs(db: Queryable): Promise<StageBacklog[]> {
   const states = await stageStates(db, STAGES);
   const ids = states.flatMap(({ oldestId }) => (oldestId === null ? [] : [oldestId]));
   const seen = ids.length === 0 ? [] : await db.query<{ id: bigint; seconds: number | null }>(MARK_SEEN, [ids]);
+  const hasDead = states.some(({ deadLetters }) => deadLetters > 0);
+  const dead = hasDead ? await db.query<{ stage: string; since: Date }>(DEAD_SINCE) : [];
+  const deadSinceOf = new Map(dead.map(({ stage, since }) => [stage, since]));
   const ageOf = new Map(seen.map(({ id, seconds }) => [id, (seconds ?? 0) * 1000]));
   return states.map(({ stage, waiting, deadLetters, oldestId }) => ({
     stage,
     waiting,
     deadLetters,
+    deadSince: deadSinceOf.get(stage) ?? null,
     oldestMs: oldestId === null ? null : (ageOf.get(oldestId) ?? 0),
   }));
 }
@@ -178,14 +191,34 @@ export function listFailingEndpoints(db: Queryable, limit: number): Promise<Fail
   return db.query(FAILING, [limit]);
 }
 
-const CONNECTED = sql(
-  'ops_connected_processes',
-  `SELECT application_name AS name, count(*)::int AS connections FROM pg_stat_activity
-   WHERE datname = current_database() AND application_name LIKE 'oddswire-%' GROUP BY 1`,
+const COUNT_FAILING = sql(
+  'ops_count_failing',
+  `SELECT count(*)::int AS failing FROM webhook_subscription
+   WHERE failing_since IS NOT NULL AND deleted_at IS NULL AND status = 'active'`,
 );
 
-/** The number of database connections by process kind (`api` and so on), to show whether any exists. */
-export async function readConnections(db: Queryable): Promise<Map<string, number>> {
-  const rows = await db.query<{ name: string; connections: number }>(CONNECTED);
-  return new Map(rows.map(({ name, connections }) => [name.slice('oddswire-'.length), connections]));
+/** The number of active endpoints without a success since their first failure. */
+export async function countFailingEndpoints(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ failing: number }>(COUNT_FAILING);
+  return row?.failing ?? 0;
+}
+
+/** The backlog of a minute, counted up to MAX_COUNTED_BACKLOG. */
+export interface BacklogSample {
+  at: Date;
+  /** Marks of all stages. */
+  marks: number;
+  /** Deliveries that are due or in flight. */
+  deliveries: number;
+}
+
+const READ_BACKLOG = sql(
+  'read_ops_backlog',
+  `SELECT at, marks_waiting AS marks, deliveries_due AS deliveries FROM ops_throughput
+   WHERE minute >= clock_timestamp() - interval '30 minutes' AND marks_waiting IS NOT NULL ORDER BY minute`,
+);
+
+/** The backlog of the last half hour, oldest first, a sample per minute. */
+export function readBacklogSamples(db: Queryable): Promise<BacklogSample[]> {
+  return db.query(READ_BACKLOG);
 }

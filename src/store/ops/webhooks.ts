@@ -22,12 +22,14 @@ const FIND_SUBSCRIPTION = sql(
   'ops_find_subscription',
   `SELECT w.pk, w.id, w.account_id, a.name AS account_name, w.url, w.events, w.status, w.pause_reason, w.failing_since,
      w.exhausted_count, w.created_at, w.deleted_at
-   FROM webhook_subscription w JOIN account a ON a.id = w.account_id WHERE w.id = $1`,
+   FROM webhook_subscription w JOIN account a ON a.id = w.account_id
+   WHERE w.id = $1 OR w.pk = $2`,
 );
 
-/** A subscription by its public id, deleted ones included; null when unknown. */
+/** A subscription by its public id, or by the key that jobs contain, deleted ones included; null when unknown. */
 export async function findOpsSubscription(db: Queryable, id: string): Promise<OpsSubscription | null> {
-  const [subscription] = await db.query<OpsSubscription>(FIND_SUBSCRIPTION, [id]);
+  const key = /^\d{1,18}$/.test(id) ? id : null;
+  const [subscription] = await db.query<OpsSubscription>(FIND_SUBSCRIPTION, [id, key]);
   return subscription ?? null;
 }
 

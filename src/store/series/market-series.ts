@@ -1,6 +1,7 @@
 import type { TimeRange } from '../../domain/values/time-range.ts';
 import { type MarketTokens, ONE_MARKET } from '../catalog/market-reads.ts';
-import { type Queryable, type Statement, sql } from '../db/tx.ts';
+import { createBatcher, oncePerOwner } from '../db/batcher.ts';
+import { isContentRefused, type Queryable, type Statement, sql } from '../db/tx.ts';
 import { type JournalStamp, STAMP, toStamp } from '../journal/stamp.ts';
 import type { LatestBook } from './book-reads.ts';
 import type { StoredCandle, TradePage, TradePlace, TradeRow } from './reads.ts';
@@ -9,8 +10,14 @@ import { FACTS_COLUMNS, FACTS_PARTS, type FactsRow, type TradeFacts, toTradeFact
 
 /*
  * Reads of a series with everything that its answer needs: the market, its outcomes, the coverage of its trades, and the place in the
- * journal. Each is one statement, hence one round trip and one snapshot.
+ * journal. Each is in one statement, hence one round trip and one snapshot. Reads that wait for a statement share the next one, because a
+ * statement of its own costs a read more than its rows.
  */
+
+/** Statements of one kind at the same time. */
+const LANES = 4;
+/** Reads of one statement: few, because a long series delays the others. */
+const MAX_READS = 32;
 
 /** A market with a part of one of its series, as of one snapshot. */
 export type SeriesRead<Part> = Part & { market: MarketTokens; facts: TradeFacts; stamp: JournalStamp };
@@ -33,13 +40,21 @@ const CHOSEN = 'CASE WHEN $3::text IS NULL THEN o.token_ids[1] ELSE o.token_ids[
 /** The keys of the outcome $3, or of all. */
 const CHOSEN_ALL = `CASE WHEN $3::text IS NULL THEN o.token_ids ELSE ARRAY[o.token_ids[array_position(o.mints, $3)]] END`;
 
-function statement(name: string, columns: string, parts = ''): Statement {
-  return sql(
-    name,
-    `SELECT m.id AS pk, m.venue, m.venue_market_id AS market_id, m.status AS market_status, m.has_book, m.close_at, m.resolved_at,
-       o.outcomes, ${FACTS_COLUMNS}, ${STAMP}, ${columns}
-     FROM (SELECT * FROM market m WHERE ${ONE_MARKET}) m ${OUTCOMES} ${FACTS_PARTS} ${parts}`,
-  );
+/** A statement of several reads. The parameters of a read have these types behind venues, market and outcome. */
+interface SeriesStatement extends Statement {
+  readonly width: number;
+}
+
+/** `columns` and `parts` have the SQL of one read, whose parameters are $1, $2 ... */
+function statement(name: string, types: readonly string[], columns: string, parts = ''): SeriesStatement {
+  const all = ['text', 'text', 'text', ...types];
+  const arrays = all.map((type, n) => `$${n + 1}::${type}[]`);
+  const ofRead = (text: string) => text.replace(/\$(\d+)/g, 'a.p$1');
+  const text = `SELECT (a.n - 1)::int AS n, m.id AS pk, m.venue, m.venue_market_id AS market_id, m.status AS market_status, m.has_book,
+       m.close_at, m.resolved_at, o.outcomes, ${FACTS_COLUMNS}, ${STAMP}, ${ofRead(columns)}
+     FROM unnest(${arrays.join(', ')}) WITH ORDINALITY AS a (${all.map((_, n) => `p${n + 1}`).join(', ')}, n)
+     CROSS JOIN LATERAL (SELECT * FROM market m WHERE ${ofRead(ONE_MARKET)}) m ${OUTCOMES} ${FACTS_PARTS} ${ofRead(parts)}`;
+  return { ...sql(name, text), width: all.length };
 }
 
 type MarketRow = Omit<MarketTokens, 'outcomes' | 'status'> &
@@ -49,14 +64,48 @@ type MarketRow = Omit<MarketTokens, 'outcomes' | 'status'> &
     stamp: string;
   };
 
+type Values = readonly unknown[];
+type Lane = (values: Values) => Promise<unknown>;
+
+/** The rows of several reads, in their order; undefined for an unknown market. */
+async function readRows(db: Queryable, { width, ...statement }: SeriesStatement, reads: readonly Values[]) {
+  const columns = Array.from({ length: width }, (_, column) => reads.map((values) => values[column] ?? null));
+  const rows = await db.query<{ n: number }>(statement, columns);
+  const byRead = new Map(rows.map((row) => [row.n, row]));
+  return reads.map((_, n) => byRead.get(n));
+}
+
+const lanesOf = oncePerOwner((_db: Queryable) => new Map<SeriesStatement, { lanes: Lane[]; turn: number }>());
+
+function readRow(db: Queryable, statement: SeriesStatement, values: Values): Promise<unknown> {
+  const known = lanesOf(db).get(statement);
+  const made = known ?? {
+    lanes: Array.from({ length: LANES }, () =>
+      createBatcher({
+        run: (reads: readonly Values[]) => readRows(db, statement, reads),
+        maxItems: MAX_READS,
+        isWorthSplitting: isContentRefused,
+      }),
+    ),
+    turn: 0,
+  };
+  lanesOf(db).set(statement, made);
+  made.turn += 1;
+  const lane = made.lanes[made.turn % LANES] as Lane;
+  return lane(values);
+}
+
 async function read<Columns, Part>(
   db: Queryable,
-  statement: Statement,
+  statement: SeriesStatement,
   { venues, marketId, outcomeId }: SeriesTarget,
-  values: readonly unknown[],
+  values: Values,
   toPart: (columns: Columns) => Part,
 ): Promise<SeriesRead<Part> | null> {
-  const [row] = await db.query<MarketRow & Columns>(statement, [venues, marketId, outcomeId ?? null, ...values]);
+  const venueList = `{${venues.join(',')}}`;
+  const row = (await readRow(db, statement, [venueList, marketId, outcomeId ?? null, ...values])) as
+    | (MarketRow & Columns)
+    | undefined;
   if (!row) return null;
   const { pk, venue, marketId: id, marketStatus: status, hasBook, closeAt, resolvedAt, stamp } = row;
   const outcomes = row.outcomes.map(([tokenId, ofOutcome]) => ({ tokenId: BigInt(tokenId), outcomeId: ofOutcome }));
@@ -68,6 +117,7 @@ type CandleCells = [bucket: number, o: string, h: string, l: string, c: string, 
 
 const CANDLES = statement(
   'read_market_candles',
+  ['int', 'bigint', 'bigint', 'bool'],
   `k.candles, CASE WHEN $7 THEN (
      SELECT close FROM candle b WHERE b.token_id = c.token_id AND b.interval_seconds = $4 AND b.bucket < $5
      ORDER BY b.bucket DESC LIMIT 1) END AS close_before`,
@@ -95,6 +145,7 @@ export function readMarketCandles(
 
 const VOLUME = statement(
   'read_market_volume',
+  ['int', 'bigint', 'bigint'],
   'k.windows',
   `CROSS JOIN LATERAL (
      SELECT json_agg(json_build_array(bucket, volume::text, notional::text, trades) ORDER BY bucket) AS windows
@@ -139,10 +190,11 @@ type TradeCells = [
   signedPrice: string,
 ];
 
-function tradesStatement(direction: 'asc' | 'desc', isContinued: boolean): Statement {
+function tradesStatement(direction: 'asc' | 'desc', isContinued: boolean): SeriesStatement {
   const page = tradePageSql(CHOSEN_ALL, { direction, isContinued, first: 4 });
   return statement(
     `read_market_trades_${direction}${isContinued ? '_after' : ''}`,
+    ['float8', 'float8', 'int', ...(isContinued ? ['bigint', 'int', 'numeric', 'text', 'bigint'] : [])],
     'p2.trades_page',
     `CROSS JOIN LATERAL (
        SELECT json_agg(json_build_array(token_id::text, at_micros, trade_id, price::text, size::text, side, ordinal, signed_price::text))
@@ -180,21 +232,40 @@ function toRow([tokenId, atMicros, tradeId, price, size, side, ordinal, signedPr
 
 const BOOK = statement(
   'read_market_book',
+  [],
   `b.as_of AS book_as_of, b.bids, b.asks, b.received_at,
-   (extract(epoch FROM clock_timestamp() - b.received_at) * 1000)::float8 AS unseen_ms`,
-  `LEFT JOIN book_latest b ON b.token_id = ${CHOSEN}`,
+   (extract(epoch FROM clock_timestamp() - b.received_at) * 1000)::float8 AS unseen_ms, g.gaps`,
+  `LEFT JOIN book_latest b ON b.token_id = ${CHOSEN}
+   LEFT JOIN LATERAL (
+     SELECT json_agg(json_build_array(g.reason, ${msOf('g.from_at')}, ${msOf('g.to_at')}) ORDER BY g.from_at, g.id) AS gaps
+     FROM feed_gap g WHERE g.market_id = m.id AND g.affected = 'books' AND (g.to_at IS NULL OR g.to_at > b.received_at)) g ON true`,
 );
 
-type BookColumns = (Omit<LatestBook, 'asOf'> & { bookAsOf: Date }) | { bookAsOf: null };
+function msOf(moment: string): string {
+  return `(extract(epoch FROM ${moment}) * 1000)::float8`;
+}
 
-/** The latest book of one outcome; null before the first. */
-export function readMarketBook(
-  db: Queryable,
-  target: SeriesTarget,
-): Promise<SeriesRead<{ book: LatestBook | null }> | null> {
-  return read(db, BOOK, target, [], (columns: BookColumns) => {
-    if (columns.bookAsOf === null) return { book: null };
+/** An interval in which the venue's feed may have lost changes of a book. */
+export interface BookGap {
+  reason: string;
+  fromAt: Date;
+  /** Null while it lasts. */
+  toAt: Date | null;
+}
+
+export type BookRead = SeriesRead<{ book: LatestBook | null; gaps: BookGap[] }>;
+
+type GapCells = [reason: string, fromMs: number, toMs: number | null];
+type BookColumns = ((Omit<LatestBook, 'asOf'> & { bookAsOf: Date }) | { bookAsOf: null }) & { gaps: GapCells[] | null };
+
+/** The latest book of one outcome, null before the first, and the gaps of its market since the book was last seen. */
+export function readMarketBook(db: Queryable, target: SeriesTarget): Promise<BookRead | null> {
+  return read(db, BOOK, target, [], ({ gaps: cells, ...columns }: BookColumns) => {
+    const gaps = (cells ?? []).map(([reason, fromMs, toMs]) => {
+      return { reason, fromAt: new Date(fromMs), toAt: toMs === null ? null : new Date(toMs) };
+    });
+    if (columns.bookAsOf === null) return { book: null, gaps };
     const { bookAsOf: asOf, bids, asks, receivedAt, unseenMs } = columns;
-    return { book: { asOf, bids, asks, receivedAt, unseenMs } };
+    return { book: { asOf, bids, asks, receivedAt, unseenMs }, gaps };
   });
 }

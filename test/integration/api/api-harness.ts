@@ -11,7 +11,7 @@ import { openApiText } from '../../../api/routes/openapi.ts';
 import { createApi } from '../../../api/server/app.ts';
 import { createHttpServer, drain } from '../../../api/server/http-server.ts';
 import { routeTable } from '../../../api/server/route-table.ts';
-import { serveSockets } from '../../../api/streams/socket-server.ts';
+import { serveSockets } from '../../../api/streams/socket/server.ts';
 import { Streams, type StreamsOptions } from '../../../api/streams/streams.ts';
 import { SCOPES, type Scope } from '../../../src/domain/values/api-key.ts';
 import { createCursorCodec } from '../../../src/domain/values/cursor.ts';

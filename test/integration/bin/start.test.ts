@@ -93,6 +93,8 @@ describe('oddswire start', { timeout: 240_000 }, () => {
     const address = /API (\S+), documentation/.exec(ready)?.[1];
     expect((await fetch(`${address}/health/live`)).status).toBe(200);
     expect(started.lines).toContain('Create an API key: oddswire keys create --account me --name laptop');
+    expect(started.lines).toContainEqual(expect.stringMatching(/^ {2}operator pages: no operator exists; /));
+    expect(started.lines).toContain('  venues      polymarket, kalshi');
 
     await eventually(
       () => database.db.query<{ failures: number }>(FAILURES),
@@ -129,6 +131,9 @@ describe('oddswire demo', { timeout: 240_000 }, () => {
     const [key] = demo.lines.flatMap((line) => /^ {2}KEY=(\S+)$/.exec(line)?.[1] ?? []);
     expect(demo.lines[0]).toMatch(/^demo: starting/);
     expect(demo.lines.filter((line) => /^demo: waiting for /.test(line)).length).toBeGreaterThan(0);
+    expect(demo.lines).toContainEqual(expect.stringMatching(/^demo: the database is ready \(\d+ s\)$/));
+    expect(demo.lines).toContainEqual(expect.stringMatching(/^demo: starting api, poller, .*\(\d+ s\)$/));
+    await demo.line(/^[\d:.]{12} {2}price_alert {5}\S.* above .* X-Webhook-Signature ok {2}webhook-signature ok$/);
 
     const [keys, rejected, audit] = await Promise.all([
       oddswire(['keys', 'list'], {}, folder),

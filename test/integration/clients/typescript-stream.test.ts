@@ -143,4 +143,27 @@ describe('a service that falls silent', () => {
     expect(asked.slice(0, 2)).toEqual([undefined, 'c1']);
     await messages.return();
   });
+
+  it.each([502, 504])('is retried when a proxy answers %i instead', async (status) => {
+    let requests = 0;
+    const made = createServer((_request, response) => {
+      requests += 1;
+      open.add(response);
+      if (requests === 1) {
+        response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Bad Gateway</h1>');
+        return;
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const data = { checked_at: 'now', interval_seconds: 15, venues: [] };
+      const message = { type: 'heartbeat', seq: 1, at: '', venue: 'all', data };
+      response.write(`event: heartbeat\nid: c\ndata: ${JSON.stringify(message)}\n\n`);
+    });
+    server = made;
+    await new Promise<void>((resolve) => made.listen(0, '127.0.0.1', resolve));
+    const client = clientOf(`http://127.0.0.1:${(made.address() as AddressInfo).port}`);
+    const { messages, next } = reading({}, {}, client);
+    expect((await next('heartbeat')).seq).toBe(1);
+    expect(requests).toBe(2);
+    await messages.return();
+  });
 });

@@ -33,20 +33,24 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/commands.md: node dist/sim/main.js --port 4010 --markets 100000 --live-markets 0 --delay-ms 150 --kalshi-page-delay-ms 400 --enforce-rates':
     'serves until it is stopped; cli.test.ts runs the flags',
   'docs/guides/add-a-venue.md: npx vitest run test/conformance/venue-adapter': 'the suite runs these tests by itself',
-  'docs/guides/scale-out.md: docker compose up -d --scale api=2 --scale poller=2 --scale aggregator=2 --scale alerter=2 --scale deliverer=2':
+  'docs/guides/scale-out.md: docker compose up -d --scale api=2 --scale poller=2 --scale aggregator=2 --scale alerter=2 --scale deliverer=2 --scale streamer=2':
     'needs Docker',
   'docs/operations.md: echo "POSTGRES_PASSWORD=$(openssl rand -hex 24)" >> .env': 'needs Docker',
   'docs/operations.md: createdb oddswire':
     'needs a superuser and psql; test/faults/database-roles.test.ts runs the printed SQL',
   'docs/operations.md: pg_dump --format=custom --file=oddswire.dump "$DATABASE_URL"':
     'pg_dump may be older than the server; test/faults/restore-backup.test.ts runs it',
-  'docs/operations.md: docker compose stop api poller aggregator alerter deliverer':
+  'docs/operations.md: docker compose stop api poller aggregator alerter deliverer streamer':
     'needs Docker; test/faults/restore-backup.test.ts ends the processes',
   'docs/operations.md: docker compose exec redis redis-cli FLUSHDB': 'empties a Redis, and needs Docker',
   'docs/operations.md: docker compose run --rm api oddswire operators add alice --role operator':
     'needs Docker; operators.test.ts adds operators',
   'docs/operations.md: docker compose build': 'needs Docker; test/faults/rolling-restart.test.ts replaces processes',
   'docs/operations.md: npm run --silent keys -- revoke <id>': 'the id is a placeholder; keys.test.ts revokes a key',
+  'docs/guides/receive-events-locally.md: export ODDSWIRE_URL=https://oddswire.example.com ODDSWIRE_KEY=ow_live_…':
+    'the service is a placeholder; test/integration/clients/cli-streams.test.ts forwards events',
+  'docs/guides/receive-events-locally.md: oddswire-cli alerts create OUTCOME_ID above 0.01':
+    'the id is a placeholder; test/integration/clients/cli.test.ts creates alerts',
   'docs/proof.md: FAULTS_SEED=123 npm run test:faults -- test/faults/kill-on-redis.test.ts': 'takes minutes',
 };
 
@@ -60,6 +64,8 @@ const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   'docs/guides/follow-prices.md': ['ts', 'js'],
   // Below, with the receiver.
   'docs/start.md': ['sh certificate'],
+  // test/integration/clients/cli.test.ts starts the program with these variables.
+  'docs/mcp.md': ['json stdio'],
   // verification.test.ts and documentation.test.ts in test/integration/webhooks.
   'docs/webhooks.md': [
     ...['js', 'python', 'go'],

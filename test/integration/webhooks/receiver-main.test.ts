@@ -75,6 +75,18 @@ describe('receiver-main', () => {
     expect(await ended(started)).toBe(0);
   });
 
+  it('prints one JSON object per event with --json', async () => {
+    const started = start(['--json'], { RECEIVER_SECRET: SECRET });
+    const lines = (await printed(started, { body })).trimEnd().split('\n');
+    const common = { type: 'price_alert', id: 'evt_1', bodySignature: 'ok', standardSignature: 'ok' };
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { event: { ...common, attempt: '1', isDuplicate: false, data: { currentPrice: 0.65 } } },
+      { event: { ...common, attempt: '2', isDuplicate: true } },
+    ]);
+    started.child.kill('SIGTERM');
+    expect(await ended(started)).toBe(0);
+  });
+
   it('reads secrets from a file that is written later, prints BAD, and ends with its parent', async () => {
     const secretFile = join(directory, 'secrets');
     const started = start(['--secret-file', secretFile]);

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ROLES } from '../../../src/queues/jobs.ts';
+import { ROLES, STREAMER } from '../../../src/queues/jobs.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { closedPort } from '../../support/tls.ts';
 import { RING } from './worker-harness.ts';
@@ -98,9 +98,9 @@ describe('a worker process', () => {
   it.each([undefined, 'api', 'deliverers'])('prints its usage when its role is %s', async (role) => {
     const { lines, exited } = startProcess(role, needed());
     expect(await exited).toEqual({ code: 78, signal: null });
-    expect(lines.some((line) => line.includes('usage') && line.includes('poller|aggregator|alerter|deliverer'))).toBe(
-      true,
-    );
+    expect(
+      lines.some((line) => line.includes('usage') && line.includes('poller|aggregator|alerter|deliverer|streamer')),
+    ).toBe(true);
   });
 
   it('reports a taken metrics port in one line', async () => {
@@ -124,7 +124,7 @@ describe('a worker process', () => {
     expect(away.lines.join('\n')).not.toContain('"level":"error"');
   });
 
-  it.each(ROLES)('%s starts, and exits cleanly after several stop signals', async (role) => {
+  it.each([...ROLES, STREAMER])('%s starts, and exits cleanly after several stop signals', async (role) => {
     // The venue has no server there, and the poller must run without it.
     const nowhere = `http://127.0.0.1:${await closedPort()}`;
     const urls = { POLYMARKET_GAMMA_URL: nowhere, POLYMARKET_CLOB_URL: nowhere, POLYMARKET_DATA_URL: nowhere };

@@ -50,9 +50,10 @@ export function wakeRecorder(): WakeRecorder {
     wakeStage(name, shards) {
       if (shards.length > 0) woken.push(name);
     },
-    wakeDeliveries(subscriptionPks, delayMs) {
+    wakeDeliveries(subscriptionPks, delayMs, delayedFor) {
+      const reason = delayedFor === undefined ? '' : ` for a ${delayedFor}`;
       for (const pk of subscriptionPks)
-        woken.push(`deliver-webhook ${pk}${delayMs === undefined ? '' : ` in ${delayMs}`}`);
+        woken.push(`deliver-webhook ${pk}${delayMs === undefined ? '' : ` in ${delayMs}`}${reason}`);
     },
     queue() {
       throw new Error('no queues here');

@@ -1,4 +1,4 @@
-import { ROLES } from '../../../src/queues/jobs.ts';
+import { ROLES, STREAMER } from '../../../src/queues/jobs.ts';
 import {
   type CallOptions,
   callTo,
@@ -45,15 +45,15 @@ export interface FleetOptions extends SystemOptions {
   listenerOf?(name: ProcessName, number: number): ProcessListener;
 }
 
-/** The same number of every process. */
+/** The same number of every process; no streamer, so that the polls are proven alone. */
 export function ofEach(count: number): Record<ProcessName, number> {
-  return { api: count, poller: count, aggregator: count, alerter: count, deliverer: count };
+  return { api: count, poller: count, aggregator: count, alerter: count, deliverer: count, streamer: 0 };
 }
 
 /** Starts all of them at once. When one does not start, all are ended again. */
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const surroundings = await startSurroundings(options);
-  const names: ProcessName[] = ['api', ...ROLES];
+  const names: ProcessName[] = ['api', ...ROLES, STREAMER];
   const members = names.flatMap((name) =>
     Array.from({ length: options.counts[name] }, (_, number): Member => {
       const environment = { ...surroundings.environment, ...options.environmentOf?.[name] };

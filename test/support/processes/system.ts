@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Exchange, type ExchangeOptions, startExchange } from '../../../sim/exchange.ts';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
-import { ROLES, type Role } from '../../../src/queues/jobs.ts';
+import { ROLES, type Role, type STREAMER } from '../../../src/queues/jobs.ts';
 import { endWithThisProcess } from './orphan-guard.ts';
 
-export type ProcessName = 'api' | Role;
+export type ProcessName = 'api' | Role | typeof STREAMER;
 
 export const API_KEY = 'test-key-0123456789abcdef';
 /** Free text on purpose: the strictest case for the two ways to derive a key from a secret. */
@@ -202,6 +202,9 @@ export async function startSurroundings(options: SystemOptions): Promise<Surroun
   const dir = await mkdtemp(join(tmpdir(), 'oddswire-system-'));
   const caFile = join(dir, 'ca.pem');
   await writeFile(caFile, receiver.caPem);
+  const kalshiKeyFile = join(dir, 'kalshi.pem');
+  const kalshiKey = options.exchange?.recorded === undefined ? exchange.createKalshiKey() : undefined;
+  if (kalshiKey !== undefined) await writeFile(kalshiKeyFile, kalshiKey.privateKey);
   const environment: Record<string, string> = {
     DATABASE_URL: options.databaseUrl,
     ...(options.redisUrl !== undefined && { REDIS_URL: options.redisUrl }),
@@ -214,6 +217,14 @@ export async function startSurroundings(options: SystemOptions): Promise<Surroun
     KALSHI_API_URL: exchange.kalshiUrl,
     MANIFOLD_API_URL: exchange.manifoldUrl,
     LIMITLESS_API_URL: exchange.limitlessUrl,
+    POLYMARKET_FEED_URL: exchange.feedUrls.clob,
+    ...(kalshiKey !== undefined && {
+      KALSHI_FEED_URL: exchange.feedUrls.kalshi,
+      KALSHI_API_KEY_ID: kalshiKey.id,
+      KALSHI_PRIVATE_KEY_FILE: kalshiKeyFile,
+    }),
+    MANIFOLD_FEED_URL: exchange.feedUrls.manifold,
+    LIMITLESS_FEED_URL: exchange.feedUrls.limitless,
     JUPITER_API_URL: exchange.jupiterUrl,
     SOLANA_RPC_URL: exchange.solanaUrl,
     POLL_MARKETS_MS: '2000',

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { coloursOf } from '../../../bin/colours.ts';
 import { bannerText, FIRST_CALLS } from '../../../bin/demo/banner.ts';
+import { createEventLines } from '../../../bin/demo/event-lines.ts';
 import { findFirstPrice } from '../../../bin/demo/first-price.ts';
+import { startBannerText } from '../../../bin/start-banner.ts';
 import { snippetsOf } from '../../support/markdown.ts';
 
 const MARKET = { market_id: '0xa', title: 'A' };
@@ -73,5 +76,124 @@ describe('the demo', () => {
     expect(names).toEqual(['API', 'KEY', 'MARKET', 'OUTCOME']);
     for (const name of names) expect(text).toMatch(new RegExp(`^  ${name}=\\S+$`, 'm'));
     expect(text).toContain('  MARKET=0xa%20b\n');
+  });
+});
+
+describe('the lines of events', () => {
+  const event = (over: object) =>
+    JSON.stringify({
+      event: {
+        at: '2026-01-02T03:04:05.678Z',
+        type: 'price_alert',
+        id: 'evt_1',
+        data: {
+          venue: 'kalshi',
+          marketId: 'M-1',
+          tokenSymbol: 'Yes',
+          condition: 'above',
+          targetPrice: 0.6,
+          currentPrice: 0.62,
+        },
+        attempt: '1',
+        bodySignature: 'ok',
+        standardSignature: 'ok',
+        isDuplicate: false,
+        ...over,
+      },
+    });
+  const plain = coloursOf(false, {});
+
+  function lines(titleOf: (venue: string, id: string) => Promise<string>, colours = plain) {
+    const said: string[] = [];
+    return { said, lines: createEventLines({ titleOf, say: (text) => said.push(text), colours }) };
+  }
+
+  it('have time, kind, title, price and both verdicts', async () => {
+    const { said, lines: printer } = lines(async () => 'Will it \x1b[2Jsnow?');
+    expect(printer.take(event({}))).toBe(true);
+    const trade = { venue: 'kalshi', marketId: 'M-1', side: 'buy', size: 25, price: 0.5 };
+    printer.take(
+      event({ type: 'transaction', data: trade, standardSignature: 'bad', attempt: '2', isDuplicate: true }),
+    );
+    await printer.printed();
+    expect(said.map((line) => line.replaceAll(/ {2,}/g, '  '))).toEqual([
+      '03:04:05.678  price_alert  Will it \ufffd[2Jsnow? · Yes  above 0.6: 0.62  X-Webhook-Signature ok  webhook-signature ok',
+      '03:04:05.678  transaction  Will it \ufffd[2Jsnow?  buy 25 at 0.5  X-Webhook-Signature ok  webhook-signature BAD  attempt 2  DUPLICATE',
+    ]);
+  });
+
+  it('keep the order of arrival while titles are read, and read each title once', async () => {
+    const asked: string[] = [];
+    const { said, lines: printer } = lines(async (_venue, id) => {
+      asked.push(id);
+      if (id === 'slow') await new Promise((resolve) => setImmediate(resolve));
+      return id;
+    });
+    for (const marketId of ['slow', 'fast', 'slow']) printer.take(event({ data: { venue: 'kalshi', marketId } }));
+    await printer.printed();
+    expect(said.map((line) => /slow|fast/.exec(line)?.[0])).toEqual(['slow', 'fast', 'slow']);
+    expect(asked).toEqual(['slow', 'fast']);
+  });
+
+  it('have the id of the market while the API does not answer', async () => {
+    const { said, lines: printer } = lines(async () => Promise.reject(new Error('fetch failed')));
+    printer.take(event({}));
+    await printer.printed();
+    expect(said[0]).toContain('M-1 · Yes');
+  });
+
+  it('leave other lines of the receiver alone', () => {
+    expect(lines(async () => '').lines.take('receiver: listening on https://127.0.0.1:1')).toBe(false);
+  });
+
+  it('are coloured on a terminal only', async () => {
+    const { said, lines: printer } = lines(async () => 'A', coloursOf(true, {}));
+    printer.take(event({ bodySignature: 'missing' }));
+    await printer.printed();
+    expect(said[0]).toContain('\x1b[31mX-Webhook-Signature MISSING\x1b[0m  \x1b[32mwebhook-signature ok\x1b[0m');
+    expect(coloursOf(true, { NO_COLOR: '1' }).red('x')).toBe('x');
+  });
+});
+
+describe('the banner of oddswire start', () => {
+  const facts = {
+    apiUrl: 'http://127.0.0.1:8080',
+    environment: {},
+    dataDir: '.data',
+    isOpsOn: false,
+    venues: ['kalshi'],
+    createKey: 'oddswire keys create',
+    addOperator: 'oddswire operators add NAME',
+  };
+
+  it('names the addresses, the call that creates a key, and the parts that are off with the reason', () => {
+    const text = startBannerText(facts);
+    for (const line of [
+      'oddswire is ready: API http://127.0.0.1:8080, documentation http://127.0.0.1:8080/docs',
+      '  database    embedded, in .data',
+      '  queues      in Postgres, because REDIS_URL is not set',
+      'Create an API key: oddswire keys create',
+      '  operator pages: no operator exists; set OPS_PASSWORD, or run oddswire operators add NAME',
+      '  calls from pages of browsers: CORS_ORIGINS names no origin',
+      '  console     http://127.0.0.1:8080/, with an API key',
+      '  feed of kalshi: KALSHI_API_KEY_ID and KALSHI_PRIVATE_KEY_FILE are not set; polls read it',
+      '  tokens and wallets of solana: VENUES does not name solana',
+    ]) {
+      expect(text.split('\n')).toContain(line);
+    }
+  });
+
+  it('names nothing as off when every part is on', () => {
+    const variables = { CORS_ORIGINS: '*', SOLANA_RPC_URL: 'http://x', KALSHI_API_KEY_ID: 'k' };
+    const environment = { ...variables, DATABASE_URL: 'postgres://x', REDIS_URL: 'r' };
+    const text = startBannerText({ ...facts, environment, isOpsOn: true, venues: ['kalshi', 'solana'] });
+    expect(text).not.toContain('Off:');
+    expect(text).toContain('  operators   http://127.0.0.1:8080/ops\n');
+    expect(text).toContain('  database    of DATABASE_URL\n');
+    expect(startBannerText({ ...facts, environment: { CONSOLE: 'off', FEEDS: 'off' } })).toMatch(
+      /Off:\n.*\n {2}console: CONSOLE is off\n.*\n {2}feeds of venues: FEEDS is off; polls read every venue\n/,
+    );
+    // Both variables may hold a password.
+    expect(text).not.toContain('postgres://x');
   });
 });

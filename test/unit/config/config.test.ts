@@ -5,7 +5,7 @@ import { DATABASE_POOL_SIZE } from '../../../src/config/pools.ts';
 import { SECRET_READERS } from '../../../src/config/process-secrets.ts';
 import { VARIABLES, type VariableName } from '../../../src/config/variables.ts';
 import { VERSION } from '../../../src/config/version.ts';
-import { ROLES } from '../../../src/queues/jobs.ts';
+import { ROLES, STREAMER } from '../../../src/queues/jobs.ts';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
 const NEEDED = { DATABASE_URL: 'postgres://u@127.0.0.1:5432/db', SECRETS_KEYS: `k1:${KEY}` };
@@ -57,9 +57,11 @@ describe('loadConfig', () => {
       OPS_VIEWER_PASSWORD: 'the viewer',
       JUPITER_API_KEY: 'jupiter',
       SOLANA_RPC_URL: 'https://node.test/key',
+      KALSHI_API_KEY_ID: 'key-id',
+      KALSHI_PRIVATE_KEY_FILE: import.meta.filename,
     };
     expect(Object.keys(secrets).sort()).toEqual(Object.keys(SECRET_READERS).sort());
-    for (const name of ['api', 'poller', 'aggregator', 'alerter', 'deliverer']) {
+    for (const name of ['api', 'poller', 'aggregator', 'alerter', 'deliverer', 'streamer']) {
       const config = loadConfig({ DATABASE_URL: NEEDED.DATABASE_URL, ...secrets }, name);
       const isRead = {
         SECRETS_KEYS: config.secretsKeys.length > 0,
@@ -68,6 +70,8 @@ describe('loadConfig', () => {
         OPS_VIEWER_PASSWORD: config.ops?.passwords.viewer !== undefined,
         JUPITER_API_KEY: config.venueUrls.solana.jupiterKey !== undefined,
         SOLANA_RPC_URL: config.venueUrls.solana.rpc !== undefined,
+        KALSHI_API_KEY_ID: config.feeds.kalshiKey?.id !== undefined,
+        KALSHI_PRIVATE_KEY_FILE: config.feeds.kalshiKey?.file !== undefined,
       };
       const expected = Object.entries(SECRET_READERS).map(([variable, readers]) => [
         variable,
@@ -79,7 +83,8 @@ describe('loadConfig', () => {
 
   it('requires SECRETS_KEYS of the processes that seal or open values, and of no other', () => {
     const without = { DATABASE_URL: NEEDED.DATABASE_URL };
-    for (const name of ['poller', 'aggregator', 'alerter']) expect(loadConfig(without, name).secretsKeys).toEqual([]);
+    for (const name of ['poller', 'aggregator', 'alerter', 'streamer'])
+      expect(loadConfig(without, name).secretsKeys).toEqual([]);
     for (const name of ['api', 'deliverer']) {
       expect(() => loadConfig(without, name)).toThrow('configuration: SECRETS_KEYS is required');
     }
@@ -314,6 +319,7 @@ describe('configTable', () => {
 const BAD_FREE_TEXT: Partial<Record<VariableName, string>> = {
   OPS_PASSWORD: 'long enough',
   BOOTSTRAP_API_KEY: 'short',
+  KALSHI_API_KEY_ID: 'two words',
 };
 
 describe('constant figures', () => {
@@ -323,6 +329,6 @@ describe('constant figures', () => {
   });
 
   it('have a pool for every process', () => {
-    expect(Object.keys(DATABASE_POOL_SIZE).sort()).toEqual(['api', ...ROLES].sort());
+    expect(Object.keys(DATABASE_POOL_SIZE).sort()).toEqual(['api', ...ROLES, STREAMER].sort());
   });
 });

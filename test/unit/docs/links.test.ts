@@ -58,8 +58,10 @@ describe.each(PAGES)('%s', (page) => {
 });
 
 function clientScripts(): string[] {
-  const text = readFileSync(join(ROOT, 'clients/typescript/package.json'), 'utf8');
-  return Object.keys((JSON.parse(text) as { scripts: Record<string, string> }).scripts);
+  return ['typescript', 'cli'].flatMap((name) => {
+    const text = readFileSync(join(ROOT, `clients/${name}/package.json`), 'utf8');
+    return Object.keys((JSON.parse(text) as { scripts: Record<string, string> }).scripts);
+  });
 }
 
 describe('the pages of docs', () => {

@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../../bin/commands.ts';
 import { parseRedisUrl } from '../../../src/config/redis-address.ts';
 import { VARIABLES } from '../../../src/config/variables.ts';
 import { networkOf, parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import { parseProcfile } from '../../../src/embedded/procfile.ts';
-import { ROLES } from '../../../src/queues/jobs.ts';
+import { ROLES, STREAMER } from '../../../src/queues/jobs.ts';
 import { parsePlainYaml, type Yaml } from '../../support/metrics/plain-yaml.ts';
 
 const COMPOSE_FILES = ['docker-compose.yml', 'docker-compose.pgbouncer.yml', 'docker-compose.loopback.yml'];
@@ -35,7 +36,7 @@ function compose(file: string): { top: Mapping; services: ReadonlyMap<string, Ma
 
 const production = compose('docker-compose.yml');
 const oddswire = mapping(production.top['x-oddswire']);
-const ours = ['api', ...ROLES];
+const ours = ['api', ...ROLES, STREAMER];
 
 /** The instructions of a Dockerfile, continued lines joined. */
 function instructions(text: string): { name: string; rest: string }[] {
@@ -169,8 +170,11 @@ describe('the compose files', () => {
 describe('the scripts of the package', () => {
   it('run every command through the one executable', () => {
     const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
-    for (const name of ['start', 'demo', 'keys', 'operators', 'audit', 'rejected', 'config']) {
+    const ofOddswire = Object.keys(scripts).filter((name) => scripts[name]?.includes('dist/bin/oddswire.js '));
+    expect(ofOddswire.sort()).toEqual(['audit', 'config', 'demo', 'keys', 'operators', 'rejected', 'start']);
+    for (const name of ofOddswire) {
       expect(scripts[name]).toBe(`npm run --silent build && exec node dist/bin/oddswire.js ${name}`);
+      expect(Object.keys(COMMANDS)).toContain(name);
     }
   });
 });
@@ -207,6 +211,7 @@ describe('the image', () => {
       './api/ops/assets',
       './api/console/assets',
       './dist',
+      './docs',
       './Procfile',
     ]);
   });

@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createReadTracker } from '../../../../api/reads/read-tracker.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { closeGaps, openGap } from '../../../../src/store/feeds/feed-gaps.ts';
 import { writeBooks } from '../../../../src/store/series/books.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
@@ -72,6 +75,18 @@ describe('orderbook?as_of', () => {
     expect((await read(nowSeconds())).headers.get('cache-control')).toBe('private, max-age=1');
   });
 
+  it('names a gap of the feed that contains the moment', async () => {
+    const at = nowSeconds() - 3_600;
+    const market = await aMarketWithBooks(at);
+    const feed = { venue: 'polymarket', marketPks: [market.pk], affected: 'books', reason: 'silent' };
+    await openGap(api.db, { ...feed, gap: randomUUID(), fromMs: (at + 10) * 1000, toMs: (at + 20) * 1000 });
+    const gapsAt = async (second: number) =>
+      (await client.market(`${pathOf(market)}?as_of=${second}`)).body.meta['feed_gaps'];
+    expect(await gapsAt(at + 9)).toBeUndefined();
+    expect(await gapsAt(at + 10)).toEqual([{ start: at + 10, end: at + 20, cause: 'silent' }]);
+    expect(await gapsAt(at + 20)).toBeUndefined();
+  });
+
   it('is no_data_yet before the first book and for an outcome without books', async () => {
     const at = nowSeconds() - 100;
     const market = await aMarketWithBooks(at);
@@ -88,6 +103,35 @@ describe('orderbook?as_of', () => {
       const { status, body } = await client.market(`${pathOf(market)}?as_of=${text}`);
       expect([status, body.error.code, body.error.details?.[0]?.path]).toEqual([400, 'invalid_request', 'as_of']);
     }
+  });
+});
+
+describe('the latest orderbook', () => {
+  it('names a gap of the feed until the book is seen after its end', async () => {
+    const market = await aStoredMarket(api.db);
+    const feed = { venue: 'polymarket', marketPks: [market.pk] };
+    const nowMs = Date.now();
+    const see = () => {
+      const book = { tokenId: tokenOf(market), asOfMs: Date.now(), bids: [level('0.4')], asks: [] };
+      return api.db.transaction((tx) => writeBooks(tx, [book]));
+    };
+    const gaps = async () => (await client.market(`${pathOf(market)}?depth=${++depth}`)).body.meta['feed_gaps'];
+    let depth = 0;
+    await see();
+    expect(await gaps()).toBeUndefined();
+    const opened = { ...feed, gap: randomUUID(), affected: 'books', reason: 'hash_mismatch', fromMs: nowMs };
+    await openGap(api.db, opened);
+    const start = Math.floor(nowMs / 1000);
+    expect(await gaps()).toEqual([{ start, end: null, cause: 'hash_mismatch' }]);
+    await see();
+    expect(await gaps()).toEqual([{ start, end: null, cause: 'hash_mismatch' }]);
+    const toMs = Date.now();
+    await closeGaps(api.db, { ...feed, toMs });
+    expect(await gaps()).toEqual([{ start, end: Math.ceil(toMs / 1000), cause: 'hash_mismatch' }]);
+    await delay(2);
+    await see();
+    expect(await gaps()).toBeUndefined();
+    await api.reads.flush();
   });
 });
 

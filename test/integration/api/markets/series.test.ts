@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { enabledVenues } from '../../../../api/reads/venue-catalog.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { openGap } from '../../../../src/store/feeds/feed-gaps.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { aStoredBook, storedCandles, storedSnapshots, storedTrades } from '../../../factories/stored-series.ts';
 import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
@@ -192,6 +194,31 @@ describe('snapshots', () => {
     const range = `start=${THIS_HOUR - 2 * HOUR + 1}&end=${THIS_HOUR}`;
     const part = await client.market(`/v1/all/markets/${market.marketId}/snapshots?${range}`);
     expect(timestamps(part.body.data)).toEqual([THIS_HOUR - HOUR]);
+  });
+
+  it('name the gaps of the feed of books that their range covers', async () => {
+    const market = await aStoredMarket(api.db);
+    await storedSnapshots(api.db, tokenOf(market), [{ ts: THIS_HOUR - 5 * HOUR, price: '0.30' }]);
+    const feed = { venue: 'polymarket', marketPks: [market.pk], reason: 'disconnected' };
+    const gaps = [
+      { gap: randomUUID(), affected: 'books', from: THIS_HOUR - 4 * HOUR, to: THIS_HOUR - 3 * HOUR },
+      { gap: randomUUID(), affected: 'trades', from: THIS_HOUR - 2 * HOUR, to: THIS_HOUR - HOUR },
+      { gap: randomUUID(), affected: 'books', from: THIS_HOUR - 2 * HOUR, to: undefined },
+    ];
+    for (const { from, to, ...rest } of gaps) {
+      const times = { fromMs: from * 1000 + 900, ...(to !== undefined && { toMs: to * 1000 - 900 }) };
+      await openGap(api.db, { ...feed, ...rest, ...times });
+    }
+    const read = async (start: number, end: number) => {
+      const path = `/v1/polymarket/markets/${market.marketId}/snapshots?start=${start}&end=${end}`;
+      const { body, headers } = await client.market(path);
+      return [body.meta['feed_gaps'], headers.get('cache-control')];
+    };
+    const past = { start: THIS_HOUR - 4 * HOUR, end: THIS_HOUR - 3 * HOUR, cause: 'disconnected' };
+    const open = { start: THIS_HOUR - 2 * HOUR, end: null, cause: 'disconnected' };
+    expect(await read(THIS_HOUR - 5 * HOUR, THIS_HOUR)).toEqual([[past, open], 'private, max-age=1']);
+    expect(await read(THIS_HOUR - 5 * HOUR, THIS_HOUR - 3 * HOUR)).toEqual([[past], 'private, max-age=60']);
+    expect(await read(THIS_HOUR - 3 * HOUR, THIS_HOUR - 2 * HOUR)).toEqual([undefined, 'private, max-age=60']);
   });
 });
 

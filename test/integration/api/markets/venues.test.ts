@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { openGap } from '../../../../src/store/feeds/feed-gaps.ts';
+import { reportFeeds } from '../../../../src/store/feeds/feed-streamers.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
 
@@ -49,6 +51,7 @@ describe('GET /v1/venues', () => {
         healthy: false,
         never_succeeded: ['markets', 'prices', 'books', 'trades'],
         markets: 1,
+        feed: { state: 'stopped', subscribed: 0, messages_per_second: 0, gaps_24h: 0 },
       },
     ]);
   });
@@ -102,6 +105,41 @@ describe('GET /v1/venues', () => {
     await api.db.query(sql('test_clear_error', 'UPDATE poll_state SET last_error = NULL'));
     const [venue] = (await polls({ prices: [1, 0] })) as object[];
     expect(venue).not.toHaveProperty('failing');
+  });
+
+  it('reports a feed that no streamer reads as stopped', async () => {
+    expect(await polls({})).toMatchObject([
+      { feed: { state: 'stopped', subscribed: 0, messages_per_second: 0, gaps_24h: 0 } },
+    ]);
+  });
+
+  it('reports the feed over all running streamers, with the gaps of the last 24 hours', async () => {
+    const market = await aStoredMarket(api.db);
+    const report = { venue: 'polymarket', state: 'live', reason: null, subscribed: 40 } as const;
+    await reportFeeds(api.db, 'one', [{ ...report, messagesPerSecond: 30.04, lagMs: 20 }]);
+    await reportFeeds(api.db, 'two', [
+      { ...report, state: 'silent', reason: 'no data for 21 s', messagesPerSecond: 10, lagMs: 60 },
+    ]);
+    const opened = { venue: 'polymarket', marketPks: [market.pk], affected: 'books', reason: 'silent' };
+    for (const [hours, gap] of [
+      [30, '0199d3a0-0000-7000-8000-000000000001'],
+      [2, '0199d3a0-0000-7000-8000-000000000002'],
+    ] as const) {
+      const fromMs = Date.now() - hours * 3_600_000;
+      await openGap(api.db, { ...opened, gap, fromMs, toMs: fromMs + 5_000 });
+    }
+    expect(await polls({})).toMatchObject([
+      {
+        feed: {
+          state: 'silent',
+          reason: 'no data for 21 s',
+          subscribed: 80,
+          messages_per_second: 40,
+          lag_ms: 30,
+          gaps_24h: 1,
+        },
+      },
+    ]);
   });
 
   it('reports the last measurement of the price age', async () => {

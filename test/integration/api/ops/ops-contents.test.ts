@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
+import { createApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
 import { anOpsWorld, HOSTILE, type OpsWorld } from '../../../browser/ops-world.ts';
@@ -142,6 +143,175 @@ describe('the list of deliveries', () => {
       expect((await operator.page(`/ops/deliveries?${query}`)).status).toBe(400);
     },
   );
+});
+
+describe('the tabs of deliveries', () => {
+  it('count each state with the other filters, and retrying ones are a part of the pending ones', async () => {
+    const hook = await aHook();
+    const make = (fields: object) => aDelivery(api.db, { ...hook, subscriptionPk: hook.pk, ...fields });
+    const waiting = await make({});
+    const retrying = await make({ attemptCount: 1 });
+    await make({ status: 'failed' });
+    await make({ status: 'delivered' });
+    const path = `/ops/deliveries?webhook=${hook.id}`;
+    const { text } = await list(path);
+    const tabs = [
+      ...text.matchAll(
+        /<a href="([^"]+)"(?: aria-current="true")?>(\w+) <span class="count"><span class="num">(\d+)</g,
+      ),
+    ];
+    expect(tabs.map(([, , name, count]) => `${name} ${count}`)).toEqual([
+      ...['All 4', 'Pending 2', 'Retrying 1', 'Delivered 1', 'Failed 1', 'Cancelled 0'],
+    ]);
+    expect((await list(`${path}&status=retrying`)).ids).toEqual([retrying.id]);
+    expect((await list(`${path}&status=pending`)).ids).toEqual([retrying.id, waiting.id]);
+    await api.db.query(MANY, [hook.accountId, hook.pk, newId('evt'), 1_100]);
+    expect((await list(path)).text).toMatch(/Delivered <span class="count"><span class="num">1,000<\/span>\+/);
+  });
+});
+
+describe('the subject of a delivery', () => {
+  it('names market, condition and price with a link to the market', async () => {
+    const { marketId } = await aStoredMarket(api.db, { title: 'Will <b>it</b> snow?', siblingLabel: 'Monday' });
+    const hook = await aHook();
+    const about = { venue: 'polymarket', marketId, tokenSymbol: 'Yes', condition: 'below' };
+    const numbers = '"targetPrice":0.30000000000000000001,"currentPrice":0.29';
+    const body = `{"data":${JSON.stringify(about).slice(0, -1)},${numbers}}}`;
+    await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk, body });
+    const { text } = await list(`/ops/deliveries?webhook=${hook.id}`);
+    expect(text).toContain(
+      `href="/ops/markets/polymarket/${marketId}">Will &#60;b&#62;it&#60;/b&#62; snow? · Monday</a>`,
+    );
+    expect(text).toContain('title="0.30000000000000000001"');
+    expect(text).toMatch(/Yes below .*, at <span class="num">0.29</);
+  });
+
+  it('is readable for wallets, tests, unknown markets and bodies of other forms', async () => {
+    const hook = await aHook();
+    const make = (type: 'transaction' | 'balance_change' | 'test' | 'price_alert', body: string) =>
+      aDelivery(api.db, { ...hook, subscriptionPk: hook.pk, type, body });
+    const wallet = '0x56687bf447db6ffa42ffe2204a05edaa20f55839';
+    await make('transaction', `{"data":{"wallet":"${wallet}","type":"trade","side":"buy","size":25,"price":0.62}}`);
+    await make('balance_change', `{"data":{"wallet":"${wallet}","tokenSymbol":"USDC","change":-3.5}}`);
+    await make('test', '{"data":{"test":true}}');
+    await make('price_alert', '{"data":{"venue":"polymarket","marketId":"unknown","tokenMint":"mint"}}');
+    await make('price_alert', 'not json');
+    await make('price_alert', '[1]');
+    const { text } = await list(`/ops/deliveries?webhook=${hook.id}`);
+    const subjects = [...text.matchAll(/<span class="subject">(.*?)<\/span> <span class="under-cell">/g)].map(
+      ([, markup = '']) => markup.replaceAll(/<[^>]*>/g, '').trim(),
+    );
+    expect(subjects).toEqual([
+      'unknown token',
+      'unknown token',
+      'mint',
+      'Test event',
+      '0x5668…20f55839 changed by -3.5 USDC',
+      '0x5668…20f55839 trade buy 25 at 0.62',
+    ]);
+  });
+});
+
+describe('the retry of all deliveries of a filter', () => {
+  const confirmation = (text: string) => {
+    const [, form = ''] =
+      /<form method="post" action="\/ops\/deliveries\/retry-all"[^>]*>(.*?)<\/form>/s.exec(text) ?? [];
+    const fields = [...form.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)];
+    return Object.fromEntries(fields.map(([, name = '', value = '']) => [name, value]));
+  };
+
+  it('states its number, and retries the confirmed deliveries only', async () => {
+    const [hook, paused] = [await aHook(), await aHook()];
+    const make = (status: 'failed' | 'cancelled', of = hook) =>
+      aDelivery(api.db, { ...of, subscriptionPk: of.pk, status });
+    const failed = [await make('failed'), await make('failed'), await make('failed')];
+    const cancelled = await make('cancelled');
+    await make('failed', paused);
+    await operator.post(`${paused.path}/pause`);
+    const path = `/ops/deliveries?webhook=${hook.id}&status=failed`;
+    const text = await read(path);
+    expect(text).toContain('This makes 3 deliveries with the state');
+    expect(await read(path, viewer)).not.toContain('retry-all');
+    expect(await read(`/ops/deliveries?webhook=${paused.id}&status=failed`)).not.toContain('retry-all');
+    expect(await read(`/ops/deliveries?webhook=${hook.id}`)).not.toContain('retry-all');
+    const fields = confirmation(text);
+    expect((await viewer.post('/ops/deliveries/retry-all', fields)).status).toBe(403);
+
+    // It fails after the page was shown, and one of the shown deliveries was retried before.
+    const later = await make('failed');
+    await operator.post(`/ops/deliveries/${failed[0]?.id}/retry`);
+    api.wakes.length = 0;
+    expect((await operator.post('/ops/deliveries/retry-all', fields)).status).toBe(303);
+    for (const { pk } of failed) expect(await storedDelivery(api.db, pk)).toMatchObject({ status: 'pending' });
+    expect(await storedDelivery(api.db, later.pk)).toMatchObject({ status: 'failed' });
+    expect(await storedDelivery(api.db, cancelled.pk)).toMatchObject({ status: 'cancelled' });
+    expect(api.wakes).toEqual([{ job: 'deliver-webhook', targets: [hook.pk] }]);
+    const target = expect.stringContaining(`webhook=${hook.id}`);
+    expect(await lastAction()).toMatchObject({
+      action: 'delivery.retry_all',
+      status: 'done',
+      target,
+      result: '2 deliveries are due again.',
+    });
+    const { count: _count, ...incomplete } = fields;
+    expect((await operator.post('/ops/deliveries/retry-all', incomplete)).status).toBe(400);
+  });
+});
+
+describe('the list of webhooks', () => {
+  it('has the failing webhook first, without secrets', async () => {
+    const text = await read('/ops/webhooks');
+    const first = text.indexOf(world.failing.id);
+    expect(first).toBeGreaterThan(0);
+    expect(first).toBeLessThan(text.indexOf('badge good'));
+    expect(await read(`/ops/webhooks?state=active&webhook=${world.healthy.id}`)).toContain('hooks.receiver.test/odds');
+    expect(await read('/ops/webhooks?state=paused&account=unknown')).toContain('No webhook matches');
+    expect((await operator.page('/ops/webhooks?state=lost')).status).toBe(400);
+  });
+});
+
+describe('the audit log', () => {
+  it('filters by name, action, target, source and state, and links the ids of targets', async () => {
+    const hook = await aHook();
+    await operator.post(`${hook.path}/pause`);
+    const key = await createApiKey(api.db, { accountName: 'Audited', name: 'bot of the desk', scopes: ['webhooks'] });
+    const url = 'https://audited.test/hook';
+    const body = JSON.stringify({ url, events: ['price_alert'] });
+    const headers = { 'X-API-Key': key.key, 'Content-Type': 'application/json' };
+    expect((await api.call('/v1/webhooks', { method: 'POST', headers, body })).status).toBe(201);
+    const rows = async (query: string) => {
+      const text = await read(`/ops/audit?${query}`);
+      return [...text.matchAll(/data-label="Action"><div><code>([\w.]+)</g)].map(([, action]) => action);
+    };
+    expect(await rows(`target=${hook.id.toUpperCase()}`)).toEqual(['webhook.pause']);
+    for (const by of ['bot of the desk', 'Audited', key.id])
+      expect(await rows(new URLSearchParams({ by }).toString())).toEqual(['webhook.create']);
+    expect(await rows(`by=Audited&source=api&action=webhook&status=done`)).toEqual(['webhook.create']);
+    expect(await rows(`by=Audited&source=pages`)).toEqual([]);
+    expect(await rows('action=web')).toEqual([]);
+    const text = await read(`/ops/audit?target=${hook.id}`);
+    expect(text).toContain(`<a href="/ops/webhooks/${hook.id}">`);
+    expect((await operator.page('/ops/audit?source=nowhere')).status).toBe(400);
+  });
+});
+
+describe('the list of markets', () => {
+  it('shows the price of the first outcome and its currency, and has several orders', async () => {
+    const text = await read('/ops/markets?sort=volume_24h');
+    const rows = [...text.matchAll(/<tr role="row"><th role="rowheader".*?<\/tr>/gs)].map(([row]) => row);
+    expect(rows[0]).toMatch(/<span class="num">0.62<\/span> <span class="under-cell muted">Yes</);
+    expect(rows[0]).toContain('<span class="num" title="9876.5">9,876.5</span> <span class="muted">USD</span>');
+    const first = await read('/ops/markets?sort=updated&venue=polymarket');
+    expect(first).toContain('<option value="updated" selected>');
+    expect(await read('/ops/markets?q=rain&sort=updated')).toContain('A search by words has its own order');
+    expect((await operator.page('/ops/markets?sort=price')).status).toBe(400);
+  });
+});
+
+describe('a webhook by the key that jobs contain', () => {
+  it('is shown', async () => {
+    expect(await read(`/ops/webhooks/${world.failing.pk}`)).toContain(world.failing.id);
+  });
 });
 
 describe('one delivery', () => {

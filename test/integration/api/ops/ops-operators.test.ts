@@ -31,7 +31,7 @@ describe('a named operator', () => {
     ]);
     const { text } = await alice.page('/ops/audit');
     expect(text).toContain('<span class="operator">alice</span> <span class="role">operator</span>');
-    expect(text.match(/alice <span class="muted">operator/g)).toHaveLength(2);
+    expect(text.match(/alice<\/span><span class="under-cell muted">operator/g)).toHaveLength(2);
   });
 
   it('logs in only with the own password and name', async () => {

@@ -1,10 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acquirePollLease, POLL_LEASES } from '../../../../src/store/catalog/poll-state.ts';
 import { quarantine } from '../../../../src/store/catalog/quarantine.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { openGap } from '../../../../src/store/feeds/feed-gaps.ts';
+import { reportFeeds } from '../../../../src/store/feeds/feed-streamers.ts';
 import { insertMarks } from '../../../../src/store/marks/marks.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
 import { readStageBacklogs, readThroughput, sampleThroughput } from '../../../../src/store/ops/overview.ts';
+import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { logIn, type OpsClient, testOps } from './ops-client.ts';
@@ -269,6 +273,24 @@ describe('the venue pages', () => {
     expect(text).toContain('breaker open');
     expect(text).toContain('polymarket: the circuit breaker is open');
     expect((await viewer.page('/ops/venues/nowhere')).status).toBe(404);
+  });
+
+  it('show the feed of each venue with its gaps', async () => {
+    expect((await viewer.page('/ops/venues')).text).toContain('no streamer runs');
+    const market = await aStoredMarket(api.db);
+    const gap = { venue: 'polymarket', marketPks: [market.pk], affected: 'books' };
+    const fromMs = Date.now() - 7_200_000;
+    await openGap(api.db, { ...gap, gap: randomUUID(), reason: 'hash_mismatch', fromMs, toMs: fromMs + 12_000 });
+    await openGap(api.db, { ...gap, gap: randomUUID(), reason: 'silent', fromMs: Date.now() - 5_000 });
+    const report = { venue: 'polymarket', subscribed: 4_321, messagesPerSecond: 412.34, lagMs: 38 } as const;
+    await reportFeeds(api.db, 'one', [{ ...report, state: 'silent', reason: 'no data for 21 s' }]);
+    for (const path of ['/ops/venues', '/ops/venues/polymarket']) {
+      const { text } = await viewer.page(path);
+      for (const shown of ['silent', 'no data for 21 s', '4,321', '412.3', '38 ms']) expect(text).toContain(shown);
+    }
+    const { text } = await viewer.page('/ops/venues/polymarket');
+    for (const shown of ['1 open', 'hash_mismatch', '12 s', market.marketId]) expect(text).toContain(shown);
+    expect(text.indexOf('1 open')).toBeLessThan(text.indexOf('hash_mismatch'));
   });
 
   it('show the price age of each venue', async () => {

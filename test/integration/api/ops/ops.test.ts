@@ -37,6 +37,14 @@ describe('the queue dashboard', () => {
       const answer = await operator.call(`/ops/queues/${asset}`);
       expect([asset, answer.status]).toEqual([asset, 200]);
     }
+    const script = assets.find((asset) => asset?.endsWith('.js'));
+    const { headers } = await operator.call(`/ops/queues/${script}`, { headers: { 'Accept-Encoding': 'br' } });
+    expect([script, headers.get('content-encoding')]).toEqual([script, 'br']);
+  });
+
+  it('shows times in UTC', async () => {
+    const { text } = await viewer.page('/ops/queues');
+    expect(text.match(/"timeZone":\s*"UTC"/g)).toHaveLength(3);
   });
 
   it('reads the queues', async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AnswerCache } from '../../../../api/reads/answer-cache.ts';
 import { createLiveReads, type LiveReads } from '../../../../api/server/live-reads.ts';
@@ -8,6 +9,7 @@ import { createMetrics, type Metrics } from '../../../../src/observe/metrics.ts'
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../../../src/store/db/tx.ts';
+import { closeGaps, openGap } from '../../../../src/store/feeds/feed-gaps.ts';
 import { followJournal, type JournalTail } from '../../../../src/store/journal/journal-tail.ts';
 import { type Publisher, startPublisher } from '../../../../src/store/journal/publisher.ts';
 import { claimMarks } from '../../../../src/store/marks/marks.ts';
@@ -27,6 +29,7 @@ const POLLED = sql(
    ON CONFLICT (venue, kind) DO UPDATE SET first_success_at = excluded.first_success_at`,
 );
 const TOKENS = sql('test_tokens_of', 'SELECT t.id, t.mint FROM token t WHERE t.mint = ANY ($1::text[]) ORDER BY t.id');
+const MARKET_KEY = sql('test_market_key', 'SELECT id FROM market WHERE venue_market_id = $1');
 const WITNESS = sql(
   'test_compare_market',
   `WITH compared AS (
@@ -65,6 +68,7 @@ export class MemoryWorld {
   #publisher: Publisher | undefined;
   #asOfMs = Date.now() - 600_000;
   #serial = 0;
+  readonly #openGaps = new Map<string, string>();
 
   private constructor(reference: TestApi, client: Client, random: () => number) {
     this.reference = reference;
@@ -101,6 +105,7 @@ export class MemoryWorld {
     (id: string) => this.addTrades(id),
     (id: string) => this.changeBook(id),
     (id: string) => this.compare(id),
+    (id: string) => this.changeGap(id),
   ];
 
   /** The routes of a market, and a list. Ranges end in the past, so that time alone changes no answer. */
@@ -259,6 +264,20 @@ export class MemoryWorld {
     const deeper = { price: decimal('0.01'), size: decimal(String(1 + Math.floor(this.#random() * 100))) };
     const bids = [{ price: this.#random() < 0.5 ? decimal('0.40') : this.#price(), size: decimal('5') }, deeper];
     await db.transaction((tx) => writeBooks(tx, [{ tokenId: yes ?? 0n, asOfMs: this.#asOfMs, bids, asks: [] }]));
+  }
+
+  /** Opens a gap of the feed, or ends the open one. */
+  async changeGap(marketId: string): Promise<void> {
+    const { db } = this.reference;
+    const marketPks = (await db.query<{ id: bigint }>(MARKET_KEY, [marketId])).map(({ id }) => id);
+    const gap = this.#openGaps.get(marketId) ?? randomUUID();
+    if (this.#openGaps.delete(marketId)) {
+      await db.transaction((tx) => closeGaps(tx, { venue: 'polymarket', marketPks, toMs: Date.now() }));
+      return;
+    }
+    this.#openGaps.set(marketId, gap);
+    const opened = { gap, venue: 'polymarket', marketPks, affected: 'books', reason: 'silent', fromMs: Date.now() };
+    await db.transaction((tx) => openGap(tx, opened));
   }
 
   async compare(marketId: string): Promise<void> {

@@ -8,13 +8,13 @@ import { withStreams } from './stream-world.ts';
 const world = withStreams();
 
 let made = 0;
-function anEvent(accountId = world.client.accountId) {
+function anEvent(accountId = world.client.accountId, tokenSymbol = 'Yes') {
   made += 1;
   const id = `evt_${made}`;
   const data = {
     alertId: 'a',
     tokenMint: 'm',
-    tokenSymbol: 'Yes',
+    tokenSymbol,
     condition: 'above',
     targetPrice: 1,
     currentPrice: 2,
@@ -92,6 +92,34 @@ describe('the stream of account events', () => {
     await store(later);
     expect((await second.next(ofType('price_alert'))).text).toBe(later.body);
   });
+
+  it('ends with lagged and a cursor behind the last event when its reader never reads', async () => {
+    const slow = await world.followEvents();
+    await slow.next(ofType('heartbeat'));
+    slow.pause();
+    // About 20 MB, which the buffers of the system do not hold.
+    const events = Array.from({ length: 500 }, () => anEvent(undefined, 'x'.repeat(40_000)));
+    for (let from = 0; from < events.length; from += 20) await store(...events.slice(from, from + 20));
+    await expect.poll(() => world.api.streams.usage().connections).toBe(0);
+    slow.resume();
+    await slow.ended;
+    const last = slow.events.at(-1);
+    expect([last?.event, last?.data.data]).toEqual(['lagged', { reason: 'slow_reader', cursor: last?.id }]);
+    const received = slow.events.filter(ofType('price_alert')).map(({ text }) => text);
+    const resumed = await world.followEvents({ 'last-event-id': last?.id ?? '' });
+    await resumed.next(({ text }) => text === events.at(-1)?.body);
+    received.push(...resumed.events.filter(ofType('price_alert')).map(({ text }) => text));
+    expect(received).toEqual(events.map(({ body }) => body));
+  });
+
+  it.each(['channels=trades', 'category=Sport', 'market_ids=m', 'outcome_ids=o', 'snapshot=true'])(
+    'refuses %s, which only a market stream takes',
+    async (query) => {
+      const answer = await world.client.account('GET', `/v1/events/stream?${query}`);
+      expect([answer.status, answer.body.error.code]).toEqual([400, 'invalid_request']);
+      expect(answer.body.error.details?.[0]?.message).toContain('is not a parameter of this route');
+    },
+  );
 
   it('refuses cursors of other accounts and streams', async () => {
     const events = await world.followEvents();

@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { openGap } from '../../../../src/store/feeds/feed-gaps.ts';
+import { reportFeeds } from '../../../../src/store/feeds/feed-streamers.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
-import { ofType, type SseReader } from '../../../support/sse.ts';
+import { ofType, type SseEvent, type SseReader } from '../../../support/sse.ts';
 import { startTestApi } from '../api-harness.ts';
 import { aPrice, aTrade, withStreams } from './stream-world.ts';
 
@@ -66,6 +69,45 @@ describe('a market stream', () => {
     expect([seqsOf(reader, 'price').length, seqsOf(reader, 'trade').length, seqsOf(books, 'price').length]).toEqual([
       1, 0, 0,
     ]);
+  });
+
+  it('sends a gap of the feed to every channel of its market, at its start and at its end', async () => {
+    const market = await aStoredMarket(world.api.db);
+    const reader = await follow(`channels=trades&market_ids=${market.marketId}`);
+    const { marketId } = await aStoredMarket(world.api.db);
+    const other = await follow(`channels=prices&market_ids=${marketId}`);
+    await Promise.all([reader, other].map((one) => one.next(ofType('heartbeat'))));
+    const gap = { gap_id: 'g-1', from: 1_767_323_045, affected: 'books', reason: 'silent' };
+    const change = { kind: 'gap', venue: 'polymarket', marketId: market.marketId } as const;
+    const seq = await append(
+      { ...change, body: { ...gap, to: null } },
+      { ...change, body: { ...gap, to: 1_767_323_060 } },
+    );
+    const data = { reason: 'feed', gap_id: 'g-1', start: gap.from, affected: 'books', cause: 'silent' };
+    expect((await reader.next(ofType('gap'))).data).toMatchObject({
+      seq: seq - 1,
+      market_id: market.marketId,
+      data: { ...data, end: null },
+    });
+    expect((await reader.next(ofType('gap'))).data).toMatchObject({ seq, data: { ...data, end: 1_767_323_060 } });
+    await other.next(({ event, data }) => event === 'heartbeat' && data.seq === seq);
+    expect(seqsOf(other, 'gap')).toEqual([]);
+  });
+
+  it('states the feed of each venue in heartbeats, and sends one at once when it changes', async () => {
+    const { db } = world.api;
+    const market = await aStoredMarket(db);
+    const gap = { gap: randomUUID(), venue: 'polymarket', marketPks: [market.pk], affected: 'books', fromMs: 1_000 };
+    await openGap(db, { ...gap, reason: 'silent' });
+    const reader = await follow('channels=prices');
+    const feedIs = (state: string) => (event: SseEvent) => {
+      const [venue] = (event.data.data['venues'] ?? []) as { feed?: string; open_gaps?: number }[];
+      return event.event === 'heartbeat' && venue?.feed === state && venue.open_gaps === 1;
+    };
+    await reader.next(feedIs('stopped'));
+    const report = { venue: 'polymarket', reason: null, subscribed: 2, messagesPerSecond: 1, lagMs: null };
+    await reportFeeds(db, 'one', [{ ...report, state: 'live' }]);
+    await reader.next(feedIs('live'));
   });
 
   it('sends only markets of the category of the request', async () => {

@@ -100,6 +100,7 @@ describe('an invalid frame', () => {
     ['names an unknown venue', subscribe('x', { venue: 'intrade' }), 'venue_not_found'],
     ['names an unknown market', subscribe('x', { market_ids: ['nowhere'] }), 'market_not_found'],
     ['names an unknown outcome', subscribe('x', { outcome_ids: ['nowhere'] }), 'invalid_request'],
+    ['names an unknown category', subscribe('x', { category: 'Nowhere' }), 'invalid_request'],
     [
       'has too many markets',
       subscribe('x', { market_ids: Array.from({ length: 101 }, (_, i) => `m${i}`) }),
@@ -146,10 +147,16 @@ describe('an invalid frame', () => {
     expect((await other.next(ofType('price'))).seq).toBe(seq);
   });
 
-  it('closes the connection with 4429 when frames arrive too fast', async () => {
+  it('closes the connection with 4429 when frames arrive too fast, and keeps none of its subscriptions', async () => {
+    const other = await world.connect();
+    other.send(subscribe('a'));
+    await other.next(ofType('subscribed'));
     const socket = await world.connect();
     for (let i = 0; i < 100; i++) socket.send(subscribe(`s${i}`));
     expect((await socket.closed).code).toBe(4429);
+    const seq = await world.append(aPrice());
+    expect((await other.next(ofType('price'))).seq).toBe(seq);
+    await expect.poll(() => world.api.streams.usage()).toMatchObject({ connections: 1, subscriptions: 1 });
   });
 });
 

@@ -1,5 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { MAX_UNSENT_BYTES } from '../../../../api/streams/client.ts';
+import { createStreamCursors } from '../../../../api/streams/stream-cursors.ts';
+import { createCursorCodec } from '../../../../src/domain/values/cursor.ts';
 import { revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { confirmJournal } from '../../../support/journal.ts';
@@ -39,6 +42,8 @@ describe('a reader that never reads', () => {
   /** About 20 MB, which the buffers of the system do not hold. */
   const large = () => aTrade('large', '1'.padEnd(300, '0'));
   const text = 'x'.repeat(40_000);
+  /** A burst, before the reader had the time of a round to read it. */
+  const MAX_BURST_BYTES = 8 * MAX_UNSENT_BYTES + 2 * text.length;
   const many = (count: number) =>
     Array.from({ length: count }, () => {
       const change = large();
@@ -51,10 +56,13 @@ describe('a reader that never reads', () => {
     await Promise.all([slow.next(ofType('heartbeat')), quick.next(ofType('heartbeat'))]);
     slow.pause();
     const first = (await world.append()) + 1;
+    let largestUnsent = 0;
     for (let round = 0; round < 40; round++) {
       const seq = await world.append(...many(20), aPrice());
       expect((await quick.next(ofType('price'))).data.seq).toBe(seq);
+      largestUnsent = Math.max(largestUnsent, world.api.streams.usage().largestUnsentBytes);
     }
+    expect(largestUnsent).toBeLessThan(MAX_BURST_BYTES);
     slow.resume();
     await slow.ended;
     const trades = slow.events.filter(ofType('trade')).map(({ data }) => data.seq ?? 0);
@@ -149,12 +157,17 @@ describe('a process that stops', () => {
   });
 });
 
+/** Made with the key of other `SECRETS_KEYS`. */
+const OF_OTHER_DEPLOYMENT = createStreamCursors(createCursorCodec(Buffer.alloc(32, 2))).encode({ epoch: 'e', seq: 1 });
+
 describe('an invalid request for a stream', () => {
   it.each([
     ['an unknown channel', 'channels=orders', 400, 'invalid_request'],
     ['an unknown market', 'market_ids=nowhere', 404, 'market_not_found'],
     ['an unknown outcome', 'outcome_ids=nowhere', 400, 'invalid_request'],
-    ['the cursor of another deployment', 'cursor=AAAA', 400, 'invalid_cursor'],
+    ['an unknown category', 'category=Nowhere', 400, 'invalid_request'],
+    ['a cursor that is none', 'cursor=AAAA', 400, 'invalid_cursor'],
+    ['the cursor of another deployment', `cursor=${OF_OTHER_DEPLOYMENT}`, 400, 'invalid_cursor'],
     [
       'too many markets',
       `market_ids=${Array.from({ length: 101 }, (_, i) => `m${i}`).join(',')}`,
@@ -166,6 +179,17 @@ describe('an invalid request for a stream', () => {
   ])('with %s is refused before the stream', async (_what, query, status, code) => {
     const answer = await world.client.market(`/v1/all/stream?${query}`);
     expect([answer.status, answer.body.error.code]).toEqual([status, code]);
+  });
+
+  it('names the unknown channel, market, outcome or category', async () => {
+    const explained = async (query: string) => {
+      const { message, details = [] } = (await world.client.market(`/v1/all/stream?${query}`)).body.error;
+      return [message, ...details.map(({ path, message: text }) => `${path}: ${text}`)].join(' ');
+    };
+    expect(await explained('channels=orders')).toContain('channels');
+    expect(await explained('market_ids=nowhere')).toContain('nowhere');
+    expect(await explained('outcome_ids=nobet')).toContain('nobet');
+    expect(await explained('category=Nowhere')).toContain('category: no market of the venue has this category');
   });
 
   it('for an unknown venue, or with the key in the other header, is refused', async () => {

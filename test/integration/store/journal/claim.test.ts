@@ -3,6 +3,7 @@ import type { Change } from '../../../../src/domain/live/change.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { closeGaps, openGap } from '../../../../src/store/feeds/feed-gaps.ts';
 import { LOOK, type Look } from '../../../../src/store/journal/claim.ts';
 import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
 import { markMarkets } from '../../../../src/store/marks/publish-marks.ts';
@@ -235,6 +236,33 @@ describe('a claim', () => {
     expect(await changesAfter(test.db, seq)).toMatchObject([
       { kind: 'history', body: { series: 'candles', start: Number(minute), end: Number(minute) + 60 } },
     ]);
+  });
+
+  it('publishes a gap of a feed without an end at its start, and with its end later', async () => {
+    const gap = '0199d3a0-0000-7000-8000-000000000001';
+    const feed = { venue: 'polymarket', marketPks: [market.pk] };
+    const opened = { ...feed, gap, affected: 'books', reason: 'silent', fromMs: nowMs - 4_900 };
+    await test.db.transaction((tx) => openGap(tx, opened));
+    await publishPending(test.db);
+    await test.db.transaction((tx) => closeGaps(tx, { ...feed, toMs: nowMs - 900 }));
+    await publishPending(test.db);
+    const from = Math.floor((nowMs - 4_900) / 1000);
+    const body = { gap_id: gap, market_id: 'm-1', from, affected: 'books', reason: 'silent' };
+    expect(await changesAfter(test.db)).toMatchObject([
+      { seq: 1, kind: 'gap', venue: 'polymarket', marketId: 'm-1', body: { ...body, to: null } },
+      { seq: 2, kind: 'gap', venue: 'polymarket', marketId: 'm-1', body: { ...body, to: nowMs / 1000 } },
+    ]);
+  });
+
+  it('publishes a gap of a feed that ended between two claims once', async () => {
+    const gap = '0199d3a0-0000-7000-8000-000000000002';
+    const feed = { venue: 'polymarket', marketPks: [market.pk] };
+    const opened = { ...feed, gap, affected: 'books', reason: 'sequence_gap', fromMs: nowMs - 2_000 };
+    await test.db.transaction((tx) => openGap(tx, opened));
+    await test.db.transaction((tx) => closeGaps(tx, { ...feed, toMs: nowMs - 1_000 }));
+    await publishPending(test.db);
+    const changes = await changesAfter(test.db);
+    expect(changes.map(({ body }) => [body['from'], body['to']])).toEqual([[nowMs / 1000 - 2, nowMs / 1000 - 1]]);
   });
 
   it('publishes a market with the fields of the read API', async () => {

@@ -2,14 +2,14 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
-import { hostProblem } from '../access/host-header.ts';
-import type { ApiDeps } from '../deps.ts';
-import { ApiError, invalidRequest } from '../errors.ts';
-import { authenticateKey, bearerOf } from '../middleware/authenticate.ts';
-import { errorBody, toApiError } from '../middleware/envelope.ts';
-import { requestIdOf } from '../middleware/request-context.ts';
-import { SECURITY_HEADERS } from '../middleware/security-headers.ts';
-import { SocketConnection, type SocketDeps } from './socket-connection.ts';
+import { hostProblem } from '../../access/host-header.ts';
+import type { ApiDeps } from '../../deps.ts';
+import { ApiError, invalidRequest } from '../../errors.ts';
+import { authenticateKey, bearerOf } from '../../middleware/authenticate.ts';
+import { errorBody, toApiError } from '../../middleware/envelope.ts';
+import { requestIdOf } from '../../middleware/request-context.ts';
+import { SECURITY_HEADERS } from '../../middleware/security-headers.ts';
+import { SocketConnection, type SocketDeps } from './connection.ts';
 
 export const SOCKET_PATH = '/v1/stream';
 /** 100 market ids of the longest kind fit. */

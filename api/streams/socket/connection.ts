@@ -1,16 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RawData, WebSocket } from 'ws';
-import type { ClientFrame } from '../contract/live.ts';
-import type { ApiDeps, Caller } from '../deps.ts';
-import { ApiError, type ErrorCode } from '../errors.ts';
-import { authenticateKey } from '../middleware/authenticate.ts';
-import { toApiError } from '../middleware/envelope.ts';
-import type { AccountUse } from './account-use.ts';
-import type { StreamClient } from './client.ts';
-import { filterOf } from './request-filter.ts';
-import { CLOSE_CODES, readFrame } from './socket-frames.ts';
-import { createSocketSink } from './socket-sink.ts';
+import type { ClientFrame } from '../../contract/live.ts';
+import type { ApiDeps, Caller } from '../../deps.ts';
+import { ApiError, type ErrorCode } from '../../errors.ts';
+import { authenticateKey } from '../../middleware/authenticate.ts';
+import { toApiError } from '../../middleware/envelope.ts';
+import type { AccountUse } from '../account-use.ts';
+import type { StreamClient } from '../client.ts';
+import { filterOf } from '../request-filter.ts';
+import { CLOSE_CODES, readFrame } from './frames.ts';
+import { createSocketSink } from './sink.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 export type SocketDeps = Pick<ApiDeps, 'db' | 'streams' | 'keys' | 'failedKeys' | 'limits' | 'log' | 'now'> & {

@@ -1,9 +1,9 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import type { EndReason, Sink } from './client.ts';
-import { jsonOf } from './frame.ts';
-import type { Unsent } from './outbox.ts';
-import { CLOSE_CODES } from './socket-frames.ts';
+import type { EndReason, Sink } from '../client.ts';
+import { jsonOf } from '../frame.ts';
+import type { Unsent } from '../outbox.ts';
+import { CLOSE_CODES } from './frames.ts';
 
 /** How long a reader may take to read its last messages. */
 const LAST_READ_MS = 5_000;

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { type ClientFrame, clientFrame } from '../contract/live.ts';
-import type { ErrorCode } from '../errors.ts';
+import { type ClientFrame, clientFrame } from '../../contract/live.ts';
+import type { ErrorCode } from '../../errors.ts';
 
 /** The codes with which the server closes a WebSocket. */
 export const CLOSE_CODES = {

@@ -1,0 +1,48 @@
+/** The style of all pages below /docs, light and dark. The colours are those of the operator pages. */
+export const DOCS_CSS = `:root {
+  color-scheme: light dark;
+  --paper: #fbfbfa; --card: #fff; --line: #e4e3df; --ink: #1c1b19; --ink-soft: #5f5c55; --accent: #1f4fd8; --code: #efeeea;
+}
+@media (prefers-color-scheme: dark) {
+  :root { --paper: #131415; --card: #1b1c1e; --line: #2d2f32; --ink: #ecebe8; --ink-soft: #a5a29b; --accent: #8fb0ff; --code: #292b2e; }
+}
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.6 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+a { color: var(--accent); text-underline-offset: 0.15em; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 3px; }
+main:focus { outline: none; }
+.skip { position: absolute; left: -999px; }
+.skip:focus { left: 8px; top: 8px; padding: 8px 12px; background: var(--card); }
+.bar {
+  display: flex; flex-wrap: wrap; align-items: center; gap: 4px 28px; padding: 12px 24px;
+  background: var(--card); border-bottom: 1px solid var(--line); font-size: 15px;
+}
+.bar .brand { color: var(--ink); font-weight: 650; text-decoration: none; }
+.bar nav { display: flex; flex-wrap: wrap; gap: 4px 20px; }
+.bar nav a { padding: 6px 0; color: var(--ink-soft); text-decoration: none; border-bottom: 2px solid transparent; }
+.bar nav a:hover { color: var(--ink); }
+.bar nav a[aria-current] { color: var(--ink); font-weight: 600; border-color: var(--accent); }
+.bar .files { margin-left: auto; }
+main { max-width: 860px; margin: 0 auto; padding: 24px 24px 80px; overflow-wrap: break-word; }
+h1, h2, h3 { line-height: 1.25; letter-spacing: -0.01em; }
+h1 { margin: 8px 0 16px; font-size: 1.8rem; }
+h2 { margin: 44px 0 12px; padding-top: 12px; border-top: 1px solid var(--line); font-size: 1.3rem; }
+h3 { margin: 28px 0 8px; font-size: 1.05rem; }
+code, pre { font-family: ui-monospace, "SF Mono", Menlo, "DejaVu Sans Mono", monospace; font-size: 0.87em; }
+code { padding: 1px 4px; background: var(--code); border-radius: 4px; overflow-wrap: anywhere; }
+pre { padding: 14px; overflow-x: auto; background: var(--code); border-radius: 8px; line-height: 1.5; }
+pre code { padding: 0; background: none; overflow-wrap: normal; }
+img { max-width: 100%; height: auto; border: 1px solid var(--line); border-radius: 8px; }
+.scroll { overflow-x: auto; margin: 16px 0; border: 1px solid var(--line); border-radius: 8px; background: var(--card); }
+table { width: 100%; border-collapse: collapse; font-size: 0.93em; }
+th, td { padding: 8px 12px; text-align: left; vertical-align: top; }
+th { color: var(--ink-soft); font-weight: 500; }
+tr + tr > *, tbody > tr > * { border-top: 1px solid var(--line); }
+blockquote { margin: 16px 0; padding-left: 16px; border-left: 3px solid var(--line); color: var(--ink-soft); }
+summary { cursor: pointer; }
+.crumb { margin: 0; font-size: 0.9em; }
+#swagger-ui { min-height: 60vh; }
+.swagger-ui .topbar { display: none; }
+html.dark-mode, html.dark-mode body { background: var(--paper); }
+@media (max-width: 640px) { .bar, main { padding-left: 16px; padding-right: 16px; } .bar .files { margin-left: 0; } }
+`;

@@ -1,0 +1,100 @@
+import type { Colours } from '../colours.ts';
+import { printable } from '../report-table.ts';
+
+/** A line of the receiver with `--json`. */
+interface ReceivedEvent {
+  readonly at: string;
+  readonly type: string;
+  readonly id: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly attempt: string;
+  readonly bodySignature: string;
+  readonly standardSignature: string;
+  readonly isDuplicate: boolean;
+}
+
+interface EventLinesOptions {
+  /** The title of a market. @throws when the API does not answer */
+  readonly titleOf: (venue: string, marketId: string) => Promise<string>;
+  readonly say: (text: string) => void;
+  readonly colours: Colours;
+}
+
+const TITLE_WIDTH = 56;
+const LABEL_WIDTH = 16;
+const PRICE_WIDTH = 34;
+/** Beyond this number of titles the memory is cleared. */
+const MAX_TITLES = 1_000;
+
+/** Turns the events of the demo's receiver into lines: time, kind, market, price and both verdicts, in the order of their arrival. */
+export function createEventLines({ titleOf, say, colours }: EventLinesOptions) {
+  const titles = new Map<string, Promise<string>>();
+  let last: Promise<void> = Promise.resolve();
+
+  function knownTitle(venue: string, marketId: string): Promise<string> {
+    if (titles.size >= MAX_TITLES) titles.clear();
+    const key = `${venue} ${marketId}`;
+    const known = titles.get(key);
+    if (known !== undefined) return known;
+    // The id serves while the API does not answer; the next event asks again.
+    const asked = titleOf(venue, marketId).catch(() => {
+      titles.delete(key);
+      return marketId;
+    });
+    titles.set(key, asked);
+    return asked;
+  }
+
+  return {
+    /** Whether the line was an event, which is printed when its title is known. */
+    take(line: string): boolean {
+      const event = eventOf(line);
+      if (event === undefined) return false;
+      const { venue, marketId } = event.data;
+      const title = typeof venue === 'string' && typeof marketId === 'string' ? knownTitle(venue, marketId) : undefined;
+      last = last.then(async () => say(eventLine(event, await title, colours)));
+      return true;
+    },
+    /** Resolves when every event so far is printed. */
+    printed: () => last,
+  };
+}
+
+function eventOf(line: string): ReceivedEvent | undefined {
+  if (!line.startsWith('{"event":')) return undefined;
+  return (JSON.parse(line) as { event: ReceivedEvent }).event;
+}
+
+function eventLine(event: ReceivedEvent, title: string | undefined, { red, green, cyan, dim }: Colours): string {
+  const verdict = (name: string, value: string) =>
+    (value === 'ok' ? green : red)(`${name} ${value === 'ok' ? value : value.toUpperCase()}`);
+  const outcome = event.data['tokenSymbol'];
+  // A long title must not hide the outcome.
+  const label = typeof outcome === 'string' ? ` · ${fitted(outcome, LABEL_WIDTH).trimEnd()}` : '';
+  const subject = `${fitted(title ?? event.id, TITLE_WIDTH - label.length).trimEnd()}${label}`;
+  return [
+    dim(event.at.slice(11, 23)),
+    cyan(event.type.padEnd(14)),
+    fitted(subject, TITLE_WIDTH),
+    fitted(priceText(event.data), PRICE_WIDTH),
+    verdict('X-Webhook-Signature', event.bodySignature),
+    verdict('webhook-signature', event.standardSignature),
+    ...(event.attempt === '1' ? [] : [`attempt ${printable(event.attempt)}`]),
+    ...(event.isDuplicate ? ['DUPLICATE'] : []),
+  ].join('  ');
+}
+
+/** The price of an alert or trade, or the change of a balance. */
+function priceText(data: ReceivedEvent['data']): string {
+  const { condition, targetPrice, currentPrice, side, size, price, change, currentBalance } = data;
+  if (condition !== undefined) return `${condition} ${targetPrice}: ${currentPrice}`;
+  if (side !== undefined) return `${side} ${size} at ${price}`;
+  return change === undefined ? '' : `${Number(change) > 0 ? '+' : ''}${change} to ${currentBalance}`;
+}
+
+/** Foreign text must not control the terminal. */
+function fitted(text: string, width: number): string {
+  const letters = [...printable(text)];
+  const shown = letters.length > width ? `${letters.slice(0, width - 1).join('')}…` : letters.join('');
+  return shown + ' '.repeat(Math.max(0, width - [...shown].length));
+}

@@ -1,0 +1,86 @@
+import type { OddswireClient } from '../../typescript/src/index.ts';
+import type { Colours } from './colours.ts';
+import type { Io } from './io.ts';
+
+export interface Option {
+  /** The name of its value in the help; absent for a flag. */
+  readonly value?: string;
+  readonly choices?: readonly string[];
+  readonly help: string;
+}
+
+export type Options = Readonly<Record<string, Option>>;
+
+/** A subcommand. */
+export interface CliCommand {
+  /** One line of the list of commands. */
+  readonly summary: string;
+  /** Its calls, without the name of the program, such as `book MARKET`. */
+  readonly forms: readonly string[];
+  /** The words that may follow its name. */
+  readonly verbs?: readonly string[];
+  readonly options: Options;
+  /** The number of words behind the name: least and most. */
+  readonly words: readonly [number, number];
+  /** More about the command, below its options. */
+  readonly notes?: string;
+  /** Resolves with the exit code. @throws UsageError for wrong arguments */
+  run(call: Call): Promise<number>;
+}
+
+export type Commands = Readonly<Record<string, CliCommand>>;
+
+/** The arguments of a call. */
+export interface Arguments {
+  readonly words: readonly string[];
+  /** The last value of each option. */
+  readonly texts: ReadonlyMap<string, string>;
+  readonly flags: ReadonlySet<string>;
+}
+
+/** One call of a command. */
+export interface Call extends Arguments {
+  readonly io: Io;
+  readonly colours: Colours;
+  /** Every command. */
+  readonly commands: Commands;
+  /** The client of ODDSWIRE_URL and ODDSWIRE_KEY. @throws SettingsError without them */
+  client(): OddswireClient<string>;
+  /** Address and key. @throws SettingsError without them */
+  settings(): Settings;
+  print(text: string): Promise<void>;
+  /** A line beside the output, on standard error. */
+  note(text: string): Promise<void>;
+}
+
+export interface Settings {
+  readonly url: string;
+  readonly key: string;
+}
+
+/** Wrong arguments; `problems` lists every one. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('; '));
+    this.problems = problems;
+  }
+}
+
+/** A missing or invalid variable. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+}
+
+/** A failure with its own text and exit code. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}

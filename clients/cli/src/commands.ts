@@ -1,0 +1,30 @@
+import type { Commands } from './command.ts';
+import { alerts } from './commands/alerts.ts';
+import { book } from './commands/book.ts';
+import { candles } from './commands/candles.ts';
+import { completion } from './commands/completion.ts';
+import { deliveries } from './commands/deliveries.ts';
+import { listen } from './commands/listen.ts';
+import { market, markets } from './commands/markets.ts';
+import { mcp } from './commands/mcp.ts';
+import { prices } from './commands/prices.ts';
+import { trades } from './commands/trades.ts';
+import { watch } from './commands/watch.ts';
+import { webhooks } from './commands/webhooks.ts';
+
+/** Every command, in the order of the help. */
+export const COMMANDS: Commands = {
+  markets,
+  market,
+  prices,
+  book,
+  trades,
+  candles,
+  watch,
+  alerts,
+  webhooks,
+  deliveries,
+  listen,
+  mcp,
+  completion,
+};

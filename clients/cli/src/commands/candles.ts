@@ -1,0 +1,56 @@
+import type { Candle } from '../../../typescript/src/index.ts';
+import type { CliCommand } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { noteHistory } from '../history-note.ts';
+import { OUTCOME, RANGE, VENUE } from '../options.ts';
+import { FORMATS, moment } from '../read-arguments.ts';
+import { type Column, printRows, utc } from '../rows.ts';
+
+const INTERVALS = ['1m', '5m', '15m', '1h', '4h', '1d'] as const;
+const FILLS = ['none', 'previous'] as const;
+
+const COLUMNS: readonly Column<Candle<string>>[] = [
+  { name: 'time', of: ({ timestamp }) => timestamp, show: ({ timestamp }) => utc(timestamp).slice(0, 16) },
+  { name: 'open', of: ({ open }) => open, isNumber: true },
+  { name: 'high', of: ({ high }) => high, isNumber: true },
+  { name: 'low', of: ({ low }) => low, isNumber: true },
+  { name: 'close', of: ({ close }) => close, isNumber: true },
+  { name: 'volume', of: ({ volume }) => volume, isNumber: true },
+  { name: 'notional', of: ({ notional }) => notional, isNumber: true },
+  { name: 'trades', of: (row) => row.trades, isNumber: true },
+  { name: 'closed', of: ({ closed }) => closed, show: ({ closed }) => (closed ? '' : 'open') },
+];
+
+export const candles: CliCommand = {
+  summary: 'Prints candles of one outcome of a market.',
+  forms: ['candles MARKET [--interval INTERVAL] [--outcome ID] [--start TIME] [--end TIME]'],
+  options: {
+    venue: VENUE,
+    interval: { value: 'INTERVAL', choices: INTERVALS, help: 'the length of a candle, by default 1h' },
+    outcome: { ...OUTCOME, help: 'the outcome, by default the first of the market' },
+    ...RANGE,
+    fill: { value: 'HOW', choices: FILLS, help: 'buckets without trades' },
+    ...FORMATS,
+  },
+  words: [1, 1],
+  async run(call) {
+    const { texts } = call;
+    const [venue, outcome, fill] = [texts.get('venue'), texts.get('outcome'), texts.get('fill')];
+    const [start, end] = [moment(call, 'start', call.io.now()), moment(call, 'end', call.io.now())];
+    const answer = await call.client().candles.list(
+      {
+        market_id: call.words[0] ?? '',
+        interval: (texts.get('interval') ?? '1h') as (typeof INTERVALS)[number],
+        ...(venue !== undefined && { venue }),
+        ...(outcome !== undefined && { outcome_id: outcome }),
+        ...(fill !== undefined && { fill: fill as (typeof FILLS)[number] }),
+        ...(start !== undefined && { start }),
+        ...(end !== undefined && { end }),
+      },
+      { signal: call.io.signal },
+    );
+    await printRows(call, { rows: answer.data, columns: COLUMNS, answer, none: 'no candle in this range' });
+    await noteHistory(call, answer.meta);
+    return EXIT.done;
+  },
+};

@@ -1,0 +1,26 @@
+import type { BalanceChangeEvent, PriceAlertEvent, TransactionEvent } from '../../../typescript/src/index.ts';
+import { cut, printable } from '../rows.ts';
+
+type ListenedEvent = PriceAlertEvent | TransactionEvent | BalanceChangeEvent;
+
+const MAX_ID = 20;
+
+/** The facts of an event in one line. */
+export function eventText({ type, data }: ListenedEvent): string {
+  switch (type) {
+    case 'price_alert':
+      return `${name(data.tokenSymbol)} ${data.condition} ${data.targetPrice}: ${data.currentPrice}${
+        data.marketId === undefined ? '' : `  ${data.venue} ${name(data.marketId)}`
+      }`;
+    case 'transaction':
+      return `${data.venue} ${name(data.wallet)} ${name(data.type)} ${
+        data.side === undefined ? '' : `${data.side} ${data.size} at ${data.price}`
+      }`.trimEnd();
+    case 'balance_change':
+      return `${data.venue} ${name(data.wallet)} ${name(data.tokenSymbol ?? data.tokenMint)} ${data.change > 0 ? '+' : ''}${data.change}`;
+  }
+}
+
+function name(text: string): string {
+  return cut(printable(text), MAX_ID);
+}

@@ -1,0 +1,72 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { VERSION } from '../version.ts';
+import { signedHeaders } from './signatures.ts';
+
+/** The deadline of an attempt, as the service has it. */
+const ATTEMPT_MS = 15_000;
+const FIRST_WAIT_MS = 250;
+const MAX_WAIT_MS = 5_000;
+
+export interface ForwardedEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly body: string;
+}
+
+/** The answer of the receiver: `status`, or the reason without one. */
+export type Verdict = { ms: number } & ({ status: number; isSuccess: boolean } | { error: string });
+
+interface ForwardOptions {
+  readonly url: string;
+  readonly secret: string;
+  readonly signal: AbortSignal;
+  now(): number;
+  /** Called once per event when nothing listens at the address. */
+  onWaiting(reason: string): Promise<void>;
+}
+
+/**
+ * Sends an event, signed as a webhook. While nothing listens at the address it waits and repeats, because the event would otherwise be
+ * lost: a receiver restarts often during development. Every other outcome is the verdict.
+ * @throws the reason of the signal
+ */
+export async function forward(event: ForwardedEvent, options: ForwardOptions): Promise<Verdict> {
+  const { url, secret, signal, now, onWaiting } = options;
+  for (let attempt = 1; ; attempt += 1) {
+    signal.throwIfAborted();
+    const startedMs = performance.now();
+    const headers = signedHeaders(secret, event, { attempt, nowMs: now(), version: VERSION });
+    try {
+      const response = await fetch(url, {
+        method: 'POST',
+        headers,
+        body: event.body,
+        redirect: 'manual',
+        signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)]),
+      });
+      await response.body?.cancel();
+      return { ms: elapsed(startedMs), status: response.status, isSuccess: response.ok };
+    } catch (error) {
+      signal.throwIfAborted();
+      const { code, reason } = failureOf(error);
+      if (code !== 'ECONNREFUSED') return { ms: elapsed(startedMs), error: reason };
+      if (attempt === 1) await onWaiting(reason);
+      await delay(Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(attempt - 1, 8)), undefined, { signal });
+    }
+  }
+}
+
+function elapsed(startedMs: number): number {
+  return Math.round(performance.now() - startedMs);
+}
+
+/** The error below the "fetch failed" of `fetch`; of several addresses of a name, the first one's. */
+function failureOf(error: unknown): { code: string | undefined; reason: string } {
+  if ((error as Error).name === 'TimeoutError')
+    return { code: undefined, reason: `no answer within ${ATTEMPT_MS / 1_000} s` };
+  const cause = (error as { cause?: unknown }).cause as
+    | (Error & { code?: string; errors?: (Error & { code?: string })[] })
+    | undefined;
+  const first = cause?.errors?.[0] ?? cause;
+  return { code: first?.code, reason: first?.message || first?.code || (error as Error).message };
+}

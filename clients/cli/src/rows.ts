@@ -1,0 +1,135 @@
+import type { Call } from './command.ts';
+
+type Cell = string | number | boolean | undefined | null;
+
+export interface Column<Row> {
+  readonly name: string;
+  /** The value, as in CSV. */
+  of(row: Row): Cell;
+  /** Its text in a table; by default the value. */
+  show?(row: Row): string;
+  readonly isNumber?: boolean;
+  /** The text is cut to this length in a table on a terminal. */
+  readonly cutAt?: number;
+}
+
+interface Printed<Row> {
+  readonly rows: readonly Row[];
+  readonly columns: readonly Column<Row>[];
+  /** The value of `--json`. */
+  readonly answer: unknown;
+  /** The note without rows. */
+  readonly none: string;
+  /** The colour of a row in a table. */
+  colour?(row: Row): ((text: string) => string) | undefined;
+}
+
+/** Rows in the format of the call: a table, `--csv`, or `--json` with `answer`. */
+export async function printRows<Row>(call: Call, { rows, columns, answer, none, colour }: Printed<Row>): Promise<void> {
+  if (call.flags.has('json')) {
+    await call.print(`${JSON.stringify(answer, null, 2)}\n`);
+  } else if (call.flags.has('csv')) {
+    const lines = rows.map((row) => columns.map(({ of }) => csvCell(of(row))));
+    await call.print(
+      [columns.map(({ name }) => csvCell(name)), ...lines].map((cells) => `${cells.join(',')}\r\n`).join(''),
+    );
+  } else if (rows.length === 0) {
+    await call.note(none);
+  } else {
+    await call.print(tableText(call, rows, columns, colour));
+  }
+}
+
+function tableText<Row>(
+  call: Call,
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  colour: Printed<Row>['colour'],
+): string {
+  const { isTerminal } = call.io.stdout;
+  const shown = rows.map((row) =>
+    columns.map((column) => {
+      const text = printable(column.show?.(row) ?? textOf(column.of(row)));
+      return isTerminal && column.cutAt !== undefined ? cut(text, column.cutAt) : text;
+    }),
+  );
+  const head = columns.map(({ name }) => name.toUpperCase());
+  const widths = head.map((name, at) => Math.max(name.length, ...shown.map((cells) => widthOf(cells[at] ?? ''))));
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, at) => {
+        const space = ' '.repeat(Math.max(0, (widths[at] ?? 0) - widthOf(cell)));
+        return columns[at]?.isNumber ? `${space}${cell}` : `${cell}${space}`;
+      })
+      .join('  ')
+      .trimEnd();
+  const painted = shown.map((cells, at) => {
+    const row = rows[at];
+    const paint = row === undefined ? undefined : colour?.(row);
+    return paint === undefined ? line(cells) : paint(line(cells));
+  });
+  return `${[call.colours.dim(line(head)), ...painted].join('\n')}\n`;
+}
+
+function textOf(cell: Cell): string {
+  return cell === undefined || cell === null ? '' : String(cell);
+}
+
+/** RFC 4180. */
+function csvCell(cell: Cell): string {
+  const text = textOf(cell);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Foreign text must not control the terminal: replaces control characters and changes of text direction. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\u{fffd}');
+}
+
+/** Letters on the screen, counted as code points. */
+export function widthOf(text: string): number {
+  return [...text].length;
+}
+
+export function cut(text: string, length: number): string {
+  const letters = [...text];
+  return letters.length <= length ? text : `${letters.slice(0, Math.max(0, length - 1)).join('')}…`;
+}
+
+/** UTC to the second. */
+export function utc(seconds: number | undefined): string {
+  return seconds === undefined ? '' : new Date(seconds * 1_000).toISOString().slice(0, 19).replace('T', ' ');
+}
+
+/** A time of ISO 8601 as UTC to the second. */
+export function utcOf(text: string | undefined): string {
+  return text === undefined ? '' : text.slice(0, 19).replace('T', ' ');
+}
+
+interface PageOf<Item> {
+  data: Item[];
+  meta: { next_cursor: string | null };
+}
+
+/** Pages until `limit` items: the items, and the `meta` of the last page. */
+export async function readUpTo<Page extends PageOf<unknown>>(
+  limit: number,
+  start: string | undefined,
+  read: (place: { limit: number; cursor?: string }) => Promise<Page>,
+): Promise<Page> {
+  const data: unknown[] = [];
+  let cursor = start;
+  for (;;) {
+    const page = await read({
+      limit: Math.min(MAX_PAGE, limit - data.length),
+      ...(cursor !== undefined && { cursor }),
+    });
+    data.push(...page.data);
+    cursor = page.meta.next_cursor ?? undefined;
+    if (cursor === undefined || data.length >= limit) return { ...page, data };
+  }
+}
+
+/** Items per request of the API. */
+const MAX_PAGE = 1_000;
+export const MAX_ITEMS = 1_000_000;

@@ -1,0 +1,2 @@
+/** Part of the User-Agent. A test keeps it equal to package.json. */
+export const VERSION = '0.1.0';

@@ -1,0 +1,203 @@
+import type { Market, StreamItem } from '../../../typescript/src/index.ts';
+import type { Colours } from '../colours.ts';
+import { titleOf } from '../commands/markets.ts';
+import type { Output } from '../io.ts';
+import { cut, printable, widthOf } from '../rows.ts';
+
+type Message = StreamItem<string>;
+
+interface Quote {
+  readonly marketId: string;
+  readonly outcomeId: string;
+  title: string;
+  label: string;
+  price: string | undefined;
+  bid: string | undefined;
+  ask: string | undefined;
+  /** The first price of this run. */
+  first: string | undefined;
+  lastTrade: string | undefined;
+  changedMs: number | undefined;
+}
+
+/** Whether the table is complete. */
+type Completeness =
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'live'; readonly checkedAt: string; readonly unhealthy: readonly string[] }
+  | { readonly kind: 'stale'; readonly reason: string; readonly since: string | undefined }
+  | { readonly kind: 'silent'; readonly reason: string; readonly since: string | undefined };
+
+const CHANGED_MS = 1_500;
+const NUMBER_WIDTH = 8;
+const MIN_TITLE = 16;
+
+/** The table of `watch`: the quotes of the outcomes, and the state of the stream. */
+export class WatchBoard {
+  readonly #quotes = new Map<string, Quote>();
+  #state: Completeness = { kind: 'starting' };
+  #checkedAt: string | undefined;
+  #gaps = 0;
+  #lastGap: string | undefined;
+
+  constructor(markets: readonly Pick<Market<string>, 'market_id' | 'title' | 'outcomes'>[]) {
+    for (const market of markets) this.#add(market);
+  }
+
+  /** Changes when the state of the stream changes; time does not count. */
+  get stateKey(): string {
+    const unhealthy = this.#state.kind === 'live' ? this.#state.unhealthy : [];
+    return [this.#state.kind, this.#gaps, ...unhealthy].join(' ');
+  }
+
+  quote(outcomeId: string): Readonly<Quote> | undefined {
+    return this.#quotes.get(outcomeId);
+  }
+
+  apply(message: Message, nowMs: number): void {
+    switch (message.type) {
+      case 'price':
+        this.#setPrice(message.data, nowMs);
+        break;
+      case 'snapshot':
+        for (const outcome of message.data.outcomes) this.#setPrice(outcome, nowMs);
+        break;
+      case 'trade': {
+        const quote = this.#quotes.get(message.data.outcome_id);
+        if (quote) quote.lastTrade = `${message.data.side ?? ''} ${message.data.size} @ ${message.data.price}`.trim();
+        break;
+      }
+      case 'market':
+        this.#add(message.data);
+        break;
+      case 'heartbeat':
+        this.#checkedAt = message.data.checked_at;
+        this.#state = {
+          kind: 'live',
+          checkedAt: message.data.checked_at,
+          unhealthy: message.data.venues.filter(({ healthy }) => !healthy).map(({ venue }) => venue),
+        };
+        break;
+      case 'stale':
+        this.#state = { kind: 'stale', reason: message.data.reason, since: this.#checkedAt };
+        break;
+      case 'silent':
+        this.#state = { kind: 'silent', reason: message.data.reason, since: message.data.checked_at };
+        break;
+      case 'gap':
+        this.#gaps += 1;
+        this.#lastGap = message.data.reason;
+        break;
+    }
+  }
+
+  /** The table for a terminal of this size, with a line break at the end of each line. */
+  text(colours: Colours, { columns, rows }: Pick<Output, 'columns' | 'rows'>, nowMs: number): string {
+    const titleWidth = Math.max(MIN_TITLE, columns - 14 - 4 * (NUMBER_WIDTH + 2) - 24);
+    const head = this.#row(['MARKET', 'OUTCOME', 'PRICE', 'CHANGE', 'BID', 'ASK', 'LAST TRADE'], titleWidth);
+    const visible = [...this.#quotes.values()].slice(0, Math.max(1, rows - 3));
+    const lines = visible.map((quote, at) => {
+      const isNewMarket = visible[at - 1]?.marketId !== quote.marketId;
+      const change = changeOf(quote);
+      const cells = this.#row(
+        [
+          isNewMarket ? quote.title : '',
+          quote.label,
+          quote.price ?? '-',
+          change === 0 ? '' : `${change > 0 ? '+' : ''}${change.toFixed(3)}`,
+          quote.bid ?? '',
+          quote.ask ?? '',
+          quote.lastTrade ?? '',
+        ],
+        titleWidth,
+      );
+      const line = cut(cells, columns);
+      const painted = change > 0 ? colours.green(line) : change < 0 ? colours.red(line) : line;
+      return quote.changedMs !== undefined && nowMs - quote.changedMs < CHANGED_MS ? colours.bold(painted) : painted;
+    });
+    const status = this.#paint(colours)(cut(this.statusText(), columns));
+    return `${[status, colours.dim(cut(head, columns)), ...lines].join('\n')}\n`;
+  }
+
+  /** One sentence about the completeness of the table. */
+  statusText(): string {
+    const gaps =
+      this.#gaps === 0 ? '' : `; ${this.#gaps} gap${this.#gaps === 1 ? '' : 's'}, the last one: ${this.#lastGap}`;
+    return `${this.#stateText()}${gaps}`;
+  }
+
+  #stateText(): string {
+    const state = this.#state;
+    const behind = (since: string | undefined) => (since === undefined ? '' : `; complete up to ${clock(since)} UTC`);
+    switch (state.kind) {
+      case 'starting':
+        return 'CONNECTING';
+      case 'live':
+        return state.unhealthy.length === 0
+          ? `LIVE, complete up to ${clock(state.checkedAt)} UTC`
+          : `LIVE, but no answer from ${state.unhealthy.join(', ')}; complete up to ${clock(state.checkedAt)} UTC`;
+      case 'stale':
+        return `STALE (${state.reason})${behind(state.since)}`;
+      case 'silent':
+        return `SILENT (${state.reason}), connecting again${behind(state.since)}`;
+    }
+  }
+
+  #paint({ green, yellow, red }: Colours): (text: string) => string {
+    const state = this.#state;
+    if (state.kind === 'silent' || state.kind === 'stale') return red;
+    return state.kind === 'live' && state.unhealthy.length === 0 && this.#gaps === 0 ? green : yellow;
+  }
+
+  #row(cells: readonly string[], titleWidth: number): string {
+    const widths = [titleWidth, 12, NUMBER_WIDTH, NUMBER_WIDTH, NUMBER_WIDTH, NUMBER_WIDTH, 24];
+    return cells
+      .map((cell, at) => {
+        const width = widths[at] ?? 0;
+        const text = cut(cell, width);
+        const space = ' '.repeat(width - widthOf(text));
+        return at >= 2 && at <= 5 ? `${space}${text}` : `${text}${space}`;
+      })
+      .join('  ')
+      .trimEnd();
+  }
+
+  #add(market: Pick<Market<string>, 'market_id' | 'title' | 'outcomes' | 'sibling_label'>): void {
+    for (const { outcome_id: outcomeId, label } of market.outcomes) {
+      const known = this.#quotes.get(outcomeId);
+      const names = { title: printable(titleOf(market)), label: printable(label) };
+      if (known !== undefined) Object.assign(known, names);
+      else {
+        this.#quotes.set(outcomeId, {
+          ...names,
+          marketId: market.market_id,
+          outcomeId,
+          price: undefined,
+          bid: undefined,
+          ask: undefined,
+          first: undefined,
+          lastTrade: undefined,
+          changedMs: undefined,
+        });
+      }
+    }
+  }
+
+  #setPrice(data: { outcome_id: string; price?: string; best_bid?: string; best_ask?: string }, nowMs: number): void {
+    const quote = this.#quotes.get(data.outcome_id);
+    if (quote === undefined) return;
+    if (quote.price !== undefined && quote.price !== data.price) quote.changedMs = nowMs;
+    quote.price = data.price;
+    quote.bid = data.best_bid;
+    quote.ask = data.best_ask;
+    quote.first ??= data.price;
+  }
+}
+
+/** The change of the price since the start. */
+function changeOf({ price, first }: Readonly<Quote>): number {
+  return price === undefined || first === undefined ? 0 : Number((Number(price) - Number(first)).toFixed(6));
+}
+
+function clock(isoTime: string): string {
+  return isoTime.slice(11, 19);
+}

@@ -1,0 +1,23 @@
+import type { ChatFormat } from './chat-message.ts';
+
+const HIDDEN = '/***';
+
+/** The URL of a chat webhook as answers, pages and logs show it: its path and query are a secret. */
+export function redactedUrl(url: string): string {
+  return `${new URL(url).origin}${HIDDEN}`;
+}
+
+/** Why a URL is not one of a chat webhook, beside the rules for every URL; null for a usable one. */
+export function chatUrlProblem(format: ChatFormat, url: string): string | null {
+  if (!URL.canParse(url)) return 'is not a valid URL';
+  const { pathname, searchParams } = new URL(url);
+  if (pathname === HIDDEN) return 'must be the whole URL of the chat webhook';
+  if (format !== 'telegram') return null;
+  if (!/\/bot[^/]+\/sendMessage$/.test(pathname)) return 'must end with /bot<token>/sendMessage';
+  return (searchParams.get('chat_id') ?? '') === '' ? 'must have the parameter chat_id' : null;
+}
+
+/** The owner of the sealed URL of a webhook, so that it cannot take the place of its secret. */
+export function urlOwner(webhookId: string): string {
+  return `${webhookId}:url`;
+}

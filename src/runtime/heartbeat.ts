@@ -1,0 +1,59 @@
+import { hostname } from 'node:os';
+import { VERSION } from '../config/version.ts';
+import { asError } from '../domain/values/errors.ts';
+import { within } from '../domain/values/within.ts';
+import { FailureStreaks } from '../observe/failure-streaks.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { Queryable } from '../store/db/tx.ts';
+import { beat, beginHeartbeat, endHeartbeat } from '../store/ops/heartbeats.ts';
+
+const EVERY_MS = 1_000;
+/** The maximum wait for the database at the end. */
+const END_TIMEOUT_MS = 1_000;
+
+/**
+ * Stores a heartbeat of this process every second, so that the operator pages show a suspended or dead process. The next beat waits for
+ * the answer to the last one, and an unavailable database leaves a gap.
+ */
+export function startHeartbeat(db: Queryable, name: string, log: Logger): { close(): Promise<void> } {
+  const identity = { process: name, host: hostname(), pid: process.pid, version: VERSION };
+  const streaks = new FailureStreaks();
+  let id: number | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  async function storeBeat(): Promise<void> {
+    try {
+      // The row of a process that was suspended for a day is gone.
+      if (id === undefined || !(await beat(db, id))) id = await beginHeartbeat(db, identity);
+      streaks.succeeded('beat');
+    } catch (error) {
+      const { inARow, shouldLog } = streaks.failed('beat');
+      log[shouldLog ? 'warn' : 'debug']({ err: asError(error), inARow }, 'heartbeat not stored; will retry');
+    }
+  }
+
+  let inFlight: Promise<void> = Promise.resolve();
+  function next(): void {
+    if (isClosed) return;
+    inFlight = storeBeat().finally(() => {
+      if (!isClosed) timer = setTimeout(next, EVERY_MS).unref();
+    });
+  }
+  next();
+
+  async function end(): Promise<void> {
+    await inFlight;
+    if (id !== undefined) await endHeartbeat(db, id);
+  }
+
+  return {
+    async close() {
+      isClosed = true;
+      clearTimeout(timer);
+      // Without the database the row stays and shows the time of the last heartbeat.
+      const ended = end().catch((error: unknown) => log.debug({ err: asError(error) }, 'heartbeat not removed'));
+      await within(END_TIMEOUT_MS, ended, () => undefined);
+    },
+  };
+}

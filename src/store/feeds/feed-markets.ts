@@ -1,0 +1,85 @@
+import { HOT_FOR_MINUTES } from '../catalog/market-heat.ts';
+import { type Queryable, sql } from '../db/tx.ts';
+
+/** A market that a feed should cover. */
+export interface WantedMarket {
+  readonly pk: bigint;
+  /** The venue's id. */
+  readonly marketId: string;
+  /** In the venue's order. */
+  readonly tokenIds: readonly bigint[];
+  readonly outcomeIds: readonly string[];
+}
+
+const WANTED = `m.venue = $1 AND m.status IN ('open', 'halted') AND m.gone_at IS NULL AND (m.has_book OR NOT $2)`;
+
+const MOST_TRADED = sql(
+  'most_traded_feed_markets',
+  `SELECT m.id FROM market m LEFT JOIN market_stats s ON s.market_id = m.id WHERE ${WANTED}
+   ORDER BY s.volume_24h DESC NULLS LAST, s.volume DESC NULLS LAST, m.id LIMIT $3`,
+);
+
+interface Wish {
+  venue: string;
+  /** Only markets with books. */
+  onlyBooks: boolean;
+  limit: number;
+}
+
+/**
+ * Keys of the tradable markets with the highest volume. It reads every market of the venue (a third of a second for 100,000), so call it
+ * once a minute.
+ */
+export async function mostTradedFeedMarkets(db: Queryable, { venue, onlyBooks, limit }: Wish): Promise<bigint[]> {
+  return (await db.query<{ id: bigint }>(MOST_TRADED, [venue, onlyBooks, limit])).map(({ id }) => id);
+}
+
+const FEED_MARKETS = sql(
+  'feed_markets',
+  `WITH alerted AS (
+     SELECT DISTINCT m.id FROM alert a JOIN outcome o ON o.token_id = a.token_id JOIN market m ON m.id = o.market_id
+     WHERE a.status = 'active' AND ${WANTED} ORDER BY m.id LIMIT $3),
+   noted AS (
+     SELECT m.id, row_number() OVER (ORDER BY r.read_at DESC, m.id) AS place FROM market_read r JOIN market m ON m.id = r.market_id
+     WHERE r.read_at > now() - interval '${HOT_FOR_MINUTES} minutes' AND ${WANTED} ORDER BY place LIMIT $3),
+   wanted AS (
+     SELECT id, 0 AS class, 0 AS place FROM alerted
+     UNION ALL SELECT id, 1, place FROM noted
+     UNION ALL
+     SELECT m.id, 2, i.place FROM unnest($4::bigint[]) WITH ORDINALITY AS i (id, place) JOIN market m USING (id) WHERE ${WANTED}),
+   ranked AS (SELECT DISTINCT ON (id) * FROM wanted ORDER BY id, class, place)
+   SELECT r.id AS pk, m.venue_market_id AS market_id, s.token_ids, s.outcome_ids
+   FROM (SELECT * FROM ranked ORDER BY class, place, id LIMIT $3) r JOIN market m ON m.id = r.id
+   CROSS JOIN LATERAL (
+     SELECT array_agg(o.token_id ORDER BY o.ordinal) AS token_ids, array_agg(t.mint ORDER BY o.ordinal) AS outcome_ids
+     FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = r.id) s
+   WHERE s.token_ids IS NOT NULL ORDER BY r.class, r.place, r.id`,
+);
+
+/**
+ * The markets that a feed should cover, most wanted first: markets with active alerts, then recently read ones, then those of `traded` in
+ * its order.
+ */
+export function wantedFeedMarkets(db: Queryable, wish: Wish, traded: readonly bigint[]): Promise<WantedMarket[]> {
+  return db.query(FEED_MARKETS, [wish.venue, wish.onlyBooks, wish.limit, traded]);
+}
+
+const STORED_QUOTES = sql(
+  'stored_feed_quotes',
+  `SELECT token_id, price, bid, ask, (extract(epoch FROM as_of) * 1000)::float8 AS as_of_ms
+   FROM latest_price WHERE token_id = ANY ($1::bigint[])`,
+);
+
+export interface StoredQuote {
+  readonly tokenId: bigint;
+  readonly price: string;
+  readonly bid: string | null;
+  readonly ask: string | null;
+  /** Epoch milliseconds. */
+  readonly asOfMs: number;
+}
+
+/** The stored quotes of tokens, for the comparison of a feed with the polls. */
+export function storedQuotes(db: Queryable, tokenIds: readonly bigint[]): Promise<StoredQuote[]> {
+  return db.query(STORED_QUOTES, [tokenIds]);
+}

@@ -1,0 +1,99 @@
+import { type Queryable, sql } from '../db/tx.ts';
+
+/**
+ * The state of a venue's feed:
+ * - `off`: by configuration, or because the venue has none; `reason` has the cause
+ * - `connecting`: no data since the start or since a loss of the connection
+ * - `live`: data arrives
+ * - `silent`: connected, but without the data that the venue owes
+ * - `refused`: the venue rejects the credentials
+ * - `stopped`: no streamer runs
+ */
+export const FEED_STATES = ['off', 'connecting', 'live', 'silent', 'refused', 'stopped'] as const;
+export type StoredFeedState = (typeof FEED_STATES)[number];
+
+/** The state of a venue's feed in one streamer, or in all of them. */
+export interface FeedReport {
+  readonly venue: string;
+  readonly state: StoredFeedState;
+  readonly reason: string | null;
+  /** Outcomes. */
+  readonly subscribed: number;
+  readonly messagesPerSecond: number;
+  /** Median of the delay from the venue's time to arrival, milliseconds; null when the venue states no times. */
+  readonly lagMs: number | null;
+}
+
+/** A streamer that has not reported for so long does not run any more. */
+export const STREAMER_GONE_MS = 5_000;
+/** A streamer without a report for so long gets no share: its parts are free soon. */
+const SHARING_MS = 2_500;
+const GONE = `clock_timestamp() - ${STREAMER_GONE_MS} * interval '1 millisecond'`;
+
+const REPORT = sql(
+  'report_feeds',
+  `WITH forgotten AS (DELETE FROM feed_streamer WHERE reported_at < clock_timestamp() - interval '1 minute' AND streamer <> $1)
+   INSERT INTO feed_streamer (streamer, venue, state, reason, subscribed, messages_per_second, lag_ms, reported_at)
+   SELECT $1, r.*, clock_timestamp()
+   FROM unnest($2::text[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::float8[]) r
+   ON CONFLICT (streamer, venue) DO UPDATE SET state = excluded.state, reason = excluded.reason, subscribed = excluded.subscribed,
+     messages_per_second = excluded.messages_per_second, lag_ms = excluded.lag_ms, reported_at = excluded.reported_at`,
+);
+
+/** Stores the states of one streamer, which proves that it runs, and forgets streamers that ended. */
+export async function reportFeeds(db: Queryable, streamer: string, reports: readonly FeedReport[]): Promise<void> {
+  await db.query(REPORT, [
+    streamer,
+    reports.map(({ venue }) => venue),
+    reports.map(({ state }) => state),
+    reports.map(({ reason }) => reason),
+    reports.map(({ subscribed }) => subscribed),
+    reports.map(({ messagesPerSecond }) => messagesPerSecond),
+    reports.map(({ lagMs }) => lagMs),
+  ]);
+}
+
+const FORGET = sql('forget_feed_streamer', 'DELETE FROM feed_streamer WHERE streamer = $1');
+
+/** Forgets a streamer that stops. */
+export async function forgetStreamer(db: Queryable, streamer: string): Promise<void> {
+  await db.query(FORGET, [streamer]);
+}
+
+const COUNT = sql(
+  'running_feed_streamers',
+  `SELECT count(DISTINCT streamer)::int AS streamers FROM feed_streamer WHERE reported_at > clock_timestamp() - ${SHARING_MS} * interval '1 millisecond'`,
+);
+
+/** The number of streamers that share the parts now. */
+export async function countStreamers(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ streamers: number }>(COUNT);
+  return row?.streamers ?? 0;
+}
+
+/** The worst state of a streamer with connections counts. A streamer without parts reports `connecting`, which is less than `live`. */
+const READ = sql(
+  'feed_states',
+  `SELECT venue, (array_agg(state ORDER BY rank))[1] AS state, (array_agg(reason ORDER BY rank))[1] AS reason,
+     sum(subscribed)::int AS subscribed, sum(messages_per_second) AS messages_per_second,
+     sum(lag_ms * messages_per_second) / nullif(sum(messages_per_second) FILTER (WHERE lag_ms IS NOT NULL), 0) AS lag_ms
+   FROM (
+     SELECT *, array_position(ARRAY['refused', 'silent', 'live', 'connecting', 'off'], state) AS rank
+     FROM feed_streamer WHERE reported_at > ${GONE}) s
+   GROUP BY venue`,
+);
+
+/** The state of each venue over all running streamers; `stopped` for a venue that none of them reports. */
+export async function readFeedStates(db: Queryable, venues: readonly string[]): Promise<Map<string, FeedReport>> {
+  const rows = await db.query<FeedReport>(READ);
+  const found = new Map(rows.map((row) => [row.venue, row]));
+  const stopped = (venue: string): FeedReport => ({
+    venue,
+    state: 'stopped',
+    reason: null,
+    subscribed: 0,
+    messagesPerSecond: 0,
+    lagMs: null,
+  });
+  return new Map(venues.map((venue) => [venue, found.get(venue) ?? stopped(venue)]));
+}

@@ -1,0 +1,89 @@
+import type { EventType } from '../../domain/webhooks/event.ts';
+import { type Queryable, sql } from '../db/tx.ts';
+
+/** The subject of an event, as far as its body states it. Numbers are the digits of the body. */
+export interface DeliverySubject {
+  market?: { venue: string; marketId: string; title: string };
+  /** The outcome, or the token of a transfer. */
+  symbol?: string;
+  condition?: string;
+  target?: string;
+  price?: string;
+  wallet?: string;
+  /** The kind of a transaction, with its side. */
+  kind?: string;
+  /** The change of a balance, or the size of a trade. */
+  amount?: string;
+  /** The webhook that an event of the account is about. */
+  webhookId?: string;
+}
+
+interface Described {
+  eventType: EventType;
+  body: string;
+}
+
+const TITLES = sql(
+  'ops_subject_titles',
+  `SELECT m.venue, m.venue_market_id AS market_id, m.title, m.sibling_label
+   FROM unnest($1::text[], $2::text[]) AS k (venue, market_id) JOIN market m ON m.venue = k.venue AND m.venue_market_id = k.market_id`,
+);
+
+/** The subjects of deliveries, in their order. One statement reads the titles of all markets. */
+export async function readSubjects(db: Queryable, deliveries: readonly Described[]): Promise<DeliverySubject[]> {
+  const stated = deliveries.map(statedSubject);
+  const keys = stated.flatMap(({ market }) => (market ? [market] : []));
+  type Title = { venue: string; marketId: string; title: string; siblingLabel: string | null };
+  const venues = keys.map(({ venue }) => venue);
+  const ids = keys.map(({ marketId }) => marketId);
+  const rows = keys.length === 0 ? [] : await db.query<Title>(TITLES, [venues, ids]);
+  const titles = new Map(rows.map((row) => [JSON.stringify([row.venue, row.marketId]), row]));
+  return stated.map(({ market, ...subject }) => {
+    const row = market && titles.get(JSON.stringify([market.venue, market.marketId]));
+    if (!market || !row) return subject;
+    return { ...subject, market: { ...market, title: [row.title, row.siblingLabel].filter(Boolean).join(' · ') } };
+  });
+}
+
+/** The parts of a body that name its subject. The title of the market is still empty. */
+function statedSubject({ eventType, body }: Described): DeliverySubject {
+  const data = dataOf(body);
+  const text = (name: string) => (typeof data[name] === 'string' && data[name] !== '' ? data[name] : undefined);
+  const [venue, marketId] = [text('venue'), text('marketId')];
+  const symbol = text('tokenSymbol') ?? text('tokenMint');
+  const condition = text('condition');
+  const wallet = text('wallet');
+  const webhookId = text('webhookId');
+  const kind = eventType === 'transaction' ? [text('type'), text('side')].filter(Boolean).join(' ') : '';
+  const target = digitsOf(body, 'targetPrice');
+  const price = digitsOf(body, 'currentPrice') ?? (eventType === 'transaction' ? digitsOf(body, 'price') : undefined);
+  const amount = digitsOf(body, eventType === 'balance_change' ? 'change' : 'size');
+  return {
+    ...(venue !== undefined && marketId !== undefined && { market: { venue, marketId, title: '' } }),
+    ...(symbol !== undefined && { symbol }),
+    ...(condition !== undefined && { condition }),
+    ...(wallet !== undefined && { wallet }),
+    ...(webhookId !== undefined && { webhookId }),
+    ...(kind !== '' && { kind }),
+    ...(target !== undefined && { target }),
+    ...(price !== undefined && { price }),
+    ...(amount !== undefined && { amount }),
+  };
+}
+
+/** The field `data` of a body. Bodies of tests and of older releases may lack it. */
+function dataOf(body: string): Readonly<Record<string, unknown>> {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    const data = typeof parsed === 'object' && parsed !== null && 'data' in parsed ? parsed.data : null;
+    return typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {};
+  } catch {
+    // The page of the delivery shows a body that is not JSON.
+    return {};
+  }
+}
+
+/** The exact digits of a number, which JSON.parse would round. */
+function digitsOf(body: string, name: string): string | undefined {
+  return new RegExp(`"${name}":\\s*"?(-?\\d+(?:\\.\\d+)?)`).exec(body)?.[1];
+}

@@ -1,0 +1,110 @@
+import { type ChatFormat, type ChatMessage, cut } from '../domain/webhooks/chat-message.ts';
+
+/** The request of a message: its URL and its JSON body. */
+export interface ChatRequest {
+  url: string;
+  body: string;
+}
+
+/** Discord: Execute Webhook, an embed with at most 256 characters of title, 25 fields of 256 and 1,024, 6,000 in all. */
+const DISCORD_TITLE = 256;
+/** Slack: a header block. Section fields have at most 2,000 characters, ten of them in a block. */
+const SLACK_TITLE = 150;
+
+/** The request that sends a message to the URL of a chat webhook. */
+export function chatRequest(format: ChatFormat, url: string, message: ChatMessage): ChatRequest {
+  return BUILDERS[format](url, message);
+}
+
+const BUILDERS: Readonly<Record<ChatFormat, (url: string, message: ChatMessage) => ChatRequest>> = {
+  discord(url, { title, fields, link, eventId, timestamp }) {
+    const embed = {
+      title: fitted(title, DISCORD_TITLE, escapeMarkdown),
+      ...(link !== undefined && { url: link }),
+      fields: fields.map(({ name, value }) => ({
+        name: escapeMarkdown(name),
+        value: escapeMarkdown(value),
+        inline: value.length <= 32,
+      })),
+      timestamp,
+      footer: { text: `oddswire ${eventId}` },
+    };
+    // No text of a market can notify people.
+    return { url, body: JSON.stringify({ embeds: [embed], allowed_mentions: { parse: [] } }) };
+  },
+
+  slack(url, { title, fields, link, eventId }) {
+    const lines = fields.map(({ name, value }) => ({
+      type: 'mrkdwn',
+      text: `*${escapeEntities(name)}*\n${escapeEntities(value)}`,
+    }));
+    const source = `oddswire ${escapeEntities(eventId)}`;
+    const blocks = [
+      { type: 'header', text: { type: 'plain_text', text: fitted(title, SLACK_TITLE, escapeEntities), emoji: false } },
+      ...(lines.length > 0 ? [{ type: 'section', fields: lines }] : []),
+      {
+        type: 'context',
+        elements: [{ type: 'mrkdwn', text: link === undefined ? source : `<${slackUrl(link)}|Open> · ${source}` }],
+      },
+    ];
+    const text = [title, ...fields.map(({ name, value }) => `${name}: ${value}`)].map(escapeEntities).join('\n');
+    return { url, body: JSON.stringify({ text, blocks, unfurl_links: false, unfurl_media: false }) };
+  },
+
+  /** Telegram: sendMessage, at most 4,096 characters after its entities. The chat is a parameter of the webhook's URL. */
+  telegram(url, { title, fields, link, eventId }) {
+    const target = new URL(url);
+    const thread = Number(target.searchParams.get('message_thread_id'));
+    const chatId = target.searchParams.get('chat_id') ?? '';
+    target.search = '';
+    const text = [
+      `<b>${escapeEntities(title)}</b>`,
+      ...fields.map(({ name, value }) => `${escapeEntities(name)}: ${escapeEntities(value)}`),
+      ...(link === undefined ? [] : [`<a href="${escapeEntities(link).replaceAll('"', '&quot;')}">Open</a>`]),
+      `<i>oddswire ${escapeEntities(eventId)}</i>`,
+    ].join('\n');
+    const body = {
+      chat_id: chatId,
+      ...(Number.isInteger(thread) && thread > 0 && { message_thread_id: thread }),
+      text,
+      parse_mode: 'HTML',
+      link_preview_options: { is_disabled: true },
+    };
+    return { url: target.href, body: JSON.stringify(body) };
+  },
+};
+
+/** The longest beginning of a text whose escaped form has at most `limit` characters. */
+function fitted(text: string, limit: number, escaped: (text: string) => string): string {
+  let length = Math.min(text.length, limit);
+  while (escaped(cut(text, length)).length > limit) length -= 1;
+  return escaped(cut(text, length));
+}
+
+function escapeMarkdown(text: string): string {
+  return text.replace(/[\\*_~`|>#[\]()@<-]/g, '\\$&');
+}
+
+/** Slack and Telegram reserve the same three characters. */
+function escapeEntities(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+function slackUrl(link: string): string {
+  return escapeEntities(new URL(link).href.replaceAll('|', '%7C'));
+}
+
+/** Seconds of the wait that a service asks for in the JSON of a 429; undefined without one. */
+export function askedWaitSeconds(excerpt: Uint8Array): number | undefined {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(Buffer.from(excerpt).toString('utf8'));
+  } catch {
+    // Slack answers in plain text, and states the wait in the header.
+    return undefined;
+  }
+  const { retry_after: discord, parameters } = (answer ?? {}) as { retry_after?: unknown; parameters?: unknown };
+  const telegram = (parameters as { retry_after?: unknown } | undefined)?.retry_after;
+  const seconds = discord ?? telegram;
+  return typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined;
+}

@@ -1,0 +1,197 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { VERSION } from '../../../../src/config/version.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
+import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../../factories/stored-series.ts';
+import { type Client as ApiClient, startTestApi, type TestApi } from '../api-harness.ts';
+
+const HOUR = 1_767_319_200;
+const EXACT = '12345678901234567890.123456789';
+const USED = sql('test_mcp_used', 'SELECT count(*)::int AS count FROM alert');
+
+let api: TestApi;
+let account: ApiClient;
+let market: TestMarket;
+let sibling: TestMarket;
+let client: Client;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  account = await api.client();
+  const event = { eventId: 'weather/may', eventTitle: 'Weather in May' };
+  market = await aStoredMarket(api.db, { title: 'Will it snow?', stats: [EXACT, '0.10', null], ...event });
+  sibling = await aStoredMarket(api.db, { title: 'Will it rain?', ...event });
+  const tokenId = market.outcomes[0]?.tokenId ?? 0n;
+  await aStoredPrice(api.db, tokenId, { price: '0.62', bid: '0.61', ask: '0.63', asOf: new Date(HOUR * 1_000) });
+  await aStoredPrice(api.db, sibling.outcomes[0]?.tokenId ?? 0n, { price: '0.3', asOf: new Date(HOUR * 1_000) });
+  await aStoredBook(api.db, tokenId, { asOf: new Date(), bids: [['0.61', '10']], asks: [['0.63', '5', 2]] });
+  await storedCandles(api.db, tokenId, 3_600, [{ bucket: HOUR, close: '0.6' }]);
+  const at = (seconds: number) => new Date((HOUR + seconds) * 1_000);
+  await storedTrades(
+    api.db,
+    Array.from({ length: 5 }, (_, index) => ({ tokenId, at: at(index), tradeId: `t${index}` })),
+  );
+  client = await connected(account.key);
+});
+afterAll(async () => {
+  await client?.close();
+  await api?.close();
+});
+
+function transportOf(key: string, headers: Record<string, string> = { Authorization: `Bearer ${key}` }): Transport {
+  // The types of the SDK are not made for exactOptionalPropertyTypes.
+  return new StreamableHTTPClientTransport(new URL(`${api.url}/mcp`), { requestInit: { headers } }) as Transport;
+}
+
+async function connected(key: string, headers?: Record<string, string>): Promise<Client> {
+  const made = new Client({ name: 'test', version: '1' });
+  await made.connect(transportOf(key, headers));
+  return made;
+}
+
+async function called(name: string, args: Record<string, unknown>, by = client) {
+  const result = await by.callTool({ name, arguments: args });
+  const [first] = result.content as { type: string; text: string }[];
+  return { isError: result.isError === true, text: first?.text ?? '', value: result.structuredContent as never };
+}
+
+describe('POST /mcp', () => {
+  it('introduces itself, and lists its tools with the schemas of their input', async () => {
+    expect(client.getServerVersion()).toMatchObject({ name: 'oddswire', version: VERSION });
+    expect(client.getInstructions()).toContain('search_markets');
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual([
+      'search_markets',
+      'get_market',
+      'get_history',
+      'list_alerts',
+      'create_alert',
+    ]);
+    for (const { inputSchema, description } of tools) {
+      expect(inputSchema).toMatchObject({ type: 'object', properties: expect.any(Object) });
+      expect(description).toBeTruthy();
+    }
+    const readOnly = tools.filter(({ annotations }) => annotations?.readOnlyHint).map(({ name }) => name);
+    expect(readOnly).not.toContain('create_alert');
+  });
+
+  it('searches markets, and pages through a list', async () => {
+    const found = await called('search_markets', { query: 'snow' });
+    expect(found.value).toMatchObject({
+      markets: [{ market_id: market.marketId, volume_24h: '0.1' }],
+      next_cursor: null,
+    });
+    expect(found.text).not.toContain('description');
+    const first = await called('search_markets', { limit: 1, venue: 'polymarket' });
+    const { next_cursor: cursor, markets } = first.value as { next_cursor: string; markets: { market_id: string }[] };
+    const second = await called('search_markets', { limit: 1, venue: 'polymarket', cursor });
+    const seen = [...markets, ...(second.value as { markets: { market_id: string }[] }).markets];
+    expect(seen.map(({ market_id: id }) => id).sort()).toEqual([market.marketId, sibling.marketId].sort());
+  });
+
+  it('reads a market with prices, book, trades, siblings, completeness and its venue, with every digit', async () => {
+    const { value, text } = await called('get_market', { market_id: market.marketId });
+    expect(value).toMatchObject({
+      market: { title: 'Will it snow?', volume: EXACT },
+      prices: { outcomes: [{ price: '0.62', best_bid: '0.61' }, {}] },
+      orderbook: { bids: [{ price: '0.61' }] },
+      completeness: { status: expect.any(String) },
+      siblings: [{ market_id: sibling.marketId, prices: [{ price: '0.3' }, {}] }],
+      venue: { venue: 'polymarket', healthy: expect.any(Boolean) },
+    });
+    expect((value as { recent_trades: unknown[] }).recent_trades).toHaveLength(5);
+    expect(JSON.parse(text)).toEqual(value);
+  });
+
+  it('reads candles and trades with their completeness', async () => {
+    const range = { market_id: market.marketId, start: HOUR, end: HOUR + 3_600 };
+    expect((await called('get_history', range)).value).toMatchObject({
+      interval: '1h',
+      candles: [{ timestamp: HOUR, close: '0.6' }],
+      omitted: 0,
+      completeness: { status: expect.any(String) },
+    });
+    const trades = await called('get_history', { market_id: market.marketId, series: 'trades', limit: 2 });
+    const { next_cursor: cursor } = trades.value as { next_cursor: string };
+    expect(trades.value).toMatchObject({ trades: [{ trade_id: 't4' }, { trade_id: 't3' }] });
+    const rest = await called('get_history', { market_id: market.marketId, series: 'trades', cursor });
+    expect((rest.value as { trades: unknown[] }).trades).toHaveLength(3);
+  });
+
+  it('creates an alert, which belongs to the account of the key, and lists it', async () => {
+    const outcome = market.outcomes[0]?.outcomeId ?? '';
+    const made = await called('create_alert', { outcome_id: outcome, condition: 'above', price: 0.9 });
+    expect(made.value).toMatchObject({ alert: { tokenMint: outcome, price: 0.9, status: 'active' } });
+    const { id } = (made.value as { alert: { id: string } }).alert;
+    expect(api.wakes.some(({ job }) => job === 'evaluate-alerts')).toBe(true);
+    expect((await called('list_alerts', { status: 'active', outcome_id: outcome })).value).toMatchObject({
+      alerts: [{ id }],
+    });
+    const stranger = await connected((await api.client()).key);
+    expect((await called('list_alerts', {}, stranger)).value).toMatchObject({ alerts: [] });
+    await stranger.close();
+  });
+
+  it('returns errors of the API as results, with code, details and request id', async () => {
+    const missing = await called('get_market', { market_id: 'no-such' });
+    expect(missing).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/^market_not_found: .*\nrequest req_/),
+    });
+    const price = await called('create_alert', {
+      outcome_id: market.outcomes[0]?.outcomeId,
+      condition: 'above',
+      price: 7,
+    });
+    expect(price).toMatchObject({ isError: true, text: expect.stringContaining('price: must be at most 1') });
+    expect((await called('search_markets', { limit: 0 })).isError).toBe(true);
+  });
+
+  it('checks the scopes of the key in each tool', async () => {
+    const reader = await connected((await api.client(['markets:read'])).key);
+    expect((await called('search_markets', { query: 'snow' }, reader)).isError).toBe(false);
+    const [before] = await api.db.query<{ count: number }>(USED, []);
+    const alert = { outcome_id: market.outcomes[0]?.outcomeId, condition: 'above', price: 0.9 };
+    expect(await called('create_alert', alert, reader)).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('insufficient_scope: this key lacks the scope alerts'),
+    });
+    expect(await api.db.query<{ count: number }>(USED, [])).toEqual([before]);
+    await reader.close();
+  });
+
+  it('takes the key in X-API-Key too, and rejects a request without a valid key', async () => {
+    const other = await connected(account.key, { 'X-API-Key': account.key });
+    expect((await other.listTools()).tools.length).toBe(5);
+    await other.close();
+    await expect(connected('ow_live_unknown')).rejects.toThrow('unauthorized');
+    expect((await api.call('/mcp', { method: 'POST', body: '{}' })).status).toBe(401);
+  });
+
+  it('counts a call and the requests that it makes in the limit of the account', async () => {
+    const before = Number((await account.market('/v1/venues')).headers.get('ratelimit-remaining'));
+    await called('search_markets', { query: 'snow' });
+    const after = Number((await account.market('/v1/venues')).headers.get('ratelimit-remaining'));
+    expect(before - after).toBe(3);
+  });
+
+  it('rejects pages of unknown origins, other methods and other bodies', async () => {
+    const post = (init: RequestInit) =>
+      api.call('/mcp', { method: 'POST', body: '{}', ...init, headers: { 'X-API-Key': account.key, ...init.headers } });
+    expect((await post({ headers: { Origin: 'https://evil.example' } })).body.error.code).toBe('cross_origin');
+    expect((await post({ body: '{' })).body.error.code).toBe('invalid_json');
+    expect((await post({ body: 'x'.repeat(70_000) })).status).toBe(413);
+    expect((await api.call('/mcp', { headers: { 'X-API-Key': account.key } })).status).toBe(405);
+  });
+});
+
+it('GET /llms.txt names addresses that exist', async () => {
+  const { text, headers, status } = await api.call('/llms.txt').catch(() => expect.unreachable());
+  expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+  const linked = [...text.matchAll(/\]\((\/[^)]*)\)/g)].map(([, path = '']) => path);
+  expect(linked).toContain('/openapi.json');
+  for (const path of linked) expect([path, (await fetch(`${api.url}${path}`)).status]).not.toEqual([path, 404]);
+});

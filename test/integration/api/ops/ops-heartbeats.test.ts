@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createLogger } from '../../../../src/observe/logger.ts';
+import { startHeartbeat } from '../../../../src/runtime/heartbeat.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { beat, beginHeartbeat, endHeartbeat, listHeartbeats } from '../../../../src/store/ops/heartbeats.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { OddswireProcess } from '../../../support/processes/system.ts';
+import { startTestApi, type TestApi } from '../api-harness.ts';
+import { logIn, type OpsClient, testOps } from './ops-client.ts';
+
+let api: TestApi;
+let viewer: OpsClient;
+beforeAll(async () => {
+  api = await startTestApi({ ops: testOps(), now: Date.now });
+  viewer = await logIn(api, 'viewer');
+});
+afterAll(() => api.close());
+
+const OTHERS = ['api', 'poller', 'aggregator', 'alerter'];
+
+/** The text of the first part of the overview, once it fulfils the condition. The overview is at most two seconds old. */
+function stateUntil(isReached: (text: string) => boolean): Promise<string> {
+  return eventually(
+    async () => {
+      const { state } = (await viewer.call('/ops/overview.json')).body as unknown as { state: string };
+      return state.replaceAll(/<[^>]*>/g, '');
+    },
+    isReached,
+    { timeoutMs: 60_000 },
+  );
+}
+
+describe('the overview of a running deliverer', () => {
+  it('reports a deliverer that is suspended, and later its return', async () => {
+    const identity = { host: 'machine', pid: 1, version: '1.0.0' };
+    const beats = await Promise.all(
+      OTHERS.map((process) => startHeartbeatOf(() => beginHeartbeat(api.db, { process, ...identity }))),
+    );
+    const deliverer = new OddswireProcess('deliverer', {
+      DATABASE_URL: api.databaseUrl,
+      SECRETS_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+      VENUES: 'polymarket',
+      METRICS_PORT: '0',
+    });
+    try {
+      await deliverer.start();
+      await stateUntil((text) => !text.includes('deliverer'));
+      deliverer.signal('SIGSTOP');
+      const stopped = await stateUntil((text) => text.includes('The deliverer stopped'));
+      expect(stopped).toMatch(
+        new RegExp(
+          `The deliverer stopped: process ${deliverer.pid} on \\S+ sends no heartbeat. Since \\d\\d:\\d\\d:\\d\\d UTC`,
+        ),
+      );
+      deliverer.signal('SIGCONT');
+      await stateUntil((text) => !text.includes('deliverer'));
+      await deliverer.end('SIGTERM');
+      expect(await stateUntil((text) => text.includes('deliverer'))).toContain('No deliverer runs');
+      expect((await listHeartbeats(api.db)).filter(({ process }) => process === 'deliverer')).toEqual([]);
+    } finally {
+      await deliverer.end('SIGKILL');
+      for (const each of beats) await each.stop();
+    }
+  });
+});
+
+/** Beats for a process that does not run here. */
+async function startHeartbeatOf(begin: () => Promise<number>) {
+  const id = await begin();
+  const timer = setInterval(() => void beat(api.db, id).catch(() => undefined), 500);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await endHeartbeat(api.db, id);
+    },
+  };
+}
+
+describe('a heartbeat', () => {
+  const silence = sql(
+    'test_silence',
+    `UPDATE process_heartbeat SET seen_at = m.at, started_at = m.at
+     FROM (SELECT clock_timestamp() - $2 * interval '1 second' AS at) m WHERE id = $1`,
+  );
+  const identity = { process: 'poller', host: 'other', pid: 5, version: '1.0.0' };
+  const rows = async () => (await listHeartbeats(api.db)).filter(({ host }) => host === 'other');
+
+  it('shows how long a process has been silent, and whether another one replaced it', async () => {
+    const id = await beginHeartbeat(api.db, identity);
+    await api.db.query(silence, [id, 90]);
+    const [row] = await rows();
+    expect(row).toMatchObject({ ...identity, isReplaced: false });
+    expect(row?.silentMs).toBeGreaterThanOrEqual(90_000);
+    const next = await beginHeartbeat(api.db, { ...identity, pid: 6 });
+    expect((await rows()).map(({ pid, isReplaced }) => [pid, isReplaced])).toEqual([
+      [5, true],
+      [6, false],
+    ]);
+    await endHeartbeat(api.db, next);
+    expect(await beat(api.db, next)).toBe(false);
+    expect(await beat(api.db, id)).toBe(true);
+    await endHeartbeat(api.db, id);
+  });
+
+  it('is forgotten a day after the end of its process', async () => {
+    const id = await beginHeartbeat(api.db, identity);
+    await api.db.query(silence, [id, 90_000]);
+    const next = await beginHeartbeat(api.db, { ...identity, pid: 6 });
+    expect((await rows()).map(({ pid }) => pid)).toEqual([6]);
+    await endHeartbeat(api.db, next);
+  });
+
+  it('begins again when its row is gone, and ends with the process', async () => {
+    const heartbeat = startHeartbeat(api.db, 'alerter', createLogger({ process: 'test', level: 'silent' }));
+    const own = async () => (await listHeartbeats(api.db)).filter(({ pid }) => pid === process.pid);
+    const [first] = await eventually(own, (found) => found.length === 1);
+    await api.db.query(sql('test_forget_heartbeat', 'DELETE FROM process_heartbeat WHERE pid = $1'), [process.pid]);
+    const [second] = await eventually(own, (found) => found.length === 1);
+    expect(second?.startedAt.getTime()).toBeGreaterThan(first?.startedAt.getTime() ?? 0);
+    await heartbeat.close();
+    expect(await own()).toEqual([]);
+  });
+});

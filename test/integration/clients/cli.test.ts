@@ -1,0 +1,167 @@
+import { execFile } from 'node:child_process';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
+import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../factories/stored-series.ts';
+import { allowing } from '../../support/address-rules.ts';
+import { oddswireCli } from '../../support/cli-io.ts';
+import { startTestApi, type TestApi } from '../api/api-harness.ts';
+
+const run = promisify(execFile);
+const HOUR = 1_767_319_200;
+const EXACT = '12345678901234567890.123456789';
+const PACKAGE = resolve('clients/cli');
+
+/** A child finds node by the PATH. */
+const inherited = () => ({ PATH: process.env['PATH'] ?? '' });
+
+let api: TestApi;
+let market: TestMarket;
+let env: Record<string, string>;
+let readOnly: string;
+
+beforeAll(async () => {
+  api = await startTestApi({ addressRules: allowing('127.0.0.0/8') });
+  const { key } = await api.client();
+  readOnly = (await api.client(['markets:read'])).key;
+  env = { ODDSWIRE_URL: api.url, ODDSWIRE_KEY: key };
+  for (let number = 1; number < 4; number += 1) await aStoredMarket(api.db, { title: `Rain on day ${number}?` });
+  market = await aStoredMarket(api.db, { title: 'Will it snow?', stats: [EXACT, '0.10', null] });
+  const tokenId = market.outcomes[0]?.tokenId ?? 0n;
+  const at = (seconds: number) => new Date((HOUR + seconds) * 1_000);
+  await aStoredPrice(api.db, tokenId, { price: '0.62', bid: '0.61', ask: '0.63', asOf: at(0) });
+  await aStoredBook(api.db, tokenId, { asOf: new Date(), bids: [['0.61', '10']], asks: [['0.63', '5', 2]] });
+  await storedCandles(api.db, tokenId, 3_600, [{ bucket: HOUR, close: '0.6' }]);
+  await storedTrades(
+    api.db,
+    Array.from({ length: 5 }, (_, index) => ({ tokenId, at: at(index), tradeId: `t${index}` })),
+  );
+});
+afterAll(() => api?.close());
+
+const cli = (...argv: string[]) => oddswireCli(argv, { env });
+const json = async (...argv: string[]) => JSON.parse((await cli(...argv, '--json')).stdout);
+
+describe('the commands of market data', () => {
+  it('find a market by words, and print it with its prices', async () => {
+    const { stdout, code } = await cli('markets', 'snow');
+    expect([code, stdout.split('\n').length]).toEqual([0, 3]);
+    expect(stdout).toContain(market.marketId);
+    expect((await json('markets', '--limit', '2')).data).toHaveLength(2);
+    const shown = await cli('market', market.marketId);
+    expect(shown.stdout).toContain(EXACT);
+    expect(shown.stdout).toMatch(/^Yes +0\.62 +0\.61 +0\.63 /m);
+  });
+
+  it('print prices, and end with 4 when one is missing', async () => {
+    const result = await cli('prices', market.marketId, 'no-such');
+    expect(result).toMatchObject({ code: 4, stderr: 'no price, or no such market: no-such\n' });
+    expect(result.stdout).toMatch(/ 0\.62 +0\.61 +0\.63 /);
+    const prices = await json('prices', market.marketId);
+    expect(prices.data[0].outcomes[0]).toMatchObject({ price: '0.62' });
+  });
+
+  it('print the book with its asks above its bids', async () => {
+    const { stdout, stderr } = await cli('book', market.marketId);
+    expect(stdout.split('\n').slice(1, 3)).toEqual([
+      expect.stringMatching(/^ask +0\.63 +5 +2$/),
+      expect.stringMatching(/^bid +0\.61 +10$/),
+    ]);
+    expect(stderr).toContain('spread 0.02');
+  });
+
+  it('print trades page by page, with the completeness of the history', async () => {
+    const first = await json('trades', market.marketId, '--limit', '3');
+    const rest = await json('trades', market.marketId, '--cursor', first.meta.next_cursor);
+    expect([...first.data, ...rest.data].map(({ trade_id: id }) => id)).toEqual(['t4', 't3', 't2', 't1', 't0']);
+    expect((await cli('trades', market.marketId)).stderr).toMatch(/^history: \w+/);
+    const range = await cli('trades', market.marketId, '--start', String(HOUR + 3), '--direction', 'asc', '--csv');
+    expect(range.stdout).toMatch(/^time,side,price,size,outcome_id,trade_id\r\n1767319203,.*\r\n1767319204,.*\r\n$/);
+  });
+
+  it('print candles', async () => {
+    const asked = ['candles', market.marketId, '--start', String(HOUR), '--end', String(HOUR + 3_600)];
+    expect((await cli(...asked)).stdout).toMatch(/^2026-01-02 02:00 .* 0\.6 /m);
+    expect(await json(...asked)).toMatchObject({ data: [{ close: '0.6' }], meta: { interval: '1h' } });
+  });
+});
+
+describe('the commands of the account', () => {
+  it('create, list, show and delete an alert', async () => {
+    const outcome = market.outcomes[0]?.outcomeId ?? '';
+    const made = await json('alerts', 'create', outcome, 'above', '0.9');
+    expect(made).toMatchObject({ tokenMint: outcome, condition: 'above', price: 0.9, status: 'active' });
+    expect((await cli('alerts')).stdout).toContain(made.id);
+    expect((await cli('alerts', 'get', made.id)).stdout).toContain(made.id);
+    expect((await cli('alerts', 'delete', made.id)).stdout).toBe(`${made.id} deleted\n`);
+    expect(await cli('alerts', 'get', made.id)).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('alert_not_found'),
+    });
+  });
+
+  it('create a webhook with its secret, test, pause and delete it, and show its deliveries', async () => {
+    const made = await json('webhooks', 'create', 'https://127.0.0.1:4443/hook', '--events', 'price_alert');
+    expect(made).toMatchObject({ events: ['price_alert'], secret: expect.stringMatching(/^whsec_/) });
+    expect((await cli('webhooks')).stdout).toContain(made.id);
+    const delivery = await json('webhooks', 'test', made.id, '--type', 'price_alert');
+    expect((await cli('deliveries', 'list', made.id)).stdout).toContain(delivery.id);
+    const shown = JSON.parse((await cli('deliveries', 'get', made.id, delivery.id)).stdout);
+    expect(shown).toMatchObject({ id: delivery.id, attemptLog: [] });
+    expect((await json('webhooks', 'rotate-secret', made.id)).secret).not.toBe(made.secret);
+    expect((await json('webhooks', 'pause', made.id)).status).toBe('paused');
+    expect((await json('webhooks', 'resume', made.id)).status).toBe('active');
+    expect((await cli('deliveries', 'recover', made.id, '--since', '1h')).code).toBe(0);
+    expect((await cli('webhooks', 'delete', made.id)).stdout).toBe(`${made.id} deleted\n`);
+  });
+
+  it('report a missing scope with the id of the request', async () => {
+    const result = await oddswireCli(['alerts'], { env: { ...env, ODDSWIRE_KEY: readOnly } });
+    expect(result.code).toBe(3);
+    expect(result.stderr).toMatch(/^oddswire-cli alerts: insufficient_scope: .*\n {2}request req_/);
+  });
+});
+
+describe('the built program', () => {
+  beforeAll(() => run('npm', ['run', '--silent', 'build'], { cwd: PACKAGE }));
+  const program = resolve(PACKAGE, 'dist/oddswire-cli.js');
+
+  it('runs as one file, and exits with the code of the command', async () => {
+    const { stdout } = await run(program, ['markets', 'snow', '--json'], { env: { ...process.env, ...env } });
+    expect(JSON.parse(stdout).data).toMatchObject([{ market_id: market.marketId }]);
+    const failed = run(program, ['market', 'no-such'], { env: { ...process.env, ...env } });
+    await expect(failed).rejects.toMatchObject({ code: 4, stderr: expect.stringContaining('market_not_found') });
+  });
+
+  it('serves the Model Context Protocol on standard input and output', async () => {
+    const client = new Client({ name: 'test', version: '1' });
+    await client.connect(
+      new StdioClientTransport({ command: program, args: ['mcp'], env: { ...inherited(), ...env } }),
+    );
+    expect(client.getServerVersion()).toMatchObject({ name: 'oddswire' });
+    expect((await client.listTools()).tools.map(({ name }) => name)).toContain('search_markets');
+    const both = ['snow', 'rain'].map((query) => client.callTool({ name: 'search_markets', arguments: { query } }));
+    const [snow, rain] = await Promise.all(both);
+    expect(snow?.structuredContent).toMatchObject({ markets: [{ market_id: market.marketId }] });
+    expect(rain?.structuredContent).toMatchObject({ markets: [{}, {}, {}] });
+    await client.close();
+  });
+
+  it('reports a rejected key to the client of the protocol', async () => {
+    const client = new Client({ name: 'test', version: '1' });
+    const wrong = { ...inherited(), ...env, ODDSWIRE_KEY: 'ow_live_x' };
+    const connecting = client.connect(new StdioClientTransport({ command: program, args: ['mcp'], env: wrong }));
+    await expect(connecting).rejects.toThrow(/unauthorized: .* \(request req_/);
+    await client.close();
+  });
+
+  it('ends quietly when the reader of its output ends', async () => {
+    const command = `set -o pipefail; "${program}" markets --csv --limit 3 | true; echo "$?"`;
+    const { stdout, stderr } = await run('bash', ['-c', command], { env: { ...process.env, ...env } });
+    expect(stderr).toBe('');
+    expect(['0\n', '141\n']).toContain(stdout);
+  });
+});

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sql } from '../../../../src/store/db/tx.ts';
+import {
+  closeGaps,
+  countGaps,
+  marketsWithOpenGaps,
+  openGap,
+  pruneGaps,
+  readGaps,
+} from '../../../../src/store/feeds/feed-gaps.ts';
+import {
+  claimParts,
+  createParts,
+  heldParts,
+  releaseParts,
+  renewParts,
+} from '../../../../src/store/feeds/feed-parts.ts';
+import {
+  countStreamers,
+  type FeedReport,
+  forgetStreamer,
+  readFeedStates,
+  reportFeeds,
+} from '../../../../src/store/feeds/feed-streamers.ts';
+import { PUBLISH_KINDS } from '../../../../src/store/marks/publish-marks.ts';
+import { aStoredMarket } from '../../../factories/stored-market.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+const EXPIRE = sql(
+  'test_expire_parts',
+  "UPDATE feed_part SET lease_until = clock_timestamp() - interval '1 ms' WHERE owner = $1",
+);
+const AGE_REPORTS = sql(
+  'test_age_reports',
+  "UPDATE feed_streamer SET reported_at = reported_at - interval '6 seconds' WHERE streamer = $1",
+);
+const MARKS = sql('test_gap_marks', `SELECT key FROM publish_mark WHERE kind = ${PUBLISH_KINDS.gap} ORDER BY id`);
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test.drop());
+
+describe('parts of a feed', () => {
+  it('have one owner until its lease ends', async () => {
+    const { db } = test;
+    await createParts(db, 'kalshi', 3);
+    await createParts(db, 'kalshi', 3);
+    const wanted = { venue: 'kalshi', parts: 3, limit: 2 };
+    const first = await claimParts(db, 'a', wanted);
+    expect(first).toEqual([
+      { venue: 'kalshi', part: 0, seenAtMs: null },
+      { venue: 'kalshi', part: 1, seenAtMs: null },
+    ]);
+    expect((await claimParts(db, 'b', wanted)).map(({ part }) => part)).toEqual([2]);
+    expect(await heldParts(db, 'b', 'kalshi', [0, 2])).toEqual(new Set([2]));
+    expect(await renewParts(db, 'a')).toHaveLength(2);
+    await db.query(EXPIRE, ['a']);
+    expect(await heldParts(db, 'a', 'kalshi', [0, 1])).toEqual(new Set());
+    expect(await renewParts(db, 'a')).toEqual([]);
+    const taken = await claimParts(db, 'b', wanted);
+    expect(taken.map(({ part }) => part)).toEqual([0, 1]);
+    expect(taken.every(({ seenAtMs }) => seenAtMs !== null)).toBe(true);
+    await releaseParts(db, 'b', 'kalshi', [1]);
+    expect(await claimParts(db, 'a', wanted)).toMatchObject([{ part: 1 }]);
+  });
+});
+
+describe('states of feeds', () => {
+  const report = (fields: Partial<FeedReport>): FeedReport => ({
+    venue: 'polymarket',
+    state: 'live',
+    reason: null,
+    subscribed: 10,
+    messagesPerSecond: 5,
+    lagMs: 40,
+    ...fields,
+  });
+
+  it('are summed over the running streamers', async () => {
+    const { db } = test;
+    await reportFeeds(db, 'a', [report({}), report({ venue: 'kalshi', state: 'off', reason: 'no_key', lagMs: null })]);
+    await reportFeeds(db, 'b', [
+      report({ messagesPerSecond: 15, lagMs: 80 }),
+      report({ venue: 'manifold', state: 'connecting' }),
+    ]);
+    expect(await countStreamers(db)).toBe(2);
+    const states = await readFeedStates(db, ['polymarket', 'kalshi', 'limitless']);
+    expect(states.get('polymarket')).toMatchObject({ state: 'live', subscribed: 20, messagesPerSecond: 20, lagMs: 70 });
+    expect(states.get('kalshi')).toMatchObject({ state: 'off', reason: 'no_key', lagMs: null });
+    expect(states.get('limitless')).toMatchObject({ state: 'stopped', subscribed: 0 });
+  });
+
+  it('of a streamer without reports for 5 s do not count', async () => {
+    const { db } = test;
+    await db.query(AGE_REPORTS, ['b']);
+    await reportFeeds(db, 'a', [report({})]);
+    expect((await readFeedStates(db, ['polymarket'])).get('polymarket')).toMatchObject({ subscribed: 10 });
+    await forgetStreamer(db, 'a');
+    expect((await readFeedStates(db, ['polymarket'])).get('polymarket')?.state).toBe('stopped');
+  });
+});
+
+describe('gaps of a feed', () => {
+  it('begin and end with a mark per market', async () => {
+    const { db } = test;
+    const [one, other] = [await aStoredMarket(db), await aStoredMarket(db)];
+    const gap = '0197a000-0000-7000-8000-000000000001';
+    const opened = {
+      gap,
+      venue: 'polymarket',
+      marketPks: [one.pk, other.pk],
+      affected: 'books',
+      reason: 'silent',
+      fromMs: 1_000,
+    };
+    await openGap(db, opened);
+    await openGap(db, opened);
+    expect(await countGaps(db)).toEqual(new Map([['polymarket', 1]]));
+    await closeGaps(db, { venue: 'polymarket', marketPks: [one.pk], toMs: 3_000 });
+    await closeGaps(db, { venue: 'polymarket', marketPks: [one.pk], toMs: 4_000 });
+    expect(await marketsWithOpenGaps(db, 'polymarket')).toEqual([{ pk: other.pk, marketId: other.marketId }]);
+    expect(await db.query(MARKS)).toEqual([{ key: one.pk }, { key: other.pk }, { key: one.pk }]);
+    const read = (fromMs: number, toMs: number) =>
+      readGaps(db, { venue: 'polymarket', marketIds: [one.marketId], fromMs, toMs, limit: 10 });
+    const stored = {
+      gap,
+      marketId: one.marketId,
+      affected: 'books',
+      reason: 'silent',
+      fromAt: new Date(1_000),
+      toAt: new Date(3_000),
+    };
+    expect(await read(2_000, 2_500)).toEqual([stored]);
+    expect(await read(3_000, 9_000)).toEqual([]);
+    expect(await read(0, 1_000)).toEqual([]);
+    expect(await pruneGaps(db, 3_001)).toBe(1);
+    expect(await read(2_000, 2_500)).toEqual([]);
+  });
+});

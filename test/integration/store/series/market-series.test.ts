@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { TradeRecord } from '../../../../src/domain/markets/market.ts';
+import { decimal } from '../../../../src/domain/values/decimal.ts';
+import { Partitions } from '../../../../src/store/db/partitions.ts';
+import type { Queryable } from '../../../../src/store/db/tx.ts';
+import { readMarketBook, readMarketTrades } from '../../../../src/store/series/market-series.ts';
+import { writeTrades } from '../../../../src/store/series/trades.ts';
+import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+const MARKETS = 100;
+const TRADES = 5;
+
+let test: TestDatabase;
+let markets: TestMarket[];
+beforeAll(async () => {
+  test = await createTestDatabase();
+  const nowMs = Date.now();
+  await new Partitions(test.db).ensure('trade', [nowMs]);
+  await new Partitions(test.db).ensureAroundNow('observation');
+  markets = [];
+  for (let n = 0; n < MARKETS; n++) {
+    const market = await aStoredMarket(test.db, { marketId: `m-${n}` });
+    const trades = Array.from({ length: TRADES }, (_, i): TradeRecord => {
+      const outcomeId = market.outcomes[0]?.outcomeId ?? '';
+      return { tradeId: `${n}-${i}`, outcomeId, tsMs: nowMs + i, price: decimal('0.5'), size: decimal('1') };
+    });
+    await test.db.transaction((tx) => writeTrades(tx, trades, 'USD'));
+    markets.push(market);
+  }
+});
+afterAll(() => test.drop());
+
+/** The database, with the number of its statements. */
+function counted(): Queryable & { statements: number } {
+  return {
+    statements: 0,
+    query(statement, values) {
+      this.statements += 1;
+      return test.db.query(statement, values);
+    },
+  };
+}
+
+it('readMarketTrades gives each of many reads at once its own page, in shared statements', async () => {
+  const db = counted();
+  const pages = await Promise.all(
+    markets.map(async ({ marketId }, n) => {
+      const query = { range: {}, direction: n % 2 === 0 ? 'asc' : 'desc', limit: 1 + (n % TRADES) } as const;
+      const read = await readMarketTrades(db, { venues: ['kalshi', 'polymarket'], marketId }, query);
+      return { marketId: read?.market.marketId, trades: read?.page.trades.map(({ tradeId }) => tradeId) };
+    }),
+  );
+  expect(pages).toEqual(
+    markets.map(({ marketId }, n) => {
+      const ids = Array.from({ length: TRADES }, (_, i) => `${n}-${i}`);
+      return { marketId, trades: (n % 2 === 0 ? ids : ids.toReversed()).slice(0, 1 + (n % TRADES)) };
+    }),
+  );
+  expect(db.statements).toBeLessThan(MARKETS / 4);
+});
+
+it('readMarketBook gives null for an unknown market beside known ones', async () => {
+  const ids = ['m-1', 'nowhere', 'm-2', 'has,"quotes"\\ and {braces}'];
+  const found = await Promise.all(
+    ids.map((marketId) => readMarketBook(test.db, { venues: ['polymarket'], marketId, outcomeId: `${marketId}:no` })),
+  );
+  expect(found.map((read) => read?.market.marketId ?? null)).toEqual(['m-1', null, 'm-2', null]);
+});
+
+it('a read runs at once when no other one waits', async () => {
+  const db = counted();
+  await readMarketBook(db, { venues: ['polymarket'], marketId: 'm-1' });
+  expect(db.statements).toBe(1);
+});

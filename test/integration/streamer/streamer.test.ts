@@ -1,0 +1,200 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Exchange } from '../../../sim/exchange.ts';
+import type { Config } from '../../../src/config/config.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { readFeedStates } from '../../../src/store/feeds/feed-streamers.ts';
+import { eventually } from '../../support/eventually.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { LosableDatabase } from '../workers/worker-harness.ts';
+import {
+  type FeedVenue,
+  pollTape,
+  quotesAgree,
+  runStreamer,
+  startFeedWorld,
+  storeCatalog,
+} from './streamer-harness.ts';
+
+const OWNERS = sql('test_part_owners', 'SELECT part, owner FROM feed_part WHERE owner IS NOT NULL ORDER BY part');
+const GAPS = sql('test_feed_gaps', 'SELECT reason, to_at IS NULL AS is_open FROM feed_gap');
+const BOOKS = sql('test_feed_books', 'SELECT count(*)::int AS books FROM book_latest');
+const TRADES = sql('test_feed_trades', 'SELECT trade_id, ts FROM trade');
+const MISSING = sql(
+  'test_announced_markets',
+  'SELECT count(*)::int AS markets FROM market_stats WHERE missing_since IS NOT NULL',
+);
+const POLLED = sql(
+  'test_newer_poll',
+  `UPDATE latest_price SET bid = 0.01, ask = 0.99, as_of = clock_timestamp() WHERE token_id = (
+     SELECT t.id FROM token t WHERE t.mint = $1)`,
+);
+
+/** Losses that only a wrong or missing message causes. */
+const CONTENT_LOSSES = new Set(['sequence_gap', 'negative_size', 'rejected_book']);
+
+let test: TestDatabase;
+let exchange: Exchange;
+let config: Config;
+const running: { stop(): Promise<void> }[] = [];
+
+beforeEach(async () => {
+  test = await createTestDatabase();
+  ({ exchange, config } = await startFeedWorld(test.url, 5));
+});
+afterEach(async () => {
+  for (const each of running.splice(0)) await each.stop();
+  await exchange.close();
+  await test.drop();
+});
+
+function start(venue: FeedVenue, streamer: string, db = test.db) {
+  const started = runStreamer({ db, config, exchange, venue, streamer });
+  running.push(started);
+  return started;
+}
+const gaps = () => test.db.query<{ reason: string; isOpen: boolean }>(GAPS);
+const owners = () => test.db.query<{ part: number; owner: string }>(OWNERS);
+const isClosed = (rows: readonly { isOpen: boolean }[]) => rows.length > 0 && rows.every(({ isOpen }) => !isOpen);
+const stateOf = async (venue: string) => (await readFeedStates(test.db, [venue])).get(venue);
+
+describe.each(['polymarket', 'kalshi', 'limitless'] as const)('a streamer of %s', (venue) => {
+  it('stores the quotes and books of the exchange', async () => {
+    await storeCatalog(test.db, config, venue);
+    start(venue, 'one');
+    await quotesAgree(test.db, exchange, venue);
+    for (let second = 0; second < 30; second += 1) exchange.step(1);
+    await quotesAgree(test.db, exchange, venue);
+    await eventually(
+      () => stateOf(venue),
+      (state) => state?.state === 'live' && state.subscribed > 6,
+    );
+    await eventually(
+      () => test.db.query<{ books: number }>(BOOKS),
+      ([row]) => (row?.books ?? 0) > 6,
+    );
+    // A busy machine can cost a lease or delay a snapshot; it changes no message.
+    const reasons = (await gaps()).map(({ reason }) => reason);
+    expect(reasons.filter((reason) => CONTENT_LOSSES.has(reason))).toEqual([]);
+  });
+
+  it('records a gap when the connection ends, and ends it with new snapshots', async () => {
+    await storeCatalog(test.db, config, venue);
+    start(venue, 'one');
+    await quotesAgree(test.db, exchange, venue);
+    exchange.addFault({
+      host: venue === 'polymarket' ? 'clob' : venue,
+      kind: 'socket',
+      socket: { how: 'restart' },
+    });
+    exchange.step(5);
+    await quotesAgree(test.db, exchange, venue);
+    const hasEnded = (found: Awaited<ReturnType<typeof gaps>>) =>
+      isClosed(found) && found.some(({ reason }) => reason === 'disconnected');
+    const rows = await eventually(gaps, hasEnded);
+    expect(rows.map(({ reason }) => reason)).toContain('disconnected');
+  });
+});
+
+describe('a streamer of manifold', () => {
+  it('stores trades with the ids of the polls, and marks announced markets for a look-up', async () => {
+    await storeCatalog(test.db, config, 'manifold');
+    const { producer } = start('manifold', 'one');
+    await eventually(
+      () => stateOf('manifold'),
+      (state) => (state?.subscribed ?? 0) > 6,
+    );
+    await eventually(
+      async () => {
+        exchange.step(1);
+        return (await test.db.query(TRADES)).length;
+      },
+      (trades) => trades > 3,
+    );
+    let stored = -1;
+    await eventually(
+      async () => {
+        const before = stored;
+        stored = (await test.db.query(TRADES)).length;
+        return before === stored;
+      },
+      (isQuiet) => isQuiet,
+      { everyMs: 500 },
+    );
+    const streamed = await test.db.query<{ tradeId: string; ts: Date }>(TRADES);
+    await pollTape(test.db, config, 'manifold');
+    const known = new Set(streamed.map(({ tradeId }) => tradeId));
+    const firstMs = Math.min(...streamed.map(({ ts }) => ts.getTime()));
+    const polled = await test.db.query<{ tradeId: string; ts: Date }>(TRADES);
+    expect(polled.filter(({ tradeId, ts }) => !known.has(tradeId) && ts.getTime() > firstMs)).toEqual([]);
+    const market = exchange.state().markets.find(({ phase }) => phase === 'open');
+    exchange.steer({ conditionId: market?.conditionId ?? '', action: 'resolve' });
+    await eventually(
+      () => test.db.query<{ markets: number }>(MISSING),
+      ([row]) => (row?.markets ?? 0) > 0,
+    );
+    await eventually(
+      async () => producer.woken,
+      (woken) => woken.includes('poll-markets'),
+    );
+  });
+});
+
+describe('two streamers', () => {
+  it('share the parts, and one takes all of them over when the other ends without a word', async () => {
+    await storeCatalog(test.db, config, 'polymarket');
+    const lost = new LosableDatabase(test.db.dataSource);
+    start('polymarket', 'a', lost);
+    start('polymarket', 'b');
+    const partsOf = async (name: string) => (await owners()).filter(({ owner }) => owner === name).length;
+    const byOwner = async () => ({ a: await partsOf('a'), b: await partsOf('b') });
+    await eventually(byOwner, ({ a, b }) => a >= 2 && b >= 2);
+    await quotesAgree(test.db, exchange, 'polymarket');
+    // It runs on, and its statements reach the database no more, as after a stop or a split network.
+    lost.loseStatements = ['renew_feed_parts', 'report_feeds', 'claim_feed_parts', 'running_feed_streamers'];
+    lost.loseBefore = () => true;
+    await eventually(byOwner, ({ b }) => b === 5, { timeoutMs: 20_000 });
+    // Now it reaches the database again, with changes that it read meanwhile.
+    exchange.step(3);
+    lost.loseBefore = () => false;
+    exchange.step(3);
+    await quotesAgree(test.db, exchange, 'polymarket');
+    const rows = await eventually(gaps, isClosed);
+    expect(rows.map(({ reason }) => reason)).toContain('moved');
+  });
+
+  it('give parts back when they stop', async () => {
+    await storeCatalog(test.db, config, 'polymarket');
+    const first = start('polymarket', 'a');
+    await eventually(owners, (rows) => rows.length === 5);
+    await first.stop();
+    expect(await owners()).toEqual([]);
+    expect(await stateOf('polymarket')).toMatchObject({ state: 'stopped' });
+  });
+});
+
+describe('the comparison with the polls', () => {
+  it('requests a new snapshot when a newer stored quote differs from that of the feed', async () => {
+    await storeCatalog(test.db, config, 'polymarket');
+    start('polymarket', 'a');
+    await quotesAgree(test.db, exchange, 'polymarket');
+    const market = exchange.state().markets.find(({ phase, outcomes }) => phase === 'open' && outcomes[0].bestBid);
+    await test.db.query(POLLED, [market?.outcomes[0].tokenId]);
+    const hasEnded = (found: Awaited<ReturnType<typeof gaps>>) =>
+      isClosed(found) && found.some(({ reason }) => reason === 'differs_from_poll');
+    const rows = await eventually(gaps, hasEnded, { timeoutMs: 40_000 });
+    expect(rows.map(({ reason }) => reason)).toContain('differs_from_poll');
+  });
+});
+
+describe('a refused key of Kalshi', () => {
+  it('is a state with its reason', async () => {
+    await storeCatalog(test.db, config, 'kalshi');
+    exchange.addFault({ host: 'kalshi', kind: 'socket', socket: { how: 'reject', status: 401 } });
+    start('kalshi', 'a');
+    const state = await eventually(
+      () => stateOf('kalshi'),
+      (found) => found?.state === 'refused',
+    );
+    expect(state?.reason).toMatch(/^key_refused/);
+  });
+});

@@ -1,0 +1,147 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../../clients/cli/src/commands.ts';
+import { completionScript } from '../../../clients/cli/src/completion-script.ts';
+import { eventText } from '../../../clients/cli/src/listen/event-text.ts';
+import { newSecret, secretProblem, signedHeaders } from '../../../clients/cli/src/listen/signatures.ts';
+import { moment } from '../../../clients/cli/src/read-arguments.ts';
+import { cut, printable, readUpTo } from '../../../clients/cli/src/rows.ts';
+import { secretProblem as rulesOfTheApi, verifyBody, verifyStandard } from '../../../src/domain/webhooks/signature.ts';
+import { signatureVectors } from '../../support/signature-vectors.ts';
+
+const run = promisify(execFile);
+
+describe('signedHeaders', () => {
+  it.each(signatureVectors.map((vector) => [vector.name, vector] as const))('signs the vector: %s', (_name, vector) => {
+    const [secret = ''] = vector.secrets;
+    const event = { id: vector.id, type: 'price_alert', body: vector.body };
+    const headers = signedHeaders(secret, event, { attempt: 2, nowMs: vector.timestampSeconds * 1_000, version: '1' });
+    expect(headers['X-Webhook-Signature']).toBe(vector.headers['X-Webhook-Signature']);
+    expect(vector.headers['webhook-signature'].split(' ')).toContain(headers['webhook-signature']);
+  });
+
+  it('passes the verifiers of the service with a secret that it makes', () => {
+    const secret = newSecret();
+    const event = { id: 'evt_1', type: 'transaction', body: '{"id":"evt_1","data":{"é":1}}' };
+    const headers = signedHeaders(secret, event, { attempt: 1, nowMs: 1_000_000, version: '1' });
+    expect(verifyBody(secret, event.body, headers['X-Webhook-Signature'] ?? '')).toBe(true);
+    const delivery = {
+      id: 'evt_1',
+      timestamp: '1000',
+      signature: headers['webhook-signature'] ?? '',
+      body: event.body,
+    };
+    expect(verifyStandard([secret], delivery, 1_000)).toBe('ok');
+    expect(headers).toMatchObject({
+      'X-Webhook-Event': 'transaction',
+      'X-Webhook-Attempt': '1',
+      'webhook-id': 'evt_1',
+    });
+  });
+
+  it.each([
+    'short',
+    'correct horse battery',
+    'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    'whsec_x',
+    'é'.repeat(20),
+    'a'.repeat(257),
+  ])('takes the secret %s when the API takes it', (secret) => {
+    expect(secretProblem(secret) === undefined).toBe(rulesOfTheApi(secret) === null);
+  });
+});
+
+describe('moment', () => {
+  const at = (text: string) =>
+    moment({ words: [], flags: new Set(), texts: new Map([['since', text]]) }, 'since', Date.UTC(2026, 0, 2));
+
+  it.each([
+    ['24h', '2026-01-01T00:00:00Z'],
+    ['90m', '2026-01-01T22:30:00Z'],
+    ['2026-01-01', '2026-01-01T00:00:00Z'],
+    ['2026-01-01 12:30', '2026-01-01T12:30:00Z'],
+    ['2026-01-01T12:30:15+02:00', '2026-01-01T10:30:15Z'],
+    ['1767225600', '2026-01-01T00:00:00Z'],
+  ])('reads %s as %s', (text, expected) => {
+    expect(new Date((at(text) ?? 0) * 1_000).toISOString()).toBe(expected.replace('Z', '.000Z'));
+  });
+
+  it.each(['soon', '24w', '2026-13-01', '2026-01-01T25:00'])('rejects %s', (text) => {
+    expect(() => at(text)).toThrow('--since must be an age');
+  });
+});
+
+describe('readUpTo', () => {
+  const items = Array.from({ length: 2_500 }, (_, at) => at);
+  const read = async ({ limit, cursor = '0' }: { limit: number; cursor?: string }) => {
+    const end = Number(cursor) + limit;
+    return { data: items.slice(Number(cursor), end), meta: { next_cursor: end < items.length ? String(end) : null } };
+  };
+
+  it('reads as many pages as the limit needs, and returns the cursor behind them', async () => {
+    const page = await readUpTo(1_200, undefined, read);
+    expect([page.data.length, page.data.at(-1), page.meta.next_cursor]).toEqual([1_200, 1_199, '1200']);
+  });
+
+  it('ends with the list, and continues at a cursor', async () => {
+    const page = await readUpTo(9_999, '2400', read);
+    expect(page).toEqual({ data: items.slice(2_400), meta: { next_cursor: null } });
+  });
+});
+
+describe('foreign text', () => {
+  it('cannot control the terminal', () => {
+    expect(printable('a\x1b[2Jb\u202ec\nd')).toBe('a\ufffd[2Jb\ufffdc\ufffdd');
+    expect(cut('Zürich 🚀🚀', 8)).toBe('Zürich …');
+  });
+});
+
+describe('eventText', () => {
+  const common = { id: 'evt_1', timestamp: '2026-01-02T03:04:05.678Z' };
+
+  it('has the facts of each type', () => {
+    const alert = {
+      alertId: 'a',
+      tokenMint: 't',
+      tokenSymbol: 'Yes',
+      condition: 'above',
+      targetPrice: 0.6,
+      currentPrice: 0.62,
+    } as const;
+    expect(eventText({ ...common, type: 'price_alert', data: alert })).toBe('Yes above 0.6: 0.62');
+    const change = { wallet: '0x1', venue: 'kalshi', tokenMint: 't', previousBalance: 1, currentBalance: 3, change: 2 };
+    expect(eventText({ ...common, type: 'balance_change', data: change })).toBe('kalshi 0x1 t +2');
+  });
+});
+
+describe('completionScript', () => {
+  /** The words that bash offers for a line whose last word is unfinished. */
+  async function bashOffers(line: string): Promise<string[]> {
+    const words = line.split(' ');
+    const script = `${completionScript('bash', COMMANDS)}
+COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}
+_oddswire_cli; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout } = await run('bash', ['-c', script]);
+    return stdout.split('\n').filter((word) => word !== '');
+  }
+
+  it('completes commands, verbs, options and choices in bash', async () => {
+    expect(await bashOffers('oddswire-cli ma')).toEqual(['markets', 'market']);
+    expect(await bashOffers('oddswire-cli alerts c')).toEqual(['create']);
+    expect(await bashOffers('oddswire-cli candles m --int')).toEqual(['--interval']);
+    expect(await bashOffers('oddswire-cli candles m --interval 1')).toEqual(['1m', '15m', '1h', '1d']);
+  });
+
+  it.each(['zsh', 'fish'] as const)('names every command, verb and option for %s', (shell) => {
+    const script = completionScript(shell, COMMANDS);
+    for (const [name, { options, verbs = [] }] of Object.entries(COMMANDS)) {
+      expect(script).toContain(name);
+      for (const option of Object.keys(options))
+        expect(script).toContain(shell === 'zsh' ? `--${option}` : `-l ${option}`);
+      expect(script).toContain(verbs.join(' '));
+    }
+    // An odd number of quotes would end the script early.
+    expect(script.replaceAll("'\\''", '').split("'").length % 2).toBe(1);
+  });
+});

@@ -1,0 +1,193 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../../clients/cli/src/commands.ts';
+import { VERSION } from '../../../clients/cli/src/version.ts';
+import { oddswireCli } from '../../support/cli-io.ts';
+import { ROOT } from '../../support/markdown.ts';
+
+const NAMES = Object.keys(COMMANDS);
+const KEY = { ODDSWIRE_KEY: 'ow_live_x' };
+
+describe('oddswire-cli', () => {
+  it('lists every command with --help, and without arguments as an error', async () => {
+    const [help, nothing] = [await oddswireCli(['--help']), await oddswireCli([])];
+    expect(help).toMatchObject({ code: 0, stderr: '' });
+    for (const name of NAMES) expect(help.stdout).toMatch(new RegExp(`^  ${name} +\\w`, 'm'));
+    expect(nothing).toEqual({ code: 2, stdout: '', stderr: help.stdout });
+  });
+
+  it.each(NAMES)('%s --help prints the usage and needs no variables', async (name) => {
+    const help = await oddswireCli([name, '--help']);
+    expect(help).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining(`usage: oddswire-cli ${name}`) });
+    expect(await oddswireCli(['help', name])).toEqual(help);
+  });
+
+  it('suggests a command for a misspelt one', async () => {
+    expect(await oddswireCli(['prcies'])).toMatchObject({
+      code: 2,
+      stderr:
+        'oddswire-cli: unknown command "prcies"; did you mean "prices"?\n`oddswire-cli --help` lists the commands.\n',
+    });
+    expect((await oddswireCli(['toString'])).stderr).toMatch(/^oddswire-cli: unknown command "toString"\n/);
+  });
+
+  it('reports every wrong argument', async () => {
+    const { code, stderr } = await oddswireCli([
+      'candles',
+      'm',
+      'n',
+      '--interval',
+      '2h',
+      '--what',
+      '--json=1',
+      '--start',
+    ]);
+    expect(code).toBe(2);
+    for (const problem of [
+      'unknown argument n',
+      '--interval must be one of 1m, 5m, 15m, 1h, 4h, 1d',
+      'unknown option --what',
+      '--json takes no value',
+      '--start needs a value',
+    ]) {
+      expect(stderr).toContain(`oddswire-cli candles: ${problem}\n`);
+    }
+    expect(stderr).toContain('usage: oddswire-cli candles MARKET');
+  });
+
+  it.each([
+    [['book'], 'an argument is missing'],
+    [['book', 'm', '--depth', '0'], '--depth must be a whole number from 1 to 200'],
+    [['trades', 'm', '--json', '--csv'], 'choose --json or --csv'],
+    [['trades', 'm', '--start', 'yesterday'], '--start must be an age such as 24h'],
+    [['alerts', 'make'], '"make" must be one of list, create, get, delete'],
+    [['alerts', 'create', 'o', 'over', 'x'], 'the condition must be above or below'],
+    [['alerts', 'get'], 'alerts get takes one id'],
+    [
+      ['webhooks', 'create', 'https://example.com', '--events', 'trades'],
+      '--events must be a comma list of price_alert',
+    ],
+    [['deliveries', 'recover', 'wh_1'], 'deliveries recover needs --since'],
+    [['deliveries', 'retry', 'wh_1'], 'deliveries retry takes'],
+    [['listen', '--forward', 'localhost:3000'], '--forward must be an http or https address'],
+    [['listen', '--secret', 'short'], '--secret must have 16 to 256 printable ASCII characters'],
+    [['market', '..'], "market_id must be an id, not '..'"],
+  ])('ends with 2 for %j', async (argv, problem) => {
+    const result = await oddswireCli(argv, { env: { ...KEY, ODDSWIRE_URL: 'http://127.0.0.1:9' } });
+    expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining(problem) });
+  });
+
+  it('names the missing variables and ends with 78', async () => {
+    expect(await oddswireCli(['markets'])).toMatchObject({
+      code: 78,
+      stderr: 'oddswire-cli markets: set ODDSWIRE_URL and ODDSWIRE_KEY: the address of the API and an API key\n',
+    });
+    expect((await oddswireCli(['markets'], { env: KEY })).stderr).toContain('set ODDSWIRE_URL:');
+    expect((await oddswireCli(['markets', '--url', 'ftp://x'], { env: KEY })).code).toBe(78);
+  });
+
+  it('has the version of its package', async () => {
+    const { version, name } = JSON.parse(readFileSync(`${ROOT}/clients/cli/package.json`, 'utf8'));
+    expect({ version, name }).toEqual({ version: VERSION, name: '@oddswire/cli' });
+    expect((await oddswireCli(['--version'])).stdout).toBe(`${VERSION}\n`);
+  });
+});
+
+describe('an answer with an error', () => {
+  let close: (() => void) | undefined;
+  afterEach(() => close?.());
+
+  /** A server that answers every request alike. */
+  async function answering(status: number, body: object, headers: Record<string, string> = {}): Promise<string> {
+    const server = createServer((_request, response) => {
+      response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'req_7', ...headers });
+      response.end(JSON.stringify(body));
+    });
+    close = () => server.close();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  it.each([
+    [400, 'invalid_request', 1],
+    [401, 'unauthorized', 3],
+    [403, 'insufficient_scope', 3],
+    [404, 'market_not_found', 4],
+    [429, 'rate_limited', 6],
+    [500, 'internal_error', 5],
+  ])(
+    'with status %i and code %s ends the command with %i, and prints code and request id',
+    async (status, code, exit) => {
+      const error = { code, message: 'because', details: [{ path: 'limit', message: 'is too large' }] };
+      const headers: Record<string, string> = status === 429 ? { 'retry-after': '120' } : {};
+      const url = await answering(status, { success: false, error }, headers);
+      const later = status === 429 ? '  try again in 120 s\n' : '';
+      expect(await oddswireCli(['markets'], { env: { ...KEY, ODDSWIRE_URL: url } })).toEqual({
+        code: exit,
+        stdout: '',
+        stderr: `oddswire-cli markets: ${code}: because\n  limit: is too large\n${later}  request req_7\n`,
+      });
+    },
+  );
+
+  it('ends with 5 and the reason when the API cannot be reached', async () => {
+    const url = await answering(200, {});
+    close?.();
+    const { code, stderr } = await oddswireCli(['markets'], { env: { ...KEY, ODDSWIRE_URL: url } });
+    expect(code).toBe(5);
+    expect(stderr).toMatch(/^oddswire-cli markets: connection_failed: no answer \(.*ECONNREFUSED.*\)\n$/);
+  });
+});
+
+describe('the output', () => {
+  const alert = {
+    id: 'alert_1',
+    tokenMint: 'a "quoted", token',
+    condition: 'above',
+    price: 0.62,
+    status: 'active',
+    createdAt: '2026-01-02T03:04:05.678Z',
+    tracked: true,
+    currency: 'USD',
+  };
+
+  async function listed(argv: readonly string[], options: Parameters<typeof oddswireCli>[1] = {}) {
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ success: true, data: [alert], meta: { next_cursor: null } }));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      return await oddswireCli(['alerts', ...argv], { ...options, env: { ...KEY, ODDSWIRE_URL: url, ...options.env } });
+    } finally {
+      server.close();
+    }
+  }
+
+  it('is a table without colours when it is no terminal', async () => {
+    const { stdout } = await listed([]);
+    const [head = '', row = ''] = stdout.split('\n');
+    expect(head).toMatch(/^ID +STATUS +CONDITION +PRICE +CURRENCY +TRACKED +CREATED +TRIGGERED +TOKEN$/);
+    expect(row).toMatch(/^alert_1 +active +above +0\.62 +USD +yes +2026-01-02 03:04:05 +a "quoted", token$/);
+  });
+
+  it('has colours on a terminal, but not with NO_COLOR', async () => {
+    expect((await listed([], { isTerminal: true })).stdout).toContain('\x1b[2mID');
+    expect((await listed([], { isTerminal: true, env: { NO_COLOR: '1' } })).stdout).not.toContain('\x1b');
+    expect((await listed([], { isTerminal: true, env: { TERM: 'dumb' } })).stdout).not.toContain('\x1b');
+  });
+
+  it('quotes cells of CSV', async () => {
+    expect((await listed(['--csv'])).stdout).toBe(
+      'id,status,condition,price,currency,tracked,created,triggered,token\r\n' +
+        'alert_1,active,above,0.62,USD,true,2026-01-02T03:04:05.678Z,,"a ""quoted"", token"\r\n',
+    );
+  });
+
+  it('is the data and meta of the API with --json', async () => {
+    expect(JSON.parse((await listed(['--json'])).stdout)).toEqual({ data: [alert], meta: { next_cursor: null } });
+  });
+});

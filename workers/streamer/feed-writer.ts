@@ -1,0 +1,281 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { BookRecord, PriceRecord, TradeRecord } from '../../src/domain/markets/market.ts';
+import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
+import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import type { Tx } from '../../src/store/db/tx.ts';
+import { heldParts } from '../../src/store/feeds/feed-parts.ts';
+import type { Page, RecordKind, RejectedRecord } from '../../src/venues/port.ts';
+import { type PageStore, storePage } from '../polling/polling.ts';
+import { rejectUntimely } from '../polling/trade-page.ts';
+import type { StreamerDeps } from './deps.ts';
+import { type FeedPage, feedBookStore, feedPriceStore, feedTradeStore } from './feed-stores.ts';
+import { StageWaker } from './stage-waker.ts';
+
+/** A batch collects the changes of this time. */
+const BATCH_MS = 4;
+/** The whole book of an outcome is stored at most this often. */
+const BOOK_EVERY_MS = 1_000;
+const LOOK_FOR_BOOKS_MS = 100;
+const BOOKS_AT_ONCE = 100;
+/** The wait after a failed write. */
+const RETRY_MS = 250;
+/** Trades that wait for the database; later ones are left to the polls. */
+const MAX_TRADES = 20_000;
+/** A flood of garbage must not delay prices: further rejections of a batch are counted only. */
+const MAX_REJECTED = 100;
+
+/** An outcome of a feed. */
+export interface FeedOutcome {
+  readonly outcomeId: string;
+  readonly tokenId: bigint;
+  readonly part: number;
+}
+
+/** A write about a part, which is skipped when the streamer does not hold the part any more. It may run again. */
+interface PartWrite {
+  readonly part: number;
+  readonly write: (tx: Tx) => Promise<void>;
+}
+
+interface Pending<R> {
+  readonly outcome: FeedOutcome;
+  readonly record: R;
+}
+
+interface DueBook {
+  readonly outcome: FeedOutcome;
+  readonly dueMs: number;
+  readonly changedAtMs: number;
+  readonly read: () => BookRecord | undefined;
+}
+
+interface WriterOptions {
+  readonly deps: StreamerDeps;
+  readonly venue: VenueName;
+  readonly streamer: string;
+}
+
+/**
+ * Writes the changes of one venue's feed, batch after batch. While the database is away, the newest quote of each outcome waits. What is
+ * announced after a quote, such as the end of a gap, is stored after it.
+ */
+export class FeedWriter {
+  readonly #deps: StreamerDeps;
+  readonly #venue: VenueName;
+  readonly #streamer: string;
+  readonly #waker: StageWaker;
+  readonly #prices: PageStore<PriceRecord, { written: number }, FeedPage<PriceRecord>>;
+  readonly #bookStore: PageStore<BookRecord, { written: number }, FeedPage<BookRecord>>;
+  readonly #tradeStore: PageStore<TradeRecord, { written: number }, Page<TradeRecord>>;
+  readonly #streaks = new FailureStreaks();
+  #quotes = new Map<bigint, Pending<PriceRecord>>();
+  #books = new Map<bigint, DueBook>();
+  readonly #booksWritten = new Map<bigint, { atMs: number; asOfMs: number }>();
+  #trades: TradeRecord[] = [];
+  #rejected: RejectedRecord[] = [];
+  #writes: PartWrite[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  readonly #bookTimer: NodeJS.Timeout;
+  #writingBooks: Promise<void> | undefined;
+  #isStopped = false;
+
+  constructor({ deps, venue, streamer }: WriterOptions) {
+    this.#deps = deps;
+    this.#venue = venue;
+    this.#streamer = streamer;
+    this.#waker = new StageWaker(deps.producer);
+    const options = { deps, venue, streamer, waker: this.#waker };
+    this.#prices = feedPriceStore(options);
+    this.#bookStore = feedBookStore(options);
+    this.#tradeStore = feedTradeStore(options, VENUES[venue].currency);
+    this.#bookTimer = setInterval(() => this.#writeBooks(), LOOK_FOR_BOOKS_MS);
+  }
+
+  quote(outcome: FeedOutcome, record: PriceRecord): void {
+    this.#quotes.set(outcome.tokenId, { outcome, record });
+    this.#schedule();
+  }
+
+  /** The book of an outcome changed; `read` returns the present one when it is written. */
+  book(outcome: FeedOutcome, read: () => BookRecord | undefined): void {
+    const changedAtMs = this.#deps.now();
+    const lastMs = this.#booksWritten.get(outcome.tokenId)?.atMs ?? 0;
+    const dueMs = this.#books.get(outcome.tokenId)?.dueMs ?? Math.max(changedAtMs, lastMs + BOOK_EVERY_MS);
+    this.#books.set(outcome.tokenId, { outcome, dueMs, changedAtMs, read });
+  }
+
+  /** False when too many trades wait: a poll must read this one. */
+  trade(record: TradeRecord): boolean {
+    if (this.#trades.length >= MAX_TRADES) return false;
+    this.#trades.push(record);
+    this.#schedule();
+    return true;
+  }
+
+  reject(rejected: readonly RejectedRecord[]): void {
+    const { metrics } = this.#deps;
+    const kept = rejected.slice(0, Math.max(0, MAX_REJECTED - this.#rejected.length));
+    this.#rejected.push(...kept);
+    for (const { kind, reason } of rejected.slice(kept.length)) {
+      this.#received(kind, 1);
+      metrics.rejectedRecords.inc({ venue: this.#venue, kind, reason });
+    }
+    this.#schedule();
+  }
+
+  /** A write that follows the quotes before it. */
+  after(write: PartWrite): void {
+    this.#writes.push(write);
+    this.#schedule();
+  }
+
+  /** Forgets an outcome without a subscription. */
+  forget(tokenId: bigint): void {
+    this.#books.delete(tokenId);
+    this.#booksWritten.delete(tokenId);
+  }
+
+  /** Writes everything that waits, if the database answers. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#bookTimer);
+    clearTimeout(this.#timer);
+    await this.#running;
+    await this.#writingBooks;
+    await this.#flush().catch((error: unknown) => this.#failed('last', error));
+    await this.#prices.end?.();
+    this.#waker.flush();
+  }
+
+  #schedule(): void {
+    if (this.#timer !== undefined || this.#running !== undefined || this.#isStopped) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#running = this.#work().finally(() => {
+        this.#running = undefined;
+        if (this.#hasWork()) this.#schedule();
+      });
+    }, BATCH_MS);
+  }
+
+  #hasWork(): boolean {
+    return this.#quotes.size + this.#trades.length + this.#rejected.length + this.#writes.length > 0;
+  }
+
+  async #work(): Promise<void> {
+    try {
+      await this.#flush();
+      this.#streaks.succeeded('write');
+    } catch (error) {
+      this.#failed('write', error);
+      await delay(RETRY_MS, undefined, { ref: false });
+    }
+  }
+
+  #failed(what: string, error: unknown): void {
+    // The error may be a partition that was dropped after this process had seen it.
+    this.#deps.partitions.forget();
+    const { inARow, shouldLog } = this.#streaks.failed(what);
+    const line = { venue: this.#venue, err: error, inARow };
+    this.#deps.log[shouldLog ? 'warn' : 'debug'](line, 'changes of a feed not stored; will retry');
+  }
+
+  async #flush(): Promise<void> {
+    const { metrics, now } = this.#deps;
+    const from = { venue: this.#venue, position: null };
+    const quotes = this.#quotes;
+    const trades = this.#trades;
+    const rejected = this.#rejected;
+    const writes = this.#writes;
+    this.#quotes = new Map();
+    this.#trades = [];
+    this.#rejected = [];
+    this.#writes = [];
+    try {
+      if (quotes.size > 0 || rejected.length > 0) {
+        const pending = [...quotes.values()];
+        const page = { ...pageOf(pending), rejected };
+        this.#received('prices', page.records.length);
+        for (const { kind } of rejected) this.#received(kind, 1);
+        await storePage(this.#deps, this.#prices, page, from);
+        const storedMs = now();
+        for (const { record } of pending) {
+          const { seenAtMs = record.asOfMs } = record;
+          metrics.feedWrite.observe({ venue: this.#venue }, Math.max(0, storedMs - seenAtMs) / 1000);
+        }
+      }
+      if (trades.length > 0) {
+        const page = { records: trades, rejected: [], position: null, more: false };
+        this.#received('trades', trades.length);
+        await storePage(this.#deps, this.#tradeStore, rejectUntimely(this.#deps, page), from);
+      }
+      if (writes.length > 0) await this.#writeParts(writes);
+    } catch (error) {
+      // Every write may run again. A quote that changed meanwhile is the newer one.
+      this.#quotes = new Map([...quotes, ...this.#quotes]);
+      this.#trades = [...trades, ...this.#trades];
+      this.#rejected = [...rejected, ...this.#rejected];
+      this.#writes = [...writes, ...this.#writes];
+      throw error;
+    }
+  }
+
+  #received(kind: RecordKind, records: number): void {
+    this.#deps.metrics.receivedRecords.inc({ venue: this.#venue, kind }, records);
+  }
+
+  async #writeParts(writes: readonly PartWrite[]): Promise<void> {
+    const parts = [...new Set(writes.map(({ part }) => part))];
+    await this.#deps.db.transaction(async (tx) => {
+      const ours = await heldParts(tx, this.#streamer, this.#venue, parts);
+      for (const { part, write } of writes) if (ours.has(part)) await write(tx);
+    });
+  }
+
+  #writeBooks(): void {
+    if (this.#writingBooks !== undefined) return;
+    const nowMs = this.#deps.now();
+    const due = [...this.#books.values()].filter(({ dueMs }) => dueMs <= nowMs).slice(0, BOOKS_AT_ONCE);
+    if (due.length === 0) return;
+    this.#writingBooks = this.#storeBooks(due, nowMs)
+      .then(() => void this.#streaks.succeeded('books'))
+      .catch(async (error: unknown) => {
+        for (const book of due) if (!this.#books.has(book.outcome.tokenId)) this.#books.set(book.outcome.tokenId, book);
+        this.#failed('books', error);
+        await delay(RETRY_MS, undefined, { ref: false });
+      })
+      .finally(() => {
+        this.#writingBooks = undefined;
+      });
+  }
+
+  async #storeBooks(due: readonly DueBook[], nowMs: number): Promise<void> {
+    const pending = due.flatMap(({ outcome, changedAtMs, read }): Pending<BookRecord>[] => {
+      this.#books.delete(outcome.tokenId);
+      const book = read();
+      if (book === undefined) return [];
+      // Some sessions date a book by its quote, which a deeper level does not change.
+      const lastMs = this.#booksWritten.get(outcome.tokenId)?.asOfMs ?? 0;
+      const asOfMs = book.asOfMs > lastMs ? book.asOfMs : Math.max(changedAtMs, lastMs + 1);
+      return [{ outcome, record: { ...book, asOfMs } }];
+    });
+    if (pending.length === 0) return;
+    this.#received('books', pending.length);
+    await storePage(this.#deps, this.#bookStore, pageOf(pending), { venue: this.#venue, position: null });
+    for (const { outcome, record } of pending) {
+      this.#booksWritten.set(outcome.tokenId, { atMs: nowMs, asOfMs: record.asOfMs });
+    }
+  }
+}
+
+function pageOf<R extends PriceRecord | BookRecord>(pending: readonly Pending<R>[]): FeedPage<R> {
+  return {
+    records: pending.map(({ record }) => record),
+    rejected: [],
+    position: null,
+    more: false,
+    tokenIdOf: new Map(pending.map(({ outcome }) => [outcome.outcomeId, outcome.tokenId])),
+    partOf: new Map(pending.map(({ outcome }) => [outcome.outcomeId, outcome.part])),
+  };
+}

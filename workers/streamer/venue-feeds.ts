@@ -1,0 +1,195 @@
+import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
+import { noteAnnounced } from '../../src/store/catalog/market-sightings.ts';
+import { marketsWithOpenGaps } from '../../src/store/feeds/feed-gaps.ts';
+import { mostTradedFeedMarkets, type WantedMarket, wantedFeedMarkets } from '../../src/store/feeds/feed-markets.ts';
+import { claimParts, createParts, type FeedPart, releaseParts } from '../../src/store/feeds/feed-parts.ts';
+import type { FeedReport } from '../../src/store/feeds/feed-streamers.ts';
+import type { FeedTiming } from '../../src/venues/feed-connection.ts';
+import type { VenueFeed } from '../../src/venues/feed-port.ts';
+import type { StreamerDeps } from './deps.ts';
+import { FeedMeter } from './feed-meter.ts';
+import { FeedWriter } from './feed-writer.ts';
+import { PartFeed } from './part-feed.ts';
+import { partCount, partOf } from './parts.ts';
+import { PollComparison } from './poll-comparison.ts';
+
+/** A market that drops a little in the order keeps its subscription. */
+const KEEP_FACTOR = 1.25;
+const RANK_EVERY_MS = 60_000;
+/** Polls that a feed requests begin at most this often. */
+const REQUEST_EVERY_MS = 1_000;
+/** A streamer without reports for a moment must not move parts to and fro. */
+const ROUNDS_UNTIL_RELEASE = 3;
+
+interface VenueOptions {
+  readonly deps: StreamerDeps;
+  readonly streamer: string;
+  readonly venue: VenueName;
+  readonly feed: VenueFeed;
+  readonly timing?: Partial<FeedTiming> | undefined;
+}
+
+/** The feed of one venue in this streamer: its parts, their markets, and its state. */
+export class VenueFeeds {
+  readonly venue: VenueName;
+  readonly #options: VenueOptions;
+  readonly #parts: number;
+  readonly #held = new Map<number, PartFeed>();
+  readonly #writer: FeedWriter;
+  readonly #meter: FeedMeter;
+  readonly #comparison: PollComparison;
+  readonly #requested = new Map<'poll-trades' | 'poll-markets', number>();
+  #announced = new Set<string>();
+  #traded: readonly bigint[] = [];
+  #rankedAtMs = Number.NEGATIVE_INFINITY;
+  #isCreated = false;
+  #needsPlan = false;
+  #roundsOverShare = 0;
+
+  constructor(options: VenueOptions) {
+    const { deps, streamer, venue } = options;
+    this.venue = venue;
+    this.#options = options;
+    this.#parts = partCount(options.feed.limits, deps.config.feeds.markets);
+    this.#writer = new FeedWriter({ deps, venue, streamer });
+    this.#meter = new FeedMeter(deps.now);
+    this.#comparison = new PollComparison(deps);
+  }
+
+  /** The held parts. */
+  get parts(): readonly number[] {
+    return [...this.#held.keys()];
+  }
+
+  /** Ends those of `parts` that this streamer does not hold any more. */
+  keep(parts: readonly number[], held: readonly FeedPart[]): void {
+    const ours = new Set(held.filter(({ venue }) => venue === this.venue).map(({ part }) => part));
+    for (const part of parts) {
+      if (ours.has(part) || !this.#held.has(part)) continue;
+      this.#held.get(part)?.close();
+      this.#held.delete(part);
+      this.#options.deps.log.warn({ venue: this.venue, part }, 'part of a feed lost: another streamer reads it');
+    }
+  }
+
+  /** Takes free parts up to the share of this streamer, or gives back those above it. */
+  async share(streamers: number): Promise<void> {
+    const { deps, streamer } = this.#options;
+    if (!this.#isCreated) await createParts(deps.db, this.venue, this.#parts);
+    this.#isCreated = true;
+    const share = Math.ceil(this.#parts / Math.max(1, streamers));
+    this.#roundsOverShare = this.#held.size > share ? this.#roundsOverShare + 1 : 0;
+    if (this.#roundsOverShare >= ROUNDS_UNTIL_RELEASE) await this.#release([...this.#held.keys()].slice(share));
+    const limit = share - this.#held.size;
+    const claimed = await claimParts(deps.db, streamer, { venue: this.venue, parts: this.#parts, limit });
+    for (const { part, seenAtMs } of claimed) this.#held.set(part, this.#open(part, seenAtMs));
+    if (claimed.length > 0) {
+      deps.log.info({ venue: this.venue, parts: claimed.map(({ part }) => part) }, 'parts of a feed taken');
+    }
+    if (claimed.length > 0) this.#needsPlan = true;
+  }
+
+  /** Reads which markets are wanted, and subscribes to those of the held parts. Before it is due, only for new parts. */
+  async plan(isDue: boolean): Promise<void> {
+    const { deps, feed } = this.#options;
+    if (this.#held.size === 0 || !(isDue || this.#needsPlan)) return;
+    this.#needsPlan = false;
+    const limit = deps.config.feeds.markets;
+    const wish = {
+      venue: this.venue,
+      onlyBooks: VENUES[this.venue].capabilities.books,
+      limit: Math.ceil(limit * KEEP_FACTOR),
+    };
+    if (deps.now() - this.#rankedAtMs >= RANK_EVERY_MS) {
+      this.#traded = await mostTradedFeedMarkets(deps.db, wish);
+      this.#rankedAtMs = this.#traded.length > 0 ? deps.now() : Number.NEGATIVE_INFINITY;
+    }
+    const wanted = await wantedFeedMarkets(deps.db, wish, this.#traded);
+    const openGaps = await marketsWithOpenGaps(deps.db, this.venue);
+    const ofPart = new Map<number, WantedMarket[]>();
+    wanted.forEach((market, place) => {
+      const part = partOf(market.marketId, this.#parts);
+      const held = this.#held.get(part);
+      if (held === undefined || (place >= limit && !held.has(market.marketId))) return;
+      const markets = ofPart.get(part) ?? [];
+      ofPart.set(part, markets);
+      if (markets.length < feed.limits.marketsPerConnection) markets.push(market);
+    });
+    for (const [part, held] of this.#held) {
+      held.plan(ofPart.get(part) ?? []);
+      held.adopt(openGaps.filter(({ marketId }) => partOf(marketId, this.#parts) === part));
+    }
+  }
+
+  /** Compares the feed with the polls. */
+  async compare(): Promise<void> {
+    const markets = await this.#comparison.compare([...this.#held.values()]);
+    if (markets > 0) this.#options.deps.log.debug({ venue: this.venue, markets }, 'feed differs from polls');
+  }
+
+  /** Marks the markets that the venue announced as changed, so that the catalog poll looks them up. */
+  async requestLookups(): Promise<void> {
+    if (this.#announced.size === 0) return;
+    const marketIds = [...this.#announced];
+    this.#announced = new Set();
+    try {
+      await noteAnnounced(this.#options.deps.db, this.venue, marketIds);
+    } catch (error) {
+      this.#announced = new Set([...marketIds, ...this.#announced]);
+      throw error;
+    }
+    this.#request('poll-markets');
+  }
+
+  report(): FeedReport {
+    const states = [...this.#held.values()].flatMap((part) => part.state ?? []);
+    const bad = states.find(({ state }) => state === 'refused');
+    const silent = states.find(({ state, isSilent }) => isSilent && state !== 'live');
+    const away = states.find(({ state }) => state !== 'live');
+    const subscribed = [...this.#held.values()].reduce((sum, { outcomes }) => sum + outcomes, 0);
+    const common = { venue: this.venue, subscribed, ...this.#meter.read() };
+    if (bad) return { ...common, state: 'refused', reason: bad.detail };
+    if (silent) return { ...common, state: 'silent', reason: silent.detail };
+    if (away) return { ...common, state: 'connecting', reason: away.detail || null };
+    if (states.length > 0) return { ...common, state: 'live', reason: null };
+    return { ...common, state: 'connecting', reason: this.#held.size === 0 ? 'standby' : 'no_markets' };
+  }
+
+  /** Writes the last changes and gives the parts back. */
+  async stop(): Promise<void> {
+    for (const part of this.#held.values()) part.close();
+    await this.#writer.stop();
+    await this.#release([...this.#held.keys()]);
+  }
+
+  async #release(parts: readonly number[]): Promise<void> {
+    const { deps, streamer } = this.#options;
+    for (const part of parts) {
+      this.#held.get(part)?.close();
+      this.#held.delete(part);
+    }
+    await releaseParts(deps.db, streamer, this.venue, parts);
+  }
+
+  #open(part: number, seenAtMs: number | null): PartFeed {
+    const { deps, feed, timing } = this.#options;
+    return new PartFeed({
+      deps,
+      part,
+      feed,
+      writer: this.#writer,
+      meter: this.#meter,
+      timing,
+      seenAtMs,
+      onMarket: (marketId) => void this.#announced.add(marketId),
+      onPrint: () => this.#request('poll-trades'),
+    });
+  }
+
+  #request(job: 'poll-trades' | 'poll-markets'): void {
+    const nowMs = performance.now();
+    if (nowMs - (this.#requested.get(job) ?? Number.NEGATIVE_INFINITY) < REQUEST_EVERY_MS) return;
+    this.#requested.set(job, nowMs);
+    this.#options.deps.producer.wake(job, { venue: this.venue });
+  }
+}
