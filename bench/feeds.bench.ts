@@ -5,6 +5,7 @@ import { eventually } from '../test/support/eventually.ts';
 import { createTestDatabase } from '../test/support/postgres/database.ts';
 import { type Fleet, ofEach, startFleet } from '../test/support/processes/fleet.ts';
 import { type MovedMarket, type MoveTimes, measureMoves } from './feeds/price-moves.ts';
+import { cpuSeconds } from './freshness/cpu-time.ts';
 import { percentile, sizeOf, whole } from './support/numbers.ts';
 import { note, report } from './support/report.ts';
 
@@ -30,6 +31,10 @@ interface VenueState {
 interface Measured extends MoveTimes {
   /** Messages of the feed per second, by the streamer. */
   readonly messagesPerSecond: number;
+  /** The state of the feed at the end. */
+  readonly state: string;
+  /** CPU seconds of the streamer per second. */
+  readonly cpu: number;
 }
 
 async function feedOf(fleet: Fleet): Promise<VenueState['feed']> {
@@ -121,10 +126,13 @@ async function measure(feeds: 'on' | 'off', flood: number): Promise<Measured> {
     const endFlood = flood > 0 ? startFlood(fleet, noisy, flood) : undefined;
     if (endFlood) await delay(3_000);
     const pauseMs = feeds === 'on' ? 500 : Number(PRODUCTION.POLL_BOOKS_MS);
+    const pid = fleet.membersOf('streamer')[0]?.process.pid ?? 0;
+    const [startedMs, before] = [performance.now(), await cpuSeconds(pid)];
     const times = await measureMoves(fleet, database.db, moved, { rounds: MOVES, pauseMs });
-    const messagesPerSecond = (await feedOf(fleet))?.messages_per_second ?? 0;
+    const cpu = ((await cpuSeconds(pid)) - before) / ((performance.now() - startedMs) / 1_000);
+    const { state = 'stopped', messages_per_second: messagesPerSecond = 0 } = (await feedOf(fleet)) ?? {};
     await endFlood?.();
-    return { ...times, messagesPerSecond };
+    return { ...times, messagesPerSecond, state, cpu };
   } finally {
     await fleet.stop();
     await database.drop();
@@ -157,6 +165,8 @@ it('measures a price from its change at the venue, with feeds beside polls alone
       })),
     );
   }
+  const percent = ({ cpu, state }: Measured) => `${(100 * cpu).toFixed(0)} % of a core, ${state} at the end`;
+  note(`streamer: ${percent(quiet)}; with ${FLOOD} messages/s: ${percent(flooded)}`);
   const [load = 0] = loadavg();
   note(`the exchange, the receiver and the client of the stream share one process; load average ${load.toFixed(1)}`);
   for (const { storedMs, streamMs, postMs } of [polls, quiet, flooded]) {

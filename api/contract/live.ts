@@ -3,7 +3,13 @@ import { CHANNELS, FEED_GAP_PARTS, GAP_REASONS, STALE_REASONS } from '../../src/
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
 import { listParam, param, replacing } from '../http/input.ts';
 import { book } from './book.ts';
-import { balanceChangeEvent, priceAlertEvent, transactionEvent } from './event.ts';
+import {
+  balanceChangeEvent,
+  priceAlertEvent,
+  transactionEvent,
+  webhookFailingEvent,
+  webhookPausedEvent,
+} from './event.ts';
 import { feedState } from './feed.ts';
 import { categoryFilter, MARKET_ID_EXAMPLE, market, OUTCOME_ID_EXAMPLE } from './market.ts';
 import { prices } from './price.ts';
@@ -239,6 +245,8 @@ export const eventStreamMessage = z
     priceAlertEvent,
     transactionEvent,
     balanceChangeEvent,
+    webhookFailingEvent,
+    webhookPausedEvent,
     eventHeartbeat,
     eventGap,
     eventLagged,

@@ -1,7 +1,13 @@
 import { createDocument, type ZodOpenApiComponentsObject } from 'zod-openapi';
 import { VERSION } from '../../src/config/version.ts';
 import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
-import { balanceChangeEvent, priceAlertEvent, transactionEvent } from '../contract/event.ts';
+import {
+  balanceChangeEvent,
+  priceAlertEvent,
+  transactionEvent,
+  webhookFailingEvent,
+  webhookPausedEvent,
+} from '../contract/event.ts';
 import { CLIENT_FRAMES, EVENT_STREAM_MESSAGES, MARKET_MESSAGES, SERVER_FRAMES } from '../contract/live.ts';
 import { adjust } from './document.ts';
 
@@ -9,6 +15,8 @@ const ACCOUNT_EVENTS = {
   PriceAlertEvent: priceAlertEvent,
   TransactionEvent: transactionEvent,
   BalanceChangeEvent: balanceChangeEvent,
+  WebhookFailingEvent: webhookFailingEvent,
+  WebhookPausedEvent: webhookPausedEvent,
 };
 const SCHEMAS = {
   ...MARKET_MESSAGES,

@@ -14,7 +14,15 @@ import { book } from '../contract/book.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
 import { cursorMeta } from '../contract/envelope.ts';
 import { errorCode, errorDetail, errorMeta } from '../contract/error.ts';
-import { anyEvent, balanceChangeEvent, priceAlertEvent, testEvent, transactionEvent } from '../contract/event.ts';
+import {
+  anyEvent,
+  balanceChangeEvent,
+  priceAlertEvent,
+  testEvent,
+  transactionEvent,
+  webhookFailingEvent,
+  webhookPausedEvent,
+} from '../contract/event.ts';
 import { EVENT_STREAM_MESSAGES, eventStreamMessage, MARKET_MESSAGES, streamMessage } from '../contract/live.ts';
 import { market } from '../contract/market.ts';
 import { marketEvent, marketEventWithMarkets } from '../contract/market-event.ts';
@@ -70,7 +78,9 @@ const SCHEMAS = {
   VolumeWindow: volumeWindow,
   Wallet: wallet,
   Webhook: webhook,
+  WebhookFailingEvent: webhookFailingEvent,
   WebhookItem: webhookItem,
+  WebhookPausedEvent: webhookPausedEvent,
   WebhookWithSecret: webhookWithSecret,
   ...MARKET_MESSAGES,
   ...EVENT_STREAM_MESSAGES,

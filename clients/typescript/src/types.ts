@@ -33,10 +33,14 @@ export type Wallet = Schemas['Wallet'];
 export type PriceAlertEvent<D extends DecimalType = number> = WithNumbers<Schemas['PriceAlertEvent'], D>;
 export type TransactionEvent<D extends DecimalType = number> = WithNumbers<Schemas['TransactionEvent'], D>;
 export type BalanceChangeEvent<D extends DecimalType = number> = WithNumbers<Schemas['BalanceChangeEvent'], D>;
+export type WebhookFailingEvent = Schemas['WebhookFailingEvent'];
+export type WebhookPausedEvent = Schemas['WebhookPausedEvent'];
 export type TestEvent = Schemas['TestEvent'];
 /** The event of a webhook request; `type` discriminates the union. */
 export type WebhookEvent<D extends DecimalType = number> =
   | PriceAlertEvent<D>
   | TransactionEvent<D>
   | BalanceChangeEvent<D>
+  | WebhookFailingEvent
+  | WebhookPausedEvent
   | TestEvent;
