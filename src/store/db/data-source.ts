@@ -31,6 +31,7 @@ import { OnlineIndexes0018 } from './migrations/0018-online-indexes.ts';
 import { Presence0019 } from './migrations/0019-presence.ts';
 import { Journal0020 } from './migrations/0020-journal.ts';
 import { LossProof0021 } from './migrations/0021-loss-proof.ts';
+import { ObservationOrder0023 } from './migrations/0023-observation-order.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -65,6 +66,7 @@ export const MIGRATIONS = [
   Presence0019,
   Journal0020,
   LossProof0021,
+  ObservationOrder0023,
 ] as const;
 
 /**
