@@ -1,6 +1,16 @@
 import { z } from 'zod';
+import { DEFAULT_COOLDOWN_SECONDS } from '../../src/domain/alerts/alert.ts';
+import { thresholdField } from '../../src/domain/alerts/rule-event.ts';
 import { numberField } from '../../src/domain/values/api-json.ts';
-import { type Alert, createAlert, deleteAlert, findAlert, listAlerts } from '../../src/store/alerts/alerts.ts';
+import {
+  type Alert,
+  type AlertRefusal,
+  createAlert,
+  deleteAlert,
+  findAlert,
+  listAlerts,
+  type NewAlert,
+} from '../../src/store/alerts/alerts.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
 import { requireQuota } from '../access/quota.ts';
 import {
@@ -8,6 +18,7 @@ import {
   alert,
   alertExample,
   alertListQuery,
+  type CreateAlertBody,
   createAlertBody,
   createAlertExample,
 } from '../contract/alert.ts';
@@ -21,7 +32,7 @@ import { webhookNotFound } from './webhooks.ts';
 const tag = 'alerts';
 const group: RouteGroup = { header: 'X-API-Key', scope: 'alerts' };
 
-/** /v1/alerts: price alerts (specification section 4.4). */
+/** /v1/alerts: alerts (specification section 4.4). */
 export function alertRoutes(deps: ApiDeps): Route[] {
   const venues = deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
   return [
@@ -29,8 +40,9 @@ export function alertRoutes(deps: ApiDeps): Route[] {
       {
         path: '/v1/alerts',
         operationId: 'createAlert',
-        summary: 'Create a price alert',
-        description: 'The alert fires once, at the first observed price that meets its condition.',
+        summary: 'Create an alert',
+        description:
+          'The alert fires once, at the first observation that meets its condition; with `repeat` again after each cool-down. Which fields belong to a condition: docs/alerts.md.',
         tag,
         group,
         body: { schema: createAlertBody, example: createAlertExample },
@@ -39,27 +51,12 @@ export function alertRoutes(deps: ApiDeps): Route[] {
       },
       async (tx, { caller, body }) => {
         await requireQuota(tx, deps, caller, 'alerts');
-        const made = await createAlert(tx, caller.accountId, {
-          tokenMint: body.tokenMint,
-          condition: body.condition,
-          target: body.price,
-          ...(body.webhookId !== undefined && { webhookId: body.webhookId }),
-        });
-        if (made.outcome === 'webhook_not_found') throw webhookNotFound();
-        if (made.outcome === 'webhook_not_listening') {
-          throw invalidRequest([
-            { path: 'webhookId', message: 'this webhook does not list price_alert in its events' },
-          ]);
-        }
-        if (made.outcome === 'unreachable_target') {
-          throw invalidRequest([
-            { path: 'price', message: 'must be at most 1, because the price of an outcome is between 0 and 1' },
-          ]);
-        }
+        const made = await createAlert(tx, caller.accountId, toNewAlert(body, deps.now()));
+        if (made.outcome !== 'created') throw refused(made);
         return {
           data: presentAlert(made.alert),
           location: `/v1/alerts/${made.alert.id}`,
-          afterCommit: () => deps.producer.wakeStage('evaluate-alerts', shardsOf([made.tokenId])),
+          afterCommit: () => deps.producer.wakeStage('evaluate-alerts', shardsOf([made.markKey])),
         };
       },
     ),
@@ -132,12 +129,61 @@ function alertNotFound(): ApiError {
   return new ApiError('alert_not_found', 'no such alert');
 }
 
+/** The alert of a checked body. */
+function toNewAlert(body: CreateAlertBody, nowMs: number): NewAlert {
+  const { condition, price, change, notional, times, repeat, cooldownSeconds, expiresAt, ...rest } = body;
+  if (condition === undefined) throw new TypeError('a checked body has a condition');
+  const expires = expiresAt === undefined ? undefined : new Date(expiresAt);
+  if (expires !== undefined && expires.getTime() <= nowMs) {
+    throw invalidRequest([{ path: 'expiresAt', message: 'must be in the future' }]);
+  }
+  return {
+    ...rest,
+    condition,
+    target: price ?? change ?? notional ?? times,
+    cooldownSeconds: repeat === true ? (cooldownSeconds ?? DEFAULT_COOLDOWN_SECONDS) : undefined,
+    expiresAt: expires,
+  };
+}
+
+function refused(refusal: AlertRefusal): ApiError {
+  switch (refusal.outcome) {
+    case 'webhook_not_found':
+      return webhookNotFound();
+    case 'webhook_not_listening':
+      return invalidRequest([{ path: 'webhookId', message: 'this webhook does not list price_alert in its events' }]);
+    case 'unreachable_target':
+      return invalidRequest([
+        { path: 'price', message: 'must be at most 1, because the price of an outcome is between 0 and 1' },
+      ]);
+    case 'empty_search':
+      return invalidRequest([{ path: 'scope.q', message: 'must have a letter or a digit' }]);
+    case 'too_many_scopes':
+      return new ApiError(
+        'quota_exceeded',
+        `this account may have at most ${refusal.limit} active alerts on a venue, a category or a search`,
+      );
+  }
+}
+
 function presentAlert(alert: Alert): AlertBody {
+  const { condition, windows, target, scope, cooldownSeconds } = alert;
+  const field = thresholdField({ condition, windows: windows ?? undefined });
   return {
     id: alert.id,
-    tokenMint: alert.tokenMint,
-    condition: alert.condition,
-    price: numberField(alert.target),
+    tokenMint: alert.tokenMint ?? undefined,
+    scope: scope ?? undefined,
+    condition,
+    ...(field !== null && target !== null && { [field]: numberField(target) }),
+    direction: alert.direction ?? undefined,
+    unit: alert.unit ?? undefined,
+    windowSeconds: alert.windowSeconds ?? undefined,
+    windows: windows ?? undefined,
+    repeat: cooldownSeconds === null ? undefined : true,
+    cooldownSeconds: cooldownSeconds ?? undefined,
+    expiresAt: alert.expiresAt?.toISOString(),
+    name: alert.name ?? undefined,
+    note: alert.note ?? undefined,
     status: alert.status,
     webhookId: alert.webhookId ?? undefined,
     createdAt: alert.createdAt.toISOString(),
@@ -145,6 +191,6 @@ function presentAlert(alert: Alert): AlertBody {
     expiredAt: alert.expiredAt?.toISOString(),
     eventId: alert.eventId ?? undefined,
     tracked: alert.isTracked,
-    currency: alert.currency,
+    currency: alert.currency ?? undefined,
   };
 }

@@ -32,6 +32,7 @@ import { Presence0019 } from './migrations/0019-presence.ts';
 import { Journal0020 } from './migrations/0020-journal.ts';
 import { LossProof0021 } from './migrations/0021-loss-proof.ts';
 import { ObservationOrder0023 } from './migrations/0023-observation-order.ts';
+import { AlertRules0024 } from './migrations/0024-alert-rules.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -67,6 +68,7 @@ export const MIGRATIONS = [
   Journal0020,
   LossProof0021,
   ObservationOrder0023,
+  AlertRules0024,
 ] as const;
 
 /**
