@@ -74,6 +74,25 @@ export const alert = z
   .meta({ description: 'An alert. Without `repeat` it fires once; with a `scope` once for each outcome or market.' });
 export type AlertBody = z.output<typeof alert>;
 
+const firing = z
+  .object({
+    at: isoTime.meta({ description: 'When the observation was received.' }),
+    tokenMint: z.string().optional(),
+    venue: z.string().optional(),
+    marketId: z.string().optional(),
+    price: numberValue.optional().meta({ override: { type: 'number' } }),
+    fromPrice: numberValue.optional().meta({ override: { type: 'number' } }),
+    value: numberValue.optional().meta({ override: { type: 'number' } }),
+    eventId: opaqueId,
+  })
+  .meta({ description: 'A firing of an alert.' });
+
+/** One alert. An alert of the specification has its only firing in its own fields. */
+export const alertWithFirings = alert
+  .extend({ firings: z.array(firing).optional().meta({ description: 'The newest 100 firings, newest first.' }) })
+  .meta({ description: 'An alert with its firings.' });
+export type AlertWithFiringsBody = z.output<typeof alertWithFirings>;
+
 export const alertExample: AlertBody = {
   id: 'alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01',
   tokenMint: '71321045679252212594626385532706912750332728571942532289631379312455583992563',
@@ -187,6 +206,51 @@ export const createAlertBody = z
   })
   .meta({ override: { required: ['condition'] } });
 export type CreateAlertBody = z.output<typeof createAlertBody>;
+
+export const updateAlertBody = z.strictObject({
+  status: z.enum(['active', 'paused'], 'must be active or paused').optional(),
+  price: createFields.price,
+  change: createFields.change,
+  notional: createFields.notional,
+  times: createFields.times,
+  windowSeconds: createFields.windowSeconds,
+  cooldownSeconds: createFields.cooldownSeconds,
+  expiresAt: createFields.expiresAt.unwrap().nullable().optional().meta({ description: 'Null: the alert has no end.' }),
+  name: createFields.name.unwrap().nullable().optional(),
+  note: createFields.note.unwrap().nullable().optional(),
+});
+export type UpdateAlertBody = z.output<typeof updateAlertBody>;
+
+export const MAX_BULK = 100;
+const tooMany = `must have 1 to ${MAX_BULK} items`;
+
+/** Each item is checked on its own, so that one wrong item has one wrong result. */
+export const createAlertsBody = z.strictObject({
+  alerts: z
+    .array(z.unknown(), 'must be an array')
+    .min(1, tooMany)
+    .max(MAX_BULK, tooMany)
+    .meta({
+      description: 'Bodies of `POST /v1/alerts`.',
+      override: { items: { type: 'object', additionalProperties: true } },
+    }),
+});
+export const deleteAlertsBody = z.strictObject({
+  ids: z.array(idText, 'must be an array').min(1, tooMany).max(MAX_BULK, tooMany),
+});
+
+const itemError = z.object({
+  code: z.string(),
+  message: z.string(),
+  details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+});
+export const createdItem = z
+  .object({ index: z.int().min(0), alert: alert.optional(), error: itemError.optional() })
+  .meta({ description: 'The result of one item: its alert or its error.' });
+export type CreatedItem = z.output<typeof createdItem>;
+export const deletedItem = z
+  .object({ id: z.string(), deleted: z.boolean() })
+  .meta({ description: 'Whether the account had this alert.' });
 
 export const createAlertExample: z.input<typeof createAlertBody> = {
   tokenMint: '71321045679252212594626385532706912750332728571942532289631379312455583992563',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ALERT_CONDITIONS, DIRECTIONS, UNITS } from '../../src/domain/alerts/alert.ts';
+import { ALERT_CONDITIONS, CONDITIONS, DIRECTIONS, UNITS } from '../../src/domain/alerts/alert.ts';
 import { numberField } from '../../src/domain/values/api-json.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { isoTime, numberValue, opaqueId } from './wire.ts';
@@ -115,15 +115,27 @@ export const testEvent = event('test', z.object({ test: z.literal(true), webhook
   description: 'A test event, sent on request.',
 });
 
+export const alertExpiredEvent = event(
+  'alert_expired',
+  z.object({
+    alertId: opaqueId,
+    condition: z.enum(CONDITIONS),
+    tokenMint: z.string().optional(),
+    name: z.string().optional(),
+    expiresAt: isoTime,
+  }),
+).meta({ description: 'The `expiresAt` of an alert has passed.' });
+
 export const EVENT_SCHEMAS = {
   price_alert: priceAlertEvent,
   transaction: transactionEvent,
   balance_change: balanceChangeEvent,
+  alert_expired: alertExpiredEvent,
   test: testEvent,
 } as const satisfies Record<EventType, z.ZodType>;
 
 export const anyEvent = z
-  .discriminatedUnion('type', [priceAlertEvent, transactionEvent, balanceChangeEvent, testEvent])
+  .discriminatedUnion('type', [priceAlertEvent, transactionEvent, balanceChangeEvent, alertExpiredEvent, testEvent])
   .meta({ description: 'The body of a delivery.' });
 
 export const EVENT_EXAMPLES: { readonly [Type in EventType]: z.output<(typeof EVENT_SCHEMAS)[Type]> } = {
@@ -181,6 +193,17 @@ export const EVENT_EXAMPLES: { readonly [Type in EventType]: z.output<(typeof EV
       previousBalance: numberField('100'),
       currentBalance: numberField('125'),
       change: numberField('25'),
+    },
+  },
+  alert_expired: {
+    id: EVENT_ID,
+    type: 'alert_expired',
+    timestamp: AT,
+    data: {
+      alertId: 'alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01',
+      condition: 'crosses_above',
+      tokenMint: '71321045679252212594626385532706912750332728571942532289631379312455583992563',
+      expiresAt: '2026-01-02T03:04:00.000Z',
     },
   },
   test: {

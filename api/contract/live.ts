@@ -3,7 +3,7 @@ import { CHANNELS, GAP_REASONS, STALE_REASONS } from '../../src/domain/live/chan
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
 import { listParam, param } from '../http/input.ts';
 import { book } from './book.ts';
-import { balanceChangeEvent, priceAlertEvent, transactionEvent } from './event.ts';
+import { alertExpiredEvent, balanceChangeEvent, priceAlertEvent, transactionEvent } from './event.ts';
 import { categoryFilter, MARKET_ID_EXAMPLE, market, OUTCOME_ID_EXAMPLE } from './market.ts';
 import { prices } from './price.ts';
 import { candle } from './series.ts';
@@ -222,6 +222,7 @@ export const eventStreamMessage = z
     priceAlertEvent,
     transactionEvent,
     balanceChangeEvent,
+    alertExpiredEvent,
     eventHeartbeat,
     eventGap,
     eventLagged,

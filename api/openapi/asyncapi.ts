@@ -1,12 +1,13 @@
 import { createDocument, type ZodOpenApiComponentsObject } from 'zod-openapi';
 import { VERSION } from '../../src/config/version.ts';
 import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
-import { balanceChangeEvent, priceAlertEvent, transactionEvent } from '../contract/event.ts';
+import { alertExpiredEvent, balanceChangeEvent, priceAlertEvent, transactionEvent } from '../contract/event.ts';
 import { CLIENT_FRAMES, EVENT_STREAM_MESSAGES, MARKET_MESSAGES, SERVER_FRAMES } from '../contract/live.ts';
 import { adjust } from './document.ts';
 
 const ACCOUNT_EVENTS = {
   PriceAlertEvent: priceAlertEvent,
+  AlertExpiredEvent: alertExpiredEvent,
   TransactionEvent: transactionEvent,
   BalanceChangeEvent: balanceChangeEvent,
 };

@@ -14,7 +14,14 @@ import { book } from '../contract/book.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
 import { cursorMeta } from '../contract/envelope.ts';
 import { errorCode, errorDetail, errorMeta } from '../contract/error.ts';
-import { anyEvent, balanceChangeEvent, priceAlertEvent, testEvent, transactionEvent } from '../contract/event.ts';
+import {
+  alertExpiredEvent,
+  anyEvent,
+  balanceChangeEvent,
+  priceAlertEvent,
+  testEvent,
+  transactionEvent,
+} from '../contract/event.ts';
 import { EVENT_STREAM_MESSAGES, eventStreamMessage, MARKET_MESSAGES, streamMessage } from '../contract/live.ts';
 import { market } from '../contract/market.ts';
 import { marketEvent, marketEventWithMarkets } from '../contract/market-event.ts';
@@ -58,6 +65,7 @@ const SCHEMAS = {
   MarketEventWithMarkets: marketEventWithMarkets,
   Orderbook: book,
   PriceAlertEvent: priceAlertEvent,
+  AlertExpiredEvent: alertExpiredEvent,
   Prices: prices,
   RotatedWebhook: rotatedWebhook,
   Snapshot: snapshot,

@@ -7,6 +7,7 @@ const SUMMARIES: Readonly<Record<EventType, string>> = {
   price_alert: 'A price met the condition of an alert',
   transaction: 'A watched wallet has a new transaction',
   balance_change: 'A balance of a watched wallet changed',
+  alert_expired: 'The time of an alert ended',
   test: 'A client requested a test event',
 };
 

@@ -20,7 +20,7 @@ export interface MarketRule {
 
 const REPORTED = new Set(['halted', 'closed', 'resolved', 'settled']);
 
-/** The settlement of a resolved market is no news. */
+/** The settlement of a resolved market is not reported. */
 function isReported(condition: MarketRule['condition'], { status, former }: MarketChange): boolean {
   if (condition === 'new_market') return former === null;
   return (

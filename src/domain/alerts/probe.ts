@@ -2,7 +2,7 @@ import type { Condition, Direction, Unit } from './alert.ts';
 
 /*
  * A probe is a range of thresholds that the new observations of an outcome may meet. Rules are indexed by `(token or scope, probe,
- * threshold)`, so a batch reads the rules that it may fire, whatever their number. A probe may name too many rules, never too few.
+ * threshold)`, so a batch reads the rules that it may fire, and not the others. A probe may name too many rules, never too few.
  */
 
 /** Lengths of windows in seconds. A rule is found by the shortest one that contains its own window. */
@@ -31,7 +31,7 @@ export function windowOfProbe(probe: string): number {
   return Number(probe.split(':')[1] ?? 0);
 }
 
-/** What new observations of an outcome show. Numbers are approximate. */
+/** The extremes of new observations of an outcome. Numbers are approximate. */
 export interface ProbeFacts {
   /** Of the new observations and the one before them. */
   low: number;
@@ -42,7 +42,7 @@ export interface ProbeFacts {
   notional: number | null;
 }
 
-/** What a window that ends with the new observations shows. */
+/** The extremes and the notional of a window that ends with the new observations. */
 export interface WindowFacts {
   low: number;
   high: number;

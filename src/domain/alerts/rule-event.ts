@@ -104,3 +104,18 @@ export function marketRuleBody(event: MarketRuleEvent): string {
     title: event.title,
   });
 }
+
+/** The data of the event of an alert whose time has ended. */
+export interface AlertExpired extends EventStamp {
+  alertId: string;
+  condition: Condition;
+  tokenMint?: string | undefined;
+  name?: string | undefined;
+  expiresAt: Date;
+}
+
+export function alertExpiredBody({ eventId, occurredAt, expiresAt, ...data }: AlertExpired): string {
+  const { alertId, condition, tokenMint, name } = data;
+  const fields = { alertId, condition, tokenMint, name, expiresAt: expiresAt.toISOString() };
+  return eventBody('alert_expired', { eventId, occurredAt }, fields);
+}

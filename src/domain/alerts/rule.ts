@@ -132,7 +132,7 @@ export class RuleRun {
     if (observed.size === null) this.#quote = observed;
   }
 
-  /** What the observation shows when it meets the condition. */
+  /** The measured values when the observation meets the condition. */
   #measure(observed: Observed): Measure | undefined {
     const { condition, threshold, direction } = this.#rule;
     const { price, bid, ask, size } = observed;

@@ -1,5 +1,5 @@
-/** The event types of a subscription (specification section 6.1). `test` events are sent only on request and cannot be subscribed to. */
-export const SUBSCRIBABLE_EVENTS = ['price_alert', 'transaction', 'balance_change'] as const;
+/** The event types of a subscription (specification section 6.1, and `alert_expired`). `test` events are sent only on request and cannot be subscribed to. */
+export const SUBSCRIBABLE_EVENTS = ['price_alert', 'transaction', 'balance_change', 'alert_expired'] as const;
 export type SubscribableEvent = (typeof SUBSCRIBABLE_EVENTS)[number];
 export const EVENT_TYPES = [...SUBSCRIBABLE_EVENTS, 'test'] as const;
 export type EventType = (typeof EVENT_TYPES)[number];

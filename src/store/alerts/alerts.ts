@@ -182,6 +182,19 @@ function isRule({ condition, scope, cooldownSeconds, expiresAt }: NewAlert): boo
   return !isSpecified || scope !== undefined || cooldownSeconds !== undefined || expiresAt !== undefined;
 }
 
+/** Whether no price can meet the target, because the token is an outcome. An alert without a token has a scope of outcomes. */
+export async function isUnreachable(
+  tx: Tx,
+  { tokenId, condition }: { tokenId: bigint | null; condition: Condition },
+  target: Decimal | undefined,
+): Promise<boolean> {
+  const isTarget = condition === 'above' || condition === 'below' || condition.startsWith('crosses_');
+  if (!isTarget || target === undefined || compareDecimals(target, ONE) <= 0) return false;
+  if (tokenId === null) return true;
+  const [found] = await tx.query<{ isOutcome: boolean }>(IS_OUTCOME, [tokenId]);
+  return found?.isOutcome === true;
+}
+
 /** The token or the scope of an alert. */
 async function subjectOf(
   tx: Tx,
@@ -200,11 +213,7 @@ async function subjectOf(
   const tokens = await ensureTokens(tx, [tokenMint], DEFAULT_CURRENCY);
   const tokenId = tokens.get(tokenMint);
   if (tokenId === undefined) throw new TypeError('the insert of a token returned no row');
-  const isTarget = condition === 'above' || condition === 'below' || condition.startsWith('crosses_');
-  if (isTarget && target !== undefined && compareDecimals(target, ONE) > 0) {
-    const [found] = await tx.query<{ isOutcome: boolean }>(IS_OUTCOME, [tokenId]);
-    if (found?.isOutcome) return { outcome: 'unreachable_target' };
-  }
+  if (await isUnreachable(tx, { tokenId, condition }, target)) return { outcome: 'unreachable_target' };
   return { tokenId, scope: null, scopeKey: null };
 }
 

@@ -29,7 +29,7 @@ const LOCK_ALERTS = sql(
    LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk AND w.deleted_at IS NULL
    LEFT JOIN outcome u ON u.token_id = a.token_id
    LEFT JOIN market m ON m.id = u.market_id
-   WHERE a.pk = ANY ($1::bigint[]) AND a.status = 'active' ORDER BY a.pk FOR UPDATE OF a`,
+   WHERE a.pk = ANY ($1::bigint[]) AND a.status = 'active' AND a.probe IS NULL ORDER BY a.pk FOR UPDATE OF a`,
 );
 
 const TRIGGER_ALERTS = sql(
