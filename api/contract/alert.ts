@@ -227,13 +227,10 @@ const tooMany = `must have 1 to ${MAX_BULK} items`;
 /** Each item is checked on its own, so that one wrong item has one wrong result. */
 export const createAlertsBody = z.strictObject({
   alerts: z
-    .array(z.unknown(), 'must be an array')
+    .array(z.looseObject({}, 'must be an object'), 'must be an array')
     .min(1, tooMany)
     .max(MAX_BULK, tooMany)
-    .meta({
-      description: 'Bodies of `POST /v1/alerts`.',
-      override: { items: { type: 'object', additionalProperties: true } },
-    }),
+    .meta({ description: 'Bodies of `POST /v1/alerts`.' }),
 });
 export const deleteAlertsBody = z.strictObject({
   ids: z.array(idText, 'must be an array').min(1, tooMany).max(MAX_BULK, tooMany),

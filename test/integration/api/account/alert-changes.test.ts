@@ -145,29 +145,32 @@ describe('the list of alerts', () => {
   });
 });
 
-describe('POST /v1/alerts/bulk', () => {
+describe('POST /v1/bulk/alerts', () => {
   it('creates the right items and returns the error of each wrong one', async () => {
     const right = { tokenMint, condition: 'above', price: 0.5 };
     const alerts = [
       right,
       { ...right, price: 0 },
-      7,
+      {},
       { scope: { q: '!' }, condition: 'new_market' },
       { ...right, webhookId: 'wh_none' },
       right,
     ];
-    const answer = await client.account('POST', '/v1/alerts/bulk', { alerts });
+    const answer = await client.account('POST', '/v1/bulk/alerts', { alerts });
     expect(answer.body.data).toMatchObject([
       { index: 0, alert: right },
       { index: 1, error: { code: 'invalid_request', details: [{ path: 'price' }] } },
-      { index: 2, error: { code: 'invalid_request', details: [{ path: 'body' }] } },
+      {
+        index: 2,
+        error: { code: 'invalid_request', details: [{ path: 'tokenMint' }, { path: 'condition' }, { path: 'price' }] },
+      },
       { index: 3, error: { code: 'invalid_request', details: [{ path: 'scope.q' }] } },
       { index: 4, error: { code: 'webhook_not_found' } },
       { index: 5, alert: right },
     ]);
     const items = answer.body.data as { alert?: AlertData }[];
     const ids = items.flatMap(({ alert }) => (alert ? [alert.id] : []));
-    const gone = await client.account('POST', '/v1/alerts/bulk-delete', { ids: [...ids, 'alert_none'] });
+    const gone = await client.account('POST', '/v1/bulk/alerts/delete', { ids: [...ids, 'alert_none'] });
     expect(gone.body.data).toEqual([...ids.map((id) => ({ id, deleted: true })), { id: 'alert_none', deleted: false }]);
     expect((await client.account('GET', `/v1/alerts/${ids[0]}`)).status).toBe(404);
   });
@@ -175,7 +178,7 @@ describe('POST /v1/alerts/bulk', () => {
   it('replays its answer for a repeated Idempotency-Key', async () => {
     const body = { alerts: [{ tokenMint, condition: 'above', price: 0.5 }] };
     const send = () =>
-      api.call('/v1/alerts/bulk', {
+      api.call('/v1/bulk/alerts', {
         method: 'POST',
         headers: { 'X-API-Key': client.key, 'Content-Type': 'application/json', 'Idempotency-Key': tokenMint },
         body: JSON.stringify(body),
@@ -188,7 +191,7 @@ describe('POST /v1/alerts/bulk', () => {
   it.each([{ alerts: [] }, { alerts: Array.from({ length: 101 }, () => ({})) }, {}])(
     'rejects a list of another length',
     async (body) => {
-      expect((await client.account('POST', '/v1/alerts/bulk', body)).status).toBe(400);
+      expect((await client.account('POST', '/v1/bulk/alerts', body)).status).toBe(400);
     },
   );
 });
