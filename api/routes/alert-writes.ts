@@ -54,7 +54,7 @@ export function alertWriteRoutes(deps: ApiDeps): Route[] {
     ),
     writeRoute(
       {
-        path: '/v1/bulk/alerts',
+        path: '/v1/alerts/bulk/create',
         operationId: 'createAlerts',
         summary: 'Create up to 100 alerts',
         description:
@@ -90,7 +90,7 @@ export function alertWriteRoutes(deps: ApiDeps): Route[] {
     ),
     writeRoute(
       {
-        path: '/v1/bulk/alerts/delete',
+        path: '/v1/alerts/bulk/delete',
         operationId: 'deleteAlerts',
         summary: 'Delete up to 100 alerts',
         description: 'Each id has a result of its own, in the order of the request.',

@@ -138,10 +138,10 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         eachItem(options.signal, (cursor) => listAlerts(place(options, cursor), options)),
       /** One result per item, in the order of the request. */
       createMany: async (body: BodyOf<'createAlerts'>, options?: WriteOptions) =>
-        (await send('create', options, (attempt) => http.POST('/v1/bulk/alerts', { ...attempt, body }))).data,
+        (await send('create', options, (attempt) => http.POST('/v1/alerts/bulk/create', { ...attempt, body }))).data,
       /** One result per id, in the order of the request. */
       deleteMany: async (body: BodyOf<'deleteAlerts'>, options?: WriteOptions) =>
-        (await send('create', options, (attempt) => http.POST('/v1/bulk/alerts/delete', { ...attempt, body }))).data,
+        (await send('create', options, (attempt) => http.POST('/v1/alerts/bulk/delete', { ...attempt, body }))).data,
       /** Pauses, resumes or changes an alert. */
       update: async (alert_id: string, body: BodyOf<'updateAlert'>, options?: CallOptions) =>
         (

@@ -145,7 +145,7 @@ describe('the list of alerts', () => {
   });
 });
 
-describe('POST /v1/bulk/alerts', () => {
+describe('POST /v1/alerts/bulk/create', () => {
   it('creates the right items and returns the error of each wrong one', async () => {
     const right = { tokenMint, condition: 'above', price: 0.5 };
     const alerts = [
@@ -156,7 +156,7 @@ describe('POST /v1/bulk/alerts', () => {
       { ...right, webhookId: 'wh_none' },
       right,
     ];
-    const answer = await client.account('POST', '/v1/bulk/alerts', { alerts });
+    const answer = await client.account('POST', '/v1/alerts/bulk/create', { alerts });
     expect(answer.body.data).toMatchObject([
       { index: 0, alert: right },
       { index: 1, error: { code: 'invalid_request', details: [{ path: 'price' }] } },
@@ -170,7 +170,7 @@ describe('POST /v1/bulk/alerts', () => {
     ]);
     const items = answer.body.data as { alert?: AlertData }[];
     const ids = items.flatMap(({ alert }) => (alert ? [alert.id] : []));
-    const gone = await client.account('POST', '/v1/bulk/alerts/delete', { ids: [...ids, 'alert_none'] });
+    const gone = await client.account('POST', '/v1/alerts/bulk/delete', { ids: [...ids, 'alert_none'] });
     expect(gone.body.data).toEqual([...ids.map((id) => ({ id, deleted: true })), { id: 'alert_none', deleted: false }]);
     expect((await client.account('GET', `/v1/alerts/${ids[0]}`)).status).toBe(404);
   });
@@ -178,7 +178,7 @@ describe('POST /v1/bulk/alerts', () => {
   it('replays its answer for a repeated Idempotency-Key', async () => {
     const body = { alerts: [{ tokenMint, condition: 'above', price: 0.5 }] };
     const send = () =>
-      api.call('/v1/bulk/alerts', {
+      api.call('/v1/alerts/bulk/create', {
         method: 'POST',
         headers: { 'X-API-Key': client.key, 'Content-Type': 'application/json', 'Idempotency-Key': tokenMint },
         body: JSON.stringify(body),
@@ -191,7 +191,7 @@ describe('POST /v1/bulk/alerts', () => {
   it.each([{ alerts: [] }, { alerts: Array.from({ length: 101 }, () => ({})) }, {}])(
     'rejects a list of another length',
     async (body) => {
-      expect((await client.account('POST', '/v1/bulk/alerts', body)).status).toBe(400);
+      expect((await client.account('POST', '/v1/alerts/bulk/create', body)).status).toBe(400);
     },
   );
 });
