@@ -1,29 +1,97 @@
 import { z } from 'zod';
-import { ALERT_CONDITIONS, ALERT_STATUSES } from '../../src/domain/alerts/alert.ts';
+import {
+  ALERT_STATUSES,
+  CONDITIONS,
+  DEFAULT_COOLDOWN_SECONDS,
+  DIRECTIONS,
+  MAX_COOLDOWN_SECONDS,
+  MAX_WINDOW_SECONDS,
+  MIN_COOLDOWN_SECONDS,
+  UNITS,
+} from '../../src/domain/alerts/alert.ts';
 import { numberField } from '../../src/domain/values/api-json.ts';
 import { compareDecimals, MAX_DIGITS, parseDecimal, ZERO } from '../../src/domain/values/decimal.ts';
 import { LongNumber } from '../../src/domain/values/exact-json.ts';
 import { listParam, param } from '../http/input.ts';
+import { addFaults, conditionFaults, subjectFaults } from './alert-conditions.ts';
 import { isoTime, numberValue, opaqueId } from './wire.ts';
 
-/** A price alert (specification section 2.9). */
+const MAX_TEXT = 256;
+const idText = z
+  .string('must be a string')
+  .min(1, 'must not be empty')
+  .max(MAX_TEXT, `must have at most ${MAX_TEXT} characters`);
+const wholeNumber = (min: number, max: number) => {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z.int(message).min(min, message).max(max, message);
+};
+
+/** The fields of a condition in an answer. */
+const scope = z
+  .object({
+    market_id: z.string().optional(),
+    event_id: z.string().optional(),
+    venue: z.string().optional(),
+    category: z.string().optional(),
+    q: z.string().optional(),
+  })
+  .meta({ description: 'The markets of an alert without a token. All given fields must fit.' });
+
+/** An alert (specification section 2.9, and docs/alerts.md). */
 export const alert = z
   .object({
     id: opaqueId,
-    tokenMint: z.string().meta({ description: 'An `outcome_id`, or any token.' }),
-    condition: z.enum(ALERT_CONDITIONS).meta({ description: 'Touching the target counts.' }),
-    price: numberValue.meta({ description: 'The target, in `currency`.' }),
+    tokenMint: z
+      .string()
+      .optional()
+      .meta({ description: 'An `outcome_id`, or any token. Absent for an alert with a `scope`.' }),
+    scope: scope.optional(),
+    condition: z.enum(CONDITIONS).meta({ description: 'Touching the target counts.' }),
+    price: numberValue
+      .optional()
+      .meta({ description: 'The target, or the spread, in `currency`.', override: { type: 'number' } }),
+    direction: z.enum(DIRECTIONS).optional(),
+    change: numberValue.optional().meta({ override: { type: 'number' } }),
+    unit: z.enum(UNITS).optional(),
+    windowSeconds: z.int().optional(),
+    notional: numberValue.optional().meta({ override: { type: 'number' } }),
+    times: numberValue.optional().meta({ override: { type: 'number' } }),
+    windows: z.int().optional(),
+    repeat: z.literal(true).optional().meta({ description: 'Whether the alert fires again. Absent: it fires once.' }),
+    cooldownSeconds: z.int().optional().meta({ description: 'The least time between two firings on one outcome.' }),
+    expiresAt: isoTime.optional().meta({ description: 'Observations from this time on do not count.' }),
+    name: z.string().optional(),
+    note: z.string().optional(),
     status: z.enum(ALERT_STATUSES),
     webhookId: opaqueId.optional().meta({ description: 'Absent: the default webhook when the alert fires.' }),
     createdAt: isoTime,
-    triggeredAt: isoTime.optional(),
+    triggeredAt: isoTime.optional().meta({ description: 'The last firing.' }),
     expiredAt: isoTime.optional().meta({ description: 'When the alert expired.' }),
-    eventId: opaqueId.optional().meta({ description: 'The event of the alert, after it fired.' }),
+    eventId: opaqueId.optional().meta({ description: 'The event of the last firing.' }),
     tracked: z.boolean().meta({ description: 'Whether the token is an outcome or has a price.' }),
-    currency: z.string().meta({ description: "The token's own currency: USD, or MANA on Manifold." }),
+    currency: z.string().optional().meta({ description: "The token's own currency: USD, or MANA on Manifold." }),
   })
-  .meta({ description: 'A price alert. It fires once, at the first observation that meets its condition.' });
+  .meta({ description: 'An alert. Without `repeat` it fires once; with a `scope` once for each outcome or market.' });
 export type AlertBody = z.output<typeof alert>;
+
+const firing = z
+  .object({
+    at: isoTime.meta({ description: 'When the observation was received.' }),
+    tokenMint: z.string().optional(),
+    venue: z.string().optional(),
+    marketId: z.string().optional(),
+    price: numberValue.optional().meta({ override: { type: 'number' } }),
+    fromPrice: numberValue.optional().meta({ override: { type: 'number' } }),
+    value: numberValue.optional().meta({ override: { type: 'number' } }),
+    eventId: opaqueId,
+  })
+  .meta({ description: 'A firing of an alert.' });
+
+/** One alert. An alert of the specification has its only firing in its own fields. */
+export const alertWithFirings = alert
+  .extend({ firings: z.array(firing).optional().meta({ description: 'The newest 100 firings, newest first.' }) })
+  .meta({ description: 'An alert with its firings.' });
+export type AlertWithFiringsBody = z.output<typeof alertWithFirings>;
 
 export const alertExample: AlertBody = {
   id: 'alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01',
@@ -38,43 +106,149 @@ export const alertExample: AlertBody = {
 
 const TOO_LONG = `must have at most ${MAX_DIGITS} characters when written without an exponent`;
 
-export const createAlertBody = z.strictObject({
+/** A decimal that is greater than zero, or with `orZero` not less. */
+function threshold(description: string, { orZero = false } = {}) {
+  return z
+    .custom<number | LongNumber>(
+      (value) => typeof value === 'number' || value instanceof LongNumber,
+      'must be a number',
+    )
+    .meta({ override: { type: 'number' } })
+    .transform((value, context) => {
+      const parsed = parseDecimal(value instanceof LongNumber ? value.text : value);
+      if (parsed !== null && compareDecimals(parsed, ZERO) >= (orZero ? 0 : 1)) return parsed;
+      context.addIssue({ code: 'custom', message: parsed === null ? TOO_LONG : 'must be greater than 0' });
+      return z.NEVER;
+    })
+    .optional()
+    .meta({ description, override: { type: 'number', exclusiveMinimum: 0 } });
+}
+
+const scopeBody = z
+  .strictObject(
+    {
+      market_id: idText.optional(),
+      event_id: idText.optional(),
+      venue: idText.optional(),
+      category: idText.optional(),
+      q: z
+        .string('must be a string')
+        .min(1, 'must not be empty')
+        .max(200, 'must have at most 200 characters')
+        .optional()
+        .meta({ description: 'Every word must be in the title of the market or of its event.' }),
+    },
+    'must be an object',
+  )
+  .meta({
+    description:
+      'The markets of the alert, instead of `tokenMint`. At least one field; all given ones must fit. Alerts without `market_id` and `event_id` are limited to 50 active ones per account.',
+  });
+
+const createFields = {
   tokenMint: z
     .string('must be a string')
     .min(1, 'must not be empty')
     .max(256, 'must have at most 256 characters')
     .regex(/^[^\s\p{Cc}]*$/u, 'must not contain spaces or control characters')
+    .optional()
     .meta({
-      description: 'An `outcome_id`, or any token.',
+      description: 'An `outcome_id`, or any token. Required without a `scope`.',
       // Not every reader of the document knows \p{Cc}.
       override: { pattern: '^[^\\s\\x00-\\x1f\\x7f-\\x9f]*$' },
     }),
-  condition: z.enum(ALERT_CONDITIONS, 'must be above or below'),
-  price: z
-    .custom<number | LongNumber>(
-      (price) => typeof price === 'number' || price instanceof LongNumber,
-      'must be a number',
-    )
-    .meta({ override: { type: 'number' } })
-    .transform((price, context) => {
-      const target = parseDecimal(price instanceof LongNumber ? price.text : price);
-      if (target !== null && compareDecimals(target, ZERO) > 0) return target;
-      context.addIssue({ code: 'custom', message: target === null ? TOO_LONG : 'must be greater than 0' });
-      return z.NEVER;
-    })
-    .meta({
-      description: `The target, in the token's currency, kept digit for digit. At most ${MAX_DIGITS} characters without an exponent; at most 1 for an outcome of a market.`,
-      override: { type: 'number', exclusiveMinimum: 0 },
-    }),
-  webhookId: z
+  scope: scopeBody.optional(),
+  condition: z.enum(CONDITIONS, `must be one of ${CONDITIONS.join(', ')}`).optional(),
+  price: threshold(
+    `The target, or the spread, in the token's currency, kept digit for digit. At most ${MAX_DIGITS} characters without an exponent; at most 1 for an outcome of a market.`,
+  ),
+  direction: z
+    .enum(DIRECTIONS, `must be one of ${DIRECTIONS.join(', ')}`)
+    .optional()
+    .meta({ description: '`at_most` or `at_least` of a spread; `up` or `down` of a change.' }),
+  change: threshold('The least move, in the unit, within the window.'),
+  unit: z.enum(UNITS, `must be one of ${UNITS.join(', ')}`).optional(),
+  windowSeconds: wholeNumber(1, MAX_WINDOW_SECONDS).optional(),
+  notional: threshold("The least price times size of a trade, or of a window's trades."),
+  times: threshold('The least multiple of the mean notional of the windows before.'),
+  windows: wholeNumber(1, 1_000).optional().meta({ description: 'The number of windows for the mean.' }),
+  repeat: z
+    .boolean('must be true or false')
+    .optional()
+    .meta({ description: 'Whether the alert fires again. Default: false.' }),
+  cooldownSeconds: wholeNumber(MIN_COOLDOWN_SECONDS, MAX_COOLDOWN_SECONDS)
+    .optional()
+    .meta({ description: `The least time between two firings on one outcome. Default: ${DEFAULT_COOLDOWN_SECONDS}.` }),
+  expiresAt: z.iso
+    .datetime({ offset: true, error: 'must be an ISO 8601 time with an offset' })
+    .optional()
+    .meta({ description: 'The alert expires at this time, in the future.' }),
+  name: z
     .string('must be a string')
     .min(1, 'must not be empty')
-    .max(256, 'must have at most 256 characters')
-    .optional()
-    .meta({
-      description: "One of the account's webhooks that lists `price_alert`. Default: the oldest active one of these.",
-    }),
+    .max(100, 'must have at most 100 characters')
+    .optional(),
+  note: z.string('must be a string').max(1_000, 'must have at most 1000 characters').optional(),
+  webhookId: idText.optional().meta({
+    description: "One of the account's webhooks that lists `price_alert`. Default: the oldest active one of these.",
+  }),
+} as const;
+const FIELD_ORDER = Object.keys(createFields);
+
+export const createAlertBody = z
+  .strictObject(createFields)
+  .check((payload) => {
+    const given = payload.value as Readonly<Record<string, unknown>>;
+    const { condition } = payload.value;
+    const missing = condition === undefined ? [{ path: ['condition'], message: 'is required' }] : [];
+    const faults = [...missing, ...conditionFaults(given, condition ?? 'above'), ...subjectFaults(given, condition)];
+    addFaults(payload, faults, FIELD_ORDER);
+  })
+  .meta({ override: { required: ['condition'] } });
+export type CreateAlertBody = z.output<typeof createAlertBody>;
+
+export const updateAlertBody = z.strictObject({
+  status: z.enum(['active', 'paused'], 'must be active or paused').optional(),
+  price: createFields.price,
+  change: createFields.change,
+  notional: createFields.notional,
+  times: createFields.times,
+  windowSeconds: createFields.windowSeconds,
+  cooldownSeconds: createFields.cooldownSeconds,
+  expiresAt: createFields.expiresAt.unwrap().nullable().optional().meta({ description: 'Null: the alert has no end.' }),
+  name: createFields.name.unwrap().nullable().optional(),
+  note: createFields.note.unwrap().nullable().optional(),
 });
+export type UpdateAlertBody = z.output<typeof updateAlertBody>;
+
+export const MAX_BULK = 100;
+const tooMany = `must have 1 to ${MAX_BULK} items`;
+
+/** Each item is checked on its own, so that one wrong item has one wrong result. */
+export const createAlertsBody = z.strictObject({
+  alerts: z
+    .array(z.looseObject({}, 'must be an object'), 'must be an array')
+    .min(1, tooMany)
+    .max(MAX_BULK, tooMany)
+    .meta({ description: 'Bodies of `POST /v1/alerts`.' }),
+});
+export const deleteAlertsBody = z.strictObject({
+  ids: z.array(idText, 'must be an array').min(1, tooMany).max(MAX_BULK, tooMany),
+});
+
+const itemError = z.object({
+  code: z.string(),
+  message: z.string(),
+  details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+});
+export const createdItem = z
+  .object({ index: z.int().min(0), alert: alert.optional(), error: itemError.optional() })
+  .meta({ description: 'The result of one item: its alert or its error.' });
+export type CreatedItem = z.output<typeof createdItem>;
+export const deletedItem = z
+  .object({ id: z.string(), deleted: z.boolean() })
+  .meta({ description: 'Whether the account had this alert.' });
+
 export const createAlertExample: z.input<typeof createAlertBody> = {
   tokenMint: '71321045679252212594626385532706912750332728571942532289631379312455583992563',
   condition: 'above',
@@ -86,7 +260,7 @@ export function alertListQuery(venues: readonly string[]) {
   const id = z.string().min(1, 'must not be empty').max(256, 'must have at most 256 characters').optional();
   return z.object({
     status: listParam(ALERT_STATUSES, 'The state of the alerts.'),
-    condition: z.enum(ALERT_CONDITIONS, 'must be above or below').optional(),
+    condition: z.enum(CONDITIONS, `must be one of ${CONDITIONS.join(', ')}`).optional(),
     tokenMint: id.meta({ description: 'The token of the alerts.' }),
     venue: z
       .string()

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ALERT_CONDITIONS } from '../../src/domain/alerts/alert.ts';
+import { ALERT_CONDITIONS, CONDITIONS, DIRECTIONS, UNITS } from '../../src/domain/alerts/alert.ts';
 import { numberField } from '../../src/domain/values/api-json.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { isoTime, numberValue, opaqueId } from './wire.ts';
@@ -19,20 +19,62 @@ function event<Type extends EventType, Data extends z.ZodType>(type: Type, data:
 const tokenSymbol = z.string().optional();
 const marketId = z.string().optional();
 
+const alertOnToken = {
+  alertId: opaqueId,
+  tokenMint: z.string(),
+  tokenSymbol: z.string(),
+};
+const ofMarket = {
+  name: z.string().optional().meta({ description: 'The name of the alert.' }),
+  venue: z.string().optional(),
+  marketId,
+  title: z.string().optional().meta({ description: 'The title of the market.' }),
+};
+const observedAt = isoTime.meta({ description: 'When the observation was received.' });
+const optionalNumber = () => numberValue.optional().meta({ override: { type: 'number' } });
+
+const targetAlert = z.object({
+  ...alertOnToken,
+  condition: z.enum(ALERT_CONDITIONS),
+  targetPrice: numberValue,
+  currentPrice: numberValue.meta({ description: 'The observation that met the condition.' }),
+  observedAt: observedAt.optional(),
+  ...ofMarket,
+});
+
+const ruleAlert = z.object({
+  ...alertOnToken,
+  condition: z.enum(['crosses_above', 'crosses_below', 'change', 'spread', 'trade', 'volume']),
+  targetPrice: optionalNumber(),
+  change: optionalNumber(),
+  notional: optionalNumber(),
+  times: optionalNumber(),
+  currentPrice: numberValue,
+  fromPrice: optionalNumber().meta({ description: 'The price that a crossing or a change started from.' }),
+  value: optionalNumber().meta({ description: 'The spread, or the notional of the trade or the window.' }),
+  direction: z.enum(DIRECTIONS).optional(),
+  unit: z.enum(UNITS).optional(),
+  windowSeconds: z.int().optional(),
+  windows: z.int().optional(),
+  observedAt,
+  ...ofMarket,
+});
+
+const marketAlert = z.object({
+  alertId: opaqueId,
+  condition: z.enum(['status', 'new_market']),
+  tokenMint: z.string().optional(),
+  status: z.string(),
+  previousStatus: z.string().optional(),
+  winningOutcomeId: z.string().optional(),
+  observedAt,
+  ...ofMarket,
+});
+
 /** The bodies of deliveries (specification section 6.2). src/domain builds their text; a test compares the two. */
-export const priceAlertEvent = event(
-  'price_alert',
-  z.object({
-    alertId: opaqueId,
-    tokenMint: z.string(),
-    tokenSymbol: z.string(),
-    condition: z.enum(ALERT_CONDITIONS),
-    targetPrice: numberValue,
-    currentPrice: numberValue.meta({ description: 'The observation that met the condition.' }),
-    venue: z.string().optional(),
-    marketId,
-  }),
-).meta({ description: 'A price met the condition of an alert.' });
+export const priceAlertEvent = event('price_alert', z.union([targetAlert, ruleAlert, marketAlert])).meta({
+  description: 'An observation met the condition of an alert. `condition` states which fields the data has.',
+});
 
 export const transactionEvent = event(
   'transaction',
@@ -90,10 +132,22 @@ export const testEvent = event('test', z.object({ test: z.literal(true), webhook
   description: 'A test event, sent on request.',
 });
 
+export const alertExpiredEvent = event(
+  'alert_expired',
+  z.object({
+    alertId: opaqueId,
+    condition: z.enum(CONDITIONS),
+    tokenMint: z.string().optional(),
+    name: z.string().optional(),
+    expiresAt: isoTime,
+  }),
+).meta({ description: 'The `expiresAt` of an alert has passed.' });
+
 export const EVENT_SCHEMAS = {
   price_alert: priceAlertEvent,
   transaction: transactionEvent,
   balance_change: balanceChangeEvent,
+  alert_expired: alertExpiredEvent,
   webhook_failing: webhookFailingEvent,
   webhook_paused: webhookPausedEvent,
   test: testEvent,
@@ -104,6 +158,7 @@ export const anyEvent = z
     priceAlertEvent,
     transactionEvent,
     balanceChangeEvent,
+    alertExpiredEvent,
     webhookFailingEvent,
     webhookPausedEvent,
     testEvent,
@@ -180,6 +235,17 @@ export const EVENT_EXAMPLES: { readonly [Type in EventType]: z.output<(typeof EV
     type: 'webhook_paused',
     timestamp: AT,
     data: { ...TROUBLE, lastError: 'http_status', lastStatusCode: 410, reason: 'gone' },
+  },
+  alert_expired: {
+    id: EVENT_ID,
+    type: 'alert_expired',
+    timestamp: AT,
+    data: {
+      alertId: 'alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01',
+      condition: 'crosses_above',
+      tokenMint: '71321045679252212594626385532706912750332728571942532289631379312455583992563',
+      expiresAt: '2026-01-02T03:04:00.000Z',
+    },
   },
   test: {
     id: EVENT_ID,

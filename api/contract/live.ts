@@ -4,6 +4,7 @@ import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
 import { listParam, param, replacing } from '../http/input.ts';
 import { book } from './book.ts';
 import {
+  alertExpiredEvent,
   balanceChangeEvent,
   priceAlertEvent,
   transactionEvent,
@@ -247,6 +248,7 @@ export const eventStreamMessage = z
     balanceChangeEvent,
     webhookFailingEvent,
     webhookPausedEvent,
+    alertExpiredEvent,
     eventHeartbeat,
     eventGap,
     eventLagged,

@@ -55,7 +55,7 @@ interface BodySpec<Body extends z.ZodType> {
 
 /** A route in the document. */
 export interface RouteContract extends RouteDocs<string> {
-  method: 'get' | 'post' | 'put' | 'delete';
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   tag: RouteTag;
   /** Absent: the route needs no key. */
   group?: RouteGroup;
@@ -126,7 +126,7 @@ interface AccountSpec<
   Body extends z.ZodType,
   Data extends z.ZodType<ApiJson>,
 > extends RouteDocs<Path> {
-  method: 'get' | 'post' | 'put' | 'delete';
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   tag: RouteTag;
   group: RouteGroup;
   query?: Query;

@@ -3,7 +3,7 @@ import type { Middleware } from 'koa';
 import type { ApiState } from '../deps.ts';
 import { isPathTarget } from './request-context.ts';
 
-const ALLOWED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'];
+const ALLOWED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const ALLOWED_HEADERS = [
   'Authorization',
   'X-API-Key',

@@ -2,6 +2,7 @@ import { createDocument, type ZodOpenApiComponentsObject } from 'zod-openapi';
 import { VERSION } from '../../src/config/version.ts';
 import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
 import {
+  alertExpiredEvent,
   balanceChangeEvent,
   priceAlertEvent,
   transactionEvent,
@@ -13,6 +14,7 @@ import { adjust } from './document.ts';
 
 const ACCOUNT_EVENTS = {
   PriceAlertEvent: priceAlertEvent,
+  AlertExpiredEvent: alertExpiredEvent,
   TransactionEvent: transactionEvent,
   BalanceChangeEvent: balanceChangeEvent,
   WebhookFailingEvent: webhookFailingEvent,

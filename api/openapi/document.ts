@@ -15,6 +15,7 @@ import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
 import { cursorMeta } from '../contract/envelope.ts';
 import { errorCode, errorDetail, errorMeta } from '../contract/error.ts';
 import {
+  alertExpiredEvent,
   anyEvent,
   balanceChangeEvent,
   priceAlertEvent,
@@ -66,6 +67,7 @@ const SCHEMAS = {
   MarketEventWithMarkets: marketEventWithMarkets,
   Orderbook: book,
   PriceAlertEvent: priceAlertEvent,
+  AlertExpiredEvent: alertExpiredEvent,
   Prices: prices,
   RotatedWebhook: rotatedWebhook,
   Snapshot: snapshot,

@@ -9,6 +9,7 @@ const SUMMARIES: Readonly<Record<EventType, string>> = {
   balance_change: 'A balance of a watched wallet changed',
   webhook_failing: 'Another webhook of the account fails',
   webhook_paused: 'oddswire paused another webhook of the account',
+  alert_expired: 'The time of an alert ended',
   test: 'A client requested a test event',
 };
 

@@ -1,27 +1,27 @@
 import { z } from 'zod';
-import { numberField } from '../../src/domain/values/api-json.ts';
-import { type Alert, createAlert, deleteAlert, findAlert, listAlerts } from '../../src/store/alerts/alerts.ts';
+import { createAlert, deleteAlert, findAlert, listAlerts } from '../../src/store/alerts/alerts.ts';
+import { readFirings } from '../../src/store/alerts/rules.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
 import { requireQuota } from '../access/quota.ts';
 import {
-  type AlertBody,
   alert,
   alertExample,
   alertListQuery,
+  alertWithFirings,
   createAlertBody,
   createAlertExample,
 } from '../contract/alert.ts';
 import { deleted } from '../contract/envelope.ts';
 import type { ApiDeps, RouteGroup } from '../deps.ts';
-import { ApiError, invalidRequest } from '../errors.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
 import { accountList } from './account-list.ts';
-import { webhookNotFound } from './webhooks.ts';
+import { alertNotFound, presentAlert, presentWithFirings, refused, toNewAlert } from './alert-bodies.ts';
 
+const MAX_FIRINGS = 100;
 const tag = 'alerts';
 const group: RouteGroup = { header: 'X-API-Key', scope: 'alerts' };
 
-/** /v1/alerts: price alerts (specification section 4.4). */
+/** /v1/alerts: alerts (specification section 4.4). */
 export function alertRoutes(deps: ApiDeps): Route[] {
   const venues = deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
   return [
@@ -29,8 +29,9 @@ export function alertRoutes(deps: ApiDeps): Route[] {
       {
         path: '/v1/alerts',
         operationId: 'createAlert',
-        summary: 'Create a price alert',
-        description: 'The alert fires once, at the first observed price that meets its condition.',
+        summary: 'Create an alert',
+        description:
+          'The alert fires once, at the first observation that meets its condition; with `repeat` again after each cool-down. Which fields belong to a condition: docs/alerts.md.',
         tag,
         group,
         body: { schema: createAlertBody, example: createAlertExample },
@@ -39,27 +40,12 @@ export function alertRoutes(deps: ApiDeps): Route[] {
       },
       async (tx, { caller, body }) => {
         await requireQuota(tx, deps, caller, 'alerts');
-        const made = await createAlert(tx, caller.accountId, {
-          tokenMint: body.tokenMint,
-          condition: body.condition,
-          target: body.price,
-          ...(body.webhookId !== undefined && { webhookId: body.webhookId }),
-        });
-        if (made.outcome === 'webhook_not_found') throw webhookNotFound();
-        if (made.outcome === 'webhook_not_listening') {
-          throw invalidRequest([
-            { path: 'webhookId', message: 'this webhook does not list price_alert in its events' },
-          ]);
-        }
-        if (made.outcome === 'unreachable_target') {
-          throw invalidRequest([
-            { path: 'price', message: 'must be at most 1, because the price of an outcome is between 0 and 1' },
-          ]);
-        }
+        const made = await createAlert(tx, caller.accountId, toNewAlert(body, deps.now()));
+        if (made.outcome !== 'created') throw refused(made);
         return {
           data: presentAlert(made.alert),
           location: `/v1/alerts/${made.alert.id}`,
-          afterCommit: () => deps.producer.wakeStage('evaluate-alerts', shardsOf([made.tokenId])),
+          afterCommit: () => deps.producer.wakeStage('evaluate-alerts', shardsOf([made.markKey])),
         };
       },
     ),
@@ -97,15 +83,15 @@ export function alertRoutes(deps: ApiDeps): Route[] {
         path: '/v1/alerts/:alert_id',
         operationId: 'getAlert',
         summary: 'Read an alert',
-        description: 'An alert of another account is unknown.',
+        description: 'The newest firings come with it. An alert of another account is unknown.',
         tag,
         group,
-        answer: { description: 'The alert.', data: alert, example: alertExample },
+        answer: { description: 'The alert.', data: alertWithFirings, example: alertExample },
       },
       async ({ caller, params }) => {
         const found = await findAlert(deps.db, caller.accountId, params.alert_id);
         if (!found) throw alertNotFound();
-        return { data: presentAlert(found) };
+        return { data: presentWithFirings(found, await readFirings(deps.db, found.pk, MAX_FIRINGS)) };
       },
     ),
     accountRoute(
@@ -125,26 +111,4 @@ export function alertRoutes(deps: ApiDeps): Route[] {
       },
     ),
   ];
-}
-
-/** An alert of another account gets the same answer. */
-function alertNotFound(): ApiError {
-  return new ApiError('alert_not_found', 'no such alert');
-}
-
-function presentAlert(alert: Alert): AlertBody {
-  return {
-    id: alert.id,
-    tokenMint: alert.tokenMint,
-    condition: alert.condition,
-    price: numberField(alert.target),
-    status: alert.status,
-    webhookId: alert.webhookId ?? undefined,
-    createdAt: alert.createdAt.toISOString(),
-    triggeredAt: alert.triggeredAt?.toISOString(),
-    expiredAt: alert.expiredAt?.toISOString(),
-    eventId: alert.eventId ?? undefined,
-    tracked: alert.isTracked,
-    currency: alert.currency,
-  };
 }

@@ -1,4 +1,5 @@
 import { priceAlertBody } from '../../src/domain/alerts/price-alert-event.ts';
+import { alertExpiredBody } from '../../src/domain/alerts/rule-event.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { balanceChangeBody, transactionBody } from '../../src/domain/wallets/event.ts';
 import { webhookFailingBody, webhookPausedBody } from '../../src/domain/webhooks/account-event.ts';
@@ -41,6 +42,15 @@ export function testEventBody({ eventId, type, occurredAt, webhookId }: TestEven
         currentPrice: decimal('0.62'),
         venue: WALLET.venue,
         marketId: WALLET.marketId,
+      });
+    case 'alert_expired':
+      return alertExpiredBody({
+        eventId,
+        occurredAt,
+        alertId: 'alert_sample',
+        condition: 'above',
+        tokenMint: TOKEN.tokenMint,
+        expiresAt: occurredAt,
       });
     case 'transaction':
       return transactionBody({

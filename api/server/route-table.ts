@@ -1,6 +1,7 @@
 import type { ApiDeps } from '../deps.ts';
 import type { Route } from '../http/route.ts';
 import { accountEventRoutes } from '../routes/account-events.ts';
+import { alertWriteRoutes } from '../routes/alert-writes.ts';
 import { alertRoutes } from '../routes/alerts.ts';
 import { asyncApiRoute } from '../routes/asyncapi.ts';
 import { deliveryRoutes } from '../routes/deliveries.ts';
@@ -32,6 +33,7 @@ export function routeTable(deps: ApiDeps): Route[] {
     ...accountEventRoutes(deps),
     ...streamRoutes(deps),
     ...alertRoutes(deps),
+    ...alertWriteRoutes(deps),
     ...walletRoutes(deps),
     ...venueRoutes(deps),
     ...marketRoutes(deps),

@@ -5,6 +5,7 @@ import type { QueueBackend } from '../../src/queues/port.ts';
 import type { LaneJob } from '../../src/queues/producer.ts';
 import { reconcileSchedules, schedulesOf } from '../../src/queues/schedules.ts';
 import { inOrder } from '../../src/runtime/lifecycle.ts';
+import { expireDueAlerts } from '../../src/store/alerts/expiry.ts';
 import { dueSubscriptions } from '../../src/store/deliveries/due.ts';
 import { startStalledKeys } from '../../src/store/deliveries/order.ts';
 import { STAGES } from '../../src/store/marks/detail.ts';
@@ -91,9 +92,20 @@ export async function restore(role: Role, deps: WorkerDeps, backend: QueueBacken
       if (role === 'poller') await restoreHistories(deps);
     },
     async () => {
+      if (role === 'alerter') await expireAlerts(deps);
+    },
+    async () => {
       if (role === 'aggregator' && (await isRefoldDue(db))) producer.wake('refold-candles', {});
     },
   ]);
+}
+
+/** Expires alerts whose end has passed; nothing else happens at that moment. */
+async function expireAlerts({ db, producer, metrics, log }: WorkerDeps): Promise<void> {
+  const { alerts, subscriptionPks } = await expireDueAlerts(db);
+  metrics.alertsExpired.inc(alerts.length);
+  for (const alertId of alerts) log.info({ alertId }, 'alert expired');
+  if (subscriptionPks.length > 0) producer.wakeDeliveries(subscriptionPks);
 }
 
 /** Wakes every stage with pending marks or due rows, because an ended process may have committed them without a wake-up. */

@@ -18,7 +18,12 @@ import { decimalText, marketPath, shortId } from './shown-values.ts';
 const PATH = '/ops/alerts';
 const PAGE_SIZE = 50;
 const MAX_DEAD_LETTERS = 50;
-const TONES: Readonly<Record<AlertStatus, Tone>> = { active: 'good', triggered: 'warn', expired: 'idle' };
+const TONES: Readonly<Record<AlertStatus, Tone>> = {
+  active: 'good',
+  paused: 'idle',
+  triggered: 'warn',
+  expired: 'idle',
+};
 
 type AlertDeps = Pick<ApiDeps, 'db' | 'cursors' | 'venues'>;
 
@@ -80,7 +85,8 @@ function alertTable(alerts: readonly OpsAlert[], nowMs: number): Html {
       { label: 'Token', cell: subject },
       {
         label: 'Fires',
-        cell: ({ condition, target, currency }) => html`${condition} ${decimalText(target)} ${unit(currency)}`,
+        cell: ({ condition, target, currency }) =>
+          target === null ? html`${condition}` : html`${condition} ${decimalText(target)} ${unit(currency)}`,
       },
       { label: 'Price', cell: priceCell(nowMs), isNumeric: true },
       { label: 'Distance', cell: distance, isNumeric: true },
@@ -118,7 +124,8 @@ function priceCell(nowMs: number) {
 
 /** The distance from the latest price to the target, in the currency and as a share of the target. */
 function distance({ status, condition, target, price }: OpsAlert): Html {
-  if (status !== 'active' || price === null) return NONE;
+  const isTarget = condition === 'above' || condition === 'below';
+  if (status !== 'active' || price === null || target === null || !isTarget) return NONE;
   const [from, to] = condition === 'above' ? [price, target] : [target, price];
   const left: Decimal = subtractDecimals(decimal(to), decimal(from));
   if (compareDecimals(left, decimal(0)) <= 0) return html`<span class="muted">met</span>`;
@@ -165,5 +172,7 @@ function describeMark({ stage, detail, key, tokenMint, market }: DeadLetteredMar
       return html`a new alert on ${of}`;
     case 'marketFinal':
       return html`the final outcome of ${of}`;
+    case 'marketChanged':
+      return html`a market that changed ${time(new Date(Number(meaning.atMs)))}`;
   }
 }

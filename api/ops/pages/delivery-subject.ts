@@ -22,6 +22,8 @@ export function subjectText(eventType: EventType, subject: DeliverySubject): Htm
       return html`${wallet === undefined ? 'unknown wallet' : shortId(wallet)}${amount !== undefined && html` changed by ${decimalText(amount)}`} ${symbol}${
         named !== undefined && html` in ${named}`
       }`;
+    case 'alert_expired':
+      return html`${shortId(symbol ?? 'alert')} ${condition}, expired`;
     case 'webhook_failing':
     case 'webhook_paused':
       return html`${

@@ -10,8 +10,9 @@ if (secret === undefined) throw new Error('set WEBHOOK_SECRET to the secret from
 createServer(async (request, response) => {
   try {
     const event = verifyWebhook({ payload: await buffer(request), headers: request.headers, secret });
-    if (event.type === 'price_alert') console.log(`${event.data.tokenSymbol} is at ${event.data.currentPrice}`);
-    else console.log(`${event.type} ${event.id}`);
+    if (event.type === 'price_alert' && 'currentPrice' in event.data) {
+      console.log(`${event.data.tokenSymbol} is at ${event.data.currentPrice}`);
+    } else console.log(`${event.type} ${event.id}`);
     response.writeHead(204).end();
   } catch (error) {
     response.writeHead(error instanceof OddswireWebhookError ? 400 : 500).end();

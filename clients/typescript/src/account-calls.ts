@@ -25,7 +25,7 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
     );
   const listEvents = async (query: EventQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/events', { ...attempt, params: { query } })));
-  const listAlerts = async (query: ListQuery = {}, options?: CallOptions) =>
+  const listAlerts = async (query: QueryOf<'listAlerts'> = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/alerts', { ...attempt, params: { query } })));
   const listWallets = async (query: ListQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/wallets', { ...attempt, params: { query } })));
@@ -136,6 +136,19 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
       /** All items, page by page. */
       iterate: (options: CallOptions & PageOptions = {}) =>
         eachItem(options.signal, (cursor) => listAlerts(place(options, cursor), options)),
+      /** One result per item, in the order of the request. */
+      createMany: async (body: BodyOf<'createAlerts'>, options?: WriteOptions) =>
+        (await send('create', options, (attempt) => http.POST('/v1/alerts/bulk/create', { ...attempt, body }))).data,
+      /** One result per id, in the order of the request. */
+      deleteMany: async (body: BodyOf<'deleteAlerts'>, options?: WriteOptions) =>
+        (await send('create', options, (attempt) => http.POST('/v1/alerts/bulk/delete', { ...attempt, body }))).data,
+      /** Pauses, resumes or changes an alert. */
+      update: async (alert_id: string, body: BodyOf<'updateAlert'>, options?: CallOptions) =>
+        (
+          await send('replace', options, (attempt) =>
+            http.PATCH('/v1/alerts/{alert_id}', { ...attempt, params: { path: { alert_id } }, body }),
+          )
+        ).data,
       get: async (alert_id: string, options?: CallOptions) =>
         (
           await send('read', options, (attempt) =>

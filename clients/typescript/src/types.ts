@@ -30,6 +30,7 @@ export type Attempt = Schemas['Attempt'];
 export type Alert = Schemas['Alert'];
 export type Wallet = Schemas['Wallet'];
 
+export type AlertExpiredEvent = Schemas['AlertExpiredEvent'];
 export type PriceAlertEvent<D extends DecimalType = number> = WithNumbers<Schemas['PriceAlertEvent'], D>;
 export type TransactionEvent<D extends DecimalType = number> = WithNumbers<Schemas['TransactionEvent'], D>;
 export type BalanceChangeEvent<D extends DecimalType = number> = WithNumbers<Schemas['BalanceChangeEvent'], D>;
@@ -39,6 +40,7 @@ export type TestEvent = Schemas['TestEvent'];
 /** The event of a webhook request; `type` discriminates the union. */
 export type WebhookEvent<D extends DecimalType = number> =
   | PriceAlertEvent<D>
+  | AlertExpiredEvent
   | TransactionEvent<D>
   | BalanceChangeEvent<D>
   | WebhookFailingEvent

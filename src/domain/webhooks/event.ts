@@ -1,8 +1,9 @@
-/** The event types of a subscription: those of the specification (section 6.1), and events about the account's own webhooks. `test` events are sent only on request and cannot be subscribed to. */
+/** The event types of a subscription: those of the specification (section 6.1), and events about the account's alerts and webhooks. `test` events are sent only on request and cannot be subscribed to. */
 export const SUBSCRIBABLE_EVENTS = [
   'price_alert',
   'transaction',
   'balance_change',
+  'alert_expired',
   'webhook_failing',
   'webhook_paused',
 ] as const;

@@ -1,47 +1,63 @@
-import type { AlertCondition, AlertStatus } from '../../domain/alerts/alert.ts';
+import type { AlertStatus, Condition, Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
+import { probeOf } from '../../domain/alerts/probe.ts';
 import { compareDecimals, type Decimal, ONE } from '../../domain/values/decimal.ts';
 import { newId } from '../../domain/values/ids.ts';
 import { ensureTokens } from '../catalog/tokens.ts';
 import { AlertEntity } from '../db/entities/alert.ts';
 import { type Queryable, type Repositories, type Statement, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
 import { lockSubscription } from '../deliveries/subscriptions.ts';
-import { encodeCause } from '../marks/detail.ts';
+import { alertKey, encodeCause } from '../marks/detail.ts';
 import { insertMarks } from '../marks/marks.ts';
+import { isWide, scopeKeyOf } from './scopes.ts';
 
 /** The owner's view of an alert. */
 export interface Alert {
   pk: bigint;
   id: string;
-  tokenMint: string;
-  condition: AlertCondition;
-  /** The target, `numeric` text in `currency`. */
-  target: string;
+  /** Null: the alert has a scope. */
+  tokenMint: string | null;
+  tokenId: bigint | null;
+  condition: Condition;
+  /** The threshold, `numeric` text; prices are in `currency`. */
+  target: string | null;
+  direction: Direction | null;
+  unit: Unit | null;
+  windowSeconds: number | null;
+  windows: number | null;
+  scope: Scope | null;
+  cooldownSeconds: number | null;
+  expiresAt: Date | null;
+  name: string | null;
+  note: string | null;
   status: AlertStatus;
   webhookId: string | null;
   createdAt: Date;
+  changedAt: Date | null;
   triggeredAt: Date | null;
   expiredAt: Date | null;
   eventId: string | null;
-  /** Whether the token has a price, or a market lists it. */
+  /** Whether the token has a price, or a market lists it; true for a scope. */
   isTracked: boolean;
-  currency: string;
+  /** Null without a token. */
+  currency: string | null;
 }
 
 /** The currency of a token without a price so far. */
 const DEFAULT_CURRENCY = 'USD';
 
-const SELECT_ALERTS = `SELECT a.pk, a.id, t.mint AS token_mint, a.condition, a.target, a.status, w.id AS webhook_id, a.created_at,
+const SELECT_ALERTS = `SELECT a.pk, a.id, t.mint AS token_mint, a.token_id, a.condition, a.target, a.direction, a.unit, a.window_seconds,
+    a.windows, a.scope, a.cooldown_seconds, a.expires_at, a.name, a.note, a.status, w.id AS webhook_id, a.created_at, a.changed_at,
     a.triggered_at, a.expired_at, a.event_id, t.currency,
-    EXISTS (SELECT FROM latest_price l WHERE l.token_id = a.token_id)
+    a.scope IS NOT NULL OR EXISTS (SELECT FROM latest_price l WHERE l.token_id = a.token_id)
       OR EXISTS (SELECT FROM outcome o WHERE o.token_id = a.token_id) AS is_tracked
-  FROM alert a JOIN token t ON t.id = a.token_id
+  FROM alert a LEFT JOIN token t ON t.id = a.token_id
     LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk AND (w.deleted_at IS NULL OR a.status <> 'active')`;
 
 const FIND_ALERT = sql('find_alert', `${SELECT_ALERTS} WHERE a.account_id = $1 AND a.id = $2`);
 
 export interface AlertFilter {
   statuses?: readonly AlertStatus[];
-  condition?: AlertCondition;
+  condition?: Condition;
   tokenMint?: string;
   /** The venue of the market of its outcome. */
   venue?: string;
@@ -72,20 +88,47 @@ function listStatement(filter: AlertFilter, after: bigint | undefined, values: u
   return sqlPlannedPerCall(name, `${SELECT_ALERTS} WHERE ${where.join(' AND ')} ORDER BY a.pk DESC LIMIT $2`);
 }
 
-interface NewAlert {
-  tokenMint: string;
-  condition: AlertCondition;
-  target: Decimal;
+/** An alert before its creation. Its API has checked which fields belong to the condition. */
+export interface NewAlert {
+  /** Exactly one of token and scope is given. */
+  tokenMint?: string | undefined;
+  scope?: Scope | undefined;
+  condition: Condition;
+  /** The threshold. */
+  target?: Decimal | undefined;
+  direction?: Direction | undefined;
+  unit?: Unit | undefined;
+  windowSeconds?: number | undefined;
+  windows?: number | undefined;
+  /** Absent: fires once. */
+  cooldownSeconds?: number | undefined;
+  expiresAt?: Date | undefined;
+  name?: string | undefined;
+  note?: string | undefined;
   /** The public id of one of the account's subscriptions. */
-  webhookId?: string;
+  webhookId?: string | undefined;
 }
 
-type AlertCreation =
-  | { outcome: 'created'; alert: Alert; tokenId: bigint }
+export type AlertRefusal =
   | { outcome: 'webhook_not_found' }
   | { outcome: 'webhook_not_listening' }
   /** The token is an outcome of a market, whose price is at most 1. */
-  | { outcome: 'unreachable_target' };
+  | { outcome: 'unreachable_target' }
+  /** The search of the scope has no word. */
+  | { outcome: 'empty_search' }
+  /** The account has this number of active alerts on a venue, category or search. */
+  | { outcome: 'too_many_scopes'; limit: number };
+
+type AlertCreation = { outcome: 'created'; alert: Alert; markKey: bigint } | AlertRefusal;
+
+/** Active alerts of an account on a venue, a category or a search: each is evaluated for every market in it. */
+const MAX_WIDE_SCOPES = 50;
+
+const COUNT_WIDE = sql(
+  'count_wide_scopes',
+  `SELECT count(*)::int AS alerts FROM alert
+   WHERE account_id = $1 AND status = 'active' AND scope_key IS NOT NULL AND scope_key NOT LIKE 'm:%' AND scope_key NOT LIKE 'e:%'`,
+);
 
 const IS_OUTCOME = sql('is_outcome', `SELECT EXISTS (SELECT FROM outcome WHERE token_id = $1) AS is_outcome`);
 
@@ -101,21 +144,77 @@ export async function createAlert(tx: Tx, accountId: bigint, request: NewAlert):
     if (!subscription.events.includes('price_alert')) return { outcome: 'webhook_not_listening' };
     webhookPk = subscription.pk;
   }
-  const tokens = await ensureTokens(tx, [request.tokenMint], DEFAULT_CURRENCY);
-  const tokenId = tokens.get(request.tokenMint);
-  if (tokenId === undefined) throw new TypeError('the insert of a token returned no row');
-  const { condition, target } = request;
-  if (compareDecimals(target, ONE) > 0) {
-    const [found] = await tx.query<{ isOutcome: boolean }>(IS_OUTCOME, [tokenId]);
-    if (found?.isOutcome) return { outcome: 'unreachable_target' };
-  }
+  const subject = await subjectOf(tx, accountId, request);
+  if ('outcome' in subject) return subject;
+  const { condition, cooldownSeconds = null, expiresAt = null } = request;
   const id = newId('alert');
-  await tx.em.getRepository(AlertEntity).insert({ id, accountId, tokenId, condition, target, webhookPk });
+  const probe = isRule(request) ? probeOf(request) : null;
+  await tx.em.getRepository(AlertEntity).insert({
+    id,
+    accountId,
+    ...subject,
+    condition,
+    target: request.target ?? null,
+    direction: request.direction ?? null,
+    unit: request.unit ?? null,
+    windowSeconds: request.windowSeconds ?? null,
+    windows: request.windows ?? null,
+    probe,
+    cooldownSeconds,
+    expiresAt,
+    name: request.name ?? null,
+    note: request.note ?? null,
+    webhookPk,
+    isArmed: probe === null,
+  });
   const alert = await findAlert(tx, accountId, id);
   if (!alert) throw new TypeError('an alert that was just made is missing');
-  const detail = encodeCause({ kind: 'alertCreated', alertPk: alert.pk });
-  await insertMarks(tx, 'evaluate-alerts', [{ key: tokenId, detail }]);
-  return { outcome: 'created', alert, tokenId };
+  const markKey = alertKey(alert);
+  await insertMarks(tx, 'evaluate-alerts', [
+    { key: markKey, detail: encodeCause({ kind: 'alertCreated', alertPk: alert.pk }) },
+  ]);
+  return { outcome: 'created', alert, markKey };
+}
+
+/** Whether the evaluation of rules handles an alert. The others are the alerts of the specification. */
+function isRule({ condition, scope, cooldownSeconds, expiresAt }: NewAlert): boolean {
+  const isSpecified = condition === 'above' || condition === 'below';
+  return !isSpecified || scope !== undefined || cooldownSeconds !== undefined || expiresAt !== undefined;
+}
+
+/** Whether no price can meet the target, because the token is an outcome. An alert without a token has a scope of outcomes. */
+export async function isUnreachable(
+  tx: Tx,
+  { tokenId, condition }: { tokenId: bigint | null; condition: Condition },
+  target: Decimal | undefined,
+): Promise<boolean> {
+  const isTarget = condition === 'above' || condition === 'below' || condition.startsWith('crosses_');
+  if (!isTarget || target === undefined || compareDecimals(target, ONE) <= 0) return false;
+  if (tokenId === null) return true;
+  const [found] = await tx.query<{ isOutcome: boolean }>(IS_OUTCOME, [tokenId]);
+  return found?.isOutcome === true;
+}
+
+/** The token or the scope of an alert. */
+async function subjectOf(
+  tx: Tx,
+  accountId: bigint,
+  { tokenMint, scope, condition, target }: NewAlert,
+): Promise<{ tokenId: bigint | null; scope: Scope | null; scopeKey: string | null } | AlertRefusal> {
+  if (tokenMint === undefined) {
+    const scopeKey = await scopeKeyOf(tx, scope ?? {});
+    if (scope === undefined || scopeKey === null) return { outcome: 'empty_search' };
+    if (isWide(scope)) {
+      const [row] = await tx.query<{ alerts: number }>(COUNT_WIDE, [accountId]);
+      if ((row?.alerts ?? 0) >= MAX_WIDE_SCOPES) return { outcome: 'too_many_scopes', limit: MAX_WIDE_SCOPES };
+    }
+    return { tokenId: null, scope, scopeKey };
+  }
+  const tokens = await ensureTokens(tx, [tokenMint], DEFAULT_CURRENCY);
+  const tokenId = tokens.get(tokenMint);
+  if (tokenId === undefined) throw new TypeError('the insert of a token returned no row');
+  if (await isUnreachable(tx, { tokenId, condition }, target)) return { outcome: 'unreachable_target' };
+  return { tokenId, scope: null, scopeKey: null };
 }
 
 /** A page of an account's alerts, newest first; `next` is the key after which the next page starts, absent on the last page. */

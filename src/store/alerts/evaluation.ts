@@ -3,10 +3,11 @@ import { priceAlertBody } from '../../domain/alerts/price-alert-event.ts';
 import { decimal } from '../../domain/values/decimal.ts';
 import { derivedId } from '../../domain/values/ids.ts';
 import { sql, type Tx } from '../db/tx.ts';
-import { insertDeliveries, insertEvents, type NewEvent } from '../deliveries/events.ts';
 import { decodeCause } from '../marks/detail.ts';
 import { type Mark, putBackMarks } from '../marks/marks.ts';
+import { emitAlertEvents, type MadeDelivery } from './alert-events.ts';
 import { expireAlerts, findHits } from './hits.ts';
+import { evaluateRules, type FiredRule } from './rule-evaluation.ts';
 
 /** The work of one transaction. The remaining tokens keep their marks for the next claim. */
 export interface EvaluationLimits {
@@ -28,25 +29,13 @@ const LOCK_ALERTS = sql(
    LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk AND w.deleted_at IS NULL
    LEFT JOIN outcome u ON u.token_id = a.token_id
    LEFT JOIN market m ON m.id = u.market_id
-   WHERE a.pk = ANY ($1::bigint[]) AND a.status = 'active' ORDER BY a.pk FOR UPDATE OF a`,
+   WHERE a.pk = ANY ($1::bigint[]) AND a.status = 'active' AND a.probe IS NULL ORDER BY a.pk FOR UPDATE OF a`,
 );
 
 const TRIGGER_ALERTS = sql(
   'trigger_alerts',
   `UPDATE alert a SET status = 'triggered', triggered_at = now(), triggered_price = f.price, event_id = f.event_id
    FROM unnest($1::bigint[], $2::numeric[], $3::text[]) AS f (pk, price, event_id) WHERE a.pk = f.pk`,
-);
-
-/** Selects the active subscription of an alert: its own, or the account's oldest that lists `price_alert`. */
-const SUBSCRIPTIONS = sql(
-  'alert_subscriptions',
-  `SELECT f.alert_pk, w.pk AS subscription_pk, w.id AS webhook_id
-   FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (alert_pk, account_id, webhook_pk)
-   CROSS JOIN LATERAL (
-     SELECT pk, id FROM webhook_subscription w
-     WHERE w.account_id = f.account_id AND w.status = 'active' AND w.deleted_at IS NULL AND 'price_alert' = ANY (w.events)
-       AND (f.webhook_pk IS NULL OR w.pk = f.webhook_pk)
-     ORDER BY w.pk LIMIT 1) w`,
 );
 
 interface AlertRow {
@@ -64,12 +53,6 @@ interface AlertRow {
   venueMarketId: string | null;
 }
 
-interface SubscriptionRow {
-  alertPk: bigint;
-  subscriptionPk: bigint;
-  webhookId: string;
-}
-
 /** A met alert: the price that met it (`numeric` text), the time of its receipt, and the event. */
 interface Fired extends AlertRow {
   price: string;
@@ -77,23 +60,8 @@ interface Fired extends AlertRow {
   eventId: string;
 }
 
-/** A fired alert for the log. */
-interface FiredAlert {
-  alertId: string;
-  accountId: bigint;
-  eventId: string;
-  /** The price that met it, `numeric` text. */
-  price: string;
-  /** The time of its receipt, epoch milliseconds. */
-  observedAtMs: number;
-  /** The earliest time at which the alert could fire, epoch milliseconds: the later of this receipt and its creation. */
-  metAtMs: number;
-  /** Absent without an active subscription. */
-  delivery?: { deliveryId: string; webhookId: string };
-}
-
 export interface Evaluation {
-  fired: FiredAlert[];
+  fired: FiredRule[];
   /** Public ids of the alerts that expired unmet. */
   expired: string[];
   /** Subscriptions that got deliveries, for the wake-ups. */
@@ -118,7 +86,8 @@ export async function evaluateAlerts(
     limit: limits.fired,
     limitPerToken: limits.firedPerToken,
   });
-  const isDone = ({ key }: Mark) => unfinished !== 'all' && !unfinished.has(key);
+  const rules = await evaluateRules(tx, causes, limits.fired);
+  const isDone = ({ key }: Mark) => unfinished !== 'all' && !unfinished.has(key) && !rules.isCut;
   const hitOf = new Map(hits.map((hit) => [hit.pk, hit]));
   const locked = hits.length === 0 ? [] : await tx.query<AlertRow>(LOCK_ALERTS, [[...hitOf.keys()]]);
   const fired = locked.flatMap((row): Fired[] => {
@@ -127,7 +96,7 @@ export async function evaluateAlerts(
       ? []
       : [{ ...row, price: hit.price, atMs: hit.atMs, eventId: derivedId('evt', eventKey(row)) }];
   });
-  const emitted = await emitAlertEvents(tx, fired);
+  const emitted = await fireAlerts(tx, fired);
 
   // Met alerts must fire before the others of the token expire.
   const closing = tokensPerhapsFinal(marks.filter(isDone));
@@ -135,12 +104,17 @@ export async function evaluateAlerts(
   const isClosed = expired.length < limits.expired;
   const unworked = marks.filter((mark) => !isDone(mark) || (mayExpire(mark) && !isClosed));
   await putBackMarks(tx, 'evaluate-alerts', unworked);
-  return { ...emitted, expired };
+  return {
+    fired: [...emitted.fired, ...rules.fired],
+    subscriptionPks: [...new Set([...emitted.subscriptionPks, ...rules.subscriptionPks])],
+    expired,
+  };
 }
 
 /** Only a market that became final, or a new alert on a final market, can leave alerts to expire. */
 function mayExpire({ detail }: Mark): boolean {
-  return decodeCause(detail).kind !== 'observed';
+  const { kind } = decodeCause(detail);
+  return kind === 'marketFinal' || kind === 'alertCreated';
 }
 
 function tokensPerhapsFinal(marks: readonly Mark[]): bigint[] {
@@ -155,7 +129,7 @@ function eventKey({ id }: Pick<AlertRow, 'id'>): string {
   return `alert:${id}`;
 }
 
-async function emitAlertEvents(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, 'expired'>> {
+async function fireAlerts(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, 'expired'>> {
   if (fired.length === 0) return { fired: [], subscriptionPks: [] };
   const occurredAt = new Date();
   await tx.query(TRIGGER_ALERTS, [
@@ -163,13 +137,14 @@ async function emitAlertEvents(tx: Tx, fired: readonly Fired[]): Promise<Omit<Ev
     fired.map((row) => row.price),
     fired.map((row) => row.eventId),
   ]);
-  const events = fired.map(
-    (row): NewEvent => ({
+  const { deliveryOf, subscriptionPks } = await emitAlertEvents(
+    tx,
+    fired.map((row) => ({
       id: row.eventId,
       accountId: row.accountId,
-      type: 'price_alert',
+      type: 'price_alert' as const,
       dedupeKey: eventKey(row),
-      ...(row.webhookPk !== null && { targetPk: row.webhookPk }),
+      webhookPk: row.webhookPk,
       body: priceAlertBody({
         eventId: row.eventId,
         occurredAt,
@@ -182,38 +157,15 @@ async function emitAlertEvents(tx: Tx, fired: readonly Fired[]): Promise<Omit<Ev
         ...(row.venue !== null && { venue: row.venue }),
         ...(row.venueMarketId !== null && { marketId: row.venueMarketId }),
       }),
-    }),
+    })),
   );
-  const eventPks = await insertEvents(tx, events);
-  const subscriptions = await tx.query<SubscriptionRow>(SUBSCRIPTIONS, [
-    fired.map((row) => row.pk),
-    fired.map((row) => row.accountId),
-    fired.map((row) => row.webhookPk),
-  ]);
-  const subscriptionOf = new Map(subscriptions.map((row) => [row.alertPk, row]));
-  const deliveries = fired.flatMap(({ pk, eventId }) => {
-    const eventPk = eventPks.get(eventId);
-    const subscription = subscriptionOf.get(pk);
-    return eventPk && subscription ? [{ eventPk, subscriptionPk: subscription.subscriptionPk }] : [];
-  });
-  const made = new Map((await insertDeliveries(tx, deliveries)).map(({ id, eventPk }) => [eventPk, id]));
-  return {
-    fired: fired.map((row) => {
-      const deliveryId = made.get(eventPks.get(row.eventId) ?? 0n);
-      const webhookId = subscriptionOf.get(row.pk)?.webhookId;
-      return toFiredAlert(
-        row,
-        deliveryId !== undefined && webhookId !== undefined ? { deliveryId, webhookId } : undefined,
-      );
-    }),
-    subscriptionPks: [...new Set(deliveries.map((delivery) => delivery.subscriptionPk))],
-  };
+  return { fired: fired.map((row) => toFiredAlert(row, deliveryOf.get(row.eventId))), subscriptionPks };
 }
 
 function toFiredAlert(
   { id, accountId, eventId, price, atMs, createdAt }: Fired,
-  delivery: FiredAlert['delivery'],
-): FiredAlert {
+  delivery: MadeDelivery | undefined,
+): FiredRule {
   return {
     alertId: id,
     accountId,

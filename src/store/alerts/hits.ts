@@ -17,7 +17,7 @@ const FINAL_STATUSES = `('resolved', 'settled')`;
  * SQL of the time at which the market of a token got its final outcome, NULL without one. A market that was first stored as final counts
  * as final from the beginning. `tokenId` must include its table name.
  */
-function finalSince(tokenId: string): string {
+export function finalSince(tokenId: string): string {
   return `(SELECT coalesce((
       SELECT max(v.known_until) FROM market_version v
       WHERE v.market_id = m.id AND v.facts ->> 'status' NOT IN ${FINAL_STATUSES}), '-infinity')
@@ -57,7 +57,7 @@ function firstMet(condition: AlertCondition, { since, until }: Window): string {
 
 /** The condition must be a literal, because the partial indexes fit only then, in any plan. */
 function activeAlerts(condition: AlertCondition, token: string): string {
-  return `a.token_id = ${token} AND a.status = 'active' AND a.condition = '${condition}'`;
+  return `a.token_id = ${token} AND a.status = 'active' AND a.condition = '${condition}' AND a.probe IS NULL`;
 }
 
 /** Alerts that claimed observations may meet: one index range per token, so cost follows tokens and hits. */
@@ -82,7 +82,7 @@ function hitsOfNew(condition: AlertCondition): string {
   const meets = condition === 'above' ? '>= a.target' : '<= a.target';
   return `SELECT a.pk, a.token_id, a.condition, f.met FROM (
      SELECT n.*, ${finalSince('n.token_id')} AS final_since FROM alert n
-     WHERE n.pk = ANY ($3::bigint[]) AND n.status = 'active' AND n.condition = '${condition}' OFFSET 0) a
+     WHERE n.pk = ANY ($3::bigint[]) AND n.status = 'active' AND n.condition = '${condition}' AND n.probe IS NULL OFFSET 0) a
    CROSS JOIN LATERAL (SELECT coalesce(
      ${firstMet(condition, { since: `'-infinity'`, until: 'a.final_since' })},
      (SELECT ${priceAndTime('l')} FROM latest_price l
@@ -115,6 +115,13 @@ function unmetOfFinal(condition: AlertCondition): string {
        AND ${firstMet(condition, { since: `'-infinity'`, until: 'd.final_since' })} IS NULL LIMIT $2) a`;
 }
 
+/** Alerts with a probe have been evaluated by now. Alerts on the status of the market outlive its outcome, which they report. */
+function rulesOfFinal(): string {
+  return `SELECT a.pk FROM decided d CROSS JOIN LATERAL (
+     SELECT a.pk FROM alert a WHERE a.token_id = d.token_id AND a.status = 'active' AND a.probe IS NOT NULL AND a.probe <> 'status'
+       AND a.is_armed LIMIT $2) a`;
+}
+
 /** Checks again whether each alert is met: its market may have become final since the search for hits. */
 const EXPIRE_ALERTS = sql(
   'expire_alerts',
@@ -122,7 +129,7 @@ const EXPIRE_ALERTS = sql(
      SELECT * FROM (SELECT token_id, ${finalSince('i.token_id')} AS final_since FROM unnest($1::bigint[]) AS i (token_id) OFFSET 0) t
      WHERE final_since IS NOT NULL),
    unmet AS MATERIALIZED (
-     SELECT pk FROM (${unmetOfFinal('above')} UNION ALL ${unmetOfFinal('below')}) u LIMIT $2),
+     SELECT pk FROM (${unmetOfFinal('above')} UNION ALL ${unmetOfFinal('below')} UNION ALL ${rulesOfFinal()}) u LIMIT $2),
    locked AS MATERIALIZED (
      SELECT pk FROM alert WHERE pk = ANY (ARRAY(SELECT pk FROM unmet)) AND status = 'active' ORDER BY pk FOR UPDATE),
    expired AS (UPDATE alert SET status = 'expired', expired_at = now() WHERE pk = ANY (ARRAY(SELECT pk FROM locked)) RETURNING id)

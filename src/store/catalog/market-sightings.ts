@@ -1,5 +1,6 @@
 import type { MarketRecord, MarketStatus } from '../../domain/markets/market.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
+import { markChangedMarkets } from '../marks/marks.ts';
 import { insertFactsSql, markMarkets } from '../marks/publish-marks.ts';
 import { refreshEvents } from './market-events.ts';
 import { keepVersions } from './market-versions.ts';
@@ -170,6 +171,7 @@ export async function settleMissing(
   const gone = locked.map((row) => row.id);
   if (gone.length > 0) await tx.query(MARK_GONE, [gone, await keepVersions(tx, gone)]);
   await markMarkets(tx, gone);
+  await markChangedMarkets(tx, gone);
   await refreshEvents(
     tx,
     locked.flatMap(({ venue, eventId }) => (eventId === null ? [] : [{ venue, eventId }])),

@@ -1,7 +1,7 @@
 import type { MarketRecord } from '../../domain/markets/market.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { encodeCause } from '../marks/detail.ts';
-import { insertMarks } from '../marks/marks.ts';
+import { insertMarks, markChangedMarkets } from '../marks/marks.ts';
 import { markMarkets } from '../marks/publish-marks.ts';
 import { type TokenPrice, writePrices } from '../prices/prices.ts';
 import { refreshEvents } from './market-events.ts';
@@ -47,7 +47,7 @@ const UPSERT_OUTCOMES = sql(
 interface WrittenMarkets {
   /** Markets that were new or differed from their stored rows. */
   changed: number;
-  /** Tokens of markets with a new final outcome, whose alerts must expire. */
+  /** Tokens of markets with a new final outcome, whose alerts must expire, and keys of markets whose state alerts look at. */
   finalTokenIds: bigint[];
 }
 
@@ -109,6 +109,7 @@ export async function writeMarkets(
   const detail = encodeCause({ kind: 'marketFinal' });
   const marks = finalTokenIds.map((key) => ({ key, detail }));
   await insertMarks(tx, 'evaluate-alerts', marks);
+  const marketKeys = await markChangedMarkets(tx, changedPks);
   // Last, so that other writers of these events wait only for the commit.
   await refreshEvents(tx, [
     ...formerEvents.map((eventId) => ({ venue, eventId })),
@@ -116,5 +117,5 @@ export async function writeMarkets(
       eventId === undefined ? [] : [{ venue, eventId, ...(url !== undefined && { url }) }],
     ),
   ]);
-  return { changed: changed.length, finalTokenIds };
+  return { changed: changed.length, finalTokenIds: [...finalTokenIds, ...marketKeys] };
 }

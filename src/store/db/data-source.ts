@@ -33,6 +33,8 @@ import { Presence0019 } from './migrations/0019-presence.ts';
 import { Journal0020 } from './migrations/0020-journal.ts';
 import { LossProof0021 } from './migrations/0021-loss-proof.ts';
 import { Feeds0022 } from './migrations/0022-feeds.ts';
+import { ObservationOrder0023 } from './migrations/0023-observation-order.ts';
+import { AlertRules0024 } from './migrations/0024-alert-rules.ts';
 import { WebhookOptions0025 } from './migrations/0025-webhook-options.ts';
 import { DeliveryOrder0026 } from './migrations/0026-delivery-order.ts';
 import { Console0027 } from './migrations/0027-console.ts';
@@ -73,6 +75,8 @@ export const MIGRATIONS = [
   Journal0020,
   LossProof0021,
   Feeds0022,
+  ObservationOrder0023,
+  AlertRules0024,
   WebhookOptions0025,
   DeliveryOrder0026,
   Console0027,

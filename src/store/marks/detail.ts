@@ -16,22 +16,57 @@ export type EvaluationCause =
   /** An alert was created. The mark carries no price: the evaluator reads the price in effect after the claim. */
   | { kind: 'alertCreated'; alertPk: bigint }
   /** The market of the token got its final outcome. */
-  | { kind: 'marketFinal' };
+  | { kind: 'marketFinal' }
+  /** A market appeared or changed its status at this moment, epoch milliseconds. The key of the mark is the market, not a token. */
+  | { kind: 'marketChanged'; atMs: bigint };
+
+/** Added to the moment of a change of a market: an older process reads a moment in the year 128,000, which has no observations. */
+const MARKET_CHANGED = 4_000_000_000_000_000n;
 
 /** The start of a minute, epoch seconds, or a cause. */
 type MarkMeaning = { kind: 'minute'; start: bigint } | EvaluationCause;
 
 /**
- * The stored number of a cause: a moment is positive, the key of an alert negative, a final outcome zero. Processes of two releases share
+ * The stored number of a cause: a moment is positive, the key of an alert negative, a final outcome zero, a change of a market a moment
+ * beyond `MARKET_CHANGED`. Processes of two releases share
  * the column during a rolling upgrade, so the coding must not change.
  */
 export function encodeCause(cause: EvaluationCause): bigint {
   if (cause.kind === 'observed') return cause.atMs;
+  if (cause.kind === 'marketChanged') return MARKET_CHANGED + cause.atMs;
   return cause.kind === 'alertCreated' ? -cause.alertPk : 0n;
 }
 
+/** Added to a market's key, and to an alert's without a token, so that they differ from tokens. A multiple of the number of shards. */
+const MARKET_KEYS = 1n << 60n;
+const ALERT_KEYS = 1n << 61n;
+
+/** The key of the marks of a market. */
+export function marketKey(marketPk: bigint): bigint {
+  return MARKET_KEYS + marketPk;
+}
+
+/** The key of the marks of an alert: its token, or a key of its own. */
+export function alertKey({ pk, tokenId }: { pk: bigint; tokenId: bigint | null }): bigint {
+  return tokenId ?? ALERT_KEYS + pk;
+}
+
+/** The market of such a key. */
+export function marketOfKey(key: bigint): bigint {
+  return key - MARKET_KEYS;
+}
+
+/** Marks of changed markets, when an active alert looks at the state of markets. */
+export const MARK_CHANGED_MARKETS_SQL = insertMarksSql(
+  'evaluate-alerts',
+  `SELECT ${1n << 60n} + m.id, ${MARKET_CHANGED} + floor(extract(epoch FROM m.updated_at) * 1000)::bigint FROM market m
+   WHERE m.id = ANY ($1::bigint[])
+     AND (SELECT EXISTS (SELECT FROM alert WHERE status = 'active' AND probe IN ('status', 'new_market')))`,
+);
+
 /** The cause of an `evaluate-alerts` mark. */
 export function decodeCause(detail: bigint): EvaluationCause {
+  if (detail >= MARKET_CHANGED) return { kind: 'marketChanged', atMs: detail - MARKET_CHANGED };
   if (detail > 0n) return { kind: 'observed', atMs: detail };
   return detail < 0n ? { kind: 'alertCreated', alertPk: -detail } : { kind: 'marketFinal' };
 }

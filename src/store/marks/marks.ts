@@ -1,6 +1,6 @@
 import { SHARDS, shardOf } from '../../domain/values/shard.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
-import { insertMarksSql, type Stage } from './detail.ts';
+import { insertMarksSql, MARK_CHANGED_MARKETS_SQL, type Stage } from './detail.ts';
 
 export interface Mark {
   id: bigint;
@@ -22,6 +22,14 @@ export async function insertMarks(
 ): Promise<void> {
   if (marks.length === 0) return;
   await tx.query(INSERT_MARKS, [stage, marks.map((mark) => mark.key), marks.map((mark) => mark.detail)]);
+}
+
+const MARK_CHANGED = sql('mark_changed_markets', `${MARK_CHANGED_MARKETS_SQL} RETURNING key`);
+
+/** Inserts the marks of new and changed markets for alerts on their state, after their rows; returns the keys of the marks. */
+export async function markChangedMarkets(tx: Queryable, marketPks: readonly bigint[]): Promise<bigint[]> {
+  if (marketPks.length === 0) return [];
+  return (await tx.query<{ key: bigint }>(MARK_CHANGED, [marketPks])).map(({ key }) => key);
 }
 
 const PUT_BACK = sql(

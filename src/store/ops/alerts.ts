@@ -1,4 +1,4 @@
-import type { AlertCondition, AlertStatus } from '../../domain/alerts/alert.ts';
+import type { AlertStatus, Condition } from '../../domain/alerts/alert.ts';
 import { boundedPage, type ScanExtent } from '../db/bounded-page.ts';
 import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
 
@@ -34,11 +34,12 @@ export interface OpsAlert {
   id: string;
   accountId: bigint;
   accountName: string;
+  /** The token, or the scope as JSON text. */
   tokenMint: string;
   symbol: string | null;
-  condition: AlertCondition;
-  /** Target, latest price and the price that met it are `numeric` text in `currency`. */
-  target: string;
+  condition: Condition;
+  /** Target, latest price and the price that met it are `numeric` text in `currency`. Null for a condition without a threshold. */
+  target: string | null;
   currency: string;
   status: AlertStatus;
   webhookId: string | null;
@@ -130,12 +131,13 @@ function searchOf(filter: OpsAlertFilter, limit: number, after: bigint | undefin
     SELECT p.*, s.* FROM (
       SELECT count(*)::int AS scanned, min(pk) AS last_pk, min(created_at) AS last_at FROM candidate) s
     LEFT JOIN (
-      SELECT a.pk, a.id, a.account_id, n.name AS account_name, t.mint AS token_mint, t.symbol, a.condition, a.target, t.currency, a.status,
+      SELECT a.pk, a.id, a.account_id, n.name AS account_name, coalesce(t.mint, a.scope::text, '') AS token_mint, t.symbol, a.condition,
+        a.target, coalesce(t.currency, 'USD') AS currency, a.status,
         w.id AS webhook_id, a.created_at, a.triggered_at, a.triggered_price, a.event_id, l.price, l.as_of AS priced_at,
         CASE WHEN m.id IS NOT NULL THEN
           json_build_object('venue', m.venue, 'marketId', m.venue_market_id, 'title', m.title, 'label', o.label) END AS market,
-        l.price IS NOT NULL OR m.id IS NOT NULL AS is_tracked
-      FROM page a JOIN account n ON n.id = a.account_id JOIN token t ON t.id = a.token_id
+        l.price IS NOT NULL OR m.id IS NOT NULL OR a.scope IS NOT NULL AS is_tracked
+      FROM page a JOIN account n ON n.id = a.account_id LEFT JOIN token t ON t.id = a.token_id
       LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk LEFT JOIN current_price l ON l.token_id = a.token_id
       LEFT JOIN outcome o ON o.token_id = a.token_id LEFT JOIN market m ON m.id = o.market_id) p ON true
     ORDER BY p.pk DESC`;

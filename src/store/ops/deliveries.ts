@@ -31,7 +31,7 @@ export interface OpsDeliveryWithLog {
 const LOCATE_DELIVERY = sql(
   'ops_locate_delivery',
   `SELECT d.subscription_pk, w.id AS webhook_id, d.is_test, e.created_at AS event_created_at,
-     CASE WHEN e.type = 'price_alert' AND starts_with(e.dedupe_key, 'alert:') THEN substr(e.dedupe_key, length('alert:') + 1) END
+     CASE WHEN starts_with(e.dedupe_key, 'alert:') THEN split_part(e.dedupe_key, ':', 2) END
        AS alert_id,
      coalesce(d.locked_until > clock_timestamp(), false) AS is_in_flight
    FROM delivery d JOIN event e ON e.pk = d.event_pk JOIN webhook_subscription w ON w.pk = d.subscription_pk WHERE d.id = $1`,

@@ -6,8 +6,9 @@ import { blockOf, type ConfirmedPrice, checkedAt } from './price-checks.ts';
 
 /**
  * Upserts latest prices guarded by the venue's time, so that a late poll never replaces a newer price. A changed quote adds a history row,
- * a snapshot mark and a mark of the publisher; a changed price also adds an observation and a mark for the alerts. These rows derive from the rows that the
- * upsert really wrote. The statement reads the clock after it has locked the rows, so history is in write order.
+ * a snapshot mark, a mark of the publisher, an observation and a mark for the alerts. These rows derive from the rows that the upsert
+ * really wrote. The statement reads the clock, and draws the numbers of observations, after it has locked the rows, so both are in write
+ * order. The lock of a first price is its token: see `lockOutcomes`.
  *
  * A sweep ($8) skips quotes that equal the stored ones before any lock, because a row lock writes the row. It returns them as `equal`, with
  * the time of the stored quote that it compared.
@@ -29,7 +30,7 @@ const UPSERT_PRICES = sql(
    before AS MATERIALIZED (
      SELECT l.* FROM latest_price l JOIN compared c USING (token_id) WHERE NOT c.equal ORDER BY token_id FOR UPDATE OF l),
    candidate AS MATERIALIZED (
-     SELECT i.*, b.price IS DISTINCT FROM i.price AS moved, b.as_of IS NULL AS is_first,
+     SELECT i.*, b.as_of IS NULL AS is_first,
             (b.price, b.bid, b.ask) IS DISTINCT FROM (i.price, i.bid, i.ask) AS changed
      FROM compared i LEFT JOIN before b USING (token_id) WHERE NOT i.equal AND (b.as_of IS NULL OR i.as_of > b.as_of)),
    checks AS MATERIALIZED (
@@ -43,8 +44,11 @@ const UPSERT_PRICES = sql(
    missing_blocks AS (
      INSERT INTO price_check (block) SELECT DISTINCT ${blockOf('token_id')} AS block FROM newer WHERE NOT is_comparable ORDER BY block
      ON CONFLICT (block) DO NOTHING),
+   first_locks AS MATERIALIZED (
+     SELECT t.id FROM token t WHERE t.id = ANY (ARRAY(SELECT token_id FROM candidate WHERE is_first)) ORDER BY t.id FOR NO KEY UPDATE OF t),
    clock AS MATERIALIZED (
-     SELECT date_trunc('milliseconds', clock_timestamp()) AS at FROM (SELECT count(*) FROM newer) AS locked),
+     SELECT date_trunc('milliseconds', clock_timestamp()) AS at
+     FROM (SELECT count(*) FROM newer) AS locked, (SELECT count(*) FROM first_locks) AS locked_first),
    upserted AS (
      INSERT INTO latest_price AS l (token_id, price, bid, ask, as_of, received_at)
      SELECT token_id, price, bid, ask, as_of, at FROM newer, clock WHERE is_comparable ORDER BY token_id
@@ -64,11 +68,11 @@ const UPSERT_PRICES = sql(
    renewed AS (
      ${insertFactsSql('quote-age', 'SELECT o.market_id FROM written JOIN outcome o USING (token_id) WHERE NOT changed')}),
    observed AS (
-     INSERT INTO observation (token_id, received_at, venue_at, price)
-     SELECT token_id, at, as_of, price FROM written, clock WHERE moved AND $6),
+     INSERT INTO observation (token_id, received_at, venue_at, price, bid, ask)
+     SELECT token_id, at, as_of, price, bid, ask FROM written, clock WHERE changed AND $6),
    alerts AS (
-     ${insertMarksSql('evaluate-alerts', `SELECT token_id, ${observedAt('at')} FROM written, clock WHERE moved AND $6`)})
-   SELECT token_id, newer.moved, CASE WHEN upserted.token_id IS NULL THEN 'raced' ELSE 'written' END AS result,
+     ${insertMarksSql('evaluate-alerts', `SELECT token_id, ${observedAt('at')} FROM written, clock WHERE changed AND $6`)})
+   SELECT token_id, newer.changed AS moved, CASE WHEN upserted.token_id IS NULL THEN 'raced' ELSE 'written' END AS result,
      newer.as_of AS stored_as_of, newer.seen_at
    FROM newer LEFT JOIN upserted USING (token_id)
    UNION ALL SELECT token_id, false, 'equal', stored_as_of, seen_at FROM compared WHERE equal`,
@@ -80,7 +84,7 @@ export type TokenPrice = Omit<PriceRecord, 'outcomeId'> & { tokenId: bigint };
 interface WrittenPrices {
   /** Prices that were newer than the stored ones. */
   newer: number;
-  /** Tokens with a changed price, for the wake-ups. */
+  /** Tokens with a changed quote, for the wake-ups. */
   movedTokenIds: bigint[];
 }
 

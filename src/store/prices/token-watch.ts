@@ -1,4 +1,3 @@
-import type { AlertCondition } from '../../domain/alerts/alert.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { forgetChecks } from './price-checks.ts';
 
@@ -19,11 +18,11 @@ const LIKE_MINT = `t.mint ~ '^[1-9A-HJ-NP-Za-km-z]{32,44}$'`;
 const IS_OUTCOME = `EXISTS (SELECT FROM outcome o WHERE o.token_id = t.id OFFSET 0)`;
 const IS_PRICED = `EXISTS (SELECT FROM latest_price l WHERE l.token_id = t.id OFFSET 0)`;
 /** The conditions are literals, because the partial indexes of active alerts fit only then. */
-const IS_WATCHED = `(${hasAlert('above')} OR ${hasAlert('below')})`;
+const IS_WATCHED = `(${hasAlert(`a.condition = 'above'`)} OR ${hasAlert(`a.condition = 'below'`)} OR ${hasAlert('a.probe IS NOT NULL')})`;
 
-function hasAlert(condition: AlertCondition): string {
+function hasAlert(condition: string): string {
   return `EXISTS (
-     SELECT FROM alert a WHERE a.token_id = t.id AND a.status = 'active' AND a.condition = '${condition}' OFFSET 0)`;
+     SELECT FROM alert a WHERE a.token_id = t.id AND a.status = 'active' AND ${condition} OFFSET 0)`;
 }
 
 const WATCHED_TOKENS = sql(

@@ -4,12 +4,15 @@ import { ensureTokens } from '../catalog/tokens.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { insertMarksSql, minuteOf, observedAt } from '../marks/detail.ts';
 import { insertPublishSql, LATE_TRADE_MS, microsOf } from '../marks/publish-marks.ts';
+import { lockOutcomes } from '../prices/outcome-locks.ts';
+import { TRADE_ORDER } from './trade-order.ts';
 
 const IS_FRESH = `ts >= at - ${LATE_TRADE_MS} * interval '1 millisecond'`;
 
 /**
  * Inserts new trades and, in the same statement, the marks of minutes that gained a trade, an observation per fresh print, the marks of
- * their alerts, and the marks of the publisher. A repeated trade has no effect.
+ * their alerts, and the marks of the publisher. A repeated trade has no effect. The caller holds the locks of the outcomes, so numbers and
+ * clock are in write order; prints of one page keep the venue's order.
  */
 const INSERT_TRADES = sql(
   'insert_trades',
@@ -20,7 +23,7 @@ const INSERT_TRADES = sql(
      FROM unnest($1::bigint[], $2::float8[], $3::text[], $4::numeric[], $5::numeric[], $6::smallint[], $7::int[])
        AS t (token_id, ms, trade_id, price, size, side, ordinal)
      ORDER BY token_id, ms, trade_id COLLATE "C"
-     ON CONFLICT DO NOTHING RETURNING token_id, ts, trade_id, price),
+     ON CONFLICT DO NOTHING RETURNING token_id, ts, trade_id, price, size, side, ordinal),
    folds AS (
      ${insertMarksSql('fold-candles', `SELECT DISTINCT token_id, ${minuteOf('ts')} FROM inserted`)}),
    published AS (
@@ -32,8 +35,9 @@ const INSERT_TRADES = sql(
         FROM inserted, clock WHERE NOT (${IS_FRESH}) GROUP BY token_id`,
      )}),
    observed AS (
-     INSERT INTO observation (token_id, received_at, venue_at, price)
-     SELECT token_id, at, ts, price FROM inserted, clock WHERE ts >= at - $8 * interval '1 millisecond'
+     INSERT INTO observation (token_id, received_at, venue_at, price, size)
+     SELECT token_id, at, ts, price, size FROM inserted, clock WHERE ts >= at - $8 * interval '1 millisecond'
+     ORDER BY token_id, ${TRADE_ORDER}
      RETURNING token_id, received_at),
    alerts AS (
      ${insertMarksSql('evaluate-alerts', `SELECT DISTINCT token_id, ${observedAt('received_at')} FROM observed`)})
@@ -55,9 +59,12 @@ export async function writeTrades(tx: Tx, trades: readonly TradeRecord[], curren
     trades.map((trade) => trade.outcomeId),
     currency,
   );
+  const tokenIds = trades.map((trade) => tokens.get(trade.outcomeId));
+  const timesMs = trades.map((trade) => trade.tsMs);
+  await lockOutcomes(tx, tokenIds, timesMs, STALE_OBSERVATION_MS);
   const rows = await tx.query<{ tokenId: bigint; trades: number }>(INSERT_TRADES, [
-    trades.map((trade) => tokens.get(trade.outcomeId)),
-    trades.map((trade) => trade.tsMs),
+    tokenIds,
+    timesMs,
     trades.map((trade) => trade.tradeId),
     trades.map((trade) => trade.price),
     trades.map((trade) => trade.size),

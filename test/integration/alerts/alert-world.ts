@@ -179,6 +179,9 @@ export class AlertWorld {
     prints: readonly (readonly [token: number, price: number])[],
     how: { late: boolean; held: boolean },
   ): Promise<void> {
+    // A fresh print locks its outcomes, as a price does.
+    const tokens = how.late ? [] : [...new Set(prints.map(([token]) => token))];
+    await this.#release(tokens);
     const stampedAt = await this.#next();
     const tsMs = Date.now() - (how.late ? 660_000 : 30_000);
     const trades = prints.map(([token, price]) =>
@@ -186,7 +189,7 @@ export class AlertWorld {
     );
     await this.#write(
       how.held,
-      [],
+      tokens,
       async (tx) => void (await writeTrades(tx, trades, 'USD')),
       (committedAt) => {
         if (how.late) return;

@@ -160,6 +160,10 @@ it('the client has a method for every operation', async () => {
   const alert = await client.alerts.create({ tokenMint: 'mint', condition: 'above', price: 0.6, webhookId: id });
   expect(await client.alerts.get(alert.id)).toEqual(alert);
   expect((await client.alerts.list()).data).toEqual([alert]);
+  expect(await client.alerts.update(alert.id, { note: 'a note' })).toEqual({ ...alert, note: 'a note' });
+  const made = await client.alerts.createMany({ alerts: [{ tokenMint: 'mint', condition: 'below', price: 0.1 }] });
+  const ids = made.map((item) => item.alert?.id ?? '');
+  expect(await client.alerts.deleteMany({ ids })).toEqual([{ id: ids[0], deleted: true }]);
   expect(await client.alerts.delete(alert.id)).toEqual({ id: alert.id, deleted: true });
 
   const wallet = await client.wallets.create({ venue: 'polymarket', address: WALLET, label: 'research' });

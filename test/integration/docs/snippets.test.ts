@@ -69,7 +69,14 @@ const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   // verification.test.ts and documentation.test.ts in test/integration/webhooks.
   'docs/webhooks.md': [
     ...['js', 'python', 'go'],
-    ...['json price_alert', 'json transaction', 'json balance_change', 'json test', 'json vector'],
+    ...[
+      'json price_alert',
+      'json transaction',
+      'json balance_change',
+      'json alert_expired',
+      'json test',
+      'json vector',
+    ],
   ],
 };
 

@@ -80,7 +80,7 @@ describe('a webhook request', () => {
   it('returns an event with a discriminating type', () => {
     const event = verifyWebhook(request);
     expect(event).toEqual(JSON.parse(first.body));
-    if (event.type !== 'price_alert') throw new Error(event.type);
+    if (event.type !== 'price_alert' || event.data.condition !== 'above') throw new Error(event.type);
     expectTypeOf(event.data.targetPrice).toEqualTypeOf<number>();
   });
 

@@ -9,9 +9,7 @@ const MAX_ID = 20;
 export function eventText({ type, data }: ListenedEvent): string {
   switch (type) {
     case 'price_alert':
-      return `${name(data.tokenSymbol)} ${data.condition} ${data.targetPrice}: ${data.currentPrice}${
-        data.marketId === undefined ? '' : `  ${data.venue} ${name(data.marketId)}`
-      }`;
+      return `${alertText(data)}${data.marketId === undefined ? '' : `  ${data.venue} ${name(data.marketId)}`}`;
     case 'transaction':
       return `${data.venue} ${name(data.wallet)} ${name(data.type)} ${
         data.side === undefined ? '' : `${data.side} ${data.size} at ${data.price}`
@@ -19,6 +17,12 @@ export function eventText({ type, data }: ListenedEvent): string {
     case 'balance_change':
       return `${data.venue} ${name(data.wallet)} ${name(data.tokenSymbol ?? data.tokenMint)} ${data.change > 0 ? '+' : ''}${data.change}`;
   }
+}
+
+function alertText(data: PriceAlertEvent['data']): string {
+  if ('status' in data) return `${data.condition} ${data.status}`;
+  const target = data.targetPrice === undefined ? '' : ` ${data.targetPrice}`;
+  return `${name(data.tokenSymbol)} ${data.condition}${target}: ${data.currentPrice}`;
 }
 
 function name(text: string): string {

@@ -1,16 +1,30 @@
 import { EntitySchema } from 'typeorm';
-import type { AlertCondition, AlertStatus } from '../../../domain/alerts/alert.ts';
+import type { AlertStatus, Condition, Direction, Scope, Unit } from '../../../domain/alerts/alert.ts';
 import { BIGINT } from './columns.ts';
 
-/** A price alert. */
+/** An alert. */
 interface AlertRow {
   pk: bigint;
   id: string;
   accountId: bigint;
-  tokenId: bigint;
-  condition: AlertCondition;
-  /** numeric as text. */
-  target: string;
+  /** Null: the alert has a scope. */
+  tokenId: bigint | null;
+  condition: Condition;
+  /** The threshold of the condition, numeric as text. */
+  target: string | null;
+  direction: Direction | null;
+  unit: Unit | null;
+  windowSeconds: number | null;
+  windows: number | null;
+  scope: Scope | null;
+  scopeKey: string | null;
+  probe: string | null;
+  cooldownSeconds: number | null;
+  expiresAt: Date | null;
+  name: string | null;
+  note: string | null;
+  changedAt: Date | null;
+  isArmed: boolean;
   status: AlertStatus;
   /** Null: the account's default webhook, chosen when the alert fires. */
   webhookPk: bigint | null;
@@ -28,9 +42,22 @@ export const AlertEntity = new EntitySchema<AlertRow>({
     pk: { ...BIGINT, primary: true, generated: 'increment' },
     id: { type: 'text', unique: true },
     accountId: { ...BIGINT, name: 'account_id' },
-    tokenId: { ...BIGINT, name: 'token_id' },
+    tokenId: { ...BIGINT, name: 'token_id', nullable: true },
     condition: { type: 'text' },
-    target: { type: 'numeric' },
+    target: { type: 'numeric', nullable: true },
+    direction: { type: 'text', nullable: true },
+    unit: { type: 'text', nullable: true },
+    windowSeconds: { type: 'int', name: 'window_seconds', nullable: true },
+    windows: { type: 'int', nullable: true },
+    scope: { type: 'jsonb', nullable: true },
+    scopeKey: { type: 'text', name: 'scope_key', nullable: true },
+    probe: { type: 'text', nullable: true },
+    cooldownSeconds: { type: 'int', name: 'cooldown_seconds', nullable: true },
+    expiresAt: { type: 'timestamptz', name: 'expires_at', nullable: true },
+    name: { type: 'text', nullable: true },
+    note: { type: 'text', nullable: true },
+    changedAt: { type: 'timestamptz', name: 'changed_at', nullable: true },
+    isArmed: { type: 'boolean', name: 'is_armed', default: true },
     status: { type: 'text', default: 'active' },
     webhookPk: { ...BIGINT, name: 'webhook_pk', nullable: true },
     createdAt: { type: 'timestamptz', name: 'created_at', createDate: true },

@@ -133,7 +133,7 @@ describe('methods and paths', () => {
   it.each([
     ['DELETE', '/v1/webhooks', 'GET, HEAD, POST'],
     ['PATCH', '/v1/webhooks/wh_1', 'DELETE, GET, HEAD, PUT'],
-    ['PUT', '/v1/alerts/alert_1', 'DELETE, GET, HEAD'],
+    ['PUT', '/v1/alerts/alert_1', 'DELETE, GET, HEAD, PATCH'],
     ['GET', '/v1/webhooks/wh_1/test', 'POST'],
     ['POST', '/v1/all/markets', 'GET, HEAD'],
     ['OPTIONS', '/v1/venues', 'GET, HEAD'],

@@ -97,7 +97,7 @@ describe('a page of another origin', () => {
   it('gets a preflight answer without a key', async () => {
     const { status, headers, text } = await some.call('/v1/webhooks', preflight(PAGE));
     expect([status, text, headers.get('access-control-allow-origin')]).toEqual([204, '', PAGE]);
-    expect(headers.get('access-control-allow-methods')).toBe('GET,HEAD,POST,PUT,DELETE');
+    expect(headers.get('access-control-allow-methods')).toBe('GET,HEAD,POST,PUT,PATCH,DELETE');
     expect(headers.get('access-control-allow-headers')).toContain('X-API-Key');
     expect(headers.get('access-control-allow-headers')).toContain('Idempotency-Key');
     expect(headers.get('access-control-max-age')).toBe('3600');

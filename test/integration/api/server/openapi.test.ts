@@ -311,10 +311,12 @@ describe('docs/api.md', () => {
   const page = readFileSync(new URL('../../../../docs/api.md', import.meta.url), 'utf8');
   /** A path without its parameter names. */
   const plain = (path: string) => path.replaceAll(/\{(?!venue\})\w+\}/g, '{}');
-  const documented = [...page.matchAll(/`(GET|POST|PUT|DELETE) ([^`\s]+)`/g)].map(([, method = '', path = '']) => ({
-    method,
-    path,
-  }));
+  const documented = [...page.matchAll(/`(GET|POST|PUT|PATCH|DELETE) ([^`\s]+)`/g)].map(
+    ([, method = '', path = '']) => ({
+      method,
+      path,
+    }),
+  );
 
   const meant = ({ method, path }: { method: string; path: string }) =>
     operationsOf(document).filter((route) => {

@@ -123,13 +123,13 @@ describe('writePrices', () => {
     ],
     [{ bid: '0.4', ask: '0.6' }, { bid: '0.4' }],
     [{}, { ask: '0.6' }],
-  ])('stores a quote change from %j to %j as history without an observation', async (before, after) => {
+  ])('stores a quote change from %j to %j as history and as an observation', async (before, after) => {
     await write(priceAt(0, '0.5', before));
-    expect(await write(priceAt(1, '0.5', after))).toEqual({ newer: 1, movedTokenIds: [] });
+    expect(await write(priceAt(1, '0.5', after))).toEqual({ newer: 1, movedTokenIds: [token] });
     expect(await history()).toEqual(['0.5', '0.5']);
-    expect(await observed()).toEqual(['0.5']);
+    expect(await observed()).toEqual(['0.5', '0.5']);
     expect(await marks('sample-snapshots')).toHaveLength(2);
-    expect(await marks('evaluate-alerts')).toHaveLength(1);
+    expect(await marks('evaluate-alerts')).toHaveLength(2);
     const row = await latest();
     expect([row?.bid, row?.ask]).toEqual([after.bid ?? null, after.ask ?? null]);
   });

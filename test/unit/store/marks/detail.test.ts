@@ -4,7 +4,8 @@ import { decodeCause, decodeMark, type EvaluationCause, encodeCause } from '../.
 
 const positive = fc.bigInt({ min: 1n, max: 2n ** 63n - 1n });
 const aCause = fc.oneof<fc.Arbitrary<EvaluationCause>[]>(
-  positive.map((atMs) => ({ kind: 'observed', atMs })),
+  fc.bigInt({ min: 1n, max: 4_000_000_000_000_000n - 1n }).map((atMs) => ({ kind: 'observed', atMs })),
+  fc.bigInt({ min: 0n, max: 4_000_000_000_000_000n }).map((atMs) => ({ kind: 'marketChanged', atMs })),
   positive.map((alertPk) => ({ kind: 'alertCreated', alertPk })),
   fc.constant({ kind: 'marketFinal' }),
 );

@@ -1,0 +1,183 @@
+import { z } from 'zod';
+import { type Condition, MAX_WINDOWS_SECONDS } from '../../src/domain/alerts/alert.ts';
+import { thresholdField } from '../../src/domain/alerts/rule-event.ts';
+import { type Alert, createAlert, findAlert } from '../../src/store/alerts/alerts.ts';
+import { type AlertChange, changeAlert, deleteAlerts, lockAlert } from '../../src/store/alerts/changes.ts';
+import type { Tx } from '../../src/store/db/tx.ts';
+import { shardsOf } from '../../src/store/marks/marks.ts';
+import { requireQuota } from '../access/quota.ts';
+import {
+  alert,
+  alertExample,
+  type CreatedItem,
+  createAlertBody,
+  createAlertExample,
+  createAlertsBody,
+  createdItem,
+  deleteAlertsBody,
+  deletedItem,
+  type UpdateAlertBody,
+  updateAlertBody,
+} from '../contract/alert.ts';
+import type { ApiDeps, Caller, RouteGroup } from '../deps.ts';
+import { ApiError, invalidRequest } from '../errors.ts';
+import { bodyChecker } from '../http/input.ts';
+import { accountRoute, type Route, writeRoute } from '../http/route.ts';
+import { alertNotFound, presentAlert, refused, toNewAlert } from './alert-bodies.ts';
+
+const tag = 'alerts';
+const group: RouteGroup = { header: 'X-API-Key', scope: 'alerts' };
+const checkItem = bodyChecker(createAlertBody);
+
+/** Changes of an alert, and creations and deletions of many. */
+export function alertWriteRoutes(deps: ApiDeps): Route[] {
+  return [
+    accountRoute(
+      {
+        method: 'patch',
+        path: '/v1/alerts/:alert_id',
+        operationId: 'updateAlert',
+        summary: 'Pause, resume or change an alert',
+        description:
+          'Omitted fields stay. A new threshold, window, cool-down or end, and a resumption, start the alert anew: it looks at observations from then on. A triggered or expired alert gives 409.',
+        tag,
+        group,
+        body: { schema: updateAlertBody, example: { status: 'paused' } },
+        answer: { description: 'The alert.', data: alert, example: { ...alertExample, status: 'paused' } },
+        errors: ['conflict', 'quota_exceeded'],
+      },
+      async ({ caller, params, body }) => {
+        const updated = await deps.db.transaction((tx) => update(tx, deps, caller, params.alert_id, body));
+        if (updated.markKey !== null) deps.producer.wakeStage('evaluate-alerts', shardsOf([updated.markKey]));
+        return { data: presentAlert(updated.alert) };
+      },
+    ),
+    writeRoute(
+      {
+        path: '/v1/alerts/bulk/create',
+        operationId: 'createAlerts',
+        summary: 'Create up to 100 alerts',
+        description:
+          'Each item has a result of its own, in the order of the request. A wrong item does not prevent the others.',
+        tag,
+        group,
+        body: { schema: createAlertsBody, example: { alerts: [createAlertExample] } },
+        answer: {
+          description: 'The results.',
+          data: z.array(createdItem),
+          example: [{ index: 0, alert: alertExample }],
+        },
+      },
+      async (tx, { caller, body }) => {
+        const items: CreatedItem[] = [];
+        const markKeys: bigint[] = [];
+        for (const [index, item] of body.alerts.entries()) {
+          try {
+            const made = await createOne(tx, deps, caller, item);
+            markKeys.push(made.markKey);
+            items.push({ index, alert: presentAlert(made.alert) });
+          } catch (error) {
+            if (!(error instanceof ApiError) || error.status >= 500) throw error;
+            const { code, message, details } = error;
+            items.push({ index, error: { code, message, ...(details.length > 0 && { details: [...details] }) } });
+          }
+        }
+        return {
+          data: items,
+          afterCommit: () => deps.producer.wakeStage('evaluate-alerts', shardsOf(markKeys)),
+        };
+      },
+    ),
+    writeRoute(
+      {
+        path: '/v1/alerts/bulk/delete',
+        operationId: 'deleteAlerts',
+        summary: 'Delete up to 100 alerts',
+        description: 'Each id has a result of its own, in the order of the request.',
+        tag,
+        group,
+        body: { schema: deleteAlertsBody, example: { ids: [alertExample.id] } },
+        answer: {
+          description: 'The results.',
+          data: z.array(deletedItem),
+          example: [{ id: alertExample.id, deleted: true }],
+        },
+      },
+      async (tx, { caller, body }) => {
+        const gone = await deleteAlerts(tx, caller.accountId, body.ids);
+        return { data: body.ids.map((id) => ({ id, deleted: gone.has(id) })) };
+      },
+    ),
+  ];
+}
+
+/** Nothing is written before the last check, so a failure needs no rollback of its own. */
+async function createOne(tx: Tx, deps: ApiDeps, caller: Caller, item: unknown) {
+  const body = checkItem(item);
+  const request = toNewAlert(body, deps.now());
+  await requireQuota(tx, deps, caller, 'alerts');
+  const made = await createAlert(tx, caller.accountId, request);
+  if (made.outcome !== 'created') throw refused(made);
+  return made;
+}
+
+async function update(
+  tx: Tx,
+  deps: ApiDeps,
+  caller: Caller,
+  id: string,
+  body: UpdateAlertBody,
+): Promise<{ alert: Alert; markKey: bigint | null }> {
+  // Before the lock of the alert, as in a creation.
+  if (body.status === 'active') await requireQuotaToResume(tx, deps, caller, id);
+  const locked = await lockAlert(tx, caller.accountId, id);
+  if (!locked) throw alertNotFound();
+  const made = await changeAlert(tx, caller.accountId, locked, toChange(locked.alert, body, deps.now()));
+  if (made.outcome === 'finished') throw new ApiError('conflict', `the alert is ${made.status}`);
+  if (made.outcome === 'unreachable_target') throw refused(made);
+  return made;
+}
+
+async function requireQuotaToResume(tx: Tx, deps: ApiDeps, caller: Caller, id: string): Promise<void> {
+  const found = await findAlert(tx, caller.accountId, id);
+  if (found?.status === 'paused') await requireQuota(tx, deps, caller, 'alerts');
+}
+
+const WINDOWED = new Set<Condition>(['change', 'volume']);
+
+/** The change of a checked body; the condition of the alert decides which fields it may name. */
+function toChange(found: Alert, body: UpdateAlertBody, nowMs: number): AlertChange {
+  const { status, windowSeconds, cooldownSeconds, expiresAt, name, note } = body;
+  const own = thresholdField({ condition: found.condition, windows: found.windows ?? undefined });
+  const faults: { path: string; message: string }[] = [];
+  for (const field of ['price', 'change', 'notional', 'times'] as const) {
+    if (body[field] !== undefined && field !== own) {
+      faults.push({ path: field, message: `does not belong to the condition ${found.condition}` });
+    }
+  }
+  if (windowSeconds !== undefined && !WINDOWED.has(found.condition)) {
+    faults.push({ path: 'windowSeconds', message: `does not belong to the condition ${found.condition}` });
+  }
+  if (windowSeconds !== undefined && windowSeconds * ((found.windows ?? 0) + 1) > MAX_WINDOWS_SECONDS) {
+    faults.push({
+      path: 'windowSeconds',
+      message: `windowSeconds * (windows + 1) must be at most ${MAX_WINDOWS_SECONDS}`,
+    });
+  }
+  if (cooldownSeconds !== undefined && found.cooldownSeconds === null) {
+    faults.push({ path: 'cooldownSeconds', message: 'this alert does not repeat' });
+  }
+  if (typeof expiresAt === 'string' && new Date(expiresAt).getTime() <= nowMs) {
+    faults.push({ path: 'expiresAt', message: 'must be in the future' });
+  }
+  if (faults.length > 0) throw invalidRequest(faults);
+  return {
+    status,
+    target: own === null ? undefined : body[own],
+    windowSeconds,
+    cooldownSeconds,
+    expiresAt: typeof expiresAt === 'string' ? new Date(expiresAt) : expiresAt,
+    name,
+    note,
+  };
+}

@@ -1,0 +1,94 @@
+import type { Condition, Direction, Unit } from './alert.ts';
+
+/*
+ * A probe is a range of thresholds that the new observations of an outcome may meet. Rules are indexed by `(token or scope, probe,
+ * threshold)`, so a batch reads the rules that it may fire, and not the others. A probe may name too many rules, never too few.
+ */
+
+/** Lengths of windows in seconds. A rule is found by the shortest one that contains its own window. */
+const WINDOW_CLASSES = [60, 300, 900, 3_600, 14_400, 86_400] as const;
+
+interface Probed {
+  condition: Condition;
+  direction?: Direction | undefined;
+  unit?: Unit | undefined;
+  windowSeconds?: number | undefined;
+  windows?: number | undefined;
+}
+
+/** The name of the index part that contains the rule. */
+export function probeOf({ condition, direction, unit, windowSeconds = 0, windows }: Probed): string {
+  if (condition === 'spread') return `spread_${direction}`;
+  const length =
+    WINDOW_CLASSES.find((seconds) => seconds >= windowSeconds) ?? WINDOW_CLASSES[WINDOW_CLASSES.length - 1];
+  if (condition === 'change') return `change_${unit}:${length}`;
+  if (condition === 'volume') return windows === undefined ? `volume:${length}` : 'volume_times';
+  return condition;
+}
+
+/** The seconds of the window of a probe, 0 without one. */
+export function windowOfProbe(probe: string): number {
+  return Number(probe.split(':')[1] ?? 0);
+}
+
+/** The extremes of new observations of an outcome. Numbers are approximate. */
+export interface ProbeFacts {
+  /** Of the new observations and the one before them. */
+  low: number;
+  high: number;
+  leastSpread: number | null;
+  greatestSpread: number | null;
+  /** The largest notional of a new trade; null without one. */
+  notional: number | null;
+}
+
+/** The extremes and the notional of a window that ends with the new observations. */
+export interface WindowFacts {
+  low: number;
+  high: number;
+  notional: number;
+}
+
+export interface ProbeRange {
+  from: number;
+  to: number;
+}
+
+const ALL = Number.MAX_VALUE;
+/** Widens a bound by more than the error of a double. */
+const wider = (value: number) => value + Math.abs(value) * 1e-9 + 1e-12;
+const narrower = (value: number) => value - Math.abs(value) * 1e-9 - 1e-12;
+
+/** The thresholds of this probe that the observations may meet; null for none. `window` is given for probes with a window. */
+export function rangeOf(probe: string, facts: ProbeFacts, window: WindowFacts | undefined): ProbeRange | null {
+  const { low, high, leastSpread, greatestSpread, notional } = facts;
+  const upTo = (value: number | null) => (value === null ? null : { from: -ALL, to: wider(value) });
+  const from = (value: number | null) => (value === null ? null : { from: narrower(value), to: ALL });
+  const [name] = probe.split(':');
+  switch (name) {
+    case 'above':
+      return upTo(high);
+    case 'below':
+      return from(low);
+    case 'crosses_above':
+    case 'crosses_below':
+      return low === high ? null : { from: narrower(low), to: wider(high) };
+    case 'spread_at_most':
+      return from(leastSpread);
+    case 'spread_at_least':
+      return upTo(greatestSpread);
+    case 'trade':
+      return upTo(notional);
+    case 'volume_times':
+      return notional === null ? null : { from: -ALL, to: ALL };
+    case 'volume':
+      return notional === null || !window ? null : upTo(window.notional);
+    case 'change_absolute':
+      return window && window.high > window.low ? upTo(window.high - window.low) : null;
+    case 'change_percent':
+      if (!window || window.high <= window.low) return null;
+      return upTo(window.low > 0 ? ((window.high - window.low) * 100) / window.low : ALL / 2);
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,121 @@
+import { type ApiJson, numberField } from '../values/api-json.ts';
+import type { Decimal } from '../values/decimal.ts';
+import { type EventStamp, eventBody } from '../webhooks/event-body.ts';
+import type { Condition, Direction, Unit } from './alert.ts';
+import type { Firing } from './rule.ts';
+
+/** The fields that define a condition, besides token and scope. */
+export interface ConditionFields {
+  condition: Condition;
+  /** Price, change, notional or multiple. */
+  threshold?: Decimal | undefined;
+  direction?: Direction | undefined;
+  unit?: Unit | undefined;
+  windowSeconds?: number | undefined;
+  windows?: number | undefined;
+}
+
+const THRESHOLD_OF = {
+  above: 'price',
+  below: 'price',
+  crosses_above: 'price',
+  crosses_below: 'price',
+  spread: 'price',
+  change: 'change',
+  trade: 'notional',
+  volume: 'notional',
+} as const;
+
+/** The name of the API's field that holds the threshold of a condition; null without one. */
+export function thresholdField({
+  condition,
+  windows,
+}: Pick<ConditionFields, 'condition' | 'windows'>): 'price' | 'change' | 'notional' | 'times' | null {
+  if (condition === 'status' || condition === 'new_market') return null;
+  return condition === 'volume' && windows !== undefined ? 'times' : THRESHOLD_OF[condition];
+}
+
+/** The data of the event of a rule on an outcome, besides the target of the specification. */
+export interface RuleEvent extends EventStamp, ConditionFields {
+  alertId: string;
+  name?: string | undefined;
+  tokenMint: string;
+  tokenSymbol: string;
+  venue?: string | undefined;
+  marketId?: string | undefined;
+  title?: string | undefined;
+  firing: Pick<Firing, 'atMs' | 'price' | 'fromPrice' | 'value'>;
+}
+
+/** The delivery body of a rule on an outcome. Conditions of the specification keep its six fields. */
+export function ruleBody(event: RuleEvent): string {
+  const { condition, threshold, direction, unit, windowSeconds, windows, firing } = event;
+  const field = thresholdField(event);
+  const isPrice = field === 'price';
+  const data: { [key: string]: ApiJson | undefined } = {
+    alertId: event.alertId,
+    tokenMint: event.tokenMint,
+    tokenSymbol: event.tokenSymbol,
+    condition,
+    ...(threshold !== undefined && field !== null && { [isPrice ? 'targetPrice' : field]: numberField(threshold) }),
+    currentPrice: numberField(firing.price),
+    fromPrice: firing.fromPrice === undefined ? undefined : numberField(firing.fromPrice),
+    value: firing.value === undefined ? undefined : numberField(firing.value),
+    direction,
+    unit,
+    windowSeconds,
+    windows,
+    observedAt: new Date(firing.atMs).toISOString(),
+    name: event.name,
+    venue: event.venue,
+    marketId: event.marketId,
+    title: event.title,
+  };
+  return eventBody('price_alert', event, data);
+}
+
+/** The data of the event of a rule on the state of a market. */
+export interface MarketRuleEvent extends EventStamp {
+  alertId: string;
+  name?: string | undefined;
+  condition: 'status' | 'new_market';
+  tokenMint?: string | undefined;
+  venue: string;
+  marketId: string;
+  title: string;
+  status: string;
+  previousStatus?: string | undefined;
+  winningOutcomeId?: string | undefined;
+  atMs: number;
+}
+
+export function marketRuleBody(event: MarketRuleEvent): string {
+  return eventBody('price_alert', event, {
+    alertId: event.alertId,
+    condition: event.condition,
+    tokenMint: event.tokenMint,
+    status: event.status,
+    previousStatus: event.previousStatus,
+    winningOutcomeId: event.winningOutcomeId,
+    observedAt: new Date(event.atMs).toISOString(),
+    name: event.name,
+    venue: event.venue,
+    marketId: event.marketId,
+    title: event.title,
+  });
+}
+
+/** The data of the event of an alert whose time has ended. */
+export interface AlertExpired extends EventStamp {
+  alertId: string;
+  condition: Condition;
+  tokenMint?: string | undefined;
+  name?: string | undefined;
+  expiresAt: Date;
+}
+
+export function alertExpiredBody({ eventId, occurredAt, expiresAt, ...data }: AlertExpired): string {
+  const { alertId, condition, tokenMint, name } = data;
+  const fields = { alertId, condition, tokenMint, name, expiresAt: expiresAt.toISOString() };
+  return eventBody('alert_expired', { eventId, occurredAt }, fields);
+}

@@ -1,0 +1,92 @@
+import type { AlertStatus } from '../../domain/alerts/alert.ts';
+import { probeOf } from '../../domain/alerts/probe.ts';
+import type { Decimal } from '../../domain/values/decimal.ts';
+import { AlertEntity } from '../db/entities/alert.ts';
+import { sql, type Tx } from '../db/tx.ts';
+import { alertKey, encodeCause } from '../marks/detail.ts';
+import { insertMarks } from '../marks/marks.ts';
+import { type Alert, findAlert, isUnreachable } from './alerts.ts';
+
+/** The changed fields of an alert; null removes an optional one. */
+export interface AlertChange {
+  status?: 'active' | 'paused' | undefined;
+  target?: Decimal | undefined;
+  windowSeconds?: number | undefined;
+  cooldownSeconds?: number | undefined;
+  expiresAt?: Date | null | undefined;
+  name?: string | null | undefined;
+  note?: string | null | undefined;
+}
+
+type AlertUpdate =
+  | { outcome: 'changed'; alert: Alert; markKey: bigint | null }
+  /** It has fired for the only time, or expired. */
+  | { outcome: 'finished'; status: AlertStatus }
+  | { outcome: 'unreachable_target' };
+
+const LOCK_ALERT = sql(
+  'lock_alert',
+  `SELECT pk, date_trunc('milliseconds', clock_timestamp()) AS now FROM alert WHERE account_id = $1 AND id = $2 FOR UPDATE`,
+);
+
+/** Locks the alert against firings until the transaction ends; null when the account has no such alert. */
+export async function lockAlert(tx: Tx, accountId: bigint, id: string): Promise<{ alert: Alert; now: Date } | null> {
+  const [row] = await tx.query<{ now: Date }>(LOCK_ALERT, [accountId, id]);
+  const alert = row ? await findAlert(tx, accountId, id) : null;
+  return row && alert ? { alert, now: row.now } : null;
+}
+
+/**
+ * Changes a locked alert. A new condition and a resumption start it anew: it looks at observations from then on, and like a new alert at
+ * the quote in effect. An alert of the specification continues as an alert with a probe, which has a start of its own.
+ */
+export async function changeAlert(
+  tx: Tx,
+  accountId: bigint,
+  { alert, now }: { alert: Alert; now: Date },
+  change: AlertChange,
+): Promise<AlertUpdate> {
+  if (alert.status !== 'active' && alert.status !== 'paused') return { outcome: 'finished', status: alert.status };
+  const { status = alert.status, target, windowSeconds, cooldownSeconds, expiresAt, name, note } = change;
+  if (await isUnreachable(tx, alert, target)) return { outcome: 'unreachable_target' };
+  const isResumed = status === 'active' && alert.status === 'paused';
+  const isAnew = isResumed || [target, windowSeconds, cooldownSeconds, expiresAt].some((value) => value !== undefined);
+  const probe = probeOf({
+    condition: alert.condition,
+    direction: alert.direction ?? undefined,
+    unit: alert.unit ?? undefined,
+    windowSeconds: windowSeconds ?? alert.windowSeconds ?? undefined,
+    windows: alert.windows ?? undefined,
+  });
+  const fields = {
+    status,
+    ...(target !== undefined && { target }),
+    ...(windowSeconds !== undefined && { windowSeconds }),
+    ...(cooldownSeconds !== undefined && { cooldownSeconds }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(name !== undefined && { name }),
+    ...(note !== undefined && { note }),
+    ...(isAnew && { probe, isArmed: false, changedAt: now }),
+  };
+  await tx.em.getRepository(AlertEntity).update({ pk: alert.pk }, fields);
+  const changed = await findAlert(tx, accountId, alert.id);
+  if (!changed) throw new TypeError('a locked alert is missing');
+  if (!isAnew || status !== 'active') return { outcome: 'changed', alert: changed, markKey: null };
+  const markKey = alertKey(changed);
+  await insertMarks(tx, 'evaluate-alerts', [
+    { key: markKey, detail: encodeCause({ kind: 'alertCreated', alertPk: changed.pk }) },
+  ]);
+  return { outcome: 'changed', alert: changed, markKey };
+}
+
+const DELETE_ALERTS = sql(
+  'delete_alerts',
+  `DELETE FROM alert WHERE pk IN (
+     SELECT pk FROM alert WHERE account_id = $1 AND id = ANY ($2::text[]) ORDER BY pk FOR UPDATE) RETURNING id`,
+);
+
+/** Deletes these alerts of an account; returns the ids of the ones that existed. Events and deliveries stay. */
+export async function deleteAlerts(tx: Tx, accountId: bigint, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await tx.query<{ id: string }>(DELETE_ALERTS, [accountId, ids]);
+  return new Set(rows.map(({ id }) => id));
+}

@@ -1,0 +1,76 @@
+import type { Condition } from '../../domain/alerts/alert.ts';
+import { alertExpiredBody } from '../../domain/alerts/rule-event.ts';
+import { derivedId } from '../../domain/values/ids.ts';
+import { type Database, sql } from '../db/tx.ts';
+import { emitAlertEvents } from './alert-events.ts';
+
+/** Longer than a transaction holds an observation that it has stamped: such observations may still fire the alert. */
+const GRACE = `interval '15 seconds'`;
+const BATCH = 1_000;
+
+/**
+ * Alerts past their end, of which no observation before the end waits for its evaluation. A paused alert is not evaluated. The marks of
+ * a stage are few, except in a backlog.
+ */
+const EXPIRE_DUE = sql(
+  'expire_due_alerts',
+  `WITH pending AS MATERIALIZED (
+     SELECT least(clock_timestamp() - ${GRACE},
+       (SELECT timestamptz 'epoch' + min(detail) * interval '1 millisecond' FROM mark
+        WHERE stage = 'evaluate-alerts' AND detail > 0 AND detail < 4000000000000000)) AS until),
+   due AS MATERIALIZED (
+     SELECT pk FROM alert WHERE status IN ('active', 'paused') AND expires_at <= (SELECT until FROM pending)
+       AND (is_armed OR status = 'paused') ORDER BY expires_at LIMIT ${BATCH}),
+   locked AS MATERIALIZED (
+     SELECT pk FROM alert WHERE pk IN (SELECT pk FROM due) AND status IN ('active', 'paused') ORDER BY pk FOR UPDATE),
+   expired AS (
+     UPDATE alert SET status = 'expired', expired_at = now() WHERE pk IN (SELECT pk FROM locked)
+     RETURNING pk, id, account_id, token_id, condition, name, expires_at, webhook_pk)
+   SELECT e.id, e.account_id, e.condition, e.name, e.expires_at, t.mint AS token_mint, w.pk AS webhook_pk
+   FROM expired e LEFT JOIN token t ON t.id = e.token_id
+   LEFT JOIN webhook_subscription w ON w.pk = e.webhook_pk AND w.deleted_at IS NULL`,
+);
+
+interface ExpiredRow {
+  id: string;
+  accountId: bigint;
+  condition: Condition;
+  name: string | null;
+  expiresAt: Date;
+  tokenMint: string | null;
+  webhookPk: bigint | null;
+}
+
+interface Expired {
+  /** Public ids. */
+  alerts: string[];
+  /** Subscriptions that got deliveries, for the wake-ups. */
+  subscriptionPks: bigint[];
+}
+
+/** Expires alerts whose `expiresAt` has passed, at most a thousand, and emits an event for each. Safe to run concurrently. */
+export function expireDueAlerts(db: Database): Promise<Expired> {
+  return db.transaction(async (tx) => {
+    const rows = await tx.query<ExpiredRow>(EXPIRE_DUE);
+    const occurredAt = new Date();
+    const { subscriptionPks } = await emitAlertEvents(
+      tx,
+      rows.map((row) => {
+        const dedupeKey = `alert:${row.id}:expired:${row.expiresAt.getTime()}`;
+        const eventId = derivedId('evt', dedupeKey);
+        const body = alertExpiredBody({
+          eventId,
+          occurredAt,
+          alertId: row.id,
+          condition: row.condition,
+          tokenMint: row.tokenMint ?? undefined,
+          name: row.name ?? undefined,
+          expiresAt: row.expiresAt,
+        });
+        const { accountId, webhookPk } = row;
+        return { id: eventId, accountId, type: 'alert_expired' as const, dedupeKey, webhookPk, body };
+      }),
+    );
+    return { alerts: rows.map(({ id }) => id), subscriptionPks };
+  });
+}

@@ -1,0 +1,156 @@
+import { type MarketRuleEvent, marketRuleBody, ruleBody } from '../../domain/alerts/rule-event.ts';
+import { decimal } from '../../domain/values/decimal.ts';
+import { derivedId } from '../../domain/values/ids.ts';
+import type { Tx } from '../db/tx.ts';
+import { type EvaluationCause, marketOfKey } from '../marks/detail.ts';
+import { type AlertEvent, emitAlertEvents, type MadeDelivery } from './alert-events.ts';
+import { findMarketFirings, type MarketFiring } from './market-rules.ts';
+import type { RuleFields } from './rule-rows.ts';
+import { armRules, findRuleFirings, insertFirings, lockRules, type NewFiring, type RuleFiring } from './rules.ts';
+
+export type ClaimedCause = EvaluationCause & { tokenId: bigint };
+
+/** A firing for the log. */
+export interface FiredRule {
+  alertId: string;
+  accountId: bigint;
+  eventId: string;
+  price?: string;
+  observedAtMs: number;
+  metAtMs: number;
+  delivery?: MadeDelivery;
+}
+
+interface RuleEvaluation {
+  fired: FiredRule[];
+  subscriptionPks: bigint[];
+  /** Whether the limit left firings, for which the marks must be processed again. */
+  isCut: boolean;
+}
+
+/** Evaluates the alerts with a probe for claimed causes; fires at most `limit`. All of it commits with the claim. */
+export async function evaluateRules(tx: Tx, causes: readonly ClaimedCause[], limit: number): Promise<RuleEvaluation> {
+  const created = causes.flatMap((cause) => (cause.kind === 'alertCreated' ? [cause.alertPk] : []));
+  const rules = await findRuleFirings(tx, { sinceOf: firstMoments(causes, 'observed'), created, limit });
+  const changedOf = new Map([...firstMoments(causes, 'marketChanged')].map(([key, atMs]) => [marketOfKey(key), atMs]));
+  const markets = await findMarketFirings(tx, { changedOf, created, limit });
+  const isCut = rules.isCut || markets.isCut;
+  const found = [...rules.fired.map(toPending), ...markets.fired.map(toPendingOfMarket)];
+  const current = await lockRules(
+    tx,
+    found.map(({ row }) => row),
+  );
+  const pending = found.filter(({ row }) => current.has(row.pk));
+  const isNew = await insertFirings(
+    tx,
+    pending.map(({ stored }) => stored),
+  );
+  const occurredAt = new Date();
+  const firing = pending.filter(({ stored }) => isNew.has(stored.eventId));
+  const { deliveryOf, subscriptionPks } = await emitAlertEvents(
+    tx,
+    firing.map((one): AlertEvent => toEvent(one, occurredAt)),
+  );
+  await armRules(tx, markets.isCut ? [] : rules.armed);
+  return { fired: firing.map((one) => toFired(one, deliveryOf)), subscriptionPks, isCut };
+}
+
+function firstMoments(causes: readonly ClaimedCause[], kind: 'observed' | 'marketChanged'): Map<bigint, number> {
+  const first = new Map<bigint, number>();
+  for (const cause of causes) {
+    if (cause.kind !== kind) continue;
+    const atMs = Number(cause.atMs);
+    first.set(cause.tokenId, Math.min(atMs, first.get(cause.tokenId) ?? atMs));
+  }
+  return first;
+}
+
+interface Pending {
+  row: RuleFields;
+  stored: NewFiring;
+  dedupeKey: string;
+  body(stamp: { eventId: string; occurredAt: Date }): string;
+}
+
+/** The identity of a firing. The time belongs to it, because after a restore the numbers of observations may repeat. */
+function keyOf(alertId: string, { subject, n, atMs }: { subject: bigint; n: bigint; atMs: number }): string {
+  return `alert:${alertId}:${subject}:${n}:${atMs}`;
+}
+
+function toPending({ row, firing }: RuleFiring): Pending {
+  const { subject } = row;
+  const dedupeKey = keyOf(row.id, { ...firing, subject });
+  return {
+    row,
+    dedupeKey,
+    stored: { ...firing, pk: row.pk, subject, eventId: derivedId('evt', dedupeKey) },
+    body: (stamp) =>
+      ruleBody({
+        ...stamp,
+        alertId: row.id,
+        name: row.name ?? undefined,
+        tokenMint: row.tokenMint,
+        tokenSymbol: row.symbol ?? row.label ?? row.tokenMint,
+        condition: row.condition,
+        threshold: row.target === null ? undefined : decimal(row.target),
+        direction: row.direction ?? undefined,
+        unit: row.unit ?? undefined,
+        windowSeconds: row.windowSeconds ?? undefined,
+        windows: row.windows ?? undefined,
+        venue: row.venue ?? undefined,
+        marketId: row.venueMarketId ?? undefined,
+        title: row.title ?? undefined,
+        firing,
+      }),
+  };
+}
+
+function toPendingOfMarket({ row, change }: MarketFiring): Pending {
+  const { subject } = row;
+  const dedupeKey = keyOf(row.id, { ...change, subject });
+  return {
+    row,
+    dedupeKey,
+    stored: { pk: row.pk, subject, n: change.n, atMs: change.atMs, eventId: derivedId('evt', dedupeKey) },
+    body: (stamp) =>
+      marketRuleBody({
+        ...stamp,
+        alertId: row.id,
+        name: row.name ?? undefined,
+        condition: row.condition as MarketRuleEvent['condition'],
+        tokenMint: row.tokenMint ?? undefined,
+        venue: row.venue,
+        marketId: row.venueMarketId,
+        title: row.title,
+        status: change.status,
+        previousStatus: change.former ?? undefined,
+        winningOutcomeId:
+          change.status === 'resolved' || change.status === 'settled' ? (row.winningOutcomeId ?? undefined) : undefined,
+        atMs: change.atMs,
+      }),
+  };
+}
+
+function toEvent({ row, stored, dedupeKey, body }: Pending, occurredAt: Date): AlertEvent {
+  return {
+    id: stored.eventId,
+    accountId: row.accountId,
+    type: 'price_alert',
+    dedupeKey,
+    webhookPk: row.webhookPk,
+    body: body({ eventId: stored.eventId, occurredAt }),
+  };
+}
+
+function toFired({ row, stored }: Pending, deliveryOf: ReadonlyMap<string, MadeDelivery>): FiredRule {
+  const delivery = deliveryOf.get(stored.eventId);
+  return {
+    alertId: row.id,
+    accountId: row.accountId,
+    eventId: stored.eventId,
+    ...(stored.price !== undefined && { price: stored.price }),
+    observedAtMs: stored.atMs,
+    metAtMs: Math.max(stored.atMs, Number(row.startMs)),
+    ...(delivery && { delivery }),
+  };
+}

@@ -1,0 +1,168 @@
+import type { Condition, Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
+import { type LastFiring, lookbackOf, type Observed, type Rule } from '../../domain/alerts/rule.ts';
+import { type Decimal, decimal } from '../../domain/values/decimal.ts';
+import { type Queryable, sql } from '../db/tx.ts';
+import { finalSince } from './hits.ts';
+import type { Candidate } from './rule-candidates.ts';
+
+/** The stored fields of an alert with a probe. */
+export interface RuleFields {
+  pk: bigint;
+  id: string;
+  accountId: bigint;
+  condition: Condition;
+  /** `numeric` text. */
+  target: string | null;
+  direction: Direction | null;
+  unit: Unit | null;
+  windowSeconds: number | null;
+  windows: number | null;
+  scope: Scope | null;
+  cooldownSeconds: number | null;
+  name: string | null;
+  webhookPk: bigint | null;
+  isArmed: boolean;
+  revision: bigint;
+  /** Epoch milliseconds. */
+  startMs: bigint;
+  expiresMs: bigint | null;
+}
+
+/** A rule on one outcome. */
+export interface RuleRow extends RuleFields {
+  subject: bigint;
+  tokenMint: string;
+  symbol: string | null;
+  label: string | null;
+  venue: string | null;
+  venueMarketId: string | null;
+  title: string | null;
+  finalMs: bigint | null;
+  lastN: bigint | null;
+  lastMs: bigint | null;
+}
+
+/** SQL of a moment in whole milliseconds, the precision of observations, rounded down. */
+export const wholeMs = (moment: string) => `floor(extract(epoch FROM ${moment}) * 1000)::bigint`;
+
+/** SQL of the fields of rule `a` with its webhook `w`. The revision changes with each edit. */
+export const RULE_FIELDS = `a.pk, a.id, a.account_id, a.condition, a.target, a.direction, a.unit, a.window_seconds, a.windows, a.scope,
+  a.cooldown_seconds, a.name, w.pk AS webhook_pk, a.is_armed,
+  (extract(epoch FROM coalesce(a.changed_at, a.created_at)) * 1000000)::bigint AS revision,
+  ${wholeMs('coalesce(a.changed_at, a.created_at)')} AS start_ms, ${wholeMs('a.expires_at')} AS expires_ms`;
+
+/** SQL of the webhook `w` of rule `a`: a deleted one counts as none. */
+export const RULE_WEBHOOK = 'LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk AND w.deleted_at IS NULL';
+
+/** SQL of the last firing of rule `a` on a subject. */
+export const lastFiring = (subject: string) => `LEFT JOIN LATERAL (
+     SELECT f.n, f.at FROM alert_firing f WHERE f.alert_pk = a.pk AND f.subject = ${subject} ORDER BY f.n DESC LIMIT 1) f ON true`;
+
+const ROWS = sql(
+  'rule_rows',
+  `SELECT ${RULE_FIELDS}, c.token_id AS subject, t.mint AS token_mint, t.symbol, u.label, m.venue, m.venue_market_id, m.title,
+     ceil(extract(epoch FROM nullif(${finalSince('c.token_id')}, '-infinity')) * 1000)::bigint AS final_ms,
+     ${finalSince('c.token_id')} = '-infinity' AS was_always_final, f.n AS last_n, ${wholeMs('f.at')} AS last_ms
+   FROM unnest($1::bigint[], $2::bigint[]) AS c (alert_pk, token_id) JOIN alert a ON a.pk = c.alert_pk
+   JOIN token t ON t.id = c.token_id ${RULE_WEBHOOK}
+   LEFT JOIN outcome u ON u.token_id = c.token_id LEFT JOIN market m ON m.id = u.market_id
+   ${lastFiring('c.token_id')}
+   WHERE a.status = 'active' AND (f.n IS NULL OR a.cooldown_seconds IS NOT NULL)`,
+);
+
+/** The rules of these candidates that may still fire, with their state. Call it after the lock of rules that are not armed. */
+export async function readRules(db: Queryable, candidates: readonly Candidate[]): Promise<RuleRow[]> {
+  const rows = await db.query<RuleRow & { wasAlwaysFinal: boolean | null }>(ROWS, [
+    candidates.map(({ alertPk }) => alertPk),
+    candidates.map(({ subject }) => subject),
+  ]);
+  return rows.map(({ wasAlwaysFinal, ...row }) => (wasAlwaysFinal ? { ...row, finalMs: 0n } : row));
+}
+
+/** The condition of a stored rule on an outcome. `sinceMs` omits observations that an earlier evaluation has judged. */
+export function toRule(row: RuleFields & { finalMs?: bigint | null }, sinceMs?: number): Rule {
+  const start = Number(row.startMs);
+  const ends = [row.expiresMs, row.finalMs ?? null].flatMap((ms) => (ms === null ? [] : [Number(ms)]));
+  return {
+    condition: row.condition as Rule['condition'],
+    threshold: decimal(row.target ?? '0'),
+    direction: row.direction ?? undefined,
+    unit: row.unit ?? undefined,
+    windowMs: (row.windowSeconds ?? 0) * 1_000,
+    windows: row.windows ?? undefined,
+    startMs: Math.max(start, sinceMs ?? start),
+    endMs: Math.min(Number.POSITIVE_INFINITY, ...ends),
+    cooldownMs: row.cooldownSeconds === null ? null : row.cooldownSeconds * 1_000,
+    seesStart: sinceMs === undefined && row.scope === null && seesQuotes(row.condition),
+  };
+}
+
+/** Whether the quote in effect may meet the condition: it is a state and no event. */
+function seesQuotes(condition: Condition): boolean {
+  return condition === 'above' || condition === 'below' || condition === 'spread';
+}
+
+export function lastFiringOf({ lastN, lastMs }: Pick<RuleRow, 'lastN' | 'lastMs'>): LastFiring | undefined {
+  return lastN === null || lastMs === null ? undefined : { n: lastN, atMs: Number(lastMs) };
+}
+
+/**
+ * Observations of tokens since a moment each, with the one and the quote before it, in their order. The quote in effect before that moment
+ * also comes first as number 0, because price history keeps it longer than observations.
+ */
+const OBSERVATIONS = sql(
+  'rule_observations',
+  `SELECT b.token_id, o.n, ${wholeMs('o.received_at')} AS at_ms, o.price, o.bid, o.ask, o.size
+   FROM unnest($1::bigint[], $2::timestamptz[]) AS b (token_id, since)
+   CROSS JOIN LATERAL (
+     (SELECT 0::bigint AS n, h.received_at, h.price, h.bid, h.ask, NULL::numeric AS size FROM price_history h
+      WHERE h.token_id = b.token_id AND h.received_at < b.since ORDER BY h.received_at DESC LIMIT 1)
+     UNION ALL
+     (SELECT o.n, o.received_at, o.price, o.bid, o.ask, o.size FROM observation o
+      WHERE o.token_id = b.token_id AND o.received_at < b.since AND o.n IS NOT NULL ORDER BY o.received_at DESC, o.n DESC LIMIT 1)
+     UNION
+     (SELECT o.n, o.received_at, o.price, o.bid, o.ask, o.size FROM observation o
+      WHERE o.token_id = b.token_id AND o.received_at < b.since AND o.n IS NOT NULL AND o.size IS NULL
+      ORDER BY o.received_at DESC, o.n DESC LIMIT 1)
+     UNION ALL
+     SELECT o.n, o.received_at, o.price, o.bid, o.ask, o.size FROM observation o
+     WHERE o.token_id = b.token_id AND o.received_at >= b.since AND o.received_at < $3 AND o.n IS NOT NULL) o
+   ORDER BY b.token_id, o.n`,
+);
+
+interface ObservationRow {
+  tokenId: bigint;
+  n: bigint;
+  atMs: bigint;
+  price: string;
+  bid: string | null;
+  ask: string | null;
+  size: string | null;
+}
+
+/** The observations of each token since its moment, epoch milliseconds, and before `endMs`. */
+export async function readObservations(
+  db: Queryable,
+  sinceOf: ReadonlyMap<bigint, number>,
+  endMs = 8_000_000_000_000,
+): Promise<Map<bigint, Observed[]>> {
+  const rows = await db.query<ObservationRow>(OBSERVATIONS, [
+    [...sinceOf.keys()],
+    [...sinceOf.values()].map((ms) => new Date(ms).toISOString()),
+    new Date(endMs).toISOString(),
+  ]);
+  const found = new Map<bigint, Observed[]>();
+  // The driver returns `numeric` text without superfluous zeros only when it was stored so.
+  const exact = (text: string | null): Decimal | null => (text === null ? null : decimal(text));
+  for (const { tokenId, n, atMs, price, bid, ask, size } of rows) {
+    const list = found.get(tokenId) ?? [];
+    found.set(tokenId, list);
+    list.push({ n, atMs: Number(atMs), price: decimal(price), bid: exact(bid), ask: exact(ask), size: exact(size) });
+  }
+  return found;
+}
+
+/** The first moment whose observations an evaluation of the rule reads. */
+export function readsSince(rule: Rule): number {
+  return rule.startMs - lookbackOf(rule);
+}

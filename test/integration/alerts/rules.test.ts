@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { MarketRecord } from '../../../src/domain/markets/market.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
+import { newId } from '../../../src/domain/values/ids.ts';
+import { createAlert, type NewAlert } from '../../../src/store/alerts/alerts.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { type AlertDesk, alertDesk } from './alert-desk.ts';
+
+const BODIES = sql(
+  'test_alert_bodies',
+  `SELECT e.body FROM alert_firing f JOIN event e ON e.id = f.event_id WHERE f.alert_pk = $1 ORDER BY f.at, f.n`,
+);
+const STATUS = sql('test_rule_status', 'SELECT status, event_id FROM alert WHERE pk = $1');
+
+let desk: AlertDesk;
+beforeAll(async () => {
+  desk = await alertDesk();
+});
+afterAll(() => desk.drop());
+
+async function create(request: NewAlert): Promise<{ id: string; pk: bigint }> {
+  const made = await desk.db.transaction((tx) => createAlert(tx, desk.accountId, request));
+  if (made.outcome !== 'created') throw new Error(made.outcome);
+  return made.alert;
+}
+
+async function eventsOf({ pk }: { pk: bigint }): Promise<Record<string, unknown>[]> {
+  await desk.evaluate();
+  const rows = await desk.db.query<{ body: string }>(BODIES, [pk]);
+  return rows.map(({ body }) => (JSON.parse(body) as { data: Record<string, unknown> }).data);
+}
+
+const statusOf = async ({ pk }: { pk: bigint }) =>
+  (await desk.db.query<{ status: string; eventId: string | null }>(STATUS, [pk]))[0];
+
+describe('an alert on a token', () => {
+  it('fires crosses_above at the observation that crosses, with the price before it', async () => {
+    const { market, mint } = desk.market();
+    await desk.list(market);
+    await desk.see(mint, '0.4');
+    const alert = await create({ tokenMint: mint, condition: 'crosses_above', target: decimal('0.5'), name: 'half' });
+    expect(await eventsOf(alert)).toEqual([]);
+    await desk.see(mint, '0.45', '0.55', '0.4', '0.6');
+    expect(await eventsOf(alert)).toEqual([
+      {
+        alertId: alert.id,
+        tokenMint: mint,
+        tokenSymbol: 'Yes',
+        condition: 'crosses_above',
+        targetPrice: 0.5,
+        currentPrice: 0.55,
+        fromPrice: 0.45,
+        observedAt: expect.stringMatching(/Z$/),
+        name: 'half',
+        venue: 'polymarket',
+        marketId: market.marketId,
+        title: 'Will it?',
+      },
+    ]);
+    expect(await statusOf(alert)).toMatchObject({ status: 'triggered', eventId: expect.stringMatching(/^evt_/) });
+  });
+
+  it('stays active and fires again when it repeats', async () => {
+    const mint = newId('req');
+    const alert = await create({ tokenMint: mint, condition: 'trade', target: decimal('1'), cooldownSeconds: 3_600 });
+    const eager = await create({ tokenMint: mint, condition: 'above', target: decimal('0.5'), cooldownSeconds: 1 });
+    await desk.print(mint, '0.9');
+    await desk.print(mint, '0.8');
+    expect(await eventsOf(alert)).toHaveLength(1);
+    expect(await eventsOf(eager)).toMatchObject([{ condition: 'above', targetPrice: 0.5, currentPrice: 0.9 }]);
+    expect(await statusOf(alert)).toMatchObject({ status: 'active' });
+  });
+
+  it('fires on the quote in effect at its creation when it is a state', async () => {
+    const mint = newId('req');
+    await desk.see(mint, '0.7');
+    const repeating = await create({
+      tokenMint: mint,
+      condition: 'above',
+      target: decimal('0.6'),
+      cooldownSeconds: 60,
+    });
+    const event = await create({ tokenMint: mint, condition: 'crosses_above', target: decimal('0.6') });
+    expect(await eventsOf(repeating)).toMatchObject([{ currentPrice: 0.7 }]);
+    expect(await eventsOf(event)).toEqual([]);
+  });
+
+  it('ignores observations from its end on', async () => {
+    const mint = newId('req');
+    const alert = await create({
+      tokenMint: mint,
+      condition: 'above',
+      target: decimal('0.5'),
+      expiresAt: new Date(Date.now() - 1),
+    });
+    await desk.see(mint, '0.9');
+    expect(await eventsOf(alert)).toEqual([]);
+  });
+
+  it('expires without an event when its market gets a final outcome, whose payout does not count', async () => {
+    const { market, mint } = desk.market();
+    await desk.list(market);
+    await desk.see(mint, '0.5');
+    const alert = await create({ tokenMint: mint, condition: 'crosses_above', target: decimal('0.9') });
+    await desk.evaluate();
+    await desk.resolve(market);
+    expect(await eventsOf(alert)).toEqual([]);
+    expect(await statusOf(alert)).toEqual({ status: 'expired', eventId: null });
+  });
+
+  it('reports the halt, the close and the result of its market once each when it repeats', async () => {
+    const { market, mint } = desk.market();
+    await desk.list(market);
+    const once = await create({ tokenMint: mint, condition: 'status' });
+    const each = await create({ tokenMint: mint, condition: 'status', cooldownSeconds: 1 });
+    await desk.evaluate();
+    await desk.db.query(sql('test_second', 'SELECT pg_sleep(0.01)'));
+    await desk.list({ ...market, status: 'halted' });
+    await desk.evaluate();
+    await desk.db.query(sql('test_cooldown', 'SELECT pg_sleep(1.05)'));
+    await desk.resolve(market);
+    const winner = market.outcomes[0]?.outcomeId;
+    expect(await eventsOf(once)).toMatchObject([{ status: 'halted', previousStatus: 'open', tokenMint: mint }]);
+    expect(await eventsOf(each)).toMatchObject([
+      { status: 'halted' },
+      { status: 'resolved', previousStatus: 'halted', winningOutcomeId: winner, marketId: market.marketId },
+    ]);
+    expect(await statusOf(once)).toMatchObject({ status: 'triggered' });
+  });
+});
+
+describe('an alert with a scope', () => {
+  const named = (market: MarketRecord, over: Partial<MarketRecord>) => ({ ...market, ...over });
+
+  it('fires once for each outcome of its market', async () => {
+    const { market, mint, other } = desk.market();
+    await desk.list(market);
+    const scope = { market_id: market.marketId };
+    const alert = await create({ scope, condition: 'above', target: decimal('0.5') });
+    await desk.see(mint, '0.6', '0.4', '0.7');
+    await desk.see(other, '0.8');
+    expect((await eventsOf(alert)).map(({ tokenMint, currentPrice }) => [tokenMint, currentPrice])).toEqual([
+      [mint, 0.6],
+      [other, 0.8],
+    ]);
+    expect(await statusOf(alert)).toMatchObject({ status: 'active' });
+  });
+
+  it('reports a new market of its search once', async () => {
+    const word = `w${newId('req').slice(-12)}`;
+    const alert = await create({ scope: { q: `${word} rain`, venue: 'polymarket' }, condition: 'new_market' });
+    await desk.evaluate();
+    const { market } = desk.market();
+    const fits = named(market, { title: `Will there be RAIN in ${word}?` });
+    await desk.list(fits);
+    await desk.list(named(desk.market().market, { title: `Will there be snow in ${word}?` }));
+    await desk.evaluate();
+    await desk.list(named(fits, { description: 'a change' }));
+    expect(await eventsOf(alert)).toMatchObject([
+      { condition: 'new_market', marketId: market.marketId, title: fits.title, status: 'open' },
+    ]);
+  });
+
+  it('misses no observation that was evaluated before its creation was visible', async () => {
+    const { market, mint } = desk.market();
+    await desk.list(market);
+    let alert: { pk: bigint } | undefined;
+    await desk.db.transaction(async (tx) => {
+      const made = await createAlert(tx, desk.accountId, {
+        scope: { market_id: market.marketId },
+        condition: 'above',
+        target: decimal('0.5'),
+      });
+      if (made.outcome === 'created') alert = made.alert;
+      await desk.see(mint, '0.9', '0.1');
+      await desk.evaluate();
+    });
+    expect(await eventsOf(alert ?? { pk: 0n })).toMatchObject([{ currentPrice: 0.9 }]);
+  });
+
+  it('is refused when it is wide and the account has fifty of these', async () => {
+    const request = { scope: { venue: 'nowhere' }, condition: 'new_market' } as const;
+    const outcomes: string[] = [];
+    for (let n = 0; n < 52; n++) {
+      outcomes.push((await desk.db.transaction((tx) => createAlert(tx, desk.accountId, request))).outcome);
+    }
+    expect(outcomes.at(-1)).toBe('too_many_scopes');
+    expect(outcomes.filter((outcome) => outcome === 'created').length).toBeGreaterThan(40);
+  });
+});

@@ -1,0 +1,235 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { decimal } from '../../../../src/domain/values/decimal.ts';
+import { ALL_SHARDS } from '../../../../src/domain/values/shard.ts';
+import { evaluateAlerts } from '../../../../src/store/alerts/evaluation.ts';
+import { expireDueAlerts } from '../../../../src/store/alerts/expiry.ts';
+import { ensureTokens } from '../../../../src/store/catalog/tokens.ts';
+import { Partitions } from '../../../../src/store/db/partitions.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { workShards } from '../../../../src/store/marks/stage.ts';
+import { writePrices } from '../../../../src/store/prices/prices.ts';
+import type { Client, TestApi } from '../api-harness.ts';
+import { withApi } from '../with-api.ts';
+
+let api: TestApi;
+let client: Client;
+let stranger: Client;
+withApi((started) => {
+  ({ api, client, stranger } = started);
+});
+
+interface AlertData {
+  id: string;
+  status: string;
+  firings?: { price: number; eventId: string }[];
+}
+
+let mints = 0;
+let tokenMint = '';
+let asOfMs = Date.now();
+beforeEach(async () => {
+  mints += 1;
+  tokenMint = `changed-${mints}`;
+  const partitions = new Partitions(api.db);
+  for (const table of ['observation', 'price_history'] as const) await partitions.ensureAroundNow(table);
+});
+
+async function create(body: object): Promise<AlertData> {
+  const answer = await client.account('POST', '/v1/alerts', { tokenMint, ...body });
+  expect(answer.status).toBe(201);
+  return answer.body.data as AlertData;
+}
+const patch = (id: string, body: object, by = client) => by.account('PATCH', `/v1/alerts/${id}`, body);
+const read = async (id: string) => (await client.account('GET', `/v1/alerts/${id}`)).body.data as AlertData;
+
+async function see(...prices: string[]): Promise<void> {
+  for (const price of prices) {
+    asOfMs += 1_000;
+    await api.db.transaction(async (tx) => {
+      const tokenId = (await ensureTokens(tx, [tokenMint], 'USD')).get(tokenMint) ?? 0n;
+      await writePrices(tx, [{ tokenId, asOfMs, price: decimal(price) }]);
+    });
+    await api.db.query(sql('test_next_ms', 'SELECT pg_sleep(0.002)'));
+  }
+  await evaluate();
+}
+
+async function evaluate(): Promise<void> {
+  for (;;) {
+    const done = await workShards(
+      api.db,
+      'evaluate-alerts',
+      ALL_SHARDS,
+      { limit: 1_600, order: 'oldest' },
+      evaluateAlerts,
+    );
+    if (done.claimed === 0) return;
+  }
+}
+
+describe('PATCH /v1/alerts/{id}', () => {
+  it('pauses an alert, which then ignores observations, and resumes it from then on', async () => {
+    const { id } = await create({ condition: 'crosses_above', price: 0.5 });
+    expect((await patch(id, { status: 'paused' })).body.data).toMatchObject({ id, status: 'paused' });
+    await see('0.4', '0.6', '0.4');
+    expect(await read(id)).toMatchObject({ status: 'paused' });
+    expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'active' });
+    await evaluate();
+    expect(await read(id)).not.toHaveProperty('firings');
+    await see('0.7');
+    expect(await read(id)).toMatchObject({ status: 'triggered', firings: [{ price: 0.7 }] });
+  });
+
+  it('starts an alert of the specification anew with its new target, and fires it once', async () => {
+    const { id } = await create({ condition: 'above', price: 0.9 });
+    await see('0.7');
+    expect((await patch(id, { price: 0.6, name: 'lower' })).body.data).toMatchObject({ price: 0.6, name: 'lower' });
+    await evaluate();
+    const fired = await read(id);
+    expect(fired).toMatchObject({ status: 'triggered', firings: [{ price: 0.7 }] });
+    await see('0.8');
+    expect(await read(id)).toEqual(fired);
+  });
+
+  it('changes texts without a new start, and removes them with null', async () => {
+    const { id } = await create({ condition: 'above', price: 0.9, name: 'a', note: 'b' });
+    expect((await patch(id, { name: null, note: 'c' })).body.data).toMatchObject({ note: 'c' });
+    expect(await read(id)).not.toHaveProperty('name');
+  });
+
+  it('returns 409 for an alert that has fired, and 404 for one of another account', async () => {
+    const { id } = await create({ condition: 'above', price: 0.1 });
+    expect((await patch(id, { note: 'x' }, stranger)).body.error.code).toBe('alert_not_found');
+    await see('0.5');
+    const answer = await patch(id, { status: 'paused' });
+    expect([answer.status, answer.body.error.code]).toEqual([409, 'conflict']);
+  });
+
+  it.each([
+    [{ change: 0.1 }, 'change'],
+    [{ windowSeconds: 60 }, 'windowSeconds'],
+    [{ cooldownSeconds: 60 }, 'cooldownSeconds'],
+    [{ expiresAt: '2001-01-01T00:00:00Z' }, 'expiresAt'],
+    [{ price: 0 }, 'price'],
+    [{ status: 'triggered' }, 'status'],
+    [{ condition: 'below' }, 'condition'],
+    [{ name: '' }, 'name'],
+  ])('rejects %j and names the field', async (body, path) => {
+    const { id } = await create({ condition: 'above', price: 0.9 });
+    const answer = await patch(id, body);
+    expect([answer.status, answer.body.error.details?.[0]?.path]).toEqual([400, path]);
+  });
+});
+
+describe('GET /v1/alerts/{id}', () => {
+  it('lists the firings of an alert that repeats, newest first', async () => {
+    const { id } = await create({ condition: 'crosses_above', price: 0.5, repeat: true, cooldownSeconds: 1 });
+    await see('0.4', '0.6');
+    await api.db.query(sql('test_cool_down', 'SELECT pg_sleep(1.1)'));
+    await see('0.3', '0.7');
+    const { firings = [], ...alert } = await read(id);
+    expect(alert).toMatchObject({ status: 'active', repeat: true, eventId: firings[0]?.eventId });
+    expect(firings).toMatchObject([
+      { price: 0.7, fromPrice: 0.3, tokenMint },
+      { price: 0.6, fromPrice: 0.4, tokenMint },
+    ]);
+  });
+});
+
+describe('the list of alerts', () => {
+  it('filters by condition and by status', async () => {
+    const { id } = await create({ condition: 'spread', price: 0.01, direction: 'at_least' });
+    await patch(id, { status: 'paused' });
+    const list = await client.account('GET', '/v1/alerts?condition=spread&status=paused');
+    expect((list.body.data as AlertData[]).map((one) => one.id)).toEqual([id]);
+  });
+});
+
+describe('POST /v1/alerts/bulk/create', () => {
+  it('creates the right items and returns the error of each wrong one', async () => {
+    const right = { tokenMint, condition: 'above', price: 0.5 };
+    const alerts = [
+      right,
+      { ...right, price: 0 },
+      {},
+      { scope: { q: '!' }, condition: 'new_market' },
+      { ...right, webhookId: 'wh_none' },
+      right,
+    ];
+    const answer = await client.account('POST', '/v1/alerts/bulk/create', { alerts });
+    expect(answer.body.data).toMatchObject([
+      { index: 0, alert: right },
+      { index: 1, error: { code: 'invalid_request', details: [{ path: 'price' }] } },
+      {
+        index: 2,
+        error: { code: 'invalid_request', details: [{ path: 'tokenMint' }, { path: 'condition' }, { path: 'price' }] },
+      },
+      { index: 3, error: { code: 'invalid_request', details: [{ path: 'scope.q' }] } },
+      { index: 4, error: { code: 'webhook_not_found' } },
+      { index: 5, alert: right },
+    ]);
+    const items = answer.body.data as { alert?: AlertData }[];
+    const ids = items.flatMap(({ alert }) => (alert ? [alert.id] : []));
+    const gone = await client.account('POST', '/v1/alerts/bulk/delete', { ids: [...ids, 'alert_none'] });
+    expect(gone.body.data).toEqual([...ids.map((id) => ({ id, deleted: true })), { id: 'alert_none', deleted: false }]);
+    expect((await client.account('GET', `/v1/alerts/${ids[0]}`)).status).toBe(404);
+  });
+
+  it('replays its answer for a repeated Idempotency-Key', async () => {
+    const body = { alerts: [{ tokenMint, condition: 'above', price: 0.5 }] };
+    const send = () =>
+      api.call('/v1/alerts/bulk/create', {
+        method: 'POST',
+        headers: { 'X-API-Key': client.key, 'Content-Type': 'application/json', 'Idempotency-Key': tokenMint },
+        body: JSON.stringify(body),
+      });
+    expect((await send()).body).toEqual((await send()).body);
+    const list = await client.account('GET', `/v1/alerts?tokenMint=${tokenMint}`);
+    expect(list.body.data).toHaveLength(1);
+  });
+
+  it.each([{ alerts: [] }, { alerts: Array.from({ length: 101 }, () => ({})) }, {}])(
+    'rejects a list of another length',
+    async (body) => {
+      expect((await client.account('POST', '/v1/alerts/bulk/create', body)).status).toBe(400);
+    },
+  );
+});
+
+describe('an alert past its end', () => {
+  it('expires with an event, after a grace', async () => {
+    const soon = new Date(Date.now() + 60_000).toISOString();
+    const { id } = await create({ condition: 'above', price: 0.9, expiresAt: soon });
+    await evaluate();
+    const shift = sql('test_shift_end', `UPDATE alert SET expires_at = now() - $2 * interval '1 second' WHERE id = $1`);
+    await api.db.query(shift, [id, 5]);
+    expect((await expireDueAlerts(api.db)).alerts).toEqual([]);
+    await api.db.query(shift, [id, 20]);
+    expect((await expireDueAlerts(api.db)).alerts).toEqual([id]);
+    expect((await expireDueAlerts(api.db)).alerts).toEqual([]);
+    expect(await read(id)).toMatchObject({ status: 'expired', expiredAt: expect.any(String) });
+    const events = await client.account('GET', '/v1/events?type=alert_expired');
+    expect(events.body.data).toMatchObject([{ payload: { data: { alertId: id, condition: 'above', tokenMint } } }]);
+  });
+
+  it('does not expire while an observation before its end waits', async () => {
+    const { id } = await create({
+      condition: 'crosses_above',
+      price: 0.9,
+      expiresAt: new Date(Date.now() + 60_000).toISOString(),
+    });
+    await evaluate();
+    await api.db.transaction(async (tx) => {
+      const tokenId = (await ensureTokens(tx, [tokenMint], 'USD')).get(tokenMint) ?? 0n;
+      await writePrices(tx, [{ tokenId, asOfMs: asOfMs + 1_000, price: decimal('0.3') }]);
+    });
+    const old = sql('test_old_mark', `UPDATE mark SET detail = detail - 60000 WHERE stage = 'evaluate-alerts'`);
+    await api.db.query(old);
+    await api.db.query(sql('test_end', `UPDATE alert SET expires_at = now() - interval '20 seconds' WHERE id = $1`), [
+      id,
+    ]);
+    expect((await expireDueAlerts(api.db)).alerts).toEqual([]);
+    await evaluate();
+    expect((await expireDueAlerts(api.db)).alerts).toEqual([id]);
+  });
+});
