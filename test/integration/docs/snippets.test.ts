@@ -74,6 +74,8 @@ const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
       'json transaction',
       'json balance_change',
       'json alert_expired',
+      'json webhook_failing',
+      'json webhook_paused',
       'json test',
       'json vector',
     ],
