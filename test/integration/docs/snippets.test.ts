@@ -32,6 +32,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     'start.test.ts starts the demo; the receiver and its certificate are run below',
   'docs/commands.md: node dist/sim/main.js --port 4010 --markets 100000 --live-markets 0 --delay-ms 150 --kalshi-page-delay-ms 400 --enforce-rates':
     'serves until it is stopped; cli.test.ts runs the flags',
+  'docs/guides/add-a-feed.md: npx vitest run test/conformance/venue-feed test/integration/feeds':
+    'the suite runs these tests by itself',
   'docs/guides/add-a-venue.md: npx vitest run test/conformance/venue-adapter': 'the suite runs these tests by itself',
   'docs/guides/scale-out.md: docker compose up -d --scale api=2 --scale poller=2 --scale aggregator=2 --scale alerter=2 --scale deliverer=2 --scale streamer=2':
     'needs Docker',
