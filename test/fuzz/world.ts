@@ -180,7 +180,7 @@ async function someOfAnAccount(api: TestApi, client: Client, world: World): Prom
     // Each retry makes a delivery pending, so the world needs enough finished ones.
     for (const status of ['failed', 'delivered', 'cancelled', 'pending', 'failed', 'delivered', 'cancelled'] as const) {
       const type = EVENT_TYPES[(i + world.known.size) % EVENT_TYPES.length] ?? 'test';
-      const made = await aDelivery(api.db, { ...owner, status, type });
+      const made = await aDelivery(api.db, { ...owner, status, type, isTest: type === 'test' });
       await api.db.query(AN_ATTEMPT, [made.pk, Buffer.from(status === 'failed' ? 'an error' : [0xff, 0])]);
       learn(world, 'delivery_id', made.id);
     }

@@ -14,10 +14,11 @@ export class ObservationOrder0023 implements MigrationInterface {
     );
     // A default of existing rows would rewrite them. They stay without a number.
     await runner.query(`ALTER TABLE observation ALTER COLUMN n SET DEFAULT nextval('observation_n')`);
+    // A restore under another owner then moves it with its table.
+    await runner.query('ALTER SEQUENCE observation_n OWNED BY observation.n');
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE observation DROP COLUMN size, DROP COLUMN ask, DROP COLUMN bid, DROP COLUMN n');
-    await runner.query('DROP SEQUENCE observation_n');
   }
 }

@@ -39,10 +39,10 @@ beforeAll(async () => {
   };
   const { paths } = JSON.parse((await api.call('/openapi.json')).text) as Contract;
   routes = Object.entries(paths)
-    .filter(([path]) => /^\/v1\/(webhooks|alerts|wallets)\/.*/.test(path))
+    .filter(([path]) => /^\/v1\/(webhooks|alerts|wallets)\/.*\{/.test(path))
     .flatMap(([path, methods]) =>
       Object.entries(methods)
-        .filter(([method]) => ['get', 'put', 'post', 'delete'].includes(method))
+        .filter(([method]) => ['get', 'put', 'post', 'patch', 'delete'].includes(method))
         .map(([method, { requestBody }]) => ({
           method: method.toUpperCase(),
           path,
@@ -79,6 +79,13 @@ describe('a resource of another account', () => {
       expect([method, path, foreign.status]).toEqual([method, path, 404]);
       expect(gist(foreign)).toEqual(gist(unknown));
     }
+  });
+
+  it('is unknown to a bulk deletion, which leaves it', async () => {
+    const ids = [owned.alert_id, UNKNOWN['alert_id']];
+    const { status, body } = await stranger.account('POST', '/v1/alerts/bulk/delete', { ids });
+    expect([status, body.data]).toEqual([200, ids.map((id) => ({ id, deleted: false }))]);
+    expect((await owner.account('GET', `/v1/alerts/${owned.alert_id}`)).status).toBe(200);
   });
 
   it('is 404 when the path names a foreign delivery under an own webhook', async () => {
