@@ -98,7 +98,7 @@ describe.concurrent.each(BACKENDS)('a stream without changes, queues on %s', (ba
       const venue = await until('silent venue');
       expect([...venue.before].filter((meaning) => meaning.startsWith('stale'))).toEqual([]);
       expect(venue.event.data.data['venues']).toEqual([
-        { venue: 'polymarket', healthy: false, last_success_at: expect.any(Number) },
+        { venue: 'polymarket', healthy: false, last_success_at: expect.any(Number), feed: 'stopped', open_gaps: 0 },
       ]);
       fleet.exchange.clearFaults();
       await until('quiet');
