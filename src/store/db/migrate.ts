@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { DataSource } from 'typeorm';
 import { OddswireError } from '../../domain/values/errors.ts';
@@ -7,8 +8,11 @@ import { type Queryable, sql, sqlState } from './tx.ts';
 /** One lock for the boot work of all processes: our migrations and BullMQ's ("oddw" in ASCII). */
 const BOOT_LOCK = 0x6f_64_64_77;
 
-/** The maximum duration of one attempt to take the boot lock before the signal is checked again. */
-const LOCK_TRY_MS = 2_000;
+/**
+ * The interval of the attempts to take the boot lock. A statement that waits for the lock keeps a snapshot, and each CREATE INDEX CONCURRENTLY
+ * of the process with the lock waits for the end of all snapshots.
+ */
+const LOCK_POLL_MS = 50;
 
 /**
  * Runs `work` in one process at a time. The lock belongs to its own connection, so it ends with the process even after a kill.
@@ -19,7 +23,6 @@ export async function withBootLock<T>(databaseUrl: string, signal: AbortSignal, 
     connectionString: databaseUrl,
     application_name: 'oddswire-boot',
     keepAlive: true,
-    lock_timeout: LOCK_TRY_MS,
   });
   // The next statement reports a lost connection; without a listener the event would end the process.
   client.on('error', () => undefined);
@@ -27,6 +30,7 @@ export async function withBootLock<T>(databaseUrl: string, signal: AbortSignal, 
   try {
     while (!(await tryLock(client))) {
       if (signal.aborted) throw new OddswireError('aborted', 'stopped while waiting for the boot lock');
+      await delay(LOCK_POLL_MS);
     }
     return await work();
   } finally {
@@ -34,17 +38,11 @@ export async function withBootLock<T>(databaseUrl: string, signal: AbortSignal, 
   }
 }
 
-/** SQLSTATE of a lock timeout. */
-const LOCK_NOT_AVAILABLE = '55P03';
-
 async function tryLock(client: pg.Client): Promise<boolean> {
-  try {
-    await client.query('SELECT pg_advisory_lock($1)', [BOOT_LOCK]);
-    return true;
-  } catch (error) {
-    if (sqlState(error) === LOCK_NOT_AVAILABLE) return false;
-    throw error;
-  }
+  const { rows } = await client.query<{ is_locked: boolean }>('SELECT pg_try_advisory_lock($1) AS is_locked', [
+    BOOT_LOCK,
+  ]);
+  return rows[0]?.is_locked === true;
 }
 
 /** Migrates the schema; returns the names of the migrations that ran. Call it inside `withBootLock`, because TypeORM takes no lock. */
