@@ -1,11 +1,11 @@
 import { ConfigError } from '../src/config/config.ts';
 import { VERSION } from '../src/config/version.ts';
 import { asError, OddswireError } from '../src/domain/values/errors.ts';
+import { nearest } from '../src/domain/values/nearest.ts';
 import { EXIT_CONFIG } from '../src/runtime/lifecycle.ts';
 import type { Command } from './command.ts';
 import { UsageError } from './command-arguments.ts';
 import { COMMANDS } from './commands.ts';
-import { nearest } from './nearest.ts';
 import { print } from './print.ts';
 
 const EXIT_USAGE = 2;

@@ -1,13 +1,13 @@
 import Router from '@koa/router';
 import type { Middleware, ParameterizedContext } from 'koa';
-import type { ApiContext, ApiDeps, ApiState, ConsoleOptions } from '../deps.ts';
+import type { ApiDeps, ApiState, ConsoleOptions } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import type { Route } from '../http/route.ts';
-import { toApiError } from '../middleware/envelope.ts';
 import { tooManyRequests } from '../middleware/rate-limit.ts';
 import { loadAssets, type OpsAssets } from '../ops/assets.ts';
-import { html } from '../ops/html.ts';
-import { methodNotAllowed, sendAssets, TITLES } from '../ops/ops-app.ts';
+import { errorPages, pageNotFound } from '../ops/error-pages.ts';
+import { type Html, html } from '../ops/html.ts';
+import { sendAssets } from '../ops/ops-app.ts';
 import { contentSecurityPolicy, isRead, isSameOrigin, wantsHtml } from '../ops/ops-guard.ts';
 import { createApiCalls } from './api-calls.ts';
 import { type ConsoleRouter, createConsoleRouter } from './console-route.ts';
@@ -70,14 +70,14 @@ export function createConsole(deps: ApiDeps, options: ConsoleOptions, routes: re
   const pages = createConsoleRouter(deps, calls, assets);
   registerConsolePages(pages, deps);
   const layers: readonly Middleware<ApiState>[] = [
-    errorPages(assets),
+    errorPages((ctx, title, text) => errorPage(ctx, assets, title, text)),
     headers,
     sendAssets(assets),
     entry.routes() as Middleware<ApiState>,
     guard(deps),
     inside.routes() as Middleware<ApiState>,
     pages.routes(),
-    notFound,
+    pageNotFound,
   ];
   return (ctx, next) => {
     if (!OWN.test(ctx.path)) return next();
@@ -122,37 +122,16 @@ function requireSignIn(ctx: ParameterizedContext<ApiState>): void {
   throw new ApiError('unauthorized', 'sign in at /', { headers: { 'WWW-Authenticate': 'Session realm="oddswire"' } });
 }
 
-/** The answer without a matching page: 405 when another method matches, else 404. */
-const notFound: Middleware<ApiState> = (ctx) => {
-  const layers = (ctx as Partial<ApiContext>).matched ?? [];
-  const allowed = [...new Set(layers.flatMap(({ methods }) => methods))].sort();
-  throw allowed.length === 0 ? new ApiError('not_found', 'the page does not exist') : methodNotAllowed(allowed);
-};
-
-/** Shows a failure as a page in a browser. Scripts get the envelope of the API. */
-function errorPages(assets: OpsAssets): Middleware<ApiState> {
-  return async (ctx, next) => {
-    try {
-      await next();
-    } catch (thrown) {
-      const error = toApiError(thrown);
-      if (!wantsHtml(ctx)) throw error;
-      if (error.status === 500) ctx.state.log.error({ err: thrown }, 'request failed');
-      ctx.set(error.headers);
-      ctx.status = error.status;
-      ctx.type = 'text/html; charset=utf-8';
-      ctx.body = errorPage(ctx, assets, error);
-    }
-  };
-}
-
-function errorPage(ctx: ParameterizedContext<ApiState>, assets: OpsAssets, error: ApiError): string {
+/** The page of a failure. */
+function errorPage(
+  ctx: ParameterizedContext<ApiState>,
+  assets: OpsAssets,
+  title: string,
+  text: (help: Html) => Html,
+): string {
   const session = ctx.state.console;
-  const body = html`<p class="lead">${error.message}</p>
-${error.details.length > 0 && html`<ul>${error.details.map(({ path, message }) => html`<li>${path}: ${message}</li>`)}</ul>`}
-<p>Go back and change the input, or
+  const body = text(html`<p>Go back and change the input, or
 <a href="${session ? '/markets' : '/'}">${session ? 'open the markets' : 'sign in'}</a>.
-If it fails again, give the operator this request id.</p>
-<p class="hint">Request <code>${ctx.state.requestId}</code></p>`;
-  return consolePage(assets, { title: TITLES[error.status] ?? 'Request failed', body, ...(session && { session }) });
+If it fails again, give the operator this request id.</p>`);
+  return consolePage(assets, { title, body, ...(session && { session }) });
 }

@@ -1,5 +1,6 @@
 import type { OpsAssets } from '../ops/assets.ts';
 import { type Html, html } from '../ops/html.ts';
+import { htmlPage } from '../ops/html-page.ts';
 import type { ConsoleSessionState } from './session-state.ts';
 
 /** The parts of the console, in the order of the navigation, with the scope that they need. */
@@ -36,36 +37,18 @@ export function startPath(scopes: readonly string[]): string {
 /** A whole page as HTML text. */
 export function consolePage(assets: OpsAssets, options: PageOptions): string {
   const { title, above, section, session, body, scripts = [], flash } = options;
-  const files = session ? ['console.js', ...scripts] : [];
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title} · oddswire</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="${assets.url('ops.css')}">
-<link rel="stylesheet" href="${assets.url('console.css')}">
-${files.map((name) => html`<script type="module" src="${assets.url(name)}"></script>`)}
-</head>
-<body class="console">
-<a class="skip" href="#main">Skip to content</a>
-${header(session, section)}
-<main id="main" tabindex="-1">
-${flash !== undefined && flash !== '' && html`<p class="flash" role="status">${flash}</p>`}
-${above}
-<h1>${title}</h1>
-${body}
-</main>
-${
-  scripts.includes('market.js') &&
-  html`<footer class="credits">Charts by <a href="https://www.tradingview.com" rel="noreferrer">TradingView Lightweight Charts</a></footer>`
-}
-${session && keyboardHelp()}
-</body>
-</html>
-`.toString();
+  return htmlPage(assets, {
+    title,
+    styles: ['ops.css', 'console.css'],
+    scripts: session ? ['console.js', ...scripts] : [],
+    bodyClass: 'console',
+    header: header(session, section),
+    flash,
+    above,
+    body,
+    hasCharts: scripts.includes('market.js'),
+    below: session && keyboardHelp(),
+  });
 }
 
 function header(session: ConsoleSessionState | undefined, current: Section | undefined): Html {

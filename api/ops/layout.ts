@@ -1,5 +1,6 @@
 import type { OpsAssets } from './assets.ts';
 import { type Html, html } from './html.ts';
+import { htmlPage } from './html-page.ts';
 import type { Operator } from './operator.ts';
 
 /** The parts of the operator pages, in the order of the navigation. */
@@ -35,33 +36,16 @@ interface PageOptions {
 /** A whole page as HTML text. */
 export function page(assets: OpsAssets, options: PageOptions): string {
   const { title, section, operator, csrf, body, scripts = [], flash } = options;
-  const hasCharts = scripts.some((name) => name.endsWith('chart.js'));
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title} · oddswire</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="${assets.url('ops.css')}">
-${scripts.map((name) => html`<script type="module" src="${assets.url(name)}"></script>`)}
-</head>
-<body>
-<a class="skip" href="#main">Skip to content</a>
-${operator && header(operator, csrf ?? '', section)}
-<main id="main" tabindex="-1"${operator ? '' : html` class="bare"`}>
-${flash !== undefined && flash !== '' && html`<p class="flash" role="status">${flash}</p>`}
-<h1>${title}</h1>
-${body}
-</main>
-${
-  hasCharts &&
-  html`<footer class="credits">Charts by <a href="https://www.tradingview.com" rel="noreferrer">TradingView Lightweight Charts</a></footer>`
-}
-</body>
-</html>
-`.toString();
+  return htmlPage(assets, {
+    title,
+    styles: ['ops.css'],
+    scripts,
+    header: operator && header(operator, csrf ?? '', section),
+    ...(operator === undefined && { mainClass: 'bare' }),
+    flash,
+    body,
+    hasCharts: scripts.some((name) => name.endsWith('chart.js')),
+  });
 }
 
 function header(operator: Operator, csrf: string, current: Section | undefined): Html {

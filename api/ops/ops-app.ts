@@ -1,14 +1,13 @@
 import Router from '@koa/router';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiDeps, ApiState, OpsOptions } from '../deps.ts';
-import { ApiError } from '../errors.ts';
-import { toApiError } from '../middleware/envelope.ts';
 import { loadOpsAssets, type OpsAssets } from './assets.ts';
-import { html } from './html.ts';
+import { errorPages, methodNotAllowed, pageNotFound } from './error-pages.ts';
+import { type Html, html } from './html.ts';
 import { page } from './layout.ts';
 import { loginRoutes, logoutRoutes } from './login.ts';
 import { csrfTokenOf } from './operator.ts';
-import { opsGuard, opsHeaders, wantsHtml } from './ops-guard.ts';
+import { opsGuard, opsHeaders } from './ops-guard.ts';
 import { opsHosts } from './ops-hosts.ts';
 import { createOpsRouter, type OpsRouter } from './ops-route.ts';
 import { accountPages } from './pages/account.ts';
@@ -51,7 +50,7 @@ export function createOps(deps: ApiDeps, ops: OpsOptions): Middleware<ApiState> 
   const pages = createOpsRouter(deps, assets);
   registerPages(pages, deps);
   const layers: readonly Middleware<ApiState>[] = [
-    errorPages(assets),
+    errorPages((ctx, title, text) => errorPage(ctx, assets, title, text)),
     opsHosts(ops),
     opsHeaders(ops),
     sendAssets(assets),
@@ -60,7 +59,7 @@ export function createOps(deps: ApiDeps, ops: OpsOptions): Middleware<ApiState> 
     queueBoard(deps, ops),
     exit.routes() as Middleware<ApiState>,
     pages.routes(),
-    notFound,
+    pageNotFound,
   ];
   return (ctx, next) => {
     if (ctx.path !== '/ops' && !ctx.path.startsWith('/ops/')) return next();
@@ -76,56 +75,18 @@ export function sendAssets(assets: OpsAssets): Middleware<ApiState> {
   };
 }
 
-/** The answer without a matching page: 405 when another method matches, else 404. */
-const notFound: Middleware<ApiState> = (ctx) => {
-  const { matched = [] } = ctx as { matched?: readonly { methods: readonly string[] }[] };
-  const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].sort();
-  throw allowed.length === 0 ? new ApiError('not_found', 'the page does not exist') : methodNotAllowed(allowed);
-};
-
-export function methodNotAllowed(allowed: readonly string[]): ApiError {
-  return new ApiError('method_not_allowed', `allowed methods: ${allowed.join(', ')}`, {
-    headers: { Allow: allowed.join(', ') },
-  });
-}
-
-/** Shows a failure as a page in a browser. Scripts get the envelope of the API. */
-function errorPages(assets: OpsAssets): Middleware<ApiState> {
-  return async (ctx, next) => {
-    try {
-      await next();
-    } catch (thrown) {
-      const error = toApiError(thrown);
-      if (!wantsHtml(ctx)) throw error;
-      if (error.status === 500) ctx.state.log.error({ err: thrown }, 'request failed');
-      ctx.set(error.headers);
-      ctx.status = error.status;
-      ctx.type = 'text/html; charset=utf-8';
-      ctx.body = errorPage(ctx, assets, error);
-    }
-  };
-}
-
-export const TITLES: Readonly<Record<number, string>> = {
-  400: 'Invalid request',
-  401: 'Not logged in',
-  403: 'Not allowed',
-  404: 'Not found',
-  421: 'Unknown host',
-  429: 'Too many attempts',
-  500: 'Server error',
-  503: 'Not available',
-};
-
-function errorPage(ctx: ParameterizedContext<ApiState>, assets: OpsAssets, error: ApiError): string {
+/** The page of a failure. */
+function errorPage(
+  ctx: ParameterizedContext<ApiState>,
+  assets: OpsAssets,
+  title: string,
+  text: (help: Html) => Html,
+): string {
   const session = ctx.state.ops;
-  const body = html`<p class="lead">${error.message}</p>
-${error.details.length > 1 && html`<ul>${error.details.map(({ path, message }) => html`<li>${path}: ${message}</li>`)}</ul>`}
-<p>${session ? html`<a class="button" href="/ops">Overview</a>` : html`<a class="button" href="/ops/login">Log in</a>`}</p>
-<p class="hint">Request <code>${ctx.state.requestId}</code></p>`;
+  const [path, label] = session ? ['/ops', 'Overview'] : ['/ops/login', 'Log in'];
   return page(assets, {
-    title: TITLES[error.status] ?? 'Request failed',
-    body,
+    title,
+    body: text(html`<p><a class="button" href="${path}">${label}</a></p>`),
     ...(session && { operator: session.operator, csrf: csrfTokenOf(session.token) }),
   });
 }

@@ -1,3 +1,4 @@
+import { nearest } from '../../../src/domain/values/nearest.ts';
 import { createClient, OddswireApiError, OddswireConnectionError } from '../../typescript/src/index.ts';
 import { coloursOf } from './colours.ts';
 import { type Call, type CliCommand, CommandError, type Settings, SettingsError, UsageError } from './command.ts';
@@ -5,7 +6,6 @@ import { COMMANDS } from './commands.ts';
 import { EXIT, exitCodeOf, linesOf } from './exit-codes.ts';
 import { helpOf, listOf } from './help.ts';
 import { type Io, isBrokenPipe } from './io.ts';
-import { nearest } from './nearest.ts';
 import { readArguments } from './read-arguments.ts';
 import { VERSION } from './version.ts';
 

@@ -1,0 +1,59 @@
+import type { OpsAssets } from './assets.ts';
+import { type Html, html } from './html.ts';
+
+interface Parts {
+  title: string;
+  /** Files of assets, in the order of loading. */
+  styles: readonly string[];
+  /** Files of assets, loaded as modules. */
+  scripts: readonly string[];
+  bodyClass?: string;
+  header: Html | undefined;
+  mainClass?: string;
+  /** The result of the last action, shown once. */
+  flash: string | undefined;
+  /** Between the result and the title: where the page belongs. */
+  above?: Html | undefined;
+  body: Html;
+  /** Charts need the credit that their licence asks for. */
+  hasCharts: boolean;
+  /** After the text. */
+  below?: Html | undefined;
+}
+
+/** The frame that the pages of operators and of the console have in common, as HTML text. */
+export function htmlPage(assets: OpsAssets, parts: Parts): string {
+  const { title, styles, scripts, bodyClass, header, mainClass, flash, above, body, hasCharts, below } = parts;
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · oddswire</title>
+<link rel="icon" href="data:,">
+${styles.map((name) => html`<link rel="stylesheet" href="${assets.url(name)}">`)}
+${scripts.map((name) => html`<script type="module" src="${assets.url(name)}"></script>`)}
+</head>
+<body${classOf(bodyClass)}>
+<a class="skip" href="#main">Skip to content</a>
+${header}
+<main id="main" tabindex="-1"${classOf(mainClass)}>
+${flash !== undefined && flash !== '' && html`<p class="flash" role="status">${flash}</p>`}
+${above}
+<h1>${title}</h1>
+${body}
+</main>
+${
+  hasCharts &&
+  html`<footer class="credits">Charts by <a href="https://www.tradingview.com" rel="noreferrer">TradingView Lightweight Charts</a></footer>`
+}
+${below}
+</body>
+</html>
+`.toString();
+}
+
+function classOf(name: string | undefined): Html | undefined {
+  return name === undefined ? undefined : html` class="${name}"`;
+}
