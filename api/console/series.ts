@@ -73,7 +73,8 @@ export interface Series {
 }
 
 /**
- * The line and the candles of a window. The line has the quoted prices, else the closes of candles, and ends with the present price.
+ * The line and the candles of a window. The line has the closes of candles until the first quoted price, then the quoted prices, and
+ * ends with the present price.
  */
 export async function readSeries(
   { api, nowMs }: Pick<ConsoleRequest, 'api' | 'nowMs'>,
@@ -89,7 +90,8 @@ export async function readSeries(
   const quoted = snapshots.data.map(({ timestamp, price }) => ({ time: timestamp, value: Number(price) }));
   const closes = candles.data.map(({ timestamp, close }) => ({ time: timestamp, value: Number(close) }));
   const now = Math.floor(nowMs / 1_000);
-  const line = (quoted.length > 0 ? quoted : closes).filter(({ time }) => time < now);
+  const firstQuote = quoted[0]?.time ?? now;
+  const line = [...closes.filter(({ time }) => time < firstQuote), ...quoted].filter(({ time }) => time < now);
   if (present !== undefined) line.push({ time: now, value: Number(present) });
   const history = candles.meta['history'] as { status?: string } | undefined;
   return { interval: window.interval, line, candles: candles.data, history: history?.status };

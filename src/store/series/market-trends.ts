@@ -17,11 +17,11 @@ export interface MarketTrend {
   bid: string | null;
   ask: string | null;
   asOf: Date | null;
-  /** At each of the last 25 full hours, oldest first; null before the first sample. */
+  /** At each of the last 25 full hours, oldest first: quoted, before the first quote the last close of an hour, before that null. */
   points: (string | null)[];
 }
 
-/** $1 venues, $2 market ids, $3 the last full hour in epoch seconds. One index probe per market and hour. */
+/** $1 venues, $2 market ids, $3 the last full hour in epoch seconds. One or two index probes per market and hour. */
 const TRENDS = sql(
   'market_trends',
   `SELECT m.venue, m.venue_market_id AS market_id, t.mint AS outcome_id, o.label, l.price, l.bid, l.ask, l.as_of, h.points
@@ -31,10 +31,15 @@ const TRENDS = sql(
    JOIN token t ON t.id = o.token_id
    LEFT JOIN current_price l ON l.token_id = o.token_id
    CROSS JOIN LATERAL (
-     SELECT array_agg(s.price::text ORDER BY b.ts) AS points
+     SELECT array_agg(coalesce(s.price, k.close)::text ORDER BY b.ts) AS points
      FROM generate_series($3::bigint - ${TREND_HOURS * HOUR_SECONDS}, $3::bigint, ${HOUR_SECONDS}) AS b (ts)
      LEFT JOIN LATERAL (
-       SELECT price FROM snapshot WHERE token_id = o.token_id AND ts <= b.ts ORDER BY ts DESC LIMIT 1) s ON true) h`,
+       SELECT price FROM snapshot WHERE token_id = o.token_id AND ts <= b.ts ORDER BY ts DESC LIMIT 1) s ON true
+     LEFT JOIN LATERAL (
+       SELECT close FROM candle
+       WHERE s.price IS NULL AND token_id = o.token_id
+         AND interval_seconds = ${HOUR_SECONDS} AND bucket <= b.ts - ${HOUR_SECONDS}
+       ORDER BY bucket DESC LIMIT 1) k ON true) h`,
 );
 
 /** The trends of these markets, in any order. Omits unknown markets and those without outcomes. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listCategories, readMoves, readTrends } from '../../../../src/store/series/market-trends.ts';
 import { aStoredMarket, type StoredMarketFields, type TestMarket } from '../../../factories/stored-market.ts';
-import { aStoredPrice, storedSnapshots } from '../../../factories/stored-series.ts';
+import { aStoredPrice, storedCandles, storedSnapshots } from '../../../factories/stored-series.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 
 const HOUR = 3_600;
@@ -43,6 +43,19 @@ describe('readTrends', () => {
     expect(others).toEqual([]);
     expect(trend).toMatchObject({ venue: 'polymarket', marketId: market.marketId, label: 'Yes', price: '0.55' });
     expect(trend?.points).toEqual([...Array<null>(22).fill(null), '0.4', '0.4', '0.5']);
+  });
+
+  it('has the closes of ended hours before the first sample', async () => {
+    const market = await aStoredMarket(test.db);
+    const tokenId = market.outcomes[0]?.tokenId ?? 0n;
+    await storedCandles(test.db, tokenId, HOUR, [
+      { bucket: FULL_HOUR - 5 * HOUR, close: '0.2' },
+      { bucket: FULL_HOUR - 3 * HOUR, close: '0.3' },
+      { bucket: FULL_HOUR - HOUR, close: '0.9' },
+    ]);
+    await storedSnapshots(test.db, tokenId, [{ ts: FULL_HOUR - HOUR, price: '0.5' }]);
+    const [trend] = await readTrends(test.db, [{ venue: 'polymarket', marketId: market.marketId }], NOW_MS);
+    expect(trend?.points).toEqual([...Array<null>(20).fill(null), '0.2', '0.2', '0.3', '0.5', '0.5']);
   });
 
   it('has a market without a price', async () => {
