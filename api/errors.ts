@@ -26,6 +26,7 @@ export const STATUS_OF = {
   webhook_not_found: 404,
   alert_not_found: 404,
   wallet_not_found: 404,
+  key_not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
   payload_too_large: 413,

@@ -1,5 +1,4 @@
-import { SCOPES, type Scope } from '../src/domain/values/api-key.ts';
-import { isStorableText } from '../src/domain/values/text.ts';
+import { isName, MAX_NAME_LENGTH, SCOPES, type Scope } from '../src/domain/values/api-key.ts';
 import type { AccountQuotas } from '../src/store/accounts/quotas.ts';
 import {
   type CommandArguments,
@@ -25,7 +24,8 @@ export const KEYS_USAGE = `usage: oddswire keys create --account A --name N [--s
        oddswire keys list [--account A] [--json]
        oddswire keys revoke ID [--json]
        oddswire keys accounts [--json]
-       oddswire keys quota --account A [--webhooks N] [--alerts N] [--wallets N] [--rate N] [--cold-reads N] [--json]
+       oddswire keys quota --account A [--webhooks N] [--alerts N] [--wallets N] [--keys N] [--rate N]
+                           [--cold-reads N] [--json]
        oddswire keys sealed [--json]
        oddswire keys reseal [--json]
 
@@ -39,8 +39,8 @@ export const KEYS_USAGE = `usage: oddswire keys create --account A --name N [--s
 
   A and N have 1 to 100 characters. S is one of ${SCOPES.join(', ')}; the default is all of them.
   TIME is an age from now (12h, 90d), epoch seconds or ISO 8601 (2027-01-01, 2027-01-01T12:00Z); the default is never.
-  --webhooks, --alerts and --wallets limit the number that an account may have, --rate its requests per minute and
-  --cold-reads its cold reads per minute: a whole number, or "default" for the configured value. --rate 0: no limit.
+  --webhooks, --alerts, --wallets and --keys limit the number that an account may have, --rate its requests per minute
+  and --cold-reads its cold reads per minute: a whole number, or "default" for the configured value. --rate 0: no limit.
   Exit code: 0 done, 1 not done (no such key, no such account, values of
   another key left), 2 wrong arguments.`;
 
@@ -49,6 +49,7 @@ const LIMITS = {
   webhooks: 'webhooks',
   alerts: 'alerts',
   wallets: 'wallets',
+  keys: 'keys',
   rate: 'ratePerMinute',
   'cold-reads': 'coldReadsPerMinute',
 } as const satisfies Record<string, keyof AccountQuotas>;
@@ -67,7 +68,6 @@ const OPTIONS: Readonly<Record<Verb, OptionTypes>> = {
 };
 const VERBS = Object.keys(OPTIONS) as Verb[];
 
-const MAX_NAME_LENGTH = 100;
 /** The maximum of a Postgres integer column. */
 const MAX_LIMIT = 2_147_483_647;
 /** The last second of the year 9999: later times are probably typing errors. */
@@ -120,7 +120,7 @@ function readName({ texts }: CommandArguments, option: 'account' | 'name', probl
   const text = texts.get(option)?.trim();
   if (text === undefined || text === '') {
     problems.push(`--${option} must not be empty`);
-  } else if (text.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(text) || !isStorableText(text)) {
+  } else if (!isName(text)) {
     problems.push(`--${option} must have at most ${MAX_NAME_LENGTH} characters, none of them control characters`);
   } else {
     return text;

@@ -65,19 +65,20 @@ export function quotasText(quotas: AccountQuotas): string {
 }
 
 export function quotasJson(account: string, quotas: AccountQuotas): string {
-  const { webhooks, alerts, wallets, ratePerMinute, coldReadsPerMinute } = quotas;
+  const { webhooks, alerts, wallets, keys, ratePerMinute, coldReadsPerMinute } = quotas;
   return JSON.stringify({
     account,
     webhooks,
     alerts,
     wallets,
+    keys,
     rate_per_minute: ratePerMinute,
     cold_reads_per_minute: coldReadsPerMinute,
   });
 }
 
-function quotasByOption({ webhooks, alerts, wallets, ratePerMinute, coldReadsPerMinute }: AccountQuotas) {
-  return { webhooks, alerts, wallets, rate: ratePerMinute, 'cold-reads': coldReadsPerMinute };
+function quotasByOption({ webhooks, alerts, wallets, keys, ratePerMinute, coldReadsPerMinute }: AccountQuotas) {
+  return { webhooks, alerts, wallets, keys, rate: ratePerMinute, 'cold-reads': coldReadsPerMinute };
 }
 
 function timeOr(time: Date | null, absent: string): string {

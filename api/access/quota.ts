@@ -7,6 +7,7 @@ const COUNTED: Readonly<Record<Quota, string>> = {
   webhooks: 'webhooks',
   alerts: 'active alerts',
   wallets: 'watched wallets',
+  keys: 'active keys',
 };
 
 /**

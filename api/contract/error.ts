@@ -21,6 +21,7 @@ export const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
   webhook_not_found: 'The account has no such webhook.',
   alert_not_found: 'The account has no such alert.',
   wallet_not_found: 'The account has no such wallet.',
+  key_not_found: 'The account has no such key.',
   method_not_allowed: 'The path does not accept this method; `Allow` lists the accepted methods.',
   conflict: 'The resource is in another state or exists already, or a request with the same key is in flight.',
   uri_too_long: 'The request line is too long.',

@@ -14,7 +14,16 @@ import { type AccountAnswer, type MarketRead, sendAccountData, sendMarketData } 
 import { logWrite } from './write-log.ts';
 
 /** The groups of routes in the document. */
-export type RouteTag = 'markets' | 'streams' | 'webhooks' | 'deliveries' | 'alerts' | 'wallets' | 'health' | 'contract';
+export type RouteTag =
+  | 'markets'
+  | 'streams'
+  | 'webhooks'
+  | 'deliveries'
+  | 'alerts'
+  | 'wallets'
+  | 'keys'
+  | 'health'
+  | 'contract';
 
 type ParamName<Path extends string> = Path extends `${string}/:${infer Name}/${infer Rest}`
   ? Name | ParamName<`/${Rest}`>

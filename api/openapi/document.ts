@@ -10,6 +10,7 @@ import { VERSION } from '../../src/config/version.ts';
 import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/values/api-json.ts';
 import { accountEvent } from '../contract/account-event.ts';
 import { alert } from '../contract/alert.ts';
+import { apiKey, apiKeyWithSecret } from '../contract/api-key.ts';
 import { book } from '../contract/book.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
 import { cursorMeta } from '../contract/envelope.ts';
@@ -52,6 +53,8 @@ import { webhooksSection } from './webhooks-section.ts';
 const SCHEMAS = {
   AccountEvent: accountEvent,
   Alert: alert,
+  ApiKey: apiKey,
+  ApiKeyWithSecret: apiKeyWithSecret,
   Attempt: attempt,
   BalanceChangeEvent: balanceChangeEvent,
   Candle: candle,
@@ -95,6 +98,7 @@ const TAGS: Readonly<Record<RouteTag | 'events', string>> = {
   deliveries: 'Events, delivery log, retry and recovery: `X-API-Key`, scope `webhooks`.',
   alerts: 'Price alerts: `X-API-Key`, scope `alerts`.',
   wallets: 'Watched wallets: `X-API-Key`, scope `wallets`.',
+  keys: 'The API keys of the account: `X-API-Key`, scope `keys`.',
   events: 'The events that a webhook receives.',
   health: 'State of the service.',
   contract: 'This document and its page.',

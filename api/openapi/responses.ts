@@ -13,6 +13,7 @@ const CODES_OF_PARAM: Readonly<Record<string, ErrorCode>> = {
   delivery_id: 'not_found',
   alert_id: 'alert_not_found',
   wallet_id: 'wallet_not_found',
+  key_id: 'key_not_found',
   file: 'not_found',
 };
 

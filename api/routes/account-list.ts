@@ -30,11 +30,27 @@ export async function accountList<Item extends ApiJson>(
   list: readonly unknown[],
   read: (limit: number, after: bigint | undefined) => Promise<AccountPage<Item>>,
 ): Promise<AccountAnswer<Item[]>> {
+  return placedList({ ctx, caller, query: { limit, cursor } }, deps, list, async (_, place) => {
+    const [position] = place ?? [];
+    const { items, next } = await read(limit, position === undefined ? undefined : BigInt(position));
+    return { items, ...(next !== undefined && { next: [String(next)] }) };
+  });
+}
+
+/** The same for a list whose order needs several values: `next` is the place of the last item. */
+export async function placedList<Item extends ApiJson>(
+  { ctx, caller, query: { limit, cursor } }: ListRequest,
+  deps: Pick<ApiDeps, 'cursors'>,
+  list: readonly unknown[],
+  read: (
+    limit: number,
+    after: readonly string[] | undefined,
+  ) => Promise<{ items: Item[]; next?: readonly string[] | undefined }>,
+): Promise<AccountAnswer<Item[]>> {
   const scope = JSON.stringify([...list, String(caller.accountId)]);
-  const [position] = cursor === undefined ? [] : deps.cursors.decode(scope, cursor);
-  const { items, next } = await read(limit, position === undefined ? undefined : BigInt(position));
+  const { items, next } = await read(limit, cursor === undefined ? undefined : deps.cursors.decode(scope, cursor));
   const given = new URLSearchParams(ctx.querystring);
   const isPaged = next !== undefined || given.has('limit') || given.has('cursor');
-  const next_cursor = next === undefined ? null : deps.cursors.encode(scope, [String(next)]);
+  const next_cursor = next === undefined ? null : deps.cursors.encode(scope, [...next]);
   return { data: items, ...(isPaged && { meta: { next_cursor } }) };
 }

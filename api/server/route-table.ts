@@ -8,6 +8,7 @@ import { deliveryRoutes } from '../routes/deliveries.ts';
 import { docsRoutes } from '../routes/docs-page.ts';
 import { eventRoutes } from '../routes/events.ts';
 import { healthRoutes } from '../routes/health.ts';
+import { keyRoutes } from '../routes/keys.ts';
 import { marketRoutes } from '../routes/markets.ts';
 import { openApiRoute } from '../routes/openapi.ts';
 import { orderbookRoutes } from '../routes/orderbook.ts';
@@ -35,6 +36,7 @@ export function routeTable(deps: ApiDeps): Route[] {
     ...alertRoutes(deps),
     ...alertWriteRoutes(deps),
     ...walletRoutes(deps),
+    ...keyRoutes(deps),
     ...venueRoutes(deps),
     ...marketRoutes(deps),
     ...eventRoutes(deps),

@@ -190,6 +190,7 @@ const schema = z.object({
   QUOTA_WEBHOOKS: quota,
   QUOTA_ALERTS: quota,
   QUOTA_WALLETS: quota,
+  QUOTA_KEYS: quota,
   RETENTION_TRADES_DAYS: days,
   RETENTION_PRICE_HISTORY_DAYS: days,
   // One partition per day: many more would slow down every read.
@@ -297,7 +298,7 @@ export interface Config {
   /** Markets per venue whose books are polled. */
   readonly bookPollMarkets: number;
   /** The quotas of an account without quotas of its own. */
-  readonly quotas: { readonly webhooks: number; readonly alerts: number; readonly wallets: number };
+  readonly quotas: Readonly<Record<'webhooks' | 'alerts' | 'wallets' | 'keys', number>>;
   readonly retention: {
     readonly tradesDays: number;
     readonly priceHistoryDays: number;
@@ -399,7 +400,12 @@ export function loadConfig(environment: Environment, processName?: string): Conf
     isConsoleOn: value.CONSOLE === 'on',
     ops: opsConfig(value),
     bookPollMarkets: value.POLL_BOOKS_MARKETS,
-    quotas: { webhooks: value.QUOTA_WEBHOOKS, alerts: value.QUOTA_ALERTS, wallets: value.QUOTA_WALLETS },
+    quotas: {
+      webhooks: value.QUOTA_WEBHOOKS,
+      alerts: value.QUOTA_ALERTS,
+      wallets: value.QUOTA_WALLETS,
+      keys: value.QUOTA_KEYS,
+    },
     retention: {
       tradesDays: value.RETENTION_TRADES_DAYS,
       priceHistoryDays: value.RETENTION_PRICE_HISTORY_DAYS,

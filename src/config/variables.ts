@@ -188,6 +188,10 @@ const TABLE = {
   QUOTA_WEBHOOKS: { default: '100', meaning: 'webhooks per account without a quota of its own' },
   QUOTA_ALERTS: { default: '10000', meaning: 'active alerts per account without a quota of its own' },
   QUOTA_WALLETS: { default: '100', meaning: 'watched wallets per account without a quota of its own' },
+  QUOTA_KEYS: {
+    default: '50',
+    meaning: 'active API keys up to which an account without a quota of its own may make more',
+  },
   RETENTION_TRADES_DAYS: { default: '3650', meaning: 'how long trades are kept; older trades are skipped' },
   RETENTION_PRICE_HISTORY_DAYS: { default: '730', meaning: 'how long price history is kept for as_of reads' },
   RETENTION_BOOK_HISTORY_DAYS: { default: '7', meaning: 'how long book history is kept for as_of reads; at most 400' },

@@ -62,6 +62,7 @@ const MADE: Readonly<Record<string, string>> = {
   '/v1/webhooks': 'webhook_id',
   '/v1/alerts': 'alert_id',
   '/v1/wallets': 'wallet_id',
+  '/v1/keys': 'key_id',
 };
 
 function learnFrom({ path }: Plan, { body }: Received): void {

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { SCOPES } from '../../src/domain/values/api-key.ts';
 import type { ApiContract, JsonSchema, Operation, ParameterObject } from '../support/api-contract.ts';
 import { operationsOf } from '../support/api-contract.ts';
 import { hostileJson, hostileText, knownText, valuesOf } from './values.ts';
@@ -21,7 +22,7 @@ export interface Plan {
 }
 export type PlannedBody = { kind: 'none' } | { kind: 'json'; value: unknown } | { kind: 'raw'; base64: string };
 
-const KEY_NAMES: readonly KeyName[] = ['other', 'limited', 'expired', 'markets:read', 'webhooks', 'alerts', 'wallets'];
+const KEY_NAMES: readonly KeyName[] = ['other', 'limited', 'expired', ...SCOPES];
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND'];
 
 /** Mostly the first arbitrary, sometimes one of the others. */

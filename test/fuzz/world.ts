@@ -54,7 +54,7 @@ export async function aWorld(api: TestApi): Promise<World> {
   for (const file of ['swagger-ui.css', 'page.css', 'page.js', 'favicon-32x32.png']) learn(world, 'file', file);
   await someMarkets(api, world);
   await someOfAnAccount(api, client, world);
-  for (const list of ['/v1/webhooks', '/v1/alerts', '/v1/wallets']) {
+  for (const list of ['/v1/webhooks', '/v1/alerts', '/v1/wallets', '/v1/keys']) {
     const { body } = await client.account('GET', `${list}?limit=2`);
     if (typeof body.meta.next_cursor === 'string') learn(world, 'cursor', body.meta.next_cursor);
   }
@@ -167,6 +167,7 @@ async function someOfAnAccount(api: TestApi, client: Client, world: World): Prom
     const address = anAddress();
     await make('/v1/wallets', `${spare}wallet_id`, { venue: 'polymarket', address });
     learn(world, 'address', address);
+    await make('/v1/keys', `${spare}key_id`, { name: `key ${i}`, scopes: ['alerts'] });
     const url = `https://receiver${i}.example.com/hook`;
     const webhook = { url, events: ['price_alert', 'transaction', 'balance_change'] };
     if (i >= WEBHOOKS) {

@@ -1,5 +1,6 @@
 import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { pruneIdempotencyKeys } from '../../src/store/accounts/idempotency.ts';
+import { pruneEndedKeys } from '../../src/store/accounts/key-retention.ts';
 import { pruneRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { pruneFinishedAlerts } from '../../src/store/alerts/retention.ts';
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
@@ -66,6 +67,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
   const walletsPruned = await pruneWallets(db, yesterdayMs, signal);
   const tokensPruned = await pruneUnusedTokens(db, yesterdayMs, signal);
   const idempotencyKeysPruned = await pruneIdempotencyKeys(db, signal);
+  const keysPruned = await pruneEndedKeys(db, yesterdayMs, { signal });
   const actionsPruned = await pruneActions(db, now() - opsActionsDays * DAY_MS, signal);
   const gapsPruned = await pruneGaps(db, now() - GAPS_KEPT_DAYS * DAY_MS, signal);
   const secretsForgotten = await forgetOldSecrets(db);
@@ -77,6 +79,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
     walletsPruned,
     tokensPruned,
     idempotencyKeysPruned,
+    keysPruned,
     actionsPruned,
     gapsPruned,
     secretsForgotten,

@@ -1,11 +1,9 @@
-import { SCOPES } from '../../../src/domain/values/api-key.ts';
+import { isName, MAX_NAME_LENGTH, SCOPES } from '../../../src/domain/values/api-key.ts';
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
-import { isStorableText } from '../../../src/domain/values/text.ts';
 import type { ApiKeyRequest } from '../../../src/store/accounts/accounts.ts';
 import type { AccountQuotas } from '../../../src/store/accounts/quotas.ts';
 import { type ErrorDetail, invalidRequest } from '../../errors.ts';
 
-const MAX_NAME_LENGTH = 100;
 /** The maximum of a Postgres integer column. */
 export const MAX_LIMIT = 2_147_483_647;
 
@@ -25,7 +23,7 @@ export function readKeyForm(form: URLSearchParams, nowMs: number): ApiKeyRequest
 function readName(form: URLSearchParams, path: string, problems: ErrorDetail[]): string {
   const text = (form.get(path) ?? '').trim();
   if (text === '') problems.push({ path, message: 'must not be empty' });
-  else if (text.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(text) || !isStorableText(text)) {
+  else if (!isName(text)) {
     problems.push({
       path,
       message: `must have at most ${MAX_NAME_LENGTH} characters and no control characters`,
@@ -51,6 +49,7 @@ export const LIMIT_FIELDS = {
   webhooks: 'Webhooks',
   alerts: 'Active alerts',
   wallets: 'Wallets',
+  keys: 'Active keys',
   ratePerMinute: 'Requests per minute',
   coldReadsPerMinute: 'Cold reads per minute',
 } as const satisfies Readonly<Record<keyof AccountQuotas, string>>;
@@ -70,6 +69,7 @@ export function readLimitsForm(form: URLSearchParams): AccountQuotas {
     webhooks: read('webhooks'),
     alerts: read('alerts'),
     wallets: read('wallets'),
+    keys: read('keys'),
     ratePerMinute: read('ratePerMinute'),
     coldReadsPerMinute: read('coldReadsPerMinute'),
   };

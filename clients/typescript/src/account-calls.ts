@@ -8,6 +8,7 @@ type BodyOf<Id extends keyof operations> = NonNullable<operations[Id]['requestBo
 type QueryOf<Id extends keyof operations> = NonNullable<operations[Id]['parameters']['query']>;
 type ListQuery = QueryOf<'listWebhooks'>;
 type EventQuery = QueryOf<'listAccountEvents'>;
+type KeyQuery = QueryOf<'listKeys'>;
 type DeliveryQuery = Omit<QueryOf<'listDeliveries'>, 'since'> & { since?: string | Date };
 
 /** Calls for the resources of an account. They return the resource itself; lists return `{data, meta}`. */
@@ -29,6 +30,8 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
     asPage(await send('read', options, (attempt) => http.GET('/v1/alerts', { ...attempt, params: { query } })));
   const listWallets = async (query: ListQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/wallets', { ...attempt, params: { query } })));
+  const listKeys = async (query: KeyQuery = {}, options?: CallOptions) =>
+    asPage(await send('read', options, (attempt) => http.GET('/v1/keys', { ...attempt, params: { query } })));
 
   return {
     webhooks: {
@@ -180,6 +183,29 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         (
           await send('delete', options, (attempt) =>
             http.DELETE('/v1/wallets/{wallet_id}', { ...attempt, params: { path: { wallet_id } } }),
+          )
+        ).data,
+    },
+    keys: {
+      /** No other answer holds the key, so store it. */
+      create: async (body: BodyOf<'createKey'>, options?: WriteOptions) =>
+        (await send('create', options, (attempt) => http.POST('/v1/keys', { ...attempt, body }))).data,
+      /** One page, newest first. */
+      list: listKeys,
+      /** All items, page by page. */
+      iterate: (query: Omit<KeyQuery, 'limit' | 'cursor'> = {}, options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) => listKeys({ ...query, ...place(options, cursor) }, options)),
+      get: async (key_id: string, options?: CallOptions) =>
+        (
+          await send('read', options, (attempt) =>
+            http.GET('/v1/keys/{key_id}', { ...attempt, params: { path: { key_id } } }),
+          )
+        ).data,
+      /** Ends a key permanently, with its streams and sessions; also the key of this client. */
+      revoke: async (key_id: string, options?: CallOptions) =>
+        (
+          await send('delete', options, (attempt) =>
+            http.DELETE('/v1/keys/{key_id}', { ...attempt, params: { path: { key_id } } }),
           )
         ).data,
     },

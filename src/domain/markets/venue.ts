@@ -44,7 +44,7 @@ export const VENUES = {
 /** Segments of paths that cannot name a venue: `/v1/{venue}/…` would hide or replace these routes. */
 export const RESERVED_VENUE_NAMES = [
   ...['all', 'venue', 'venues', 'stream', 'events'],
-  ...['webhooks', 'alerts', 'wallets'],
+  ...['webhooks', 'alerts', 'wallets', 'keys'],
 ] as const;
 
 export type VenueName = keyof typeof VENUES;

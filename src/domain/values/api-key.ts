@@ -1,8 +1,16 @@
 import { hash, randomInt, timingSafeEqual } from 'node:crypto';
+import { isStorableText } from './text.ts';
 
 /** The scopes of a key. */
-export const SCOPES = ['markets:read', 'webhooks', 'alerts', 'wallets'] as const;
+export const SCOPES = ['markets:read', 'webhooks', 'alerts', 'wallets', 'keys'] as const;
 export type Scope = (typeof SCOPES)[number];
+
+export const MAX_NAME_LENGTH = 100;
+
+/** Whether a text may name a key or an account. */
+export function isName(text: string): boolean {
+  return text !== '' && text.length <= MAX_NAME_LENGTH && !/\p{Cc}/u.test(text) && isStorableText(text);
+}
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const ID_LENGTH = 12;

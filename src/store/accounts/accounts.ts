@@ -104,12 +104,16 @@ export async function ensureBootstrapKey(tx: Tx, key: string): Promise<string | 
   return inserted.raw.length === 1 ? id : null;
 }
 
-export interface ApiKeyRequest {
-  /** Created when absent. */
-  accountName: string;
+/** The fields of a new key. */
+export interface NewKeyFields {
   name: string;
   scopes: readonly Scope[];
   expiresAt?: Date;
+}
+
+export interface ApiKeyRequest extends NewKeyFields {
+  /** Created when absent. */
+  accountName: string;
 }
 
 /** A new key. Its text appears only here. */
@@ -121,21 +125,42 @@ interface MadeApiKey {
 
 /** Creates a key for an account, and the account if it does not exist. Only this result contains the key itself. */
 export async function createApiKey(tx: Tx, request: ApiKeyRequest): Promise<MadeApiKey> {
-  const made = generateApiKey();
-  const accountId = await ensureAccount(tx, request.accountName);
-  await tx.em.getRepository(ApiKeyEntity).insert({
-    id: made.id,
-    accountId,
-    name: request.name,
-    secretHash: made.hash,
-    scopes: [...request.scopes],
-    ...(request.expiresAt !== undefined && { expiresAt: request.expiresAt }),
-  });
-  return { id: made.id, key: made.key, accountId };
+  return addApiKey(tx, await ensureAccount(tx, request.accountName), request);
 }
 
-/** Revokes a key. All processes reject it within the second for which they cache look-ups. False when the id is unknown. */
-export async function revokeApiKey({ em }: Repositories, id: string): Promise<boolean> {
+/** The same for an account that exists. */
+export async function addApiKey(
+  tx: Repositories,
+  accountId: bigint,
+  { name, scopes, expiresAt }: NewKeyFields,
+): Promise<MadeApiKey> {
+  const { id, key, hash } = generateApiKey();
+  const fields = { id, accountId, name, secretHash: hash, scopes: [...scopes] };
+  await tx.em.getRepository(ApiKeyEntity).insert({ ...fields, ...(expiresAt !== undefined && { expiresAt }) });
+  return { id, key, accountId };
+}
+
+const HOLD_API_KEY = sql(
+  'hold_api_key',
+  `SELECT scopes FROM api_key
+   WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) FOR SHARE`,
+);
+
+/**
+ * The present scopes of a key, or null when it is not valid now. The key stays valid until the end of the transaction: a revocation waits for
+ * it.
+ */
+export async function holdApiKey(tx: Tx, id: string, nowMs: number): Promise<readonly string[] | null> {
+  const [key] = await tx.query<{ scopes: readonly string[] }>(HOLD_API_KEY, [id, new Date(nowMs).toISOString()]);
+  return key?.scopes ?? null;
+}
+
+/**
+ * Revokes a key, of one account if it is given. All processes reject it within the second for which they cache look-ups. False when the id
+ * is unknown.
+ */
+export async function revokeApiKey({ em }: Repositories, id: string, accountId?: bigint): Promise<boolean> {
   const revokedAt = () => 'coalesce(revoked_at, now())';
-  return (await em.getRepository(ApiKeyEntity).update({ id }, { revokedAt })).affected === 1;
+  const which = { id, ...(accountId !== undefined && { accountId }) };
+  return (await em.getRepository(ApiKeyEntity).update(which, { revokedAt })).affected === 1;
 }

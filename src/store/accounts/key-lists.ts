@@ -16,6 +16,72 @@ export interface ListedApiKey {
 /** The fields of a `ListedApiKey`, of `api_key AS k` and its `account AS a`. */
 export const KEY_FIELDS = `k.id, a.name AS account, k.name, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at`;
 
+/** The states of a key. A revoked key that has expired too is revoked. */
+export const KEY_STATUSES = ['active', 'expired', 'revoked'] as const;
+export type KeyStatus = (typeof KEY_STATUSES)[number];
+
+/** A key as its account sees it. */
+export interface OwnApiKey extends Omit<ListedApiKey, 'account'> {
+  status: KeyStatus;
+}
+
+/** The place of a key in the list of its account. */
+export interface KeyPlace {
+  /** Epoch microseconds, the precision of Postgres. */
+  createdMicros: string;
+  id: string;
+}
+
+const STATUS = `CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= $2 THEN 'expired' ELSE 'active' END`;
+const OWN_FIELDS = `k.id, k.name, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, ${STATUS} AS status`;
+
+const LIST_OWN = sql(
+  'list_keys_of_account',
+  `SELECT ${OWN_FIELDS}, (extract(epoch FROM k.created_at) * 1000000)::bigint::text AS created_micros
+   FROM api_key k
+   WHERE k.account_id = $1 AND ($3::text[] IS NULL OR ${STATUS} = ANY ($3))
+     AND ($4::bigint IS NULL
+       OR (k.created_at, k.id) < (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $5::text))
+   ORDER BY k.created_at DESC, k.id DESC LIMIT $6`,
+);
+
+/** The keys of an account, newest first; `next` is set when more follow. */
+export async function listKeysOfAccount(
+  db: Queryable,
+  accountId: bigint,
+  { nowMs, statuses }: { nowMs: number; statuses?: readonly KeyStatus[] | undefined },
+  { limit, after }: { limit: number; after?: KeyPlace | undefined },
+): Promise<{ keys: OwnApiKey[]; next?: KeyPlace }> {
+  const rows = await db.query<OwnApiKey & { createdMicros: string }>(LIST_OWN, [
+    accountId,
+    new Date(nowMs).toISOString(),
+    statuses ?? null,
+    after?.createdMicros ?? null,
+    after?.id ?? null,
+    limit + 1,
+  ]);
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const keys = shown.map(({ createdMicros: _, ...key }) => key);
+  return rows.length > limit && last ? { keys, next: { createdMicros: last.createdMicros, id: last.id } } : { keys };
+}
+
+const FIND_OWN = sql(
+  'find_key_of_account',
+  `SELECT ${OWN_FIELDS} FROM api_key k WHERE k.account_id = $1 AND k.id = $3`,
+);
+
+/** One key of an account, or null. */
+export async function findKeyOfAccount(
+  db: Queryable,
+  accountId: bigint,
+  id: string,
+  nowMs: number,
+): Promise<OwnApiKey | null> {
+  const [key] = await db.query<OwnApiKey>(FIND_OWN, [accountId, new Date(nowMs).toISOString(), id]);
+  return key ?? null;
+}
+
 const LIST_KEYS = sql(
   'list_api_keys',
   `SELECT ${KEY_FIELDS}

@@ -1,8 +1,8 @@
 import { AccountEntity, LIMIT_COLUMNS } from '../db/entities/account.ts';
 import { type Repositories, type Statement, sql, type Tx } from '../db/tx.ts';
 
-/** The counted objects: existing subscriptions and wallets, active alerts. */
-const QUOTAS = ['webhooks', 'alerts', 'wallets'] as const;
+/** The counted objects: existing subscriptions and wallets, active alerts, keys that are neither revoked nor expired. */
+const QUOTAS = ['webhooks', 'alerts', 'wallets', 'keys'] as const;
 export type Quota = (typeof QUOTAS)[number];
 export type QuotaDefaults = Readonly<Record<Quota, number>>;
 
@@ -38,15 +38,23 @@ export async function setAccountQuotas(
  * Creations of one account lock its row until their commit, in all processes, which makes the quota exact. Counting ten thousand alerts
  * takes 1 to 7 ms, a million 0.1 to 0.4 s, each time under that lock; so the row keeps an upper bound. Creations raise the bound. Ended
  * objects (deleted, triggered, expired) do not lower it, so evaluators and deletions need no lock on the row. Only a bound that reaches
- * the quota is replaced by a count.
+ * the quota is replaced by a count. Keys have no bound, because commands and operators create keys too: each creation counts them.
  */
 
 interface QuotaStatements {
-  /** Locks the account and raises the bound. It reads the row as the previous holder of the lock committed it. */
+  /** Locks the account and raises the bound, if there is one. It reads the row as the previous holder of the lock committed it. */
   raise: Statement;
   /** A statement after the lock, so that it sees the creations of the previous holder. Counts no further than the quota. */
   count: Statement;
-  setBound: Statement;
+  /** Absent for objects without a bound. */
+  setBound?: Statement;
+}
+
+function countOf(quota: Quota, existing: string): Statement {
+  return sql(
+    `count_${quota}`,
+    `SELECT count(*)::int AS rows FROM (SELECT FROM ${existing} AND account_id = $1 LIMIT $2) AS existing`,
+  );
 }
 
 function statementsOf(quota: Quota, existing: string): QuotaStatements {
@@ -56,10 +64,7 @@ function statementsOf(quota: Quota, existing: string): QuotaStatements {
       `raise_${bound}`,
       `UPDATE account SET ${bound} = ${bound} + 1 WHERE id = $1 RETURNING ${LIMIT_COLUMNS[quota]} AS own, ${bound} AS at_most`,
     ),
-    count: sql(
-      `count_${quota}`,
-      `SELECT count(*)::int AS rows FROM (SELECT FROM ${existing} AND account_id = $1 LIMIT $2) AS existing`,
-    ),
+    count: countOf(quota, existing),
     setBound: sql(`set_${bound}`, `UPDATE account SET ${bound} = $2 WHERE id = $1`),
   };
 }
@@ -68,6 +73,16 @@ const STATEMENTS: Readonly<Record<Quota, QuotaStatements>> = {
   webhooks: statementsOf('webhooks', 'webhook_subscription WHERE deleted_at IS NULL'),
   alerts: statementsOf('alerts', `alert WHERE status = 'active'`),
   wallets: statementsOf('wallets', 'wallet WHERE deleted_at IS NULL'),
+  keys: {
+    raise: sql(
+      'lock_account_for_key',
+      `SELECT ${LIMIT_COLUMNS.keys} AS own, NULL::int AS at_most FROM account WHERE id = $1 FOR NO KEY UPDATE`,
+    ),
+    count: countOf(
+      'keys',
+      'api_key WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())',
+    ),
+  },
 };
 
 interface QuotaDecision {
@@ -89,6 +104,6 @@ export async function takeQuota(tx: Tx, accountId: bigint, quota: Quota, default
   const [existing] = await tx.query<{ rows: number }>(count, [accountId, limit]);
   const rows = existing?.rows ?? 0;
   if (rows >= limit) return { isGranted: false, limit };
-  await tx.query(setBound, [accountId, rows + 1]);
+  if (setBound) await tx.query(setBound, [accountId, rows + 1]);
   return { isGranted: true, limit };
 }

@@ -170,6 +170,14 @@ it('the client has a method for every operation', async () => {
   expect(await client.wallets.get(wallet.id)).toEqual(wallet);
   expect((await client.wallets.list()).data).toEqual([wallet]);
   expect(await client.wallets.delete(wallet.id)).toEqual({ id: wallet.id, deleted: true });
+  const { key, ...apiKey } = await client.keys.create({ name: 'second', scopes: ['alerts'] });
+  expect(key).toContain(`ow_live_${apiKey.id}_`);
+  expect(await client.keys.get(apiKey.id)).toEqual(apiKey);
+  expect((await client.keys.list()).data).toContainEqual(apiKey);
+  expect(await client.keys.revoke(apiKey.id)).toMatchObject({ id: apiKey.id, status: 'revoked' });
+  expect((await all(client.keys.iterate({ status: 'revoked' }, { pageSize: 1 }))).map(({ id }) => id)).toEqual([
+    apiKey.id,
+  ]);
   expect(await client.webhooks.delete(id)).toEqual({ id, deleted: true, alertsChanged: 0 });
 
   expect(await client.health.live()).toEqual({ status: 'live' });

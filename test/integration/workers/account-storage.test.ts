@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { ensureBootstrapKey, revokeApiKey } from '../../../src/store/accounts/accounts.ts';
+import { pruneEndedKeys } from '../../../src/store/accounts/key-retention.ts';
 import { pruneFinishedAlerts } from '../../../src/store/alerts/retention.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { pruneUnusedTokens } from '../../../src/store/catalog/unused-tokens.ts';
@@ -233,5 +235,26 @@ describe('pruneUnusedTokens', () => {
     expect((await creation).tokenId).toBeGreaterThan(0n);
     await pruneUnusedTokens(api.db, Date.now() + DAY_MS);
     expect((await ensureTokens(api.db, ['found again'], 'USD')).size).toBe(1);
+  });
+});
+
+describe('keys that ended', () => {
+  it('are deleted a day later beyond the newest ones of their account, except a revoked key of BOOTSTRAP_API_KEY', async () => {
+    const client = await api.client();
+    const chosen = `chosen-secret-${randomBytes(20).toString('hex')}`;
+    const bootstrapId = await api.db.transaction((tx) => ensureBootstrapKey(tx, chosen));
+    await revokeApiKey(api.db, bootstrapId ?? '');
+    const made: string[] = [];
+    for (let i = 0; i < 5; i++)
+      made.push(await idOf(client.account('POST', '/v1/keys', { name: 'k', scopes: ['alerts'] })));
+    for (const id of made.slice(0, 4)) await idOf(client.account('DELETE', `/v1/keys/${id}`));
+    const prune = (beforeMs: number) => pruneEndedKeys(api.db, beforeMs, { perAccount: 2 });
+    expect(await prune(Date.now() - DAY_MS)).toBe(0);
+    expect(await prune(Date.now() + 1_000)).toBe(2);
+    const { body } = await client.account('GET', '/v1/keys');
+    const left = (body.data as { id: string; current: boolean }[]).filter(({ current }) => !current);
+    expect(left.map(({ id }) => id)).toEqual([made[4], made[3], made[2]]);
+    expect(await pruneEndedKeys(api.db, Date.now() + 1_000, { perAccount: 0 })).toBe(2);
+    expect(await api.db.transaction((tx) => ensureBootstrapKey(tx, chosen))).toBeNull();
   });
 });

@@ -240,6 +240,7 @@ describe('loadConfig', () => {
     QUOTA_WEBHOOKS: '-1',
     QUOTA_ALERTS: 'hunter2',
     QUOTA_WALLETS: '2147483648',
+    QUOTA_KEYS: 'hunter2',
     RETENTION_TRADES_DAYS: '0',
     API_MEMORY_MB: '15',
     MAINTAIN_STORAGE_MS: '999',

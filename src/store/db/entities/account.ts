@@ -6,6 +6,7 @@ export const LIMIT_COLUMNS = {
   webhooks: 'quota_webhooks',
   alerts: 'quota_alerts',
   wallets: 'quota_wallets',
+  keys: 'quota_keys',
   ratePerMinute: 'rate_per_minute',
   coldReadsPerMinute: 'cold_reads_per_minute',
 } as const;
@@ -18,6 +19,7 @@ const LIMITS = new EntitySchema<Limits>({
     webhooks: limit('webhooks'),
     alerts: limit('alerts'),
     wallets: limit('wallets'),
+    keys: limit('keys'),
     ratePerMinute: limit('ratePerMinute'),
     coldReadsPerMinute: limit('coldReadsPerMinute'),
   },

@@ -36,10 +36,11 @@ beforeAll(async () => {
     delivery_id: delivery.id,
     alert_id: await make('/v1/alerts', { tokenMint: 't', condition: 'above', price: 1, webhookId: webhook_id }),
     wallet_id: await make('/v1/wallets', { venue: 'polymarket', address: anAddress() }),
+    key_id: await make('/v1/keys', { name: 'second', scopes: ['alerts'] }),
   };
   const { paths } = JSON.parse((await api.call('/openapi.json')).text) as Contract;
   routes = Object.entries(paths)
-    .filter(([path]) => /^\/v1\/(webhooks|alerts|wallets)\/.*\{/.test(path))
+    .filter(([path]) => /^\/v1\/(webhooks|alerts|wallets|keys)\/.*\{/.test(path))
     .flatMap(([path, methods]) =>
       Object.entries(methods)
         .filter(([method]) => ['get', 'put', 'post', 'patch', 'delete'].includes(method))
@@ -60,6 +61,7 @@ const UNKNOWN: Record<string, string> = {
   delivery_id: 'dlv_01890000-0000-7000-8000-000000000000',
   alert_id: 'alert_01890000-0000-7000-8000-000000000000',
   wallet_id: 'wal_01890000-0000-7000-8000-000000000000',
+  key_id: '000000000000',
 };
 const fill = (path: string, ids: Record<string, string>) =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? `no-${name}`);
@@ -72,7 +74,7 @@ const gist = ({ status, headers, body }: Answer) => [
 
 describe('a resource of another account', () => {
   it('is 404 on every route, with the same answer as for an unknown id', async () => {
-    expect(routes.length).toBeGreaterThanOrEqual(13);
+    expect(routes.length).toBeGreaterThanOrEqual(15);
     for (const { method, path, body } of routes) {
       const foreign = await stranger.account(method, fill(path, owned), body);
       const unknown = await stranger.account(method, fill(path, UNKNOWN), body);
@@ -118,6 +120,8 @@ describe('a resource of another account', () => {
       expect((await fresh.account('GET', list)).body.data).toEqual([]);
       expect((await owner.account('GET', list)).body.data).toHaveLength(1);
     }
+    expect((await fresh.account('GET', '/v1/keys')).body.data).toMatchObject([{ name: 'test', current: true }]);
+    expect((await owner.account('GET', '/v1/keys')).body.data).toHaveLength(2);
     await owner.account('POST', '/v1/alerts', { tokenMint: 't', condition: 'below', price: 1 });
     const { next_cursor } = (await owner.account('GET', '/v1/alerts?limit=1')).body.meta;
     const walked = await fresh.account('GET', `/v1/alerts?limit=1&cursor=${next_cursor}`);
@@ -131,11 +135,14 @@ describe('a resource of another account', () => {
       ['delivery_id', '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}'],
       ['alert_id', '/v1/alerts/{alert_id}'],
       ['wallet_id', '/v1/wallets/{wallet_id}'],
+      ['key_id', '/v1/keys/{key_id}'],
     ] as const) {
       const answer = await owner.account('GET', fill(path, owned));
       expect([answer.status, (answer.body.data as { id: string }).id]).toEqual([200, owned[name]]);
     }
     const { body } = await owner.account('GET', fill('/v1/webhooks/{webhook_id}/deliveries/{delivery_id}', owned));
     expect(body.data).toMatchObject({ status: 'failed', attempts: 0 });
+    const key = await owner.account('GET', fill('/v1/keys/{key_id}', owned));
+    expect(key.body.data).toMatchObject({ status: 'active' });
   });
 });

@@ -62,6 +62,7 @@ describe('a request with the same key', () => {
     ['a webhook', async () => ['/v1/webhooks', WEBHOOK]],
     ['an alert', async () => ['/v1/alerts', ALERT]],
     ['a wallet', async () => ['/v1/wallets', { venue: 'polymarket', address: anAddress() }]],
+    ['a key', async () => ['/v1/keys', { name: 'second', scopes: ['alerts'] }]],
     ['a test event', async () => [`${(await aWebhook()).path}/test`, undefined]],
     ['a rotation', async () => [`${(await aWebhook()).path}/rotate-secret`, undefined]],
     [

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { type AccountQuotas, readAccountQuotas, setAccountQuotas } from '../../../../src/store/accounts/quotas.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { anAddress } from '../../../factories/wallets.ts';
 import { type Answer, type Client, startTestApi, type TestApi } from '../api-harness.ts';
 
 const QUOTA = 5;
-const quotas = { webhooks: QUOTA, alerts: QUOTA, wallets: QUOTA };
+const quotas = { webhooks: QUOTA, alerts: QUOTA, wallets: QUOTA, keys: QUOTA };
 
 let api: TestApi;
 let other: TestApi;
@@ -113,6 +114,46 @@ describe.each(KINDS)('the quota of %s', (kind, aBody, named) => {
   });
 });
 
+describe('the quota of keys', () => {
+  const aKey = { name: 'second', scopes: ['alerts'] };
+  const create = (client: Client, at = api) => post(at, client, '/v1/keys', aKey);
+
+  it('holds exactly for concurrent requests to two processes, and counts only active keys', async () => {
+    const client = await api.client();
+    // The key of the requests counts too.
+    for (const [requests, free] of [
+      [16, QUOTA - 1],
+      [6, 2],
+    ] as const) {
+      const answers = await Promise.all(
+        Array.from({ length: requests }, (_, i) => create(client, i % 2 ? api : other)),
+      );
+      const rejected = answers.filter(({ status }) => status !== 201);
+      expect(answers.length - rejected.length).toBe(free);
+      for (const { status, body } of rejected) {
+        expect([status, body.error.code]).toEqual([403, 'quota_exceeded']);
+        expect(body.error.message).toBe(`quota "keys": this account may have at most ${QUOTA} active keys`);
+      }
+      const { data } = (await client.account('GET', '/v1/keys?status=active')).body;
+      const others = (data as { id: string; current: boolean }[]).filter(({ current }) => !current);
+      expect(others).toHaveLength(QUOTA - 1);
+      await client.account('DELETE', `/v1/keys/${others[0]?.id}`);
+      const end = sql('test_key_ends', 'UPDATE api_key SET expires_at = to_timestamp(0) WHERE id = $1');
+      await api.db.query(end, [others[1]?.id]);
+    }
+  });
+
+  it('does not limit operators, and can differ per account', async () => {
+    const client = await api.client();
+    await change(client, { keys: 2 });
+    expect([await statusOf(create(client)), await statusOf(create(client))]).toEqual([201, 403]);
+    const accountName = await nameOf(client);
+    await api.db.transaction((tx) => createApiKey(tx, { accountName, name: 'third', scopes: ['alerts'] }));
+    await change(client, { keys: 4 });
+    expect([await statusOf(create(client)), await statusOf(create(client))]).toEqual([201, 403]);
+  });
+});
+
 describe('the counted usage', () => {
   it('excludes requests that were rejected for another reason', async () => {
     const client = await api.client();
@@ -149,10 +190,17 @@ describe('the counted usage', () => {
 
 it('the limits of an account can change one at a time and are read together', async () => {
   const client = await api.client();
-  const none = { webhooks: null, alerts: null, wallets: null, ratePerMinute: null, coldReadsPerMinute: null };
+  const none = {
+    webhooks: null,
+    alerts: null,
+    wallets: null,
+    keys: null,
+    ratePerMinute: null,
+    coldReadsPerMinute: null,
+  };
   expect(await readAccountQuotas(api.db, await nameOf(client))).toEqual(none);
   expect(await change(client, { webhooks: 7, ratePerMinute: 60 })).toEqual({ ...none, webhooks: 7, ratePerMinute: 60 });
-  const all = { webhooks: 1, alerts: 2, wallets: 3, ratePerMinute: 4, coldReadsPerMinute: 5 };
+  const all = { webhooks: 1, alerts: 2, wallets: 3, keys: 6, ratePerMinute: 4, coldReadsPerMinute: 5 };
   expect(await change(client, all)).toEqual(all);
   expect(await change(client, { alerts: null })).toEqual({ ...all, alerts: null });
   expect(await change(client, {})).toEqual({ ...all, alerts: null });
