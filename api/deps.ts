@@ -96,7 +96,7 @@ export interface ApiDeps {
   /** Limits the wrong keys of a network. */
   failedKeys: FailedKeys;
   /** The limits of accounts and of failures per minute. */
-  limits: Pick<AccountLimits, 'take' | 'takeFailure'>;
+  limits: Pick<AccountLimits, 'take' | 'look' | 'takeFailure'>;
   /** Origins whose pages may call the API from a browser; `*` means all. */
   corsOrigins: readonly string[];
   secretBox: SecretBox;

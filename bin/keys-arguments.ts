@@ -12,6 +12,7 @@ import {
 export type KeysOptions = { json: boolean } & (
   | { verb: 'create'; account: string; name: string; scopes: readonly Scope[]; expiresAt?: Date }
   | { verb: 'list'; account?: string }
+  | { verb: 'link'; account: string; scopes: readonly Scope[]; url?: string }
   | { verb: 'revoke'; id: string }
   | { verb: 'quota'; account: string; change: Partial<AccountQuotas> }
   | { verb: 'accounts' }
@@ -22,6 +23,7 @@ type Verb = KeysOptions['verb'];
 
 export const KEYS_USAGE = `usage: oddswire keys create --account A --name N [--scopes S,S] [--expires TIME] [--json]
        oddswire keys list [--account A] [--json]
+       oddswire keys link --account A [--scopes S,S] [--url ADDRESS] [--json]
        oddswire keys revoke ID [--json]
        oddswire keys accounts [--json]
        oddswire keys quota --account A [--webhooks N] [--alerts N] [--wallets N] [--keys N] [--rate N]
@@ -31,12 +33,15 @@ export const KEYS_USAGE = `usage: oddswire keys create --account A --name N [--s
 
   create    creates a key, and the account if it does not exist; the key is shown only once
   list      lists keys with their scopes, expiry and last use, never the keys themselves
+  link      prints an address that signs one person in to the console of an account, once, within 15 minutes;
+            creates the account if it does not exist
   revoke    ends a key within a second, permanently
   accounts  lists every account with its usage and limits
   quota     sets the given limits of an account and shows all of its limits
   sealed    counts the stored values that each key of SECRETS_KEYS sealed
   reseal    seals every stored value again with the first key of SECRETS_KEYS; an interrupted run continues at the next call
 
+  ADDRESS is the address of the console; the default is OPS_PUBLIC_URL, else http://HOST:PORT.
   A and N have 1 to 100 characters. S is one of ${SCOPES.join(', ')}; the default is all of them.
   TIME is an age from now (12h, 90d), epoch seconds or ISO 8601 (2027-01-01, 2027-01-01T12:00Z); the default is never.
   --webhooks, --alerts, --wallets and --keys limit the number that an account may have, --rate its requests per minute
@@ -60,6 +65,7 @@ const JSON_FLAG = { json: { type: 'boolean' } } as const;
 const OPTIONS: Readonly<Record<Verb, OptionTypes>> = {
   create: { account: TEXT, name: TEXT, scopes: TEXT, expires: TEXT, ...JSON_FLAG },
   list: { account: TEXT, ...JSON_FLAG },
+  link: { account: TEXT, scopes: TEXT, url: TEXT, ...JSON_FLAG },
   revoke: JSON_FLAG,
   quota: { account: TEXT, ...Object.fromEntries(Object.keys(LIMITS).map((name) => [name, TEXT])), ...JSON_FLAG },
   accounts: JSON_FLAG,
@@ -98,6 +104,15 @@ function readOptions(verb: Verb, given: CommandArguments, nowMs: number, problem
     case 'list': {
       const account = given.texts.has('account') ? readName(given, 'account', problems) : undefined;
       return { verb, json, ...(account !== undefined && { account }) };
+    }
+    case 'link': {
+      const account = readName(given, 'account', problems) ?? '';
+      const scopes = readScopes(given, problems);
+      const url = given.texts.get('url');
+      if (url !== undefined && !/^https?:\/\/[^\s/]+\/?$/.test(url)) {
+        problems.push('--url must be an address without a path, such as https://odds.example.com');
+      }
+      return { verb, json, account, scopes, ...(url !== undefined && { url: url.replace(/\/$/, '') }) };
     }
     case 'revoke': {
       const id = given.words.shift() ?? '';

@@ -2,13 +2,14 @@ import { OddswireError } from '../src/domain/values/errors.ts';
 import { createApiKey, revokeApiKey } from '../src/store/accounts/accounts.ts';
 import { listAccounts, listApiKeys } from '../src/store/accounts/key-lists.ts';
 import { type AccountQuotas, readAccountQuotas, setAccountQuotas } from '../src/store/accounts/quotas.ts';
+import { issueSignInLink, LINK_PATH } from '../src/store/accounts/sign-in-links.ts';
 import type { Database } from '../src/store/db/tx.ts';
 import { KEYS_USAGE, type KeysOptions, parseKeysArguments } from './keys-arguments.ts';
 import { accountsJson, accountsText, keysJson, keysText, quotasJson, quotasText } from './keys-report.ts';
 import { keyRingOf, resealWith, showSealed } from './keys-sealed.ts';
-import { operatorCommand } from './operator-command.ts';
+import { type CommandContext, operatorCommand } from './operator-command.ts';
 import { print } from './print.ts';
-import { recordCommand } from './recorded.ts';
+import { recordCommand, userName } from './recorded.ts';
 
 /** `oddswire keys`: the API keys, their accounts and their limits, and the key ring of sealed values. */
 export const command = operatorCommand<KeysOptions>({
@@ -19,12 +20,16 @@ export const command = operatorCommand<KeysOptions>({
     const { verb, json } = options;
     if (verb === 'sealed') return showSealed(context.db, json);
     if (verb === 'reseal') return resealWith(await keyRingOf(context), context.db, json);
+    if (verb === 'link') return link(options, context);
     await print(`${(await answer(options, context.db)).trimEnd()}\n`);
     return 0;
   },
 });
 
-async function answer(options: Exclude<KeysOptions, { verb: 'sealed' | 'reseal' }>, db: Database): Promise<string> {
+async function answer(
+  options: Exclude<KeysOptions, { verb: 'sealed' | 'reseal' | 'link' }>,
+  db: Database,
+): Promise<string> {
   const { json } = options;
   switch (options.verb) {
     case 'create':
@@ -82,4 +87,22 @@ async function create(options: KeysOptions & { verb: 'create' }, db: Database): 
   process.stderr.write('the key is shown only once and not stored: save it now\n');
   if (!json) return made.key;
   return JSON.stringify({ id: made.id, key: made.key, account, name, scopes, expires_at: expiresAt ?? null });
+}
+
+/** Prints only the address on stdout, and its description on stderr. */
+async function link(options: KeysOptions & { verb: 'link' }, { db, config }: CommandContext): Promise<number> {
+  const { account, scopes, json } = options;
+  const { publicUrl } = config.ops;
+  const base = options.url ?? publicUrl ?? `http://${config.http.host}:${config.http.port}`;
+  const { token, expiresAt } = await db.transaction(async (tx) => {
+    const request = { accountName: account, scopes, issuedBy: userName() };
+    const issued = await issueSignInLink(tx, request, Date.now());
+    const detail = `a sign-in link with the scopes ${scopes.join(', ')}`;
+    await recordCommand(tx, { action: 'key.link', subject: `account ${account}`, detail });
+    return issued;
+  });
+  const url = `${base}${LINK_PATH}/${token}`;
+  process.stderr.write(`a sign-in to ${account}: ${scopes.join(', ')}; works once, until ${expiresAt.toISOString()}\n`);
+  await print(`${json ? JSON.stringify({ url, account, scopes, expires_at: expiresAt }) : url}\n`);
+  return 0;
 }

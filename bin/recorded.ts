@@ -14,7 +14,7 @@ export async function recordCommand(
 }
 
 /** The user of this machine; the number when it has no name, as in some containers. */
-function userName(): string {
+export function userName(): string {
   try {
     return userInfo().username;
   } catch {

@@ -30,6 +30,8 @@ export interface Admission {
 export interface AccountLimits {
   /** Counts one request within the limit. Null when the account has no limit. `override` is the account's own limit per minute. */
   take(kind: AccountUsage, accountId: bigint, override: number | null): Admission | null;
+  /** The same without counting a request: `isAdmitted` states whether the next one would be within the limit. */
+  look(kind: AccountUsage, accountId: bigint, override: number | null): Admission | null;
   /** Counts one failure of a source within the limit. Only failures are counted, so it never affects a valid credential. */
   takeFailure(kind: FailureUsage, source: string, limit: number): Admission;
   /** Publishes the admitted counts now, and reads those of the other processes. Never throws. */
@@ -126,16 +128,17 @@ export function createAccountLimits(options: AccountLimitsOptions): AccountLimit
     return syncing;
   }
 
-  function admit(kind: UsageKind, subject: bigint, limit: number): Admission {
+  /** `count` is 1 for a request, 0 for a look. */
+  function admit(kind: UsageKind, subject: bigint, limit: number, count: 0 | 1 = 1): Admission {
     const nowMs = now();
     const use = currentUse(kind, subject, nowMs);
     const used = use.known + use.sending + use.unsent;
     const isAdmitted = used < limit;
-    if (isAdmitted) use.unsent += 1;
+    if (isAdmitted) use.unsent += count;
     return {
       isAdmitted,
       limit,
-      remaining: isAdmitted ? limit - used - 1 : 0,
+      remaining: isAdmitted ? limit - used - count : 0,
       resetSeconds: Math.max(1, Math.ceil((use.startMs + WINDOW_MS - nowMs) / 1000)),
     };
   }
@@ -147,6 +150,10 @@ export function createAccountLimits(options: AccountLimitsOptions): AccountLimit
     take(kind, accountId, override) {
       const limit = override ?? defaults[kind];
       return kind === 'requests' && limit === 0 ? null : admit(kind, accountId, limit);
+    },
+    look(kind, accountId, override) {
+      const limit = override ?? defaults[kind];
+      return kind === 'requests' && limit === 0 ? null : admit(kind, accountId, limit, 0);
     },
     takeFailure(kind, source, limit) {
       const subject = subjectOf(source);

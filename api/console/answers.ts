@@ -126,3 +126,15 @@ export interface AccountEvent {
   undelivered: boolean;
   payload: { data?: { [field: string]: unknown } };
 }
+
+export interface ApiKey {
+  id: string;
+  name: string;
+  scopes: string[];
+  status: 'active' | 'expired' | 'revoked';
+  current: boolean;
+  createdAt: string;
+  expiresAt?: string;
+  lastUsedAt?: string;
+  revokedAt?: string;
+}

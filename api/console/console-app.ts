@@ -12,21 +12,22 @@ import { contentSecurityPolicy, isRead, isSameOrigin, wantsHtml } from '../ops/o
 import { createApiCalls } from './api-calls.ts';
 import { type ConsoleRouter, createConsoleRouter } from './console-route.ts';
 import { consoleSessionOf, findConsoleSessionOf } from './console-session.ts';
-import { consolePage } from './layout.ts';
+import { consolePage, SECTIONS } from './layout.ts';
 import { alertPages } from './pages/alerts.ts';
 import { deliveryPage } from './pages/delivery.ts';
 import { eventPage } from './pages/event.ts';
 import { livePage } from './pages/live.ts';
 import { marketPage } from './pages/market.ts';
 import { marketsPage } from './pages/markets.ts';
+import { usagePages } from './pages/usage.ts';
 import { webhookPage } from './pages/webhook.ts';
 import { webhooksPage } from './pages/webhooks.ts';
 import { createSessionWatch } from './session-watch.ts';
-import { accountPage, signInRoutes, signOutRoutes } from './sign-in.ts';
+import { linkRoutes, signInRoutes, signOutRoutes } from './sign-in.ts';
 
 /** The first segments of the paths of the console. All other paths belong to the API. */
 const OWN =
-  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|alerts|webhooks|live|console)(?:\/|$))/;
+  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|alerts|webhooks|live|usage|console)(?:\/|$))/;
 
 /** Registers every page. */
 export function registerConsolePages(router: ConsoleRouter, deps: ApiDeps): void {
@@ -38,7 +39,7 @@ export function registerConsolePages(router: ConsoleRouter, deps: ApiDeps): void
   webhookPage(router, deps);
   deliveryPage(router);
   livePage(router);
-  accountPage(router);
+  usagePages(router, deps);
 }
 
 /** The console: pages for the owners of keys, at `/`. */
@@ -47,6 +48,7 @@ export function createConsole(deps: ApiDeps, options: ConsoleOptions, routes: re
   const calls = createApiCalls(deps, routes);
   const entry = new Router<ApiState>({ sensitive: true });
   signInRoutes(entry, deps, options, assets);
+  linkRoutes(entry, deps, options, assets);
   const inside = new Router<ApiState>({ sensitive: true });
   signOutRoutes(inside, deps);
   const watch = createSessionWatch(deps);
@@ -63,6 +65,11 @@ export function createConsole(deps: ApiDeps, options: ConsoleOptions, routes: re
       if (ctx.res.closed) unwatch();
     });
   }
+  // The former address of the page.
+  inside.get('/account', (ctx) => {
+    ctx.redirect(SECTIONS.usage.path);
+    ctx.status = 308;
+  });
   // A script asks here why a stream does not open.
   inside.get('/console/session.json', (ctx) => {
     ctx.body = { account: consoleSessionOf(ctx).accountName };

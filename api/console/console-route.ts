@@ -9,6 +9,7 @@ import { readForm } from '../ops/form-body.ts';
 import { isSameText } from '../ops/operator.ts';
 import { type ApiAnswer, type ApiCall, type ApiCalls, requireScope, type ShownRequest } from './api-calls.ts';
 import { consoleSessionOf } from './console-session.ts';
+import { formError } from './form-view.ts';
 import { consolePage, type PageContent, type Section } from './layout.ts';
 import type { ConsoleSessionState } from './session-state.ts';
 
@@ -48,6 +49,8 @@ export interface ConsoleRouter {
     section: Section;
     scope?: Scope;
     run(request: ActionRequest): Promise<ActionOutcome>;
+    /** The page of the form again, with the reasons of a rejection. Absent: a page of its own shows them. */
+    rejected?(request: ActionRequest, error: ApiError): Promise<PageContent>;
   }): void;
   readonly registered: readonly { kind: 'page' | 'data' | 'action'; path: string }[];
   /** Must run behind the guard. */
@@ -81,7 +84,7 @@ export function createConsoleRouter(
     const session = consoleSessionOf(ctx);
     const { flash } = session;
     if (flash !== null) await setConsoleFlash(deps.db, session.tokenHash, null);
-    ctx.status = 200;
+    ctx.status = content.status ?? 200;
     ctx.type = 'text/html; charset=utf-8';
     ctx.body = consolePage(assets, { ...content, section, session, ...(flash !== null && { flash }) });
   }
@@ -107,12 +110,17 @@ export function createConsoleRouter(
       });
     },
 
-    action({ path, section, scope, run }) {
+    action({ path, section, scope, run, rejected }) {
       registered.push({ kind: 'action', path });
       router.post(path, async (ctx) => {
         const session = consoleSessionOf(ctx);
         requireScope(session, scope);
-        const outcome = await run({ ...requestOf(ctx), form: await enterForm(ctx) });
+        const request = { ...requestOf(ctx), form: await enterForm(ctx) };
+        const outcome = await run(request).catch(async (thrown: unknown): Promise<ActionOutcome> => {
+          if (rejected === undefined) throw thrown;
+          const error = formError(thrown);
+          return { page: { ...(await rejected(request, error)), status: error.status } };
+        });
         if ('page' in outcome) return send(ctx, section, outcome.page);
         await setConsoleFlash(deps.db, session.tokenHash, outcome.result);
         ctx.redirect(outcome.to);

@@ -3,12 +3,13 @@ import { type Html, html } from '../ops/html.ts';
 import { htmlPage } from '../ops/html-page.ts';
 import type { ConsoleSessionState } from './session-state.ts';
 
-/** The parts of the console, in the order of the navigation, with the scope that they need. */
+/** The parts of the console, in the order of the navigation, with the scope that they need; every key may read one without a scope. */
 export const SECTIONS = {
   markets: { label: 'Markets', path: '/markets', scope: 'markets:read' },
   alerts: { label: 'Alerts', path: '/alerts', scope: 'alerts' },
   webhooks: { label: 'Webhooks', path: '/webhooks', scope: 'webhooks' },
   live: { label: 'Live', path: '/live', scope: 'webhooks' },
+  usage: { label: 'Usage', path: '/usage', scope: undefined },
 } as const;
 export type Section = keyof typeof SECTIONS;
 
@@ -19,6 +20,8 @@ export interface PageContent {
   body: Html;
   /** Files of api/console/assets, loaded as modules after `console.js`. */
   scripts?: readonly string[];
+  /** Default: 200. */
+  status?: number;
 }
 
 interface PageOptions extends PageContent {
@@ -31,7 +34,11 @@ interface PageOptions extends PageContent {
 
 /** The first page for these scopes. */
 export function startPath(scopes: readonly string[]): string {
-  return Object.values(SECTIONS).find(({ scope }) => scopes.includes(scope))?.path ?? '/account';
+  return Object.values(SECTIONS).find(({ scope }) => isAllowed(scopes, scope))?.path ?? SECTIONS.usage.path;
+}
+
+function isAllowed(scopes: readonly string[], scope: string | undefined): boolean {
+  return scope === undefined || scopes.includes(scope);
 }
 
 /** A whole page as HTML text. */
@@ -56,14 +63,14 @@ function header(session: ConsoleSessionState | undefined, current: Section | und
     return html`<header class="top"><a class="brand" href="/">oddswire</a>
 <nav class="sections" aria-label="Sections"><ul><li><a href="/docs">API</a></li></ul></nav></header>`;
   }
-  const allowed = Object.entries(SECTIONS).filter(([, { scope }]) => session.caller.scopes.includes(scope));
+  const allowed = Object.entries(SECTIONS).filter(([, { scope }]) => isAllowed(session.caller.scopes, scope));
   return html`<header class="top">
 <a class="brand" href="/">oddswire</a>
 <nav class="sections" aria-label="Sections"><ul>${allowed.map(
     ([name, { label, path }]) =>
       html`<li><a href="${path}"${name === current && html` aria-current="page"`}>${label}</a></li>`,
   )}<li><a href="/docs">API</a></li></ul></nav>
-<div class="who"><a class="operator" href="/account">${session.accountName}</a>
+<div class="who"><a class="operator" href="/usage">${session.accountName}</a>
 <form method="post" action="/sign-out"><input type="hidden" name="csrf" value="${session.csrf}">
 <button type="submit" class="quiet">Sign out</button></form></div>
 </header>`;

@@ -4,19 +4,21 @@ import {
   endConsoleSession,
   endConsoleSessionsOf,
 } from '../../src/store/accounts/console-sessions.ts';
+import { beginSessionOfLink, findSignInLink, LINK_MINUTES, LINK_PATH } from '../../src/store/accounts/sign-in-links.ts';
+import { recordAction } from '../../src/store/ops/actions.ts';
 import { clientNetwork } from '../access/client-address.ts';
 import type { ApiContext, ApiDeps, ApiState, ConsoleOptions } from '../deps.ts';
 import type { OpsAssets } from '../ops/assets.ts';
 import { readForm } from '../ops/form-body.ts';
 import { field } from '../ops/forms.ts';
-import { facts, html } from '../ops/html.ts';
+import { html } from '../ops/html.ts';
 import { hashSessionToken, newSessionToken } from '../ops/operator.ts';
-import { type ConsoleRouter, enterForm } from './console-route.ts';
+import { enterForm } from './console-route.ts';
 import { clearSessionCookies, consoleSessionOf, findConsoleSessionOf, setSessionCookie } from './console-session.ts';
-import { consoleButton } from './forms.ts';
 import { consolePage, startPath } from './layout.ts';
 
 type SignInDeps = Pick<ApiDeps, 'db' | 'now' | 'keys' | 'failedKeys'>;
+type LinkDeps = Pick<ApiDeps, 'db' | 'now' | 'failedKeys'>;
 
 /** `/`: what oddswire is, and the sign-in. With a session it leads to the first page that the key may read. */
 export function signInRoutes(
@@ -67,32 +69,57 @@ export function signOutRoutes(router: Router<ApiState>, deps: SignInDeps): void 
   });
 }
 
-/** /account: who is signed in, and the sign-out of all browsers. */
-export function accountPage(router: ConsoleRouter): void {
-  router.page({
-    path: '/account',
-    section: 'markets',
-    async load(request) {
-      const { accountName, keyName, caller } = request.session;
-      return {
-        title: 'Account',
-        body: html`${facts([
-          ['Account', accountName],
-          ['Signed in with the key', keyName],
-          ['Id of the key', html`<code>${caller.keyId}</code>`],
-          ['Scopes', caller.scopes.join(', ')],
-        ])}
-<p class="lead">This browser keeps a session, not the key.
-The session ends after 12 hours, and at once when the key is revoked or expires.</p>
-${consoleButton(request, {
-  action: '/sign-out-everywhere',
-  label: 'Sign out everywhere',
-  isDangerous: true,
-  confirm: 'Every browser that is signed in to this account has to sign in again. Keys stay valid.',
-})}`,
-      };
-    },
+/** `/console/sign-in/{token}`: the page of a one-time link. Its button uses the link, so that a preview of the link does not. */
+export function linkRoutes(router: Router<ApiState>, deps: LinkDeps, options: ConsoleOptions, assets: OpsAssets): void {
+  router.get(`${LINK_PATH}/:token`, async (ctx) => {
+    const token = ctx.params['token'] ?? '';
+    const link = await findSignInLink(deps.db, token, deps.now());
+    if (link === null) return sendNoLink(ctx, assets);
+    const body = html`<p class="lead">You sign in to the account <strong>${link.accountName}</strong>, with the scopes ${link.scopes.join(', ')}.</p>
+<div class="card"><form method="post" action="${LINK_PATH}" class="login"><input type="hidden" name="token" value="${token}">
+<button type="submit" class="primary">Sign in</button></form>
+<p class="hint">The link works once. This browser keeps a session for 12 hours.</p></div>`;
+    sendPage(ctx, 200, consolePage(assets, { title: 'Sign in', body }));
   });
+
+  router.post(LINK_PATH, async (ctx) => {
+    const form = await readForm(ctx);
+    const address = clientNetwork(ctx.req, options.trustedProxies ?? []);
+    const sessionToken = newSessionToken();
+    const nowMs = deps.now();
+    const used = await deps.db.transaction(async (tx) => {
+      const session = { tokenHash: hashSessionToken(sessionToken), address };
+      const link = await beginSessionOfLink(tx, { token: form.get('token') ?? '', session }, nowMs);
+      if (link === null) return null;
+      const { accountId, keyId, scopes, issuedBy } = link;
+      const result = `signed in with a link of ${issuedBy}: ${scopes.join(', ')}`;
+      const action = { action: 'key.create', target: keyId, status: 'done', result } as const;
+      const by = { source: 'api', actor: keyId, accountId, address, requestId: ctx.state.requestId } as const;
+      await recordAction(tx, { ...by, ...action }, nowMs);
+      return link;
+    });
+    if (used === null) {
+      const limited = deps.failedKeys.count(ctx.req);
+      if (limited) throw limited;
+      return sendNoLink(ctx, assets);
+    }
+    setSessionCookie(ctx, sessionToken);
+    ctx.redirect(startPath(used.scopes));
+    ctx.status = 303;
+  });
+}
+
+/** The answer to a used, expired or unknown link. */
+function sendNoLink(ctx: ApiContext, assets: OpsAssets): void {
+  const body = html`<p class="lead">This link was used, has expired, or is not complete. A link works once and for ${LINK_MINUTES} minutes.</p>
+<p>Ask the operator for another link, or <a href="/">sign in with a key</a>.</p>`;
+  sendPage(ctx, 404, consolePage(assets, { title: 'The link does not work', body }));
+}
+
+function sendPage(ctx: ApiContext, status: number, page: string): void {
+  ctx.status = status;
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = page;
 }
 
 const PROMISES = [
@@ -105,8 +132,6 @@ const PROMISES = [
 ] as const;
 
 function sendStart(ctx: ApiContext, assets: OpsAssets, next: string | null, problem?: string): void {
-  ctx.status = problem === undefined ? 200 : 403;
-  ctx.type = 'text/html; charset=utf-8';
   const body = html`<p class="lead">oddswire reads prediction markets, keeps one history of all of them, and informs your programs when a
 price moves. It places no orders.</p>
 <div class="start">
@@ -127,7 +152,8 @@ ${field({
 <dl class="promises">${PROMISES.map(([name, text]) => html`<div><dt>${name}</dt><dd>${text}</dd></div>`)}</dl>
 <p><a class="button" href="/docs">Read the API</a></p></section>
 </div>`;
-  ctx.body = consolePage(assets, { title: 'Prediction markets, live and complete', body });
+  const title = 'Prediction markets, live and complete';
+  sendPage(ctx, problem === undefined ? 200 : 403, consolePage(assets, { title, body }));
 }
 
 /** A path of the console, even if a link names another site. */

@@ -45,43 +45,85 @@ export function actionButton(
   return html`<details class="confirm"><summary class="button">${named(label)}…</summary><div class="sure"><p>${confirm}</p>${form}</div></details>`;
 }
 
-/** A labelled input. */
-export function field(options: {
-  label: string;
+interface Labelled {
+  label: HtmlValue;
   name: string;
-  value?: string;
-  type?: 'text' | 'number' | 'password' | 'date' | 'datetime-local' | 'search';
-  hint?: string;
-  isRequired?: boolean;
-  /** The value of the autocomplete attribute. */
-  autocomplete?: string;
-  max?: number;
-  min?: number;
-  /** The field of a page whose only purpose is this form. */
-  hasFocus?: boolean;
-}): Html {
-  const { label, name, value, type = 'text', hint, isRequired, autocomplete = 'off', max, min, hasFocus } = options;
+  hint?: string | undefined;
+  /** The reason why the server rejected the value. */
+  problem?: string | undefined;
+}
+
+/** The attributes of a control, and the texts under it that they name. */
+function described({ name, hint, problem }: Labelled): { id: string; attributes: Html; texts: Html } {
   const id = `field-${name}`;
+  const names = [problem !== undefined && `${id}-problem`, hint !== undefined && `${id}-hint`].filter((each) => each);
+  return {
+    id,
+    attributes: html`${names.length > 0 && html` aria-describedby="${names.join(' ')}"`}${
+      problem !== undefined && html` aria-invalid="true"`
+    }`,
+    texts: html`${problem !== undefined && html`<p class="field-problem" id="${id}-problem">${problem}</p>`}${
+      hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`
+    }`,
+  };
+}
+
+/** A labelled input. */
+export function field(
+  options: Labelled & {
+    value?: string;
+    type?: 'text' | 'number' | 'password' | 'date' | 'datetime-local' | 'search';
+    isRequired?: boolean;
+    /** The value of the autocomplete attribute. */
+    autocomplete?: string;
+    max?: number;
+    min?: number;
+    /** The field of a page whose only purpose is this form. */
+    hasFocus?: boolean;
+  },
+): Html {
+  const { label, name, value, type = 'text', isRequired, autocomplete = 'off', max, min, hasFocus } = options;
+  const { id, attributes, texts } = described(options);
   return html`<div class="field"><label for="${id}">${label}</label>
 <input id="${id}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
     value !== undefined && html` value="${value}"`
-  }${isRequired && html` required`}${hasFocus && html` autofocus`}${max !== undefined && html` max="${max}"`}${min !== undefined && html` min="${min}"`}${
-    hint !== undefined && html` aria-describedby="${id}-hint"`
-  }>${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}</div>`;
+  }${isRequired && html` required`}${hasFocus && html` autofocus`}${max !== undefined && html` max="${max}"`}${
+    min !== undefined && html` min="${min}"`
+  }${attributes}>${texts}</div>`;
+}
+
+/** A labelled text of several lines. */
+export function area(options: Labelled & { value?: string; rows?: number }): Html {
+  const { label, name, value = '', rows = 3 } = options;
+  const { id, attributes, texts } = described(options);
+  // A line break directly after the tag is not a part of the text.
+  return html`<div class="field"><label for="${id}">${label}</label>
+<textarea id="${id}" name="${name}" rows="${rows}" autocomplete="off" spellcheck="false"${attributes}>${'\n'}${value}</textarea>${texts}</div>`;
 }
 
 /** A labelled select element. */
-export function choice(options: {
-  label: string;
-  name: string;
-  value: string;
-  options: readonly (readonly [value: string, label: string])[];
-}): Html {
+export function choice(
+  options: Labelled & { value: string; options: readonly (readonly [value: string, label: string])[] },
+): Html {
   const { label, name, value: chosen, options: items } = options;
-  const id = `field-${name}`;
-  return html`<div class="field"><label for="${id}">${label}</label><select id="${id}" name="${name}">${items.map(
+  const { id, attributes, texts } = described(options);
+  return html`<div class="field"><label for="${id}">${label}</label><select id="${id}" name="${name}"${attributes}>${items.map(
     ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
-  )}</select></div>`;
+  )}</select>${texts}</div>`;
+}
+
+/** Labelled checkboxes for several values of one name. */
+export function checks(
+  options: Labelled & { values: readonly string[]; options: readonly (readonly [value: string, label: string])[] },
+): Html {
+  const { label, name, values, options: items } = options;
+  const { id, attributes, texts } = described(options);
+  return html`<fieldset id="${id}"${attributes}><legend>${label}</legend>${items.map(
+    ([value, text]) =>
+      html`<label class="check"><input type="checkbox" name="${name}" value="${value}"${
+        values.includes(value) && html` checked`
+      }>${text}</label>`,
+  )}${texts}</fieldset>`;
 }
 
 /** A filter form, which sends a GET of the same page. */

@@ -24,6 +24,8 @@ export interface OpsRequest {
   requestId: string;
   /** The app's clock, epoch milliseconds. */
   nowMs: number;
+  /** Scheme and host of the pages, as the browser names them. */
+  origin: string;
 }
 
 interface PageContent {
@@ -113,6 +115,8 @@ export function createOpsRouter(deps: Pick<ApiDeps, 'db' | 'now' | 'log'>, asset
       query: new URLSearchParams(ctx.querystring),
       requestId: ctx.state.requestId,
       nowMs: deps.now(),
+      // The header names the scheme that the browser sees, also behind a proxy that terminates TLS. Only forms have it.
+      origin: ctx.get('Origin') || `${ctx.protocol}://${ctx.host}`,
     };
   }
 

@@ -31,6 +31,16 @@ export interface AccountUses {
   readonly connections: number;
   /** Counts a connection of the account. @throws ApiError `rate_limited` */
   open(accountId: bigint): AccountUse;
+  /** The open connections and subscriptions of an account in this process. */
+  of(accountId: bigint): OpenOfAccount;
+}
+
+/** The open connections and subscriptions of an account in one process, with their limits. */
+export interface OpenOfAccount {
+  connections: number;
+  subscriptions: number;
+  connectionsLimit: number;
+  subscriptionsLimit: number;
 }
 
 interface Counts {
@@ -52,6 +62,16 @@ export function createAccountUses(limits: StreamLimits, nowMs: () => number = ()
   return {
     get connections() {
       return connections;
+    },
+    of(accountId) {
+      const { connections: open = 0, subscriptions = 0 } = accounts.get(accountId) ?? {};
+      const { connectionsPerAccount, subscriptionsPerAccount } = limits;
+      return {
+        connections: open,
+        subscriptions,
+        connectionsLimit: connectionsPerAccount,
+        subscriptionsLimit: subscriptionsPerAccount,
+      };
     },
     open(accountId) {
       const counts = accounts.get(accountId) ?? {

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Scope } from '../../src/domain/values/api-key.ts';
-import type { AccountUse } from './account-use.ts';
+import type { AccountUse, OpenOfAccount } from './account-use.ts';
 import type { Sink, StreamClient } from './client.ts';
 import type { EventPosition } from './event-hub.ts';
 import type { Filter } from './filter.ts';
@@ -36,6 +36,8 @@ export interface OpenStreams {
   requireReady(): void;
   /** Counts a connection of the account. @throws ApiError `rate_limited` */
   admit(accountId: bigint): AccountUse;
+  /** The open connections and subscriptions of an account in this process. */
+  usageOf(accountId: bigint): OpenOfAccount;
   /** The client of an admitted connection. */
   open(use: AccountUse, options: OpenOptions): StreamClient;
   /** Includes the client in the next write: the connection accepts bytes again. */

@@ -7,7 +7,7 @@ import type { Queryable } from '../../src/store/db/tx.ts';
 import type { JournalTail } from '../../src/store/journal/journal-tail.ts';
 import { notReady } from '../errors.ts';
 import type { EnabledVenue } from '../reads/venue-catalog.ts';
-import { type AccountUses, createAccountUses, type StreamLimits } from './account-use.ts';
+import { type AccountUses, createAccountUses, type OpenOfAccount, type StreamLimits } from './account-use.ts';
 import { StreamClient, type Subscription } from './client.ts';
 import { EventHub, type EventPosition } from './event-hub.ts';
 import type { Filter } from './filter.ts';
@@ -85,6 +85,10 @@ export class Streams implements OpenStreams {
   /** Counts a connection of the account. @throws ApiError `rate_limited` */
   admit(accountId: bigint) {
     return this.#uses.open(accountId);
+  }
+
+  usageOf(accountId: bigint): OpenOfAccount {
+    return this.#uses.of(accountId);
   }
 
   /** The client of an admitted connection. */

@@ -2,6 +2,7 @@ import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../src/domain/values/api-key.ts';
 import { createApiKey } from '../../src/store/accounts/accounts.ts';
+import { issueSignInLink } from '../../src/store/accounts/sign-in-links.ts';
 import { aDelivery } from '../factories/deliveries.ts';
 import { storedTrades } from '../factories/stored-series.ts';
 import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
@@ -77,7 +78,7 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     ['webhook', () => `/webhooks/${account.webhook.id}`],
     ['delivery', () => `/webhooks/${account.webhook.id}/deliveries/${account.failed.id}`],
     ['live', () => '/live', '[data-live][data-tone="good"]'],
-    ['account', () => '/account'],
+    ['usage', () => '/usage'],
     ['error', () => '/markets?venue=nowhere'],
   ];
 
@@ -252,6 +253,51 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     await page.getByRole('button', { name: 'Send again', exact: true }).click();
     await page.getByRole('status').getByText('due again').waitFor();
     expect(api.wakes).toContainEqual({ job: 'deliver-webhook', targets: [account.webhook.pk] });
+  });
+
+  test('a key is created, shown once and revoked', async () => {
+    const { page } = tab;
+    await page.setViewportSize(WIDE);
+    await page.goto(`${api.url}/usage`);
+    await page.getByText('New key', { exact: true }).click();
+    await page.getByLabel('Name').fill('laptop');
+    await page.getByRole('button', { name: 'Create key' }).click();
+    const key = await page.locator('.secret').textContent();
+    expect(key).toMatch(/^ow_live_/);
+    await photograph(page, 'console-new-key');
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('link', { name: 'Done' }).click();
+    expect(await page.content()).not.toContain(key);
+    await page
+      .getByRole('row', { name: /laptop/ })
+      .locator('summary')
+      .click();
+    await page.getByRole('button', { name: 'Revoke the key laptop' }).click();
+    await page.getByRole('status').getByText('The key “laptop” is revoked.').waitFor();
+  });
+
+  test('a sign-in link shows a button, works once and then says so', async () => {
+    const stranger = await browser.newContext({ viewport: WIDE });
+    const { page, problems } = await watchedPage(stranger, api.url);
+    const { token } = await api.db.transaction((tx) =>
+      issueSignInLink(tx, { accountName: 'Meridian Research', scopes: SCOPES, issuedBy: 'alice' }, Date.now()),
+    );
+    const path = `${api.url}/console/sign-in/${token}`;
+    for (const viewport of [WIDE, PHONE]) {
+      await page.setViewportSize(viewport);
+      await page.goto(path);
+      await photograph(page, `console-link-${viewport.width}`);
+      expect(await overflow(page)).toBe(0);
+      expect(await accessibilityFaults(page)).toEqual([]);
+    }
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForURL(`${api.url}/markets`);
+    expect(problems).toEqual([]);
+    await page.goto(path);
+    await page.getByText('This link was used, has expired, or is not complete.').waitFor();
+    await photograph(page, 'console-link-used');
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await stranger.close();
   });
 
   test('the live page shows an event as it is made', async () => {

@@ -1,12 +1,7 @@
 import { type AccountQuotas, setAccountQuotas } from '../../../src/store/accounts/quotas.ts';
 import type { Queryable } from '../../../src/store/db/tx.ts';
-import {
-  findOpsAccount,
-  listOpsKeys,
-  MAX_COUNTED_OF_ACCOUNT,
-  type OpsAccount,
-  readAccountUsage,
-} from '../../../src/store/ops/keys.ts';
+import { MAX_COUNTED_OF_ACCOUNT, readAccountUsage } from '../../../src/store/ops/account-usage.ts';
+import { findOpsAccount, listOpsKeys, type OpsAccount } from '../../../src/store/ops/keys.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { actionForm, field } from '../forms.ts';
@@ -35,12 +30,13 @@ ${facts([
   ['Webhooks', used(usage.webhooks, account.webhooks ?? deps.quotas.webhooks)],
   ['Active alerts', used(usage.alerts, account.alerts ?? deps.quotas.alerts)],
   ['Wallets', used(usage.wallets, account.wallets ?? deps.quotas.wallets)],
+  ['Active keys', used(usage.keys, account.keys ?? deps.quotas.keys)],
   ['Requests per minute', ownOrDefault(account.ratePerMinute)],
   ['Cold reads per minute', ownOrDefault(account.coldReadsPerMinute)],
   ['Deliveries', html`<a href="/ops/deliveries?${new URLSearchParams({ account: account.name }).toString()}">show</a>`],
 ])}
 ${limitsForm(request, account, deps.quotas)}
-<h2>Keys</h2>${keyTable(request, keys)}
+<h2>Keys</h2><p><a href="/ops/keys?${query.toString()}">New key or sign-in link</a></p>${keyTable(request, keys)}
 ${next && html`<p><a href="/ops/keys?${query.toString()}">All keys of this account</a></p>`}`;
       return { title: account.name, body };
     },

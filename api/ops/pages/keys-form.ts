@@ -1,4 +1,4 @@
-import { isName, MAX_NAME_LENGTH, SCOPES } from '../../../src/domain/values/api-key.ts';
+import { isName, MAX_NAME_LENGTH, SCOPES, type Scope } from '../../../src/domain/values/api-key.ts';
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
 import type { ApiKeyRequest } from '../../../src/store/accounts/accounts.ts';
 import type { AccountQuotas } from '../../../src/store/accounts/quotas.ts';
@@ -12,12 +12,26 @@ export function readKeyForm(form: URLSearchParams, nowMs: number): ApiKeyRequest
   const problems: ErrorDetail[] = [];
   const accountName = readName(form, 'account', problems);
   const name = readName(form, 'name', problems);
-  const selected = form.getAll('scopes');
-  const scopes = SCOPES.filter((scope) => selected.includes(scope));
-  if (scopes.length === 0) problems.push({ path: 'scopes', message: 'a key needs at least one scope' });
+  const scopes = readScopes(form, problems);
   const expiresAt = readDay(form, nowMs, problems);
   if (problems.length > 0) throw invalidRequest(problems);
   return { accountName, name, scopes, ...(expiresAt && { expiresAt }) };
+}
+
+/** The form of a sign-in link. @throws ApiError `invalid_request` that lists all faults. */
+export function readLinkForm(form: URLSearchParams): Pick<ApiKeyRequest, 'accountName' | 'scopes'> {
+  const problems: ErrorDetail[] = [];
+  const accountName = readName(form, 'account', problems);
+  const scopes = readScopes(form, problems);
+  if (problems.length > 0) throw invalidRequest(problems);
+  return { accountName, scopes };
+}
+
+function readScopes(form: URLSearchParams, problems: ErrorDetail[]): Scope[] {
+  const selected = form.getAll('scopes');
+  const scopes = SCOPES.filter((scope) => selected.includes(scope));
+  if (scopes.length === 0) problems.push({ path: 'scopes', message: 'choose at least one scope' });
+  return scopes;
 }
 
 function readName(form: URLSearchParams, path: string, problems: ErrorDetail[]): string {

@@ -1,12 +1,13 @@
 import { SCOPES } from '../../../src/domain/values/api-key.ts';
 import { createApiKey, revokeApiKey } from '../../../src/store/accounts/accounts.ts';
+import { issueSignInLink, LINK_MINUTES, LINK_PATH } from '../../../src/store/accounts/sign-in-links.ts';
 import { listOpsAccounts, listOpsKeys, type OpsAccount, type OpsKey } from '../../../src/store/ops/keys.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
-import { actionButton, actionForm, field } from '../forms.ts';
+import { actionButton, actionForm, checks, field } from '../forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, number, pager, table, time } from '../html.ts';
 import type { OpsRequest, OpsRouter } from '../ops-route.ts';
-import { readKeyForm } from './keys-form.ts';
+import { readKeyForm, readLinkForm } from './keys-form.ts';
 
 const PATH = '/ops/keys';
 const KEYS_PER_PAGE = 50;
@@ -18,7 +19,7 @@ export function accountPath(id: bigint): string {
 }
 
 /** /ops/keys: lists, creates and revokes the API keys of all accounts. A key is shown once and not stored. */
-export function keyPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursors'>): void {
+export function keyPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursors' | 'console'>): void {
   router.page({
     path: PATH,
     section: 'keys',
@@ -36,6 +37,7 @@ export function keyPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursors'
       );
       const body = html`<p class="lead">The API keys of all accounts. <a href="/ops/accounts">Accounts and their limits</a></p>
 ${createForm(request, account)}
+${deps.console && linkForm(request, account)}
 ${filters(account, isRevokedShown)}
 ${keyTable(request, keys)}
 ${pager(PATH, query, next && deps.cursors.encode(scope, [next.createdMicros, next.id]))}`;
@@ -58,6 +60,29 @@ ${pager(PATH, query, next && deps.cursors.encode(scope, [next.createdMicros, nex
           body: html`<p class="lead">Account: <a href="${accountPath(made.accountId)}">${wanted.accountName}</a>. Name: “${wanted.name}”.</p>
 <div class="card"><h3>Copy the key now. It is shown only once.</h3><code class="secret" tabindex="0">${made.key}</code>
 <p class="hint">oddswire stores only a hash of the key. If you lose the key, create another one.</p></div>
+<p class="under"><a class="button" href="${PATH}">Done</a></p>`,
+        },
+      };
+    },
+  });
+
+  router.action({
+    path: `${PATH}/link`,
+    section: 'keys',
+    action: 'key.link',
+    target: ({ form }) => `account ${form.get('account') ?? ''}`,
+    async inTransaction(tx, { form, operator, origin, nowMs }) {
+      if (!deps.console) throw new ApiError('not_found', 'the console is off');
+      const { accountName, scopes } = readLinkForm(form);
+      const { token, expiresAt } = await issueSignInLink(tx, { accountName, scopes, issuedBy: operator.name }, nowMs);
+      return {
+        result: `Created a sign-in link with the scopes ${scopes.join(', ')}.`,
+        page: {
+          title: 'New sign-in link',
+          body: html`<p class="lead">Account: ${accountName}. Scopes: ${scopes.join(', ')}.</p>
+<div class="card"><h3>Copy the link now. It is shown only once.</h3><code class="secret" tabindex="0">${origin}${LINK_PATH}/${token}</code>
+<p class="hint">It works once, until ${time(expiresAt)} UTC. Everyone who has the link can use it: send it to one person.
+When the console has another host than these pages, replace the host.</p></div>
 <p class="under"><a class="button" href="${PATH}">Done</a></p>`,
         },
       };
@@ -152,15 +177,31 @@ function createForm(request: OpsRequest, account: string | undefined): Html {
     PATH,
     html`${field({ label: 'Account', name: 'account', isRequired: true, hint: 'Created if the name is new.', ...(account !== undefined && { value: account }) })}
 ${field({ label: 'Name of the key', name: 'name', isRequired: true, hint: 'For example the program that uses the key.' })}
-<fieldset><legend>Scopes</legend>${SCOPES.map(
-      (scope) =>
-        html`<label class="check"><input type="checkbox" name="scopes" value="${scope}" checked>${scope}</label>`,
-    )}</fieldset>
+${scopeChecks()}
 ${field({ label: 'Expires', name: 'expires', type: 'date', hint: 'End of this day, UTC. Leave empty for no expiry.' })}
 <button type="submit" class="primary">Create key</button>`,
   );
   if (request.operator.role !== 'operator') return html``;
   return html`<details class="fold"><summary class="button">New key</summary><div class="card">${form}</div></details>`;
+}
+
+function scopeChecks(): Html {
+  const options = SCOPES.map((scope) => [scope, scope] as const);
+  return checks({ label: 'Scopes', name: 'scopes', values: SCOPES, options });
+}
+
+function linkForm(request: OpsRequest, account: string | undefined): Html {
+  if (request.operator.role !== 'operator') return html``;
+  const form = actionForm(
+    request,
+    `${PATH}/link`,
+    html`<p class="hint">The link signs one person in to the console, once, within ${LINK_MINUTES} minutes. Its session
+lasts 12 hours and has these scopes. With <code>keys</code> the person can create keys.</p>
+${field({ label: 'Account of the person', name: 'account', isRequired: true, hint: 'Created if the name is new.', ...(account !== undefined && { value: account }) })}
+${scopeChecks()}
+<button type="submit" class="primary">Create link</button>`,
+  );
+  return html`<details class="fold"><summary class="button">New sign-in link</summary><div class="card">${form}</div></details>`;
 }
 
 function filters(account: string | undefined, isRevokedShown: boolean): Html {

@@ -77,7 +77,7 @@ export async function touchApiKeys(db: Queryable, usedAt: ReadonlyMap<string, Da
 }
 
 /** The id of the account with this name; created when absent. */
-async function ensureAccount(tx: Tx, name: string): Promise<bigint> {
+export async function ensureAccount(tx: Tx, name: string): Promise<bigint> {
   const accounts = tx.em.getRepository(AccountEntity);
   await accounts.createQueryBuilder().insert().values({ name }).orIgnore().execute();
   const account = await accounts.findOneBy({ name });

@@ -8,7 +8,7 @@ import { type Queryable, type Repositories, type Statement, sql, sqlPlannedPerCa
 import { lockSubscription } from '../deliveries/subscriptions.ts';
 import { alertKey, encodeCause } from '../marks/detail.ts';
 import { insertMarks } from '../marks/marks.ts';
-import { isWide, scopeKeyOf } from './scopes.ts';
+import { isWide, MAX_WIDE_SCOPES, scopeKeyOf, WIDE_ALERT } from './scopes.ts';
 
 /** The owner's view of an alert. */
 export interface Alert {
@@ -121,13 +121,9 @@ export type AlertRefusal =
 
 type AlertCreation = { outcome: 'created'; alert: Alert; markKey: bigint } | AlertRefusal;
 
-/** Active alerts of an account on a venue, a category or a search: each is evaluated for every market in it. */
-const MAX_WIDE_SCOPES = 50;
-
 const COUNT_WIDE = sql(
   'count_wide_scopes',
-  `SELECT count(*)::int AS alerts FROM alert
-   WHERE account_id = $1 AND status = 'active' AND scope_key IS NOT NULL AND scope_key NOT LIKE 'm:%' AND scope_key NOT LIKE 'e:%'`,
+  `SELECT count(*)::int AS alerts FROM alert WHERE account_id = $1 AND ${WIDE_ALERT}`,
 );
 
 const IS_OUTCOME = sql('is_outcome', `SELECT EXISTS (SELECT FROM outcome WHERE token_id = $1) AS is_outcome`);

@@ -62,6 +62,12 @@ export async function scopeKeyOf(db: Queryable, scope: Scope): Promise<string | 
   return scope.venue === undefined ? null : `v:${scope.venue}`;
 }
 
+/** Active alerts of an account on a venue, a category or a search: each is evaluated for every market in it. */
+export const MAX_WIDE_SCOPES = 50;
+
+/** The condition of such an alert, as SQL. */
+export const WIDE_ALERT = `status = 'active' AND scope_key IS NOT NULL AND scope_key NOT LIKE 'm:%' AND scope_key NOT LIKE 'e:%'`;
+
 /** Whether the scope may hold many markets, so that its rules are limited per account. */
 export function isWide(scope: Scope): boolean {
   return scope.market_id === undefined && scope.event_id === undefined;

@@ -79,26 +79,3 @@ export async function findOpsAccount(db: Queryable, id: bigint): Promise<OpsAcco
   const [account] = await db.query<OpsAccount>(LIST_ACCOUNTS, [id, null, 1]);
   return account ?? null;
 }
-
-/** The limit of each count of one account. */
-export const MAX_COUNTED_OF_ACCOUNT = 100_000;
-
-const USAGE = sql(
-  'ops_account_usage',
-  `SELECT
-     (SELECT count(*)::int FROM (SELECT FROM webhook_subscription WHERE account_id = $1 AND deleted_at IS NULL
-        LIMIT ${MAX_COUNTED_OF_ACCOUNT}) w) AS webhooks,
-     (SELECT count(*)::int FROM (SELECT FROM alert WHERE account_id = $1 AND status = 'active'
-        LIMIT ${MAX_COUNTED_OF_ACCOUNT}) t) AS alerts,
-     (SELECT count(*)::int FROM (SELECT FROM wallet WHERE account_id = $1 AND deleted_at IS NULL
-        LIMIT ${MAX_COUNTED_OF_ACCOUNT}) v) AS wallets`,
-);
-
-/** The objects of an account that count against its quotas, each up to MAX_COUNTED_OF_ACCOUNT. */
-export async function readAccountUsage(
-  db: Queryable,
-  accountId: bigint,
-): Promise<{ webhooks: number; alerts: number; wallets: number }> {
-  const [row] = await db.query<{ webhooks: number; alerts: number; wallets: number }>(USAGE, [accountId]);
-  return row ?? { webhooks: 0, alerts: 0, wallets: 0 };
-}

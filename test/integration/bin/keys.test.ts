@@ -7,6 +7,8 @@ import { createLogger } from '../../../src/observe/logger.ts';
 import { migrateSchema } from '../../../src/runtime/migrate-database.ts';
 import { findApiKey } from '../../../src/store/accounts/accounts.ts';
 import { checkKeyRing } from '../../../src/store/accounts/key-check.ts';
+import { findSignInLink } from '../../../src/store/accounts/sign-in-links.ts';
+import { listActions } from '../../../src/store/ops/actions.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import { isListening } from '../../support/is-listening.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
@@ -56,6 +58,25 @@ it('oddswire keys creates, lists, limits and revokes keys', async () => {
   expect(listed.stdout).toMatch(/laptop .*revoked[\s\S]*ci .*active/);
   expect(listed.stdout).not.toContain(key.split('_')[3]);
   expect(JSON.parse(accounts.stdout)).toMatchObject([{ name: 'acme', keys: 1, webhooks: 0, alerts: 0, wallets: 0 }]);
+});
+
+it('oddswire keys link prints an address that signs in once, and records it', async () => {
+  const place = { DATABASE_URL: test.url };
+  const argv = ['link', '--account', 'link account', '--scopes', 'alerts,keys', '--url', 'https://odds.example.com'];
+  const made = await keys(place, ...argv);
+  expect(made).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^https:\/\/odds\.example\.com\/console\/sign-in\/[\w-]{43}\n$/),
+    stderr: expect.stringMatching(/^a sign-in to link account: alerts, keys; works once, until /),
+  });
+  const token = made.stdout.trim().split('/').at(-1) ?? '';
+  expect(await findSignInLink(test.db, token, Date.now())).toMatchObject({
+    accountName: 'link account',
+    scopes: ['alerts', 'keys'],
+  });
+  const { actions } = await listActions(test.db, 1);
+  expect(actions).toMatchObject([{ action: 'key.link', source: 'command', target: 'account link account' }]);
+  expect(await keys(place, 'link', '--account', 'x', '--url', 'odds.example.com')).toMatchObject({ code: 2 });
 });
 
 it('oddswire keys names a missing key or account', async () => {

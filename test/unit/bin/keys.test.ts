@@ -72,8 +72,8 @@ describe('the arguments of keys', () => {
   });
 
   it.each([
-    [[], 'name a command: create, list, revoke, quota, accounts, sealed, reseal'],
-    [['drop'], 'name a command: create, list, revoke, quota, accounts, sealed, reseal'],
+    [[], 'name a command: create, list, link, revoke, quota, accounts, sealed, reseal'],
+    [['drop'], 'name a command: create, list, link, revoke, quota, accounts, sealed, reseal'],
     [[...CREATE, '--expires', '2026-11-20T12:00Z'], '--expires must not be in the past'],
     [[...CREATE, '--expires', '999999999999'], '--expires must be before the year 10000'],
     [
@@ -102,6 +102,7 @@ describe('the arguments of keys', () => {
     for (const word of [
       'create',
       'list',
+      'link',
       'revoke',
       'accounts',
       'quota',

@@ -41,7 +41,7 @@ export async function signIn(api: TestApi, scopes?: readonly Scope[], known?: Cl
   const call = (path: string, init: RequestInit & { headers?: Record<string, string> } = {}) =>
     api.call(path, { redirect: 'manual', ...init, headers: { ...init.headers, Cookie: cookie } });
   const page = (path: string) => call(path, { headers: AS_BROWSER });
-  const csrf = /name="csrf" value="([^"]+)"/.exec((await page('/account')).text)?.[1] ?? '';
+  const csrf = /name="csrf" value="([^"]+)"/.exec((await page('/usage')).text)?.[1] ?? '';
   return {
     ...client,
     cookie,

@@ -33,7 +33,7 @@ describe('sessions of the console', () => {
     const { key } = await api.client();
     const answer = await trySignIn(api, key, {}, api.url.replace('http:', 'https:'));
     expect(answer.headers.getSetCookie()[0]).toMatch(/^__Host-oddswire_console=.*; Secure;/);
-    const page = await api.call('/account', { headers: { ...AS_BROWSER, Cookie: cookieOf(answer) } });
+    const page = await api.call('/usage', { headers: { ...AS_BROWSER, Cookie: cookieOf(answer) } });
     expect(page.status).toBe(200);
   });
 
@@ -87,9 +87,9 @@ describe('sessions of the console', () => {
     const out = await first.post('/sign-out');
     expect([out.status, out.headers.get('location')]).toEqual([303, '/']);
     expect(out.headers.getSetCookie().every((cookie) => cookie.includes('Max-Age=0'))).toBe(true);
-    expect([(await first.page('/account')).status, (await second.page('/account')).status]).toEqual([303, 200]);
+    expect([(await first.page('/usage')).status, (await second.page('/usage')).status]).toEqual([303, 200]);
     await second.post('/sign-out-everywhere');
-    const after = [await second.page('/account'), await third.page('/account'), await stranger.page('/account')];
+    const after = [await second.page('/usage'), await third.page('/usage'), await stranger.page('/usage')];
     expect(after.map(({ status }) => status)).toEqual([303, 303, 200]);
   });
 
@@ -98,7 +98,7 @@ describe('sessions of the console', () => {
     const forged = await browser.post('/sign-out', { csrf: 'forged' });
     const foreign = await browser.post('/sign-out', {}, { Origin: 'https://evil.test' });
     expect([forged.status, foreign.status]).toEqual([403, 403]);
-    expect((await browser.page('/account')).status).toBe(200);
+    expect((await browser.page('/usage')).status).toBe(200);
   });
 
   it('have only the scopes of the key', async () => {
@@ -163,7 +163,7 @@ describe('the paths of the console', () => {
       browser.accountId,
     ]);
     const statuses: number[] = [];
-    for (let n = 0; n < 4; n++) statuses.push((await browser.page('/account')).status);
+    for (let n = 0; n < 4; n++) statuses.push((await browser.page('/usage')).status);
     expect(statuses).toContain(429);
   });
 });

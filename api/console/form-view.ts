@@ -1,0 +1,64 @@
+import { ApiError, type ErrorDetail } from '../errors.ts';
+import { area, checks, choice, field } from '../ops/forms.ts';
+import { type Html, html } from '../ops/html.ts';
+
+type Options<Control extends (options: never) => Html> = Parameters<Control>[0];
+
+/** A form with the values that the browser sent, and the reasons of the API at the fields. Names of fields are paths of the API's body. */
+export interface FormView {
+  /** Whether the API rejected these values. */
+  readonly isRejected: boolean;
+  value(name: string, initial?: string): string;
+  values(name: string, initial?: readonly string[]): readonly string[];
+  isChecked(name: string, initial?: boolean): boolean;
+  field(options: Options<typeof field>): Html;
+  area(options: Options<typeof area>): Html;
+  choice(options: Options<typeof choice>): Html;
+  checks(options: Options<typeof checks>): Html;
+  /** All reasons, with links to their fields. Empty for a new form. */
+  summary(): Html;
+}
+
+/** A form before the first attempt, or after a rejection. */
+export function formView(sent?: URLSearchParams, error?: ApiError): FormView {
+  const details: readonly ErrorDetail[] = error?.details ?? [];
+  const problemOf = (name: string): { problem?: string } => {
+    const own = details.filter(({ path }) => path === name || path.startsWith(`${name}.`));
+    if (own.length === 0) return {};
+    const words = own.map(({ path, message }) =>
+      path === name ? message : `${path.slice(name.length + 1)}: ${message}`,
+    );
+    return { problem: words.join('; ') };
+  };
+  const value = (name: string, initial = '') => sent?.get(name) ?? initial;
+  const values = (name: string, initial: readonly string[] = []) => sent?.getAll(name) ?? initial;
+
+  return {
+    isRejected: error !== undefined,
+    value,
+    values,
+    isChecked: (name, initial = false) => (sent ? sent.has(name) : initial),
+    field: (options) => field({ ...options, ...problemOf(options.name), value: value(options.name, options.value) }),
+    area: (options) => area({ ...options, ...problemOf(options.name), value: value(options.name, options.value) }),
+    choice: (options) => choice({ ...options, ...problemOf(options.name), value: value(options.name, options.value) }),
+    checks: (options) =>
+      checks({ ...options, ...problemOf(options.name), values: values(options.name, options.values) }),
+    summary() {
+      if (error === undefined) return html``;
+      const reasons =
+        details.length === 0
+          ? html`${error.message}`
+          : html`<ul>${details.map(
+              ({ path, message }) => html`<li><a href="#field-${path.split('.')[0]}">${path}</a>: ${message}</li>`,
+            )}</ul>`;
+      return html`<div class="problem" role="alert"><p>Nothing was saved.</p>${reasons}</div>`;
+    },
+  };
+}
+
+/** The error of a form that the same page can show again; other errors have a page of their own. @throws the error otherwise */
+export function formError(thrown: unknown): ApiError {
+  const isShown = thrown instanceof ApiError && thrown.status < 500 && thrown.code !== 'cross_origin';
+  if (!isShown || thrown.status === 401 || thrown.status === 429) throw thrown;
+  return thrown;
+}
