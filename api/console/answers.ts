@@ -1,3 +1,5 @@
+import type { AlertStatus, Condition, Direction, Unit } from '../../src/domain/alerts/alert.ts';
+
 /** A decimal of an answer: a number, or text when DECIMAL_FORMAT is `string`. */
 export type Decimal = number | string;
 
@@ -71,18 +73,51 @@ export interface Snapshot {
   price: Decimal;
 }
 
+export interface AlertScope {
+  market_id?: string;
+  event_id?: string;
+  venue?: string;
+  category?: string;
+  q?: string;
+}
+
 export interface Alert {
   id: string;
-  tokenMint: string;
-  condition: 'above' | 'below';
-  price: Decimal;
-  status: string;
+  tokenMint?: string;
+  scope?: AlertScope;
+  condition: Condition;
+  price?: Decimal;
+  direction?: Direction;
+  change?: Decimal;
+  unit?: Unit;
+  windowSeconds?: number;
+  notional?: Decimal;
+  times?: Decimal;
+  windows?: number;
+  repeat?: true;
+  cooldownSeconds?: number;
+  expiresAt?: string;
+  name?: string;
+  note?: string;
+  status: AlertStatus;
   webhookId?: string;
   createdAt: string;
   triggeredAt?: string;
   expiredAt?: string;
   eventId?: string;
-  currency: string;
+  currency?: string;
+  firings?: Firing[];
+}
+
+export interface Firing {
+  at: string;
+  tokenMint?: string;
+  venue?: string;
+  marketId?: string;
+  price?: Decimal;
+  fromPrice?: Decimal;
+  value?: Decimal;
+  eventId: string;
 }
 
 export interface Webhook {

@@ -15,6 +15,8 @@ export interface FormView {
   area(options: Options<typeof area>): Html;
   choice(options: Options<typeof choice>): Html;
   checks(options: Options<typeof checks>): Html;
+  /** The reason against an object as a whole, for a place that no control has. */
+  problem(name: string): Html;
   /** All reasons, with links to their fields. Empty for a new form. */
   summary(): Html;
 }
@@ -43,17 +45,26 @@ export function formView(sent?: URLSearchParams, error?: ApiError): FormView {
     choice: (options) => choice({ ...options, ...problemOf(options.name), value: value(options.name, options.value) }),
     checks: (options) =>
       checks({ ...options, ...problemOf(options.name), values: values(options.name, options.values) }),
+    problem(name) {
+      const own = details.find(({ path }) => path === name);
+      return html`${own && html`<p class="field-problem">${own.message}</p>`}`;
+    },
     summary() {
       if (error === undefined) return html``;
       const reasons =
         details.length === 0
           ? html`${error.message}`
           : html`<ul>${details.map(
-              ({ path, message }) => html`<li><a href="#field-${path.split('.')[0]}">${path}</a>: ${message}</li>`,
+              ({ path, message }) => html`<li><a href="#field-${fieldOf(path)}">${path}: ${message}</a></li>`,
             )}</ul>`;
       return html`<div class="problem" role="alert"><p>Nothing was saved.</p>${reasons}</div>`;
     },
   };
+}
+
+/** The field of a path: fields of objects have a name each, lists have one. */
+function fieldOf(path: string): string {
+  return /^(scope|filter)\./.test(path) ? path : (path.split('.')[0] ?? '');
 }
 
 /** The error of a form that the same page can show again; other errors have a page of their own. @throws the error otherwise */

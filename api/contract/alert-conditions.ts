@@ -3,7 +3,7 @@ import { type Condition, MAX_WINDOWS_SECONDS } from '../../src/domain/alerts/ale
 import { compareDecimals, type Decimal, ONE } from '../../src/domain/values/decimal.ts';
 
 /** The fields of a condition: required and optional ones. */
-const FIELDS_OF: Readonly<Record<Condition, { required: readonly string[]; optional?: readonly string[] }>> = {
+export const FIELDS_OF: Readonly<Record<Condition, { required: readonly string[]; optional?: readonly string[] }>> = {
   above: { required: ['price'] },
   below: { required: ['price'] },
   crosses_above: { required: ['price'] },

@@ -74,6 +74,10 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     ['alerts', () => '/alerts'],
     ['alerts-fired', () => '/alerts?status=triggered'],
     ['alert', () => `/alerts/${account.alert}`],
+    ['alert-rule', () => `/alerts/${account.rule}`],
+    ['alert-edit', () => `/alerts/${account.rule}/edit`],
+    ['alert-new', () => `/alerts/new?tokenMint=${world.market.outcomes[0]?.outcomeId}`],
+    ['alert-new-volume', () => '/alerts/new?condition=volume&subject=scope&scope.q=earthquake&repeat=true'],
     ['webhooks', () => '/webhooks'],
     ['webhook', () => `/webhooks/${account.webhook.id}`],
     ['delivery', () => `/webhooks/${account.webhook.id}/deliveries/${account.failed.id}`],
@@ -235,6 +239,39 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     await page.locator('[data-alert="0.875"]').waitFor();
     await page.keyboard.press('a');
     expect(await page.evaluate('document.activeElement.name')).toBe('price');
+  });
+
+  test.for([true, false])('an alert on markets is set and edited, with scripts: %s', async (javaScriptEnabled) => {
+    const state = await context.storageState();
+    const made = await browser.newContext({ viewport: WIDE, javaScriptEnabled, storageState: state });
+    const page = await made.newPage();
+    await page.goto(`${api.url}/alerts`);
+    await page.getByRole('link', { name: 'New alert' }).click();
+    await page.getByLabel('Condition').selectOption('volume');
+    await page.getByLabel('all outcomes of markets').check();
+    expect(await page.getByLabel('Move', { exact: true }).isVisible()).toBe(false);
+    await page.getByLabel('Words').fill('earthquake');
+    await page.getByLabel('Amount').fill('a lot');
+    await page.getByRole('button', { name: 'Set alert' }).click();
+    await page.getByText('notional: must be a number').waitFor();
+    expect(await page.getByLabel('Words').inputValue()).toBe('earthquake');
+    expect(await page.getByLabel('Amount').getAttribute('aria-invalid')).toBe('true');
+    await photograph(page, `console-alert-rejected-${javaScriptEnabled}`);
+    // The checker needs timers of the page.
+    if (javaScriptEnabled) expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByLabel('Amount').fill('5000');
+    await page.getByLabel('Window', { exact: true }).fill('1 h');
+    await page.getByLabel('fire again').check();
+    await page.getByLabel('Cool-down', { exact: true }).fill('15 min');
+    await page.getByRole('button', { name: 'Set alert' }).click();
+    await page.getByRole('status').getByText('it fires when 5,000 is traded within 1 h.').waitFor();
+    await page.getByRole('link', { name: 'Edit' }).click();
+    await page.getByLabel('Amount').fill('6000');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('status').getByText('The alert is changed.').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('status').getByText('The alert is paused.').waitFor();
+    await made.close();
   });
 
   test('a webhook is created, tested and its delivery sent again', async () => {

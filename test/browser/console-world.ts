@@ -87,12 +87,25 @@ const FIRE_ALERT = sql(
   `UPDATE alert SET status = 'triggered', triggered_at = now(), triggered_price = '0.16', event_id = $2 WHERE pk = $1`,
 );
 
+const MAKE_RULE = sql(
+  'console_world_rule',
+  `UPDATE alert SET condition = 'crosses_above', probe = 'rises', cooldown_seconds = 900, name = 'Above 31 %', note = $2 WHERE pk = $1`,
+);
+const FIRE_RULE = sql(
+  'console_world_fire_rule',
+  `INSERT INTO alert_firing (alert_pk, subject, n, at, price, from_price, event_id)
+   SELECT pk, token_id, $2::bigint, now() - $2::bigint * interval '5 hours', 0.31 + $2::numeric / 1000, 0.3, 'evt_' || gen_random_uuid()
+   FROM alert WHERE pk = $1`,
+);
+
 /** The webhooks, deliveries and alerts of one account. */
 export interface AccountWorld {
   accountId: bigint;
   webhook: { pk: bigint; id: string };
   failed: { pk: bigint; id: string; eventId: string };
   alert: string;
+  /** An alert that repeats, with firings. */
+  rule: string;
 }
 
 /** Adds to an account a healthy and a paused webhook, a failed delivery, and alerts on the market. */
@@ -155,7 +168,10 @@ export async function anAccountWorld(
   await make({ mint, condition: 'below', target: '0.1' });
   await make({ mint: 'So11111111111111111111111111111111111111112', condition: 'above', target: '0.000000123456789' });
   const { id } = await make({ mint, condition: 'above', target: '0.25', webhookPk: webhook.pk });
-  return { accountId, webhook, failed, alert: id };
+  const rule = await make({ mint, condition: 'above', target: '0.31' });
+  await db.query(MAKE_RULE, [rule.pk, `A note with ${HOSTILE}`]);
+  for (let n = 1; n <= 3; n++) await db.query(FIRE_RULE, [rule.pk, n]);
+  return { accountId, webhook, failed, alert: id, rule: rule.id };
 }
 
 /** Prices of the last two days, each hour, and the latest one. */

@@ -17,6 +17,7 @@ const ACTIONS = {
   a: () => {
     const opener = document.querySelector('[data-new-alert]');
     if (!opener) return;
+    if (opener.matches('a')) return opener.click();
     opener.open = true;
     opener.dispatchEvent(new CustomEvent('open-alert'));
     opener.querySelector('input:not([type="hidden"])')?.focus();

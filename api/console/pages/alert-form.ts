@@ -4,7 +4,8 @@ import { shownUrl } from '../../ops/pages/shown-values.ts';
 import type { Alert, Decimal, Market, Webhook } from '../answers.ts';
 import type { ConsoleRequest } from '../console-route.ts';
 import { consoleButton, consoleForm } from '../forms.ts';
-import { marketPath, percent } from '../values.ts';
+import { marketPath } from '../values.ts';
+import { distance, firesWhen, hasPriceTarget, targetOf } from './alert-words.ts';
 
 const MAX_WEBHOOKS = 100;
 const MAX_ALERTS = 50;
@@ -41,23 +42,25 @@ export function alertSection(
 ): Html {
   const listening = webhooks.filter(({ status, events }) => status === 'active' && events.includes('price_alert'));
   const suggestion = present === undefined ? 0.5 : Math.min(0.99, Math.round((Number(present) + 0.05) * 100) / 100);
+  const more = new URLSearchParams({ tokenMint: outcome.outcome_id, condition: 'change' }).toString();
   return html`<section aria-labelledby="alerts-title" class="card alerts-card"><h2 id="alerts-title">Alerts on ${outcome.label}</h2>
 ${table<Alert>({
   caption: `Active alerts on ${outcome.label}`,
   columns: [
     {
       label: 'Fires',
-      cell: ({ id, condition, price }) =>
-        html`<a href="/alerts/${id}" data-alert="${price}">at ${percent(price)} or ${condition}</a>`,
+      // The script draws a line at each target.
+      cell: (alert) =>
+        html`<a href="/alerts/${alert.id}"${hasPriceTarget(alert) && html` data-alert="${String(alert.price)}"`}>${firesWhen(alert, true)}</a>`,
     },
-    { label: 'Distance', isNumeric: true, cell: ({ price }) => distance(price, present) },
+    { label: 'Distance', isNumeric: true, cell: (alert) => distance(targetOf(alert), present) },
     {
       label: 'Action',
-      cell: ({ id, price }) =>
+      cell: (alert) =>
         consoleButton(request, {
-          action: `/alerts/${id}/delete`,
+          action: `/alerts/${alert.id}/delete`,
           label: 'Delete',
-          of: `the alert at ${percent(price)}`,
+          of: `the alert ${firesWhen(alert, true)}`,
         }),
     },
   ],
@@ -91,14 +94,8 @@ ${choice({
   value: '',
   options: [['', 'the default webhook'], ...listening.map(({ id, url }) => [id, shownUrl(url)] as const)],
 })}
-<button type="submit" class="primary">Set alert</button>`,
+<p><button type="submit" class="primary">Set alert</button></p>
+<p class="hint"><a href="/alerts/new?${more}">Changes, volume, trades and more conditions</a></p>`,
     'form card',
   )}</details></section>`;
-}
-
-/** The distance of a target from the present price, in points. */
-export function distance(target: Decimal, present: Decimal | null | undefined): string {
-  if (present === null || present === undefined) return '–';
-  const points = (Number(target) - Number(present)) * 100;
-  return `${points < 0 ? '−' : '+'}${Math.abs(points).toFixed(1)} pt`;
 }

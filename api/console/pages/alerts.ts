@@ -2,23 +2,35 @@ import { type NamedOutcome, nameOutcomes } from '../../../src/store/catalog/outc
 import type { ApiDeps } from '../../deps.ts';
 import { ago, badge, facts, type Html, html, longText, NONE, type Tone, table } from '../../ops/html.ts';
 import { shortId } from '../../ops/pages/shown-values.ts';
-import type { Alert } from '../answers.ts';
+import type { Alert, Firing, Webhook } from '../answers.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../console-route.ts';
-import { consoleButton } from '../forms.ts';
+import { type FormView, formView } from '../form-view.ts';
+import { consoleButton, consoleForm } from '../forms.ts';
+import type { PageContent } from '../layout.ts';
 import { pages, tabs } from '../paging.ts';
 import { programExamples, quoted } from '../program.ts';
-import { marketPath, minute, percent, price } from '../values.ts';
-import { distance } from './alert-form.ts';
+import { amount, marketPath, minute, percent, price } from '../values.ts';
+import { alertChange, alertFields, atAlertFields, editFields, newAlertBody } from './alert-fields.ts';
+import { distance, firesWhen, span, subjectOf, targetOf } from './alert-words.ts';
 
 const PATH = '/alerts';
+const NEW_PATH = `${PATH}/new`;
 const PER_PAGE = 50;
-const TONES: Readonly<Record<string, Tone>> = { active: 'good', triggered: 'idle', expired: 'idle' };
+const MAX_WEBHOOKS = 100;
+const TONES: Readonly<Record<string, Tone>> = { active: 'good', paused: 'warn', triggered: 'idle', expired: 'idle' };
+const CRUMBS = html`<p class="crumbs"><a href="${PATH}">Alerts</a></p>`;
 
-type AlertsDeps = Pick<ApiDeps, 'db'>;
+type AlertsDeps = Pick<ApiDeps, 'db' | 'venues'>;
+type Names = ReadonlyMap<string, NamedOutcome>;
 
-/** /alerts: the account's alerts and past firings, and their creation and deletion. */
+/** /alerts: the account's alerts with their firings; their creation, change, pause and deletion. */
 export function alertPages(router: ConsoleRouter, deps: AlertsDeps): void {
   const [section, scope] = ['alerts', 'alerts'] as const;
+  const call = (request: Pick<ConsoleRequest, 'params'>) => ({
+    operationId: 'getAlert',
+    params: { alert_id: request.params['alert_id'] ?? '' },
+  });
+
   router.page({
     path: PATH,
     section,
@@ -26,18 +38,23 @@ export function alertPages(router: ConsoleRouter, deps: AlertsDeps): void {
     async load(request) {
       const status = request.query.get('status') ?? 'active';
       const query = { status, limit: PER_PAGE, cursor: request.query.get('cursor') ?? undefined };
-      const call = { operationId: 'listAlerts', query };
-      const { data: alerts, meta, text } = await request.api<Alert[]>(call);
-      const names = await namesOf(deps, alerts);
-      const body = html`<div class="switches">${tabs(request, 'status', 'Status', [
+      const list = { operationId: 'listAlerts', query };
+      const { data: alerts, meta, text } = await request.api<Alert[]>(list);
+      const names = await namesOf(
+        deps,
+        alerts.map(({ tokenMint }) => tokenMint),
+      );
+      const body = html`<p><a class="button" data-new-alert href="${NEW_PATH}">New alert</a></p>
+<div class="switches">${tabs(request, 'status', 'Status', [
         ['active', 'Active'],
+        ['paused', 'Paused'],
         ['triggered', 'Fired'],
         ['expired', 'Expired'],
       ])}</div>
 ${alertTable(alerts, names, status, request.nowMs)}
 ${pages(request, meta.next_cursor)}
 ${programExamples(request, {
-  calls: [['these alerts', call]],
+  calls: [['these alerts', list]],
   typescript: `for await (const alert of client.alerts.iterate({ status: ${quoted(status)} })) console.log(alert);`,
   json: text,
 })}`;
@@ -45,26 +62,30 @@ ${programExamples(request, {
     },
   });
 
+  router.page({
+    path: NEW_PATH,
+    section,
+    scope,
+    load: (request) => newPage(deps, request, formView(request.query.size === 0 ? undefined : request.query)),
+  });
+
   router.action({
     path: PATH,
     section,
     scope,
     async run({ api, form }) {
-      const webhookId = form.get('webhookId') || undefined;
       const { data } = await api<Alert>({
         operationId: 'createAlert',
-        body: {
-          tokenMint: form.get('tokenMint') ?? '',
-          condition: form.get('condition') ?? '',
-          price: numberOf(form.get('price')),
-          ...(webhookId !== undefined && { webhookId }),
-        },
+        body: newAlertBody(form),
         once: form.get('once') ?? '',
       });
+      const names = await namesOf(deps, [data.tokenMint]);
+      const times = data.repeat || data.scope !== undefined ? 'it fires' : 'it fires once,';
+      const result = `The alert is set: ${times} ${words(data, names)}.`;
       const back = form.get('back') ?? '';
-      const result = `The alert is set: it fires once, at ${percent(data.price)} or ${data.condition}.`;
       return { result, to: /^\/markets\/[^/]+\/[^/]+$/.test(back) ? back : `${PATH}/${data.id}` };
     },
+    rejected: (request, error) => newPage(deps, request, formView(request.form, atAlertFields(error, request.form))),
   });
 
   router.page({
@@ -72,23 +93,72 @@ ${programExamples(request, {
     section,
     scope,
     async load(request) {
-      const call = { operationId: 'getAlert', params: { alert_id: request.params['alert_id'] ?? '' } };
-      const { data: alert, text } = await request.api<Alert>(call);
-      const name = (await namesOf(deps, [alert])).get(alert.tokenMint);
-      const body = html`${alertFacts(request, alert, name)}
-<div class="actions">${consoleButton(request, {
-        action: `${PATH}/${alert.id}/delete`,
-        label: 'Delete alert',
-        isDangerous: true,
-        confirm: 'The alert is removed. An event that it made stays.',
-      })}</div>
+      const { data: alert, text } = await request.api<Alert>(call(request));
+      const firings = alert.firings ?? [];
+      const names = await namesOf(deps, [alert.tokenMint, ...firings.map(({ tokenMint }) => tokenMint)]);
+      const body = html`${alertFacts(request, alert, names)}
+${alert.note !== undefined && html`<p class="long note">${alert.note}</p>`}
+<div class="actions">${alertActions(request, alert)}</div>
+<h2>Firings</h2>
+${firingTable(request, alert, firings, names)}
 ${programExamples(request, {
-  calls: [['this alert', call]],
-  typescript: `const alert = await client.alerts.get({ alert_id: ${quoted(alert.id)} });`,
+  calls: [
+    ['this alert', call(request)],
+    ['pause it', { ...call(request), operationId: 'updateAlert', body: { status: 'paused' } }],
+  ],
+  typescript: `const alert = await client.alerts.get(${quoted(alert.id)});`,
   json: text,
 })}`;
-      const above = html`<p class="crumbs"><a href="${PATH}">Alerts</a></p>`;
-      return { title: `At ${percent(alert.price)} or ${alert.condition}`, above, body };
+      return { title: alert.name ?? capital(words(alert, names)), above: CRUMBS, body };
+    },
+  });
+
+  const editPage = async (request: ConsoleRequest, view: FormView): Promise<PageContent> => {
+    const { data: alert } = await request.api<Alert>(call(request));
+    const names = await namesOf(deps, [alert.tokenMint]);
+    const path = `${PATH}/${alert.id}`;
+    const body = html`${facts([
+      ['Watches', subjectOf(alert, names.get(alert.tokenMint ?? ''))],
+      ['Fires', words(alert, names)],
+    ])}${consoleForm(
+      request,
+      `${path}/edit`,
+      html`${view.summary()}${editFields(view, alert)}
+<div class="actions"><button type="submit" class="primary">Save</button><a class="button" href="${path}">Cancel</a></div>`,
+      'form card alert-edit',
+    )}`;
+    return { title: 'Edit alert', above: CRUMBS, body };
+  };
+
+  router.page({ path: `${PATH}/:alert_id/edit`, section, scope, load: (request) => editPage(request, formView()) });
+
+  router.action({
+    path: `${PATH}/:alert_id/edit`,
+    section,
+    scope,
+    async run(request) {
+      const { data: alert } = await request.api<Alert>(call(request));
+      const body = alertChange(request.form, alert);
+      const to = `${PATH}/${alert.id}`;
+      if (Object.keys(body).length === 0) return { result: 'Nothing was changed.', to };
+      await request.api({ ...call(request), operationId: 'updateAlert', body });
+      return { result: 'The alert is changed.', to };
+    },
+    rejected: (request, error) => editPage(request, formView(request.form, error)),
+  });
+
+  router.action({
+    path: `${PATH}/:alert_id/status`,
+    section,
+    scope,
+    async run(request) {
+      const status = request.form.get('status') ?? '';
+      const { data } = await request.api<Alert>({ ...call(request), operationId: 'updateAlert', body: { status } });
+      const result =
+        data.status === 'paused'
+          ? 'The alert is paused.'
+          : 'The alert is active. It looks at observations from now on.';
+      return { result, to: `${PATH}/${data.id}` };
     },
   });
 
@@ -96,56 +166,79 @@ ${programExamples(request, {
     path: `${PATH}/:alert_id/delete`,
     section,
     scope,
-    async run({ api, params }) {
-      await api({ operationId: 'deleteAlert', params: { alert_id: params['alert_id'] ?? '' } });
+    async run(request) {
+      await request.api({ ...call(request), operationId: 'deleteAlert' });
       return { result: 'The alert is deleted.', to: PATH };
     },
   });
 }
 
-/** The names of the alerts' outcomes by id; tokens without a market have none. */
-async function namesOf({ db }: AlertsDeps, alerts: readonly Alert[]): Promise<ReadonlyMap<string, NamedOutcome>> {
-  const ids = [...new Set(alerts.map(({ tokenMint }) => tokenMint))];
+/** The form of a new alert, with the values of the address or of a rejected attempt. */
+async function newPage(deps: AlertsDeps, request: ConsoleRequest, view: FormView): Promise<PageContent> {
+  const { scopes } = request.session.caller;
+  const token = view.value('tokenMint');
+  const [webhooks, names] = await Promise.all([
+    scopes.includes('webhooks')
+      ? request.api<Webhook[]>({ operationId: 'listWebhooks', query: { limit: MAX_WEBHOOKS } })
+      : undefined,
+    namesOf(deps, token === '' ? [] : [token]),
+  ]);
+  const name = names.get(token);
+  const choices = {
+    webhooks: (webhooks?.data ?? []).filter(
+      ({ status, events }) => status === 'active' && events.includes('price_alert'),
+    ),
+    venues: deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue),
+    outcome: name && html`${name.title} · ${name.label}, now ${percent(name.price) ?? 'without a price'}`,
+  };
+  const body = consoleForm(
+    request,
+    PATH,
+    html`${view.summary()}<input type="hidden" name="back" value="${view.value('back')}">
+${alertFields(view, choices)}
+<button type="submit" class="primary">Set alert</button>`,
+    'form card alert-fields',
+  );
+  return { title: 'New alert', above: CRUMBS, body };
+}
+
+/** The names of outcomes by id; tokens without a market have none. */
+async function namesOf({ db }: AlertsDeps, tokens: readonly (string | undefined)[]): Promise<Names> {
+  const ids = [...new Set(tokens)].filter((each) => each !== undefined);
   const named = ids.length === 0 ? [] : await nameOutcomes(db, ids);
   return new Map(named.map((outcome) => [outcome.outcomeId, outcome]));
 }
 
-function subject(alert: Alert, name: NamedOutcome | undefined): Html {
-  if (name === undefined) return html`token ${shortId(alert.tokenMint)}`;
-  const path = marketPath({ venue: name.venue, market_id: name.marketId });
-  const query = new URLSearchParams({ outcome: name.outcomeId }).toString();
-  return html`<a class="row-link" href="${path}?${query}">${name.title}</a>
-<span class="where">${name.siblingLabel !== null && html`${name.siblingLabel} · `}${name.label}</span>`;
+/** The condition in words. Markets of a scope have outcomes, whose prices are probabilities. */
+function words(alert: Alert, names: Names): string {
+  return firesWhen(alert, alert.tokenMint === undefined || names.has(alert.tokenMint));
 }
 
-function alertTable(
-  alerts: readonly Alert[],
-  names: ReadonlyMap<string, NamedOutcome>,
-  status: string,
-  nowMs: number,
-): Html {
-  const target = (alert: Alert) => (names.has(alert.tokenMint) ? (percent(alert.price) ?? '') : price(alert.price));
-  const isActive = status === 'active';
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+function alertTable(alerts: readonly Alert[], names: Names, status: string, nowMs: number): Html {
+  const nameOf = ({ tokenMint = '' }: Alert) => names.get(tokenMint);
+  const isWaiting = status === 'active' || status === 'paused';
   return table<Alert>({
     caption: 'Alerts, newest first',
     columns: [
-      { label: 'Market', cell: (alert) => subject(alert, names.get(alert.tokenMint)) },
+      { label: 'Watches', cell: (alert) => subjectOf(alert, nameOf(alert), 'row-link') },
       {
         label: 'Fires',
-        cell: (alert) => html`<a data-row href="${PATH}/${alert.id}">at ${target(alert)} or ${alert.condition}</a>`,
+        cell: (alert) =>
+          html`<a data-row href="${PATH}/${alert.id}">${words(alert, names)}</a>${alert.name !== undefined && html`<span class="where long">${alert.name}</span>`}`,
       },
-      ...(isActive
+      ...(isWaiting
         ? [
-            {
-              label: 'Now',
-              isNumeric: true,
-              cell: ({ tokenMint }: Alert) => percent(names.get(tokenMint)?.price) ?? NONE,
-            },
+            { label: 'Now', isNumeric: true, cell: (alert: Alert) => percent(nameOf(alert)?.price) ?? NONE },
             {
               label: 'Distance',
               isNumeric: true,
-              cell: (alert: Alert) => distance(alert.price, names.get(alert.tokenMint)?.price),
+              cell: (alert: Alert) => distance(targetOf(alert), nameOf(alert)?.price),
             },
+            { label: 'Last fired', cell: ({ triggeredAt }: Alert) => ago(dateOf(triggeredAt), nowMs) },
           ]
         : [
             {
@@ -157,19 +250,26 @@ function alertTable(
       { label: 'Created', cell: ({ createdAt }) => ago(dateOf(createdAt), nowMs) },
     ],
     rows: alerts,
-    empty: html`No alerts here. <a href="/markets">Open a market</a> and click a price.`,
+    empty: html`No alerts here. <a href="/markets">Open a market</a> and click a price, or set a <a href="${NEW_PATH}">new alert</a>.`,
   });
 }
 
-function alertFacts({ nowMs, session }: ConsoleRequest, alert: Alert, name: NamedOutcome | undefined): Html {
-  const { webhookId } = alert;
+function alertFacts({ nowMs, session }: ConsoleRequest, alert: Alert, names: Names): Html {
+  const { webhookId, cooldownSeconds } = alert;
+  const name = names.get(alert.tokenMint ?? '');
   const hasWebhooks = session.caller.scopes.includes('webhooks');
   return facts([
-    ['Market', subject(alert, name)],
+    ['Watches', subjectOf(alert, name)],
     ['State', badge(TONES[alert.status] ?? 'idle', alert.status)],
-    [`Target (${alert.currency})`, price(alert.price)],
-    ['Price now', name ? (percent(name.price) ?? NONE) : NONE],
-    ['Distance', distance(alert.price, name?.price)],
+    ['Fires', words(alert, names)],
+    ...(targetOf(alert) === undefined
+      ? []
+      : ([
+          [`Target${alert.currency === undefined ? '' : ` (${alert.currency})`}`, price(alert.price)],
+          ['Price now', name ? (percent(name.price) ?? NONE) : NONE],
+          ['Distance', distance(alert.price, name?.price)],
+        ] as const)),
+    ['Repeats', cooldownSeconds === undefined ? 'no' : `after ${span(cooldownSeconds)}`],
     [
       'Webhook',
       webhookId === undefined
@@ -178,19 +278,67 @@ function alertFacts({ nowMs, session }: ConsoleRequest, alert: Alert, name: Name
           ? html`<a href="/webhooks/${webhookId}">${shortId(webhookId)}</a>`
           : shortId(webhookId),
     ],
+    ['Ends (UTC)', minute(dateOf(alert.expiresAt))],
     ['Created (UTC)', html`${minute(dateOf(alert.createdAt))} (${ago(dateOf(alert.createdAt), nowMs)})`],
-    ['Fired (UTC)', minute(dateOf(alert.triggeredAt))],
+    ['Last fired (UTC)', minute(dateOf(alert.triggeredAt))],
     ['Event', alert.eventId === undefined ? NONE : longText(alert.eventId)],
     ['Id', html`<code>${alert.id}</code>`],
   ]);
 }
 
-function dateOf(text: string | undefined): Date | undefined {
-  return text === undefined ? undefined : new Date(text);
+function alertActions(request: ConsoleRequest, { id, status }: Alert): Html {
+  const path = `${PATH}/${id}`;
+  const isPaused = status === 'paused';
+  return html`${
+    (isPaused || status === 'active') &&
+    html`<a class="button" href="${path}/edit">Edit</a>${consoleButton(request, {
+      action: `${path}/status`,
+      label: isPaused ? 'Resume' : 'Pause',
+      fields: html`<input type="hidden" name="status" value="${isPaused ? 'active' : 'paused'}">`,
+    })}`
+  }${consoleButton(request, {
+    action: `${path}/delete`,
+    label: 'Delete alert',
+    isDangerous: true,
+    confirm: 'The alert is removed. An event that it made stays.',
+  })}`;
 }
 
-/** The number of a field; null, which the API rejects with a message, for other text. */
-function numberOf(text: string | null): number | null {
-  const given = (text ?? '').trim().replace(',', '.');
-  return given === '' || !Number.isFinite(Number(given)) ? null : Number(given);
+function firingTable({ nowMs }: ConsoleRequest, alert: Alert, firings: readonly Firing[], names: Names): Html {
+  // An alert of the specification has its only firing in its own fields.
+  const { triggeredAt, eventId, tokenMint } = alert;
+  const only =
+    triggeredAt === undefined || eventId === undefined
+      ? []
+      : [{ at: triggeredAt, eventId, ...(tokenMint !== undefined && { tokenMint }) }];
+  return table<Firing>({
+    caption: 'Firings, newest first',
+    columns: [
+      {
+        label: 'Time (UTC)',
+        cell: ({ at }) => html`${minute(new Date(at))} <span class="muted">${ago(new Date(at), nowMs)}</span>`,
+      },
+      { label: 'Outcome', cell: (firing) => firingSubject(firing, names) },
+      {
+        label: 'Price',
+        isNumeric: true,
+        cell: (firing) => (names.has(firing.tokenMint ?? '') ? (percent(firing.price) ?? NONE) : price(firing.price)),
+      },
+      { label: 'Value', isNumeric: true, cell: ({ value }) => amount(value) },
+      { label: 'Event', cell: (firing) => html`<code class="long">${firing.eventId}</code>` },
+    ],
+    rows: firings.length > 0 ? firings : only,
+    empty: 'It has not fired yet.',
+  });
+}
+
+function firingSubject({ tokenMint = '', venue, marketId }: Firing, names: Names): Html {
+  const name = names.get(tokenMint);
+  if (name !== undefined) return html`${name.title} · ${name.label}`;
+  if (venue === undefined || marketId === undefined) return tokenMint === '' ? NONE : html`${shortId(tokenMint)}`;
+  return html`<a href="${marketPath({ venue, market_id: marketId })}">market ${shortId(marketId)}</a>`;
+}
+
+function dateOf(text: string | undefined): Date | undefined {
+  return text === undefined ? undefined : new Date(text);
 }

@@ -2,7 +2,7 @@ import type { MarketTrend } from '../../../src/store/series/market-trends.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { badge, facts, type Html, html } from '../../ops/html.ts';
 import type { Decimal, Market } from '../answers.ts';
-import type { ConsoleRouter } from '../console-route.ts';
+import type { ConsoleRequest, ConsoleRouter } from '../console-route.ts';
 import { lineChart } from '../drawings.ts';
 import { programExamples, quoted } from '../program.ts';
 import { amount, currencyOf, fromSeconds, minute, percent, venueTitle } from '../values.ts';
@@ -54,6 +54,7 @@ export function eventPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): voi
         ['Last market closes (UTC)', minute(fromSeconds(event.close_at))],
         ['Event id', html`<code>${event.event_id}</code>`],
       ])}
+${newAlert(request, event)}
 ${leading.length > 0 && eventChart(leading)}
 <div id="results" data-markets="${markets.map(({ market_id }) => market_id).join(',')}">
 <div class="state-line"><p class="muted">${event.market_count > MAX_MARKETS && `The ${MAX_MARKETS} most traded markets`}</p>
@@ -91,4 +92,12 @@ ${lineChart(lines, 'Probabilities of the leading markets in the last 24 hours')}
       html`<li><span class="swatch series-${index}" aria-hidden="true"></span>${market.sibling_label ?? market.title}
 <strong class="num">${percent(trend.price)}</strong></li>`,
   )}</ul></figure>`;
+}
+
+/** The form of an alert on the markets of the event. */
+function newAlert({ session }: ConsoleRequest, { venue, event_id }: Event): Html {
+  if (!session.caller.scopes.includes('alerts')) return html``;
+  const fields = { condition: 'change', subject: 'scope', 'scope.venue': venue, 'scope.event_id': event_id };
+  const query = new URLSearchParams(fields).toString();
+  return html`<p><a class="button" data-new-alert href="/alerts/new?${query}">New alert on these markets</a></p>`;
 }

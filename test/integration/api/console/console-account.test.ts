@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
 import { aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery } from '../../../factories/deliveries.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
@@ -68,6 +69,195 @@ describe('alerts in the console', () => {
     expect((await stranger.post(`${path}/delete`)).status).toBe(404);
     expect((await browser.post(`${path}/delete`)).status).toBe(303);
     expect((await browser.page(path)).status).toBe(404);
+  });
+});
+
+describe('the form of an alert', () => {
+  const condition = (name: string, fields: Record<string, string>) => [name, fields] as const;
+
+  it.each([
+    condition('above', { price: '0.25' }),
+    condition('below', { price: '0,25' }),
+    condition('crosses_above', { price: '0.25' }),
+    condition('crosses_below', { price: '0.25' }),
+    condition('change', { change: '0.05', unit: 'absolute', changeDirection: 'up', windowSeconds: '15 min' }),
+    condition('spread', { price: '0.02', spreadDirection: 'at_least' }),
+    condition('trade', { notional: '500' }),
+    condition('volume', { windowSeconds: '1h', times: '3', windows: '24' }),
+    condition('status', {}),
+  ])('sets %s with the fields of the condition only, and shows it in words', async (name, fields) => {
+    const browser = await signIn(api);
+    const { outcomes } = await aStoredMarket(api.db);
+    // A browser sends the hidden fields of the other conditions too.
+    const rest = { price: '0.9', unit: 'percent', spreadDirection: 'at_most', changeDirection: '', 'scope.q': 'x' };
+    const sent = { ...rest, condition: name, tokenMint: outcomes[0]?.outcomeId ?? '', subject: 'token', ...fields };
+    const answer = await browser.post('/alerts', sent);
+    expect([answer.status, answer.text]).toEqual([303, expect.any(String)]);
+    const { body } = await browser.account('GET', '/v1/alerts');
+    const { spreadDirection, changeDirection, price, change, notional, times, windows, windowSeconds, ...texts } =
+      fields as Record<string, string | undefined>;
+    const direction = spreadDirection ?? changeDirection;
+    const numbers = Object.entries({ change, notional, times, windows }).flatMap(([field, text]) =>
+      text === undefined ? [] : [[field, Number(text)]],
+    );
+    expect(body.data).toMatchObject([
+      {
+        condition: name,
+        ...texts,
+        ...Object.fromEntries(numbers),
+        ...(price !== undefined && { price: Number(price.replace(',', '.')) }),
+        ...(direction !== undefined && { direction }),
+        ...(windowSeconds !== undefined && { windowSeconds: windowSeconds === '1h' ? 3_600 : 900 }),
+      },
+    ]);
+    const [alert] = body.data as { id: string }[];
+    for (const path of ['/alerts', `/alerts/${alert?.id}`, `/alerts/${alert?.id}/edit`]) {
+      expect((await browser.page(path)).status).toBe(200);
+    }
+  });
+
+  it('sets an alert on a scope with repetition, end, name and note', async () => {
+    const browser = await signIn(api);
+    const answer = await browser.post('/alerts', {
+      condition: 'new_market',
+      'scope.venue': 'polymarket',
+      'scope.market_id': 'ignored for new markets',
+      'scope.q': 'owl hoot',
+      repeat: 'true',
+      cooldownSeconds: '1 d',
+      expiresAt: '2999-01-31T12:00',
+      name: 'owls',
+      note: 'a note\nof two lines',
+    });
+    expect(answer.status).toBe(303);
+    const { body } = await browser.account('GET', '/v1/alerts');
+    expect(body.data).toMatchObject([
+      {
+        scope: { venue: 'polymarket', q: 'owl hoot' },
+        repeat: true,
+        cooldownSeconds: 86_400,
+        expiresAt: '2999-01-31T12:00:00.000Z',
+        name: 'owls',
+        note: 'a note\nof two lines',
+      },
+    ]);
+    const page = (await browser.page(answer.headers.get('location') ?? '')).text;
+    for (const text of ['“owl hoot”', 'at each new market', 'after 1 d', 'owls', 'of two lines']) {
+      expect(page).toContain(text);
+    }
+  });
+
+  it('shows the reasons of the API at the fields, with everything that was entered', async () => {
+    const browser = await signIn(api);
+    const { text, status } = await browser.post('/alerts', {
+      condition: 'change',
+      tokenMint: 'a token',
+      change: 'much',
+      unit: 'percent',
+      windowSeconds: '2 days',
+      repeat: 'true',
+      cooldownSeconds: '90 d',
+      name: 'n'.repeat(101),
+      note: '</textarea><b>',
+    });
+    expect(status).toBe(400);
+    for (const name of ['tokenMint', 'change', 'windowSeconds', 'cooldownSeconds', 'name']) {
+      expect(text).toMatch(new RegExp(`id="field-${name}-problem">must`));
+      expect(text).toContain(`href="#field-${name}"`);
+    }
+    for (const shown of ['value="2 days"', 'value="percent" selected', 'value="change" selected', '&#60;/textarea']) {
+      expect(text).toContain(shown);
+    }
+    const direction = await browser.post('/alerts', { condition: 'spread', tokenMint: 't', price: '1' });
+    expect(direction.text).toMatch(/id="field-spreadDirection-problem">is required/);
+    const scope = await browser.post('/alerts', { condition: 'status', subject: 'scope' });
+    expect(scope.text).toContain('must have at least one of market_id');
+    expect((await browser.account('GET', '/v1/alerts')).body.data).toEqual([]);
+  });
+
+  it('is filled from its address', async () => {
+    const browser = await signIn(api);
+    const { outcomes } = await aStoredMarket(api.db, { title: 'Will the stork come?' });
+    const query = new URLSearchParams({ tokenMint: outcomes[0]?.outcomeId ?? '', condition: 'trade', notional: '7' });
+    const { text } = await browser.page(`/alerts/new?${query.toString()}`);
+    for (const shown of ['Will the stork come?', 'value="trade" selected', 'value="7"']) expect(text).toContain(shown);
+  });
+});
+
+describe('an alert in the console', () => {
+  it('is changed, paused and resumed, and a save without a change keeps its start', async () => {
+    const browser = await signIn(api);
+    const { outcomes } = await aStoredMarket(api.db);
+    const made = await browser.account('POST', '/v1/alerts', {
+      tokenMint: outcomes[0]?.outcomeId,
+      condition: 'change',
+      change: 0.05,
+      unit: 'absolute',
+      windowSeconds: 900,
+      repeat: true,
+      cooldownSeconds: 60,
+    });
+    const { id } = made.body.data as { id: string };
+    const path = `/alerts/${id}`;
+    const read = async () => (await browser.account('GET', `/v1${path}`)).body.data;
+    const same = {
+      change: '0.05',
+      windowSeconds: '15 min',
+      cooldownSeconds: '1 min',
+      expiresAt: '',
+      name: '',
+      note: '',
+    };
+    await browser.post(`${path}/edit`, same);
+    expect((await browser.page(path)).text).toContain('Nothing was changed.');
+    const changed = { ...same, change: '0.1', windowSeconds: '1 h', expiresAt: '2999-01-01T00:00', name: 'moves' };
+    expect((await browser.post(`${path}/edit`, changed)).headers.get('location')).toBe(path);
+    expect(await read()).toMatchObject({
+      change: 0.1,
+      windowSeconds: 3_600,
+      cooldownSeconds: 60,
+      expiresAt: '2999-01-01T00:00:00.000Z',
+      name: 'moves',
+    });
+    await browser.post(`${path}/edit`, { ...changed, expiresAt: '', name: '' });
+    expect(await read()).not.toHaveProperty('expiresAt');
+    const rejected = await browser.post(`${path}/edit`, { ...changed, change: '-1' });
+    expect([rejected.status, rejected.text]).toEqual([400, expect.stringMatching(/id="field-change-problem">must be/)]);
+    await browser.post(`${path}/status`, { status: 'paused' });
+    expect((await browser.page('/alerts?status=paused')).text).toContain(path);
+    expect((await browser.page(path)).text).toContain('Resume');
+    await browser.post(`${path}/status`, { status: 'active' });
+    expect(await read()).toMatchObject({ status: 'active' });
+  });
+
+  it('belongs to its account', async () => {
+    const [browser, stranger] = [await signIn(api), await signIn(api)];
+    const made = await browser.account('POST', '/v1/alerts', { tokenMint: 't', condition: 'above', price: 0.5 });
+    const path = `/alerts/${(made.body.data as { id: string }).id}`;
+    expect((await stranger.page(`${path}/edit`)).status).toBe(404);
+    expect((await stranger.post(`${path}/edit`, { price: '0.6' })).status).toBe(404);
+    expect((await stranger.post(`${path}/status`, { status: 'paused' })).status).toBe(404);
+  });
+
+  it('lists its firings', async () => {
+    const browser = await signIn(api);
+    const { outcomes } = await aStoredMarket(api.db, { title: 'Will the heron wait?' });
+    const made = await browser.account('POST', '/v1/alerts', {
+      tokenMint: outcomes[0]?.outcomeId,
+      condition: 'crosses_above',
+      price: 0.5,
+      repeat: true,
+    });
+    const { id } = made.body.data as { id: string };
+    expect((await browser.page(`/alerts/${id}`)).text).toContain('It has not fired yet.');
+    const fire = sql(
+      'test_console_firing',
+      `INSERT INTO alert_firing (alert_pk, subject, n, at, price, from_price, event_id)
+       SELECT pk, token_id, 7, now(), 0.517, 0.48, 'evt_of_the_firing' FROM alert WHERE id = $1`,
+    );
+    await api.db.query(fire, [id]);
+    const { text } = await browser.page(`/alerts/${id}`);
+    for (const shown of ['Will the heron wait?', '51.7 %', 'evt_of_the_firing']) expect(text).toContain(shown);
   });
 });
 

@@ -1,0 +1,245 @@
+import { CONDITIONS, type Condition, DEFAULT_COOLDOWN_SECONDS } from '../../../src/domain/alerts/alert.ts';
+import { CONDITION_FIELDS, FIELDS_OF } from '../../contract/alert-conditions.ts';
+import { ApiError } from '../../errors.ts';
+import { type Html, html } from '../../ops/html.ts';
+import { fieldMoment, momentField } from '../../ops/pages/filters.ts';
+import { shownUrl } from '../../ops/pages/shown-values.ts';
+import type { Alert, Webhook } from '../answers.ts';
+import type { FormView } from '../form-view.ts';
+import { venueTitle } from '../values.ts';
+import { secondsOf, span } from './alert-words.ts';
+
+const CONDITION_LABELS: Readonly<Record<Condition, string>> = {
+  above: 'Price: at a target or above',
+  below: 'Price: at a target or below',
+  crosses_above: 'Price: rises to a target',
+  crosses_below: 'Price: falls to a target',
+  change: 'Price: moves within a window',
+  spread: 'Spread of bid and ask',
+  trade: 'A large trade',
+  volume: 'Volume within a window',
+  status: 'The market halts, closes or gets its result',
+  new_market: 'A new market',
+};
+const SCOPE_FIELDS = ['market_id', 'event_id', 'venue', 'category', 'q'] as const;
+
+/** Fields of the form whose name in the API depends on the condition. */
+const DIRECTION_FIELDS: Partial<Record<Condition, string>> = { spread: 'spreadDirection', change: 'changeDirection' };
+
+interface Choices {
+  /** The active webhooks that list `price_alert`. */
+  webhooks: readonly Webhook[];
+  venues: readonly string[];
+  /** The name of the outcome that the form names. */
+  outcome?: Html | undefined;
+}
+
+/** All fields of a new alert. The style sheet shows those of the chosen condition; the body has only those, with every browser. */
+export function alertFields(view: FormView, { webhooks, venues, outcome }: Choices): Html {
+  const isScope = view.value('subject') === 'scope';
+  return html`${view.choice({
+    label: 'Condition',
+    name: 'condition',
+    value: 'above',
+    options: CONDITIONS.map((each) => [each, CONDITION_LABELS[each]] as const),
+  })}
+<fieldset><legend>Watches</legend>
+<div class="radios"><label class="check"><input type="radio" name="subject" value="token" id="subject-token"${!isScope && html` checked`}>one outcome</label>
+<label class="check"><input type="radio" name="subject" value="scope" id="subject-scope"${isScope && html` checked`}>all outcomes of markets</label></div>
+<div class="for-token">${view.field({
+    label: 'Outcome',
+    name: 'tokenMint',
+    hint: outcome ? undefined : 'The id of an outcome, as a market page copies it, or of a token.',
+  })}${outcome && html`<p class="hint">${outcome}</p>`}</div>
+<div class="for-scope"><p class="hint" id="field-scope">At least one field. All given ones must fit, also for markets that appear later.</p>${view.problem('scope')}
+<div class="pair"><div class="for-market">${view.field({ label: 'Id of a market', name: 'scope.market_id' })}</div>
+${view.field({ label: 'Id of an event', name: 'scope.event_id' })}
+${view.choice({
+  label: 'Venue',
+  name: 'scope.venue',
+  value: '',
+  options: [['', 'any'], ...venues.map((venue) => [venue, venueTitle(venue)] as const)],
+})}
+${view.field({ label: 'Category', name: 'scope.category', hint: 'In the spelling of the venue.' })}
+${view.field({ label: 'Words', name: 'scope.q', hint: 'Each one is in the title of the market or of its event.' })}</div></div></fieldset>
+<div class="when-price">${view.field({
+    label: html`<span class="for-price">Price</span> <span class="for-spread">Spread</span>`,
+    name: 'price',
+    hint: 'In the currency of the outcome: 0.25 is 25 %. For other tokens the price itself.',
+  })}</div>
+<div class="when-spread">${view.choice({
+    label: 'Fires when the spread is',
+    name: 'spreadDirection',
+    value: 'at_most',
+    options: [
+      ['at_most', 'at most this'],
+      ['at_least', 'at least this'],
+    ],
+  })}</div>
+<div class="when-change"><div class="pair">${view.field({ label: 'Move', name: 'change', hint: 'At least this: 0.05 is 5 points.' })}
+${view.choice({
+  label: 'Unit of the move',
+  name: 'unit',
+  value: 'absolute',
+  options: [
+    ['absolute', 'of the price'],
+    ['percent', '% of the earlier price'],
+  ],
+})}
+${view.choice({
+  label: 'Direction',
+  name: 'changeDirection',
+  value: '',
+  options: [
+    ['', 'up or down'],
+    ['up', 'up'],
+    ['down', 'down'],
+  ],
+})}</div></div>
+<div class="when-notional">${view.field({
+    label: 'Amount',
+    name: 'notional',
+    hint: 'Price times size, in the currency of the outcome. For a volume: the sum of the trades of the window.',
+  })}</div>
+<div class="when-volume"><div class="pair">${view.field({ label: 'Or multiple', name: 'times', hint: 'Of the mean of the windows before, such as 3.' })}
+${view.field({ label: 'Windows for the mean', name: 'windows' })}</div></div>
+<div class="when-window">${view.field({ label: 'Window', name: 'windowSeconds', hint: 'Such as 90 s, 15 min or 1 h; at most 24 h.' })}</div>
+<fieldset><legend>Then</legend>
+<label class="check"><input type="checkbox" name="repeat" id="field-repeat" value="true"${view.isChecked('repeat') && html` checked`}>fire again after a cool-down</label>
+<div class="with-repeat">${cooldownField(view, span(DEFAULT_COOLDOWN_SECONDS))}</div>
+${view.choice({
+  label: 'Webhook',
+  name: 'webhookId',
+  value: '',
+  options: [['', 'the default webhook'], ...webhooks.map(({ id, url }) => [id, shownUrl(url)] as const)],
+})}
+${endField(view)}</fieldset>
+${nameFields(view)}`;
+}
+
+/** The fields that an alert can change. */
+export function editFields(view: FormView, alert: Alert): Html {
+  const threshold = thresholdOf(alert);
+  return html`${
+    threshold !== undefined &&
+    view.field({ label: THRESHOLD_LABELS[threshold], name: threshold, value: String(alert[threshold]) })
+  }
+${
+  alert.windowSeconds !== undefined &&
+  view.field({
+    label: 'Window',
+    name: 'windowSeconds',
+    value: span(alert.windowSeconds),
+    hint: 'Such as 15 min or 1 h.',
+  })
+}
+${alert.cooldownSeconds !== undefined && cooldownField(view, span(alert.cooldownSeconds))}
+<p class="hint">A change of the fields above, or of the end, starts the alert anew: it looks at observations from then on.</p>
+${endField(view, alert.expiresAt)}
+${nameFields(view, alert)}`;
+}
+
+const THRESHOLD_LABELS = {
+  price: 'Price',
+  change: 'Move',
+  notional: 'Amount',
+  times: 'Multiple',
+} as const;
+
+function thresholdOf(alert: Alert): keyof typeof THRESHOLD_LABELS | undefined {
+  return (['price', 'change', 'notional', 'times'] as const).find((each) => alert[each] !== undefined);
+}
+
+function cooldownField(view: FormView, value: string): Html {
+  return view.field({
+    label: 'Cool-down',
+    name: 'cooldownSeconds',
+    value,
+    hint: 'The least time between two firings on one outcome, such as 15 min or 1 d.',
+  });
+}
+
+function endField(view: FormView, expiresAt?: string): Html {
+  return view.field({
+    label: 'Ends (UTC)',
+    name: 'expiresAt',
+    type: 'datetime-local',
+    value: expiresAt === undefined ? '' : fieldMoment(new Date(expiresAt)),
+    hint: 'Leave empty for no end.',
+  });
+}
+
+function nameFields(view: FormView, { name = '', note = '' }: Pick<Alert, 'name' | 'note'> = {}): Html {
+  return html`${view.field({ label: 'Name', name: 'name', value: name, hint: 'Optional. The event has it.' })}
+${view.area({ label: 'Note', name: 'note', value: note, hint: 'Optional, for you.' })}`;
+}
+
+/** The body of `POST /v1/alerts`: only the fields of the chosen condition. */
+export function newAlertBody(form: URLSearchParams): Record<string, unknown> {
+  const text = (name: string) => (form.get(name) ?? '').trim();
+  const condition = CONDITIONS.find((each) => each === text('condition'));
+  const { required = [], optional = [] } = condition === undefined ? {} : FIELDS_OF[condition];
+  const body: Record<string, unknown> = { condition: condition ?? text('condition') };
+  if (condition === 'new_market' || text('subject') === 'scope') {
+    body['scope'] = Object.fromEntries(
+      SCOPE_FIELDS.filter((each) => condition !== 'new_market' || each !== 'market_id')
+        .map((each) => [each, text(`scope.${each}`)] as const)
+        .filter(([, value]) => value !== ''),
+    );
+  } else if (text('tokenMint') !== '') body['tokenMint'] = text('tokenMint');
+  for (const name of CONDITION_FIELDS) {
+    if (![...required, ...optional].includes(name)) continue;
+    const value = text(name === 'direction' && condition ? (DIRECTION_FIELDS[condition] ?? name) : name);
+    if (value !== '') body[name] = inputOf(name, value);
+  }
+  if (form.has('repeat')) {
+    body['repeat'] = true;
+    if (text('cooldownSeconds') !== '') body['cooldownSeconds'] = secondsOf(text('cooldownSeconds'));
+  }
+  const end = momentField(form, 'expiresAt');
+  if (end !== undefined) body['expiresAt'] = end.toISOString();
+  for (const name of ['name', 'note', 'webhookId']) if (text(name) !== '') body[name] = text(name);
+  return body;
+}
+
+/** The body of `PATCH /v1/alerts/{id}`: only the fields that differ, because some of them start the alert anew. */
+export function alertChange(form: URLSearchParams, alert: Alert): Record<string, unknown> {
+  const text = (name: string) => (form.get(name) ?? '').trim();
+  const body: Record<string, unknown> = {};
+  const threshold = thresholdOf(alert);
+  if (threshold !== undefined && text(threshold) !== String(alert[threshold])) {
+    body[threshold] = inputOf(threshold, text(threshold));
+  }
+  for (const name of ['windowSeconds', 'cooldownSeconds'] as const) {
+    const seconds = secondsOf(text(name));
+    if (alert[name] !== undefined && seconds !== alert[name]) body[name] = seconds;
+  }
+  const before = alert.expiresAt === undefined ? '' : fieldMoment(new Date(alert.expiresAt));
+  if (text('expiresAt') !== before) body['expiresAt'] = momentField(form, 'expiresAt')?.toISOString() ?? null;
+  for (const name of ['name', 'note'] as const) {
+    if (text(name) !== (alert[name] ?? '')) body[name] = text(name) || null;
+  }
+  return body;
+}
+
+/** The reasons of a rejection with the names of the form. */
+export function atAlertFields(error: ApiError, form: URLSearchParams): ApiError {
+  const condition = CONDITIONS.find((each) => each === form.get('condition'));
+  const direction = (condition && DIRECTION_FIELDS[condition]) ?? 'direction';
+  const details = error.details.map(({ path, message }) => ({
+    path: path === 'direction' ? direction : path,
+    message,
+  }));
+  return new ApiError(error.code as 'invalid_request', error.message, { details });
+}
+
+function inputOf(name: string, text: string): unknown {
+  if (name === 'direction' || name === 'unit') return text;
+  return name === 'windowSeconds' ? secondsOf(text) : numberOf(text);
+}
+
+/** The number of a field; null, which the API rejects with a message, for other text. */
+function numberOf(text: string): number | null {
+  const given = text.replace(',', '.');
+  return given === '' || !Number.isFinite(Number(given)) ? null : Number(given);
+}

@@ -1,0 +1,105 @@
+import type { NamedOutcome } from '../../../src/store/catalog/outcome-names.ts';
+import { type Html, html } from '../../ops/html.ts';
+import { shortId } from '../../ops/pages/shown-values.ts';
+import type { Alert, AlertScope, Decimal } from '../answers.ts';
+import { eventPath, marketPath, percent, venueTitle } from '../values.ts';
+
+/** The condition of an alert in words. Prices of outcomes are probabilities, other prices have the currency of the alert. */
+export function firesWhen(alert: Alert, isProbability: boolean): string {
+  const { condition, direction, change, unit, windowSeconds, notional, times, windows, currency = '' } = alert;
+  const target = isProbability ? percent(alert.price) : `${alert.price} ${currency}`.trim();
+  const within = windowSeconds === undefined ? '' : ` within ${span(windowSeconds)}`;
+  switch (condition) {
+    case 'above':
+    case 'below':
+      return `at ${target} or ${condition}`;
+    case 'crosses_above':
+      return `when it rises to ${target}`;
+    case 'crosses_below':
+      return `when it falls to ${target}`;
+    case 'spread':
+      return `at a spread of ${direction === 'at_least' ? 'at least' : 'at most'} ${isProbability ? points(alert.price) : target}`;
+    case 'change': {
+      const size = unit === 'percent' ? `${change} %` : isProbability ? points(change) : `${change} ${currency}`;
+      return `when it moves ${direction === undefined ? '' : `${direction} `}by ${size}${within}`;
+    }
+    case 'trade':
+      return `at a trade of ${grouped(notional)} ${currency}`.trim();
+    case 'volume':
+      return times === undefined
+        ? `when ${grouped(notional)} ${currency}`.trim().concat(` is traded${within}`)
+        : `when ${times} × the mean of ${windows} windows is traded${within}`;
+    case 'status':
+      return 'when the market halts, closes or gets its result';
+    case 'new_market':
+      return 'at each new market';
+  }
+}
+
+/** Whether the alert waits for a price, so that there is a distance to it. */
+export function hasPriceTarget({ condition }: Pick<Alert, 'condition'>): boolean {
+  return ['above', 'below', 'crosses_above', 'crosses_below'].includes(condition);
+}
+
+/** The price that an alert waits for. */
+export function targetOf(alert: Alert): Decimal | undefined {
+  return hasPriceTarget(alert) ? alert.price : undefined;
+}
+
+/** The distance of a target from the present price, in points. */
+export function distance(target: Decimal | undefined, present: Decimal | null | undefined): string {
+  if (target === undefined || present === null || present === undefined) return '–';
+  const size = (Number(target) - Number(present)) * 100;
+  return `${size < 0 ? '−' : '+'}${Math.abs(size).toFixed(1)} pt`;
+}
+
+/** The outcome or the markets of an alert, with a link where a page exists. */
+export function subjectOf(alert: Alert, name: NamedOutcome | undefined, classes = ''): Html {
+  if (alert.scope !== undefined) return scopeWords(alert.scope);
+  if (name === undefined) return html`token ${shortId(alert.tokenMint ?? '')}`;
+  const path = marketPath({ venue: name.venue, market_id: name.marketId });
+  const query = new URLSearchParams({ outcome: name.outcomeId }).toString();
+  return html`<a class="${classes}" href="${path}?${query}">${name.title}</a>
+<span class="where">${name.siblingLabel !== null && html`${name.siblingLabel} · `}${name.label}</span>`;
+}
+
+function scopeWords({ market_id, event_id, venue, category, q }: AlertScope): Html {
+  const linked = (path: string | undefined, text: string) =>
+    path === undefined ? html`${text}` : html`<a href="${path}">${text}</a>`;
+  const parts = [
+    market_id !== undefined &&
+      html`market ${linked(venue && marketPath({ venue, market_id }), shortId(market_id).toString())}`,
+    event_id !== undefined && html`event ${linked(venue && eventPath(venue, event_id), event_id)}`,
+    venue !== undefined && html`${venueTitle(venue)}`,
+    category !== undefined && html`category ${category}`,
+    q !== undefined && html`“${q}”`,
+  ].filter((part) => part !== false);
+  return html`<span class="long">${market_id === undefined && 'Markets: '}${parts.map((part, i) => html`${i > 0 && ' · '}${part}`)}</span>`;
+}
+
+/** A span of whole seconds in its largest exact unit. */
+export function span(seconds: number): string {
+  const [unit, size] = (
+    [
+      ['d', 86_400],
+      ['h', 3_600],
+      ['min', 60],
+    ] as const
+  ).find(([, each]) => seconds % each === 0) ?? ['s', 1];
+  return `${seconds / size} ${unit}`;
+}
+
+/** The seconds of a text such as `90 s`, `15 min`, `1 h` or `3600`; null for other text. */
+export function secondsOf(text: string): number | null {
+  const [, count = '', unit = 's'] = /^\s*(\d{1,9})\s*(s|min|m|h|d)?\s*$/.exec(text) ?? [];
+  if (count === '') return null;
+  return Number(count) * ({ s: 1, m: 60, min: 60, h: 3_600, d: 86_400 }[unit] ?? 1);
+}
+
+function points(size: Decimal | undefined): string {
+  return `${(Number(size) * 100).toFixed(1)} points`;
+}
+
+function grouped(amount: Decimal | undefined): string {
+  return Number(amount).toLocaleString('en-US', { maximumFractionDigits: 6 });
+}
