@@ -1,4 +1,7 @@
 import type { AlertStatus, Condition, Direction, Unit } from '../../src/domain/alerts/alert.ts';
+import type { ChatFormat } from '../../src/domain/webhooks/chat-message.ts';
+import type { FilterCondition } from '../../src/domain/webhooks/filter.ts';
+import type { OrderBy } from '../../src/domain/webhooks/order.ts';
 
 /** A decimal of an answer: a number, or text when DECIMAL_FORMAT is `string`. */
 export type Decimal = number | string;
@@ -127,6 +130,14 @@ export interface Webhook {
   status: 'active' | 'paused';
   createdAt?: string;
   pauseReason?: string;
+  ordered?: true;
+  orderBy?: OrderBy;
+  filter?: FilterCondition[];
+  maxPerSecond?: number;
+  headerNames?: string[];
+  description?: string;
+  /** Absent: signed JSON. */
+  format?: ChatFormat;
 }
 
 export interface Delivery {

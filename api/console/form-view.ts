@@ -13,6 +13,8 @@ export interface FormView {
   isChecked(name: string, initial?: boolean): boolean;
   field(options: Options<typeof field>): Html;
   area(options: Options<typeof area>): Html;
+  /** A text that the page never shows again. A reason of the API comes before `problem`. */
+  secretArea(options: Options<typeof area>): Html;
   choice(options: Options<typeof choice>): Html;
   checks(options: Options<typeof checks>): Html;
   /** The reason against an object as a whole, for a place that no control has. */
@@ -42,6 +44,7 @@ export function formView(sent?: URLSearchParams, error?: ApiError): FormView {
     isChecked: (name, initial = false) => (sent ? sent.has(name) : initial),
     field: (options) => field({ ...options, ...problemOf(options.name), value: value(options.name, options.value) }),
     area: (options) => area({ ...options, ...problemOf(options.name), value: value(options.name, options.value) }),
+    secretArea: (options) => area({ ...options, ...problemOf(options.name), value: '' }),
     choice: (options) => choice({ ...options, ...problemOf(options.name), value: value(options.name, options.value) }),
     checks: (options) =>
       checks({ ...options, ...problemOf(options.name), values: values(options.name, options.values) }),

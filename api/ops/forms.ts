@@ -118,7 +118,7 @@ export function checks(
 ): Html {
   const { label, name, values, options: items } = options;
   const { id, attributes, texts } = described(options);
-  return html`<fieldset id="${id}"${attributes}><legend>${label}</legend>${items.map(
+  return html`<fieldset class="checks" id="${id}"${attributes}><legend>${label}</legend>${items.map(
     ([value, text]) =>
       html`<label class="check"><input type="checkbox" name="${name}" value="${value}"${
         values.includes(value) && html` checked`

@@ -80,6 +80,8 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     ['alert-new-volume', () => '/alerts/new?condition=volume&subject=scope&scope.q=earthquake&repeat=true'],
     ['webhooks', () => '/webhooks'],
     ['webhook', () => `/webhooks/${account.webhook.id}`],
+    ['webhook-new', () => '/webhooks/new'],
+    ['webhook-edit', () => `/webhooks/${account.webhook.id}/edit`],
     ['delivery', () => `/webhooks/${account.webhook.id}/deliveries/${account.failed.id}`],
     ['live', () => '/live', '[data-live][data-tone="good"]'],
     ['usage', () => '/usage'],
@@ -336,6 +338,31 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     expect(await accessibilityFaults(page)).toEqual([]);
     await stranger.close();
   });
+
+  test.for([true, false])(
+    'the options of a webhook are rejected and saved, with scripts: %s',
+    async (javaScriptEnabled) => {
+      const state = await context.storageState();
+      const made = await browser.newContext({ viewport: PHONE, javaScriptEnabled, storageState: state });
+      const page = await made.newPage();
+      await page.goto(`${api.url}/webhooks/${account.webhook.id}`);
+      await page.getByRole('link', { name: 'Edit' }).click();
+      await page.getByLabel('events of one key').check();
+      await page.getByLabel('Key of the order').selectOption('alert');
+      await page.getByLabel('Condition 1: Field').fill('venue');
+      await page.getByLabel('Condition 1: Value').fill('polymarket');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('filter.0.field: must be').waitFor();
+      await photograph(page, `console-webhook-rejected-${javaScriptEnabled}`);
+      if (javaScriptEnabled) expect(await accessibilityFaults(page)).toEqual([]);
+      expect(await overflow(page)).toBe(0);
+      await page.getByLabel('Condition 1: Field').fill('data.venue');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('status').getByText('The webhook is changed.').waitFor();
+      await page.getByText('is polymarket').waitFor();
+      await made.close();
+    },
+  );
 
   test('the live page shows an event as it is made', async () => {
     const { page } = tab;

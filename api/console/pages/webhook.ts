@@ -3,16 +3,19 @@ import { EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
 import { FIGURED_DELIVERIES, readWebhookFigures } from '../../../src/store/deliveries/webhook-figures.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { choice } from '../../ops/forms.ts';
-import { ago, badge, facts, type Html, html, NONE, number, table } from '../../ops/html.ts';
+import { ago, badge, facts, type Html, type HtmlValue, html, NONE, number, table } from '../../ops/html.ts';
 import { fieldMoment, momentField } from '../../ops/pages/filters.ts';
 import { DELIVERY_TONES, shortId, shownUrl } from '../../ops/pages/shown-values.ts';
 import type { Delivery, Webhook } from '../answers.ts';
 import type { ActionRequest, ConsoleRequest, ConsoleRouter } from '../console-route.ts';
+import { type FormView, formView } from '../form-view.ts';
 import { consoleButton, consoleForm } from '../forms.ts';
+import type { PageContent } from '../layout.ts';
 import { pages, tabs } from '../paging.ts';
 import { programExamples, quoted } from '../program.ts';
 import { minute } from '../values.ts';
-import { pendingText, secretPage, successRate, WEBHOOKS_PATH, webhookState } from './webhooks.ts';
+import { atWebhookFields, filterWords, webhookChange, webhookFields, withoutEmptyRows } from './webhook-fields.ts';
+import { pendingText, secretPage, successRate, WEBHOOKS_CRUMBS, WEBHOOKS_PATH, webhookState } from './webhooks.ts';
 
 const PATH = `${WEBHOOKS_PATH}/:webhook_id`;
 const PER_PAGE = 50;
@@ -45,6 +48,8 @@ export function webhookPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): v
         ['p95, 24 h', p95 === null ? NONE : html`${number(p95)} ms`],
         ['Pending', pendingText(figures)],
         ['Created (UTC)', minute(webhook.createdAt === undefined ? undefined : new Date(webhook.createdAt))],
+        ['Format', webhook.format ?? 'signed JSON'],
+        ...options(webhook),
         ['Id', html`<code>${webhook.id}</code>`],
       ])}
 <p class="hint">The figures cover the attempts of the newest ${number(FIGURED_DELIVERIES)} deliveries.</p>
@@ -66,10 +71,36 @@ ${programExamples(request, {
 })}`;
       return {
         title: shownUrl(webhook.url),
-        above: html`<p class="crumbs"><a href="${WEBHOOKS_PATH}">Webhooks</a></p>`,
+        above: WEBHOOKS_CRUMBS,
         body,
       };
     },
+  });
+
+  const editPage = async (request: ConsoleRequest, view: FormView): Promise<PageContent> => {
+    const { data: webhook } = await request.api<Webhook>({ operationId: 'getWebhook', params: paramsOf(request) });
+    const path = `${WEBHOOKS_PATH}/${webhook.id}`;
+    const body = consoleForm(
+      request,
+      `${path}/edit`,
+      html`${view.summary()}${webhookFields(view, webhook)}
+<div class="actions"><button type="submit" class="primary">Save</button><a class="button" href="${path}">Cancel</a></div>`,
+      'form card webhook-fields',
+    );
+    return { title: 'Edit webhook', above: WEBHOOKS_CRUMBS, body };
+  };
+  router.page({ path: `${PATH}/edit`, section, scope, load: (request) => editPage(request, formView()) });
+  router.action({
+    path: `${PATH}/edit`,
+    section,
+    scope,
+    async run(request) {
+      const params = paramsOf(request);
+      const { data: webhook } = await request.api<Webhook>({ operationId: 'getWebhook', params });
+      await request.api({ operationId: 'updateWebhook', params, body: webhookChange(request.form, webhook) });
+      return { result: 'The webhook is changed.', to: `${WEBHOOKS_PATH}/${webhook.id}` };
+    },
+    rejected: (request, error) => editPage(request, formView(withoutEmptyRows(request.form), atWebhookFields(error))),
   });
 
   const act = (
@@ -133,7 +164,7 @@ function paramsOf({ params }: ConsoleRequest): { webhook_id: string } {
 function actions(request: ConsoleRequest, { id, status }: Webhook): Html {
   const path = `${WEBHOOKS_PATH}/${id}`;
   const isActive = status === 'active';
-  return html`<div class="actions">${consoleForm(
+  return html`<div class="actions"><a class="button" href="${path}/edit">Edit</a>${consoleForm(
     request,
     `${path}/test`,
     html`${choice({ label: 'Test event', name: 'eventType', value: 'test', options: EVENT_TYPES.map((each) => [each, each] as const) })}
@@ -175,6 +206,17 @@ ${consoleButton(request, {
   isDangerous: true,
   confirm: 'oddswire sends nothing to this address any more. This cannot be undone.',
 })}</div>`;
+}
+
+/** The options that the webhook has. */
+function options({ description, ordered, orderBy, maxPerSecond, headerNames, filter }: Webhook): [string, HtmlValue][] {
+  return [
+    ...(description === undefined ? [] : ([['Description', html`<span class="long">${description}</span>`]] as const)),
+    ...(ordered === undefined ? [] : ([['Order', `by ${orderBy}`]] as const)),
+    ...(maxPerSecond === undefined ? [] : ([['Attempts per second', `at most ${maxPerSecond}`]] as const)),
+    ...(headerNames === undefined ? [] : ([['Headers', html`<code>${headerNames.join(', ')}</code>`]] as const)),
+    ...(filter === undefined ? [] : ([['Filter', filterWords(filter)]] as const)),
+  ].map(([name, value]) => [name, value]);
 }
 
 function deliveryTable(webhookId: string, deliveries: readonly Delivery[], nowMs: number): Html {

@@ -1,21 +1,24 @@
-import { SUBSCRIBABLE_EVENTS } from '../../../src/domain/webhooks/event.ts';
 import {
   MAX_PENDING_COUNTED,
   readWebhookFigures,
   type WebhookFigures,
 } from '../../../src/store/deliveries/webhook-figures.ts';
 import type { ApiDeps } from '../../deps.ts';
-import { field } from '../../ops/forms.ts';
 import { badge, type Html, html, NONE, number, table } from '../../ops/html.ts';
 import { shownUrl } from '../../ops/pages/shown-values.ts';
 import type { Webhook } from '../answers.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../console-route.ts';
+import { type FormView, formView } from '../form-view.ts';
 import { consoleButton, consoleForm } from '../forms.ts';
+import type { PageContent } from '../layout.ts';
 import { pages } from '../paging.ts';
 import { programExamples } from '../program.ts';
+import { atWebhookFields, newWebhookBody, webhookFields, withoutEmptyRows } from './webhook-fields.ts';
 
 export const WEBHOOKS_PATH = '/webhooks';
+const NEW_PATH = `${WEBHOOKS_PATH}/new`;
 const PER_PAGE = 50;
+export const WEBHOOKS_CRUMBS = html`<p class="crumbs"><a href="${WEBHOOKS_PATH}">Webhooks</a></p>`;
 
 /** /webhooks: the account's webhooks with their figures, and the creation of one. */
 export function webhooksPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void {
@@ -30,7 +33,7 @@ export function webhooksPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): 
       const { data: webhooks, meta, text } = await request.api<Webhook[]>(call);
       const ids = webhooks.map(({ id }) => id);
       const figures = await readWebhookFigures(deps.db, request.session.caller.accountId, ids);
-      const body = html`${createForm(request)}
+      const body = html`<p><a class="button" data-new-alert href="${NEW_PATH}">New webhook</a></p>
 ${webhookTable(webhooks, figures)}
 ${pages(request, meta.next_cursor)}
 ${programExamples(request, {
@@ -42,20 +45,36 @@ ${programExamples(request, {
     },
   });
 
+  router.page({ path: NEW_PATH, section, scope, load: async (request) => newPage(request, formView()) });
+
   router.action({
     path: WEBHOOKS_PATH,
     section,
     scope,
     async run(request) {
-      const { form } = request;
       const { data } = await request.api<Webhook & { secret: string }>({
         operationId: 'createWebhook',
-        body: { url: (form.get('url') ?? '').trim(), events: form.getAll('events') },
-        once: form.get('once') ?? '',
+        body: newWebhookBody(request.form),
+        once: request.form.get('once') ?? '',
       });
       return { page: secretPage(request, data, 'New webhook') };
     },
+    rejected: async (request, error) =>
+      newPage(request, formView(withoutEmptyRows(request.form), atWebhookFields(error))),
   });
+}
+
+function newPage(request: ConsoleRequest, view: FormView): PageContent {
+  return {
+    title: 'New webhook',
+    above: WEBHOOKS_CRUMBS,
+    body: consoleForm(
+      request,
+      WEBHOOKS_PATH,
+      html`${view.summary()}${webhookFields(view)}<button type="submit" class="primary">Create webhook</button>`,
+      'form card webhook-fields',
+    ),
+  };
 }
 
 /** The only page that shows a secret. */
@@ -79,27 +98,6 @@ function withoutSecrets(text: string, webhooks: readonly Webhook[]): string {
     (shown, { url }) => shown.replaceAll(JSON.stringify(url), JSON.stringify(shownUrl(url))),
     text,
   );
-}
-
-function createForm(request: ConsoleRequest): Html {
-  return html`<details class="fold" data-new-alert><summary class="button">New webhook</summary>${consoleForm(
-    request,
-    WEBHOOKS_PATH,
-    html`${field({
-      label: 'Address of your receiver',
-      name: 'url',
-      isRequired: true,
-      hint: 'https, reachable from the internet. oddswire creates the secret.',
-    })}
-<fieldset><legend>Events</legend>${SUBSCRIBABLE_EVENTS.map(
-      (name) =>
-        html`<label class="check"><input type="checkbox" name="events" value="${name}"${
-          name === 'price_alert' && html` checked`
-        }>${name}</label>`,
-    )}</fieldset>
-<button type="submit" class="primary">Create webhook</button>`,
-    'form card',
-  )}</details>`;
 }
 
 export function webhookState({ status, pauseReason }: Webhook): Html {

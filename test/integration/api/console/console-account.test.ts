@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
+import { SUBSCRIBABLE_EVENTS } from '../../../../src/domain/webhooks/event.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery } from '../../../factories/deliveries.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
+import { AS_BROWSER } from '../ops/ops-client.ts';
 import { type ConsoleClient, signIn } from './console-client.ts';
 
 let api: TestApi;
@@ -301,5 +303,148 @@ describe('webhooks in the console', () => {
     expect((await browser.post(`${path}/resend`)).status).toBe(303);
     expect(api.wakes).toContainEqual({ job: 'deliver-webhook', targets: [pk] });
     expect((await browser.post(`${path}/resend`, { once: 'again' })).status).toBe(409);
+  });
+});
+
+describe('the form of a webhook', () => {
+  const ALL = {
+    url: 'https://hooks.test/all',
+    format: 'json',
+    description: 'the desk',
+    ordered: 'true',
+    orderBy: 'alert',
+    maxPerSecond: '2,5',
+    'filter.1.field': 'data.venue',
+    'filter.1.operator': 'in',
+    'filter.1.value': 'kalshi, "poly, market", 7, "8"',
+    'filter.3.field': 'data.notional',
+    'filter.3.operator': 'above',
+    'filter.3.value': '500',
+    'filter.4.field': 'data.name',
+    'filter.4.operator': 'exists',
+    'filter.4.value': '',
+    headers: 'Authorization: Bearer header-secret:1\r\nX-Desk: 7',
+  };
+  const shown = {
+    description: 'the desk',
+    ordered: true,
+    orderBy: 'alert',
+    maxPerSecond: 2.5,
+    filter: [
+      { field: 'data.venue', in: ['kalshi', 'poly, market', 7, '8'] },
+      { field: 'data.notional', above: 500 },
+      { field: 'data.name', exists: true },
+    ],
+    headerNames: ['Authorization', 'X-Desk'],
+  };
+  /** A browser sends one field per chosen event. */
+  const post = (browser: ConsoleClient, path: string, fields: Record<string, string>, events = ['price_alert']) => {
+    const form = new URLSearchParams({ csrf: browser.csrf, once: newId('req'), ...fields });
+    for (const name of events) form.append('events', name);
+    return api.call(path, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { ...AS_BROWSER, Origin: api.url, Cookie: browser.cookie },
+      body: form,
+    });
+  };
+  const only = async (browser: ConsoleClient) => {
+    const [item] = (await browser.account('GET', '/v1/webhooks')).body.data as { id: string }[];
+    const { data } = (await browser.account('GET', `/v1/webhooks/${item?.id}`)).body;
+    return data as { id: string; events: string[] };
+  };
+
+  it('sets every option and every kind of event', async () => {
+    const browser = await signIn(api);
+    expect((await post(browser, '/webhooks', ALL, [...SUBSCRIBABLE_EVENTS])).status).toBe(200);
+    const made = await only(browser);
+    expect(made).toMatchObject({ ...shown, events: SUBSCRIBABLE_EVENTS });
+    const page = (await browser.page(`/webhooks/${made.id}`)).text;
+    for (const text of [
+      'the desk',
+      'by alert',
+      'at most 2.5',
+      'Authorization, X-Desk',
+      'kalshi, &#34;poly, market&#34;',
+    ]) {
+      expect(page).toContain(text);
+    }
+    const edit = (await browser.page(`/webhooks/${made.id}/edit`)).text;
+    for (const name of SUBSCRIBABLE_EVENTS) expect(edit).toContain(`value="${name}" checked`);
+    expect([page, edit].filter((text) => text.includes('header-secret'))).toEqual([]);
+  });
+
+  it('saves the shown values unchanged, and empty fields remove options, but not the address and the headers', async () => {
+    const browser = await signIn(api);
+    await post(browser, '/webhooks', ALL);
+    const before = await only(browser);
+    const path = `/webhooks/${before.id}`;
+    const { text } = await browser.page(`${path}/edit`);
+    const inputs = [...text.matchAll(/<input id="field-[^"]*" name="([^"]+)" type="text"[^>]* value="([^"]*)"/g)];
+    const values = inputs.map(([, name = '', value = '']) => [name, value.replaceAll('&#34;', '"')]);
+    const operators = [...text.matchAll(/<select [^>]*name="([^"]+)".*?value="([^"]+)" selected/g)];
+    const fields = Object.fromEntries([...values, ...operators.map(([, name = '', value = '']) => [name, value])]);
+    expect((await post(browser, `${path}/edit`, { ...fields, ordered: 'true', headers: '' })).status).toBe(303);
+    expect(await only(browser)).toEqual(before);
+    const empty = Object.fromEntries(Object.keys(fields).map((name) => [name, '']));
+    await post(browser, `${path}/edit`, { ...empty, format: 'json', headers: '' }, ['transaction']);
+    const { id, ...rest } = await only(browser);
+    expect(rest).toEqual({
+      url: 'https://hooks.test/all',
+      events: ['transaction'],
+      status: 'active',
+      createdAt: expect.any(String),
+      headerNames: ['Authorization', 'X-Desk'],
+    });
+    await post(browser, `/webhooks/${id}/edit`, { ...empty, format: 'json', headers: '', removeHeaders: 'true' });
+    expect(await only(browser)).not.toHaveProperty('headerNames');
+  });
+
+  it('shows the reasons of the API at the fields, with the input except the headers', async () => {
+    const browser = await signIn(api);
+    const faulty = {
+      ...ALL,
+      url: 'http://hooks.test/kept-address',
+      maxPerSecond: 'fast',
+      'filter.1.field': 'venue',
+      'filter.3.value': 'a lot',
+      headers: 'Host: header-secret\nno-colon',
+    };
+    const { status, text } = await post(browser, '/webhooks', faulty, []);
+    expect(status).toBe(400);
+    for (const name of ['url', 'events', 'maxPerSecond', 'filter.0.field', 'filter.1.value', 'headers']) {
+      expect([name, text.includes(`id="field-${name}-problem"`)]).toEqual([name, true]);
+      expect(text).toContain(`href="#field-${name}"`);
+    }
+    for (const kept of ['kept-address', 'value="fast"', 'value="a lot"', 'value="the desk"'])
+      expect(text).toContain(kept);
+    expect(text).not.toContain('header-secret');
+    const again = await post(browser, '/webhooks', { ...ALL, description: 'x'.repeat(501) });
+    expect(again.text).toContain('Enter the headers again: no page shows their values.');
+    const twice = await post(browser, '/webhooks', { ...ALL, headers: 'X-A: 1\nX-A: 2' });
+    expect(twice.text).toMatch(/id="field-headers-problem">X-A is a name that occurs twice/);
+    expect((await browser.account('GET', '/v1/webhooks')).body.data).toEqual([]);
+  });
+
+  it('makes a webhook of a chat service, whose address no page shows', async () => {
+    const browser = await signIn(api);
+    const url = 'https://discord.com/api/webhooks/1/chat-secret';
+    const made = await post(browser, '/webhooks', { url, format: 'discord' });
+    expect(made.status).toBe(200);
+    const { id } = await only(browser);
+    const pages = [made.text];
+    for (const path of ['/webhooks', `/webhooks/${id}`, `/webhooks/${id}/edit`]) {
+      pages.push((await browser.page(path)).text);
+    }
+    expect(pages.filter((text) => text.includes('chat-secret'))).toEqual([]);
+    const moved = await post(browser, `/webhooks/${id}/edit`, { format: 'json', url: '' });
+    expect([moved.status, moved.text]).toEqual([400, expect.stringMatching(/id="field-url-problem">is needed for/)]);
+  });
+
+  it('belongs to its account', async () => {
+    const [browser, stranger] = [await signIn(api), await signIn(api)];
+    const { id } = await aWebhook(browser);
+    expect((await stranger.page(`/webhooks/${id}/edit`)).status).toBe(404);
+    expect((await post(stranger, `/webhooks/${id}/edit`, { format: 'json' })).status).toBe(404);
   });
 });
