@@ -41,8 +41,8 @@ export function compact(value: Decimal | null | undefined): Html {
   return html`<span class="num" title="${plain(value)}">${text}${unit === '' ? '' : ` ${unit}`}</span>`;
 }
 
-/** Small prices of tokens would get an exponent. */
-function plain(value: Decimal): string {
+/** The digits of a decimal. Small prices of tokens would get an exponent. */
+export function plain(value: Decimal): string {
   const text = String(value);
   return text.includes('e') ? Number(value).toFixed(12).replace(/0+$/, '') : text;
 }

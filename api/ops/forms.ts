@@ -49,13 +49,15 @@ interface Labelled {
   label: HtmlValue;
   name: string;
   hint?: string | undefined;
+  /** Makes the id unique when several forms of a page have a field of this name. */
+  form?: string;
   /** The reason why the server rejected the value. */
   problem?: string | undefined;
 }
 
 /** The attributes of a control, and the texts under it that they name. */
-function described({ name, hint, problem }: Labelled): { id: string; attributes: Html; texts: Html } {
-  const id = `field-${name}`;
+function described({ name, hint, problem, form }: Labelled): { id: string; attributes: Html; texts: Html } {
+  const id = form === undefined ? `field-${name}` : `field-${form}-${name}`;
   const names = [problem !== undefined && `${id}-problem`, hint !== undefined && `${id}-hint`].filter((each) => each);
   return {
     id,

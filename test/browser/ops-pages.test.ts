@@ -20,7 +20,7 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
 
   beforeAll(async () => {
     const [started, launched] = await Promise.all([
-      startTestApi({ ops: testOps({ queueNames: ['deliveries'] }), now: Date.now }),
+      startTestApi({ console: {}, ops: testOps({ queueNames: ['deliveries'] }), now: Date.now }),
       launchChromium(chromiumPath ?? ''),
     ]);
     api = started;
@@ -122,6 +122,30 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     await page.waitForURL(`${api.url}${marketPath()}?interval=1m`);
     expect(problems).toEqual([]);
     await context.close();
+  });
+
+  test('an operator makes a sign-in link, which one page shows', async () => {
+    const { page, problems } = tab;
+    problems.length = 0;
+    await page.emulateMedia({ colorScheme: 'light' });
+    for (const viewport of [PHONE, WIDE]) {
+      await page.setViewportSize(viewport);
+      await page.goto(`${api.url}/ops/keys`);
+      await page.getByText('New sign-in link', { exact: true }).click();
+      await page.getByText('New key', { exact: true }).click();
+      await photograph(page, `link-form-${viewport.width}`);
+      expect(await overflow(page)).toBe(0);
+      expect(await accessibilityFaults(page)).toEqual([]);
+    }
+    await page.getByLabel('Account of the person').fill('Meridian Research');
+    await page.getByRole('button', { name: 'Create link' }).click();
+    const link = await page.locator('.secret').textContent();
+    expect(link?.startsWith(`${api.url}/console/sign-in/`)).toBe(true);
+    await photograph(page, 'link-made');
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('link', { name: 'Done' }).click();
+    expect(await page.content()).not.toContain(link);
+    expect(problems).toEqual([]);
   });
 
   test('a named operator logs in by keyboard and sees the own name', async () => {

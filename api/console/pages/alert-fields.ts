@@ -6,7 +6,7 @@ import { fieldMoment, momentField } from '../../ops/pages/filters.ts';
 import { shownUrl } from '../../ops/pages/shown-values.ts';
 import type { Alert, Webhook } from '../answers.ts';
 import type { FormView } from '../form-view.ts';
-import { venueTitle } from '../values.ts';
+import { plain, venueTitle } from '../values.ts';
 import { secondsOf, span } from './alert-words.ts';
 
 const CONDITION_LABELS: Readonly<Record<Condition, string>> = {
@@ -122,7 +122,7 @@ export function editFields(view: FormView, alert: Alert): Html {
   const threshold = thresholdOf(alert);
   return html`${
     threshold !== undefined &&
-    view.field({ label: THRESHOLD_LABELS[threshold], name: threshold, value: String(alert[threshold]) })
+    view.field({ label: THRESHOLD_LABELS[threshold], name: threshold, value: plain(alert[threshold] ?? '') })
   }
 ${
   alert.windowSeconds !== undefined &&
@@ -207,7 +207,7 @@ export function alertChange(form: URLSearchParams, alert: Alert): Record<string,
   const text = (name: string) => (form.get(name) ?? '').trim();
   const body: Record<string, unknown> = {};
   const threshold = thresholdOf(alert);
-  if (threshold !== undefined && text(threshold) !== String(alert[threshold])) {
+  if (threshold !== undefined && text(threshold) !== plain(alert[threshold] ?? '')) {
     body[threshold] = inputOf(threshold, text(threshold));
   }
   for (const name of ['windowSeconds', 'cooldownSeconds'] as const) {

@@ -2,12 +2,13 @@ import type { NamedOutcome } from '../../../src/store/catalog/outcome-names.ts';
 import { type Html, html } from '../../ops/html.ts';
 import { shortId } from '../../ops/pages/shown-values.ts';
 import type { Alert, AlertScope, Decimal } from '../answers.ts';
-import { eventPath, marketPath, percent, venueTitle } from '../values.ts';
+import { eventPath, marketPath, percent, plain, venueTitle } from '../values.ts';
 
 /** The condition of an alert in words. Prices of outcomes are probabilities, other prices have the currency of the alert. */
 export function firesWhen(alert: Alert, isProbability: boolean): string {
   const { condition, direction, change, unit, windowSeconds, notional, times, windows, currency = '' } = alert;
-  const target = isProbability ? percent(alert.price) : `${alert.price} ${currency}`.trim();
+  const target =
+    isProbability || alert.price === undefined ? percent(alert.price) : `${plain(alert.price)} ${currency}`.trim();
   const within = windowSeconds === undefined ? '' : ` within ${span(windowSeconds)}`;
   switch (condition) {
     case 'above':
@@ -20,7 +21,8 @@ export function firesWhen(alert: Alert, isProbability: boolean): string {
     case 'spread':
       return `at a spread of ${direction === 'at_least' ? 'at least' : 'at most'} ${isProbability ? points(alert.price) : target}`;
     case 'change': {
-      const size = unit === 'percent' ? `${change} %` : isProbability ? points(change) : `${change} ${currency}`;
+      const size =
+        unit === 'percent' ? `${change} %` : isProbability ? points(change) : `${plain(change ?? 0)} ${currency}`;
       return `when it moves ${direction === undefined ? '' : `${direction} `}by ${size}${within}`;
     }
     case 'trade':

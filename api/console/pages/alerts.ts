@@ -307,10 +307,11 @@ function alertActions(request: ConsoleRequest, { id, status }: Alert): Html {
 function firingTable({ nowMs }: ConsoleRequest, alert: Alert, firings: readonly Firing[], names: Names): Html {
   // An alert of the specification has its only firing in its own fields.
   const { triggeredAt, eventId, tokenMint } = alert;
-  const only =
+  const only: Firing[] =
     triggeredAt === undefined || eventId === undefined
       ? []
       : [{ at: triggeredAt, eventId, ...(tokenMint !== undefined && { tokenMint }) }];
+  const shown = firings.length > 0 ? firings : only;
   return table<Firing>({
     caption: 'Firings, newest first',
     columns: [
@@ -324,10 +325,12 @@ function firingTable({ nowMs }: ConsoleRequest, alert: Alert, firings: readonly 
         isNumeric: true,
         cell: (firing) => (names.has(firing.tokenMint ?? '') ? (percent(firing.price) ?? NONE) : price(firing.price)),
       },
-      { label: 'Value', isNumeric: true, cell: ({ value }) => amount(value) },
+      ...(shown.some(({ value }) => value !== undefined)
+        ? [{ label: 'Value', isNumeric: true, cell: ({ value }: Firing) => amount(value) }]
+        : []),
       { label: 'Event', cell: (firing) => html`<code class="long">${firing.eventId}</code>` },
     ],
-    rows: firings.length > 0 ? firings : only,
+    rows: shown,
     empty: 'It has not fired yet.',
   });
 }

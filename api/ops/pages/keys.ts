@@ -185,9 +185,9 @@ ${field({ label: 'Expires', name: 'expires', type: 'date', hint: 'End of this da
   return html`<details class="fold"><summary class="button">New key</summary><div class="card">${form}</div></details>`;
 }
 
-function scopeChecks(): Html {
+function scopeChecks(form?: string): Html {
   const options = SCOPES.map((scope) => [scope, scope] as const);
-  return checks({ label: 'Scopes', name: 'scopes', values: SCOPES, options });
+  return checks({ label: 'Scopes', name: 'scopes', values: SCOPES, options, ...(form !== undefined && { form }) });
 }
 
 function linkForm(request: OpsRequest, account: string | undefined): Html {
@@ -197,8 +197,8 @@ function linkForm(request: OpsRequest, account: string | undefined): Html {
     `${PATH}/link`,
     html`<p class="hint">The link signs one person in to the console, once, within ${LINK_MINUTES} minutes. Its session
 lasts 12 hours and has these scopes. With <code>keys</code> the person can create keys.</p>
-${field({ label: 'Account of the person', name: 'account', isRequired: true, hint: 'Created if the name is new.', ...(account !== undefined && { value: account }) })}
-${scopeChecks()}
+${field({ label: 'Account of the person', name: 'account', form: 'link', isRequired: true, hint: 'Created if the name is new.', ...(account !== undefined && { value: account }) })}
+${scopeChecks('link')}
 <button type="submit" class="primary">Create link</button>`,
   );
   return html`<details class="fold"><summary class="button">New sign-in link</summary><div class="card">${form}</div></details>`;
