@@ -4,6 +4,7 @@ import { book } from './commands/book.ts';
 import { candles } from './commands/candles.ts';
 import { completion } from './commands/completion.ts';
 import { deliveries } from './commands/deliveries.ts';
+import { keys } from './commands/keys.ts';
 import { listen } from './commands/listen.ts';
 import { market, markets } from './commands/markets.ts';
 import { mcp } from './commands/mcp.ts';
@@ -24,6 +25,7 @@ export const COMMANDS: Commands = {
   alerts,
   webhooks,
   deliveries,
+  keys,
   listen,
   mcp,
   completion,

@@ -3,6 +3,9 @@ import type { Option, Options } from './command.ts';
 export const STATUSES = ['created', 'open', 'halted', 'closed', 'resolved', 'settled'] as const;
 export const EVENT_TYPES = ['price_alert', 'transaction', 'balance_change'] as const;
 
+export const SCOPES = ['markets:read', 'webhooks', 'alerts', 'wallets', 'keys'] as const;
+export const KEY_STATUSES = ['active', 'expired', 'revoked'] as const;
+
 export const VENUE: Option = { value: 'VENUE', help: 'only this venue, such as kalshi; by default all' };
 export const OUTCOME: Option = { value: 'ID', help: 'one outcome of the market' };
 export const CURSOR: Option = {

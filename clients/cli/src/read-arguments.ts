@@ -81,12 +81,23 @@ const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, 
 export function moment({ texts }: Arguments, name: string, nowMs: number): number | undefined {
   const text = texts.get(name);
   if (text === undefined) return undefined;
-  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  if (count !== undefined && unit !== undefined)
-    return Math.floor(nowMs / 1_000) - Number(count) * (UNIT_SECONDS[unit] ?? 0);
+  const span = spanSeconds(text);
+  if (span !== undefined) return Math.floor(nowMs / 1_000) - span;
   if (/^\d{1,12}$/.test(text)) return Number(text);
   const [, date, time, zone] = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(Z|[+-]\d\d:?\d\d)?)?$/.exec(text) ?? [];
   const ms = date === undefined ? Number.NaN : Date.parse(`${date}T${time ?? '00:00'}${zone ?? 'Z'}`);
   if (!Number.isNaN(ms)) return Math.floor(ms / 1_000);
   throw new UsageError([`--${name} must be an age such as 24h, a date, a time in ISO 8601, or epoch seconds`]);
+}
+
+/** The same for a time to come: a span such as `90d` is from now. */
+export function futureMoment(call: Arguments, name: string, nowMs: number): number | undefined {
+  const span = spanSeconds(call.texts.get(name) ?? '');
+  return span === undefined ? moment(call, name, nowMs) : Math.floor(nowMs / 1_000) + span;
+}
+
+/** The seconds of a span such as `90m` or `7d`. */
+function spanSeconds(text: string): number | undefined {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  return count === undefined || unit === undefined ? undefined : Number(count) * (UNIT_SECONDS[unit] ?? 0);
 }

@@ -29,6 +29,8 @@ export type DeliveryWithLog = Schemas['DeliveryWithLog'];
 export type Attempt = Schemas['Attempt'];
 export type Alert = Schemas['Alert'];
 export type Wallet = Schemas['Wallet'];
+export type ApiKey = Schemas['ApiKey'];
+export type ApiKeyWithSecret = Schemas['ApiKeyWithSecret'];
 
 export type AlertExpiredEvent = Schemas['AlertExpiredEvent'];
 export type PriceAlertEvent<D extends DecimalType = number> = WithNumbers<Schemas['PriceAlertEvent'], D>;

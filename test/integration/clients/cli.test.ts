@@ -118,6 +118,23 @@ describe('the commands of the account', () => {
     expect((await cli('webhooks', 'delete', made.id)).stdout).toBe(`${made.id} deleted\n`);
   });
 
+  it('create a key that is printed once, list and revoke it', async () => {
+    const made = await json('keys', 'create', 'laptop', '--scopes', 'markets:read,alerts', '--expires', '90d');
+    expect(made).toMatchObject({ name: 'laptop', scopes: ['markets:read', 'alerts'], key: expect.any(String) });
+    expect(Date.parse(made.expiresAt)).toBeGreaterThan(Date.now() + 89 * 86_400_000);
+    const listed = await cli('keys', '--status', 'active');
+    expect(listed.stdout).toContain(made.id);
+    expect(listed.stdout).not.toContain(made.key);
+    expect((await cli('keys', 'get', made.id)).stdout).toContain('laptop');
+    expect(await json('keys', 'revoke', made.id)).toMatchObject({ id: made.id, status: 'revoked' });
+    const table = await cli('keys', 'create', 'ci', '--scopes', 'alerts');
+    expect(table).toMatchObject({ code: 0, stdout: expect.stringContaining('ow_live_') });
+    expect(table.stderr).toContain('shown only once');
+    expect(await cli('keys', 'revoke', made.key)).toMatchObject({ code: 2 });
+    expect(await cli('keys', 'create', 'x', '--scopes', 'all')).toMatchObject({ code: 2 });
+    expect((await cli('keys', 'get', 'no-such-key')).code).toBe(4);
+  });
+
   it('report a missing scope with the id of the request', async () => {
     const result = await oddswireCli(['alerts'], { env: { ...env, ODDSWIRE_KEY: readOnly } });
     expect(result.code).toBe(3);
