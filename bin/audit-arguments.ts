@@ -24,8 +24,8 @@ export const AUDIT_USAGE = `usage: oddswire audit candles --venue VENUE [--marke
   candles instead of "outcomes". --limit N prints N differences at most (default 50).
   Exit code: 0 no differences or all repaired, 1 differences or no such market.`;
 
-const OPTIONS = {
-  venue: { type: 'string' },
+export const AUDIT_OPTIONS = {
+  venue: { type: 'string', choices: VENUE_NAMES },
   market: { type: 'string' },
   from: { type: 'string' },
   to: { type: 'string' },
@@ -41,7 +41,7 @@ const DEFAULT_LIMIT = 50;
 /** Parses the arguments of `oddswire audit`. @throws UsageError that names every problem */
 export function parseAuditArguments(argv: readonly string[], nowSeconds: number): AuditOptions {
   const problems: string[] = [];
-  const given = readArguments(argv, OPTIONS, problems);
+  const given = readArguments(argv, AUDIT_OPTIONS, problems);
   const { words, texts, flags } = given;
   if (words.length !== 1 || words[0] !== 'candles') problems.push('name the data to audit: candles');
   const venue = readChoice(given, 'venue', VENUE_NAMES, problems);

@@ -13,6 +13,7 @@ interface AuditTrailOptions {
 }
 
 const TEXT = { type: 'string' } as const;
+const OPTIONS = { since: TEXT, until: TEXT, account: TEXT, json: { type: 'boolean' } } as const;
 
 /** `oddswire audit-trail`: the export of the audit trail. */
 export const command = operatorCommand<AuditTrailOptions>({
@@ -24,6 +25,7 @@ export const command = operatorCommand<AuditTrailOptions>({
   TIME is an age (90m, 24h, 7d), epoch seconds or ISO 8601 (2026-11-01, 2026-11-01T12:00Z); the default is everything.
   --account A  only requests with the keys of this account
   --json       one JSON object per line`,
+  options: OPTIONS,
   parse: (argv) => parseArguments(argv, Date.now()),
   async run({ json, ...range }, { db }) {
     for await (const rows of exportActions(db, range)) await print(rows.map(json ? jsonLine : textLine).join(''));
@@ -33,8 +35,7 @@ export const command = operatorCommand<AuditTrailOptions>({
 
 function parseArguments(argv: readonly string[], nowMs: number): AuditTrailOptions {
   const problems: string[] = [];
-  const options = { since: TEXT, until: TEXT, account: TEXT, json: { type: 'boolean' } } as const;
-  const { texts, flags, words } = readArguments(argv, options, problems);
+  const { texts, flags, words } = readArguments(argv, OPTIONS, problems);
   problems.push(...words.map((word) => `unknown argument ${word}`));
   const momentOf = (option: 'since' | 'until', fallback: number): number => {
     const text = texts.get(option);

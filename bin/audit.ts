@@ -2,7 +2,7 @@ import { OddswireError } from '../src/domain/values/errors.ts';
 import { findMarket } from '../src/store/catalog/market-reads.ts';
 import { type AuditedOutcome, auditVenue } from '../src/store/series/candle-audit.ts';
 import { compareWithVenue } from './audit-against-venue.ts';
-import { AUDIT_USAGE, type AuditOptions, parseAuditArguments } from './audit-arguments.ts';
+import { AUDIT_OPTIONS, AUDIT_USAGE, type AuditOptions, parseAuditArguments } from './audit-arguments.ts';
 import { createAuditOutput } from './audit-output.ts';
 import { describeDifference, differenceJson } from './audit-report.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
@@ -14,6 +14,8 @@ const PROGRESS_EVERY_MS = 1_000;
 export const command = operatorCommand<AuditOptions>({
   name: 'audit',
   usage: AUDIT_USAGE,
+  verbs: ['candles'],
+  options: AUDIT_OPTIONS,
   parse: (argv) => parseAuditArguments(argv, Math.floor(Date.now() / 1000)),
   async run(options, context) {
     const { venue, marketId } = options;

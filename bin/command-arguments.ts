@@ -11,8 +11,10 @@ export class UsageError extends OddswireError {
   }
 }
 
-/** The options of a command: options with a value, and flags. */
-export type OptionTypes = Readonly<Record<string, { type: 'string' } | { type: 'boolean' }>>;
+/** The options of a command: options with a value, and flags. A shell completes the choices. */
+export type OptionTypes = Readonly<
+  Record<string, { type: 'string'; choices?: readonly string[] } | { type: 'boolean' }>
+>;
 
 export interface CommandArguments {
   /** The positional arguments, in order. */

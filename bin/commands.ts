@@ -26,5 +26,9 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   roles: { summary: 'prints the SQL of the two database roles of production', load: () => import('./roles.ts') },
   config: { summary: 'prints every environment variable with its default', load: () => import('./config.ts') },
+  completion: {
+    summary: 'prints the completion for a shell',
+    load: async () => ({ command: (await import('./completion.ts')).completionCommand(COMMANDS) }),
+  },
   db: { summary: 'runs the embedded Postgres as a process, for the Procfile', load: () => import('./db.ts') },
 };

@@ -62,7 +62,7 @@ const LIMITS = {
 const TEXT = { type: 'string' } as const;
 const JSON_FLAG = { json: { type: 'boolean' } } as const;
 
-const OPTIONS: Readonly<Record<Verb, OptionTypes>> = {
+export const KEYS_OPTIONS: Readonly<Record<Verb, OptionTypes>> = {
   create: { account: TEXT, name: TEXT, scopes: TEXT, expires: TEXT, ...JSON_FLAG },
   list: { account: TEXT, ...JSON_FLAG },
   link: { account: TEXT, scopes: TEXT, url: TEXT, ...JSON_FLAG },
@@ -72,7 +72,7 @@ const OPTIONS: Readonly<Record<Verb, OptionTypes>> = {
   sealed: JSON_FLAG,
   reseal: JSON_FLAG,
 };
-const VERBS = Object.keys(OPTIONS) as Verb[];
+const VERBS = Object.keys(KEYS_OPTIONS) as Verb[];
 
 /** The maximum of a Postgres integer column. */
 const MAX_LIMIT = 2_147_483_647;
@@ -84,7 +84,7 @@ export function parseKeysArguments(argv: readonly string[], nowMs: number): Keys
   const verb = VERBS.find((each) => each === argv[0]);
   if (verb === undefined) throw new UsageError([`name a command: ${VERBS.join(', ')}`]);
   const problems: string[] = [];
-  const given = readArguments(argv.slice(1), OPTIONS[verb], problems);
+  const given = readArguments(argv.slice(1), KEYS_OPTIONS[verb], problems);
   const options = readOptions(verb, given, nowMs, problems);
   problems.push(...given.words.map((word) => `unknown argument ${word}`));
   if (problems.length > 0) throw new UsageError(problems);

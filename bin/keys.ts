@@ -4,7 +4,7 @@ import { listAccounts, listApiKeys } from '../src/store/accounts/key-lists.ts';
 import { type AccountQuotas, readAccountQuotas, setAccountQuotas } from '../src/store/accounts/quotas.ts';
 import { issueSignInLink, LINK_PATH } from '../src/store/accounts/sign-in-links.ts';
 import type { Database } from '../src/store/db/tx.ts';
-import { KEYS_USAGE, type KeysOptions, parseKeysArguments } from './keys-arguments.ts';
+import { KEYS_OPTIONS, KEYS_USAGE, type KeysOptions, parseKeysArguments } from './keys-arguments.ts';
 import { accountsJson, accountsText, keysJson, keysText, quotasJson, quotasText } from './keys-report.ts';
 import { keyRingOf, resealWith, showSealed } from './keys-sealed.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
@@ -15,6 +15,8 @@ import { recordCommand, userName } from './recorded.ts';
 export const command = operatorCommand<KeysOptions>({
   name: 'keys',
   usage: KEYS_USAGE,
+  verbs: Object.keys(KEYS_OPTIONS),
+  options: Object.assign({}, ...Object.values(KEYS_OPTIONS)),
   parse: (argv) => parseKeysArguments(argv, Date.now()),
   async run(options, context) {
     const { verb, json } = options;

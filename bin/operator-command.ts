@@ -18,9 +18,8 @@ export interface CommandContext {
   dataDir?: string;
 }
 
-interface OperatorCommand<Options> {
+interface OperatorCommand<Options> extends Pick<Command, 'usage' | 'verbs' | 'options'> {
   name: string;
-  usage: string;
   /** @throws UsageError */
   parse(argv: readonly string[]): Options;
   /** Whether it connects as the role of DATABASE_MIGRATE_URL. */
@@ -39,9 +38,12 @@ const NO_DATABASE = 'postgres://none';
  * A command on the database of `DATABASE_URL`, or else on the embedded database of `oddswire start` or `oddswire demo`. Without
  * `DATA_DIR` a running database precedes one that does not run.
  */
-export function operatorCommand<Options>({ name, usage, parse, migrates, run }: OperatorCommand<Options>): Command {
+export function operatorCommand<Options>(definition: OperatorCommand<Options>): Command {
+  const { name, usage, verbs, options: completed, parse, migrates, run } = definition;
   return {
     usage,
+    ...(verbs && { verbs }),
+    ...(completed && { options: completed }),
     async run(argv) {
       const options = parse(argv);
       const databaseUrl =

@@ -24,12 +24,13 @@ export const OPERATORS_USAGE = `usage: oddswire operators add NAME [--role viewe
   The names ops and viewer belong to OPS_PASSWORD and OPS_VIEWER_PASSWORD. The API opens the pages when it starts with a password there
   or with an operator here: restart it after the first one.`;
 
-/** The option of each verb beside --json. */
-const VERBS: Readonly<Record<Verb, OptionTypes>> = {
-  add: { role: { type: 'string' } },
-  password: {},
-  remove: {},
-  list: {},
+const JSON_FLAG = { json: { type: 'boolean' } } as const;
+
+export const OPERATORS_OPTIONS: Readonly<Record<Verb, OptionTypes>> = {
+  add: { role: { type: 'string', choices: OPERATOR_ROLES }, ...JSON_FLAG },
+  password: JSON_FLAG,
+  remove: JSON_FLAG,
+  list: JSON_FLAG,
 };
 const NAME = /^[a-z0-9][a-z0-9._@-]{0,63}$/;
 
@@ -37,9 +38,9 @@ const NAME = /^[a-z0-9][a-z0-9._@-]{0,63}$/;
 export function parseOperatorsArguments(argv: readonly string[]): OperatorsOptions {
   const problems: string[] = [];
   const [first = '', ...rest] = argv;
-  const verb = (Object.keys(VERBS) as Verb[]).find((each) => each === first);
-  if (verb === undefined) throw new UsageError([`name a command: ${Object.keys(VERBS).join(', ')}`]);
-  const given = readArguments(rest, { ...VERBS[verb], json: { type: 'boolean' } }, problems);
+  const verb = (Object.keys(OPERATORS_OPTIONS) as Verb[]).find((each) => each === first);
+  if (verb === undefined) throw new UsageError([`name a command: ${Object.keys(OPERATORS_OPTIONS).join(', ')}`]);
+  const given = readArguments(rest, OPERATORS_OPTIONS[verb], problems);
   const json = given.flags.has('json');
   const name = verb === 'list' ? '' : readName(given.words.shift() ?? '', verb, problems);
   const role = readChoice(given, 'role', OPERATOR_ROLES, problems) ?? 'viewer';

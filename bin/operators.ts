@@ -4,7 +4,12 @@ import type { Database, Queryable } from '../src/store/db/tx.ts';
 import { changeOperator, type ListedOperator, listOperators, type OperatorChange } from '../src/store/ops/operators.ts';
 import { SESSION_IDLE_MS } from '../src/store/ops/sessions.ts';
 import { operatorCommand } from './operator-command.ts';
-import { OPERATORS_USAGE, type OperatorsOptions, parseOperatorsArguments } from './operators-arguments.ts';
+import {
+  OPERATORS_OPTIONS,
+  OPERATORS_USAGE,
+  type OperatorsOptions,
+  parseOperatorsArguments,
+} from './operators-arguments.ts';
 import { print } from './print.ts';
 import { readNewPassword } from './read-password.ts';
 import { recordCommand } from './recorded.ts';
@@ -14,6 +19,8 @@ import { shortTime, table } from './report-table.ts';
 export const command = operatorCommand<OperatorsOptions>({
   name: 'operators',
   usage: OPERATORS_USAGE,
+  verbs: Object.keys(OPERATORS_OPTIONS),
+  options: Object.assign({}, ...Object.values(OPERATORS_OPTIONS)),
   parse: parseOperatorsArguments,
   async run(options, { db }) {
     const { verb, json } = options;

@@ -28,9 +28,9 @@ export const REJECTED_USAGE = `usage: oddswire rejected [--venue VENUE] [--kind 
   --sample    also show the original records, cut to 4 KiB
   --json      one JSON object: {"summary": [...], "records": [...]}`;
 
-const OPTIONS = {
-  venue: { type: 'string' },
-  kind: { type: 'string' },
+export const REJECTED_OPTIONS = {
+  venue: { type: 'string', choices: VENUE_NAMES },
+  kind: { type: 'string', choices: KINDS },
   reason: { type: 'string' },
   since: { type: 'string' },
   limit: { type: 'string' },
@@ -44,7 +44,7 @@ const MAX_LIMIT = 1_000;
 /** Parses the arguments of `oddswire rejected`. @throws UsageError that names every problem */
 export function parseRejectedArguments(argv: readonly string[], nowMs: number): RejectedOptions {
   const problems: string[] = [];
-  const given = readArguments(argv, OPTIONS, problems);
+  const given = readArguments(argv, REJECTED_OPTIONS, problems);
   const { words, texts, flags } = given;
   problems.push(...words.map((word) => `unknown argument ${word}`));
   const venue = readChoice(given, 'venue', VENUE_NAMES, problems);

@@ -15,6 +15,8 @@ import { type Finding, findingsText, sayAge } from './restore-report.ts';
 /** A row of the future by more than this shows a wrong clock. */
 const CLOCK_TOLERANCE_SECONDS = 60;
 
+const OPTIONS = { json: { type: 'boolean' } } as const;
+
 /** `oddswire restore-check`: whether a restored database is complete and usable, and the consequences of its age. */
 export const command = operatorCommand<{ json: boolean }>({
   name: 'restore-check',
@@ -24,9 +26,10 @@ export const command = operatorCommand<{ json: boolean }>({
   and rights, sequences. Prints the age of the backup, the API keys that are valid again, the alerts that may fire again, the
   pending deliveries, and the state from which the queues are rebuilt.
   Needs the variables of a process. Exit code: 0 no problem, 1 problems.`,
+  options: OPTIONS,
   parse(argv) {
     const problems: string[] = [];
-    const { words, flags } = readArguments(argv, { json: { type: 'boolean' } }, problems);
+    const { words, flags } = readArguments(argv, OPTIONS, problems);
     problems.push(...words.map((word) => `unknown argument ${word}`));
     if (problems.length > 0) throw new UsageError(problems);
     return { json: flags.has('json') };

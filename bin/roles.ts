@@ -4,6 +4,7 @@ import { readArguments, UsageError } from './command-arguments.ts';
 import { print } from './print.ts';
 
 const TEXT = { type: 'string' } as const;
+const OPTIONS = { migrator: TEXT, app: TEXT, database: TEXT };
 const DEFAULTS: RoleNames = { migrator: 'oddswire_migrator', app: 'oddswire_app', database: 'oddswire' };
 /** Postgres cuts longer names. */
 const NAME = /^[a-z_][a-z0-9_]{0,62}$/;
@@ -18,6 +19,7 @@ export const command: Command = {
   Defaults: ${DEFAULTS.migrator}, ${DEFAULTS.app}, ${DEFAULTS.database}.
 
   oddswire roles | psql -d oddswire`,
+  options: OPTIONS,
   async run(argv) {
     await print(rolesSql(parse(argv)));
     return 0;
@@ -26,7 +28,7 @@ export const command: Command = {
 
 function parse(argv: readonly string[]): RoleNames {
   const problems: string[] = [];
-  const { texts, words } = readArguments(argv, { migrator: TEXT, app: TEXT, database: TEXT }, problems);
+  const { texts, words } = readArguments(argv, OPTIONS, problems);
   problems.push(...words.map((word) => `unknown argument ${word}`));
   const names = { ...DEFAULTS, ...Object.fromEntries(texts) };
   for (const [option, name] of Object.entries(names)) {

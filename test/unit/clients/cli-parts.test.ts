@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { completionScript } from '../../../bin/completion-script.ts';
 import { COMMANDS } from '../../../clients/cli/src/commands.ts';
-import { completionScript } from '../../../clients/cli/src/completion-script.ts';
 import { eventText } from '../../../clients/cli/src/listen/event-text.ts';
 import { newSecret, secretProblem, signedHeaders } from '../../../clients/cli/src/listen/signatures.ts';
 import { moment } from '../../../clients/cli/src/read-arguments.ts';
@@ -119,7 +119,7 @@ describe('completionScript', () => {
   /** The words that bash offers for a line whose last word is unfinished. */
   async function bashOffers(line: string): Promise<string[]> {
     const words = line.split(' ');
-    const script = `${completionScript('bash', COMMANDS)}
+    const script = `${completionScript('bash', 'oddswire-cli', COMMANDS)}
 COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}
 _oddswire_cli; printf '%s\\n' "\${COMPREPLY[@]}"`;
     const { stdout } = await run('bash', ['-c', script]);
@@ -134,7 +134,7 @@ _oddswire_cli; printf '%s\\n' "\${COMPREPLY[@]}"`;
   });
 
   it.each(['zsh', 'fish'] as const)('names every command, verb and option for %s', (shell) => {
-    const script = completionScript(shell, COMMANDS);
+    const script = completionScript(shell, 'oddswire-cli', COMMANDS);
     for (const [name, { options, verbs = [] }] of Object.entries(COMMANDS)) {
       expect(script).toContain(name);
       for (const option of Object.keys(options))

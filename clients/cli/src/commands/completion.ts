@@ -1,6 +1,7 @@
+import { completionScript, SHELLS } from '../../../../bin/completion-script.ts';
 import type { CliCommand } from '../command.ts';
-import { completionScript, SHELLS } from '../completion-script.ts';
 import { EXIT } from '../exit-codes.ts';
+import { COMMON } from '../read-arguments.ts';
 
 export const completion: CliCommand = {
   summary: 'Prints the completion for a shell.',
@@ -13,7 +14,11 @@ export const completion: CliCommand = {
   fish  oddswire-cli completion fish | source`,
   async run(call) {
     const shell = SHELLS.find((name) => name === call.words[0]) ?? 'bash';
-    await call.print(completionScript(shell, call.commands));
+    const commands = Object.entries(call.commands).map(([name, command]) => [
+      name,
+      { ...command, options: { ...command.options, ...COMMON } },
+    ]);
+    await call.print(completionScript(shell, 'oddswire-cli', Object.fromEntries(commands)));
     return EXIT.done;
   },
 };

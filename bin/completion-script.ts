@@ -1,0 +1,110 @@
+/** An option as a shell completes it. */
+interface CompletedOption {
+  /** The name of its value; absent for a flag. */
+  readonly value?: string;
+  readonly choices?: readonly string[];
+  readonly help?: string;
+}
+
+/** A command as a shell completes it. */
+export interface CompletedCommand {
+  readonly summary: string;
+  /** The words that may follow its name. */
+  readonly verbs?: readonly string[];
+  readonly options: Readonly<Record<string, CompletedOption>>;
+}
+
+export type CompletedCommands = Readonly<Record<string, CompletedCommand>>;
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof SHELLS)[number];
+
+/** The completion of the commands, verbs, options and their choices of a program for a shell. */
+export function completionScript(shell: Shell, program: string, commands: CompletedCommands): string {
+  return { bash, zsh, fish }[shell](program, commands);
+}
+
+/** The name of the function of a shell. */
+function functionOf(program: string): string {
+  return `_${program.replaceAll('-', '_')}`;
+}
+
+function bash(program: string, commands: CompletedCommands): string {
+  const words = Object.entries(commands).map(([name, command]) => {
+    const verbs = command.verbs ?? [];
+    return `    ${name}) words='${[...verbs, ...Object.entries(command.options).map(([option]) => `--${option}`)].join(' ')}' ;;`;
+  });
+  const choices = Object.entries(commands).flatMap(([name, command]) =>
+    Object.entries(command.options).flatMap(([option, { choices: list }]) =>
+      list === undefined ? [] : [`    '${name} --${option}') words='${list.join(' ')}' ;;`],
+    ),
+  );
+  return `# bash completion of ${program}
+${functionOf(program)}() {
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} command=\${COMP_WORDS[1]} words=
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W '${Object.keys(commands).join(' ')}' -- "$current"))
+    return
+  fi
+  case "$command" in
+${words.join('\n')}
+  esac
+  case "$command $previous" in
+${choices.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F ${functionOf(program)} ${program}
+`;
+}
+
+/** A text inside single quotes of zsh and fish. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function zsh(program: string, commands: CompletedCommands): string {
+  const list = Object.entries(commands).map(([name, { summary }]) => `    ${quoted(`${name}:${summary}`)}`);
+  const cases = Object.entries(commands).map(([name, command]) => {
+    const specs = Object.entries(command.options).map(([option, { value, choices, help = '' }]) => {
+      // Colons and brackets separate the parts of a specification.
+      const text = help.replaceAll(/[[\]:]/g, ' ');
+      const argument = value === undefined ? '' : `:${value}:${choices === undefined ? '' : `(${choices.join(' ')})`}`;
+      return quoted(`--${option}[${text}]${argument}`);
+    });
+    const verbs = command.verbs === undefined ? [] : [quoted(`2:verb:(${command.verbs.join(' ')})`)];
+    return `    ${name}) _arguments ${[...verbs, ...specs].join(' ')} ;;`;
+  });
+  return `#compdef ${program}
+${functionOf(program)}() {
+  local -a commands
+  commands=(
+${list.join('\n')}
+  )
+  if (( CURRENT == 2 )); then
+    _describe command commands
+    return
+  fi
+  case "$words[2]" in
+${cases.join('\n')}
+  esac
+}
+compdef ${functionOf(program)} ${program}
+`;
+}
+
+function fish(program: string, commands: CompletedCommands): string {
+  const lines = Object.entries(commands).flatMap(([name, command]) => {
+    const on = `-n '__fish_seen_subcommand_from ${name}'`;
+    return [
+      `complete -c ${program} -f -n __fish_use_subcommand -a ${name} -d ${quoted(command.summary)}`,
+      ...(command.verbs === undefined ? [] : [`complete -c ${program} -f ${on} -a ${quoted(command.verbs.join(' '))}`]),
+      ...Object.entries(command.options).map(([option, { value, choices, help = '' }]) => {
+        const argument =
+          value === undefined ? '' : choices === undefined ? ' -r' : ` -x -a ${quoted(choices.join(' '))}`;
+        return `complete -c ${program} ${on} -l ${option}${argument} -d ${quoted(help)}`;
+      }),
+    ];
+  });
+  return `# fish completion of ${program}\n${lines.join('\n')}\n`;
+}

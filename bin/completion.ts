@@ -1,0 +1,42 @@
+import type { Command } from './command.ts';
+import { rejectArguments, UsageError } from './command-arguments.ts';
+import { type CompletedCommands, completionScript, SHELLS } from './completion-script.ts';
+import { print } from './print.ts';
+
+/** Every subcommand by name, without the code of the others. */
+type Entries = Readonly<Record<string, { readonly summary: string; load(): Promise<{ command: Command }> }>>;
+
+/** `oddswire completion`: the completion of all subcommands for a shell. */
+export function completionCommand(entries: Entries): Command {
+  const command: Command = {
+    usage: `usage: oddswire completion ${SHELLS.join('|')}
+
+  Prints the completion of commands, verbs and options for a shell. It loads every command, so write it to a file once per release:
+
+  bash  oddswire completion bash > ~/.local/share/bash-completion/completions/oddswire
+  zsh   oddswire completion zsh > DIRECTORY_OF_FPATH/_oddswire
+  fish  oddswire completion fish > ~/.config/fish/completions/oddswire.fish`,
+    verbs: SHELLS,
+    async run([shell, ...more]) {
+      const known = SHELLS.find((each) => each === shell);
+      if (known === undefined) throw new UsageError([`name a shell: ${SHELLS.join(', ')}`]);
+      rejectArguments(more);
+      await print(completionScript(known, 'oddswire', await completed(entries, command)));
+      return 0;
+    },
+  };
+  return command;
+}
+
+async function completed(entries: Entries, self: Command): Promise<CompletedCommands> {
+  const commands = Object.entries(entries).map(async ([name, { summary, load }]) => {
+    const { verbs, options = {} } = name === 'completion' ? self : (await load()).command;
+    const described = Object.entries(options).map(([option, given]) => [
+      option,
+      given.type === 'boolean' ? {} : { value: 'VALUE', ...(given.choices && { choices: given.choices }) },
+    ]);
+    const all = { ...Object.fromEntries(described), help: {} };
+    return [name, { summary, options: all, ...(verbs && { verbs }) }] as const;
+  });
+  return Object.fromEntries(await Promise.all(commands));
+}
