@@ -2,6 +2,7 @@ import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { pruneIdempotencyKeys } from '../../src/store/accounts/idempotency.ts';
 import { pruneEndedKeys } from '../../src/store/accounts/key-retention.ts';
 import { pruneRateUsage } from '../../src/store/accounts/rate-usage.ts';
+import { pruneSignInLinks } from '../../src/store/accounts/sign-in-links.ts';
 import { pruneFinishedAlerts } from '../../src/store/alerts/retention.ts';
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';
@@ -67,6 +68,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
   const walletsPruned = await pruneWallets(db, yesterdayMs, signal);
   const tokensPruned = await pruneUnusedTokens(db, yesterdayMs, signal);
   const idempotencyKeysPruned = await pruneIdempotencyKeys(db, signal);
+  const linksPruned = await pruneSignInLinks(db, now());
   const keysPruned = await pruneEndedKeys(db, yesterdayMs, { signal });
   const actionsPruned = await pruneActions(db, now() - opsActionsDays * DAY_MS, signal);
   const gapsPruned = await pruneGaps(db, now() - GAPS_KEPT_DAYS * DAY_MS, signal);
@@ -79,6 +81,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
     walletsPruned,
     tokensPruned,
     idempotencyKeysPruned,
+    linksPruned,
     keysPruned,
     actionsPruned,
     gapsPruned,

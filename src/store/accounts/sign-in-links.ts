@@ -29,19 +29,18 @@ interface LinkRequest {
   issuedBy: string;
 }
 
-const PRUNE = sql('delete_sign_in_links_over', 'DELETE FROM sign_in_link WHERE expires_at <= $1');
+const PRUNE = sql('delete_sign_in_links_over', 'DELETE FROM sign_in_link WHERE expires_at <= $1 RETURNING 1');
 const INSERT = sql(
   'insert_sign_in_link',
   `INSERT INTO sign_in_link (token_hash, account_id, scopes, issued_by, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`,
 );
 
-/** Makes a link that signs one person in. Only this result contains the token. Deletes expired links. */
+/** Makes a link that signs one person in. Only this result contains the token. */
 export async function issueSignInLink(
   tx: Tx,
   { accountName, scopes, issuedBy }: LinkRequest,
   nowMs: number,
 ): Promise<{ token: string; expiresAt: Date }> {
-  await tx.query(PRUNE, [iso(nowMs)]);
   const token = randomBytes(32).toString('base64url');
   const accountId = await ensureAccount(tx, accountName);
   await tx.query(INSERT, [hashOf(token), accountId, scopes, issuedBy, iso(nowMs), iso(nowMs + LINK_MS)]);
@@ -87,6 +86,11 @@ export async function beginSessionOfLink(
   });
   await beginConsoleSession(tx, { ...session, keyId }, nowMs);
   return { ...link, keyId };
+}
+
+/** Deletes expired links; returns their number. */
+export async function pruneSignInLinks(db: Queryable, nowMs: number): Promise<number> {
+  return (await db.query(PRUNE, [iso(nowMs)])).length;
 }
 
 function hashOf(token: string): Buffer {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { issueSignInLink } from '../../../src/store/accounts/sign-in-links.ts';
 import { quarantine } from '../../../src/store/catalog/quarantine.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { listPartitions, Partitions } from '../../../src/store/db/partitions.ts';
@@ -68,11 +69,20 @@ it('maintain-storage makes future partitions, drops partitions past their retent
   for (let old = 0; old < 1_001; old++) await actionAged(31);
   const kept = [await actionAged(29), await actionAged(0)];
 
+  for (const [minutes, account] of [
+    [20, 'late'],
+    [1, 'in time'],
+  ] as const) {
+    await test.db.transaction((tx) =>
+      issueSignInLink(tx, { accountName: account, scopes: ['alerts'], issuedBy: 'x' }, Date.now() - minutes * 60_000),
+    );
+  }
+
   const { log, lines } = capturedLog();
   const report = await maintainStorage.run({}, jobContext({ db: test.db, config, log }));
 
   expect(report).toMatchObject({ postponed: 0, quarantinePruned: 1, readsPruned: 1, idempotencyKeysPruned: 1 });
-  expect(report).toMatchObject({ actionsPruned: 1_001, usagePruned: 1 });
+  expect(report).toMatchObject({ actionsPruned: 1_001, usagePruned: 1, linksPruned: 1 });
   expect((await listActions(test.db, 10)).actions.map(({ pk }) => pk)).toEqual(kept.reverse());
   // Retention carried the book from partition to partition, so that reads still find it.
   expect(report['carried']).toBeGreaterThan(0);
