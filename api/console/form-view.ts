@@ -1,3 +1,4 @@
+import { showDirectionControls } from '../../src/domain/values/text.ts';
 import { ApiError, type ErrorDetail } from '../errors.ts';
 import { area, checks, choice, field } from '../ops/forms.ts';
 import { type Html, html } from '../ops/html.ts';
@@ -75,4 +76,14 @@ export function formError(thrown: unknown): ApiError {
   const isShown = thrown instanceof ApiError && thrown.status < 500 && thrown.code !== 'cross_origin';
   if (!isShown || thrown.status === 401 || thrown.status === 429) throw thrown;
   return thrown;
+}
+
+/** A text with the line breaks of the API: browsers send another one. */
+export function linesOf(text: string): string {
+  return text.replaceAll('\r\n', '\n');
+}
+
+/** Whether a trimmed field differs from the field that a page showed for a stored text. */
+export function isEdited(text: string, stored = ''): boolean {
+  return linesOf(text) !== linesOf(showDirectionControls(stored)).trim();
 }

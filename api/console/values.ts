@@ -44,7 +44,8 @@ export function compact(value: Decimal | null | undefined): Html {
 /** The digits of a decimal. Small prices of tokens would get an exponent. */
 export function plain(value: Decimal): string {
   const text = String(value);
-  return text.includes('e') ? Number(value).toFixed(12).replace(/0+$/, '') : text;
+  const [, sign = '', whole = '', rest = '', zeros] = /^(-?)(\d)(?:\.(\d+))?e-(\d+)$/.exec(text) ?? [];
+  return zeros === undefined ? text : `${sign}0.${'0'.repeat(Number(zeros) - 1)}${whole}${rest}`;
 }
 
 /** A moment in UTC to the minute. A script adds the local time to the title. */

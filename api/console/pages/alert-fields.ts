@@ -5,7 +5,7 @@ import { type Html, html } from '../../ops/html.ts';
 import { fieldMoment, momentField } from '../../ops/pages/filters.ts';
 import { shownUrl } from '../../ops/pages/shown-values.ts';
 import type { Alert, Webhook } from '../answers.ts';
-import type { FormView } from '../form-view.ts';
+import { type FormView, isEdited, linesOf } from '../form-view.ts';
 import { plain, venueTitle } from '../values.ts';
 import { secondsOf, span } from './alert-words.ts';
 
@@ -198,7 +198,7 @@ export function newAlertBody(form: URLSearchParams): Record<string, unknown> {
   }
   const end = momentField(form, 'expiresAt');
   if (end !== undefined) body['expiresAt'] = end.toISOString();
-  for (const name of ['name', 'note', 'webhookId']) if (text(name) !== '') body[name] = text(name);
+  for (const name of ['name', 'note', 'webhookId']) if (text(name) !== '') body[name] = linesOf(text(name));
   return body;
 }
 
@@ -217,7 +217,7 @@ export function alertChange(form: URLSearchParams, alert: Alert): Record<string,
   const before = alert.expiresAt === undefined ? '' : fieldMoment(new Date(alert.expiresAt));
   if (text('expiresAt') !== before) body['expiresAt'] = momentField(form, 'expiresAt')?.toISOString() ?? null;
   for (const name of ['name', 'note'] as const) {
-    if (text(name) !== (alert[name] ?? '')) body[name] = text(name) || null;
+    if (isEdited(text(name), alert[name])) body[name] = linesOf(text(name)) || null;
   }
   return body;
 }

@@ -1,3 +1,4 @@
+import { showDirectionControls } from '../../../src/domain/values/text.ts';
 import { WEBHOOK_FORMATS, type WebhookFormat } from '../../../src/domain/webhooks/chat-message.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../../src/domain/webhooks/event.ts';
 import {
@@ -11,7 +12,7 @@ import { ApiError, invalidRequest } from '../../errors.ts';
 import { type Html, html } from '../../ops/html.ts';
 import { shownUrl } from '../../ops/pages/shown-values.ts';
 import type { Webhook } from '../answers.ts';
-import type { FormView } from '../form-view.ts';
+import { type FormView, isEdited } from '../form-view.ts';
 
 const FORMAT_LABELS: Readonly<Record<WebhookFormat, string>> = {
   json: 'signed JSON, for a program',
@@ -66,7 +67,9 @@ ${view.field({
   label: 'Attempts per second, at most',
   name: 'maxPerSecond',
   value: webhook?.maxPerSecond === undefined ? '' : String(webhook.maxPerSecond),
-  hint: '0.1 to 1,000. Leave empty for no limit; a message of a chat service then has 1.',
+  hint: webhook
+    ? '0.1 to 1,000. Leave empty for no limit.'
+    : '0.1 to 1,000. Leave empty for no limit; a new webhook of a chat service then has 1.',
 })}
 ${filterRows(view, webhook?.filter)}
 ${headerFields(view, webhook?.headerNames)}</div></details>`;
@@ -136,8 +139,11 @@ export function webhookChange(form: URLSearchParams, webhook: Webhook): Record<s
     events: form.getAll('events'),
     ...(form.has('ordered') ? { ordered: true, orderBy: text('orderBy') } : { ordered: false }),
     maxPerSecond: maxPerSecond ?? null,
-    filter: filter.length > 0 ? filter : null,
-    description: text('description') || null,
+    // As the page showed them: with visible names of direction controls.
+    ...(JSON.stringify(filter) !== showDirectionControls(JSON.stringify(webhook.filter ?? [])) && {
+      filter: filter.length > 0 ? filter : null,
+    }),
+    ...(isEdited(text('description'), webhook.description) && { description: text('description') || null }),
     ...(form.has('removeHeaders') ? { headers: null } : headers && { headers }),
   };
 }

@@ -232,6 +232,29 @@ describe('an alert in the console', () => {
     expect(await read()).toMatchObject({ status: 'active' });
   });
 
+  it('keeps texts that a page or a browser writes in another way', async () => {
+    const browser = await signIn(api);
+    const fields = { name: 'right\u202eleft', note: ' two\nlines\u200f ' };
+    const made = await browser.account('POST', '/v1/alerts', {
+      tokenMint: 't',
+      condition: 'above',
+      price: 0.000000123456789,
+      ...fields,
+    });
+    const { id } = made.body.data as { id: string };
+    const { text } = await browser.page(`/alerts/${id}/edit`);
+    expect(text).toContain('value="0.000000123456789"');
+    // As a browser sends the shown form.
+    const sent = { price: '0.000000123456789', name: 'right[U+202E]left', note: 'two\r\nlines[U+200F] ' };
+    await browser.post(`/alerts/${id}/edit`, sent);
+    expect((await browser.page(`/alerts/${id}`)).text).toContain('Nothing was changed.');
+    await browser.post(`/alerts/${id}/edit`, { ...sent, note: 'three\r\nmore\r\nlines' });
+    expect((await browser.account('GET', `/v1/alerts/${id}`)).body.data).toMatchObject({
+      name: fields.name,
+      note: 'three\nmore\nlines',
+    });
+  });
+
   it('belongs to its account', async () => {
     const [browser, stranger] = [await signIn(api), await signIn(api)];
     const made = await browser.account('POST', '/v1/alerts', { tokenMint: 't', condition: 'above', price: 0.5 });
