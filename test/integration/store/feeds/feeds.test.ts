@@ -89,7 +89,14 @@ describe('states of feeds', () => {
     const states = await readFeedStates(db, ['polymarket', 'kalshi', 'limitless']);
     expect(states.get('polymarket')).toMatchObject({ state: 'live', subscribed: 20, messagesPerSecond: 20, lagMs: 70 });
     expect(states.get('kalshi')).toMatchObject({ state: 'off', reason: 'no_key', lagMs: null });
-    expect(states.get('limitless')).toMatchObject({ state: 'stopped', subscribed: 0 });
+    expect(states.get('limitless')).toMatchObject({ state: 'stopped', reason: null, subscribed: 0 });
+    const off = new Map([
+      ['limitless', 'disabled'],
+      ['polymarket', 'disabled'],
+    ]);
+    const configured = await readFeedStates(db, ['polymarket', 'limitless'], off);
+    expect(configured.get('limitless')).toMatchObject({ state: 'off', reason: 'disabled', subscribed: 0 });
+    expect(configured.get('polymarket')).toMatchObject({ state: 'live' });
   });
 
   it('of a streamer without reports for 5 s do not count', async () => {
