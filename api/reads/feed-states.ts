@@ -61,8 +61,6 @@ export async function readPastGaps(
 ): Promise<{ feed_gaps: FeedGapBody[] | undefined; hasOpen: boolean }> {
   if (end <= start) return { feed_gaps: undefined, hasOpen: false };
   const range = { fromMs: start * 1_000, toMs: end * 1_000, limit: MAX_GAPS };
-  const gaps = (await readGaps(db, { venue, marketIds: [marketId], ...range })).filter(
-    ({ affected }) => affected === 'books',
-  );
+  const gaps = await readGaps(db, { venue, marketIds: [marketId], affected: 'books', ...range });
   return { feed_gaps: presentFeedGaps(gaps), hasOpen: gaps.some(({ toAt }) => toAt === null) };
 }
