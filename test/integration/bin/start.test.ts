@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, inject, it } from 'vitest';
@@ -134,6 +134,18 @@ describe('oddswire demo', { timeout: 240_000 }, () => {
     expect(demo.lines).toContainEqual(expect.stringMatching(/^demo: the database is ready \(\d+ s\)$/));
     expect(demo.lines).toContainEqual(expect.stringMatching(/^demo: starting api, poller, .*\(\d+ s\)$/));
     await demo.line(/^[\d:.]{12} {2}price_alert {5}\S.* above .* X-Webhook-Signature ok {2}webhook-signature ok$/);
+
+    const [api] = demo.lines.flatMap((line) => /^ {2}API=(\S+)$/.exec(line)?.[1] ?? []);
+    const states = async () => {
+      const answer = await fetch(`${api}/v1/venues`, { headers: { Authorization: `Bearer ${key}` } });
+      const { data } = (await answer.json()) as { data: { venue: string; feed?: { state: string } }[] };
+      return data.flatMap(({ venue, feed }) => (feed?.state === 'live' ? [venue] : []));
+    };
+    await eventually(states, (live) => live.includes('kalshi') && live.includes('polymarket'), { timeoutMs: 60_000 });
+    const keyFile = join(folder, '.data', 'demo', 'kalshi-private-key.pem');
+    expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
+    const [, secret = ''] = (await readFile(keyFile, 'utf8')).split('\n');
+    expect(demo.lines.filter((line) => line.includes(secret) || line.includes('PRIVATE KEY'))).toEqual([]);
 
     const [keys, rejected, audit] = await Promise.all([
       oddswire(['keys', 'list'], {}, folder),
