@@ -88,13 +88,16 @@ describe('oddswire start', { timeout: 240_000 }, () => {
   }
 
   it('ends its start-up with the address and the command that creates a key, and logs one line per poll of an unreachable venue', async () => {
-    const { started, database } = await startWithoutVenues();
+    const { started, database } = await startWithoutVenues({ POLYMARKET_FEED_URL: 'ws://127.0.0.1:1' });
     const ready = await started.line(/^oddswire is ready: /);
     const address = /API (\S+), documentation/.exec(ready)?.[1];
     expect((await fetch(`${address}/health/live`)).status).toBe(200);
     expect(started.lines).toContain('Create an API key: oddswire keys create --account me --name laptop');
     expect(started.lines).toContainEqual(expect.stringMatching(/^ {2}operator pages: no operator exists; /));
     expect(started.lines).toContain('  venues      polymarket, kalshi');
+    expect(started.lines).toContainEqual(expect.stringMatching(/^ {2}feed of kalshi: .* not set; polls read it$/));
+    const feeds = JSON.parse(await started.line(/"msg":"feeds"/)) as { on: string[]; off: Record<string, string> };
+    expect(feeds).toMatchObject({ on: ['polymarket'], off: { kalshi: 'no_address' } });
 
     await eventually(
       () => database.db.query<{ failures: number }>(FAILURES),
