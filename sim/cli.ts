@@ -4,7 +4,7 @@ import type { ExchangeOptions } from './options.ts';
 export const USAGE = `sim [--port N] [--seed N] [--markets N] [--live-markets N] [--history-hours N] [--speed N]
     [--rolling-seconds N] [--deep-markets N] [--deep-days N] [--deep-prints N] [--kalshi-live-hours N]
     [--solana-v1-share N] [--quiet-moves-per-minute N] [--delay-ms N] [--kalshi-page-delay-ms N] [--enforce-rates]
-    [--now-second N] [--paused] [--host ADDRESS] [--recorded DIR]
+    [--now-second N] [--paused] [--host ADDRESS] [--recorded DIR] [--kalshi-key-file FILE]
 SIM_PORT is the port when --port is absent; 0 or neither takes a free one.`;
 
 /** An unknown flag or an invalid value. */
@@ -19,6 +19,7 @@ export function parseCommandLine(args: readonly string[], simPort: string | unde
   return {
     host: values.host,
     recorded: values.recorded,
+    kalshiKeyFile: values['kalshi-key-file'],
     port: numeric('port', values.port ?? simPort, 65_535),
     seed: numeric('seed', values.seed, 4_294_967_295),
     markets: numeric('markets', values.markets, 100_000),
@@ -67,6 +68,7 @@ function parse(args: readonly string[]) {
         'now-second': text,
         paused: flag,
         recorded: text,
+        'kalshi-key-file': text,
       },
     });
     return values;

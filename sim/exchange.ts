@@ -1,9 +1,10 @@
+import { readFile } from 'node:fs/promises';
 import { type ExchangeControl, engineControl } from './control.ts';
 import { SimControlError } from './errors.ts';
 import { FaultBoard, type FaultRequest } from './faults.ts';
 import { FEED_PATHS, FeedHub } from './feeds/feed-hub.ts';
 import { FEED_HOSTS, type FeedHost } from './feeds/socket-faults.ts';
-import type { KalshiKey } from './kalshi/handshake.ts';
+import { type KalshiKey, PRESET_KEY_ID } from './kalshi/handshake.ts';
 import { kalshiRoutes } from './kalshi/routes.ts';
 import { limitlessRoutes } from './limitless/routes.ts';
 import { LiveClock } from './live-clock.ts';
@@ -107,6 +108,8 @@ export async function startExchange(options: ExchangeOptions = {}): Promise<Exch
   const faults = new FaultBoard(seed, backend.control.second);
   const log = new RequestLog();
   const hub = backend.world === undefined ? undefined : new FeedHub(backend.world, faults, seed);
+  const { kalshiKeyFile } = options;
+  if (kalshiKeyFile !== undefined) hub?.kalshiKeys.accept(PRESET_KEY_ID, await readFile(kalshiKeyFile, 'utf8'));
   const publish = () => hub?.publish();
   backend.onPlayed(publish);
   const control: ExchangeControl = {

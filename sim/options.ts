@@ -59,6 +59,8 @@ export interface ExchangeOptions {
   readonly enforcesRates?: boolean | undefined;
   /** Serve this folder of recorded payloads instead of the engine. */
   readonly recorded?: string | undefined;
+  /** A PEM file with a private key, which Kalshi's feed accepts under the id `PRESET_KEY_ID`. Default: only created keys. */
+  readonly kalshiKeyFile?: string | undefined;
   /** Receives each finished request to a venue host, answered or not. */
   readonly onAnswered?: ((request: SimRequest, record: RequestRecord) => void) | undefined;
 }

@@ -8,7 +8,7 @@ export const feed = z
   .object({
     state: feedState.meta({
       description:
-        '`live`: data arrives. `connecting`: it does not yet, or not any more. `silent`: the venue answers pings and sends no data. `refused`: the venue rejects the key. `stopped`: no streamer runs. `off`: not used. Polls continue in every state.',
+        '`live`: data arrives. `connecting`: it does not yet, or not any more. `silent`: the venue answers pings and sends no data. `refused`: the venue rejects the key. `stopped`: no streamer runs. `off`: the configuration turns it off, with the reason. Polls continue in every state.',
     }),
     reason: z.string().optional().meta({ description: 'Why the state is not `live`.' }),
     subscribed: count.meta({ description: 'Outcomes whose changes the feed sends.' }),

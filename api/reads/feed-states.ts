@@ -7,6 +7,7 @@ import { type FeedReport, readFeedStates } from '../../src/store/feeds/feed-stre
 import type { BookGap } from '../../src/store/series/market-series.ts';
 import type { FeedBody, FeedGapBody } from '../contract/feed.ts';
 import type { ApiDeps } from '../deps.ts';
+import { feedsOff } from './venue-catalog.ts';
 
 /** The oldest ones of an answer. */
 const MAX_GAPS = 100;
@@ -21,7 +22,11 @@ export interface VenueFeeds {
 
 export async function readVenueFeeds({ db, venues }: Pick<ApiDeps, 'db' | 'venues'>): Promise<VenueFeeds> {
   const names = venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
-  const [states, open, recent] = await Promise.all([readFeedStates(db, names), countOpenGaps(db), countGaps(db)]);
+  const [states, open, recent] = await Promise.all([
+    readFeedStates(db, names, feedsOff(venues)),
+    countOpenGaps(db),
+    countGaps(db),
+  ]);
   return { states, open, recent };
 }
 
@@ -56,8 +61,6 @@ export async function readPastGaps(
 ): Promise<{ feed_gaps: FeedGapBody[] | undefined; hasOpen: boolean }> {
   if (end <= start) return { feed_gaps: undefined, hasOpen: false };
   const range = { fromMs: start * 1_000, toMs: end * 1_000, limit: MAX_GAPS };
-  const gaps = (await readGaps(db, { venue, marketIds: [marketId], ...range })).filter(
-    ({ affected }) => affected === 'books',
-  );
+  const gaps = await readGaps(db, { venue, marketIds: [marketId], affected: 'books', ...range });
   return { feed_gaps: presentFeedGaps(gaps), hasOpen: gaps.some(({ toAt }) => toAt === null) };
 }

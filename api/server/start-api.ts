@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import type { Config } from '../../src/config/config.ts';
+import { feedOffReason } from '../../src/config/feeds.ts';
 import { createCursorCodec } from '../../src/domain/values/cursor.ts';
 import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { newId } from '../../src/domain/values/ids.ts';
@@ -70,11 +71,10 @@ export async function startApi(
     processContext.onStop(() => arrivals.close());
     const tail = followJournal({ databaseUrl: config.databaseDirectUrl, pool: db, log });
     processContext.onStop(() => tail.close());
-    const venues = enabledVenues(
-      config.venues,
-      config.pollMs,
-      config.venueUrls.solana.rpc === undefined ? ['solana'] : [],
-    );
+    const venues = enabledVenues(config.venues, config.pollMs, {
+      wallets: config.venueUrls.solana.rpc === undefined ? ['solana'] : [],
+      feed: (venue) => feedOffReason(venue, config.feeds),
+    });
     const cursors = createCursorCodec(deriveKey(config.secretsKeys, 'cursor'));
     const streams = new Streams({
       db,

@@ -8,7 +8,7 @@ import type { Queryable } from '../../src/store/db/tx.ts';
 import { countOpenGaps } from '../../src/store/feeds/feed-gap-lists.ts';
 import { readFeedStates, type StoredFeedState } from '../../src/store/feeds/feed-streamers.ts';
 import { isPollHealthy } from '../reads/poll-health.ts';
-import type { EnabledVenue } from '../reads/venue-catalog.ts';
+import { type EnabledVenue, feedsOff } from '../reads/venue-catalog.ts';
 import type { StreamClient } from './client.ts';
 import { type Message, streamMessage } from './frame.ts';
 import type { MarketHub } from './hub.ts';
@@ -214,7 +214,7 @@ export class Pulse {
       const names = withMarkets.map(({ venue }) => venue);
       const [polls, feeds, gaps] = await Promise.all([
         readPolls(db, names),
-        readFeedStates(db, names),
+        readFeedStates(db, names, feedsOff(withMarkets)),
         countOpenGaps(db),
       ]);
       const states = withMarkets.map(({ venue, pollMs }): VenueState => {

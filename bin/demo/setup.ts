@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FEED_PATHS } from '../../sim/feeds/feed-hub.ts';
+import { makePrivateKey, PRESET_KEY_ID } from '../../sim/kalshi/handshake.ts';
 import { openAuthority } from '../../sim/receiver-tls.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';
 import { freePort, isPortFree } from '../../src/embedded/free-port.ts';
@@ -43,6 +44,8 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
   const caDir = join(demoDir, 'receiver');
   const receiverPort = await loadOrChoosePort(join(demoDir, 'receiver-port'), log);
   const simPort = await freePort();
+  const kalshiKeyFile = join(demoDir, 'kalshi-private-key.pem');
+  await kept('kalshi-private-key.pem', makePrivateKey);
   const simUrl = `http://127.0.0.1:${simPort}`;
 
   function kept(name: string, make: () => string): Promise<string> {
@@ -60,12 +63,17 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
       MANIFOLD_API_URL: `${simUrl}/manifold/v0`,
       LIMITLESS_API_URL: `${simUrl}/limitless`,
       ...feedUrls(`ws://127.0.0.1:${simPort}`),
+      KALSHI_API_KEY_ID: PRESET_KEY_ID,
+      KALSHI_PRIVATE_KEY_FILE: kalshiKeyFile,
       BOOTSTRAP_API_KEY: apiKey,
       OPS_PASSWORD: opsPassword,
       WEBHOOK_CA_FILE: await trustedAuthorities(demoDir, caDir, given['WEBHOOK_CA_FILE']),
     },
     companions: [
-      { name: 'sim', command: ['node', 'dist/sim/main.js', '--port', String(simPort)] },
+      {
+        name: 'sim',
+        command: ['node', 'dist/sim/main.js', '--port', String(simPort), '--kalshi-key-file', kalshiKeyFile],
+      },
       {
         name: 'receiver',
         command: [
@@ -90,7 +98,7 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
   };
 }
 
-/** The simulator's feeds. Kalshi's needs a key, which only the venue can issue. */
+/** The simulator's feeds. */
 function feedUrls(address: string): Environment {
   return {
     POLYMARKET_FEED_URL: `${address}${FEED_PATHS.clob}`,

@@ -1,10 +1,19 @@
-import { constants, generateKeyPairSync, type KeyObject, verify } from 'node:crypto';
+import { constants, createPublicKey, generateKeyPairSync, type KeyObject, verify } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 const PATH = '/trade-api/ws/v2';
 const SALT_BYTES = 32;
 /** A signature older than this is refused. */
 const MAX_SKEW_MS = 5_000;
+
+/** The id of a key that the simulator gets at its start. */
+export const PRESET_KEY_ID = 'sim-preset-key';
+
+/** A throwaway private key, PEM. */
+export function makePrivateKey(): string {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+}
 
 export interface KalshiKey {
   readonly id: string;
@@ -22,10 +31,15 @@ export class KalshiKeys {
   private readonly keys = new Map<string, Known>();
 
   create(): KalshiKey {
-    const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+    const privateKey = makePrivateKey();
     const id = `sim-key-${this.keys.size + 1}`;
-    this.keys.set(id, { publicKey, isExpired: false });
-    return { id, privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string };
+    this.accept(id, privateKey);
+    return { id, privateKey };
+  }
+
+  /** Accepts the handshakes of this private key, PEM. */
+  accept(id: string, privateKey: string): void {
+    this.keys.set(id, { publicKey: createPublicKey(privateKey), isExpired: false });
   }
 
   expire(id: string): void {

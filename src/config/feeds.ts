@@ -21,7 +21,27 @@ export interface FeedsConfig {
   readonly markets: number;
   /** The WebSocket addresses; a venue without one has no feed. */
   readonly urls: Readonly<Partial<Record<FeedVenue, string>>>;
+  /** Whether KALSHI_API_KEY_ID is set; the API has the id without the key. */
+  readonly hasKalshiKeyId: boolean;
   readonly kalshiKey?: { readonly id: string; readonly file: string };
+}
+
+/** The reasons why configuration turns a feed off (docs/feeds.md#which-feeds-are-on). */
+export type FeedOffReason = 'not_supported' | 'disabled' | 'no_address' | 'no_key';
+
+/** Why configuration turns the feed of this venue off; undefined for a feed that a streamer reads. */
+export function feedOffReason(
+  venue: string,
+  { venues, urls, hasKalshiKeyId }: Pick<FeedsConfig, 'venues' | 'urls' | 'hasKalshiKeyId'>,
+): FeedOffReason | undefined {
+  if (!isFeedVenue(venue)) return 'not_supported';
+  if (!venues.includes(venue)) return 'disabled';
+  if (urls[venue] === undefined) return 'no_address';
+  return venue === 'kalshi' && !hasKalshiKeyId ? 'no_key' : undefined;
+}
+
+export function isFeedVenue(venue: string): venue is FeedVenue {
+  return (FEED_VENUES as readonly string[]).includes(venue);
 }
 
 /** `on`, `off`, or venues. */
@@ -62,6 +82,7 @@ export function readFeeds(value: FeedValues): FeedsConfig {
     venues: value.FEEDS,
     markets: value.FEED_MARKETS,
     urls: Object.fromEntries(Object.entries(urls).filter(([, url]) => url !== undefined)),
+    hasKalshiKeyId: id !== undefined,
     ...(id !== undefined && file !== undefined && { kalshiKey: { id, file } }),
   };
 }

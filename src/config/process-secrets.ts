@@ -7,7 +7,8 @@ export const SECRET_READERS = {
   OPS_PASSWORD: ['api'],
   OPS_VIEWER_PASSWORD: ['api'],
   JUPITER_API_KEY: ['poller'],
-  KALSHI_API_KEY_ID: ['streamer'],
+  // The API only reports whether the feed of Kalshi is on.
+  KALSHI_API_KEY_ID: ['api', 'streamer'],
   KALSHI_PRIVATE_KEY_FILE: ['streamer'],
   // The API only reports whether wallets of Solana are on.
   SOLANA_RPC_URL: ['api', 'poller'],

@@ -1,3 +1,4 @@
+import { feedOffReason } from '../../src/config/feeds.ts';
 import { VENUES } from '../../src/domain/markets/venue.ts';
 import { DAY_MS } from '../../src/domain/values/durations.ts';
 import type { Collector } from '../../src/observe/collectors.ts';
@@ -180,9 +181,8 @@ function freshnessGauges({ config, db, metrics, now }: WorkerDeps): Collector {
 
 /** Hosted by the aggregator, so that the figures also show the absence of every streamer. */
 function feedGauges({ config, db, metrics }: WorkerDeps): Collector {
-  const venues = config.venues.filter(
-    (venue) => VENUES[venue].capabilities.markets && config.feeds.venues.includes(venue),
-  );
+  // Only the streamer has the key of a feed.
+  const venues = config.venues.filter((venue) => [undefined, 'no_key'].includes(feedOffReason(venue, config.feeds)));
   const { feedUp, feedSubscribed, feedMessagesPerSecond, feedLag, feedOpenGaps } = metrics;
   const forget = () => {
     for (const gauge of [feedUp, feedSubscribed, feedMessagesPerSecond, feedLag, feedOpenGaps]) gauge.reset();

@@ -37,6 +37,10 @@ interface PartOptions {
   readonly onMarket: (marketId: string) => void;
   /** The venue announced a trade that only a poll can read. */
   readonly onPrint: () => void;
+  /** The venue refused the credentials of a handshake. */
+  readonly onRefused: (detail: string) => void;
+  /** The first data after a handshake. */
+  readonly onLive: () => void;
 }
 
 /** The markets of one part: their connection, the way of its changes to the writer, and their gaps. */
@@ -227,11 +231,13 @@ export class PartFeed {
   }
 
   #noteState(state: FeedState, detail: string): void {
-    const { deps, feed } = this.#options;
-    if (state === 'live') this.#lastGap = undefined;
-    if (state === 'refused' && detail !== this.#detail) {
-      deps.log.warn({ venue: feed.venue, part: this.part, detail }, 'feed refused by the venue');
-    } else if (state === 'waiting' || state === 'live') {
+    const { deps, feed, onRefused, onLive } = this.#options;
+    if (state === 'live') {
+      this.#lastGap = undefined;
+      onLive();
+    }
+    if (state === 'refused') onRefused(detail);
+    else if (state === 'waiting' || state === 'live') {
       deps.log.debug({ venue: feed.venue, part: this.part, state, detail }, 'feed connection');
     }
     // The next attempt must not hide the reason of the last failure.

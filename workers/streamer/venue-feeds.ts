@@ -12,6 +12,7 @@ import { FeedWriter } from './feed-writer.ts';
 import { PartFeed } from './part-feed.ts';
 import { partCount, partOf } from './parts.ts';
 import { PollComparison } from './poll-comparison.ts';
+import { Refusals } from './refusals.ts';
 
 /** A market that drops a little in the order keeps its subscription. */
 const KEEP_FACTOR = 1.25;
@@ -38,6 +39,7 @@ export class VenueFeeds {
   readonly #writer: FeedWriter;
   readonly #meter: FeedMeter;
   readonly #comparison: PollComparison;
+  readonly #refusals: Refusals;
   readonly #requested = new Map<'poll-trades' | 'poll-markets', number>();
   #announced = new Set<string>();
   #traded: readonly bigint[] = [];
@@ -54,6 +56,7 @@ export class VenueFeeds {
     this.#writer = new FeedWriter({ deps, venue, streamer });
     this.#meter = new FeedMeter(deps.now);
     this.#comparison = new PollComparison(deps);
+    this.#refusals = new Refusals(deps.log, venue);
   }
 
   /** The held parts. */
@@ -66,8 +69,7 @@ export class VenueFeeds {
     const ours = new Set(held.filter(({ venue }) => venue === this.venue).map(({ part }) => part));
     for (const part of parts) {
       if (ours.has(part) || !this.#held.has(part)) continue;
-      this.#held.get(part)?.close();
-      this.#held.delete(part);
+      this.#close(part);
       this.#options.deps.log.warn({ venue: this.venue, part }, 'part of a feed lost: another streamer reads it');
     }
   }
@@ -164,11 +166,14 @@ export class VenueFeeds {
 
   async #release(parts: readonly number[]): Promise<void> {
     const { deps, streamer } = this.#options;
-    for (const part of parts) {
-      this.#held.get(part)?.close();
-      this.#held.delete(part);
-    }
+    for (const part of parts) this.#close(part);
     await releaseParts(deps.db, streamer, this.venue, parts);
+  }
+
+  #close(part: number): void {
+    this.#held.get(part)?.close();
+    this.#held.delete(part);
+    this.#refusals.forget(part);
   }
 
   #open(part: number, seenAtMs: number | null): PartFeed {
@@ -183,6 +188,8 @@ export class VenueFeeds {
       seenAtMs,
       onMarket: (marketId) => void this.#announced.add(marketId),
       onPrint: () => this.#request('poll-trades'),
+      onRefused: (detail) => this.#refusals.note(part, detail),
+      onLive: () => this.#refusals.accepted(part),
     });
   }
 

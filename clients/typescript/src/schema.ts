@@ -2214,7 +2214,7 @@ export interface components {
             /** @description The WebSocket feed. Absent for a source without markets. */
             feed?: {
                 /**
-                 * @description `live`: data arrives. `connecting`: it does not yet, or not any more. `silent`: the venue answers pings and sends no data. `refused`: the venue rejects the key. `stopped`: no streamer runs. `off`: not used. Polls continue in every state.
+                 * @description `live`: data arrives. `connecting`: it does not yet, or not any more. `silent`: the venue answers pings and sends no data. `refused`: the venue rejects the key. `stopped`: no streamer runs. `off`: the configuration turns it off, with the reason. Polls continue in every state.
                  * @enum {string}
                  */
                 state: "off" | "connecting" | "live" | "silent" | "refused" | "stopped";

@@ -77,17 +77,24 @@ const READ = sql(
   `SELECT g.gap, m.venue_market_id AS market_id, g.affected, g.reason, g.from_at, g.to_at
    FROM feed_gap g JOIN market m ON m.id = g.market_id
    WHERE m.venue = $1 AND m.venue_market_id = ANY ($2::text[]) AND g.from_at < to_timestamp($4::float8 / 1000)
-     AND (g.to_at IS NULL OR g.to_at > to_timestamp($3::float8 / 1000))
+     AND (g.to_at IS NULL OR g.to_at > to_timestamp($3::float8 / 1000)) AND g.affected = $6
    ORDER BY g.from_at, g.id LIMIT $5`,
 );
 
-/** The gaps of markets that overlap [`fromMs`, `toMs`), epoch milliseconds, oldest first. */
+/** The gaps of `affected` data of markets that overlap [`fromMs`, `toMs`), epoch milliseconds, oldest first. */
 export function readGaps(
   db: Queryable,
-  options: { venue: string; marketIds: readonly string[]; fromMs: number; toMs: number; limit: number },
+  options: {
+    venue: string;
+    marketIds: readonly string[];
+    affected: string;
+    fromMs: number;
+    toMs: number;
+    limit: number;
+  },
 ): Promise<StoredGap[]> {
-  const { venue, marketIds, fromMs, toMs, limit } = options;
-  return db.query(READ, [venue, marketIds, fromMs, toMs, limit]);
+  const { venue, marketIds, affected, fromMs, toMs, limit } = options;
+  return db.query(READ, [venue, marketIds, fromMs, toMs, limit, affected]);
 }
 
 const COUNT = sql(

@@ -7,7 +7,7 @@ import { type Queryable, sql } from '../db/tx.ts';
  * - `live`: data arrives
  * - `silent`: connected, but without the data that the venue owes
  * - `refused`: the venue rejects the credentials
- * - `stopped`: no streamer runs
+ * - `stopped`: no streamer runs, although the configuration turns the feed on
  */
 export const FEED_STATES = ['off', 'connecting', 'live', 'silent', 'refused', 'stopped'] as const;
 export type StoredFeedState = (typeof FEED_STATES)[number];
@@ -83,17 +83,24 @@ const READ = sql(
    GROUP BY venue`,
 );
 
-/** The state of each venue over all running streamers; `stopped` for a venue that none of them reports. */
-export async function readFeedStates(db: Queryable, venues: readonly string[]): Promise<Map<string, FeedReport>> {
+/**
+ * The state of each venue over all running streamers. A venue that none of them reports is `off` with its reason in `off`, the venues whose
+ * feeds the configuration turns off, and otherwise `stopped`.
+ */
+export async function readFeedStates(
+  db: Queryable,
+  venues: readonly string[],
+  off: ReadonlyMap<string, string> = new Map(),
+): Promise<Map<string, FeedReport>> {
   const rows = await db.query<FeedReport>(READ);
   const found = new Map(rows.map((row) => [row.venue, row]));
-  const stopped = (venue: string): FeedReport => ({
+  const unread = (venue: string): FeedReport => ({
     venue,
-    state: 'stopped',
-    reason: null,
+    state: off.has(venue) ? 'off' : 'stopped',
+    reason: off.get(venue) ?? null,
     subscribed: 0,
     messagesPerSecond: 0,
     lagMs: null,
   });
-  return new Map(venues.map((venue) => [venue, found.get(venue) ?? stopped(venue)]));
+  return new Map(venues.map((venue) => [venue, found.get(venue) ?? unread(venue)]));
 }

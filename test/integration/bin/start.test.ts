@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, inject, it } from 'vitest';
@@ -88,13 +88,16 @@ describe('oddswire start', { timeout: 240_000 }, () => {
   }
 
   it('ends its start-up with the address and the command that creates a key, and logs one line per poll of an unreachable venue', async () => {
-    const { started, database } = await startWithoutVenues();
+    const { started, database } = await startWithoutVenues({ POLYMARKET_FEED_URL: 'ws://127.0.0.1:1' });
     const ready = await started.line(/^oddswire is ready: /);
     const address = /API (\S+), documentation/.exec(ready)?.[1];
     expect((await fetch(`${address}/health/live`)).status).toBe(200);
     expect(started.lines).toContain('Create an API key: oddswire keys create --account me --name laptop');
     expect(started.lines).toContainEqual(expect.stringMatching(/^ {2}operator pages: no operator exists; /));
     expect(started.lines).toContain('  venues      polymarket, kalshi');
+    expect(started.lines).toContainEqual(expect.stringMatching(/^ {2}feed of kalshi: .* not set; polls read it$/));
+    const feeds = JSON.parse(await started.line(/"msg":"feeds"/)) as { on: string[]; off: Record<string, string> };
+    expect(feeds).toMatchObject({ on: ['polymarket'], off: { kalshi: 'no_address' } });
 
     await eventually(
       () => database.db.query<{ failures: number }>(FAILURES),
@@ -134,6 +137,18 @@ describe('oddswire demo', { timeout: 240_000 }, () => {
     expect(demo.lines).toContainEqual(expect.stringMatching(/^demo: the database is ready \(\d+ s\)$/));
     expect(demo.lines).toContainEqual(expect.stringMatching(/^demo: starting api, poller, .*\(\d+ s\)$/));
     await demo.line(/^[\d:.]{12} {2}price_alert {5}\S.* above .* X-Webhook-Signature ok {2}webhook-signature ok$/);
+
+    const [api] = demo.lines.flatMap((line) => /^ {2}API=(\S+)$/.exec(line)?.[1] ?? []);
+    const states = async () => {
+      const answer = await fetch(`${api}/v1/venues`, { headers: { Authorization: `Bearer ${key}` } });
+      const { data } = (await answer.json()) as { data: { venue: string; feed?: { state: string } }[] };
+      return data.flatMap(({ venue, feed }) => (feed?.state === 'live' ? [venue] : []));
+    };
+    await eventually(states, (live) => live.includes('kalshi') && live.includes('polymarket'), { timeoutMs: 60_000 });
+    const keyFile = join(folder, '.data', 'demo', 'kalshi-private-key.pem');
+    expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
+    const [, secret = ''] = (await readFile(keyFile, 'utf8')).split('\n');
+    expect(demo.lines.filter((line) => line.includes(secret) || line.includes('PRIVATE KEY'))).toEqual([]);
 
     const [keys, rejected, audit] = await Promise.all([
       oddswire(['keys', 'list'], {}, folder),

@@ -3,6 +3,7 @@ import { type Exchange, startExchange } from '../../../sim/exchange.ts';
 import { isPool, tokenIdOf as limitlessTokenOf } from '../../../sim/limitless/wire.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { LivenessTracker } from '../../../src/observe/liveness-tracker.ts';
+import type { Logger } from '../../../src/observe/logger.ts';
 import { type Database, sql } from '../../../src/store/db/tx.ts';
 import type { FeedTiming } from '../../../src/venues/feed-connection.ts';
 import { feedOf } from '../../../src/venues/feeds.ts';
@@ -75,28 +76,43 @@ interface StreamerFields {
   exchange: Exchange;
   venue: FeedVenue;
   streamer: string;
+  /** Default: a valid one. `privateKey` in PEM form. */
+  key?: { id: string; privateKey: string };
+  log?: Logger;
+  /** Epoch milliseconds. */
+  now?: () => number;
+  timing?: Partial<FeedTiming>;
 }
 
 /** A streamer of one venue in this process. `db` can be one that loses its connection. */
-export function runStreamer({ db, config, exchange, venue, streamer }: StreamerFields) {
-  const { id, privateKey } = exchange.createKalshiKey();
+export function runStreamer(fields: StreamerFields) {
+  const { db, config, exchange, venue, streamer, key = exchange.createKalshiKey(), log, now, timing } = fields;
+  const { id, privateKey } = key;
   const { clob, kalshi, manifold, limitless } = exchange.feedUrls;
   const made = feedOf(venue, {
     urls: { polymarket: clob, kalshi, manifold, limitless },
     kalshiKey: readKalshiKey(id, privateKey),
   });
   if ('off' in made) throw new Error(made.off);
-  const feed = { ...made.feed, limits: { ...made.feed.limits, pingEveryMs: 400 } };
+  let handshakes = 0;
+  const feed = {
+    ...made.feed,
+    limits: { ...made.feed.limits, pingEveryMs: 400 },
+    headers(nowMs: number) {
+      handshakes += 1;
+      return made.feed.headers(nowMs);
+    },
+  };
   const producer = wakeRecorder();
-  const context = jobContext({ db, config, producer });
+  const context = jobContext({ db, config, producer, ...(log && { log }), ...(now && { now }) });
   const running = startFeeds({
     deps: context,
     streamer,
     feeds: new Map([[venue, { feed }]]),
     tracker: new LivenessTracker(),
-    timing: QUICK,
+    timing: { ...QUICK, ...timing },
   });
-  return { ...running, producer, metrics: context.metrics };
+  return { ...running, producer, metrics: context.metrics, handshakes: () => handshakes };
 }
 
 const QUOTES = sql(

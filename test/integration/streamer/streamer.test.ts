@@ -185,16 +185,3 @@ describe('the comparison with the polls', () => {
     expect(rows.map(({ reason }) => reason)).toContain('differs_from_poll');
   });
 });
-
-describe('a refused key of Kalshi', () => {
-  it('is a state with its reason', async () => {
-    await storeCatalog(test.db, config, 'kalshi');
-    exchange.addFault({ host: 'kalshi', kind: 'socket', socket: { how: 'reject', status: 401 } });
-    start('kalshi', 'a');
-    const state = await eventually(
-      () => stateOf('kalshi'),
-      (found) => found?.state === 'refused',
-    );
-    expect(state?.reason).toMatch(/^key_refused/);
-  });
-});

@@ -16,7 +16,7 @@ afterAll(() => test.drop());
 
 /** The samples of the feeds by name and venue. */
 async function samples(): Promise<Record<string, number>> {
-  const config = testConfig(test.url, { VENUES: 'polymarket,kalshi,solana' });
+  const config = testConfig(test.url, { VENUES: 'polymarket,kalshi,manifold,solana', FEEDS: 'polymarket,kalshi' });
   const deps = jobContext({ db: test.db, config });
   deps.metrics.collectors.add(...gaugesOf('aggregator', deps).filter(({ name }) => name === 'feeds'));
   const text = await deps.metrics.text();
@@ -25,7 +25,9 @@ async function samples(): Promise<Record<string, number>> {
 }
 
 it('the gauges of feeds show each feed that is on, over all streamers, and the gaps that last', async () => {
-  expect(await samples()).toMatchObject({ 'feed_up polymarket': 0, 'feed_up kalshi': 0 });
+  const before = await samples();
+  expect(before).toMatchObject({ 'feed_up polymarket': 0, 'feed_up kalshi': 0 });
+  expect(before).not.toHaveProperty('feed_up manifold');
   const report: FeedReport = {
     venue: 'polymarket',
     state: 'live',

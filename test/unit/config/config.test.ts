@@ -70,7 +70,7 @@ describe('loadConfig', () => {
         OPS_VIEWER_PASSWORD: config.ops?.passwords.viewer !== undefined,
         JUPITER_API_KEY: config.venueUrls.solana.jupiterKey !== undefined,
         SOLANA_RPC_URL: config.venueUrls.solana.rpc !== undefined,
-        KALSHI_API_KEY_ID: config.feeds.kalshiKey?.id !== undefined,
+        KALSHI_API_KEY_ID: config.feeds.hasKalshiKeyId,
         KALSHI_PRIVATE_KEY_FILE: config.feeds.kalshiKey?.file !== undefined,
       };
       const expected = Object.entries(SECRET_READERS).map(([variable, readers]) => [

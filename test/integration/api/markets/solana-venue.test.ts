@@ -35,7 +35,9 @@ describe('a venue without markets', () => {
 
   it('rejects wallets when no node is configured', async () => {
     const pollMs = { markets: 1, prices: 1, books: 1, trades: 1 };
-    const without = await startTestApi({ venues: enabledVenues(['polymarket', 'solana'], pollMs, ['solana']) });
+    const without = await startTestApi({
+      venues: enabledVenues(['polymarket', 'solana'], pollMs, { wallets: ['solana'] }),
+    });
     try {
       const { body } = await (await without.client()).market('/v1/venues');
       expect(body.data).toMatchObject([

@@ -50,6 +50,27 @@ describe('startApi', () => {
     }
   });
 
+  it('states why the configuration turns a feed off, and that no streamer reads the others', async () => {
+    const feedsOf = async (environment: Record<string, string>) => {
+      const api = await startApi(configOf({ VENUES: 'polymarket,kalshi,manifold', ...environment }), log);
+      try {
+        const answer = await fetch(`${api.address}/v1/venues`, { headers: { Authorization: `Bearer ${KEY}` } });
+        const { data } = (await answer.json()) as { data: { feed: { state: string; reason?: string } }[] };
+        return data.map(({ feed: { state, reason } }) => (reason === undefined ? state : `${state}: ${reason}`));
+      } finally {
+        await api.stop();
+      }
+    };
+    expect(await feedsOf({ FEEDS: 'off' })).toEqual(['off: disabled', 'off: disabled', 'off: disabled']);
+    const elsewhere = { POLYMARKET_CLOB_URL: 'http://127.0.0.1:1' };
+    expect(await feedsOf(elsewhere)).toEqual(['off: no_address', 'off: no_key', 'stopped']);
+    expect(await feedsOf({ FEEDS: 'kalshi', KALSHI_API_KEY_ID: 'an-id' })).toEqual([
+      'off: disabled',
+      'stopped',
+      'off: disabled',
+    ]);
+  });
+
   it('serves the operator pages with a password of the configuration or a stored operator, otherwise not', async () => {
     const statusOfPages = async (environment: Record<string, string>) => {
       const api = await startApi(configOf(environment), log);

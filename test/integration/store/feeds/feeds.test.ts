@@ -89,7 +89,14 @@ describe('states of feeds', () => {
     const states = await readFeedStates(db, ['polymarket', 'kalshi', 'limitless']);
     expect(states.get('polymarket')).toMatchObject({ state: 'live', subscribed: 20, messagesPerSecond: 20, lagMs: 70 });
     expect(states.get('kalshi')).toMatchObject({ state: 'off', reason: 'no_key', lagMs: null });
-    expect(states.get('limitless')).toMatchObject({ state: 'stopped', subscribed: 0 });
+    expect(states.get('limitless')).toMatchObject({ state: 'stopped', reason: null, subscribed: 0 });
+    const off = new Map([
+      ['limitless', 'disabled'],
+      ['polymarket', 'disabled'],
+    ]);
+    const configured = await readFeedStates(db, ['polymarket', 'limitless'], off);
+    expect(configured.get('limitless')).toMatchObject({ state: 'off', reason: 'disabled', subscribed: 0 });
+    expect(configured.get('polymarket')).toMatchObject({ state: 'live' });
   });
 
   it('of a streamer without reports for 5 s do not count', async () => {
@@ -118,12 +125,15 @@ describe('gaps of a feed', () => {
     await openGap(db, opened);
     await openGap(db, opened);
     expect(await countGaps(db)).toEqual(new Map([['polymarket', 1]]));
+    // An older gap of trades must not take the place of a gap of books within the limit.
+    const ofTrades = { ...opened, gap: '0197a000-0000-7000-8000-000000000002', affected: 'trades' };
+    await openGap(db, { ...ofTrades, marketPks: [one.pk], fromMs: 500, toMs: 2_200 });
     await closeGaps(db, { venue: 'polymarket', marketPks: [one.pk], toMs: 3_000 });
     await closeGaps(db, { venue: 'polymarket', marketPks: [one.pk], toMs: 4_000 });
     expect(await marketsWithOpenGaps(db, 'polymarket')).toEqual([{ pk: other.pk, marketId: other.marketId }]);
-    expect(await db.query(MARKS)).toEqual([{ key: one.pk }, { key: other.pk }, { key: one.pk }]);
+    expect(await db.query(MARKS)).toEqual([{ key: one.pk }, { key: other.pk }, { key: one.pk }, { key: one.pk }]);
     const read = (fromMs: number, toMs: number) =>
-      readGaps(db, { venue: 'polymarket', marketIds: [one.marketId], fromMs, toMs, limit: 10 });
+      readGaps(db, { venue: 'polymarket', marketIds: [one.marketId], affected: 'books', fromMs, toMs, limit: 1 });
     const stored = {
       gap,
       marketId: one.marketId,
@@ -135,7 +145,7 @@ describe('gaps of a feed', () => {
     expect(await read(2_000, 2_500)).toEqual([stored]);
     expect(await read(3_000, 9_000)).toEqual([]);
     expect(await read(0, 1_000)).toEqual([]);
-    expect(await pruneGaps(db, 3_001)).toBe(1);
+    expect(await pruneGaps(db, 3_001)).toBe(2);
     expect(await read(2_000, 2_500)).toEqual([]);
   });
 });
