@@ -5,6 +5,7 @@ import { createStreamCursors } from '../../../../api/streams/stream-cursors.ts';
 import { createCursorCodec } from '../../../../src/domain/values/cursor.ts';
 import { revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { confirmJournal } from '../../../support/journal.ts';
 import { ofType, openSse } from '../../../support/sse.ts';
 import { startTestApi } from '../api-harness.ts';
@@ -190,6 +191,51 @@ describe('an invalid request for a stream', () => {
     expect(await explained('market_ids=nowhere')).toContain('nowhere');
     expect(await explained('outcome_ids=nobet')).toContain('nobet');
     expect(await explained('category=Nowhere')).toContain('category: no market of the venue has this category');
+  });
+
+  it('with parts that exclude each other names each excluded id, on both kinds of stream', async () => {
+    const { db } = world.api;
+    const sport = await aStoredMarket(db, { category: 'Sport' });
+    const weather = await aStoredMarket(db, { category: 'Weather' });
+    const [yes] = weather.outcomes;
+    const detailsOf = async (query: string) => {
+      const { status, body } = await world.client.market(`/v1/all/stream?${query}`);
+      expect([status, body.error.code]).toEqual([400, 'invalid_request']);
+      return body.error.details?.map(({ path, message }) => `${path}: ${message}`);
+    };
+    const bothMarkets = `${sport.marketId},${weather.marketId}`;
+    expect(await detailsOf(`market_ids=${bothMarkets}&category=Sport`)).toEqual([
+      `market_ids: not in the category: ${weather.marketId}`,
+    ]);
+    expect(await detailsOf(`outcome_ids=${yes?.outcomeId}&category=Sport`)).toEqual([
+      `outcome_ids: not in the category: ${yes?.outcomeId}`,
+    ]);
+    expect(await detailsOf(`market_ids=${sport.marketId}&outcome_ids=${yes?.outcomeId}`)).toEqual([
+      `market_ids: without an outcome of outcome_ids: ${sport.marketId}`,
+      `outcome_ids: no outcome of market_ids: ${yes?.outcomeId}`,
+    ]);
+    const elsewhere = await aStoredMarket(db, { venue: 'kalshi' });
+    const ofOtherVenue = await world.client.market(`/v1/polymarket/stream?market_ids=${elsewhere.marketId}`);
+    expect([ofOtherVenue.status, ofOtherVenue.body.error.code]).toEqual([404, 'market_not_found']);
+    expect(ofOtherVenue.body.error.message).toContain(elsewhere.marketId);
+
+    const socket = await world.connect();
+    socket.send({ ...subscribe, market_ids: [weather.marketId], category: 'Sport' });
+    expect(await socket.next()).toEqual({
+      type: 'error',
+      id: 'a',
+      code: 'invalid_request',
+      message: `market_ids: not in the category: ${weather.marketId}`,
+    });
+  });
+
+  it('is accepted when its parts agree, also for changes of a market without a listed outcome', async () => {
+    const { db } = world.api;
+    const one = await aStoredMarket(db, { category: 'Sport' });
+    const other = await aStoredMarket(db, { category: 'Sport' });
+    const ids = `market_ids=${one.marketId},${other.marketId}&outcome_ids=${one.outcomes[0]?.outcomeId}&category=Sport`;
+    const reader = await world.follow(`channels=prices,markets&${ids}`);
+    await reader.next(ofType('heartbeat'));
   });
 
   it('for an unknown venue, or with the key in the other header, is refused', async () => {
