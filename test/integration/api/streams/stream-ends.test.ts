@@ -76,6 +76,40 @@ describe('a reader that never reads', () => {
     expect((await resumed.next(ofType('trade'))).data.seq).toBe(first + trades.length + Math.floor(trades.length / 20));
   });
 
+  it('shares its memory with others: beyond the limit of the process they end, and a stream that is read does not', async () => {
+    const limit = 3_000_000;
+    const api = await startTestApi(
+      {},
+      { beside: world.api, streams: { maxUnsentTotalBytes: limit, maxUnsentBytes: 1e8 } },
+    );
+    try {
+      const open = (channels: string) => world.follow(`channels=${channels}`, {}, { url: api.url });
+      const slow = await Promise.all(Array.from({ length: 4 }, () => open('trades')));
+      const quick = await open('trades,prices');
+      await Promise.all([...slow, quick].map((stream) => stream.next(ofType('heartbeat'))));
+      for (const stream of slow) stream.pause();
+      const first = (await world.append()) + 1;
+      let most = 0;
+      let seq = first;
+      for (let round = 0; round < 60 && api.streams.usage().connections > 1; round++) {
+        seq = await world.append(...many(20), aPrice());
+        await quick.next(({ event, data }) => event === 'price' && data.seq === seq);
+        most = Math.max(most, api.streams.usage().slowBytes);
+      }
+      expect(api.streams.usage().connections).toBe(1);
+      // A single round of all readers may precede the next count.
+      expect(most).toBeLessThan(limit + 2 * text.length);
+      expect(quick.events.filter(({ event }) => event === 'trade' || event === 'price').length).toBe(seq - first + 1);
+      slow[0]?.resume();
+      await slow[0]?.ended;
+      const read = slow[0]?.events ?? [];
+      const [sent] = read.filter(ofType('trade')).slice(-1);
+      expect(read.at(-1)?.data).toMatchObject({ type: 'lagged', seq: sent?.data.seq });
+    } finally {
+      await api.close();
+    }
+  });
+
   it('on a WebSocket gets lagged and the close code 4409', async () => {
     const slow = await world.connect();
     slow.send(subscribe);
