@@ -84,6 +84,7 @@ export async function startApi(
       decimalFormat: config.decimalFormat,
       limits: config.streams,
       heartbeatMs: config.streams.heartbeatMs,
+      maxUnsentTotalBytes: config.streams.maxUnsentBytes,
       recentBytes: config.apiMemoryBytes * STREAMS_SHARE,
       eventRetentionMs: config.retention.eventsDays * DAY_MS,
       metrics,

@@ -3,9 +3,18 @@ import type { AccountUse } from './account-use.ts';
 import type { Filter } from './filter.ts';
 import type { Frame, Message } from './frame.ts';
 import { Outbox, type Unsent } from './outbox.ts';
+import type { SlowReader, UnsentMemory } from './unsent-memory.ts';
 
 /** Why the server ended a stream. */
-export type EndReason = 'client' | 'lagged' | 'unauthorized' | 'draining' | 'unresponsive' | 'protocol' | 'failed';
+export type EndReason =
+  | 'client'
+  | 'lagged'
+  | 'memory'
+  | 'unauthorized'
+  | 'draining'
+  | 'unresponsive'
+  | 'protocol'
+  | 'failed';
 
 /** The connection of a client. */
 export interface Sink {
@@ -13,7 +22,7 @@ export interface Sink {
   send(messages: readonly Unsent[]): void;
   /** Whether the reader is slow: then messages wait in the outbox, where they can be conflated. */
   readonly isBlocked: boolean;
-  /** Bytes that wait in the connection. */
+  /** Bytes that wait in the connection; 0 when it is closed. */
   readonly unsentBytes: number;
   /** Sends the last messages and ends the connection, also when its reader does not read. */
   end(reason: EndReason, last: readonly Unsent[]): void;
@@ -44,6 +53,8 @@ interface ClientOptions {
   sink: Sink;
   use: AccountUse;
   keyId: string;
+  /** Of all streams of this process. */
+  memory: UnsentMemory;
   /** Called at the end of the stream, once. */
   onEnd(reason: EndReason): void;
   onConflated(): void;
@@ -53,7 +64,7 @@ interface ClientOptions {
 }
 
 /** One connection: its subscriptions and its unsent messages. */
-export class StreamClient {
+export class StreamClient implements SlowReader {
   readonly subscriptions = new Map<string, Subscription>();
   readonly use: AccountUse;
   readonly keyId: string;
@@ -102,14 +113,14 @@ export class StreamClient {
     const isConflating = this.#isSlow || this.#sink.isBlocked;
     const hasReplaced = this.#outbox.push(frame, id, isConflating ? frame.conflationKey : undefined);
     if (hasReplaced) this.#options.onConflated();
-    if (this.unsentBytes > BURST * this.#maxUnsentBytes) this.#lag();
+    this.#bound(isConflating);
   }
 
   /** Appends a stored change or a message about a subscription; never conflated. */
   push(message: Message, id: string): void {
     if (this.#hasEnded) return;
     this.#outbox.push(message, id);
-    if (this.unsentBytes > BURST * this.#maxUnsentBytes) this.#lag();
+    this.#bound(this.#isSlow || this.#sink.isBlocked);
   }
 
   /** Resolves when the client has room for more stored changes, or has ended. */
@@ -135,7 +146,8 @@ export class StreamClient {
     if (this.#sink.isBlocked) {
       this.#isSlow = true;
       // The reader had at least the time since the last round.
-      if (this.unsentBytes > this.#maxUnsentBytes) this.#lag();
+      if (this.unsentBytes > this.#maxUnsentBytes) this.#lag('lagged');
+      else this.#options.memory.note(this);
       return false;
     }
     const wanted = Math.min(this.#outbox.size, MAX_WRITE_MESSAGES);
@@ -150,6 +162,8 @@ export class StreamClient {
       this.writtenAtMs = nowMs;
     }
     this.#isSlow = this.#outbox.size > 0 || this.#sink.isBlocked;
+    if (this.#isSlow) this.#options.memory.note(this);
+    else this.#options.memory.forget(this);
     if (this.unsentBytes < this.#maxUnsentBytes / 2) this.#releaseWaiting();
     return this.#outbox.size > 0 && !this.#sink.isBlocked;
   }
@@ -165,12 +179,29 @@ export class StreamClient {
     this.#releaseWaiting();
   }
 
+  /** The connection is closed. */
+  closed(): void {
+    this.end('client');
+    this.#options.memory.forget(this);
+  }
+
+  /** Ends the stream for the memory of the process. The connection of a stream that has ended is cut: its reader does not read. */
+  relieve(): void {
+    if (this.#hasEnded) this.#sink.end('unresponsive', []);
+    else this.#lag('memory');
+  }
+
   get #maxUnsentBytes(): number {
     return this.#options.maxUnsentBytes ?? MAX_UNSENT_BYTES;
   }
 
-  #lag(): void {
-    this.end('lagged', this.#options.lastWords(this));
+  #bound(isSlow: boolean): void {
+    if (this.unsentBytes > BURST * this.#maxUnsentBytes) this.#lag('lagged');
+    else if (isSlow) this.#options.memory.note(this);
+  }
+
+  #lag(reason: 'lagged' | 'memory'): void {
+    this.end(reason, this.#options.lastWords(this));
   }
 
   #note({ seq, cursor }: Message, ids: readonly string[]): void {

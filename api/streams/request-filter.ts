@@ -1,7 +1,13 @@
 import type { Channel } from '../../src/domain/live/channels.ts';
-import { isKnownCategory, knownMarketIds, knownOutcomeIds } from '../../src/store/catalog/market-categories.ts';
+import {
+  isKnownCategory,
+  type NamedMarket,
+  type NamedOutcome,
+  readNamedMarkets,
+  readNamedOutcomes,
+} from '../../src/store/catalog/market-categories.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
-import { ApiError, invalidRequest } from '../errors.ts';
+import { ApiError, type ErrorDetail, invalidRequest } from '../errors.ts';
 import type { Filter } from './filter.ts';
 
 /** The checked fields of a request for a stream. */
@@ -15,8 +21,8 @@ export interface FilterRequest {
 
 /**
  * The filter of a request.
- * @throws ApiError `market_not_found` or `invalid_request` that names unknown ids or the unknown category: a stream of them would look like
- *   a quiet market
+ * @throws ApiError `market_not_found` or `invalid_request` that names unknown ids, an unknown category, and ids that the rest of the filter
+ *   excludes: a stream of them would look like a quiet market
  */
 export async function filterOf(
   db: Queryable,
@@ -27,19 +33,23 @@ export async function filterOf(
   if (snapshot && (market_ids === undefined || !channels.includes('prices'))) {
     throw invalidRequest([{ path: 'snapshot', message: 'needs market_ids and the channel prices' }]);
   }
-  if (market_ids !== undefined) {
-    const known = await knownMarketIds(db, scope.venues, market_ids);
+  const markets = market_ids && (await readNamedMarkets(db, scope.venues, market_ids));
+  if (markets) {
+    const known = new Set(markets.map(({ marketId }) => marketId));
     const unknown = listed(market_ids.filter((id) => !known.has(id)));
     if (unknown !== undefined) throw new ApiError('market_not_found', `no such market: ${unknown}`);
   }
-  if (outcome_ids !== undefined) {
-    const known = await knownOutcomeIds(db, scope.venues, outcome_ids);
+  const outcomes = outcome_ids && (await readNamedOutcomes(db, scope.venues, outcome_ids));
+  if (outcomes) {
+    const known = new Set(outcomes.map(({ outcomeId }) => outcomeId));
     const unknown = listed(outcome_ids.filter((id) => !known.has(id)));
     if (unknown !== undefined) throw invalidRequest([{ path: 'outcome_ids', message: `no such outcome: ${unknown}` }]);
   }
   if (category !== undefined && !(await isKnownCategory(db, scope.venues, category))) {
     throw invalidRequest([{ path: 'category', message: 'no market of the venue has this category' }]);
   }
+  const excluded = contradictions({ channels, markets, outcomes, category });
+  if (excluded.length > 0) throw invalidRequest(excluded);
   return {
     channels,
     venue: scope.name,
@@ -48,6 +58,49 @@ export async function filterOf(
     ...(outcome_ids !== undefined && { outcomeIds: new Set(outcome_ids) }),
     ...(category !== undefined && { category }),
   };
+}
+
+interface NamedFilter {
+  channels: readonly Channel[];
+  markets: readonly NamedMarket[] | undefined;
+  outcomes: readonly NamedOutcome[] | undefined;
+  category: string | undefined;
+}
+
+/** The ids of a filter for which it can send nothing, because another part of it excludes them. */
+function contradictions({ channels, markets, outcomes, category }: NamedFilter): ErrorDetail[] {
+  const isInCategory = (market: NamedMarket) => category === undefined || market.category === category;
+  const chosen = markets && new Set(markets.map(({ marketId }) => marketId));
+  const details: ErrorDetail[] = [];
+  const exclude = (path: string, what: string, asked: readonly string[], kept: readonly string[]) => {
+    const excluded = listed([...new Set(asked)].filter((id) => !kept.includes(id)));
+    if (excluded !== undefined) details.push({ path, message: `${what}: ${excluded}` });
+  };
+  if (markets) {
+    const ids = markets.map(({ marketId }) => marketId);
+    exclude(
+      'market_ids',
+      'not in the category',
+      ids,
+      markets.filter(isInCategory).map(({ marketId }) => marketId),
+    );
+    // Changes of a market itself name no outcome.
+    const ofOutcomes = outcomes?.map(({ marketId }) => marketId);
+    if (ofOutcomes && !channels.includes('markets'))
+      exclude('market_ids', 'without an outcome of outcome_ids', ids, ofOutcomes);
+  }
+  if (outcomes) {
+    const ids = outcomes.map(({ outcomeId }) => outcomeId);
+    const idsOf = (kept: readonly NamedOutcome[]) => kept.map(({ outcomeId }) => outcomeId);
+    exclude('outcome_ids', 'not in the category', ids, idsOf(outcomes.filter(isInCategory)));
+    exclude(
+      'outcome_ids',
+      'no outcome of market_ids',
+      ids,
+      idsOf(outcomes.filter(({ marketId }) => chosen?.has(marketId) ?? true)),
+    );
+  }
+  return details;
 }
 
 /** The first names of a list; undefined when it is empty. */

@@ -17,7 +17,7 @@ export function createSseSink(response: ServerResponse): Sink {
       return response.writableNeedDrain;
     },
     get unsentBytes() {
-      return response.writableLength;
+      return response.destroyed ? 0 : response.writableLength;
     },
     send(messages) {
       response.write(bytesOf(messages));

@@ -39,7 +39,7 @@ export function startSse(
   ctx.respond = false;
   ctx.compress = false;
   const client = streams.open(use, { sink: createSseSink(res), caller, scope, protocol: 'sse', socket });
-  res.once('close', () => client.end('client'));
+  res.once('close', () => client.closed());
   res.on('drain', () => streams.resume(client));
   begin(client);
 }

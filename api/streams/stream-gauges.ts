@@ -7,11 +7,12 @@ export function streamGauges(metrics: StreamMetrics, streams: Pick<Streams, 'usa
   return {
     name: 'streams',
     async read() {
-      const { connections, subscriptions, unsentBytes, largestUnsentBytes } = streams.usage();
+      const { connections, subscriptions, unsentBytes, largestUnsentBytes, slowBytes } = streams.usage();
       metrics.streamConnections.set(connections);
       metrics.streamSubscriptions.set(subscriptions);
       metrics.streamUnsentBytes.set({ of: 'all' }, unsentBytes);
       metrics.streamUnsentBytes.set({ of: 'largest' }, largestUnsentBytes);
+      metrics.streamUnsentBytes.set({ of: 'slow' }, slowBytes);
     },
     forget: () => undefined,
   };

@@ -20,6 +20,7 @@ import { Pulse } from './pulse.ts';
 import { Replays } from './replay.ts';
 import { readSnapshot } from './snapshot.ts';
 import { createStreamCursors, type JournalPosition, type StreamCursors } from './stream-cursors.ts';
+import { UnsentMemory } from './unsent-memory.ts';
 import { WriteRounds } from './write-rounds.ts';
 
 /** Clients of a stopping process reconnect within this time, so that the other processes do not get all of them at once. */
@@ -33,6 +34,8 @@ export interface StreamsOptions {
   decimalFormat: DecimalFormat;
   limits: StreamLimits;
   heartbeatMs: number;
+  /** Unsent messages of all slow readers together. */
+  maxUnsentTotalBytes: number;
   /** Memory for the latest changes, from which a client resumes without the database. */
   recentBytes: number;
   /** How long events are stored, milliseconds. */
@@ -43,6 +46,16 @@ export interface StreamsOptions {
   now(): number;
   drainSpreadMs?: number;
   maxUnsentBytes?: number;
+}
+
+/** Figures of the open streams. */
+export interface StreamUsage {
+  connections: number;
+  subscriptions: number;
+  unsentBytes: number;
+  largestUnsentBytes: number;
+  /** Of slow readers, also of streams that have ended and whose last messages wait. */
+  slowBytes: number;
 }
 
 /** The open streams of this process. */
@@ -56,6 +69,7 @@ export class Streams implements OpenStreams {
   readonly #pulse: Pulse;
   readonly #replays: Replays;
   readonly #clients = new Set<StreamClient>();
+  readonly #memory: UnsentMemory;
   #isDraining = false;
   /** Excludes a connection from the bounds of connections for requests; the server sets it. */
   exempt: OpenStreams['exempt'] = () => undefined;
@@ -66,6 +80,7 @@ export class Streams implements OpenStreams {
     this.cursors = createStreamCursors(codec);
     this.#uses = createAccountUses(options.limits);
     this.#keys = new KeyWatch(db, log);
+    this.#memory = new UnsentMemory(options.maxUnsentTotalBytes);
     const { cursors } = this;
     const rounds = new WriteRounds((client, nowMs) => this.#pulse.whenIdle(client, nowMs));
     const onDispatched = (type: string, count: number) => metrics?.streamMessages.inc({ type }, count);
@@ -100,6 +115,7 @@ export class Streams implements OpenStreams {
       sink,
       use,
       keyId,
+      memory: this.#memory,
       onConflated: () => metrics?.streamConflated.inc(),
       lastWords: isEventStream ? this.events.lastWords : this.#lastWords,
       onEnd: (reason) => {
@@ -151,7 +167,7 @@ export class Streams implements OpenStreams {
   }
 
   /** Figures of the open streams. */
-  usage(): { connections: number; subscriptions: number; unsentBytes: number; largestUnsentBytes: number } {
+  usage(): StreamUsage {
     let [subscriptions, unsentBytes, largestUnsentBytes] = [0, 0, 0];
     for (const client of this.#clients) {
       const bytes = client.unsentBytes;
@@ -159,7 +175,8 @@ export class Streams implements OpenStreams {
       unsentBytes += bytes;
       largestUnsentBytes = Math.max(largestUnsentBytes, bytes);
     }
-    return { connections: this.#clients.size, subscriptions, unsentBytes, largestUnsentBytes };
+    const slowBytes = this.#memory.bytes;
+    return { connections: this.#clients.size, subscriptions, unsentBytes, largestUnsentBytes, slowBytes };
   }
 
   /** Asks all clients to connect again, spread over a few seconds, and ends their streams. */

@@ -126,6 +126,7 @@ const schema = z.object({
   STREAM_MESSAGES_PER_SECOND: quota,
   // Proxies commonly close connections that are idle for a minute.
   STREAM_HEARTBEAT_MS: wholeNumber(100, 60_000),
+  STREAM_MAX_UNSENT_MB: wholeNumber(1, 1_000_000),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
   DATABASE_DIRECT_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   DATABASE_MIGRATE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
@@ -238,6 +239,7 @@ export interface Config {
     /** 0: no limit. */
     readonly messagesPerSecond: number;
     readonly heartbeatMs: number;
+    readonly maxUnsentBytes: number;
   };
   readonly metrics: { readonly host: string; readonly port: number };
   /** How long the API keeps answering, with readiness off, after the signal to stop. */
@@ -348,6 +350,7 @@ export function loadConfig(environment: Environment, processName?: string): Conf
       subscriptionsPerAccount: value.STREAM_SUBSCRIPTIONS_PER_ACCOUNT,
       messagesPerSecond: value.STREAM_MESSAGES_PER_SECOND,
       heartbeatMs: value.STREAM_HEARTBEAT_MS,
+      maxUnsentBytes: value.STREAM_MAX_UNSENT_MB * 1_000_000,
     },
     metrics: { host: value.METRICS_HOST, port: value.METRICS_PORT },
     drainDelayMs: value.DRAIN_DELAY_MS,

@@ -46,6 +46,11 @@ const TABLE = {
     meaning: 'messages that the streams of an account get per second and API process; 0: no limit',
   },
   STREAM_HEARTBEAT_MS: { default: '15000', meaning: 'interval of heartbeats on streams, milliseconds; at most 60000' },
+  STREAM_MAX_UNSENT_MB: {
+    default: '256',
+    meaning:
+      'unsent messages of all slow readers of streams of an API process, megabytes; beyond it the slowest streams end',
+  },
   DATABASE_URL: { shownDefault: 'embedded Postgres', meaning: 'Postgres 13 or newer' },
   DATABASE_DIRECT_URL: {
     shownDefault: 'DATABASE_URL',

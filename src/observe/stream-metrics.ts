@@ -18,7 +18,7 @@ export function streamMetrics(registry: Registry) {
     }),
     streamUnsentBytes: new Gauge({
       name: 'stream_unsent_bytes',
-      help: 'Messages that wait for their readers: of all streams together, and of the one with the most',
+      help: 'Messages that wait for their readers: of all streams together, of the one with the most, and of slow readers together',
       labelNames: ['of'],
       registers,
     }),

@@ -217,6 +217,6 @@ export class SocketConnection {
   #closed(): void {
     clearInterval(this.#pings);
     clearTimeout(this.#authTimer);
-    this.#client?.end('client');
+    this.#client?.closed();
   }
 }

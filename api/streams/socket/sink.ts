@@ -13,6 +13,7 @@ const BLOCKED_BYTES = 64 * 1024;
 const CLOSING: Readonly<Record<EndReason, readonly [number, string]>> = {
   client: [1000, ''],
   lagged: [CLOSE_CODES.lagged, 'lagged: resume with the cursor'],
+  memory: [CLOSE_CODES.lagged, 'lagged: resume with the cursor'],
   unauthorized: [CLOSE_CODES.unauthorized, 'the key was revoked or has expired'],
   draining: [CLOSE_CODES.restarting, 'connect again'],
   unresponsive: [CLOSE_CODES.failed, 'no answer to a ping'],
@@ -32,7 +33,7 @@ export function createSocketSink(socket: WebSocket, connection: Duplex): Sink {
       return socket.bufferedAmount > BLOCKED_BYTES;
     },
     get unsentBytes() {
-      return socket.bufferedAmount;
+      return socket.readyState === socket.CLOSED ? 0 : socket.bufferedAmount;
     },
     send: sendAll,
     end(reason, last) {

@@ -20,36 +20,44 @@ export function readCategories(
   return db.query(CATEGORIES, [markets.map(({ venue }) => venue), markets.map(({ marketId }) => marketId)]);
 }
 
-const KNOWN = sql(
-  'known_market_ids',
-  `SELECT DISTINCT m.venue_market_id AS market_id FROM market m
+const NAMED_MARKETS = sql(
+  'named_markets',
+  `SELECT m.venue_market_id AS market_id, m.category FROM market m
    WHERE m.venue = ANY ($1::text[]) AND m.venue_market_id = ANY ($2::text[])`,
 );
 
-/** Those of these market ids that a venue of the list has. */
-export async function knownMarketIds(
+export interface NamedMarket {
+  marketId: string;
+  category: string | null;
+}
+
+/** The markets of these venues with these ids. Venues may share an id. */
+export function readNamedMarkets(
   db: Queryable,
   venues: readonly string[],
   marketIds: readonly string[],
-): Promise<Set<string>> {
-  const rows = await db.query<{ marketId: string }>(KNOWN, [venues, marketIds]);
-  return new Set(rows.map(({ marketId }) => marketId));
+): Promise<NamedMarket[]> {
+  return db.query(NAMED_MARKETS, [venues, marketIds]);
 }
 
-const KNOWN_OUTCOMES = sql(
-  'known_outcome_ids',
-  `SELECT DISTINCT t.mint AS outcome_id FROM token t JOIN outcome o ON o.token_id = t.id JOIN market m ON m.id = o.market_id
+const NAMED_OUTCOMES = sql(
+  'named_outcomes',
+  `SELECT t.mint AS outcome_id, m.venue_market_id AS market_id, m.category
+   FROM token t JOIN outcome o ON o.token_id = t.id JOIN market m ON m.id = o.market_id
    WHERE t.mint = ANY ($2::text[]) AND m.venue = ANY ($1::text[])`,
 );
 
-/** Those of these outcome ids that a market of these venues has. */
-export async function knownOutcomeIds(
+export interface NamedOutcome extends NamedMarket {
+  outcomeId: string;
+}
+
+/** The outcomes with these ids of markets of these venues, each with its market. */
+export function readNamedOutcomes(
   db: Queryable,
   venues: readonly string[],
   outcomeIds: readonly string[],
-): Promise<Set<string>> {
-  const rows = await db.query<{ outcomeId: string }>(KNOWN_OUTCOMES, [venues, outcomeIds]);
-  return new Set(rows.map(({ outcomeId }) => outcomeId));
+): Promise<NamedOutcome[]> {
+  return db.query(NAMED_OUTCOMES, [venues, outcomeIds]);
 }
 
 const HAS_CATEGORY = sql(

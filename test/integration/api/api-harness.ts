@@ -132,6 +132,7 @@ export async function startTestApi(
       messagesPerSecond: 0,
     },
     heartbeatMs: 500,
+    maxUnsentTotalBytes: 256_000_000,
     recentBytes: 1_000_000,
     eventRetentionMs: 90 * 86_400_000,
     drainSpreadMs: 100,

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createAccountUses } from '../../../api/streams/account-use.ts';
 import { type Sink, StreamClient } from '../../../api/streams/client.ts';
 import type { Message } from '../../../api/streams/frame.ts';
+import { UnsentMemory } from '../../../api/streams/unsent-memory.ts';
 import { WriteRounds } from '../../../api/streams/write-rounds.ts';
 
 const LIMITS = { maxConnections: 10, connectionsPerAccount: 10, subscriptionsPerAccount: 10, messagesPerSecond: 0 };
@@ -18,7 +19,16 @@ function aClient(limits = LIMITS) {
     end: () => undefined,
   };
   const use = createAccountUses(limits).open(1n);
-  const options = { sink, use, keyId: 'k', onEnd: () => undefined, onConflated: () => undefined, lastWords: () => [] };
+  const memory = new UnsentMemory(1_000_000);
+  const options = {
+    sink,
+    use,
+    keyId: 'k',
+    memory,
+    onEnd: () => undefined,
+    onConflated: () => undefined,
+    lastWords: () => [],
+  };
   return { client: new StreamClient(options), writes };
 }
 

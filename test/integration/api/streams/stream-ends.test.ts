@@ -5,6 +5,7 @@ import { createStreamCursors } from '../../../../api/streams/stream-cursors.ts';
 import { createCursorCodec } from '../../../../src/domain/values/cursor.ts';
 import { revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { confirmJournal } from '../../../support/journal.ts';
 import { ofType, openSse } from '../../../support/sse.ts';
 import { startTestApi } from '../api-harness.ts';
@@ -73,6 +74,40 @@ describe('a reader that never reads', () => {
     expect(last?.data).toMatchObject({ seq: trades.at(-1), data: { reason: 'slow_reader', cursor: last?.id } });
     const resumed = await world.follow('channels=trades', { 'last-event-id': last?.id ?? '' });
     expect((await resumed.next(ofType('trade'))).data.seq).toBe(first + trades.length + Math.floor(trades.length / 20));
+  });
+
+  it('shares its memory with others: beyond the limit of the process they end, and a stream that is read does not', async () => {
+    const limit = 3_000_000;
+    const api = await startTestApi(
+      {},
+      { beside: world.api, streams: { maxUnsentTotalBytes: limit, maxUnsentBytes: 1e8 } },
+    );
+    try {
+      const open = (channels: string) => world.follow(`channels=${channels}`, {}, { url: api.url });
+      const slow = await Promise.all(Array.from({ length: 4 }, () => open('trades')));
+      const quick = await open('trades,prices');
+      await Promise.all([...slow, quick].map((stream) => stream.next(ofType('heartbeat'))));
+      for (const stream of slow) stream.pause();
+      const first = (await world.append()) + 1;
+      let most = 0;
+      let seq = first;
+      for (let round = 0; round < 60 && api.streams.usage().connections > 1; round++) {
+        seq = await world.append(...many(20), aPrice());
+        await quick.next(({ event, data }) => event === 'price' && data.seq === seq);
+        most = Math.max(most, api.streams.usage().slowBytes);
+      }
+      expect(api.streams.usage().connections).toBe(1);
+      // A single round of all readers may precede the next count.
+      expect(most).toBeLessThan(limit + 2 * text.length);
+      expect(quick.events.filter(({ event }) => event === 'trade' || event === 'price').length).toBe(seq - first + 1);
+      slow[0]?.resume();
+      await slow[0]?.ended;
+      const read = slow[0]?.events ?? [];
+      const [sent] = read.filter(ofType('trade')).slice(-1);
+      expect(read.at(-1)?.data).toMatchObject({ type: 'lagged', seq: sent?.data.seq });
+    } finally {
+      await api.close();
+    }
   });
 
   it('on a WebSocket gets lagged and the close code 4409', async () => {
@@ -190,6 +225,51 @@ describe('an invalid request for a stream', () => {
     expect(await explained('market_ids=nowhere')).toContain('nowhere');
     expect(await explained('outcome_ids=nobet')).toContain('nobet');
     expect(await explained('category=Nowhere')).toContain('category: no market of the venue has this category');
+  });
+
+  it('with parts that exclude each other names each excluded id, on both kinds of stream', async () => {
+    const { db } = world.api;
+    const sport = await aStoredMarket(db, { category: 'Sport' });
+    const weather = await aStoredMarket(db, { category: 'Weather' });
+    const [yes] = weather.outcomes;
+    const detailsOf = async (query: string) => {
+      const { status, body } = await world.client.market(`/v1/all/stream?${query}`);
+      expect([status, body.error.code]).toEqual([400, 'invalid_request']);
+      return body.error.details?.map(({ path, message }) => `${path}: ${message}`);
+    };
+    const bothMarkets = `${sport.marketId},${weather.marketId}`;
+    expect(await detailsOf(`market_ids=${bothMarkets}&category=Sport`)).toEqual([
+      `market_ids: not in the category: ${weather.marketId}`,
+    ]);
+    expect(await detailsOf(`outcome_ids=${yes?.outcomeId}&category=Sport`)).toEqual([
+      `outcome_ids: not in the category: ${yes?.outcomeId}`,
+    ]);
+    expect(await detailsOf(`market_ids=${sport.marketId}&outcome_ids=${yes?.outcomeId}`)).toEqual([
+      `market_ids: without an outcome of outcome_ids: ${sport.marketId}`,
+      `outcome_ids: no outcome of market_ids: ${yes?.outcomeId}`,
+    ]);
+    const elsewhere = await aStoredMarket(db, { venue: 'kalshi' });
+    const ofOtherVenue = await world.client.market(`/v1/polymarket/stream?market_ids=${elsewhere.marketId}`);
+    expect([ofOtherVenue.status, ofOtherVenue.body.error.code]).toEqual([404, 'market_not_found']);
+    expect(ofOtherVenue.body.error.message).toContain(elsewhere.marketId);
+
+    const socket = await world.connect();
+    socket.send({ ...subscribe, market_ids: [weather.marketId], category: 'Sport' });
+    expect(await socket.next()).toEqual({
+      type: 'error',
+      id: 'a',
+      code: 'invalid_request',
+      message: `market_ids: not in the category: ${weather.marketId}`,
+    });
+  });
+
+  it('is accepted when its parts agree, also for changes of a market without a listed outcome', async () => {
+    const { db } = world.api;
+    const one = await aStoredMarket(db, { category: 'Sport' });
+    const other = await aStoredMarket(db, { category: 'Sport' });
+    const ids = `market_ids=${one.marketId},${other.marketId}&outcome_ids=${one.outcomes[0]?.outcomeId}&category=Sport`;
+    const reader = await world.follow(`channels=prices,markets&${ids}`);
+    await reader.next(ofType('heartbeat'));
   });
 
   it('for an unknown venue, or with the key in the other header, is refused', async () => {
