@@ -11,6 +11,7 @@ import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/v
 import { accountEvent } from '../contract/account-event.ts';
 import { alert } from '../contract/alert.ts';
 import { book } from '../contract/book.ts';
+import { NAMED_BROADCASTS } from '../contract/broadcast-event.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
 import { cursorMeta } from '../contract/envelope.ts';
 import { errorCode, errorDetail, errorMeta } from '../contract/error.ts';
@@ -84,6 +85,7 @@ const SCHEMAS = {
   WebhookItem: webhookItem,
   WebhookPausedEvent: webhookPausedEvent,
   WebhookWithSecret: webhookWithSecret,
+  ...NAMED_BROADCASTS,
   ...MARKET_MESSAGES,
   ...EVENT_STREAM_MESSAGES,
 } as const;
