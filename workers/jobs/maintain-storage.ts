@@ -1,7 +1,7 @@
 import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { pruneIdempotencyKeys } from '../../src/store/accounts/idempotency.ts';
 import { pruneRateUsage } from '../../src/store/accounts/rate-usage.ts';
-import { pruneFinishedAlerts } from '../../src/store/alerts/retention.ts';
+import { pruneFinishedAlerts, pruneFirings } from '../../src/store/alerts/retention.ts';
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';
 import { pruneQuarantine } from '../../src/store/catalog/quarantine.ts';
@@ -61,6 +61,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
   const eventsBeforeMs = now() - eventsDays * DAY_MS;
   const pruned = await pruneEvents({ db, attemptsBeforeMs, eventsBeforeMs, testsBeforeMs: yesterdayMs, signal });
   const alertsPruned = await pruneFinishedAlerts(db, { signal });
+  const firingsPruned = await pruneFirings(db, eventsBeforeMs, signal);
   // After events and alerts, which name webhooks and tokens. A day later no transaction uses them.
   const subscriptionsPruned = await pruneSubscriptions(db, yesterdayMs, signal);
   const walletsPruned = await pruneWallets(db, yesterdayMs, signal);
@@ -73,6 +74,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
     ...report,
     ...pruned,
     alertsPruned,
+    firingsPruned,
     subscriptionsPruned,
     walletsPruned,
     tokensPruned,
