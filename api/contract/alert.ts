@@ -267,9 +267,13 @@ export function alertListQuery(venues: readonly string[]) {
       .refine((venue) => venues.includes(venue), `must be one of ${venues.join(', ')}`)
       .optional()
       .meta({
-        description: 'The venue of the outcomes. Other tokens have none.',
+        description: 'The venue of the outcomes, or of the `scope`. Other tokens have none.',
         ...(venues.length > 0 && { override: { type: 'string', enum: [...venues] } }),
       }),
+    market_id: id.meta({ description: 'The market of the outcomes, or of the `scope`.' }),
+    event_id: id.meta({ description: 'The event of the markets of the outcomes, or of the `scope`.' }),
+    category: id.meta({ description: 'The category of the markets of the outcomes, or of the `scope`.' }),
+    name: id.meta({ description: 'The whole name of the alerts.' }),
     webhookId: id.meta({ description: 'The webhook that the alerts name.' }),
     limit: param.limit,
     cursor: param.cursor,

@@ -2,19 +2,9 @@ import { z } from 'zod';
 import { ALERT_CONDITIONS, CONDITIONS, DIRECTIONS, UNITS } from '../../src/domain/alerts/alert.ts';
 import { numberField } from '../../src/domain/values/api-json.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
+import { BROADCAST_EXAMPLES, BROADCAST_LIST, BROADCAST_SCHEMAS } from './broadcast-event.ts';
+import { EVENT_AT as AT, EVENT_ID, event } from './event-schema.ts';
 import { isoTime, numberValue, opaqueId } from './wire.ts';
-
-const EVENT_ID = 'evt_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01';
-const AT = '2026-01-02T03:04:05.678Z';
-
-function event<Type extends EventType, Data extends z.ZodType>(type: Type, data: Data) {
-  return z.object({
-    id: opaqueId.meta({ description: 'Identical for every attempt and every webhook.' }),
-    type: z.literal(type),
-    timestamp: isoTime.meta({ description: 'Time of the event: ISO 8601, UTC, milliseconds.' }),
-    data,
-  });
-}
 
 const tokenSymbol = z.string().optional();
 const marketId = z.string().optional();
@@ -150,6 +140,7 @@ export const EVENT_SCHEMAS = {
   alert_expired: alertExpiredEvent,
   webhook_failing: webhookFailingEvent,
   webhook_paused: webhookPausedEvent,
+  ...BROADCAST_SCHEMAS,
   test: testEvent,
 } as const satisfies Record<EventType, z.ZodType>;
 
@@ -161,6 +152,7 @@ export const anyEvent = z
     alertExpiredEvent,
     webhookFailingEvent,
     webhookPausedEvent,
+    ...BROADCAST_LIST,
     testEvent,
   ])
   .meta({ description: 'The body of a delivery.' });
@@ -247,6 +239,7 @@ export const EVENT_EXAMPLES: { readonly [Type in EventType]: z.output<(typeof EV
       expiresAt: '2026-01-02T03:04:00.000Z',
     },
   },
+  ...BROADCAST_EXAMPLES,
   test: {
     id: EVENT_ID,
     type: 'test',

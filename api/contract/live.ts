@@ -3,6 +3,7 @@ import { CHANNELS, FEED_GAP_PARTS, GAP_REASONS, STALE_REASONS } from '../../src/
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
 import { listParam, param, replacing } from '../http/input.ts';
 import { book } from './book.ts';
+import { BROADCAST_LIST } from './broadcast-event.ts';
 import {
   alertExpiredEvent,
   balanceChangeEvent,
@@ -249,6 +250,7 @@ export const eventStreamMessage = z
     webhookFailingEvent,
     webhookPausedEvent,
     alertExpiredEvent,
+    ...BROADCAST_LIST,
     eventHeartbeat,
     eventGap,
     eventLagged,

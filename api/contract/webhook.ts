@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AddressRules } from '../../src/domain/webhooks/address-policy.ts';
+import { tradeFilterProblem } from '../../src/domain/webhooks/broadcast.ts';
 import { EVENT_TYPES, SUBSCRIBABLE_EVENTS } from '../../src/domain/webhooks/event.ts';
 import { secretProblem } from '../../src/domain/webhooks/signature.ts';
 import { MAX_URL_LENGTH, webhookUrlProblem } from '../../src/domain/webhooks/url.ts';
@@ -62,7 +63,10 @@ const events = z
   .min(1, 'must name at least one event')
   .max(20, 'must name at most 20 events')
   .transform((names) => [...new Set(names)])
-  .meta({ description: 'The events to receive. Duplicates count once.' });
+  .meta({
+    description:
+      'The events to receive. Duplicates count once. `trade` needs a `filter` on `data.marketId`, `data.eventId` or `data.notional`.',
+  });
 const secret = z
   .string('must be a string')
   .superRefine((text, context) => {
@@ -89,7 +93,13 @@ export function webhookBodies(rules: AddressRules) {
       override: { maxLength: MAX_URL_LENGTH, pattern: '^[Hh][Tt][Tt][Pp][Ss]://' },
     });
   return {
-    create: z.strictObject({ url, events, secret: secret.optional(), ...createOptions }).superRefine(checkOptions),
+    create: z
+      .strictObject({ url, events, secret: secret.optional(), ...createOptions })
+      .superRefine(checkOptions)
+      .superRefine((body, context) => {
+        const problem = tradeFilterProblem(body.events, body.filter ?? null);
+        if (problem !== null) context.addIssue({ code: 'custom', path: ['filter'], message: problem });
+      }),
     update: z
       .strictObject({ url: url.optional(), events: events.optional(), status: status.optional(), ...updateOptions })
       .superRefine(checkOptions),

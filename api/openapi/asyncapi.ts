@@ -1,6 +1,7 @@
 import { createDocument, type ZodOpenApiComponentsObject } from 'zod-openapi';
 import { VERSION } from '../../src/config/version.ts';
 import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
+import { NAMED_BROADCASTS } from '../contract/broadcast-event.ts';
 import {
   alertExpiredEvent,
   balanceChangeEvent,
@@ -19,6 +20,7 @@ const ACCOUNT_EVENTS = {
   BalanceChangeEvent: balanceChangeEvent,
   WebhookFailingEvent: webhookFailingEvent,
   WebhookPausedEvent: webhookPausedEvent,
+  ...NAMED_BROADCASTS,
 };
 const SCHEMAS = {
   ...MARKET_MESSAGES,

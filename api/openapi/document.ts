@@ -12,6 +12,7 @@ import { accountEvent } from '../contract/account-event.ts';
 import { alert } from '../contract/alert.ts';
 import { apiKey, apiKeyWithSecret } from '../contract/api-key.ts';
 import { book } from '../contract/book.ts';
+import { NAMED_BROADCASTS } from '../contract/broadcast-event.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
 import { cursorMeta } from '../contract/envelope.ts';
 import { errorCode, errorDetail, errorMeta } from '../contract/error.ts';
@@ -87,6 +88,7 @@ const SCHEMAS = {
   WebhookItem: webhookItem,
   WebhookPausedEvent: webhookPausedEvent,
   WebhookWithSecret: webhookWithSecret,
+  ...NAMED_BROADCASTS,
   ...MARKET_MESSAGES,
   ...EVENT_STREAM_MESSAGES,
 } as const;

@@ -10,6 +10,10 @@ const SUMMARIES: Readonly<Record<EventType, string>> = {
   webhook_failing: 'Another webhook of the account fails',
   webhook_paused: 'oddswire paused another webhook of the account',
   alert_expired: 'The time of an alert ended',
+  market_status: 'A market halted, closed or got its result',
+  new_market: 'oddswire stored a market for the first time',
+  trade: 'A trade that a filter lets pass',
+  feed_gap: 'The feed of a venue may have lost messages',
   test: 'A client requested a test event',
 };
 

@@ -63,12 +63,16 @@ export function alertRoutes(deps: ApiDeps): Route[] {
         errors: ['invalid_cursor'],
       },
       (request) => {
-        const { status, condition, tokenMint, venue, webhookId } = request.query;
+        const { status, condition, tokenMint, venue, market_id, event_id, category, name, webhookId } = request.query;
         const filter = {
           ...(status && { statuses: status.toSorted() }),
           ...(condition !== undefined && { condition }),
           ...(tokenMint !== undefined && { tokenMint }),
           ...(venue !== undefined && { venue }),
+          ...(market_id !== undefined && { marketId: market_id }),
+          ...(event_id !== undefined && { eventId: event_id }),
+          ...(category !== undefined && { category }),
+          ...(name !== undefined && { name }),
           ...(webhookId !== undefined && { webhookId }),
         };
         return accountList(request, deps, ['alerts', filter], async (limit, after) => {

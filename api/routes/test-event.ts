@@ -3,6 +3,7 @@ import { alertExpiredBody } from '../../src/domain/alerts/rule-event.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { balanceChangeBody, transactionBody } from '../../src/domain/wallets/event.ts';
 import { webhookFailingBody, webhookPausedBody } from '../../src/domain/webhooks/account-event.ts';
+import { feedGapData, marketStatusData, newMarketData, tradeData } from '../../src/domain/webhooks/broadcast.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { eventBody } from '../../src/domain/webhooks/event-body.ts';
 
@@ -21,6 +22,14 @@ const TROUBLE = {
   failingSince: new Date('2026-01-01T00:00:00.000Z'),
   lastError: 'http_status',
   lastStatusCode: 502,
+};
+
+const MARKET = {
+  venue: WALLET.venue,
+  marketId: WALLET.marketId,
+  eventId: 'sample-event',
+  title: 'Sample market',
+  category: 'Sample',
 };
 
 /**
@@ -71,6 +80,56 @@ export function testEventBody({ eventId, type, occurredAt, webhookId }: TestEven
       return webhookFailingBody({ eventId, occurredAt, ...TROUBLE });
     case 'webhook_paused':
       return webhookPausedBody({ eventId, occurredAt, ...TROUBLE, reason: 'failing' });
+    case 'market_status':
+      return eventBody(
+        type,
+        { eventId, occurredAt },
+        marketStatusData({
+          ...MARKET,
+          status: 'resolved',
+          previousStatus: 'closed',
+          winningOutcomeId: TOKEN.tokenMint,
+          resolution: TOKEN.tokenSymbol,
+          observedAt: occurredAt,
+        }),
+      );
+    case 'new_market':
+      return eventBody(
+        type,
+        { eventId, occurredAt },
+        newMarketData({ ...MARKET, status: 'open', createdAt: occurredAt, observedAt: occurredAt }),
+      );
+    case 'trade':
+      return eventBody(
+        type,
+        { eventId, occurredAt },
+        tradeData({
+          ...MARKET,
+          ...TOKEN,
+          tradeId: 'sample-trade',
+          price: decimal('0.62'),
+          size: decimal('2500'),
+          side: 'buy',
+          currency: 'USD',
+          tradedAt: occurredAt,
+          observedAt: occurredAt,
+        }),
+      );
+    case 'feed_gap':
+      return eventBody(
+        type,
+        { eventId, occurredAt },
+        feedGapData({
+          venue: MARKET.venue,
+          gapId: '01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c03',
+          affected: 'books',
+          cause: 'disconnected',
+          from: TROUBLE.failingSince,
+          to: occurredAt,
+          markets: 1,
+          marketIds: [MARKET.marketId],
+        }),
+      );
     case 'balance_change':
       return balanceChangeBody({
         eventId,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { newId } from '../../src/domain/values/ids.ts';
+import { tradeFilterProblem } from '../../src/domain/webhooks/broadcast.ts';
 import type { ChatFormat, WebhookFormat } from '../../src/domain/webhooks/chat-message.ts';
 import { chatUrlProblem, redactedUrl, urlOwner } from '../../src/domain/webhooks/chat-url.ts';
 import { type ExtraHeaders, headersOwner } from '../../src/domain/webhooks/headers.ts';
@@ -137,6 +138,7 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
           ...(body.events !== undefined && { events: body.events }),
           ...(body.status !== undefined && { status: body.status }),
           ...optionsOf(deps, id, body),
+          check: requireTradeFilter,
         };
         const changed = await updateSubscription(db, caller.accountId, id, change, (cancelled) =>
           logCancelledDeliveries(ctx.state.log, id, 'webhook paused', cancelled),
@@ -172,6 +174,12 @@ export function webhookRoutes(deps: ApiDeps): Route[] {
       },
     ),
   ];
+}
+
+/** @throws ApiError when the webhook would get all trades */
+function requireTradeFilter({ events, filter }: Pick<Subscription, 'events' | 'filter'>): void {
+  const problem = tradeFilterProblem(events, filter);
+  if (problem !== null) throw invalidRequest([{ path: 'filter', message: problem }]);
 }
 
 /** The stored form of the options of a body; absent ones stay as they are. */

@@ -84,11 +84,25 @@ function eventLine(event: ReceivedEvent, title: string | undefined, { red, green
   ].join('  ');
 }
 
-/** The price of an alert or trade, or the change of a balance. */
+/** The price of an alert or trade, the change of a balance, the state of a market, or the cause of a gap. */
 function priceText(data: ReceivedEvent['data']): string {
-  const { condition, targetPrice, currentPrice, side, size, price, change, currentBalance } = data;
+  const {
+    condition,
+    targetPrice,
+    currentPrice,
+    side,
+    size,
+    price,
+    change,
+    currentBalance,
+    previousStatus,
+    status,
+    cause,
+  } = data;
   if (condition !== undefined) return `${condition} ${targetPrice}: ${currentPrice}`;
   if (side !== undefined) return `${side} ${size} at ${price}`;
+  if (cause !== undefined) return String(cause);
+  if (status !== undefined) return previousStatus === undefined ? String(status) : `${previousStatus} to ${status}`;
   return change === undefined ? '' : `${Number(change) > 0 ? '+' : ''}${change} to ${currentBalance}`;
 }
 

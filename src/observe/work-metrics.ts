@@ -86,6 +86,12 @@ export function workMetrics(registry: Registry) {
       help: 'Alerts whose market had its final outcome before they were met',
       registers,
     }),
+    broadcasts: new Counter({
+      name: 'broadcast_events_total',
+      help: 'Events about the data of venues: one per fact and account',
+      labelNames: ['type'],
+      registers,
+    }),
     triggerLatency: new Histogram({
       name: 'alert_trigger_latency_seconds',
       help: 'Time from the observation that met an alert (or its creation, if later) to its event',

@@ -19,11 +19,12 @@ export const evaluateAlertsJob = defineJob('evaluate-alerts', ({ lane }, context
 /** One line per alert, so that a search finds one alert among ten thousand that fired at once. */
 function reportAlerts(
   { producer, metrics, log, now }: JobContext,
-  { fired, expired, subscriptionPks }: Evaluation,
+  { fired, expired, broadcasts, subscriptionPks }: Evaluation,
 ): void {
   producer.wakeDeliveries(subscriptionPks);
   metrics.alertsFired.inc(fired.length);
   metrics.alertsExpired.inc(expired.length);
+  for (const [type, events] of broadcasts) metrics.broadcasts.inc({ type }, events);
   for (const { alertId, accountId, eventId, price, observedAtMs, metAtMs, delivery } of fired) {
     const latencyMs = Math.max(0, now() - metAtMs);
     metrics.triggerLatency.observe(latencyMs / 1000);

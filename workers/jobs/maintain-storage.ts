@@ -3,7 +3,7 @@ import { pruneIdempotencyKeys } from '../../src/store/accounts/idempotency.ts';
 import { pruneEndedKeys } from '../../src/store/accounts/key-retention.ts';
 import { pruneRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { pruneSignInLinks } from '../../src/store/accounts/sign-in-links.ts';
-import { pruneFinishedAlerts } from '../../src/store/alerts/retention.ts';
+import { pruneFinishedAlerts, pruneFirings } from '../../src/store/alerts/retention.ts';
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';
 import { pruneQuarantine } from '../../src/store/catalog/quarantine.ts';
@@ -63,6 +63,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
   const eventsBeforeMs = now() - eventsDays * DAY_MS;
   const pruned = await pruneEvents({ db, attemptsBeforeMs, eventsBeforeMs, testsBeforeMs: yesterdayMs, signal });
   const alertsPruned = await pruneFinishedAlerts(db, { signal });
+  const firingsPruned = await pruneFirings(db, eventsBeforeMs, signal);
   // After events and alerts, which name webhooks and tokens. A day later no transaction uses them.
   const subscriptionsPruned = await pruneSubscriptions(db, yesterdayMs, signal);
   const walletsPruned = await pruneWallets(db, yesterdayMs, signal);
@@ -77,6 +78,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
     ...report,
     ...pruned,
     alertsPruned,
+    firingsPruned,
     subscriptionsPruned,
     walletsPruned,
     tokensPruned,

@@ -2,7 +2,23 @@
 import { follow } from './live.js';
 
 const MAX_SHOWN = 200;
-const FIELDS = ['tokenSymbol', 'condition', 'targetPrice', 'currentPrice', 'wallet', 'transactionId'];
+const FIELDS = [
+  'title',
+  'status',
+  'side',
+  'size',
+  'price',
+  'cause',
+  'webhookId',
+  'tokenSymbol',
+  'condition',
+  'targetPrice',
+  'currentPrice',
+  'wallet',
+  'transactionId',
+];
+
+const STATES = ['heartbeat', 'stale', 'gap', 'lagged'];
 
 const list = document.getElementById('arrivals');
 const count = document.querySelector('[data-count]');
@@ -10,10 +26,22 @@ let arrived = 0;
 
 follow({
   url: '/console/stream/events',
-  types: ['price_alert', 'transaction', 'balance_change', 'heartbeat', 'stale', 'gap', 'lagged'],
+  types: [
+    'price_alert',
+    'transaction',
+    'balance_change',
+    'alert_expired',
+    'webhook_failing',
+    'webhook_paused',
+    'market_status',
+    'new_market',
+    'trade',
+    'feed_gap',
+    ...STATES,
+  ],
   line: document.querySelector('[data-live]'),
   on(type, message) {
-    if (['heartbeat', 'stale', 'gap', 'lagged'].includes(type)) return;
+    if (STATES.includes(type)) return;
     arrived += 1;
     count.textContent = arrived === 1 ? '1 new event' : `${arrived} new events`;
     const item = document.createElement('li');

@@ -174,5 +174,9 @@ function describeMark({ stage, detail, key, tokenMint, market }: DeadLetteredMar
       return html`the final outcome of ${of}`;
     case 'marketChanged':
       return html`a market that changed ${time(new Date(Number(meaning.atMs)))}`;
+    case 'gapBegan':
+      return html`a gap of a feed, stored ${time(new Date(Number(meaning.atMs)))}`;
+    case 'gapEnded':
+      return html`the end of a gap of a feed ${time(new Date(Number(meaning.atMs)))}`;
   }
 }

@@ -5,7 +5,7 @@ import { decimalText, marketPath, shortId } from './shown-values.ts';
 
 /** An event in words, with a link to its market. */
 export function subjectText(eventType: EventType, subject: DeliverySubject): Html {
-  const { market, symbol, condition, target, price, wallet, kind, amount, webhookId } = subject;
+  const { market, symbol, condition, target, price, wallet, kind, amount, webhookId, status, venue } = subject;
   const named =
     market &&
     html`<a class="long" href="${marketPath(market)}">${market.title === '' ? market.marketId : market.title}</a>`;
@@ -31,6 +31,15 @@ export function subjectText(eventType: EventType, subject: DeliverySubject): Htm
           ? 'A webhook'
           : html`<a href="/ops/webhooks/${encodeURIComponent(webhookId)}">${shortId(webhookId)}</a>`
       } ${eventType === 'webhook_failing' ? 'fails' : 'was paused'}`;
+    case 'market_status':
+    case 'new_market':
+      return html`${named ?? 'A market'} ${status}`;
+    case 'trade':
+      return html`${kind} ${amount !== undefined && decimalText(amount)} ${symbol}${
+        price !== undefined && html` at ${decimalText(price)}`
+      }${named !== undefined && html` in ${named}`}`;
+    case 'feed_gap':
+      return html`The feed of ${venue ?? 'a venue'}`;
     case 'test':
       return html`Test event`;
   }

@@ -1,7 +1,18 @@
 import type { Option, Options } from './command.ts';
 
 export const STATUSES = ['created', 'open', 'halted', 'closed', 'resolved', 'settled'] as const;
-export const EVENT_TYPES = ['price_alert', 'transaction', 'balance_change'] as const;
+/** The events of a new webhook. The others are many, or need a filter. */
+export const DEFAULT_EVENTS = ['price_alert', 'transaction', 'balance_change'] as const;
+export const EVENT_TYPES = [
+  ...DEFAULT_EVENTS,
+  'alert_expired',
+  'webhook_failing',
+  'webhook_paused',
+  'market_status',
+  'new_market',
+  'trade',
+  'feed_gap',
+] as const;
 
 export const SCOPES = ['markets:read', 'webhooks', 'alerts', 'wallets', 'keys'] as const;
 export const KEY_STATUSES = ['active', 'expired', 'revoked'] as const;

@@ -38,6 +38,10 @@ export type TransactionEvent<D extends DecimalType = number> = WithNumbers<Schem
 export type BalanceChangeEvent<D extends DecimalType = number> = WithNumbers<Schemas['BalanceChangeEvent'], D>;
 export type WebhookFailingEvent = Schemas['WebhookFailingEvent'];
 export type WebhookPausedEvent = Schemas['WebhookPausedEvent'];
+export type MarketStatusEvent = Schemas['MarketStatusEvent'];
+export type NewMarketEvent = Schemas['NewMarketEvent'];
+export type TradeEvent<D extends DecimalType = number> = WithNumbers<Schemas['TradeEvent'], D>;
+export type FeedGapEvent = Schemas['FeedGapEvent'];
 export type TestEvent = Schemas['TestEvent'];
 /** The event of a webhook request; `type` discriminates the union. */
 export type WebhookEvent<D extends DecimalType = number> =
@@ -47,4 +51,8 @@ export type WebhookEvent<D extends DecimalType = number> =
   | BalanceChangeEvent<D>
   | WebhookFailingEvent
   | WebhookPausedEvent
+  | MarketStatusEvent
+  | NewMarketEvent
+  | TradeEvent<D>
+  | FeedGapEvent
   | TestEvent;

@@ -20,8 +20,11 @@ export interface MarketRule {
 
 const REPORTED = new Set(['halted', 'closed', 'resolved', 'settled']);
 
-/** The settlement of a resolved market is not reported. */
-function isReported(condition: MarketRule['condition'], { status, former }: MarketChange): boolean {
+/** Whether a change meets the condition. The settlement of a resolved market is not reported. */
+export function isReported(
+  condition: MarketRule['condition'],
+  { status, former }: Pick<MarketChange, 'status' | 'former'>,
+): boolean {
   if (condition === 'new_market') return former === null;
   return (
     former !== null && former !== status && REPORTED.has(status) && !(status === 'settled' && former === 'resolved')

@@ -102,6 +102,49 @@ const CONTENT: Readonly<Record<string, (data: Data, facts: ChatFacts) => Content
       ],
     };
   },
+  market_status(data, facts) {
+    const name = facts.title ?? textOf(data['title']) ?? 'Market';
+    return {
+      title: `${name}: ${textOf(data['status']) ?? 'changed'}`,
+      fields: [
+        ['Status', textOf(data['status'])],
+        ['Before', textOf(data['previousStatus'])],
+        ['Winner', textOf(data['resolution']) ?? textOf(data['winningOutcomeId'])],
+      ],
+    };
+  },
+  new_market: (data, facts) => ({
+    title: `New market: ${facts.title ?? textOf(data['title']) ?? ''}`,
+    fields: [
+      ['Venue', textOf(data['venue'])],
+      ['Category', textOf(data['category'])],
+      ['Status', textOf(data['status'])],
+      ['Closes', textOf(data['closeAt'])],
+    ],
+  }),
+  trade(data, facts) {
+    const outcome = facts.outcome ?? textOf(data['tokenSymbol']) ?? '';
+    const value = [numberOf(data['notional']), textOf(data['currency'])].filter(Boolean).join(' ');
+    return {
+      title: `Trade: ${textOf(data['side']) ?? ''} ${outcome} at ${numberOf(data['price']) ?? ''}`,
+      fields: [
+        ['Size', numberOf(data['size'])],
+        ['Price', numberOf(data['price'])],
+        ['Value', value],
+      ],
+    };
+  },
+  feed_gap(data) {
+    return {
+      title: `Feed of ${textOf(data['venue']) ?? 'a venue'}: ${textOf(data['to']) === undefined ? 'gap' : 'gap ended'}`,
+      fields: [
+        ['Cause', textOf(data['cause'])],
+        ['Affected', `${textOf(data['affected']) ?? ''} of ${numberOf(data['markets']) ?? ''} markets`],
+        ['From', textOf(data['from'])],
+        ['To', textOf(data['to'])],
+      ],
+    };
+  },
   test: () => ({ title: 'Test message of oddswire', fields: [['Result', 'This webhook works.']] }),
 };
 

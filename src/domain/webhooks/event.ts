@@ -1,4 +1,14 @@
-/** The event types of a subscription: those of the specification (section 6.1), and events about the account's alerts and webhooks. `test` events are sent only on request and cannot be subscribed to. */
+/**
+ * Broadcasts: events about the public data of venues. They belong to no account, so each account gets the ones that its webhooks list and
+ * do not exclude.
+ */
+export const BROADCAST_EVENTS = ['market_status', 'new_market', 'trade', 'feed_gap'] as const;
+export type BroadcastEvent = (typeof BROADCAST_EVENTS)[number];
+
+/**
+ * The event types of a subscription: those of the specification (section 6.1), events about the account's alerts and webhooks, and
+ * broadcasts. `test` events are sent only on request and cannot be subscribed to.
+ */
 export const SUBSCRIBABLE_EVENTS = [
   'price_alert',
   'transaction',
@@ -6,6 +16,7 @@ export const SUBSCRIBABLE_EVENTS = [
   'alert_expired',
   'webhook_failing',
   'webhook_paused',
+  ...BROADCAST_EVENTS,
 ] as const;
 export type SubscribableEvent = (typeof SUBSCRIBABLE_EVENTS)[number];
 export const EVENT_TYPES = [...SUBSCRIBABLE_EVENTS, 'test'] as const;

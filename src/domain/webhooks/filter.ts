@@ -29,8 +29,12 @@ export type EventFilter = readonly FilterCondition[];
  * matches is enough.
  */
 export function passesFilter(filter: EventFilter, body: string): boolean {
-  const { value } = parseExactJson(body);
-  return filter.every((condition) => matches(condition, valuesAt(value, condition.field.split('.'))));
+  return matchesFilter(filter, parseExactJson(body).value);
+}
+
+/** As `passesFilter`, for the value of a body that `parseExactJson` returned. */
+export function matchesFilter(filter: EventFilter, event: unknown): boolean {
+  return filter.every((condition) => matches(condition, valuesAt(event, condition.field.split('.'))));
 }
 
 function matches({ equal, in: listed, above, below, exists }: FilterCondition, found: readonly unknown[]): boolean {

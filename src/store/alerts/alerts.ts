@@ -59,8 +59,12 @@ export interface AlertFilter {
   statuses?: readonly AlertStatus[];
   condition?: Condition;
   tokenMint?: string;
-  /** The venue of the market of its outcome. */
+  /** Of the market of its outcome, or of its scope. */
   venue?: string;
+  marketId?: string;
+  eventId?: string;
+  category?: string;
+  name?: string;
   /** The public id of the subscription that the alert names. */
   webhookId?: string;
 }
@@ -76,13 +80,22 @@ function listStatement(filter: AlertFilter, after: bigint | undefined, values: u
   if (filter.statuses) add('status', `a.status = ANY ($${values.push(filter.statuses)}::text[])`);
   if (filter.condition) add('condition', `a.condition = $${values.push(filter.condition)}`);
   if (filter.tokenMint) add('token', `t.mint = $${values.push(filter.tokenMint)}`);
-  if (filter.venue) {
+  for (const [part, column, wanted] of [
+    ['venue', 'venue', filter.venue],
+    ['market_id', 'venue_market_id', filter.marketId],
+    ['event_id', 'event_id', filter.eventId],
+    ['category', 'category', filter.category],
+  ] as const) {
+    if (wanted === undefined) continue;
+    const value = `$${values.push(wanted)}::text`;
     const outcomes = 'outcome o JOIN market m ON m.id = o.market_id';
     add(
-      'venue',
-      `EXISTS (SELECT FROM ${outcomes} WHERE o.token_id = a.token_id AND m.venue = $${values.push(filter.venue)})`,
+      part,
+      `(a.scope ->> '${part}' = ${value}
+        OR EXISTS (SELECT FROM ${outcomes} WHERE o.token_id = a.token_id AND m.${column} = ${value}))`,
     );
   }
+  if (filter.name !== undefined) add('name', `a.name = $${values.push(filter.name)}`);
   if (filter.webhookId) add('webhook', `w.id = $${values.push(filter.webhookId)}`);
   if (after !== undefined) add('after', `a.pk < $${values.push(after)}::bigint`);
   return sqlPlannedPerCall(name, `${SELECT_ALERTS} WHERE ${where.join(' AND ')} ORDER BY a.pk DESC LIMIT $2`);

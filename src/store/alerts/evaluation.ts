@@ -2,15 +2,18 @@ import type { AlertCondition } from '../../domain/alerts/alert.ts';
 import { priceAlertBody } from '../../domain/alerts/price-alert-event.ts';
 import { decimal } from '../../domain/values/decimal.ts';
 import { derivedId } from '../../domain/values/ids.ts';
+import type { BroadcastEvent } from '../../domain/webhooks/event.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { decodeCause } from '../marks/detail.ts';
 import { type Mark, putBackMarks } from '../marks/marks.ts';
 import { emitAlertEvents, type MadeDelivery } from './alert-events.ts';
+import { emitBroadcasts } from './broadcasts.ts';
 import { expireAlerts, findHits } from './hits.ts';
 import { evaluateRules, type FiredRule } from './rule-evaluation.ts';
 
 /** The work of one transaction. The remaining tokens keep their marks for the next claim. */
 export interface EvaluationLimits {
+  /** Also the limit of broadcasts. */
   fired: number;
   /** Per token and condition, so that a token with a hundred thousand met alerts leaves room for the others of its shard. */
   firedPerToken: number;
@@ -64,12 +67,14 @@ export interface Evaluation {
   fired: FiredRule[];
   /** Public ids of the alerts that expired unmet. */
   expired: string[];
+  /** The number of new broadcasts by type. */
+  broadcasts: ReadonlyMap<BroadcastEvent, number>;
   /** Subscriptions that got deliveries, for the wake-ups. */
   subscriptionPks: bigint[];
 }
 
 /**
- * Fires and expires the alerts of the claimed tokens. Status, event and deliveries commit in one transaction, and the dedupe key of the
+ * Fires and expires the alerts of the claimed tokens, and emits the broadcasts of the claimed marks. Status, event and deliveries commit in one transaction, and the dedupe key of the
  * event is the alert, so an alert has exactly one event. The caller must have claimed the marks in an earlier statement, under the lock
  * of their shard. When tokens need more than `limits` allow, the same transaction reinserts their marks, so a crash loses nothing.
  */
@@ -87,7 +92,9 @@ export async function evaluateAlerts(
     limitPerToken: limits.firedPerToken,
   });
   const rules = await evaluateRules(tx, causes, limits.fired);
-  const isDone = ({ key }: Mark) => unfinished !== 'all' && !unfinished.has(key) && !rules.isCut;
+  const broadcasts = await emitBroadcasts(tx, marks, limits.fired);
+  const isDone = (mark: Mark) =>
+    unfinished !== 'all' && !unfinished.has(mark.key) && !rules.isCut && !broadcasts.isUnfinished(mark);
   const hitOf = new Map(hits.map((hit) => [hit.pk, hit]));
   const locked = hits.length === 0 ? [] : await tx.query<AlertRow>(LOCK_ALERTS, [[...hitOf.keys()]]);
   const fired = locked.flatMap((row): Fired[] => {
@@ -106,7 +113,10 @@ export async function evaluateAlerts(
   await putBackMarks(tx, 'evaluate-alerts', unworked);
   return {
     fired: [...emitted.fired, ...rules.fired],
-    subscriptionPks: [...new Set([...emitted.subscriptionPks, ...rules.subscriptionPks])],
+    broadcasts: broadcasts.events,
+    subscriptionPks: [
+      ...new Set([...emitted.subscriptionPks, ...rules.subscriptionPks, ...broadcasts.subscriptionPks]),
+    ],
     expired,
   };
 }
@@ -129,7 +139,7 @@ function eventKey({ id }: Pick<AlertRow, 'id'>): string {
   return `alert:${id}`;
 }
 
-async function fireAlerts(tx: Tx, fired: readonly Fired[]): Promise<Omit<Evaluation, 'expired'>> {
+async function fireAlerts(tx: Tx, fired: readonly Fired[]): Promise<Pick<Evaluation, 'fired' | 'subscriptionPks'>> {
   if (fired.length === 0) return { fired: [], subscriptionPks: [] };
   const occurredAt = new Date();
   await tx.query(TRIGGER_ALERTS, [

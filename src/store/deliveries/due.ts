@@ -59,14 +59,15 @@ export function dueSubscriptionsOfLane(
 
 const OLDEST_OVERDUE = sql(
   'oldest_overdue_delivery',
-  `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(next_attempt_at)), 0)::float AS seconds
-   FROM delivery d WHERE status = 'pending' AND next_attempt_at <= clock_timestamp() AND NOT EXISTS (
-     SELECT FROM webhook_subscription w WHERE w.pk = d.subscription_pk AND (w.max_per_second IS NOT NULL OR w.held_until IS NOT NULL))`,
+  `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(greatest(d.next_attempt_at, w.held_until))), 0)::float AS seconds
+   FROM delivery d JOIN webhook_subscription w ON w.pk = d.subscription_pk
+   WHERE d.status = 'pending' AND d.next_attempt_at <= clock_timestamp() AND w.max_per_second IS NULL
+     AND (w.held_until IS NULL OR w.held_until <= clock_timestamp())`,
 );
 
 /**
  * How long the oldest overdue delivery has waited, seconds. It raises the alarm for a stopped stage. Deliveries of a webhook with a limited
- * rate may wait for long, so they do not count.
+ * rate may wait for long, so they do not count. The end of a hold stays in the row, and deliveries wait from then on.
  */
 export async function oldestOverdueSeconds(db: Queryable): Promise<number> {
   const [row] = await db.query<{ seconds: number }>(OLDEST_OVERDUE);

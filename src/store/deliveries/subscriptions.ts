@@ -142,6 +142,8 @@ interface SubscriptionChange extends Omit<SubscriptionOptions, 'sealedUrl'> {
   url?: (format: ChatFormat | null) => { url: string; sealedUrl: string | null };
   events?: readonly SubscribableEvent[];
   status?: 'active' | 'paused';
+  /** Called with the events and the filter after the change. An error of it prevents the change. */
+  check?: (after: Pick<Subscription, 'events' | 'filter'>) => void;
 }
 
 /**
@@ -156,10 +158,14 @@ export async function updateSubscription(
   onCancelled?: OnCancelled,
 ): Promise<Subscription | null> {
   let cancelled: CancelledDelivery[] = [];
-  const { url, events, status, ...options } = change;
+  const { url, events, status, check, ...options } = change;
   const changed = await db.transaction(async (tx) => {
     const found = await lockSubscription(tx, accountId, id, 'change');
     if (!found) return null;
+    check?.({
+      events: events === undefined ? found.events : [...events],
+      filter: options.filter === undefined ? found.filter : options.filter,
+    });
     const fields = {
       ...options,
       ...url?.(options.format === undefined ? found.format : options.format),

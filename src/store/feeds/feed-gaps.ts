@@ -1,4 +1,5 @@
 import { type Database, type Queryable, sql } from '../db/tx.ts';
+import { insertGapMarksSql } from '../marks/detail.ts';
 import { insertPublishSql } from '../marks/publish-marks.ts';
 
 /** An interval in which a feed may have lost changes of these markets. */
@@ -22,11 +23,12 @@ const OPEN = sql(
      INSERT INTO feed_gap (gap, venue, market_id, affected, reason, from_at, to_at)
      SELECT $1, $2, market_id, $4, $5, to_timestamp($6::float8 / 1000), to_timestamp($7::float8 / 1000)
      FROM unnest($3::bigint[]) AS m (market_id) ORDER BY market_id
-     ON CONFLICT (gap, market_id) DO NOTHING RETURNING id, market_id)
+     ON CONFLICT (gap, market_id) DO NOTHING RETURNING id, gap, market_id),
+   broadcast AS (${insertGapMarksSql('gapBegan', 'opened')})
    ${insertPublishSql('gap', 'SELECT market_id, id FROM opened')}`,
 );
 
-/** Records a gap with its mark for the publisher. */
+/** Records a gap with its marks for the publisher and, when a webhook lists gaps, for the alerter. */
 export async function openGap(tx: Queryable, opened: NewGap): Promise<void> {
   const { gap, venue, marketPks, affected, reason, fromMs, toMs = null } = opened;
   await tx.query(OPEN, [gap, venue, marketPks, affected, reason, fromMs, toMs]);
@@ -38,11 +40,12 @@ const CLOSE = sql(
      SELECT id FROM feed_gap WHERE venue = $1 AND to_at IS NULL AND market_id = ANY ($2::bigint[])
        AND from_at <= to_timestamp($3::float8 / 1000) ORDER BY id FOR UPDATE),
    closed AS (
-     UPDATE feed_gap g SET to_at = to_timestamp($3::float8 / 1000) FROM ended WHERE g.id = ended.id RETURNING g.id, g.market_id)
+     UPDATE feed_gap g SET to_at = to_timestamp($3::float8 / 1000) FROM ended WHERE g.id = ended.id RETURNING g.id, g.gap, g.market_id),
+   broadcast AS (${insertGapMarksSql('gapEnded', 'closed')})
    ${insertPublishSql('gap', 'SELECT market_id, id FROM closed')}`,
 );
 
-/** Ends the open gaps of markets at this moment, epoch milliseconds, with the marks for the publisher. */
+/** Ends the open gaps of markets at this moment, epoch milliseconds, with the same marks. */
 export async function closeGaps(
   tx: Queryable,
   { venue, marketPks, toMs }: { venue: string; marketPks: readonly bigint[]; toMs: number },

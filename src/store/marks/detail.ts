@@ -1,4 +1,5 @@
 import { SHARDS } from '../../domain/values/shard.ts';
+import { hasListeners } from './listeners.ts';
 
 /**
  * The stages that process marks. The key of a mark is a token. The meaning of its detail:
@@ -18,28 +19,35 @@ export type EvaluationCause =
   /** The market of the token got its final outcome. */
   | { kind: 'marketFinal' }
   /** A market appeared or changed its status at this moment, epoch milliseconds. The key of the mark is the market, not a token. */
-  | { kind: 'marketChanged'; atMs: bigint };
+  | { kind: 'marketChanged'; atMs: bigint }
+  /** A gap of a feed was stored, or ended for some of its markets, at this moment, epoch milliseconds. The key is that of a row of the gap. */
+  | { kind: 'gapBegan' | 'gapEnded'; atMs: bigint };
 
 /** Added to the moment of a change of a market: an older process reads a moment in the year 128,000, which has no observations. */
 const MARKET_CHANGED = 4_000_000_000_000_000n;
+/** Added to the moment of a gap: an older process reads a change of an unknown market. */
+const GAP_BEGAN = 5_000_000_000_000_000n;
+const GAP_ENDED = 6_000_000_000_000_000n;
 
 /** The start of a minute, epoch seconds, or a cause. */
 type MarkMeaning = { kind: 'minute'; start: bigint } | EvaluationCause;
 
 /**
- * The stored number of a cause: a moment is positive, the key of an alert negative, a final outcome zero, a change of a market a moment
- * beyond `MARKET_CHANGED`. Processes of two releases share
- * the column during a rolling upgrade, so the coding must not change.
+ * The stored number of a cause: a moment is positive, the key of an alert negative, a final outcome zero, a change of a market or of a gap
+ * a moment beyond its constant. Processes of two releases share the column during a rolling upgrade, so the coding must not change.
  */
 export function encodeCause(cause: EvaluationCause): bigint {
   if (cause.kind === 'observed') return cause.atMs;
   if (cause.kind === 'marketChanged') return MARKET_CHANGED + cause.atMs;
+  if (cause.kind === 'gapBegan') return GAP_BEGAN + cause.atMs;
+  if (cause.kind === 'gapEnded') return GAP_ENDED + cause.atMs;
   return cause.kind === 'alertCreated' ? -cause.alertPk : 0n;
 }
 
-/** Added to a market's key, and to an alert's without a token, so that they differ from tokens. A multiple of the number of shards. */
+/** Added to the keys of markets, of alerts without a token, and of gaps, so that they differ from tokens. Multiples of the number of shards. */
 const MARKET_KEYS = 1n << 60n;
 const ALERT_KEYS = 1n << 61n;
+const GAP_KEYS = 1n << 62n;
 
 /** The key of the marks of a market. */
 export function marketKey(marketPk: bigint): bigint {
@@ -56,16 +64,37 @@ export function marketOfKey(key: bigint): bigint {
   return key - MARKET_KEYS;
 }
 
-/** Marks of changed markets, when an active alert looks at the state of markets. */
+/** The row of a gap of such a key. */
+export function gapOfKey(key: bigint): bigint {
+  return key - GAP_KEYS;
+}
+
+/** Marks of changed markets, when an active alert or a webhook looks at the state of markets. */
 export const MARK_CHANGED_MARKETS_SQL = insertMarksSql(
   'evaluate-alerts',
-  `SELECT ${1n << 60n} + m.id, ${MARKET_CHANGED} + floor(extract(epoch FROM m.updated_at) * 1000)::bigint FROM market m
+  `SELECT ${MARKET_KEYS} + m.id, ${MARKET_CHANGED} + floor(extract(epoch FROM m.updated_at) * 1000)::bigint FROM market m
    WHERE m.id = ANY ($1::bigint[])
-     AND (SELECT EXISTS (SELECT FROM alert WHERE status = 'active' AND probe IN ('status', 'new_market')))`,
+     AND ((SELECT EXISTS (SELECT FROM alert WHERE status = 'active' AND probe IN ('status', 'new_market')))
+       OR ${hasListeners('market_status', 'new_market')})`,
 );
+
+/**
+ * SQL that marks gaps of a feed, when a webhook lists them: one mark per gap of the relation, which has the columns `id` and `gap` of
+ * `feed_gap`.
+ */
+export function insertGapMarksSql(kind: 'gapBegan' | 'gapEnded', relation: string): string {
+  const from = kind === 'gapBegan' ? GAP_BEGAN : GAP_ENDED;
+  return insertMarksSql(
+    'evaluate-alerts',
+    `SELECT ${GAP_KEYS} + min(id), ${from} + floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
+     FROM ${relation} WHERE ${hasListeners('feed_gap')} GROUP BY gap`,
+  );
+}
 
 /** The cause of an `evaluate-alerts` mark. */
 export function decodeCause(detail: bigint): EvaluationCause {
+  if (detail >= GAP_ENDED) return { kind: 'gapEnded', atMs: detail - GAP_ENDED };
+  if (detail >= GAP_BEGAN) return { kind: 'gapBegan', atMs: detail - GAP_BEGAN };
   if (detail >= MARKET_CHANGED) return { kind: 'marketChanged', atMs: detail - MARKET_CHANGED };
   if (detail > 0n) return { kind: 'observed', atMs: detail };
   return detail < 0n ? { kind: 'alertCreated', alertPk: -detail } : { kind: 'marketFinal' };

@@ -14,6 +14,10 @@ export interface DeliverySubject {
   kind?: string;
   /** The change of a balance, or the size of a trade. */
   amount?: string;
+  /** The state of a market. */
+  status?: string;
+  /** The venue of an event that has no market. */
+  venue?: string;
   /** The webhook that an event of the account is about. */
   webhookId?: string;
 }
@@ -54,9 +58,11 @@ function statedSubject({ eventType, body }: Described): DeliverySubject {
   const condition = text('condition');
   const wallet = text('wallet');
   const webhookId = text('webhookId');
-  const kind = eventType === 'transaction' ? [text('type'), text('side')].filter(Boolean).join(' ') : '';
+  const status = text('status');
+  const kind = { transaction: [text('type'), text('side')], trade: [text('side')] }[eventType as string] ?? [];
+  const kindText = kind.filter(Boolean).join(' ');
   const target = digitsOf(body, 'targetPrice');
-  const price = digitsOf(body, 'currentPrice') ?? (eventType === 'transaction' ? digitsOf(body, 'price') : undefined);
+  const price = digitsOf(body, 'currentPrice') ?? (kindText === '' ? undefined : digitsOf(body, 'price'));
   const amount = digitsOf(body, eventType === 'balance_change' ? 'change' : 'size');
   return {
     ...(venue !== undefined && marketId !== undefined && { market: { venue, marketId, title: '' } }),
@@ -64,7 +70,9 @@ function statedSubject({ eventType, body }: Described): DeliverySubject {
     ...(condition !== undefined && { condition }),
     ...(wallet !== undefined && { wallet }),
     ...(webhookId !== undefined && { webhookId }),
-    ...(kind !== '' && { kind }),
+    ...(kindText !== '' && { kind: kindText }),
+    ...(status !== undefined && { status }),
+    ...(venue !== undefined && { venue }),
     ...(target !== undefined && { target }),
     ...(price !== undefined && { price }),
     ...(amount !== undefined && { amount }),

@@ -79,6 +79,13 @@ class Listener {
           case 'price_alert':
           case 'transaction':
           case 'balance_change':
+          case 'alert_expired':
+          case 'webhook_failing':
+          case 'webhook_paused':
+          case 'market_status':
+          case 'new_market':
+          case 'trade':
+          case 'feed_gap':
             await this.#handle(item);
             break;
           case 'heartbeat':

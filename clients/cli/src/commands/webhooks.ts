@@ -1,7 +1,7 @@
 import type { Webhook, WebhookItem } from '../../../typescript/src/index.ts';
 import { type Call, type CliCommand, UsageError } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { CURSOR, EVENT_TYPES } from '../options.ts';
+import { CURSOR, DEFAULT_EVENTS, EVENT_TYPES } from '../options.ts';
 import { FORMATS, wholeNumber } from '../read-arguments.ts';
 import { type Column, MAX_ITEMS, printRows, readUpTo } from '../rows.ts';
 import { oneId } from './alerts.ts';
@@ -31,7 +31,10 @@ export const webhooks: CliCommand = {
   ],
   verbs: ['list', 'create', 'get', 'pause', 'resume', 'test', 'rotate-secret', 'delete'],
   options: {
-    events: { value: 'TYPES', help: `a comma list of ${EVENT_TYPES.join(', ')}; by default all` },
+    events: {
+      value: 'TYPES',
+      help: `a comma list of ${EVENT_TYPES.join(', ')}; by default ${DEFAULT_EVENTS.join(', ')}`,
+    },
     secret: { value: 'SECRET', help: 'your own signing secret; by default oddswire makes one and prints it once' },
     type: { value: 'TYPE', choices: ['test', ...EVENT_TYPES], help: 'the type of the test event, by default test' },
     limit: { value: 'N', help: `the number of listed webhooks, by default ${DEFAULT_LIMIT}` },
@@ -78,7 +81,7 @@ export const webhooks: CliCommand = {
 };
 
 function eventsOf({ texts }: Call): EventType[] {
-  const names = texts.get('events')?.split(',') ?? [...EVENT_TYPES];
+  const names = texts.get('events')?.split(',') ?? [...DEFAULT_EVENTS];
   const known = EVENT_TYPES.filter((type) => names.includes(type));
   if (known.length !== new Set(names).size)
     throw new UsageError([`--events must be a comma list of ${EVENT_TYPES.join(', ')}`]);

@@ -1,7 +1,7 @@
-import type { BalanceChangeEvent, PriceAlertEvent, TransactionEvent } from '../../../typescript/src/index.ts';
+import type { PriceAlertEvent, TestEvent, WebhookEvent } from '../../../typescript/src/index.ts';
 import { cut, printable } from '../rows.ts';
 
-type ListenedEvent = PriceAlertEvent | TransactionEvent | BalanceChangeEvent;
+type ListenedEvent = Exclude<WebhookEvent, TestEvent>;
 
 const MAX_ID = 20;
 
@@ -16,7 +16,25 @@ export function eventText({ type, data }: ListenedEvent): string {
       }`.trimEnd();
     case 'balance_change':
       return `${data.venue} ${name(data.wallet)} ${name(data.tokenSymbol ?? data.tokenMint)} ${data.change > 0 ? '+' : ''}${data.change}`;
+    case 'alert_expired':
+      return `${data.condition} ${name(data.tokenMint ?? data.alertId)}`;
+    case 'webhook_failing':
+      return data.webhookId;
+    case 'webhook_paused':
+      return `${data.webhookId} ${data.reason}`;
+    case 'market_status':
+      return `${data.previousStatus} to ${data.status}${data.resolution === undefined ? '' : ` (${name(data.resolution)})`}  ${ofMarket(data)}`;
+    case 'new_market':
+      return `${data.status}  ${ofMarket(data)}`;
+    case 'trade':
+      return `${name(data.tokenSymbol)} ${data.side ?? 'trade'} ${data.size} at ${data.price}  ${ofMarket(data)}`;
+    case 'feed_gap':
+      return `${data.venue} ${data.cause}, ${data.markets} markets, ${data.to === undefined ? 'lasts' : 'ended'}`;
   }
+}
+
+function ofMarket({ venue, marketId }: { venue: string; marketId: string }): string {
+  return `${venue} ${name(marketId)}`;
 }
 
 function alertText(data: PriceAlertEvent['data']): string {

@@ -298,6 +298,29 @@ describe('/v1/alerts', () => {
     expect(webhooks.body.error.code).toBe('invalid_cursor');
   });
 
+  it('filters by market, event, category, venue and name, of outcomes and of scopes', async () => {
+    const owner = await api.client();
+    const { marketId, outcomes } = await aStoredMarket(api.db, { eventId: 'e-of-alerts', category: 'Weather' });
+    const scope = (fields: object) => ({ tokenMint: undefined, scope: fields });
+    const onOutcome = await anAlert({ tokenMint: outcomes[0]?.outcomeId ?? '', name: 'rain' }, owner);
+    await anAlert({}, owner);
+    const [byMarket, byEvent, byCategory, byVenue] = [
+      await anAlert(scope({ market_id: marketId }), owner),
+      await anAlert(scope({ event_id: 'e-of-alerts' }), owner),
+      await anAlert(scope({ category: 'Weather', q: 'rain' }), owner),
+      await anAlert(scope({ venue: 'polymarket' }), owner),
+    ];
+    const ids = async (query: string) =>
+      ((await owner.account('GET', `/v1/alerts?${query}`)).body.data as AlertData[]).map(({ id }) => id);
+    expect(await ids(`market_id=${marketId}`)).toEqual([byMarket.id, onOutcome.id]);
+    expect(await ids('event_id=e-of-alerts')).toEqual([byEvent.id, onOutcome.id]);
+    expect(await ids('category=Weather')).toEqual([byCategory.id, onOutcome.id]);
+    expect(await ids('venue=polymarket')).toEqual([byVenue.id, onOutcome.id]);
+    expect(await ids('name=rain&venue=polymarket')).toEqual([onOutcome.id]);
+    const other = await api.client();
+    expect((await other.account('GET', `/v1/alerts?market_id=${marketId}`)).body.data).toEqual([]);
+  });
+
   it('filters by status, condition, token, venue and webhook, also over pages', async () => {
     const owner = await api.client();
     const { outcomes } = await aStoredMarket(api.db);
@@ -339,7 +362,17 @@ describe('/v1/alerts', () => {
     const { next_cursor } = (await owner.account('GET', '/v1/alerts?limit=1&status=active')).body.meta;
     const other = await owner.account('GET', `/v1/alerts?limit=1&cursor=${next_cursor}`);
     expect(other.body.error.code).toBe('invalid_cursor');
-    for (const name of ['status', 'condition', 'venue', 'tokenMint', 'webhookId']) {
+    for (const name of [
+      'status',
+      'condition',
+      'venue',
+      'market_id',
+      'event_id',
+      'category',
+      'name',
+      'tokenMint',
+      'webhookId',
+    ]) {
       const answer = await owner.account('GET', `/v1/alerts?${name}=`);
       expect([answer.status, answer.body.error.details?.map(({ path }) => path)]).toEqual([400, [name]]);
     }

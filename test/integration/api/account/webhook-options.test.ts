@@ -51,6 +51,47 @@ describe('the option filter', () => {
   });
 });
 
+describe('the event trade', () => {
+  const events = ['trade', 'price_alert'];
+  const pinned = [{ field: 'data.marketId', equal: 'm-1' }];
+
+  it.each([
+    undefined,
+    [{ field: 'data.venue', equal: 'kalshi' }],
+    [{ field: 'data.marketId', exists: true }],
+    [{ field: 'data.notional', above: 999.99 }],
+    [{ field: 'data.notional', below: 5_000 }],
+  ])('needs a filter that bounds it, unlike %j', async (filter) => {
+    const answer = await client.account('POST', '/v1/webhooks', { ...BASE, events, filter });
+    expect([answer.status, answer.body.error]).toMatchObject([
+      400,
+      { code: 'invalid_request', details: [{ path: 'filter', message: expect.stringContaining('data.marketId') }] },
+    ]);
+  });
+
+  it.each([pinned, [{ field: 'data.eventId', in: ['e-1', 'e-2'] }], [{ field: 'data.notional', above: 1_000 }]])(
+    'is accepted with the filter %j',
+    async (...filter) => {
+      expect(await made({ events, filter })).toMatchObject({ events, filter });
+    },
+  );
+
+  it('needs the filter after each change', async () => {
+    const plain = await made({});
+    const bounded = await made({ events, filter: pinned });
+    const refused = [
+      await client.account('PUT', `/v1/webhooks/${plain.id}`, { events }),
+      await client.account('PUT', `/v1/webhooks/${bounded.id}`, { filter: null }),
+    ];
+    expect(refused.map(({ status }) => status)).toEqual([400, 400]);
+    expect(await read(plain.id)).toMatchObject({ events: ['price_alert'] });
+    expect(await changed(plain.id, { events, filter: pinned })).toMatchObject({ events });
+    expect(await changed(bounded.id, { events: ['price_alert'], filter: null })).toMatchObject({
+      events: ['price_alert'],
+    });
+  });
+});
+
 const ROW = sql('test_row_of_webhook', 'SELECT to_jsonb(w) AS row FROM webhook_subscription w WHERE id = $1');
 const rowOf = async (id: string) => (await api.db.query<{ row: Record<string, string> }>(ROW, [id]))[0]?.row ?? {};
 

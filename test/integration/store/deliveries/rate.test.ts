@@ -86,3 +86,21 @@ describe('the rate of a webhook', () => {
     expect(await oldestOverdueSeconds(test.db)).toBeLessThan(30);
   });
 });
+
+describe('a hold of a service', () => {
+  const HELD = sql(
+    'test_held',
+    `UPDATE webhook_subscription SET held_until = clock_timestamp() + $2 * interval '1 second' WHERE pk = $1`,
+  );
+
+  it('hides overdue deliveries until its end, and they are overdue from then on', async () => {
+    const pk = await aSubscription(test.db, { accountId });
+    await aDelivery(test.db, { accountId, subscriptionPk: pk, dueInSeconds: -4_000 });
+    await test.db.query(HELD, [pk, 60]);
+    expect(await oldestOverdueSeconds(test.db)).toBeLessThan(30);
+    await test.db.query(HELD, [pk, -600]);
+    const seconds = await oldestOverdueSeconds(test.db);
+    expect(seconds).toBeGreaterThanOrEqual(600);
+    expect(seconds).toBeLessThan(4_000);
+  });
+});

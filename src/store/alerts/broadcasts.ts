@@ -1,0 +1,164 @@
+import { JsonText, toJsonText } from '../../domain/values/api-json.ts';
+import { parseExactJson } from '../../domain/values/exact-json.ts';
+import { derivedId } from '../../domain/values/ids.ts';
+import { tradeBoundOf } from '../../domain/webhooks/broadcast.ts';
+import type { BroadcastEvent } from '../../domain/webhooks/event.ts';
+import { eventBody } from '../../domain/webhooks/event-body.ts';
+import { matchesFilter } from '../../domain/webhooks/filter.ts';
+import type { Tx } from '../db/tx.ts';
+import { insertDeliveries, insertEvents, type NewEvent } from '../deliveries/events.ts';
+import { decodeCause, gapOfKey, marketOfKey } from '../marks/detail.ts';
+import type { Mark } from '../marks/marks.ts';
+import { type Fact, type GapCause, readGapFacts, readMarketFacts, readTradeFacts } from './broadcast-facts.ts';
+import { type Listener, readListeners } from './broadcast-listeners.ts';
+
+/** Comparisons of a fact with a filter per transaction. */
+const MAX_COMPARED = 100_000;
+
+interface Broadcasts {
+  /** The number of new events by type. */
+  events: ReadonlyMap<BroadcastEvent, number>;
+  /** Subscriptions that got deliveries, for the wake-ups. */
+  subscriptionPks: bigint[];
+  /** Whether the limit left facts of this mark, so that it must be processed again. */
+  isUnfinished(mark: Mark): boolean;
+}
+
+/** An event for an account, with its webhooks that do not exclude it. */
+interface Wanted {
+  event: NewEvent;
+  listeners: Listener[];
+}
+
+/**
+ * Emits the broadcasts of claimed marks: an event per account with a webhook that lists the type and whose filter does not exclude the
+ * fact, and a delivery to each of its active ones. The dedupe key of an event is its fact, so that repeated and overlapping marks emit it
+ * once. Facts of one group of marks are emitted together; after `limit` events the other groups wait for the next claim.
+ */
+export async function emitBroadcasts(tx: Tx, marks: readonly Mark[], limit: number): Promise<Broadcasts> {
+  const { changedOf, observed, gaps, types } = sorted(marks);
+  const listeners = await readListeners(tx, types, [...new Set(observed.map(({ tokenId }) => tokenId))]);
+  const none = { events: new Map(), subscriptionPks: [], isUnfinished: () => false };
+  if (listeners.length === 0) return none;
+  const hears = (...names: BroadcastEvent[]) =>
+    listeners.some(({ events }) => names.some((name) => events.includes(name)));
+  const facts = [
+    ...(hears('new_market', 'market_status') ? await readMarketFacts(tx, changedOf) : []),
+    ...(await readTradeFacts(tx, observed, listeners)),
+    ...(hears('feed_gap') ? await readGapFacts(tx, gaps) : []),
+  ];
+  if (facts.length === 0) return none;
+  const { wanted, left } = choose(facts, listeners, limit);
+  const pkOf = await insertEvents(
+    tx,
+    wanted.map(({ event }) => event),
+  );
+  const deliveries = wanted.flatMap(({ event, listeners: chosen }) => {
+    const eventPk = pkOf.get(event.id);
+    const active = chosen.filter(({ isActive }) => isActive);
+    return eventPk === undefined ? [] : active.map(({ pk }) => ({ eventPk, subscriptionPk: pk }));
+  });
+  await insertDeliveries(tx, deliveries);
+  const events = new Map<BroadcastEvent, number>();
+  for (const { event } of wanted) {
+    const type = event.type as BroadcastEvent;
+    if (pkOf.has(event.id)) events.set(type, (events.get(type) ?? 0) + 1);
+  }
+  return {
+    events,
+    subscriptionPks: [...new Set(deliveries.map(({ subscriptionPk }) => subscriptionPk))],
+    isUnfinished: (mark) => left.has(groupOf(mark)),
+  };
+}
+
+/** Marks of one group are processed together: the ones of a market or a gap, and the ones of one moment of a token. */
+function groupOf({ key, detail }: Mark): string {
+  return decodeCause(detail).kind === 'observed' ? `${key} ${detail}` : `${key}`;
+}
+
+/** The claimed marks by their facts. */
+function sorted(marks: readonly Mark[]) {
+  const changedOf = new Map<bigint, { sinceMs: number; group: string }>();
+  const observed = new Map<string, { tokenId: bigint; atMs: bigint; group: string }>();
+  const gaps: GapCause[] = [];
+  for (const mark of marks) {
+    const cause = decodeCause(mark.detail);
+    const group = groupOf(mark);
+    if (cause.kind === 'observed') observed.set(group, { tokenId: mark.key, atMs: cause.atMs, group });
+    if (cause.kind === 'marketChanged') {
+      const pk = marketOfKey(mark.key);
+      const atMs = Number(cause.atMs);
+      changedOf.set(pk, { sinceMs: Math.min(atMs, changedOf.get(pk)?.sinceMs ?? atMs), group });
+    }
+    if (cause.kind === 'gapBegan' || cause.kind === 'gapEnded')
+      gaps.push({ kind: cause.kind, rowId: gapOfKey(mark.key), atMs: Number(cause.atMs), group });
+  }
+  const types: BroadcastEvent[] = [
+    ...(changedOf.size > 0 ? (['new_market', 'market_status'] as const) : []),
+    ...(gaps.length > 0 ? (['feed_gap'] as const) : []),
+  ];
+  return { changedOf, observed: [...observed.values()], gaps, types };
+}
+
+/** The events of the facts, group by group, until the limit; `left` has the groups beyond it. */
+function choose(facts: readonly Fact[], listeners: readonly Listener[], limit: number) {
+  const candidatesOf = candidates(listeners);
+  const byGroup = grouped(facts, ({ group }) => group);
+  const occurredAt = new Date();
+  const wanted: Wanted[] = [];
+  const left = new Set<string>();
+  let compared = 0;
+  for (const [group, ofGroup] of byGroup) {
+    if (wanted.length >= limit || compared >= MAX_COMPARED) {
+      left.add(group);
+      continue;
+    }
+    for (const fact of ofGroup) {
+      const possible = candidatesOf(fact);
+      compared += possible.length;
+      wanted.push(...eventsOf(fact, possible, occurredAt));
+    }
+  }
+  return { wanted, left };
+}
+
+/** The webhooks that may want a fact. The ones that pin a market or an event of trades are found by it. */
+function candidates(listeners: readonly Listener[]): (fact: Fact) => readonly Listener[] {
+  const ofType = new Map<string, Listener[]>();
+  const ofId = new Map<string, Listener[]>();
+  for (const listener of listeners) {
+    for (const type of listener.events) {
+      const bound = type === 'trade' ? tradeBoundOf(listener.filter) : undefined;
+      if (bound === null) continue;
+      if (bound === undefined || bound.by === 'notional') append(ofType, type, listener);
+      else for (const id of new Set(bound.ids)) append(ofId, id, listener);
+    }
+  }
+  return ({ type, ids = [] }) => [...(ofType.get(type) ?? []), ...new Set(ids.flatMap((id) => ofId.get(id) ?? []))];
+}
+
+function eventsOf({ type, identity, atMs, data }: Fact, possible: readonly Listener[], occurredAt: Date): Wanted[] {
+  const started = possible.filter(({ startMs }) => atMs >= Number(startMs));
+  if (started.length === 0) return [];
+  const text = new JsonText(toJsonText(data, 'number'));
+  const { value } = parseExactJson(`{"type":${JSON.stringify(type)},"data":${text.text}}`);
+  const chosen = started.filter(({ filter }) => filter === null || matchesFilter(filter, value));
+  return [...grouped(chosen, ({ accountId }) => accountId)].map(([accountId, ofAccount]) => {
+    // Ids of venues may be longer than an index allows, so the dedupe key has the hash of the fact.
+    const id = derivedId('evt', `${type}:${accountId}:${identity}`);
+    const body = eventBody(type, { eventId: id, occurredAt }, text);
+    return { event: { id, accountId, type, body, dedupeKey: `${type}:${id}` }, listeners: ofAccount };
+  });
+}
+
+function append<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const list = map.get(key);
+  if (list) list.push(value);
+  else map.set(key, [value]);
+}
+
+function grouped<K, V>(values: readonly V[], keyOf: (value: V) => K): Map<K, V[]> {
+  const groups = new Map<K, V[]>();
+  for (const value of values) append(groups, keyOf(value), value);
+  return groups;
+}
