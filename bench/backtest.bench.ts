@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, it } from 'vitest';
 import { decimal } from '../src/domain/values/decimal.ts';
 import { DAY_MS } from '../src/domain/values/durations.ts';
-import { type BacktestRequest, planBacktest, runBacktest } from '../src/store/alerts/backtest.ts';
+import { ANSWER_LIMITS, type BacktestRequest, backtest } from '../src/store/alerts/backtest.ts';
 import { ensureTokens } from '../src/store/catalog/tokens.ts';
 import { Partitions } from '../src/store/db/partitions.ts';
 import { sql } from '../src/store/db/tx.ts';
@@ -86,8 +86,8 @@ it('backtests seven days of a busy outcome', async () => {
     let fired = 0;
     const ms = await median(async () => {
       const request = { ...kind, tokenMint: MINT, scopeKey: null, cooldownSeconds: 3_600, startMs, endMs };
-      const result = await runBacktest(test.db, await planBacktest(test.db, request));
-      if (result.observations !== OBSERVATIONS) throw new Error(`${result.observations} observations`);
+      const result = await backtest(test.db, request, ANSWER_LIMITS);
+      if (result?.observations !== OBSERVATIONS) throw new Error(`${result?.observations} observations`);
       fired = result.fired;
     });
     const name = `${kind.condition}${kind.windows === undefined ? '' : ' of the mean'}`;

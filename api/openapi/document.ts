@@ -10,6 +10,7 @@ import { VERSION } from '../../src/config/version.ts';
 import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/values/api-json.ts';
 import { accountEvent } from '../contract/account-event.ts';
 import { alert } from '../contract/alert.ts';
+import { backtestJob, backtestResult } from '../contract/backtest.ts';
 import { book } from '../contract/book.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
 import { cursorMeta } from '../contract/envelope.ts';
@@ -52,6 +53,8 @@ import { webhooksSection } from './webhooks-section.ts';
 const SCHEMAS = {
   AccountEvent: accountEvent,
   Alert: alert,
+  AlertBacktest: backtestJob,
+  AlertBacktestResult: backtestResult,
   Attempt: attempt,
   BalanceChangeEvent: balanceChangeEvent,
   Candle: candle,
@@ -224,6 +227,10 @@ function operationOf(
     }),
     responses: {
       [`${answer.status}`]: successOf(contract, options),
+      ...(answer.envelope === 'account' &&
+        answer.accepted && {
+          '202': successOf({ ...contract, answer: { ...answer, ...answer.accepted, status: 202 } }, options),
+        }),
       ...(isCached(answer) && { '304': { $ref: '#/components/responses/not_modified' } }),
       ...failures(contract, shared),
     },
@@ -246,7 +253,8 @@ function successOf(contract: RouteContract, { decimalFormat }: DocumentOptions):
   const { answer, deprecated, group, isIdempotent } = contract;
   const headers: HeaderName[] = ['X-Request-Id', 'Cache-Control'];
   if (isCached(answer)) headers.push('ETag', 'Vary');
-  if (answer.status === 201) headers.push('Location');
+  const isAccepted = answer.envelope === 'account' && answer.status === 202 && answer.accepted !== undefined;
+  if (answer.status === 201 || isAccepted) headers.push('Location');
   if (isIdempotent) headers.push('Idempotent-Replayed');
   if (group) headers.push(...RATE_LIMIT_HEADERS);
   return {

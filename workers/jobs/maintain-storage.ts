@@ -1,6 +1,7 @@
 import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { pruneIdempotencyKeys } from '../../src/store/accounts/idempotency.ts';
 import { pruneRateUsage } from '../../src/store/accounts/rate-usage.ts';
+import { pruneBacktests } from '../../src/store/alerts/backtest-jobs.ts';
 import { pruneFinishedAlerts } from '../../src/store/alerts/retention.ts';
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';
@@ -61,6 +62,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
   const eventsBeforeMs = now() - eventsDays * DAY_MS;
   const pruned = await pruneEvents({ db, attemptsBeforeMs, eventsBeforeMs, testsBeforeMs: yesterdayMs, signal });
   const alertsPruned = await pruneFinishedAlerts(db, { signal });
+  const backtestsPruned = await pruneBacktests(db);
   // After events and alerts, which name webhooks and tokens. A day later no transaction uses them.
   const subscriptionsPruned = await pruneSubscriptions(db, yesterdayMs, signal);
   const walletsPruned = await pruneWallets(db, yesterdayMs, signal);
@@ -73,6 +75,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
     ...report,
     ...pruned,
     alertsPruned,
+    backtestsPruned,
     subscriptionsPruned,
     walletsPruned,
     tokensPruned,

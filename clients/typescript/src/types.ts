@@ -28,6 +28,8 @@ export type Delivery = Schemas['Delivery'];
 export type DeliveryWithLog = Schemas['DeliveryWithLog'];
 export type Attempt = Schemas['Attempt'];
 export type Alert = Schemas['Alert'];
+export type AlertBacktest = Schemas['AlertBacktest'];
+export type AlertBacktestResult = Schemas['AlertBacktestResult'];
 export type Wallet = Schemas['Wallet'];
 
 export type AlertExpiredEvent = Schemas['AlertExpiredEvent'];

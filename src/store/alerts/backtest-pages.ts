@@ -101,8 +101,8 @@ export interface Page {
   tokenId: bigint;
   /** The number of its observations. */
   rows: number;
-  /** The ones that the rule needs. */
-  observations: Observed[];
+  /** The texts of the ones that the rule needs. */
+  lines: readonly string[];
   /** The position of the next page; absent when there is none. */
   next?: PagePosition;
 }
@@ -141,12 +141,13 @@ export class ObservationPages {
       this.#threshold,
     ]);
     return found.map(({ tokenId, rows, text, lastAt, lastN }): Page => {
-      const observations = text === null ? [] : text.split('\n').map((line) => this.#parse(line));
-      return { tokenId, rows, observations, ...(rows === limit && { next: { tokenId, at: lastAt, n: lastN } }) };
+      const lines = text === null ? [] : text.split('\n');
+      return { tokenId, rows, lines, ...(rows === limit && { next: { tokenId, at: lastAt, n: lastN } }) };
     });
   }
 
-  #parse(line: string): Observed {
+  /** The observation of a line. */
+  parse(line: string): Observed {
     const [n = '', atMs, price = '', second, third] = line.split(' ');
     const isQuote = third !== undefined;
     return {

@@ -9,6 +9,7 @@ import { IS_IN_SCOPE, MARKETS_IN_SCOPE } from './scopes.ts';
 export interface OutcomeSubject {
   tokenId: bigint;
   tokenMint: string;
+  marketPk: bigint | null;
   venue: string | null;
   venueMarketId: string | null;
   spans: Span[];
@@ -32,13 +33,7 @@ export interface SubjectSearch {
   endMs: number;
 }
 
-interface OutcomeRow {
-  tokenId: bigint;
-  tokenMint: string;
-  marketPk: bigint | null;
-  venue: string | null;
-  venueMarketId: string | null;
-}
+type OutcomeRow = Omit<OutcomeSubject, 'spans'>;
 
 const OF_TOKEN = sql(
   'backtest_token',
@@ -65,12 +60,12 @@ const FORMER = `(SELECT c.venue, c.venue_market_id, v.facts ->> 'event_id' AS ev
 const IN_SCOPE = sqlPlannedPerCall(
   'backtest_scope',
   `WITH a AS (SELECT $1::jsonb AS scope, $2::text AS scope_key)
-   SELECT m.id FROM a CROSS JOIN LATERAL ${MARKETS_IN_SCOPE} m
+   (SELECT m.id FROM a CROSS JOIN LATERAL ${MARKETS_IN_SCOPE} m LIMIT $5)
    UNION
-   SELECT c.id FROM a CROSS JOIN market c JOIN market_version v ON v.market_id = c.id CROSS JOIN LATERAL ${FORMER} m
+   (SELECT c.id FROM a CROSS JOIN market c JOIN market_version v ON v.market_id = c.id CROSS JOIN LATERAL ${FORMER} m
    WHERE c.updated_at > $3::timestamptz AND v.known_until > $3::timestamptz AND v.known_from < $4::timestamptz
      AND ($1::jsonb ->> 'venue' IS NULL OR c.venue = $1::jsonb ->> 'venue')
-     AND ($1::jsonb ->> 'market_id' IS NULL OR c.venue_market_id = $1::jsonb ->> 'market_id') AND ${IS_IN_SCOPE}`,
+     AND ($1::jsonb ->> 'market_id' IS NULL OR c.venue_market_id = $1::jsonb ->> 'market_id') AND ${IS_IN_SCOPE} LIMIT $5)`,
 );
 
 /** The known states of markets, in order. Without a scope each state is in it. */
@@ -142,44 +137,50 @@ function untilResult(spans: readonly Span[], startMs: number): Span[] {
   return first === undefined || first.fromMs > startMs ? [] : [first];
 }
 
-/** The markets that were in the scope between the moments. */
-async function marketsInScope(db: Queryable, search: SubjectSearch): Promise<bigint[]> {
+/** The markets that were in the scope between the moments, at least `limit` of them when there are more. */
+export async function marketsInScope(db: Queryable, search: SubjectSearch, limit: number): Promise<bigint[]> {
   const { scope, scopeKey, startMs, endMs } = search;
   const rows = await db.query<{ id: bigint }>(IN_SCOPE, [
     JSON.stringify(scope),
     scopeKey,
     new Date(startMs).toISOString(),
     new Date(endMs).toISOString(),
+    limit,
   ]);
   return rows.map(({ id }) => id);
 }
 
-/** The outcomes that an alert looks at, in the order of their keys. */
-export async function findOutcomes(db: Queryable, search: SubjectSearch): Promise<OutcomeSubject[]> {
-  const { tokenMint, scope, startMs } = search;
+/** The outcomes that an alert looks at, in the order of their keys. `marketPks`: the markets of its scope. */
+export async function findOutcomes(
+  db: Queryable,
+  { tokenMint, scope, startMs }: SubjectSearch,
+  marketPks: readonly bigint[],
+): Promise<OutcomeSubject[]> {
   const rows = scope
-    ? await db.query<OutcomeRow>(OF_MARKETS, [await marketsInScope(db, search)])
+    ? await db.query<OutcomeRow>(OF_MARKETS, [marketPks])
     : await db.query<OutcomeRow>(OF_TOKEN, [tokenMint]);
-  const marketPks = [...new Set(rows.flatMap(({ marketPk }) => (marketPk === null ? [] : [marketPk])))];
-  const states = await readStates(db, marketPks, scope);
-  return rows.map(({ marketPk, ...row }) => {
-    const spans = spansOf(marketPk === null ? undefined : states.get(marketPk), scope !== undefined);
+  const states = await readStates(db, scope ? marketPks : keysOf(rows), scope);
+  return rows.map((row) => {
+    const spans = spansOf(row.marketPk === null ? undefined : states.get(row.marketPk), scope !== undefined);
     return { ...row, spans: scope ? spans : untilResult(spans, startMs) };
   });
 }
 
-/** The markets whose state an alert looks at. */
-export async function findMarkets(db: Queryable, search: SubjectSearch): Promise<MarketSubject[]> {
-  const { tokenMint, scope } = search;
-  const marketPks = scope
-    ? await marketsInScope(db, search)
-    : (await db.query<OutcomeRow>(OF_TOKEN, [tokenMint])).flatMap(({ marketPk }) =>
-        marketPk === null ? [] : [marketPk],
-      );
-  const markets = await db.query<Omit<MarketSubject, 'changes'>>(MARKETS, [marketPks]);
-  const states = await readStates(db, marketPks, scope);
+/** The markets whose state an alert looks at. `marketPks`: those of its scope. */
+export async function findMarkets(
+  db: Queryable,
+  { tokenMint, scope }: SubjectSearch,
+  marketPks: readonly bigint[],
+): Promise<MarketSubject[]> {
+  const pks = scope ? marketPks : keysOf(await db.query<OutcomeRow>(OF_TOKEN, [tokenMint]));
+  const markets = await db.query<Omit<MarketSubject, 'changes'>>(MARKETS, [pks]);
+  const states = await readStates(db, pks, scope);
   return markets.map((market) => ({
     ...market,
     changes: (states.get(market.marketPk) ?? []).filter(({ inScope }) => inScope),
   }));
+}
+
+function keysOf(rows: readonly OutcomeRow[]): bigint[] {
+  return rows.flatMap(({ marketPk }) => (marketPk === null ? [] : [marketPk]));
 }

@@ -5,6 +5,7 @@ import { lookbackOf, type Observed, type Rule, RuleRun } from '../../domain/aler
 import type { Decimal } from '../../domain/values/decimal.ts';
 import { ZERO } from '../../domain/values/decimal.ts';
 import type { Queryable } from '../db/tx.ts';
+import { type BacktestGap, readBacktestGaps } from './backtest-gaps.ts';
 import {
   countObservations,
   hadPrices,
@@ -15,7 +16,13 @@ import {
   positionBefore,
   type Source,
 } from './backtest-pages.ts';
-import { findMarkets, findOutcomes, type MarketSubject, type OutcomeSubject } from './backtest-subjects.ts';
+import {
+  findMarkets,
+  findOutcomes,
+  type MarketSubject,
+  marketsInScope,
+  type OutcomeSubject,
+} from './backtest-subjects.ts';
 import { readObservations, seesQuotes } from './rule-rows.ts';
 
 /** An alert that is active from `startMs` until before `endMs`, epoch milliseconds. */
@@ -58,12 +65,16 @@ export interface BacktestResult {
   fired: number;
   /** The number of observations from the start until the end; of changes of markets for a condition on their state. */
   observations: number;
-  /** The moment from which the observations are kept, epoch milliseconds; absent when they are kept for the whole range. */
+  /** The oldest times in which observations may be missing. */
+  gaps: BacktestGap[];
+  /** Whether quotes of price history replace observations that are no longer kept. */
+  isApproximate: boolean;
+  /** With `isApproximate`: the moment within the range from which the observations are kept, epoch milliseconds. */
   exactFromMs?: number | undefined;
 }
 
-/** What a backtest reads. `work` is the number of its rows. */
-export interface BacktestPlan {
+/** The rows of a backtest. `work` is their number. */
+interface BacktestPlan {
   request: BacktestRequest;
   outcomes: readonly OutcomeSubject[];
   markets: readonly MarketSubject[];
@@ -80,25 +91,38 @@ interface Part {
   counts: Map<bigint, number>;
 }
 
-export const MAX_FIRINGS = 1_000;
-/** Rows per page: some milliseconds of evaluation, in which the process does nothing else. */
-const PAGE_ROWS = 20_000;
-const COUNTED_TOKENS = 500;
-/** More than the rows of any token. */
-const MAX_ROWS = 2_000_000_000;
+/** The size of a backtest. */
+export interface WorkLimits {
+  markets: number;
+  rows: number;
+}
 
-/** Finds the outcomes or markets of a backtest and counts their rows, at most a little more than `maxWork`. */
-export async function planBacktest(
+export const MAX_FIRINGS = 1_000;
+export const MAX_GAPS = 100;
+const PAGE_ROWS = 20_000;
+/** Some milliseconds of evaluation, between which the process does other work. */
+const SLICE_ROWS = 4_000;
+const COUNTED_TOKENS = 500;
+/** The bounds of an answer at once, and of a job. */
+export const ANSWER_LIMITS: WorkLimits = { markets: 500, rows: 1_000_000 };
+export const JOB_LIMITS: WorkLimits = { markets: 20_000, rows: 50_000_000 };
+
+/** Finds the outcomes or markets of a backtest and counts their rows; null when they exceed the limits. */
+async function planBacktest(
   db: Queryable,
   request: BacktestRequest,
-  maxWork = Number.POSITIVE_INFINITY,
-): Promise<BacktestPlan> {
+  limits: WorkLimits,
+  onProgress: OnProgress,
+): Promise<BacktestPlan | null> {
+  const { markets: maxMarkets, rows: maxWork } = limits;
+  const marketPks = request.scope ? await marketsInScope(db, request, maxMarkets + 1) : [];
+  if (marketPks.length > maxMarkets) return null;
   if (isOfMarkets(request)) {
-    const markets = await findMarkets(db, request);
+    const markets = await findMarkets(db, request, marketPks);
     const work = markets.reduce((sum, { changes }) => sum + changes.length, 0);
-    return { request, outcomes: [], markets, parts: [], work };
+    return work > maxWork ? null : { request, outcomes: [], markets, parts: [], work };
   }
-  const outcomes = await findOutcomes(db, request);
+  const outcomes = await findOutcomes(db, request, marketPks);
   const tokenIds = outcomes.map(({ tokenId }) => tokenId);
   const { startMs } = request;
   const rule = toRule(request);
@@ -108,15 +132,17 @@ export async function planBacktest(
   const parts = partsOf([fromMs, startMs, rule.endMs], isApproximate ? keptMs : fromMs);
   let work = 0;
   for (let first = 0; first < tokenIds.length && work <= maxWork; first += COUNTED_TOKENS) {
+    await onProgress(0);
     const some = tokenIds.slice(first, first + COUNTED_TOKENS);
     for (const { source, counts, ...range } of parts) {
-      const limit = Math.max(1, Math.min(maxWork - work + 1, MAX_ROWS));
+      const limit = Math.max(1, maxWork - work + 1);
       for (const [tokenId, rows] of await countObservations(db, source, some, { ...range, limit })) {
         counts.set(tokenId, rows);
         work += rows;
       }
     }
   }
+  if (work > maxWork) return null;
   return {
     request,
     outcomes,
@@ -138,23 +164,39 @@ function partsOf(moments: readonly number[], keptMs: number): Part[] {
   });
 }
 
-interface RunOptions {
-  /** Called after each page with the finished share, 0 to 1. An error of it ends the run. */
-  onProgress?(share: number): Promise<void>;
+/** Called after each page with the finished share, 0 to 1. An error of it ends the run. */
+type OnProgress = (share: number) => Promise<void>;
+
+/** Evaluates an alert over the observations of its range; null when they exceed the limits. */
+export async function backtest(
+  db: Queryable,
+  request: BacktestRequest,
+  limits: WorkLimits,
+  onProgress: OnProgress = async () => undefined,
+): Promise<BacktestResult | null> {
+  const plan = await planBacktest(db, request, limits, onProgress);
+  return plan === null ? null : runPlan(db, plan, onProgress);
 }
 
-/** Evaluates an alert over the rows of a plan. */
-export async function runBacktest(
-  db: Queryable,
-  plan: BacktestPlan,
-  { onProgress = async () => undefined }: RunOptions = {},
-): Promise<BacktestResult> {
-  const { request, markets, exactFromMs } = plan;
+async function runPlan(db: Queryable, plan: BacktestPlan, onProgress: OnProgress): Promise<BacktestResult> {
+  const { request, markets, outcomes, exactFromMs } = plan;
   const found = new Firings();
   const observations = isOfMarkets(request)
     ? evaluateMarkets(request, markets, found)
     : await evaluateOutcomes(db, plan, found, onProgress);
-  return { firings: found.oldest(), fired: found.count, observations, exactFromMs };
+  const marketPks = [
+    ...new Set([...markets, ...outcomes].flatMap(({ marketPk }) => (marketPk === null ? [] : [marketPk]))),
+  ];
+  const { startMs, endMs } = request;
+  const gaps = await readBacktestGaps(db, { marketPks, startMs, endMs, limit: MAX_GAPS });
+  return {
+    firings: found.oldest(),
+    fired: found.count,
+    observations,
+    gaps,
+    isApproximate: exactFromMs !== undefined,
+    ...(exactFromMs !== undefined && exactFromMs < endMs && { exactFromMs }),
+  };
 }
 
 function evaluateMarkets(request: BacktestRequest, markets: readonly MarketSubject[], found: Firings): number {
@@ -188,7 +230,7 @@ async function evaluateOutcomes(
   db: Queryable,
   { request, outcomes, parts, work, exactFromMs }: BacktestPlan,
   found: Firings,
-  onProgress: (share: number) => Promise<void>,
+  onProgress: OnProgress,
 ): Promise<number> {
   const rule = toRule(request);
   const pages = new ObservationPages(db, rule);
@@ -215,8 +257,11 @@ async function evaluateOutcomes(
         reading = positions.length > 0 ? read() : undefined;
         reading?.catch(() => undefined);
         await setImmediate();
-        for (const { tokenId, rows, observations: page } of list) {
-          runs.get(tokenId)?.take(page);
+        for (const { tokenId, rows, lines } of list) {
+          for (let first = 0; first < lines.length; first += SLICE_ROWS) {
+            if (first > 0) await setImmediate();
+            runs.get(tokenId)?.take(lines.slice(first, first + SLICE_ROWS).map((line) => pages.parse(line)));
+          }
           observations += fromMs >= rule.startMs ? rows : 0;
           done += rows;
         }
@@ -255,14 +300,8 @@ function runOf(rule: Rule, { tokenMint, venue, venueMarketId, spans }: OutcomeSu
   const run = new RuleRun({ ...rule, spans, seesStart: rule.seesStart && start });
   const subject = { tokenMint, venue: venue ?? undefined, marketId: venueMarketId ?? undefined };
   return {
-    /** Evaluates observations; returns how many of them lie between start and end. */
-    take(list: readonly Observed[]): number {
-      let within = 0;
-      for (const observed of list) {
-        if (observed.atMs >= rule.startMs && observed.atMs < rule.endMs) within += 1;
-        for (const firing of run.observe(observed)) found.add({ ...firing, ...subject });
-      }
-      return within;
+    take(list: readonly Observed[]): void {
+      for (const observed of list) for (const firing of run.observe(observed)) found.add({ ...firing, ...subject });
     },
     finish(): void {
       for (const firing of run.finish()) found.add({ ...firing, ...subject });

@@ -39,6 +39,7 @@ import { WebhookOptions0025 } from './migrations/0025-webhook-options.ts';
 import { DeliveryOrder0026 } from './migrations/0026-delivery-order.ts';
 import { Console0027 } from './migrations/0027-console.ts';
 import { ProcessHeartbeats0028 } from './migrations/0028-process-heartbeats.ts';
+import { AlertBacktests0029 } from './migrations/0029-alert-backtests.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -81,6 +82,7 @@ export const MIGRATIONS = [
   DeliveryOrder0026,
   Console0027,
   ProcessHeartbeats0028,
+  AlertBacktests0029,
 ] as const;
 
 /**

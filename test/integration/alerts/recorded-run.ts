@@ -4,7 +4,7 @@ import { type Decimal, decimal, ONE } from '../../../src/domain/values/decimal.t
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { createAlert, type NewAlert } from '../../../src/store/alerts/alerts.ts';
-import { type BacktestRequest, planBacktest, runBacktest } from '../../../src/store/alerts/backtest.ts';
+import { type BacktestRequest, backtest, JOB_LIMITS } from '../../../src/store/alerts/backtest.ts';
 import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
 import { scopeKeyOf } from '../../../src/store/alerts/scopes.ts';
 import { writeMarkets } from '../../../src/store/catalog/markets.ts';
@@ -207,8 +207,9 @@ export class RecordedRun {
     for (const made of this.#alerts) {
       const { fields } = made;
       const isSpecified = this.#isSpecified(fields);
-      const result = await runBacktest(this.#db, await planBacktest(this.#db, await this.#requestOf(made)));
-      const backtest = result.firings.map(({ n, atMs, price, fromPrice, value, tokenMint, marketId, status }) =>
+      const result = await backtest(this.#db, await this.#requestOf(made), JOB_LIMITS);
+      if (result === null) throw new Error('too large');
+      const tested = result.firings.map(({ n, atMs, price, fromPrice, value, tokenMint, marketId, status }) =>
         isSpecified
           ? `${atMs} ${price}`
           : [status === undefined ? tokenMint : marketId, n, atMs, price, fromPrice, value].map(textOf).join(' '),
@@ -216,8 +217,8 @@ export class RecordedRun {
       const live = isSpecified
         ? [this.#fired.get(made.id)].flatMap((fired) => fired ?? [])
         : await this.#firingsOf(made);
-      if (result.exactFromMs !== undefined) throw new Error('an approximate backtest of kept observations');
-      yield { alert: fields, live: live.sort(), backtest: backtest.sort() };
+      if (result.isApproximate) throw new Error('an approximate backtest of kept observations');
+      yield { alert: fields, live: live.sort(), backtest: tested.sort() };
     }
   }
 
