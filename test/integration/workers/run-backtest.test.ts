@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
+import { createLogger } from '../../../src/observe/logger.ts';
 import { type BacktestRequest, backtest, JOB_LIMITS } from '../../../src/store/alerts/backtest.ts';
 import {
   createBacktest,
@@ -15,9 +16,10 @@ import { Partitions } from '../../../src/store/db/partitions.ts';
 import { Database, type Statement, sql } from '../../../src/store/db/tx.ts';
 import { runBacktestJob } from '../../../workers/jobs/run-backtest.ts';
 import { restore } from '../../../workers/process/restore.ts';
+import { startWorker } from '../../../workers/start-worker.ts';
 import { anAccount } from '../../factories/alerts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
-import { jobContext, testConfig, wakeRecorder } from './worker-harness.ts';
+import { jobContext, testConfig, until, wakeRecorder } from './worker-harness.ts';
 
 const QUOTES = sql(
   'test_job_quotes',
@@ -184,6 +186,24 @@ describe('the restoring timer of an aggregator', () => {
     // Schedules need queues, which this test does not have; the other steps run all the same.
     await restore('aggregator', { ...contextOf(test.db), producer }, backend).catch(() => undefined);
     expect(producer.woken).toContain('run-backtest');
+  });
+});
+
+describe('an aggregator', () => {
+  it('runs the backtests that wait at its start, with its queues in Postgres', async () => {
+    const made = await create();
+    const config = testConfig(test.url, { METRICS_PORT: '0' });
+    const log = createLogger({ process: 'test', level: 'silent' });
+    const worker = await startWorker('aggregator', config, log, new AbortController().signal);
+    try {
+      const done = await until(
+        () => read(made),
+        (found) => found?.finishedAt !== null,
+      );
+      expect(done).toMatchObject({ state: 'done', result: { observations: ROWS } });
+    } finally {
+      await worker.stop();
+    }
   });
 });
 
