@@ -25,6 +25,7 @@ export const STATUS_OF = {
   no_data_yet: 404,
   webhook_not_found: 404,
   alert_not_found: 404,
+  backtest_not_found: 404,
   wallet_not_found: 404,
   key_not_found: 404,
   method_not_allowed: 405,

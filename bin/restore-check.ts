@@ -183,7 +183,7 @@ async function workAgain({ db, config }: CommandContext): Promise<Finding[]> {
     {
       check: 'queues',
       state: 'note',
-      text: `jobs in ${place} are wake-ups only. Timers rebuild them: schedules, ${marks.join(', ')}, ${work.dueWebhooks} webhooks with due deliveries, ${work.openWalks} walks through trades`,
+      text: `jobs in ${place} are wake-ups only. Timers rebuild them: schedules, ${marks.join(', ')}, ${work.dueWebhooks} webhooks with due deliveries, ${work.openWalks} walks through trades, ${work.openBacktests} backtests`,
     },
   ];
 }

@@ -15,6 +15,7 @@ import { pollTokens } from './jobs/poll-tokens.ts';
 import { pollTrades } from './jobs/poll-trades.ts';
 import { pollWallets } from './jobs/poll-wallets.ts';
 import { refoldCandlesJob } from './jobs/refold-candles.ts';
+import { runBacktestJob } from './jobs/run-backtest.ts';
 import { sampleSnapshotsJob } from './jobs/sample-snapshots.ts';
 import { witnessTrades } from './jobs/witness-trades.ts';
 import type { DefinedJob } from './process/define.ts';
@@ -34,6 +35,7 @@ const PROCESSORS: readonly DefinedJob[] = [
   maintainStorage,
   measureFreshnessJob,
   refoldCandlesJob,
+  runBacktestJob,
   evaluateAlertsJob,
   deliverWebhook,
   deliverDue,

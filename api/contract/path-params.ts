@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type {} from 'zod-openapi';
 import { alertExample } from './alert.ts';
 import { apiKeyExample } from './api-key.ts';
+import { backtestJobExample } from './backtest.ts';
 import { deliveryExample } from './delivery.ts';
 import { EVENT_ID_EXAMPLE, MARKET_ID_EXAMPLE } from './market.ts';
 import { walletExample } from './wallet.ts';
@@ -20,6 +21,7 @@ export function pathParams(venues: readonly string[]): Readonly<Record<string, z
     webhook_id: segment.meta({ example: webhookExample.id }),
     delivery_id: segment.meta({ example: deliveryExample.id }),
     alert_id: segment.meta({ example: alertExample.id }),
+    backtest_id: segment.meta({ example: backtestJobExample.id }),
     wallet_id: segment.meta({ example: walletExample.id }),
     key_id: segment.meta({ description: 'The id of a key, not the key.', example: apiKeyExample.id }),
     file: segment.meta({ description: 'A file of the documentation page.', example: 'swagger-ui.css' }),

@@ -92,7 +92,10 @@ async function runStep(
   const { afterCommit } = made;
   if ('progress' in made) return { progress: made.progress, afterCommit };
   const text = accountText(made, deps);
-  return { answer: { status, text, ...(made.location !== undefined && { location: made.location }) }, afterCommit };
+  return {
+    answer: { status: made.status ?? status, text, ...(made.location !== undefined && { location: made.location }) },
+    afterCommit,
+  };
 }
 
 async function runKeyed(tx: Tx, key: string, request: WriteRequest, deps: WriteDeps, write: Write): Promise<Step> {

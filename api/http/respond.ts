@@ -158,6 +158,8 @@ export interface AccountAnswer<Data extends ApiJson = ApiJson> {
   meta?: { next_cursor: string | null };
   /** The path of the created resource. */
   location?: string;
+  /** Given when it differs from the status of the route. */
+  status?: 202;
 }
 
 /** Answers a webhook or alert route: success and data, and meta only for lists with pages. Never cached. */

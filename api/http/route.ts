@@ -75,6 +75,13 @@ export interface RouteContract extends RouteDocs<string> {
   answer: AnswerContract;
 }
 
+/** The answer of a write that goes on after it. */
+export interface AcceptedContract {
+  description: string;
+  data: z.ZodType;
+  example: ApiJson;
+}
+
 /** The success answer of a route. `envelope` is the form around its data. */
 type AnswerContract =
   | {
@@ -85,6 +92,8 @@ type AnswerContract =
       example: ApiJson;
       /** Whether the answer is a list with pages and `meta.next_cursor`. */
       isPaged: boolean;
+      /** The answer with 202, when the route may give both. */
+      accepted?: AcceptedContract;
     }
   | {
       envelope: 'market';
@@ -195,12 +204,15 @@ export function writeRoute<
   Data extends z.ZodType<ApiJson>,
   Body extends z.ZodType = NoBody,
 >(
-  spec: Omit<AccountSpec<Path, NoQuery, Body, Data>, 'method' | 'query'> & { body: BodySpec<Body> },
+  spec: Omit<AccountSpec<Path, NoQuery, Body, Data>, 'method' | 'query'> & {
+    body: BodySpec<Body>;
+    answer: { accepted?: AcceptedContract };
+  },
   handle: (
     tx: Tx,
     request: AccountRequest<Path, NoQuery, Body>,
     progress: string | undefined,
-  ) => Promise<WriteAnswer<z.output<Data>> | WriteProgress>,
+  ) => Promise<WriteAnswer<z.output<Data>> | (WriteAnswer & { status: 202 }) | WriteProgress>,
 ): Route {
   const { answer, body, recordedAs, ...docs } = spec;
   const status = answer.status ?? 200;

@@ -1,8 +1,10 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
+import { CONDITIONS } from '../../src/domain/alerts/alert.ts';
 import type { RouteCalls } from './internal-calls.ts';
 import { toolResult } from './tool-result.ts';
 
+const MAX_FIRINGS = 100;
 const MAX_ALERTS = 100;
 const DEFAULT_ALERTS = 20;
 
@@ -50,4 +52,51 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
         return { alert: data };
       }),
   );
+
+  server.registerTool(
+    'backtest_alert',
+    {
+      title: 'Backtest an alert',
+      description:
+        'When an alert would have fired between two moments, by the observations of that time. Creates no alert. `gaps` and `approximate` ' +
+        'of the result limit its meaning. A long range gives a job with an `id`: call the tool with backtest_id until its state is done.',
+      inputSchema: {
+        alert: z
+          .looseObject({ condition: z.enum(CONDITIONS) })
+          .optional()
+          .describe(
+            'tokenMint (an outcome_id) or scope {market_id, event_id, venue, category, q}; condition; price (above, below, crosses_*, ' +
+              'spread with direction at_most or at_least); change with unit (absolute, percent) and windowSeconds; notional (trade, ' +
+              'volume with windowSeconds) or times with windowSeconds and windows; repeat and cooldownSeconds to fire again.',
+          ),
+        start: z
+          .union([z.string(), z.number().int()])
+          .optional()
+          .describe('ISO 8601 with an offset, or epoch seconds.'),
+        end: z.union([z.string(), z.number().int()]).optional().describe('The first moment that does not count.'),
+        backtest_id: z.string().min(1).optional().describe('Reads this job, in place of the other fields.'),
+      },
+      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+    },
+    ({ alert, start, end, backtest_id: id }) =>
+      toolResult(async () => {
+        const path = '/v1/alerts/backtest';
+        const { data } =
+          id === undefined
+            ? await calls.post(path, { alert, start, end })
+            : await calls.get(`${path}s/${encodeURIComponent(id)}`);
+        const backtest = data as { id?: string; result?: Result } & Result;
+        if (backtest.id === undefined) return { result: shortened(backtest) };
+        return { job: { ...backtest, ...(backtest.result && { result: shortened(backtest.result) }) } };
+      }),
+  );
+}
+
+interface Result {
+  firings: readonly unknown[];
+}
+
+/** The result with its first firings; `firingCount` has the number of all. */
+function shortened(result: Result): Result {
+  return { ...result, firings: result.firings.slice(0, MAX_FIRINGS) };
 }

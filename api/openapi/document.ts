@@ -11,6 +11,7 @@ import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/v
 import { accountEvent } from '../contract/account-event.ts';
 import { alert } from '../contract/alert.ts';
 import { apiKey, apiKeyWithSecret } from '../contract/api-key.ts';
+import { backtestJob, backtestResult } from '../contract/backtest.ts';
 import { book } from '../contract/book.ts';
 import { NAMED_BROADCASTS } from '../contract/broadcast-event.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
@@ -54,6 +55,8 @@ import { webhooksSection } from './webhooks-section.ts';
 const SCHEMAS = {
   AccountEvent: accountEvent,
   Alert: alert,
+  AlertBacktest: backtestJob,
+  AlertBacktestResult: backtestResult,
   ApiKey: apiKey,
   ApiKeyWithSecret: apiKeyWithSecret,
   Attempt: attempt,
@@ -230,6 +233,10 @@ function operationOf(
     }),
     responses: {
       [`${answer.status}`]: successOf(contract, options),
+      ...(answer.envelope === 'account' &&
+        answer.accepted && {
+          '202': successOf({ ...contract, answer: { ...answer, ...answer.accepted, status: 202 } }, options),
+        }),
       ...(isCached(answer) && { '304': { $ref: '#/components/responses/not_modified' } }),
       ...failures(contract, shared),
     },
@@ -252,7 +259,8 @@ function successOf(contract: RouteContract, { decimalFormat }: DocumentOptions):
   const { answer, deprecated, group, isIdempotent } = contract;
   const headers: HeaderName[] = ['X-Request-Id', 'Cache-Control'];
   if (isCached(answer)) headers.push('ETag', 'Vary');
-  if (answer.status === 201) headers.push('Location');
+  const isAccepted = answer.envelope === 'account' && answer.status === 202 && answer.accepted !== undefined;
+  if (answer.status === 201 || isAccepted) headers.push('Location');
   if (isIdempotent) headers.push('Idempotent-Replayed');
   if (group) headers.push(...RATE_LIMIT_HEADERS);
   return {

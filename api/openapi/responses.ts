@@ -12,6 +12,7 @@ const CODES_OF_PARAM: Readonly<Record<string, ErrorCode>> = {
   webhook_id: 'webhook_not_found',
   delivery_id: 'not_found',
   alert_id: 'alert_not_found',
+  backtest_id: 'backtest_not_found',
   wallet_id: 'wallet_not_found',
   key_id: 'key_not_found',
   file: 'not_found',

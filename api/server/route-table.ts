@@ -1,6 +1,7 @@
 import type { ApiDeps } from '../deps.ts';
 import type { Route } from '../http/route.ts';
 import { accountEventRoutes } from '../routes/account-events.ts';
+import { alertBacktestRoutes } from '../routes/alert-backtests.ts';
 import { alertWriteRoutes } from '../routes/alert-writes.ts';
 import { alertRoutes } from '../routes/alerts.ts';
 import { asyncApiRoute } from '../routes/asyncapi.ts';
@@ -35,6 +36,7 @@ export function routeTable(deps: ApiDeps): Route[] {
     ...streamRoutes(deps),
     ...alertRoutes(deps),
     ...alertWriteRoutes(deps),
+    ...alertBacktestRoutes(deps),
     ...walletRoutes(deps),
     ...keyRoutes(deps),
     ...venueRoutes(deps),

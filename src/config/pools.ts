@@ -1,6 +1,6 @@
 /**
  * Database connections of each process. A worker process has another one for its presence, an aggregator one for the publisher, and each
- * process has its queue connections (on Postgres: one LISTEN per Worker and six for queries), so one of each process needs about 99
+ * process has its queue connections (on Postgres: one LISTEN per Worker and six for queries), so one of each process needs about 100
  * connections: `max_connections` of 200 is enough for two of each.
  */
 export const DATABASE_POOL_SIZE = {

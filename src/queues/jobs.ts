@@ -34,6 +34,7 @@ const laneData = z.strictObject({
     .max(Math.min(LANES, SHARDS) - 1),
 });
 const noData = z.strictObject({});
+const backtestData = z.strictObject({ backtestPk: z.string().regex(/^\d{1,19}$/) });
 const subscriptionData = z.strictObject({ subscriptionPk: z.string().regex(/^\d{1,19}$/) });
 
 /** The contract of one kind of job: its queue, its data (ids only) and the role that runs it. */
@@ -122,6 +123,14 @@ export const JOBS = {
     deduplicationId: () => 'refold-candles',
     deadlineMs: 60_000,
   }),
+  /** A queue of its own, because a backtest takes up to minutes. */
+  'run-backtest': job({
+    queue: () => 'backtests',
+    data: backtestData,
+    role: 'aggregator',
+    deduplicationId: ({ backtestPk }) => `run-backtest-${backtestPk}`,
+    deadlineMs: 600_000,
+  }),
   'evaluate-alerts': job({
     queue: () => 'alerts',
     data: laneData,
@@ -152,7 +161,7 @@ export const JOB_NAMES = Object.keys(JOBS) as JobName[];
 
 /** The queues that exist for these venues. */
 export function queueNames(venues: readonly string[]): string[] {
-  return [...venues.map(venueQueue), 'candles', 'alerts', 'deliveries'];
+  return [...venues.map(venueQueue), 'candles', 'backtests', 'alerts', 'deliveries'];
 }
 
 /** The queues that a role takes jobs from. */
@@ -161,7 +170,7 @@ export function queuesOfRole(role: Role, venues: readonly string[]): string[] {
     case 'poller':
       return venues.map(venueQueue);
     case 'aggregator':
-      return ['candles'];
+      return ['candles', 'backtests'];
     case 'alerter':
       return ['alerts'];
     case 'deliverer':
@@ -172,5 +181,6 @@ export function queuesOfRole(role: Role, venues: readonly string[]): string[] {
 /** The concurrency of one queue in one process. */
 export function concurrencyOf(queue: string): number {
   if (queue === 'deliveries') return 64;
+  if (queue === 'backtests') return 2;
   return queue.startsWith('venue-') ? 7 : LANES + 1;
 }

@@ -143,7 +143,46 @@ function coherent(value: Record<string, unknown>): Record<string, unknown> {
   return {
     ...(mayKeep ? value : others),
     ...('orderBy' in value && { ordered: true }),
+    ...('alert' in value && rangeOf(value)),
+    ...('condition' in value && 'repeat' in value && fieldsOfAlert(value)),
+    ...('status' in value && !('condition' in value) && without(FIELDS_OF_RULES)),
   };
+}
+
+/** The fields of alerts that belong to some conditions only, or depend on the present time. */
+const FIELDS_OF_RULES = [
+  'scope',
+  'direction',
+  'change',
+  'unit',
+  'windowSeconds',
+  'windows',
+  'notional',
+  'times',
+  'cooldownSeconds',
+  'expiresAt',
+] as const;
+
+function without(names: readonly string[]): Record<string, undefined> {
+  return Object.fromEntries(names.map((name) => [name, undefined]));
+}
+
+/** The fields of a condition on a price. Random fields of all conditions practically never belong together. */
+function fieldsOfAlert({ condition, tokenMint = 'mint-1', price, repeat }: Record<string, unknown>) {
+  return {
+    ...without([...FIELDS_OF_RULES, 'webhookId']),
+    condition: /^(above|below|crosses_)/.test(String(condition)) ? condition : 'above',
+    tokenMint,
+    price: typeof price === 'number' && price > 0 && price < 1 ? price : 0.5,
+    repeat,
+  };
+}
+
+/** The range of a backtest in the past, with its times in their order. */
+function rangeOf({ start, end }: Record<string, unknown>): Record<string, unknown> {
+  const msOf = (time: unknown) => (typeof time === 'string' ? Date.parse(time) : Number(time) * 1_000) % Date.now();
+  const [first = 0, last = 0] = [msOf(start), msOf(end)].sort((a, b) => a - b);
+  return { start: new Date(first).toISOString(), end: Math.floor(last / 1_000) + 1 };
 }
 
 function textOf(schema: JsonSchema, minLength: number, maxLength: number): fc.Arbitrary<string> {

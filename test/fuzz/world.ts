@@ -2,6 +2,7 @@ import { SCOPES } from '../../src/domain/values/api-key.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import { EVENT_TYPES } from '../../src/domain/webhooks/event.ts';
 import { createApiKey } from '../../src/store/accounts/accounts.ts';
+import { createBacktest } from '../../src/store/alerts/backtest-jobs.ts';
 import { sql } from '../../src/store/db/tx.ts';
 import { aDelivery } from '../factories/deliveries.ts';
 import { aStoredMarket } from '../factories/stored-market.ts';
@@ -54,6 +55,7 @@ export async function aWorld(api: TestApi): Promise<World> {
   for (const file of ['swagger-ui.css', 'page.css', 'page.js', 'favicon-32x32.png']) learn(world, 'file', file);
   await someMarkets(api, world);
   await someOfAnAccount(api, client, world);
+  await someBacktests(api, client, world);
   for (const list of ['/v1/webhooks', '/v1/alerts', '/v1/wallets', '/v1/keys']) {
     const { body } = await client.account('GET', `${list}?limit=2`);
     if (typeof body.meta.next_cursor === 'string') learn(world, 'cursor', body.meta.next_cursor);
@@ -151,6 +153,15 @@ async function someMarkets(api: TestApi, world: World): Promise<void> {
         [0, 1, 5].map((i) => ({ ts: minute - i * 60, price: '0.31', bid: '0.3' })),
       );
     }
+  }
+}
+
+/** Backtests that wait for their job. */
+async function someBacktests(api: TestApi, { accountId }: Client, world: World): Promise<void> {
+  const request = { tokenMint: 'mint-0', scopeKey: null, condition: 'status', startMs: 0, endMs: 1 } as const;
+  for (let i = 0; i < 2; i++) {
+    const made = await api.db.transaction((tx) => createBacktest(tx, accountId, request));
+    learn(world, 'backtest_id', made?.id ?? '');
   }
 }
 

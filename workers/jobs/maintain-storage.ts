@@ -3,6 +3,7 @@ import { pruneIdempotencyKeys } from '../../src/store/accounts/idempotency.ts';
 import { pruneEndedKeys } from '../../src/store/accounts/key-retention.ts';
 import { pruneRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { pruneSignInLinks } from '../../src/store/accounts/sign-in-links.ts';
+import { pruneBacktests } from '../../src/store/alerts/backtest-jobs.ts';
 import { pruneFinishedAlerts, pruneFirings } from '../../src/store/alerts/retention.ts';
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';
@@ -64,6 +65,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
   const pruned = await pruneEvents({ db, attemptsBeforeMs, eventsBeforeMs, testsBeforeMs: yesterdayMs, signal });
   const alertsPruned = await pruneFinishedAlerts(db, { signal });
   const firingsPruned = await pruneFirings(db, eventsBeforeMs, signal);
+  const backtestsPruned = await pruneBacktests(db);
   // After events and alerts, which name webhooks and tokens. A day later no transaction uses them.
   const subscriptionsPruned = await pruneSubscriptions(db, yesterdayMs, signal);
   const walletsPruned = await pruneWallets(db, yesterdayMs, signal);
@@ -79,6 +81,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
     ...pruned,
     alertsPruned,
     firingsPruned,
+    backtestsPruned,
     subscriptionsPruned,
     walletsPruned,
     tokensPruned,

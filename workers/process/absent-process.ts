@@ -1,5 +1,6 @@
 import { requeueJobsOf } from '../../src/queues/active-jobs.ts';
 import type { QueueBackend } from '../../src/queues/port.ts';
+import { endBacktestsOf } from '../../src/store/alerts/backtest-jobs.ts';
 import { POLL_LEASES } from '../../src/store/catalog/poll-state.ts';
 import { forgetAbsent, takeAbsent } from '../../src/store/db/presence.ts';
 import { endClaimsOf } from '../../src/store/deliveries/claims.ts';
@@ -22,8 +23,9 @@ export async function releaseAbsent(
     if (workers === null) return null;
     const polls = await POLL_LEASES.endOf(tx, key);
     const wallets = await WALLET_LEASES.endOf(tx, key);
+    const backtests = await endBacktestsOf(tx, key);
     const subscriptions = (await endClaimsOf(tx, key)).length;
-    return { workers, polls, wallets, subscriptions };
+    return { workers, polls, wallets, backtests, subscriptions };
   });
   if (released === null) return;
   const { workers, ...ended } = released;

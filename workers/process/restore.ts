@@ -5,6 +5,7 @@ import type { QueueBackend } from '../../src/queues/port.ts';
 import type { LaneJob } from '../../src/queues/producer.ts';
 import { reconcileSchedules, schedulesOf } from '../../src/queues/schedules.ts';
 import { inOrder } from '../../src/runtime/lifecycle.ts';
+import { dueBacktests } from '../../src/store/alerts/backtest-jobs.ts';
 import { expireDueAlerts } from '../../src/store/alerts/expiry.ts';
 import { dueSubscriptions } from '../../src/store/deliveries/due.ts';
 import { startStalledKeys } from '../../src/store/deliveries/order.ts';
@@ -22,7 +23,7 @@ const LANE_STAGES: Record<Role, readonly LaneJob[]> = {
   alerter: ['evaluate-alerts'],
   deliverer: [],
 };
-/** Subscriptions woken per round; the rest follow 5 s later. */
+/** Subscriptions, and backtests, woken per round; the rest follow 5 s later. */
 const MAX_WOKEN = 1_000;
 
 /**
@@ -95,6 +96,9 @@ export async function restore(role: Role, deps: WorkerDeps, backend: QueueBacken
       if (role === 'alerter') await expireAlerts(deps);
     },
     async () => {
+      if (role === 'aggregator') await wakeBacktests(deps);
+    },
+    async () => {
       if (role === 'aggregator' && (await isRefoldDue(db))) producer.wake('refold-candles', {});
     },
   ]);
@@ -108,10 +112,16 @@ async function expireAlerts({ db, producer, metrics, log }: WorkerDeps): Promise
   if (subscriptionPks.length > 0) producer.wakeDeliveries(subscriptionPks);
 }
 
+/** Wakes the backtests that no process runs. */
+async function wakeBacktests({ db, producer }: Pick<WorkerDeps, 'db' | 'producer'>): Promise<void> {
+  for (const pk of await dueBacktests(db, MAX_WOKEN)) producer.wake('run-backtest', { backtestPk: String(pk) });
+}
+
 /** Wakes every stage with pending marks or due rows, because an ended process may have committed them without a wake-up. */
 export async function wakePending({ db, producer }: Pick<WorkerDeps, 'db' | 'producer'>): Promise<void> {
   for (const stage of Object.values(LANE_STAGES).flat()) producer.wakeStage(stage, await waitingShards(db, stage));
   producer.wakeDeliveries(await dueSubscriptions(db, MAX_WOKEN));
+  await wakeBacktests({ db, producer });
 }
 
 /** Wakes the venues with markets that wait for older trades, and measures the backlog. */

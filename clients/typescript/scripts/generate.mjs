@@ -93,7 +93,7 @@ function decimalFields() {
   for (const { properties } of walk(document)) {
     for (const [name, schema] of Object.entries(properties ?? {})) if (schema?.format === DECIMAL) names.add(name);
   }
-  const accountSchemas = /^(Alert|.*Event)$/;
+  const accountSchemas = /^(Alert.*|.*Event)$/;
   for (const [schemaName, schema] of Object.entries(document.components.schemas)) {
     if (accountSchemas.test(schemaName)) continue;
     for (const { properties } of walk(schema)) {

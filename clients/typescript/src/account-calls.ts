@@ -3,6 +3,7 @@ import { place } from './market-calls.ts';
 import { asPage, eachItem, type PageOptions } from './paging.ts';
 import type { operations } from './schema.ts';
 import type { CallOptions, Transport, WriteOptions } from './transport.ts';
+import type { AlertBacktest, AlertBacktestResult } from './types.ts';
 
 type BodyOf<Id extends keyof operations> = NonNullable<operations[Id]['requestBody']>['content']['application/json'];
 type QueryOf<Id extends keyof operations> = NonNullable<operations[Id]['parameters']['query']>;
@@ -150,6 +151,19 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         (
           await send('replace', options, (attempt) =>
             http.PATCH('/v1/alerts/{alert_id}', { ...attempt, params: { path: { alert_id } }, body }),
+          )
+        ).data,
+      /** The firings that an alert would have had. A long range gives a job instead, with an `id` for `getBacktest`. */
+      backtest: async (
+        body: BodyOf<'backtestAlert'>,
+        options?: WriteOptions,
+      ): Promise<AlertBacktest | AlertBacktestResult> =>
+        (await send('create', options, (attempt) => http.POST('/v1/alerts/backtest', { ...attempt, body }))).data,
+      /** The state of a job; at its end with the result. */
+      getBacktest: async (backtest_id: string, options?: CallOptions) =>
+        (
+          await send('read', options, (attempt) =>
+            http.GET('/v1/alerts/backtests/{backtest_id}', { ...attempt, params: { path: { backtest_id } } }),
           )
         ).data,
       get: async (alert_id: string, options?: CallOptions) =>

@@ -1,6 +1,6 @@
 import { compareDecimals, type Decimal, multiplyDecimals, subtractDecimals, ZERO } from '../values/decimal.ts';
 import type { Condition, Direction, Unit } from './alert.ts';
-import { PriceWindow, VolumeWindow } from './windows.ts';
+import { PriceWindow, type Standing, VolumeWindow } from './windows.ts';
 
 /** One observation of an outcome. docs/alerts.md defines its order and its time. */
 export interface Observed {
@@ -31,6 +31,14 @@ export interface Rule {
   cooldownMs: number | null;
   /** Whether the quote in effect at the start may fire it. */
   seesStart: boolean;
+  /** The only times in which it may fire, ascending: the outcome is in the scope, and has no result. Absent: always. */
+  spans?: readonly Span[] | undefined;
+}
+
+/** Epoch milliseconds; the end is exclusive. */
+export interface Span {
+  fromMs: number;
+  untilMs: number;
 }
 
 /** The firing before an observation: the state of a rule on an outcome. */
@@ -46,6 +54,9 @@ export interface Firing extends LastFiring {
   /** The spread, or the notional of the trade or window. */
   value?: Decimal;
 }
+
+/** More than the relative error of a few operations on doubles. */
+const ERROR_OF_NUMBERS = 1e-12;
 
 type Measure = Pick<Firing, 'fromPrice' | 'value'>;
 
@@ -66,17 +77,22 @@ export class RuleRun {
   readonly #rule: Rule;
   readonly #prices: PriceWindow | undefined;
   readonly #volume: VolumeWindow | undefined;
+  /** The threshold as a number. */
+  readonly #approximate: number;
   #last: LastFiring | undefined;
   #previous: Observed | undefined;
   #quote: Observed | undefined;
   #hasStarted = false;
+  /** The place of the first span that has not ended. */
+  #span = 0;
 
   constructor(rule: Rule, last?: LastFiring) {
     this.#rule = rule;
     this.#last = last;
     const { condition, windowMs = 0, windows } = rule;
     if (condition === 'change') this.#prices = new PriceWindow(windowMs);
-    if (condition === 'volume') this.#volume = new VolumeWindow(windowMs, windows);
+    if (condition === 'volume') this.#volume = new VolumeWindow(windowMs, windows ?? 0, rule.threshold);
+    this.#approximate = Number(rule.threshold);
   }
 
   /** Takes the next observation; returns the firing at the start, when it comes before it, and its own. */
@@ -84,7 +100,7 @@ export class RuleRun {
     const { startMs, endMs } = this.#rule;
     const fired = observed.atMs >= startMs ? this.finish() : [];
     this.#enter(observed);
-    if (observed.atMs >= startMs && observed.atMs < endMs && this.#mayFire(observed)) {
+    if (observed.atMs >= startMs && observed.atMs < endMs && this.#isWithin(observed.atMs) && this.#mayFire(observed)) {
       const measure = this.#measure(observed);
       if (measure) fired.push(this.#fire({ n: observed.n, atMs: observed.atMs, price: observed.price, ...measure }));
     }
@@ -103,6 +119,14 @@ export class RuleRun {
     return measure ? [this.#fire({ n: quote.n, atMs: startMs, price: quote.price, ...measure })] : [];
   }
 
+  #isWithin(atMs: number): boolean {
+    const { spans } = this.#rule;
+    if (spans === undefined) return true;
+    while (atMs >= (spans[this.#span]?.untilMs ?? Number.POSITIVE_INFINITY)) this.#span += 1;
+    const span = spans[this.#span];
+    return span !== undefined && atMs >= span.fromMs;
+  }
+
   #mayFire({ n, atMs }: LastFiring): boolean {
     const last = this.#last;
     if (!last) return true;
@@ -118,7 +142,7 @@ export class RuleRun {
   #enter({ atMs, price, size }: Observed): void {
     this.#prices?.advance(atMs);
     this.#volume?.advance(atMs);
-    if (size !== null) this.#volume?.push(atMs, multiplyDecimals(price, size));
+    if (size !== null) this.#volume?.push(atMs, price, size);
   }
 
   /** A firing restarts the windows: a move or a volume counts once. A percentage of a price of zero is undefined, so it is no reference. */
@@ -167,29 +191,32 @@ export class RuleRun {
   #changed(price: Decimal): Measure | undefined {
     const { direction } = this.#rule;
     const { least, greatest } = this.#prices ?? {};
-    if (direction !== 'down' && least !== undefined && this.#isMove(subtractDecimals(price, least), least)) {
-      return { fromPrice: least };
+    const now = Number(price);
+    if (direction !== 'down' && least !== undefined && this.#isMove(price, now, least, 1)) {
+      return { fromPrice: least.price };
     }
-    if (direction !== 'up' && greatest !== undefined && this.#isMove(subtractDecimals(greatest, price), greatest)) {
-      return { fromPrice: greatest };
+    if (direction !== 'up' && greatest !== undefined && this.#isMove(price, now, greatest, -1)) {
+      return { fromPrice: greatest.price };
     }
     return undefined;
   }
 
-  #isMove(move: Decimal, from: Decimal): boolean {
+  /** Decides by numbers, unless they are so near the threshold that their error matters. */
+  #isMove(price: Decimal, now: number, from: Standing, sign: 1 | -1): boolean {
     const { threshold, unit } = this.#rule;
-    if (unit !== 'percent') return compareDecimals(move, threshold) >= 0;
+    const isPercent = unit === 'percent';
+    const needed = isPercent ? (this.#approximate * from.approximate) / 100 : this.#approximate;
+    const excess = sign * (now - from.approximate) - needed;
+    if (excess < -ERROR_OF_NUMBERS * (now + from.approximate + needed)) return false;
+    const move = sign === 1 ? subtractDecimals(price, from.price) : subtractDecimals(from.price, price);
+    if (!isPercent) return compareDecimals(move, threshold) >= 0;
     const hundredfold = multiplyDecimals(move, '100' as Decimal);
-    return compareDecimals(hundredfold, multiplyDecimals(threshold, from)) >= 0;
+    return compareDecimals(hundredfold, multiplyDecimals(threshold, from.price)) >= 0;
   }
 
   #traded(): Measure | undefined {
-    const { threshold, windows } = this.#rule;
     const volume = this.#volume;
-    if (!volume) return undefined;
-    const isMet =
-      windows === undefined ? compareDecimals(volume.present, threshold) >= 0 : volume.isTimesMean(threshold);
-    return isMet ? { value: volume.present } : undefined;
+    return volume?.isMet() ? { value: volume.present } : undefined;
   }
 }
 

@@ -51,13 +51,15 @@ export function decimal(value: string | number): Decimal {
   return parsed;
 }
 
-function scaled(value: Decimal, scale: number): bigint {
+/** The value in whole units of 10^-scale. It has at most `scale` digits after the point. */
+export function toUnits(value: Decimal, scale: number): bigint {
   const [whole = '0', fraction = ''] = value.replace('-', '').split('.');
   const magnitude = BigInt(whole + fraction.padEnd(scale, '0'));
   return value.startsWith('-') ? -magnitude : magnitude;
 }
 
-function scaleOf(value: Decimal): number {
+/** The number of digits after the point. */
+export function scaleOf(value: Decimal): number {
   const point = value.indexOf('.');
   return point === -1 ? 0 : value.length - point - 1;
 }
@@ -68,7 +70,8 @@ function wholeLength(value: Decimal): number {
   return point === -1 ? value.length : point;
 }
 
-function unscaled(value: bigint, scale: number): Decimal {
+/** The decimal of whole units of 10^-scale. */
+export function fromUnits(value: bigint, scale: number): Decimal {
   const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, '0');
   const sign = value < 0n ? '-' : '';
   const text = scale === 0 ? `${sign}${digits}` : `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
@@ -88,12 +91,12 @@ export function compareDecimals(a: Decimal, b: Decimal): -1 | 0 | 1 {
 
 export function addDecimals(a: Decimal, b: Decimal): Decimal {
   const scale = Math.max(scaleOf(a), scaleOf(b));
-  return unscaled(scaled(a, scale) + scaled(b, scale), scale);
+  return fromUnits(toUnits(a, scale) + toUnits(b, scale), scale);
 }
 
 export function subtractDecimals(a: Decimal, b: Decimal): Decimal {
   const scale = Math.max(scaleOf(a), scaleOf(b));
-  return unscaled(scaled(a, scale) - scaled(b, scale), scale);
+  return fromUnits(toUnits(a, scale) - toUnits(b, scale), scale);
 }
 
 export function negateDecimal(value: Decimal): Decimal {
@@ -103,7 +106,7 @@ export function negateDecimal(value: Decimal): Decimal {
 export function multiplyDecimals(a: Decimal, b: Decimal): Decimal {
   const scaleA = scaleOf(a);
   const scaleB = scaleOf(b);
-  return unscaled(scaled(a, scaleA) * scaled(b, scaleB), scaleA + scaleB);
+  return fromUnits(toUnits(a, scaleA) * toUnits(b, scaleB), scaleA + scaleB);
 }
 
 /** Exact half: `(a + b) / 2`. */

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { uuidv7 } from 'uuidv7';
 
 /** Prefixes of public ids. */
-type IdPrefix = 'wh' | 'alert' | 'evt' | 'dlv' | 'wal' | 'req';
+type IdPrefix = 'wh' | 'alert' | 'bt' | 'evt' | 'dlv' | 'wal' | 'req';
 
 /**
  * A new opaque id such as `alert_0193…`, with a time-ordered UUIDv7. It contains no `.`, which separates the parts of Standard

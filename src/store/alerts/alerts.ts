@@ -193,14 +193,14 @@ function isRule({ condition, scope, cooldownSeconds, expiresAt }: NewAlert): boo
 
 /** Whether no price can meet the target, because the token is an outcome. An alert without a token has a scope of outcomes. */
 export async function isUnreachable(
-  tx: Tx,
+  db: Queryable,
   { tokenId, condition }: { tokenId: bigint | null; condition: Condition },
   target: Decimal | undefined,
 ): Promise<boolean> {
   const isTarget = condition === 'above' || condition === 'below' || condition.startsWith('crosses_');
   if (!isTarget || target === undefined || compareDecimals(target, ONE) <= 0) return false;
   if (tokenId === null) return true;
-  const [found] = await tx.query<{ isOutcome: boolean }>(IS_OUTCOME, [tokenId]);
+  const [found] = await db.query<{ isOutcome: boolean }>(IS_OUTCOME, [tokenId]);
   return found?.isOutcome === true;
 }
 

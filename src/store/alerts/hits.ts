@@ -4,7 +4,7 @@ import { type Queryable, sql } from '../db/tx.ts';
 /*
  * Decides which alerts are met from stored data alone, independent of the time of evaluation. Every timestamp comes from the database
  * clock. An alert is met by
- *   - the price in effect at its creation: the newest row of `price_history` at that time, or
+ *   - the price in effect at its creation: the newest row of `price_history` before its millisecond, or
  *   - an observation received at or after its creation (in whole milliseconds, the precision of observations),
  * but by no price from the moment on at which its market got its final outcome, because payouts are not prices. The price in effect at
  * creation, instead of the latest price, means that neither a slow evaluator nor a slow writer loses a crossing: a price that was
@@ -46,13 +46,13 @@ function firstMet(condition: AlertCondition, { since, until }: Window): string {
   return `coalesce(
     (SELECT ${priceAndTime('h')} FROM (
        SELECT p.price, p.received_at FROM price_history p
-       WHERE p.token_id = a.token_id AND p.received_at <= a.created_at AND ${since} <= a.created_at
+       WHERE p.token_id = a.token_id AND p.received_at < date_trunc('milliseconds', a.created_at) AND ${since} <= a.created_at
        ORDER BY p.received_at DESC LIMIT 1) h
      WHERE h.price ${meets} AND ${isBefore(wholeUntil, 'h.received_at')} AND ${isBefore(until, 'a.created_at')}),
     (SELECT ${priceAndTime('o')} FROM observation o
      WHERE o.token_id = a.token_id AND o.received_at >= greatest(date_trunc('milliseconds', a.created_at), ${since})
        AND o.price ${meets} AND ${isBefore(until, 'o.received_at')}
-     ORDER BY o.received_at LIMIT 1))`;
+     ORDER BY o.received_at, o.n LIMIT 1))`;
 }
 
 /** The condition must be a literal, because the partial indexes fit only then, in any plan. */

@@ -99,20 +99,21 @@ export async function findMarketFirings(
     pairs.map(({ marketId }) => marketId),
   ]);
   const changes = await readMarketChanges(tx, [...new Set(rows.map(({ subject }) => subject))]);
-  // A repeated evaluation of an old change gives the same result, so the whole history since the start may be judged.
-  const fired = rows.flatMap((row) =>
-    marketFirings(toMarketRule(row), changes.get(row.subject) ?? [], lastFiringOf(row)).map((change) => ({
-      row,
-      change,
-    })),
-  );
+  const isNew = new Set(created);
+  const fired = rows.flatMap((row) => {
+    // Changes before the claimed ones may belong to a time in which the market was not in the scope.
+    const sinceMs = row.isArmed && !isNew.has(row.pk) ? changedOf.get(row.subject) : undefined;
+    const found = marketFirings(toMarketRule(row, sinceMs), changes.get(row.subject) ?? [], lastFiringOf(row));
+    return found.map((change) => ({ row, change }));
+  });
   return { fired: fired.slice(0, limit), isCut: fired.length > limit };
 }
 
-export function toMarketRule(row: RuleFields): MarketRule {
+/** `sinceMs` omits changes that an earlier evaluation has judged. */
+function toMarketRule(row: RuleFields, sinceMs = Number.NEGATIVE_INFINITY): MarketRule {
   return {
     condition: row.condition as MarketRule['condition'],
-    startMs: Number(row.startMs),
+    startMs: Math.max(Number(row.startMs), sinceMs),
     endMs: row.expiresMs === null ? Number.POSITIVE_INFINITY : Number(row.expiresMs),
     cooldownMs: row.cooldownSeconds === null ? null : row.cooldownSeconds * 1_000,
   };

@@ -98,7 +98,7 @@ export function toRule(row: RuleFields & { finalMs?: bigint | null }, sinceMs?: 
 }
 
 /** Whether the quote in effect may meet the condition: it is a state and no event. */
-function seesQuotes(condition: Condition): boolean {
+export function seesQuotes(condition: Condition): boolean {
   return condition === 'above' || condition === 'below' || condition === 'spread';
 }
 

@@ -39,6 +39,7 @@ import { WebhookOptions0025 } from './migrations/0025-webhook-options.ts';
 import { DeliveryOrder0026 } from './migrations/0026-delivery-order.ts';
 import { Console0027 } from './migrations/0027-console.ts';
 import { ProcessHeartbeats0028 } from './migrations/0028-process-heartbeats.ts';
+import { AlertBacktests0029 } from './migrations/0029-alert-backtests.ts';
 import { Broadcasts0030 } from './migrations/0030-broadcasts.ts';
 import { AccountKeys0031 } from './migrations/0031-account-keys.ts';
 
@@ -83,6 +84,7 @@ export const MIGRATIONS = [
   DeliveryOrder0026,
   Console0027,
   ProcessHeartbeats0028,
+  AlertBacktests0029,
   Broadcasts0030,
   AccountKeys0031,
 ] as const;

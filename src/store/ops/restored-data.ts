@@ -49,13 +49,16 @@ export interface PendingWork {
   dueWebhooks: number;
   /** Walks through older trades and repairs that are not finished. */
   openWalks: number;
+  /** Backtests that have not ended. */
+  openBacktests: number;
 }
 
 const PENDING = sql(
   'pending_work',
   `SELECT a.*, d.*,
      (SELECT count(*)::int FROM trade_history WHERE status IN ('queued', 'walking'))
-       + (SELECT count(*)::int FROM trade_repair WHERE status IN ('queued', 'walking')) AS open_walks
+       + (SELECT count(*)::int FROM trade_repair WHERE status IN ('queued', 'walking')) AS open_walks,
+     (SELECT count(*)::int FROM alert_backtest WHERE finished_at IS NULL) AS open_backtests
    FROM (
      SELECT count(*)::int AS active_alerts, count(DISTINCT account_id)::int AS alert_accounts,
        (count(*) FILTER (WHERE CASE condition WHEN 'above' THEN l.price >= target ELSE l.price <= target END))::int AS met_alerts

@@ -23,14 +23,21 @@ const MARKETS = [
   { tokens: [2, 3], event: 'one', category: 'Politics', title: 'Will the bill pass?' },
 ] as const;
 
-const OBSERVE = sql(
+export const OBSERVE = sql(
   'test_observe',
   `WITH observed AS (
      INSERT INTO observation (token_id, received_at, venue_at, price, bid, ask, size)
      SELECT token_id, to_timestamp(ms / 1000.0), to_timestamp(ms / 1000.0), price, bid, ask, size
      FROM unnest($1::bigint[], $2::bigint[], $3::numeric[], $4::numeric[], $5::numeric[], $6::numeric[])
        WITH ORDINALITY AS o (token_id, ms, price, bid, ask, size, place) ORDER BY place
-     RETURNING token_id, received_at)
+     RETURNING token_id, received_at),
+   history AS (
+     INSERT INTO price_history (token_id, received_at, as_of, price, bid, ask)
+     SELECT DISTINCT ON (token_id) token_id, to_timestamp(ms / 1000.0), to_timestamp(ms / 1000.0), price, bid, ask
+     FROM unnest($1::bigint[], $2::bigint[], $3::numeric[], $4::numeric[], $5::numeric[], $6::numeric[])
+       WITH ORDINALITY AS o (token_id, ms, price, bid, ask, size, place)
+     WHERE size IS NULL ORDER BY token_id, place DESC
+     ON CONFLICT (token_id, received_at) DO UPDATE SET price = excluded.price, bid = excluded.bid, ask = excluded.ask)
    ${insertMarksSql(STAGE, `SELECT DISTINCT token_id, ${observedAt('received_at')} FROM observed`)}`,
 );
 const BACKDATE = sql(

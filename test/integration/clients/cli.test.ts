@@ -4,12 +4,23 @@ import { promisify } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Partitions } from '../../../src/store/db/partitions.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { runBacktestJob } from '../../../workers/jobs/run-backtest.ts';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../factories/stored-series.ts';
 import { allowing } from '../../support/address-rules.ts';
 import { oddswireCli } from '../../support/cli-io.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startTestApi, type TestApi } from '../api/api-harness.ts';
+import { jobContext, testConfig } from '../workers/worker-harness.ts';
 
+const MANY_OBSERVATIONS = sql(
+  'test_cli_observations',
+  `INSERT INTO observation (token_id, received_at, venue_at, price)
+   SELECT $1, date_trunc('milliseconds', now()) - interval '30 minutes' + i * interval '1 millisecond', now(), 0.95
+   FROM generate_series(0, 1000000) i`,
+);
 const run = promisify(execFile);
 const HOUR = 1_767_319_200;
 const EXACT = '12345678901234567890.123456789';
@@ -101,6 +112,35 @@ describe('the commands of the account', () => {
       code: 4,
       stderr: expect.stringContaining('alert_not_found'),
     });
+  });
+
+  it('backtest an alert, at once and by a job', async () => {
+    const outcome = market.outcomes[0]?.outcomeId ?? '';
+    const range = ['--start', '2h', '--end', '1m'];
+    const plain = await cli('alerts', 'backtest', outcome, 'above', '0.9', ...range);
+    expect(plain).toMatchObject({ code: 0, stderr: expect.stringContaining('0 firings on 0 observations') });
+    const alert = JSON.stringify({
+      tokenMint: outcome,
+      condition: 'change',
+      change: 5,
+      unit: 'percent',
+      windowSeconds: 60,
+    });
+    expect(await json('alerts', 'backtest', alert, ...range)).toMatchObject({ firings: [], approximate: false });
+    expect(await cli('alerts', 'backtest', '{', ...range)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('JSON'),
+    });
+    await new Partitions(api.db).ensureAroundNow('observation');
+    await api.db.query(MANY_OBSERVATIONS, [market.outcomes[0]?.tokenId]);
+    const waiting = cli('alerts', 'backtest', outcome, 'above', '0.9', '--start', '1h');
+    await eventually(async () => api.wakes.find(({ job }) => job === 'run-backtest'), Boolean);
+    const data = api.wakes.find(({ job }) => job === 'run-backtest')?.data;
+    await runBacktestJob.run(data, jobContext({ db: api.db, config: testConfig(api.databaseUrl) }));
+    const done = await waiting;
+    expect(done).toMatchObject({ code: 0, stderr: expect.stringContaining('1 firings on 1000001 observations') });
+    expect(done.stderr).toMatch(/^backtest bt_\S+: queued, 0 %/);
+    expect(done.stdout).toMatch(/0\.95/);
   });
 
   it('create a webhook with its secret, test, pause and delete it, and show its deliveries', async () => {

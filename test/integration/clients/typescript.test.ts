@@ -7,6 +7,7 @@ import {
 } from '../../../clients/typescript/src/index.ts';
 import { KEY_OF_PATH } from '../../../clients/typescript/src/schema.ts';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../../../sim/receiver.ts';
+import { createBacktest } from '../../../src/store/alerts/backtest-jobs.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { deliverWebhook } from '../../../workers/jobs/deliver-webhook.ts';
@@ -165,6 +166,16 @@ it('the client has a method for every operation', async () => {
   const ids = made.map((item) => item.alert?.id ?? '');
   expect(await client.alerts.deleteMany({ ids })).toEqual([{ id: ids[0], deleted: true }]);
   expect(await client.alerts.delete(alert.id)).toEqual({ id: alert.id, deleted: true });
+
+  const past = { start: HOUR, end: new Date().toISOString() };
+  const tested = await client.alerts.backtest({
+    alert: { tokenMint: 'mint', condition: 'above', price: 0.6 },
+    ...past,
+  });
+  expect(tested).toMatchObject({ firings: [], observations: 0, approximate: false });
+  const request = { tokenMint: 'mint', scopeKey: null, condition: 'status', startMs: 0, endMs: 1 } as const;
+  const job = await api.db.transaction((tx) => createBacktest(tx, accountId, request));
+  expect(await client.alerts.getBacktest(job?.id ?? '')).toMatchObject({ id: job?.id, state: 'queued', progress: 0 });
 
   const wallet = await client.wallets.create({ venue: 'polymarket', address: WALLET, label: 'research' });
   expect(await client.wallets.get(wallet.id)).toEqual(wallet);

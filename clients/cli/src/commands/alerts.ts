@@ -4,6 +4,7 @@ import { EXIT } from '../exit-codes.ts';
 import { CURSOR } from '../options.ts';
 import { FORMATS, wholeNumber } from '../read-arguments.ts';
 import { type Column, MAX_ITEMS, printRows, readUpTo, utcOf } from '../rows.ts';
+import { alertOfJson, backtestAlert } from './alert-backtest.ts';
 
 const DEFAULT_LIMIT = 50;
 
@@ -20,14 +21,16 @@ const COLUMNS: readonly Column<Alert>[] = [
 ];
 
 export const alerts: CliCommand = {
-  summary: 'Lists, creates and deletes price alerts.',
+  summary: 'Lists, creates, deletes and backtests alerts.',
   forms: [
     'alerts [list]',
     'alerts create OUTCOME above|below PRICE [--webhook ID]',
     'alerts get ID',
     'alerts delete ID',
+    'alerts backtest OUTCOME above|below PRICE [--start TIME] [--end TIME]',
+    'alerts backtest JSON [--start TIME] [--end TIME]',
   ],
-  verbs: ['list', 'create', 'get', 'delete'],
+  verbs: ['list', 'create', 'get', 'delete', 'backtest'],
   options: {
     webhook: {
       value: 'ID',
@@ -35,14 +38,23 @@ export const alerts: CliCommand = {
     },
     limit: { value: 'N', help: `the number of listed alerts, by default ${DEFAULT_LIMIT}` },
     cursor: CURSOR,
+    start: { value: 'TIME', help: 'the start of a backtest, by default a day before its end' },
+    end: { value: 'TIME', help: 'the end of a backtest, by default now' },
     ...FORMATS,
   },
+  notes:
+    'JSON is a body of POST /v1/alerts, with any condition. TIME is an age such as 24h, a date, ISO 8601 in UTC, or epoch seconds.',
   words: [0, 4],
   async run(call) {
     const [verb = 'list', ...rest] = call.words;
     const { signal } = call.io;
     if (verb === 'list') return listAlerts(call);
     if (verb === 'create') return printAlert(call, await call.client().alerts.create(newAlert(call, rest), { signal }));
+    if (verb === 'backtest') {
+      const [json = '', ...more] = rest;
+      const isJson = json.startsWith('{') && more.length === 0;
+      return backtestAlert(call, isJson ? alertOfJson(json) : newAlert(call, rest, 'backtest'));
+    }
     const id = oneId(rest, `alerts ${verb}`);
     if (verb === 'get') return printAlert(call, await call.client().alerts.get(id, { signal }));
     await call.client().alerts.delete(id, { signal });
@@ -73,9 +85,9 @@ async function printAlert(call: Call, alert: Alert): Promise<number> {
   return EXIT.done;
 }
 
-function newAlert(call: Call, [tokenMint, condition, price, ...more]: readonly string[]) {
+function newAlert(call: Call, [tokenMint, condition, price, ...more]: readonly string[], verb = 'create') {
   const problems = [
-    ...(tokenMint === undefined || more.length > 0 ? ['alerts create takes OUTCOME above|below PRICE'] : []),
+    ...(tokenMint === undefined || more.length > 0 ? [`alerts ${verb} takes OUTCOME above|below PRICE`] : []),
     ...(condition === 'above' || condition === 'below' ? [] : ['the condition must be above or below']),
     ...(price !== undefined && /^\d*\.?\d+$/.test(price) ? [] : ['the price must be a decimal number such as 0.62']),
   ];

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createBacktest } from '../../../../src/store/alerts/backtest-jobs.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aDelivery } from '../../../factories/deliveries.ts';
 import { anAddress } from '../../../factories/wallets.ts';
@@ -35,6 +36,7 @@ beforeAll(async () => {
     webhook_id,
     delivery_id: delivery.id,
     alert_id: await make('/v1/alerts', { tokenMint: 't', condition: 'above', price: 1, webhookId: webhook_id }),
+    backtest_id: await aBacktest(owner.accountId),
     wallet_id: await make('/v1/wallets', { venue: 'polymarket', address: anAddress() }),
     key_id: await make('/v1/keys', { name: 'second', scopes: ['alerts'] }),
   };
@@ -56,10 +58,17 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
+async function aBacktest(accountId: bigint): Promise<string> {
+  const request = { tokenMint: 't', scopeKey: null, condition: 'status', startMs: 0, endMs: 1 } as const;
+  const made = await api.db.transaction((tx) => createBacktest(tx, accountId, request));
+  return made?.id ?? '';
+}
+
 const UNKNOWN: Record<string, string> = {
   webhook_id: 'wh_01890000-0000-7000-8000-000000000000',
   delivery_id: 'dlv_01890000-0000-7000-8000-000000000000',
   alert_id: 'alert_01890000-0000-7000-8000-000000000000',
+  backtest_id: 'bt_01890000-0000-7000-8000-000000000000',
   wallet_id: 'wal_01890000-0000-7000-8000-000000000000',
   key_id: '000000000000',
 };

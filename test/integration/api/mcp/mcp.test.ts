@@ -3,6 +3,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VERSION } from '../../../../src/config/version.ts';
+import { createBacktest } from '../../../../src/store/alerts/backtest-jobs.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../../factories/stored-series.ts';
@@ -69,6 +70,7 @@ describe('POST /mcp', () => {
       'get_history',
       'list_alerts',
       'create_alert',
+      'backtest_alert',
     ]);
     for (const { inputSchema, description } of tools) {
       expect(inputSchema).toMatchObject({ type: 'object', properties: expect.any(Object) });
@@ -135,6 +137,23 @@ describe('POST /mcp', () => {
     await stranger.close();
   });
 
+  it('backtests an alert, and reads the job of a long backtest', async () => {
+    const alert = { tokenMint: market.outcomes[0]?.outcomeId, condition: 'crosses_above', price: 0.5 };
+    const range = { start: HOUR, end: HOUR + 3_600 };
+    const { value } = await called('backtest_alert', { alert, ...range });
+    expect(value).toMatchObject({ result: { firings: [], firingCount: 0, observations: 0, approximate: false } });
+    const request = { tokenMint: 't', scopeKey: null, condition: 'status', startMs: 0, endMs: 1 } as const;
+    const job = await api.db.transaction((tx) => createBacktest(tx, account.accountId, request));
+    expect((await called('backtest_alert', { backtest_id: job?.id })).value).toMatchObject({
+      job: { id: job?.id, state: 'queued', progress: 0 },
+    });
+    expect(await called('backtest_alert', { alert: { ...alert, price: 7 }, ...range })).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('alert.price: must be at most 1'),
+    });
+    expect((await called('backtest_alert', { alert })).text).toContain('start: ');
+  });
+
   it('returns errors of the API as results, with code, details and request id', async () => {
     const missing = await called('get_market', { market_id: 'no-such' });
     expect(missing).toMatchObject({
@@ -165,7 +184,7 @@ describe('POST /mcp', () => {
 
   it('takes the key in X-API-Key too, and rejects a request without a valid key', async () => {
     const other = await connected(account.key, { 'X-API-Key': account.key });
-    expect((await other.listTools()).tools.length).toBe(5);
+    expect((await other.listTools()).tools.length).toBe(6);
     await other.close();
     await expect(connected('ow_live_unknown')).rejects.toThrow('unauthorized');
     expect((await api.call('/mcp', { method: 'POST', body: '{}' })).status).toBe(401);

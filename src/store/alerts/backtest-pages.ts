@@ -1,0 +1,225 @@
+import type { Observed, Rule } from '../../domain/alerts/rule.ts';
+import { type Decimal, decimal } from '../../domain/values/decimal.ts';
+import { listPartitions } from '../db/partitions.ts';
+import { type Queryable, type Statement, sql, sqlPlannedPerCall } from '../db/tx.ts';
+
+/** The source of observations: the kept ones, or the quotes of price history before them. */
+export type Source = 'observation' | 'price_history';
+
+/** The position before the first row of a moment. */
+export interface PagePosition {
+  tokenId: bigint;
+  /** A time that Postgres reads, with its microseconds. */
+  at: string;
+  n: bigint;
+}
+
+/** The fields and the rows that a condition looks at. `$6` is its threshold. */
+interface View {
+  fields: readonly ['price'] | readonly ['price', 'size'] | readonly ['price', 'bid', 'ask'];
+  /** SQL of the rows that may fire, or that the evaluation of others needs. */
+  needed: string;
+}
+
+/** A crossing needs the observation before it. `q` and `f` are the prices before and after, NULL at the ends of a page. */
+const crossing = (side: string) =>
+  `q IS NULL OR f IS NULL OR (price ${side} $6) <> (q ${side} $6) OR (price ${side} $6) <> (f ${side} $6)`;
+
+function viewOf({ condition, direction }: Pick<Rule, 'condition' | 'direction'>): View {
+  switch (condition) {
+    case 'above':
+      return { fields: ['price'], needed: 'price >= $6' };
+    case 'below':
+      return { fields: ['price'], needed: 'price <= $6' };
+    case 'crosses_above':
+      return { fields: ['price'], needed: crossing('>=') };
+    case 'crosses_below':
+      return { fields: ['price'], needed: crossing('<=') };
+    case 'change':
+      return { fields: ['price'], needed: 'true' };
+    case 'spread':
+      return {
+        fields: ['price', 'bid', 'ask'],
+        needed: `size IS NULL AND ask - bid ${direction === 'at_most' ? '<=' : '>='} $6`,
+      };
+    case 'trade':
+      return { fields: ['price', 'size'], needed: 'size IS NOT NULL AND price * size >= $6' };
+    case 'volume':
+      return { fields: ['price', 'size'], needed: 'size IS NOT NULL' };
+  }
+}
+
+/**
+ * Up to `$5` observations of each token behind its position and before a moment. The needed ones of a token arrive as one text, because a
+ * row of the driver costs more than the statement needs for it.
+ */
+function pageStatement(source: Source, rule: Pick<Rule, 'condition' | 'direction'>): Statement {
+  const { fields, needed } = viewOf(rule);
+  const isKept = source === 'observation';
+  const behind = isKept
+    ? '(o.received_at, o.n) > (b.at, b.n) AND o.n IS NOT NULL'
+    : '(o.received_at > b.at OR o.received_at = b.at AND b.n < 0)';
+  const order = `o.received_at${isKept ? ', o.n' : ''}`;
+  const neighbours = rule.condition.startsWith('crosses_')
+    ? `, lag(o.price) OVER (ORDER BY ${order}) AS q, lead(o.price) OVER (ORDER BY ${order}) AS f`
+    : '';
+  const texts = [isKept ? 'n' : `ms - ${UNNUMBERED}`, 'ms', ...fields];
+  return sqlPlannedPerCall(
+    `backtest_${source}_${rule.condition}_${rule.direction ?? ''}`,
+    `SELECT b.token_id, p.* FROM unnest($1::bigint[], $2::timestamptz[], $3::bigint[]) AS b (token_id, at, n)
+     CROSS JOIN LATERAL (
+       SELECT count(*)::int AS rows, string_agg(${texts.map((text) => `(${text})::text`).join(` || ' ' || `)}, E'\n') FILTER (WHERE $6::numeric IS NOT NULL AND (${needed})) AS text,
+         max(received_at)::text AS last_at, ${isKept ? '(array_agg(n))[count(*)]' : '0::bigint'} AS last_n
+       FROM (
+         SELECT o.received_at, ${MS} AS ms, ${isKept ? 'o.n' : '0 AS n'}, o.price, o.bid, o.ask, ${isKept ? 'o.size' : 'NULL::numeric AS size'}${neighbours}
+         FROM ${source} o
+         WHERE o.token_id = b.token_id AND o.received_at >= b.at AND ${behind} AND o.received_at < $4::timestamptz
+         ORDER BY ${order} LIMIT $5) l) p
+     WHERE p.rows > 0 ORDER BY b.token_id`,
+  );
+}
+
+/** The milliseconds of an observation, rounded down. Doubles are faster than numerics, and their error is far below a microsecond. */
+const MS = `floor(date_part('epoch', o.received_at) * 1000 + 0.0005)::bigint`;
+/** More than any moment in milliseconds. */
+const UNNUMBERED = 1_000_000_000_000_000n;
+
+/** The number of a quote of price history, whose only order is its moment: below every number of an observation. */
+export function numberOfQuote(atMs: number): bigint {
+  return BigInt(atMs) - UNNUMBERED;
+}
+
+interface PageRow {
+  tokenId: bigint;
+  rows: number;
+  text: string | null;
+  lastAt: string;
+  lastN: bigint;
+}
+
+export interface Page {
+  tokenId: bigint;
+  /** The number of its observations. */
+  rows: number;
+  /** The texts of the ones that the rule needs. */
+  lines: readonly string[];
+  /** The position of the next page; absent when there is none. */
+  next?: PagePosition;
+}
+
+/** Decimals repeat, and their check is slow. */
+const MAX_KNOWN = 20_000;
+
+/** Reads the observations that a rule needs. */
+export class ObservationPages {
+  readonly #db: Queryable;
+  readonly #statements: Readonly<Record<Source, Statement>>;
+  readonly #threshold: Decimal;
+  readonly #known = new Map<string, Decimal>();
+
+  constructor(db: Queryable, rule: Rule) {
+    this.#db = db;
+    this.#threshold = rule.threshold;
+    this.#statements = {
+      observation: pageStatement('observation', rule),
+      price_history: pageStatement('price_history', rule),
+    };
+  }
+
+  /** Up to `limit` observations of each token behind its position, before a moment, epoch milliseconds. */
+  async read(
+    source: Source,
+    positions: readonly PagePosition[],
+    { beforeMs, limit }: { beforeMs: number; limit: number },
+  ): Promise<Page[]> {
+    const found = await this.#db.query<PageRow>(this.#statements[source], [
+      positions.map(({ tokenId }) => tokenId),
+      positions.map(({ at }) => at),
+      positions.map(({ n }) => n),
+      new Date(beforeMs).toISOString(),
+      limit,
+      this.#threshold,
+    ]);
+    return found.map(({ tokenId, rows, text, lastAt, lastN }): Page => {
+      const lines = text === null ? [] : text.split('\n');
+      return { tokenId, rows, lines, ...(rows === limit && { next: { tokenId, at: lastAt, n: lastN } }) };
+    });
+  }
+
+  /** The observation of a line. */
+  parse(line: string): Observed {
+    const [n = '', atMs, price = '', second, third] = line.split(' ');
+    const isQuote = third !== undefined;
+    return {
+      n: BigInt(n),
+      atMs: Number(atMs),
+      price: this.#decimal(price),
+      bid: isQuote && second !== undefined ? this.#decimal(second) : null,
+      ask: isQuote ? this.#decimal(third) : null,
+      size: isQuote || second === undefined ? null : this.#decimal(second),
+    };
+  }
+
+  #decimal(text: string): Decimal {
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    const parsed = decimal(text);
+    if (this.#known.size < MAX_KNOWN) this.#known.set(text, parsed);
+    return parsed;
+  }
+}
+
+/** The position before every row of a moment, epoch milliseconds. */
+export function positionBefore(tokenId: bigint, ms: number): PagePosition {
+  return { tokenId, at: new Date(ms).toISOString(), n: -1n };
+}
+
+function countStatement(source: Source): Statement {
+  return sqlPlannedPerCall(
+    `count_backtest_${source}`,
+    `SELECT b.token_id, c.rows FROM unnest($1::bigint[]) AS b (token_id) CROSS JOIN LATERAL (
+       SELECT count(*)::int AS rows FROM (
+         SELECT FROM ${source} o
+         WHERE o.token_id = b.token_id AND o.received_at >= $2::timestamptz AND o.received_at < $3::timestamptz LIMIT $4) o) c
+     WHERE c.rows > 0`,
+  );
+}
+
+const COUNTS: Readonly<Record<Source, Statement>> = {
+  observation: countStatement('observation'),
+  price_history: countStatement('price_history'),
+};
+
+/** The number of observations of each token between two moments, epoch milliseconds; tokens without one are absent. At most `limit` each. */
+export async function countObservations(
+  db: Queryable,
+  source: Source,
+  tokenIds: readonly bigint[],
+  { fromMs, beforeMs, limit }: { fromMs: number; beforeMs: number; limit: number },
+): Promise<Map<bigint, number>> {
+  if (fromMs >= beforeMs) return new Map();
+  const moments = [new Date(fromMs).toISOString(), new Date(beforeMs).toISOString()];
+  const rows = await db.query<{ tokenId: bigint; rows: number }>(COUNTS[source], [tokenIds, ...moments, limit]);
+  return new Map(rows.map((row) => [row.tokenId, row.rows]));
+}
+
+const HAS_HISTORY = sql(
+  'has_price_history',
+  `SELECT EXISTS (SELECT FROM unnest($1::bigint[]) AS b (token_id) CROSS JOIN LATERAL (
+     SELECT FROM price_history h WHERE h.token_id = b.token_id AND h.received_at < $2::timestamptz LIMIT 1) h) AS found`,
+);
+
+/** Whether any of these tokens had a price before a moment, epoch milliseconds. */
+export async function hadPrices(db: Queryable, tokenIds: readonly bigint[], beforeMs: number): Promise<boolean> {
+  const [row] = await db.query<{ found: boolean }>(HAS_HISTORY, [tokenIds, new Date(beforeMs).toISOString()]);
+  return row?.found ?? false;
+}
+
+/** A moment that no row has. */
+const NEVER_MS = 8_000_000_000_000;
+
+/** The start of the oldest partition of observations, epoch milliseconds. */
+export async function observationsKeptFrom(db: Queryable): Promise<number> {
+  const [oldest] = await listPartitions(db, 'observation');
+  return oldest?.fromMs ?? NEVER_MS;
+}

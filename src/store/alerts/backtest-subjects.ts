@@ -1,0 +1,186 @@
+import type { Scope } from '../../domain/alerts/alert.ts';
+import type { MarketChange } from '../../domain/alerts/market-rule.ts';
+import type { Span } from '../../domain/alerts/rule.ts';
+import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import { wholeMs } from './rule-rows.ts';
+import { IS_IN_SCOPE, MARKETS_IN_SCOPE } from './scopes.ts';
+
+/** An outcome of a backtest, and the times in which its alert may fire on it. */
+export interface OutcomeSubject {
+  tokenId: bigint;
+  tokenMint: string;
+  marketPk: bigint | null;
+  venue: string | null;
+  venueMarketId: string | null;
+  spans: Span[];
+}
+
+/** A market of a backtest, with its changes while it was in the scope. */
+export interface MarketSubject {
+  marketPk: bigint;
+  venue: string;
+  venueMarketId: string;
+  title: string;
+  changes: MarketChange[];
+}
+
+/** The token or the scope of an alert, between two moments, epoch milliseconds. */
+export interface SubjectSearch {
+  tokenMint?: string | undefined;
+  scope?: Scope | undefined;
+  scopeKey: string | null;
+  startMs: number;
+  endMs: number;
+}
+
+type OutcomeRow = Omit<OutcomeSubject, 'spans'>;
+
+const OF_TOKEN = sql(
+  'backtest_token',
+  `SELECT t.id AS token_id, t.mint AS token_mint, m.id AS market_pk, m.venue, m.venue_market_id
+   FROM token t LEFT JOIN outcome o ON o.token_id = t.id LEFT JOIN market m ON m.id = o.market_id WHERE t.mint = $1`,
+);
+
+const OF_MARKETS = sql(
+  'backtest_outcomes',
+  `SELECT t.id AS token_id, t.mint AS token_mint, m.id AS market_pk, m.venue, m.venue_market_id
+   FROM market m JOIN outcome o ON o.market_id = m.id JOIN token t ON t.id = o.token_id WHERE m.id = ANY ($1::bigint[]) ORDER BY t.id`,
+);
+
+const MARKETS = sql(
+  'backtest_markets',
+  'SELECT id AS market_pk, venue, venue_market_id, title FROM market WHERE id = ANY ($1::bigint[])',
+);
+
+/** The fields of a former version that a scope looks at. Venue and id of a market never change. */
+const FORMER = `(SELECT c.venue, c.venue_market_id, v.facts ->> 'event_id' AS event_id, v.facts ->> 'category' AS category,
+  v.facts ->> 'title' AS title, v.facts ->> 'event_title' AS event_title, v.facts ->> 'status' AS status)`;
+
+/** A market that left the scope since the start has changed since then. */
+const IN_SCOPE = sqlPlannedPerCall(
+  'backtest_scope',
+  `WITH a AS (SELECT $1::jsonb AS scope, $2::text AS scope_key)
+   (SELECT m.id FROM a CROSS JOIN LATERAL ${MARKETS_IN_SCOPE} m LIMIT $5)
+   UNION
+   (SELECT c.id FROM a CROSS JOIN market c JOIN market_version v ON v.market_id = c.id CROSS JOIN LATERAL ${FORMER} m
+   WHERE c.updated_at > $3::timestamptz AND v.known_until > $3::timestamptz AND v.known_from < $4::timestamptz
+     AND ($1::jsonb ->> 'venue' IS NULL OR c.venue = $1::jsonb ->> 'venue')
+     AND ($1::jsonb ->> 'market_id' IS NULL OR c.venue_market_id = $1::jsonb ->> 'market_id') AND ${IS_IN_SCOPE} LIMIT $5)`,
+);
+
+/** The known states of markets, in order. Without a scope each state is in it. */
+const STATES = sqlPlannedPerCall(
+  'backtest_states',
+  `WITH a AS (SELECT $2::jsonb AS scope)
+   SELECT s.market_pk, (extract(epoch FROM s.at) * 1000000)::bigint AS n, ${wholeMs('s.at')} AS at_ms, s.status,
+     lag(s.status) OVER (PARTITION BY s.market_pk ORDER BY s.at) AS former, s.in_scope
+   FROM (
+     SELECT c.id AS market_pk, v.known_from AS at, m.status, a.scope IS NULL OR (${IS_IN_SCOPE}) AS in_scope
+     FROM a CROSS JOIN market c JOIN market_version v ON v.market_id = c.id CROSS JOIN LATERAL ${FORMER} m
+     WHERE c.id = ANY ($1::bigint[])
+     UNION ALL
+     SELECT m.id, m.updated_at, m.status, a.scope IS NULL OR (${IS_IN_SCOPE}) FROM a CROSS JOIN market m WHERE m.id = ANY ($1::bigint[])) s
+   ORDER BY s.market_pk, s.at`,
+);
+
+interface State extends MarketChange {
+  marketPk: bigint;
+  inScope: boolean;
+}
+
+type StateRow = Omit<State, 'atMs'> & { atMs: bigint };
+
+async function readStates(
+  db: Queryable,
+  marketPks: readonly bigint[],
+  scope: Scope | undefined,
+): Promise<Map<bigint, State[]>> {
+  const found = new Map<bigint, State[]>();
+  if (marketPks.length === 0) return found;
+  for (const row of await db.query<StateRow>(STATES, [marketPks, scope ? JSON.stringify(scope) : null])) {
+    const list = found.get(row.marketPk) ?? [];
+    found.set(row.marketPk, list);
+    list.push({ ...row, atMs: Number(row.atMs) });
+  }
+  return found;
+}
+
+const FINAL = new Set(['resolved', 'settled']);
+const ALWAYS: Span[] = [{ fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY }];
+
+/**
+ * The times in which the market is in the scope and has no result, as the evaluation sees them: an observation of the millisecond of a
+ * result counts, and one of the millisecond in which the market joins the scope. `isScope`: nothing counts before the first known state.
+ */
+function spansOf(states: readonly State[] | undefined, isScope: boolean): Span[] {
+  if (states === undefined || states.length === 0) return ALWAYS;
+  const spans: Span[] = [];
+  let fromMs = isScope ? (states[0]?.atMs ?? 0) : Number.NEGATIVE_INFINITY;
+  for (const [index, state] of states.entries()) {
+    const next = states[index + 1];
+    const isDecided = next !== undefined && FINAL.has(state.status) !== FINAL.has(next.status);
+    const untilMs =
+      next === undefined ? Number.POSITIVE_INFINITY : isDecided ? Number((next.n + 999n) / 1_000n) : next.atMs;
+    const last = spans.at(-1);
+    if (state.inScope && !FINAL.has(state.status)) {
+      if (last?.untilMs === fromMs) last.untilMs = untilMs;
+      else spans.push({ fromMs, untilMs });
+    }
+    fromMs = untilMs;
+  }
+  return spans;
+}
+
+/** An alert on a token ends with the result of its market, also when the venue takes the result back. */
+function untilResult(spans: readonly Span[], startMs: number): Span[] {
+  const first = spans.find(({ untilMs }) => untilMs > startMs);
+  return first === undefined || first.fromMs > startMs ? [] : [first];
+}
+
+/** The markets that were in the scope between the moments, at least `limit` of them when there are more. */
+export async function marketsInScope(db: Queryable, search: SubjectSearch, limit: number): Promise<bigint[]> {
+  const { scope, scopeKey, startMs, endMs } = search;
+  const rows = await db.query<{ id: bigint }>(IN_SCOPE, [
+    JSON.stringify(scope),
+    scopeKey,
+    new Date(startMs).toISOString(),
+    new Date(endMs).toISOString(),
+    limit,
+  ]);
+  return rows.map(({ id }) => id);
+}
+
+/** The outcomes that an alert looks at, in the order of their keys. `marketPks`: the markets of its scope. */
+export async function findOutcomes(
+  db: Queryable,
+  { tokenMint, scope, startMs }: SubjectSearch,
+  marketPks: readonly bigint[],
+): Promise<OutcomeSubject[]> {
+  const rows = scope
+    ? await db.query<OutcomeRow>(OF_MARKETS, [marketPks])
+    : await db.query<OutcomeRow>(OF_TOKEN, [tokenMint]);
+  const states = await readStates(db, scope ? marketPks : keysOf(rows), scope);
+  return rows.map((row) => {
+    const spans = spansOf(row.marketPk === null ? undefined : states.get(row.marketPk), scope !== undefined);
+    return { ...row, spans: scope ? spans : untilResult(spans, startMs) };
+  });
+}
+
+/** The markets whose state an alert looks at. `marketPks`: those of its scope. */
+export async function findMarkets(
+  db: Queryable,
+  { tokenMint, scope }: SubjectSearch,
+  marketPks: readonly bigint[],
+): Promise<MarketSubject[]> {
+  const pks = scope ? marketPks : keysOf(await db.query<OutcomeRow>(OF_TOKEN, [tokenMint]));
+  const markets = await db.query<Omit<MarketSubject, 'changes'>>(MARKETS, [pks]);
+  const states = await readStates(db, pks, scope);
+  return markets.map((market) => ({
+    ...market,
+    changes: (states.get(market.marketPk) ?? []).filter(({ inScope }) => inScope),
+  }));
+}
+
+function keysOf(rows: readonly OutcomeRow[]): bigint[] {
+  return rows.flatMap(({ marketPk }) => (marketPk === null ? [] : [marketPk]));
+}

@@ -1,0 +1,364 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Condition, Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
+import { type MarketRule, marketFirings } from '../../domain/alerts/market-rule.ts';
+import { lookbackOf, type Observed, type Rule, RuleRun } from '../../domain/alerts/rule.ts';
+import type { Decimal } from '../../domain/values/decimal.ts';
+import { ZERO } from '../../domain/values/decimal.ts';
+import type { Queryable } from '../db/tx.ts';
+import { type BacktestGap, readBacktestGaps } from './backtest-gaps.ts';
+import {
+  countObservations,
+  hadPrices,
+  numberOfQuote,
+  ObservationPages,
+  observationsKeptFrom,
+  type Page,
+  positionBefore,
+  type Source,
+} from './backtest-pages.ts';
+import {
+  findMarkets,
+  findOutcomes,
+  type MarketSubject,
+  marketsInScope,
+  type OutcomeSubject,
+} from './backtest-subjects.ts';
+import { readObservations, seesQuotes } from './rule-rows.ts';
+
+/** An alert that is active from `startMs` until before `endMs`, epoch milliseconds. */
+export interface BacktestRequest {
+  /** Exactly one of token and scope is given. */
+  tokenMint?: string | undefined;
+  scope?: Scope | undefined;
+  scopeKey: string | null;
+  condition: Condition;
+  threshold?: Decimal | undefined;
+  direction?: Direction | undefined;
+  unit?: Unit | undefined;
+  windowSeconds?: number | undefined;
+  windows?: number | undefined;
+  /** Absent: fires once on each outcome or market. */
+  cooldownSeconds?: number | undefined;
+  startMs: number;
+  endMs: number;
+  /** The alert ends at this moment. */
+  expiresMs?: number | undefined;
+}
+
+export interface BacktestFiring {
+  n: bigint;
+  atMs: number;
+  tokenMint?: string | undefined;
+  venue?: string | undefined;
+  marketId?: string | undefined;
+  price?: Decimal | undefined;
+  fromPrice?: Decimal | undefined;
+  value?: Decimal | undefined;
+  status?: string | undefined;
+  previousStatus?: string | undefined;
+}
+
+export interface BacktestResult {
+  /** The oldest ones, in the order of time. */
+  firings: BacktestFiring[];
+  /** The number of all firings. */
+  fired: number;
+  /** The number of observations from the start until the end; of changes of markets for a condition on their state. */
+  observations: number;
+  /** The oldest times in which observations may be missing. */
+  gaps: BacktestGap[];
+  /** Whether quotes of price history replace observations that are no longer kept. */
+  isApproximate: boolean;
+  /** With `isApproximate`: the moment within the range from which the observations are kept, epoch milliseconds. */
+  exactFromMs?: number | undefined;
+}
+
+/** The rows of a backtest. `work` is their number. */
+interface BacktestPlan {
+  request: BacktestRequest;
+  outcomes: readonly OutcomeSubject[];
+  markets: readonly MarketSubject[];
+  parts: readonly Part[];
+  work: number;
+  exactFromMs?: number | undefined;
+}
+
+/** A source with its times, epoch milliseconds, and the number of its rows per token. */
+interface Part {
+  source: Source;
+  fromMs: number;
+  beforeMs: number;
+  counts: Map<bigint, number>;
+}
+
+/** The size of a backtest. */
+export interface WorkLimits {
+  markets: number;
+  rows: number;
+}
+
+export const MAX_FIRINGS = 1_000;
+export const MAX_GAPS = 100;
+const PAGE_ROWS = 20_000;
+/** Some milliseconds of evaluation, between which the process does other work. */
+const SLICE_ROWS = 4_000;
+const COUNTED_TOKENS = 500;
+/** The bounds of an answer at once, and of a job. */
+export const ANSWER_LIMITS: WorkLimits = { markets: 500, rows: 1_000_000 };
+export const JOB_LIMITS: WorkLimits = { markets: 20_000, rows: 50_000_000 };
+
+/** Finds the outcomes or markets of a backtest and counts their rows; null when they exceed the limits. */
+async function planBacktest(
+  db: Queryable,
+  request: BacktestRequest,
+  limits: WorkLimits,
+  onProgress: OnProgress,
+): Promise<BacktestPlan | null> {
+  const { markets: maxMarkets, rows: maxWork } = limits;
+  const marketPks = request.scope ? await marketsInScope(db, request, maxMarkets + 1) : [];
+  if (marketPks.length > maxMarkets) return null;
+  if (isOfMarkets(request)) {
+    const markets = await findMarkets(db, request, marketPks);
+    const work = markets.reduce((sum, { changes }) => sum + changes.length, 0);
+    return work > maxWork ? null : { request, outcomes: [], markets, parts: [], work };
+  }
+  const outcomes = await findOutcomes(db, request, marketPks);
+  const tokenIds = outcomes.map(({ tokenId }) => tokenId);
+  const { startMs } = request;
+  const rule = toRule(request);
+  const fromMs = startMs - lookbackOf(rule);
+  const keptMs = await observationsKeptFrom(db);
+  const isApproximate = fromMs < keptMs && (await hadPrices(db, tokenIds, keptMs));
+  const parts = partsOf([fromMs, startMs, rule.endMs], isApproximate ? keptMs : fromMs);
+  let work = 0;
+  for (let first = 0; first < tokenIds.length && work <= maxWork; first += COUNTED_TOKENS) {
+    await onProgress(0);
+    const some = tokenIds.slice(first, first + COUNTED_TOKENS);
+    for (const { source, counts, ...range } of parts) {
+      const limit = Math.max(1, maxWork - work + 1);
+      for (const [tokenId, rows] of await countObservations(db, source, some, { ...range, limit })) {
+        counts.set(tokenId, rows);
+        work += rows;
+      }
+    }
+  }
+  if (work > maxWork) return null;
+  return {
+    request,
+    outcomes,
+    markets: [],
+    parts,
+    work,
+    ...(isApproximate && { exactFromMs: keptMs + startMs - fromMs }),
+  };
+}
+
+/** The times between these moments, each with its source. Price history stands for the observations before `keptMs`. */
+function partsOf(moments: readonly number[], keptMs: number): Part[] {
+  const cuts = [...new Set([...moments, keptMs])].sort((a, b) => a - b);
+  const [first = 0, last = 0] = [moments[0], moments.at(-1)];
+  return cuts.flatMap((fromMs, index): Part[] => {
+    const beforeMs = cuts[index + 1];
+    if (beforeMs === undefined || fromMs < first || beforeMs > last) return [];
+    return [{ source: fromMs < keptMs ? 'price_history' : 'observation', fromMs, beforeMs, counts: new Map() }];
+  });
+}
+
+/** Called after each page with the finished share, 0 to 1. An error of it ends the run. */
+type OnProgress = (share: number) => Promise<void>;
+
+/** Evaluates an alert over the observations of its range; null when they exceed the limits. */
+export async function backtest(
+  db: Queryable,
+  request: BacktestRequest,
+  limits: WorkLimits,
+  onProgress: OnProgress = async () => undefined,
+): Promise<BacktestResult | null> {
+  const plan = await planBacktest(db, request, limits, onProgress);
+  return plan === null ? null : runPlan(db, plan, onProgress);
+}
+
+async function runPlan(db: Queryable, plan: BacktestPlan, onProgress: OnProgress): Promise<BacktestResult> {
+  const { request, markets, outcomes, exactFromMs } = plan;
+  const found = new Firings();
+  const observations = isOfMarkets(request)
+    ? evaluateMarkets(request, markets, found)
+    : await evaluateOutcomes(db, plan, found, onProgress);
+  const marketPks = [
+    ...new Set([...markets, ...outcomes].flatMap(({ marketPk }) => (marketPk === null ? [] : [marketPk]))),
+  ];
+  const { startMs, endMs } = request;
+  const gaps = await readBacktestGaps(db, { marketPks, startMs, endMs, limit: MAX_GAPS });
+  return {
+    firings: found.oldest(),
+    fired: found.count,
+    observations,
+    gaps,
+    isApproximate: exactFromMs !== undefined,
+    ...(exactFromMs !== undefined && exactFromMs < endMs && { exactFromMs }),
+  };
+}
+
+function evaluateMarkets(request: BacktestRequest, markets: readonly MarketSubject[], found: Firings): number {
+  const { startMs } = request;
+  const endMs = endOf(request);
+  const rule = {
+    condition: request.condition as MarketRule['condition'],
+    startMs,
+    endMs,
+    cooldownMs: cooldownOf(request),
+  };
+  let observations = 0;
+  for (const { changes, venue, venueMarketId: marketId } of markets) {
+    observations += changes.filter(({ atMs }) => atMs >= startMs && atMs < endMs).length;
+    for (const { n, atMs, status, former } of marketFirings(rule, changes)) {
+      found.add({
+        n,
+        atMs,
+        tokenMint: request.tokenMint,
+        venue,
+        marketId,
+        status,
+        previousStatus: former ?? undefined,
+      });
+    }
+  }
+  return observations;
+}
+
+async function evaluateOutcomes(
+  db: Queryable,
+  { request, outcomes, parts, work, exactFromMs }: BacktestPlan,
+  found: Firings,
+  onProgress: OnProgress,
+): Promise<number> {
+  const rule = toRule(request);
+  const pages = new ObservationPages(db, rule);
+  const isApproximate = exactFromMs !== undefined;
+  let observations = 0;
+  let done = 0;
+  for (const batch of batchesOf(outcomes, parts, rule.seesStart)) {
+    const runs = new Map(batch.map((outcome) => [outcome.tokenId, runOf(rule, outcome, found)]));
+    const before = await readObservations(
+      db,
+      new Map(batch.map(({ tokenId }) => [tokenId, rule.startMs - lookbackOf(rule)])),
+      0,
+    );
+    for (const [tokenId, list] of before) runs.get(tokenId)?.take(isApproximate ? list.map(numbered) : list);
+    for (const { source, counts, fromMs, beforeMs } of parts) {
+      let positions = batch
+        .filter(({ tokenId }) => counts.has(tokenId))
+        .map(({ tokenId }) => positionBefore(tokenId, fromMs));
+      const read = () => pages.read(source, positions, { beforeMs, limit: PAGE_ROWS });
+      for (let reading: Promise<Page[]> | undefined = positions.length > 0 ? read() : undefined; reading; ) {
+        const list = await reading;
+        positions = list.flatMap(({ next }) => (next ? [next] : []));
+        // The database reads the next page while this one is evaluated.
+        reading = positions.length > 0 ? read() : undefined;
+        reading?.catch(() => undefined);
+        await setImmediate();
+        for (const { tokenId, rows, lines } of list) {
+          for (let first = 0; first < lines.length; first += SLICE_ROWS) {
+            if (first > 0) await setImmediate();
+            runs.get(tokenId)?.take(lines.slice(first, first + SLICE_ROWS).map((line) => pages.parse(line)));
+          }
+          observations += fromMs >= rule.startMs ? rows : 0;
+          done += rows;
+        }
+        await onProgress(work === 0 ? 1 : Math.min(1, done / work));
+      }
+    }
+    for (const run of runs.values()) run.finish();
+  }
+  return observations;
+}
+
+/** Outcomes that share pages: together they have about one page of rows, or one of them has more. */
+function* batchesOf(
+  outcomes: readonly OutcomeSubject[],
+  parts: readonly Part[],
+  isWithoutRows: boolean,
+): Generator<OutcomeSubject[]> {
+  let batch: OutcomeSubject[] = [];
+  let total = 0;
+  for (const outcome of outcomes) {
+    const rows = parts.reduce((sum, { counts }) => sum + (counts.get(outcome.tokenId) ?? 0), 0);
+    if (rows === 0 && !isWithoutRows) continue;
+    if (batch.length > 0 && total + rows > PAGE_ROWS) {
+      yield batch;
+      batch = [];
+      total = 0;
+    }
+    batch.push(outcome);
+    total += rows;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function runOf(rule: Rule, { tokenMint, venue, venueMarketId, spans }: OutcomeSubject, found: Firings) {
+  const start = spans.some(({ fromMs, untilMs }) => fromMs <= rule.startMs && rule.startMs < untilMs);
+  const run = new RuleRun({ ...rule, spans, seesStart: rule.seesStart && start });
+  const subject = { tokenMint, venue: venue ?? undefined, marketId: venueMarketId ?? undefined };
+  return {
+    take(list: readonly Observed[]): void {
+      for (const observed of list) for (const firing of run.observe(observed)) found.add({ ...firing, ...subject });
+    },
+    finish(): void {
+      for (const firing of run.finish()) found.add({ ...firing, ...subject });
+    },
+  };
+}
+
+/** The quote of price history before the range gets a number in the order of its kind. */
+function numbered(observed: Observed): Observed {
+  return observed.n === 0n ? { ...observed, n: numberOfQuote(observed.atMs) } : observed;
+}
+
+function isOfMarkets({ condition }: BacktestRequest): boolean {
+  return condition === 'status' || condition === 'new_market';
+}
+
+function endOf({ endMs, expiresMs = Number.POSITIVE_INFINITY }: BacktestRequest): number {
+  return Math.min(endMs, expiresMs);
+}
+
+function cooldownOf({ cooldownSeconds }: BacktestRequest): number | null {
+  return cooldownSeconds === undefined ? null : cooldownSeconds * 1_000;
+}
+
+function toRule(request: BacktestRequest): Rule {
+  const { condition, threshold = ZERO, direction, unit, windowSeconds = 0, windows, scope, startMs } = request;
+  return {
+    condition: condition as Rule['condition'],
+    threshold,
+    direction,
+    unit,
+    windowMs: windowSeconds * 1_000,
+    windows,
+    startMs,
+    endMs: endOf(request),
+    cooldownMs: cooldownOf(request),
+    seesStart: scope === undefined && seesQuotes(condition),
+  };
+}
+
+/** Counts firings and keeps the oldest ones. */
+class Firings {
+  count = 0;
+  #kept: BacktestFiring[] = [];
+
+  add(firing: BacktestFiring): void {
+    this.count += 1;
+    this.#kept.push(firing);
+    if (this.#kept.length >= 4 * MAX_FIRINGS) this.#kept = this.oldest();
+  }
+
+  oldest(): BacktestFiring[] {
+    return this.#kept.sort(byTime).slice(0, MAX_FIRINGS);
+  }
+}
+
+function byTime(a: BacktestFiring, b: BacktestFiring): number {
+  if (a.atMs !== b.atMs) return a.atMs - b.atMs;
+  return a.n < b.n ? -1 : a.n > b.n ? 1 : 0;
+}
