@@ -171,7 +171,7 @@ export class FeedConnection {
       let body = '';
       const done = ifCurrent(() => {
         const { statusCode = 0, headers: answered } = response;
-        const detail = this.#feed.describeRefusal({ statusCode, headers: answered, body, nowMs: this.#now() });
+        const detail = this.#feed.describeRefusal({ statusCode, headers: answered, body, nowMs });
         if (statusCode === 401 || statusCode === 403) this.#refuse(detail);
         else this.#disconnected('disconnected', detail);
         response.destroy();

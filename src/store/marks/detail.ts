@@ -26,8 +26,8 @@ export type EvaluationCause =
 /** Added to the moment of a change of a market: an older process reads a moment in the year 128,000, which has no observations. */
 const MARKET_CHANGED = 4_000_000_000_000_000n;
 /** Added to the moment of a gap: an older process reads a change of an unknown market. */
-const GAP_BEGAN = 5_000_000_000_000_000n;
-const GAP_ENDED = 6_000_000_000_000_000n;
+const GAP_BEGAN = 8_100_000_000_000_000n;
+const GAP_ENDED = 12_200_000_000_000_000n;
 
 /** The start of a minute, epoch seconds, or a cause. */
 type MarkMeaning = { kind: 'minute'; start: bigint } | EvaluationCause;

@@ -87,6 +87,8 @@ export async function alertDesk(): Promise<AlertDesk> {
     },
     async see(mint, ...prices) {
       for (const price of prices) await db.transaction((tx) => seeIn(tx, mint, price));
+      // An alert starts with its millisecond, so one that is created next begins after these prices.
+      await db.query(NEXT_MILLISECOND);
     },
     seeIn,
     async print(mint, price, ageMs = 0) {

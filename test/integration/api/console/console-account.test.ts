@@ -342,7 +342,7 @@ describe('the form of a webhook', () => {
     'filter.1.value': 'kalshi, "poly, market", 7, "8"',
     'filter.3.field': 'data.notional',
     'filter.3.operator': 'above',
-    'filter.3.value': '500',
+    'filter.3.value': '1000',
     'filter.4.field': 'data.name',
     'filter.4.operator': 'exists',
     'filter.4.value': '',
@@ -355,7 +355,7 @@ describe('the form of a webhook', () => {
     maxPerSecond: 2.5,
     filter: [
       { field: 'data.venue', in: ['kalshi', 'poly, market', 7, '8'] },
-      { field: 'data.notional', above: 500 },
+      { field: 'data.notional', above: 1000 },
       { field: 'data.name', exists: true },
     ],
     headerNames: ['Authorization', 'X-Desk'],

@@ -6,6 +6,8 @@ const positive = fc.bigInt({ min: 1n, max: 2n ** 63n - 1n });
 const aCause = fc.oneof<fc.Arbitrary<EvaluationCause>[]>(
   fc.bigInt({ min: 1n, max: 4_000_000_000_000_000n - 1n }).map((atMs) => ({ kind: 'observed', atMs })),
   fc.bigInt({ min: 0n, max: 4_000_000_000_000_000n }).map((atMs) => ({ kind: 'marketChanged', atMs })),
+  fc.bigInt({ min: 0n, max: 4_000_000_000_000_000n }).map((atMs) => ({ kind: 'gapBegan', atMs })),
+  fc.bigInt({ min: 0n, max: 4_000_000_000_000_000n }).map((atMs) => ({ kind: 'gapEnded', atMs })),
   positive.map((alertPk) => ({ kind: 'alertCreated', alertPk })),
   fc.constant({ kind: 'marketFinal' }),
 );
