@@ -1,6 +1,6 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { parseRedisUrl, type RedisAddress } from '../config/redis-address.ts';
-import { settlingConnects } from './redis-cluster.ts';
+import { settlingCluster } from './redis-cluster.ts';
 import { SILENCE_MS } from './settings.ts';
 
 /** One Redis or a cluster: both run the same commands, each key on the server that owns it. */
@@ -83,7 +83,7 @@ function clusterClient(address: RedisAddress & { kind: 'cluster' }, behaviour: R
       }),
     },
   );
-  return settlingConnects(cluster);
+  return settlingCluster(cluster);
 }
 
 function loginOf({ username, password }: RedisAddress): { username?: string; password?: string } {
