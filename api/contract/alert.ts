@@ -74,18 +74,18 @@ export const alert = z
   .meta({ description: 'An alert. Without `repeat` it fires once; with a `scope` once for each outcome or market.' });
 export type AlertBody = z.output<typeof alert>;
 
-const firing = z
-  .object({
-    at: isoTime.meta({ description: 'When the observation was received.' }),
-    tokenMint: z.string().optional(),
-    venue: z.string().optional(),
-    marketId: z.string().optional(),
-    price: numberValue.optional().meta({ override: { type: 'number' } }),
-    fromPrice: numberValue.optional().meta({ override: { type: 'number' } }),
-    value: numberValue.optional().meta({ override: { type: 'number' } }),
-    eventId: opaqueId,
-  })
-  .meta({ description: 'A firing of an alert.' });
+/** A firing, of an alert or of a backtest. */
+export const firingFields = z.object({
+  at: isoTime.meta({ description: 'When the observation was received.' }),
+  tokenMint: z.string().optional(),
+  venue: z.string().optional(),
+  marketId: z.string().optional(),
+  price: numberValue.optional().meta({ override: { type: 'number' } }),
+  fromPrice: numberValue.optional().meta({ override: { type: 'number' } }),
+  value: numberValue.optional().meta({ override: { type: 'number' } }),
+});
+
+const firing = firingFields.extend({ eventId: opaqueId }).meta({ description: 'A firing of an alert.' });
 
 /** One alert. An alert of the specification has its only firing in its own fields. */
 export const alertWithFirings = alert

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
 import { BACKTEST_ERRORS, BACKTEST_STATES } from '../../src/store/alerts/backtest-jobs.ts';
-import { createAlertBody, createAlertExample } from './alert.ts';
-import { count, isoTime, numberValue, opaqueId } from './wire.ts';
+import { createAlertBody, createAlertExample, firingFields } from './alert.ts';
+import { count, isoTime, opaqueId } from './wire.ts';
 
 const NOT_A_TIME = 'must be an ISO 8601 time with an offset, or epoch seconds';
 const time = (description: string) =>
@@ -31,15 +31,8 @@ export const backtestBody = z
   .refine(({ start, end }) => end > start, { path: ['end'], message: 'must be after start' });
 export type BacktestBody = z.output<typeof backtestBody>;
 
-const backtestFiring = z
-  .object({
-    at: isoTime.meta({ description: 'When the observation was received.' }),
-    tokenMint: z.string().optional(),
-    venue: z.string().optional(),
-    marketId: z.string().optional(),
-    price: numberValue.optional().meta({ override: { type: 'number' } }),
-    fromPrice: numberValue.optional().meta({ override: { type: 'number' } }),
-    value: numberValue.optional().meta({ override: { type: 'number' } }),
+const backtestFiring = firingFields
+  .extend({
     status: z.string().optional().meta({ description: 'Of a market, for the conditions `status` and `new_market`.' }),
     previousStatus: z.string().optional(),
   })

@@ -12,7 +12,7 @@ import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Database, sql } from '../../../src/store/db/tx.ts';
 import { workShards } from '../../../src/store/marks/stage.ts';
 import { anAccount } from '../../factories/alerts.ts';
-import { OBSERVE, type ObservedFields } from './rule-world.ts';
+import { type ObservedFields, observeAt } from './rule-world.ts';
 
 const STAGE = 'evaluate-alerts' as const;
 const CATEGORIES = ['Sport', 'Politics'] as const;
@@ -117,14 +117,7 @@ export class RecordedRun {
   }
 
   async observe(list: readonly ObservedFields[]): Promise<void> {
-    await this.#db.query(OBSERVE, [
-      list.map(({ token }) => this.#tokenIds[token]),
-      list.map(() => this.#nowMs),
-      list.map(({ price }) => price),
-      list.map(({ bid }) => bid),
-      list.map(({ ask }) => ask),
-      list.map(({ size }) => size),
-    ]);
+    await observeAt(this.#db, this.#tokenIds, this.#nowMs, list);
   }
 
   /** Stores a market with a status, or with `moves` in the other category. The evaluation of a change follows at once. */

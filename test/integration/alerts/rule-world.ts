@@ -23,7 +23,7 @@ const MARKETS = [
   { tokens: [2, 3], event: 'one', category: 'Politics', title: 'Will the bill pass?' },
 ] as const;
 
-export const OBSERVE = sql(
+const OBSERVE = sql(
   'test_observe',
   `WITH observed AS (
      INSERT INTO observation (token_id, received_at, venue_at, price, bid, ask, size)
@@ -53,7 +53,25 @@ const FIRINGS = sql(
 );
 const STATUS = sql('test_alert_status', 'SELECT status FROM alert WHERE pk = $1');
 
+/** A quote or a trade of one of the tokens of a test. */
 export type ObservedFields = Omit<Observed, 'n' | 'atMs'> & { token: number };
+
+/** Writes observations of one moment, epoch milliseconds, with their marks, in one transaction. */
+export async function observeAt(
+  db: Database,
+  tokenIds: readonly bigint[],
+  atMs: number,
+  list: readonly ObservedFields[],
+): Promise<void> {
+  await db.query(OBSERVE, [
+    list.map(({ token }) => tokenIds[token]),
+    list.map(() => atMs),
+    list.map(({ price }) => price),
+    list.map(({ bid }) => bid),
+    list.map(({ ask }) => ask),
+    list.map(({ size }) => size),
+  ]);
+}
 
 /** Fields of a rule besides its times. */
 export type RuleFields = Pick<Rule, 'condition' | 'threshold' | 'direction' | 'unit' | 'windowMs' | 'windows'> & {
@@ -123,14 +141,7 @@ export class RuleWorld {
 
   /** Observations at one time, in one transaction. */
   async observe(list: readonly ObservedFields[]): Promise<void> {
-    await this.#db.query(OBSERVE, [
-      list.map(({ token }) => this.#tokenIds[token]),
-      list.map(() => this.#nowMs),
-      list.map(({ price }) => price),
-      list.map(({ bid }) => bid),
-      list.map(({ ask }) => ask),
-      list.map(({ size }) => size),
-    ]);
+    await observeAt(this.#db, this.#tokenIds, this.#nowMs, list);
   }
 
   async rule(fields: RuleFields): Promise<void> {
