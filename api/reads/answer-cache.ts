@@ -148,8 +148,9 @@ export function createAnswerCache(options: AnswerCacheOptions = {}): AnswerCache
     const begunMs = now();
     const { answer, validity } = await load();
     if (ttlMs === 0) return answer;
-    // At most two bytes per character. An exact count would need a scan of every text.
-    const bytes = 2 * (answer.data.length + answer.meta.length + key.length) + ENTRY_OVERHEAD_BYTES;
+    // A text of ASCII alone has one byte per character, others have at most two.
+    const width = answer.extraBytes === 0 ? 1 : 2;
+    const bytes = width * (answer.data.length + answer.meta.length) + 2 * key.length + ENTRY_OVERHEAD_BYTES;
     const isAllowed = validity !== undefined && journal?.allows(validity.stamp, validity) === true;
     // A change was named during the load: the next request reads it.
     if (validity && !isAllowed && journal?.isConfirmed) return answer;

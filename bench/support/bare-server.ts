@@ -6,6 +6,7 @@ import { HEADERS } from './read-load.ts';
 
 /** The physical limit of reads: bare-server.mjs, in a process of its own. */
 export interface BareServer {
+  pid: number;
   /** Copies the API's answers on these paths into the bare server; returns its address. */
   teach(address: string, paths: readonly string[]): Promise<string>;
   stop(): void;
@@ -14,6 +15,7 @@ export interface BareServer {
 export function startBareServer(): BareServer {
   const child = fork(join(import.meta.dirname, 'bare-server.mjs'));
   return {
+    pid: child.pid ?? 0,
     async teach(address, paths) {
       const answers = [];
       for (const path of paths) {

@@ -57,6 +57,7 @@ export interface ReadRate {
   /** Requests per second. */
   rate: number;
   p99Ms: number;
+  answers: number;
 }
 
 export interface ReadLoad {
@@ -78,6 +79,7 @@ export async function readRate(addresses: readonly string[], load: ReadLoad): Pr
   for (const { result } of results) expect(result.non2xx + result.errors + result.timeouts).toBe(0);
   return {
     rate: results.reduce((sum, { rate }) => sum + rate, 0),
+    answers: results.reduce((sum, { answers }) => sum + answers, 0),
     p99Ms: Math.max(...results.map(({ result }) => result.latency.p99)),
   };
 }
@@ -86,7 +88,7 @@ async function request(
   url: string,
   { paths, length }: ReadLoad,
   most: number,
-): Promise<{ result: autocannon.Result; rate: number }> {
+): Promise<{ result: autocannon.Result; rate: number; answers: number }> {
   const connections = length === 'once' ? Math.min(most, paths.length) : most;
   let [clients, answers, firstMs, lastMs] = [0, 0, 0, 0];
   const result = await autocannon({
@@ -106,7 +108,7 @@ async function request(
     },
   });
   // Between answers, because autocannon checks for the end only once a second.
-  return { result, rate: ((answers - 1) * 1_000) / (lastMs - firstMs) };
+  return { result, answers, rate: ((answers - 1) * 1_000) / (lastMs - firstMs) };
 }
 
 /** Every n-th, from the index-th. */

@@ -71,9 +71,21 @@ export function toJsonText(value: ApiJson, decimalFormat: DecimalFormat): string
   for (const key of Object.keys(value)) {
     const item = value[key];
     if (item === undefined) continue;
-    fields += `${fields === '' ? '' : ','}${JSON.stringify(key)}:${toJsonText(item, decimalFormat)}`;
+    fields += `${fields === '' ? '' : ','}${keyText(key)}${toJsonText(item, decimalFormat)}`;
   }
   return `{${fields}}`;
+}
+
+/** Fields of answers have some hundred names, which repeat in every row. */
+const MAX_KEYS = 1_000;
+const keyTexts = new Map<string, string>();
+
+function keyText(key: string): string {
+  const known = keyTexts.get(key);
+  if (known !== undefined) return known;
+  const text = `${JSON.stringify(key)}:`;
+  if (keyTexts.size < MAX_KEYS) keyTexts.set(key, text);
+  return text;
 }
 
 /** `Array.isArray` does not narrow readonly arrays. */

@@ -5,6 +5,8 @@
 export type Decimal = string & { readonly __decimal: unique symbol };
 
 const PLAIN = /^([+-]?)(\d*)(?:\.(\d*))?$/;
+/** The text of most stored decimals, which needs no change. */
+const CANONICAL = /^(?:-(?!0$))?(?:0|[1-9]\d*)(?:\.\d*[1-9])?$/;
 const SCIENTIFIC = /^([+-]?\d*(?:\.\d*)?)[eE]([+-]?\d{1,4})$/;
 /** Limits for numeric(…): far beyond the digits of any venue, but small enough that hostile input cannot create megabytes of zeros. */
 export const MAX_DIGITS = 400;
@@ -22,6 +24,7 @@ export function parseDecimal(value: unknown): Decimal | null {
 
 function parseDecimalText(text: string): Decimal | null {
   if (text.length > MAX_DIGITS) return null;
+  if (CANONICAL.test(text)) return text as Decimal;
   const scientific = SCIENTIFIC.exec(text);
   return scientific ? shiftPoint(scientific[1] ?? '', Number(scientific[2])) : canonical(text);
 }

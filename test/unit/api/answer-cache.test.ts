@@ -46,14 +46,14 @@ describe('the cache of answers', () => {
     expect(loads).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('is bounded by bytes, and skips an answer that would evict all others', async () => {
+  it('is bounded by bytes, one per character of ASCII, and skips an answer that would evict all others', async () => {
     const { loads, read } = counted({ maxBytes: 100_000 });
-    for (const key of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']) await read(key, 'x'.repeat(5_500));
+    for (const key of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']) await read(key, 'x'.repeat(11_000));
     await read('i');
     expect(loads).toHaveLength(9);
     await read('a');
     expect(loads).toHaveLength(10);
-    const huge = 'x'.repeat(20_000);
+    const huge = 'x'.repeat(40_000);
     expect((await read('huge', huge)).data).toBe(huge);
     await read('i');
     expect(loads).toHaveLength(11);
