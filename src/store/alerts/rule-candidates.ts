@@ -15,18 +15,32 @@ export interface Candidate {
   subject: bigint;
 }
 
-/** The probes that active rules on these tokens have: most tokens have none. */
+/** SQL of the first probe of the active rules with this column value, behind another one: one step in an index. */
+function nextProbe(column: 'token_id' | 'scope_key', value: string, behind = ''): string {
+  return `(SELECT a.probe FROM alert a WHERE a.${column} = ${value} AND a.status = 'active' AND a.${column} IS NOT NULL
+     AND a.probe IS NOT NULL ${behind === '' ? '' : `AND a.probe > ${behind}`} ORDER BY a.probe LIMIT 1)`;
+}
+
+/**
+ * The probes that active rules on these tokens have: most tokens have none. It steps from one probe to the next, so that a hundred thousand
+ * rules on an outcome cost as much as one.
+ */
 const PROBES = sql(
   'rule_probes',
-  `WITH observed AS MATERIALIZED (SELECT unnest($1::bigint[]) AS token_id),
+  `WITH RECURSIVE observed AS MATERIALIZED (SELECT unnest($1::bigint[]) AS token_id),
    keyed AS MATERIALIZED (
      SELECT t.token_id, k.key FROM observed t JOIN outcome o ON o.token_id = t.token_id JOIN market m ON m.id = o.market_id
-     CROSS JOIN LATERAL ${KEYS_OF_MARKET} k WHERE ${HAS_SCOPES} AND k.key IS NOT NULL)
-   SELECT t.token_id, NULL AS scope_key, p.probe FROM observed t CROSS JOIN LATERAL (
-     SELECT DISTINCT a.probe FROM alert a WHERE a.token_id = t.token_id AND a.status = 'active' AND a.probe IS NOT NULL) p
-   UNION ALL
-   SELECT k.token_id, k.key, p.probe FROM keyed k CROSS JOIN LATERAL (
-     SELECT DISTINCT a.probe FROM alert a WHERE a.scope_key = k.key AND a.status = 'active' AND a.scope_key IS NOT NULL) p`,
+     CROSS JOIN LATERAL ${KEYS_OF_MARKET} k WHERE ${HAS_SCOPES} AND k.key IS NOT NULL),
+   of_token AS (
+     SELECT t.token_id, f.probe FROM observed t CROSS JOIN LATERAL ${nextProbe('token_id', 't.token_id')} f
+     UNION ALL
+     SELECT p.token_id, f.probe FROM of_token p CROSS JOIN LATERAL ${nextProbe('token_id', 'p.token_id', 'p.probe')} f),
+   of_key AS (
+     SELECT k.key, f.probe FROM (SELECT DISTINCT key FROM keyed) k CROSS JOIN LATERAL ${nextProbe('scope_key', 'k.key')} f
+     UNION ALL
+     SELECT p.key, f.probe FROM of_key p CROSS JOIN LATERAL ${nextProbe('scope_key', 'p.key', 'p.probe')} f)
+   SELECT token_id, NULL AS scope_key, probe FROM of_token
+   UNION ALL SELECT k.token_id, k.key, p.probe FROM keyed k JOIN of_key p ON p.key = k.key`,
 );
 
 /** The new observations, those since the first claimed moment, and the one before them. */
