@@ -72,8 +72,8 @@ function zsh(program: string, commands: CompletedCommands): string {
       const argument = value === undefined ? '' : `:${value}:${choices === undefined ? '' : `(${choices.join(' ')})`}`;
       return quoted(`--${option}[${text}]${argument}`);
     });
-    const verbs = command.verbs === undefined ? [] : [quoted(`2:verb:(${command.verbs.join(' ')})`)];
-    return `    ${name}) _arguments ${[...verbs, ...specs].join(' ')} ;;`;
+    const verbs = command.verbs === undefined ? [] : [quoted(`1:verb:(${command.verbs.join(' ')})`)];
+    return `    ${name}) _arguments ${[...verbs, ...specs, "'*:word:_default'"].join(' ')} ;;`;
   });
   return `#compdef ${program}
 ${functionOf(program)}() {
@@ -85,11 +85,19 @@ ${list.join('\n')}
     _describe command commands
     return
   fi
-  case "$words[2]" in
+  # The specifications are those of the words behind the program.
+  shift words
+  (( CURRENT -= 1 ))
+  case "$words[1]" in
 ${cases.join('\n')}
   esac
 }
-compdef ${functionOf(program)} ${program}
+# A file of fpath is the body of the first call; a sourced text registers the function.
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+  ${functionOf(program)} "$@"
+else
+  compdef ${functionOf(program)} ${program}
+fi
 `;
 }
 

@@ -5,11 +5,12 @@ import { oddswire } from '../integration/bin/run-command.ts';
 import { eventually } from '../support/eventually.ts';
 import { createRestrictedDatabase, type RestrictedDatabase } from '../support/postgres/roles.ts';
 import { type Fleet, ofEach, startFleet } from '../support/processes/fleet.ts';
+import { hasProgram } from '../support/processes/has-program.ts';
 import { OddswireProcess } from '../support/processes/system.ts';
-import { hasRedisServer, spawnRedis, type TestRedis } from '../support/redis/redis.ts';
+import { spawnRedis, type TestRedis } from '../support/redis/redis.ts';
 
 const DAY_MS = 86_400_000;
-const BACKENDS = ['postgres', ...(hasRedisServer('the processes with a restricted role on Redis') ? ['redis'] : [])];
+const BACKENDS = ['postgres', ...(hasProgram('redis-server', 'a restricted role with Redis') ? ['redis'] : [])];
 
 let database: RestrictedDatabase;
 let app: pg.Pool;

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Fleet, ofEach, startFleet } from '../support/processes/fleet.ts';
+import { hasProgram } from '../support/processes/has-program.ts';
 import { WEBHOOK_SECRET } from '../support/processes/system.ts';
 import { startTcpProxy, type TcpProxy } from '../support/processes/tcp-proxy.ts';
-import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/redis/redis.ts';
+import { type RedisServer, spawnRedisServer } from '../support/redis/redis.ts';
 import { type OwnPostgres, startOwnPostgres } from './campaign/own-postgres.ts';
 
 /** The age of an outage at the signal: some processes have noticed it, others have a query in flight. */
@@ -54,7 +55,7 @@ describe('stopping processes', () => {
     expect(await fleet.stop()).toEqual([0, 0, 0, 0, 0]);
   });
 
-  it.skipIf(!hasRedisServer('ends without Redis are')).each(AWAY_MS)(
+  it.skipIf(!hasProgram('redis-server', 'ends without Redis')).each(AWAY_MS)(
     'end during an outage of Redis of %i ms',
     async (awayMs) => {
       postgres = await startOwnPostgres();

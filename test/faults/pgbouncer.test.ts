@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sql } from '../../src/store/db/tx.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
-import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../support/postgres/pgbouncer.ts';
+import { type PgBouncer, startPgBouncer } from '../support/postgres/pgbouncer.ts';
 import { type Fleet, ofEach, startFleet } from '../support/processes/fleet.ts';
+import { hasProgram } from '../support/processes/has-program.ts';
 import { callTo, readFrom, WEBHOOK_SECRET } from '../support/processes/system.ts';
 
 interface Market {
@@ -26,7 +27,7 @@ const CONNECTIONS = sql(
 );
 
 /** Two APIs share two connections to a database that is empty at first; the workers connect past the pooler. */
-describe.skipIf(!hasPgBouncer())('two APIs behind PgBouncer in transaction mode', () => {
+describe.skipIf(!hasProgram('pgbouncer', 'PgBouncer'))('two APIs behind PgBouncer in transaction mode', () => {
   let database: TestDatabase;
   let pooler: PgBouncer;
   let fleet: Fleet;

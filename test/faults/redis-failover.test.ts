@@ -4,8 +4,8 @@ import { createRedisClient } from '../../src/queues/redis-connection.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
 import { type Fleet, ofEach, startFleet } from '../support/processes/fleet.ts';
+import { hasProgram } from '../support/processes/has-program.ts';
 import { WEBHOOK_SECRET } from '../support/processes/system.ts';
-import { hasRedisServer } from '../support/redis/redis.ts';
 import {
   type RedisTopology,
   startBrokenCluster,
@@ -37,7 +37,7 @@ afterEach(async () => {
 });
 
 /** The server with the queues dies, and another takes over, without the writes that it had not received yet. */
-describe.skipIf(!hasRedisServer('the fail-overs of Redis are'))('processes with queues on Redis', () => {
+describe.skipIf(!hasProgram('redis-server', 'fail-overs of Redis'))('processes with queues on Redis', () => {
   it('get a connection that was requested from a broken Cluster when it is complete', async () => {
     const cluster = await startBrokenCluster();
     topology = cluster;

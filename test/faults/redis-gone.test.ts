@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
-import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/redis/redis.ts';
+import { hasProgram } from '../support/processes/has-program.ts';
+import { type RedisServer, spawnRedisServer } from '../support/redis/redis.ts';
 import { ApiWatch } from './campaign/api-watch.ts';
 import { type Campaign, startCampaign } from './campaign/campaign.ts';
 
@@ -73,7 +74,7 @@ const BLOWS: readonly { label: string; strike: (server: RedisServer, running: Ca
 /** Each of them, and two more at random. */
 const MORE = 2;
 
-describe.skipIf(!hasRedisServer('the faults of Redis are'))('processes with a faulty Redis', () => {
+describe.skipIf(!hasProgram('redis-server', 'faults of Redis'))('processes with a faulty Redis', () => {
   it('continue all work after a restart, a kill, a flush and an out-of-memory error', async () => {
     const server = await spawnRedisServer();
     redis = server;

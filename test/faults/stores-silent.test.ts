@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import { hasProgram } from '../support/processes/has-program.ts';
 import { startTcpProxy, type TcpProxy } from '../support/processes/tcp-proxy.ts';
 import { BACKENDS, isAvailable } from '../support/redis/queue-backends.ts';
-import { hasRedisServer, type RedisServer, spawnRedisServer } from '../support/redis/redis.ts';
+import { type RedisServer, spawnRedisServer } from '../support/redis/redis.ts';
 import { ApiWatch } from './campaign/api-watch.ts';
 import { type Campaign, startCampaign } from './campaign/campaign.ts';
 import { type OwnPostgres, startOwnPostgres } from './campaign/own-postgres.ts';
@@ -57,16 +58,19 @@ describe.each(BACKENDS)('processes with a silent network to Postgres, queues on 
   });
 });
 
-describe.skipIf(!hasRedisServer('a silent network to Redis is'))('processes with a silent network to Redis', () => {
-  it('replace their connections and continue, unnoticed by clients', async () => {
-    redis = await spawnRedisServer();
-    network = await startTcpProxy(`redis://127.0.0.1:${redis.port}`);
-    campaign = await startCampaign({ name: 'Redis silent', backend: 'redis', redisUrl: network.url });
-    const watch = new ApiWatch(campaign.fleet, campaign.load.webhookIds[0]);
-    await strike(campaign, network);
-    await watch.stop();
-    expect(watch.improper).toEqual([]);
-    expect([...watch.counts.keys()].sort()).toEqual(['200', '202']);
-    await campaign.expectNothingLost({ mayFailJobs: true });
-  });
-});
+describe.skipIf(!hasProgram('redis-server', 'a silent network to Redis'))(
+  'processes with a silent network to Redis',
+  () => {
+    it('replace their connections and continue, unnoticed by clients', async () => {
+      redis = await spawnRedisServer();
+      network = await startTcpProxy(`redis://127.0.0.1:${redis.port}`);
+      campaign = await startCampaign({ name: 'Redis silent', backend: 'redis', redisUrl: network.url });
+      const watch = new ApiWatch(campaign.fleet, campaign.load.webhookIds[0]);
+      await strike(campaign, network);
+      await watch.stop();
+      expect(watch.improper).toEqual([]);
+      expect([...watch.counts.keys()].sort()).toEqual(['200', '202']);
+      await campaign.expectNothingLost({ mayFailJobs: true });
+    });
+  },
+);

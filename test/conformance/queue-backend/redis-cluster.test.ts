@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe } from 'vitest';
+import { hasProgram } from '../../support/processes/has-program.ts';
 import { createTestBackend } from '../../support/redis/queue-backends.ts';
-import { hasRedisServer } from '../../support/redis/redis.ts';
 import { type RedisTopology, startRedisCluster } from '../../support/redis/redis-topologies.ts';
 import { describeQueueBackend } from './conformance.ts';
 
-describe.skipIf(!hasRedisServer('the queue tests on Redis Cluster are'))('queues on a Redis Cluster', () => {
+describe.skipIf(!hasProgram('redis-server', 'Redis Cluster'))('queues on a Redis Cluster', () => {
   let cluster: RedisTopology;
   beforeAll(async () => {
     cluster = await startRedisCluster({ hasReplicas: false });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe } from 'vitest';
+import { hasProgram } from '../../support/processes/has-program.ts';
 import { createTestBackend } from '../../support/redis/queue-backends.ts';
-import { hasRedisServer } from '../../support/redis/redis.ts';
 import { type RedisTopology, startRedisSentinel } from '../../support/redis/redis-topologies.ts';
 import { describeQueueBackend } from './conformance.ts';
 
-describe.skipIf(!hasRedisServer('the queue tests behind Redis Sentinel are'))('queues on Redis behind Sentinel', () => {
+describe.skipIf(!hasProgram('redis-server', 'Redis Sentinel'))('queues on Redis behind Sentinel', () => {
   let sentinel: RedisTopology;
   beforeAll(async () => {
     sentinel = await startRedisSentinel({ sentinels: 1 });

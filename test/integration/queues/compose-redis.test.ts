@@ -7,13 +7,14 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { createRedisClient } from '../../../src/queues/redis-connection.ts';
 import { eventually } from '../../support/eventually.ts';
-import { freePort, hasRedisServer } from '../../support/redis/redis.ts';
+import { hasProgram } from '../../support/processes/has-program.ts';
+import { freePort } from '../../support/redis/redis.ts';
 
 const PASSWORD = 'a5e1b2c3d4';
 const run = promisify(execFile);
 
 it('deploy/redis/start.sh starts Redis with a password that no argument of the process shows', async ({ skip }) => {
-  if (!hasRedisServer('the start of the Redis of Compose')) return skip();
+  if (!hasProgram('redis-server', 'the Redis of Compose')) return skip();
   const folder = await mkdtemp(join(tmpdir(), 'oddswire-redis-'));
   const port = await freePort();
   const options = ['--port', String(port), '--dir', folder, '--appendonly', 'yes', '--maxmemory-policy', 'noeviction'];

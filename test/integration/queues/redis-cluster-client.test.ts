@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRedisClient } from '../../../src/queues/redis-connection.ts';
+import { hasProgram } from '../../support/processes/has-program.ts';
 import { createTestBackend } from '../../support/redis/queue-backends.ts';
-import { hasRedisServer } from '../../support/redis/redis.ts';
 import { type RedisTopology, startBrokenCluster } from '../../support/redis/redis-topologies.ts';
 
 /** A Cluster that lacks slots refuses every connection, so its clients wait between two attempts most of the time. */
-describe.skipIf(!hasRedisServer('the tests of a Cluster client are'))('a client of a Redis Cluster', () => {
+describe.skipIf(!hasProgram('redis-server', 'a Cluster client'))('a client of a Redis Cluster', () => {
   let cluster: RedisTopology;
   beforeAll(async () => {
     cluster = await startBrokenCluster();

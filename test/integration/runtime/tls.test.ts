@@ -8,8 +8,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EXIT_CONFIG } from '../../../src/runtime/lifecycle.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { startTlsFront } from '../../support/postgres/tls-front.ts';
+import { hasProgram } from '../../support/processes/has-program.ts';
 import { OddswireProcess, type ProcessName } from '../../support/processes/system.ts';
-import { hasRedisServer, spawnRedis, type TestRedis } from '../../support/redis/redis.ts';
+import { spawnRedis, type TestRedis } from '../../support/redis/redis.ts';
 import { testAuthority } from '../../support/tls.ts';
 import { oddswire } from '../bin/run-command.ts';
 import { RING } from '../workers/worker-harness.ts';
@@ -83,7 +84,7 @@ describe('a process on a Postgres with TLS', () => {
   });
 });
 
-describe.runIf(hasRedisServer('TLS to Redis'))('a process on a Redis with TLS', () => {
+describe.runIf(hasProgram('redis-server', 'TLS to Redis'))('a process on a Redis with TLS', () => {
   let redis: TestRedis;
   let server: Server;
   let redisUrl: string;

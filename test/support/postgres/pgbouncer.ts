@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,13 +14,6 @@ export interface PgBouncer {
   /** The database through the pooler. */
   url: string;
   stop(): Promise<void>;
-}
-
-/** Whether pgbouncer is on PATH; prints the skipped tests when it is not. */
-export function hasPgBouncer(): boolean {
-  if (spawnSync('pgbouncer', ['--version']).status === 0) return true;
-  console.warn('\n!!! no pgbouncer on PATH: the tests through a pooler are SKIPPED !!!\n');
-  return false;
 }
 
 /** PgBouncer in front of a database, with the shipped configuration except for addresses and the number of connections. */

@@ -24,13 +24,6 @@ export async function startTestRedis(): Promise<TestRedis | null> {
   return spawnRedis();
 }
 
-/** Whether redis-server is on PATH; prints the skipped tests when it is not. */
-export function hasRedisServer(skippedTests: string): boolean {
-  if (spawnSync('redis-server', ['--version']).status === 0) return true;
-  console.warn(`\n!!! no redis-server on PATH: ${skippedTests} SKIPPED !!!\n`);
-  return false;
-}
-
 /** A separate redis-server with the settings of production: append-only file, no eviction. */
 export async function spawnRedis(): Promise<TestRedis> {
   const server = await spawnRedisServer();
