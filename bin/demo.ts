@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { loadFeeds } from '../src/config/config.ts';
 import { asError } from '../src/domain/values/errors.ts';
 import { coloursOf } from './colours.ts';
 import { openDemoAlerts, registerWebhook } from './demo/alerts.ts';
@@ -61,7 +62,8 @@ async function runDemo(
   const { marketId, outcomeId } = await findFirstPrice({ api, signal, say, nowMs: () => performance.now() });
   const { apiKey, opsPassword } = setup;
   const listKeys = callOf('keys', 'list', process.env);
-  say(bannerText({ apiUrl, apiKey, opsPassword, dataDir: demoFolder(dataDir), listKeys, marketId, outcomeId }));
+  const facts = { apiUrl, apiKey, opsPassword, dataDir: demoFolder(dataDir), listKeys, marketId, outcomeId };
+  say(bannerText({ ...facts, ...loadFeeds(setup.environment) }));
   say(`first price served after ${Math.round(performance.now())} ms (market ${marketId})`);
   await keepAlerts(api, setup, signal);
 }

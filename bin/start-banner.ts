@@ -1,17 +1,19 @@
+import type { Config } from '../src/config/config.ts';
+import { feedLines } from './feed-lines.ts';
 import type { Environment } from './terminal.ts';
 
-interface StartFacts {
+interface StartFacts extends Pick<Config, 'venues' | 'feeds'> {
   readonly apiUrl: string;
   readonly environment: Environment;
   readonly dataDir: string;
   /** Whether an operator can log in. */
   readonly isOpsOn: boolean;
-  /** The names of the polled venues. */
-  readonly venues: readonly string[];
   /** Calls that a user can paste. */
   readonly createKey: string;
   readonly addOperator: string;
 }
+
+type OffPart = [isOff: boolean, part: string, reason: string];
 
 const RULE = '-'.repeat(100);
 
@@ -19,6 +21,7 @@ const RULE = '-'.repeat(100);
 export function startBannerText(facts: StartFacts): string {
   const { apiUrl, environment, dataDir, isOpsOn, venues, createKey } = facts;
   const off = offParts(facts);
+  const { on } = feedLines(facts);
   return [
     RULE,
     `oddswire is ready: API ${apiUrl}, documentation ${apiUrl}/docs`,
@@ -26,6 +29,7 @@ export function startBannerText(facts: StartFacts): string {
     `  streams     ${apiUrl}/v1/all/stream, for language models ${apiUrl}/mcp`,
     ...(isOpsOn ? [`  operators   ${environment['OPS_PUBLIC_URL'] || apiUrl}/ops`] : []),
     `  venues      ${venues.join(', ')}`,
+    ...(on.length === 0 ? [] : [`  feeds       ${on.join(', ')}; their states are in ${apiUrl}/v1/venues`]),
     `  database    ${environment['DATABASE_URL'] ? 'of DATABASE_URL' : `embedded, in ${dataDir}`}`,
     `  queues      ${environment['REDIS_URL'] ? 'in Redis, of REDIS_URL' : 'in Postgres, because REDIS_URL is not set'}`,
     `Create an API key: ${createKey}`,
@@ -36,26 +40,18 @@ export function startBannerText(facts: StartFacts): string {
 }
 
 /** The parts that are off, each with its reason and the way to turn it on. */
-function offParts({ environment, isOpsOn, venues, addOperator }: StartFacts): [string, string][] {
-  const parts: [isOff: boolean, part: string, reason: string][] = [
+function offParts({ environment, isOpsOn, venues, feeds, addOperator }: StartFacts): [string, string][] {
+  const parts: OffPart[] = [
     [!isOpsOn, 'operator pages', `no operator exists; set OPS_PASSWORD, or run ${addOperator}`],
     [isOff(environment['CONSOLE']), 'console', 'CONSOLE is off'],
     [!environment['CORS_ORIGINS'], 'calls from pages of browsers', 'CORS_ORIGINS names no origin'],
-    [isOff(environment['FEEDS']), 'feeds of venues', 'FEEDS is off; polls read every venue'],
-    [
-      venues.includes('kalshi') && hasFeed('kalshi', environment['FEEDS']) && !environment['KALSHI_API_KEY_ID'],
-      'feed of kalshi',
-      'KALSHI_API_KEY_ID and KALSHI_PRIVATE_KEY_FILE are not set; polls read it',
-    ],
+    ...feedLines({ venues, feeds }).off.map(
+      ({ venue, reason, canBeOn }): OffPart => [canBeOn, `feed of ${venue}`, reason],
+    ),
     [!venues.includes('solana'), 'tokens and wallets of solana', 'VENUES does not name solana'],
     [venues.includes('solana') && !environment['SOLANA_RPC_URL'], 'wallets of solana', 'SOLANA_RPC_URL is not set'],
   ];
   return parts.filter(([isPartOff]) => isPartOff).map(([, part, reason]) => [part, reason]);
-}
-
-/** Whether FEEDS, which is on, off or a list, asks for the feed of this venue. */
-function hasFeed(venue: string, feeds: string | undefined): boolean {
-  return !feeds || feeds === 'on' || feeds.split(',').some((name) => name.trim() === venue);
 }
 
 function isOff(value: string | undefined): boolean {

@@ -1,9 +1,10 @@
+import { loadFeeds } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
 import { waitUntilAnswers } from '../src/runtime/wait-until.ts';
 import { assertReady } from './api-ready.ts';
 import { callOf } from './invocation.ts';
 import { startBannerText } from './start-banner.ts';
-import { type Environment, runnerCommand } from './terminal.ts';
+import { runnerCommand } from './terminal.ts';
 
 const DATA_DIR = VARIABLES.DATA_DIR.default;
 
@@ -25,7 +26,7 @@ export const command = runnerCommand({
             environment,
             dataDir,
             isOpsOn: await servesOps(apiUrl, signal),
-            venues: venuesOf(environment),
+            ...loadFeeds(environment),
             createKey: callOf('keys', 'create --account me --name laptop', process.env),
             addOperator: callOf('operators', 'add NAME --role operator', process.env),
           }),
@@ -40,9 +41,4 @@ async function servesOps(apiUrl: string, signal: AbortSignal): Promise<boolean> 
   const response = await fetch(`${apiUrl}/ops`, { redirect: 'manual', signal });
   await response.body?.cancel();
   return response.status !== 404;
-}
-
-function venuesOf(environment: Environment): string[] {
-  const names = environment['VENUES'] || (VARIABLES.VENUES.default ?? '');
-  return names.split(',').map((name) => name.trim());
 }

@@ -116,10 +116,11 @@ function stopSignal(log: Logger): AbortSignal {
 
 /** The processes run in the package folder, so relative paths are resolved against the caller's folder first. */
 function withAbsolutePaths(given: Environment): Environment {
-  const caFile = given['WEBHOOK_CA_FILE'];
+  const { WEBHOOK_CA_FILE: caFile, KALSHI_PRIVATE_KEY_FILE: keyFile } = given;
   return {
     ...given,
     DATA_DIR: resolve(given['DATA_DIR'] || VARIABLES.DATA_DIR.default || '.data'),
     ...(caFile && { WEBHOOK_CA_FILE: resolve(caFile) }),
+    ...(keyFile && { KALSHI_PRIVATE_KEY_FILE: resolve(keyFile) }),
   };
 }

@@ -1,5 +1,8 @@
+import type { Config } from '../../src/config/config.ts';
+import { feedLines } from '../feed-lines.ts';
+
 /** The contents of the banner. */
-interface BannerFacts {
+interface BannerFacts extends Pick<Config, 'venues' | 'feeds'> {
   readonly apiUrl: string;
   readonly apiKey: string;
   readonly opsPassword: string;
@@ -26,15 +29,9 @@ export const FIRST_CALLS = [
 ];
 
 /** Addresses, the key, and example calls that can be pasted into a shell. */
-export function bannerText({
-  apiUrl,
-  apiKey,
-  opsPassword,
-  dataDir,
-  listKeys,
-  marketId,
-  outcomeId,
-}: BannerFacts): string {
+export function bannerText(facts: BannerFacts): string {
+  const { apiUrl, apiKey, opsPassword, dataDir, listKeys, marketId, outcomeId } = facts;
+  const { on, off } = feedLines(facts);
   return [
     RULE,
     'oddswire demo: a simulated exchange, the six processes, and a local webhook receiver',
@@ -42,6 +39,8 @@ export function bannerText({
     `  API key     ${apiKey}`,
     `  console     ${apiUrl}/   sign in with the API key`,
     `  operators   ${apiUrl}/ops   password ${opsPassword}`,
+    ...(on.length === 0 ? [] : [`  feeds       ${on.join(', ')}; their states are in ${apiUrl}/v1/venues`]),
+    ...off.map(({ venue, reason }) => `  no feed     ${venue}: ${reason}`),
     `  data        ${dataDir}`,
     `  commands    ${listKeys}`,
     'The first calls, for a shell. The last one creates an alert that fires at once:',

@@ -426,6 +426,34 @@ export function loadConfig(environment: Environment, processName?: string): Conf
   });
 }
 
+const feedSchema = schema.pick({
+  VENUES: true,
+  POLYMARKET_CLOB_URL: true,
+  KALSHI_API_URL: true,
+  MANIFOLD_API_URL: true,
+  LIMITLESS_API_URL: true,
+  FEEDS: true,
+  FEED_MARKETS: true,
+  POLYMARKET_FEED_URL: true,
+  KALSHI_FEED_URL: true,
+  KALSHI_API_KEY_ID: true,
+  KALSHI_PRIVATE_KEY_FILE: true,
+  MANIFOLD_FEED_URL: true,
+  LIMITLESS_FEED_URL: true,
+});
+
+/**
+ * The venues and feeds of an environment, for a command that needs no other setting. An empty variable counts as unset.
+ * @throws ConfigError naming every problem at once
+ */
+export function loadFeeds(environment: Environment): Pick<Config, 'venues' | 'feeds'> {
+  const names = Object.keys(feedSchema.shape) as VariableName[];
+  const input = Object.fromEntries(names.map((name) => [name, environment[name] || VARIABLES[name].default]));
+  const parsed = feedSchema.safeParse(input);
+  if (!parsed.success) throw new ConfigError(describeProblems(parsed.error, input));
+  return deepFreeze({ venues: parsed.data.VENUES, feeds: readFeeds(parsed.data) });
+}
+
 function opsConfig(value: z.output<typeof schema>): Config['ops'] {
   const {
     OPS_PASSWORD: operator,

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, inject, it } from 'vitest';
@@ -67,10 +68,11 @@ function run(name: string, environment: Record<string, string>, cwd?: string): R
 describe('oddswire start', { timeout: 240_000 }, () => {
   async function startWithoutVenues(
     environment: Record<string, string> = {},
+    cwd?: string,
   ): Promise<{ started: Run; database: TestDatabase }> {
     const database = await createTestDatabase();
     cleanups.push(() => database.drop());
-    const started = run('start', {
+    const settings = {
       DATABASE_URL: database.url,
       SECRETS_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
       VENUES: 'polymarket,kalshi',
@@ -83,8 +85,8 @@ describe('oddswire start', { timeout: 240_000 }, () => {
       POLL_PRICES_MS: '1000',
       POLL_BOOKS_MS: '1000',
       ...environment,
-    });
-    return { started, database };
+    };
+    return { started: run('start', settings, cwd), database };
   }
 
   it('ends its start-up with the address and the command that creates a key, and logs one line per poll of an unreachable venue', async () => {
@@ -95,7 +97,10 @@ describe('oddswire start', { timeout: 240_000 }, () => {
     expect(started.lines).toContain('Create an API key: oddswire keys create --account me --name laptop');
     expect(started.lines).toContainEqual(expect.stringMatching(/^ {2}operator pages: no operator exists; /));
     expect(started.lines).toContain('  venues      polymarket, kalshi');
-    expect(started.lines).toContainEqual(expect.stringMatching(/^ {2}feed of kalshi: .* not set; polls read it$/));
+    expect(started.lines).toContain(`  feeds       polymarket; their states are in ${address}/v1/venues`);
+    expect(started.lines).toContain(
+      '  feed of kalshi: its API is not the public one, and its feed has no address; polls read it',
+    );
     const feeds = JSON.parse(await started.line(/"msg":"feeds"/)) as { on: string[]; off: Record<string, string> };
     expect(feeds).toMatchObject({ on: ['polymarket'], off: { kalshi: 'no_address' } });
 
@@ -110,6 +115,22 @@ describe('oddswire start', { timeout: 240_000 }, () => {
     const polls = failed.map(({ venue, kind }) => `${venue} ${kind}`);
     expect(polls).toEqual(expect.arrayContaining(['polymarket markets', 'kalshi markets']));
     expect(polls.length).toBe(new Set(polls).size);
+  }, 120_000);
+
+  it('finds files of its settings in the folder of the caller', async () => {
+    const folder = await openFolder('oddswire-start-');
+    cleanups.push(() => rm(folder, { recursive: true, force: true }));
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+    await writeFile(join(folder, 'kalshi.pem'), privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    const environment = {
+      KALSHI_API_KEY_ID: 'k',
+      KALSHI_PRIVATE_KEY_FILE: 'kalshi.pem',
+      KALSHI_FEED_URL: 'ws://127.0.0.1:1',
+    };
+    const { started } = await startWithoutVenues(environment, folder);
+    const feeds = JSON.parse(await started.line(/"msg":"feeds"/)) as { on: string[] };
+    expect(feeds.on).toContain('kalshi');
+    await started.line(/^ {2}feeds {7}kalshi; their states are in /);
   }, 120_000);
 
   it('stops its processes when the reader of its output ends', async () => {
@@ -139,6 +160,9 @@ describe('oddswire demo', { timeout: 240_000 }, () => {
     await demo.line(/^[\d:.]{12} {2}price_alert {5}\S.* above .* X-Webhook-Signature ok {2}webhook-signature ok$/);
 
     const [api] = demo.lines.flatMap((line) => /^ {2}API=(\S+)$/.exec(line)?.[1] ?? []);
+    expect(demo.lines).toContain(
+      `  feeds       polymarket, kalshi, manifold, limitless; their states are in ${api}/v1/venues`,
+    );
     const states = async () => {
       const answer = await fetch(`${api}/v1/venues`, { headers: { Authorization: `Bearer ${key}` } });
       const { data } = (await answer.json()) as { data: { venue: string; feed?: { state: string } }[] };

@@ -2,6 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Exchange, startExchange } from '../../../sim/exchange.ts';
 import { isPool, tokenIdOf as limitlessTokenOf } from '../../../sim/limitless/wire.ts';
 import type { Config } from '../../../src/config/config.ts';
+import { isTight } from '../../../src/domain/markets/quoted-price.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
 import { LivenessTracker } from '../../../src/observe/liveness-tracker.ts';
 import type { Logger } from '../../../src/observe/logger.ts';
 import { type Database, sql } from '../../../src/store/db/tx.ts';
@@ -121,9 +123,13 @@ const QUOTES = sql(
    JOIN market m ON m.id = o.market_id WHERE m.venue = $1 AND m.status = 'open'`,
 );
 
-/** The stored best prices by outcome, and those of the exchange. */
+/**
+ * The stored best prices by outcome, and those of the exchange: of every outcome that has a price by its best levels alone, stored or not,
+ * and of each other outcome that is stored.
+ */
 async function tops(db: Database, exchange: Exchange, venue: FeedVenue) {
   const rows = await db.query<{ mint: string; bid: string | null; ask: string | null }>(QUOTES, [venue]);
+  const side = (text: string | undefined) => (text === undefined ? undefined : decimal(text));
   const number = (text: string | null | undefined) => (text === null || text === undefined ? null : Number(text));
   const stored = Object.fromEntries(rows.map(({ mint, bid, ask }) => [mint, [number(bid), number(ask)]]));
   const truth: Record<string, unknown> = {};
@@ -140,14 +146,27 @@ async function tops(db: Database, exchange: Exchange, venue: FeedVenue) {
     }[venue];
     market.outcomes.forEach(({ bestBid, bestAsk }, index) => {
       const id = ids[index];
-      // Without a price of any kind there is no quote.
-      if (id !== undefined && id in stored) truth[id] = [number(bestBid), number(bestAsk)];
+      if (id === undefined) return;
+      // Otherwise the price is that of the last trade, and before it there is no quote.
+      const hasPrice = isTight({ bid: side(bestBid), ask: side(bestAsk) });
+      if (hasPrice || id in stored) truth[id] = [number(bestBid), number(bestAsk)];
     });
   }
   return { stored, truth };
 }
 
-/** Waits until the stored quotes are those of the exchange. */
+/** The number of quotes of the exchange, and those that are stored differently or not at all. */
+export async function quoteDifferences(
+  db: Database,
+  exchange: Exchange,
+  venue: FeedVenue,
+): Promise<{ quotes: number; differing: [outcomeId: string, stored: unknown, truth: unknown][] }> {
+  const { stored, truth } = await tops(db, exchange, venue);
+  const differing = Object.keys(truth).filter((id) => !isDeepStrictEqual(stored[id], truth[id]));
+  return { quotes: Object.keys(truth).length, differing: differing.map((id) => [id, stored[id], truth[id]]) };
+}
+
+/** Waits until all quotes of the exchange are stored, as the exchange has them. */
 export async function quotesAgree(
   db: Database,
   exchange: Exchange,
@@ -155,11 +174,7 @@ export async function quotesAgree(
   within: { timeoutMs: number; everyMs: number } = { timeoutMs: 20_000, everyMs: 50 },
 ): Promise<void> {
   await eventually(
-    async () => {
-      const { stored, truth } = await tops(db, exchange, venue);
-      const differing = Object.keys(truth).filter((id) => !isDeepStrictEqual(stored[id], truth[id]));
-      return { quotes: Object.keys(truth).length, differing: differing.map((id) => [id, stored[id], truth[id]]) };
-    },
+    () => quoteDifferences(db, exchange, venue),
     ({ quotes, differing }) => quotes > 6 && differing.length === 0,
     within,
   );

@@ -4,6 +4,7 @@ import { bannerText, FIRST_CALLS } from '../../../bin/demo/banner.ts';
 import { createEventLines } from '../../../bin/demo/event-lines.ts';
 import { findFirstPrice } from '../../../bin/demo/first-price.ts';
 import { startBannerText } from '../../../bin/start-banner.ts';
+import { loadFeeds } from '../../../src/config/config.ts';
 import { snippetsOf } from '../../support/markdown.ts';
 
 const MARKET = { market_id: '0xa', title: 'A' };
@@ -55,16 +56,35 @@ describe('the demo', () => {
     expect(said).toHaveLength(33);
   });
 
+  const facts = {
+    apiUrl: 'http://127.0.0.1:8080',
+    apiKey: 'ow_demo_1',
+    opsPassword: 'p',
+    dataDir: '.data/demo',
+    listKeys: 'oddswire keys list',
+    marketId: '0xa b',
+    outcomeId: '17',
+    ...loadFeeds({}),
+  };
+
+  it('prints which venues have a feed, and why another one has none', () => {
+    const environment = {
+      VENUES: 'polymarket,kalshi,manifold,limitless,solana',
+      FEEDS: 'polymarket,kalshi,limitless',
+      LIMITLESS_API_URL: 'http://127.0.0.1:9/limitless',
+    };
+    const text = bannerText({ ...facts, ...loadFeeds(environment) });
+    expect(text.split('\n').filter((line) => line.includes('feed'))).toEqual([
+      '  feeds       polymarket; their states are in http://127.0.0.1:8080/v1/venues',
+      '  no feed     kalshi: KALSHI_API_KEY_ID and KALSHI_PRIVATE_KEY_FILE are not set; polls read it',
+      '  no feed     manifold: FEEDS does not turn it on; polls read it',
+      '  no feed     limitless: its API is not the public one, and its feed has no address; polls read it',
+      '  no feed     solana: the venue has no feed; polls read it',
+    ]);
+  });
+
   it('prints the calls of docs/start.md with its own settings', () => {
-    const text = bannerText({
-      apiUrl: 'http://127.0.0.1:8080',
-      apiKey: 'ow_demo_1',
-      opsPassword: 'p',
-      dataDir: '.data/demo',
-      listKeys: 'oddswire keys list',
-      marketId: '0xa b',
-      outcomeId: '17',
-    });
+    const text = bannerText(facts);
     const [documented] = snippetsOf('docs/start.md').filter((snippet) => snippet.text.includes('curl'));
     const [settings, calls] = [
       documented?.text.split('\n').filter((line) => /^[A-Z]+=/.test(line)),
@@ -161,7 +181,7 @@ describe('the banner of oddswire start', () => {
     environment: {},
     dataDir: '.data',
     isOpsOn: false,
-    venues: ['kalshi'],
+    ...loadFeeds({ VENUES: 'kalshi' }),
     createKey: 'oddswire keys create',
     addOperator: 'oddswire operators add NAME',
   };
@@ -185,13 +205,15 @@ describe('the banner of oddswire start', () => {
 
   it('names nothing as off when every part is on', () => {
     const variables = { CORS_ORIGINS: '*', SOLANA_RPC_URL: 'http://x', KALSHI_API_KEY_ID: 'k' };
-    const environment = { ...variables, DATABASE_URL: 'postgres://x', REDIS_URL: 'r' };
-    const text = startBannerText({ ...facts, environment, isOpsOn: true, venues: ['kalshi', 'solana'] });
+    const environment = { ...variables, DATABASE_URL: 'postgres://x', REDIS_URL: 'r', VENUES: 'kalshi,solana' };
+    const text = startBannerText({ ...facts, environment, isOpsOn: true, ...loadFeeds(environment) });
     expect(text).not.toContain('Off:');
+    expect(text).toContain('  feeds       kalshi; their states are in http://127.0.0.1:8080/v1/venues\n');
     expect(text).toContain('  operators   http://127.0.0.1:8080/ops\n');
     expect(text).toContain('  database    of DATABASE_URL\n');
-    expect(startBannerText({ ...facts, environment: { CONSOLE: 'off', FEEDS: 'off' } })).toMatch(
-      /Off:\n.*\n {2}console: CONSOLE is off\n.*\n {2}feeds of venues: FEEDS is off; polls read every venue\n/,
+    const off = { CONSOLE: 'off', FEEDS: 'off', VENUES: 'kalshi' };
+    expect(startBannerText({ ...facts, environment: off, ...loadFeeds(off) })).toMatch(
+      /Off:\n.*\n {2}console: CONSOLE is off\n.*\n {2}feed of kalshi: FEEDS does not turn it on; polls read it\n/,
     );
     // Both variables may hold a password.
     expect(text).not.toContain('postgres://x');
