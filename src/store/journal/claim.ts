@@ -19,6 +19,9 @@ const PUBLISH_LOCK = 0x70_75_62_6c;
 const ORIGIN = `concat_ws('.', (SELECT system_identifier FROM pg_control_system()), (SELECT timeline_id FROM pg_control_checkpoint()),
   (SELECT oid FROM pg_database WHERE datname = current_database()), 'journal_head'::regclass::oid)`;
 
+/** The beginning of the current minute, epoch seconds. */
+const MINUTE = `floor(extract(epoch FROM statement_timestamp()) / 60)::bigint * 60`;
+
 /**
  * Settings of the publisher's session. Its statements are planned once, and their tables may be empty then: later they hold many rows, with
  * many dead ones. So every scan must use an index.
@@ -29,23 +32,26 @@ export const SETTINGS = sql(
      set_config('plan_cache_mode', 'force_generic_plan', false)`,
 );
 
-/** Whether the journal was made by this database. */
-export const IS_FOUNDED = sql(
-  'is_journal_founded',
-  `SELECT h.origin = ${ORIGIN} AS is_founded FROM (${NEWEST_HEAD}) h`,
-);
+/**
+ * Whether the head can be continued: this database wrote it, and its time is within the limit of `create_journal_partition`. A clock that
+ * was set back leaves a later head, behind which no partition can be made before the clock is there again.
+ */
+const IS_CONTINUED = `(h.origin = ${ORIGIN} AND h.at <= clock_timestamp() + interval '2 hours')`;
+
+export const IS_FOUNDED = sql('is_journal_founded', `SELECT ${IS_CONTINUED} AS is_founded FROM (${NEWEST_HEAD}) h`);
 
 /**
- * Begins another epoch in a restored database, whose marks and snapshots have the transaction numbers of another one. The numbers of its
- * changes begin at the time in 10 microseconds, hence above those of every earlier epoch. A journal without changes keeps its marks.
+ * Begins another epoch in a restored database, whose marks and snapshots have the transaction numbers of another one, and behind a head of
+ * a later clock. The numbers of its changes begin at the time in 10 microseconds, hence above those of every earlier epoch. Its times begin
+ * at the present clock. A journal without changes keeps its marks.
  */
 export const FOUND = sql(
   'found_journal',
-  `WITH head AS MATERIALIZED (SELECT * FROM (${NEWEST_HEAD}) h WHERE origin <> ${ORIGIN}),
+  `WITH head AS MATERIALIZED (SELECT * FROM (${NEWEST_HEAD}) h WHERE NOT ${IS_CONTINUED}),
    next AS (
      INSERT INTO journal_head (turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published)
-     SELECT turn + 1, gen_random_uuid(), ${ORIGIN}, base, base + 1, greatest(at, statement_timestamp()),
-       CASE WHEN seq = 0 THEN checked_at ELSE statement_timestamp() END, closed_until,
+     SELECT turn + 1, gen_random_uuid(), ${ORIGIN}, base, base + 1, statement_timestamp(),
+       CASE WHEN seq = 0 THEN checked_at ELSE statement_timestamp() END, least(closed_until, ${MINUTE}),
        CASE WHEN seq = 0 THEN '1:1:'::pg_snapshot ELSE pg_current_snapshot() END
      FROM head, LATERAL (
        SELECT CASE WHEN seq = 0 THEN 0 ELSE greatest(seq, floor(extract(epoch FROM statement_timestamp()) * 100000)::bigint) END AS base) b
@@ -58,13 +64,10 @@ export const FOUND = sql(
 const IN_PROGRESS_THEN = `m.xid = ANY (ARRAY(SELECT pg_snapshot_xip(h.published)))`;
 const LATER = `m.xid >= pg_snapshot_xmax(h.published)`;
 
-/** The beginning of the current minute, epoch seconds. */
-const MINUTE = `floor(extract(epoch FROM statement_timestamp()) / 60)::bigint * 60`;
-
 /** Looks for work without a lock. */
 export const LOOK = sql(
   'look_for_marks',
-  `SELECT h.turn, (extract(epoch FROM clock_timestamp() - h.checked_at) * 1000)::float8 AS checked_ms_ago,
+  `SELECT h.turn, abs(extract(epoch FROM clock_timestamp() - h.checked_at) * 1000)::float8 AS checked_ms_ago,
      h.target IS NOT NULL
        OR EXISTS (SELECT FROM publish_mark m WHERE ${LATER})
        OR EXISTS (SELECT FROM publish_mark m WHERE ${IN_PROGRESS_THEN}) AS has_work
@@ -73,7 +76,7 @@ export const LOOK = sql(
 
 export interface Look {
   turn: bigint;
-  /** The age of `checked_at`, milliseconds. */
+  /** The distance of `checked_at` from the present, milliseconds: a head of a later clock is renewed too. */
   checkedMsAgo: number;
   hasWork: boolean;
 }

@@ -28,8 +28,8 @@ export interface JournalTail {
   /** Everything up to this number was delivered to the listeners. */
   readonly position: number;
   /**
-   * The age of `checkedAt` in milliseconds, by the database clock at the last read plus the time since then. Infinite before the first
-   * read. It grows when the publisher stops, and when this process loses the database.
+   * The distance of `checkedAt` from the present in milliseconds, by the database clock at the last read, plus the time since then.
+   * Infinite before the first read. It grows when the publisher stops, and when this process loses the database.
    */
   staleMs(): number;
   /** Adds a listener for later batches; returns its removal. An epoch other than the last one begins anew at its `seq`. */
@@ -151,7 +151,8 @@ export function followJournal(options: JournalTailOptions): JournalTail {
     },
     staleMs() {
       if (!head) return Number.POSITIVE_INFINITY;
-      return head.readAt.getTime() - head.checkedAt.getTime() + (performance.now() - askedAtMs);
+      // A head of a later clock, which was set back since, confirms nothing about the present.
+      return Math.abs(head.readAt.getTime() - head.checkedAt.getTime()) + (performance.now() - askedAtMs);
     },
     on(listener) {
       listeners.add(listener);

@@ -31,14 +31,29 @@ export interface SeriesTarget {
 }
 
 const OUTCOMES = `CROSS JOIN LATERAL (
-     SELECT coalesce(json_agg(json_build_array(o.token_id::text, t.mint) ORDER BY o.ordinal), '[]') AS outcomes,
-       array_agg(o.token_id ORDER BY o.ordinal) AS token_ids, array_agg(t.mint ORDER BY o.ordinal) AS mints
+     SELECT array_agg(o.token_id ORDER BY o.ordinal) AS token_ids, array_agg(t.mint ORDER BY o.ordinal) AS mints
      FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = m.id) o`;
 
 /** The key of the outcome $3, or of the first one; NULL when the market has no such outcome. */
 const CHOSEN = 'CASE WHEN $3::text IS NULL THEN o.token_ids[1] ELSE o.token_ids[array_position(o.mints, $3)] END';
 /** The keys of the outcome $3, or of all. */
 const CHOSEN_ALL = `CASE WHEN $3::text IS NULL THEN o.token_ids ELSE ARRAY[o.token_ids[array_position(o.mints, $3)]] END`;
+
+/**
+ * The JSON of rows, column by column. An aggregate finds the conversion of its type once; a function over the columns of a row would find
+ * all of them for each row, which costs more than to read the row.
+ */
+function columnsSql(...columns: readonly string[]): string {
+  return `json_build_array(${columns.map((column) => `json_agg(${column})`).join(', ')})`;
+}
+
+type Columns<Cells extends readonly unknown[]> = { [Place in keyof Cells]: Cells[Place][] | null };
+
+/** The rows of `columnsSql`, whose columns are null without rows. */
+function rowsOf<Cells extends readonly unknown[]>(columns: Columns<Cells>): Cells[] {
+  const all = columns as readonly (readonly unknown[] | null)[];
+  return (all[0] ?? []).map((_, row) => all.map((column) => column?.[row]) as unknown as Cells);
+}
 
 /** A statement of several reads. The parameters of a read have these types behind venues, market and outcome. */
 interface SeriesStatement extends Statement {
@@ -48,10 +63,11 @@ interface SeriesStatement extends Statement {
 /** `columns` and `parts` have the SQL of one read, whose parameters are $1, $2 ... */
 function statement(name: string, types: readonly string[], columns: string, parts = ''): SeriesStatement {
   const all = ['text', 'text', 'text', ...types];
-  const arrays = all.map((type, n) => `$${n + 1}::${type}[]`);
+  // Subqueries hide the number of reads from the planner: it would plan again for each number, which costs more than the reads.
+  const arrays = all.map((type, n) => `(SELECT $${n + 1}::${type}[])`);
   const ofRead = (text: string) => text.replace(/\$(\d+)/g, 'a.p$1');
   const text = `SELECT (a.n - 1)::int AS n, m.id AS pk, m.venue, m.venue_market_id AS market_id, m.status AS market_status, m.has_book,
-       m.close_at, m.resolved_at, o.outcomes, ${FACTS_COLUMNS}, ${STAMP}, ${ofRead(columns)}
+       m.close_at, m.resolved_at, to_json(o.token_ids::text[]) AS token_ids, to_json(o.mints) AS mints, ${FACTS_COLUMNS}, ${STAMP}, ${ofRead(columns)}
      FROM unnest(${arrays.join(', ')}) WITH ORDINALITY AS a (${all.map((_, n) => `p${n + 1}`).join(', ')}, n)
      CROSS JOIN LATERAL (SELECT * FROM market m WHERE ${ofRead(ONE_MARKET)}) m ${OUTCOMES} ${FACTS_PARTS} ${ofRead(parts)}`;
   return { ...sql(name, text), width: all.length };
@@ -60,7 +76,8 @@ function statement(name: string, types: readonly string[], columns: string, part
 type MarketRow = Omit<MarketTokens, 'outcomes' | 'status'> &
   FactsRow & {
     marketStatus: MarketTokens['status'];
-    outcomes: [tokenId: string, outcomeId: string][];
+    tokenIds: string[] | null;
+    mints: string[] | null;
     stamp: string;
   };
 
@@ -95,20 +112,22 @@ function readRow(db: Queryable, statement: SeriesStatement, values: Values): Pro
   return lane(values);
 }
 
-async function read<Columns, Part>(
+async function read<Found, Part>(
   db: Queryable,
   statement: SeriesStatement,
   { venues, marketId, outcomeId }: SeriesTarget,
   values: Values,
-  toPart: (columns: Columns) => Part,
+  toPart: (found: Found) => Part,
 ): Promise<SeriesRead<Part> | null> {
   const venueList = `{${venues.join(',')}}`;
   const row = (await readRow(db, statement, [venueList, marketId, outcomeId ?? null, ...values])) as
-    | (MarketRow & Columns)
+    | (MarketRow & Found)
     | undefined;
   if (!row) return null;
   const { pk, venue, marketId: id, marketStatus: status, hasBook, closeAt, resolvedAt, stamp } = row;
-  const outcomes = row.outcomes.map(([tokenId, ofOutcome]) => ({ tokenId: BigInt(tokenId), outcomeId: ofOutcome }));
+  const outcomes = rowsOf<[tokenId: string, mint: string]>([row.tokenIds, row.mints]).map(([tokenId, mint]) => {
+    return { tokenId: BigInt(tokenId), outcomeId: mint };
+  });
   const market = { pk, venue, marketId: id, status, hasBook, closeAt, resolvedAt, outcomes };
   return { ...toPart(row), market, facts: toTradeFacts(row), stamp: toStamp(stamp) };
 }
@@ -123,9 +142,10 @@ const CANDLES = statement(
      ORDER BY b.bucket DESC LIMIT 1) END AS close_before`,
   `CROSS JOIN LATERAL (SELECT ${CHOSEN} AS token_id) c
    LEFT JOIN LATERAL (
-     SELECT json_agg(json_build_array(bucket, open::text, high::text, low::text, close::text, volume::text, notional::text, trades)
-       ORDER BY bucket) AS candles
-     FROM candle k WHERE k.token_id = c.token_id AND k.interval_seconds = $4 AND k.bucket >= $5 AND k.bucket < $6) k ON true`,
+     SELECT ${columnsSql('bucket', 'open::text', 'high::text', 'low::text', 'close::text', 'volume::text', 'notional::text', 'trades')} AS candles
+     FROM (
+       SELECT * FROM candle k WHERE k.token_id = c.token_id AND k.interval_seconds = $4 AND k.bucket >= $5 AND k.bucket < $6
+       ORDER BY k.bucket) k) k ON true`,
 );
 
 /** Candles of one outcome, oldest first; buckets without a trade have none. `withCloseBefore` adds the last close before the range. */
@@ -134,12 +154,12 @@ export function readMarketCandles(
   target: SeriesTarget,
   { seconds, range, withCloseBefore }: { seconds: number; range: TimeRange; withCloseBefore: boolean },
 ): Promise<SeriesRead<{ candles: StoredCandle[]; closeBefore: string | null }> | null> {
-  type Columns = { candles: CandleCells[] | null; closeBefore: string | null };
-  return read(db, CANDLES, target, [seconds, range.start, range.end, withCloseBefore], (columns: Columns) => ({
-    candles: (columns.candles ?? []).map(([bucket, open, high, low, close, volume, notional, trades]) => {
+  type Found = { candles: Columns<CandleCells>; closeBefore: string | null };
+  return read(db, CANDLES, target, [seconds, range.start, range.end, withCloseBefore], (found: Found) => ({
+    candles: rowsOf<CandleCells>(found.candles).map(([bucket, open, high, low, close, volume, notional, trades]) => {
       return { bucket, open, high, low, close, volume, notional, trades };
     }),
-    closeBefore: columns.closeBefore,
+    closeBefore: found.closeBefore,
   }));
 }
 
@@ -148,11 +168,11 @@ const VOLUME = statement(
   ['int', 'bigint', 'bigint'],
   'k.windows',
   `CROSS JOIN LATERAL (
-     SELECT json_agg(json_build_array(bucket, volume::text, notional::text, trades) ORDER BY bucket) AS windows
+     SELECT ${columnsSql('bucket', 'volume::text', 'notional::text', 'trades')} AS windows
      FROM (
        SELECT bucket, sum(volume) AS volume, sum(notional) AS notional, sum(trades) AS trades FROM candle
        WHERE token_id = ANY (${CHOSEN_ALL}) AND interval_seconds = $4 AND bucket >= $5 AND bucket < $6
-       GROUP BY bucket) w) k`,
+       GROUP BY bucket ORDER BY bucket) w) k`,
 );
 
 export interface VolumeWindow {
@@ -168,9 +188,9 @@ export function readMarketVolume(
   target: SeriesTarget,
   { seconds, range }: { seconds: number; range: TimeRange },
 ): Promise<SeriesRead<{ windows: VolumeWindow[] }> | null> {
-  type Columns = { windows: [bucket: number, volume: string, notional: string, trades: number][] | null };
-  return read(db, VOLUME, target, [seconds, range.start, range.end], (columns: Columns) => ({
-    windows: (columns.windows ?? []).map(([bucket, volume, notional, trades]) => ({
+  type Cells = [bucket: number, volume: string, notional: string, trades: number];
+  return read(db, VOLUME, target, [seconds, range.start, range.end], (found: { windows: Columns<Cells> }) => ({
+    windows: rowsOf<Cells>(found.windows).map(([bucket, volume, notional, trades]) => ({
       bucket,
       volume,
       notional,
@@ -197,7 +217,7 @@ function tradesStatement(direction: 'asc' | 'desc', isContinued: boolean): Serie
     ['float8', 'float8', 'int', ...(isContinued ? ['bigint', 'int', 'numeric', 'text', 'bigint'] : [])],
     'p2.trades_page',
     `CROSS JOIN LATERAL (
-       SELECT json_agg(json_build_array(token_id::text, at_micros, trade_id, price::text, size::text, side, ordinal, signed_price::text))
+       SELECT ${columnsSql('token_id::text', 'at_micros', 'trade_id', 'price::text', 'size::text', 'side', 'ordinal', 'signed_price::text')}
          AS trades_page FROM (${page}) t) p2`,
   );
 }
@@ -221,8 +241,8 @@ export function readMarketTrades(
   query: TradesQuery,
 ): Promise<SeriesRead<{ page: TradePage }> | null> {
   const chosen = TRADES[query.direction][query.after ? 'after' : 'first'];
-  return read(db, chosen, target, tradePageValues(query), ({ tradesPage }: { tradesPage: TradeCells[] | null }) => ({
-    page: toTradePage((tradesPage ?? []).map(toRow), query.limit),
+  return read(db, chosen, target, tradePageValues(query), ({ tradesPage }: { tradesPage: Columns<TradeCells> }) => ({
+    page: toTradePage(rowsOf<TradeCells>(tradesPage).map(toRow), query.limit),
   }));
 }
 

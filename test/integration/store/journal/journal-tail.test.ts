@@ -115,6 +115,22 @@ describe('followJournal', () => {
     expect(seen()).toEqual([1, 2]);
   });
 
+  it('does not take a head of a later clock for a confirmation', async () => {
+    const made = await follow({ pollMs: 20 });
+    await test.db.query(
+      sql(
+        'test_later_head',
+        `INSERT INTO journal_head SELECT turn + 1, epoch, origin, seq, oldest_seq, at, checked_at + interval '1 hour', closed_until, published
+         FROM (SELECT * FROM journal_head ORDER BY turn DESC LIMIT 1) h`,
+      ),
+    );
+    await eventually(
+      async () => made.staleMs(),
+      (ms) => ms > 3_000_000,
+      { everyMs: 20 },
+    );
+  });
+
   it('names the changes that were dropped before it could read them', async () => {
     let isCut = false;
     const pool: Queryable = {

@@ -25,6 +25,18 @@ const BACKENDS = sql(
    WHERE application_name = 'oddswire-publisher' AND datname = current_database()`,
 );
 const TERMINATE = sql('test_terminate_publisher', 'SELECT pg_terminate_backend($1)');
+const DROP_PARTITIONS = sql(
+  'test_drop_journal_partitions',
+  `SELECT drop_journal_partition(c.relname) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+   WHERE i.inhparent = 'journal'::regclass`,
+);
+/** The head that a publisher leaves when the clock is set back by this number of minutes. */
+const SET_CLOCK_BACK = sql(
+  'test_set_clock_back',
+  `INSERT INTO journal_head (turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published)
+   SELECT turn + 1, epoch, origin, seq, oldest_seq, at + by, checked_at + by, closed_until + extract(epoch FROM by)::bigint, published
+   FROM (SELECT * FROM journal_head ORDER BY turn DESC LIMIT 1) h, (SELECT $1::int * interval '1 minute' AS by) b`,
+);
 const BLOCK_HEADS = sql('test_block_heads', 'LOCK TABLE journal_head IN SHARE ROW EXCLUSIVE MODE');
 
 let test: TestDatabase;
@@ -139,6 +151,47 @@ describe('startPublisher', () => {
     mayEnd.open();
     await blocking;
     expect((await published(7)).sort()).toEqual(names(7));
+  });
+
+  it('makes the partition of the moment when a claim finds none', async () => {
+    start();
+    await store(0, 1);
+    await published(1);
+    // As for a publisher that was stopped for longer than its partitions reach, and when the clock jumps ahead.
+    await test.db.query(DROP_PARTITIONS);
+    await store(1, 5);
+    const changes = await eventually(
+      () => changesAfter(test.db),
+      (found) => found.length === 5,
+      { everyMs: 20 },
+    );
+    expect(changes.map(({ seq }) => seq)).toEqual([2, 3, 4, 5, 6]);
+  });
+
+  it.each([
+    ['by less than two hours', 'continues', 60],
+    ['by more than two hours', 'begins another epoch', 180],
+  ])('publishes at once when the clock was set back %s: it %s', async (_by, _how, minutes) => {
+    const first = start();
+    await store(0, 1);
+    await published(1);
+    await first.stop();
+    await test.db.query(SET_CLOCK_BACK, [minutes]);
+    const before = await readJournalHead(test.db);
+    start();
+    const renewed = await eventually(
+      () => readJournalHead(test.db),
+      ({ checkedAt, readAt }) => checkedAt <= readAt,
+      { everyMs: 20 },
+    );
+    expect(renewed.epoch === before.epoch).toBe(minutes < 120);
+    await store(1, 3);
+    const changes = await eventually(
+      () => changesAfter(test.db, renewed.seq),
+      (found) => found.length === 3,
+      { everyMs: 20 },
+    );
+    expect(changes.map(({ body }) => body['trade_id']).sort()).toEqual(names(4).slice(1));
   });
 
   it('continues within the claims of a stopped publisher', async () => {

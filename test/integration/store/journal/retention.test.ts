@@ -10,11 +10,12 @@ import { createTestDatabase, type TestDatabase } from '../../../support/postgres
 
 const MAKE = sql(
   'test_old_journal_partition',
-  `SELECT create_journal_partition(clock_timestamp() - $1::int * interval '1 minute')`,
+  `SELECT m.at, create_journal_partition(m.at)
+   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) - $1::int * interval '1 minute' AS at) m`,
 );
 const FILL = sql(
   'test_old_changes',
-  `INSERT INTO journal SELECT $2::int + n, clock_timestamp() - $1::int * interval '1 minute', 'price', 'kalshi', 'm', 'o',
+  `INSERT INTO journal SELECT $2::int + n, $1::timestamptz, 'price', 'kalshi', 'm', 'o',
      json_build_object('filler', repeat(md5(n::text), 30)) FROM generate_series(1, 500) n`,
 );
 const MARKS = sql(
@@ -45,8 +46,8 @@ const ADVANCE = sql(
 );
 
 async function aPartition(minutesAgo: number, firstSeq: number): Promise<void> {
-  await session.query(MAKE, [minutesAgo]);
-  await session.query(FILL, [minutesAgo, firstSeq]);
+  const [made] = await session.query<{ at: Date }>(MAKE, [minutesAgo]);
+  await session.query(FILL, [made?.at.toISOString(), firstSeq]);
   await session.query(ADVANCE, [firstSeq + 500]);
 }
 

@@ -1,9 +1,15 @@
+import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { TradeRecord } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
-import type { Queryable } from '../../../../src/store/db/tx.ts';
-import { readMarketBook, readMarketTrades } from '../../../../src/store/series/market-series.ts';
+import { type Queryable, sessionQueryable, sql } from '../../../../src/store/db/tx.ts';
+import {
+  readMarketBook,
+  readMarketCandles,
+  readMarketTrades,
+  readMarketVolume,
+} from '../../../../src/store/series/market-series.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
@@ -72,4 +78,40 @@ it('a read runs at once when no other one waits', async () => {
   const db = counted();
   await readMarketBook(db, { venues: ['polymarket'], marketId: 'm-1' });
   expect(db.statements).toBe(1);
+});
+
+const PLANS = sql(
+  'test_plans',
+  `SELECT name, custom_plans::int AS custom_plans FROM pg_prepared_statements WHERE name LIKE 'read_market_%' ORDER BY name`,
+);
+/** Postgres plans a prepared statement for its values this often before it compares the cost with that of a plan for any values. */
+const FIRST_PLANS = 5;
+
+it('a statement is not planned again for another number of reads', async () => {
+  const client = new pg.Client({ connectionString: test.url });
+  await client.connect();
+  const db = sessionQueryable(client);
+  const buckets = { seconds: 3_600, range: { start: 0, end: 3_600_000 } };
+  for (const reads of [1, 1, 1, 1, 1, 1, 1, 2, 5, 20, 40, 1]) {
+    await Promise.all(
+      markets.slice(0, reads).flatMap(({ marketId }) => {
+        const target = { venues: ['polymarket'], marketId };
+        return [
+          readMarketTrades(db, target, { range: {}, direction: 'desc', limit: 2 }),
+          readMarketCandles(db, target, { ...buckets, withCloseBefore: true }),
+          readMarketVolume(db, target, buckets),
+          readMarketBook(db, target),
+        ];
+      }),
+    );
+  }
+  const plans = await db.query<{ name: string; customPlans: number }>(PLANS);
+  expect(plans.map(({ name }) => name)).toEqual([
+    'read_market_book',
+    'read_market_candles',
+    'read_market_trades_desc',
+    'read_market_volume',
+  ]);
+  for (const { customPlans } of plans) expect(customPlans).toBeLessThanOrEqual(FIRST_PLANS);
+  await client.end();
 });
