@@ -22,7 +22,7 @@ export const runBacktestJob = defineJob('run-backtest', async ({ backtestPk }, c
   return claim === null ? { skipped: 'ended or claimed' } : run(claim, context);
 });
 
-async function run(claim: BacktestClaim, { db, signal, stopping }: JobContext): Promise<JobReport> {
+async function run(claim: BacktestClaim, { db, log, signal, stopping }: JobContext): Promise<JobReport> {
   let stored = { share: Number.NEGATIVE_INFINITY, atMs: 0 };
   const onProgress = async (share: number) => {
     signal.throwIfAborted();
@@ -38,7 +38,13 @@ async function run(claim: BacktestClaim, { db, signal, stopping }: JobContext): 
     const error = asError(thrown);
     // An ended process or an absent database says nothing about the backtest.
     const isCounted = !stopping.aborted && !isDatabaseUnavailable(error);
-    await releaseBacktest(db, claim, { isCounted }).catch(() => undefined);
+    // Without a release the backtest waits until its lease lapses, and its attempt counts.
+    await releaseBacktest(db, claim, { isCounted }).catch((failed: unknown) =>
+      log.warn(
+        { backtestPk: String(claim.pk), err: asError(failed) },
+        'backtest not released; another process starts it when its lease has lapsed',
+      ),
+    );
     throw error;
   }
 }

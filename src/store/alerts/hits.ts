@@ -1,10 +1,11 @@
 import type { AlertCondition } from '../../domain/alerts/alert.ts';
 import { type Queryable, sql } from '../db/tx.ts';
+import { quoteBefore } from './quote-in-effect.ts';
 
 /*
  * Decides which alerts are met from stored data alone, independent of the time of evaluation. Every timestamp comes from the database
  * clock. An alert is met by
- *   - the price in effect at its creation: the newest row of `price_history` before its millisecond, or
+ *   - the price in effect at its creation, before its millisecond (`quoteBefore`), or
  *   - an observation received at or after its creation (in whole milliseconds, the precision of observations),
  * but by no price from the moment on at which its market got its final outcome, because payouts are not prices. The price in effect at
  * creation, instead of the latest price, means that neither a slow evaluator nor a slow writer loses a crossing: a price that was
@@ -44,11 +45,8 @@ function firstMet(condition: AlertCondition, { since, until }: Window): string {
   // Stamps have millisecond precision: within the final millisecond, payouts are excluded and observations count.
   const wholeUntil = `date_trunc('milliseconds', ${until})`;
   return `coalesce(
-    (SELECT ${priceAndTime('h')} FROM (
-       SELECT p.price, p.received_at FROM price_history p
-       WHERE p.token_id = a.token_id AND p.received_at < date_trunc('milliseconds', a.created_at) AND ${since} <= a.created_at
-       ORDER BY p.received_at DESC LIMIT 1) h
-     WHERE h.price ${meets} AND ${isBefore(wholeUntil, 'h.received_at')} AND ${isBefore(until, 'a.created_at')}),
+    (SELECT ${priceAndTime('h')} FROM ${quoteBefore('a.token_id', `date_trunc('milliseconds', a.created_at)`)} h
+     WHERE ${since} <= a.created_at AND h.price ${meets} AND ${isBefore(wholeUntil, 'h.received_at')} AND ${isBefore(until, 'a.created_at')}),
     (SELECT ${priceAndTime('o')} FROM observation o
      WHERE o.token_id = a.token_id AND o.received_at >= greatest(date_trunc('milliseconds', a.created_at), ${since})
        AND o.price ${meets} AND ${isBefore(until, 'o.received_at')}
@@ -77,17 +75,11 @@ function hitsOfFinal(condition: AlertCondition): string {
      WHERE ${activeAlerts(condition, 'd.token_id')} AND f.met IS NOT NULL LIMIT $5) a`;
 }
 
-/** Falls back to the latest price when the history of the price in effect is past retention. */
 function hitsOfNew(condition: AlertCondition): string {
-  const meets = condition === 'above' ? '>= a.target' : '<= a.target';
   return `SELECT a.pk, a.token_id, a.condition, f.met FROM (
      SELECT n.*, ${finalSince('n.token_id')} AS final_since FROM alert n
      WHERE n.pk = ANY ($3::bigint[]) AND n.status = 'active' AND n.condition = '${condition}' AND n.probe IS NULL OFFSET 0) a
-   CROSS JOIN LATERAL (SELECT coalesce(
-     ${firstMet(condition, { since: `'-infinity'`, until: 'a.final_since' })},
-     (SELECT ${priceAndTime('l')} FROM latest_price l
-      WHERE l.token_id = a.token_id AND a.final_since IS NULL AND l.price ${meets})
-     ) AS met OFFSET 0) f
+   CROSS JOIN LATERAL (SELECT ${firstMet(condition, { since: `'-infinity'`, until: 'a.final_since' })} AS met OFFSET 0) f
    WHERE f.met IS NOT NULL`;
 }
 

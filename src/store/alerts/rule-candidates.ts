@@ -6,6 +6,7 @@ import {
   windowOfProbe,
 } from '../../domain/alerts/probe.ts';
 import { type Queryable, sql } from '../db/tx.ts';
+import { quoteBefore } from './quote-in-effect.ts';
 import { HAS_SCOPES, IS_IN_SCOPE, KEYS_OF_MARKET } from './scopes.ts';
 
 /** A rule that the new observations of an outcome may fire. */
@@ -43,7 +44,13 @@ const PROBES = sql(
    UNION ALL SELECT k.token_id, k.key, p.probe FROM keyed k JOIN of_key p ON p.key = k.key`,
 );
 
-/** The new observations, those since the first claimed moment, and the one before them. */
+/** SQL of the price of a token right before a moment. The kept observations may begin later: then it is that of the quote in effect. */
+const priceBefore = (moment: string) => `coalesce(
+     (SELECT o.price FROM observation o WHERE o.token_id = b.token_id AND o.received_at < ${moment} AND o.n IS NOT NULL
+      ORDER BY o.received_at DESC, o.n DESC LIMIT 1),
+     (SELECT q.price FROM ${quoteBefore('b.token_id', moment)} q))`;
+
+/** The new observations, those since the first claimed moment, and the price before them. */
 const FACTS = sql(
   'rule_facts',
   `SELECT b.token_id, least(f.low, p.price)::float8 AS low, greatest(f.high, p.price)::float8 AS high,
@@ -53,9 +60,7 @@ const FACTS = sql(
      SELECT min(o.price) AS low, max(o.price) AS high, min(o.ask - o.bid) AS least_spread, max(o.ask - o.bid) AS greatest_spread,
        max(o.price * o.size) AS notional
      FROM observation o WHERE o.token_id = b.token_id AND o.received_at >= b.since AND o.n IS NOT NULL) f
-   LEFT JOIN LATERAL (
-     SELECT o.price FROM observation o WHERE o.token_id = b.token_id AND o.received_at < b.since AND o.n IS NOT NULL
-     ORDER BY o.received_at DESC, o.n DESC LIMIT 1) p ON true
+   CROSS JOIN LATERAL (SELECT ${priceBefore('b.since')} AS price) p
    WHERE f.low IS NOT NULL`,
 );
 
@@ -67,10 +72,7 @@ const WINDOWS = sql(
    CROSS JOIN LATERAL (
      SELECT min(o.price) AS low, max(o.price) AS high, sum(o.price * o.size) AS notional FROM observation o
      WHERE o.token_id = b.token_id AND o.received_at >= b.since - b.seconds * interval '1 second' AND o.n IS NOT NULL) f
-   LEFT JOIN LATERAL (
-     SELECT o.price FROM observation o
-     WHERE o.token_id = b.token_id AND o.received_at < b.since - b.seconds * interval '1 second' AND o.n IS NOT NULL
-     ORDER BY o.received_at DESC, o.n DESC LIMIT 1) p ON true
+   CROSS JOIN LATERAL (SELECT ${priceBefore(`(b.since - b.seconds * interval '1 second')`)} AS price) p
    WHERE f.low IS NOT NULL`,
 );
 

@@ -3,6 +3,7 @@ import { type LastFiring, lookbackOf, type Observed, type Rule } from '../../dom
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { finalSince } from './hits.ts';
+import { quoteBefore } from './quote-in-effect.ts';
 import type { Candidate } from './rule-candidates.ts';
 
 /** The stored fields of an alert with a probe. */
@@ -108,15 +109,14 @@ export function lastFiringOf({ lastN, lastMs }: Pick<RuleRow, 'lastN' | 'lastMs'
 
 /**
  * Observations of tokens since a moment each, with the one and the quote before it, in their order. The quote in effect before that moment
- * also comes first as number 0, because price history keeps it longer than observations.
+ * also comes first as number 0, because it may be older than the kept observations.
  */
 const OBSERVATIONS = sql(
   'rule_observations',
   `SELECT b.token_id, o.n, ${wholeMs('o.received_at')} AS at_ms, o.price, o.bid, o.ask, o.size
    FROM unnest($1::bigint[], $2::timestamptz[]) AS b (token_id, since)
    CROSS JOIN LATERAL (
-     (SELECT 0::bigint AS n, h.received_at, h.price, h.bid, h.ask, NULL::numeric AS size FROM price_history h
-      WHERE h.token_id = b.token_id AND h.received_at < b.since ORDER BY h.received_at DESC LIMIT 1)
+     SELECT 0::bigint AS n, h.received_at, h.price, h.bid, h.ask, NULL::numeric AS size FROM ${quoteBefore('b.token_id', 'b.since')} h
      UNION ALL
      (SELECT o.n, o.received_at, o.price, o.bid, o.ask, o.size FROM observation o
       WHERE o.token_id = b.token_id AND o.received_at < b.since AND o.n IS NOT NULL ORDER BY o.received_at DESC, o.n DESC LIMIT 1)

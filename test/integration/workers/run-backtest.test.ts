@@ -19,7 +19,7 @@ import { restore } from '../../../workers/process/restore.ts';
 import { startWorker } from '../../../workers/start-worker.ts';
 import { anAccount } from '../../factories/alerts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
-import { jobContext, testConfig, until, wakeRecorder } from './worker-harness.ts';
+import { capturedLog, jobContext, testConfig, until, wakeRecorder } from './worker-harness.ts';
 
 const QUOTES = sql(
   'test_job_quotes',
@@ -148,6 +148,26 @@ describe('run-backtest', () => {
     await test.db.query(OF_PROCESS, [made.pk]);
     expect(await endBacktestsOf(test.db, 77)).toBe(1);
     expect(await dueBacktests(test.db, 10)).toContain(made.pk);
+  });
+
+  it('logs the error of a failed release once, and leaves the backtest to the end of its lease', async () => {
+    const made = await create();
+    class UnreachableDatabase extends Database {
+      override query<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+        const isLost = statement.name.startsWith('backtest_observation') || statement.name === 'release_backtest';
+        return isLost ? Promise.reject(new Error(statement.name)) : super.query<Row>(statement, values);
+      }
+    }
+    const { log, lines } = capturedLog();
+    const context = { ...contextOf(new UnreachableDatabase(test.db.dataSource)), log };
+    await expect(runBacktestJob.run({ backtestPk: String(made.pk) }, context)).rejects.toThrow('backtest_observation');
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { backtestPk: String(made.pk), msg: expect.stringContaining('its lease'), err: { message: 'release_backtest' } },
+    ]);
+    expect(await dueBacktests(test.db, 10)).not.toContain(made.pk);
+    await test.db.query(END_LEASE, [made.pk]);
+    await runOn(test.db, made);
+    expect((await read(made))?.state).toBe('done');
   });
 
   it('fails after three attempts that failed', async () => {
