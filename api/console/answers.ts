@@ -123,6 +123,32 @@ export interface Firing {
   eventId: string;
 }
 
+export interface BacktestFiring extends Omit<Firing, 'eventId'> {
+  /** Of a market. */
+  status?: string;
+}
+
+export interface BacktestGap {
+  start: string;
+  end: string;
+  cause: string;
+  venue: string;
+}
+
+export interface BacktestResult {
+  firings: BacktestFiring[];
+  firingCount: number;
+  observations: number;
+  gaps: BacktestGap[];
+  approximate: boolean;
+  exactFrom?: string;
+}
+
+/** The result, or the job that computes it. */
+export type Backtest =
+  | BacktestResult
+  | { id: string; progress: number; result?: BacktestResult; error?: { code: string; message: string } };
+
 export interface Webhook {
   id: string;
   url: string;

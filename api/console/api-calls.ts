@@ -110,6 +110,16 @@ export function createApiCalls(deps: ApiDeps, routes: readonly Route[]): ApiCall
   };
 }
 
+/** Nothing where the API has no data yet, which is a normal state of a page. */
+export async function orNothing<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ApiError && error.status < 500) return undefined;
+    throw error;
+  }
+}
+
 /** @throws ApiError `insufficient_scope` */
 export function requireScope({ caller }: Pick<ConsoleSessionState, 'caller'>, scope: string | undefined): void {
   if (scope === undefined || caller.scopes.includes(scope)) return;

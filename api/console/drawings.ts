@@ -30,11 +30,19 @@ export function sparkline(values: readonly (number | null)[]): Html {
 
 const CHART = { width: 800, height: 300 };
 
-/** Lines on an axis of 0 to 1, for browsers without scripts. */
-export function lineChart(lines: readonly (readonly Point[])[], label: string): Html {
+/** A point with a title. */
+export interface ChartMark extends Point {
+  title: string;
+}
+
+/** Lines and marks on an axis of 0 to 1, for browsers without scripts. `span`: the ends of the axis of time; default: those of the lines. */
+export function lineChart(
+  lines: readonly (readonly Point[])[],
+  label: string,
+  { marks = [], span }: { marks?: readonly ChartMark[]; span?: readonly [from: number, to: number] } = {},
+): Html {
   const all = lines.flat();
-  const fromX = Math.min(...all.map(({ x }) => x));
-  const toX = Math.max(...all.map(({ x }) => x));
+  const [fromX, toX] = span ?? [Math.min(...all.map(({ x }) => x)), Math.max(...all.map(({ x }) => x))];
   const grid = [0, 0.25, 0.5, 0.75, 1].map((share) => {
     const y = fixed((1 - share) * (CHART.height - 2) + 1);
     return html`<path class="gridline" d="M0 ${y}H${CHART.width}"/>`;
@@ -44,6 +52,10 @@ export function lineChart(lines: readonly (readonly Point[])[], label: string): 
    (points, index) =>
      points.length > 1 &&
      html`<path class="line series-${index % 8}" d="${path(points, { ...CHART, fromX, toX, low: 0, span: 1 })}"/>`,
+ )}${marks.map(
+   // A dot is a line without length, so that the stretched picture does not distort it.
+   ({ title, ...point }) =>
+     html`<path class="mark" d="${path([point], { ...CHART, fromX, toX, low: 0, span: 1 })}h0.01"><title>${title}</title></path>`,
  )}</svg>`;
 }
 

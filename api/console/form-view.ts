@@ -1,9 +1,12 @@
 import { showDirectionControls } from '../../src/domain/values/text.ts';
 import { ApiError, type ErrorDetail } from '../errors.ts';
 import { area, checks, choice, field } from '../ops/forms.ts';
-import { type Html, html } from '../ops/html.ts';
+import { type Html, type HtmlValue, html } from '../ops/html.ts';
 
-type Options<Control extends (options: never) => Html> = Parameters<Control>[0];
+type Options<Control extends (options: never) => Html> = Parameters<Control>[0] & {
+  /** The label in the list of reasons, for a label with markup. */
+  called?: string;
+};
 
 /** A form with the values that the browser sent, and the reasons of the API at the fields. Names of fields are paths of the API's body. */
 export interface FormView {
@@ -19,13 +22,13 @@ export interface FormView {
   choice(options: Options<typeof choice>): Html;
   checks(options: Options<typeof checks>): Html;
   /** The reason against an object as a whole, for a place that no control has. */
-  problem(name: string): Html;
-  /** All reasons, with links to their fields. Empty for a new form. */
-  summary(): Html;
+  problem(name: string, label: string): Html;
+  /** The fields of the form under all reasons, which have the labels of the fields and links to them. */
+  withReasons(fields: Html): Html;
 }
 
-/** A form before the first attempt, or after a rejection. */
-export function formView(sent?: URLSearchParams, error?: ApiError): FormView {
+/** A form before the first attempt, or after a rejection. `lead` states what the rejection means. */
+export function formView(sent?: URLSearchParams, error?: ApiError, lead = 'Nothing was saved.'): FormView {
   const details: readonly ErrorDetail[] = error?.details ?? [];
   const problemOf = (name: string): { problem?: string } => {
     const own = details.filter(({ path }) => path === name || path.startsWith(`${name}.`));
@@ -38,30 +41,37 @@ export function formView(sent?: URLSearchParams, error?: ApiError): FormView {
   const value = (name: string, initial = '') => sent?.get(name) ?? initial;
   const values = (name: string, initial: readonly string[] = []) => sent?.getAll(name) ?? initial;
 
+  const labels = new Map<string, HtmlValue>();
+  const own = ({ name, label, called }: { name: string; label: HtmlValue; called?: string }) => {
+    labels.set(name, called ?? label);
+    return problemOf(name);
+  };
+  const labelOf = (path: string) => labels.get(path) ?? labels.get(fieldOf(path)) ?? path;
+
   return {
     isRejected: error !== undefined,
     value,
     values,
     isChecked: (name, initial = false) => (sent ? sent.has(name) : initial),
-    field: (options) => field({ ...options, ...problemOf(options.name), value: value(options.name, options.value) }),
-    area: (options) => area({ ...options, ...problemOf(options.name), value: value(options.name, options.value) }),
-    secretArea: (options) => area({ ...options, ...problemOf(options.name), value: '' }),
-    choice: (options) => choice({ ...options, ...problemOf(options.name), value: value(options.name, options.value) }),
-    checks: (options) =>
-      checks({ ...options, ...problemOf(options.name), values: values(options.name, options.values) }),
-    problem(name) {
-      const own = details.find(({ path }) => path === name);
-      return html`${own && html`<p class="field-problem">${own.message}</p>`}`;
+    field: (options) => field({ ...options, ...own(options), value: value(options.name, options.value) }),
+    area: (options) => area({ ...options, ...own(options), value: value(options.name, options.value) }),
+    secretArea: (options) => area({ ...options, ...own(options), value: '' }),
+    choice: (options) => choice({ ...options, ...own(options), value: value(options.name, options.value) }),
+    checks: (options) => checks({ ...options, ...own(options), values: values(options.name, options.values) }),
+    problem(name, label) {
+      labels.set(name, label);
+      const found = details.find(({ path }) => path === name);
+      return html`${found && html`<p class="field-problem">${found.message}</p>`}`;
     },
-    summary() {
-      if (error === undefined) return html``;
+    withReasons(fields) {
+      if (error === undefined) return fields;
       const reasons =
         details.length === 0
-          ? html`${error.message}`
+          ? html`<p>${error.message}</p>`
           : html`<ul>${details.map(
-              ({ path, message }) => html`<li><a href="#field-${fieldOf(path)}">${path}: ${message}</a></li>`,
+              ({ path, message }) => html`<li><a href="#field-${fieldOf(path)}">${labelOf(path)}: ${message}</a></li>`,
             )}</ul>`;
-      return html`<div class="problem" role="alert"><p>Nothing was saved.</p>${reasons}</div>`;
+      return html`<div class="problem" role="alert"><p>${lead}</p>${reasons}</div>${fields}`;
     },
   };
 }

@@ -1,5 +1,6 @@
 import { VENUES } from '../../src/domain/markets/venue.ts';
 import { type Html, html, NONE } from '../ops/html.ts';
+import { commonDigits, withDigits } from '../ops/pages/shown-values.ts';
 import type { Decimal, Market } from './answers.ts';
 
 /** A probability in percent with one decimal: `19.5 %`. */
@@ -23,10 +24,26 @@ export function price(value: Decimal | null | undefined): Html {
   return value === null || value === undefined ? NONE : html`<span class="num">${plain(value)}</span>`;
 }
 
+/** More decimals are those of single tokens, whose prices no other row has. */
+const MAX_COMMON_DIGITS = 6;
+
+/** Shows the prices of one table with equally many decimals. */
+export function priceColumn(values: readonly (Decimal | null | undefined)[]): typeof price {
+  const texts = values.map((value) => (value === null || value === undefined ? undefined : plain(value)));
+  const digits = Math.min(MAX_COMMON_DIGITS, commonDigits(texts));
+  return (value) => price(value === null || value === undefined ? value : withDigits(plain(value), digits));
+}
+
+/** Shows the amounts of one column with two decimals when one of them has any. */
+export function amountColumn(values: readonly (Decimal | null | undefined)[]): typeof amount {
+  const digits = values.some((value) => value !== null && !Number.isInteger(Number(value ?? 0))) ? 2 : 0;
+  return (value) => amount(value, digits);
+}
+
 /** A size or another amount, in groups of three digits, with at most two decimals. */
-export function amount(value: Decimal | null | undefined): Html {
+export function amount(value: Decimal | null | undefined, minimumFractionDigits = 0): Html {
   if (value === null || value === undefined) return NONE;
-  const text = Number(value).toLocaleString('en-US', { maximumFractionDigits: 2 });
+  const text = Number(value).toLocaleString('en-US', { minimumFractionDigits, maximumFractionDigits: 2 });
   return html`<span class="num" title="${plain(value)}">${text}</span>`;
 }
 

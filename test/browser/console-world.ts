@@ -1,5 +1,6 @@
 import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
 import { newId } from '../../src/domain/values/ids.ts';
+import { Partitions } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
 import { anAlert, aSubscription } from '../factories/alerts.ts';
 import { aDelivery } from '../factories/deliveries.ts';
@@ -12,6 +13,13 @@ const INSERT_POLLS = sql(
   'console_world_polls',
   `INSERT INTO poll_state (venue, kind, last_attempt_at, last_success_at)
    SELECT 'polymarket', kind, now(), now() + interval '1 hour' FROM unnest(ARRAY['markets', 'prices', 'books', 'trades']) AS kind`,
+);
+
+/** A price every five minutes of the last day, which rises above 0.21 several times. */
+const OBSERVE = sql(
+  'console_world_observations',
+  `INSERT INTO observation (token_id, received_at, venue_at, price)
+   SELECT $1, now() - i * interval '5 minutes', now(), round((0.2 + 0.02 * sin(i / 20.0))::numeric, 3) FROM generate_series(287, 1, -1) i`,
 );
 
 export interface ConsoleWorld {
@@ -206,6 +214,9 @@ async function aHistory(
 async function fill(db: Database, { outcomes: [yes, no] }: TestMarket, nowMs: number): Promise<void> {
   if (!yes || !no) return;
   const now = Math.floor(nowMs / 1_000);
+  const partitions = new Partitions(db);
+  for (const table of ['observation', 'price_history'] as const) await partitions.ensureAroundNow(table);
+  await db.query(OBSERVE, [yes.tokenId]);
   for (const interval of ['1m', '5m', '1h', '4h', '1d'] as const) {
     const seconds = INTERVAL_SECONDS[interval];
     const start = Math.floor(now / seconds) * seconds;

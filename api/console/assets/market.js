@@ -1,10 +1,20 @@
 // The chart, book and trades of one market, kept current by the stream.
-import { CandlestickSeries, ColorType, createChart, HistogramSeries, LineSeries } from './lightweight-charts.js';
+import {
+  CandlestickSeries,
+  ColorType,
+  createChart,
+  createSeriesMarkers,
+  HistogramSeries,
+  LineSeries,
+} from './lightweight-charts.js';
 import { flash, follow, percent, perFrame, showChange } from './live.js';
 
 const SERIES_EVERY_MS = 10_000;
 const TAPE_EVERY_MS = 2_000;
 const COLD_AGAIN_MS = 3_000;
+const TRIAL_AGAIN_MS = 1_000;
+/** More prices beside the marks of a chart would cover each other. */
+const MAX_MARK_TEXTS = 12;
 
 const root = document.querySelector('[data-market]');
 const { market, venue, outcome, source } = root.dataset;
@@ -54,6 +64,7 @@ function colors() {
     soft: named('--ink-soft'),
     series: named('--series'),
     accent: named('--accent'),
+    ink: named('--ink'),
     up: named('--up'),
     down: named('--down'),
   };
@@ -115,12 +126,20 @@ async function loadSeries({ fit = false } = {}) {
   line.setData(drawn.line);
   candles.setData(drawn.candles.map(({ volume: _, ...candle }) => candle));
   paint();
-  if (fit) chart.timeScale().fitContent();
+  if (fit) showAll();
   box.dataset.drawn = String(drawn.line.length);
   legend.textContent =
     drawn.line.length + drawn.candles.length === 0
       ? 'No price of this range is stored yet. Choose a longer range.'
       : '';
+}
+
+/** All points, with room for the text of a mark at the left end. */
+function showAll() {
+  const scale = chart.timeScale();
+  scale.fitContent();
+  const range = scale.getVisibleLogicalRange();
+  if (range) scale.setVisibleLogicalRange({ from: range.from - (range.to - range.from) * 0.05, to: range.to });
 }
 
 async function loadTape() {
@@ -156,7 +175,12 @@ const soonSeries = throttled(SERIES_EVERY_MS, loadSeries);
 const soonTape = throttled(TAPE_EVERY_MS, loadTape);
 
 const figures = (time) => new Date(time * 1_000).toISOString().slice(0, 16).replace('T', ' ');
-chart.subscribeCrosshairMove(({ time, seriesData }) => {
+chart.subscribeCrosshairMove(({ time, seriesData, hoveredObjectId }) => {
+  const mark = marks[hoveredObjectId];
+  if (mark) {
+    legend.textContent = `would have fired ${mark.when} UTC · ${percent(mark.price)}`;
+    return;
+  }
   const at = seriesData.get(kind === 'line' ? line : candles);
   if (time === undefined || !at) {
     legend.textContent = '';
@@ -169,6 +193,25 @@ chart.subscribeCrosshairMove(({ time, seriesData }) => {
       ? `${figures(time)} UTC · ${percent(at.value)}${traded}`
       : `${figures(time)} UTC · O ${at.open} H ${at.high} L ${at.low} C ${at.close}${traded}`;
 });
+
+/** The firings that the alert of the form would have had. */
+let marks = [];
+const marked = [line, candles].map((series) => createSeriesMarkers(series, []));
+function drawMarks() {
+  const { ink: color } = colors();
+  const hasText = marks.length <= MAX_MARK_TEXTS;
+  const drawnMarks = marks.map(({ time, price }, id) => ({
+    id,
+    time,
+    price,
+    position: 'atPriceMiddle',
+    shape: 'circle',
+    color,
+    ...(hasText && { text: percent(price) }),
+  }));
+  for (const each of marked) each.setMarkers(drawnMarks);
+  box.dataset.marks = String(marks.length);
+}
 
 const form = document.getElementById('alert-form');
 const lines = [];
@@ -196,13 +239,55 @@ function openForm(price) {
   if (price !== undefined) {
     field.value = price.toFixed(3).replace(/0+$/, '');
     form.querySelector('[name="condition"]').value = price < latest ? 'below' : 'above';
+    tryOnPast(form.querySelector('[data-try]'));
   }
   showDistance();
   form.scrollIntoView({ block: 'nearest' });
   (price === undefined ? field : form.querySelector('button[type="submit"]')).focus({ preventScroll: true });
 }
+const trial = form?.querySelector('[data-trial]');
+function forgetTrial() {
+  trial.replaceChildren();
+  marks = [];
+  drawMarks();
+}
+
+/** Shows the firings of the form on the chart and in a list. The button of a job that has not ended is pressed again by itself. */
+async function tryOnPast(button) {
+  const fields = new FormData(button.form, button);
+  const before = new URLSearchParams(fields).toString();
+  trial.setAttribute('aria-busy', 'true');
+  try {
+    const answer = await fetch(button.formAction, { method: 'POST', body: new URLSearchParams(fields) });
+    const found = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    // The form has other values now.
+    if (before !== new URLSearchParams(new FormData(button.form, button)).toString()) return;
+    // Markup from the server, which escapes all values. Without the page of the form it is that of an error.
+    const shown = found.querySelector('.trial') ?? found.querySelector('form .problem') ?? found.querySelector('.lead');
+    trial.replaceChildren(...(shown ? [shown] : [`The server answered ${answer.status}. Reload the page.`]));
+    marks = [...trial.querySelectorAll('[data-fired]')].flatMap(({ dataset: { fired, at }, textContent }) =>
+      at === '' ? [] : [{ time: Number(fired), price: Number(at), when: textContent }],
+    );
+    drawMarks();
+    const again = trial.querySelector('[data-try]');
+    if (again) setTimeout(() => again.isConnected && tryOnPast(again), TRIAL_AGAIN_MS);
+  } catch {
+    trial.replaceChildren('The alert was not tried: no connection to the server. Try again.');
+  } finally {
+    trial.removeAttribute('aria-busy');
+  }
+}
+
 if (form) {
-  form.addEventListener('input', showDistance);
+  form.addEventListener('input', () => {
+    showDistance();
+    forgetTrial();
+  });
+  form.addEventListener('submit', (event) => {
+    if (!event.submitter?.matches('[data-try]')) return;
+    event.preventDefault();
+    tryOnPast(event.submitter);
+  });
   form.addEventListener('open-alert', () => openForm());
   chart.subscribeClick(({ point, paneIndex }) => {
     if (!point || (paneIndex ?? 0) !== 0) return;
@@ -272,6 +357,8 @@ function choose() {
     for (const [each, value] of Object.entries(chosen)) if (each !== name) target.searchParams.set(each, value);
     link.href = target.pathname + target.search;
   }
+  if (form) form.querySelector('[name="over"]').value = range;
+  if (isOther && trial?.hasChildNodes()) tryOnPast(form.querySelector('[data-try]'));
   if (isOther) loadSeries({ fit: true }).catch(notRead);
   else paint();
 }
@@ -284,7 +371,11 @@ zoom.addEventListener('click', () => {
   for (const each of [line, candles]) each.applyOptions({ autoscaleInfoProvider: shared.autoscaleInfoProvider });
 });
 
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', paint);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+  paint();
+  drawAlerts();
+  drawMarks();
+});
 box.querySelector('.fallback')?.remove();
 paint();
 drawAlerts();

@@ -2,43 +2,16 @@
 import { follow } from './live.js';
 
 const MAX_SHOWN = 200;
-const FIELDS = [
-  'title',
-  'status',
-  'side',
-  'size',
-  'price',
-  'cause',
-  'webhookId',
-  'tokenSymbol',
-  'condition',
-  'targetPrice',
-  'currentPrice',
-  'wallet',
-  'transactionId',
-];
-
 const STATES = ['heartbeat', 'stale', 'gap', 'lagged'];
 
 const list = document.getElementById('arrivals');
+const [types, fields] = [list.dataset.types, list.dataset.fields].map((names) => names.split(' '));
 const count = document.querySelector('[data-count]');
 let arrived = 0;
 
 follow({
   url: '/console/stream/events',
-  types: [
-    'price_alert',
-    'transaction',
-    'balance_change',
-    'alert_expired',
-    'webhook_failing',
-    'webhook_paused',
-    'market_status',
-    'new_market',
-    'trade',
-    'feed_gap',
-    ...STATES,
-  ],
+  types: [...types, ...STATES],
   line: document.querySelector('[data-live]'),
   on(type, message) {
     if (STATES.includes(type)) return;
@@ -49,9 +22,9 @@ follow({
     head.textContent = `${String(message.timestamp).slice(11, 19)} ${type}`;
     const body = document.createElement('span');
     const data = message.data ?? {};
-    body.textContent = FIELDS.flatMap((name) => (data[name] === undefined ? [] : [`${name} ${data[name]}`])).join(
-      ' · ',
-    );
+    body.textContent = fields
+      .flatMap((name) => (data[name] === undefined ? [] : [`${name} ${data[name]}`]))
+      .join(' · ');
     const whole = document.createElement('details');
     const title = document.createElement('summary');
     title.textContent = message.id;

@@ -51,7 +51,7 @@ export function alertFields(view: FormView, { webhooks, venues, outcome }: Choic
     name: 'tokenMint',
     hint: outcome ? undefined : 'The id of an outcome, as a market page copies it, or of a token.',
   })}${outcome && html`<p class="hint">${outcome}</p>`}</div>
-<div class="for-scope"><p class="hint" id="field-scope">At least one field. All given ones must fit, also for markets that appear later.</p>${view.problem('scope')}
+<div class="for-scope"><p class="hint" id="field-scope">At least one field. All given ones must fit, also for markets that appear later.</p>${view.problem('scope', 'All outcomes of markets')}
 <div class="pair"><div class="for-market">${view.field({ label: 'Id of a market', name: 'scope.market_id' })}</div>
 ${view.field({ label: 'Id of an event', name: 'scope.event_id' })}
 ${view.choice({
@@ -64,6 +64,7 @@ ${view.field({ label: 'Category', name: 'scope.category', hint: 'In the spelling
 ${view.field({ label: 'Words', name: 'scope.q', hint: 'Each one is in the title of the market or of its event.' })}</div></div></fieldset>
 <div class="when-price">${view.field({
     label: html`<span class="for-price">Price</span> <span class="for-spread">Spread</span>`,
+    called: view.value('condition') === 'spread' ? 'Spread' : 'Price',
     name: 'price',
     hint: 'In the currency of the outcome: 0.25 is 25 %. For other tokens the price itself.',
   })}</div>

@@ -4,7 +4,9 @@ import { shownUrl } from '../../ops/pages/shown-values.ts';
 import type { Alert, Decimal, Market, Webhook } from '../answers.ts';
 import type { ConsoleRequest } from '../console-route.ts';
 import { consoleButton, consoleForm } from '../forms.ts';
+import type { Range } from '../series.ts';
 import { marketPath } from '../values.ts';
+import { alertButtons } from './alert-trial.ts';
 import { distance, firesWhen, hasPriceTarget, targetOf } from './alert-words.ts';
 
 const MAX_WEBHOOKS = 100;
@@ -35,7 +37,7 @@ export async function readOutcomeAlerts(
 /** The section of a market page. The script opens the form at the price of a click on the chart. */
 export function alertSection(
   request: ConsoleRequest,
-  market: Market,
+  { market, range }: { market: Market; range: Range },
   outcome: Market['outcomes'][number],
   { alerts, webhooks }: OutcomeAlerts,
   present: Decimal | undefined,
@@ -70,7 +72,7 @@ ${table<Alert>({
 <details class="fold" id="alert-form" data-new-alert><summary class="button">New alert</summary>${consoleForm(
     request,
     '/alerts',
-    html`<input type="hidden" name="tokenMint" value="${outcome.outcome_id}"><input type="hidden" name="back" value="${marketPath(market)}">
+    html`<div class="form"><input type="hidden" name="tokenMint" value="${outcome.outcome_id}"><input type="hidden" name="back" value="${marketPath(market)}"><input type="hidden" name="over" value="${range}">
 ${field({
   label: 'Price',
   name: 'price',
@@ -94,8 +96,9 @@ ${choice({
   value: '',
   options: [['', 'the default webhook'], ...listening.map(({ id, url }) => [id, shownUrl(url)] as const)],
 })}
-<p><button type="submit" class="primary">Set alert</button></p>
-<p class="hint"><a href="/alerts/new?${more}">Changes, volume, trades and more conditions</a></p>`,
-    'form card',
+${alertButtons()}
+<p class="hint"><a href="/alerts/new?${more}">Changes, volume, trades and more conditions</a></p></div>
+<div data-trial aria-live="polite"></div>`,
+    'card alert-new',
   )}</details></section>`;
 }

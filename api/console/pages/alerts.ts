@@ -1,4 +1,3 @@
-import { type NamedOutcome, nameOutcomes } from '../../../src/store/catalog/outcome-names.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ago, badge, facts, type Html, html, longText, NONE, type Tone, table } from '../../ops/html.ts';
 import { shortId } from '../../ops/pages/shown-values.ts';
@@ -11,17 +10,18 @@ import { pages, tabs } from '../paging.ts';
 import { programExamples, quoted } from '../program.ts';
 import { amount, marketPath, minute, percent, price } from '../values.ts';
 import { alertChange, alertFields, atAlertFields, editFields, newAlertBody } from './alert-fields.ts';
+import { alertButtons, alertTrial, atTrialFields, TRIAL_PATH, trialRange } from './alert-trial.ts';
 import { distance, firesWhen, span, subjectOf, targetOf } from './alert-words.ts';
+import { type Names, namesOf } from './named-outcomes.ts';
 
 const PATH = '/alerts';
-const NEW_PATH = `${PATH}/new`;
+const NEW_PATH = TRIAL_PATH;
 const PER_PAGE = 50;
 const MAX_WEBHOOKS = 100;
 const TONES: Readonly<Record<string, Tone>> = { active: 'good', paused: 'warn', triggered: 'idle', expired: 'idle' };
 const CRUMBS = html`<p class="crumbs"><a href="${PATH}">Alerts</a></p>`;
 
 type AlertsDeps = Pick<ApiDeps, 'db' | 'venues'>;
-type Names = ReadonlyMap<string, NamedOutcome>;
 
 /** /alerts: the account's alerts with their firings; their creation, change, pause and deletion. */
 export function alertPages(router: ConsoleRouter, deps: AlertsDeps): void {
@@ -67,6 +67,20 @@ ${programExamples(request, {
     section,
     scope,
     load: (request) => newPage(deps, request, formView(request.query.size === 0 ? undefined : request.query)),
+  });
+
+  router.action({
+    path: TRIAL_PATH,
+    section,
+    scope,
+    async run(request) {
+      const trial = await alertTrial(deps, request);
+      return { page: await newPage(deps, request, formView(request.form), trial) };
+    },
+    rejected(request, error) {
+      const reasons = atAlertFields(atTrialFields(error), request.form);
+      return newPage(deps, request, formView(request.form, reasons, 'The alert was not tried, and nothing was saved.'));
+    },
   });
 
   router.action({
@@ -123,7 +137,7 @@ ${programExamples(request, {
     ])}${consoleForm(
       request,
       `${path}/edit`,
-      html`${view.summary()}${editFields(view, alert)}
+      html`${view.withReasons(editFields(view, alert))}
 <div class="actions"><button type="submit" class="primary">Save</button><a class="button" href="${path}">Cancel</a></div>`,
       'form card alert-edit',
     )}`;
@@ -173,8 +187,8 @@ ${programExamples(request, {
   });
 }
 
-/** The form of a new alert, with the values of the address or of a rejected attempt. */
-async function newPage(deps: AlertsDeps, request: ConsoleRequest, view: FormView): Promise<PageContent> {
+/** The form of a new alert, with the values of the address or of an attempt. `trial`: its firings on the past. */
+async function newPage(deps: AlertsDeps, request: ConsoleRequest, view: FormView, trial?: Html): Promise<PageContent> {
   const { scopes } = request.session.caller;
   const token = view.value('tokenMint');
   const [webhooks, names] = await Promise.all([
@@ -191,22 +205,16 @@ async function newPage(deps: AlertsDeps, request: ConsoleRequest, view: FormView
     venues: deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue),
     outcome: name && html`${name.title} · ${name.label}, now ${percent(name.price) ?? 'without a price'}`,
   };
+  const range = trialRange(view);
   const body = consoleForm(
     request,
     PATH,
-    html`${view.summary()}<input type="hidden" name="back" value="${view.value('back')}">
-${alertFields(view, choices)}
-<button type="submit" class="primary">Set alert</button>`,
-    'form card alert-fields',
+    html`<div class="form"><input type="hidden" name="back" value="${view.value('back')}">
+${view.withReasons(alertFields(view, choices))}
+${alertButtons(range)}</div>${trial}`,
+    'card alert-fields alert-new',
   );
   return { title: 'New alert', above: CRUMBS, body };
-}
-
-/** The names of outcomes by id; tokens without a market have none. */
-async function namesOf({ db }: AlertsDeps, tokens: readonly (string | undefined)[]): Promise<Names> {
-  const ids = [...new Set(tokens)].filter((each) => each !== undefined);
-  const named = ids.length === 0 ? [] : await nameOutcomes(db, ids);
-  return new Map(named.map((outcome) => [outcome.outcomeId, outcome]));
 }
 
 /** The condition in words. Markets of a scope have outcomes, whose prices are probabilities. */

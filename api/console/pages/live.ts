@@ -1,3 +1,4 @@
+import { SUBSCRIBABLE_EVENTS } from '../../../src/domain/webhooks/event.ts';
 import { ago, badge, html, table } from '../../ops/html.ts';
 import { shortId } from '../../ops/pages/shown-values.ts';
 import type { AccountEvent } from '../answers.ts';
@@ -6,6 +7,22 @@ import { pages } from '../paging.ts';
 import { programExamples } from '../program.ts';
 
 const PER_PAGE = 50;
+/** The fields that distinguish events, which the page and its script show. */
+const FIELDS = [
+  'title',
+  'tokenSymbol',
+  'condition',
+  'targetPrice',
+  'currentPrice',
+  'status',
+  'side',
+  'size',
+  'price',
+  'cause',
+  'webhookId',
+  'wallet',
+  'transactionId',
+] as const;
 
 /** /live: the account's events as they are made. */
 export function livePage(router: ConsoleRouter): void {
@@ -20,7 +37,8 @@ export function livePage(router: ConsoleRouter): void {
       const body = html`<p class="lead">Every event of the account, with or without a webhook, newest first.</p>
 <div class="state-line"><p class="muted" data-count></p>
 <p class="live" data-live>As of ${new Date(request.nowMs).toISOString().slice(11, 19)} UTC; reload to update</p></div>
-<ol class="arrivals" id="arrivals" aria-label="New events" aria-live="polite"></ol>
+<ol class="arrivals" id="arrivals" aria-label="New events" aria-live="polite" data-types="${SUBSCRIBABLE_EVENTS.join(' ')}"
+ data-fields="${FIELDS.join(' ')}"></ol>
 ${table<AccountEvent>({
   caption: 'Events, newest first',
   columns: [
@@ -51,9 +69,6 @@ ${programExamples(request, {
   });
 }
 
-const FIELDS = ['tokenSymbol', 'condition', 'targetPrice', 'currentPrice', 'wallet', 'transactionId'] as const;
-
-/** The fields that tell one event from another. */
 function summary(data: AccountEvent['payload']['data'] = {}): string {
   return FIELDS.flatMap((name) => (data[name] === undefined ? [] : [`${name} ${String(data[name])}`])).join(' · ');
 }

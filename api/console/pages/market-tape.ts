@@ -1,6 +1,6 @@
 import { emptyState, type Html, html, NONE, table } from '../../ops/html.ts';
 import type { Book, Level, Market, Trade } from '../answers.ts';
-import { amount, clock, fromSeconds, price } from '../values.ts';
+import { amountColumn, clock, fromSeconds, priceColumn } from '../values.ts';
 
 const SHOWN_LEVELS = 6;
 /** Width of a bar in drawing units; the cell stretches it. */
@@ -17,13 +17,15 @@ export function bookLadder(book: Book | null, currency: string): Html {
     ...asks.map((level) => ({ level, side: 'ask' })).reverse(),
     ...bids.map((level) => ({ level, side: 'bid' })),
   ];
+  const price = priceColumn([...asks, ...bids].map((level) => level.price));
+  const size = amountColumn([...asks, ...bids].map((level) => level.size));
   return html`<p class="muted">Spread ${price(book.spread)} · ${clock(new Date(book.as_of * 1_000))} UTC</p>
 ${table<{ level: Level; side: string }>({
   caption: `Book, prices and sizes in ${currency} and shares`,
   columns: [
     { label: 'Side', cell: ({ side }) => html`<span class="${side === 'ask' ? 'down' : 'up'}">${side}</span>` },
     { label: `Price (${currency})`, isNumeric: true, cell: ({ level }) => price(level.price) },
-    { label: 'Size', isNumeric: true, cell: ({ level }) => amount(level.size) },
+    { label: 'Size', isNumeric: true, cell: ({ level }) => size(level.size) },
     { label: 'Depth', cell: ({ level, side }) => bar(Number(level.size) / largest, side) },
   ],
   rows,
@@ -40,6 +42,8 @@ function bar(share: number, side: string): Html {
 /** The latest trades, newest first. */
 export function tradeTable(trades: readonly Trade[], market: Pick<Market, 'outcomes'>, currency: string): Html {
   const labels = new Map(market.outcomes.map(({ outcome_id, label }) => [outcome_id, label]));
+  const price = priceColumn(trades.map((trade) => trade.price));
+  const amount = amountColumn(trades.map(({ size }) => size));
   return table<Trade>({
     caption: 'Latest trades, newest first',
     columns: [

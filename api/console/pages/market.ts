@@ -1,16 +1,17 @@
 import type { ApiDeps } from '../../deps.ts';
-import { ApiError, invalidRequest } from '../../errors.ts';
+import { invalidRequest } from '../../errors.ts';
 import { badge, duration, facts, type Html, html, table } from '../../ops/html.ts';
 import { chosen, textField } from '../../ops/pages/filters.ts';
 import { shareText } from '../../ops/pages/shown-values.ts';
 import type { Book, Candle, Market, Prices, Trade } from '../answers.ts';
-import type { ApiAnswer, ApiCall } from '../api-calls.ts';
+import { type ApiAnswer, type ApiCall, orNothing } from '../api-calls.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../console-route.ts';
 import { lineChart } from '../drawings.ts';
 import { programExamples, quoted } from '../program.ts';
 import { candleCall, RANGES, type Range, readSeries, type Series, windowOf } from '../series.ts';
 import {
   amount,
+  amountColumn,
   change,
   currencyOf,
   eventPath,
@@ -18,7 +19,7 @@ import {
   marketPath,
   minute,
   percent,
-  price,
+  priceColumn,
   venueTitle,
   withQuery,
 } from '../values.ts';
@@ -120,16 +121,6 @@ async function tradesOf({ api }: ConsoleRequest, market: Market): Promise<Trade[
   return (await api<Trade[]>({ operationId: 'listTrades', params: idsOf(market), query })).data;
 }
 
-/** Nothing where the API has no data yet, which is a normal state of a page. */
-async function orNothing<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof ApiError && error.status < 500) return undefined;
-    throw error;
-  }
-}
-
 function quoteOf(prices: ApiAnswer<Prices> | undefined, outcome: string | undefined) {
   return prices?.data.outcomes.find(({ outcome_id }) => outcome_id === outcome);
 }
@@ -171,7 +162,7 @@ ${chart(view, series)}
 <section class="card trades-card" aria-labelledby="trades-title"><h2 id="trades-title">Trades</h2>
 <div data-part="trades">${tradeTable(trades, market, currency)}</div></section>
 </div></div>
-${outcome && alerts && alertSection(request, market, outcome, alerts, quote?.price)}
+${outcome && alerts && alertSection(request, view, outcome, alerts, quote?.price)}
 ${candleTable(series?.candles ?? [], series?.interval)}
 ${
   siblings.length > 0 &&
@@ -254,6 +245,8 @@ function completeness({ coverage }: Market, series: Series | undefined): Html {
 function candleTable(candles: readonly Candle[], interval: string | undefined): Html {
   if (candles.length === 0) return html``;
   const rows = candles.slice(-SHOWN_CANDLES).reverse();
+  const price = priceColumn(rows.flatMap(({ open, high, low, close }) => [open, high, low, close]));
+  const amount = amountColumn(rows.map(({ volume }) => volume));
   return html`<details class="more"><summary>The last ${rows.length} candles of ${interval} as a table</summary>${table<Candle>(
     {
       caption: 'Candles, newest first',

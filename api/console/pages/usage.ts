@@ -206,8 +206,12 @@ function createForm(request: ConsoleRequest, view: FormView): Html {
   return html`<details class="fold" data-new-alert${view.isRejected && html` open`}><summary class="button">New key</summary>${consoleForm(
     request,
     KEYS_PATH,
-    html`${view.summary()}
-${view.field({ label: 'Name', name: 'name', isRequired: true, hint: 'For example the program that uses the key.' })}
+    html`${view.withReasons(html`${view.field({
+      label: 'Name',
+      name: 'name',
+      isRequired: true,
+      hint: 'For example the program that uses the key.',
+    })}
 ${view.checks({
   label: 'Scopes',
   name: 'scopes',
@@ -215,7 +219,7 @@ ${view.checks({
   options: own.map((each) => [each, each] as const),
   hint: 'A key has at most the scopes of this session. With keys, its owner can create and revoke keys.',
 })}
-${view.field({ label: 'Expires', name: 'expiresAt', type: 'date', hint: 'End of this day, UTC. Leave empty for no expiry.' })}
+${view.field({ label: 'Expires', name: 'expiresAt', type: 'date', hint: 'End of this day, UTC. Leave empty for no expiry.' })}`)}
 <button type="submit" class="primary">Create key</button>`,
     'form card',
   )}</details>`;

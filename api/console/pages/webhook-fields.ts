@@ -78,22 +78,24 @@ ${headerFields(view, webhook?.headerNames)}</div></details>`;
 function filterRows(view: FormView, filter: readonly FilterCondition[] = []): Html {
   const sent = rowNumbers(view).length;
   const rows = Math.min(MAX_CONDITIONS, Math.max(MIN_ROWS, (view.isRejected ? sent : filter.length) + 1));
-  const numbered = (row: number, label: string) =>
-    html`<span class="visually-hidden">Condition ${row + 1}: </span>${label}`;
+  const numbered = (row: number, label: string) => ({
+    label: html`<span class="visually-hidden">Condition ${row + 1}: </span>${label}`,
+    called: `Condition ${row + 1}, ${label.toLowerCase()}`,
+  });
   return html`<fieldset id="field-filter"><legend>Filter</legend>
 <p class="hint">Only events that meet every condition are sent. A field is <code>type</code>, or a path such as <code>data.venue</code>.
-A value in quotes is a text, as in <code>"123"</code>; separate several values by commas.</p>${view.problem('filter')}
+A value in quotes is a text, as in <code>"123"</code>; separate several values by commas.</p>${view.problem('filter', 'Filter')}
 ${Array.from({ length: rows }, (_, row) => {
   const condition = filter[row];
   const operator = condition && OPERATORS.find((each) => condition[each] !== undefined);
-  return html`<div class="filter-row">${view.field({ label: numbered(row, 'Field'), name: `filter.${row}.field`, value: condition?.field ?? '' })}
+  return html`<div class="filter-row">${view.field({ ...numbered(row, 'Field'), name: `filter.${row}.field`, value: condition?.field ?? '' })}
 ${view.choice({
-  label: numbered(row, 'Test'),
+  ...numbered(row, 'Test'),
   name: `filter.${row}.operator`,
   value: operator ?? 'equal',
   options: OPERATORS.map((each) => [each, OPERATOR_LABELS[each]] as const),
 })}
-${view.field({ label: numbered(row, 'Value'), name: `filter.${row}.value`, value: condition && operator ? shownValue(condition[operator]) : '' })}</div>`;
+${view.field({ ...numbered(row, 'Value'), name: `filter.${row}.value`, value: condition && operator ? shownValue(condition[operator]) : '' })}</div>`;
 })}</fieldset>`;
 }
 

@@ -83,7 +83,7 @@ ${programExamples(request, {
     const body = consoleForm(
       request,
       `${path}/edit`,
-      html`${view.summary()}${webhookFields(view, webhook)}
+      html`${view.withReasons(webhookFields(view, webhook))}
 <div class="actions"><button type="submit" class="primary">Save</button><a class="button" href="${path}">Cancel</a></div>`,
       'form card webhook-fields',
     );

@@ -71,7 +71,7 @@ function newPage(request: ConsoleRequest, view: FormView): PageContent {
     body: consoleForm(
       request,
       WEBHOOKS_PATH,
-      html`${view.summary()}${webhookFields(view)}<button type="submit" class="primary">Create webhook</button>`,
+      html`${view.withReasons(webhookFields(view))}<button type="submit" class="primary">Create webhook</button>`,
       'form card webhook-fields',
     ),
   };

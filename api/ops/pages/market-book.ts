@@ -1,7 +1,7 @@
 import { decimal, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import type { LatestBook, StoredLevel } from '../../../src/store/series/book-reads.ts';
 import { ago, duration, type Html, html, number, table } from '../html.ts';
-import { decimalText } from './shown-values.ts';
+import { decimalColumn, decimalText } from './shown-values.ts';
 
 const SHOWN_LEVELS = 12;
 /** Width of a bar in drawing units; the cell stretches it. */
@@ -26,15 +26,18 @@ export function bookView(book: LatestBook | null, hasBook: boolean, nowMs: numbe
 }
 
 function side(caption: string, levels: readonly StoredLevel[], largest: number): Html {
+  const rows = levels.slice(0, SHOWN_LEVELS);
+  const priceText = decimalColumn(rows.map(([price]) => price));
+  const sizeText = decimalColumn(rows.map(([, size]) => size));
   const more = levels.length - SHOWN_LEVELS;
   return html`${table<StoredLevel>({
     caption,
     columns: [
-      { label: 'Price', cell: ([price]) => decimalText(price), isNumeric: true },
-      { label: 'Size', cell: ([, size]) => decimalText(size), isNumeric: true },
+      { label: 'Price', cell: ([price]) => priceText(price), isNumeric: true },
+      { label: 'Size', cell: ([, size]) => sizeText(size), isNumeric: true },
       { label: 'Depth', cell: ([, size]) => bar(Number(size) / largest) },
     ],
-    rows: levels.slice(0, SHOWN_LEVELS),
+    rows,
     empty: 'No orders.',
   })}${more > 0 && html`<p class="hint">${number(more)} more levels</p>`}`;
 }

@@ -3,7 +3,7 @@ import type { StoredMarket } from '../../../src/store/catalog/market-reads.ts';
 import type { OpsMarketState, OpsOutcome } from '../../../src/store/ops/markets.ts';
 import type { StoredCandle } from '../../../src/store/series/reads.ts';
 import { ago, type Html, html, number, table, time } from '../html.ts';
-import { decimalText, marketPath } from './shown-values.ts';
+import { decimalColumn, marketPath } from './shown-values.ts';
 
 const LISTED_CANDLES = 30;
 
@@ -55,16 +55,18 @@ ${candles.length > 0 && candleTable(candles, nowMs)}</section>`;
 
 function candleTable(candles: readonly StoredCandle[], nowMs: number): Html {
   const rows = candles.slice(-LISTED_CANDLES).reverse();
+  const priceText = decimalColumn(rows.flatMap(({ open, high, low, close }) => [open, high, low, close]));
+  const volumeText = decimalColumn(rows.map(({ volume }) => volume));
   return html`<details class="more"><summary>The last ${rows.length} candles as a table</summary>${table<StoredCandle>({
     caption: 'Candles, newest first',
     columns: [
       { label: 'From (UTC)', cell: ({ bucket }) => time(new Date(bucket * 1000)) },
       { label: 'Age', cell: ({ bucket }) => ago(new Date(bucket * 1000), nowMs) },
-      { label: 'Open', cell: ({ open }) => decimalText(open), isNumeric: true },
-      { label: 'High', cell: ({ high }) => decimalText(high), isNumeric: true },
-      { label: 'Low', cell: ({ low }) => decimalText(low), isNumeric: true },
-      { label: 'Close', cell: ({ close }) => decimalText(close), isNumeric: true },
-      { label: 'Volume', cell: ({ volume }) => decimalText(volume), isNumeric: true },
+      { label: 'Open', cell: ({ open }) => priceText(open), isNumeric: true },
+      { label: 'High', cell: ({ high }) => priceText(high), isNumeric: true },
+      { label: 'Low', cell: ({ low }) => priceText(low), isNumeric: true },
+      { label: 'Close', cell: ({ close }) => priceText(close), isNumeric: true },
+      { label: 'Volume', cell: ({ volume }) => volumeText(volume), isNumeric: true },
       { label: 'Trades', cell: ({ trades }) => number(trades), isNumeric: true },
     ],
     rows,

@@ -20,7 +20,7 @@ import { bookView } from './market-book.ts';
 import { chart, type MarketView, viewPath } from './market-chart.ts';
 import { observationTable, tradeTable } from './market-tape.ts';
 import { MARKETS_PATH, marketName, marketState } from './markets.ts';
-import { amountText, decimalText, shareText } from './shown-values.ts';
+import { amountText, decimalColumn, decimalText, shareText } from './shown-values.ts';
 
 const PATH = `${MARKETS_PATH}/:venue/:market_id`;
 const DATA_PATH = '/ops/data/markets/:venue/:market_id/candles.json';
@@ -177,6 +177,7 @@ function isWebAddress(url: string | null): url is string {
 }
 
 function outcomeTable({ market, state, outcome, interval }: MarketView, nowMs: number): Html {
+  const priceText = decimalColumn(state.outcomes.flatMap(({ price, bid, ask }) => [price, bid, ask]));
   return table<OpsOutcome>({
     caption: 'Outcomes with their latest prices',
     columns: [
@@ -185,9 +186,9 @@ function outcomeTable({ market, state, outcome, interval }: MarketView, nowMs: n
         cell: ({ label, outcomeId }) =>
           html`<a href="${viewPath(market, outcomeId, interval)}"${outcomeId === outcome?.outcomeId && html` aria-current="true"`}>${longText(label || outcomeId)}</a>`,
       },
-      { label: 'Price', cell: ({ price }) => decimalText(price), isNumeric: true },
-      { label: 'Bid', cell: ({ bid }) => decimalText(bid), isNumeric: true },
-      { label: 'Ask', cell: ({ ask }) => decimalText(ask), isNumeric: true },
+      { label: 'Price', cell: ({ price }) => priceText(price), isNumeric: true },
+      { label: 'Bid', cell: ({ bid }) => priceText(bid), isNumeric: true },
+      { label: 'Ask', cell: ({ ask }) => priceText(ask), isNumeric: true },
       { label: 'Received', cell: ({ receivedAt }) => ago(receivedAt, nowMs) },
       { label: 'Last seen', cell: ({ asOf }) => ago(asOf, nowMs) },
       { label: 'Payout', cell: ({ payout }) => decimalText(payout), isNumeric: true },

@@ -14,7 +14,7 @@ import { choice, field, filterForm } from '../forms.ts';
 import { ago, badge, type Html, html, longText, NONE, pager, type Tone, table } from '../html.ts';
 import type { OpsRouter } from '../ops-route.ts';
 import { anyOf, chosen, textField } from './filters.ts';
-import { amountText, decimalText, marketPath } from './shown-values.ts';
+import { amountText, decimalColumn, marketPath } from './shown-values.ts';
 
 export const MARKETS_PATH = '/ops/markets';
 const PAGE_SIZE = 50;
@@ -37,11 +37,20 @@ interface Found {
   next?: readonly string[];
 }
 
-const SORT_LABELS: Readonly<Record<MarketSort, string>> = {
+/** Orders of this page beside those of the API: by the price of the first outcome. */
+const PRICE_SORTS = ['price', 'price_low'] as const;
+type PriceSort = (typeof PRICE_SORTS)[number];
+const SORTS = [...MARKET_SORTS, ...PRICE_SORTS];
+/** No index has the prices, so an order by price covers the markets with the largest volume of the day. */
+const PRICED_MARKETS = 500;
+
+const SORT_LABELS: Readonly<Record<MarketSort | PriceSort, string>> = {
   created: 'newest',
   volume_24h: 'volume, 24 h',
   close_at: 'closing soonest',
   updated: 'last changed',
+  price: 'highest price',
+  price_low: 'lowest price',
 };
 
 /** /ops/markets: the search of the API. Without words it lists the newest markets. */
@@ -57,7 +66,7 @@ export function marketsPage(router: OpsRouter, deps: MarketDeps): void {
       const venue = chosen(query, 'venue', venues);
       const status = chosen(query, 'status', MARKET_STATUSES);
       const category = textField(query, 'category')?.slice(0, MAX_SEARCH_LENGTH);
-      const sort = chosen(query, 'sort', MARKET_SORTS);
+      const sort = chosen(query, 'sort', SORTS);
       const scope = JSON.stringify([MARKETS_PATH, text, venue, status, category, sort]);
       const cursor = query.get('cursor');
       const found = await find(deps, cursor === null ? undefined : deps.cursors.decode(scope, cursor), text, {
@@ -67,6 +76,7 @@ export function marketsPage(router: OpsRouter, deps: MarketDeps): void {
         ...(category !== undefined && { category }),
         ...(sort !== undefined && { sort }),
       });
+      const isByPrice = text === undefined && isPriceSort(sort);
       const pks = found.markets.map(({ pk }) => pk);
       const prices = await readFirstPrices(deps.db, pks);
       const body = html`${filterForm(
@@ -75,10 +85,11 @@ export function marketsPage(router: OpsRouter, deps: MarketDeps): void {
 ${choice({ label: 'Venue', name: 'venue', value: venue ?? '', options: anyOf(venues) })}
 ${choice({ label: 'Status', name: 'status', value: status ?? '', options: anyOf(MARKET_STATUSES) })}
 ${field({ label: 'Category', name: 'category', value: category ?? '' })}
-${choice({ label: 'Order', name: 'sort', value: sort ?? '', options: [['', text === undefined ? 'newest' : 'best match'], ...MARKET_SORTS.map((name) => [name, SORT_LABELS[name]] as const)] })}`,
+${choice({ label: 'Order', name: 'sort', value: sort ?? '', options: [['', text === undefined ? 'newest' : 'best match'], ...SORTS.map((name) => [name, SORT_LABELS[name]] as const)] })}`,
       )}
 ${found.isSimilar && html`<p class="hint">No market contains these words. The table lists markets with similar titles.</p>`}
 ${sort !== undefined && text !== undefined && html`<p class="hint">A search by words has its own order: the best match first.</p>`}
+${isByPrice && html`<p class="hint">The order by price covers the ${PRICED_MARKETS} markets with the largest volume of the last 24 hours.</p>`}
 ${marketTable(found.markets, prices, currencies, nowMs)}
 ${pager(MARKETS_PATH, query, found.next === undefined ? undefined : deps.cursors.encode(scope, found.next))}`;
       return { title: 'Markets', body };
@@ -90,19 +101,42 @@ async function find(
   deps: MarketDeps,
   after: readonly string[] | undefined,
   text: string | undefined,
-  filters: Omit<Parameters<typeof listMarkets>[1], 'after'>,
+  { sort, ...filters }: Omit<Parameters<typeof listMarkets>[1], 'after' | 'sort'> & { sort?: MarketSort | PriceSort },
 ): Promise<Found> {
   if (text === undefined) {
-    return listMarkets(deps.db, { ...filters, ...(after && { after }) });
+    if (isPriceSort(sort)) return findByPrice(deps, after, filters, sort);
+    return listMarkets(deps.db, { ...filters, ...(sort && { sort }), ...(after && { after }) });
   }
   const place = after && toPlace(after);
-  const { sort: _sort, ...searched } = filters;
   const { markets, matched, next } = await searchMarkets(deps.db, {
-    ...searched,
+    ...filters,
     text,
     ...(place && { after: place }),
   });
   return { markets, isSimilar: matched === 'similar' && markets.length > 0, ...(next && { next: toPosition(next) }) };
+}
+
+function isPriceSort(sort: MarketSort | PriceSort | undefined): sort is PriceSort {
+  return PRICE_SORTS.some((each) => each === sort);
+}
+
+/** A page of the markets by price; the position is the number of markets before it. Markets without a price are absent. */
+async function findByPrice(
+  { db }: MarketDeps,
+  [before = '0']: readonly string[] = [],
+  filters: Omit<Parameters<typeof listMarkets>[1], 'after' | 'sort'>,
+  sort: PriceSort,
+): Promise<Found> {
+  const { markets } = await listMarkets(db, { ...filters, sort: 'volume_24h', limit: PRICED_MARKETS });
+  const prices = await readFirstPrices(
+    db,
+    markets.map(({ pk }) => pk),
+  );
+  const sign = sort === 'price' ? -1 : 1;
+  const priceOf = ({ pk }: StoredMarket) => Number(prices.get(pk)?.price);
+  const sorted = markets.filter(({ pk }) => prices.has(pk)).sort((a, b) => sign * (priceOf(a) - priceOf(b)));
+  const end = Number(before) + filters.limit;
+  return { markets: sorted.slice(Number(before), end), ...(end < sorted.length && { next: [String(end)] }) };
 }
 
 function marketTable(
@@ -111,6 +145,7 @@ function marketTable(
   currencies: ReadonlyMap<string, string>,
   nowMs: number,
 ): Html {
+  const priceText = decimalColumn([...prices.values()].map(({ price }) => price));
   return table<StoredMarket>({
     caption: 'Markets',
     columns: [
@@ -121,7 +156,7 @@ function marketTable(
       { label: 'Venue', cell: ({ venue }) => venue },
       { label: 'Status', cell: ({ status }) => marketState(status) },
       { label: 'Category', cell: ({ category }) => longText(category) },
-      { label: 'Price', cell: ({ pk }) => priceCell(prices.get(pk)), isNumeric: true },
+      { label: 'Price', cell: ({ pk }) => priceCell(prices.get(pk), priceText), isNumeric: true },
       {
         label: 'Volume, 24 h',
         cell: ({ volume24h, venue }) => amountText(volume24h, currencies.get(venue) ?? ''),
@@ -135,9 +170,9 @@ function marketTable(
   });
 }
 
-function priceCell(first: FirstPrice | undefined): Html {
+function priceCell(first: FirstPrice | undefined, priceText: ReturnType<typeof decimalColumn>): Html {
   if (first === undefined) return NONE;
-  return html`${decimalText(first.price)} <span class="under-cell muted">${first.label}</span>`;
+  return html`${priceText(first.price)} <span class="under-cell muted">${first.label}</span>`;
 }
 
 /** The title, with the label that distinguishes markets of the same event. */

@@ -17,6 +17,25 @@ export function decimalText(text: string | null | undefined): Html {
   return html`<span class="num" title="${text}">${grouped}.${fraction.slice(0, shown)}…</span>`;
 }
 
+/** Shows the numbers of one column, `numeric` text, with equally many decimals. */
+export function decimalColumn(
+  texts: readonly (string | null | undefined)[],
+): (text: string | null | undefined) => Html {
+  const digits = Math.min(SHOWN_FRACTION, commonDigits(texts));
+  return (text) => decimalText(text === null || text === undefined ? text : withDigits(text, digits));
+}
+
+/** The largest number of decimals of these texts. */
+export function commonDigits(texts: readonly (string | null | undefined)[]): number {
+  return Math.max(0, ...texts.map((text) => text?.split('.')[1]?.length ?? 0));
+}
+
+/** A decimal with zeros behind it up to this number of decimals. */
+export function withDigits(text: string, digits: number): string {
+  const [whole = '', fraction = ''] = text.split('.');
+  return digits === 0 ? text : `${whole}.${fraction.padEnd(digits, '0')}`;
+}
+
 /** From this value on an amount needs no more than cents. */
 const WHOLE = 1;
 
@@ -26,7 +45,7 @@ export function amountText(text: string | null | undefined, currency: string): H
   const value = Number(text);
   const unit = html` <span class="muted">${currency}</span>`;
   if (value !== 0 && Math.abs(value) < WHOLE) return html`${decimalText(text)}${unit}`;
-  const shown = value.toLocaleString('en-US', { maximumFractionDigits: 2 });
+  const shown = value.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
   return html`<span class="num" title="${text}">${shown}</span>${unit}`;
 }
 

@@ -5,12 +5,18 @@ import { completionScript } from '../../../bin/completion-script.ts';
 import { COMMANDS } from '../../../clients/cli/src/commands.ts';
 import { eventText } from '../../../clients/cli/src/listen/event-text.ts';
 import { newSecret, secretProblem, signedHeaders } from '../../../clients/cli/src/listen/signatures.ts';
+import { EVENT_TYPES } from '../../../clients/cli/src/options.ts';
 import { moment } from '../../../clients/cli/src/read-arguments.ts';
 import { cut, printable, readUpTo } from '../../../clients/cli/src/rows.ts';
+import { SUBSCRIBABLE_EVENTS } from '../../../src/domain/webhooks/event.ts';
 import { secretProblem as rulesOfTheApi, verifyBody, verifyStandard } from '../../../src/domain/webhooks/signature.ts';
 import { signatureVectors } from '../../support/signature-vectors.ts';
 
 const run = promisify(execFile);
+
+it('the command line names the events of the API', () => {
+  expect(EVENT_TYPES).toEqual(SUBSCRIBABLE_EVENTS);
+});
 
 describe('signedHeaders', () => {
   it.each(signatureVectors.map((vector) => [vector.name, vector] as const))('signs the vector: %s', (_name, vector) => {

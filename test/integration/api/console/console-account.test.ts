@@ -51,7 +51,7 @@ describe('alerts in the console', () => {
       price: 'much',
     });
     expect(answer.status).toBe(400);
-    expect(answer.text).toContain('price: must be a number');
+    expect(answer.text).toContain('Price: must be a number');
   });
 
   it('show their market, its price and the distance, and belong to one account', async () => {

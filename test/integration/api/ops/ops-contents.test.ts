@@ -300,11 +300,22 @@ describe('the list of markets', () => {
     const text = await read('/ops/markets?sort=volume_24h');
     const rows = [...text.matchAll(/<tr role="row"><th role="rowheader".*?<\/tr>/gs)].map(([row]) => row);
     expect(rows[0]).toMatch(/<span class="num">0.62<\/span> <span class="under-cell muted">Yes</);
-    expect(rows[0]).toContain('<span class="num" title="9876.5">9,876.5</span> <span class="muted">USD</span>');
+    expect(rows[0]).toContain('<span class="num" title="9876.5">9,876.50</span> <span class="muted">USD</span>');
     const first = await read('/ops/markets?sort=updated&venue=polymarket');
     expect(first).toContain('<option value="updated" selected>');
     expect(await read('/ops/markets?q=rain&sort=updated')).toContain('A search by words has its own order');
-    expect((await operator.page('/ops/markets?sort=price')).status).toBe(400);
+    expect((await operator.page('/ops/markets?sort=name')).status).toBe(400);
+  });
+
+  it('orders the markets with the largest volume by the price of their first outcome', async () => {
+    const pricesOf = (text: string) =>
+      [...text.matchAll(/data-label="Price"><div><span class="num">([\d.]+)</g)].map(([, price]) => Number(price));
+    const text = await read('/ops/markets?sort=price');
+    const falling = pricesOf(text);
+    expect(falling.length).toBeGreaterThan(1);
+    expect(falling).toEqual(falling.toSorted((a, b) => b - a));
+    expect(pricesOf(await read('/ops/markets?sort=price_low'))).toEqual(falling.toReversed());
+    expect(text).toContain('covers the 500 markets with the largest volume');
   });
 });
 
