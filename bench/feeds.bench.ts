@@ -4,8 +4,9 @@ import { expect, it } from 'vitest';
 import { eventually } from '../test/support/eventually.ts';
 import { createTestDatabase } from '../test/support/postgres/database.ts';
 import { type Fleet, ofEach, startFleet } from '../test/support/processes/fleet.ts';
+import { type CpuShares, startCpuShares } from './feeds/cpu-shares.ts';
 import { type MovedMarket, type MoveTimes, measureMoves } from './feeds/price-moves.ts';
-import { cpuSeconds } from './freshness/cpu-time.ts';
+import { NODE_OPTIONS } from './support/node-options.ts';
 import { percentile, sizeOf, whole } from './support/numbers.ts';
 import { note, report } from './support/report.ts';
 
@@ -33,8 +34,7 @@ interface Measured extends MoveTimes {
   readonly messagesPerSecond: number;
   /** The state of the feed at the end. */
   readonly state: string;
-  /** CPU seconds of the streamer per second. */
-  readonly cpu: number;
+  readonly cpu: CpuShares;
 }
 
 async function feedOf(fleet: Fleet): Promise<VenueState['feed']> {
@@ -117,7 +117,7 @@ async function measure(feeds: 'on' | 'off', flood: number): Promise<Measured> {
       historyHours: 0.2,
       rollingSeconds: 0,
     },
-    environment: PRODUCTION,
+    environment: { ...PRODUCTION, ...NODE_OPTIONS },
   });
   try {
     lead(fleet);
@@ -126,10 +126,9 @@ async function measure(feeds: 'on' | 'off', flood: number): Promise<Measured> {
     const endFlood = flood > 0 ? startFlood(fleet, noisy, flood) : undefined;
     if (endFlood) await delay(3_000);
     const pauseMs = feeds === 'on' ? 500 : Number(PRODUCTION.POLL_BOOKS_MS);
-    const pid = fleet.membersOf('streamer')[0]?.process.pid ?? 0;
-    const [startedMs, before] = [performance.now(), await cpuSeconds(pid)];
+    const endCpu = await startCpuShares(fleet, database.db);
     const times = await measureMoves(fleet, database.db, moved, { rounds: MOVES, pauseMs });
-    const cpu = ((await cpuSeconds(pid)) - before) / ((performance.now() - startedMs) / 1_000);
+    const cpu = await endCpu();
     const { state = 'stopped', messages_per_second: messagesPerSecond = 0 } = (await feedOf(fleet)) ?? {};
     await endFlood?.();
     return { ...times, messagesPerSecond, state, cpu };
@@ -165,8 +164,10 @@ it('measures a price from its change at the venue, with feeds beside polls alone
       })),
     );
   }
-  const percent = ({ cpu, state }: Measured) => `${(100 * cpu).toFixed(0)} % of a core, ${state} at the end`;
-  note(`streamer: ${percent(quiet)}; with ${FLOOD} messages/s: ${percent(flooded)}`);
+  const percent = ({ cpu, state }: Measured) =>
+    `${[...cpu].map(([name, share]) => `${name} ${(100 * share).toFixed(0)} %`).join(', ')}; feed ${state} at the end`;
+  note(`CPU of a core: ${percent(quiet)}`);
+  note(`with ${FLOOD} messages/s: ${percent(flooded)}`);
   const [load = 0] = loadavg();
   note(`the exchange, the receiver and the client of the stream share one process; load average ${load.toFixed(1)}`);
   for (const { storedMs, streamMs, postMs } of [polls, quiet, flooded]) {

@@ -1,15 +1,22 @@
-import type { BookRecord, PriceLevel } from '../../domain/markets/market.ts';
-import { compareDecimals, type Decimal, parseDecimal } from '../../domain/values/decimal.ts';
+import type { BookRecord } from '../../domain/markets/market.ts';
+import { compareDecimals, type Decimal } from '../../domain/values/decimal.ts';
 import { findContext, type HashContext, type WireBook, type WireLevel } from './feed-hash.ts';
+import { FeedLevels } from './feed-levels.ts';
 
-/** Levels by canonical price, each in the venue's own digits. */
-type Side = Map<Decimal, WireLevel>;
+/** The book of a message; its levels are in any order. */
+interface Snapshot {
+  readonly timestamp: string;
+  readonly bids: readonly WireLevel[];
+  readonly asks: readonly WireLevel[];
+}
 
 /** A hash that the book did not reproduce yet. */
 interface Mismatch {
   hash: string;
   /** Arrival of the first mismatch since the last match, epoch milliseconds. */
   readonly sinceMs: number;
+  /** Prices of the last trade that do not explain the hash of the present book. */
+  readonly tried: Set<string>;
 }
 
 /** A snapshot without a hash, or with one that no known context explains, is `unverified`. */
@@ -19,18 +26,18 @@ export type Verdict = 'match' | 'mismatch' | 'unverified';
 export class FeedBook {
   readonly #market: string;
   readonly #tokenId: string;
-  readonly #bids: Side = new Map();
-  readonly #asks: Side = new Map();
+  readonly #bids = new FeedLevels(false);
+  readonly #asks = new FeedLevels(true);
   #timestamp: string;
   #context: HashContext | undefined;
   #mismatch: Mismatch | undefined;
 
-  constructor(market: string, tokenId: string, snapshot: Omit<WireBook, 'market' | 'assetId'>) {
+  constructor(market: string, tokenId: string, snapshot: Snapshot) {
     this.#market = market;
     this.#tokenId = tokenId;
     this.#timestamp = snapshot.timestamp;
-    for (const level of snapshot.bids) this.#put(this.#bids, level);
-    for (const level of snapshot.asks) this.#put(this.#asks, level);
+    for (const level of snapshot.bids) this.#bids.put(level);
+    for (const level of snapshot.asks) this.#asks.put(level);
   }
 
   get timestampMs(): number {
@@ -46,8 +53,8 @@ export class FeedBook {
   }
 
   get best(): { bid?: Decimal; ask?: Decimal } {
-    const bid = extreme(this.#bids, 1);
-    const ask = extreme(this.#asks, -1);
+    const bid = this.#bids.highest;
+    const ask = this.#asks.lowest;
     return { ...(bid !== undefined && { bid }), ...(ask !== undefined && { ask }) };
   }
 
@@ -61,11 +68,13 @@ export class FeedBook {
   /** Sets the total of a level; a size of zero deletes it. */
   apply(side: 'BUY' | 'SELL', level: WireLevel, timestamp: string): void {
     this.#timestamp = timestamp;
-    this.#put(side === 'BUY' ? this.#bids : this.#asks, level);
+    this.#mismatch?.tried.clear();
+    (side === 'BUY' ? this.#bids : this.#asks).put(level);
   }
 
   setTickSize(tickSize: string): void {
     if (this.#context) this.#context = { ...this.#context, tickSize };
+    this.#mismatch?.tried.clear();
   }
 
   /** Finds the context under which the snapshot has its hash. Without one, the book cannot be verified. */
@@ -77,29 +86,34 @@ export class FeedBook {
   /** A snapshot that does not have its hash under the context of its token: it counts as a mismatch. */
   expect(hash: string, context: HashContext, nowMs: number): void {
     this.#context = context;
-    this.#mismatch = { hash, sinceMs: nowMs };
+    this.#mismatch = { hash, sinceMs: nowMs, tried: new Set() };
   }
 
   /** Compares the book with the hash of its last change. A mismatch is remembered until a later hash matches. */
   verify(hash: string, lastTradePrices: readonly string[], nowMs: number): Verdict {
+    return this.#compare(hash, lastTradePrices, nowMs, new Set());
+  }
+
+  /** Repeats a failed comparison, after the price of the market's last trade became known. */
+  verifyAgain(lastTradePrices: readonly string[], nowMs: number): Verdict {
+    if (this.#mismatch === undefined) return 'unverified';
+    return this.#compare(this.#mismatch.hash, lastTradePrices, nowMs, this.#mismatch.tried);
+  }
+
+  #compare(hash: string, lastTradePrices: readonly string[], nowMs: number, tried: Set<string>): Verdict {
     const known = this.#context;
     if (known === undefined) return 'unverified';
-    const found = findContext(this.#wire(), hash, {
-      known,
-      lastTradePrices: [known.lastTradePrice, ...lastTradePrices],
-    });
+    const untried = [known.lastTradePrice, ...lastTradePrices].filter((price) => !tried.has(price));
+    const found =
+      untried.length === 0 ? undefined : findContext(this.#wire(), hash, { known, lastTradePrices: untried });
     if (found === undefined) {
-      this.#mismatch = { hash, sinceMs: this.#mismatch?.sinceMs ?? nowMs };
+      for (const price of untried) tried.add(price);
+      this.#mismatch = { hash, sinceMs: this.#mismatch?.sinceMs ?? nowMs, tried };
       return 'mismatch';
     }
     this.#context = found;
     this.#mismatch = undefined;
     return 'match';
-  }
-
-  /** Repeats a failed comparison, after the price of the market's last trade became known. */
-  verifyAgain(lastTradePrices: readonly string[], nowMs: number): Verdict {
-    return this.#mismatch === undefined ? 'unverified' : this.verify(this.#mismatch.hash, lastTradePrices, nowMs);
   }
 
   toRecord(nowMs: number): BookRecord {
@@ -108,16 +122,9 @@ export class FeedBook {
       outcomeId: this.#tokenId,
       asOfMs,
       ...(asOfMs !== nowMs && { seenAtMs: nowMs }),
-      bids: records(this.#bids, -1),
-      asks: records(this.#asks, 1),
+      bids: this.#bids.toRecords(),
+      asks: this.#asks.toRecords(),
     };
-  }
-
-  #put(side: Side, level: WireLevel): void {
-    const price = parseDecimal(level.price);
-    if (price === null) return;
-    if (parseDecimal(level.size) === '0') side.delete(price);
-    else side.set(price, level);
   }
 
   #wire(): WireBook {
@@ -125,29 +132,8 @@ export class FeedBook {
       market: this.#market,
       assetId: this.#tokenId,
       timestamp: this.#timestamp,
-      bids: sorted(this.#bids, 1).map(([, level]) => level),
-      asks: sorted(this.#asks, -1).map(([, level]) => level),
+      bidsText: this.#bids.toText(),
+      asksText: this.#asks.toText(),
     };
   }
-}
-
-/** `direction` 1 sorts rising, -1 falling. */
-function sorted(side: Side, direction: 1 | -1): [Decimal, WireLevel][] {
-  return [...side].sort(([a], [b]) => direction * (Number(a) - Number(b) || compareDecimals(a, b)));
-}
-
-function records(side: Side, direction: 1 | -1): PriceLevel[] {
-  return sorted(side, direction).flatMap(([price, level]) => {
-    const size = parseDecimal(level.size);
-    return size === null ? [] : [{ price, size }];
-  });
-}
-
-/** The highest price for 1, the lowest for -1. */
-function extreme(side: Side, direction: 1 | -1): Decimal | undefined {
-  let best: Decimal | undefined;
-  for (const price of side.keys()) {
-    if (best === undefined || compareDecimals(price, best) === direction) best = price;
-  }
-  return best;
 }

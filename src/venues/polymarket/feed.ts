@@ -190,7 +190,7 @@ class PolymarketSession implements FeedSession {
     const isAwaited = token.awaitedSinceMs !== undefined;
     if (!isAwaited && token.book && stamp.value < token.book.timestampMs) return skip(reading, 'stale_book');
     const book = new FeedBook(message.market, message.asset_id, message);
-    this.#identify(book, message, token, nowMs);
+    this.#identify(book, message, token, isAwaited, nowMs);
     token.book = book;
     token.awaitedSinceMs = undefined;
     sawVenueTime(reading, stamp.value);
@@ -208,9 +208,10 @@ class PolymarketSession implements FeedSession {
 
   /**
    * Finds the context of the hash. A token that was verified before must match: until then, its book is not announced. The trade that the
-   * hash covers may arrive after the book.
+   * hash covers may arrive after the book, so a book after a trade is compared with the known context alone: the search through all values
+   * takes hundreds of hashes. If the values changed, the mismatch requests a snapshot, which is searched.
    */
-  #identify(book: FeedBook, message: FeedBookMessage, token: Token, nowMs: number): void {
+  #identify(book: FeedBook, message: FeedBookMessage, token: Token, isAwaited: boolean, nowMs: number): void {
     if (!message.hash) return;
     const known = token.context;
     const stated = message.last_trade_price ?? undefined;
@@ -224,7 +225,7 @@ class PolymarketSession implements FeedSession {
           tickSize,
           lastTradePrices: [known.lastTradePrice, ...lastTradePrices],
         })) ||
-      book.identify(message.hash, { tickSize, lastTradePrices });
+      ((known === undefined || isAwaited) && book.identify(message.hash, { tickSize, lastTradePrices }));
     if (isFound) token.context = book.context;
     else if (known !== undefined) book.expect(message.hash, known, nowMs);
   }
