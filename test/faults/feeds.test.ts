@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { SocketFault } from '../../sim/exchange.ts';
 import { FEED_HOSTS } from '../../sim/feeds/socket-faults.ts';
-import { RandomStream } from '../../sim/random.ts';
 import { sql } from '../../src/store/db/tx.ts';
 import { readFeedStates } from '../../src/store/feeds/feed-streamers.ts';
 import { findPlaces, ledgerTape, MARKET_VENUES, type Places, storedTapes } from '../e2e/venue-ledger.ts';
@@ -12,6 +11,7 @@ import { eventually } from '../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
 import { type Fleet, ofEach, startFleet } from '../support/processes/fleet.ts';
 import { BACKENDS, isAvailable } from '../support/redis/queue-backends.ts';
+import { replayCommand, SEED, streamOf } from './campaign/seed.ts';
 
 const OWNERS = sql(
   'test_living_owners',
@@ -23,7 +23,8 @@ const GAPS = sql(
   'SELECT reason, count(DISTINCT gap)::int AS gaps FROM feed_gap GROUP BY reason ORDER BY 1',
 );
 
-const SEED = Number(process.env['FEED_SEED'] ?? 31);
+/** Its markets have quotes on both sides. */
+const EXCHANGE_SEED = 31;
 /** Each lasts for some seconds on the feed of one venue. */
 const FAULTS: readonly SocketFault[] = [
   { how: 'drop', share: 0.3 },
@@ -38,9 +39,34 @@ const FAULTS: readonly SocketFault[] = [
   { how: 'freeze' },
   { how: 'half_open' },
 ];
+/** Faults of one backend: FAULTS_KILLS for both together, by default every one on each. */
+const COUNT = Math.ceil(Number(process.env['FAULTS_KILLS'] ?? BACKENDS.length * FAULTS.length) / BACKENDS.length);
 const FAULT_MS = 3_000;
 const QUOTED = ['polymarket', 'kalshi', 'limitless'] as const;
 const WITHIN = { timeoutMs: 90_000, everyMs: 100 };
+
+/** The faults of a backend in the order of the seed. Fewer faults than all of them differ between the backends. */
+function faultsOf(kind: (typeof BACKENDS)[number]): SocketFault[] {
+  const random = streamOf('feeds', 'order');
+  const order = FAULTS.map((fault) => ({ fault, at: random.below(1_000_000) }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ fault }) => fault);
+  const first = BACKENDS.indexOf(kind) * COUNT;
+  return Array.from({ length: COUNT }, (_, number) => order[(first + number) % order.length]).filter(
+    (fault) => fault !== undefined,
+  );
+}
+
+/** The lines of `all` that `some` lacks; equal lines count each. */
+function without(all: readonly string[], some: readonly string[]): string[] {
+  const left = new Map<string, number>();
+  for (const line of some) left.set(line, (left.get(line) ?? 0) + 1);
+  return all.filter((line) => {
+    const count = left.get(line) ?? 0;
+    left.set(line, count - 1);
+    return count <= 0;
+  });
+}
 
 describe.each(BACKENDS)('feeds with two streamers, queues on %s', (kind) => {
   describe.skipIf(!isAvailable(kind))(`seed ${SEED}`, () => {
@@ -48,10 +74,11 @@ describe.each(BACKENDS)('feeds with two streamers, queues on %s', (kind) => {
     let fleet: Fleet;
     let places: Map<string, Places>;
     let tapeFrom: number;
-    const random = new RandomStream(SEED, kind === 'redis' ? 2 : 1);
+    const random = streamOf('feeds', kind);
     const recovered: { fault: string; ms: number }[] = [];
 
     beforeAll(async () => {
+      process.stdout.write(`\nfeeds on ${kind}: seed ${SEED}; again: ${replayCommand()}\n`);
       database = await createTestDatabase();
       const redisUrl = inject('redisUrl');
       fleet = await startFleet({
@@ -59,7 +86,7 @@ describe.each(BACKENDS)('feeds with two streamers, queues on %s', (kind) => {
         counts: { ...ofEach(1), streamer: 2 },
         ...(kind === 'redis' && redisUrl !== null && { redisUrl }),
         queuePrefix: `feeds${randomBytes(5).toString('hex')}`,
-        exchange: { seed: SEED, markets: 10, rollingSeconds: 0, historyHours: 0.2, speed: 2 },
+        exchange: { seed: EXCHANGE_SEED, markets: 10, rollingSeconds: 0, historyHours: 0.2, speed: 2 },
         environment: {
           VENUES: MARKET_VENUES.join(','),
           LIMITLESS_REQUESTS_PER_SECOND: '20',
@@ -108,7 +135,7 @@ describe.each(BACKENDS)('feeds with two streamers, queues on %s', (kind) => {
       await settle('none');
     });
 
-    it.each(FAULTS.map((fault) => ({ fault })))(
+    it.each(faultsOf(kind).map((fault) => ({ fault })))(
       'quotes equal those of the exchange after $fault.how',
       async ({ fault }) => {
         const host = random.pick(FEED_HOSTS);
@@ -149,10 +176,13 @@ describe.each(BACKENDS)('feeds with two streamers, queues on %s', (kind) => {
       await eventually(
         async () => {
           const tapes = await storedTapes(database.db, tapeFrom, until);
-          return MARKET_VENUES.filter(
-            (venue) =>
-              (tapes.get(venue) ?? []).join('\n') !== ledgerTape(venue, trades, places, tapeFrom, until).join('\n'),
-          );
+          return MARKET_VENUES.flatMap((venue) => {
+            const stored = tapes.get(venue) ?? [];
+            const ledger = ledgerTape(venue, trades, places, tapeFrom, until);
+            if (stored.join('\n') === ledger.join('\n')) return [];
+            const [missing, surplus] = [without(ledger, stored), without(stored, ledger)];
+            return [{ venue, trades: ledger.length, missing: missing.length, first: missing.slice(0, 3), surplus }];
+          });
         },
         (incomplete) => incomplete.length === 0,
         { timeoutMs: 180_000, everyMs: 1_000 },
