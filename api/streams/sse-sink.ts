@@ -11,6 +11,9 @@ const RETRY_MS = 1_000;
 /** A stream over HTTP: server-sent events. The headers of the answer must be set. */
 export function createSseSink(response: ServerResponse): Sink {
   response.writeHead(200);
+  // Node keeps the text of the headers as long as the stream. Sent alone it becomes one string; before a body it would stay a tree of some
+  // eighty parts.
+  response.flushHeaders();
   response.write(`retry: ${RETRY_MS}\n\n`);
   return {
     get isBlocked() {
