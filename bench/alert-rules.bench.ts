@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { SHARDS } from '../src/domain/values/shard.ts';
 import { anAccount } from '../test/factories/alerts.ts';
 import {
   type AlertWorld,
@@ -14,10 +15,12 @@ import { percentile, sizeOf, whole } from './support/numbers.ts';
 import { report } from './support/report.ts';
 import { addRules, addTrades, aRuleWorld } from './support/rule-worlds.ts';
 
-/** BENCH_RULES=1000000 for the published figures (250,000 tokens); the default is a quick run. */
-const RULES = sizeOf('BENCH_RULES', 100_000);
+/** BENCH_RULES=1000000 for the published figures (250,000 tokens); the default, which is the least, is a quick run. */
+const RULES = sizeOf('BENCH_RULES', 160_000);
 const FEW_RULES = 10_000;
 const TOKENS = RULES / 4;
+/** Tokens of one shard: each has four of the few rules, as each of all tokens has of the many. */
+const TOUCHED = { count: FEW_RULES / 4, step: SHARDS };
 /** The rules of a large account, and of a small one beside it. */
 const LARGE = RULES / 10;
 const SMALL = 10;
@@ -34,9 +37,11 @@ async function opened(world: Promise<AlertWorld>): Promise<AlertWorld> {
   return made;
 }
 let few: AlertWorld;
+let touched: AlertWorld;
 let many: AlertWorld;
 beforeAll(async () => {
   few = await opened(aRuleWorld({ rules: FEW_RULES, tokens: TOKENS }));
+  touched = await opened(aRuleWorld({ rules: FEW_RULES, tokens: TOKENS, on: TOUCHED }));
   many = await opened(aRuleWorld({ rules: RULES, tokens: TOKENS }));
 });
 afterAll(async () => {
@@ -69,7 +74,11 @@ function figure(title: string, [base = [], own = []]: number[][], baseline: stri
 
 it('evaluates a batch of a thousand prices beside mixed rules on outcomes and markets', async () => {
   const title = `${whole(BATCH)} changed prices, ${whole(RULES)} mixed rules, ${whole(TOKENS)} tokens`;
-  report([figure(title, await batchCosts([few, many]), `${whole(FEW_RULES)} rules`, 2)]);
+  const [sparse = [], same = [], own = []] = await batchCosts([few, touched, many], { among: TOUCHED.count });
+  report([
+    figure(`${title}: as many rules per changed outcome`, [same, own], `${whole(FEW_RULES)} rules`, 2),
+    figure(`${title}: ${whole(RULES / FEW_RULES)} times as many`, [sparse, own], `${whole(FEW_RULES)} rules`, 2),
+  ]);
 });
 
 it('evaluates the outcome of a small account beside a large account', async () => {
@@ -79,9 +88,9 @@ it('evaluates the outcome of a small account beside a large account', async () =
     await opened(anAlertWorld(tokens)),
     await opened(anAlertWorld(tokens)),
   ];
-  for (const world of [alone, elsewhere, beside]) await addRules(world, world.accountId, SMALL, 1);
-  await addRules(elsewhere, await anAccount(elsewhere.test.db), LARGE);
-  await addRules(beside, await anAccount(beside.test.db), LARGE, 1);
+  for (const world of [alone, elsewhere, beside]) await addRules(world, world.accountId, SMALL, { count: 1 });
+  await addRules(elsewhere, await anAccount(elsewhere.test.db), LARGE, { count: SMALL_TOKENS });
+  await addRules(beside, await anAccount(beside.test.db), LARGE, { count: 1 });
   const [base = [], spreadOut = [], crowded = []] = await costsOf([alone, elsewhere, beside], 1n);
   const baseline = 'the small account alone';
   report([
@@ -102,7 +111,7 @@ it('evaluates windows of a day of a busy outcome', async () => {
     [quiet, QUIET],
     [busy, BUSY],
   ] as const) {
-    await addRules(world, world.accountId, 16, 1);
+    await addRules(world, world.accountId, 16, { count: 1 });
     await addTrades(world, 1n, trades);
   }
   const title = `a price of an outcome with ${whole(BUSY)} trades a day and windows of a day`;

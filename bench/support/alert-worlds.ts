@@ -103,13 +103,18 @@ export async function price({ test }: AlertWorld, tokenIds: readonly bigint[], t
 
 /**
  * Batches of a thousand changed prices, all of one shard, so of one claim: milliseconds of each evaluation, by world. The
- * worlds take turns, so that other load affects all of them.
+ * worlds take turns, so that other load affects all of them. `among`: the number of tokens of the shard that take turns.
  */
-export async function batchCosts(worlds: readonly AlertWorld[]): Promise<number[][]> {
+export async function batchCosts(
+  worlds: readonly AlertWorld[],
+  { among = Number.POSITIVE_INFINITY } = {},
+): Promise<number[][]> {
   const samples = worlds.map((): number[] => []);
   for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
     for (const [index, world] of worlds.entries()) {
-      const ofOneShard = Array.from({ length: Math.floor(world.tokens / SHARDS) }, (_, n) => BigInt(SHARDS * (n + 1)));
+      const ofOneShard = Array.from({ length: Math.min(among, Math.floor(world.tokens / SHARDS)) }, (_, n) =>
+        BigInt(SHARDS * (n + 1)),
+      );
       const from = (round * BATCH) % Math.max(1, ofOneShard.length - BATCH);
       await price(world, ofOneShard.slice(from, from + BATCH), String((5_000 + round) / 10_000));
       const work = await evaluateAll(world);

@@ -1,10 +1,11 @@
+import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { sql } from '../../src/store/db/tx.ts';
 import { type AlertWorld, anAlertWorld } from './alert-worlds.ts';
 
 /**
- * Rules of eight conditions in turns, the first half of each sixteen on outcomes and the second half on markets. No batch reaches their
- * thresholds: prices move between 0.5 and 0.51.
+ * Rules of eight conditions in turns, the first half of each sixteen on outcomes and the second half on markets. A hash chooses the token,
+ * so that each token has its own mix. No batch reaches their thresholds: prices move between 0.5 and 0.51.
  */
 const INSERT_RULES = sql(
   'bench_rules',
@@ -25,8 +26,7 @@ const INSERT_RULES = sql(
      (6, 'trade', 1000000, NULL, NULL, NULL, 'trade'),
      (7, 'volume', 1000000, NULL, NULL, 3600, 'volume:3600'))
      AS c (k, condition, base, direction, unit, seconds, probe) ON c.k = n % 8
-   -- Multiples of 7 spread the conditions over all tokens.
-   JOIN token t ON t.mint = 'bench-' || (CASE WHEN $4::bigint IS NULL THEN n * 7 % $3::bigint + 1 ELSE $4 END)
+   JOIN token t ON t.mint = 'bench-' || $4::bigint * (1 + (hashint8extended(n, 0) & 9223372036854775807) % $3::bigint)
    JOIN outcome o ON o.token_id = t.id JOIN market m ON m.id = o.market_id`,
 );
 const ANALYZE = sql('bench_analyze_rules', 'ANALYZE alert, observation');
@@ -36,21 +36,50 @@ const INSERT_OBSERVATIONS = sql(
    SELECT $1, now() - n * $3::float8 * interval '1 second', now(), 0.5 + (n % 100)::numeric / 10000, 10 FROM generate_series(1, $2::bigint) n`,
 );
 
-/** Adds rules of an account, spread over all tokens, or all of them on the token `only` and its market. */
+/** The price of each token of two days ago, as quotes that are seldom: a batch compares its prices with them. */
+const INSERT_QUOTES = sql(
+  'bench_quotes',
+  `WITH quote AS MATERIALIZED (SELECT id, to_timestamp($1::float8 / 1000) AS at, 0.4999 AS price FROM token),
+   latest AS (INSERT INTO latest_price (token_id, received_at, as_of, price) SELECT id, at, at, price FROM quote),
+   history AS (INSERT INTO price_history (token_id, received_at, as_of, price) SELECT id, at, at, price FROM quote)
+   INSERT INTO observation (token_id, received_at, venue_at, price) SELECT id, at, at, price FROM quote`,
+);
+const ANALYZE_QUOTES = sql('bench_analyze_quotes', 'ANALYZE latest_price, price_history, observation');
+
+/** Tokens 1, 2, ..., `count`; with `step` 16 those of one shard. */
+interface Spread {
+  count: number;
+  step?: number;
+}
+
+/** Adds rules of an account on these tokens and their markets. */
 export async function addRules(
-  { test, tokens }: AlertWorld,
+  { test }: AlertWorld,
   accountId: bigint,
   rules: number,
-  only?: number,
+  { count, step = 1 }: Spread,
 ): Promise<void> {
-  await test.db.query(INSERT_RULES, [accountId, rules, tokens, only ?? null]);
+  await test.db.query(INSERT_RULES, [accountId, rules, count, step]);
   await test.db.query(ANALYZE);
 }
 
 /** A database with this many active rules on outcomes and markets. Compared worlds have as many tokens. */
-export async function aRuleWorld({ rules, tokens }: { rules: number; tokens: number }): Promise<AlertWorld> {
+export async function aRuleWorld({
+  rules,
+  tokens,
+  on = { count: tokens },
+}: {
+  rules: number;
+  tokens: number;
+  on?: Spread;
+}): Promise<AlertWorld> {
   const world = await anAlertWorld({ alerts: 0, tokens });
-  await addRules(world, world.accountId, rules);
+  const { db } = world.test;
+  const quotedMs = Date.now() - 2 * DAY_MS;
+  for (const table of ['observation', 'price_history'] as const) await new Partitions(db).ensure(table, [quotedMs]);
+  await db.query(INSERT_QUOTES, [quotedMs]);
+  await db.query(ANALYZE_QUOTES);
+  await addRules(world, world.accountId, rules, on);
   return world;
 }
 

@@ -59,6 +59,11 @@ const ALL = Number.MAX_VALUE;
 const wider = (value: number) => value + Math.abs(value) * 1e-9 + 1e-12;
 const narrower = (value: number) => value - Math.abs(value) * 1e-9 - 1e-12;
 
+/** Whether the observations may fire a rule of this probe at all, before its window is known. */
+export function isPossible(probe: string, { notional }: ProbeFacts): boolean {
+  return notional !== null || !probe.startsWith('volume');
+}
+
 /** The thresholds of this probe that the observations may meet; null for none. `window` is given for probes with a window. */
 export function rangeOf(probe: string, facts: ProbeFacts, window: WindowFacts | undefined): ProbeRange | null {
   const { low, high, leastSpread, greatestSpread, notional } = facts;

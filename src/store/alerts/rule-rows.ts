@@ -59,6 +59,10 @@ export const RULE_WEBHOOK = 'LEFT JOIN webhook_subscription w ON w.pk = a.webhoo
 export const lastFiring = (subject: string) => `LEFT JOIN LATERAL (
      SELECT f.n, f.at FROM alert_firing f WHERE f.alert_pk = a.pk AND f.subject = ${subject} ORDER BY f.n DESC LIMIT 1) f ON true`;
 
+/** SQL of whether an observation ends the cool-down of rule `a` after its last firing `f`. A rule that is not armed may fire at its start. */
+const HAS_COOLED_DOWN = `(f.n IS NULL OR a.cooldown_seconds IS NOT NULL AND (NOT a.is_armed OR EXISTS (
+     SELECT FROM observation o WHERE o.token_id = c.token_id AND o.received_at >= f.at + a.cooldown_seconds * interval '1 second' OFFSET 0)))`;
+
 const ROWS = sql(
   'rule_rows',
   `SELECT ${RULE_FIELDS}, c.token_id AS subject, t.mint AS token_mint, t.symbol, u.label, m.venue, m.venue_market_id, m.title,
@@ -68,10 +72,10 @@ const ROWS = sql(
    JOIN token t ON t.id = c.token_id ${RULE_WEBHOOK}
    LEFT JOIN outcome u ON u.token_id = c.token_id LEFT JOIN market m ON m.id = u.market_id
    ${lastFiring('c.token_id')}
-   WHERE a.status = 'active' AND (f.n IS NULL OR a.cooldown_seconds IS NOT NULL)`,
+   WHERE a.status = 'active' AND ${HAS_COOLED_DOWN}`,
 );
 
-/** The rules of these candidates that may still fire, with their state. Call it after the lock of rules that are not armed. */
+/** The rules of these candidates that may fire, with their state: a rule in its cool-down reads no observations. Call it after the lock of rules that are not armed. */
 export async function readRules(db: Queryable, candidates: readonly Candidate[]): Promise<RuleRow[]> {
   const rows = await db.query<RuleRow & { wasAlwaysFinal: boolean | null }>(ROWS, [
     candidates.map(({ alertPk }) => alertPk),
