@@ -70,7 +70,7 @@ ${table<AccountEvent>({
       label: 'What',
       cell: (event) => {
         const name = names.get(String(tokenOf(event)));
-        return html`${name && html`<a class="row-link" href="${pathOf(name)}">${name.title}</a> · `}<span class="long">${summary(event.payload.data)}</span>`;
+        return html`${name && html`<a class="row-link" href="${pathOf(name)}">${name.title}</a>`}<span class="${name && 'where'} long">${summary(event.payload.data)}</span>`;
       },
     },
     {

@@ -232,7 +232,7 @@ export function marketTable(markets: readonly Market[], trends: ReadonlyMap<stri
 
 function volumeCell({ volume_24h: volume, venue }: Market): Html {
   if (volume === undefined) return NONE;
-  return html`${compact(volume)} <span class="muted">${currencyOf(venue)}</span>`;
+  return html`${compact(volume)} <span class="muted unit">${currencyOf(venue)}</span>`;
 }
 
 function titleCell(market: Market, heading: string | undefined, isMember: boolean): Html {
