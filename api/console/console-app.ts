@@ -39,7 +39,7 @@ export function registerConsolePages(router: ConsoleRouter, deps: ApiDeps): void
   webhooksPage(router, deps);
   webhookPage(router, deps);
   deliveryPage(router);
-  livePage(router);
+  livePage(router, deps);
   usagePages(router, deps);
 }
 

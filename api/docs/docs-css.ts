@@ -42,6 +42,10 @@ blockquote { margin: 16px 0; padding-left: 16px; border-left: 3px solid var(--li
 summary { cursor: pointer; }
 .crumb { margin: 0; font-size: 0.9em; }
 #swagger-ui { min-height: 60vh; }
+#swagger-ui main { max-width: none; padding: 0; }
+.swagger-ui .info .title small pre { padding: 0; background: none; color: #fff; }
+.swagger-ui .info .title small { background: #3b4151; }
+.swagger-ui .info .title small.version-stamp { background: #16703c; }
 .swagger-ui .topbar { display: none; }
 html.dark-mode, html.dark-mode body { background: var(--paper); }
 @media (max-width: 640px) { .bar, main { padding-left: 16px; padding-right: 16px; } .bar .files { margin-left: 0; } }

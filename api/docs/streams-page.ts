@@ -20,19 +20,27 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   accountEvents: `curl -N -H "X-API-Key: $ODDSWIRE_KEY" "$ODDSWIRE_URL/v1/events/stream"`,
 };
 
+/** A text of the document as markup: the parts in backticks are code. */
+function withCode(text: string): string {
+  return text
+    .split('`')
+    .map((part, index) => (index % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))
+    .join('');
+}
+
 /** The streams of the AsyncAPI document as markup: each channel with a call and its messages. */
 export function streamsBody(document: object): string {
   const { channels, components } = document as StreamsDocument;
   const sections = Object.entries(channels).map(([name, { address, title, description, messages }]) => {
     const rows = Object.keys(messages).map(
       (message) =>
-        html`<tr><td><a href="#${message}"><code>${message}</code></a></td><td>${
-          components.schemas[message]?.description ?? ''
-        }</td></tr>`,
+        html`<tr><td><a href="#${message}"><code>${message}</code></a></td><td>!${withCode(
+          components.schemas[message]?.description ?? '',
+        )}</td></tr>`,
     );
     return html`<h2 id="${name}">${title}</h2>
 <p><code>${address}</code></p>
-<p>${description}</p>
+<p>!${withCode(description)}</p>
 <pre tabindex="0"><code>${EXAMPLES[name] ?? address}</code></pre>
 <div class="scroll" tabindex="0" role="region" aria-label="Messages of ${title}"><table><thead><tr><th>Message</th><th>Meaning</th></tr></thead>
 <tbody>!${rows.join('')}</tbody></table></div>`;
@@ -40,7 +48,7 @@ export function streamsBody(document: object): string {
   const named = new Set(Object.values(channels).flatMap(({ messages }) => Object.keys(messages)));
   const schemas = [...named].map(
     (name) => html`<h3 id="${name}">${name}</h3>
-<p>${components.schemas[name]?.description ?? ''}</p>
+<p>!${withCode(components.schemas[name]?.description ?? '')}</p>
 <details><summary>Schema of ${name}</summary><pre tabindex="0"><code>${JSON.stringify(components.schemas[name] ?? {}, null, 2)}</code></pre></details>`,
   );
   return html`<h1>Streams</h1>

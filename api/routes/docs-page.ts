@@ -56,7 +56,25 @@ window.ui = SwaggerUIBundle({
   validatorUrl: null,
   defaultModelsExpandDepth: 0,
   displayRequestDuration: true,
+  requestSnippetsEnabled: true,
+  requestSnippets: {
+    generators: {
+      curl_bash: { title: 'curl', syntax: 'bash' },
+      typescript: { title: 'TypeScript', syntax: 'javascript' },
+    },
+    defaultExpanded: true,
+    languages: ['curl_bash', 'typescript'],
+  },
+  plugins: [{ fn: { requestSnippetGenerator_typescript: typescriptOf } }],
 });
+
+// A request that was tried, as a call of fetch.
+function typescriptOf(request) {
+  const { url, method, headers = {}, body } = request.toJS();
+  const lines = ['  method: ' + JSON.stringify(method), '  headers: ' + JSON.stringify(headers)];
+  if (body) lines.push('  body: ' + JSON.stringify(typeof body === 'string' ? body : JSON.stringify(body)));
+  return 'const answer = await fetch(' + JSON.stringify(url) + ', {\\n' + lines.join(',\\n') + ',\\n});\\nconsole.log(await answer.json());';
+}
 `;
 
 /** GET /docs: Swagger UI over /openapi.json, without files from another host. Locates the files of the library once. */

@@ -12,6 +12,8 @@ import { flash, follow, percent, perFrame, showChange } from './live.js';
 const SERIES_EVERY_MS = 10_000;
 const TAPE_EVERY_MS = 2_000;
 const COLD_AGAIN_MS = 3_000;
+/** Of the width of a chart. */
+const ROOM_AT_ENDS = 0.05;
 const TRIAL_AGAIN_MS = 1_000;
 /** More prices beside the marks of a chart would cover each other. */
 const MAX_MARK_TEXTS = 12;
@@ -52,7 +54,9 @@ const volume = chart.addSeries(
   { priceFormat: { type: 'volume' }, lastValueVisible: false, priceLineVisible: false },
   1,
 );
-chart.panes()[1]?.setHeight(56);
+chart.panes()[1]?.setHeight(64);
+// The uppermost label of the axis would be cut.
+volume.priceScale().applyOptions({ scaleMargins: { top: 0.3, bottom: 0 } });
 line.priceScale().applyOptions({ scaleMargins: { top: 0.06, bottom: 0.04 } });
 
 function colors() {
@@ -134,12 +138,12 @@ async function loadSeries({ fit = false } = {}) {
       : '';
 }
 
-/** All points, with room for the text of a mark at the left end. */
+/** All points, with room for the texts at both ends. */
 function showAll() {
-  const scale = chart.timeScale();
-  scale.fitContent();
-  const range = scale.getVisibleLogicalRange();
-  if (range) scale.setVisibleLogicalRange({ from: range.from - (range.to - range.from) * 0.05, to: range.to });
+  const count = new Set([...drawn.line, ...drawn.candles].map(({ time }) => time)).size;
+  if (count === 0) return;
+  const room = Math.max(1, count * ROOM_AT_ENDS);
+  chart.timeScale().setVisibleLogicalRange({ from: -room, to: count - 1 + room });
 }
 
 async function loadTape() {

@@ -2,12 +2,44 @@
 import { follow } from './live.js';
 
 const MAX_SHOWN = 200;
+/** A longer text without spaces is an id. */
+const MAX_ID = 24;
 const STATES = ['heartbeat', 'stale', 'gap', 'lagged'];
 
 const list = document.getElementById('arrivals');
-const [types, fields] = [list.dataset.types, list.dataset.fields].map((names) => names.split(' '));
+const types = list.dataset.types.split(' ');
+const fields = JSON.parse(list.dataset.fields);
 const count = document.querySelector('[data-count]');
 let arrived = 0;
+
+/** The market of an outcome by its token, asked once. */
+const markets = new Map();
+function marketOf(token) {
+  if (!markets.has(token)) {
+    const asked = fetch(`/console/data/outcome.json?${new URLSearchParams({ token })}`, {
+      headers: { Accept: 'application/json' },
+    });
+    markets.set(
+      token,
+      asked.then((answer) => (answer.ok ? answer.json() : {})).catch(() => ({})),
+    );
+  }
+  return markets.get(token);
+}
+
+async function nameMarket(body, token) {
+  const { title, path } = await marketOf(token);
+  if (title === undefined) return;
+  const link = document.createElement('a');
+  link.className = 'row-link';
+  link.href = path;
+  link.textContent = title;
+  body.prepend(link, ' · ');
+}
+
+function short(text) {
+  return text.length <= MAX_ID || text.includes(' ') ? text : `${text.slice(0, 8)}…${text.slice(-6)}`;
+}
 
 follow({
   url: '/console/stream/events',
@@ -23,8 +55,9 @@ follow({
     const body = document.createElement('span');
     const data = message.data ?? {};
     body.textContent = fields
-      .flatMap((name) => (data[name] === undefined ? [] : [`${name} ${data[name]}`]))
+      .flatMap(([name, label]) => (data[name] === undefined ? [] : [`${label} ${short(String(data[name]))}`.trim()]))
       .join(' · ');
+    if (data.tokenMint !== undefined) nameMarket(body, data.tokenMint);
     const whole = document.createElement('details');
     const title = document.createElement('summary');
     title.textContent = message.id;

@@ -24,7 +24,7 @@ const RANGE_LABELS: Readonly<Record<Range, string>> = {
   '6h': 'the last 6 hours',
   '1d': 'the last day',
   '1w': 'the last week',
-  all: 'since the market opened, else 90 days',
+  all: 'since it opened, else 90 days',
 };
 const DEFAULT_RANGE: Range = '1d';
 /** Rows of a page. The answer has up to 1,000 firings. */
@@ -228,7 +228,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 function gapList(gaps: readonly BacktestGap[]): Html {
   if (gaps.length === 0) return html`<p class="muted">No gap is known in this time.</p>`;
   const more = gaps.length - MAX_GAPS;
-  return html`<details class="more"><summary>Observations may be missing in ${gaps.length === 1 ? 'one time' : `${gaps.length} times`}</summary>
+  return html`<details class="more"><summary>Observations may be missing in ${gaps.length === 1 ? 'one gap' : `${gaps.length} gaps`}</summary>
 <ul>${gaps
     .slice(0, MAX_GAPS)
     .map(

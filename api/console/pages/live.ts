@@ -1,31 +1,48 @@
 import { SUBSCRIBABLE_EVENTS } from '../../../src/domain/webhooks/event.ts';
+import type { NamedOutcome } from '../../../src/store/catalog/outcome-names.ts';
+import type { ApiDeps } from '../../deps.ts';
 import { ago, badge, html, table } from '../../ops/html.ts';
 import { shortId } from '../../ops/pages/shown-values.ts';
 import type { AccountEvent } from '../answers.ts';
 import type { ConsoleRouter } from '../console-route.ts';
 import { pages } from '../paging.ts';
 import { programExamples } from '../program.ts';
+import { marketPath } from '../values.ts';
+import { namesOf } from './named-outcomes.ts';
 
 const PER_PAGE = 50;
-/** The fields that distinguish events, which the page and its script show. */
-const FIELDS = [
-  'title',
-  'tokenSymbol',
-  'condition',
-  'targetPrice',
-  'currentPrice',
-  'status',
-  'side',
-  'size',
-  'price',
-  'cause',
-  'webhookId',
-  'wallet',
-  'transactionId',
-] as const;
+/** The fields that distinguish events, with their labels, for the page and its script. */
+const FIELDS: readonly (readonly [name: string, label: string])[] = [
+  ['title', ''],
+  ['tokenSymbol', ''],
+  ['condition', ''],
+  ['targetPrice', 'target'],
+  ['currentPrice', 'price'],
+  ['status', ''],
+  ['side', ''],
+  ['size', 'size'],
+  ['price', 'price'],
+  ['change', 'change'],
+  ['cause', 'cause'],
+  ['webhookId', 'webhook'],
+  ['wallet', 'wallet'],
+  ['transactionId', 'transaction'],
+];
+/** A longer text without spaces is an id. */
+const MAX_ID = 24;
 
 /** /live: the account's events as they are made. */
-export function livePage(router: ConsoleRouter): void {
+export function livePage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void {
+  router.data({
+    path: '/console/data/outcome.json',
+    scope: 'webhooks',
+    async load({ query }) {
+      const token = query.get('token') ?? '';
+      const name = (await namesOf(deps, [token])).get(token);
+      return name === undefined ? {} : { title: name.title, path: pathOf(name) };
+    },
+  });
+
   router.page({
     path: '/live',
     section: 'live',
@@ -34,17 +51,28 @@ export function livePage(router: ConsoleRouter): void {
       const query = { limit: PER_PAGE, cursor: request.query.get('cursor') ?? undefined };
       const call = { operationId: 'listAccountEvents', query };
       const { data: events, meta, text } = await request.api<AccountEvent[]>(call);
+      const tokenOf = ({ payload }: AccountEvent) => payload.data?.['tokenMint'];
+      const names = await namesOf(
+        deps,
+        events.map(tokenOf).filter((token) => typeof token === 'string'),
+      );
       const body = html`<p class="lead">Every event of the account, with or without a webhook, newest first.</p>
 <div class="state-line"><p class="muted" data-count></p>
 <p class="live" data-live>As of ${new Date(request.nowMs).toISOString().slice(11, 19)} UTC; reload to update</p></div>
 <ol class="arrivals" id="arrivals" aria-label="New events" aria-live="polite" data-types="${SUBSCRIBABLE_EVENTS.join(' ')}"
- data-fields="${FIELDS.join(' ')}"></ol>
+ data-fields="${JSON.stringify(FIELDS)}"></ol>
 ${table<AccountEvent>({
   caption: 'Events, newest first',
   columns: [
     { label: 'Event', cell: ({ id }) => shortId(id) },
     { label: 'Type', cell: ({ type }) => type },
-    { label: 'What', cell: ({ payload }) => html`<span class="long">${summary(payload.data)}</span>` },
+    {
+      label: 'What',
+      cell: (event) => {
+        const name = names.get(String(tokenOf(event)));
+        return html`${name && html`<a class="row-link" href="${pathOf(name)}">${name.title}</a>`}<span class="${name && 'where'} long">${summary(event.payload.data)}</span>`;
+      },
+    },
     {
       label: 'Delivery',
       cell: ({ undelivered, deliveries }) =>
@@ -69,6 +97,16 @@ ${programExamples(request, {
   });
 }
 
+function pathOf({ venue, marketId, outcomeId }: NamedOutcome): string {
+  return `${marketPath({ venue, market_id: marketId })}?${new URLSearchParams({ outcome: outcomeId }).toString()}`;
+}
+
 function summary(data: AccountEvent['payload']['data'] = {}): string {
-  return FIELDS.flatMap((name) => (data[name] === undefined ? [] : [`${name} ${String(data[name])}`])).join(' · ');
+  return FIELDS.flatMap(([name, label]) =>
+    data[name] === undefined ? [] : [`${label} ${short(String(data[name]))}`.trim()],
+  ).join(' · ');
+}
+
+function short(text: string): string {
+  return text.length <= MAX_ID || text.includes(' ') ? text : `${text.slice(0, 8)}…${text.slice(-6)}`;
 }

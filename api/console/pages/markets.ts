@@ -11,7 +11,17 @@ import type { Market } from '../answers.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../console-route.ts';
 import { sparkline } from '../drawings.ts';
 import { pages } from '../paging.ts';
-import { change, compact, eventPath, fromSeconds, marketPath, minute, percent, venueTitle } from '../values.ts';
+import {
+  change,
+  compact,
+  currencyOf,
+  eventPath,
+  fromSeconds,
+  marketPath,
+  minute,
+  percent,
+  venueTitle,
+} from '../values.ts';
 
 const PATH = '/markets';
 const PER_PAGE = 50;
@@ -212,12 +222,17 @@ export function marketTable(markets: readonly Market[], trends: ReadonlyMap<stri
         cell: ({ trend }) =>
           trend && sparkline([...trend.points, trend.price].map((each) => (each === null ? null : Number(each)))),
       },
-      { label: 'Volume, 24 h', isNumeric: true, cell: ({ market }) => compact(market.volume_24h) },
+      { label: 'Volume, 24 h', isNumeric: true, cell: ({ market }) => volumeCell(market) },
       { label: 'Closes (UTC)', isNumeric: true, cell: ({ market }) => minute(fromSeconds(market.close_at)) },
     ],
     rows,
     empty: html`No market matches. <a href="${PATH}">Remove the filters</a> or search for other words.`,
   })}</div>`;
+}
+
+function volumeCell({ volume_24h: volume, venue }: Market): Html {
+  if (volume === undefined) return NONE;
+  return html`${compact(volume)} <span class="muted unit">${currencyOf(venue)}</span>`;
 }
 
 function titleCell(market: Market, heading: string | undefined, isMember: boolean): Html {

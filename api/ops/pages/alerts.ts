@@ -13,7 +13,7 @@ import { choice, field, filterForm } from '../forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, number, pager, type Tone, table, time } from '../html.ts';
 import type { OpsRouter } from '../ops-route.ts';
 import { anyOf, chosen, textField } from './filters.ts';
-import { decimalText, marketPath, shortId } from './shown-values.ts';
+import { decimalColumn, decimalText, marketPath, shortId } from './shown-values.ts';
 
 const PATH = '/ops/alerts';
 const PAGE_SIZE = 50;
@@ -77,6 +77,7 @@ ${field({ label: 'Alert', name: 'id', value: id, hint: 'id of the alert' })}`,
 }
 
 function alertTable(alerts: readonly OpsAlert[], nowMs: number): Html {
+  const priceText = decimalColumn(alerts.map(({ price }) => price));
   return table<OpsAlert>({
     caption: 'Alerts, newest first',
     columns: [
@@ -88,7 +89,7 @@ function alertTable(alerts: readonly OpsAlert[], nowMs: number): Html {
         cell: ({ condition, target, currency }) =>
           target === null ? html`${condition}` : html`${condition} ${decimalText(target)} ${unit(currency)}`,
       },
-      { label: 'Price', cell: priceCell(nowMs), isNumeric: true },
+      { label: 'Price', cell: priceCell(priceText, nowMs), isNumeric: true },
       { label: 'Distance', cell: distance, isNumeric: true },
       { label: 'Account', cell: owner },
       { label: 'Created', cell: ({ createdAt }) => ago(createdAt, nowMs) },
@@ -117,9 +118,9 @@ function subject({ market, tokenMint, symbol, isTracked }: OpsAlert): Html {
   return html`<a href="${marketPath(market)}">${longText(market.title)}</a> <span class="muted">${market.label}</span>${tracked}`;
 }
 
-function priceCell(nowMs: number) {
+function priceCell(priceText: typeof decimalText, nowMs: number) {
   return ({ price, pricedAt }: OpsAlert) =>
-    price === null ? NONE : html`${decimalText(price)}<br><span class="muted">${ago(pricedAt, nowMs)}</span>`;
+    price === null ? NONE : html`${priceText(price)}<br><span class="muted">${ago(pricedAt, nowMs)}</span>`;
 }
 
 /** The distance from the latest price to the target, in the currency and as a share of the target. */

@@ -7,6 +7,7 @@ import { anOpsWorld, HOSTILE, type OpsWorld } from '../../../browser/ops-world.t
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
+import { aStoredPrice } from '../../../factories/stored-series.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { logIn, type OpsClient, testOps } from './ops-client.ts';
 
@@ -308,6 +309,10 @@ describe('the list of markets', () => {
   });
 
   it('orders the markets with the largest volume by the price of their first outcome', async () => {
+    for (const price of ['0.31', '0.9']) {
+      const { outcomes } = await aStoredMarket(api.db, { stats: ['1', '1', '1'] });
+      await aStoredPrice(api.db, outcomes[0]?.tokenId ?? 0n, { price, asOf: new Date() });
+    }
     const pricesOf = (text: string) =>
       [...text.matchAll(/data-label="Price"><div><span class="num">([\d.]+)</g)].map(([, price]) => Number(price));
     const text = await read('/ops/markets?sort=price');
