@@ -15,11 +15,13 @@ const INSERT_POLLS = sql(
    SELECT 'polymarket', kind, now(), now() + interval '1 hour' FROM unnest(ARRAY['markets', 'prices', 'books', 'trades']) AS kind`,
 );
 
-/** A price every five minutes of the last day, which rises above 0.21 several times. */
+/** A price every five minutes of the last day, which rises above 0.21 twice. */
 const OBSERVE = sql(
   'console_world_observations',
-  `INSERT INTO observation (token_id, received_at, venue_at, price)
-   SELECT $1, now() - i * interval '5 minutes', now(), round((0.2 + 0.02 * sin(i / 20.0))::numeric, 3) FROM generate_series(287, 1, -1) i`,
+  `WITH quote AS (
+     SELECT now() - i * interval '5 minutes' AS at, round((0.2 + 0.02 * sin(i / 20.0))::numeric, 3) AS price FROM generate_series(287, 1, -1) i),
+   history AS (INSERT INTO price_history (token_id, received_at, as_of, price) SELECT $1, at, at, price FROM quote)
+   INSERT INTO observation (token_id, received_at, venue_at, price) SELECT $1, at, now(), price FROM quote`,
 );
 
 export interface ConsoleWorld {
