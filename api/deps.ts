@@ -65,7 +65,7 @@ export interface OpsOptions {
   noPassword: string;
   /** The address of the pages for browsers, without a trailing slash. Absent: plain http at the requested address. */
   publicUrl?: string;
-  /** The host names of the pages; see ops-hosts.ts. */
+  /** The host names of the pages; see ops/hosts.ts. */
   hosts?: readonly string[];
   /** The operator's proxies: only their `X-Forwarded-For` counts. Default: no proxies. */
   trustedProxies?: readonly Cidr[];

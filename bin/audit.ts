@@ -1,10 +1,10 @@
 import { OddswireError } from '../src/domain/values/errors.ts';
 import { findMarket } from '../src/store/catalog/market-reads.ts';
 import { type AuditedOutcome, auditVenue } from '../src/store/series/candle-audit.ts';
-import { compareWithVenue } from './audit-against-venue.ts';
-import { AUDIT_OPTIONS, AUDIT_USAGE, type AuditOptions, parseAuditArguments } from './audit-arguments.ts';
-import { createAuditOutput } from './audit-output.ts';
-import { describeDifference, differenceJson } from './audit-report.ts';
+import { compareWithVenue } from './audit/against-venue.ts';
+import { AUDIT_OPTIONS, AUDIT_USAGE, type AuditOptions, parseAuditArguments } from './audit/arguments.ts';
+import { createAuditOutput } from './audit/output.ts';
+import { describeDifference, differenceJson } from './audit/report.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
 
 const DAY_SECONDS = 86_400;

@@ -1,7 +1,7 @@
 import type { Command } from './command.ts';
 import { rejectArguments, UsageError } from './command-arguments.ts';
-import { type CompletedCommands, completionScript, SHELLS } from './completion-script.ts';
-import { print } from './print.ts';
+import { type CompletedCommands, completionScript, SHELLS } from './completion/script.ts';
+import { print } from './output/print.ts';
 
 /** Every subcommand by name, without the code of the others. */
 type Entries = Readonly<Record<string, { readonly summary: string; load(): Promise<{ command: Command }> }>>;

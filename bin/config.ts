@@ -1,8 +1,8 @@
 import { configTable } from '../src/config/config.ts';
 import type { Command } from './command.ts';
 import { rejectArguments } from './command-arguments.ts';
-import { print } from './print.ts';
-import { table } from './report-table.ts';
+import { print } from './output/print.ts';
+import { table } from './output/report-table.ts';
 
 /** `oddswire config`: every environment variable, its default and its effect. */
 export const command: Command = {

@@ -1,5 +1,5 @@
 import { VARIABLES } from '../src/config/variables.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded/postgres.ts';
 import { createLogger } from '../src/observe/logger.ts';
 import { EmbeddedPostgresError } from '../src/runtime/errors.ts';
 import { EXIT_CONFIG } from '../src/runtime/lifecycle.ts';

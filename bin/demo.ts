@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { loadFeeds } from '../src/config/config.ts';
 import { asError } from '../src/domain/values/errors.ts';
-import { coloursOf } from './colours.ts';
 import { openDemoAlerts, registerWebhook } from './demo/alerts.ts';
 import { connectDemoApi, type DemoApi } from './demo/api.ts';
 import { bannerText } from './demo/banner.ts';
@@ -11,6 +10,7 @@ import { demoFolder } from './demo/folder.ts';
 import { type DemoSetup, setUpDemo } from './demo/setup.ts';
 import { watchRegular } from './demo/wallet.ts';
 import { callOf } from './invocation.ts';
+import { coloursOf } from './output/colours.ts';
 import { runnerCommand, type Terminal } from './terminal.ts';
 
 const RENEW_EVERY_MS = 20_000;

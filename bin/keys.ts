@@ -4,11 +4,11 @@ import { listAccounts, listApiKeys } from '../src/store/accounts/key-lists.ts';
 import { type AccountQuotas, readAccountQuotas, setAccountQuotas } from '../src/store/accounts/quotas.ts';
 import { issueSignInLink, LINK_PATH } from '../src/store/accounts/sign-in-links.ts';
 import type { Database } from '../src/store/db/tx.ts';
-import { KEYS_OPTIONS, KEYS_USAGE, type KeysOptions, parseKeysArguments } from './keys-arguments.ts';
-import { accountsJson, accountsText, keysJson, keysText, quotasJson, quotasText } from './keys-report.ts';
-import { keyRingOf, resealWith, showSealed } from './keys-sealed.ts';
+import { KEYS_OPTIONS, KEYS_USAGE, type KeysOptions, parseKeysArguments } from './keys/arguments.ts';
+import { accountsJson, accountsText, keysJson, keysText, quotasJson, quotasText } from './keys/report.ts';
+import { keyRingOf, resealWith, showSealed } from './keys/sealed.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
-import { print } from './print.ts';
+import { print } from './output/print.ts';
 import { recordCommand, userName } from './recorded.ts';
 
 /** `oddswire keys`: the API keys, their accounts and their limits, and the key ring of sealed values. */

@@ -3,7 +3,7 @@ import { migrateDatabase } from '../src/runtime/migrate-database.ts';
 import { canMigrate } from '../src/store/db/migrate.ts';
 import { rejectArguments } from './command-arguments.ts';
 import { operatorCommand } from './operator-command.ts';
-import { print } from './print.ts';
+import { print } from './output/print.ts';
 
 /** `oddswire migrate`: the migrations of this release. */
 export const command = operatorCommand({

@@ -9,11 +9,11 @@ import {
   OPERATORS_USAGE,
   type OperatorsOptions,
   parseOperatorsArguments,
-} from './operators-arguments.ts';
-import { print } from './print.ts';
+} from './operators/arguments.ts';
+import { print } from './output/print.ts';
+import { shortTime, table } from './output/report-table.ts';
 import { readNewPassword } from './read-password.ts';
 import { recordCommand } from './recorded.ts';
-import { shortTime, table } from './report-table.ts';
 
 /** `oddswire operators`: the logins of the operator pages. */
 export const command = operatorCommand<OperatorsOptions>({

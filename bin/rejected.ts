@@ -1,13 +1,13 @@
 import { listQuarantine, summarizeQuarantine } from '../src/store/catalog/quarantine-reads.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
-import { print } from './print.ts';
+import { print } from './output/print.ts';
 import {
   parseRejectedArguments,
   REJECTED_OPTIONS,
   REJECTED_USAGE,
   type RejectedOptions,
-} from './rejected-arguments.ts';
-import { rejectionsJson, rejectionsText } from './rejected-report.ts';
+} from './rejected/arguments.ts';
+import { rejectionsJson, rejectionsText } from './rejected/report.ts';
 
 /** `oddswire rejected`: the rejected records of the venues, with reasons. */
 export const command = operatorCommand<RejectedOptions>({

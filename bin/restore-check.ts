@@ -7,10 +7,10 @@ import { STAGES } from '../src/store/marks/detail.ts';
 import { newestRows, pendingWork } from '../src/store/ops/restored-data.ts';
 import { createSecretBox } from '../src/webhooks/secret-box.ts';
 import { readArguments, UsageError } from './command-arguments.ts';
-import { keyRingOf } from './keys-sealed.ts';
+import { keyRingOf } from './keys/sealed.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
-import { print } from './print.ts';
-import { type Finding, findingsText, sayAge } from './restore-report.ts';
+import { print } from './output/print.ts';
+import { type Finding, findingsText, sayAge } from './restore-check/report.ts';
 
 /** A row of the future by more than this shows a wrong clock. */
 const CLOCK_TOLERANCE_SECONDS = 60;

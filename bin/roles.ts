@@ -1,7 +1,7 @@
 import { type RoleNames, rolesSql } from '../src/store/db/roles.ts';
 import type { Command } from './command.ts';
 import { readArguments, UsageError } from './command-arguments.ts';
-import { print } from './print.ts';
+import { print } from './output/print.ts';
 
 const TEXT = { type: 'string' } as const;
 const OPTIONS = { migrator: TEXT, app: TEXT, database: TEXT };

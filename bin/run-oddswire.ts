@@ -6,7 +6,7 @@ import { EXIT_CONFIG } from '../src/runtime/lifecycle.ts';
 import type { Command } from './command.ts';
 import { UsageError } from './command-arguments.ts';
 import { COMMANDS } from './commands.ts';
-import { print } from './print.ts';
+import { print } from './output/print.ts';
 
 const EXIT_USAGE = 2;
 /** 128 and the number of SIGPIPE, as a shell reports a program whose reader ended. */

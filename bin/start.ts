@@ -1,9 +1,9 @@
 import { loadFeeds } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
 import { waitUntilAnswers } from '../src/runtime/wait-until.ts';
-import { assertReady } from './api-ready.ts';
 import { callOf } from './invocation.ts';
-import { startBannerText } from './start-banner.ts';
+import { assertReady } from './start/api-ready.ts';
+import { startBannerText } from './start/banner.ts';
 import { runnerCommand } from './terminal.ts';
 
 const DATA_DIR = VARIABLES.DATA_DIR.default;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Html, type HtmlValue, html } from '../ops/html.ts';
-import type { ConsoleRequest } from './console-route.ts';
+import type { ConsoleRequest } from './route.ts';
 
 type Viewer = Pick<ConsoleRequest, 'session'>;
 

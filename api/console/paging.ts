@@ -1,5 +1,5 @@
 import { type Html, html } from '../ops/html.ts';
-import type { ConsoleRequest } from './console-route.ts';
+import type { ConsoleRequest } from './route.ts';
 import { withQuery } from './values.ts';
 
 /** Links to the first and the next page of a list. Keeps the filters. */

@@ -1,7 +1,7 @@
 import { type Html, html } from '../ops/html.ts';
 import { prettyJson } from '../ops/pages/pretty-json.ts';
 import type { ApiCall } from './api-calls.ts';
-import type { ConsoleRequest } from './console-route.ts';
+import type { ConsoleRequest } from './route.ts';
 
 interface Example {
   /** The calls behind the page, with a word for each. */

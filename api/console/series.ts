@@ -1,7 +1,7 @@
 import { INTERVAL_SECONDS, type Interval } from '../../src/domain/markets/candle.ts';
 import type { Candle, Decimal, Market, Snapshot } from './answers.ts';
 import type { ApiCall } from './api-calls.ts';
-import type { ConsoleRequest } from './console-route.ts';
+import type { ConsoleRequest } from './route.ts';
 
 /** The ranges of a chart. */
 export const RANGES = ['1h', '6h', '1d', '1w', 'all'] as const;

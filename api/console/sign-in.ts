@@ -13,9 +13,9 @@ import { readForm } from '../ops/form-body.ts';
 import { field } from '../ops/forms.ts';
 import { html } from '../ops/html.ts';
 import { hashSessionToken, newSessionToken } from '../ops/operator.ts';
-import { enterForm } from './console-route.ts';
-import { clearSessionCookies, consoleSessionOf, findConsoleSessionOf, setSessionCookie } from './console-session.ts';
 import { consolePage, startPath } from './layout.ts';
+import { enterForm } from './route.ts';
+import { clearSessionCookies, consoleSessionOf, findConsoleSessionOf, setSessionCookie } from './session.ts';
 
 type SignInDeps = Pick<ApiDeps, 'db' | 'now' | 'keys' | 'failedKeys'>;
 type LinkDeps = Pick<ApiDeps, 'db' | 'now' | 'failedKeys'>;

@@ -3,7 +3,7 @@ import { CHANNELS, FEED_GAP_PARTS, GAP_REASONS, STALE_REASONS } from '../../src/
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
 import { listParam, param, replacing } from '../http/input.ts';
 import { book } from './book.ts';
-import { BROADCAST_LIST } from './broadcast-event.ts';
+import { BROADCAST_LIST } from './events/broadcast-event.ts';
 import {
   alertExpiredEvent,
   balanceChangeEvent,
@@ -11,7 +11,7 @@ import {
   transactionEvent,
   webhookFailingEvent,
   webhookPausedEvent,
-} from './event.ts';
+} from './events/event.ts';
 import { feedState } from './feed.ts';
 import { categoryFilter, MARKET_ID_EXAMPLE, market, OUTCOME_ID_EXAMPLE } from './market.ts';
 import { prices } from './price.ts';

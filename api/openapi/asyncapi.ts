@@ -1,7 +1,7 @@
 import { createDocument, type ZodOpenApiComponentsObject } from 'zod-openapi';
 import { VERSION } from '../../src/config/version.ts';
 import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
-import { NAMED_BROADCASTS } from '../contract/broadcast-event.ts';
+import { NAMED_BROADCASTS } from '../contract/events/broadcast-event.ts';
 import {
   alertExpiredEvent,
   balanceChangeEvent,
@@ -9,7 +9,7 @@ import {
   transactionEvent,
   webhookFailingEvent,
   webhookPausedEvent,
-} from '../contract/event.ts';
+} from '../contract/events/event.ts';
 import { CLIENT_FRAMES, EVENT_STREAM_MESSAGES, MARKET_MESSAGES, SERVER_FRAMES } from '../contract/live.ts';
 import { adjust } from './document.ts';
 

@@ -8,15 +8,15 @@ import {
 } from 'zod-openapi';
 import { VERSION } from '../../src/config/version.ts';
 import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/values/api-json.ts';
-import { accountEvent } from '../contract/account-event.ts';
 import { alert } from '../contract/alert.ts';
 import { apiKey, apiKeyWithSecret } from '../contract/api-key.ts';
 import { backtestJob, backtestResult } from '../contract/backtest.ts';
 import { book } from '../contract/book.ts';
-import { NAMED_BROADCASTS } from '../contract/broadcast-event.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
 import { cursorMeta } from '../contract/envelope.ts';
 import { errorCode, errorDetail, errorMeta } from '../contract/error.ts';
+import { accountEvent } from '../contract/events/account-event.ts';
+import { NAMED_BROADCASTS } from '../contract/events/broadcast-event.ts';
 import {
   alertExpiredEvent,
   anyEvent,
@@ -26,10 +26,10 @@ import {
   transactionEvent,
   webhookFailingEvent,
   webhookPausedEvent,
-} from '../contract/event.ts';
+} from '../contract/events/event.ts';
+import { marketEvent, marketEventWithMarkets } from '../contract/events/market-event.ts';
 import { EVENT_STREAM_MESSAGES, eventStreamMessage, MARKET_MESSAGES, streamMessage } from '../contract/live.ts';
 import { market } from '../contract/market.ts';
-import { marketEvent, marketEventWithMarkets } from '../contract/market-event.ts';
 import { pathParams } from '../contract/path-params.ts';
 import { prices } from '../contract/price.ts';
 import { candle, history, snapshot, volumeWindow } from '../contract/series.ts';

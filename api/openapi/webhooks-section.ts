@@ -1,7 +1,7 @@
 import type { ZodOpenApiPathItemObject, ZodOpenApiPathsObject } from 'zod-openapi';
 import { toJsonText } from '../../src/domain/values/api-json.ts';
 import { EVENT_TYPES, type EventType } from '../../src/domain/webhooks/event.ts';
-import { EVENT_EXAMPLES, EVENT_SCHEMAS } from '../contract/event.ts';
+import { EVENT_EXAMPLES, EVENT_SCHEMAS } from '../contract/events/event.ts';
 
 const SUMMARIES: Readonly<Record<EventType, string>> = {
   price_alert: 'A price met the condition of an alert',

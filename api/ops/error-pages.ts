@@ -2,8 +2,8 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { toApiError } from '../middleware/envelope.ts';
+import { wantsHtml } from './guard.ts';
 import { type Html, html } from './html.ts';
-import { wantsHtml } from './ops-guard.ts';
 
 type Context = ParameterizedContext<ApiState>;
 

@@ -1,5 +1,5 @@
 import { type Html, type HtmlValue, html } from './html.ts';
-import type { OpsRequest } from './ops-route.ts';
+import type { OpsRequest } from './route.ts';
 
 type Viewer = Pick<OpsRequest, 'operator' | 'csrf'>;
 

@@ -12,8 +12,8 @@ import { html } from './html.ts';
 import { page } from './layout.ts';
 import { createLoginTurns, type LoginLane } from './login-turns.ts';
 import { hashSessionToken, isSameText, newSessionToken, sessionIdOf } from './operator.ts';
-import { enterForm } from './ops-route.ts';
-import { addressOf, cookieOf, findLiveSession, knownCookieOf, sessionOf } from './ops-session.ts';
+import { enterForm } from './route.ts';
+import { addressOf, cookieOf, findLiveSession, knownCookieOf, sessionOf } from './session.ts';
 
 const LOGIN_PATH = '/ops/login';
 const START = '/ops';

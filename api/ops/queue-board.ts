@@ -3,7 +3,7 @@ import type { ApiDeps, ApiState, OpsOptions } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { requireOperator, runAudited } from './audit.ts';
 import type { OpsRole } from './operator.ts';
-import { sessionOf } from './ops-session.ts';
+import { sessionOf } from './session.ts';
 
 const BASE_PATH = '/ops/queues';
 

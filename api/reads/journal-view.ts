@@ -1,6 +1,6 @@
 import type { Change, ChangeKind, FactKind } from '../../src/domain/live/change.ts';
-import type { JournalBatch, JournalTail } from '../../src/store/journal/journal-tail.ts';
 import type { JournalStamp } from '../../src/store/journal/stamp.ts';
+import type { JournalBatch, JournalTail } from '../../src/store/journal/tail.ts';
 
 /** Memory answers only while the journal was confirmed within this time; then the database does. */
 export const MAX_STALE_MS = 1_000;

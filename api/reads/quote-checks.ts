@@ -1,6 +1,6 @@
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
-import { type CheckBlock, placeOf, readChangedChecks } from '../../src/store/prices/price-checks.ts';
+import { type CheckBlock, placeOf, readChangedChecks } from '../../src/store/prices/checks.ts';
 import type { JournalView } from './journal-view.ts';
 
 /** Confirmations of quotes appear in answers this long after their commit, and the time until the journal confirms them. */

@@ -6,7 +6,7 @@ import {
   accountEvent,
   accountEventExample,
   accountEventQuery,
-} from '../contract/account-event.ts';
+} from '../contract/events/account-event.ts';
 import type { ApiDeps } from '../deps.ts';
 import { accountRoute, type Route } from '../http/route.ts';
 import { accountList } from './account-list.ts';

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { DOCS_CSS } from '../docs/docs-css.ts';
-import { docsHeader } from '../docs/docs-frame.ts';
+import { DOCS_CSS } from '../docs/css.ts';
+import { docsHeader } from '../docs/frame.ts';
 import { ApiError } from '../errors.ts';
 import { fileRoute, type Route } from '../http/route.ts';
 import { fileOnDisk, StaticFile, sendFile } from '../http/static-file.ts';

@@ -11,7 +11,7 @@ import {
   marketEventExample,
   marketEventWithMarkets,
   marketEventWithMarketsExample,
-} from '../contract/market-event.ts';
+} from '../contract/events/market-event.ts';
 import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { epochSeconds } from '../http/respond.ts';

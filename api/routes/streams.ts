@@ -1,4 +1,4 @@
-import { EVENT_EXAMPLES } from '../contract/event.ts';
+import { EVENT_EXAMPLES } from '../contract/events/event.ts';
 import {
   eventStreamMessage,
   eventStreamQuery,

@@ -2,7 +2,7 @@ import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Metrics } from '../../src/observe/metrics.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
-import type { JournalTail } from '../../src/store/journal/journal-tail.ts';
+import type { JournalTail } from '../../src/store/journal/tail.ts';
 import { prepare } from '../http/respond.ts';
 import { type AnswerCache, createAnswerCache } from '../reads/answer-cache.ts';
 import { JournalView } from '../reads/journal-view.ts';

@@ -7,7 +7,7 @@ import {
   TYPE_OF_KIND,
 } from '../../src/domain/live/channels.ts';
 import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/values/api-json.ts';
-import type { StreamCursors } from './stream-cursors.ts';
+import type { StreamCursors } from './cursors.ts';
 
 /** A message as text, without the parts that depend on its connection. */
 export interface Message {

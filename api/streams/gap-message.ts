@@ -1,8 +1,8 @@
 import type { GapReason } from '../../src/domain/live/channels.ts';
 import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
 import type { JournalHead } from '../../src/store/journal/read-journal.ts';
+import type { StreamCursors } from './cursors.ts';
 import { type Message, streamMessage } from './frame.ts';
-import type { StreamCursors } from './stream-cursors.ts';
 
 interface Gap {
   /** The missing numbers. With the reason `epoch`, `from` is a number of the earlier epoch and `to` one of the present epoch. */

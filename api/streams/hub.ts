@@ -2,15 +2,15 @@ import type { Change } from '../../src/domain/live/change.ts';
 import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
-import type { JournalBatch, JournalTail } from '../../src/store/journal/journal-tail.ts';
 import type { JournalHead } from '../../src/store/journal/read-journal.ts';
+import type { JournalBatch, JournalTail } from '../../src/store/journal/tail.ts';
 import { Categories } from './categories.ts';
 import type { Subscription } from './client.ts';
+import type { StreamCursors } from './cursors.ts';
 import { type Filter, matches } from './filter.ts';
 import { type Frame, frameOf, type Message } from './frame.ts';
 import { gapMessage } from './gap-message.ts';
 import { RecentFrames } from './recent-frames.ts';
-import type { StreamCursors } from './stream-cursors.ts';
 import type { WriteRounds } from './write-rounds.ts';
 
 export interface HubOptions {

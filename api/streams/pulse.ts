@@ -5,15 +5,15 @@ import type { Logger } from '../../src/observe/logger.ts';
 import { readPolls } from '../../src/store/catalog/venue-reads.ts';
 import { hasPresence } from '../../src/store/db/presence.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
-import { countOpenGaps } from '../../src/store/feeds/feed-gap-lists.ts';
-import { readFeedStates, type StoredFeedState } from '../../src/store/feeds/feed-streamers.ts';
+import { countOpenGaps } from '../../src/store/feeds/gap-lists.ts';
+import { readFeedStates, type StoredFeedState } from '../../src/store/feeds/streamers.ts';
 import { isPollHealthy } from '../reads/poll-health.ts';
 import { type EnabledVenue, feedsOff } from '../reads/venue-catalog.ts';
 import type { StreamClient } from './client.ts';
+import type { StreamCursors } from './cursors.ts';
 import { type Message, streamMessage } from './frame.ts';
 import type { MarketHub } from './hub.ts';
 import type { Unsent } from './outbox.ts';
-import type { StreamCursors } from './stream-cursors.ts';
 
 /** A heartbeat claims completeness only when the journal was confirmed within this time. */
 const MAX_STALE_MS = 1_000;

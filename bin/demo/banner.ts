@@ -1,5 +1,5 @@
 import type { Config } from '../../src/config/config.ts';
-import { feedLines } from '../feed-lines.ts';
+import { feedLines } from '../start/feed-lines.ts';
 
 /** The contents of the banner. */
 interface BannerFacts extends Pick<Config, 'venues' | 'feeds'> {

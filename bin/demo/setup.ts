@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FEED_PATHS } from '../../sim/feeds/feed-hub.ts';
+import { FEED_PATHS } from '../../sim/feeds/hub.ts';
 import { makePrivateKey, PRESET_KEY_ID } from '../../sim/kalshi/handshake.ts';
 import { openAuthority } from '../../sim/receiver-tls.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';

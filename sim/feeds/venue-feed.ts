@@ -1,6 +1,6 @@
 import type { Trade } from '../world/trade-tape.ts';
-import type { FeedSocket } from './feed-socket.ts';
 import type { LifeChange, MarketChange } from './followed-markets.ts';
+import type { FeedSocket } from './socket.ts';
 
 /** The protocol of one host: its answers to clients, and its messages about changes. */
 export interface SimVenueFeed {

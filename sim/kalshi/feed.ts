@@ -1,6 +1,6 @@
-import type { FeedSocket } from '../feeds/feed-socket.ts';
 import type { FollowedMarkets, LifeChange, MarketChange } from '../feeds/followed-markets.ts';
 import { type MarketView, viewOf } from '../feeds/market-view.ts';
+import type { FeedSocket } from '../feeds/socket.ts';
 import { objectIn, type SimVenueFeed, textsIn } from '../feeds/venue-feed.ts';
 import { formatScaled } from '../wire/decimal-text.ts';
 import { type Market, UNITS } from '../world/market.ts';

@@ -1,5 +1,5 @@
-import type { FeedSocket } from '../feeds/feed-socket.ts';
 import type { FollowedMarkets, LifeChange, MarketChange } from '../feeds/followed-markets.ts';
+import type { FeedSocket } from '../feeds/socket.ts';
 import { type SimVenueFeed, textsIn } from '../feeds/venue-feed.ts';
 import type { Market } from '../world/market.ts';
 import type { World } from '../world/world.ts';

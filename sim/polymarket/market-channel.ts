@@ -1,6 +1,6 @@
-import type { FeedSocket } from '../feeds/feed-socket.ts';
 import type { FollowedMarkets, LifeChange, MarketChange } from '../feeds/followed-markets.ts';
 import type { LevelChange, MarketView } from '../feeds/market-view.ts';
+import type { FeedSocket } from '../feeds/socket.ts';
 import { objectIn, type SimVenueFeed, textsIn } from '../feeds/venue-feed.ts';
 import { hashWord } from '../random.ts';
 import { formatScaled } from '../wire/decimal-text.ts';

@@ -1,4 +1,4 @@
-import type { WorldOptions } from './world-options.ts';
+import type { WorldOptions } from './options.ts';
 
 /** Chances per market and simulated second, in millionths; orders may exceed a million (several a second). */
 export interface Activity {

@@ -1,7 +1,7 @@
 import { hashWord, RandomStream } from '../random.ts';
 import { requote } from '../traders/maker.ts';
 import { Market, UNITS } from './market.ts';
-import type { WorldOptions } from './world-options.ts';
+import type { WorldOptions } from './options.ts';
 
 const QUIET_DOMAIN = 41;
 const MOVE_DOMAIN = 42;

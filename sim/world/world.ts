@@ -8,9 +8,9 @@ import { type Catalog, planCatalog, rollingMarket } from './catalog.ts';
 import { playDeepHistory } from './deep-history.ts';
 import { advancePhase } from './lifecycle.ts';
 import { Market, type MarketOrder } from './market.ts';
+import type { WorldOptions } from './options.ts';
 import { releasePin } from './pin.ts';
 import { type Intent, TradeTape } from './trade-tape.ts';
-import type { WorldOptions } from './world-options.ts';
 
 interface Desk {
   readonly market: Market;

@@ -5,7 +5,7 @@ import { createDataSource } from '../store/db/data-source.ts';
 import { ping } from '../store/db/ping.ts';
 import { Database } from '../store/db/tx.ts';
 import { findClusterHome, loadOrCreateConnection, ROLE } from './cluster-home.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from './postgres.ts';
 
 interface OperatorDatabase {
   db: Database;

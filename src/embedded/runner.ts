@@ -13,7 +13,7 @@ const DATABASE = 'db';
 /** Companions end after the service that connects to them; the database ends last. */
 const COMPANION_WAVE = 1;
 const DATABASE_WAVE = 2;
-/** The database ends by itself within 10 s (embedded-postgres.ts); a kill would leave its server running. */
+/** The database ends by itself within 10 s (postgres.ts); a kill would leave its server running. */
 const DATABASE_STOP_MS = 12_000;
 /** A placeholder for the URL that is known once the embedded database runs, so that the other settings can be checked before. */
 const URL_TO_COME = 'postgres://embedded/oddswire';

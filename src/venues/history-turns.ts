@@ -1,6 +1,6 @@
 import { VenueError } from './errors.ts';
-import { createMemoryLedger, type OpenLedger } from './rate-ledger.ts';
-import { budgetFailure, createRequestBudget } from './request-budget.ts';
+import { createMemoryLedger, type OpenLedger } from './http/rate-ledger.ts';
+import { budgetFailure, createRequestBudget } from './http/request-budget.ts';
 
 /** The share of a host's rate for walks back through history: live polls have the rest. */
 const SHARE = 0.25;

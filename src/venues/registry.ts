@@ -1,5 +1,6 @@
 import type { VenueName } from '../domain/markets/venue.ts';
 import { OddswireError } from '../domain/values/errors.ts';
+import type { OpenLedger } from './http/rate-ledger.ts';
 import { createKalshiAdapter } from './kalshi/adapter.ts';
 import { createLimitlessAdapter } from './limitless/adapter.ts';
 import { createManifoldAdapter } from './manifold/adapter.ts';
@@ -8,7 +9,6 @@ import { createPolymarketAdapter } from './polymarket/adapter.ts';
 import type { PolymarketUrls } from './polymarket/client.ts';
 import { createPolymarketWallets } from './polymarket/wallet-adapter.ts';
 import type { VenueAdapter } from './port.ts';
-import type { OpenLedger } from './rate-ledger.ts';
 import type { SolanaHosts } from './solana/hosts.ts';
 import { createSolanaTokens } from './solana/token-adapter.ts';
 import { createSolanaWallets } from './solana/wallet-adapter.ts';

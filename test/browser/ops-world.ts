@@ -5,7 +5,7 @@ import { newId } from '../../src/domain/values/ids.ts';
 import { createApiKey } from '../../src/store/accounts/accounts.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
-import { openGap } from '../../src/store/feeds/feed-gaps.ts';
+import { openGap } from '../../src/store/feeds/gaps.ts';
 import { encodeCause } from '../../src/store/marks/detail.ts';
 import { anAlert, aSubscription } from '../factories/alerts.ts';
 import { aDelivery } from '../factories/deliveries.ts';

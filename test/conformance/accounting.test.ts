@@ -9,8 +9,8 @@ import type { PollKind } from '../../src/venues/port.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
 import { listRecordedFiles, printTable, venueDataFolder } from '../support/venue-data.ts';
 import { storePage } from './store-page.ts';
-import { NOT_APPLICABLE, WALLET_READERS } from './venue-adapter/other-recordings.ts';
-import { RECORDED_VENUES, type RecordedVenue } from './venue-adapter/recorded-venues.ts';
+import { NOT_APPLICABLE, WALLET_READERS } from './venue-adapter/recordings/other.ts';
+import { RECORDED_VENUES, type RecordedVenue } from './venue-adapter/recordings/venues.ts';
 import type { ParsedRecords, RecordedFile } from './venue-adapter/venue-under-test.ts';
 
 /**

@@ -8,7 +8,7 @@ import type { PollKind } from '../../src/venues/port.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
 import { storePage } from './store-page.ts';
 import { mutate, seededRandom } from './venue-adapter/mutations.ts';
-import { type Parse, RECORDED_VENUES } from './venue-adapter/recorded-venues.ts';
+import { type Parse, RECORDED_VENUES } from './venue-adapter/recordings/venues.ts';
 import type { RecordedFile } from './venue-adapter/venue-under-test.ts';
 
 /** The second half of the fuzz: the records that the parsers yield from mutated payloads are stored in the real tables. */

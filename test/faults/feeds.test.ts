@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { SocketFault } from '../../sim/exchange.ts';
 import { FEED_HOSTS } from '../../sim/feeds/socket-faults.ts';
 import { sql } from '../../src/store/db/tx.ts';
-import { readFeedStates } from '../../src/store/feeds/feed-streamers.ts';
+import { readFeedStates } from '../../src/store/feeds/streamers.ts';
 import { findPlaces, ledgerTape, MARKET_VENUES, type Places, storedTapes } from '../e2e/venue-ledger.ts';
 import { quotesAgree } from '../integration/streamer/streamer-harness.ts';
 import { eventually } from '../support/eventually.ts';

@@ -4,7 +4,7 @@ import { asError } from '../../src/domain/values/errors.ts';
 import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';
 import type { Claim } from '../../src/store/deliveries/claims.ts';
 import type { JobContext } from '../process/define.ts';
-import { attemptDelivery } from './delivery-attempt.ts';
+import { attemptDelivery } from './attempt.ts';
 
 /** The longest wait of a due delivery while slots are free. */
 const LOOK_AGAIN_MS = 250;

@@ -13,7 +13,7 @@ import { pruneSamples } from '../../src/store/catalog/volume-samples.ts';
 import type { PartitionedTable } from '../../src/store/db/partitions.ts';
 import { pruneEvents, pruneSubscriptions } from '../../src/store/deliveries/retention.ts';
 import { forgetOldSecrets } from '../../src/store/deliveries/subscriptions.ts';
-import { GAPS_KEPT_DAYS, pruneGaps } from '../../src/store/feeds/feed-gaps.ts';
+import { GAPS_KEPT_DAYS, pruneGaps } from '../../src/store/feeds/gaps.ts';
 import { pruneActions } from '../../src/store/ops/actions.ts';
 import { retirePartitions } from '../../src/store/series/retention.ts';
 import { pruneWitness } from '../../src/store/series/trade-witness.ts';

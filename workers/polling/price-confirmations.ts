@@ -1,4 +1,4 @@
-import { type ConfirmedPrice, confirmPrices } from '../../src/store/prices/price-checks.ts';
+import { type ConfirmedPrice, confirmPrices } from '../../src/store/prices/checks.ts';
 import type { JobContext } from '../process/define.ts';
 
 /** A write touches most blocks of a venue, whether it confirms a hundred prices or ten thousand. */

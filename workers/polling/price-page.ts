@@ -3,7 +3,7 @@ import type { BookRecord, PriceRecord } from '../../src/domain/markets/market.ts
 import type { WatchedOutcome } from '../../src/store/catalog/watched-outcomes.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
-import type { ConfirmedPrice } from '../../src/store/prices/price-checks.ts';
+import type { ConfirmedPrice } from '../../src/store/prices/checks.ts';
 import { sweepPrices, writePrices } from '../../src/store/prices/prices.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import type { Batch, Page } from '../../src/venues/port.ts';

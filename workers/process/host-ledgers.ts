@@ -10,7 +10,7 @@ import {
   openHostBudget,
 } from '../../src/store/catalog/host-budgets.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
-import type { BudgetTerms, OpenLedger, RateLedger } from '../../src/venues/rate-ledger.ts';
+import type { BudgetTerms, OpenLedger, RateLedger } from '../../src/venues/http/rate-ledger.ts';
 
 /** A call waits for a turn with its whole deadline, so a silent database must not use all of it. */
 const ANSWER_MS = 5_000;

@@ -1,6 +1,6 @@
 import type { BookRecord, PriceRecord, TradeRecord } from '../../src/domain/markets/market.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
-import { heldParts } from '../../src/store/feeds/feed-parts.ts';
+import { heldParts } from '../../src/store/feeds/parts.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import type { Page } from '../../src/venues/port.ts';

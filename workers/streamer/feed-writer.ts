@@ -3,7 +3,7 @@ import type { BookRecord, PriceRecord, TradeRecord } from '../../src/domain/mark
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
-import { heldParts } from '../../src/store/feeds/feed-parts.ts';
+import { heldParts } from '../../src/store/feeds/parts.ts';
 import type { Page, RecordKind, RejectedRecord } from '../../src/venues/port.ts';
 import { type PageStore, storePage } from '../polling/polling.ts';
 import { rejectUntimely } from '../polling/trade-page.ts';

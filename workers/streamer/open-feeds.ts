@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import type { Config } from '../../src/config/config.ts';
 import { type FeedVenue, feedOffReason, isFeedVenue } from '../../src/config/feeds.ts';
 import { asError } from '../../src/domain/values/errors.ts';
-import { type FeedOrReason, feedOf } from '../../src/venues/feeds.ts';
-import { type KalshiKey, readKalshiKey } from '../../src/venues/kalshi/feed-key.ts';
+import { type FeedOrReason, feedOf } from '../../src/venues/feeds/feeds.ts';
+import { type KalshiKey, readKalshiKey } from '../../src/venues/kalshi/feed/key.ts';
 
 /** The feed of each enabled venue, or the reason why it is off: that of the configuration, or `key_unreadable` with a detail. */
 export async function openFeeds({

@@ -1,9 +1,9 @@
 import { uuidv7 } from 'uuidv7';
 import type { PriceRecord } from '../../src/domain/markets/market.ts';
-import { closeGaps, openGap } from '../../src/store/feeds/feed-gaps.ts';
-import type { WantedMarket } from '../../src/store/feeds/feed-markets.ts';
-import { FeedConnection, type FeedTiming } from '../../src/venues/feed-connection.ts';
-import type { FeedGap, FeedReading, FeedState, VenueFeed } from '../../src/venues/feed-port.ts';
+import { closeGaps, openGap } from '../../src/store/feeds/gaps.ts';
+import type { WantedMarket } from '../../src/store/feeds/markets.ts';
+import { FeedConnection, type FeedTiming } from '../../src/venues/feeds/connection.ts';
+import type { FeedGap, FeedReading, FeedState, VenueFeed } from '../../src/venues/feeds/port.ts';
 import type { StreamerDeps } from './deps.ts';
 import type { FeedMeter } from './feed-meter.ts';
 import type { FeedOutcome, FeedWriter } from './feed-writer.ts';

@@ -1,4 +1,4 @@
-import type { FeedLimits } from '../../src/venues/feed-port.ts';
+import type { FeedLimits } from '../../src/venues/feeds/port.ts';
 
 /** The number of parts of a venue, so that a part of average size is half full: markets spread over the parts by a hash. */
 export function partCount({ connections, marketsPerConnection }: FeedLimits, markets: number): number {

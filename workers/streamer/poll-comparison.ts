@@ -1,5 +1,5 @@
 import type { PriceRecord } from '../../src/domain/markets/market.ts';
-import { type StoredQuote, storedQuotes } from '../../src/store/feeds/feed-markets.ts';
+import { type StoredQuote, storedQuotes } from '../../src/store/feeds/markets.ts';
 import type { StreamerDeps } from './deps.ts';
 import type { PartFeed } from './part-feed.ts';
 

@@ -3,10 +3,10 @@ import type { VenueName } from '../../src/domain/markets/venue.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
 import type { LivenessTracker } from '../../src/observe/liveness-tracker.ts';
 import { inOrder } from '../../src/runtime/lifecycle.ts';
-import { renewParts } from '../../src/store/feeds/feed-parts.ts';
-import { countStreamers, type FeedReport, forgetStreamer, reportFeeds } from '../../src/store/feeds/feed-streamers.ts';
-import type { FeedTiming } from '../../src/venues/feed-connection.ts';
-import type { FeedOrReason } from '../../src/venues/feeds.ts';
+import { renewParts } from '../../src/store/feeds/parts.ts';
+import { countStreamers, type FeedReport, forgetStreamer, reportFeeds } from '../../src/store/feeds/streamers.ts';
+import type { FeedTiming } from '../../src/venues/feeds/connection.ts';
+import type { FeedOrReason } from '../../src/venues/feeds/feeds.ts';
 import type { StreamerDeps } from './deps.ts';
 import { VenueFeeds } from './venue-feeds.ts';
 

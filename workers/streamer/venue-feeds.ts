@@ -1,11 +1,11 @@
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { noteAnnounced } from '../../src/store/catalog/market-sightings.ts';
-import { marketsWithOpenGaps } from '../../src/store/feeds/feed-gaps.ts';
-import { mostTradedFeedMarkets, type WantedMarket, wantedFeedMarkets } from '../../src/store/feeds/feed-markets.ts';
-import { claimParts, createParts, type FeedPart, releaseParts } from '../../src/store/feeds/feed-parts.ts';
-import type { FeedReport } from '../../src/store/feeds/feed-streamers.ts';
-import type { FeedTiming } from '../../src/venues/feed-connection.ts';
-import type { VenueFeed } from '../../src/venues/feed-port.ts';
+import { marketsWithOpenGaps } from '../../src/store/feeds/gaps.ts';
+import { mostTradedFeedMarkets, type WantedMarket, wantedFeedMarkets } from '../../src/store/feeds/markets.ts';
+import { claimParts, createParts, type FeedPart, releaseParts } from '../../src/store/feeds/parts.ts';
+import type { FeedReport } from '../../src/store/feeds/streamers.ts';
+import type { FeedTiming } from '../../src/venues/feeds/connection.ts';
+import type { VenueFeed } from '../../src/venues/feeds/port.ts';
 import type { StreamerDeps } from './deps.ts';
 import { FeedMeter } from './feed-meter.ts';
 import { FeedWriter } from './feed-writer.ts';

@@ -2,9 +2,9 @@ import { ago, badge, code, facts, type Html, html, NONE, number, table } from '.
 import { prettyJson } from '../../ops/pages/pretty-json.ts';
 import { DELIVERY_TONES } from '../../ops/pages/shown-values.ts';
 import type { Attempt, Delivery } from '../answers.ts';
-import type { ConsoleRequest, ConsoleRouter } from '../console-route.ts';
 import { consoleButton } from '../forms.ts';
 import { programExamples, quoted } from '../program.ts';
+import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { clock, minute } from '../values.ts';
 import { WEBHOOKS_PATH } from './webhooks.ts';
 

@@ -2,9 +2,9 @@ import type { MarketTrend } from '../../../src/store/series/market-trends.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { badge, facts, type Html, html } from '../../ops/html.ts';
 import type { Decimal, Market } from '../answers.ts';
-import type { ConsoleRequest, ConsoleRouter } from '../console-route.ts';
 import { lineChart } from '../drawings.ts';
 import { programExamples, quoted } from '../program.ts';
+import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { amount, currencyOf, fromSeconds, minute, percent, venueTitle } from '../values.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
 

@@ -4,9 +4,9 @@ import type { ApiDeps } from '../../deps.ts';
 import { ago, badge, html, table } from '../../ops/html.ts';
 import { shortId } from '../../ops/pages/shown-values.ts';
 import type { AccountEvent } from '../answers.ts';
-import type { ConsoleRouter } from '../console-route.ts';
 import { pages } from '../paging.ts';
 import { programExamples } from '../program.ts';
+import type { ConsoleRouter } from '../route.ts';
 import { marketPath } from '../values.ts';
 import { namesOf } from './named-outcomes.ts';
 

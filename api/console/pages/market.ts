@@ -5,9 +5,9 @@ import { chosen, textField } from '../../ops/pages/filters.ts';
 import { shareText } from '../../ops/pages/shown-values.ts';
 import type { Book, Candle, Market, Prices, Trade } from '../answers.ts';
 import { type ApiAnswer, type ApiCall, orNothing } from '../api-calls.ts';
-import type { ConsoleRequest, ConsoleRouter } from '../console-route.ts';
 import { lineChart } from '../drawings.ts';
 import { programExamples, quoted } from '../program.ts';
+import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { candleCall, RANGES, type Range, readSeries, type Series, windowOf } from '../series.ts';
 import {
   amount,

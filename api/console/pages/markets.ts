@@ -8,9 +8,9 @@ import { chosen, textField } from '../../ops/pages/filters.ts';
 import { marketVenues } from '../../routes/market-scope.ts';
 import { presentMarket } from '../../routes/markets.ts';
 import type { Market } from '../answers.ts';
-import type { ConsoleRequest, ConsoleRouter } from '../console-route.ts';
 import { sparkline } from '../drawings.ts';
 import { pages } from '../paging.ts';
+import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
 import {
   change,
   compact,

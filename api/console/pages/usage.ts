@@ -6,12 +6,12 @@ import { type AccountUsage, MAX_COUNTED_OF_ACCOUNT, readAccountUsage } from '../
 import type { ApiDeps } from '../../deps.ts';
 import { ago, badge, facts, type Html, type HtmlValue, html, longText, NONE, number, table } from '../../ops/html.ts';
 import type { ApiKey } from '../answers.ts';
-import type { ActionRequest, ConsoleRequest, ConsoleRouter } from '../console-route.ts';
 import { type FormView, formView } from '../form-view.ts';
 import { consoleButton, consoleForm } from '../forms.ts';
 import { type PageContent, SECTIONS } from '../layout.ts';
 import { pages, tabs } from '../paging.ts';
 import { programExamples } from '../program.ts';
+import type { ActionRequest, ConsoleRequest, ConsoleRouter } from '../route.ts';
 
 const { path: PATH } = SECTIONS.usage;
 const KEYS_PATH = `${PATH}/keys`;

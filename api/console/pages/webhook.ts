@@ -7,12 +7,12 @@ import { ago, badge, facts, type Html, type HtmlValue, html, NONE, number, table
 import { fieldMoment, momentField } from '../../ops/pages/filters.ts';
 import { DELIVERY_TONES, shortId, shownUrl } from '../../ops/pages/shown-values.ts';
 import type { Delivery, Webhook } from '../answers.ts';
-import type { ActionRequest, ConsoleRequest, ConsoleRouter } from '../console-route.ts';
 import { type FormView, formView } from '../form-view.ts';
 import { consoleButton, consoleForm } from '../forms.ts';
 import type { PageContent } from '../layout.ts';
 import { pages, tabs } from '../paging.ts';
 import { programExamples, quoted } from '../program.ts';
+import type { ActionRequest, ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { minute } from '../values.ts';
 import { atWebhookFields, filterWords, webhookChange, webhookFields, withoutEmptyRows } from './webhook-fields.ts';
 import { pendingText, secretPage, successRate, WEBHOOKS_CRUMBS, WEBHOOKS_PATH, webhookState } from './webhooks.ts';

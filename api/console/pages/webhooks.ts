@@ -7,12 +7,12 @@ import type { ApiDeps } from '../../deps.ts';
 import { badge, type Html, html, NONE, number, table } from '../../ops/html.ts';
 import { shownUrl } from '../../ops/pages/shown-values.ts';
 import type { Webhook } from '../answers.ts';
-import type { ConsoleRequest, ConsoleRouter } from '../console-route.ts';
 import { type FormView, formView } from '../form-view.ts';
 import { consoleButton, consoleForm } from '../forms.ts';
 import type { PageContent } from '../layout.ts';
 import { pages } from '../paging.ts';
 import { programExamples } from '../program.ts';
+import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { atWebhookFields, newWebhookBody, webhookFields, withoutEmptyRows } from './webhook-fields.ts';
 
 export const WEBHOOKS_PATH = '/webhooks';

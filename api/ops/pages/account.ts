@@ -6,7 +6,7 @@ import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { actionForm, field } from '../forms.ts';
 import { facts, type Html, type HtmlValue, html, number, time } from '../html.ts';
-import type { OpsRequest, OpsRouter } from '../ops-route.ts';
+import type { OpsRequest, OpsRouter } from '../route.ts';
 import { accountPath, keyTable } from './keys.ts';
 import { LIMIT_FIELDS, MAX_LIMIT, readLimitsForm } from './keys-form.ts';
 

@@ -11,7 +11,7 @@ import {
 import type { ApiDeps } from '../../deps.ts';
 import { choice, field, filterForm } from '../forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, number, pager, type Tone, table, time } from '../html.ts';
-import type { OpsRouter } from '../ops-route.ts';
+import type { OpsRouter } from '../route.ts';
 import { anyOf, chosen, textField } from './filters.ts';
 import { decimalColumn, decimalText, marketPath, shortId } from './shown-values.ts';
 

@@ -11,7 +11,7 @@ import type { ApiDeps } from '../../deps.ts';
 import { actionButton, choice, field, filterForm } from '../forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, pager, type Tone, table, time } from '../html.ts';
 import { sessionIdOf } from '../operator.ts';
-import type { OpsRequest, OpsRouter } from '../ops-route.ts';
+import type { OpsRequest, OpsRouter } from '../route.ts';
 import { anyOf, chosen, textField } from './filters.ts';
 import { linkedIds, shortId } from './shown-values.ts';
 

@@ -18,7 +18,7 @@ import type { ApiDeps } from '../../deps.ts';
 import { invalidRequest } from '../../errors.ts';
 import { actionButton, choice, field, filterForm } from '../forms.ts';
 import { ago, code, type Html, html, longText, NONE, number, pager, table, time } from '../html.ts';
-import type { OpsRequest, OpsRouter } from '../ops-route.ts';
+import type { OpsRequest, OpsRouter } from '../route.ts';
 import { subjectText } from './delivery-subject.ts';
 import { anyOf, chosen, fieldMoment, momentField, textField } from './filters.ts';
 import { deliveryState, endpointName, shortId, shownUrl } from './shown-values.ts';

@@ -6,7 +6,7 @@ import { ApiError } from '../../errors.ts';
 import { presentExcerpt } from '../../routes/present-delivery.ts';
 import { actionButton } from '../forms.ts';
 import { ago, badge, code, facts, type Html, html, NONE, number, table, time } from '../html.ts';
-import type { OpsRequest, OpsRouter } from '../ops-route.ts';
+import type { OpsRequest, OpsRouter } from '../route.ts';
 import { DELIVERIES_PATH } from './deliveries.ts';
 import { hexDump, prettyJson } from './pretty-json.ts';
 import { deliveryState, shownUrl } from './shown-values.ts';

@@ -6,7 +6,7 @@ import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { actionButton, actionForm, checks, field } from '../forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, number, pager, table, time } from '../html.ts';
-import type { OpsRequest, OpsRouter } from '../ops-route.ts';
+import type { OpsRequest, OpsRouter } from '../route.ts';
 import { readKeyForm, readLinkForm } from './keys-form.ts';
 
 const PATH = '/ops/keys';

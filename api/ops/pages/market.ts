@@ -14,7 +14,7 @@ import { type MarketCompleteness, readMarketCompleteness } from '../../../src/st
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { ago, badge, code, facts, type Html, html, longText, NONE, number, table, time } from '../html.ts';
-import type { OpsRequest, OpsRouter } from '../ops-route.ts';
+import type { OpsRequest, OpsRouter } from '../route.ts';
 import { chosen, textField } from './filters.ts';
 import { bookView } from './market-book.ts';
 import { chart, type MarketView, viewPath } from './market-chart.ts';

@@ -12,7 +12,7 @@ import type { ApiDeps } from '../../deps.ts';
 import { toPlace, toPosition } from '../../routes/markets.ts';
 import { choice, field, filterForm } from '../forms.ts';
 import { ago, badge, type Html, html, longText, NONE, pager, type Tone, table } from '../html.ts';
-import type { OpsRouter } from '../ops-route.ts';
+import type { OpsRouter } from '../route.ts';
 import { anyOf, chosen, textField } from './filters.ts';
 import { amountText, decimalColumn, marketPath } from './shown-values.ts';
 

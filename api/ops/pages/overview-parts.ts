@@ -1,4 +1,4 @@
-import type { FeedReport } from '../../../src/store/feeds/feed-streamers.ts';
+import type { FeedReport } from '../../../src/store/feeds/streamers.ts';
 import type { ProcessHeartbeat } from '../../../src/store/ops/heartbeats.ts';
 import {
   type DeliveryLoad,

@@ -1,4 +1,4 @@
-import type { FeedReport } from '../../../src/store/feeds/feed-streamers.ts';
+import type { FeedReport } from '../../../src/store/feeds/streamers.ts';
 import type { JournalHead } from '../../../src/store/journal/read-journal.ts';
 import type { ProcessHeartbeat } from '../../../src/store/ops/heartbeats.ts';
 import {
@@ -293,10 +293,10 @@ function reason(lastError: string | null, lastStatusCode: number | null): HtmlVa
 
 function deadLetters({ stages }: ProblemFacts): Problem[] {
   return stages
-    .filter(({ deadLetters: parked }) => parked > 0)
-    .map(({ stage, deadLetters: parked, deadSince }) => ({
+    .filter(({ deadLetters: dead }) => dead > 0)
+    .map(({ stage, deadLetters: dead, deadSince }) => ({
       since: deadSince,
-      sentence: `${STAGE_NAME[stage] ?? stage}: ${count(parked, 'mark is', 'marks are')} dead-lettered.`,
+      sentence: `${STAGE_NAME[stage] ?? stage}: ${count(dead, 'mark is', 'marks are')} dead-lettered.`,
       link: '/ops/alerts',
       tone: 'warn' as const,
     }));

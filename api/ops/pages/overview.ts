@@ -17,7 +17,7 @@ import { type RefoldProgress, refoldProgress } from '../../../src/store/series/c
 import type { ApiDeps } from '../../deps.ts';
 import { readVenueFeeds } from '../../reads/feed-states.ts';
 import { html } from '../html.ts';
-import type { OpsRouter } from '../ops-route.ts';
+import type { OpsRouter } from '../route.ts';
 import {
   deliveryCards,
   failingTable,

@@ -1,5 +1,5 @@
-import type { GapSummary } from '../../../src/store/feeds/feed-gap-lists.ts';
-import type { FeedReport, StoredFeedState } from '../../../src/store/feeds/feed-streamers.ts';
+import type { GapSummary } from '../../../src/store/feeds/gap-lists.ts';
+import type { FeedReport, StoredFeedState } from '../../../src/store/feeds/streamers.ts';
 import type { VenueFeeds } from '../../reads/feed-states.ts';
 import type { EnabledVenue } from '../../reads/venue-catalog.ts';
 import { ago, badge, code, duration, type Html, html, longText, NONE, number, type Tone, table } from '../html.ts';

@@ -7,7 +7,7 @@ import {
   type QuarantineSummary,
   summarizeQuarantine,
 } from '../../../src/store/catalog/quarantine-reads.ts';
-import { latestGaps } from '../../../src/store/feeds/feed-gap-lists.ts';
+import { latestGaps } from '../../../src/store/feeds/gap-lists.ts';
 import { countMarketsByStatus, type MarketCount, type OpsPoll, readPolls } from '../../../src/store/ops/venues.ts';
 import { readFreshness, type VenueFreshness } from '../../../src/store/prices/freshness.ts';
 import { readVenueCompleteness, type VenueCompleteness } from '../../../src/store/series/completeness.ts';
@@ -17,7 +17,7 @@ import { readVenueFeeds } from '../../reads/feed-states.ts';
 import { isIdlePoll, isPollHealthy, isScheduledPoll } from '../../reads/poll-health.ts';
 import type { EnabledVenue } from '../../reads/venue-catalog.ts';
 import { ago, badge, code, duration, facts, type Html, html, longText, NONE, number, pager, table } from '../html.ts';
-import type { OpsRouter } from '../ops-route.ts';
+import type { OpsRouter } from '../route.ts';
 import { shareText } from './shown-values.ts';
 import { feedTable, gapTable, SHOWN_GAPS } from './venue-feeds.ts';
 
@@ -25,7 +25,7 @@ const PATH = '/ops/venues';
 /** The lifetime of the counts, which scan the whole catalog and quarantine. */
 const COUNTS_FRESH_MS = 30_000;
 const SAMPLES_PER_PAGE = 10;
-/** The error of a venue client while its breaker is open (src/venues/http.ts). */
+/** The error of a venue client while its breaker is open (src/venues/http/http.ts). */
 const BREAKER_OPEN = /circuit breaker is open/;
 
 type VenueDeps = Pick<ApiDeps, 'db' | 'venues' | 'cursors'>;

@@ -15,7 +15,7 @@ import { ApiError, invalidRequest } from '../../errors.ts';
 import { checkReach, MAX_RECOVERY_DAYS } from '../../routes/deliveries.ts';
 import { actionButton, actionForm, field } from '../forms.ts';
 import { ago, badge, code, facts, type Html, html, NONE, number, table, time } from '../html.ts';
-import type { ActionRequest, OpsRequest, OpsRouter } from '../ops-route.ts';
+import type { ActionRequest, OpsRequest, OpsRouter } from '../route.ts';
 import { fieldMoment, momentField } from './filters.ts';
 import { percent, shortId, shownUrl } from './shown-values.ts';
 import { hourChart } from './webhook-chart.ts';

@@ -24,7 +24,7 @@ import {
   type Tone,
   table,
 } from '../html.ts';
-import type { OpsRouter } from '../ops-route.ts';
+import type { OpsRouter } from '../route.ts';
 import { chosen, textField } from './filters.ts';
 import { endpointName, percent, shownUrl } from './shown-values.ts';
 import { tabs } from './tabs.ts';

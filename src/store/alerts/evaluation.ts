@@ -6,8 +6,8 @@ import type { BroadcastEvent } from '../../domain/webhooks/event.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { decodeCause } from '../marks/detail.ts';
 import { type Mark, putBackMarks } from '../marks/marks.ts';
-import { emitAlertEvents, type MadeDelivery } from './alert-events.ts';
 import { emitBroadcasts } from './broadcasts.ts';
+import { emitAlertEvents, type MadeDelivery } from './events.ts';
 import { expireAlerts, findHits } from './hits.ts';
 import { evaluateRules, type FiredRule } from './rule-evaluation.ts';
 

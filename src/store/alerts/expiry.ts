@@ -2,7 +2,8 @@ import type { Condition } from '../../domain/alerts/alert.ts';
 import { alertExpiredBody } from '../../domain/alerts/rule-event.ts';
 import { derivedId } from '../../domain/values/ids.ts';
 import { type Database, sql } from '../db/tx.ts';
-import { emitAlertEvents } from './alert-events.ts';
+import { IS_OBSERVED, OBSERVED_MOMENT } from '../marks/detail.ts';
+import { emitAlertEvents } from './events.ts';
 
 /** Longer than a transaction holds an observation that it has stamped: such observations may still fire the alert. */
 const GRACE = `interval '15 seconds'`;
@@ -16,8 +17,7 @@ const EXPIRE_DUE = sql(
   'expire_due_alerts',
   `WITH pending AS MATERIALIZED (
      SELECT least(clock_timestamp() - ${GRACE},
-       (SELECT timestamptz 'epoch' + min(detail) * interval '1 millisecond' FROM mark
-        WHERE stage = 'evaluate-alerts' AND detail > 0 AND detail < 4000000000000000)) AS until),
+       (SELECT min(${OBSERVED_MOMENT}) FROM mark WHERE stage = 'evaluate-alerts' AND ${IS_OBSERVED})) AS until),
    due AS MATERIALIZED (
      SELECT pk FROM alert WHERE status IN ('active', 'paused') AND expires_at <= (SELECT until FROM pending)
        AND (is_armed OR status = 'paused') ORDER BY expires_at LIMIT ${BATCH}),

@@ -3,7 +3,7 @@ import { decimal } from '../../domain/values/decimal.ts';
 import { derivedId } from '../../domain/values/ids.ts';
 import type { Tx } from '../db/tx.ts';
 import { type EvaluationCause, marketOfKey } from '../marks/detail.ts';
-import { type AlertEvent, emitAlertEvents, type MadeDelivery } from './alert-events.ts';
+import { type AlertEvent, emitAlertEvents, type MadeDelivery } from './events.ts';
 import { findMarketFirings, type MarketFiring } from './market-rules.ts';
 import type { RuleFields } from './rule-rows.ts';
 import { armRules, findRuleFirings, insertFirings, lockRules, type NewFiring, type RuleFiring } from './rules.ts';

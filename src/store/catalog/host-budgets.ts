@@ -59,7 +59,7 @@ const ms = (time: string): string => `extract(epoch FROM ${time})::float8 * 1000
 /**
  * One round trip for every change. Each step is a common table expression, because the next one needs its result. The clock is read after
  * the lock, so changes have increasing times in their order. `least` cuts times of the future, which a clock that was set back leaves.
- * The arithmetic is that of the ledger in memory (`src/venues/rate-ledger.ts`).
+ * The arithmetic is that of the ledger in memory (`src/venues/http/rate-ledger.ts`).
  */
 const CHANGE = sql(
   'change_host_budget',

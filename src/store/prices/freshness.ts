@@ -1,5 +1,5 @@
 import { type Database, type Queryable, sql } from '../db/tx.ts';
-import { blockOf, checkedAt } from './price-checks.ts';
+import { blockOf, checkedAt } from './checks.ts';
 
 /** Keeps the hash tables of hundreds of thousands of markets in memory, instead of on disk. */
 const MORE_MEMORY = sql('measure_freshness_memory', `SELECT set_config('work_mem', '16MB', true)`);

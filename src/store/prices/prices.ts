@@ -2,7 +2,7 @@ import type { PriceRecord } from '../../domain/markets/market.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { insertMarksSql, minuteOf, observedAt } from '../marks/detail.ts';
 import { insertFactsSql, insertPublishSql } from '../marks/publish-marks.ts';
-import { blockOf, type ConfirmedPrice, checkedAt } from './price-checks.ts';
+import { blockOf, type ConfirmedPrice, checkedAt } from './checks.ts';
 
 /**
  * Upserts latest prices guarded by the venue's time, so that a late poll never replaces a newer price. A changed quote adds a history row,

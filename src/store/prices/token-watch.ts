@@ -1,5 +1,5 @@
 import { type Queryable, sql } from '../db/tx.ts';
-import { forgetChecks } from './price-checks.ts';
+import { forgetChecks } from './checks.ts';
 
 /** A mint to price: a token that alerts name. */
 export interface WatchedToken {

@@ -1,7 +1,7 @@
 import { MARKET_COLUMNS, MARKET_PARTS, ONE_MARKET, type StoredMarket } from '../catalog/market-reads.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { type JournalStamp, STAMP, toStamp } from '../journal/stamp.ts';
-import { blockOf, placedCheck } from '../prices/price-checks.ts';
+import { blockOf, placedCheck } from '../prices/checks.ts';
 import { WITNESS_COLUMNS, type Witness } from './completeness.ts';
 
 /** A market with the comparison of its volume, as of one snapshot. */

@@ -1,6 +1,6 @@
-import type { ObservedRows } from '../age.ts';
 import { VenueError } from '../errors.ts';
-import { createVenueHttp, type VenueHttpOptions } from '../http.ts';
+import type { ObservedRows } from '../http/age.ts';
+import { createVenueHttp, type VenueHttpOptions } from '../http/http.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
 
 export const KALSHI = 'kalshi';

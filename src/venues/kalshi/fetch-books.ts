@@ -1,4 +1,4 @@
-import type { ObservedRows } from '../age.ts';
+import type { ObservedRows } from '../http/age.ts';
 import { isHttpStatus, type KalshiClient } from './client.ts';
 
 /** Single book requests in flight at once, where the batch route is unusable. */

@@ -1,5 +1,5 @@
-import { observedAtMs } from '../age.ts';
 import { VenueError } from '../errors.ts';
+import { observedAtMs } from '../http/age.ts';
 import type { PriceSweep } from '../port.ts';
 import type { Report } from '../report.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';

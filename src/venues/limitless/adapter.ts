@@ -1,7 +1,7 @@
 import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
-import { observedAtMs } from '../age.ts';
 import { createHistoryTurns } from '../history-turns.ts';
+import { observedAtMs } from '../http/age.ts';
 import type { VenueObserver } from '../observer.ts';
 import { emptyBatch } from '../parsed-batch.ts';
 import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, TapePage, VenueAdapter } from '../port.ts';

@@ -1,5 +1,5 @@
 import { VenueError } from '../errors.ts';
-import { createVenueHttp, type VenueAnswer, type VenueHttpOptions } from '../http.ts';
+import { createVenueHttp, type VenueAnswer, type VenueHttpOptions } from '../http/http.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
 import { flattenGroups } from './listed-rows.ts';
 

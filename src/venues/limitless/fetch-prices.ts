@@ -1,5 +1,5 @@
 import type { PriceRecord } from '../../domain/markets/market.ts';
-import { observedAtMs } from '../age.ts';
+import { observedAtMs } from '../http/age.ts';
 import type { ParsedBatch } from '../parsed-batch.ts';
 import type { Batch, CallContext } from '../port.ts';
 import type { LimitlessClient, ListedPage } from './client.ts';

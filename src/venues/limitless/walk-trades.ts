@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { cachedForMs } from '../age.ts';
 import { VenueError } from '../errors.ts';
+import { cachedForMs } from '../http/age.ts';
 import { type EventsPage, isHttpStatus, LIMITLESS, type ListedPage, type PageQuery } from './client.ts';
 import { readStretch, type StretchRead, stretch } from './fetch-trades.ts';
 import { textOf } from './listed-rows.ts';

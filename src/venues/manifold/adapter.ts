@@ -1,9 +1,9 @@
 import type { MarketRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
 import { DAY_MS } from '../../domain/values/durations.ts';
-import { observedAtMs } from '../age.ts';
 import { VenueError } from '../errors.ts';
 import { createHistoryTurns } from '../history-turns.ts';
+import { observedAtMs } from '../http/age.ts';
 import type { VenueObserver } from '../observer.ts';
 import { emptyBatch } from '../parsed-batch.ts';
 import type {

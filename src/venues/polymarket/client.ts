@@ -1,6 +1,6 @@
-import type { ObservedRows } from '../age.ts';
 import { VenueError } from '../errors.ts';
-import { createVenueHttp, type VenueAnswer, type VenueHttp, type VenueHttpOptions } from '../http.ts';
+import type { ObservedRows } from '../http/age.ts';
+import { createVenueHttp, type VenueAnswer, type VenueHttp, type VenueHttpOptions } from '../http/http.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
 import { type DataPage, readDataPage } from './data-page.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { VenueError } from '../errors.ts';
-import type { VenueAnswer } from '../http.ts';
+import type { VenueAnswer } from '../http/http.ts';
 
 /** One page of a list of the Data API, version 2. */
 export interface DataPage {

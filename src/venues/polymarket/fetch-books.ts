@@ -2,7 +2,7 @@ import { quotesOf } from '../../domain/markets/book-price.ts';
 import type { BookRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { isTight } from '../../domain/markets/quoted-price.ts';
 import type { Decimal } from '../../domain/values/decimal.ts';
-import { type ObservedRows, observedAtMs } from '../age.ts';
+import { type ObservedRows, observedAtMs } from '../http/age.ts';
 import type { Batch, CallContext, RejectedRecord } from '../port.ts';
 import type { Report } from '../report.ts';
 import { isHttpStatus, type PolymarketClient } from './client.ts';

@@ -1,4 +1,4 @@
-import { createVenueHttp } from '../http.ts';
+import { createVenueHttp } from '../http/http.ts';
 import type { VenueObserver } from '../observer.ts';
 import { POLYMARKET, type PolymarketHttpSettings } from './client.ts';
 import { pageSizeAt, readDataPage } from './data-page.ts';

@@ -1,4 +1,4 @@
-import type { VenueHttpOptions } from '../http.ts';
+import type { VenueHttpOptions } from '../http/http.ts';
 
 export const SOLANA = 'solana';
 

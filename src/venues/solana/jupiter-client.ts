@@ -1,5 +1,5 @@
 import { VenueError } from '../errors.ts';
-import { createVenueHttp, type VenueAnswer } from '../http.ts';
+import { createVenueHttp, type VenueAnswer } from '../http/http.ts';
 import type { VenueObserver } from '../observer.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
 

@@ -1,5 +1,5 @@
 import { VenueError } from '../errors.ts';
-import { createVenueHttp } from '../http.ts';
+import { createVenueHttp } from '../http/http.ts';
 import type { VenueObserver } from '../observer.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
 import { FORBIDDEN, failureIn } from './rpc-error.ts';

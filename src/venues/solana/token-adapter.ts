@@ -1,8 +1,8 @@
 import type { PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
 import { isPublicKey } from '../../domain/values/base58.ts';
-import { observedAtMs } from '../age.ts';
 import { VenueError } from '../errors.ts';
+import { observedAtMs } from '../http/age.ts';
 import type { VenueObserver } from '../observer.ts';
 import { createReport } from '../report.ts';
 import type { TokenAdapter } from '../token-port.ts';

@@ -8,7 +8,7 @@ import { parsePrices } from '../../../src/venues/kalshi/parse-price.ts';
 import { collectTrades, readFeed } from '../../../src/venues/kalshi/parse-trade.ts';
 import { createSeriesDirectory } from '../../../src/venues/kalshi/series-directory.ts';
 import type { PollKind } from '../../../src/venues/port.ts';
-import { kalshiRecordings } from './kalshi-recordings.ts';
+import { kalshiRecordings } from './recordings/kalshi.ts';
 
 const recordings = kalshiRecordings();
 

@@ -3,7 +3,7 @@ import { parseMarkets } from '../../../src/venues/kalshi/parse-market.ts';
 import { parsePrices } from '../../../src/venues/kalshi/parse-price.ts';
 import { collectTrades, readFeed } from '../../../src/venues/kalshi/parse-trade.ts';
 import { startSimulatedKalshi } from './kalshi-exchange.ts';
-import { kalshiRecordings } from './kalshi-recordings.ts';
+import { kalshiRecordings } from './recordings/kalshi.ts';
 import { describeVenueAdapter } from './suite.ts';
 
 describeVenueAdapter({

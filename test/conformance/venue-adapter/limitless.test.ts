@@ -3,7 +3,7 @@ import { parseMarkets } from '../../../src/venues/limitless/parse-market.ts';
 import { parsePrices } from '../../../src/venues/limitless/parse-price.ts';
 import { identifyTrades, readFeed } from '../../../src/venues/limitless/parse-trade.ts';
 import { startSimulatedLimitless } from './limitless-exchange.ts';
-import { limitlessRecordings } from './limitless-recordings.ts';
+import { limitlessRecordings } from './recordings/limitless.ts';
 import { describeVenueAdapter } from './suite.ts';
 
 describeVenueAdapter({

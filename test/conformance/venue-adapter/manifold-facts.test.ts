@@ -4,7 +4,7 @@ import { addDecimals, decimal, ONE } from '../../../src/domain/values/decimal.ts
 import { parseMarkets } from '../../../src/venues/manifold/parse-market.ts';
 import { parseProbs } from '../../../src/venues/manifold/parse-price.ts';
 import { parseBets } from '../../../src/venues/manifold/parse-trade.ts';
-import { manifoldRecordings, RECORDED_AT_MS } from './manifold-recordings.ts';
+import { manifoldRecordings, RECORDED_AT_MS } from './recordings/manifold.ts';
 
 const recordings = manifoldRecordings();
 

@@ -1,7 +1,7 @@
 import { parseMarkets } from '../../../src/venues/manifold/parse-market.ts';
 import { parseBets } from '../../../src/venues/manifold/parse-trade.ts';
 import { startSimulatedManifold } from './manifold-exchange.ts';
-import { manifoldRecordings } from './manifold-recordings.ts';
+import { manifoldRecordings } from './recordings/manifold.ts';
 import { describeVenueAdapter } from './suite.ts';
 
 const nothing = () => ({ records: [], rejected: [] });

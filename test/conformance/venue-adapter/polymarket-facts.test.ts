@@ -8,7 +8,7 @@ import { parseBooks } from '../../../src/venues/polymarket/parse-book.ts';
 import { parseMarkets } from '../../../src/venues/polymarket/parse-market.ts';
 import { identifyTrades, readFeed } from '../../../src/venues/polymarket/parse-trade.ts';
 import { readRecordedJson, venueDataFolder } from '../../support/venue-data.ts';
-import { polymarketRecordings } from './polymarket-recordings.ts';
+import { polymarketRecordings } from './recordings/polymarket.ts';
 
 const recordings = polymarketRecordings();
 

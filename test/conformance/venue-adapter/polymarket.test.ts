@@ -2,7 +2,7 @@ import { parseBooks } from '../../../src/venues/polymarket/parse-book.ts';
 import { parseMarkets } from '../../../src/venues/polymarket/parse-market.ts';
 import { identifyTrades, readFeed } from '../../../src/venues/polymarket/parse-trade.ts';
 import { startSimulatedPolymarket } from './polymarket-exchange.ts';
-import { polymarketRecordings } from './polymarket-recordings.ts';
+import { polymarketRecordings } from './recordings/polymarket.ts';
 import { describeVenueAdapter } from './suite.ts';
 
 /** Without the order, which counts the other trades of the second and so changes with a neighbour. */

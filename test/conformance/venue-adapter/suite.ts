@@ -1,7 +1,7 @@
 import { describeLive } from './live.ts';
 import { describeLiveHistory } from './live-history.ts';
 import { describeLivePrices } from './live-prices.ts';
-import { describeRecorded } from './recorded.ts';
+import { describeRecorded } from './recordings/recorded.ts';
 import type { VenueUnderTest } from './venue-under-test.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { VenueHttpOptions } from '../../../src/venues/http.ts';
+import type { VenueHttpOptions } from '../../../src/venues/http/http.ts';
 import type { Batch, PollKind, VenueAdapter } from '../../../src/venues/port.ts';
 
 /** One recorded file, divided into the records of one answer of the venue. */

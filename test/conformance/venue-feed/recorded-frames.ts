@@ -1,9 +1,9 @@
 import { basename, join } from 'node:path';
-import type { FeedMarket, FeedSession } from '../../../src/venues/feed-port.ts';
-import { createKalshiSession } from '../../../src/venues/kalshi/feed.ts';
+import type { FeedMarket, FeedSession } from '../../../src/venues/feeds/port.ts';
+import { createKalshiSession } from '../../../src/venues/kalshi/feed/feed.ts';
 import { outcomeIdsOf } from '../../../src/venues/kalshi/outcome-ids.ts';
-import { createLimitlessSession } from '../../../src/venues/limitless/feed.ts';
-import { createPolymarketSession } from '../../../src/venues/polymarket/feed.ts';
+import { createLimitlessSession } from '../../../src/venues/limitless/feed/feed.ts';
+import { createPolymarketSession } from '../../../src/venues/polymarket/feed/feed.ts';
 import {
   listRecordedFiles,
   readRecordedJson,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { FeedReading } from '../../../src/venues/feed-port.ts';
-import { FeedBook } from '../../../src/venues/polymarket/feed-book.ts';
+import type { FeedReading } from '../../../src/venues/feeds/port.ts';
+import { FeedBook } from '../../../src/venues/polymarket/feed/book.ts';
 import { deepFreeze, MUTATIONS, mutate, mutateAt, representatives, seededRandom } from '../venue-adapter/mutations.ts';
 import { PINNED } from './pinned.ts';
 import { type RecordedFrames, recordedFrames } from './recorded-frames.ts';

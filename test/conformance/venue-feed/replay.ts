@@ -1,4 +1,4 @@
-import type { FeedLoss, FeedReading, FeedSession } from '../../../src/venues/feed-port.ts';
+import type { FeedLoss, FeedReading, FeedSession } from '../../../src/venues/feeds/port.ts';
 import { checkRejected, invariants, must } from '../venue-adapter/invariants.ts';
 import { NOW_MS, type RecordedFrames } from './recorded-frames.ts';
 

@@ -13,7 +13,7 @@ import {
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
-import { openGap } from '../../../src/store/feeds/feed-gaps.ts';
+import { openGap } from '../../../src/store/feeds/gaps.ts';
 import { retirePartitions } from '../../../src/store/series/retention.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';

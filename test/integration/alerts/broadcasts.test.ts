@@ -5,7 +5,7 @@ import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import type { EventFilter } from '../../../src/domain/webhooks/filter.ts';
 import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
 import { isDatabaseUnavailable, sql } from '../../../src/store/db/tx.ts';
-import { closeGaps, openGap } from '../../../src/store/feeds/feed-gaps.ts';
+import { closeGaps, openGap } from '../../../src/store/feeds/gaps.ts';
 import { workShards } from '../../../src/store/marks/stage.ts';
 import { writeTrades } from '../../../src/store/series/trades.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';

@@ -25,7 +25,7 @@ import { createApiKey } from '../../../src/store/accounts/accounts.ts';
 import { createArrivals } from '../../../src/store/catalog/arrivals.ts';
 import { createDataSource } from '../../../src/store/db/data-source.ts';
 import { Database } from '../../../src/store/db/tx.ts';
-import { followJournal } from '../../../src/store/journal/journal-tail.ts';
+import { followJournal } from '../../../src/store/journal/tail.ts';
 import { createSecretBox, type SecretBox } from '../../../src/webhooks/secret-box.ts';
 import { ApiContract, type Exchange, observed } from '../../support/api-contract.ts';
 import { createTestDatabase } from '../../support/postgres/database.ts';

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { parseSecretsKeys } from '../../../src/domain/values/secret-keys.ts';
-import { startEmbeddedPostgres } from '../../../src/embedded/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../../src/embedded/postgres.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { migrateSchema } from '../../../src/runtime/migrate-database.ts';
 import { findApiKey } from '../../../src/store/accounts/accounts.ts';

@@ -4,12 +4,12 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { nativeFolder } from '../../../src/embedded/native-postgres.ts';
 import {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,
   startEmbeddedPostgres,
-} from '../../../src/embedded/embedded-postgres.ts';
-import { nativeFolder } from '../../../src/embedded/native-postgres.ts';
+} from '../../../src/embedded/postgres.ts';
 import { untilGone } from '../../../src/embedded/postmaster.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { EmbeddedPostgresError } from '../../../src/runtime/errors.ts';

@@ -3,10 +3,10 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { type Exchange, type SocketFault, startExchange } from '../../../sim/exchange.ts';
 import type { FeedHost } from '../../../sim/feeds/socket-faults.ts';
 import { isPool, tokenIdOf as limitlessTokenOf } from '../../../sim/limitless/wire.ts';
-import { FeedConnection, type FeedTiming } from '../../../src/venues/feed-connection.ts';
-import type { FeedGap, FeedMarket, FeedReading, FeedState } from '../../../src/venues/feed-port.ts';
-import { feedOf } from '../../../src/venues/feeds.ts';
-import { readKalshiKey } from '../../../src/venues/kalshi/feed-key.ts';
+import { FeedConnection, type FeedTiming } from '../../../src/venues/feeds/connection.ts';
+import { feedOf } from '../../../src/venues/feeds/feeds.ts';
+import type { FeedGap, FeedMarket, FeedReading, FeedState } from '../../../src/venues/feeds/port.ts';
+import { readKalshiKey } from '../../../src/venues/kalshi/feed/key.ts';
 import { outcomeIdsOf } from '../../../src/venues/kalshi/outcome-ids.ts';
 import { eventually } from '../../support/eventually.ts';
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Exchange } from '../../../sim/exchange.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { sql } from '../../../src/store/db/tx.ts';
-import { readFeedStates } from '../../../src/store/feeds/feed-streamers.ts';
+import { readFeedStates } from '../../../src/store/feeds/streamers.ts';
 import { findPlaces, ledgerTape, storedTapes } from '../../e2e/venue-ledger.ts';
 import { eventually } from '../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { VenueError } from '../../../src/venues/errors.ts';
-import { createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../../../src/venues/http.ts';
+import { createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../../../src/venues/http/http.ts';
+import { type BudgetTerms, createMemoryLedger, type RateLedger } from '../../../src/venues/http/rate-ledger.ts';
 import { createPolymarketAdapter } from '../../../src/venues/polymarket/adapter.ts';
 import { createPolymarketWallets } from '../../../src/venues/polymarket/wallet-adapter.ts';
-import { type BudgetTerms, createMemoryLedger, type RateLedger } from '../../../src/venues/rate-ledger.ts';
 import { createRpcClient } from '../../../src/venues/solana/rpc-client.ts';
 import { json, ScriptedServer } from './scripted-server.ts';
 

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { VenueError } from '../../../src/venues/errors.ts';
-import { createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../../../src/venues/http.ts';
+import { createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../../../src/venues/http/http.ts';
 import type { BreakerEvent, RequestEvent } from '../../../src/venues/observer.ts';
 import { hangUp, json, raw, ScriptedServer, silence } from './scripted-server.ts';
 

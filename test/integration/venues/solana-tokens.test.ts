@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { VenueError } from '../../../src/venues/errors.ts';
-import { type BudgetTerms, createMemoryLedger } from '../../../src/venues/rate-ledger.ts';
+import { type BudgetTerms, createMemoryLedger } from '../../../src/venues/http/rate-ledger.ts';
 import { createSolanaTokens } from '../../../src/venues/solana/token-adapter.ts';
 import type { TokenAdapter } from '../../../src/venues/token-port.ts';
 import { json, raw, ScriptedServer } from './scripted-server.ts';

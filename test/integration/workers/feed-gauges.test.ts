@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { countOpenGaps } from '../../../src/store/feeds/feed-gap-lists.ts';
-import { closeGaps, openGap } from '../../../src/store/feeds/feed-gaps.ts';
-import { type FeedReport, reportFeeds } from '../../../src/store/feeds/feed-streamers.ts';
+import { countOpenGaps } from '../../../src/store/feeds/gap-lists.ts';
+import { closeGaps, openGap } from '../../../src/store/feeds/gaps.ts';
+import { type FeedReport, reportFeeds } from '../../../src/store/feeds/streamers.ts';
 import { gaugesOf } from '../../../workers/process/role-gauges.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createAnswerCache, type LoadedAnswer } from '../../../api/reads/answer-cache.ts';
 import { JournalView, MAX_STALE_MS, type NamedKind } from '../../../api/reads/journal-view.ts';
 import type { Change, ChangeKind } from '../../../src/domain/live/change.ts';
-import type { JournalBatch } from '../../../src/store/journal/journal-tail.ts';
+import type { JournalBatch } from '../../../src/store/journal/tail.ts';
 import { gate } from '../../support/gate.ts';
 
 const SUBJECT = { venue: 'polymarket', marketId: 'm' };

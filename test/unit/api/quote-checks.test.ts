@@ -3,8 +3,8 @@ import { JournalView } from '../../../api/reads/journal-view.ts';
 import { QuoteChecks } from '../../../api/reads/quote-checks.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 import type { Queryable } from '../../../src/store/db/tx.ts';
-import type { JournalBatch } from '../../../src/store/journal/journal-tail.ts';
-import type { CheckBlock } from '../../../src/store/prices/price-checks.ts';
+import type { JournalBatch } from '../../../src/store/journal/tail.ts';
+import type { CheckBlock } from '../../../src/store/prices/checks.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 

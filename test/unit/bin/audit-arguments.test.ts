@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseAuditArguments } from '../../../bin/audit-arguments.ts';
+import { parseAuditArguments } from '../../../bin/audit/arguments.ts';
 import { parseMoment } from '../../../bin/command-arguments.ts';
 import { problemsIn } from './problems-in.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { coloursOf } from '../../../bin/colours.ts';
 import { bannerText, FIRST_CALLS } from '../../../bin/demo/banner.ts';
 import { createEventLines } from '../../../bin/demo/event-lines.ts';
 import { findFirstPrice } from '../../../bin/demo/first-price.ts';
-import { startBannerText } from '../../../bin/start-banner.ts';
+import { coloursOf } from '../../../bin/output/colours.ts';
+import { startBannerText } from '../../../bin/start/banner.ts';
 import { loadFeeds } from '../../../src/config/config.ts';
 import { snippetsOf } from '../../support/markdown.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { KEYS_USAGE, parseKeysArguments } from '../../../bin/keys-arguments.ts';
-import { accountsJson, accountsText, keysJson, keysText, quotasJson, quotasText } from '../../../bin/keys-report.ts';
+import { KEYS_USAGE, parseKeysArguments } from '../../../bin/keys/arguments.ts';
+import { accountsJson, accountsText, keysJson, keysText, quotasJson, quotasText } from '../../../bin/keys/report.ts';
 import { SCOPES } from '../../../src/domain/values/api-key.ts';
 import type { ListedApiKey } from '../../../src/store/accounts/key-lists.ts';
 import { problemsIn } from './problems-in.ts';

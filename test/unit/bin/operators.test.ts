@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseOperatorsArguments } from '../../../bin/operators-arguments.ts';
+import { parseOperatorsArguments } from '../../../bin/operators/arguments.ts';
 import { readNewPassword } from '../../../bin/read-password.ts';
 import { problemsIn } from './problems-in.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseRejectedArguments } from '../../../bin/rejected-arguments.ts';
-import { rejectionsJson, rejectionsText } from '../../../bin/rejected-report.ts';
+import { parseRejectedArguments } from '../../../bin/rejected/arguments.ts';
+import { rejectionsJson, rejectionsText } from '../../../bin/rejected/report.ts';
 import { VENUE_NAMES } from '../../../src/domain/markets/venue.ts';
 import type { QuarantineEntry, QuarantineSummary } from '../../../src/store/catalog/quarantine-reads.ts';
 import { problemsIn } from './problems-in.ts';

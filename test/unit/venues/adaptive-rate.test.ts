@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createMemoryLedger, type RateLedger } from '../../../src/venues/rate-ledger.ts';
-import { createRequestBudget, type RequestBudget } from '../../../src/venues/request-budget.ts';
+import { createMemoryLedger, type RateLedger } from '../../../src/venues/http/rate-ledger.ts';
+import { createRequestBudget, type RequestBudget } from '../../../src/venues/http/request-budget.ts';
 
 const signal = new AbortController().signal;
 const now = () => performance.now();

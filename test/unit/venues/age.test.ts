@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseAgeMs } from '../../../src/venues/age.ts';
+import { parseAgeMs } from '../../../src/venues/http/age.ts';
 
 describe('parseAgeMs', () => {
   it.each([

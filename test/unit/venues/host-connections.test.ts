@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createHostConnections } from '../../../src/venues/host-connections.ts';
+import { createHostConnections } from '../../../src/venues/http/host-connections.ts';
 
 const never = new AbortController().signal;
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { isDeeperThan } from '../../../src/venues/json-depth.ts';
+import { isDeeperThan } from '../../../src/venues/http/json-depth.ts';
 
 function depthOf(value: unknown): number {
   if (value === null || typeof value !== 'object') return 0;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createMemoryLedger, type RateLedger } from '../../../src/venues/rate-ledger.ts';
-import { BudgetExceededError, createRequestBudget } from '../../../src/venues/request-budget.ts';
+import { createMemoryLedger, type RateLedger } from '../../../src/venues/http/rate-ledger.ts';
+import { BudgetExceededError, createRequestBudget } from '../../../src/venues/http/request-budget.ts';
 
 const signal = new AbortController().signal;
 const open = (perSecond: number, burst: number) =>

@@ -6,7 +6,7 @@ import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { closeGaps, openGap } from '../../../../src/store/feeds/feed-gaps.ts';
+import { closeGaps, openGap } from '../../../../src/store/feeds/gaps.ts';
 import { writeBooks } from '../../../../src/store/series/books.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';

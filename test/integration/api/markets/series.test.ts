@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { enabledVenues } from '../../../../api/reads/venue-catalog.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { openGap } from '../../../../src/store/feeds/feed-gaps.ts';
+import { openGap } from '../../../../src/store/feeds/gaps.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { aStoredBook, storedCandles, storedSnapshots, storedTrades } from '../../../factories/stored-series.ts';
 import { type Client, startTestApi, type TestApi } from '../api-harness.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { openGap } from '../../../../src/store/feeds/feed-gaps.ts';
-import { reportFeeds } from '../../../../src/store/feeds/feed-streamers.ts';
+import { openGap } from '../../../../src/store/feeds/gaps.ts';
+import { reportFeeds } from '../../../../src/store/feeds/streamers.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
 

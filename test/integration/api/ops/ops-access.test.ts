@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiDeps } from '../../../../api/deps.ts';
+import { registerPages } from '../../../../api/ops/app.ts';
 import { loadOpsAssets } from '../../../../api/ops/assets.ts';
-import { registerPages } from '../../../../api/ops/ops-app.ts';
-import { createOpsRouter } from '../../../../api/ops/ops-route.ts';
+import { createOpsRouter } from '../../../../api/ops/route.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { AS_BROWSER, logIn, type OpsClient, testOps } from './ops-client.ts';
@@ -123,7 +123,7 @@ describe('the asset files', () => {
   });
 
   it('are exactly the files of the folder', async () => {
-    const paths = ['/ops.ts', '/..%2fops-app.ts', '/../ops-app.ts', '/constructor', '/a/ops.css', '', '/'];
+    const paths = ['/app.ts', '/..%2fapp.ts', '/../app.ts', '/constructor', '/a/ops.css', '', '/'];
     for (const path of paths) {
       expect([path, (await api.call(`/ops/assets/x${path}`)).status]).toEqual([path, 404]);
     }

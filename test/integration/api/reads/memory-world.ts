@@ -9,11 +9,11 @@ import { createMetrics, type Metrics } from '../../../../src/observe/metrics.ts'
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../../../src/store/db/tx.ts';
-import { closeGaps, openGap } from '../../../../src/store/feeds/feed-gaps.ts';
-import { followJournal, type JournalTail } from '../../../../src/store/journal/journal-tail.ts';
+import { closeGaps, openGap } from '../../../../src/store/feeds/gaps.ts';
 import { type Publisher, startPublisher } from '../../../../src/store/journal/publisher.ts';
+import { followJournal, type JournalTail } from '../../../../src/store/journal/tail.ts';
 import { claimMarks } from '../../../../src/store/marks/marks.ts';
-import { confirmPrices } from '../../../../src/store/prices/price-checks.ts';
+import { confirmPrices } from '../../../../src/store/prices/checks.ts';
 import { sweepPrices, type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
 import { writeBooks } from '../../../../src/store/series/books.ts';
 import { foldCandles } from '../../../../src/store/series/candles.ts';

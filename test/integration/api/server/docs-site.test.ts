@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { linkFrom } from '../../../../api/docs/docs-site.ts';
+import { linkFrom } from '../../../../api/docs/site.ts';
 import { anchorsOf, PAGES } from '../../../support/markdown.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { openGap } from '../../../../src/store/feeds/feed-gaps.ts';
-import { reportFeeds } from '../../../../src/store/feeds/feed-streamers.ts';
+import { openGap } from '../../../../src/store/feeds/gaps.ts';
+import { reportFeeds } from '../../../../src/store/feeds/streamers.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
 import { ofType, type SseEvent, type SseReader } from '../../../support/sse.ts';

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { MAX_UNSENT_BYTES } from '../../../../api/streams/client.ts';
-import { createStreamCursors } from '../../../../api/streams/stream-cursors.ts';
+import { createStreamCursors } from '../../../../api/streams/cursors.ts';
 import { createCursorCodec } from '../../../../src/domain/values/cursor.ts';
 import { revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';

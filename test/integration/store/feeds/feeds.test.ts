@@ -7,21 +7,15 @@ import {
   openGap,
   pruneGaps,
   readGaps,
-} from '../../../../src/store/feeds/feed-gaps.ts';
-import {
-  claimParts,
-  createParts,
-  heldParts,
-  releaseParts,
-  renewParts,
-} from '../../../../src/store/feeds/feed-parts.ts';
+} from '../../../../src/store/feeds/gaps.ts';
+import { claimParts, createParts, heldParts, releaseParts, renewParts } from '../../../../src/store/feeds/parts.ts';
 import {
   countStreamers,
   type FeedReport,
   forgetStreamer,
   readFeedStates,
   reportFeeds,
-} from '../../../../src/store/feeds/feed-streamers.ts';
+} from '../../../../src/store/feeds/streamers.ts';
 import { PUBLISH_KINDS } from '../../../../src/store/marks/publish-marks.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';

@@ -3,7 +3,7 @@ import type { Change } from '../../../../src/domain/live/change.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { closeGaps, openGap } from '../../../../src/store/feeds/feed-gaps.ts';
+import { closeGaps, openGap } from '../../../../src/store/feeds/gaps.ts';
 import { LOOK, type Look } from '../../../../src/store/journal/claim.ts';
 import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
 import { markMarkets } from '../../../../src/store/marks/publish-marks.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { type Queryable, sql } from '../../../../src/store/db/tx.ts';
-import { followJournal, type JournalBatch, type JournalTail } from '../../../../src/store/journal/journal-tail.ts';
+import { followJournal, type JournalBatch, type JournalTail } from '../../../../src/store/journal/tail.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { appendChanges, type NewChange } from '../../../support/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { confirmPrices } from '../../../../src/store/prices/checks.ts';
 import { measureFreshness, readFreshness } from '../../../../src/store/prices/freshness.ts';
-import { confirmPrices } from '../../../../src/store/prices/price-checks.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';

@@ -3,7 +3,7 @@ import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { ensureTokens } from '../../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { type ConfirmedPrice, confirmPrices } from '../../../../src/store/prices/price-checks.ts';
+import { type ConfirmedPrice, confirmPrices } from '../../../../src/store/prices/checks.ts';
 import { sweepPrices, type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
 import { forgetUnwatched } from '../../../../src/store/prices/token-watch.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';

@@ -1,6 +1,6 @@
 import { constants, generateKeyPairSync, verify } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { describeKalshiRefusal, readKalshiKey, signedHeaders } from '../../../../src/venues/kalshi/feed-key.ts';
+import { describeKalshiRefusal, readKalshiKey, signedHeaders } from '../../../../src/venues/kalshi/feed/key.ts';
 
 const NOW_MS = 1_790_000_000_123;
 

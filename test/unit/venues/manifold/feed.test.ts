@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createManifoldSession } from '../../../../src/venues/manifold/feed.ts';
+import { createManifoldSession } from '../../../../src/venues/manifold/feed/feed.ts';
 import { MUTATIONS, mutateAt, representatives } from '../../../conformance/venue-adapter/mutations.ts';
 import { checkReading } from '../../../conformance/venue-feed/replay.ts';
 

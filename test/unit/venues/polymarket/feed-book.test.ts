@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareDecimals, decimal } from '../../../../src/domain/values/decimal.ts';
-import { createPolymarketSession } from '../../../../src/venues/polymarket/feed.ts';
-import { FeedLevels } from '../../../../src/venues/polymarket/feed-levels.ts';
+import { createPolymarketSession } from '../../../../src/venues/polymarket/feed/feed.ts';
+import { FeedLevels } from '../../../../src/venues/polymarket/feed/levels.ts';
 
 const MARKET = '0xa';
 const TOKEN = '17';

@@ -1,0 +1,93 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
+import type { Middleware } from 'koa';
+import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
+import type { ApiContext, ApiState } from '../deps.ts';
+import { StaticFile, sendFile } from '../http/static-file.ts';
+import { asyncApiDocument } from '../openapi/asyncapi.ts';
+import { docsPage } from './frame.ts';
+import { renderMarkdown } from './markdown.ts';
+import { streamsBody } from './streams-page.ts';
+
+const HTML = 'text/html; charset=utf-8';
+const PAGE_SECONDS = 300;
+const READ = '/docs/read';
+const IMAGES = '/docs/images';
+const POLICY = `default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+
+interface DocsOptions {
+  decimalFormat: DecimalFormat;
+  venues: readonly string[];
+}
+
+/**
+ * The pages of `docs/` below /docs/read, and the streams below /docs/streams. The document of the routes does not contain them, because
+ * they are for people. An installation without `docs/` has no guides.
+ */
+export function docsSite(options: DocsOptions): Middleware<ApiState> {
+  const files = new Map<string, StaticFile>();
+  const folder = docsFolder();
+  if (folder !== null) for (const name of markdownIn(folder)) files.set(addressOf(name), guide(folder, name));
+  if (folder !== null && existsSync(join(folder, 'images')))
+    for (const name of readdirSync(join(folder, 'images')).filter((each) => each.endsWith('.png')))
+      files.set(
+        `${IMAGES}/${name}`,
+        new StaticFile('image/png', PAGE_SECONDS, () => readFileSync(join(folder, 'images', name))),
+      );
+  files.set(
+    '/docs/streams',
+    new StaticFile(HTML, PAGE_SECONDS, () =>
+      docsPage({ title: 'Streams', section: '/docs/streams', body: streamsBody(asyncApiDocument(options)) }),
+    ),
+  );
+  return async (ctx, next) => {
+    const file = ctx.method === 'GET' || ctx.method === 'HEAD' ? files.get(ctx.path) : undefined;
+    if (file === undefined) return next();
+    ctx.set('Content-Security-Policy', POLICY);
+    sendFile(ctx as ApiContext, file);
+  };
+}
+
+/** The folder `docs` beside package.json, which both the sources and the build have above them; null without it. */
+function docsFolder(): string | null {
+  let folder = import.meta.dirname;
+  while (!existsSync(join(folder, 'package.json'))) {
+    const parent = dirname(folder);
+    if (parent === folder) return null;
+    folder = parent;
+  }
+  const docs = join(folder, 'docs');
+  return existsSync(docs) ? docs : null;
+}
+
+/** Paths below `docs`, such as `guides/backtest.md`. */
+function markdownIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true })
+    .map((name) => String(name).replaceAll('\\', '/'))
+    .filter((name) => name.endsWith('.md'))
+    .sort();
+}
+
+function addressOf(name: string): string {
+  return name === 'README.md' ? READ : `${READ}/${name.slice(0, -'.md'.length)}`;
+}
+
+function guide(folder: string, name: string): StaticFile {
+  return new StaticFile(HTML, PAGE_SECONDS, () => {
+    const { title, body } = renderMarkdown(readFileSync(join(folder, name), 'utf8'), (target) =>
+      linkFrom(name, target),
+    );
+    const crumb = name === 'README.md' ? '' : `<p class="crumb"><a href="${READ}">All pages</a></p>`;
+    return docsPage({ title, section: READ, body: crumb + body });
+  });
+}
+
+/** The address of a link of a page; null for files of the repository outside `docs`, which this site does not have. */
+export function linkFrom(page: string, target: string): string | null {
+  if (/^[a-z]+:/i.test(target) || target.startsWith('#') || target.startsWith('/')) return target;
+  const [path = '', anchor] = target.split('#');
+  const file = posix.normalize(posix.join(posix.dirname(page), path));
+  if (file.startsWith('images/')) return `${IMAGES}/${file.slice('images/'.length)}`;
+  if (file.startsWith('..') || !file.endsWith('.md')) return null;
+  return `${addressOf(file)}${anchor === undefined ? '' : `#${anchor}`}`;
+}

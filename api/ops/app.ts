@@ -1,0 +1,92 @@
+import Router from '@koa/router';
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { ApiDeps, ApiState, OpsOptions } from '../deps.ts';
+import { loadOpsAssets, type OpsAssets } from './assets.ts';
+import { errorPages, methodNotAllowed, pageNotFound } from './error-pages.ts';
+import { opsGuard, opsHeaders } from './guard.ts';
+import { opsHosts } from './hosts.ts';
+import { type Html, html } from './html.ts';
+import { page } from './layout.ts';
+import { loginRoutes, logoutRoutes } from './login.ts';
+import { csrfTokenOf } from './operator.ts';
+import { accountPages } from './pages/account.ts';
+import { alertsPage } from './pages/alerts.ts';
+import { auditPages } from './pages/audit.ts';
+import { deliveriesPage } from './pages/deliveries.ts';
+import { deliveryPage } from './pages/delivery.ts';
+import { keyPages } from './pages/keys.ts';
+import { marketPage } from './pages/market.ts';
+import { marketsPage } from './pages/markets.ts';
+import { overviewPages } from './pages/overview.ts';
+import { venuePages } from './pages/venues.ts';
+import { webhookPage } from './pages/webhook.ts';
+import { webhooksPage } from './pages/webhooks.ts';
+import { queueBoard } from './queue-board.ts';
+import { createOpsRouter, type OpsRouter } from './route.ts';
+
+/** Registers every page: one line per file in `pages/`. */
+export function registerPages(router: OpsRouter, deps: ApiDeps): void {
+  overviewPages(router, deps);
+  venuePages(router, deps);
+  keyPages(router, deps);
+  accountPages(router, deps);
+  auditPages(router, deps);
+  alertsPage(router, deps);
+  deliveriesPage(router, deps);
+  deliveryPage(router, deps);
+  marketPage(router, deps);
+  marketsPage(router, deps);
+  webhookPage(router, deps);
+  webhooksPage(router, deps);
+}
+
+/** The operator pages: /ops and all paths below it. */
+export function createOps(deps: ApiDeps, ops: OpsOptions): Middleware<ApiState> {
+  const assets = loadOpsAssets();
+  const entry = new Router<ApiState>({ sensitive: true });
+  loginRoutes(entry, deps, ops, assets);
+  const exit = new Router<ApiState>({ sensitive: true });
+  logoutRoutes(exit, deps, ops);
+  const pages = createOpsRouter(deps, assets);
+  registerPages(pages, deps);
+  const layers: readonly Middleware<ApiState>[] = [
+    errorPages((ctx, title, text) => errorPage(ctx, assets, title, text)),
+    opsHosts(ops),
+    opsHeaders(ops),
+    sendAssets(assets),
+    entry.routes() as Middleware<ApiState>,
+    opsGuard(deps, ops),
+    queueBoard(deps, ops),
+    exit.routes() as Middleware<ApiState>,
+    pages.routes(),
+    pageNotFound,
+  ];
+  return (ctx, next) => {
+    if (ctx.path !== '/ops' && !ctx.path.startsWith('/ops/')) return next();
+    return layers.reduceRight<() => Promise<unknown>>((inner, layer) => async () => layer(ctx, inner), next)();
+  };
+}
+
+export function sendAssets(assets: OpsAssets): Middleware<ApiState> {
+  return async (ctx, next) => {
+    if (!assets.has(ctx.path)) return next();
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD']);
+    assets.send(ctx);
+  };
+}
+
+/** The page of a failure. */
+function errorPage(
+  ctx: ParameterizedContext<ApiState>,
+  assets: OpsAssets,
+  title: string,
+  text: (help: Html) => Html,
+): string {
+  const session = ctx.state.ops;
+  const [path, label] = session ? ['/ops', 'Overview'] : ['/ops/login', 'Log in'];
+  return page(assets, {
+    title,
+    body: text(html`<p><a class="button" href="${path}">${label}</a></p>`),
+    ...(session && { operator: session.operator, csrf: csrfTokenOf(session.token) }),
+  });
+}

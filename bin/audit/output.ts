@@ -1,0 +1,34 @@
+import { print } from '../output/print.ts';
+import type { AuditOptions } from './arguments.ts';
+
+/** Prints differences as they are found: a line each, or one JSON object in which they are a list. */
+export function createAuditOutput({ json, limit }: Pick<AuditOptions, 'json' | 'limit'>) {
+  let found = 0;
+  let isOpen = false;
+
+  /** The text before the next element of the list. */
+  function separator(): string {
+    const text = isOpen ? ',\n' : '{"differences":[\n';
+    isOpen = true;
+    return text;
+  }
+
+  return {
+    get found() {
+      return found;
+    },
+    /** Counts a difference, and prints the first ones up to the limit. */
+    async difference(text: () => string, value: () => object): Promise<void> {
+      found += 1;
+      if (found > limit) return;
+      await print(json ? `${separator()}${JSON.stringify(value())}` : `${text()}\n`);
+    },
+    /** Ends the output. The totals are fields of the JSON object, which is complete also without a difference. */
+    async end(totals: Readonly<Record<string, number | boolean>>): Promise<void> {
+      if (found > limit) process.stderr.write(`${found - limit} more differences are not shown (--limit)\n`);
+      if (!json) return;
+      const list = isOpen ? '\n' : '{"differences":[';
+      await print(`${list}],${JSON.stringify({ found, ...totals }).slice(1)}\n`);
+    },
+  };
+}

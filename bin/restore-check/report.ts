@@ -1,0 +1,32 @@
+import { printable } from '../output/report-table.ts';
+
+/** A line of `oddswire restore-check`. */
+export interface Finding {
+  readonly check: string;
+  /** A note needs a decision or no action; a problem prevents a sound start. */
+  readonly state: 'ok' | 'problem' | 'note';
+  readonly text: string;
+}
+
+/** A line per finding, and a last line with the number of problems. */
+export function findingsText(findings: readonly Finding[]): string {
+  const width = Math.max(...findings.map(({ check }) => check.length));
+  const lines = findings.map(
+    ({ check, state, text }) => `${state.padEnd('problem'.length)}  ${check.padEnd(width)}  ${printable(text)}\n`,
+  );
+  const problems = findings.filter(({ state }) => state === 'problem').length;
+  return `${lines.join('')}${problems === 0 ? 'No problems.' : `Problems: ${problems}.`}\n`;
+}
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+  ['s', 1],
+] as const;
+
+/** A duration in its largest whole unit. */
+export function sayAge(seconds: number): string {
+  const [unit, size] = UNITS.find(([, length]) => seconds >= length) ?? ['s', 1];
+  return `${Math.floor(seconds / size)} ${unit}`;
+}

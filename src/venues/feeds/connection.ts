@@ -1,0 +1,353 @@
+import WebSocket from 'ws';
+import { asError } from '../../domain/values/errors.ts';
+import { FeedGaps } from './gaps.ts';
+import type { FeedListener, FeedLoss, FeedMarket, FeedSession, FeedState, GapReason, VenueFeed } from './port.ts';
+
+/** Durations in milliseconds. */
+export interface FeedTiming {
+  readonly handshakeMs: number;
+  /** Without data for so long, the connection requests a snapshot, which the venue must answer with data. */
+  readonly probeAfterMs: number;
+  /** Without data for so long, the feed is silent, although its pings are answered. */
+  readonly silentAfterMs: number;
+  /** The longest wait before a new attempt; the first one is `firstBackoffMs`. Each wait is random up to its limit. */
+  readonly firstBackoffMs: number;
+  readonly maxBackoffMs: number;
+  /** The wait after refused credentials. */
+  readonly refusedBackoffMs: number;
+  readonly checkEveryMs: number;
+}
+
+/** Silence is detected after 20 s at most, and a quiet market answers the probe long before. */
+export const FEED_TIMING: FeedTiming = {
+  handshakeMs: 10_000,
+  probeAfterMs: 10_000,
+  silentAfterMs: 20_000,
+  firstBackoffMs: 500,
+  maxBackoffMs: 30_000,
+  refusedBackoffMs: 60_000,
+  checkEveryMs: 500,
+};
+
+/** Losses of one market on one connection: the second one reconnects, and the third one gives the market up. */
+const LOSSES_UNTIL_RECONNECT = 3;
+const LOSSES_UNTIL_GIVEN_UP = 5;
+/** Losses that are further apart are independent. */
+const LOSS_MEMORY_MS = 120_000;
+/** Characters of a refusal that are read. */
+const MAX_REFUSAL_LENGTH = 2_048;
+
+interface ConnectionOptions {
+  readonly feed: VenueFeed;
+  readonly listener: FeedListener;
+  /** Epoch milliseconds. */
+  readonly now?: () => number;
+  /** 0..1. */
+  readonly random?: () => number;
+  readonly timing?: Partial<FeedTiming>;
+}
+
+/** One socket of a feed: it connects, subscribes, notices losses and silence, and connects again until `close`. */
+export class FeedConnection {
+  readonly #feed: VenueFeed;
+  readonly #listener: FeedListener;
+  readonly #now: () => number;
+  readonly #random: () => number;
+  readonly #timing: FeedTiming;
+  readonly #markets = new Map<string, FeedMarket>();
+  readonly #losses = new Map<string, { count: number; atMs: number }>();
+  readonly #gaps: FeedGaps;
+  #session: FeedSession;
+  #socket: WebSocket | undefined;
+  #state: FeedState = 'waiting';
+  #attempts = 0;
+  #lastDataMs: number;
+  #lastFrameMs: number;
+  #lastPingMs: number;
+  #lastCheckMs: number;
+  #probedMs = 0;
+  #probeAt = 0;
+  #hasSkipped = false;
+  #timer: NodeJS.Timeout | undefined;
+  #retry: NodeJS.Timeout | undefined;
+
+  constructor({ feed, listener, now = Date.now, random = Math.random, timing }: ConnectionOptions) {
+    this.#feed = feed;
+    this.#listener = listener;
+    this.#now = now;
+    this.#random = random;
+    this.#timing = { ...FEED_TIMING, ...timing };
+    this.#gaps = new FeedGaps(listener);
+    this.#session = feed.createSession();
+    this.#lastDataMs = now();
+    this.#lastFrameMs = now();
+    this.#lastPingMs = now();
+    this.#lastCheckMs = now();
+  }
+
+  get state(): FeedState {
+    return this.#state;
+  }
+
+  get session(): FeedSession {
+    return this.#session;
+  }
+
+  get markets(): ReadonlyMap<string, FeedMarket> {
+    return this.#markets;
+  }
+
+  open(): void {
+    this.#lastCheckMs = this.#now();
+    this.#timer = setInterval(() => this.#check(), this.#timing.checkEveryMs);
+    this.#connect();
+  }
+
+  /** Ends the connection for good. Gaps that are open stay open: another connection takes the markets over. */
+  close(): void {
+    clearInterval(this.#timer);
+    clearTimeout(this.#retry);
+    this.#setState('closed', '');
+    this.#socket?.terminate();
+    this.#socket = undefined;
+  }
+
+  add(markets: readonly FeedMarket[]): void {
+    const added = markets.filter(({ marketId }) => !this.#markets.has(marketId));
+    for (const market of added) this.#markets.set(market.marketId, market);
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#send(this.#session.subscribe(added, this.#now()));
+  }
+
+  remove(marketIds: readonly string[]): void {
+    const removed = marketIds.filter((id) => this.#markets.delete(id));
+    this.#gaps.forget(removed, this.#now());
+    for (const id of removed) this.#losses.delete(id);
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#send(this.#session.unsubscribe(removed, this.#now()));
+  }
+
+  /** A loss that only the polls show. */
+  lost(marketIds: readonly string[]): void {
+    this.#lost({ of: 'books', reason: 'differs_from_poll', marketIds });
+  }
+
+  #connect(): void {
+    const nowMs = this.#now();
+    this.#setState('connecting', '');
+    let headers: Readonly<Record<string, string>>;
+    try {
+      headers = this.#feed.headers(nowMs);
+    } catch (error) {
+      this.#refuse(`the handshake could not be signed: ${asError(error).message}`);
+      return;
+    }
+    const socket = new WebSocket(this.#feed.url, {
+      headers,
+      handshakeTimeout: this.#timing.handshakeMs,
+      maxPayload: this.#feed.limits.maxFrameBytes,
+      perMessageDeflate: false,
+    });
+    this.#socket = socket;
+    this.#lastFrameMs = nowMs;
+    // A socket that was replaced must not change the state of its successor.
+    const ifCurrent =
+      <Args extends unknown[]>(act: (...args: Args) => void) =>
+      (...args: Args) => {
+        if (this.#socket === socket) act(...args);
+      };
+    socket.on(
+      'open',
+      ifCurrent(() => this.#opened()),
+    );
+    socket.on(
+      'message',
+      ifCurrent((data: Buffer) => this.#received(data.toString('utf8'))),
+    );
+    const sawFrame = ifCurrent(() => {
+      this.#lastFrameMs = this.#now();
+    });
+    socket.on('ping', sawFrame);
+    socket.on('pong', sawFrame);
+    socket.on('unexpected-response', (_request, response) => {
+      let body = '';
+      const done = ifCurrent(() => {
+        const { statusCode = 0, headers: answered } = response;
+        const detail = this.#feed.describeRefusal({ statusCode, headers: answered, body, nowMs });
+        if (statusCode === 401 || statusCode === 403) this.#refuse(detail);
+        else this.#disconnected('disconnected', detail);
+        response.destroy();
+        socket.terminate();
+      });
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => {
+        body += chunk;
+        if (body.length >= MAX_REFUSAL_LENGTH) done();
+      });
+      response.setTimeout(this.#timing.handshakeMs, done);
+      response.on('close', done);
+      response.on('error', done);
+    });
+    socket.on(
+      'error',
+      ifCurrent((error: Error) => this.#disconnected('disconnected', error.message)),
+    );
+    socket.on(
+      'close',
+      ifCurrent((code: number) => this.#disconnected('disconnected', `closed with ${code}`)),
+    );
+  }
+
+  #opened(): void {
+    const nowMs = this.#now();
+    this.#session = this.#feed.createSession();
+    this.#lastFrameMs = nowMs;
+    this.#lastDataMs = nowMs;
+    this.#lastPingMs = nowMs;
+    this.#setState('open', '');
+    this.#send([...this.#session.open(), ...this.#session.subscribe([...this.#markets.values()], nowMs)]);
+  }
+
+  #received(frame: string): void {
+    const nowMs = this.#now();
+    this.#lastFrameMs = nowMs;
+    const reading = this.#session.take(frame, nowMs);
+    this.#send(reading.sends);
+    this.#listener.onReading(reading, this.#session);
+    if (reading.updates.length > 0 || reading.applied > 0) {
+      this.#lastDataMs = nowMs;
+      this.#attempts = 0;
+      this.#setState('live', '');
+    }
+    for (const update of reading.updates) {
+      if (update.kind === 'quote') this.#gaps.recovered(update.record.outcomeId, nowMs);
+      else if (update.kind === 'book') this.#gaps.recovered(update.outcomeId, nowMs);
+    }
+    for (const notice of reading.notices) {
+      if (notice.kind === 'ready' && !this.#feed.hasSnapshots) this.#gaps.recoverAll(nowMs);
+      if (notice.kind === 'error' && notice.isFinal) {
+        this.#drop('disconnected', `error ${notice.code}: ${notice.message}`);
+        return;
+      }
+    }
+    for (const loss of reading.losses) this.#lost(loss);
+  }
+
+  #check(): void {
+    const nowMs = this.#now();
+    const isLate = this.#forgiveStall(nowMs);
+    // A session measures mismatches by the clock: the frames that end them are read before the next check.
+    const skipsLosses = isLate && !this.#hasSkipped;
+    this.#hasSkipped = skipsLosses;
+    if (this.#socket?.readyState !== WebSocket.OPEN) return;
+    const { pingEveryMs } = this.#feed.limits;
+    if (nowMs - this.#lastFrameMs > 2 * pingEveryMs) {
+      this.#drop('half_open', `no frame for ${nowMs - this.#lastFrameMs} ms`);
+      return;
+    }
+    if (nowMs - this.#lastPingMs >= pingEveryMs) {
+      this.#lastPingMs = nowMs;
+      const text = this.#session.ping();
+      if (text === undefined) this.#socket.ping();
+      else this.#send([text]);
+    }
+    if (!skipsLosses) for (const loss of this.#session.check(nowMs)) this.#lost(loss);
+    this.#watchData(nowMs);
+  }
+
+  /** After a stall of this process, its frames are still unread: the stall is no silence of the venue. Returns whether there was one. */
+  #forgiveStall(nowMs: number): boolean {
+    const lateMs = nowMs - this.#lastCheckMs - this.#timing.checkEveryMs;
+    this.#lastCheckMs = nowMs;
+    if (lateMs < this.#timing.checkEveryMs) return false;
+    this.#lastFrameMs = Math.min(nowMs, this.#lastFrameMs + lateMs);
+    this.#lastDataMs = Math.min(nowMs, this.#lastDataMs + lateMs);
+    return true;
+  }
+
+  /** Data, not pongs, proves a feed. A venue without snapshots cannot be probed; there, only the polls show silence. */
+  #watchData(nowMs: number): void {
+    if (!this.#feed.hasSnapshots || this.#markets.size === 0) {
+      this.#lastDataMs = nowMs;
+      return;
+    }
+    const silentMs = nowMs - this.#lastDataMs;
+    if (silentMs >= this.#timing.silentAfterMs) {
+      this.#drop('silent', `no data for ${silentMs} ms`);
+    } else if (silentMs >= this.#timing.probeAfterMs && nowMs - this.#probedMs >= this.#timing.probeAfterMs) {
+      this.#probedMs = nowMs;
+      const ids = [...this.#markets.keys()];
+      this.#probeAt = (this.#probeAt + 1) % ids.length;
+      this.#send(this.#session.refresh(ids.slice(this.#probeAt, this.#probeAt + 1), nowMs));
+    }
+  }
+
+  /** Requests new snapshots; repeated losses of a market reconnect, and then leave it to the polls. */
+  #lost(loss: FeedLoss | { of: 'books'; reason: GapReason; marketIds: readonly string[] }): void {
+    const nowMs = this.#now();
+    const marketIds = loss.marketIds.filter((id) => this.#markets.has(id));
+    const lost = marketIds.flatMap((id) => this.#markets.get(id) ?? []);
+    if (lost.length === 0) return;
+    this.#gaps.start({ of: loss.of, reason: loss.reason, markets: lost, fromMs: nowMs });
+    if (loss.of !== 'books') {
+      this.#gaps.endOf(loss.of, nowMs);
+      return;
+    }
+    const counts = marketIds.map((id) => this.#countLoss(id, nowMs));
+    const givenUp = marketIds.filter((_, at) => (counts[at] ?? 0) >= LOSSES_UNTIL_GIVEN_UP);
+    if (givenUp.length > 0) {
+      this.remove(givenUp);
+      this.#listener.onGivenUp(givenUp);
+    } else if (counts.some((count) => count === LOSSES_UNTIL_RECONNECT)) {
+      this.#drop('disconnected', `${loss.reason} again after new snapshots`);
+      return;
+    }
+    this.#send(this.#session.refresh(marketIds, nowMs));
+  }
+
+  #countLoss(marketId: string, nowMs: number): number {
+    const before = this.#losses.get(marketId);
+    const count = before !== undefined && nowMs - before.atMs < LOSS_MEMORY_MS ? before.count + 1 : 1;
+    this.#losses.set(marketId, { count, atMs: nowMs });
+    return count;
+  }
+
+  #refuse(detail: string): void {
+    this.#socket = undefined;
+    this.#setState('refused', detail);
+    this.#later(this.#timing.refusedBackoffMs);
+  }
+
+  /** Ends the socket and connects again. */
+  #drop(reason: GapReason, detail: string): void {
+    this.#socket?.terminate();
+    this.#disconnected(reason, detail);
+  }
+
+  #disconnected(reason: GapReason, detail: string): void {
+    this.#socket = undefined;
+    // Before the first data there is nothing that could have a gap.
+    if (this.#state === 'live' && this.#markets.size > 0) {
+      const fromMs = reason === 'disconnected' ? this.#lastFrameMs : this.#lastDataMs;
+      this.#gaps.start({ of: 'books', reason, markets: [...this.#markets.values()], fromMs });
+    }
+    this.#setState('waiting', detail);
+    const limit = Math.min(this.#timing.maxBackoffMs, this.#timing.firstBackoffMs * 2 ** this.#attempts);
+    this.#attempts += 1;
+    this.#later(limit * (0.5 + this.#random() / 2));
+  }
+
+  #later(delayMs: number): void {
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => this.#connect(), delayMs);
+  }
+
+  #send(frames: readonly string[]): void {
+    if (this.#socket?.readyState !== WebSocket.OPEN) return;
+    for (const frame of frames) this.#socket.send(frame);
+  }
+
+  #setState(state: FeedState, detail: string): void {
+    if (this.#state === state || this.#state === 'closed') return;
+    this.#state = state;
+    this.#listener.onState(state, detail);
+  }
+}

@@ -1,0 +1,299 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  BrokenCircuitError,
+  CircuitState,
+  ConsecutiveBreaker,
+  circuitBreaker,
+  ExponentialBackoff,
+  handleWhen,
+  type IBackoff,
+  noJitterGenerator,
+} from 'cockatiel';
+import { Pool } from 'undici';
+import { asError } from '../../domain/values/errors.ts';
+import { openDeadline } from '../deadline.ts';
+import { VenueError, type VenueErrorCode } from '../errors.ts';
+import type { BreakerState, RequestEvent, VenueObserver } from '../observer.ts';
+import { cachedForMs, parseAgeMs } from './age.ts';
+import { attemptJson } from './attempt.ts';
+import { createHostConnections } from './host-connections.ts';
+import { createMemoryLedger, type OpenLedger } from './rate-ledger.ts';
+import { BudgetExceededError, budgetFailure, createRequestBudget } from './request-budget.ts';
+
+export interface VenueHttpOptions {
+  venue: string;
+  /** Scheme, host and, behind a proxy, a path that goes before every request's own. */
+  baseUrl: string;
+  /** The rate budget of this host. Refusals slow it down to a tenth at most, and successes raise it again. */
+  requestsPerSecond: number;
+  /** Requests that may go out at once after a quiet time; the default is one second's worth. */
+  burst?: number;
+  /** Names the budget among those of the same host; the default is the venue. Clients with rates of their own differ in it. */
+  budget?: string;
+  /** Opens the ledger of the budget; the default is one in memory. */
+  openLedger?: OpenLedger;
+  connections?: number;
+  /** One deadline over connect, headers and body of an attempt; the wait for one of the `connections` comes before. */
+  attemptTimeoutMs?: number;
+  /** One deadline over all attempts of a call and the waits between them. */
+  callTimeoutMs?: number;
+  maxAttempts?: number;
+  retryDelayMs?: number;
+  maxBodyBytes?: number;
+  /** Consecutive failed attempts that open the breaker. */
+  breakerFailures?: number;
+  /** How long the breaker stays open at first; doubles up to a minute while the venue stays down. */
+  breakerOpenMs?: number;
+  userAgent?: string;
+  /** Sent with every request, such as an API key. Logs and errors do not contain them. */
+  headers?: Readonly<Record<string, string>>;
+  /** A failure that the venue reports in an answer of status 200. */
+  failureIn?(json: unknown): VenueError | undefined;
+  observer?: VenueObserver;
+}
+
+interface VenueRequest {
+  /** Fixed label for metrics. */
+  route: string;
+  path: string;
+  query?: URLSearchParams;
+  signal: AbortSignal;
+}
+
+/** A successful answer. */
+export interface VenueAnswer {
+  json: unknown;
+  /** Lower-case names. */
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** How long the answer was in a cache (RFC 9111 section 5.1), milliseconds; 0 without a valid `Age` header. */
+  ageMs: number;
+  /**
+   * The venue made the answer at this moment or later, on the clock of `performance.now()`: the start of the request less the time in
+   * caches. `observedAtMs` converts it to the time of a price.
+   */
+  observedAt: number;
+}
+
+/** The client of one venue host. All calls throw VenueError only. */
+export interface VenueHttp {
+  readonly host: string;
+  breakerState(): BreakerState;
+  get(request: VenueRequest): Promise<VenueAnswer>;
+  /** The body of `get`. */
+  getJson(request: VenueRequest): Promise<unknown>;
+  /** For reads that a venue serves by POST: the client retries them like GETs. */
+  post(request: VenueRequest & { body: unknown }): Promise<VenueAnswer>;
+  /** The body of `post`. */
+  postJson(request: VenueRequest & { body: unknown }): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+const MAX_BREAKER_OPEN_MS = 60_000;
+const MAX_RETRY_DELAY_MS = 5_000;
+const BREAKER_STATES: Record<CircuitState, BreakerState> = {
+  [CircuitState.Closed]: 'closed',
+  [CircuitState.HalfOpen]: 'half_open',
+  [CircuitState.Open]: 'open',
+  [CircuitState.Isolated]: 'open',
+};
+
+/**
+ * The only HTTP client of the adapters: pooled connections, a deadline, jittered retry on 408, 429, 5xx, network faults and unreadable
+ * answers, `Retry-After`, a circuit breaker, and a rate budget that follows 429 answers. A 429 is retried within the call, when its turn
+ * in the slower budget comes before the deadline, and does not count against the breaker: it is an answer of a healthy host. The client
+ * has retries of its own, because the waits of cockatiel cannot be aborted and cannot be refused when they outlast the deadline.
+ */
+export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
+  const { venue, observer } = options;
+  const url = new URL(options.baseUrl);
+  const basePath = url.pathname.replace(/\/+$/, '');
+  const attemptTimeoutMs = options.attemptTimeoutMs ?? 8_000;
+  const callTimeoutMs = options.callTimeoutMs ?? 25_000;
+  const maxAttempts = options.maxAttempts ?? 3;
+  const keys = [...Object.values(options.headers ?? {}), ...keysOfUrl(url)];
+  const { requestsPerSecond: perSecond, openLedger = createMemoryLedger } = options;
+  const burst = options.burst ?? Math.max(1, Math.round(perSecond));
+  const key = `${url.host}#${options.budget ?? venue}`;
+  const budget = createRequestBudget(openLedger({ venue, host: url.host, key, perSecond, burst }), perSecond);
+  const connections = options.connections ?? 8;
+  const free = createHostConnections(connections);
+  const pool = new Pool(url.origin, {
+    connections,
+    connect: { timeout: attemptTimeoutMs },
+    // The deadline's signal covers both. The timers of undici would add a second, different error.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  const breaker = circuitBreaker(handleWhen(isVenueFault), {
+    halfOpenAfter: new ExponentialBackoff({
+      initialDelay: options.breakerOpenMs ?? 10_000,
+      maxDelay: Math.max(MAX_BREAKER_OPEN_MS, options.breakerOpenMs ?? 0),
+      generator: noJitterGenerator,
+    }),
+    breaker: new ConsecutiveBreaker(options.breakerFailures ?? 5),
+  });
+  breaker.onStateChange((state) => observer?.onBreaker?.({ venue, host: url.host, state: BREAKER_STATES[state] }));
+
+  async function attempt(
+    request: VenueRequest,
+    body: string | undefined,
+    signal: AbortSignal,
+    takenAt: number,
+  ): Promise<VenueAnswer> {
+    const query = request.query?.toString();
+    const started = performance.now();
+    const report = (outcome: RequestEvent['outcome'], statusCode?: number, ageMs?: number) =>
+      observer?.onRequest?.({
+        venue,
+        host: url.host,
+        route: request.route,
+        outcome,
+        durationMs: performance.now() - started,
+        ...(statusCode !== undefined && { statusCode }),
+        ...(ageMs !== undefined && { ageMs }),
+      });
+    const deadline = openDeadline(signal, attemptTimeoutMs);
+    try {
+      const result = await attemptJson(pool, {
+        venue,
+        method: body === undefined ? 'GET' : 'POST',
+        target: `${basePath}${request.path}${query ? `?${query}` : ''}`,
+        headers: {
+          accept: 'application/json',
+          'accept-encoding': 'gzip',
+          'user-agent': options.userAgent ?? 'oddswire',
+          ...options.headers,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body }),
+        maxBodyBytes: options.maxBodyBytes ?? 32 * 1024 * 1024,
+        signal: deadline.signal,
+      });
+      const failure = options.failureIn?.(result.json);
+      if (failure) throw failure;
+      budget.succeeded(takenAt);
+      const ageMs = parseAgeMs(result.headers.age);
+      report('ok', result.statusCode, ageMs);
+      const observedAt = started - cachedForMs(ageMs);
+      return { json: result.json, headers: result.headers, ageMs: ageMs ?? 0, observedAt };
+    } catch (thrown) {
+      const error = toVenueError(venue, thrown, request.signal, deadline.signal);
+      // Some venues repeat the key that they refuse.
+      for (const key of keys) error.message = error.message.replaceAll(key, '[redacted]');
+      report(error.code as VenueErrorCode, error.statusCode);
+      if (error.code === 'rate_limited' && !error.keepsRate) await budget.limited(takenAt);
+      if (error.retryAfterMs) await budget.pause(error.retryAfterMs);
+      throw error;
+    } finally {
+      deadline.close();
+    }
+  }
+
+  /** A turn of the budget, then a connection: the deadline of an attempt begins after both, and neither wait is a fault of the venue. */
+  async function turn(signal: AbortSignal, maxWaitMs: number): Promise<{ takenAt: number; release: () => void }> {
+    const askedAtMs = performance.now();
+    const reportTurn = (isRefused: boolean) =>
+      observer?.onTurn?.({ venue, host: url.host, waitedMs: performance.now() - askedAtMs, isRefused });
+    try {
+      const takenAt = await budget.acquire(signal, maxWaitMs);
+      const release = await free.acquire(signal);
+      reportTurn(false);
+      return { takenAt, release };
+    } catch (error) {
+      if (error instanceof BudgetExceededError) reportTurn(true);
+      throw error;
+    }
+  }
+
+  async function guarded(request: VenueRequest, body: string | undefined, signal: AbortSignal, waitMs: number) {
+    // While one call tests whether the venue has recovered, the others fail at once instead of queueing behind it.
+    if (breaker.state === CircuitState.HalfOpen) throw circuitOpen(venue);
+    try {
+      return await breaker.execute(async () => {
+        const { takenAt, release } = await turn(signal, waitMs);
+        return attempt(request, body, signal, takenAt).finally(release);
+      });
+    } catch (thrown) {
+      if (thrown instanceof BrokenCircuitError) throw circuitOpen(venue);
+      throw toVenueError(venue, thrown, request.signal, signal);
+    }
+  }
+
+  function post(request: VenueRequest & { body: unknown }): Promise<VenueAnswer> {
+    return call(request, JSON.stringify(request.body));
+  }
+
+  async function call(request: VenueRequest, body?: string): Promise<VenueAnswer> {
+    const deadline = openDeadline(request.signal, callTimeoutMs);
+    let backoff: IBackoff<unknown> | undefined;
+    try {
+      for (let tries = 1; ; tries += 1) {
+        try {
+          return await guarded(request, body, deadline.signal, deadline.remainingMs());
+        } catch (thrown) {
+          const error = toVenueError(venue, thrown, request.signal, deadline.signal);
+          if (!isWorthRetrying(error) || tries >= maxAttempts) throw error;
+          backoff = backoff ? backoff.next(undefined) : firstBackoff(options.retryDelayMs ?? 250);
+          const waitMs = Math.max(error.retryAfterMs ?? 0, backoff.duration);
+          if (waitMs >= deadline.remainingMs()) throw error;
+          await sleep(waitMs, undefined, { signal: deadline.signal });
+        }
+      }
+    } catch (thrown) {
+      throw toVenueError(venue, thrown, request.signal, deadline.signal);
+    } finally {
+      deadline.close();
+    }
+  }
+
+  return {
+    host: url.host,
+    breakerState: () => BREAKER_STATES[breaker.state],
+    get: (request) => call(request),
+    getJson: async (request) => (await call(request)).json,
+    post,
+    postJson: async (request) => (await post(request)).json,
+    close: () => pool.destroy(),
+  };
+}
+
+/** Parts of a node's address that may be its key: long parts of the path, and values of the query. */
+function keysOfUrl({ pathname, searchParams }: URL): string[] {
+  return [...pathname.split('/').filter((part) => part.length >= 16), ...searchParams.values()].filter(
+    (key) => key.length >= 8,
+  );
+}
+
+function firstBackoff(initialDelay: number): IBackoff<unknown> {
+  return new ExponentialBackoff({ initialDelay, maxDelay: MAX_RETRY_DELAY_MS }).next();
+}
+
+/** Whether an error counts against the venue's health; a 404 or a 429 is an answer of a healthy venue. */
+function isVenueFault(error: Error): boolean {
+  if (!(error instanceof VenueError)) return false;
+  if (error.code === 'http_status') return (error.statusCode ?? 0) >= 500;
+  return error.code === 'timeout' || error.code === 'network' || error.code === 'invalid_payload';
+}
+
+function isWorthRetrying(error: VenueError): boolean {
+  return error.retryable && error.code !== 'circuit_open' && error.code !== 'aborted';
+}
+
+function circuitOpen(venue: string): VenueError {
+  return new VenueError(venue, 'circuit_open', 'the circuit breaker is open', { retryable: true });
+}
+
+function toVenueError(venue: string, thrown: unknown, caller: AbortSignal, deadline: AbortSignal): VenueError {
+  if (thrown instanceof VenueError) return thrown;
+  const ofBudget = budgetFailure(venue, thrown);
+  if (ofBudget) return ofBudget;
+  if (caller.aborted)
+    return new VenueError(venue, 'aborted', 'the call was aborted', { retryable: true, cause: thrown });
+  if (deadline.aborted) {
+    return new VenueError(venue, 'timeout', asError(deadline.reason).message, { retryable: true, cause: thrown });
+  }
+  const cause = asError(thrown);
+  const code = (cause as { code?: unknown }).code;
+  const message = typeof code === 'string' ? `${code}: ${cause.message}` : cause.message;
+  return new VenueError(venue, 'network', message, { retryable: true, cause });
+}
