@@ -99,7 +99,7 @@ export function code(text: string | null | undefined): Html {
   return text === null || text === undefined || text === '' ? NONE : html`<code>${text}</code>`;
 }
 
-interface Column<Row> {
+export interface Column<Row> {
   label: string;
   cell(row: Row): HtmlValue;
   /** Right-aligned, with digits of equal width. */

@@ -1,5 +1,15 @@
 import { expect } from 'vitest';
 import type { ReceivedRequest } from '../../sim/receiver.ts';
+import { type Database, sql } from '../../src/store/db/tx.ts';
+
+const PENDING = sql(
+  'test_pending_of_webhook',
+  `SELECT count(*)::int AS rows FROM delivery WHERE subscription_pk = $1 AND status = 'pending'`,
+);
+const RETRY_NOW = sql(
+  'test_retry_now',
+  `UPDATE delivery SET next_attempt_at = now() WHERE subscription_pk = $1 AND status = 'pending' AND next_attempt_at < 'infinity'`,
+);
 
 const idOf = ({ headers }: ReceivedRequest) => String(headers['webhook-id']);
 
@@ -38,5 +48,15 @@ export function expectMarked(
       else expect(marks.has(id), `marker of ${id} of ${key}`).toBe(false);
       before = rejected.has(id) ? [...before, id] : [];
     }
+  }
+}
+
+/** Repeats `round`, one turn of the deliverers, with all retries due at once, until the webhook has no pending delivery. */
+export async function deliverAll(db: Database, subscriptionPk: bigint, round: () => Promise<unknown>): Promise<void> {
+  for (;;) {
+    await round();
+    const [pending] = await db.query<{ rows: number }>(PENDING, [subscriptionPk]);
+    if (pending?.rows === 0) return;
+    await db.query(RETRY_NOW, [subscriptionPk]);
   }
 }

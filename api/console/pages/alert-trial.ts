@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { MAX_OPEN_BACKTESTS } from '../../../src/store/alerts/backtest-jobs.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
-import { type Html, html, NONE, number, table, time } from '../../ops/html.ts';
+import { type Column, type Html, html, NONE, number, table, time } from '../../ops/html.ts';
 import { chosen } from '../../ops/pages/filters.ts';
 import { shortId } from '../../ops/pages/shown-values.ts';
 import type { Alert, Backtest, BacktestFiring, BacktestGap, BacktestResult, Market } from '../answers.ts';
@@ -161,7 +161,18 @@ ${firingTable(shown, names, alert.tokenMint === undefined)}`);
 
 function firingTable(firings: readonly BacktestFiring[], names: Names, isOfSeveral: boolean): Html {
   const has = (name: keyof BacktestFiring) => firings.some((each) => each[name] !== undefined);
-  const isOutcome = ({ tokenMint = '' }: BacktestFiring) => names.has(tokenMint);
+  const priceColumn = (field: 'price' | 'fromPrice', label: string): Column<BacktestFiring>[] =>
+    has(field)
+      ? [
+          {
+            label,
+            isNumeric: true,
+            // The price of an outcome is a probability, that of a Solana token an amount.
+            cell: ({ [field]: value, tokenMint = '' }) =>
+              names.has(tokenMint) ? (percent(value) ?? NONE) : price(value),
+          },
+        ]
+      : [];
   return table<BacktestFiring>({
     caption: 'Firings on the past, oldest first',
     columns: [
@@ -172,26 +183,8 @@ function firingTable(firings: readonly BacktestFiring[], names: Names, isOfSever
           html`<span data-fired="${Math.floor(Date.parse(at) / 1_000)}" data-at="${observed === undefined ? '' : plain(observed)}">${time(new Date(at))}</span>`,
       },
       ...(isOfSeveral ? [{ label: 'Outcome', cell: (firing: BacktestFiring) => subject(firing, names) }] : []),
-      ...(has('price')
-        ? [
-            {
-              label: 'Price',
-              isNumeric: true,
-              cell: (firing: BacktestFiring) =>
-                isOutcome(firing) ? (percent(firing.price) ?? NONE) : price(firing.price),
-            },
-          ]
-        : []),
-      ...(has('fromPrice')
-        ? [
-            {
-              label: 'Before',
-              isNumeric: true,
-              cell: (firing: BacktestFiring) =>
-                isOutcome(firing) ? (percent(firing.fromPrice) ?? NONE) : price(firing.fromPrice),
-            },
-          ]
-        : []),
+      ...priceColumn('price', 'Price'),
+      ...priceColumn('fromPrice', 'Before'),
       ...(has('value')
         ? [{ label: 'Value', isNumeric: true, cell: ({ value }: BacktestFiring) => amount(value) }]
         : []),

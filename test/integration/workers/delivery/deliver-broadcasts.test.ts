@@ -19,7 +19,7 @@ import { evaluateAlertsJob } from '../../../../workers/jobs/evaluate-alerts.ts';
 import { restore } from '../../../../workers/process/restore.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aTrade } from '../../../factories/trades.ts';
-import { expectMarked, expectOrdered } from '../../../support/ordered-receipts.ts';
+import { deliverAll, expectMarked, expectOrdered } from '../../../support/ordered-receipts.ts';
 import { type AlertDesk, alertDesk } from '../../alerts/alert-desk.ts';
 import { SECRET, testSender } from '../../webhooks/deliveries.ts';
 import { ALL_LANES, jobContext, RING, testConfig, wakeRecorder } from '../worker-harness.ts';
@@ -29,14 +29,6 @@ const STORED = sql(
   'test_stored_in_order',
   `SELECT e.id, e.type, d.order_key IS NOT NULL AS has_key, e.body::jsonb -> 'data' ->> $2 AS subject
    FROM delivery d JOIN event e ON e.pk = d.event_pk WHERE d.subscription_pk = $1 ORDER BY d.pk`,
-);
-const PENDING = sql(
-  'test_pending_of_webhook',
-  `SELECT count(*)::int AS rows FROM delivery WHERE subscription_pk = $1 AND status = 'pending'`,
-);
-const HURRY = sql(
-  'test_hurry_retries',
-  `UPDATE delivery SET next_attempt_at = now() WHERE subscription_pk = $1 AND status = 'pending' AND next_attempt_at < 'infinity'`,
 );
 const END_ALERT = sql('test_end_alert', `UPDATE alert SET expires_at = now() - interval '1 minute' WHERE pk = $1`);
 
@@ -171,15 +163,6 @@ describe('an ordered webhook that lists all kinds of events', () => {
   const reject = (ids: ReadonlySet<string>) =>
     receiver.replyWith(({ headers }) => ({ status: ids.has(String(headers['webhook-id'])) ? 500 : 200 }));
 
-  async function deliverAll(pk: bigint): Promise<void> {
-    for (;;) {
-      await Promise.all([deliver(pk), deliver(pk)]);
-      const [left] = await desk.db.query<{ rows: number }>(PENDING, [pk]);
-      if (left?.rows === 0) break;
-      await desk.db.query(HURRY, [pk]);
-    }
-  }
-
   /** The ids of the events with a key, by market or alert, in the order of their storage. */
   function byKey(stored: readonly StoredEvent[]): Map<string, string[]> {
     const keys = new Map<string, string[]>();
@@ -220,7 +203,7 @@ describe('an ordered webhook that lists all kinds of events', () => {
     expect(stored.every(({ hasKey }) => hasKey)).toBe(true);
     const rejected = new Set(stored.filter(({ type }) => type === 'trade').map(({ id }) => id));
     reject(rejected);
-    await deliverAll(pk);
+    await deliverAll(desk.db, pk, () => Promise.all([deliver(pk), deliver(pk)]));
     expectOrdered(received(), byKey(stored));
     expectMarked(received(), byKey(stored), rejected);
   });
@@ -271,7 +254,7 @@ describe('an ordered webhook that lists all kinds of events', () => {
     expect(new Set(received().map(({ headers }) => headers['x-webhook-event']))).toEqual(
       new Set(['price_alert', 'market_status', 'feed_gap']),
     );
-    await deliverAll(pk);
+    await deliverAll(desk.db, pk, () => Promise.all([deliver(pk), deliver(pk)]));
     expectOrdered(received(), byKey(stored));
     expectMarked(received(), byKey(stored), rejected);
   });

@@ -4,26 +4,18 @@ import { RandomStream } from '../../../../sim/random.ts';
 import { type Receiver, startReceiver } from '../../../../sim/receiver.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { parseSecretsKeys } from '../../../../src/domain/values/secret-keys.ts';
-import { Database, sql } from '../../../../src/store/db/tx.ts';
+import { Database } from '../../../../src/store/db/tx.ts';
 import { createSecretBox } from '../../../../src/webhooks/secret-box.ts';
 import type { Sender } from '../../../../src/webhooks/sender.ts';
 import { deliverDue } from '../../../../workers/jobs/deliver-due.ts';
 import { deliverWebhook } from '../../../../workers/jobs/deliver-webhook.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { emitOrdered } from '../../../factories/deliveries.ts';
-import { expectMarked, expectOrdered } from '../../../support/ordered-receipts.ts';
+import { deliverAll, expectMarked, expectOrdered } from '../../../support/ordered-receipts.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 import { SECRET, testSender } from '../../webhooks/deliveries.ts';
 import { ALL_LANES, jobContext, RING, testConfig } from '../worker-harness.ts';
 
-const PENDING = sql(
-  'test_pending_ordered',
-  `SELECT count(*)::int AS rows FROM delivery WHERE subscription_pk = $1 AND status = 'pending'`,
-);
-const HURRY = sql(
-  'test_hurry_retries',
-  `UPDATE delivery SET next_attempt_at = now() WHERE subscription_pk = $1 AND status = 'pending' AND next_attempt_at < 'infinity'`,
-);
 const MARKETS = ['a', 'b', 'c', 'd'];
 
 let test: TestDatabase;
@@ -73,15 +65,12 @@ it('several deliverers send the events of each key in order to a receiver that r
   });
   const config = testConfig(test.url, { WEBHOOK_RETRY_SCHEDULE: '60,60' });
   const aProcess = () => jobContext({ db: new Database(test.db.dataSource), config, sender });
-  for (;;) {
-    await Promise.all([
+  await deliverAll(test.db, subscriptionPk, () =>
+    Promise.all([
       ...[1, 2, 3].map(() => deliverWebhook.run({ subscriptionPk: String(subscriptionPk) }, aProcess())),
       ...ALL_LANES.map((lane) => deliverDue.run({ lane }, aProcess())),
-    ]);
-    const [left] = await test.db.query<{ rows: number }>(PENDING, [subscriptionPk]);
-    if (left?.rows === 0) break;
-    await test.db.query(HURRY, [subscriptionPk]);
-  }
+    ]),
+  );
   expectOrdered(receiver.requests, emitted);
   expectMarked(receiver.requests, emitted, rejected);
 });
