@@ -20,7 +20,8 @@ import { report } from './support/report.ts';
 /** BENCH_SECONDS=20 for publishable figures; the default is a quick run. */
 const SECONDS = sizeOf('BENCH_SECONDS', 5);
 /** Alerts for the warm-up of the fresh processes; not counted. */
-const WARM_UP = 20;
+const WARM_UP = 50;
+const PER_SECOND = 50;
 
 let receiver: BareReceiver;
 let world: DeliveryWorld;
@@ -47,7 +48,7 @@ const EVENTS_OF_TOKENS = sql(
 /** One alert per token, with prices stored as by the poller, at a steady pace. */
 async function priceSeenLatencies(producer: Producer, webhookPk: bigint) {
   const { db, accountId } = world;
-  const outcomeIds = Array.from({ length: WARM_UP + SECONDS * 20 }, (_, index) => `token-${index}`);
+  const outcomeIds = Array.from({ length: WARM_UP + SECONDS * PER_SECOND }, (_, index) => `token-${index}`);
   const tokens = await db.transaction((tx) => ensureTokens(tx, outcomeIds, 'USD'));
   const tokenIds = outcomeIds.map((outcomeId) => tokens.get(outcomeId) ?? 0n);
   await db.query(INSERT_ALERTS, [
@@ -60,7 +61,7 @@ async function priceSeenLatencies(producer: Producer, webhookPk: bigint) {
   const seenAtMs: number[] = [];
   const storingMs: number[] = [];
   for (const tokenId of tokenIds) {
-    const nextAtMs = performance.now() + 50;
+    const nextAtMs = performance.now() + 1_000 / PER_SECOND;
     const atMs = Date.now();
     seenAtMs.push(atMs);
     const { movedTokenIds } = await db.transaction((tx) =>
@@ -101,13 +102,25 @@ describe.each(['postgres', 'redis'] as const)('over %s', (kind) => {
     const seen = await priceSeenLatencies(producer, webhook);
     await producer.close();
     await backend.close();
+    const [p50, p95, p99] = [0.5, 0.95, 0.99].map((share) => percentile(seen.latenciesMs, share)) as [
+      number,
+      number,
+      number,
+    ];
+    const baseline = `storing the price alone: p50 ${whole(percentile(seen.storingMs, 0.5))} ms`;
     report([
       {
-        title: `price seen to POST received, ${kind}, ${seen.latenciesMs.length} alerts`,
-        measured: `p50 ${percentile(seen.latenciesMs, 0.5)} ms, p99 ${percentile(seen.latenciesMs, 0.99)} ms`,
-        baseline: `storing the price alone: p50 ${whole(percentile(seen.storingMs, 0.5))} ms`,
-        ratio: percentile(seen.latenciesMs, 0.5) / percentile(seen.storingMs, 0.5),
-        goal: { atMost: 250, of: { name: 'p99', value: percentile(seen.latenciesMs, 0.99), unit: 'ms' } },
+        title: `price seen to POST received, ${kind}, ${PER_SECOND} alerts/s`,
+        measured: `p50 ${p50} ms, p95 ${p95} ms`,
+        baseline,
+        goal: { atMost: 100, of: { name: 'p95', value: p95, unit: 'ms' } },
+      },
+      {
+        title: `price seen to POST received, ${kind}, ${PER_SECOND} alerts/s`,
+        measured: `p50 ${p50} ms, p99 ${p99} ms`,
+        baseline,
+        ratio: p50 / percentile(seen.storingMs, 0.5),
+        goal: { atMost: 250, of: { name: 'p99', value: p99, unit: 'ms' } },
       },
     ]);
   });

@@ -106,6 +106,7 @@ export interface Alert {
   webhookId?: string;
   createdAt: string;
   triggeredAt?: string;
+  triggeredPrice?: Decimal;
   expiredAt?: string;
   eventId?: string;
   currency?: string;

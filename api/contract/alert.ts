@@ -66,6 +66,9 @@ export const alert = z
     webhookId: opaqueId.optional().meta({ description: 'Absent: the default webhook when the alert fires.' }),
     createdAt: isoTime,
     triggeredAt: isoTime.optional().meta({ description: 'The last firing.' }),
+    triggeredPrice: numberValue
+      .optional()
+      .meta({ description: 'The price of the last firing.', override: { type: 'number' } }),
     expiredAt: isoTime.optional().meta({ description: 'When the alert expired.' }),
     eventId: opaqueId.optional().meta({ description: 'The event of the last firing.' }),
     tracked: z.boolean().meta({ description: 'Whether the token is an outcome or has a price.' }),

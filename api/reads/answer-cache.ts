@@ -90,6 +90,11 @@ const ENTRY_OVERHEAD_BYTES = 700;
 const MAX_TARGET_LENGTH = 512;
 const MAX_TARGETS = 100_000;
 
+/** The memory of an answer's texts: ASCII alone has one byte per character, other texts have at most two. */
+export function textBytes({ data, meta, extraBytes }: PreparedAnswer): number {
+  return (extraBytes === 0 ? 1 : 2) * (data.length + meta.length);
+}
+
 /** A bounded cache that evicts the least recently used answers first. */
 export function createAnswerCache(options: AnswerCacheOptions = {}): AnswerCache {
   const { journal, ttlMs = TTL_MS, maxBytes = MAX_BYTES, now = () => performance.now() } = options;
@@ -148,9 +153,7 @@ export function createAnswerCache(options: AnswerCacheOptions = {}): AnswerCache
     const begunMs = now();
     const { answer, validity } = await load();
     if (ttlMs === 0) return answer;
-    // A text of ASCII alone has one byte per character, others have at most two.
-    const width = answer.extraBytes === 0 ? 1 : 2;
-    const bytes = width * (answer.data.length + answer.meta.length) + 2 * key.length + ENTRY_OVERHEAD_BYTES;
+    const bytes = textBytes(answer) + 2 * key.length + ENTRY_OVERHEAD_BYTES;
     const isAllowed = validity !== undefined && journal?.allows(validity.stamp, validity) === true;
     // A change was named during the load: the next request reads it.
     if (validity && !isAllowed && journal?.isConfirmed) return answer;

@@ -9,7 +9,7 @@ import {
   readOpenMarkets,
   readQuotedMarkets,
 } from '../../src/store/series/quoted-markets.ts';
-import type { PreparedAnswer } from './answer-cache.ts';
+import { type PreparedAnswer, textBytes } from './answer-cache.ts';
 import { type JournalView, type NamedKind, type Subject, subjectKey } from './journal-view.ts';
 import type { QuoteChecks } from './quote-checks.ts';
 
@@ -19,9 +19,14 @@ const PAGE = 200;
 const LOADED_SHARE = 0.9;
 /** All open markets are read again after this time, so that an error in memory heals by itself. */
 const RELOAD_MS = 600_000;
-/** The approximate sizes of a market and of a quote without their texts. */
-const MARKET_BYTES = 1_500;
-const QUOTE_BYTES = 400;
+/** Measured sizes of a market and of a quote with their prepared prices, without the text of the market. */
+const MARKET_BYTES = 800;
+const QUOTE_BYTES = 350;
+/**
+ * When the memory is full, one of so many first reads takes the place of another market. If each did, reads of more markets in turn than
+ * the memory takes would evict every market before its next read.
+ */
+const ADMIT_EVERY = 16;
 
 /** The facts of a market in memory: a change of one of them drops it. Changes of quotes are applied instead. */
 const KINDS: ReadonlySet<NamedKind> = new Set(['market', 'volumes', 'coverage', 'quote-age']);
@@ -73,6 +78,7 @@ export class MarketMemory {
   #isClosed = false;
   #reload: NodeJS.Timeout | undefined;
   #generation = 0;
+  #refused = 0;
 
   constructor(options: MarketMemoryOptions) {
     this.#options = options;
@@ -84,7 +90,7 @@ export class MarketMemory {
       const row = this.#rows.peek(key);
       if (row && row.seq < seq && kind === 'price') this.#applyQuote(key, row, change.body);
       else if (row && row.seq < seq && KINDS.has(kind)) this.#drop(key, row);
-      else if (!row && kind === 'market' && !this.#isFull) this.want(subject);
+      else if (!row && kind === 'market' && !this.#isFull) this.#want(subject);
     });
     journal.onConfirmed(() => void this.#read());
   }
@@ -121,8 +127,13 @@ export class MarketMemory {
     return found;
   }
 
-  /** Reads this market into memory soon. */
+  /** Reads this market into memory soon, because a client read it. */
   want(subject: Subject): void {
+    this.#refused = this.#isFull ? (this.#refused + 1) % ADMIT_EVERY : 0;
+    if (this.#refused === 0) this.#want(subject);
+  }
+
+  #want(subject: Subject): void {
     const key = subjectKey(subject);
     if (this.#isClosed || this.#wanted.has(key)) return;
     this.#wanted.set(key, { venue: subject.venue, marketId: subject.marketId });
@@ -160,7 +171,7 @@ export class MarketMemory {
 
   #drop(key: string, { subject }: Row): void {
     this.#rows.delete(key);
-    this.want(subject);
+    this.#want(subject);
   }
 
   /** A row can be newer than a change that is named later: a quote never becomes older. */
@@ -278,7 +289,7 @@ export class MarketMemory {
         continue;
       }
       const market = this.#options.prepareMarket(read);
-      const bytes = MARKET_BYTES + market.data.length + market.extraBytes + read.quotes.length * QUOTE_BYTES;
+      const bytes = MARKET_BYTES + textBytes(market) + read.quotes.length * QUOTE_BYTES;
       const row: Row = {
         subject,
         pks: [pk],

@@ -71,6 +71,7 @@ export function presentAlert(alert: Alert): AlertBody {
     webhookId: alert.webhookId ?? undefined,
     createdAt: alert.createdAt.toISOString(),
     triggeredAt: alert.triggeredAt?.toISOString(),
+    triggeredPrice: optionalNumber(alert.triggeredPrice),
     expiredAt: alert.expiredAt?.toISOString(),
     eventId: alert.eventId ?? undefined,
     tracked: alert.isTracked,

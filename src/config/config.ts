@@ -200,9 +200,9 @@ const schema = z.object({
   RETENTION_ATTEMPTS_DAYS: days,
   RETENTION_EVENTS_DAYS: days,
   RETENTION_OPS_ACTIONS_DAYS: days,
-  // One partition per ten minutes: many more would slow down every read.
   // Less than this would evict answers at once; more than a process can address is a typing error.
   API_MEMORY_MB: wholeNumber(16, 65_536),
+  // One partition per ten minutes: many more would slow down every read.
   JOURNAL_RETENTION_MINUTES: wholeNumber(10, 1_440),
   JOURNAL_MAX_MB: wholeNumber(64, 1_000_000),
   // Partitions are made two days ahead, and an alert fires after three hours without a run.
@@ -286,9 +286,9 @@ export interface Config {
     /** An HTTP proxy with CONNECT. */
     readonly proxyUrl?: string;
   };
-  /** The operator pages. */
   /** Whether the console is served at `/`. */
   readonly isConsoleOn: boolean;
+  /** The operator pages. */
   readonly ops: {
     /** The two are never equal. */
     readonly passwords: { readonly operator?: string; readonly viewer?: string };

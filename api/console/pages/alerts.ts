@@ -314,11 +314,18 @@ function alertActions(request: ConsoleRequest, { id, status }: Alert): Html {
 
 function firingTable({ nowMs }: ConsoleRequest, alert: Alert, firings: readonly Firing[], names: Names): Html {
   // An alert of the specification has its only firing in its own fields.
-  const { triggeredAt, eventId, tokenMint } = alert;
+  const { triggeredAt, triggeredPrice, eventId, tokenMint } = alert;
   const only: Firing[] =
     triggeredAt === undefined || eventId === undefined
       ? []
-      : [{ at: triggeredAt, eventId, ...(tokenMint !== undefined && { tokenMint }) }];
+      : [
+          {
+            at: triggeredAt,
+            eventId,
+            ...(tokenMint !== undefined && { tokenMint }),
+            ...(triggeredPrice !== undefined && { price: triggeredPrice }),
+          },
+        ];
   const shown = firings.length > 0 ? firings : only;
   return table<Firing>({
     caption: 'Firings, newest first',

@@ -34,6 +34,8 @@ export interface Alert {
   createdAt: Date;
   changedAt: Date | null;
   triggeredAt: Date | null;
+  /** Of the last firing, `numeric` text. */
+  triggeredPrice: string | null;
   expiredAt: Date | null;
   eventId: string | null;
   /** Whether the token has a price, or a market lists it; true for a scope. */
@@ -47,7 +49,7 @@ const DEFAULT_CURRENCY = 'USD';
 
 const SELECT_ALERTS = `SELECT a.pk, a.id, t.mint AS token_mint, a.token_id, a.condition, a.target, a.direction, a.unit, a.window_seconds,
     a.windows, a.scope, a.cooldown_seconds, a.expires_at, a.name, a.note, a.status, w.id AS webhook_id, a.created_at, a.changed_at,
-    a.triggered_at, a.expired_at, a.event_id, t.currency,
+    a.triggered_at, a.triggered_price, a.expired_at, a.event_id, t.currency,
     a.scope IS NOT NULL OR EXISTS (SELECT FROM latest_price l WHERE l.token_id = a.token_id)
       OR EXISTS (SELECT FROM outcome o WHERE o.token_id = a.token_id) AS is_tracked
   FROM alert a LEFT JOIN token t ON t.id = a.token_id

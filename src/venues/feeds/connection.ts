@@ -6,7 +6,12 @@ import type { FeedListener, FeedLoss, FeedMarket, FeedSession, FeedState, GapRea
 /** Durations in milliseconds. */
 export interface FeedTiming {
   readonly handshakeMs: number;
-  /** Without data for so long, the connection requests a snapshot, which the venue must answer with data. */
+  /**
+   * Without data for so long, the connection requests snapshots, which the venue must answer with data: they contain each change of which
+   * the message was lost. The wait doubles with each request up to `probeAfterMs`, and halves after a minute without one.
+   */
+  readonly quietAfterMs: number;
+  /** The longest wait. A connection that is so quiet requests one snapshot at a time. */
   readonly probeAfterMs: number;
   /** Without data for so long, the feed is silent, although its pings are answered. */
   readonly silentAfterMs: number;
@@ -15,25 +20,34 @@ export interface FeedTiming {
   readonly maxBackoffMs: number;
   /** The wait after refused credentials. */
   readonly refusedBackoffMs: number;
+  /** The pause before the second snapshot of a market that loses changes again. It doubles with each further one. */
+  readonly snapshotPauseMs: number;
   readonly checkEveryMs: number;
 }
 
 /** Silence is detected after 20 s at most, and a quiet market answers the probe long before. */
 export const FEED_TIMING: FeedTiming = {
   handshakeMs: 10_000,
+  quietAfterMs: 1_000,
   probeAfterMs: 10_000,
   silentAfterMs: 20_000,
   firstBackoffMs: 500,
   maxBackoffMs: 30_000,
   refusedBackoffMs: 60_000,
+  snapshotPauseMs: 1_000,
   checkEveryMs: 500,
 };
 
-/** Losses of one market on one connection: the second one reconnects, and the third one gives the market up. */
+/** Bursts of losses of one market, or requests of its snapshot within one burst: the third one reconnects. */
 const LOSSES_UNTIL_RECONNECT = 3;
+/** The fifth one leaves the market to the polls. */
 const LOSSES_UNTIL_GIVEN_UP = 5;
-/** Losses that are further apart are independent. */
+/** A loss so long after the request of the last snapshot begins another burst. Longer than the longest pause. */
+const BURST_MS = 10_000;
+/** Bursts that are further apart are independent. */
 const LOSS_MEMORY_MS = 120_000;
+/** A quiet connection that became busy waits less again. */
+const QUIET_MEMORY_MS = 60_000;
 /** Characters of a refusal that are read. */
 const MAX_REFUSAL_LENGTH = 2_048;
 
@@ -47,6 +61,17 @@ interface ConnectionOptions {
   readonly timing?: Partial<FeedTiming>;
 }
 
+/** The losses of one market. */
+interface Losses {
+  reason: GapReason;
+  /** Lost since the last request of a snapshot. */
+  isLost: boolean;
+  bursts: number;
+  /** Requests within the last burst. */
+  requests: number;
+  requestedMs: number;
+}
+
 /** One socket of a feed: it connects, subscribes, notices losses and silence, and connects again until `close`. */
 export class FeedConnection {
   readonly #feed: VenueFeed;
@@ -55,7 +80,7 @@ export class FeedConnection {
   readonly #random: () => number;
   readonly #timing: FeedTiming;
   readonly #markets = new Map<string, FeedMarket>();
-  readonly #losses = new Map<string, { count: number; atMs: number }>();
+  readonly #losses = new Map<string, Losses>();
   readonly #gaps: FeedGaps;
   #session: FeedSession;
   #socket: WebSocket | undefined;
@@ -66,6 +91,7 @@ export class FeedConnection {
   #lastPingMs: number;
   #lastCheckMs: number;
   #probedMs = 0;
+  #quietMs: number;
   #probeAt = 0;
   #hasSkipped = false;
   #timer: NodeJS.Timeout | undefined;
@@ -77,6 +103,7 @@ export class FeedConnection {
     this.#now = now;
     this.#random = random;
     this.#timing = { ...FEED_TIMING, ...timing };
+    this.#quietMs = this.#timing.quietAfterMs;
     this.#gaps = new FeedGaps(listener);
     this.#session = feed.createSession();
     this.#lastDataMs = now();
@@ -202,6 +229,8 @@ export class FeedConnection {
     this.#lastFrameMs = nowMs;
     this.#lastDataMs = nowMs;
     this.#lastPingMs = nowMs;
+    // The new subscription brings new snapshots.
+    for (const losses of this.#losses.values()) losses.isLost = false;
     this.#setState('open', '');
     this.#send([...this.#session.open(), ...this.#session.subscribe([...this.#markets.values()], nowMs)]);
   }
@@ -250,6 +279,7 @@ export class FeedConnection {
       else this.#send([text]);
     }
     if (!skipsLosses) for (const loss of this.#session.check(nowMs)) this.#lost(loss);
+    this.#requestLost([...this.#losses.keys()], nowMs);
     this.#watchData(nowMs);
   }
 
@@ -269,45 +299,79 @@ export class FeedConnection {
       this.#lastDataMs = nowMs;
       return;
     }
+    const { silentAfterMs, probeAfterMs, quietAfterMs } = this.#timing;
     const silentMs = nowMs - this.#lastDataMs;
-    if (silentMs >= this.#timing.silentAfterMs) {
+    if (silentMs >= silentAfterMs) {
       this.#drop('silent', `no data for ${silentMs} ms`);
-    } else if (silentMs >= this.#timing.probeAfterMs && nowMs - this.#probedMs >= this.#timing.probeAfterMs) {
+    } else if (silentMs >= this.#quietMs && nowMs - this.#probedMs >= this.#quietMs) {
+      this.#probe(nowMs);
+      this.#quietMs = Math.min(2 * this.#quietMs, probeAfterMs);
+    } else if (nowMs - this.#probedMs >= QUIET_MEMORY_MS) {
       this.#probedMs = nowMs;
-      const ids = [...this.#markets.keys()];
-      this.#probeAt = (this.#probeAt + 1) % ids.length;
-      this.#send(this.#session.refresh(ids.slice(this.#probeAt, this.#probeAt + 1), nowMs));
+      this.#quietMs = Math.max(this.#quietMs / 2, quietAfterMs);
     }
   }
 
-  /** Requests new snapshots; repeated losses of a market reconnect, and then leave it to the polls. */
+  #probe(nowMs: number): void {
+    this.#probedMs = nowMs;
+    const ids = [...this.#markets.keys()];
+    this.#probeAt = (this.#probeAt + 1) % ids.length;
+    const isQuiet = this.#quietMs >= this.#timing.probeAfterMs;
+    this.#send(this.#session.refresh(isQuiet ? ids.slice(this.#probeAt, this.#probeAt + 1) : ids, nowMs));
+  }
+
   #lost(loss: FeedLoss | { of: 'books'; reason: GapReason; marketIds: readonly string[] }): void {
     const nowMs = this.#now();
     const marketIds = loss.marketIds.filter((id) => this.#markets.has(id));
     const lost = marketIds.flatMap((id) => this.#markets.get(id) ?? []);
     if (lost.length === 0) return;
-    this.#gaps.start({ of: loss.of, reason: loss.reason, markets: lost, fromMs: nowMs });
-    if (loss.of !== 'books') {
-      this.#gaps.endOf(loss.of, nowMs);
+    const { of, reason } = loss;
+    this.#gaps.start({ of, reason, markets: lost, fromMs: nowMs });
+    if (of !== 'books') {
+      this.#gaps.endOf(of, nowMs);
       return;
     }
-    const counts = marketIds.map((id) => this.#countLoss(id, nowMs));
-    const givenUp = marketIds.filter((_, at) => (counts[at] ?? 0) >= LOSSES_UNTIL_GIVEN_UP);
-    if (givenUp.length > 0) {
-      this.remove(givenUp);
-      this.#listener.onGivenUp(givenUp);
-    } else if (counts.some((count) => count === LOSSES_UNTIL_RECONNECT)) {
-      this.#drop('disconnected', `${loss.reason} again after new snapshots`);
-      return;
+    for (const id of marketIds) {
+      const losses = this.#losses.get(id);
+      if (losses) Object.assign(losses, { reason, isLost: true });
+      else this.#losses.set(id, { reason, isLost: true, bursts: 0, requests: 0, requestedMs: -Infinity });
     }
-    this.#send(this.#session.refresh(marketIds, nowMs));
+    this.#requestLost(marketIds, nowMs);
   }
 
-  #countLoss(marketId: string, nowMs: number): number {
-    const before = this.#losses.get(marketId);
-    const count = before !== undefined && nowMs - before.atMs < LOSS_MEMORY_MS ? before.count + 1 : 1;
-    this.#losses.set(marketId, { count, atMs: nowMs });
-    return count;
+  /**
+   * Requests the snapshots of those of these markets that lost changes, each after its pause. Losses that continue reconnect, and then
+   * leave the market to the polls.
+   */
+  #requestLost(marketIds: readonly string[], nowMs: number): void {
+    const { snapshotPauseMs } = this.#timing;
+    const due = marketIds.flatMap((id) => {
+      const losses = this.#losses.get(id);
+      if (!losses?.isLost) return [];
+      const pauseMs = losses.requests === 0 ? 0 : snapshotPauseMs * 2 ** (losses.requests - 1);
+      return nowMs - losses.requestedMs >= pauseMs ? [{ id, losses }] : [];
+    });
+    if (due.length === 0) return;
+    for (const { losses } of due) countRequest(losses, nowMs);
+    const givenUp = due.filter(({ losses }) => Math.max(losses.bursts, losses.requests) >= LOSSES_UNTIL_GIVEN_UP);
+    const failing = due.find(
+      ({ losses: { bursts, requests } }) =>
+        requests === LOSSES_UNTIL_RECONNECT || (requests === 1 && bursts === LOSSES_UNTIL_RECONNECT),
+    );
+    if (givenUp.length > 0) {
+      const ids = givenUp.map(({ id }) => id);
+      this.remove(ids);
+      this.#listener.onGivenUp(ids);
+    } else if (failing) {
+      this.#drop('disconnected', `${failing.losses.reason} again after new snapshots`);
+      return;
+    }
+    this.#send(
+      this.#session.refresh(
+        due.map(({ id }) => id),
+        nowMs,
+      ),
+    );
   }
 
   #refuse(detail: string): void {
@@ -350,4 +414,15 @@ export class FeedConnection {
     this.#state = state;
     this.#listener.onState(state, detail);
   }
+}
+
+function countRequest(losses: Losses, nowMs: number): void {
+  const sinceMs = nowMs - losses.requestedMs;
+  if (sinceMs >= LOSS_MEMORY_MS) losses.bursts = 0;
+  if (sinceMs >= BURST_MS) {
+    losses.bursts += 1;
+    losses.requests = 1;
+  } else losses.requests += 1;
+  losses.requestedMs = nowMs;
+  losses.isLost = false;
 }

@@ -11,10 +11,12 @@ import { outcomeIdsOf } from '../../../src/venues/kalshi/outcome-ids.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const QUICK: Partial<FeedTiming> = {
+  quietAfterMs: 300,
   probeAfterMs: 300,
   silentAfterMs: 900,
   firstBackoffMs: 20,
   maxBackoffMs: 100,
+  snapshotPauseMs: 20,
   checkEveryMs: 20,
 };
 
@@ -42,7 +44,12 @@ afterEach(async () => {
   for (const each of running.splice(0).reverse()) await each.close();
 });
 
-async function start(venue: Venue, seed: number, prepare?: (exchange: Exchange, keyId: string) => void): Promise<Run> {
+async function start(
+  venue: Venue,
+  seed: number,
+  prepare?: (exchange: Exchange, keyId: string) => void,
+  timing: Partial<FeedTiming> = {},
+): Promise<Run> {
   const exchange = await startExchange({
     seed,
     markets: 12,
@@ -63,7 +70,7 @@ async function start(venue: Venue, seed: number, prepare?: (exchange: Exchange, 
   const run = { exchange, states: [], gaps: [], ended: [], readings: [], givenUp: [], details: [] } as unknown as Run;
   run.connection = new FeedConnection({
     feed: { ...made.feed, limits: { ...made.feed.limits, pingEveryMs: 400 } },
-    timing: QUICK,
+    timing: { ...QUICK, ...timing },
     listener: {
       onReading: (reading) => void run.readings.push(reading),
       onState: (state, detail) => {
@@ -165,6 +172,71 @@ describe.each(VENUES)('the simulated feed of %s', (venue) => {
       clearInterval(trading);
     }
     expect(run.givenUp).toEqual([]);
+  });
+});
+
+/** Waits of this length never end within a test. */
+const NEVER_MS = 3_600_000;
+
+describe.each(VENUES)('a connection to %s', (venue) => {
+  it('requests snapshots when a venue that sent data becomes quiet, so that lost messages are no lasting difference', async () => {
+    const run = await start(venue, 7, undefined, {
+      quietAfterMs: 100,
+      probeAfterMs: NEVER_MS,
+      silentAfterMs: NEVER_MS,
+    });
+    await agrees(run, venue);
+    const fault = run.exchange.addFault({ host: HOSTS[venue], kind: 'socket', socket: { how: 'drop', share: 1 } });
+    for (let second = 0; second < 20; second += 1) run.exchange.step(1);
+    expect(isDeepStrictEqual(tops(run, venue).feed, tops(run, venue).exchange)).toBe(false);
+    run.exchange.clearFaults(fault.id);
+    await agrees(run, venue);
+    expect(run.states).toEqual(['connecting', 'open', 'live']);
+  });
+});
+
+/** Kalshi numbers its messages, so each lost one is noticed. */
+describe('a connection to kalshi that loses changes', () => {
+  async function losing(timing: Partial<FeedTiming>) {
+    const run = await start('kalshi', 7, undefined, timing);
+    await agrees(run, 'kalshi');
+    const fault = run.exchange.addFault({ host: 'kalshi', kind: 'socket', socket: { how: 'drop', share: 0.5 } });
+    const trading = setInterval(() => run.exchange.step(1), 10);
+    running.push({ close: () => clearInterval(trading) });
+    return { run, fault };
+  }
+
+  it('gives no market up when the losses are one burst', async () => {
+    const { run, fault } = await losing({ snapshotPauseMs: 1_000 });
+    const lost = () => run.gaps.filter(({ reason }) => reason === 'sequence_gap').length;
+    await eventually(
+      async () => lost(),
+      (count) => count > 0,
+      { everyMs: 20 },
+    );
+    const read = run.readings.length;
+    await eventually(
+      async () => run.readings.length,
+      (count) => count > read + 50,
+      { everyMs: 20 },
+    );
+    run.exchange.clearFaults(fault.id);
+    await eventually(
+      async () => run.ended.length,
+      (count) => count > 0,
+      { everyMs: 20 },
+    );
+    expect(run.givenUp).toEqual([]);
+  });
+
+  it('connects again and then gives markets up when the losses last', async () => {
+    const { run } = await losing({ snapshotPauseMs: 5 });
+    await eventually(
+      async () => run.givenUp.length,
+      (count) => count > 0,
+      { timeoutMs: 30_000, everyMs: 20 },
+    );
+    expect(run.details.some((detail) => detail.endsWith('again after new snapshots'))).toBe(true);
   });
 });
 

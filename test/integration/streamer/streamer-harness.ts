@@ -22,10 +22,12 @@ export type FeedVenue = 'polymarket' | 'kalshi' | 'limitless' | 'manifold';
 
 /** Detection within a second, so that a test waits briefly. */
 export const QUICK: Partial<FeedTiming> = {
+  quietAfterMs: 300,
   probeAfterMs: 300,
   silentAfterMs: 900,
   firstBackoffMs: 20,
   maxBackoffMs: 100,
+  snapshotPauseMs: 20,
   checkEveryMs: 20,
 };
 
