@@ -20,7 +20,7 @@ export interface FeedTiming {
   readonly maxBackoffMs: number;
   /** The wait after refused credentials. */
   readonly refusedBackoffMs: number;
-  /** The pause before the second snapshot of a market that loses changes again. It doubles with each further one. */
+  /** The pause before the second snapshot of a market that loses changes again. Further pauses are twice as long. */
   readonly snapshotPauseMs: number;
   readonly checkEveryMs: number;
 }
@@ -38,10 +38,12 @@ export const FEED_TIMING: FeedTiming = {
   checkEveryMs: 500,
 };
 
-/** Bursts of losses of one market, or requests of its snapshot within one burst: the third one reconnects. */
+/** Bursts of losses of one market, or requests of its snapshot within one burst, until the connection begins again. */
 const LOSSES_UNTIL_RECONNECT = 3;
-/** The fifth one leaves the market to the polls. */
-const LOSSES_UNTIL_GIVEN_UP = 5;
+/** Bursts until the market is left to the polls. */
+const BURSTS_UNTIL_GIVEN_UP = 5;
+/** Requests within one burst until the market is left to the polls: 13 s of losses. */
+const REQUESTS_UNTIL_GIVEN_UP = 8;
 /** A loss so long after the request of the last snapshot begins another burst. Longer than the longest pause. */
 const BURST_MS = 10_000;
 /** Bursts that are further apart are independent. */
@@ -348,12 +350,14 @@ export class FeedConnection {
     const due = marketIds.flatMap((id) => {
       const losses = this.#losses.get(id);
       if (!losses?.isLost) return [];
-      const pauseMs = losses.requests === 0 ? 0 : snapshotPauseMs * 2 ** (losses.requests - 1);
+      const pauseMs = snapshotPauseMs * Math.min(losses.requests, 2);
       return nowMs - losses.requestedMs >= pauseMs ? [{ id, losses }] : [];
     });
     if (due.length === 0) return;
     for (const { losses } of due) countRequest(losses, nowMs);
-    const givenUp = due.filter(({ losses }) => Math.max(losses.bursts, losses.requests) >= LOSSES_UNTIL_GIVEN_UP);
+    const givenUp = due.filter(
+      ({ losses }) => losses.bursts >= BURSTS_UNTIL_GIVEN_UP || losses.requests >= REQUESTS_UNTIL_GIVEN_UP,
+    );
     const failing = due.find(
       ({ losses: { bursts, requests } }) =>
         requests === LOSSES_UNTIL_RECONNECT || (requests === 1 && bursts === LOSSES_UNTIL_RECONNECT),
