@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { JournalStamp } from '../../src/store/journal/stamp.ts';
+import { Admission } from './admission.ts';
 import { type Dependencies, type JournalView, type Named, subjectKey } from './journal-view.ts';
 
 /** How long the client may cache an answer. */
@@ -84,6 +85,8 @@ const TTL_MS = 1_000;
 /** The limit of an answer that the journal keeps valid: an error in a dependency heals by itself. */
 const MAX_AGE_MS = 60_000;
 const MAX_BYTES = 64 * 1024 * 1024;
+/** From this share of the bytes on, the cache counts as full. */
+const FULL_SHARE = 0.9;
 /** The approximate size of an entry without its texts. */
 const ENTRY_OVERHEAD_BYTES = 700;
 /** Longer request targets are rare and always routed. */
@@ -103,6 +106,7 @@ export function createAnswerCache(options: AnswerCacheOptions = {}): AnswerCache
   const inFlight = new Map<string, Promise<PreparedAnswer>>();
   /** The keys of kept answers by their subjects. */
   const keysOf = new Map<string, Set<string>>();
+  const admission = new Admission();
   const places = new LRUCache<string, AnswerPlace>({ max: MAX_TARGETS });
   const cache = new LRUCache<string, Entry>({
     maxSize: maxBytes,
@@ -130,7 +134,20 @@ export function createAnswerCache(options: AnswerCacheOptions = {}): AnswerCache
     }
   }
 
+  function isValid({ begunMs, validity }: Entry): boolean {
+    const isJournaled = validity !== undefined && journal?.isConfirmed === true;
+    return now() - begunMs < (isJournaled ? Math.min(MAX_AGE_MS, validity.forMs ?? MAX_AGE_MS) : ttlMs);
+  }
+
+  /** Whether another answer would evict a valid one. */
+  function isFull(): boolean {
+    if ((cache.calculatedSize ?? 0) < FULL_SHARE * maxBytes) return false;
+    const oldest = cache.peek(cache.rkeys().next().value ?? '');
+    return oldest !== undefined && isValid(oldest);
+  }
+
   function keep(key: string, entry: Entry): void {
+    if (!cache.has(key) && !admission.admits(isFull())) return;
     cache.set(key, entry);
     if (!entry.validity || !cache.has(key)) return;
     for (const subject of entry.validity.subjects) {
@@ -141,12 +158,7 @@ export function createAnswerCache(options: AnswerCacheOptions = {}): AnswerCache
 
   function valid(key: string): PreparedAnswer | undefined {
     const entry = ttlMs === 0 ? undefined : cache.get(key);
-    if (!entry) return undefined;
-    const { answer, begunMs, validity } = entry;
-    const ageMs = now() - begunMs;
-    const isJournaled = validity !== undefined && journal?.isConfirmed === true;
-    const limitMs = isJournaled ? Math.min(MAX_AGE_MS, validity.forMs ?? MAX_AGE_MS) : ttlMs;
-    return ageMs < limitMs ? answer : undefined;
+    return entry && isValid(entry) ? entry.answer : undefined;
   }
 
   async function loaded(key: string, load: () => Promise<LoadedAnswer>): Promise<PreparedAnswer> {

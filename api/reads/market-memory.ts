@@ -9,6 +9,7 @@ import {
   readOpenMarkets,
   readQuotedMarkets,
 } from '../../src/store/series/quoted-markets.ts';
+import { Admission } from './admission.ts';
 import { type PreparedAnswer, textBytes } from './answer-cache.ts';
 import { type JournalView, type NamedKind, type Subject, subjectKey } from './journal-view.ts';
 import type { QuoteChecks } from './quote-checks.ts';
@@ -22,11 +23,6 @@ const RELOAD_MS = 600_000;
 /** Measured sizes of a market and of a quote with their prepared prices, without the text of the market. */
 const MARKET_BYTES = 800;
 const QUOTE_BYTES = 350;
-/**
- * When the memory is full, one of so many first reads takes the place of another market. If each did, reads of more markets in turn than
- * the memory takes would evict every market before its next read.
- */
-const ADMIT_EVERY = 16;
 
 /** The facts of a market in memory: a change of one of them drops it. Changes of quotes are applied instead. */
 const KINDS: ReadonlySet<NamedKind> = new Set(['market', 'volumes', 'coverage', 'quote-age']);
@@ -78,7 +74,7 @@ export class MarketMemory {
   #isClosed = false;
   #reload: NodeJS.Timeout | undefined;
   #generation = 0;
-  #refused = 0;
+  readonly #admission = new Admission();
 
   constructor(options: MarketMemoryOptions) {
     this.#options = options;
@@ -105,10 +101,8 @@ export class MarketMemory {
   prices(subject: Subject): MemoryAnswer | undefined {
     const row = this.#find(subject);
     if (!row) return undefined;
-    const asOfMs = this.#asOfOf(row);
-    if (row.prices?.asOfMs !== asOfMs)
-      row.prices = { asOfMs, answer: this.#options.preparePrices(this.#toPrices(row)) };
-    return row.prices.answer && { answer: row.prices.answer, pks: row.pks };
+    const { answer } = this.#preparedPrices(row);
+    return answer && { answer, pks: row.pks };
   }
 
   /** Counts a sent answer. */
@@ -129,8 +123,7 @@ export class MarketMemory {
 
   /** Reads this market into memory soon, because a client read it. */
   want(subject: Subject): void {
-    this.#refused = this.#isFull ? (this.#refused + 1) % ADMIT_EVERY : 0;
-    if (this.#refused === 0) this.#want(subject);
+    if (this.#admission.admits(this.#isFull)) this.#want(subject);
   }
 
   #want(subject: Subject): void {
@@ -188,6 +181,13 @@ export class MarketMemory {
     quote.ask = textOf(body['best_ask']);
     quote.asOfMs = asOf * 1_000;
     row.prices = undefined;
+  }
+
+  #preparedPrices(row: Row): NonNullable<Row['prices']> {
+    const asOfMs = this.#asOfOf(row);
+    if (row.prices?.asOfMs !== asOfMs)
+      row.prices = { asOfMs, answer: this.#options.preparePrices(this.#toPrices(row)) };
+    return row.prices;
   }
 
   #asOfOf({ quotes }: Row): number | null {
@@ -299,6 +299,7 @@ export class MarketMemory {
         prices: undefined,
         bytes,
       };
+      this.#preparedPrices(row);
       this.#rows.set(subjectKey(subject), row);
       stored += 1;
     }

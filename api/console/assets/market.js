@@ -12,8 +12,9 @@ import { flash, follow, percent, perFrame, showChange } from './live.js';
 const SERIES_EVERY_MS = 10_000;
 const TAPE_EVERY_MS = 2_000;
 const COLD_AGAIN_MS = 3_000;
-/** Of the width of a chart. */
+/** Of the width of a chart, and at least half a label of its axis of time, in pixels. */
 const ROOM_AT_ENDS = 0.05;
+const HALF_LABEL = 26;
 const TRIAL_AGAIN_MS = 1_000;
 /** More prices beside the marks of a chart would cover each other. */
 const MAX_MARK_TEXTS = 12;
@@ -142,7 +143,8 @@ async function loadSeries({ fit = false } = {}) {
 function showAll() {
   const count = new Set([...drawn.line, ...drawn.candles].map(({ time }) => time)).size;
   if (count === 0) return;
-  const room = Math.max(1, count * ROOM_AT_ENDS);
+  const share = HALF_LABEL / Math.max(chart.timeScale().width(), 4 * HALF_LABEL);
+  const room = Math.max(1, count * ROOM_AT_ENDS, (count * share) / (1 - 2 * share));
   chart.timeScale().setVisibleLogicalRange({ from: -room, to: count - 1 + room });
 }
 

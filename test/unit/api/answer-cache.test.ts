@@ -48,17 +48,33 @@ describe('the cache of answers', () => {
 
   it('is bounded by bytes, one per character of ASCII, and skips an answer that would evict all others', async () => {
     const { loads, read } = counted({ maxBytes: 100_000 });
-    for (const key of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']) await read(key, 'x'.repeat(11_000));
-    await read('i');
-    expect(loads).toHaveLength(9);
-    await read('a');
-    expect(loads).toHaveLength(10);
+    const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+    for (const key of keys) await read(key, 'x'.repeat(11_000));
     const huge = 'x'.repeat(40_000);
     expect((await read('huge', huge)).data).toBe(huge);
-    await read('i');
-    expect(loads).toHaveLength(11);
+    for (const key of keys) await read(key);
+    expect(loads).toEqual([...keys, 'huge']);
     await read('huge', huge);
-    expect(loads).toHaveLength(12);
+    expect(loads).toHaveLength(9);
+  });
+
+  it('keeps its answers when more of them than it takes are read in turn, and replaces expired ones', async () => {
+    const { clock, loads, read } = counted({ maxBytes: 100_000 });
+    const keys = Array.from({ length: 20 }, (_, n) => `key-${n}`);
+    const readAll = async () => {
+      loads.length = 0;
+      for (const key of keys) await read(key, 'x'.repeat(11_000));
+      return loads.length;
+    };
+    expect(await readAll()).toBe(20);
+    expect(await readAll()).toBeLessThan(15);
+    // One of sixteen takes the place of the least recently used answer.
+    const before = new Set(loads);
+    for (let round = 0; round < 4; round += 1) await readAll();
+    expect(loads.some((key) => !before.has(key))).toBe(true);
+    clock.nowMs += 1_001;
+    expect(await readAll()).toBe(20);
+    expect(await readAll()).toBeLessThan(15);
   });
 
   it('throws a failure to all waiting callers and does not cache it', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Scope } from '../../../../src/domain/values/api-key.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice, storedCandles, storedSnapshots } from '../../../factories/stored-series.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
@@ -33,4 +34,18 @@ it('the line of a market has closes of trades until the first quoted price, and 
   expect(line.slice(0, 3).map(({ value }) => value)).toEqual([0.1, 0.2, 0.3]);
   expect(line.map(({ value }) => value)).not.toContain(0.9);
   expect(line.at(-1)).toMatchObject({ value: 0.5 });
+});
+
+it('the market of a new event is named by its token, for keys with the scope of webhooks', async () => {
+  const { outcomes, marketId } = await aStoredMarket(api.db);
+  const [yes] = outcomes;
+  if (!yes) throw new TypeError('the market has outcomes');
+  const nameOf = async (scope: Scope, token: string) =>
+    (await signIn(api, [scope])).get(`/console/data/outcome.json?${new URLSearchParams({ token })}`);
+  const { status, body } = await nameOf('webhooks', yes.outcomeId);
+  const { title, path } = body as unknown as { title: string; path: string };
+  expect([status, title.length > 0]).toEqual([200, true]);
+  expect(path).toContain(`/${marketId}?outcome=${encodeURIComponent(yes.outcomeId)}`);
+  expect((await nameOf('webhooks', 'unknown')).body).toEqual({});
+  expect((await nameOf('markets:read', yes.outcomeId)).status).toBe(403);
 });
