@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { CHANNELS, FEED_GAP_PARTS, GAP_REASONS, STALE_REASONS } from '../../src/domain/live/channels.ts';
+import {
+  CHANNELS,
+  EVENT_STALE_REASONS,
+  FEED_GAP_PARTS,
+  GAP_REASONS,
+  STALE_REASONS,
+} from '../../src/domain/live/channels.ts';
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
 import { listParam, param, replacing } from '../http/input.ts';
 import { book } from './book.ts';
@@ -232,7 +238,7 @@ export const eventLagged = z
   })
   .meta({ description: 'You read too slowly, and the stream ends.' });
 export const eventStale = z
-  .object({ type: z.literal('stale'), ...ofEvents, data: z.object({ reason: z.literal('database_unreachable') }) })
+  .object({ type: z.literal('stale'), ...ofEvents, data: z.object({ reason: z.enum(EVENT_STALE_REASONS) }) })
   .meta({ description: 'The server has no answer of its database.' });
 
 export const EVENT_STREAM_MESSAGES = {

@@ -38,7 +38,7 @@ const DESCRIPTION = `Live output of oddswire: server-sent events and a WebSocket
 - A stream with the cursor of the last message continues after it.
 - Ignore types and fields that you do not know.`;
 
-const CLOSE_CODES = `Close codes: 1003 not text, 1007 not UTF-8, 1009 frame too large, 1012 the process stops (connect again), 4401 key missing,
+const CLOSE_CODES = `Close codes: 1003 not text, 1007 not UTF-8, 1009 frame too large, 1011 failed before the start (connect again), 1012 the process stops (connect again), 4401 key missing,
 revoked or expired, 4403 scope missing, 4408 no key in time, 4409 lagged, 4429 too many connections or frames.`;
 
 const refOf = (path: string) => ({ $ref: `#/${path}` });

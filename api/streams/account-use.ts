@@ -97,6 +97,8 @@ export function createAccountUses(limits: StreamLimits, nowMs: () => number = ()
           return true;
         },
         removeSubscription() {
+          // The end of the connection has returned all of its subscriptions.
+          if (!isOpen) return;
           counts.subscriptions -= 1;
           ofThis -= 1;
         },

@@ -59,7 +59,7 @@ interface ClientOptions {
   onEnd(reason: EndReason): void;
   onConflated(): void;
   /** The messages to a reader that is too slow, at the end of its stream. */
-  lastWords(client: StreamClient): readonly Unsent[];
+  finalMessages(client: StreamClient): readonly Unsent[];
   maxUnsentBytes?: number;
 }
 
@@ -83,7 +83,7 @@ export class StreamClient implements SlowReader {
   /** Whether a heartbeat was sent since the last change. */
   hasHeartbeat = false;
   /** The cause of a silence that the client knows, and when it is repeated. */
-  toldReason: StaleReason | undefined;
+  reportedReason: StaleReason | undefined;
   staleDueMs = 0;
 
   constructor(options: ClientOptions) {
@@ -201,7 +201,7 @@ export class StreamClient implements SlowReader {
   }
 
   #lag(reason: 'lagged' | 'memory'): void {
-    this.end(reason, this.#options.lastWords(this));
+    this.end(reason, this.#options.finalMessages(this));
   }
 
   #note({ seq, cursor }: Message, ids: readonly string[]): void {

@@ -53,12 +53,16 @@ export class EventHub {
   readonly rounds: WriteRounds;
   readonly #options: EventHubOptions;
   readonly #streams = new Map<StreamClient, EventStream>();
-  readonly #horizon: EventHorizon;
+  #horizon: EventHorizon;
+  /** The epoch of the keys. */
+  #epoch: string | undefined;
   readonly #closing = new AbortController();
   readonly #streaks = new FailureStreaks();
   #running: Promise<void> | undefined;
   #delivered: bigint | undefined;
   #complete: { readAt: Date; seenAtMs: number } | undefined;
+  /** The last answer of the database. */
+  #readAtMs = Number.NEGATIVE_INFINITY;
   #waiting: (() => void)[] = [];
 
   constructor(options: EventHubOptions) {
@@ -93,7 +97,7 @@ export class EventHub {
   }
 
   /** The `lagged` message of a reader that is too slow. */
-  readonly lastWords = (client: StreamClient): readonly Unsent[] => {
+  readonly finalMessages = (client: StreamClient): readonly Unsent[] => {
     const stream = this.#streams.get(client);
     if (!stream) return [];
     const cursor = client.sentCursor ?? '';
@@ -139,7 +143,9 @@ export class EventHub {
 
   async #readOnce(): Promise<void> {
     const askedAtMs = performance.now();
+    this.#followEpoch();
     const { isComplete, readAt } = await this.#horizon.advance();
+    this.#readAtMs = askedAtMs;
     const { settled } = this.#horizon;
     if (settled === undefined) return;
     while (this.#delivered !== undefined && this.#delivered < settled && this.#live().length > 0) {
@@ -150,8 +156,34 @@ export class EventHub {
       this.#delivered = events.length < PAGE ? settled : (events.at(-1)?.pk ?? settled);
     }
     this.#delivered = settled;
+    for (const stream of this.#live()) if (stream.position.epoch !== this.#epoch) this.#changeEpoch(stream, settled);
     if (isComplete) this.#complete = { readAt, seenAtMs: askedAtMs };
     this.#release();
+  }
+
+  /** A restored database, or a standby that lags behind, has other keys: the next read begins behind its events. */
+  #followEpoch(): void {
+    const epoch = this.#options.epoch();
+    if (this.#epoch !== undefined && epoch !== this.#epoch) {
+      this.#horizon = new EventHorizon(this.#options.db);
+      this.#delivered = undefined;
+      this.#complete = undefined;
+    }
+    this.#epoch = epoch;
+  }
+
+  /** The stream continues behind the events of the new epoch, and says so, unless it began before the epoch was known. */
+  #changeEpoch(stream: EventStream, pk: bigint): void {
+    const wasKnown = stream.position.epoch !== '';
+    stream.position = { epoch: this.#epoch ?? '', pk, atMs: Date.now() };
+    if (wasKnown) this.#pushGap(stream, 'epoch');
+  }
+
+  #pushGap({ client, accountId, position }: EventStream, reason: 'epoch' | 'expired'): void {
+    const cursor = this.#encode(accountId, position);
+    const head = { type: 'gap', at: new Date() } as const;
+    client.push(streamMessage(head, { reason }, { cursor, decimalFormat: 'number' }), EVENTS);
+    this.rounds.mark(client);
   }
 
   #live(): EventStream[] {
@@ -165,7 +197,7 @@ export class EventHub {
   }
 
   #push(stream: EventStream, event: StoredEvent): void {
-    stream.position = { epoch: this.#options.epoch() ?? '', pk: event.pk, atMs: event.createdAt.getTime() };
+    stream.position = { epoch: this.#epoch ?? '', pk: event.pk, atMs: event.createdAt.getTime() };
     stream.client.push(this.#eventMessage(stream.accountId, event, stream.position), EVENTS);
     this.rounds.mark(stream.client);
   }
@@ -185,7 +217,7 @@ export class EventHub {
     while (this.#delivered === undefined && !client.hasEnded) await this.#nextRead();
     if (client.hasEnded) return;
     const here = this.#delivered ?? 0n;
-    const epoch = this.#options.epoch() ?? '';
+    const epoch = this.#epoch ?? '';
     const nowMs = Date.now();
     stream.position = from ?? { epoch, pk: here, atMs: nowMs };
     client.sentCursor = this.#encode(accountId, stream.position);
@@ -193,9 +225,7 @@ export class EventHub {
     if (reason !== undefined) {
       // Keys of another epoch are not comparable, so the stream begins with the next event.
       stream.position = { epoch, pk: reason === 'epoch' ? here : stream.position.pk, atMs: nowMs };
-      const cursor = this.#encode(accountId, stream.position);
-      const head = { type: 'gap', at: new Date(nowMs) } as const;
-      client.push(streamMessage(head, { reason }, { cursor, decimalFormat: 'number' }), EVENTS);
+      this.#pushGap(stream, reason);
     }
     while (!client.hasEnded) {
       // Every event up to the horizon is visible, also when the common read has not reached it.
@@ -225,8 +255,8 @@ export class EventHub {
 
   #isDue(client: StreamClient, nowMs: number): boolean {
     const isFresh = this.#isFresh(nowMs);
-    if (!isFresh) return client.toldReason === undefined || nowMs >= client.staleDueMs;
-    if (nowMs >= client.heartbeatDueMs || client.toldReason !== undefined) return true;
+    if (!isFresh) return client.reportedReason === undefined || nowMs >= client.staleDueMs;
+    if (nowMs >= client.heartbeatDueMs || client.reportedReason !== undefined) return true;
     return !client.hasHeartbeat && nowMs - client.writtenAtMs >= IDLE_MS;
   }
 
@@ -238,24 +268,29 @@ export class EventHub {
     const stream = this.#streams.get(client);
     if (stream?.state !== 'live' || !this.#isDue(client, nowMs)) return [];
     if (!this.#isFresh(nowMs) || !this.#complete) {
-      client.toldReason = 'database_unreachable';
+      client.reportedReason = nowMs - this.#readAtMs <= MAX_STALE_MS ? 'commit_pending' : 'database_unreachable';
       client.staleDueMs = nowMs + this.#options.heartbeatMs;
-      return this.#say(stream, 'stale', new Date(), { reason: client.toldReason });
+      return this.#control(stream, 'stale', new Date(), { reason: client.reportedReason });
     }
-    client.toldReason = undefined;
+    client.reportedReason = undefined;
     client.hasHeartbeat = true;
     client.heartbeatDueMs = nowMs + this.#options.heartbeatMs;
     const { readAt } = this.#complete;
     const pk =
       this.#delivered !== undefined && this.#delivered > stream.position.pk ? this.#delivered : stream.position.pk;
-    stream.position = { epoch: this.#options.epoch() ?? '', pk, atMs: readAt.getTime() };
-    return this.#say(stream, 'heartbeat', readAt, {
+    stream.position = { epoch: this.#epoch ?? '', pk, atMs: readAt.getTime() };
+    return this.#control(stream, 'heartbeat', readAt, {
       checked_at: readAt.toISOString(),
       interval_seconds: this.#options.heartbeatMs / 1_000,
     });
   }
 
-  #say({ accountId, position }: EventStream, type: 'heartbeat' | 'stale', at: Date, data: ApiJson): readonly Unsent[] {
+  #control(
+    { accountId, position }: EventStream,
+    type: 'heartbeat' | 'stale',
+    at: Date,
+    data: ApiJson,
+  ): readonly Unsent[] {
     const cursor = this.#encode(accountId, position);
     const message = streamMessage({ type, at }, data, { cursor, decimalFormat: 'number' });
     return [{ message, subscriptions: [EVENTS], conflated: 0 }];

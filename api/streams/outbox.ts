@@ -37,7 +37,9 @@ export class Outbox {
    */
   push(message: Message, subscription: string, conflationKey?: string): boolean {
     if (this.#last?.message === message) {
-      this.#last.subscriptions.push(subscription);
+      const { subscriptions } = this.#last;
+      // The replaced state may have passed this subscription on already.
+      if (!subscriptions.includes(subscription)) subscriptions.push(subscription);
       return false;
     }
     this.#entries ??= new Map();

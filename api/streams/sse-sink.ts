@@ -5,6 +5,8 @@ import type { Unsent } from './outbox.ts';
 
 /** How long a reader may take to read its last messages. */
 const LAST_READ_MS = 5_000;
+/** Without bytes for so long, the system asks the client's whether the connection lives. */
+const KEEP_ALIVE_MS = 20_000;
 /** The delay before a browser connects again, milliseconds. */
 const RETRY_MS = 1_000;
 
@@ -14,6 +16,8 @@ export function createSseSink(response: ServerResponse): Sink {
   // Node keeps the text of the headers as long as the stream. Sent alone it becomes one string; before a body it would stay a tree of some
   // eighty parts.
   response.flushHeaders();
+  // A client that is gone without a word would keep its place until the system gives its bytes up.
+  response.socket?.setKeepAlive(true, KEEP_ALIVE_MS);
   response.write(`retry: ${RETRY_MS}\n\n`);
   return {
     get isBlocked() {

@@ -13,11 +13,11 @@ import { createStreamCursors, type JournalPosition, type StreamCursors } from '.
 import { EventHub, type EventPosition } from './event-hub.ts';
 import type { Filter } from './filter.ts';
 import { streamMessage } from './frame.ts';
+import { Heartbeats } from './heartbeats.ts';
 import { MarketHub } from './hub.ts';
 import { KeyWatch } from './key-watch.ts';
 import type { Unsent } from './outbox.ts';
 import type { OpenOptions, OpenStreams, Start } from './port.ts';
-import { Pulse } from './pulse.ts';
 import { Replays } from './replay.ts';
 import { readSnapshot } from './snapshot.ts';
 import { UnsentMemory } from './unsent-memory.ts';
@@ -66,7 +66,7 @@ export class Streams implements OpenStreams {
   readonly #uses: AccountUses;
   readonly #keys: KeyWatch;
   readonly #hub: MarketHub;
-  readonly #pulse: Pulse;
+  readonly #heartbeats: Heartbeats;
   readonly #replays: Replays;
   readonly #clients = new Set<StreamClient>();
   readonly #memory: UnsentMemory;
@@ -82,10 +82,10 @@ export class Streams implements OpenStreams {
     this.#keys = new KeyWatch(db, log);
     this.#memory = new UnsentMemory(options.maxUnsentTotalBytes);
     const { cursors } = this;
-    const rounds = new WriteRounds((client, nowMs) => this.#pulse.whenIdle(client, nowMs));
+    const rounds = new WriteRounds((client, nowMs) => this.#heartbeats.whenIdle(client, nowMs));
     const onDispatched = (type: string, count: number) => metrics?.streamMessages.inc({ type }, count);
     this.#hub = new MarketHub({ tail, db, cursors, decimalFormat, log, recentBytes, onDispatched }, rounds);
-    this.#pulse = new Pulse({ hub: this.#hub, db, cursors, decimalFormat, venues, heartbeatMs, log, now });
+    this.#heartbeats = new Heartbeats({ hub: this.#hub, db, cursors, decimalFormat, venues, heartbeatMs, log, now });
     this.#replays = new Replays({ hub: this.#hub, db, cursors, decimalFormat, log });
     const epoch = () => this.#hub.head?.epoch;
     this.events = new EventHub({ db, codec, epoch, retentionMs: options.eventRetentionMs, heartbeatMs, log });
@@ -117,7 +117,7 @@ export class Streams implements OpenStreams {
       keyId,
       memory: this.#memory,
       onConflated: () => metrics?.streamConflated.inc(),
-      lastWords: isEventStream ? this.events.lastWords : this.#lastWords,
+      finalMessages: isEventStream ? this.events.finalMessages : this.#finalMessages,
       onEnd: (reason) => {
         unwatch();
         this.#forget(client);
@@ -128,7 +128,7 @@ export class Streams implements OpenStreams {
     const unwatch = this.#keys.add({ keyId, scope, end: () => client.end('unauthorized') });
     this.#clients.add(client);
     this.exempt(socket);
-    if (!isEventStream) this.#pulse.add(client);
+    if (!isEventStream) this.#heartbeats.add(client);
     return client;
   }
 
@@ -197,7 +197,7 @@ export class Streams implements OpenStreams {
   async close(): Promise<void> {
     for (const client of [...this.#clients]) client.end('draining');
     this.#keys.close();
-    this.#pulse.close();
+    this.#heartbeats.close();
     this.#hub.close();
     await this.events.close();
   }
@@ -219,7 +219,7 @@ export class Streams implements OpenStreams {
     for (const subscription of client.subscriptions.values()) this.#hub.remove(subscription);
     client.subscriptions.clear();
     this.#clients.delete(client);
-    this.#pulse.remove(client);
+    this.#heartbeats.remove(client);
     this.#hub.rounds.forget(client);
     this.events.remove(client);
   }
@@ -247,7 +247,7 @@ export class Streams implements OpenStreams {
   }
 
   /** A `lagged` message per subscription, with the cursor behind the last sent change. */
-  readonly #lastWords = (client: StreamClient): readonly Unsent[] => {
+  readonly #finalMessages = (client: StreamClient): readonly Unsent[] => {
     const { head } = this.#hub;
     if (!head) return [];
     const { decimalFormat } = this.#options;

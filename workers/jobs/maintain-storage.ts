@@ -13,7 +13,7 @@ import { pruneSamples } from '../../src/store/catalog/volume-samples.ts';
 import type { PartitionedTable } from '../../src/store/db/partitions.ts';
 import { pruneEvents, pruneSubscriptions } from '../../src/store/deliveries/retention.ts';
 import { forgetOldSecrets } from '../../src/store/deliveries/subscriptions.ts';
-import { GAPS_KEPT_DAYS, pruneGaps } from '../../src/store/feeds/gaps.ts';
+import { endGapsWithoutFeed, GAPS_KEPT_DAYS, pruneGaps } from '../../src/store/feeds/gaps.ts';
 import { pruneActions } from '../../src/store/ops/actions.ts';
 import { retirePartitions } from '../../src/store/series/retention.ts';
 import { pruneWitness } from '../../src/store/series/trade-witness.ts';
@@ -74,6 +74,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
   const linksPruned = await pruneSignInLinks(db, now());
   const keysPruned = await pruneEndedKeys(db, yesterdayMs, { signal });
   const actionsPruned = await pruneActions(db, now() - opsActionsDays * DAY_MS, signal);
+  await endGapsWithoutFeed(db);
   const gapsPruned = await pruneGaps(db, now() - GAPS_KEPT_DAYS * DAY_MS, signal);
   const secretsForgotten = await forgetOldSecrets(db);
   return {

@@ -52,7 +52,9 @@ export const CONFLATED_KINDS: ReadonlySet<ChangeKind> = new Set(['price', 'book'
  * publisher runs. `database_unreachable`: this API process has no answer of the database.
  */
 export const STALE_REASONS = ['publisher_stalled', 'publisher_gone', 'database_unreachable'] as const;
-export type StaleReason = (typeof STALE_REASONS)[number];
+/** The same for the stream of account events. `commit_pending`: a transaction that stores events has not committed for more than a second. */
+export const EVENT_STALE_REASONS = ['database_unreachable', 'commit_pending'] as const;
+export type StaleReason = (typeof STALE_REASONS | typeof EVENT_STALE_REASONS)[number];
 
 /** Why changes between two messages are missing. */
 export const GAP_REASONS = ['expired', 'epoch', 'backfill', 'feed'] as const;

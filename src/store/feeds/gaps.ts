@@ -34,15 +34,19 @@ export async function openGap(tx: Queryable, opened: NewGap): Promise<void> {
   await tx.query(OPEN, [gap, venue, marketPks, affected, reason, fromMs, toMs]);
 }
 
+/** SQL that ends the open gaps of a condition at a moment. */
+const endingSql = (condition: string, moment: string) => `WITH ended AS MATERIALIZED (
+     SELECT id FROM feed_gap g WHERE to_at IS NULL AND ${condition} ORDER BY id FOR UPDATE),
+   closed AS (UPDATE feed_gap g SET to_at = ${moment} FROM ended WHERE g.id = ended.id RETURNING g.id, g.gap, g.market_id),
+   broadcast AS (${insertGapMarksSql('gapEnded', 'closed')})
+   ${insertPublishSql('gap', 'SELECT market_id, id FROM closed')}`;
+
 const CLOSE = sql(
   'close_feed_gaps',
-  `WITH ended AS MATERIALIZED (
-     SELECT id FROM feed_gap WHERE venue = $1 AND to_at IS NULL AND market_id = ANY ($2::bigint[])
-       AND from_at <= to_timestamp($3::float8 / 1000) ORDER BY id FOR UPDATE),
-   closed AS (
-     UPDATE feed_gap g SET to_at = to_timestamp($3::float8 / 1000) FROM ended WHERE g.id = ended.id RETURNING g.id, g.gap, g.market_id),
-   broadcast AS (${insertGapMarksSql('gapEnded', 'closed')})
-   ${insertPublishSql('gap', 'SELECT market_id, id FROM closed')}`,
+  endingSql(
+    'venue = $1 AND market_id = ANY ($2::bigint[]) AND from_at <= to_timestamp($3::float8 / 1000)',
+    'to_timestamp($3::float8 / 1000)',
+  ),
 );
 
 /** Ends the open gaps of markets at this moment, epoch milliseconds, with the same marks. */
@@ -51,6 +55,21 @@ export async function closeGaps(
   { venue, marketPks, toMs }: { venue: string; marketPks: readonly bigint[]; toMs: number },
 ): Promise<void> {
   if (marketPks.length > 0) await tx.query(CLOSE, [venue, marketPks, toMs]);
+}
+
+const END_UNREAD = sql(
+  'end_gaps_without_feed',
+  endingSql(
+    `from_at < clock_timestamp() - interval '5 minutes' AND NOT EXISTS (
+       SELECT FROM feed_streamer s
+       WHERE s.venue = g.venue AND s.state <> 'off' AND s.reported_at > clock_timestamp() - interval '5 minutes')`,
+    'clock_timestamp()',
+  ),
+);
+
+/** Ends the open gaps of feeds that no streamer reads any more: polls alone bring the changes, so no feed can end them. */
+export async function endGapsWithoutFeed(db: Queryable): Promise<void> {
+  await db.query(END_UNREAD);
 }
 
 const OPEN_MARKETS = sql(

@@ -35,7 +35,7 @@ export class FeedGaps {
         for (const outcomeId of outcomeIds) this.#marketOf.set(outcomeId, marketId);
       }
     }
-    this.#listener.onGapStart(told(gap));
+    this.#listener.onGapStart(toFeedGap(gap));
   }
 
   /** An outcome has new data. */
@@ -67,10 +67,10 @@ export class FeedGaps {
 
   #end(gap: OpenGap, nowMs: number): void {
     this.#gaps.delete(gap);
-    this.#listener.onGapEnd({ ...told(gap), toMs: Math.max(nowMs, gap.fromMs) });
+    this.#listener.onGapEnd({ ...toFeedGap(gap), toMs: Math.max(nowMs, gap.fromMs) });
   }
 }
 
-function told({ open: _, ...gap }: OpenGap): FeedGap {
+function toFeedGap({ open: _, ...gap }: OpenGap): FeedGap {
   return gap;
 }

@@ -33,6 +33,27 @@ describe('Outbox', () => {
     );
   });
 
+  it('names each subscription of a replaced state once, and none after its removal', () => {
+    const subscriptions = ['a', 'b', 'c'];
+    const steps = fc.array(
+      fc.record({ to: fc.subarray(subscriptions, { minLength: 1 }), removed: fc.constantFrom(...subscriptions) }),
+    );
+    fc.assert(
+      fc.property(steps, (offers) => {
+        const outbox = new Outbox();
+        for (const [index, { to, removed }] of offers.entries()) {
+          const one = message(index + 1);
+          for (const subscription of to) outbox.push(one, subscription, 'state');
+          outbox.remove(removed);
+          for (const { subscriptions: named } of outbox.take(index % 2, 1_000_000)) {
+            expect(named).toEqual([...new Set(named)]);
+            expect(named).not.toContain(removed);
+          }
+        }
+      }),
+    );
+  });
+
   it('sends a message once to several subscriptions', () => {
     const outbox = new Outbox();
     const one = message(1);

@@ -27,7 +27,7 @@ function aClient(limits = LIMITS) {
     memory,
     onEnd: () => undefined,
     onConflated: () => undefined,
-    lastWords: () => [],
+    finalMessages: () => [],
   };
   return { client: new StreamClient(options), writes };
 }

@@ -31,7 +31,7 @@ export function createManifoldSession(): FeedSession {
  */
 class ManifoldSession implements FeedSession {
   readonly #markets = new Map<string, Market>();
-  readonly #quotes = new Map<string, { price: Decimal; asOfMs: number }>();
+  readonly #quotes = new Map<string, { price: Decimal; asOfMs: number; atMs: number }>();
   #nextTxid = 1;
 
   open(): string[] {
@@ -183,10 +183,9 @@ class ManifoldSession implements FeedSession {
         : [[outcomeIdOf(contractId, answerId), price]];
     for (const [outcomeId, value] of prices) {
       const before = this.#quotes.get(outcomeId);
-      if (!market.outcomeIds.has(outcomeId) || before?.price === value || (before && atMs < before.asOfMs - 1))
-        continue;
+      if (!market.outcomeIds.has(outcomeId) || before?.price === value || (before && atMs < before.atMs)) continue;
       const asOfMs = Math.max(Math.floor(atMs), (before?.asOfMs ?? 0) + 1);
-      this.#quotes.set(outcomeId, { price: value, asOfMs });
+      this.#quotes.set(outcomeId, { price: value, asOfMs, atMs });
       reading.updates.push({ kind: 'quote', record: { outcomeId, asOfMs, price: value } });
     }
   }

@@ -41,7 +41,8 @@ interface Token {
   context?: HashContext | undefined;
   /** The last trade that named this token. */
   lastTrade?: Decimal;
-  quote?: PriceRecord;
+  /** With the stamp of the venue, epoch milliseconds: later quotes of one stamp have later times. */
+  quote?: PriceRecord & { readonly stampMs: number };
 }
 
 export function createPolymarketSession(): FeedSession {
@@ -363,15 +364,16 @@ class PolymarketSession implements FeedSession {
   /** Emits a changed quote. Two changes of one millisecond get different times, because the store keeps the newer one. */
   #quote(outcomeId: string, token: Token, { bid, ask }: Quotes, stampMs: number, reading: FeedReading): void {
     const before = token.quote;
-    if (before && stampMs < before.asOfMs - 1) return;
+    if (before && stampMs < before.stampMs) return;
     const side = (price: Decimal | undefined) => (price === undefined ? [] : [{ price, size: '1' as Decimal }]);
     const top = { outcomeId, asOfMs: stampMs, bids: side(bid), asks: side(ask) };
     const quote = priceWithLast(top, token.lastTrade);
     if (quote === undefined) return;
     if (before && before.price === quote.price && before.bid === quote.bid && before.ask === quote.ask) return;
     const asOfMs = Math.max(stampMs, (before?.asOfMs ?? 0) + 1);
-    token.quote = { ...quote, asOfMs, seenAtMs: Math.max(this.#nowMs, asOfMs) };
-    reading.updates.push({ kind: 'quote', record: token.quote });
+    const record = { ...quote, asOfMs, seenAtMs: Math.max(this.#nowMs, asOfMs) };
+    token.quote = { ...record, stampMs };
+    reading.updates.push({ kind: 'quote', record });
   }
 
   #drop(token: Token, nowMs: number): void {

@@ -23,6 +23,8 @@ function anEvent(accountId = world.client.accountId, tokenSymbol = 'Yes') {
   return { id, accountId, type: 'price_alert' as const, body, dedupeKey: `test:${id}` };
 }
 const store = (...events: ReturnType<typeof anEvent>[]) => world.api.db.transaction((tx) => insertEvents(tx, events));
+/** The keys of the standby begin again. */
+const FORGET = sql('test_forget_events', 'TRUNCATE event RESTART IDENTITY CASCADE');
 const AGE = sql('test_age_event', `UPDATE event SET created_at = now() - interval '91 days' WHERE id = $1`);
 
 describe('the stream of account events', () => {
@@ -74,6 +76,40 @@ describe('the stream of account events', () => {
     await slow;
     await stream.next(({ text }) => text === late.body);
     expect(stream.events.filter(ofType('price_alert')).map(({ text }) => text)).toEqual([early.body, late.body]);
+  });
+
+  it('names the cause when a transaction delays newer events, and sends them after its commit', async () => {
+    const stream = await world.followEvents();
+    await stream.next(ofType('heartbeat'));
+    const [isInserted, mayCommit] = [gate(), gate()];
+    const slow = world.api.db.transaction(async (tx) => {
+      await insertEvents(tx, [anEvent()]);
+      isInserted.open();
+      await mayCommit.opened;
+    });
+    await isInserted.opened;
+    const late = anEvent();
+    await store(late);
+    expect((await stream.next(ofType('stale'))).data.data).toMatchObject({ reason: 'commit_pending' });
+    mayCommit.open();
+    await slow;
+    await stream.next(({ text }) => text === late.body);
+    await stream.next(ofType('heartbeat'));
+  });
+
+  it('continues behind the events of a standby that lags behind, and names the gap', async () => {
+    const stream = await world.followEvents();
+    await stream.next(ofType('heartbeat'));
+    await store(anEvent(), anEvent());
+    const { id } = await stream.next(ofType('price_alert'));
+    await world.api.db.query(FORGET);
+    await world.beginEpoch();
+    expect((await stream.next(ofType('gap'))).data.data).toEqual({ reason: 'epoch' });
+    const later = anEvent();
+    await store(later);
+    await stream.next(({ text }) => text === later.body);
+    const resumed = await world.followEvents({ 'last-event-id': id });
+    expect((await resumed.next(ofType('gap'))).data.data).toEqual({ reason: 'epoch' });
   });
 
   it('names a gap when events behind the cursor may be deleted', async () => {

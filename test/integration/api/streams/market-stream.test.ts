@@ -10,12 +10,6 @@ import { startTestApi } from '../api-harness.ts';
 import { aPrice, aTrade, withStreams } from './stream-world.ts';
 
 const HEAD = 'turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published';
-const NEW_EPOCH = sql(
-  'test_new_epoch',
-  `INSERT INTO journal_head (${HEAD})
-   SELECT turn + 1, gen_random_uuid(), origin, seq + 1000, seq + 1001, at, clock_timestamp(), closed_until, published
-   FROM journal_head ORDER BY turn DESC LIMIT 1`,
-);
 const DROP_ROWS = sql(
   'test_drop_journal',
   `WITH dropped AS (DELETE FROM journal WHERE seq <= $1)
@@ -163,7 +157,7 @@ describe('a resumed stream', () => {
   it('names the gap after a restore, and continues in the new epoch', async () => {
     const reader = await follow('channels=prices');
     const { id } = await reader.next(ofType('heartbeat'));
-    await world.journal.run(() => world.api.db.query(NEW_EPOCH));
+    await world.beginEpoch();
     await append();
     const gap = await reader.next(ofType('gap'));
     expect(gap.data.data).toMatchObject({ reason: 'epoch' });

@@ -1,11 +1,19 @@
 import { afterEach, beforeEach, expect } from 'vitest';
 import { asyncApiText } from '../../../../api/routes/asyncapi.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
 import { AsyncContract, type StreamChannel } from '../../../support/async-contract.ts';
 import { type ConfirmedJournal, confirmJournal, type NewChange } from '../../../support/journal.ts';
 import { openSocket, type SocketReader } from '../../../support/socket.ts';
 import { openSse, type SseReader } from '../../../support/sse.ts';
 import type { Client, TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
+
+const NEW_EPOCH = sql(
+  'test_new_epoch',
+  `INSERT INTO journal_head (turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published)
+   SELECT turn + 1, gen_random_uuid(), origin, seq + 1000, seq + 1001, at, clock_timestamp(), closed_until, published
+   FROM journal_head ORDER BY turn DESC LIMIT 1`,
+);
 
 /** Opens streams of an API with a confirmed journal, and checks every message against the document. */
 export interface StreamWorld {
@@ -21,6 +29,8 @@ export interface StreamWorld {
     headers?: Record<string, string>,
     options?: { url?: string; venue?: string; key?: string },
   ): Promise<SseReader>;
+  /** Begins another epoch of the journal, as a restored database does. */
+  beginEpoch(): Promise<unknown>;
   /** The stream of account events. */
   followEvents(headers?: Record<string, string>, query?: string): Promise<SseReader>;
   /** A WebSocket with the key of the client, or without a key. */
@@ -67,6 +77,7 @@ export function withStreams(): StreamWorld {
       return journal;
     },
     append: (...changes) => journal.append(changes),
+    beginEpoch: () => journal.run(() => started.api.db.query(NEW_EPOCH)),
     async follow(query, headers = {}, { url = started.api.url, venue = 'all', key = started.client.key } = {}) {
       const reader = await openSse(`${url}/v1/${venue}/stream?${query}`, {
         authorization: `Bearer ${key}`,

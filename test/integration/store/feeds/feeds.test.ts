@@ -3,6 +3,7 @@ import { sql } from '../../../../src/store/db/tx.ts';
 import {
   closeGaps,
   countGaps,
+  endGapsWithoutFeed,
   marketsWithOpenGaps,
   openGap,
   pruneGaps,
@@ -28,6 +29,7 @@ const AGE_REPORTS = sql(
   'test_age_reports',
   "UPDATE feed_streamer SET reported_at = reported_at - interval '6 seconds' WHERE streamer = $1",
 );
+const FORGET_REPORTS = sql('test_forget_reports', 'DELETE FROM feed_streamer');
 const MARKS = sql('test_gap_marks', `SELECT key FROM publish_mark WHERE kind = ${PUBLISH_KINDS.gap} ORDER BY id`);
 
 let test: TestDatabase;
@@ -142,4 +144,31 @@ describe('gaps of a feed', () => {
     expect(await pruneGaps(db, 3_001)).toBe(2);
     expect(await read(2_000, 2_500)).toEqual([]);
   });
+});
+
+it('gaps of a feed that no streamer reads any more end, and those of other feeds stay open', async () => {
+  const { db } = test;
+  const report = (venue: string, state: FeedReport['state']): FeedReport => ({
+    venue,
+    state,
+    reason: null,
+    subscribed: 0,
+    messagesPerSecond: 0,
+    lagMs: null,
+  });
+  await db.query(FORGET_REPORTS);
+  await reportFeeds(db, 'reader', [report('kalshi', 'off'), report('limitless', 'connecting')]);
+  const fromMs = Date.now() - 600_000;
+  for (const venue of ['kalshi', 'limitless', 'manifold']) {
+    const { pk } = await aStoredMarket(db, { venue });
+    const opened = { venue, marketPks: [pk], affected: 'books', reason: 'disconnected' };
+    await openGap(db, { ...opened, gap: crypto.randomUUID(), fromMs });
+  }
+  const { pk } = await aStoredMarket(db, { venue: 'kalshi' });
+  const fresh = { venue: 'kalshi', marketPks: [pk], affected: 'books', reason: 'moved', fromMs: Date.now() };
+  await openGap(db, { ...fresh, gap: crypto.randomUUID() });
+  await endGapsWithoutFeed(db);
+  expect((await marketsWithOpenGaps(db, 'kalshi')).map((market) => market.pk)).toEqual([pk]);
+  expect(await marketsWithOpenGaps(db, 'limitless')).toHaveLength(1);
+  expect(await marketsWithOpenGaps(db, 'manifold')).toEqual([]);
 });

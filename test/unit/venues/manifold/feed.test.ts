@@ -55,6 +55,21 @@ describe('the Manifold session', () => {
     ]);
   });
 
+  it('keeps the last of several prices with one time of the venue', () => {
+    const created = session();
+    const pricesOf = (prob: number) => {
+      const frame = broadcast('contract/multi1/updated-answers', { answers: [{ id: 'answer1', prob }] });
+      return created.take(JSON.stringify(frame), NOW_MS).updates;
+    };
+    const records = [0.2, 0.3, 0.4, 0.5, 0.6].flatMap((prob) => pricesOf(prob));
+    expect(records).toEqual(
+      ['0.2', '0.3', '0.4', '0.5', '0.6'].map((price, n) => ({
+        kind: 'quote',
+        record: { outcomeId: 'multi1:answer1', asOfMs: NOW_MS + n, price },
+      })),
+    );
+  });
+
   it('reads the probability of an answer', () => {
     expect(take(MESSAGES[4]).updates).toEqual([
       { kind: 'quote', record: { outcomeId: 'multi1:answer1', asOfMs: NOW_MS, price: '0.2' } },

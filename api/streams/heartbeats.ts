@@ -28,7 +28,7 @@ const ANSWER_MS = 1_500;
 /** The queue whose workers are processes that host the publisher. */
 const PUBLISHER_QUEUE = 'candles';
 
-interface PulseOptions {
+interface HeartbeatOptions {
   hub: MarketHub;
   db: Queryable;
   cursors: StreamCursors;
@@ -53,11 +53,11 @@ interface VenueState {
 }
 
 /**
- * Tells clients that their streams are complete, or why this is unknown. Heartbeats stop while the journal is not confirmed: their absence
- * shows that a quiet stream may not be a quiet market. A `stale` message then names the cause.
+ * States to clients that their streams are complete, or why this is unknown. Heartbeats stop while the journal is not confirmed: their
+ * absence shows that a quiet stream may not be a quiet market. A `stale` message then names the cause.
  */
-export class Pulse {
-  readonly #options: PulseOptions;
+export class Heartbeats {
+  readonly #options: HeartbeatOptions;
   readonly #clients = new Set<StreamClient>();
   readonly #timer: NodeJS.Timeout;
   #venues: VenueState[] = [];
@@ -70,7 +70,7 @@ export class Pulse {
   #made = new Map<string, Message>();
   #madeFor: unknown;
 
-  constructor(options: PulseOptions) {
+  constructor(options: HeartbeatOptions) {
     this.#options = options;
     this.#timer = setInterval(() => this.#check(), CHECK_EVERY_MS);
     this.#timer.unref();
@@ -105,7 +105,7 @@ export class Pulse {
     const messages = this.#perVenue(client, (venue) => this.#heartbeat(venue));
     if (messages.length === 0) return [];
     client.heartbeatDueMs = nowMs + heartbeatMs;
-    client.toldReason = undefined;
+    client.reportedReason = undefined;
     client.hasHeartbeat = true;
     return messages;
   };
@@ -116,9 +116,9 @@ export class Pulse {
 
   #isDue(client: StreamClient, nowMs: number): boolean {
     if (!this.#isFresh()) {
-      return this.#reason !== undefined && (client.toldReason !== this.#reason || nowMs >= client.staleDueMs);
+      return this.#reason !== undefined && (client.reportedReason !== this.#reason || nowMs >= client.staleDueMs);
     }
-    if (nowMs >= client.heartbeatDueMs || client.toldReason !== undefined) return true;
+    if (nowMs >= client.heartbeatDueMs || client.reportedReason !== undefined) return true;
     return !client.hasHeartbeat && nowMs - client.writtenAtMs >= IDLE_MS;
   }
 
@@ -159,7 +159,7 @@ export class Pulse {
       this.#message(venue, `stale ${reason}`, (checkedAt) => ({ reason, checked_at: checkedAt })),
     );
     if (messages.length > 0) {
-      client.toldReason = reason;
+      client.reportedReason = reason;
       client.staleDueMs = nowMs + this.#options.heartbeatMs;
     }
     return messages;
