@@ -35,7 +35,9 @@ const FAULTS: readonly SocketFault[] = [
   { how: 'flood', times: 10 },
   { how: 'restart' },
   { how: 'reject', status: 429 },
+  { how: 'reject', status: 401 },
   { how: 'reject', status: 403 },
+  { how: 'close_large', maxIds: 100 },
   { how: 'freeze' },
   { how: 'half_open' },
 ];

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import pg from 'pg';
+import { describe, expect, it, vi } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { openGap } from '../../../../src/store/feeds/gaps.ts';
 import { reportFeeds } from '../../../../src/store/feeds/streamers.ts';
@@ -167,6 +168,30 @@ describe('a resumed stream', () => {
     expect((await resumed.next(ofType('price'))).data.seq).toBe(seq);
     expect((await reader.next(ofType('price'))).data.seq).toBe(seq);
   });
+});
+
+it('a change costs the database as much for thirty streams as for one', async () => {
+  const CHANGES = 20;
+  const statements = vi.spyOn(pg.Client.prototype, 'query');
+  async function costOf(count: number): Promise<number> {
+    const readers = await Promise.all(Array.from({ length: count }, () => follow('channels=prices')));
+    await Promise.all(readers.map((reader) => reader.next(ofType('heartbeat'))));
+    statements.mockClear();
+    for (let change = 0; change < CHANGES; change += 1) {
+      const seq = await append(aPrice());
+      await Promise.all(readers.map((reader) => reader.next(({ data }) => data.seq === seq)));
+    }
+    for (const reader of readers) reader.close();
+    return statements.mock.calls.length;
+  }
+  try {
+    const one = await costOf(1);
+    expect(one).toBeGreaterThanOrEqual(CHANGES);
+    // Other statements depend on time. One more statement per stream and change would be 580.
+    expect(await costOf(30)).toBeLessThan(one + 10 * CHANGES);
+  } finally {
+    statements.mockRestore();
+  }
 });
 
 describe('a snapshot', () => {
