@@ -12,7 +12,8 @@ import { HOSTILE } from './ops-world.ts';
 const INSERT_POLLS = sql(
   'console_world_polls',
   `INSERT INTO poll_state (venue, kind, last_attempt_at, last_success_at)
-   SELECT 'polymarket', kind, now(), now() + interval '1 hour' FROM unnest(ARRAY['markets', 'prices', 'books', 'trades']) AS kind`,
+   SELECT 'polymarket', kind, now(), now() + interval '1 hour' FROM unnest(ARRAY['markets', 'prices', 'books', 'trades']) AS kind
+   ON CONFLICT (venue, kind) DO UPDATE SET last_success_at = excluded.last_success_at`,
 );
 
 /** A price every five minutes of the last day, which rises above 0.21 twice. */
