@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Enforces the import rules of docs/architecture.md: folders, packages, cycles, and the environment only in src/config.
+// Enforces the rules of docs/architecture.md: imports of folders and packages, cycles,
+// files per folder, and the environment only in src/config.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
@@ -157,6 +158,10 @@ const files = FOLDERS.flatMap((folder) =>
     .filter((name) => name.endsWith('.ts')),
 );
 
+/** Files of a folder with different kinds of files: more need rooms. Migrations are of one kind. */
+const MAX_FILES = 26;
+const ONE_KIND = new Set(['src/store/db/migrations']);
+
 const problems = [];
 const graph = new Map();
 const jobFiles = new Set();
@@ -230,6 +235,12 @@ function visit(file, path) {
   state.set(file, 'done');
 }
 for (const file of graph.keys()) visit(file, []);
+
+const sizes = new Map();
+for (const file of files) sizes.set(dirname(file), (sizes.get(dirname(file)) ?? 0) + 1);
+for (const [folder, size] of sizes) {
+  if (size > MAX_FILES && !ONE_KIND.has(folder)) problems.push(`${folder}: ${size} files, at most ${MAX_FILES}`);
+}
 
 for (const problem of problems) console.error(problem);
 console.log(`imports: ${files.length} files, ${problems.length} problems`);
