@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import WebSocket from 'ws';
 import type { RandomStream } from '../../../sim/random.ts';
 import type { Fleet } from '../../support/processes/fleet.ts';
 import { API_KEY } from '../../support/processes/system.ts';
@@ -16,12 +18,16 @@ export interface Received {
   market_id?: string;
   outcome_id?: string;
   conflated?: number;
+  /** On a WebSocket. */
+  cursor?: string;
   data: Record<string, unknown>;
 }
 
 export interface ClientFilter {
   channels: readonly string[];
   marketIds?: readonly string[];
+  /** Over a WebSocket instead of server-sent events. */
+  isSocket?: boolean;
 }
 
 /** A reader of one market stream that connects again after every end, to any API process, with its last cursor. */
@@ -57,7 +63,7 @@ export class StreamReader {
   async #run(): Promise<void> {
     const { signal } = this.#over;
     while (!signal.aborted) {
-      await this.#connect().catch(() => undefined);
+      await (this.filter.isSocket ? this.#connectSocket() : this.#connect()).catch(() => undefined);
       await delay(this.#random.between(...RECONNECT_MS), undefined, { signal }).catch(() => undefined);
     }
   }
@@ -92,6 +98,38 @@ export class StreamReader {
     }
   }
 
+  async #connectSocket(): Promise<void> {
+    const { channels, marketIds } = this.filter;
+    const url = `${this.#random.pick(this.#fleet.apis()).replace('http', 'ws')}/v1/stream`;
+    const socket = new WebSocket(url, { headers: { authorization: `Bearer ${API_KEY}` } });
+    const end = () => socket.terminate();
+    this.#over.signal.addEventListener('abort', end);
+    let watchdog = setTimeout(end, SILENCE_LIMIT_MS);
+    try {
+      socket.on('error', () => undefined);
+      socket.on('open', () => {
+        this.connections += 1;
+        const cursor = this.#cursor;
+        const filter = { venue: 'polymarket', channels, ...(marketIds && { market_ids: marketIds }) };
+        socket.send(JSON.stringify({ type: 'subscribe', id: 's', ...filter, ...(cursor !== undefined && { cursor }) }));
+      });
+      socket.on('message', (bytes) => {
+        clearTimeout(watchdog);
+        watchdog = setTimeout(end, SILENCE_LIMIT_MS);
+        const message = JSON.parse(String(bytes)) as Received;
+        if (message.type === 'subscribed') return;
+        // A process that starts or stops refuses a subscription; then the reader goes to another one.
+        if (message.type === 'error') end();
+        else this.#note(message, message.cursor);
+      });
+      await once(socket, 'close');
+    } finally {
+      clearTimeout(watchdog);
+      this.#over.signal.removeEventListener('abort', end);
+      socket.terminate();
+    }
+  }
+
   /** An event that was cut off by the end of its connection never comes here. */
   #take(event: string): void {
     const fields = new Map(
@@ -101,6 +139,10 @@ export class StreamReader {
     if (data === undefined) return;
     const message = JSON.parse(data) as Received;
     if (fields.get('event') !== message.type) this.violations.push(`event ${fields.get('event')} with ${data}`);
+    this.#note(message, fields.get('id'));
+  }
+
+  #note(message: Received, cursor: string | undefined): void {
     const last = Math.max(this.confirmed, this.log.at(-1)?.seq ?? -1);
     switch (message.type) {
       case 'heartbeat':
@@ -117,11 +159,11 @@ export class StreamReader {
           this.violations.push(`${message.type} ${message.seq} after ${last}`);
         this.log.push(message);
     }
-    this.#cursor = fields.get('id') ?? this.#cursor;
+    this.#cursor = cursor ?? this.#cursor;
   }
 }
 
-/** Readers of different parts of a venue: everything, one channel, or some markets. */
+/** Readers of different parts of a venue: everything, one channel, or some markets; two of seven over WebSockets. */
 export function startReaders(
   fleet: Fleet,
   { count, marketIds, random }: { count: number; marketIds: readonly string[]; random: RandomStream },
@@ -139,7 +181,7 @@ export function startReaders(
                 .filter(isFirst),
               marketIds: [...new Set(some)],
             };
-    return new StreamReader(fleet, filter, random);
+    return new StreamReader(fleet, { ...filter, isSocket: number % 7 < 2 }, random);
   });
 }
 
