@@ -1,8 +1,9 @@
+import { printable } from '../src/domain/values/text.ts';
 import { type AuditRow, exportActions } from '../src/store/ops/actions.ts';
 import { parsePast, readArguments, UsageError } from './command-arguments.ts';
 import { operatorCommand } from './operator-command.ts';
 import { print } from './output/print.ts';
-import { printable, shortTime } from './output/report-table.ts';
+import { shortTime } from './output/report-table.ts';
 
 interface AuditTrailOptions {
   /** Epoch milliseconds. */

@@ -1,3 +1,4 @@
+import { printable } from '../../src/domain/values/text.ts';
 import { print } from '../output/print.ts';
 import type { AuditOptions } from './arguments.ts';
 
@@ -21,7 +22,7 @@ export function createAuditOutput({ json, limit }: Pick<AuditOptions, 'json' | '
     async difference(text: () => string, value: () => object): Promise<void> {
       found += 1;
       if (found > limit) return;
-      await print(json ? `${separator()}${JSON.stringify(value())}` : `${text()}\n`);
+      await print(json ? `${separator()}${JSON.stringify(value())}` : `${printable(text())}\n`);
     },
     /** Ends the output. The totals are fields of the JSON object, which is complete also without a difference. */
     async end(totals: Readonly<Record<string, number | boolean>>): Promise<void> {

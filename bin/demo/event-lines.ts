@@ -1,5 +1,5 @@
+import { printable } from '../../src/domain/values/text.ts';
 import type { Colours } from '../output/colours.ts';
-import { printable } from '../output/report-table.ts';
 
 /** A line of the receiver with `--json`. */
 interface ReceivedEvent {

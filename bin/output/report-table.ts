@@ -1,3 +1,5 @@
+import { printable } from '../../src/domain/values/text.ts';
+
 /** Columns padded to their widest cell, numbers right-aligned. The first row is the head. */
 export function table(rows: readonly (readonly string[])[], numeric: readonly number[] = []): string {
   const cells = rows.map((row) => row.map(printable));
@@ -5,11 +7,6 @@ export function table(rows: readonly (readonly string[])[], numeric: readonly nu
   const pad = (cell: string, column: number) =>
     numeric.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0);
   return cells.map((row) => `${row.map(pad).join('  ').trimEnd()}\n`).join('');
-}
-
-/** Foreign text must not control the operator's terminal: removes control characters and changes of text direction. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\u{fffd}');
 }
 
 export function iso(ms: number): string {

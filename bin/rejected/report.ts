@@ -1,5 +1,6 @@
+import { printable } from '../../src/domain/values/text.ts';
 import type { QuarantineEntry, QuarantineSummary } from '../../src/store/catalog/quarantine-reads.ts';
-import { iso, printable, shortTime, table } from '../output/report-table.ts';
+import { iso, shortTime, table } from '../output/report-table.ts';
 
 interface Rejections {
   summary: readonly QuarantineSummary[];

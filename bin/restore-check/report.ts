@@ -1,4 +1,4 @@
-import { printable } from '../output/report-table.ts';
+import { printable } from '../../src/domain/values/text.ts';
 
 /** A line of `oddswire restore-check`. */
 export interface Finding {

@@ -1,3 +1,5 @@
+import { printable } from '../domain/values/text.ts';
+
 /** The width of the column of process names. */
 const NAME_WIDTH = 10;
 const HIDDEN_FIELDS = new Set(['level', 'time', 'process', 'pid', 'msg', 'err', 'hostname']);
@@ -32,7 +34,9 @@ function personForm(name: string, record: Record<string, unknown>): string {
     .filter(([key]) => !HIDDEN_FIELDS.has(key))
     .map(([key, value]) => `${key}=${shown(value)}`);
   if (typeof error === 'object' && error !== null && 'message' in error) fields.push(`error=${shown(error.message)}`);
-  return [time, name.padEnd(NAME_WIDTH), String(record['level']).padEnd(5), String(record['msg']), ...fields].join(' ');
+  const words = [time, name.padEnd(NAME_WIDTH), String(record['level']).padEnd(5), String(record['msg']), ...fields];
+  // JSON kept the control characters of foreign text escaped.
+  return printable(words.join(' '));
 }
 
 function shown(value: unknown): string {

@@ -1,3 +1,4 @@
+import { printable } from '../../../src/domain/values/text.ts';
 import type { Call } from './command.ts';
 
 type Cell = string | number | boolean | undefined | null;
@@ -29,7 +30,9 @@ export async function printRows<Row>(call: Call, { rows, columns, answer, none, 
   if (call.flags.has('json')) {
     await call.print(`${JSON.stringify(answer, null, 2)}\n`);
   } else if (call.flags.has('csv')) {
-    const lines = rows.map((row) => columns.map(({ of }) => csvCell(of(row))));
+    // A file gets the exact text.
+    const clean = call.io.stdout.isTerminal ? printable : (text: string) => text;
+    const lines = rows.map((row) => columns.map(({ of }) => csvCell(clean(textOf(of(row))))));
     await call.print(
       [columns.map(({ name }) => csvCell(name)), ...lines].map((cells) => `${cells.join(',')}\r\n`).join(''),
     );
@@ -76,14 +79,8 @@ function textOf(cell: Cell): string {
 }
 
 /** RFC 4180. */
-function csvCell(cell: Cell): string {
-  const text = textOf(cell);
+function csvCell(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-/** Foreign text must not control the terminal: replaces control characters and changes of text direction. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\u{fffd}');
 }
 
 /** Letters on the screen, counted as code points. */

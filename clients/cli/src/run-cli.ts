@@ -1,4 +1,5 @@
 import { nearest } from '../../../src/domain/values/nearest.ts';
+import { printable } from '../../../src/domain/values/text.ts';
 import { createClient, OddswireApiError, OddswireConnectionError } from '../../typescript/src/index.ts';
 import { coloursOf } from './colours.ts';
 import { type Call, type CliCommand, CommandError, type Settings, SettingsError, UsageError } from './command.ts';
@@ -34,7 +35,9 @@ export async function runCli([name, ...argv]: readonly string[], io: Io): Promis
 
 async function run(name: string, command: CliCommand, argv: readonly string[], io: Io): Promise<number> {
   const report = (lines: readonly string[]) =>
-    io.stderr.write(lines.map((line, at) => `${at === 0 ? `oddswire-cli ${name}: ` : ''}${line}\n`).join(''));
+    io.stderr.write(
+      lines.map((line, at) => `${at === 0 ? `oddswire-cli ${name}: ` : ''}${printable(line)}\n`).join(''),
+    );
   try {
     return await command.run(callOf(command, argv, io));
   } catch (error) {

@@ -22,6 +22,11 @@ function scrubUnknown(value: unknown): unknown {
   return value;
 }
 
+/** Foreign text must not control a terminal: replaces control characters and changes of text direction. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\u{fffd}');
+}
+
 /** Marks, embeddings, overrides and isolates: they change the order in which following text is shown. */
 const DIRECTION_CONTROL = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 

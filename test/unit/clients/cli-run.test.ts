@@ -132,6 +132,12 @@ describe('an answer with an error', () => {
     },
   );
 
+  it('with control characters prints none of them', async () => {
+    const url = await answering(404, { success: false, error: { code: 'market_not_found', message: 'no \x1b[2J' } });
+    const { stderr } = await oddswireCli(['markets'], { env: { ...KEY, ODDSWIRE_URL: url } });
+    expect(stderr).toBe('oddswire-cli markets: market_not_found: no \ufffd[2J\n  request req_7\n');
+  });
+
   it('ends with 5 and the reason when the API cannot be reached', async () => {
     const url = await answering(200, {});
     close?.();
@@ -153,10 +159,14 @@ describe('the output', () => {
     currency: 'USD',
   };
 
-  async function listed(argv: readonly string[], options: Parameters<typeof oddswireCli>[1] = {}) {
+  async function listed(
+    argv: readonly string[],
+    options: Parameters<typeof oddswireCli>[1] = {},
+    shown: object = alert,
+  ) {
     const server = createServer((_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ success: true, data: [alert], meta: { next_cursor: null } }));
+      response.end(JSON.stringify({ success: true, data: [shown], meta: { next_cursor: null } }));
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -185,6 +195,12 @@ describe('the output', () => {
       'id,status,condition,price,currency,tracked,created,triggered,token\r\n' +
         'alert_1,active,above,0.62,USD,true,2026-01-02T03:04:05.678Z,,"a ""quoted"", token"\r\n',
     );
+  });
+
+  it('has the exact text in the CSV of a file, and no control character in that of a terminal', async () => {
+    const hostile = { ...alert, tokenMint: 'a\x1b[2J' };
+    expect((await listed(['--csv'], {}, hostile)).stdout).toContain(',a\x1b[2J\r\n');
+    expect((await listed(['--csv'], { isTerminal: true }, hostile)).stdout).toContain(',a\ufffd[2J\r\n');
   });
 
   it('is the data and meta of the API with --json', async () => {

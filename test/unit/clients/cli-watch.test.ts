@@ -92,6 +92,14 @@ describe('lineOf', () => {
     const gap = { type: 'gap', ...common, data: { reason: 'expired', from: 2, to: 9 } } as Message;
     expect(lineOf(gap, board, plain)).toBe('03:04:05.678  GAP     expired: changes 2 to 9 are missing\n');
   });
+
+  it('prints no control character of a title or an id', () => {
+    const data = { market_id: 'm', title: 'Rain\x1b[2J?', status: 'closed', outcomes: [] };
+    const market = { type: 'market', ...common, market_id: 'm', data } as unknown as Message;
+    expect(lineOf(market, aBoard(), plain)).toBe('03:04:05.678  market  Rain\ufffd[2J?  closed\n');
+    const unknown = { ...price('0.42'), outcome_id: 'o\x1b[2J' } as Message;
+    expect(lineOf(unknown, aBoard(), plain)).toContain('  o\ufffd[2J  0.42');
+  });
 });
 
 describe('Screen', () => {

@@ -23,6 +23,11 @@ describe('formatChildLine', () => {
     );
   });
 
+  it('prints no control character of a field for people', () => {
+    const record = JSON.stringify({ level: 'warn', msg: 'rejected', title: 'Rain\u001b[2J' });
+    expect(formatChildLine('poller', record, true)).toContain('title=Rain\ufffd[2J');
+  });
+
   it.each(['plain text', '{"level":"info"}', '{broken', '{"a":1}', ''])('prefixes %j with the name', (line) => {
     expect(formatChildLine('api', line, false)).toBe(`api        | ${line}`);
     expect(formatChildLine('api', line, true)).toBe(`api        | ${line}`);

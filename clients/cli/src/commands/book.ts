@@ -1,3 +1,4 @@
+import { printable } from '../../../../src/domain/values/text.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { OUTCOME, VENUE } from '../options.ts';
@@ -51,7 +52,7 @@ export const book: CliCommand = {
     });
     if (!call.flags.has('json') && !call.flags.has('csv'))
       await call.note(
-        `outcome ${outcome_id}, as of ${utc(as_of)} UTC${spread === undefined ? '' : `, spread ${spread}`}`,
+        `outcome ${printable(outcome_id)}, as of ${utc(as_of)} UTC${spread === undefined ? '' : `, spread ${spread}`}`,
       );
     return EXIT.done;
   },

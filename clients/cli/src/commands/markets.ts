@@ -1,9 +1,10 @@
+import { printable } from '../../../../src/domain/values/text.ts';
 import type { Market } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { CURSOR, STATUSES, VENUE } from '../options.ts';
 import { FORMATS, wholeNumber } from '../read-arguments.ts';
-import { type Column, MAX_ITEMS, printable, printRows, readUpTo, utc } from '../rows.ts';
+import { type Column, MAX_ITEMS, printRows, readUpTo, utc } from '../rows.ts';
 
 const SORTS = ['created', 'volume_24h', 'close_at', 'updated'] as const;
 const DEFAULT_LIMIT = 20;

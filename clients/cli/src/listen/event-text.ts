@@ -1,5 +1,6 @@
+import { printable } from '../../../../src/domain/values/text.ts';
 import type { PriceAlertEvent, TestEvent, WebhookEvent } from '../../../typescript/src/index.ts';
-import { cut, printable } from '../rows.ts';
+import { cut } from '../rows.ts';
 
 type ListenedEvent = Exclude<WebhookEvent, TestEvent>;
 

@@ -1,8 +1,9 @@
+import { printable } from '../../../../src/domain/values/text.ts';
 import type { Market, StreamItem } from '../../../typescript/src/index.ts';
 import type { Colours } from '../colours.ts';
 import { titleOf } from '../commands/markets.ts';
 import type { Output } from '../io.ts';
-import { cut, printable, widthOf } from '../rows.ts';
+import { cut, widthOf } from '../rows.ts';
 
 type Message = StreamItem<string>;
 

@@ -1,3 +1,4 @@
+import { printable } from '../../../../src/domain/values/text.ts';
 import type { StreamItem } from '../../../typescript/src/index.ts';
 import type { Colours } from '../colours.ts';
 import { cut } from '../rows.ts';
@@ -20,7 +21,7 @@ export function lineOf(message: StreamItem<string>, board: WatchBoard, colours: 
     case 'trade':
       return `${time}  trade   ${subject(message.data.outcome_id, board)}  ${message.data.side ?? ''} ${message.data.size} @ ${message.data.price}\n`;
     case 'market':
-      return `${time}  market  ${message.data.title}  ${message.data.status}\n`;
+      return `${time}  market  ${printable(message.data.title)}  ${message.data.status}\n`;
     case 'gap':
       return colours.yellow(`${time}  GAP     ${message.data.reason}${rangeOf(message.data)}\n`);
     case 'lagged':
@@ -32,7 +33,7 @@ export function lineOf(message: StreamItem<string>, board: WatchBoard, colours: 
 
 function subject(outcomeId: string, board: WatchBoard): string {
   const quote = board.quote(outcomeId);
-  return quote === undefined ? outcomeId : `${cut(quote.title, TITLE)} · ${quote.label}`;
+  return quote === undefined ? printable(outcomeId) : `${cut(quote.title, TITLE)} · ${quote.label}`;
 }
 
 function rangeOf({ from, to }: { from?: number; to?: number }): string {
