@@ -1,6 +1,6 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
-import { CONDITIONS } from '../../src/domain/alerts/alert.ts';
+import { ALERT_STATUSES, CONDITIONS } from '../../src/domain/alerts/alert.ts';
 import type { RouteCalls } from './internal-calls.ts';
 import { toolResult } from './tool-result.ts';
 
@@ -16,7 +16,7 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
       title: 'List price alerts',
       description: "The account's price alerts, newest first.",
       inputSchema: {
-        status: z.enum(['active', 'triggered', 'expired']).optional(),
+        status: z.enum(ALERT_STATUSES).optional(),
         outcome_id: z.string().optional().describe('Only alerts of this outcome or token.'),
         limit: z.number().int().min(1).max(MAX_ALERTS).default(DEFAULT_ALERTS),
         cursor: z.string().optional().describe('next_cursor of the previous page.'),

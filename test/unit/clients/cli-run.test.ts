@@ -3,9 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../../clients/cli/src/commands.ts';
+import { EXIT } from '../../../clients/cli/src/exit-codes.ts';
 import { VERSION } from '../../../clients/cli/src/version.ts';
 import { oddswireCli } from '../../support/cli-io.ts';
-import { ROOT } from '../../support/markdown.ts';
+import { pageText, ROOT } from '../../support/markdown.ts';
 
 const NAMES = Object.keys(COMMANDS);
 const KEY = { ODDSWIRE_KEY: 'ow_live_x' };
@@ -93,6 +94,12 @@ describe('oddswire-cli', () => {
     expect({ version, name }).toEqual({ version: VERSION, name: '@oddswire/cli' });
     expect((await oddswireCli(['--version'])).stdout).toBe(`${VERSION}\n`);
   });
+});
+
+it('the README has every exit code of the program', () => {
+  const section = pageText('clients/cli/README.md').split('## Exit codes')[1]?.split('\n## ')[0] ?? '';
+  const documented = [...section.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+  expect(documented).toEqual(Object.values(EXIT).sort((a, b) => a - b));
 });
 
 describe('an answer with an error', () => {

@@ -3,6 +3,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VERSION } from '../../../../src/config/version.ts';
+import { ALERT_STATUSES } from '../../../../src/domain/alerts/alert.ts';
 import { createBacktest } from '../../../../src/store/alerts/backtest-jobs.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
@@ -137,6 +138,14 @@ describe('POST /mcp', () => {
     await stranger.close();
   });
 
+  it('lists the alerts of each status', async () => {
+    for (const status of ALERT_STATUSES) {
+      expect([status, (await called('list_alerts', { status })).isError]).toEqual([status, false]);
+    }
+    const listTool = (await client.listTools()).tools.find(({ name }) => name === 'list_alerts');
+    expect(listTool?.inputSchema.properties).toMatchObject({ status: { enum: [...ALERT_STATUSES] } });
+  });
+
   it('backtests an alert, and reads the job of a long backtest', async () => {
     const alert = { tokenMint: market.outcomes[0]?.outcomeId, condition: 'crosses_above', price: 0.5 };
     const range = { start: HOUR, end: HOUR + 3_600 };
@@ -213,4 +222,10 @@ it('GET /llms.txt names addresses that exist', async () => {
   const linked = [...text.matchAll(/\]\((\/[^)]*)\)/g)].map(([, path = '']) => path);
   expect(linked).toContain('/openapi.json');
   for (const path of linked) expect([path, (await fetch(`${api.url}${path}`)).status]).not.toEqual([path, 404]);
+});
+
+it('GET /llms.txt names the tools of the Model Context Protocol', async () => {
+  const { text } = await api.call('/llms.txt');
+  const named = /Tools: ([\w,\s]+)\n\n/.exec(text)?.[1]?.split(/,\s+/);
+  expect(named?.map((name) => name.trim())).toEqual((await client.listTools()).tools.map(({ name }) => name));
 });
