@@ -123,6 +123,9 @@ export function perFrame(apply) {
 
 export const percent = (price) => `${(Number(price) * 100).toFixed(1)} %`;
 
+/** The price of an alert at a place of a chart: at most three decimals, between 0 and 1, both excluded. */
+export const alertPrice = (price) => Math.min(0.999, Math.max(0.001, price)).toFixed(3).replace(/0+$/, '');
+
 /** Writes a changed text into a cell, which flashes once. */
 export function flash(cell, text) {
   if (cell.textContent === text) return;

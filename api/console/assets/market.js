@@ -7,7 +7,7 @@ import {
   HistogramSeries,
   LineSeries,
 } from './lightweight-charts.js';
-import { flash, follow, percent, perFrame, showChange } from './live.js';
+import { alertPrice, flash, follow, percent, perFrame, showChange } from './live.js';
 
 const SERIES_EVERY_MS = 10_000;
 const TAPE_EVERY_MS = 2_000;
@@ -243,7 +243,7 @@ function openForm(price) {
   form.open = true;
   const field = form.querySelector('[name="price"]');
   if (price !== undefined) {
-    field.value = price.toFixed(3).replace(/0+$/, '');
+    field.value = alertPrice(price);
     form.querySelector('[name="condition"]').value = price < latest ? 'below' : 'above';
     tryOnPast(form.querySelector('[data-try]'));
   }
