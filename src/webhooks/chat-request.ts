@@ -1,4 +1,5 @@
-import { type ChatFormat, type ChatMessage, cut } from '../domain/webhooks/chat-message.ts';
+import type { ChatFormat, ChatMessage } from '../domain/webhooks/chat-message.ts';
+import { cut } from '../domain/webhooks/chat-values.ts';
 
 /** The request of a message: its URL and its JSON body. */
 export interface ChatRequest {

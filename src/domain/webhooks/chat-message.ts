@@ -1,19 +1,24 @@
-import { compareDecimals, type Decimal, parseDecimal, subtractDecimals, ZERO } from '../values/decimal.ts';
-import { LongNumber, parseExactJson } from '../values/exact-json.ts';
+import { parseExactJson } from '../values/exact-json.ts';
+import { alertContent, statusFields } from './chat-alert.ts';
+import {
+  type ChatFacts,
+  type Content,
+  counted,
+  cut,
+  type Data,
+  type Field,
+  joined,
+  numberOf,
+  shortened,
+  signed,
+  textOf,
+} from './chat-values.ts';
 
 /** The formats of requests. `json` is the body of the event with signatures; the others are messages of chat services. */
 export const CHAT_FORMATS = ['discord', 'slack', 'telegram'] as const;
 export type ChatFormat = (typeof CHAT_FORMATS)[number];
 export const WEBHOOK_FORMATS = ['json', ...CHAT_FORMATS] as const;
 export type WebhookFormat = (typeof WEBHOOK_FORMATS)[number];
-
-/** The catalog's names for the market and the outcome of an event. */
-export interface ChatFacts {
-  title?: string;
-  outcome?: string;
-  /** The page of the market at its venue. */
-  url?: string;
-}
 
 /** A message in plain text, within the limits of every service. */
 export interface ChatMessage {
@@ -31,64 +36,48 @@ export const MAX_FIELDS = 10;
 export const MAX_FIELD_NAME = 64;
 export const MAX_FIELD_VALUE = 256;
 const MAX_LINK = 2_048;
-
-type Data = Readonly<Record<string, unknown>>;
+const MAX_TRANSFERS = 4;
 
 /** The message for an event; `skipped` is the number of events of its key that were skipped before it. */
 export function chatMessage(body: string, facts: ChatFacts, skipped = 0): ChatMessage {
   const event = parseExactJson(body).value as { id: string; type: string; timestamp: string; data: Data };
-  const { title, fields } = CONTENT[event.type]?.(event.data, facts) ?? otherContent(event.type, event.data, facts);
+  const { data } = event;
+  const { title, fields } = CONTENT[event.type]?.(data, facts) ?? otherContent(event.type, data, facts);
+  const token = facts.outcome ?? textOf(data['tokenSymbol']) ?? shortened(textOf(data['tokenMint']));
+  const isOutcome = facts.outcome !== undefined || data['marketId'] !== undefined;
   const lines = [
-    ['Market', facts.title],
-    ['Outcome', facts.outcome ?? textOf(event.data['tokenSymbol'])],
+    ['Market', facts.title ?? textOf(data['title'])],
+    [isOutcome ? 'Outcome' : 'Token', token],
     ...fields,
-    ['Skipped before', skipped > 0 ? `${skipped} events` : undefined],
+    ['Skipped before', skipped > 0 ? counted(String(skipped), 'event') : undefined],
   ].map(([name = '', value = '']) => ({ name: cut(name, MAX_FIELD_NAME), value: cut(value, MAX_FIELD_VALUE) }));
+  const link = [facts.url, textOf(data['url'])].find(isLink);
   return {
     title: cut(title, MAX_TITLE),
     fields: lines.filter(({ name, value }) => name !== '' && value !== '').slice(0, MAX_FIELDS),
-    ...(isLink(facts.url) && { link: facts.url }),
+    ...(link !== undefined && { link }),
     eventId: event.id,
     timestamp: event.timestamp,
   };
 }
 
-type Field = [name: string, value: string | undefined];
-type Content = { title: string; fields: Field[] };
-
-const CONTENT: Readonly<Record<string, (data: Data, facts: ChatFacts) => Content>> = {
-  price_alert(data, facts) {
-    const [target, current] = [numberOf(data['targetPrice']), numberOf(data['currentPrice'])];
-    const name = facts.title ?? textOf(data['tokenSymbol']) ?? '';
-    const reached = [textOf(data['condition'])?.replaceAll('_', ' '), target].filter(Boolean).join(' ');
-    return {
-      title: `Price alert: ${facts.outcome ?? textOf(data['tokenSymbol']) ?? name} ${reached}`,
-      fields: [
-        ['Price', current],
-        ['Target', target],
-        ['Move', moveOf(numberOf(data['previousPrice']) ?? target, current)],
-      ],
-    };
-  },
+const CONTENT: Readonly<Record<string, (data: Data, facts: ChatFacts) => Content | undefined>> = {
+  price_alert: alertContent,
   transaction(data) {
-    const wallet = shortened(textOf(data['wallet']));
     const transfers = Array.isArray(data['transfers']) ? (data['transfers'] as Data[]) : [];
+    const shown = transfers.slice(0, MAX_TRANSFERS).map((each) => {
+      return `${signed(numberOf(each['change']))} ${textOf(each['tokenSymbol']) ?? shortened(textOf(each['tokenMint']))}`;
+    });
+    if (transfers.length > shown.length) shown.push(`${transfers.length - shown.length} more`);
     return {
-      title: `Wallet ${wallet}: ${textOf(data['side']) ?? textOf(data['type']) ?? 'transaction'}`,
+      title: `Wallet ${shortened(textOf(data['wallet']))}: ${textOf(data['side']) ?? textOf(data['type']) ?? 'transaction'}`,
       fields: [
+        ['Venue', textOf(data['venue'])],
+        ['Status', textOf(data['status'])],
         ['Size', numberOf(data['size'])],
         ['Price', numberOf(data['price'])],
         ['Value', numberOf(data['value'])],
-        [
-          'Transfers',
-          transfers
-            .slice(0, 4)
-            .map(
-              (each) =>
-                `${signed(numberOf(each['change']))} ${textOf(each['tokenSymbol']) ?? shortened(textOf(each['tokenMint']))}`,
-            )
-            .join(', '),
-        ],
+        ['Transfers', shown.join(', ')],
       ],
     };
   },
@@ -97,6 +86,7 @@ const CONTENT: Readonly<Record<string, (data: Data, facts: ChatFacts) => Content
     return {
       title: `Wallet ${shortened(textOf(data['wallet']))}: balance changed`,
       fields: [
+        ['Venue', textOf(data['venue'])],
         ['Balance', after],
         ['Move', before === undefined ? undefined : `${signed(numberOf(data['change']))} from ${before}`],
       ],
@@ -104,14 +94,7 @@ const CONTENT: Readonly<Record<string, (data: Data, facts: ChatFacts) => Content
   },
   market_status(data, facts) {
     const name = facts.title ?? textOf(data['title']) ?? 'Market';
-    return {
-      title: `${name}: ${textOf(data['status']) ?? 'changed'}`,
-      fields: [
-        ['Status', textOf(data['status'])],
-        ['Before', textOf(data['previousStatus'])],
-        ['Winner', textOf(data['resolution']) ?? textOf(data['winningOutcomeId'])],
-      ],
-    };
+    return { title: `${name}: ${textOf(data['status']) ?? 'changed'}`, fields: statusFields(data, facts) };
   },
   new_market: (data, facts) => ({
     title: `New market: ${facts.title ?? textOf(data['title']) ?? ''}`,
@@ -123,32 +106,57 @@ const CONTENT: Readonly<Record<string, (data: Data, facts: ChatFacts) => Content
     ],
   }),
   trade(data, facts) {
-    const outcome = facts.outcome ?? textOf(data['tokenSymbol']) ?? '';
-    const value = [numberOf(data['notional']), textOf(data['currency'])].filter(Boolean).join(' ');
+    const outcome = facts.outcome ?? textOf(data['tokenSymbol']);
     return {
-      title: `Trade: ${textOf(data['side']) ?? ''} ${outcome} at ${numberOf(data['price']) ?? ''}`,
+      title: joined('Trade:', textOf(data['side']), outcome, 'at', numberOf(data['price'])),
       fields: [
         ['Size', numberOf(data['size'])],
         ['Price', numberOf(data['price'])],
-        ['Value', value],
+        ['Value', joined(numberOf(data['notional']), textOf(data['currency']))],
       ],
     };
   },
   feed_gap(data) {
+    const markets = numberOf(data['markets']);
     return {
       title: `Feed of ${textOf(data['venue']) ?? 'a venue'}: ${textOf(data['to']) === undefined ? 'gap' : 'gap ended'}`,
       fields: [
         ['Cause', textOf(data['cause'])],
-        ['Affected', `${textOf(data['affected']) ?? ''} of ${numberOf(data['markets']) ?? ''} markets`],
+        ['Affected', joined(textOf(data['affected']), 'of', markets && counted(markets, 'market'))],
         ['From', textOf(data['from'])],
         ['To', textOf(data['to'])],
+      ],
+    };
+  },
+  webhook_failing: (data) => ({ title: 'A webhook fails', fields: troubleFields(data) }),
+  webhook_paused: (data) => ({
+    title: 'A webhook is paused',
+    fields: [['Reason', textOf(data['reason'])], ...troubleFields(data)],
+  }),
+  alert_expired(data, facts) {
+    const condition = textOf(data['condition'])?.replaceAll('_', ' ');
+    const subject = textOf(data['name']) ?? facts.outcome ?? facts.title;
+    return {
+      title: `Alert expired: ${joined(subject, condition)}`,
+      fields: [
+        ['Alert', textOf(data['name']) ?? textOf(data['alertId'])],
+        ['Condition', condition],
+        ['Expired', textOf(data['expiresAt'])],
       ],
     };
   },
   test: () => ({ title: 'Test message of oddswire', fields: [['Result', 'This webhook works.']] }),
 };
 
-/** Any other type: its name and its plain fields. */
+function troubleFields(data: Data): Field[] {
+  return [
+    ['Webhook', textOf(data['webhookId'])],
+    ['Failing since', textOf(data['failingSince'])],
+    ['Last error', joined(textOf(data['lastError'])?.replaceAll('_', ' '), numberOf(data['lastStatusCode']))],
+  ];
+}
+
+/** Any other type or condition: its name and its plain fields. */
 function otherContent(type: string, data: Data, facts: ChatFacts): Content {
   const words = type.replaceAll('_', ' ');
   const name = words.charAt(0).toUpperCase() + words.slice(1);
@@ -156,43 +164,6 @@ function otherContent(type: string, data: Data, facts: ChatFacts): Content {
     title: facts.title === undefined ? name : `${name}: ${facts.title}`,
     fields: Object.entries(data).map(([key, value]): Field => [key, textOf(value) ?? numberOf(value)]),
   };
-}
-
-/** `+0.02 (+3.3 %) from 0.6`. */
-function moveOf(from: Decimal | undefined, to: Decimal | undefined): string | undefined {
-  if (from === undefined || to === undefined) return undefined;
-  const change = subtractDecimals(to, from);
-  const percent =
-    Number(from) === 0
-      ? ''
-      : ` (${signed(parseDecimal(((Number(change) / Number(from)) * 100).toFixed(1)) ?? undefined)} %)`;
-  return `${signed(change)}${percent} from ${from}`;
-}
-
-function signed(value: Decimal | undefined): string {
-  if (value === undefined) return '';
-  return compareDecimals(value, ZERO) > 0 ? `+${value}` : value;
-}
-
-function numberOf(value: unknown): Decimal | undefined {
-  const number = value instanceof LongNumber ? value.text : value;
-  return typeof value === 'number' || value instanceof LongNumber ? (parseDecimal(number) ?? undefined) : undefined;
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
-}
-
-/** The ends of an address. */
-function shortened(address = ''): string {
-  return address.length <= 16 ? address : `${address.slice(0, 6)}…${address.slice(-4)}`;
-}
-
-/** A text of at most `limit` UTF-16 units in one line, without half a character at its end. */
-export function cut(text: string, limit: number): string {
-  const line = text.replace(/\s+/g, ' ').trim();
-  if (line.length <= limit) return line;
-  return `${line.slice(0, limit - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
 function isLink(url: string | undefined): url is string {

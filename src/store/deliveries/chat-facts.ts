@@ -1,27 +1,33 @@
-import type { ChatFacts } from '../../domain/webhooks/chat-message.ts';
+import type { ChatFacts } from '../../domain/webhooks/chat-values.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
+const LABEL_OF = (mint: string) =>
+  `SELECT o.label FROM token t JOIN outcome o ON o.token_id = t.id WHERE t.mint = ${mint} AND o.market_id = m.id`;
+
+/** An event without a market, such as the end of an alert, may have an outcome. */
 const FACTS = sql(
   'chat_facts',
-  `SELECT m.title, m.url, (
-     SELECT o.label FROM token t JOIN outcome o ON o.token_id = t.id WHERE t.mint = $3 AND o.market_id = m.id) AS outcome
-   FROM market m WHERE m.venue = $1 AND m.venue_market_id = $2`,
+  `SELECT m.title, m.url, (${LABEL_OF('$3')}) AS outcome, (${LABEL_OF('$4')}) AS winner
+   FROM market m WHERE m.id = coalesce(
+     (SELECT id FROM market WHERE venue = $1 AND venue_market_id = $2),
+     (SELECT o.market_id FROM token t JOIN outcome o ON o.token_id = t.id WHERE t.mint = $3))`,
 );
+
+type FactsRow = { title: string } & Record<'url' | 'outcome' | 'winner', string | null>;
 
 /** The names of the market and the outcome of an event, as the catalog has them now. */
 export async function readChatFacts(db: Queryable, body: string): Promise<ChatFacts> {
-  const { venue, marketId, tokenMint } = (JSON.parse(body) as { data: Record<string, unknown> }).data;
-  if (typeof venue !== 'string' || typeof marketId !== 'string') return {};
-  const token = typeof tokenMint === 'string' ? tokenMint : null;
-  const [row] = await db.query<{ title: string; url: string | null; outcome: string | null }>(FACTS, [
-    venue,
-    marketId,
-    token,
-  ]);
+  const { data } = JSON.parse(body) as { data: Record<string, unknown> };
+  const given = ['venue', 'marketId', 'tokenMint', 'winningOutcomeId'].map((name) => {
+    return typeof data[name] === 'string' ? data[name] : null;
+  });
+  const [row] = await db.query<FactsRow>(FACTS, given);
   if (!row) return {};
+  const { title, url, outcome, winner } = row;
   return {
-    title: row.title,
-    ...(row.outcome !== null && { outcome: row.outcome }),
-    ...(row.url !== null && { url: row.url }),
+    title,
+    ...(outcome !== null && { outcome }),
+    ...(winner !== null && { winner }),
+    ...(url !== null && { url }),
   };
 }

@@ -1,10 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { testEventBody } from '../../../api/routes/test-event.ts';
-import { CHAT_FORMATS, type ChatFacts, chatMessage } from '../../../src/domain/webhooks/chat-message.ts';
+import type { Condition } from '../../../src/domain/alerts/alert.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
+import { CHAT_FORMATS, chatMessage } from '../../../src/domain/webhooks/chat-message.ts';
 import { chatUrlProblem, redactedUrl } from '../../../src/domain/webhooks/chat-url.ts';
-import { EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
+import type { ChatFacts } from '../../../src/domain/webhooks/chat-values.ts';
+import { EVENT_TYPES, type EventType } from '../../../src/domain/webhooks/event.ts';
 import { askedWaitSeconds, chatRequest } from '../../../src/webhooks/chat-request.ts';
+import { ALERT_BODIES, alertBody } from '../../factories/alert-events.ts';
 import { PATHS, SCHEMAS } from '../../support/chat-services.ts';
 
 const FACTS: ChatFacts = { title: 'Will it rain?', outcome: 'Yes', url: 'https://venue.example.com/markets/rain' };
@@ -15,25 +19,215 @@ const sent = (format: keyof typeof PATHS, body: string, facts = FACTS, skipped =
   JSON.parse(chatRequest(format, urlOf(format), chatMessage(body, facts, skipped)).body) as unknown;
 
 describe('chatMessage', () => {
-  it('of an alert has the market, the outcome, the price, the move and the link', () => {
-    const message = chatMessage(bodyOf('price_alert'), FACTS, 2);
-    expect(message).toMatchObject({ title: 'Price alert: Yes above 0.6', link: FACTS.url, eventId: 'evt_1' });
-    expect(Object.fromEntries(message.fields.map(({ name, value }) => [name, value]))).toEqual({
-      Market: 'Will it rain?',
-      Outcome: 'Yes',
-      Price: '0.62',
-      Target: '0.6',
-      Move: '+0.02 (+3.3 %) from 0.6',
-      'Skipped before': '2 events',
-    });
+  const linesOf = (body: string, facts: ChatFacts = {}, skipped = 0) => {
+    const { title, fields } = chatMessage(body, facts, skipped);
+    return [title, ...fields.map(({ name, value }) => `${name}: ${value}`)];
+  };
+  const MARKET = ['Market: Will it rain?', 'Outcome: Yes', 'Alert: My alert'];
+
+  it.each<[Condition, Parameters<typeof alertBody>[1], string, string[]]>([
+    ['above', {}, 'Price alert: Yes above 0.6', ['Price: 0.62', 'Target: 0.6']],
+    ['below', {}, 'Price alert: Yes below 0.3', ['Price: 0.25', 'Target: 0.3']],
+    [
+      'crosses_above',
+      {},
+      'Price alert: Yes crossed above 0.5',
+      ['Price: 0.6', 'Target: 0.5', 'Move: +0.3 (+100 %) from 0.3'],
+    ],
+    [
+      'crosses_below',
+      {},
+      'Price alert: Yes crossed below 0.5',
+      ['Price: 0.4', 'Target: 0.5', 'Move: -0.4 (-50 %) from 0.8'],
+    ],
+    [
+      'change',
+      {},
+      'Price alert: Yes rose by at least 10 % within 1 h',
+      ['Price: 0.6', 'Move: +0.1 (+20 %) from 0.5', 'Threshold: at least 10 % up within 1 h'],
+    ],
+    [
+      'change',
+      { threshold: decimal('0.05'), unit: 'absolute', direction: undefined, windowSeconds: 90 },
+      'Price alert: Yes moved by at least 0.05 within 90 s',
+      ['Price: 0.6', 'Move: +0.1 (+20 %) from 0.5', 'Threshold: at least 0.05 within 90 s'],
+    ],
+    [
+      'spread',
+      {},
+      'Spread alert: Yes 0.015 (at most 0.02)',
+      ['Price: 0.62', 'Spread: 0.015', 'Threshold: at most 0.02'],
+    ],
+    [
+      'trade',
+      {},
+      'Trade alert: Yes 1550 (at least 1000)',
+      ['Price: 0.62', 'Value of the trade: 1550', 'Threshold: at least 1000'],
+    ],
+    [
+      'volume',
+      {},
+      'Volume alert: Yes 5230.5 within 15 min (at least 5000)',
+      ['Price: 0.62', 'Volume: 5230.5 within 15 min', 'Threshold: at least 5000'],
+    ],
+    [
+      'volume',
+      { threshold: decimal('3'), windows: 24, windowSeconds: 86_400 },
+      'Volume alert: Yes 5230.5 within 1 d (at least 3 × the mean of 24 windows)',
+      ['Price: 0.62', 'Volume: 5230.5 within 1 d', 'Threshold: at least 3 × the mean of 24 windows'],
+    ],
+  ])('of a %s alert has its value, move and threshold (%j)', (condition, fields, title, lines) => {
+    expect(linesOf(alertBody(condition, fields), FACTS)).toEqual([title, ...MARKET, ...lines]);
+    expect(chatMessage(alertBody(condition, fields), FACTS)).toMatchObject({ link: FACTS.url, eventId: 'evt_1' });
   });
 
-  it('of a wallet has the transfers, or the balance', () => {
-    const texts = (['transaction', 'balance_change'] as const).map((type) =>
-      chatMessage(bodyOf(type), {}).fields.map(({ name, value }) => `${name}: ${value}`),
-    );
-    expect(texts[0]).toContain('Transfers: +25 Yes');
-    expect(texts[1]).toEqual(['Outcome: Yes', 'Balance: 125', 'Move: +25 from 100']);
+  it('of a status alert has the status before, and the winner', () => {
+    expect(linesOf(alertBody('status'), { title: 'Will it rain?', winner: 'Yes' })).toEqual([
+      'Market alert: resolved · Will it rain?',
+      'Market: Will it rain?',
+      'Alert: My alert',
+      'Status: resolved',
+      'Before: closed',
+      'Winner: Yes',
+    ]);
+  });
+
+  it('of a new_market alert has the market, its venue and its status', () => {
+    expect(linesOf(alertBody('new_market'))).toEqual([
+      'New market: Will it rain?',
+      'Market: Will it rain?',
+      'Alert: My alert',
+      'Venue: polymarket',
+      'Status: open',
+    ]);
+  });
+
+  it('of a token without a market names the token', () => {
+    expect(linesOf(new Map(ALERT_BODIES).get('a token without a market') ?? '')).toEqual([
+      'Price alert: SOL above 200',
+      'Token: SOL',
+      'Price: 201.5',
+      'Target: 200',
+    ]);
+  });
+
+  it('has the number of skipped events', () => {
+    expect(linesOf(alertBody('above'), FACTS, 2)).toContain('Skipped before: 2 events');
+  });
+
+  it('keeps the value in the title when the label is long', () => {
+    const { title } = chatMessage(alertBody('trade'), { outcome: 'x'.repeat(400) });
+    expect(title).toMatch(/^Trade alert: x{59}… 1550 \(at least 1000\)$/);
+  });
+
+  it.each<[EventType, ChatFacts, string[]]>([
+    [
+      'market_status',
+      { winner: 'Yes' },
+      ['Sample market: resolved', 'Market: Sample market', 'Status: resolved', 'Before: closed', 'Winner: Yes'],
+    ],
+    [
+      'new_market',
+      {},
+      ['New market: Sample market', 'Market: Sample market', 'Venue: sample', 'Category: Sample', 'Status: open'],
+    ],
+    [
+      'trade',
+      {},
+      [
+        'Trade: buy Yes at 0.62',
+        'Market: Sample market',
+        'Outcome: Yes',
+        'Size: 2500',
+        'Price: 0.62',
+        'Value: 1550 USD',
+      ],
+    ],
+    [
+      'feed_gap',
+      {},
+      [
+        'Feed of sample: gap ended',
+        'Cause: disconnected',
+        'Affected: books of 1 market',
+        'From: 2026-01-01T00:00:00.000Z',
+        'To: 2026-01-02T03:04:05.678Z',
+      ],
+    ],
+    [
+      'webhook_failing',
+      {},
+      [
+        'A webhook fails',
+        'Webhook: wh_sample',
+        'Failing since: 2026-01-01T00:00:00.000Z',
+        'Last error: http status 502',
+      ],
+    ],
+    [
+      'webhook_paused',
+      {},
+      [
+        'A webhook is paused',
+        'Reason: failing',
+        'Webhook: wh_sample',
+        'Failing since: 2026-01-01T00:00:00.000Z',
+        'Last error: http status 502',
+      ],
+    ],
+    [
+      'alert_expired',
+      FACTS,
+      [
+        'Alert expired: Yes above',
+        'Market: Will it rain?',
+        'Outcome: Yes',
+        'Alert: alert_sample',
+        'Condition: above',
+        'Expired: 2026-01-02T03:04:05.678Z',
+      ],
+    ],
+    [
+      'transaction',
+      {},
+      [
+        'Wallet sample-wallet: buy',
+        'Venue: sample',
+        'Status: confirmed',
+        'Size: 25',
+        'Price: 0.62',
+        'Value: 15.5',
+        'Transfers: +25 Yes',
+      ],
+    ],
+    [
+      'balance_change',
+      {},
+      ['Wallet sample-wallet: balance changed', 'Outcome: Yes', 'Venue: sample', 'Balance: 125', 'Move: +25 from 100'],
+    ],
+    ['test', {}, ['Test message of oddswire', 'Result: This webhook works.']],
+  ])('of a %s event has its facts', (type, facts, lines) => expect(linesOf(bodyOf(type), facts)).toEqual(lines));
+
+  it('of a voided market states the result', () => {
+    const event = JSON.parse(bodyOf('market_status')) as { data: Record<string, unknown> };
+    const { winningOutcomeId: _winner, ...data } = { ...event.data, resolution: 'void' } as Record<string, unknown>;
+    expect(linesOf(JSON.stringify({ ...event, data }))).toContain('Result: void');
+  });
+
+  it('of a wallet of many transfers counts those that it does not list', () => {
+    const event = JSON.parse(bodyOf('transaction')) as { data: { transfers: unknown[] } };
+    event.data.transfers = Array.from({ length: 6 }, (_, at) => ({
+      tokenMint: 't',
+      tokenSymbol: `T${at}`,
+      change: -at,
+    }));
+    expect(linesOf(JSON.stringify(event))).toContain('Transfers: 0 T0, -1 T1, -2 T2, -3 T3, 2 more');
+  });
+
+  it('of a new market links the page that the event has', () => {
+    const event = JSON.parse(bodyOf('new_market')) as { data: Record<string, unknown> };
+    event.data['url'] = FACTS.url;
+    expect(chatMessage(JSON.stringify(event), {}).link).toBe(FACTS.url);
   });
 
   it('of an unknown type has its plain fields', () => {
@@ -57,6 +251,13 @@ describe.each(CHAT_FORMATS)('a request for %s', (format) => {
   it.each(EVENT_TYPES)('meets the schema of the service with a %s event', (type) => {
     const { success, error } = SCHEMAS[format].safeParse(sent(format, bodyOf(type)));
     expect([success, error?.issues]).toEqual([true, undefined]);
+  });
+
+  it.each(ALERT_BODIES)('meets the schema of the service with an alert: %s', (_name, body) => {
+    for (const facts of [FACTS, {}]) {
+      const { success, error } = SCHEMAS[format].safeParse(sent(format, body, facts));
+      expect([success, error?.issues]).toEqual([true, undefined]);
+    }
   });
 
   it('meets the schema of the service with any text', () => {

@@ -4,13 +4,16 @@ import { newId } from '../../../../src/domain/values/ids.ts';
 import { parseSecretsKeys } from '../../../../src/domain/values/secret-keys.ts';
 import { CHAT_FORMATS, type ChatFormat } from '../../../../src/domain/webhooks/chat-message.ts';
 import { redactedUrl, urlOwner } from '../../../../src/domain/webhooks/chat-url.ts';
+import { EVENT_TYPES } from '../../../../src/domain/webhooks/event.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { claimDue } from '../../../../src/store/deliveries/claims.ts';
 import { createSecretBox } from '../../../../src/webhooks/secret-box.ts';
 import type { Sender } from '../../../../src/webhooks/sender.ts';
 import { deliverWebhook } from '../../../../workers/jobs/deliver-webhook.ts';
+import { ALERT_BODIES } from '../../../factories/alert-events.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery, storedDelivery } from '../../../factories/deliveries.ts';
+import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { answerOfService, PATHS } from '../../../support/chat-services.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 import { SECRET, testSender } from '../../webhooks/deliveries.ts';
@@ -65,6 +68,17 @@ describe.each(CHAT_FORMATS)('a webhook of %s', (format) => {
     expect(request?.body.toString()).toContain('0.62');
   });
 
+  it.each([...ALERT_BODIES, ...EVENT_TYPES.map((type) => [`${type} event`, undefined, type] as const)])(
+    'sends a message that the service accepts: %s',
+    async (_name, body, type = 'price_alert') => {
+      const pk = await aChat(format);
+      const fields = body === undefined ? { type } : { body };
+      const delivery = await aDelivery(test.db, { accountId, subscriptionPk: pk, ...fields });
+      await run(pk);
+      expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered' });
+    },
+  );
+
   it('waits as long as the service asks for after a 429, with every delivery', async () => {
     const pk = await aChat(format);
     const first = await aDelivery(test.db, { accountId, subscriptionPk: pk });
@@ -83,6 +97,35 @@ describe.each(CHAT_FORMATS)('a webhook of %s', (format) => {
     expect(newRequests()).toHaveLength(1);
     expect(lines.join('')).not.toContain('token');
   });
+});
+
+it('a message has the names of the catalog, of the winner too', async () => {
+  const fields = {
+    marketId: 'rain',
+    title: 'Will it rain?',
+    labels: ['Yes, a lot', 'No'],
+    url: 'https://v.example.com/r',
+  };
+  const { outcomes } = await aStoredMarket(test.db, fields);
+  const [outcomeId, winningOutcomeId] = outcomes.map((outcome) => outcome.outcomeId);
+  const pk = await aChat('telegram');
+  const sent = async (data: object) => {
+    const event = { id: 'evt_1', type: 'price_alert', timestamp: '2026-01-02T03:04:05.678Z', data };
+    await aDelivery(test.db, { accountId, subscriptionPk: pk, body: JSON.stringify(event) });
+    await run(pk);
+    return (newRequests().at(-1)?.json as { text: string } | undefined)?.text;
+  };
+  const market = { venue: 'polymarket', marketId: 'rain' };
+  const status = { condition: 'status', status: 'resolved', winningOutcomeId };
+  expect(await sent({ ...market, ...status })).toContain('\nWinner: No\n<a href="https://v.example.com/r">Open</a>');
+  const target = { condition: 'above', targetPrice: 0.6, currentPrice: 0.62, tokenSymbol: 'x', tokenMint: outcomeId };
+  expect(await sent({ ...market, ...target })).toMatch(
+    /^<b>Price alert: Yes, a lot above 0\.6<\/b>\nMarket: Will it rain\?\n/,
+  );
+  // An event without a market, such as the end of an alert, has an outcome.
+  expect(await sent({ condition: 'above', tokenMint: outcomeId })).toContain(
+    '\nMarket: Will it rain?\nOutcome: Yes, a lot\n',
+  );
 });
 
 it('a delivery fails after its schedule when the service refuses the message', async () => {

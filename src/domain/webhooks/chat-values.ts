@@ -1,0 +1,80 @@
+import { compareDecimals, type Decimal, parseDecimal, subtractDecimals, ZERO } from '../values/decimal.ts';
+import { LongNumber } from '../values/exact-json.ts';
+
+/** The catalog's names for the market and the outcome of an event. */
+export interface ChatFacts {
+  title?: string;
+  outcome?: string;
+  /** The outcome that won. */
+  winner?: string;
+  /** The page of the market at its venue. */
+  url?: string;
+}
+
+/** The data of an event. */
+export type Data = Readonly<Record<string, unknown>>;
+export type Field = [name: string, value: string | undefined];
+/** The part of a message that depends on the type of the event. Fields without a value are not shown. */
+export interface Content {
+  title: string;
+  fields: Field[];
+}
+
+/** `+0.02 (+3.3 %) from 0.6`. */
+export function moveOf(from: Decimal | undefined, to: Decimal | undefined): string | undefined {
+  if (from === undefined || to === undefined) return undefined;
+  const change = subtractDecimals(to, from);
+  const percent =
+    Number(from) === 0
+      ? ''
+      : ` (${signed(parseDecimal(((Number(change) / Number(from)) * 100).toFixed(1)) ?? undefined)} %)`;
+  return `${signed(change)}${percent} from ${from}`;
+}
+
+export function signed(value: Decimal | undefined): string {
+  if (value === undefined) return '';
+  return compareDecimals(value, ZERO) > 0 ? `+${value}` : value;
+}
+
+export function numberOf(value: unknown): Decimal | undefined {
+  const number = value instanceof LongNumber ? value.text : value;
+  return typeof value === 'number' || value instanceof LongNumber ? (parseDecimal(number) ?? undefined) : undefined;
+}
+
+export function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
+}
+
+/** The ends of an address. */
+export function shortened(address = ''): string {
+  return address.length <= 16 ? address : `${address.slice(0, 6)}…${address.slice(-4)}`;
+}
+
+/** Words with spaces between them, without the absent ones. */
+export function joined(...words: (string | undefined)[]): string {
+  return words.filter(Boolean).join(' ');
+}
+
+export function counted(count: string, noun: string): string {
+  return `${count} ${noun}${count === '1' ? '' : 's'}`;
+}
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+] as const;
+
+/** `90 s`, `15 min`, `1 h`: the largest unit without a remainder. */
+export function duration(seconds: unknown): string | undefined {
+  if (typeof seconds !== 'number') return undefined;
+  const [unit, size] = UNITS.find(([, each]) => seconds % each === 0) ?? (['s', 1] as const);
+  return `${seconds / size} ${unit}`;
+}
+
+/** A text of at most `limit` UTF-16 units in one line, without half a character at its end. */
+export function cut(text: string, limit: number): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  if (line.length <= limit) return line;
+  return `${line.slice(0, limit - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+}
