@@ -1,7 +1,7 @@
 import type { ZodOpenApiPathItemObject, ZodOpenApiPathsObject } from 'zod-openapi';
-import { toJsonText } from '../../src/domain/values/api-json.ts';
+import { type ApiJson, toJsonText } from '../../src/domain/values/api-json.ts';
 import { EVENT_TYPES, type EventType } from '../../src/domain/webhooks/event.ts';
-import { EVENT_EXAMPLES, EVENT_SCHEMAS } from '../contract/events/event.ts';
+import { EVENT_EXAMPLES, EVENT_SCHEMAS, PRICE_ALERT_EXAMPLES } from '../contract/events/event.ts';
 
 const SUMMARIES: Readonly<Record<EventType, string>> = {
   price_alert: 'A price met the condition of an alert',
@@ -46,6 +46,14 @@ export function webhooksSection(): ZodOpenApiPathsObject {
   );
 }
 
+/** The alerts of different conditions have different data. */
+function examplesOf(type: EventType): { example: unknown } | { examples: Record<string, { value: unknown }> } {
+  const shown = (event: ApiJson) => JSON.parse(toJsonText(event, 'number')) as unknown;
+  if (type !== 'price_alert') return { example: shown(EVENT_EXAMPLES[type]) };
+  const examples = Object.entries(PRICE_ALERT_EXAMPLES).map(([name, event]) => [name, { value: shown(event) }]);
+  return { examples: Object.fromEntries(examples) as Record<string, { value: unknown }> };
+}
+
 function receive(type: EventType): NonNullable<ZodOpenApiPathItemObject['post']> {
   return {
     operationId: `receive_${type}`,
@@ -66,7 +74,7 @@ function receive(type: EventType): NonNullable<ZodOpenApiPathItemObject['post']>
       content: {
         'application/json': {
           schema: EVENT_SCHEMAS[type],
-          example: JSON.parse(toJsonText(EVENT_EXAMPLES[type], 'number')),
+          ...examplesOf(type),
         },
       },
     },

@@ -159,22 +159,66 @@ export const anyEvent = z
 
 const TROUBLE = { webhookId: 'wh_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c02', failingSince: '2026-01-01T00:00:00.000Z' };
 
-export const EVENT_EXAMPLES: { readonly [Type in EventType]: z.output<(typeof EVENT_SCHEMAS)[Type]> } = {
-  price_alert: {
+const ALERT_MARKET = {
+  venue: 'polymarket',
+  marketId: '0x5f65177b394277fd294cd75650044e32ba009a95022d88a0c1d565897d72f8f1',
+};
+const ALERT_TOKEN = '71321045679252212594626385532706912750332728571942532289631379312455583992563';
+const ALERT_NAMES = { name: 'Rain in May', ...ALERT_MARKET, title: 'Will it rain on 1 May?' };
+
+/** An event of each form of an alert: on a target, by another rule on observations, and on the state of a market. */
+export const PRICE_ALERT_EXAMPLES = {
+  above: {
     id: EVENT_ID,
     type: 'price_alert',
     timestamp: AT,
     data: {
       alertId: 'alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01',
-      tokenMint: '71321045679252212594626385532706912750332728571942532289631379312455583992563',
+      tokenMint: ALERT_TOKEN,
       tokenSymbol: 'Yes',
       condition: 'above',
       targetPrice: numberField('0.6'),
       currentPrice: numberField('0.62'),
-      venue: 'polymarket',
-      marketId: '0x5f65177b394277fd294cd75650044e32ba009a95022d88a0c1d565897d72f8f1',
+      ...ALERT_MARKET,
     },
   },
+  change: {
+    id: EVENT_ID,
+    type: 'price_alert',
+    timestamp: AT,
+    data: {
+      alertId: 'alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c04',
+      tokenMint: ALERT_TOKEN,
+      tokenSymbol: 'Yes',
+      condition: 'change',
+      change: numberField('10'),
+      currentPrice: numberField('0.62'),
+      fromPrice: numberField('0.5'),
+      direction: 'up',
+      unit: 'percent',
+      windowSeconds: 3_600,
+      observedAt: AT,
+      ...ALERT_NAMES,
+    },
+  },
+  status: {
+    id: EVENT_ID,
+    type: 'price_alert',
+    timestamp: AT,
+    data: {
+      alertId: 'alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c05',
+      condition: 'status',
+      status: 'resolved',
+      previousStatus: 'closed',
+      winningOutcomeId: ALERT_TOKEN,
+      observedAt: AT,
+      ...ALERT_NAMES,
+    },
+  },
+} as const satisfies Readonly<Record<string, z.output<typeof priceAlertEvent>>>;
+
+export const EVENT_EXAMPLES: { readonly [Type in EventType]: z.output<(typeof EVENT_SCHEMAS)[Type]> } = {
+  price_alert: PRICE_ALERT_EXAMPLES.above,
   transaction: {
     id: EVENT_ID,
     type: 'transaction',

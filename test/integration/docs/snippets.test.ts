@@ -73,6 +73,8 @@ const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
     ...['js', 'python', 'go'],
     ...[
       'json price_alert',
+      'json price_alert change',
+      'json price_alert status',
       'json transaction',
       'json balance_change',
       'json alert_expired',

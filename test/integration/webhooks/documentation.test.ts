@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PRICE_ALERT_EXAMPLES } from '../../../api/contract/events/event.ts';
 import { testEventBody } from '../../../api/routes/test-event.ts';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { VARIABLES } from '../../../src/config/variables.ts';
+import { toJsonText } from '../../../src/domain/values/api-json.ts';
 import { EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
 import { EXCERPT_BYTES } from '../../../src/domain/webhooks/excerpt.ts';
 import {
@@ -116,6 +118,11 @@ describe('the documented request', () => {
     const table = PAGE.split('## The request')[1]?.split('\n\n')[1] ?? '';
     const documented = [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, name = '']) => name.toLowerCase());
     expect(documented.sort()).toEqual(sent.sort());
+  });
+
+  it.each(['change', 'status'] as const)('has the body of a %s alert, as the OpenAPI document has it', (condition) => {
+    const example = toJsonText(PRICE_ALERT_EXAMPLES[condition], 'number');
+    expect(JSON.parse(codeBlock(`json price_alert ${condition}`))).toEqual(JSON.parse(example));
   });
 
   it.each(EVENT_TYPES)('has the body of a %s event', (type) => {

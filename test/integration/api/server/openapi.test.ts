@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import Router from '@koa/router';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { EVENT_SCHEMAS } from '../../../../api/contract/events/event.ts';
 import type { ApiState } from '../../../../api/deps.ts';
 import { STATUS_OF } from '../../../../api/errors.ts';
 import { register } from '../../../../api/http/route.ts';
@@ -12,6 +14,7 @@ import { routeTable } from '../../../../api/server/route-table.ts';
 import { VERSION } from '../../../../src/config/version.ts';
 import { EVENT_TYPES } from '../../../../src/domain/webhooks/event.ts';
 import { signBody, standardSignature } from '../../../../src/domain/webhooks/signature.ts';
+import { ALERT_BODIES } from '../../../factories/alert-events.ts';
 import {
   ApiContract,
   type JsonSchema,
@@ -289,6 +292,25 @@ describe('the webhooks section', () => {
       const place = pointer(['webhooks', type, 'post', 'requestBody', 'content', 'application/json', 'schema']);
       expect([type, contract.problemsOfValue(JSON.parse(body), place)]).toEqual([type, []]);
       expect(contract.problemsOfValue({ ...JSON.parse(body), type: 'other' }, place)).not.toEqual([]);
+    }
+  });
+
+  const alertSchema = () =>
+    pointer(['webhooks', 'price_alert', 'post', 'requestBody', 'content', 'application/json', 'schema']);
+
+  it.each(ALERT_BODIES)('matches the sent body of an alert: %s', (_name, body) => {
+    expect(contract.problemsOfValue(JSON.parse(body), alertSchema())).toEqual([]);
+  });
+
+  it('has an example of each form of an alert, which matches its form only', () => {
+    const { examples } = document.webhooks['price_alert']?.['post']?.requestBody?.content?.['application/json'] ?? {};
+    const forms = EVENT_SCHEMAS.price_alert.shape.data.options;
+    const values = Object.values(examples ?? {}).map(({ value }) => value as { data: object });
+    expect(values.length).toBe(forms.length);
+    for (const [at, value] of values.entries()) {
+      expect(contract.problemsOfValue(value, alertSchema())).toEqual([]);
+      const fits = forms.map((form) => z.strictObject(form.shape).safeParse(value.data).success);
+      expect(fits).toEqual(forms.map((_, form) => form === at));
     }
   });
 
