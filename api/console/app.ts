@@ -38,7 +38,7 @@ export function registerConsolePages(router: ConsoleRouter, deps: ApiDeps): void
   // Before the page of one webhook: its path contains /webhooks/new.
   webhooksPage(router, deps);
   webhookPage(router, deps);
-  deliveryPage(router);
+  deliveryPage(router, deps);
   livePage(router, deps);
   usagePages(router, deps);
 }

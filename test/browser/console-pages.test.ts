@@ -83,6 +83,7 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     ['webhook-new', () => '/webhooks/new'],
     ['webhook-edit', () => `/webhooks/${account.webhook.id}/edit`],
     ['delivery', () => `/webhooks/${account.webhook.id}/deliveries/${account.failed.id}`],
+    ['delivery-chat', () => `/webhooks/${account.message.webhookId}/deliveries/${account.message.id}`],
     ['live', () => '/live', '[data-live][data-tone="good"]'],
     ['usage', () => '/usage'],
     ['error', () => '/markets?venue=nowhere'],

@@ -2,8 +2,9 @@ import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
+import { alertBody } from '../factories/alert-events.ts';
 import { anAlert, aSubscription } from '../factories/alerts.ts';
-import { aDelivery } from '../factories/deliveries.ts';
+import { aDelivery, setRequests } from '../factories/deliveries.ts';
 import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedSnapshots, storedTrades } from '../factories/stored-series.ts';
 import { HOSTILE } from './ops-world.ts';
@@ -114,6 +115,8 @@ export interface AccountWorld {
   accountId: bigint;
   webhook: { pk: bigint; id: string };
   failed: { pk: bigint; id: string; eventId: string };
+  /** A delivery of a chat webhook. */
+  message: { webhookId: string; id: string };
   alert: string;
   /** An alert that repeats, with firings. */
   rule: string;
@@ -171,6 +174,13 @@ export async function anAccountWorld(
     `<html><script>document.title='pwned'</script>${HOSTILE}</html>`,
   );
   await attempt(failed.pk, 2, 4, 3, null, 'connection_refused', '');
+  const chat = await subscription('https://discord.example.test/***');
+  await setRequests(db, chat.pk, { format: 'discord', headerNames: ['X-Desk'] });
+  const message = await aDelivery(db, {
+    accountId,
+    subscriptionPk: chat.pk,
+    body: alertBody('change', { name: HOSTILE }),
+  });
   const mint = yes?.outcomeId ?? '';
   const make = (fields: Omit<Parameters<typeof anAlert>[1], 'accountId'>) =>
     db.transaction((tx) => anAlert(tx, { accountId, ...fields }));
@@ -182,7 +192,7 @@ export async function anAccountWorld(
   const rule = await make({ mint, condition: 'above', target: '0.31' });
   await db.query(MAKE_RULE, [rule.pk, `A note with ${HOSTILE}`]);
   for (let n = 1; n <= 3; n++) await db.query(FIRE_RULE, [rule.pk, n]);
-  return { accountId, webhook, failed, alert: id, rule: rule.id };
+  return { accountId, webhook, failed, message: { webhookId: chat.id, id: message.id }, alert: id, rule: rule.id };
 }
 
 /** Prices of the last two days, each hour, and the latest one. */

@@ -1,5 +1,6 @@
 import { testEventBody } from '../../api/routes/test-event.ts';
 import { newId } from '../../src/domain/values/ids.ts';
+import type { ChatFormat } from '../../src/domain/webhooks/chat-message.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
 import { insertDeliveries, insertEvents } from '../../src/store/deliveries/events.ts';
@@ -56,6 +57,29 @@ export async function aDelivery(
     fields.lockedForSeconds ?? null,
   ]);
   return { pk: row?.pk ?? 0n, id, eventId };
+}
+
+const SET_REQUESTS = sql(
+  'test_set_requests',
+  'UPDATE webhook_subscription SET format = $2, header_names = $3 WHERE pk = $1',
+);
+const SKIP_BEFORE = sql(
+  'test_skip_before',
+  `UPDATE delivery SET order_key = 'key', is_skip_unreported = CASE WHEN pk = $1 THEN true END WHERE pk = $1 OR pk = $2`,
+);
+
+/** Sets the options of a webhook that change its requests. */
+export async function setRequests(
+  db: Database,
+  subscriptionPk: bigint,
+  { format = null, headerNames = null }: { format?: ChatFormat | null; headerNames?: string[] | null },
+): Promise<void> {
+  await db.query(SET_REQUESTS, [subscriptionPk, format, headerNames]);
+}
+
+/** Makes the first delivery a skipped one of the key of the second. */
+export async function skipBefore(db: Database, skipped: bigint, next: bigint): Promise<void> {
+  await db.query(SKIP_BEFORE, [skipped, next]);
 }
 
 export interface StoredDelivery {

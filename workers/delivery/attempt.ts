@@ -1,5 +1,6 @@
 import { asError } from '../../src/domain/values/errors.ts';
 import { chatMessage } from '../../src/domain/webhooks/chat-message.ts';
+import { askedWaitSeconds, chatRequest } from '../../src/domain/webhooks/chat-request.ts';
 import { urlOwner } from '../../src/domain/webhooks/chat-url.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { type ExtraHeaders, headersOwner } from '../../src/domain/webhooks/headers.ts';
@@ -10,7 +11,6 @@ import { type ClaimedDelivery, type ClaimedSubscription, releaseClaim } from '..
 import { type AttemptRecord, type DeliveryVerdict, finishAttempt } from '../../src/store/deliveries/outcomes.ts';
 import { holdSubscription } from '../../src/store/deliveries/rate.ts';
 import type { AttemptOutcome, OutgoingDelivery } from '../../src/webhooks/attempt.ts';
-import { askedWaitSeconds, chatRequest } from '../../src/webhooks/chat-request.ts';
 import { decide, RETRY_AFTER_CAP_SECONDS, type RetryDecision } from '../../src/webhooks/retry-policy.ts';
 import { SecretCorruptError, SecretKeyMissingError } from '../../src/webhooks/secret-box.ts';
 import type { JobContext } from '../process/define.ts';

@@ -1,5 +1,6 @@
-import { ago, badge, code, facts, type Html, html, NONE, number, table } from '../../ops/html.ts';
-import { prettyJson } from '../../ops/pages/pretty-json.ts';
+import type { ApiDeps } from '../../deps.ts';
+import { ago, badge, facts, type Html, html, NONE, number } from '../../ops/html.ts';
+import { sentRequest } from '../../ops/pages/sent-request.ts';
 import { DELIVERY_TONES } from '../../ops/pages/shown-values.ts';
 import type { Attempt, Delivery } from '../answers.ts';
 import { consoleButton } from '../forms.ts';
@@ -12,7 +13,7 @@ const PATH = `${WEBHOOKS_PATH}/:webhook_id/deliveries/:delivery_id`;
 const PAYLOAD = '"payload":';
 
 /** One delivery: request and attempts side by side, and the button that sends it again. */
-export function deliveryPage(router: ConsoleRouter): void {
+export function deliveryPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void {
   const [section, scope] = ['webhooks', 'webhooks'] as const;
   router.page({
     path: PATH,
@@ -24,6 +25,7 @@ export function deliveryPage(router: ConsoleRouter): void {
       const { data: delivery, text } = await request.api<Delivery & { attemptLog: Attempt[] }>(call);
       const { nowMs } = request;
       const next = delivery.nextAttemptAt;
+      const sent = await sentRequest(deps, { ...delivery, body: payloadOf(text) });
       const body = html`${facts([
         ['State', badge(DELIVERY_TONES[delivery.status] ?? 'idle', delivery.status)],
         ['Event', html`${delivery.eventType} <code>${delivery.eventId}</code>`],
@@ -41,9 +43,7 @@ export function deliveryPage(router: ConsoleRouter): void {
         })
       }</div>
 <div class="columns"><section><h2>Request</h2>
-${requestHeaders(delivery, params.webhook_id)}
-<h3>Body</h3><p class="hint">The signed JSON, with added line breaks. All digits are unchanged.</p>
-<pre tabindex="0" aria-label="Body">${prettyJson(payloadOf(text))}</pre></section>
+${sent}</section>
 <section><h2>Attempts</h2>${attempts(delivery.attemptLog, delivery.attempts)}</section></div>
 ${programExamples(request, {
   calls: [
@@ -82,30 +82,6 @@ function paramsOf({ params }: ConsoleRequest): { webhook_id: string; delivery_id
 /** The payload with its digits: the last field of the answer's data. */
 function payloadOf(answer: string): string {
   return answer.slice(answer.indexOf(PAYLOAD) + PAYLOAD.length, -'}}'.length);
-}
-
-/** The headers that identify an event. Signatures are made for each attempt and not stored. */
-function requestHeaders({ id, eventId, eventType }: Delivery, webhookId: string): Html {
-  const headers: [string, Html][] = [
-    ['Content-Type', code('application/json')],
-    ['webhook-id', code(eventId)],
-    ['X-Webhook-Id', code(webhookId)],
-    ['X-Webhook-Event', code(eventType)],
-    ['X-Webhook-Delivery', code(id)],
-    ['X-Webhook-Attempt', html`the number of the attempt`],
-    ['webhook-timestamp', html`the second of the attempt`],
-    ['webhook-signature', html`made for each attempt with the secret (Standard Webhooks)`],
-    ['X-Webhook-Signature', html`HMAC of the body with the secret`],
-  ];
-  return table<[string, Html]>({
-    caption: 'Request headers',
-    columns: [
-      { label: 'Header', cell: ([name]) => code(name) },
-      { label: 'Value', cell: ([, value]) => html`<span class="long">${value}</span>` },
-    ],
-    rows: headers,
-    empty: '',
-  });
 }
 
 function attempts(log: readonly Attempt[], count: number): Html {

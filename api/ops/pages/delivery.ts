@@ -8,7 +8,8 @@ import { actionButton } from '../forms.ts';
 import { ago, badge, code, facts, type Html, html, NONE, number, table, time } from '../html.ts';
 import type { OpsRequest, OpsRouter } from '../route.ts';
 import { DELIVERIES_PATH } from './deliveries.ts';
-import { hexDump, prettyJson } from './pretty-json.ts';
+import { hexDump } from './pretty-json.ts';
+import { sentRequest } from './sent-request.ts';
 import { deliveryState, shownUrl } from './shown-values.ts';
 import { subscriptionState, webhookPath } from './webhook.ts';
 
@@ -22,7 +23,10 @@ export function deliveryPage(router: OpsRouter, deps: DeliveryDeps): void {
     async load(request) {
       const found = await findOpsDelivery(deps.db, request.params['delivery_id'] ?? '');
       if (!found) throw new ApiError('not_found', 'the delivery does not exist, or retention has deleted it');
-      return { title: `Delivery ${found.delivery.id}`, body: deliveryBody(request, found) };
+      return {
+        title: `Delivery ${found.delivery.id}`,
+        body: deliveryBody(request, found, await sentRequest(deps, found.delivery)),
+      };
     },
   });
 
@@ -56,7 +60,7 @@ export function deliveryPage(router: OpsRouter, deps: DeliveryDeps): void {
   });
 }
 
-function deliveryBody(request: OpsRequest, found: OpsDeliveryWithLog): Html {
+function deliveryBody(request: OpsRequest, found: OpsDeliveryWithLog, sent: Html): Html {
   const { delivery, subscription, isTest, isInFlight, eventCreatedAt, alertId } = found;
   const { nowMs } = request;
   const isOver = delivery.status !== 'pending';
@@ -110,9 +114,8 @@ ${facts([
 ])}
 <h2>Attempts</h2>
 ${attemptTable(delivery.attemptLog, delivery.attempts)}
-<h2>Payload</h2>
-<p class="hint">The signed and sent JSON, with added line breaks. All digits are unchanged.</p>
-<pre tabindex="0" aria-label="Payload">${prettyJson(delivery.body)}</pre>`;
+<h2>Request</h2>
+${sent}`;
 }
 
 function attemptTable(log: readonly LoggedAttempt[], attempts: number): Html {

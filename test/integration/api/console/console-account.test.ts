@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { VERSION } from '../../../../src/config/version.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
+import { CHAT_FORMATS } from '../../../../src/domain/webhooks/chat-message.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../../../src/domain/webhooks/event.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aSubscription } from '../../../factories/alerts.ts';
-import { aDelivery } from '../../../factories/deliveries.ts';
+import { aDelivery, setRequests, skipBefore } from '../../../factories/deliveries.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
+import { SCHEMAS } from '../../../support/chat-services.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { AS_BROWSER } from '../ops/ops-client.ts';
 import { type ConsoleClient, signIn } from './console-client.ts';
@@ -326,6 +329,51 @@ describe('webhooks in the console', () => {
     expect((await browser.post(`${path}/resend`)).status).toBe(303);
     expect(api.wakes).toContainEqual({ job: 'deliver-webhook', targets: [pk] });
     expect((await browser.post(`${path}/resend`, { once: 'again' })).status).toBe(409);
+  });
+});
+
+describe('the page of a delivery', () => {
+  async function aPending(of: ConsoleClient, fields: Parameters<typeof setRequests>[2]) {
+    const { id, pk } = await aWebhook(of);
+    await setRequests(api.db, pk, fields);
+    const owned = { accountId: of.accountId, subscriptionPk: pk };
+    const skipped = await aDelivery(api.db, { ...owned, status: 'failed' });
+    const delivery = await aDelivery(api.db, owned);
+    await skipBefore(api.db, skipped.pk, delivery.pk);
+    return { skipped, delivery, text: (await of.page(`/webhooks/${id}/deliveries/${delivery.id}`)).text };
+  }
+
+  it('shows the signed event, its headers and the names of own headers', async () => {
+    const { text, skipped, delivery } = await aPending(await signIn(api), { headerNames: ['X-Desk'] });
+    for (const shown of [
+      'The signed JSON',
+      '<code>X-Desk</code>',
+      'the value is secret',
+      `<code>oddswire/${VERSION}</code>`,
+      '<code>webhook-signature</code>',
+      '<code>X-Webhook-Skipped</code>',
+      `<code>${skipped.eventId}</code>`,
+      `<code>${delivery.id}</code>`,
+    ]) {
+      expect(text).toContain(shown);
+    }
+  });
+
+  it.each(CHAT_FORMATS)('shows the message of %s without signature and ids in headers', async (format) => {
+    const { text } = await aPending(await signIn(api), { format, headerNames: ['X-Desk'] });
+    const headers = /aria-label="Request headers".*?<\/table>/s.exec(text)?.[0] ?? '';
+    expect([...headers.matchAll(/<th role="rowheader"[^>]*><code>([^<]+)/g)].map(([, name]) => name)).toEqual([
+      'X-Desk',
+      'Content-Type',
+      'User-Agent',
+    ]);
+    expect(text).not.toContain('The signed JSON');
+    const body = /aria-label="Body">(.*?)<\/pre>/s.exec(text)?.[1] ?? '';
+    const plain = body.replace(/&#(\d+);/g, (_, number) => String.fromCharCode(Number(number)));
+    const sent = JSON.parse(plain.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&'));
+    expect(SCHEMAS[format].safeParse(sent).error).toBeUndefined();
+    expect(body).toContain('Price alert: Yes above 0.6');
+    expect(body).toContain('1 event');
   });
 });
 

@@ -5,7 +5,7 @@ import { sql } from '../../../../src/store/db/tx.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
 import { anOpsWorld, HOSTILE, type OpsWorld } from '../../../browser/ops-world.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
-import { aDelivery, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
+import { aDelivery, setRequests, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
@@ -341,6 +341,26 @@ describe('one delivery', () => {
     expect(text).toContain('[U+202E]');
     expect(text).not.toContain('\u202e');
     expect((await operator.page('/ops/deliveries/dlv_unknown')).status).toBe(404);
+  });
+
+  it('shows the headers and the body of its requests, by the format of the webhook', async () => {
+    const hook = await aHook();
+    const { id } = await aDelivery(api.db, { accountId: hook.accountId, subscriptionPk: hook.pk });
+    await setRequests(api.db, hook.pk, { headerNames: ['X-Desk'] });
+    const signed = await read(`/ops/deliveries/${id}`);
+    for (const shown of [
+      'The signed JSON',
+      '<code>X-Desk</code>',
+      '<code>webhook-signature</code>',
+      '&#34;targetPrice&#34;',
+    ]) {
+      expect(signed).toContain(shown);
+    }
+    await setRequests(api.db, hook.pk, { format: 'telegram' });
+    const message = await read(`/ops/deliveries/${id}`);
+    expect(message).toContain('The message for telegram');
+    expect(message).toContain('Price alert: Yes above 0.6');
+    for (const hidden of ['webhook-signature', 'X-Webhook-', 'The signed JSON']) expect(message).not.toContain(hidden);
   });
 
   it('is retried once with an audit entry and a wake-up of the deliverer', async () => {

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { testEventBody } from '../../../api/routes/test-event.ts';
-import type { Condition } from '../../../src/domain/alerts/alert.ts';
-import { decimal } from '../../../src/domain/values/decimal.ts';
-import { CHAT_FORMATS, chatMessage } from '../../../src/domain/webhooks/chat-message.ts';
-import { chatUrlProblem, redactedUrl } from '../../../src/domain/webhooks/chat-url.ts';
-import type { ChatFacts } from '../../../src/domain/webhooks/chat-values.ts';
-import { EVENT_TYPES, type EventType } from '../../../src/domain/webhooks/event.ts';
-import { askedWaitSeconds, chatRequest } from '../../../src/webhooks/chat-request.ts';
-import { ALERT_BODIES, alertBody } from '../../factories/alert-events.ts';
-import { PATHS, SCHEMAS } from '../../support/chat-services.ts';
+import { testEventBody } from '../../../../api/routes/test-event.ts';
+import type { Condition } from '../../../../src/domain/alerts/alert.ts';
+import { decimal } from '../../../../src/domain/values/decimal.ts';
+import { CHAT_FORMATS, chatMessage } from '../../../../src/domain/webhooks/chat-message.ts';
+import { askedWaitSeconds, chatRequest } from '../../../../src/domain/webhooks/chat-request.ts';
+import { chatUrlProblem, redactedUrl } from '../../../../src/domain/webhooks/chat-url.ts';
+import type { ChatFacts } from '../../../../src/domain/webhooks/chat-values.ts';
+import { EVENT_TYPES, type EventType } from '../../../../src/domain/webhooks/event.ts';
+import { ALERT_BODIES, alertBody } from '../../../factories/alert-events.ts';
+import { PATHS, SCHEMAS } from '../../../support/chat-services.ts';
 
 const FACTS: ChatFacts = { title: 'Will it rain?', outcome: 'Yes', url: 'https://venue.example.com/markets/rain' };
 const bodyOf = (type: (typeof EVENT_TYPES)[number]) =>

@@ -1,5 +1,5 @@
-import type { ChatFormat, ChatMessage } from '../domain/webhooks/chat-message.ts';
-import { cut } from '../domain/webhooks/chat-values.ts';
+import type { ChatFormat, ChatMessage } from './chat-message.ts';
+import { cut } from './chat-values.ts';
 
 /** The request of a message: its URL and its JSON body. */
 export interface ChatRequest {
@@ -15,6 +15,14 @@ const SLACK_TITLE = 150;
 /** The request that sends a message to the URL of a chat webhook. */
 export function chatRequest(format: ChatFormat, url: string, message: ChatMessage): ChatRequest {
   return BUILDERS[format](url, message);
+}
+
+/** The chat of Telegram is a part of the address, which is a secret. */
+const HIDDEN_URL = 'https://hidden.invalid/?chat_id=***';
+
+/** The body of a message for a page. */
+export function shownChatBody(format: ChatFormat, message: ChatMessage): string {
+  return chatRequest(format, HIDDEN_URL, message).body;
 }
 
 const BUILDERS: Readonly<Record<ChatFormat, (url: string, message: ChatMessage) => ChatRequest>> = {
