@@ -173,7 +173,7 @@ function retryAll(request: OpsRequest, filter: OpsDeliveryFilter, range: Retryab
     action: RETRY_PATH,
     label: deliveries === 1 ? 'Retry 1 delivery' : `Retry ${isBound ? 'the newest' : 'all'} ${count}`,
     submitLabel: `Retry ${many}`,
-    confirm: `This makes ${many} with the state “${filter.status}” due again: one attempt each at once. Deliveries of paused webhooks are not among them.`,
+    confirm: `This makes ${many} with the state “${filter.status}” due again: one attempt each, at once or at its turn in an ordered webhook. Deliveries of paused webhooks are not among them.`,
     fields: {
       ...Object.fromEntries(fieldsOf(filter)),
       count: String(deliveries),

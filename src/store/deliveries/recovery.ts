@@ -1,4 +1,5 @@
 import { newId } from '../../domain/values/ids.ts';
+import { DELIVERY_STATUSES, type DeliveryStatus } from '../../domain/webhooks/event.ts';
 import { passesFilter } from '../../domain/webhooks/filter.ts';
 import { orderKeyOf } from '../../domain/webhooks/order.ts';
 import { type Database, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
@@ -17,14 +18,30 @@ export type Retry =
   | { outcome: 'retried'; subscriptionPk: bigint; delivery: Delivery };
 
 /**
- * Keeps attempt count and schedule: one attempt at once, then the rest of the schedule. Keeps a lease too: a cancelled attempt in
- * flight ends first.
+ * Keeps attempt count and schedule: one attempt at once, or at the turn of an ordered delivery, then the rest of the schedule. Keeps a
+ * lease too: a cancelled attempt in flight ends first. Rows are locked in the order of their keys.
  */
-const RETRY_DELIVERY = sql(
-  'retry_delivery',
-  `UPDATE delivery SET status = 'pending', next_attempt_at = ${turnOf('order_key')}, is_skip_unreported = NULL
-   WHERE id = $1 AND subscription_pk = $2 AND status <> 'pending' RETURNING order_key`,
+const RETRY_DELIVERIES = sql(
+  'retry_deliveries',
+  `UPDATE delivery SET status = 'pending', next_attempt_at = ${turnOf('order_key')}, is_skip_unreported = NULL WHERE pk IN (
+     SELECT pk FROM delivery WHERE pk = ANY ($2::bigint[]) AND subscription_pk = $1 AND status = ANY ($3::text[])
+     ORDER BY pk FOR UPDATE) RETURNING order_key`,
 );
+
+/** Makes these deliveries of a locked subscription pending again when they have one of these statuses; returns their number. */
+async function makePending(
+  tx: Tx,
+  subscriptionPk: bigint,
+  pks: readonly bigint[],
+  statuses: readonly DeliveryStatus[],
+): Promise<number> {
+  await lockOrder(tx, [subscriptionPk]);
+  const updated = await tx.query<{ orderKey: string | null }>(RETRY_DELIVERIES, [subscriptionPk, pks, statuses]);
+  await startNext(tx, keysOf(subscriptionPk, updated));
+  return updated.length;
+}
+
+const FINISHED = DELIVERY_STATUSES.filter((status) => status !== 'pending');
 
 /** Makes a finished delivery due again, regardless of its status. After a crash behind the commit, the timer finds the due row. */
 export async function retryDelivery(
@@ -36,26 +53,16 @@ export async function retryDelivery(
   // The deliverer also locks the subscription before the delivery; the same order here avoids a deadlock.
   const subscription = await lockSubscription(tx, accountId, subscriptionId, 'change');
   if (!subscription) return { outcome: 'webhook_not_found' };
-  if (!(await findDelivery(tx, subscription.pk, deliveryId))) return { outcome: 'delivery_not_found' };
+  const found = await findDelivery(tx, subscription.pk, deliveryId);
+  if (!found) return { outcome: 'delivery_not_found' };
   if (subscription.status === 'paused') return { outcome: 'paused' };
-  await lockOrder(tx, [subscription.pk]);
-  const updated = await tx.query<{ orderKey: string | null }>(RETRY_DELIVERY, [deliveryId, subscription.pk]);
-  await startNext(tx, keysOf(subscription.pk, updated));
+  const retried = await makePending(tx, subscription.pk, [found.pk], FINISHED);
   const delivery = await findDelivery(tx, subscription.pk, deliveryId);
   // Retention may have deleted it in between.
   if (!delivery) return { outcome: 'delivery_not_found' };
-  return updated.length > 0
-    ? { outcome: 'retried', subscriptionPk: subscription.pk, delivery }
-    : { outcome: 'pending' };
+  return retried > 0 ? { outcome: 'retried', subscriptionPk: subscription.pk, delivery } : { outcome: 'pending' };
 }
 
-/** Rows are locked in the order of their keys. */
-const RETRY_DELIVERIES = sql(
-  'retry_deliveries',
-  `UPDATE delivery SET status = 'pending', next_attempt_at = clock_timestamp() WHERE pk IN (
-     SELECT pk FROM delivery WHERE pk = ANY ($2::bigint[]) AND subscription_pk = $1 AND status IN ('failed', 'cancelled')
-     ORDER BY pk FOR UPDATE) RETURNING pk`,
-);
 const LOCK_ACTIVE = sql(
   'lock_active_subscription',
   `SELECT pk FROM webhook_subscription WHERE pk = $1 AND status = 'active' AND deleted_at IS NULL FOR NO KEY UPDATE`,
@@ -64,7 +71,7 @@ const LOCK_ACTIVE = sql(
 /** Makes failed and cancelled deliveries of an active subscription due again, as `retryDelivery` does; returns their number. */
 export async function retryDeliveries(tx: Tx, subscriptionPk: bigint, pks: readonly bigint[]): Promise<number> {
   const [subscription] = await tx.query(LOCK_ACTIVE, [subscriptionPk]);
-  return subscription ? (await tx.query(RETRY_DELIVERIES, [subscriptionPk, pks])).length : 0;
+  return subscription ? makePending(tx, subscriptionPk, pks, ['failed', 'cancelled']) : 0;
 }
 
 export type Recovery = ResendRefusal | { outcome: 'recovered'; recovered: number };

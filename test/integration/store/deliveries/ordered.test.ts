@@ -8,7 +8,7 @@ import { insertDeliveries, insertEvents } from '../../../../src/store/deliveries
 import { startStalledKeys } from '../../../../src/store/deliveries/order.ts';
 import { finishAttempt } from '../../../../src/store/deliveries/outcomes.ts';
 import { findDelivery } from '../../../../src/store/deliveries/reads.ts';
-import { recoverDeliveries, retryDelivery } from '../../../../src/store/deliveries/recovery.ts';
+import { recoverDeliveries, retryDeliveries, retryDelivery } from '../../../../src/store/deliveries/recovery.ts';
 import { updateSubscription } from '../../../../src/store/deliveries/subscriptions.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
@@ -154,6 +154,38 @@ describe('an ordered webhook', () => {
   });
 });
 
+describe('a retry of many deliveries of an ordered webhook', () => {
+  const retryAll = async () => {
+    const ended = (await rows()).filter(({ status }) => status === 'failed');
+    return test.db.transaction((tx) => retryDeliveries(tx, pk, ended.map((row) => row.pk).toReversed()));
+  };
+
+  it('keeps one delivery of each key in flight, the order and no marker when one is in flight', async () => {
+    const [a1, a2, a3, a4] = await emit('a', 'a', 'a', 'a');
+    for (const _ of [a1, a2, a3]) await finish(only(await claim()), 'failed');
+    const held = only(await claim());
+    expect(held).toMatchObject({ eventId: a4, skipped: [a1, a2, a3] });
+    expect(await retryAll()).toBe(3);
+    expect(await claim()).toEqual([]);
+    await finish(held, 'retry');
+    for (const eventId of [a4, a1, a2, a3]) {
+      const next = only(await claim());
+      expect(next.eventId).toBe(eventId);
+      expect(next.skipped).toBeUndefined();
+      await finish(next, 'delivered');
+    }
+  });
+
+  it('makes the first delivery of each key due when none is in flight', async () => {
+    const [a1, b1, , , none] = await emit('a', 'b', 'a', 'b', null);
+    for (let left = await claim(); left.length > 0; left = await claim()) {
+      for (const delivery of left) await finish(delivery, 'failed');
+    }
+    expect(await retryAll()).toBe(5);
+    expect((await claim()).map(({ eventId }) => eventId).sort()).toEqual([a1, b1, none].sort());
+  });
+});
+
 const SEEDS = Array.from({ length: 8 }, (_, index) => index + 1);
 const STEPS = 160;
 
@@ -235,6 +267,15 @@ it.each(SEEDS)(
         unreported.delete(chosen.pk);
         await test.db.transaction((tx) => retryDelivery(tx, accountId, id, found[0]?.id ?? ''));
       },
+      async retryAll() {
+        const ended = (await rows()).filter(({ status }) => status === 'failed' || status === 'cancelled');
+        for (const row of ended) {
+          reopened.add(row.pk);
+          unreported.delete(row.pk);
+        }
+        const pks = ended.map((row) => row.pk);
+        expect(await test.db.transaction((tx) => retryDeliveries(tx, pk, pks))).toBe(ended.length);
+      },
       async recover() {
         for (const row of await rows()) if (row.status !== 'pending') reopened.add(row.pk);
         const since = new Date(Date.now() - 3_600_000);
@@ -247,7 +288,7 @@ it.each(SEEDS)(
       },
     };
     const usual = ['emit', 'claim', 'claim', 'finish', 'finish', 'finish'] as const;
-    const rare = ['loseClaim', 'retry', 'recover', 'pauseAndResume'] as const;
+    const rare = ['loseClaim', 'retry', 'retryAll', 'recover', 'pauseAndResume'] as const;
     for (let step = 0; step < STEPS; step += 1) {
       const name = random.between(1, 10) === 1 ? random.pick([...rare]) : random.pick([...usual]);
       await steps[name]?.();
