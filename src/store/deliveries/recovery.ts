@@ -96,8 +96,8 @@ const LOCK_ACCOUNT = sql('lock_account_for_recovery', 'SELECT id FROM account WH
 
 /**
  * Selects the missed events of a page: of a type that the subscription lists, no test event, not of an alert that names another
- * existing webhook, and not of another alert whose event an existing webhook got. An event of an older process has no target: its
- * alert states it. Planned per call, because one account may own most events or almost none.
+ * existing webhook, and not of another alert whose event (of a firing or of its end) an existing webhook got. An event of an older
+ * process has no target: its alert states it. Planned per call, because one account may own most events or almost none.
  */
 const MISSED_EVENTS = sqlPlannedPerCall(
   'missed_events',
@@ -112,7 +112,7 @@ const MISSED_EVENTS = sqlPlannedPerCall(
        AND (d.pk IS NULL OR d.status IN ('failed', 'cancelled') AND d.delivered_at IS NULL)
        AND (t.pk IS NULL OR t.pk = $1)
        AND NOT EXISTS (SELECT FROM delivery s WHERE s.event_pk = p.pk AND s.is_test)
-       AND (p.type <> 'price_alert' OR NOT EXISTS (
+       AND (p.type NOT IN ('price_alert', 'alert_expired') OR NOT EXISTS (
          SELECT FROM delivery o JOIN webhook_subscription w ON w.pk = o.subscription_pk
          WHERE o.event_pk = p.pk AND o.subscription_pk <> $1
            AND (o.status IN ('pending', 'delivered') OR w.deleted_at IS NULL))))

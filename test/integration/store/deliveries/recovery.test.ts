@@ -238,18 +238,21 @@ describe('recoverDeliveries', () => {
     expect(await eventsOf(named)).toEqual([addressed]);
   });
 
-  it('takes an undelivered alert event from a deleted subscription, not from an existing one', async () => {
-    const owner = await anOwner();
-    const later = await aSubscription(desk.db, { accountId: owner.accountId });
-    const laterId = await idOf(later);
-    await owner.delivery({ status: 'failed' });
-    await owner.delivery({ status: 'delivered' });
-    expect(await owner.recover({ subscriptionId: laterId })).toEqual(recovered(0));
-    await desk.db.query(sql('test_delete_it', 'UPDATE webhook_subscription SET deleted_at = now() WHERE pk = $1'), [
-      owner.pk,
-    ]);
-    expect(await owner.recover({ subscriptionId: laterId })).toEqual(recovered(1));
-  });
+  it.each(['price_alert', 'alert_expired'] as const)(
+    'takes an undelivered %s event from a deleted subscription, not from an existing one',
+    async (type) => {
+      const owner = await anOwner([type]);
+      const later = await aSubscription(desk.db, { accountId: owner.accountId, events: [type] });
+      const laterId = await idOf(later);
+      await owner.delivery({ type, status: 'failed' });
+      await owner.delivery({ type, status: 'delivered' });
+      expect(await owner.recover({ subscriptionId: laterId })).toEqual(recovered(0));
+      await desk.db.query(sql('test_delete_it', 'UPDATE webhook_subscription SET deleted_at = now() WHERE pk = $1'), [
+        owner.pk,
+      ]);
+      expect(await owner.recover({ subscriptionId: laterId })).toEqual(recovered(1));
+    },
+  );
 
   it('delivers wallet events to every subscription that lists them', async () => {
     const owner = await anOwner(['transaction', 'balance_change']);
