@@ -134,7 +134,7 @@ async function update(
   if (!locked) throw alertNotFound();
   const made = await changeAlert(tx, caller.accountId, locked, toChange(locked.alert, body, deps.now()));
   if (made.outcome === 'finished') throw new ApiError('conflict', `the alert is ${made.status}`);
-  if (made.outcome === 'unreachable_target') throw refused(made);
+  if (made.outcome !== 'changed') throw refused(made);
   return made;
 }
 

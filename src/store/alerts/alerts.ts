@@ -206,6 +206,17 @@ export async function isUnreachable(
   return found?.isOutcome === true;
 }
 
+/** The refusal of one more active alert with this scope; null when the account may have it. Call it under the lock of the account. */
+export async function refuseScope(
+  tx: Tx,
+  accountId: bigint,
+  scope: Scope,
+): Promise<Extract<AlertRefusal, { outcome: 'too_many_scopes' }> | null> {
+  if (!isWide(scope)) return null;
+  const [row] = await tx.query<{ alerts: number }>(COUNT_WIDE, [accountId]);
+  return (row?.alerts ?? 0) < MAX_WIDE_SCOPES ? null : { outcome: 'too_many_scopes', limit: MAX_WIDE_SCOPES };
+}
+
 /** The token or the scope of an alert. */
 async function subjectOf(
   tx: Tx,
@@ -215,11 +226,7 @@ async function subjectOf(
   if (tokenMint === undefined) {
     const scopeKey = await scopeKeyOf(tx, scope ?? {});
     if (scope === undefined || scopeKey === null) return { outcome: 'empty_search' };
-    if (isWide(scope)) {
-      const [row] = await tx.query<{ alerts: number }>(COUNT_WIDE, [accountId]);
-      if ((row?.alerts ?? 0) >= MAX_WIDE_SCOPES) return { outcome: 'too_many_scopes', limit: MAX_WIDE_SCOPES };
-    }
-    return { tokenId: null, scope, scopeKey };
+    return (await refuseScope(tx, accountId, scope)) ?? { tokenId: null, scope, scopeKey };
   }
   const tokens = await ensureTokens(tx, [tokenMint], DEFAULT_CURRENCY);
   const tokenId = tokens.get(tokenMint);

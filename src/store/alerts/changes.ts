@@ -5,7 +5,7 @@ import { AlertEntity } from '../db/entities/alert.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { alertKey, encodeCause } from '../marks/detail.ts';
 import { insertMarks } from '../marks/marks.ts';
-import { type Alert, findAlert, isUnreachable } from './alerts.ts';
+import { type Alert, type AlertRefusal, findAlert, isUnreachable, refuseScope } from './alerts.ts';
 
 /** The changed fields of an alert; null removes an optional one. */
 export interface AlertChange {
@@ -22,7 +22,7 @@ type AlertUpdate =
   | { outcome: 'changed'; alert: Alert; markKey: bigint | null }
   /** It has fired for the only time, or expired. */
   | { outcome: 'finished'; status: AlertStatus }
-  | { outcome: 'unreachable_target' };
+  | Extract<AlertRefusal, { outcome: 'unreachable_target' | 'too_many_scopes' }>;
 
 const LOCK_ALERT = sql(
   'lock_alert',
@@ -38,7 +38,8 @@ export async function lockAlert(tx: Tx, accountId: bigint, id: string): Promise<
 
 /**
  * Changes a locked alert. A new condition and a resumption start it anew: it looks at observations from then on, and like a new alert at
- * the quote in effect. An alert of the specification continues as an alert with a probe, which has a start of its own.
+ * the quote in effect. An alert of the specification continues as an alert with a probe, which has a start of its own. A caller that
+ * resumes holds the lock of the account.
  */
 export async function changeAlert(
   tx: Tx,
@@ -50,6 +51,8 @@ export async function changeAlert(
   const { status = alert.status, target, windowSeconds, cooldownSeconds, expiresAt, name, note } = change;
   if (await isUnreachable(tx, alert, target)) return { outcome: 'unreachable_target' };
   const isResumed = status === 'active' && alert.status === 'paused';
+  const refusal = isResumed && alert.scope !== null ? await refuseScope(tx, accountId, alert.scope) : null;
+  if (refusal) return refusal;
   const isAnew = isResumed || [target, windowSeconds, cooldownSeconds, expiresAt].some((value) => value !== undefined);
   const probe = probeOf({
     condition: alert.condition,

@@ -121,6 +121,32 @@ describe('PATCH /v1/alerts/{id}', () => {
   });
 });
 
+describe('the limit of alerts on a venue, a category or a search', () => {
+  it('holds for a resumption as for a creation, also for concurrent ones', async () => {
+    const owner = await api.client();
+    const rule = (category: string) => ({ scope: { category }, condition: 'new_market' });
+    const add = (category: string) => owner.account('POST', '/v1/alerts', rule(category));
+    const alerts = Array.from({ length: 49 }, (_, index) => rule(`category ${index}`));
+    await owner.account('POST', '/v1/alerts/bulk/create', { alerts });
+    const paused: string[] = [];
+    for (const category of ['one', 'two', 'three']) {
+      const { id } = (await add(category)).body.data as AlertData;
+      paused.push(id);
+      expect((await patch(id, { status: 'paused' }, owner)).status).toBe(200);
+    }
+    const answers = await Promise.all(paused.map((id) => patch(id, { status: 'active' }, owner)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 403, 403]);
+    const refusal = (await add('four')).body.error;
+    for (const { status, body } of answers) {
+      if (status === 403) expect(body.error).toMatchObject({ code: 'quota_exceeded', message: refusal.message });
+    }
+    const { id } = (await owner.account('POST', '/v1/alerts', { scope: { market_id: 'm' }, condition: 'status' })).body
+      .data as AlertData;
+    await patch(id, { status: 'paused' }, owner);
+    expect((await patch(id, { status: 'active' }, owner)).status).toBe(200);
+  });
+});
+
 describe('GET /v1/alerts/{id}', () => {
   it('lists the firings of an alert that repeats, newest first', async () => {
     const { id } = await create({ condition: 'crosses_above', price: 0.5, repeat: true, cooldownSeconds: 1 });
