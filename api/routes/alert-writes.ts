@@ -71,9 +71,10 @@ export function alertWriteRoutes(deps: ApiDeps): Route[] {
       async (tx, { caller, body }) => {
         const items: CreatedItem[] = [];
         const markKeys: bigint[] = [];
+        const takeOne = quotaOfMany(tx, deps, caller);
         for (const [index, item] of body.alerts.entries()) {
           try {
-            const made = await createOne(tx, deps, caller, item);
+            const made = await createOne(tx, deps, caller, item, takeOne);
             markKeys.push(made.markKey);
             items.push({ index, alert: presentAlert(made.alert) });
           } catch (error) {
@@ -112,13 +113,27 @@ export function alertWriteRoutes(deps: ApiDeps): Route[] {
 }
 
 /** Nothing is written before the last check, so a failure needs no rollback of its own. */
-async function createOne(tx: Tx, deps: ApiDeps, caller: Caller, item: unknown) {
+async function createOne(tx: Tx, deps: ApiDeps, caller: Caller, item: unknown, takeOne: () => Promise<void>) {
   const body = checkItem(item);
   const request = toNewAlert(body, deps.now());
-  await requireQuota(tx, deps, caller, 'alerts');
+  await takeOne();
   const made = await createAlert(tx, caller.accountId, request);
   if (made.outcome !== 'created') throw refused(made);
   return made;
+}
+
+/** Each call takes one of the quota of alerts. After a refusal the next calls throw it again without a count, because none is left. */
+function quotaOfMany(tx: Tx, deps: ApiDeps, caller: Caller): () => Promise<void> {
+  let refusal: unknown;
+  return async () => {
+    if (refusal !== undefined) throw refusal;
+    try {
+      await requireQuota(tx, deps, caller, 'alerts');
+    } catch (error) {
+      refusal = error;
+      throw error;
+    }
+  };
 }
 
 async function update(

@@ -8,7 +8,7 @@ import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { workShards } from '../../../../src/store/marks/stage.ts';
 import { writePrices } from '../../../../src/store/prices/prices.ts';
-import type { Client, TestApi } from '../api-harness.ts';
+import type { Answer, Client, TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
 let api: TestApi;
@@ -41,6 +41,13 @@ async function create(body: object): Promise<AlertData> {
 }
 const patch = (id: string, body: object, by = client) => by.account('PATCH', `/v1/alerts/${id}`, body);
 const read = async (id: string) => (await client.account('GET', `/v1/alerts/${id}`)).body.data as AlertData;
+
+/** Expects 400 with the code, this path first, and a reason. */
+function expectFault({ status, body }: Answer, path: string, reason = ''): void {
+  expect([status, body.error.code, body.error.details?.[0]?.path]).toEqual([400, 'invalid_request', path]);
+  expect(body.error.details?.[0]?.message.length).toBeGreaterThan(5);
+  expect(body.error.details?.[0]?.message).toContain(reason);
+}
 
 async function see(...prices: string[]): Promise<void> {
   for (const price of prices) {
@@ -114,10 +121,36 @@ describe('PATCH /v1/alerts/{id}', () => {
     [{ status: 'triggered' }, 'status'],
     [{ condition: 'below' }, 'condition'],
     [{ name: '' }, 'name'],
+    [{ note: 'x'.repeat(1_001) }, 'note'],
+    [{ note: 7 }, 'note'],
+    [{ notional: 5 }, 'notional'],
+    [{ times: 2 }, 'times'],
   ])('rejects %j and names the field', async (body, path) => {
     const { id } = await create({ condition: 'above', price: 0.9 });
-    const answer = await patch(id, body);
-    expect([answer.status, answer.body.error.details?.[0]?.path]).toEqual([400, path]);
+    expectFault(await patch(id, body), path);
+  });
+
+  it('rejects windowSeconds when all windows together would be too long', async () => {
+    const { id } = await create({ condition: 'volume', times: 2, windows: 99, windowSeconds: 6_000 });
+    expectFault(await patch(id, { windowSeconds: 6_049 }), 'windowSeconds', 'must be at most 604800');
+    expect((await patch(id, { windowSeconds: 6_048 })).status).toBe(200);
+  });
+
+  it('rejects a price above 1 of an alert whose markets have outcomes', async () => {
+    const { id } = await create({ tokenMint: undefined, scope: { market_id: 'm' }, condition: 'above', price: 0.9 });
+    expectFault(await patch(id, { price: 1.5 }), 'price', 'must be at most 1');
+  });
+
+  it.each([
+    [{ condition: 'trade', notional: 100 }, { notional: 0 }, 'notional'],
+    [{ condition: 'trade', notional: 100 }, { notional: '5' }, 'notional'],
+    [{ condition: 'volume', notional: 100, windowSeconds: 60 }, { times: 2 }, 'times'],
+    [{ condition: 'volume', times: 2, windows: 3, windowSeconds: 60 }, { times: -1 }, 'times'],
+    [{ condition: 'volume', times: 2, windows: 3, windowSeconds: 60 }, { notional: 100 }, 'notional'],
+  ])('rejects for %j the change %j', async (alert, change, path) => {
+    const { id } = await create(alert);
+    expectFault(await patch(id, change), path);
+    expect(await read(id)).toMatchObject(alert);
   });
 });
 
@@ -220,6 +253,17 @@ describe('POST /v1/alerts/bulk/create', () => {
       expect((await client.account('POST', '/v1/alerts/bulk/create', body)).status).toBe(400);
     },
   );
+});
+
+describe('POST /v1/alerts/bulk/delete', () => {
+  it.each([
+    ['an empty list', [], 'ids'],
+    ['101 ids', Array.from({ length: 101 }, () => 'alert_none'), 'ids'],
+    ['a number', ['alert_none', 7], 'ids.1'],
+    ['no list', 'alert_none', 'ids'],
+  ])('rejects %s and names the field', async (_case, ids, path) => {
+    expectFault(await client.account('POST', '/v1/alerts/bulk/delete', { ids }), path);
+  });
 });
 
 describe('an alert past its end', () => {

@@ -114,6 +114,21 @@ describe.each(KINDS)('the quota of %s', (kind, aBody, named) => {
   });
 });
 
+it('a creation of many alerts counts once when the quota is used up, and still checks each item', async () => {
+  const client = await api.client();
+  const right = { tokenMint: 'a-token', condition: 'above', price: 0.5 };
+  const alerts = [...Array.from({ length: 20 }, () => right), { ...right, price: 0 }, right];
+  const answer = await client.account('POST', '/v1/alerts/bulk/create', { alerts });
+  const items = answer.body.data as { alert?: object; error?: { code: string; message: string } }[];
+  expect(items.slice(0, QUOTA).every(({ alert }) => alert !== undefined)).toBe(true);
+  const codes = items.slice(QUOTA).map(({ error }) => error?.code);
+  expect(codes).toEqual([...Array(15).fill('quota_exceeded'), 'invalid_request', 'quota_exceeded']);
+  expect(items.at(-1)?.error).toEqual(items[QUOTA]?.error);
+  const bound = sql('test_bound_of_alerts', 'SELECT alerts_at_most FROM account WHERE id = $1');
+  // Each count after the quota is used up raises the bound by one.
+  expect(await api.db.query(bound, [client.accountId])).toEqual([{ alertsAtMost: QUOTA + 1 }]);
+});
+
 describe('the quota of keys', () => {
   const aKey = { name: 'second', scopes: ['alerts'] };
   const create = (client: Client, at = api) => post(at, client, '/v1/keys', aKey);
