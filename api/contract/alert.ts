@@ -127,40 +127,56 @@ function threshold(description: string, { orZero = false } = {}) {
     .meta({ description, override: { type: 'number', exclusiveMinimum: 0 } });
 }
 
-const scopeBody = z
-  .strictObject(
-    {
-      market_id: idText.optional(),
-      event_id: idText.optional(),
-      venue: idText.optional(),
-      category: idText.optional(),
-      q: z
-        .string('must be a string')
-        .min(1, 'must not be empty')
-        .max(200, 'must have at most 200 characters')
-        .optional()
-        .meta({ description: 'Every word must be in the title of the market or of its event.' }),
-    },
-    'must be an object',
-  )
-  .meta({
-    description:
-      'The markets of the alert, instead of `tokenMint`. At least one field; all given ones must fit. Alerts without `market_id` and `event_id` are limited to 50 active ones per account.',
-  });
-
-const createFields = {
-  tokenMint: z
+/** The name of one of these venues, the ones with markets. */
+function venueName(venues: readonly string[], description?: string) {
+  const reason = venues.length === 0 ? 'no enabled venue has markets' : `must be one of ${venues.join(', ')}`;
+  return z
     .string('must be a string')
-    .min(1, 'must not be empty')
-    .max(256, 'must have at most 256 characters')
-    .regex(/^[^\s\p{Cc}]*$/u, 'must not contain spaces or control characters')
+    .refine((venue) => venues.includes(venue), reason)
     .optional()
     .meta({
-      description: 'An `outcome_id`, or any token. Required without a `scope`.',
-      // Not every reader of the document knows \p{Cc}.
-      override: { pattern: '^[^\\s\\x00-\\x1f\\x7f-\\x9f]*$' },
-    }),
-  scope: scopeBody.optional(),
+      ...(description !== undefined && { description }),
+      ...(venues.length > 0 && { override: { type: 'string', enum: [...venues] } }),
+    });
+}
+
+function scopeBody(venues: readonly string[]) {
+  return z
+    .strictObject(
+      {
+        market_id: idText.optional(),
+        event_id: idText.optional(),
+        venue: venueName(venues),
+        category: idText.optional(),
+        q: z
+          .string('must be a string')
+          .min(1, 'must not be empty')
+          .max(200, 'must have at most 200 characters')
+          .optional()
+          .meta({ description: 'Every word must be in the title of the market or of its event.' }),
+      },
+      'must be an object',
+    )
+    .meta({
+      description:
+        'The markets of the alert, instead of `tokenMint`. At least one field; all given ones must fit. Alerts without `market_id` and `event_id` are limited to 50 active ones per account.',
+    });
+}
+
+const tokenMint = z
+  .string('must be a string')
+  .min(1, 'must not be empty')
+  .max(256, 'must have at most 256 characters')
+  .regex(/^[^\s\p{Cc}]*$/u, 'must not contain spaces or control characters')
+  .optional()
+  .meta({
+    description: 'An `outcome_id`, or any token. Required without a `scope`.',
+    // Not every reader of the document knows \p{Cc}.
+    override: { pattern: '^[^\\s\\x00-\\x1f\\x7f-\\x9f]*$' },
+  });
+
+/** The fields of a new alert beside its subject. */
+const createFields = {
   condition: z.enum(CONDITIONS, `must be one of ${CONDITIONS.join(', ')}`).optional(),
   price: threshold(
     `The target, or the spread, in the token's currency, kept digit for digit. At most ${MAX_DIGITS} characters without an exponent; at most 1 for an outcome of a market.`,
@@ -196,19 +212,22 @@ const createFields = {
     description: "One of the account's webhooks that lists `price_alert`. Default: the oldest active one of these.",
   }),
 } as const;
-const FIELD_ORDER = Object.keys(createFields);
+const FIELD_ORDER = ['tokenMint', 'scope', ...Object.keys(createFields)];
 
-export const createAlertBody = z
-  .strictObject(createFields)
-  .check((payload) => {
-    const given = payload.value as Readonly<Record<string, unknown>>;
-    const { condition } = payload.value;
-    const missing = condition === undefined ? [{ path: ['condition'], message: 'is required' }] : [];
-    const faults = [...missing, ...conditionFaults(given, condition ?? 'above'), ...subjectFaults(given, condition)];
-    addFaults(payload, faults, FIELD_ORDER);
-  })
-  .meta({ override: { required: ['condition'] } });
-export type CreateAlertBody = z.output<typeof createAlertBody>;
+/** The body of a new alert. `venues` are the venues with markets. */
+export function createAlertBody(venues: readonly string[]) {
+  return z
+    .strictObject({ tokenMint, scope: scopeBody(venues).optional(), ...createFields })
+    .check((payload) => {
+      const given = payload.value as Readonly<Record<string, unknown>>;
+      const { condition } = payload.value;
+      const missing = condition === undefined ? [{ path: ['condition'], message: 'is required' }] : [];
+      const faults = [...missing, ...conditionFaults(given, condition ?? 'above'), ...subjectFaults(given, condition)];
+      addFaults(payload, faults, FIELD_ORDER);
+    })
+    .meta({ override: { required: ['condition'] } });
+}
+export type CreateAlertBody = z.output<ReturnType<typeof createAlertBody>>;
 
 export const updateAlertBody = z.strictObject({
   status: z.enum(['active', 'paused'], 'must be active or paused').optional(),
@@ -252,7 +271,7 @@ export const deletedItem = z
   .object({ id: z.string(), deleted: z.boolean() })
   .meta({ description: 'Whether the account had this alert.' });
 
-export const createAlertExample: z.input<typeof createAlertBody> = {
+export const createAlertExample: z.input<ReturnType<typeof createAlertBody>> = {
   tokenMint: '71321045679252212594626385532706912750332728571942532289631379312455583992563',
   condition: 'above',
   price: 0.6,
@@ -265,14 +284,7 @@ export function alertListQuery(venues: readonly string[]) {
     status: listParam(ALERT_STATUSES, 'The state of the alerts.'),
     condition: z.enum(CONDITIONS, `must be one of ${CONDITIONS.join(', ')}`).optional(),
     tokenMint: id.meta({ description: 'The token of the alerts.' }),
-    venue: z
-      .string()
-      .refine((venue) => venues.includes(venue), `must be one of ${venues.join(', ')}`)
-      .optional()
-      .meta({
-        description: 'The venue of the outcomes, or of the `scope`. Other tokens have none.',
-        ...(venues.length > 0 && { override: { type: 'string', enum: [...venues] } }),
-      }),
+    venue: venueName(venues, 'The venue of the outcomes, or of the `scope`. Other tokens have none.'),
     market_id: id.meta({ description: 'The market of the outcomes, or of the `scope`.' }),
     event_id: id.meta({ description: 'The event of the markets of the outcomes, or of the `scope`.' }),
     category: id.meta({ description: 'The category of the markets of the outcomes, or of the `scope`.' }),

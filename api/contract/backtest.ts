@@ -22,14 +22,17 @@ const time = (description: string) =>
       },
     });
 
-export const backtestBody = z
-  .strictObject({
-    alert: createAlertBody.meta({ description: 'A body of `POST /v1/alerts`. Nothing is created.' }),
-    start: time('The creation of the alert: an ISO 8601 time with an offset, or epoch seconds.'),
-    end: time('The first moment that does not count, after `start` and not in the future.'),
-  })
-  .refine(({ start, end }) => end > start, { path: ['end'], message: 'must be after start' });
-export type BacktestBody = z.output<typeof backtestBody>;
+/** The body of a backtest. `venues` are the venues with markets. */
+export function backtestBody(venues: readonly string[]) {
+  return z
+    .strictObject({
+      alert: createAlertBody(venues).meta({ description: 'A body of `POST /v1/alerts`. Nothing is created.' }),
+      start: time('The creation of the alert: an ISO 8601 time with an offset, or epoch seconds.'),
+      end: time('The first moment that does not count, after `start` and not in the future.'),
+    })
+    .refine(({ start, end }) => end > start, { path: ['end'], message: 'must be after start' });
+}
+export type BacktestBody = z.output<ReturnType<typeof backtestBody>>;
 
 const backtestFiring = firingFields
   .extend({
@@ -81,7 +84,7 @@ export const backtestJob = z
   .meta({ description: 'A backtest that runs as a job. It is kept for 24 hours after its end.' });
 export type BacktestJobBody = z.output<typeof backtestJob>;
 
-export const backtestExample: z.input<typeof backtestBody> = {
+export const backtestExample: z.input<ReturnType<typeof backtestBody>> = {
   alert: createAlertExample,
   start: '2026-01-01T00:00:00Z',
   end: '2026-01-02T00:00:00Z',

@@ -28,6 +28,7 @@ import type { ApiDeps, Caller, RouteGroup } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
 import { refused, toNewAlert } from './alert-bodies.ts';
+import { marketVenues } from './market-scope.ts';
 
 const tag = 'alerts';
 const group: RouteGroup = { header: 'X-API-Key', scope: 'alerts' };
@@ -49,7 +50,7 @@ export function alertBacktestRoutes(deps: ApiDeps): Route[] {
           'Answers with the firings of an alert that is created at `start` and evaluated until `end`. A long range, or a second backtest of the account at once, runs as a job and gives 202.',
         tag,
         group,
-        body: { schema: backtestBody, example: backtestExample },
+        body: { schema: backtestBody(marketVenues(deps)), example: backtestExample },
         answer: {
           description: 'The firings.',
           data: backtestResult,

@@ -9,6 +9,7 @@ import { requireQuota } from '../access/quota.ts';
 import {
   alert,
   alertExample,
+  type CreateAlertBody,
   type CreatedItem,
   createAlertBody,
   createAlertExample,
@@ -24,13 +25,14 @@ import { ApiError, invalidRequest } from '../errors.ts';
 import { bodyChecker } from '../http/input.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
 import { alertNotFound, presentAlert, refused, toNewAlert } from './alert-bodies.ts';
+import { marketVenues } from './market-scope.ts';
 
 const tag = 'alerts';
 const group: RouteGroup = { header: 'X-API-Key', scope: 'alerts' };
-const checkItem = bodyChecker(createAlertBody);
 
 /** Changes of an alert, and creations and deletions of many. */
 export function alertWriteRoutes(deps: ApiDeps): Route[] {
+  const checkItem = bodyChecker(createAlertBody(marketVenues(deps)));
   return [
     accountRoute(
       {
@@ -74,7 +76,7 @@ export function alertWriteRoutes(deps: ApiDeps): Route[] {
         const takeOne = quotaOfMany(tx, deps, caller);
         for (const [index, item] of body.alerts.entries()) {
           try {
-            const made = await createOne(tx, deps, caller, item, takeOne);
+            const made = await createOne(tx, deps, caller, checkItem(item), takeOne);
             markKeys.push(made.markKey);
             items.push({ index, alert: presentAlert(made.alert) });
           } catch (error) {
@@ -113,8 +115,7 @@ export function alertWriteRoutes(deps: ApiDeps): Route[] {
 }
 
 /** Nothing is written before the last check, so a failure needs no rollback of its own. */
-async function createOne(tx: Tx, deps: ApiDeps, caller: Caller, item: unknown, takeOne: () => Promise<void>) {
-  const body = checkItem(item);
+async function createOne(tx: Tx, deps: ApiDeps, caller: Caller, body: CreateAlertBody, takeOne: () => Promise<void>) {
   const request = toNewAlert(body, deps.now());
   await takeOne();
   const made = await createAlert(tx, caller.accountId, request);

@@ -16,6 +16,7 @@ import type { ApiDeps, RouteGroup } from '../deps.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
 import { accountList } from './account-list.ts';
 import { alertNotFound, presentAlert, presentWithFirings, refused, toNewAlert } from './alert-bodies.ts';
+import { marketVenues } from './market-scope.ts';
 
 const MAX_FIRINGS = 100;
 const tag = 'alerts';
@@ -23,7 +24,7 @@ const group: RouteGroup = { header: 'X-API-Key', scope: 'alerts' };
 
 /** /v1/alerts: alerts (specification section 4.4). */
 export function alertRoutes(deps: ApiDeps): Route[] {
-  const venues = deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
+  const venues = marketVenues(deps);
   return [
     writeRoute(
       {
@@ -34,7 +35,7 @@ export function alertRoutes(deps: ApiDeps): Route[] {
           'The alert fires once, at the first observation that meets its condition; with `repeat` again after each cool-down. Which fields belong to a condition: docs/alerts.md.',
         tag,
         group,
-        body: { schema: createAlertBody, example: createAlertExample },
+        body: { schema: createAlertBody(venues), example: createAlertExample },
         answer: { status: 201, description: 'The alert.', data: alert, example: alertExample },
         errors: ['webhook_not_found', 'quota_exceeded'],
       },

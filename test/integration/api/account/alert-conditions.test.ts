@@ -32,7 +32,7 @@ describe('POST /v1/alerts', () => {
 
   it.each([
     [{ scope: { market_id: 'm' }, condition: 'above', price: 0.5 }],
-    [{ scope: { event_id: 'e', venue: 'kalshi' }, condition: 'status' }],
+    [{ scope: { event_id: 'e', venue: 'polymarket' }, condition: 'status' }],
     [{ scope: { category: 'Politics', q: 'election' }, condition: 'new_market' }],
   ])('accepts %j', async (body) => {
     const made = await create(body);
@@ -58,9 +58,10 @@ describe('POST /v1/alerts', () => {
     [{ ...on, condition: 'volume', windowSeconds: 86_400, times: 2, windows: 7 }, ['windows']],
     [{ ...on, condition: 'status', price: 1 }, ['price']],
     [{ ...on, condition: 'new_market' }, ['tokenMint', 'scope']],
-    [{ ...on, scope: { venue: 'kalshi' }, condition: 'status' }, ['scope']],
+    [{ ...on, scope: { venue: 'polymarket' }, condition: 'status' }, ['scope']],
     [{ scope: {}, condition: 'status' }, ['scope']],
     [{ scope: { venue: 7 }, condition: 'status' }, ['scope.venue']],
+    [{ scope: { venue: '' }, condition: 'status' }, ['scope.venue']],
     [{ scope: { market: 'x' }, condition: 'status' }, ['scope.market', 'scope']],
     [{ scope: 'x', condition: 'status' }, ['scope']],
     [{ scope: { market_id: 'x' }, condition: 'new_market' }, ['scope.market_id']],
@@ -79,4 +80,23 @@ describe('POST /v1/alerts', () => {
     expect(answer.error.details?.map(({ path }) => path)).toEqual(paths);
     expect(answer.error.details?.every(({ message }) => message.length > 5)).toBe(true);
   });
+
+  it.each(['nowhere', 'kalshi', 'Polymarket'])(
+    'rejects a scope on %s, which is no venue of the deployment, as the filter of the list does',
+    async (venue) => {
+      const alert = { scope: { venue }, condition: 'new_market' };
+      const list = await client.account('GET', `/v1/alerts?venue=${venue}`);
+      const message = list.body.error.details?.[0]?.message;
+      expect(message).toBe('must be one of polymarket');
+      const rejected = { code: 'invalid_request', details: [{ path: 'scope.venue', message }] };
+      const made = await create(alert);
+      expect([made.status, made.body.error]).toMatchObject([400, rejected]);
+      const many = await client.account('POST', '/v1/alerts/bulk/create', { alerts: [alert] });
+      expect(many.body.data).toMatchObject([{ index: 0, error: rejected }]);
+      const nowSeconds = Math.floor(Date.now() / 1_000);
+      const range = { start: nowSeconds - 60, end: nowSeconds - 1 };
+      const tried = await client.account('POST', '/v1/alerts/backtest', { alert, ...range });
+      expect([tried.status, tried.body.error.details]).toEqual([400, [{ path: 'alert.scope.venue', message }]]);
+    },
+  );
 });
