@@ -8,6 +8,8 @@ import type { AlertBacktest, AlertBacktestResult } from './types.ts';
 type BodyOf<Id extends keyof operations> = NonNullable<operations[Id]['requestBody']>['content']['application/json'];
 type QueryOf<Id extends keyof operations> = NonNullable<operations[Id]['parameters']['query']>;
 type ListQuery = QueryOf<'listWebhooks'>;
+type ListOptions = CallOptions & PageOptions;
+type AlertQuery = QueryOf<'listAlerts'>;
 type EventQuery = QueryOf<'listAccountEvents'>;
 type KeyQuery = QueryOf<'listKeys'>;
 type DeliveryQuery = Omit<QueryOf<'listDeliveries'>, 'since'> & { since?: string | Date };
@@ -27,7 +29,7 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
     );
   const listEvents = async (query: EventQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/events', { ...attempt, params: { query } })));
-  const listAlerts = async (query: QueryOf<'listAlerts'> = {}, options?: CallOptions) =>
+  const listAlerts = async (query: AlertQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/alerts', { ...attempt, params: { query } })));
   const listWallets = async (query: ListQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/wallets', { ...attempt, params: { query } })));
@@ -137,9 +139,12 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         (await send('create', options, (attempt) => http.POST('/v1/alerts', { ...attempt, body }))).data,
       /** One page, newest first. */
       list: listAlerts,
-      /** All items, page by page. */
-      iterate: (options: CallOptions & PageOptions = {}) =>
-        eachItem(options.signal, (cursor) => listAlerts(place(options, cursor), options)),
+      /** All items, page by page. The options may also stand beside the filters. */
+      iterate: (query: Omit<AlertQuery, 'limit' | 'cursor'> & ListOptions = {}, options: ListOptions = {}) => {
+        const call: typeof query = { ...query, ...options };
+        const { pageSize: _, signal, timeoutMs: __, retry: ___, requestId: ____, ...filter } = call;
+        return eachItem(signal, (cursor) => listAlerts({ ...filter, ...place(call, cursor) }, call));
+      },
       /** One result per item, in the order of the request. */
       createMany: async (body: BodyOf<'createAlerts'>, options?: WriteOptions) =>
         (await send('create', options, (attempt) => http.POST('/v1/alerts/bulk/create', { ...attempt, body }))).data,

@@ -243,6 +243,14 @@ describe('an iterator', () => {
     for (const tokenMint of mints) await client.alerts.create({ tokenMint, condition: 'below', price: 0.1 });
     const alerts = await all(client.alerts.iterate({ pageSize: 2 }));
     expect(alerts.map(({ tokenMint }) => tokenMint)).toEqual(mints.toReversed());
+    const third = alerts[2] as (typeof alerts)[number];
+    await client.alerts.update(third.id, { status: 'paused' });
+    const filtered = async (...args: Parameters<typeof client.alerts.iterate>) =>
+      (await all(client.alerts.iterate(...args))).map(({ tokenMint }) => tokenMint);
+    expect(await filtered({ status: ['paused'] }, { pageSize: 1 })).toEqual([third.tokenMint]);
+    expect(await filtered({ status: ['active'], condition: 'below', pageSize: 1 })).toEqual(
+      mints.toReversed().filter((mint) => mint !== third.tokenMint),
+    );
     const hook = await aWebhook();
     for (let index = 0; index < 3; index += 1) await client.webhooks.test(hook.id);
     const kept = await all(client.deliveries.iterate(hook.id, { eventType: 'test' }, { pageSize: 2 }));
