@@ -44,8 +44,28 @@ const port = wholeNumber(0, 65_535);
 const milliseconds = wholeNumber(100, 86_400_000);
 const days = wholeNumber(1, 36_500);
 const quota = wholeNumber(0, 2_147_483_647);
+const isDecodable = (text: string): boolean => {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** An address whose user, password and path are decoded where they are used. */
+function decodedUrl(protocol: RegExp) {
+  return z.url({ protocol }).refine((url) => {
+    if (!URL.canParse(url)) return true;
+    const { username, password, pathname } = new URL(url);
+    return [username, password, ...pathname.split('/')].every(isDecodable);
+  }, 'each percent sign must begin the code of a character, such as %25 for a percent sign');
+}
+
+const databaseUrl = decodedUrl(/^postgres(ql)?$/);
 const feedUrl = z.url({ protocol: /^wss?$/ });
-const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''));
+const withoutSlash = (url: string) => url.replace(/\/+$/, '');
+const httpUrl = z.url({ protocol: /^https?$/ }).transform(withoutSlash);
 
 function list(text: string): string[] {
   return text
@@ -127,9 +147,9 @@ const schema = z.object({
   // Proxies commonly close connections that are idle for a minute.
   STREAM_HEARTBEAT_MS: wholeNumber(100, 60_000),
   STREAM_MAX_UNSENT_MB: wholeNumber(1, 1_000_000),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
-  DATABASE_DIRECT_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
-  DATABASE_MIGRATE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_URL: databaseUrl,
+  DATABASE_DIRECT_URL: databaseUrl.optional(),
+  DATABASE_MIGRATE_URL: databaseUrl.optional(),
   DATABASE_PREPARED: z.enum(['on', 'off']).optional(),
   DATA_DIR: z.string().min(1),
   REDIS_URL: z.string().superRefine(checkedBy(parseRedisUrl)).optional(),
@@ -148,7 +168,9 @@ const schema = z.object({
     .regex(/^[\x21-\x7e]{1,512}$/, 'printable ASCII without spaces')
     .optional(),
   JUPITER_REQUESTS_PER_SECOND: wholeNumber(1, 1_000).optional(),
-  SOLANA_RPC_URL: httpUrl.optional(),
+  SOLANA_RPC_URL: decodedUrl(/^https?$/)
+    .transform(withoutSlash)
+    .optional(),
   FEEDS: parsedBy(parseFeeds),
   FEED_MARKETS: wholeNumber(0, 10_000),
   POLYMARKET_FEED_URL: feedUrl.optional(),
@@ -180,7 +202,7 @@ const schema = z.object({
   ),
   WEBHOOK_ALLOW_CIDRS: parsedBy(parseCidrs),
   WEBHOOK_DENY_CIDRS: parsedBy(parseCidrs),
-  WEBHOOK_PROXY_URL: z.url({ protocol: /^https?$/ }).optional(),
+  WEBHOOK_PROXY_URL: decodedUrl(/^https?$/).optional(),
   WEBHOOK_CA_FILE: readableFile.optional(),
   CONSOLE: z.enum(['on', 'off']),
   OPS_PASSWORD: opsPassword,

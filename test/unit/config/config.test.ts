@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ConfigError, configTable, loadConfig } from '../../../src/config/config.ts';
 import { DATABASE_POOL_SIZE } from '../../../src/config/pools.ts';
 import { SECRET_READERS } from '../../../src/config/process-secrets.ts';
+import { secretsOf } from '../../../src/config/secrets-of.ts';
 import { VARIABLES, type VariableName } from '../../../src/config/variables.ts';
 import { VERSION } from '../../../src/config/version.ts';
 import { ROLES, STREAMER } from '../../../src/queues/jobs.ts';
@@ -258,6 +259,26 @@ describe('loadConfig', () => {
     const problems = problemsOf({ ...NEEDED, [name]: value });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatch(new RegExp(`^${name}: `));
+  });
+
+  it.each([
+    ['WEBHOOK_PROXY_URL', 'http://user:hunter2%@proxy.test'],
+    ['WEBHOOK_PROXY_URL', 'https://hunter2%zz:password@proxy.test'],
+    ['DATABASE_URL', 'postgres://u:hunter2%@h/db'],
+    ['DATABASE_DIRECT_URL', 'postgres://u:hunter2%4@h/db'],
+    ['DATABASE_MIGRATE_URL', 'postgres://u:hunter2%ff@h/db'],
+    ['SOLANA_RPC_URL', 'https://node.test/v2/0123456789abcdef-hunter2%'],
+  ] as const)('rejects %s=%s, because its percent sign encodes no character', (name, value) => {
+    const problems = problemsOf({ ...NEEDED, [name]: value });
+    expect(problems).toEqual([expect.stringMatching(new RegExp(`^${name}: each percent sign`))]);
+    expect(problems[0]).not.toContain('hunter2');
+  });
+
+  it('accepts encoded characters in the user and password of an address', () => {
+    const url = 'http://us%40er:pass%25word@proxy.test:3128';
+    const config = loadConfig({ ...NEEDED, WEBHOOK_PROXY_URL: url });
+    expect(config.webhooks.proxyUrl).toBe(url);
+    expect(secretsOf(config)).toContain('pass%word');
   });
 
   // Otherwise a log could contain a URL, a password or a key from the wrong variable.
