@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
-import { Agent, buildConnector } from 'undici';
+import { Agent, buildConnector, errors } from 'undici';
 import { OddswireError } from '../domain/values/errors.ts';
 import { type AddressRules, isPublicAddress, PUBLIC_ONLY } from '../domain/webhooks/address-policy.ts';
 import { openTunnel } from './proxy-tunnel.ts';
@@ -87,13 +87,21 @@ export function createGuardedAgent(options: GuardedAgentOptions): Agent {
 
   const connectThroughProxy = (proxyUrl: URL): buildConnector.connector => {
     return (target, callback) => {
-      tunnelTo(target, { ...options, rules, proxyUrl }).then(
-        (httpSocket) =>
+      const endsAtMs = performance.now() + options.connectTimeoutMs;
+      tunnelTo(target, { ...options, rules, proxyUrl, endsAtMs }).then(
+        (httpSocket) => {
+          // The timeout of `connectTls` begins here, and would give the handshake a whole one.
+          const timer = setTimeout(
+            () => httpSocket.destroy(new errors.ConnectTimeoutError()),
+            endsAtMs - performance.now(),
+          );
           connectTls({ ...target, httpSocket }, (error, socket) => {
+            clearTimeout(timer);
             if (error !== null) return callback(error, null);
             limitAnswers(socket);
             callback(null, socket);
-          }),
+          });
+        },
         (error: Error) => callback(error, null),
       );
     };
@@ -131,16 +139,17 @@ export function createGuardedAgent(options: GuardedAgentOptions): Agent {
   });
 }
 
-interface TunnelOptions extends Pick<GuardedAgentOptions, 'resolver' | 'connectTimeoutMs'> {
+interface TunnelOptions extends Pick<GuardedAgentOptions, 'resolver'> {
   readonly rules: AddressRules;
   readonly proxyUrl: URL;
+  /** By `performance.now()`. */
+  readonly endsAtMs: number;
 }
 
 /** A connection through the proxy to one of the addresses of a name, in their order. All addresses are checked first. */
 async function tunnelTo({ hostname, port }: buildConnector.Options, options: TunnelOptions): Promise<Socket> {
-  const { resolver, rules, proxyUrl: proxy, connectTimeoutMs } = options;
+  const { resolver, rules, proxyUrl: proxy, endsAtMs } = options;
   const host = hostname.replace(/^\[|\]$/g, '');
-  const endsAtMs = performance.now() + connectTimeoutMs;
   let failed: unknown = blockedTarget(host);
   for (const address of await checkedAddresses(host, resolver, rules)) {
     const timeoutMs = endsAtMs - performance.now();

@@ -7,7 +7,10 @@ import { SenderFaultError } from '../../../src/webhooks/attempt-errors.ts';
 import { createSender, type Sender, type SenderOptions } from '../../../src/webhooks/sender.ts';
 import { delivery, fixedResolver, LOOPBACK } from './deliveries.ts';
 
-type Answer = 'tunnel' | 'silence' | 'close' | number;
+type Answer = 'tunnel' | 'silence' | 'close' | 'late tunnel to silence' | number;
+/** More than half of `CONNECT_TIMEOUT_MS`. */
+const LATE_MS = 600;
+const CONNECT_TIMEOUT_MS = 1_000;
 
 let receiver: Receiver;
 let proxy: Server;
@@ -25,6 +28,10 @@ beforeAll(async () => {
     client.on('error', () => client.destroy());
     asked.push({ authority: request.url ?? '', login: request.headers['proxy-authorization'] });
     if (answer === 'silence') return;
+    if (answer === 'late tunnel to silence') {
+      setTimeout(() => client.write('HTTP/1.1 200 Connection established\r\n\r\n'), LATE_MS);
+      return;
+    }
     if (answer === 'close') return void client.destroy();
     if (answer !== 'tunnel') return void client.end(`HTTP/1.1 ${answer} no\r\ncontent-length: 0\r\n\r\n`);
     const [host, port] = (request.url ?? '').split(':');
@@ -97,6 +104,14 @@ describe('a sender with a proxy', () => {
     answer = given;
     const outcome = await proxied({ connectTimeoutMs: 500 }).send(delivery(receiver.url));
     expect(outcome).toMatchObject({ kind: 'failed', errorCode });
+  });
+
+  it('gives the tunnel and the TLS handshake one timeout together', async () => {
+    answer = 'late tunnel to silence';
+    const connectTimeoutMs = CONNECT_TIMEOUT_MS;
+    // With a timeout each, the deadline of the attempt would pass first.
+    const sender = proxied({ connectTimeoutMs, deadlineMs: CONNECT_TIMEOUT_MS + LATE_MS - 100 });
+    expect(await sender.send(delivery(receiver.url))).toMatchObject({ kind: 'failed', errorCode: 'connect_timeout' });
   });
 
   it('counts no attempt when the proxy refuses its credentials or is unreachable', async () => {
