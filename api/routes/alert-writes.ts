@@ -150,6 +150,9 @@ async function update(
   if (!locked) throw alertNotFound();
   const made = await changeAlert(tx, caller.accountId, locked, toChange(locked.alert, body, deps.now()));
   if (made.outcome === 'finished') throw new ApiError('conflict', `the alert is ${made.status}`);
+  if (made.outcome === 'too_many_paused') {
+    throw new ApiError('quota_exceeded', `this account may have at most ${made.limit} paused alerts`);
+  }
   if (made.outcome !== 'changed') throw refused(made);
   return made;
 }

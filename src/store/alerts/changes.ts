@@ -22,7 +22,17 @@ type AlertUpdate =
   | { outcome: 'changed'; alert: Alert; markKey: bigint | null }
   /** It has fired for the only time, or expired. */
   | { outcome: 'finished'; status: AlertStatus }
-  | Extract<AlertRefusal, { outcome: 'unreachable_target' | 'too_many_scopes' }>;
+  | Extract<AlertRefusal, { outcome: 'unreachable_target' | 'too_many_scopes' }>
+  /** The account has this number of paused alerts. */
+  | { outcome: 'too_many_paused'; limit: number };
+
+/** They have no quota, so that an account can always pause all its active ones. Concurrent pauses may exceed it by their number. */
+const MAX_PAUSED_PER_ACCOUNT = 100_000;
+
+const COUNT_PAUSED = sql(
+  'count_paused_alerts',
+  `SELECT count(*)::int AS alerts FROM (SELECT FROM alert WHERE account_id = $1 AND status = 'paused' LIMIT ${MAX_PAUSED_PER_ACCOUNT}) p`,
+);
 
 const LOCK_ALERT = sql(
   'lock_alert',
@@ -53,6 +63,11 @@ export async function changeAlert(
   const isResumed = status === 'active' && alert.status === 'paused';
   const refusal = isResumed && alert.scope !== null ? await refuseScope(tx, accountId, alert.scope) : null;
   if (refusal) return refusal;
+  if (status === 'paused' && alert.status === 'active') {
+    const [paused] = await tx.query<{ alerts: number }>(COUNT_PAUSED, [accountId]);
+    const limit = MAX_PAUSED_PER_ACCOUNT;
+    if ((paused?.alerts ?? 0) >= limit) return { outcome: 'too_many_paused', limit };
+  }
   const isAnew = isResumed || [target, windowSeconds, cooldownSeconds, expiresAt].some((value) => value !== undefined);
   const probe = probeOf({
     condition: alert.condition,

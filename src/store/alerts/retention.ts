@@ -2,14 +2,14 @@ import { type Database, type Queryable, sql } from '../db/tx.ts';
 
 /** Alerts per statement. */
 const BATCH = 1_000;
-/** Active alerts have a quota; finished ones stay for their owner, whose rate of requests alone limits how many there are. */
+/** Active alerts have a quota and paused ones a limit; finished ones stay for their owner, whose rate of requests alone limits them. */
 const MAX_FINISHED_PER_ACCOUNT = 100_000;
 
 const PRUNE = sql(
   'prune_finished_alerts',
   `WITH surplus AS MATERIALIZED (
      SELECT f.pk FROM account a CROSS JOIN LATERAL (
-       SELECT pk FROM alert WHERE account_id = a.id AND status <> 'active' ORDER BY pk DESC OFFSET $1) f LIMIT ${BATCH})
+       SELECT pk FROM alert WHERE account_id = a.id AND status IN ('triggered', 'expired') ORDER BY pk DESC OFFSET $1) f LIMIT ${BATCH})
    DELETE FROM alert a USING surplus WHERE a.pk = surplus.pk RETURNING 1`,
 );
 

@@ -161,21 +161,24 @@ describe('the maximum of an account', () => {
     expect([await pkCount(api.db, 'event', one), await pkCount(api.db, 'event', other)]).toEqual([3, 3]);
   });
 
-  it('pruneFinishedAlerts keeps active alerts and the newest finished ones', async () => {
+  it('pruneFinishedAlerts keeps active and paused alerts and the newest finished ones', async () => {
     const accountId = await anAccount(api.db);
     const made: { pk: bigint }[] = [];
-    for (let count = 0; count < 6; count++) {
+    for (let count = 0; count < 9; count++) {
       const fields = { accountId, mint: 'capped', condition: 'above', target: '1' } as const;
       made.push(await api.db.transaction((tx) => anAlert(tx, fields)));
     }
-    const finish = sql('test_finish', `UPDATE alert SET status = 'expired' WHERE pk = ANY ($1::bigint[])`);
-    await api.db.query(finish, [made.slice(1).map(({ pk }) => pk)]);
+    const finish = sql('test_finish', `UPDATE alert SET status = $2 WHERE pk = ANY ($1::bigint[])`);
+    const become = (status: string, of: typeof made) => api.db.query(finish, [of.map(({ pk }) => pk), status]);
+    await become('paused', made.slice(1, 4));
+    await become('expired', made.slice(4, 6));
+    await become('triggered', made.slice(6));
     expect(await pruneFinishedAlerts(api.db, { perAccount: 2 })).toBe(3);
     const left = await api.db.query<{ pk: bigint }>(
       sql('test_alerts_left', 'SELECT pk FROM alert WHERE account_id = $1 ORDER BY pk'),
       [accountId],
     );
-    expect(left.map(({ pk }) => pk)).toEqual([made[0], made[4], made[5]].map((alert) => alert?.pk));
+    expect(left.map(({ pk }) => pk)).toEqual([...made.slice(0, 4), ...made.slice(7)].map((alert) => alert.pk));
   });
 });
 

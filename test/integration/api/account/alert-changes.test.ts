@@ -154,6 +154,29 @@ describe('PATCH /v1/alerts/{id}', () => {
   });
 });
 
+describe('the limit of paused alerts', () => {
+  it('refuses a pause beyond it, and no other change', async () => {
+    const owner = await api.client();
+    const rule = { tokenMint: 'paused', condition: 'above', price: 0.9 };
+    const add = async () => ((await owner.account('POST', '/v1/alerts', rule)).body.data as AlertData).id;
+    const [first, second] = [await add(), await add()];
+    const copies = sql(
+      'test_paused_alerts',
+      `INSERT INTO alert (id, account_id, token_id, condition, target, status)
+       SELECT id || n, account_id, token_id, condition, target, 'paused' FROM alert, generate_series(1, 99999) n WHERE id = $1`,
+    );
+    await api.db.query(copies, [first]);
+    expect((await patch(first, { status: 'paused' }, owner)).status).toBe(200);
+    const { status, body } = await patch(second, { status: 'paused' }, owner);
+    expect([status, body.error.code]).toEqual([403, 'quota_exceeded']);
+    expect(body.error.message).toBe('this account may have at most 100000 paused alerts');
+    expect((await patch(second, { note: 'x' }, owner)).status).toBe(200);
+    expect((await patch(first, { status: 'paused', note: 'x' }, owner)).status).toBe(200);
+    expect((await patch(first, { status: 'active' }, owner)).status).toBe(200);
+    expect((await patch(second, { status: 'paused' }, owner)).status).toBe(200);
+  });
+});
+
 describe('the limit of alerts on a venue, a category or a search', () => {
   it('holds for a resumption as for a creation, also for concurrent ones', async () => {
     const owner = await api.client();
