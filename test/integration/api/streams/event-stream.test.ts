@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { newId } from '../../../../src/domain/values/ids.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { claimDue } from '../../../../src/store/deliveries/claims.ts';
 import { insertEvents } from '../../../../src/store/deliveries/events.ts';
+import { finishAttempt } from '../../../../src/store/deliveries/outcomes.ts';
+import { aSubscription } from '../../../factories/alerts.ts';
+import { aDelivery } from '../../../factories/deliveries.ts';
 import { gate } from '../../../support/gate.ts';
 import { ofType } from '../../../support/sse.ts';
 import { withStreams } from './stream-world.ts';
@@ -38,6 +43,23 @@ describe('the stream of account events', () => {
     expect([event.event, event.text]).toEqual(['price_alert', mine.body]);
     await stream.next(ofType('heartbeat'));
     expect(stream.events.filter(ofType('price_alert')).length).toBe(1);
+  });
+
+  it('sends webhook_failing when a webhook of the account uses up the attempts of a delivery', async () => {
+    const { api, client } = world;
+    const stream = await world.followEvents();
+    await stream.next(ofType('heartbeat'));
+    const { accountId } = client;
+    const id = newId('wh');
+    const subscriptionPk = await aSubscription(api.db, { accountId, id });
+    await aDelivery(api.db, { accountId, subscriptionPk });
+    const claimed = await claimDue(api.db, { subscriptionPk, limit: 1 });
+    const delivery = claimed?.deliveries[0];
+    if (!delivery) throw new Error('the delivery is not claimable');
+    const attempt = { startedAt: new Date(), durationMs: 1, outcome: 'failed' as const, statusCode: 500 };
+    await finishAttempt(api.db, { subscriptionPk, delivery, attempt }, { state: 'failed' });
+    const { data } = await stream.next(ofType('webhook_failing'));
+    expect(data).toMatchObject({ type: 'webhook_failing', data: { webhookId: id, lastStatusCode: 500 } });
   });
 
   it('resumes behind the last event, also without a connection in between', async () => {
