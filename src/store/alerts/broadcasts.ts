@@ -6,7 +6,7 @@ import type { BroadcastEvent } from '../../domain/webhooks/event.ts';
 import { eventBody } from '../../domain/webhooks/event-body.ts';
 import { matchesFilter } from '../../domain/webhooks/filter.ts';
 import type { Tx } from '../db/tx.ts';
-import { insertDeliveries, insertEvents, type NewEvent } from '../deliveries/events.ts';
+import { insertEvents, type NewEvent } from '../deliveries/events.ts';
 import { decodeCause, gapOfKey, marketOfKey } from '../marks/detail.ts';
 import type { Mark } from '../marks/marks.ts';
 import { type Fact, type GapCause, readGapFacts, readMarketFacts, readTradeFacts } from './broadcast-facts.ts';
@@ -18,8 +18,8 @@ const MAX_COMPARED = 100_000;
 interface Broadcasts {
   /** The number of new events by type. */
   events: ReadonlyMap<BroadcastEvent, number>;
-  /** Subscriptions that got deliveries, for the wake-ups. */
-  subscriptionPks: bigint[];
+  /** The deliveries that the events need, for `insertDeliveries`. */
+  deliveries: { eventPk: bigint; subscriptionPk: bigint }[];
   /** Whether the limit left facts of this mark, so that it must be processed again. */
   isUnfinished(mark: Mark): boolean;
 }
@@ -31,14 +31,15 @@ interface Wanted {
 }
 
 /**
- * Emits the broadcasts of claimed marks: an event per account with a webhook that lists the type and whose filter does not exclude the
- * fact, and a delivery to each of its active ones. The dedupe key of an event is its fact, so that repeated and overlapping marks emit it
- * once. Facts of one group of marks are emitted together; after `limit` events the other groups wait for the next claim.
+ * Inserts the events of the broadcasts of claimed marks, one per account with a webhook that lists the type and whose filter does not
+ * exclude the fact, and returns a delivery for each of its active ones. The dedupe key of an event is its fact, so that repeated and
+ * overlapping marks emit it once. Facts of one group of marks are emitted together; after `limit` events the other groups wait for the
+ * next claim.
  */
-export async function emitBroadcasts(tx: Tx, marks: readonly Mark[], limit: number): Promise<Broadcasts> {
+export async function insertBroadcasts(tx: Tx, marks: readonly Mark[], limit: number): Promise<Broadcasts> {
   const { changedOf, observed, gaps, types } = sorted(marks);
   const listeners = await readListeners(tx, types, [...new Set(observed.map(({ tokenId }) => tokenId))]);
-  const none = { events: new Map(), subscriptionPks: [], isUnfinished: () => false };
+  const none = { events: new Map(), deliveries: [], isUnfinished: () => false };
   if (listeners.length === 0) return none;
   const hears = (...names: BroadcastEvent[]) =>
     listeners.some(({ events }) => names.some((name) => events.includes(name)));
@@ -58,7 +59,6 @@ export async function emitBroadcasts(tx: Tx, marks: readonly Mark[], limit: numb
     const active = chosen.filter(({ isActive }) => isActive);
     return eventPk === undefined ? [] : active.map(({ pk }) => ({ eventPk, subscriptionPk: pk }));
   });
-  await insertDeliveries(tx, deliveries);
   const events = new Map<BroadcastEvent, number>();
   for (const { event } of wanted) {
     const type = event.type as BroadcastEvent;
@@ -66,7 +66,7 @@ export async function emitBroadcasts(tx: Tx, marks: readonly Mark[], limit: numb
   }
   return {
     events,
-    subscriptionPks: [...new Set(deliveries.map(({ subscriptionPk }) => subscriptionPk))],
+    deliveries,
     isUnfinished: (mark) => left.has(groupOf(mark)),
   };
 }

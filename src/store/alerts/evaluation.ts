@@ -4,10 +4,11 @@ import { decimal } from '../../domain/values/decimal.ts';
 import { derivedId } from '../../domain/values/ids.ts';
 import type { BroadcastEvent } from '../../domain/webhooks/event.ts';
 import { sql, type Tx } from '../db/tx.ts';
+import { insertDeliveries } from '../deliveries/events.ts';
 import { decodeCause } from '../marks/detail.ts';
 import { type Mark, putBackMarks } from '../marks/marks.ts';
-import { emitBroadcasts } from './broadcasts.ts';
-import { emitAlertEvents, type MadeDelivery } from './events.ts';
+import { insertBroadcasts } from './broadcasts.ts';
+import { type AlertDelivery, insertAlertEvents } from './events.ts';
 import { expireAlerts, findHits } from './hits.ts';
 import { evaluateRules, type FiredRule } from './rule-evaluation.ts';
 
@@ -92,7 +93,7 @@ export async function evaluateAlerts(
     limitPerToken: limits.firedPerToken,
   });
   const rules = await evaluateRules(tx, causes, limits.fired);
-  const broadcasts = await emitBroadcasts(tx, marks, limits.fired);
+  const broadcasts = await insertBroadcasts(tx, marks, limits.fired);
   const isDone = (mark: Mark) =>
     unfinished !== 'all' && !unfinished.has(mark.key) && !rules.isCut && !broadcasts.isUnfinished(mark);
   const hitOf = new Map(hits.map((hit) => [hit.pk, hit]));
@@ -103,7 +104,7 @@ export async function evaluateAlerts(
       ? []
       : [{ ...row, price: hit.price, atMs: hit.atMs, eventId: derivedId('evt', eventKey(row)) }];
   });
-  const emitted = await fireAlerts(tx, fired);
+  const alerts = await fireAlerts(tx, fired);
 
   // Met alerts must fire before the others of the token expire.
   const closing = tokensPerhapsFinal(marks.filter(isDone));
@@ -111,12 +112,22 @@ export async function evaluateAlerts(
   const isClosed = expired.length < limits.expired;
   const unworked = marks.filter((mark) => !isDone(mark) || (mayExpire(mark) && !isClosed));
   await putBackMarks(tx, 'evaluate-alerts', unworked);
+  // One call, after every lock of a row: it locks the ordered webhooks in one order, so that two lanes cannot deadlock.
+  const ofAlerts = [...rules.deliveries, ...alerts.deliveries];
+  const deliveries = [...rules.deliveries, ...broadcasts.deliveries, ...alerts.deliveries];
+  const deliveryOf = new Map((await insertDeliveries(tx, deliveries)).map(({ id, eventPk }) => [eventPk, id]));
+  const wantedOf = new Map(ofAlerts.map((delivery) => [delivery.eventId, delivery]));
+  const withDelivery = (rule: FiredRule): FiredRule => {
+    const wanted = wantedOf.get(rule.eventId);
+    const deliveryId = deliveryOf.get(wanted?.eventPk ?? 0n);
+    return wanted && deliveryId !== undefined
+      ? { ...rule, delivery: { deliveryId, webhookId: wanted.webhookId } }
+      : rule;
+  };
   return {
-    fired: [...emitted.fired, ...rules.fired],
+    fired: [...alerts.fired, ...rules.fired].map(withDelivery),
     broadcasts: broadcasts.events,
-    subscriptionPks: [
-      ...new Set([...emitted.subscriptionPks, ...rules.subscriptionPks, ...broadcasts.subscriptionPks]),
-    ],
+    subscriptionPks: [...new Set(deliveries.map(({ subscriptionPk }) => subscriptionPk))],
     expired,
   };
 }
@@ -139,15 +150,18 @@ function eventKey({ id }: Pick<AlertRow, 'id'>): string {
   return `alert:${id}`;
 }
 
-async function fireAlerts(tx: Tx, fired: readonly Fired[]): Promise<Pick<Evaluation, 'fired' | 'subscriptionPks'>> {
-  if (fired.length === 0) return { fired: [], subscriptionPks: [] };
+async function fireAlerts(
+  tx: Tx,
+  fired: readonly Fired[],
+): Promise<{ fired: FiredRule[]; deliveries: AlertDelivery[] }> {
+  if (fired.length === 0) return { fired: [], deliveries: [] };
   const occurredAt = new Date();
   await tx.query(TRIGGER_ALERTS, [
     fired.map((row) => row.pk),
     fired.map((row) => row.price),
     fired.map((row) => row.eventId),
   ]);
-  const { deliveryOf, subscriptionPks } = await emitAlertEvents(
+  const deliveries = await insertAlertEvents(
     tx,
     fired.map((row) => ({
       id: row.eventId,
@@ -169,13 +183,10 @@ async function fireAlerts(tx: Tx, fired: readonly Fired[]): Promise<Pick<Evaluat
       }),
     })),
   );
-  return { fired: fired.map((row) => toFiredAlert(row, deliveryOf.get(row.eventId))), subscriptionPks };
+  return { fired: fired.map(toFiredAlert), deliveries };
 }
 
-function toFiredAlert(
-  { id, accountId, eventId, price, atMs, createdAt }: Fired,
-  delivery: MadeDelivery | undefined,
-): FiredRule {
+function toFiredAlert({ id, accountId, eventId, price, atMs, createdAt }: Fired): FiredRule {
   return {
     alertId: id,
     accountId,
@@ -183,6 +194,5 @@ function toFiredAlert(
     price,
     observedAtMs: atMs,
     metAtMs: Math.max(atMs, createdAt.getTime()),
-    ...(delivery && { delivery }),
   };
 }

@@ -1,5 +1,5 @@
 import { sql, type Tx } from '../db/tx.ts';
-import { insertDeliveries, insertEvents, type NewEvent } from '../deliveries/events.ts';
+import { insertEvents, type NewEvent } from '../deliveries/events.ts';
 
 /** An event of an alert, for the webhook that the alert names or for the default one. */
 export interface AlertEvent extends NewEvent {
@@ -30,13 +30,14 @@ interface SubscriptionRow {
   webhookId: string;
 }
 
-/** Inserts events and a delivery each, as far as the account has a webhook for it. Returns the deliveries by event, and their webhooks. */
-export async function emitAlertEvents(
-  tx: Tx,
-  events: readonly AlertEvent[],
-): Promise<{ deliveryOf: Map<string, MadeDelivery>; subscriptionPks: bigint[] }> {
-  const deliveryOf = new Map<string, MadeDelivery>();
-  if (events.length === 0) return { deliveryOf, subscriptionPks: [] };
+/** The delivery that a new event of an alert needs. */
+export interface AlertDelivery extends SubscriptionRow {
+  eventPk: bigint;
+}
+
+/** Inserts events. Returns the delivery of each new one, as far as the account has a webhook for it; `insertDeliveries` takes them. */
+export async function insertAlertEvents(tx: Tx, events: readonly AlertEvent[]): Promise<AlertDelivery[]> {
+  if (events.length === 0) return [];
   const eventPks = await insertEvents(
     tx,
     events.map(({ webhookPk, ...event }) => ({ ...event, ...(webhookPk !== null && { targetPk: webhookPk }) })),
@@ -47,14 +48,8 @@ export async function emitAlertEvents(
     events.map(({ webhookPk }) => webhookPk),
     events.map(({ type }) => type),
   ]);
-  const deliveries = subscriptions.flatMap(({ eventId, subscriptionPk }) => {
-    const eventPk = eventPks.get(eventId);
-    return eventPk === undefined ? [] : [{ eventPk, subscriptionPk }];
+  return subscriptions.flatMap((subscription) => {
+    const eventPk = eventPks.get(subscription.eventId);
+    return eventPk === undefined ? [] : [{ ...subscription, eventPk }];
   });
-  const made = new Map((await insertDeliveries(tx, deliveries)).map(({ id, eventPk }) => [eventPk, id]));
-  for (const { eventId, webhookId } of subscriptions) {
-    const deliveryId = made.get(eventPks.get(eventId) ?? 0n);
-    if (deliveryId !== undefined) deliveryOf.set(eventId, { deliveryId, webhookId });
-  }
-  return { deliveryOf, subscriptionPks: [...new Set(deliveries.map(({ subscriptionPk }) => subscriptionPk))] };
 }

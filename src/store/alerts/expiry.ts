@@ -2,8 +2,9 @@ import type { Condition } from '../../domain/alerts/alert.ts';
 import { alertExpiredBody } from '../../domain/alerts/rule-event.ts';
 import { derivedId } from '../../domain/values/ids.ts';
 import { type Database, sql } from '../db/tx.ts';
+import { insertDeliveries } from '../deliveries/events.ts';
 import { IS_OBSERVED, OBSERVED_MOMENT } from '../marks/detail.ts';
-import { emitAlertEvents } from './events.ts';
+import { insertAlertEvents } from './events.ts';
 
 /** Longer than a transaction holds an observation that it has stamped: such observations may still fire the alert. */
 const GRACE = `interval '15 seconds'`;
@@ -53,7 +54,7 @@ export function expireDueAlerts(db: Database): Promise<Expired> {
   return db.transaction(async (tx) => {
     const rows = await tx.query<ExpiredRow>(EXPIRE_DUE);
     const occurredAt = new Date();
-    const { subscriptionPks } = await emitAlertEvents(
+    const deliveries = await insertAlertEvents(
       tx,
       rows.map((row) => {
         const dedupeKey = `alert:${row.id}:expired:${row.expiresAt.getTime()}`;
@@ -71,6 +72,10 @@ export function expireDueAlerts(db: Database): Promise<Expired> {
         return { id: eventId, accountId, type: 'alert_expired' as const, dedupeKey, webhookPk, body };
       }),
     );
-    return { alerts: rows.map(({ id }) => id), subscriptionPks };
+    await insertDeliveries(tx, deliveries);
+    return {
+      alerts: rows.map(({ id }) => id),
+      subscriptionPks: [...new Set(deliveries.map(({ subscriptionPk }) => subscriptionPk))],
+    };
   });
 }

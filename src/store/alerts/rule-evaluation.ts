@@ -3,7 +3,7 @@ import { decimal } from '../../domain/values/decimal.ts';
 import { derivedId } from '../../domain/values/ids.ts';
 import type { Tx } from '../db/tx.ts';
 import { type EvaluationCause, marketOfKey } from '../marks/detail.ts';
-import { type AlertEvent, emitAlertEvents, type MadeDelivery } from './events.ts';
+import { type AlertDelivery, type AlertEvent, insertAlertEvents, type MadeDelivery } from './events.ts';
 import { findMarketFirings, type MarketFiring } from './market-rules.ts';
 import type { RuleFields } from './rule-rows.ts';
 import { armRules, findRuleFirings, insertFirings, lockRules, type NewFiring, type RuleFiring } from './rules.ts';
@@ -22,8 +22,10 @@ export interface FiredRule {
 }
 
 interface RuleEvaluation {
+  /** Without their deliveries. */
   fired: FiredRule[];
-  subscriptionPks: bigint[];
+  /** The deliveries that the events need, for `insertDeliveries`. */
+  deliveries: AlertDelivery[];
   /** Whether the limit left firings, for which the marks must be processed again. */
   isCut: boolean;
 }
@@ -47,12 +49,12 @@ export async function evaluateRules(tx: Tx, causes: readonly ClaimedCause[], lim
   );
   const occurredAt = new Date();
   const firing = pending.filter(({ stored }) => isNew.has(stored.eventId));
-  const { deliveryOf, subscriptionPks } = await emitAlertEvents(
+  const deliveries = await insertAlertEvents(
     tx,
     firing.map((one): AlertEvent => toEvent(one, occurredAt)),
   );
   await armRules(tx, markets.isCut ? [] : rules.armed);
-  return { fired: firing.map((one) => toFired(one, deliveryOf)), subscriptionPks, isCut };
+  return { fired: firing.map(toFired), deliveries, isCut };
 }
 
 function firstMoments(causes: readonly ClaimedCause[], kind: 'observed' | 'marketChanged'): Map<bigint, number> {
@@ -142,8 +144,7 @@ function toEvent({ row, stored, dedupeKey, body }: Pending, occurredAt: Date): A
   };
 }
 
-function toFired({ row, stored }: Pending, deliveryOf: ReadonlyMap<string, MadeDelivery>): FiredRule {
-  const delivery = deliveryOf.get(stored.eventId);
+function toFired({ row, stored }: Pending): FiredRule {
   return {
     alertId: row.id,
     accountId: row.accountId,
@@ -151,6 +152,5 @@ function toFired({ row, stored }: Pending, deliveryOf: ReadonlyMap<string, MadeD
     ...(stored.price !== undefined && { price: stored.price }),
     observedAtMs: stored.atMs,
     metAtMs: Math.max(stored.atMs, Number(row.startMs)),
-    ...(delivery && { delivery }),
   };
 }

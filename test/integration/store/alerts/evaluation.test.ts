@@ -1,7 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
+import { createAlert } from '../../../../src/store/alerts/alerts.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { lockOrder } from '../../../../src/store/deliveries/order.ts';
 import { anAccount, anAlert, aSubscription } from '../../../factories/alerts.ts';
+import { gate } from '../../../support/gate.ts';
 import { type AlertDesk, alertDesk } from '../../alerts/alert-desk.ts';
+
+/** The advisory locks of `lockOrder`. */
+const ORDER_LOCKS = sql(
+  'test_order_locks',
+  `SELECT objid::bigint AS pk, granted FROM pg_locks
+   WHERE locktype = 'advisory' AND classid = x'6f726472'::int AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+);
 
 let desk: AlertDesk;
 beforeAll(async () => {
@@ -46,6 +58,39 @@ describe('evaluateAlerts', () => {
       type: 'price_alert',
       data: { alertId: alert.id, tokenMint: mint, condition: 'above', targetPrice: 0.6, currentPrice: 0.61 },
     });
+  });
+
+  it('locks the ordered webhooks of all its events in one order', async () => {
+    const mint = newId('req');
+    const hook = async () => {
+      const id = newId('wh');
+      return { id, pk: await aSubscription(desk.db, { accountId: desk.accountId, id, orderBy: 'alert' }) };
+    };
+    const [lower, higher] = [await hook(), await hook()];
+    await desk.see(mint, '0.5');
+    // The firings of rules are found before the ones of the alerts of the specification.
+    const rule = { tokenMint: mint, condition: 'crosses_above', target: decimal('0.6'), webhookId: higher.id } as const;
+    await desk.db.transaction((tx) => createAlert(tx, desk.accountId, rule));
+    await desk.create(mint, 'above', '0.6', { webhookPk: lower.pk });
+    await desk.evaluate();
+    await desk.see(mint, '0.7');
+    const [isHeld, mayEnd] = [gate(), gate()];
+    const holder = desk.db.transaction(async (tx) => {
+      await lockOrder(tx, [lower.pk]);
+      isHeld.open();
+      await mayEnd.opened;
+    });
+    await isHeld.opened;
+    const evaluation = desk.evaluate();
+    const locks = () => desk.db.query<{ pk: bigint; granted: boolean }>(ORDER_LOCKS);
+    await expect.poll(locks).toContainEqual({ pk: lower.pk, granted: false });
+    expect(await locks()).not.toContainEqual({ pk: higher.pk, granted: true });
+    mayEnd.open();
+    await holder;
+    const results = await evaluation;
+    const fired = results.flatMap((result) => result.fired);
+    expect(fired.map(({ delivery }) => delivery?.webhookId).sort()).toEqual([lower.id, higher.id].sort());
+    expect(results.flatMap((result) => result.subscriptionPks).sort()).toEqual([lower.pk, higher.pk]);
   });
 
   it('fires an alert at once when the current price already meets it', async () => {
