@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext } from 'playwright-core';
+import type { Browser, BrowserContext, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../src/domain/values/api-key.ts';
 import { createApiKey } from '../../src/store/accounts/accounts.ts';
@@ -198,17 +198,70 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     const { page } = tab;
     await page.goto(`${api.url}${marketPath()}`);
     await page.locator('[data-live][data-tone="good"]').waitFor();
-    const hide = (isHidden: boolean) =>
-      page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
-        document.dispatchEvent(new Event('visibilitychange'))`);
-    await hide(true);
+    await hide(page, true);
     await page.getByText('paused while the page is hidden').waitFor();
     await eventually(
       async () => api.streams.usage().connections,
       (open) => open === 0,
     );
-    await hide(false);
+    await hide(page, false);
     await page.locator('[data-live][data-tone="good"]').waitFor();
+  });
+
+  const hide = (page: Page, isHidden: boolean) =>
+    page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'))`);
+
+  /** The addresses of the streams that the page requests from now on. */
+  function requestedStreams(page: Page): string[] {
+    const requested: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().includes('/console/stream/')) requested.push(request.url());
+    });
+    return requested;
+  }
+
+  test('the table has one stream after several searches and a hidden page', async () => {
+    const page = await context.newPage();
+    await page.goto(`${api.url}/markets`);
+    for (const words of ['zurich', 'earthquake', 'rates', 'orbit']) {
+      await page.getByLabel('Search').fill(words);
+      await page.waitForURL(new RegExp(`q=${words}`));
+      await page.locator('[data-live][data-tone="good"]').waitFor();
+    }
+    const requested = requestedStreams(page);
+    await hide(page, true);
+    await page.getByText('paused while the page is hidden').waitFor();
+    await hide(page, false);
+    await page.locator('[data-live][data-tone="good"]').waitFor();
+    expect(requested).toHaveLength(1);
+    await page.close();
+  });
+
+  test('a search ends the former stream also while the page asks for its session', async () => {
+    const page = await context.newPage();
+    await page.clock.install();
+    await page.goto(`${api.url}/markets`);
+    await page.locator('[data-live][data-tone="good"]').waitFor();
+    const held: Route[] = [];
+    await page.route('**/console/session.json', (route) => void held.push(route));
+    await page.route('**/console/stream/**', (route) => route.fulfill({ status: 503 }), { times: 1 });
+    const asked = page.waitForRequest('**/console/session.json');
+    await page.getByLabel('Search').fill('zurich');
+    await asked;
+    await page.getByLabel('Search').fill('earthquake');
+    await page.locator('[data-live][data-tone="good"]').waitFor();
+    const requested = requestedStreams(page);
+    await page.unroute('**/console/session.json');
+    // The page may have cancelled the request.
+    for (const each of held) await each.continue().catch(() => undefined);
+    // A stream that the page still wants opens again some seconds after this answer.
+    const isAnswered = `fetch('/console/session.json').then((answer) => answer.text())`;
+    await page.evaluate(isAnswered);
+    await page.clock.fastForward(10_000);
+    await page.evaluate(isAnswered);
+    expect(requested).toEqual([]);
+    await page.close();
   });
 
   test('a market shows its data without scripts', async () => {

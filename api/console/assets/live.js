@@ -8,9 +8,11 @@ const clock = (at) => new Date(at).toISOString().slice(11, 19);
 
 /**
  * Opens a stream. `on` gets every message; `onLost` is called when changes were missed and the page must read the present state.
- * `line` is the element with the state.
+ * `line` is the element with the state. `close` ends the stream, its listeners and its timers.
  */
 export function follow({ url, types = TYPES, line, on, onLost }) {
+  const closing = new AbortController();
+  const { signal } = closing;
   let source;
   let cursor = '';
   let heard = 0;
@@ -27,13 +29,18 @@ export function follow({ url, types = TYPES, line, on, onLost }) {
   };
 
   const open = () => {
-    clearTimeout(retry);
+    shut();
     const address = new URL(url, location.href);
     if (cursor !== '') address.searchParams.set('cursor', cursor);
     source = new EventSource(address);
     for (const type of types) source.addEventListener(type, receive);
     source.onerror = lost;
     if (!wasOpen) say('connecting', 'idle');
+  };
+
+  const shut = () => {
+    clearTimeout(retry);
+    source?.close();
   };
 
   const receive = (event) => {
@@ -62,16 +69,22 @@ export function follow({ url, types = TYPES, line, on, onLost }) {
   };
 
   const lost = async () => {
-    if (source.readyState !== EventSource.CLOSED) return say('connection lost, connecting again', 'bad');
-    source.close();
+    const broken = source;
+    if (broken.readyState !== EventSource.CLOSED) return say('connection lost, connecting again', 'bad');
     say('no connection, prices may be old', 'bad');
+    let hasEnded = false;
+    let isReachable = true;
     try {
-      const answer = await fetch('/console/session.json', { headers: { Accept: 'application/json' } });
-      // The session has ended: the reload leads to the sign-in.
-      if (answer.status === 401) return location.reload();
+      const answer = await fetch('/console/session.json', { signal, headers: { Accept: 'application/json' } });
+      hasEnded = answer.status === 401;
     } catch {
-      say('no connection to the server, prices may be old', 'bad');
+      isReachable = false;
     }
+    // Meanwhile the page closed this stream, was hidden, or opened another one.
+    if (signal.aborted || document.hidden || source !== broken) return;
+    // The reload leads to the sign-in.
+    if (hasEnded) return location.reload();
+    if (!isReachable) say('no connection to the server, prices may be old', 'bad');
     // A cursor that the server does not know any more would fail for ever.
     if (cursor !== '' && !wasOpen) cursor = '';
     wasOpen = false;
@@ -85,24 +98,22 @@ export function follow({ url, types = TYPES, line, on, onLost }) {
       say(`no heartbeat for ${Math.round(silent / 1_000)} s, prices may be old`, 'bad');
     }
   };
-  setInterval(watch, 1_000);
+  const watching = setInterval(watch, 1_000);
 
-  document.addEventListener('visibilitychange', () => {
-    if (document.hidden) {
-      clearTimeout(retry);
-      source?.close();
-      say('paused while the page is hidden', 'idle');
-    } else open();
-  });
-  addEventListener('pagehide', () => source?.close());
-  addEventListener('pageshow', (event) => event.persisted && open());
-  if (!document.hidden) open();
-  return {
-    close() {
-      clearTimeout(retry);
-      source?.close();
-    },
+  const showOrHide = () => {
+    if (!document.hidden) return open();
+    shut();
+    say('paused while the page is hidden', 'idle');
   };
+  document.addEventListener('visibilitychange', showOrHide, { signal });
+  addEventListener('pagehide', shut, { signal });
+  addEventListener('pageshow', (event) => event.persisted && !document.hidden && open(), { signal });
+  signal.addEventListener('abort', () => {
+    clearInterval(watching);
+    shut();
+  });
+  if (!document.hidden) open();
+  return { close: () => closing.abort() };
 }
 
 /** Applies the newest value per key once per frame, however many changes arrive. */
