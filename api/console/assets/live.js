@@ -1,39 +1,85 @@
-// Follows a stream of the server and states in words whether it is complete. Hidden tabs close their stream.
+// Follows a stream of the server and states in words whether the page is complete. Hidden tabs close their stream.
 const RETRY_MS = 3_000;
+/** The server sends a heartbeat this long after the last change. */
+const IDLE_MS = 1_000;
 /** A heartbeat may arrive this much later than promised. */
 const GRACE_MS = 4_000;
+/** The first message follows the opening of a stream sooner. */
+const FIRST_MS = 7_000;
+/** An answer of the server may be late by a second. */
+const LATE_MS = 1_000;
+/** The page reads its data again at most this often. */
+const READ_EVERY_MS = 5_000;
+/** The note about a gap stays this long after the page read its data again. */
+const NOTE_MS = 5_000;
 const TYPES = ['price', 'trade', 'book', 'candle', 'market', 'snapshot', 'heartbeat', 'stale', 'gap', 'lagged'];
 
+/** The words about streams of markets and of events. */
+const MARKETS = { changes: 'changes', doubt: 'prices may be old' };
+export const EVENTS = { changes: 'events', doubt: 'events may be missing' };
+
 const clock = (at) => new Date(at).toISOString().slice(11, 19);
+const minute = (seconds) => new Date(seconds * 1_000).toISOString().slice(0, 16).replace('T', ' ');
+
+/** A range of time with its date, which both ends may share. */
+function rangeOf(start, end) {
+  const [from, to] = [minute(start), minute(end)];
+  return `${from} to ${from.slice(0, 10) === to.slice(0, 10) ? to.slice(11) : to} UTC`;
+}
 
 /**
- * Opens a stream. `on` gets every message; `onLost` is called when changes were missed and the page must read the present state.
- * `line` is the element with the state. `close` ends the stream, its listeners and its timers.
+ * Opens a stream. `on` gets every message. `read` reads the data of the page again: after a gap, and when the stream begins at the present
+ * although the page is older. A stream with `hasSnapshot` begins with the data of the page. `line` is the element with the state, and
+ * `words` are MARKETS or EVENTS. `close` ends the stream, its listeners and its timers.
  */
-export function follow({ url, types = TYPES, line, on, onLost }) {
+export function follow({ url, types = TYPES, line, on, read, hasSnapshot = false, words = MARKETS }) {
   const closing = new AbortController();
   const { signal } = closing;
   let source;
   let cursor = '';
-  let heard = 0;
-  let interval = 15_000;
+  let heardAt = 0;
+  let nextWithin = FIRST_MS;
   let checked = '';
-  let note = '';
+  let state = { text: '', tone: 'idle' };
   let retry;
   let wasOpen = false;
+  let isAtPresent = false;
+  /** Reads of the data are numbered: the requested ones, those that are done, and the last one without which changes are missing. */
+  let requested = 0;
+  let done = 0;
+  let needed = 0;
+  let reading;
+  let readAt = Number.NEGATIVE_INFINITY;
+  /** Gaps by their id. One that ended has the number of the read that repairs the page. */
+  const gaps = new Map();
 
   const say = (text, tone) => {
-    const full = note === '' ? text : `${text} · ${note}`;
-    if (line && line.textContent !== full) line.textContent = full;
-    if (line) line.dataset.tone = tone;
+    state = { text, tone };
+    show();
+  };
+
+  const show = () => {
+    if (!line) return;
+    let { text, tone } = state;
+    if (tone === 'good' && done < needed) [text, tone] = ['connected, reading the newest data', 'idle'];
+    const all = [...gaps.values()];
+    const lasting = all.find(({ turn }) => turn === undefined);
+    const ended = all.findLast(({ turn }) => turn !== undefined);
+    if (lasting) text += ` · ${lasting.text}`;
+    if (ended) text += ` · ${ended.text}, ${ended.turn <= done ? 'data read again' : 'the page reads its data again'}`;
+    if (lasting && tone === 'good') tone = 'warn';
+    if (line.textContent !== text) line.textContent = text;
+    line.dataset.tone = tone;
   };
 
   const open = () => {
     shut();
     const address = new URL(url, location.href);
-    if (cursor !== '') address.searchParams.set('cursor', cursor);
+    isAtPresent = cursor === '';
+    if (!isAtPresent) address.searchParams.set('cursor', cursor);
     source = new EventSource(address);
     for (const type of types) source.addEventListener(type, receive);
+    source.onopen = () => expectWithin(FIRST_MS);
     source.onerror = lost;
     if (!wasOpen) say('connecting', 'idle');
   };
@@ -43,35 +89,87 @@ export function follow({ url, types = TYPES, line, on, onLost }) {
     source?.close();
   };
 
+  const expectWithin = (ms) => {
+    heardAt = performance.now();
+    nextWithin = ms;
+  };
+
   const receive = (event) => {
     if (event.lastEventId) cursor = event.lastEventId;
     const message = JSON.parse(event.data);
-    heard = performance.now();
     wasOpen = true;
+    expectWithin(IDLE_MS);
+    if (isAtPresent) {
+      isAtPresent = false;
+      if (!hasSnapshot) readAgain(true);
+    }
     if (event.type === 'heartbeat') {
-      ({ checked_at: checked } = message.data);
-      interval = message.data.interval_seconds * 1_000;
-      const silent = (message.data.venues ?? []).filter(({ healthy }) => !healthy).map(({ venue }) => venue);
-      if (silent.length > 0) say(`${silent.join(', ')} does not answer, prices may be old`, 'warn');
+      const { checked_at, interval_seconds, venues = [] } = message.data;
+      checked = checked_at;
+      expectWithin(interval_seconds * 1_000);
+      const silent = venues.filter(({ healthy }) => !healthy).map(({ venue }) => venue);
+      if (silent.length > 0) say(`${silent.join(', ')} does not answer, ${words.doubt}`, 'warn');
       else say(`live, complete to ${clock(checked)}`, 'good');
     } else if (event.type === 'stale') {
-      say(
-        `the server cannot confirm changes since ${checked ? clock(checked) : 'the start'}, prices may be old`,
-        'bad',
-      );
+      // The server repeats it as often as a heartbeat, and the next heartbeat states how often that is.
+      expectWithin(Number.POSITIVE_INFINITY);
+      const since = checked ? clock(checked) : 'the start';
+      say(`the server cannot confirm ${words.changes} since ${since}, ${words.doubt}`, 'bad');
     } else if (event.type === 'gap') {
-      const { start, end } = message.data;
-      const range = start && end ? `${clock(start * 1_000).slice(0, 5)} to ${clock(end * 1_000).slice(0, 5)}` : '';
-      note = range ? `gap ${range}, history read again` : 'changes were missed, prices read again';
-      onLost?.(message);
+      noteGap(message);
+      show();
     }
     on?.(event.type, message);
+  };
+
+  const noteGap = ({ venue, market_id: market, data: { reason, gap_id: id, series, start, end } }) => {
+    if (reason === 'feed') {
+      const markets = gaps.get(id)?.markets ?? new Set();
+      if (end === null) markets.add(market);
+      else markets.delete(market);
+      if (markets.size > 0) {
+        const text = `feed gap since ${minute(start)} UTC: changes may be missing until the feed of ${venue} recovers`;
+        gaps.set(id, { markets, text });
+      } else gaps.set(id, { text: `feed gap ${rangeOf(start, end)}`, turn: readAgain(false) });
+    } else if (reason === 'backfill') {
+      const text = `older ${series} of ${rangeOf(start, end)} were added or corrected`;
+      gaps.set(reason, { text, turn: readAgain(false) });
+    } else {
+      // The ends of earlier gaps may be among the missing changes.
+      gaps.clear();
+      const text = reason === 'epoch' ? 'the database was restored' : `${words.changes} were missed`;
+      gaps.set(reason, { text, turn: readAgain(true) });
+    }
+  };
+
+  /** Reads the data of the page again soon. Returns the number of the read. */
+  const readAgain = (isNeeded) => {
+    requested += 1;
+    if (isNeeded) needed = requested;
+    reading ??= setTimeout(runRead, Math.max(LATE_MS, readAt + READ_EVERY_MS - performance.now()));
+    return requested;
+  };
+
+  const runRead = async () => {
+    const turn = requested;
+    readAt = performance.now();
+    let waitMs = READ_EVERY_MS;
+    try {
+      await read(signal);
+      done = turn;
+    } catch {
+      waitMs = RETRY_MS;
+    }
+    if (signal.aborted) return;
+    for (const gap of gaps.values()) if (gap.turn <= done) gap.until ??= performance.now() + NOTE_MS;
+    reading = done < requested ? setTimeout(runRead, waitMs) : undefined;
+    show();
   };
 
   const lost = async () => {
     const broken = source;
     if (broken.readyState !== EventSource.CLOSED) return say('connection lost, connecting again', 'bad');
-    say('no connection, prices may be old', 'bad');
+    say(`no connection, ${words.doubt}`, 'bad');
     let hasEnded = false;
     let isReachable = true;
     try {
@@ -84,19 +182,20 @@ export function follow({ url, types = TYPES, line, on, onLost }) {
     if (signal.aborted || document.hidden || source !== broken) return;
     // The reload leads to the sign-in.
     if (hasEnded) return location.reload();
-    if (!isReachable) say('no connection to the server, prices may be old', 'bad');
-    // A cursor that the server does not know any more would fail for ever.
-    if (cursor !== '' && !wasOpen) cursor = '';
+    if (!isReachable) say(`no connection to the server, ${words.doubt}`, 'bad');
+    // A cursor that the server does not know any more would always fail.
+    else if (!wasOpen) cursor = '';
     wasOpen = false;
     retry = setTimeout(open, RETRY_MS);
   };
 
   const watch = () => {
-    if (document.hidden || source?.readyState !== EventSource.OPEN || heard === 0) return;
-    const silent = performance.now() - heard;
-    if (silent > interval + GRACE_MS) {
-      say(`no heartbeat for ${Math.round(silent / 1_000)} s, prices may be old`, 'bad');
-    }
+    const nowMs = performance.now();
+    for (const [id, { until }] of gaps) if (nowMs > until && gaps.delete(id)) show();
+    if (document.hidden || source?.readyState !== EventSource.OPEN) return;
+    const silentMs = nowMs - heardAt;
+    if (silentMs <= nextWithin + GRACE_MS) return;
+    say(`no heartbeat for ${Math.round(silentMs / 1_000)} s, ${words.doubt}`, 'bad');
   };
   const watching = setInterval(watch, 1_000);
 
@@ -110,6 +209,7 @@ export function follow({ url, types = TYPES, line, on, onLost }) {
   addEventListener('pageshow', (event) => event.persisted && !document.hidden && open(), { signal });
   signal.addEventListener('abort', () => {
     clearInterval(watching);
+    clearTimeout(reading);
     shut();
   });
   if (!document.hidden) open();

@@ -112,10 +112,27 @@ async function read(path) {
   return answer.json();
 }
 
+/** Admits answers in the order of their requests: a late answer must not replace a newer one. */
+function inOrder() {
+  let asked = 0;
+  let shown = 0;
+  return () => {
+    const turn = ++asked;
+    return () => {
+      if (turn < shown) return false;
+      shown = turn;
+      return true;
+    };
+  };
+}
+const seriesTurn = inOrder();
+const tapeTurn = inOrder();
+
 async function loadSeries({ fit = false } = {}) {
   const asked = range;
+  const isNewest = seriesTurn();
   const found = await read('series.json');
-  if (asked !== range) return;
+  if (asked !== range || !isNewest()) return;
   drawn = {
     interval: found.interval,
     line: found.line,
@@ -149,7 +166,9 @@ function showAll() {
 }
 
 async function loadTape() {
+  const isNewest = tapeTurn();
   const parts = await read('tape.json');
+  if (!isNewest()) return;
   for (const [name, markup] of Object.entries(parts)) {
     const part = document.querySelector(`[data-part="${name}"]`);
     // Markup from the server, which escapes all values.
@@ -331,9 +350,8 @@ follow({
       soonSeries();
     }
   },
-  onLost() {
-    soonSeries();
-    soonTape();
+  async read() {
+    await Promise.all([loadSeries(), loadTape()]);
   },
 });
 

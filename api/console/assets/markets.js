@@ -10,6 +10,8 @@ let timer;
 let search;
 let stream;
 const cells = new Map();
+/** The prices that the stream sent, by outcome. */
+const sent = new Map();
 
 form?.classList.add('instant');
 form?.addEventListener('input', ({ target }) => {
@@ -40,16 +42,21 @@ function addressOfForm() {
   return `${form.action}?${query}`;
 }
 
+/** The results of an address; undefined for an error or the sign-in. */
+async function readResults(address, signal) {
+  const answer = await fetch(address, { signal, headers: { Accept: 'text/html' } });
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  return page.getElementById('results') ?? undefined;
+}
+
 async function show(address, history) {
   search?.abort();
   search = new AbortController();
   const results = document.getElementById('results');
   results.setAttribute('aria-busy', 'true');
   try {
-    const answer = await fetch(address, { signal: search.signal, headers: { Accept: 'text/html' } });
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    const found = page.getElementById('results');
-    // An error or the sign-in: the browser shows it.
+    const found = await readResults(address, search.signal);
+    // The browser shows the error or the sign-in.
     if (!found) return location.assign(address);
     results.replaceWith(found);
     if (history) window.history[history](null, '', address);
@@ -63,31 +70,60 @@ async function show(address, history) {
   }
 }
 
-function start() {
-  stream?.close();
-  cells.clear();
+/** Reads the table again. A stream of other markets begins anew. */
+async function readTable(signal) {
+  const found = await readResults(location.href, signal);
+  if (!found) throw new Error('the page has no results');
+  if (signal.aborted) return;
   const results = document.getElementById('results');
+  if (found.dataset.markets !== results.dataset.markets) {
+    results.replaceWith(found);
+    start();
+    return;
+  }
+  results.querySelector('.market-table').replaceWith(found.querySelector('.market-table'));
+  findCells(results);
+  for (const [outcome, price] of sent) paint(outcome, price);
+}
+
+function findCells(results) {
+  cells.clear();
   for (const cell of results.querySelectorAll('[data-price]')) cells.set(cell.dataset.price, { price: cell });
   for (const cell of results.querySelectorAll('[data-change]')) {
     const known = cells.get(cell.dataset.change);
     if (known) known.change = cell;
   }
+}
+
+const paint = perFrame((outcome, price) => {
+  const cell = cells.get(outcome);
+  if (!cell) return;
+  flash(cell.price, percent(price));
+  if (cell.change) showChange(cell.change, cell.change.dataset.from, price);
+});
+
+function receive(outcome, price) {
+  if (price === undefined) return;
+  sent.set(outcome, price);
+  paint(outcome, price);
+}
+
+function start() {
+  stream?.close();
+  sent.clear();
+  const results = document.getElementById('results');
+  findCells(results);
   const ids = results.dataset.markets.split(',').filter(Boolean).slice(0, MAX_STREAMED);
   if (ids.length === 0) return;
-  const paint = perFrame((outcome, price) => {
-    const cell = cells.get(outcome);
-    if (!cell) return;
-    flash(cell.price, percent(price));
-    if (cell.change) showChange(cell.change, cell.change.dataset.from, price);
-  });
   stream = follow({
     url: `/console/stream/all?channels=prices&snapshot=true&market_ids=${ids.map(encodeURIComponent).join(',')}`,
     line: results.querySelector('[data-live]'),
+    hasSnapshot: true,
     on(type, message) {
-      if (type === 'price' && message.data.price !== undefined) paint(message.outcome_id, message.data.price);
-      if (type !== 'snapshot') return;
-      for (const { outcome_id, price } of message.data.outcomes) if (price !== undefined) paint(outcome_id, price);
+      if (type === 'price') receive(message.outcome_id, message.data.price);
+      if (type === 'snapshot') for (const { outcome_id, price } of message.data.outcomes) receive(outcome_id, price);
     },
+    read: readTable,
   });
 }
 

@@ -1,5 +1,5 @@
 // Adds the account's events to the page as they are made.
-import { follow } from './live.js';
+import { EVENTS, follow } from './live.js';
 
 const MAX_SHOWN = 200;
 /** A longer text without spaces is an id. */
@@ -41,15 +41,34 @@ function short(text) {
   return text.length <= MAX_ID || text.includes(' ') ? text : `${text.slice(0, 8)}…${text.slice(-6)}`;
 }
 
+/** Whether the page shows the event already. */
+function isShown(id, within = document) {
+  return within.querySelector(`[data-event="${CSS.escape(id)}"]`) !== null;
+}
+
+/** Reads the table again. The new events above it stay, and the table omits them. */
+async function readTable(signal) {
+  const answer = await fetch(location.href, { signal, headers: { Accept: 'text/html' } });
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  const found = page.getElementById('events');
+  if (!found) throw new Error('the page has no events');
+  for (const row of found.querySelectorAll('tr:has([data-event])')) {
+    if (isShown(row.querySelector('[data-event]').dataset.event, list)) row.remove();
+  }
+  if (!signal.aborted) document.getElementById('events').replaceWith(found);
+}
+
 follow({
   url: '/console/stream/events',
+  words: EVENTS,
   types: [...types, ...STATES],
   line: document.querySelector('[data-live]'),
   on(type, message) {
-    if (STATES.includes(type)) return;
+    if (STATES.includes(type) || isShown(message.id)) return;
     arrived += 1;
     count.textContent = arrived === 1 ? '1 new event' : `${arrived} new events`;
     const item = document.createElement('li');
+    item.dataset.event = message.id;
     const head = document.createElement('strong');
     head.textContent = `${String(message.timestamp).slice(11, 19)} ${type}`;
     const body = document.createElement('span');
@@ -68,4 +87,5 @@ follow({
     list.prepend(item);
     while (list.children.length > MAX_SHOWN) list.lastElementChild.remove();
   },
+  read: readTable,
 });

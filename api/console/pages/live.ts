@@ -49,6 +49,7 @@ export function livePage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void
     scope: 'webhooks',
     async load(request) {
       const query = { limit: PER_PAGE, cursor: request.query.get('cursor') ?? undefined };
+      const isNewest = query.cursor === undefined;
       const call = { operationId: 'listAccountEvents', query };
       const { data: events, meta, text } = await request.api<AccountEvent[]>(call);
       const tokenOf = ({ payload }: AccountEvent) => payload.data?.['tokenMint'];
@@ -58,31 +59,35 @@ export function livePage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void
       );
       const body = html`<p class="lead">Every event of the account, with or without a webhook, newest first.</p>
 <div class="state-line"><p class="muted" data-count></p>
-<p class="live" data-live>As of ${new Date(request.nowMs).toISOString().slice(11, 19)} UTC; reload to update</p></div>
+<p class="live" data-live>${
+        isNewest
+          ? html`As of ${new Date(request.nowMs).toISOString().slice(11, 19)} UTC; reload to update`
+          : 'Older events. The first page follows new ones.'
+      }</p></div>
 <ol class="arrivals" id="arrivals" aria-label="New events" aria-live="polite" data-types="${SUBSCRIBABLE_EVENTS.join(' ')}"
  data-fields="${JSON.stringify(FIELDS)}"></ol>
-${table<AccountEvent>({
-  caption: 'Events, newest first',
-  columns: [
-    { label: 'Event', cell: ({ id }) => shortId(id) },
-    { label: 'Type', cell: ({ type }) => type },
-    {
-      label: 'What',
-      cell: (event) => {
-        const name = names.get(String(tokenOf(event)));
-        return html`${name && html`<a class="row-link" href="${pathOf(name)}">${name.title}</a>`}<span class="${name && 'where'} long">${summary(event.payload.data)}</span>`;
-      },
-    },
-    {
-      label: 'Delivery',
-      cell: ({ undelivered, deliveries }) =>
-        undelivered ? badge('warn', deliveries === 0 ? 'no webhook' : 'undelivered') : badge('good', 'sent'),
-    },
-    { label: 'Created', cell: ({ createdAt }) => ago(new Date(createdAt), request.nowMs) },
-  ],
-  rows: events,
-  empty: 'No events yet. An alert that fires makes the first one.',
-})}
+<div id="events">${table<AccountEvent>({
+        caption: 'Events, newest first',
+        columns: [
+          { label: 'Event', cell: ({ id }) => html`<span data-event="${id}">${shortId(id)}</span>` },
+          { label: 'Type', cell: ({ type }) => type },
+          {
+            label: 'What',
+            cell: (event) => {
+              const name = names.get(String(tokenOf(event)));
+              return html`${name && html`<a class="row-link" href="${pathOf(name)}">${name.title}</a>`}<span class="${name && 'where'} long">${summary(event.payload.data)}</span>`;
+            },
+          },
+          {
+            label: 'Delivery',
+            cell: ({ undelivered, deliveries }) =>
+              undelivered ? badge('warn', deliveries === 0 ? 'no webhook' : 'undelivered') : badge('good', 'sent'),
+          },
+          { label: 'Created', cell: ({ createdAt }) => ago(new Date(createdAt), request.nowMs) },
+        ],
+        rows: events,
+        empty: 'No events yet. An alert that fires makes the first one.',
+      })}</div>
 ${pages(request, meta.next_cursor)}
 ${programExamples(request, {
   calls: [
@@ -92,7 +97,7 @@ ${programExamples(request, {
   typescript: 'for await (const event of client.eventStream()) console.log(event);',
   json: text,
 })}`;
-      return { title: 'Live', body, scripts: ['tail.js'] };
+      return { title: 'Live', body, scripts: isNewest ? ['tail.js'] : [] };
     },
   });
 }
