@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import Koa from 'koa';
 import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
+import { REPLAYED } from '../http/idempotent-write.ts';
 import type { Route } from '../http/route.ts';
 import type { ConsoleSessionState } from './session-state.ts';
 
@@ -23,6 +24,8 @@ export interface ApiAnswer<Data = unknown> {
   meta: { next_cursor?: string | null; [field: string]: unknown };
   /** The body of the answer. */
   text: string;
+  /** Whether an earlier write made this answer, because a browser sent the form again. */
+  isReplay: boolean;
 }
 
 /** The request that a call stands for, for the examples of code. */
@@ -99,7 +102,7 @@ export function createApiCalls(deps: ApiDeps, routes: readonly Route[]): ApiCall
       await route.run(ctx, deps);
       const text = String(ctx.body);
       const { data, meta = {} } = JSON.parse(text) as { data: Data; meta?: ApiAnswer['meta'] };
-      return { data, meta, text };
+      return { data, meta, text, isReplay: ctx.res.hasHeader(REPLAYED) };
     },
     async stream(ctx, session, operationId) {
       const route = routeOf(operationId);

@@ -9,6 +9,8 @@ import { type AccountAnswer, accountText, sendAccountText } from './respond.ts';
 /** 1 to 255 printable ASCII characters. */
 const KEY = /^[\x20-\x7e]{1,255}$/;
 const HEADER = 'idempotency-key';
+/** The header of an answer that an earlier request made. */
+export const REPLAYED = 'Idempotent-Replayed';
 
 interface Done {
   /** Wake-ups, run after the commit. A crash before them loses nothing, because timers find the due work. */
@@ -73,7 +75,7 @@ export async function answerOnce(request: WriteRequest, deps: WriteDeps, write: 
     );
     step.afterCommit?.();
     if (step.answer) {
-      if (step.isReplay) request.ctx.set('Idempotent-Replayed', 'true');
+      if (step.isReplay) request.ctx.set(REPLAYED, 'true');
       sendAccountText(request.ctx, step.answer);
       return;
     }

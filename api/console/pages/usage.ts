@@ -9,6 +9,7 @@ import type { ApiKey } from '../answers.ts';
 import { type FormView, formView } from '../form-view.ts';
 import { consoleButton, consoleForm } from '../forms.ts';
 import { type PageContent, SECTIONS } from '../layout.ts';
+import { onceShown } from '../once-shown.ts';
 import { pages, tabs } from '../paging.ts';
 import { programExamples } from '../program.ts';
 import type { ActionRequest, ConsoleRequest, ConsoleRouter } from '../route.ts';
@@ -32,7 +33,7 @@ export function usagePages(router: ConsoleRouter, deps: UsageDeps): void {
     scope,
     async run({ api, form }) {
       const expires = form.get('expiresAt') ?? '';
-      const { data } = await api<ApiKey & { key: string }>({
+      const { data, isReplay } = await api<ApiKey & { key: string }>({
         operationId: 'createKey',
         body: {
           name: (form.get('name') ?? '').trim(),
@@ -41,7 +42,7 @@ export function usagePages(router: ConsoleRouter, deps: UsageDeps): void {
         },
         once: form.get('once') ?? '',
       });
-      return { page: newKeyPage(data) };
+      return { page: newKeyPage(data, isReplay) };
     },
     rejected: (request: ActionRequest, error) => load(request, formView(request.form, error)),
   });
@@ -57,14 +58,12 @@ export function usagePages(router: ConsoleRouter, deps: UsageDeps): void {
   });
 }
 
-/** The only page that shows a key. */
-function newKeyPage({ name, scopes, key }: ApiKey & { key: string }): PageContent {
+/** The only page that shows a key, at its creation. A reload shows the page without the key. */
+function newKeyPage({ name, scopes, key }: ApiKey & { key: string }, isReplay: boolean): PageContent {
   return {
     title: 'New key',
     body: html`<p class="lead">Name: “${name}”. Scopes: ${scopes.join(', ')}.</p>
-<div class="card"><h2>Copy the key now. It is shown only once.</h2>
-<code class="secret" tabindex="0">${key}</code>
-<p><button type="button" data-copy="${key}">Copy</button></p>
+<div class="card">${isReplay ? html`<h2>The key was shown once, at its creation.</h2>` : onceShown('key', key)}
 <p class="hint">oddswire stores only a hash of the key. If you lose the key, revoke it and create another one.</p></div>
 <div class="actions under"><a class="button" href="${PATH}">Done</a></div>`,
   };

@@ -103,10 +103,7 @@ ${programExamples(request, {
     rejected: (request, error) => editPage(request, formView(withoutEmptyRows(request.form), atWebhookFields(error))),
   });
 
-  const act = (
-    name: string,
-    run: (request: ActionRequest, to: string) => Promise<string | { page: ReturnType<typeof secretPage> }>,
-  ) =>
+  const act = (name: string, run: (request: ActionRequest, to: string) => Promise<string | { page: PageContent }>) =>
     router.action({
       path: `${PATH}/${name}`,
       section,
@@ -133,8 +130,8 @@ ${programExamples(request, {
   });
   act('rotate', async (request) => {
     const call = { operationId: 'rotateWebhookSecret', params: paramsOf(request), body: {}, once: once(request) };
-    const { data } = await request.api<Webhook & { secret: string }>(call);
-    return { page: secretPage(request, data, 'New secret') };
+    const { data, isReplay } = await request.api<Webhook & { secret: string }>(call);
+    return { page: secretPage(request, data, { title: 'New secret', isReplay }) };
   });
   act('recover', async (request) => {
     const since = momentField(request.form, 'since');

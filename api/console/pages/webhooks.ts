@@ -10,6 +10,7 @@ import type { Webhook } from '../answers.ts';
 import { type FormView, formView } from '../form-view.ts';
 import { consoleButton, consoleForm } from '../forms.ts';
 import type { PageContent } from '../layout.ts';
+import { onceShown } from '../once-shown.ts';
 import { pages } from '../paging.ts';
 import { programExamples } from '../program.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
@@ -52,12 +53,12 @@ ${programExamples(request, {
     section,
     scope,
     async run(request) {
-      const { data } = await request.api<Webhook & { secret: string }>({
+      const { data, isReplay } = await request.api<Webhook & { secret: string }>({
         operationId: 'createWebhook',
         body: newWebhookBody(request.form),
         once: request.form.get('once') ?? '',
       });
-      return { page: secretPage(request, data, 'New webhook') };
+      return { page: secretPage(request, data, { title: 'New webhook', isReplay }) };
     },
     rejected: async (request, error) =>
       newPage(request, formView(withoutEmptyRows(request.form), atWebhookFields(error))),
@@ -77,15 +78,19 @@ function newPage(request: ConsoleRequest, view: FormView): PageContent {
   };
 }
 
-/** The only page that shows a secret. */
-export function secretPage(request: ConsoleRequest, webhook: Webhook & { secret: string }, title: string) {
+/** The only page that shows a secret, at its creation. A reload shows the page without the secret. */
+export function secretPage(
+  request: ConsoleRequest,
+  webhook: Webhook & { secret: string },
+  { title, isReplay }: { title: string; isReplay: boolean },
+): PageContent {
   const path = `${WEBHOOKS_PATH}/${webhook.id}`;
   return {
     title,
     body: html`<p class="lead">Address: ${shownUrl(webhook.url)}</p>
-<div class="card"><h2>Copy the secret now. It is shown only once.</h2>
-<code class="secret" tabindex="0">${webhook.secret}</code>
-<p><button type="button" data-copy="${webhook.secret}">Copy</button></p>
+<div class="card">${
+      isReplay ? html`<h2>The secret was shown once, at its creation.</h2>` : onceShown('secret', webhook.secret)
+    }
 <p class="hint">Your receiver checks the signature of each event with it. If you lose it, rotate it.</p></div>
 <div class="actions under">${consoleButton(request, { action: `${path}/test`, label: 'Send a test event' })}
 <a class="button" href="${path}">Open the webhook</a></div>`,

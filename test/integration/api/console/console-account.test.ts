@@ -297,6 +297,13 @@ describe('webhooks in the console', () => {
     const secret = /whsec_[\w+/=]+/.exec(answer.text)?.[0] ?? '';
     expect(secret).not.toBe('');
     expect((await browser.page('/webhooks')).text).not.toContain(secret);
+    const again = await browser.post('/webhooks', { url: 'https://hooks.test/new', events: 'price_alert' });
+    expect(again.text).toContain('The secret was shown once, at its creation.');
+    expect(again.text).not.toContain('whsec_');
+    const [{ id } = { id: '' }] = (await browser.account('GET', '/v1/webhooks')).body.data as { id: string }[];
+    const rotate = () => browser.post(`/webhooks/${id}/rotate`, { once: 'rotation' });
+    expect((await rotate()).text).toMatch(/whsec_/);
+    expect((await rotate()).text).not.toMatch(/whsec_/);
   });
 
   it('are paused, resumed, rotated, tested and deleted by their account only', async () => {
