@@ -166,6 +166,48 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     expect(await page.getByLabel('Status').inputValue()).toBe('open');
   });
 
+  test('a search by words states its own order', async () => {
+    const { page } = tab;
+    const hint = page.getByText('A search by words has its own order: the best match first.');
+    await page.goto(`${api.url}/markets?sort=close_at`);
+    expect(await hint.count()).toBe(0);
+    await page.getByLabel('Search').fill('zurich');
+    await hint.waitFor();
+  });
+
+  test('the keyboard moves through rows, opens one, lists the keys and finds the search from every page', async () => {
+    const { page } = tab;
+    await page.goto(`${api.url}/markets`);
+    const focused = () => page.evaluate<string>('document.activeElement.textContent');
+    const titles = await page.locator('a[data-row]').allTextContents();
+    for (const [key, row] of [
+      ['j', 0],
+      ['j', 1],
+      ['j', 2],
+      ['k', 1],
+      ['k', 0],
+      ['k', 0],
+    ] as const) {
+      await page.keyboard.press(key);
+      expect(await focused()).toBe(titles[row]);
+    }
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.keyboard.press('j');
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor({ state: 'hidden' });
+    expect(await focused()).toBe(titles[0]);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${api.url}${marketPath()}`);
+    await page.locator('#market-chart[data-drawn]').waitFor();
+    await page.keyboard.press('/');
+    await page.waitForURL(/\/markets#/);
+    await page.locator('input[name="q"]:focus').waitFor();
+    await page.keyboard.type('zurich');
+    await page.getByText('1 match', { exact: true }).waitFor();
+  });
+
   test('a market follows its price and its trades, and changes its range without a reload', async () => {
     const { page } = tab;
     await page.setViewportSize(WIDE);
@@ -410,10 +452,15 @@ describe.skipIf(chromiumPath === null)('the console in Chromium', () => {
     await page.goto(`${api.url}/usage`);
     await page.getByText('New key', { exact: true }).click();
     await page.getByLabel('Name').fill('laptop');
-    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).dblclick();
     const key = await page.locator('.secret').textContent();
     expect(key).toMatch(/^ow_live_/);
     await photograph(page, 'console-new-key');
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.reload();
+    await page.getByText('The key was shown once, at its creation.').waitFor();
+    expect(await page.content()).not.toContain(key);
+    await photograph(page, 'console-new-key-again');
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.getByRole('link', { name: 'Done' }).click();
     expect(await page.content()).not.toContain(key);

@@ -11,7 +11,13 @@ function move(step) {
 }
 
 const ACTIONS = {
-  '/': () => document.querySelector('input[type="search"]')?.focus(),
+  '/': () => {
+    const field = document.querySelector('input[type="search"]');
+    if (field) return field.focus();
+    // Only sessions that may read markets have the link.
+    const markets = document.querySelector('.sections a[href="/markets"]');
+    if (markets) location.assign(`${markets.href}#field-q`);
+  },
   j: () => move(1),
   k: () => move(-1),
   a: () => {
@@ -54,6 +60,17 @@ document.addEventListener('click', async (event) => {
     button.textContent = before;
   }, 1500);
 });
+
+// A form is sent once: the answer to a second click would replace the page that shows a secret.
+const sent = new Set();
+document.addEventListener('submit', (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || form.method !== 'post') return;
+  if (sent.has(form)) event.preventDefault();
+  sent.add(form);
+});
+// The page is back from the memory of the browser.
+addEventListener('pageshow', () => sent.clear());
 
 // The address that the browser uses, also behind a proxy.
 for (const each of document.querySelectorAll('[data-origin]')) each.textContent = location.origin;

@@ -72,6 +72,11 @@ export function marketsPage(router: ConsoleRouter, deps: MarketsDeps): void {
 <div id="results" data-markets="${[...new Set(markets.map(({ market_id }) => market_id))].join(',')}">
 <div class="state-line"><p class="muted">${summary(filters, markets.length, isSimilar)}</p>
 <p class="live" data-live>As of ${new Date(request.nowMs).toISOString().slice(11, 19)} UTC</p></div>
+${
+  filters.text !== undefined &&
+  request.query.has('sort') &&
+  html`<p class="hint">A search by words has its own order: the best match first.</p>`
+}
 ${marketTable(markets, trends)}
 ${pages(request, next)}
 </div>`,
