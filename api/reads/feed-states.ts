@@ -3,7 +3,7 @@ import { withoutAddresses } from '../../src/domain/values/without-addresses.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import { countOpenGaps } from '../../src/store/feeds/gap-lists.ts';
 import { countGaps, readGaps } from '../../src/store/feeds/gaps.ts';
-import { type FeedReport, readFeedStates } from '../../src/store/feeds/streamers.ts';
+import { type FeedReport, type FeedState, readFeedStates } from '../../src/store/feeds/streamers.ts';
 import type { BookGap } from '../../src/store/series/market-series.ts';
 import type { FeedBody, FeedGapBody } from '../contract/feed.ts';
 import type { ApiDeps } from '../deps.ts';
@@ -14,7 +14,7 @@ const MAX_GAPS = 100;
 
 /** The feeds of the venues with markets. */
 export interface VenueFeeds {
-  states: ReadonlyMap<string, FeedReport>;
+  states: ReadonlyMap<string, FeedState>;
   /** By venue: gaps that last, and gaps of the last 24 hours. */
   open: ReadonlyMap<string, number>;
   recent: ReadonlyMap<string, number>;

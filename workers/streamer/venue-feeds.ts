@@ -3,7 +3,7 @@ import { noteAnnounced } from '../../src/store/catalog/market-sightings.ts';
 import { marketsWithOpenGaps } from '../../src/store/feeds/gaps.ts';
 import { mostTradedFeedMarkets, type WantedMarket, wantedFeedMarkets } from '../../src/store/feeds/markets.ts';
 import { claimParts, createParts, type FeedPart, releaseParts } from '../../src/store/feeds/parts.ts';
-import type { FeedReport } from '../../src/store/feeds/streamers.ts';
+import type { FeedReport, IdleReason } from '../../src/store/feeds/streamers.ts';
 import type { FeedTiming } from '../../src/venues/feeds/connection.ts';
 import type { VenueFeed } from '../../src/venues/feeds/port.ts';
 import type { StreamerDeps } from './deps.ts';
@@ -154,7 +154,8 @@ export class VenueFeeds {
     if (silent) return { ...common, state: 'silent', reason: silent.detail };
     if (away) return { ...common, state: 'connecting', reason: away.detail || null };
     if (states.length > 0) return { ...common, state: 'live', reason: null };
-    return { ...common, state: 'connecting', reason: this.#held.size === 0 ? 'standby' : 'no_markets' };
+    const idle: IdleReason = this.#held.size === 0 ? 'standby' : 'no_markets';
+    return { ...common, state: 'connecting', reason: idle };
   }
 
   /** Writes the last changes and gives the parts back. */

@@ -1,4 +1,4 @@
-import type { FeedReport } from '../../../src/store/feeds/streamers.ts';
+import type { FeedState } from '../../../src/store/feeds/streamers.ts';
 import type { JournalHead } from '../../../src/store/journal/read-journal.ts';
 import type { ProcessHeartbeat } from '../../../src/store/ops/heartbeats.ts';
 import {
@@ -40,7 +40,9 @@ export interface ProblemFacts {
   venues: readonly EnabledVenue[];
   polls: readonly OpsPoll[];
   /** By venue. */
-  feeds: ReadonlyMap<string, FeedReport>;
+  feeds: ReadonlyMap<string, FeedState>;
+  /** The begin of the oldest open gap of a feed, by venue. */
+  gapsSince: ReadonlyMap<string, Date>;
   failing: readonly FailingEndpoint[];
   /** The number of active failing webhooks, of which `failing` has the first ones. */
   failingTotal: number;
@@ -67,6 +69,8 @@ const STALLED_MS = 120_000;
 const UNCONFIRMED_MS = 5_000;
 /** An attempt that is overdue for longer means that too few deliverers run. */
 export const OVERDUE_MS = 60_000;
+/** A feed connects again within seconds. */
+const CONNECTING_MS = 60_000;
 /** A single failure is repaired by the first attempts of the schedule. */
 const FAILING_MS = 60_000;
 /** Webhooks of one kind of failure that the overview names; the list of webhooks has all. */
@@ -217,14 +221,20 @@ function failingVenues({ venues, polls, nowMs }: ProblemFacts): Problem[] {
 }
 
 /** Polls store the same prices, so a feed without data costs freshness only. */
-function troubledFeeds({ venues, feeds }: ProblemFacts): Problem[] {
+function troubledFeeds({ venues, feeds, gapsSince, nowMs }: ProblemFacts): Problem[] {
   return venues.flatMap(({ venue, title }): Problem[] => {
     const feed = feeds.get(venue);
-    if (feed?.state !== 'silent' && feed?.state !== 'refused') return [];
-    const problem = feed.state === 'silent' ? 'sends no data' : 'refuses the credentials';
-    const cause = feed.reason !== null && html` (<code>${feed.reason}</code>)`;
-    const sentence = html`The feed of ${title} ${problem}${cause}. Prices come from polls.`;
-    return [{ since: null, sentence, link: '/ops/venues', tone: 'warn' }];
+    if (feed === undefined) return [];
+    const { state, reason: why, connectingSince, connectingReason } = feed;
+    const warning = (problem: string, since: Date | null, detail: string | null): Problem[] => {
+      const cause = detail !== null && html` (<code>${detail}</code>)`;
+      const sentence = html`The feed of ${title} ${problem}${cause}. Prices come from polls.`;
+      return [{ since, sentence, link: '/ops/venues', tone: 'warn' }];
+    };
+    if (state === 'silent') return warning('sends no data', gapsSince.get(venue) ?? null, why);
+    if (state === 'refused') return warning('refuses the credentials', null, why);
+    if (connectingSince === null || nowMs - connectingSince.getTime() <= CONNECTING_MS) return [];
+    return warning('does not connect', connectingSince, connectingReason);
   });
 }
 

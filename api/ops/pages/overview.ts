@@ -1,5 +1,6 @@
 import { briefly } from '../../../src/domain/values/briefly.ts';
 import { readiness } from '../../../src/observe/probe-server.ts';
+import { oldestOpenGaps } from '../../../src/store/feeds/gap-lists.ts';
 import { readJournalHead } from '../../../src/store/journal/read-journal.ts';
 import { listHeartbeats } from '../../../src/store/ops/heartbeats.ts';
 import {
@@ -81,23 +82,49 @@ export function overviewPages(router: OpsRouter, deps: OverviewDeps): void {
 async function readOverview({ db, dependencies, venues, now }: OverviewDeps): Promise<Overview> {
   const names = venues.map(({ venue }) => venue);
   const { missing } = await readiness(dependencies);
-  const [processes, stages, journal, load, backlog, polls, feeds, failing, failingTotal, partly, throughput, refolds] =
-    await Promise.all([
-      listHeartbeats(db),
-      readStageBacklogs(db),
-      readJournalHead(db),
-      readDeliveryLoad(db),
-      readBacklogSamples(db),
-      readPolls(db, names),
-      readVenueFeeds({ db, venues }),
-      listFailingEndpoints(db, MAX_FAILING),
-      countFailingEndpoints(db),
-      listPartlyFailing(db, now() - PARTLY_MS, MAX_FAILING),
-      readThroughput(db),
-      refoldProgress(db),
-    ]);
+  const [
+    processes,
+    stages,
+    journal,
+    load,
+    backlog,
+    polls,
+    feeds,
+    gapsSince,
+    failing,
+    failingTotal,
+    partly,
+    throughput,
+    refolds,
+  ] = await Promise.all([
+    listHeartbeats(db),
+    readStageBacklogs(db),
+    readJournalHead(db),
+    readDeliveryLoad(db),
+    readBacklogSamples(db),
+    readPolls(db, names),
+    readVenueFeeds({ db, venues }),
+    oldestOpenGaps(db),
+    listFailingEndpoints(db, MAX_FAILING),
+    countFailingEndpoints(db),
+    listPartlyFailing(db, now() - PARTLY_MS, MAX_FAILING),
+    readThroughput(db),
+    refoldProgress(db),
+  ]);
   const webhooks = { failing, failingTotal, partlyFailing: partly.webhooks, partlyFailingTotal: partly.total };
-  const facts = { missing, processes, stages, journal, load, backlog, venues, polls, feeds: feeds.states, ...webhooks };
+  const facts = {
+    missing,
+    processes,
+    stages,
+    journal,
+    load,
+    backlog,
+    venues,
+    polls,
+    feeds: feeds.states,
+    gapsSince,
+    ...webhooks,
+  };
   return { facts, throughput, refolds };
 }
 

@@ -42,6 +42,7 @@ import { ProcessHeartbeats0028 } from './migrations/0028-process-heartbeats.ts';
 import { AlertBacktests0029 } from './migrations/0029-alert-backtests.ts';
 import { Broadcasts0030 } from './migrations/0030-broadcasts.ts';
 import { AccountKeys0031 } from './migrations/0031-account-keys.ts';
+import { FeedStateSince0032 } from './migrations/0032-feed-state-since.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -87,6 +88,7 @@ export const MIGRATIONS = [
   AlertBacktests0029,
   Broadcasts0030,
   AccountKeys0031,
+  FeedStateSince0032,
 ] as const;
 
 /**

@@ -11,6 +11,17 @@ export async function countOpenGaps(db: Queryable): Promise<Map<string, number>>
   return new Map(rows.map(({ venue, gaps }) => [venue, gaps]));
 }
 
+const OLDEST = sql(
+  'oldest_open_feed_gaps',
+  `SELECT venue, min(from_at) AS since FROM feed_gap WHERE to_at IS NULL GROUP BY venue`,
+);
+
+/** The begin of the oldest gap of each venue that still lasts. */
+export async function oldestOpenGaps(db: Queryable): Promise<Map<string, Date>> {
+  const rows = await db.query<{ venue: string; since: Date }>(OLDEST);
+  return new Map(rows.map(({ venue, since }) => [venue, since]));
+}
+
 /** One loss of a feed, over all of its markets. */
 export interface GapSummary {
   readonly gap: string;

@@ -24,20 +24,35 @@ export interface FeedReport {
   readonly lagMs: number | null;
 }
 
+/** The state over all streamers. */
+export interface FeedState extends FeedReport {
+  /** Since when a streamer tries to connect without success, and the reason; null when none does. */
+  readonly connectingSince: Date | null;
+  readonly connectingReason: string | null;
+}
+
 /** A streamer that has not reported for so long does not run any more. */
 export const STREAMER_GONE_MS = 5_000;
 /** A streamer without a report for so long gets no share: its parts are free soon. */
 const SHARING_MS = 2_500;
 const GONE = `clock_timestamp() - ${STREAMER_GONE_MS} * interval '1 millisecond'`;
 
+/** Reasons of `connecting` without an attempt to connect. */
+const IDLE_REASONS = ['standby', 'no_markets'] as const;
+export type IdleReason = (typeof IDLE_REASONS)[number];
+const isIdle = (row: string) =>
+  `coalesce(${row}.reason, '') IN (${IDLE_REASONS.map((each) => `'${each}'`).join(', ')})`;
+
 const REPORT = sql(
   'report_feeds',
   `WITH forgotten AS (DELETE FROM feed_streamer WHERE reported_at < clock_timestamp() - interval '1 minute' AND streamer <> $1)
-   INSERT INTO feed_streamer (streamer, venue, state, reason, subscribed, messages_per_second, lag_ms, reported_at)
-   SELECT $1, r.*, clock_timestamp()
+   INSERT INTO feed_streamer (streamer, venue, state, reason, subscribed, messages_per_second, lag_ms, reported_at, state_since)
+   SELECT $1, r.*, clock_timestamp(), clock_timestamp()
    FROM unnest($2::text[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::float8[]) r
    ON CONFLICT (streamer, venue) DO UPDATE SET state = excluded.state, reason = excluded.reason, subscribed = excluded.subscribed,
-     messages_per_second = excluded.messages_per_second, lag_ms = excluded.lag_ms, reported_at = excluded.reported_at`,
+     messages_per_second = excluded.messages_per_second, lag_ms = excluded.lag_ms, reported_at = excluded.reported_at,
+     state_since = CASE WHEN feed_streamer.state = excluded.state AND ${isIdle('feed_streamer')} = ${isIdle('excluded')}
+       THEN feed_streamer.state_since ELSE excluded.state_since END`,
 );
 
 /** Stores the states of one streamer, which proves that it runs, and forgets streamers that ended. */
@@ -76,9 +91,12 @@ const READ = sql(
   'feed_states',
   `SELECT venue, (array_agg(state ORDER BY rank))[1] AS state, (array_agg(reason ORDER BY rank))[1] AS reason,
      sum(subscribed)::int AS subscribed, sum(messages_per_second) AS messages_per_second,
-     sum(lag_ms * messages_per_second) / nullif(sum(messages_per_second) FILTER (WHERE lag_ms IS NOT NULL), 0) AS lag_ms
+     sum(lag_ms * messages_per_second) / nullif(sum(messages_per_second) FILTER (WHERE lag_ms IS NOT NULL), 0) AS lag_ms,
+     min(state_since) FILTER (WHERE is_trying) AS connecting_since,
+     (array_agg(reason ORDER BY state_since) FILTER (WHERE is_trying))[1] AS connecting_reason
    FROM (
-     SELECT *, array_position(ARRAY['refused', 'silent', 'live', 'connecting', 'off'], state) AS rank
+     SELECT *, array_position(ARRAY['refused', 'silent', 'live', 'connecting', 'off'], state) AS rank,
+       state = 'connecting' AND NOT ${isIdle('feed_streamer')} AS is_trying
      FROM feed_streamer WHERE reported_at > ${GONE}) s
    GROUP BY venue`,
 );
@@ -91,16 +109,18 @@ export async function readFeedStates(
   db: Queryable,
   venues: readonly string[],
   off: ReadonlyMap<string, string> = new Map(),
-): Promise<Map<string, FeedReport>> {
-  const rows = await db.query<FeedReport>(READ);
+): Promise<Map<string, FeedState>> {
+  const rows = await db.query<FeedState>(READ);
   const found = new Map(rows.map((row) => [row.venue, row]));
-  const unread = (venue: string): FeedReport => ({
+  const unread = (venue: string): FeedState => ({
     venue,
     state: off.has(venue) ? 'off' : 'stopped',
     reason: off.get(venue) ?? null,
     subscribed: 0,
     messagesPerSecond: 0,
     lagMs: null,
+    connectingSince: null,
+    connectingReason: null,
   });
   return new Map(venues.map((venue) => [venue, found.get(venue) ?? unread(venue)]));
 }

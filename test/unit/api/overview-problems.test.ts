@@ -41,10 +41,21 @@ const WELL: ProblemFacts = {
   venues: [POLYMARKET as unknown as EnabledVenue],
   polls: [aPoll],
   feeds: new Map(),
+  gapsSince: new Map(),
   failing: [],
   failingTotal: 0,
   partlyFailing: [],
   partlyFailingTotal: 0,
+};
+
+const FEED = {
+  venue: 'polymarket',
+  reason: null,
+  subscribed: 4,
+  messagesPerSecond: 0,
+  lagMs: null,
+  connectingSince: null,
+  connectingReason: null,
 };
 
 function found(facts: Partial<ProblemFacts>) {
@@ -64,12 +75,32 @@ describe('the problems of the overview', () => {
   });
 
   it('name a feed that sends no data, but none that only has no streamer', () => {
-    const feed = { venue: 'polymarket', reason: null, subscribed: 4, messagesPerSecond: 0, lagMs: null };
-    const feeds = (state: 'silent' | 'stopped') => ({ feeds: new Map([['polymarket', { ...feed, state }]]) });
+    const feeds = (state: 'silent' | 'stopped') => ({
+      feeds: new Map([['polymarket', { ...FEED, state }]]),
+      gapsSince: new Map([['polymarket', at(90)]]),
+    });
     expect(found(feeds('silent'))).toEqual([
-      { sentence: 'The feed of Polymarket sends no data. Prices come from polls.', since: null, link: '/ops/venues' },
+      {
+        sentence: 'The feed of Polymarket sends no data. Prices come from polls.',
+        since: '11:58:30',
+        link: '/ops/venues',
+      },
     ]);
     expect(found(feeds('stopped'))).toEqual([]);
+  });
+
+  it.for(['connecting', 'live'] as const)('name a feed that one streamer cannot connect while it is %s', (state) => {
+    const feeds = (connectingSince: Date | null) => ({
+      feeds: new Map([['polymarket', { ...FEED, state, connectingSince, connectingReason: 'connection_refused' }]]),
+    });
+    expect(found(feeds(at(61)))).toEqual([
+      {
+        sentence: 'The feed of Polymarket does not connect (connection_refused). Prices come from polls.',
+        since: '11:58:59',
+        link: '/ops/venues',
+      },
+    ]);
+    expect([found(feeds(at(59))), found(feeds(null))]).toEqual([[], []]);
   });
 
   it('name a stopped streamer, but none that never ran', () => {

@@ -95,6 +95,27 @@ describe('states of feeds', () => {
     expect(configured.get('polymarket')).toMatchObject({ state: 'live' });
   });
 
+  it('have the time since which a streamer tries to connect', async () => {
+    const { db } = test;
+    const read = async () => (await readFeedStates(db, ['kalshi'])).get('kalshi');
+    const tries = (reason: string | null) => report({ venue: 'kalshi', state: 'connecting', reason });
+    await reportFeeds(db, 'c', [tries('standby')]);
+    expect(await read()).toMatchObject({ state: 'connecting', connectingSince: null, connectingReason: null });
+    await reportFeeds(db, 'c', [tries(null)]);
+    const since = (await read())?.connectingSince;
+    expect(since).toBeInstanceOf(Date);
+    await reportFeeds(db, 'c', [tries('refused by the host')]);
+    await reportFeeds(db, 'd', [report({ venue: 'kalshi' })]);
+    expect(await read()).toMatchObject({
+      state: 'live',
+      connectingSince: since,
+      connectingReason: 'refused by the host',
+    });
+    await reportFeeds(db, 'c', [report({ venue: 'kalshi' })]);
+    expect(await read()).toMatchObject({ state: 'live', connectingSince: null });
+    await Promise.all([forgetStreamer(db, 'c'), forgetStreamer(db, 'd')]);
+  });
+
   it('of a streamer without reports for 5 s do not count', async () => {
     const { db } = test;
     await db.query(AGE_REPORTS, ['b']);
