@@ -21,6 +21,9 @@ export interface RenderedPage {
 export function renderMarkdown(text: string, linkOf: (target: string) => string | null): RenderedPage {
   const used = new Map<string, number>();
   let title = '';
+  let section = '';
+  /** The tables of each section: landmarks need distinct names. */
+  const tables = new Map<string, number>();
   const base = new Renderer();
   const renderer = {
     heading(
@@ -28,7 +31,8 @@ export function renderMarkdown(text: string, linkOf: (target: string) => string 
       { tokens, depth }: { tokens: Parameters<Renderer['parser']['parseInline']>[0]; depth: number },
     ) {
       const markup = this.parser.parseInline(tokens);
-      if (depth === 1 && title === '') title = markup.replaceAll(/<[^>]*>/g, '');
+      section = markup.replaceAll(/<[^>]*>/g, '');
+      if (depth === 1 && title === '') title = section;
       const anchor = anchorOf(markup);
       const count = used.get(anchor) ?? 0;
       used.set(anchor, count + 1);
@@ -40,7 +44,10 @@ export function renderMarkdown(text: string, linkOf: (target: string) => string 
     },
     table(this: Renderer, token: Parameters<Renderer['table']>[0]) {
       base.parser = this.parser;
-      return `<div class="scroll" tabindex="0" role="region" aria-label="Table">${base.table(token)}</div>\n`;
+      const count = (tables.get(section) ?? 0) + 1;
+      tables.set(section, count);
+      const label = `${section}, table ${count}`.replaceAll('"', '&quot;');
+      return `<div class="scroll" tabindex="0" role="region" aria-label="${label}">${base.table(token)}</div>\n`;
     },
     link(this: Renderer, token: Parameters<Renderer['link']>[0]) {
       const target = linkOf(token.href);

@@ -58,7 +58,7 @@ ${pager(PATH, query, next && deps.cursors.encode(scope, [next.createdMicros, nex
         page: {
           title: 'New key',
           body: html`<p class="lead">Account: <a href="${accountPath(made.accountId)}">${wanted.accountName}</a>. Name: “${wanted.name}”.</p>
-<div class="card"><h3>Copy the key now. It is shown only once.</h3><code class="secret" tabindex="0">${made.key}</code>
+<div class="card"><h2>Copy the key now. It is shown only once.</h2><code class="secret" tabindex="0">${made.key}</code>
 <p class="hint">oddswire stores only a hash of the key. If you lose the key, create another one.</p></div>
 <p class="under"><a class="button" href="${PATH}">Done</a></p>`,
         },
@@ -80,7 +80,7 @@ ${pager(PATH, query, next && deps.cursors.encode(scope, [next.createdMicros, nex
         page: {
           title: 'New sign-in link',
           body: html`<p class="lead">Account: ${accountName}. Scopes: ${scopes.join(', ')}.</p>
-<div class="card"><h3>Copy the link now. It is shown only once.</h3><code class="secret" tabindex="0">${origin}${LINK_PATH}/${token}</code>
+<div class="card"><h2>Copy the link now. It is shown only once.</h2><code class="secret" tabindex="0">${origin}${LINK_PATH}/${token}</code>
 <p class="hint">It works once, until ${time(expiresAt)} UTC. Everyone who has the link can use it: send it to one person.
 When the console has another host than these pages, replace the host.</p></div>
 <p class="under"><a class="button" href="${PATH}">Done</a></p>`,
