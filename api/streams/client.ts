@@ -53,6 +53,8 @@ interface ClientOptions {
   sink: Sink;
   use: AccountUse;
   keyId: string;
+  /** Between heartbeats. */
+  heartbeatMs: number;
   /** Of all streams of this process. */
   memory: UnsentMemory;
   /** Called at the end of the stream, once. */
@@ -68,6 +70,7 @@ export class StreamClient implements SlowReader {
   readonly subscriptions = new Map<string, Subscription>();
   readonly use: AccountUse;
   readonly keyId: string;
+  readonly heartbeatMs: number;
   readonly #sink: Sink;
   readonly #options: ClientOptions;
   readonly #outbox = new Outbox();
@@ -91,6 +94,7 @@ export class StreamClient implements SlowReader {
     this.#sink = options.sink;
     this.use = options.use;
     this.keyId = options.keyId;
+    this.heartbeatMs = options.heartbeatMs;
   }
 
   get hasEnded(): boolean {

@@ -35,7 +35,6 @@ interface EventHubOptions {
   epoch(): string | undefined;
   /** Milliseconds. Older events may be deleted. */
   retentionMs: number;
-  heartbeatMs: number;
   log: Logger;
 }
 
@@ -269,19 +268,19 @@ export class EventHub {
     if (stream?.state !== 'live' || !this.#isDue(client, nowMs)) return [];
     if (!this.#isFresh(nowMs) || !this.#complete) {
       client.reportedReason = nowMs - this.#readAtMs <= MAX_STALE_MS ? 'commit_pending' : 'database_unreachable';
-      client.staleDueMs = nowMs + this.#options.heartbeatMs;
+      client.staleDueMs = nowMs + client.heartbeatMs;
       return this.#control(stream, 'stale', new Date(), { reason: client.reportedReason });
     }
     client.reportedReason = undefined;
     client.hasHeartbeat = true;
-    client.heartbeatDueMs = nowMs + this.#options.heartbeatMs;
+    client.heartbeatDueMs = nowMs + client.heartbeatMs;
     const { readAt } = this.#complete;
     const pk =
       this.#delivered !== undefined && this.#delivered > stream.position.pk ? this.#delivered : stream.position.pk;
     stream.position = { epoch: this.#epoch ?? '', pk, atMs: readAt.getTime() };
     return this.#control(stream, 'heartbeat', readAt, {
       checked_at: readAt.toISOString(),
-      interval_seconds: this.#options.heartbeatMs / 1_000,
+      interval_seconds: client.heartbeatMs / 1_000,
     });
   }
 

@@ -34,7 +34,6 @@ interface HeartbeatOptions {
   cursors: StreamCursors;
   decimalFormat: DecimalFormat;
   venues: readonly EnabledVenue[];
-  heartbeatMs: number;
   log: Logger;
   /** Epoch milliseconds. */
   now(): number;
@@ -99,12 +98,12 @@ export class Heartbeats {
   /** The messages of a client for which nothing else waits: a heartbeat for each venue of its subscriptions, or the cause of the silence. */
   readonly whenIdle = (client: StreamClient, nowMs: number): readonly Unsent[] => {
     if (!this.#isDue(client, nowMs)) return [];
-    const { hub, heartbeatMs } = this.#options;
+    const { hub } = this.#options;
     if (!this.#isFresh()) return this.#staleMessages(client, nowMs);
     if (!hub.isCaughtUp || nowMs - this.#venuesReadAtMs > MAX_VENUES_AGE_MS) return [];
-    const messages = this.#perVenue(client, (venue) => this.#heartbeat(venue));
+    const messages = this.#perVenue(client, (venue) => this.#heartbeat(venue, client.heartbeatMs));
     if (messages.length === 0) return [];
-    client.heartbeatDueMs = nowMs + heartbeatMs;
+    client.heartbeatDueMs = nowMs + client.heartbeatMs;
     client.reportedReason = undefined;
     client.hasHeartbeat = true;
     return messages;
@@ -144,10 +143,10 @@ export class Heartbeats {
     return [...byVenue].map(([venue, subscriptions]) => ({ message: messageOf(venue), subscriptions, conflated: 0 }));
   }
 
-  #heartbeat(venue: string): Message {
-    return this.#message(venue, 'heartbeat', (checkedAt) => ({
+  #heartbeat(venue: string, everyMs: number): Message {
+    return this.#message(venue, `heartbeat ${everyMs}`, (checkedAt) => ({
       checked_at: checkedAt,
-      interval_seconds: this.#options.heartbeatMs / 1_000,
+      interval_seconds: everyMs / 1_000,
       venues: this.#venues.filter((state) => venue === 'all' || state.venue === venue),
     }));
   }
@@ -160,7 +159,7 @@ export class Heartbeats {
     );
     if (messages.length > 0) {
       client.reportedReason = reason;
-      client.staleDueMs = nowMs + this.#options.heartbeatMs;
+      client.staleDueMs = nowMs + client.heartbeatMs;
     }
     return messages;
   }
@@ -176,7 +175,7 @@ export class Heartbeats {
     const key = `${kind}\n${venue}`;
     const known = this.#made.get(key);
     if (known) return known;
-    const type = kind === 'heartbeat' ? 'heartbeat' : 'stale';
+    const type = kind.startsWith('heartbeat') ? 'heartbeat' : 'stale';
     const cursor = cursors.encode({ epoch: head.epoch, seq });
     const data = dataOf(head.checkedAt.toISOString());
     const message = streamMessage({ type, seq, at: head.readAt, venue }, data, { cursor, decimalFormat });

@@ -13,6 +13,8 @@ export interface OpenOptions {
   protocol: 'sse' | 'websocket';
   /** Its connection is not counted as one of requests. */
   socket: Socket;
+  /** The longest time between heartbeats. Absent: that of the configuration. */
+  maxHeartbeatMs?: number | undefined;
 }
 
 /** The start of a subscription. */

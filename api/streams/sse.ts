@@ -10,6 +10,9 @@ const HEADERS = {
   'X-Accel-Buffering': 'no',
 } as const;
 
+/** Pages of the console name a silent server within twelve seconds. */
+const CONSOLE_HEARTBEAT_MS = 7_000;
+
 /** The cursor of a request: browsers repeat the address with the header of the last event. */
 export function requestedCursor(ctx: ApiContext, cursor: string | undefined): string | undefined {
   const last = ctx.get('Last-Event-ID');
@@ -38,7 +41,15 @@ export function startSse(
   // The stream is written past Koa, which would buffer and compress it.
   ctx.respond = false;
   ctx.compress = false;
-  const client = streams.open(use, { sink: createSseSink(res), caller, scope, protocol: 'sse', socket });
+  const maxHeartbeatMs = ctx.state.console && CONSOLE_HEARTBEAT_MS;
+  const client = streams.open(use, {
+    sink: createSseSink(res),
+    caller,
+    scope,
+    protocol: 'sse',
+    socket,
+    maxHeartbeatMs,
+  });
   res.once('close', () => client.closed());
   res.on('drain', () => streams.resume(client));
   begin(client);

@@ -75,7 +75,7 @@ export class Streams implements OpenStreams {
   exempt: OpenStreams['exempt'] = () => undefined;
 
   constructor(options: StreamsOptions) {
-    const { db, tail, codec, decimalFormat, venues, heartbeatMs, recentBytes, log, now, metrics } = options;
+    const { db, tail, codec, decimalFormat, venues, recentBytes, log, now, metrics } = options;
     this.#options = options;
     this.cursors = createStreamCursors(codec);
     this.#uses = createAccountUses(options.limits);
@@ -85,10 +85,10 @@ export class Streams implements OpenStreams {
     const rounds = new WriteRounds((client, nowMs) => this.#heartbeats.whenIdle(client, nowMs));
     const onDispatched = (type: string, count: number) => metrics?.streamMessages.inc({ type }, count);
     this.#hub = new MarketHub({ tail, db, cursors, decimalFormat, log, recentBytes, onDispatched }, rounds);
-    this.#heartbeats = new Heartbeats({ hub: this.#hub, db, cursors, decimalFormat, venues, heartbeatMs, log, now });
+    this.#heartbeats = new Heartbeats({ hub: this.#hub, db, cursors, decimalFormat, venues, log, now });
     this.#replays = new Replays({ hub: this.#hub, db, cursors, decimalFormat, log });
     const epoch = () => this.#hub.head?.epoch;
-    this.events = new EventHub({ db, codec, epoch, retentionMs: options.eventRetentionMs, heartbeatMs, log });
+    this.events = new EventHub({ db, codec, epoch, retentionMs: options.eventRetentionMs, log });
   }
 
   /** @throws ApiError `not_ready` before the first read of the journal, and while the process stops. */
@@ -107,14 +107,16 @@ export class Streams implements OpenStreams {
   }
 
   /** The client of an admitted connection. */
-  open(use: ReturnType<AccountUses['open']>, { sink, caller, scope, protocol, socket }: OpenOptions): StreamClient {
-    const { metrics, maxUnsentBytes } = this.#options;
+  open(use: ReturnType<AccountUses['open']>, options: OpenOptions): StreamClient {
+    const { sink, caller, scope, protocol, socket, maxHeartbeatMs = Number.POSITIVE_INFINITY } = options;
+    const { metrics, maxUnsentBytes, heartbeatMs } = this.#options;
     const { keyId } = caller;
     const isEventStream = scope !== 'markets:read';
     const client = new StreamClient({
       sink,
       use,
       keyId,
+      heartbeatMs: Math.min(heartbeatMs, maxHeartbeatMs),
       memory: this.#memory,
       onConflated: () => metrics?.streamConflated.inc(),
       finalMessages: isEventStream ? this.events.finalMessages : this.#finalMessages,

@@ -23,6 +23,7 @@ function aClient(limits = LIMITS) {
   const options = {
     sink,
     use,
+    heartbeatMs: 15_000,
     keyId: 'k',
     memory,
     onEnd: () => undefined,
