@@ -8,7 +8,7 @@ import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
 import { findChromium, launchChromium } from '../support/chromium.ts';
 import { type ConfirmedJournal, confirmJournal } from '../support/journal.ts';
 import { type AccountWorld, aConsoleWorld, anAccountWorld, type ConsoleWorld } from './console-world.ts';
-import { WIDE } from './open-page.ts';
+import { accessibilityFaults, overflow, PHONE, photograph, WIDE } from './open-page.ts';
 import { type ScriptedStreams, scriptStreams } from './scripted-streams.ts';
 
 const chromiumPath = findChromium();
@@ -207,6 +207,12 @@ describe.skipIf(chromiumPath === null)('the streams of the console in Chromium',
       await page.clock.fastForward(6_000);
       await streams.send('heartbeat', heartbeat());
       await page.locator('[data-live][data-tone="warn"]', { hasText: lasting }).waitFor();
+      for (const viewport of [PHONE, WIDE]) {
+        await page.setViewportSize(viewport);
+        await photograph(page, `console-gap-${viewport.width}`, false);
+        expect(await overflow(page)).toBe(0);
+        expect(await accessibilityFaults(page, ['color-contrast'])).toEqual([]);
+      }
       const isReadAgain = page.waitForRequest('**/tape.json?**');
       await streams.send('gap', gap({ ...data, end: TO }));
       await page.clock.fastForward(6_000);
