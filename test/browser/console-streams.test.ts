@@ -113,13 +113,25 @@ describe.skipIf(chromiumPath === null)('the streams of the console in Chromium',
       ['/live', 'events may be missing', 'events'],
     ] as const;
 
+    /** The clock of the pages, epoch milliseconds; they share it. */
+    let pausedAtMs = Date.now();
+
+    /** From now on, the time of the page passes only by `fastForward`: a busy machine changes nothing. */
+    async function pause(): Promise<void> {
+      pausedAtMs += 3_600_000;
+      await page.clock.pauseAt(pausedAtMs);
+      await streams.send('heartbeat', heartbeat());
+      await line('live, complete to 05:24:00');
+    }
     async function openScripted(path: string): Promise<void> {
       streams = await scriptStreams(api.url);
       page = await context.newPage();
-      await page.clock.install();
+      await page.clock.install({ time: pausedAtMs });
+      await page.clock.resume();
       await page.goto(`${streams.url}${path}`);
       await streams.send('heartbeat', heartbeat());
       await page.locator(GOOD).waitFor();
+      await pause();
     }
     async function closeScripted(): Promise<void> {
       await page.close();
@@ -131,7 +143,7 @@ describe.skipIf(chromiumPath === null)('the streams of the console in Chromium',
       async ([path, doubt, changes]) => {
         await openScripted(path);
         await page.clock.fastForward(12_000);
-        await line(new RegExp(`no heartbeat for 1[23] s, ${doubt}`));
+        await line(`no heartbeat for 12 s, ${doubt}`);
         await streams.send('heartbeat', heartbeat());
         await line('live, complete to 05:24:00');
         await streams.send('stale', { data: { reason: 'publisher_gone', checked_at: '2026-11-20T05:24:00.000Z' } });
@@ -159,7 +171,7 @@ describe.skipIf(chromiumPath === null)('the streams of the console in Chromium',
       await openScripted(marketPath());
       await streams.send('price', { outcome_id: 'another', data: {} });
       await page.clock.fastForward(6_000);
-      await line(/no heartbeat for [67] s, prices may be old/);
+      await line('no heartbeat for 6 s, prices may be old');
       await closeScripted();
     });
 
@@ -207,12 +219,15 @@ describe.skipIf(chromiumPath === null)('the streams of the console in Chromium',
       await page.clock.fastForward(6_000);
       await streams.send('heartbeat', heartbeat());
       await page.locator('[data-live][data-tone="warn"]', { hasText: lasting }).waitFor();
+      // axe waits by timers of the page.
+      await page.clock.resume();
       for (const viewport of [PHONE, WIDE]) {
         await page.setViewportSize(viewport);
         await photograph(page, `console-gap-${viewport.width}`, false);
         expect(await overflow(page)).toBe(0);
         expect(await accessibilityFaults(page, ['color-contrast'])).toEqual([]);
       }
+      await pause();
       const isReadAgain = page.waitForRequest('**/tape.json?**');
       await streams.send('gap', gap({ ...data, end: TO }));
       await page.clock.fastForward(6_000);
