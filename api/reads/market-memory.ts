@@ -101,8 +101,10 @@ export class MarketMemory {
   prices(subject: Subject): MemoryAnswer | undefined {
     const row = this.#find(subject);
     if (!row) return undefined;
-    const { answer } = this.#preparedPrices(row);
-    return answer && { answer, pks: row.pks };
+    const asOfMs = this.#asOfOf(row);
+    if (row.prices?.asOfMs !== asOfMs)
+      row.prices = { asOfMs, answer: this.#options.preparePrices(this.#toPrices(row)) };
+    return row.prices.answer && { answer: row.prices.answer, pks: row.pks };
   }
 
   /** Counts a sent answer. */
@@ -181,13 +183,6 @@ export class MarketMemory {
     quote.ask = textOf(body['best_ask']);
     quote.asOfMs = asOf * 1_000;
     row.prices = undefined;
-  }
-
-  #preparedPrices(row: Row): NonNullable<Row['prices']> {
-    const asOfMs = this.#asOfOf(row);
-    if (row.prices?.asOfMs !== asOfMs)
-      row.prices = { asOfMs, answer: this.#options.preparePrices(this.#toPrices(row)) };
-    return row.prices;
   }
 
   #asOfOf({ quotes }: Row): number | null {
@@ -299,7 +294,6 @@ export class MarketMemory {
         prices: undefined,
         bytes,
       };
-      this.#preparedPrices(row);
       this.#rows.set(subjectKey(subject), row);
       stored += 1;
     }

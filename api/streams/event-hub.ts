@@ -196,7 +196,7 @@ export class EventHub {
   }
 
   #push(stream: EventStream, event: StoredEvent): void {
-    stream.position = { epoch: this.#epoch ?? '', pk: event.pk, atMs: event.createdAt.getTime() };
+    stream.position = { ...stream.position, pk: event.pk, atMs: event.createdAt.getTime() };
     stream.client.push(this.#eventMessage(stream.accountId, event, stream.position), EVENTS);
     this.rounds.mark(stream.client);
   }
@@ -226,7 +226,8 @@ export class EventHub {
       stream.position = { epoch, pk: reason === 'epoch' ? here : stream.position.pk, atMs: nowMs };
       this.#pushGap(stream, reason);
     }
-    while (!client.hasEnded) {
+    // Another epoch has other keys: then the next read announces it.
+    while (!client.hasEnded && (this.#epoch ?? '') === epoch) {
       // Every event up to the horizon is visible, also when the common read has not reached it.
       const upTo: bigint = this.#horizon.settled ?? stream.position.pk;
       if (stream.position.pk >= upTo) break;
@@ -277,7 +278,7 @@ export class EventHub {
     const { readAt } = this.#complete;
     const pk =
       this.#delivered !== undefined && this.#delivered > stream.position.pk ? this.#delivered : stream.position.pk;
-    stream.position = { epoch: this.#epoch ?? '', pk, atMs: readAt.getTime() };
+    stream.position = { ...stream.position, pk, atMs: readAt.getTime() };
     return this.#control(stream, 'heartbeat', readAt, {
       checked_at: readAt.toISOString(),
       interval_seconds: client.heartbeatMs / 1_000,

@@ -1,4 +1,5 @@
 import { CONDITIONS, type Condition, DEFAULT_COOLDOWN_SECONDS } from '../../../src/domain/alerts/alert.ts';
+import { span } from '../../../src/domain/values/durations.ts';
 import { CONDITION_FIELDS, FIELDS_OF } from '../../contract/alert-conditions.ts';
 import { ApiError } from '../../errors.ts';
 import { type Html, html } from '../../ops/html.ts';
@@ -7,7 +8,7 @@ import { shownUrl } from '../../ops/pages/shown-values.ts';
 import type { Alert, Webhook } from '../answers.ts';
 import { type FormView, isEdited, linesOf } from '../form-view.ts';
 import { plain, venueTitle } from '../values.ts';
-import { secondsOf, span } from './alert-words.ts';
+import { secondsOf } from './alert-words.ts';
 
 const CONDITION_LABELS: Readonly<Record<Condition, string>> = {
   above: 'Price: at a target or above',

@@ -1,3 +1,4 @@
+import { span } from '../../../src/domain/values/durations.ts';
 import type { NamedOutcome } from '../../../src/store/catalog/outcome-names.ts';
 import { type Html, html } from '../../ops/html.ts';
 import { shortId } from '../../ops/pages/shown-values.ts';
@@ -77,18 +78,6 @@ function scopeWords({ market_id, event_id, venue, category, q }: AlertScope): Ht
     q !== undefined && html`“${q}”`,
   ].filter((part) => part !== false);
   return html`<span class="long">${market_id === undefined && 'Markets: '}${parts.map((part, i) => html`${i > 0 && ' · '}${part}`)}</span>`;
-}
-
-/** A span of whole seconds in its largest exact unit. */
-export function span(seconds: number): string {
-  const [unit, size] = (
-    [
-      ['d', 86_400],
-      ['h', 3_600],
-      ['min', 60],
-    ] as const
-  ).find(([, each]) => seconds % each === 0) ?? ['s', 1];
-  return `${seconds / size} ${unit}`;
 }
 
 /** The seconds of a text such as `90 s`, `15 min`, `1 h` or `3600`; null for other text. */

@@ -1,3 +1,4 @@
+import { span } from '../../../src/domain/values/durations.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ago, badge, facts, type Html, html, longText, NONE, type Tone, table } from '../../ops/html.ts';
 import { shortId } from '../../ops/pages/shown-values.ts';
@@ -11,7 +12,7 @@ import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { amount, marketPath, minute, percent, price } from '../values.ts';
 import { alertChange, alertFields, atAlertFields, editFields, newAlertBody } from './alert-fields.ts';
 import { alertButtons, alertTrial, atTrialFields, TRIAL_PATH, trialRange } from './alert-trial.ts';
-import { distance, firesWhen, span, subjectOf, targetOf } from './alert-words.ts';
+import { distance, firesWhen, subjectOf, targetOf } from './alert-words.ts';
 import { type Names, namesOf } from './named-outcomes.ts';
 
 const PATH = '/alerts';

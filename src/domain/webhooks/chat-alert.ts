@@ -1,9 +1,9 @@
+import { span } from '../values/durations.ts';
 import {
   type ChatFacts,
   type Content,
   cut,
   type Data,
-  duration,
   type Field,
   joined,
   moveOf,
@@ -111,8 +111,8 @@ function moveField(data: Data): Field {
 }
 
 function windowOf(data: Data): string | undefined {
-  const window = duration(data['windowSeconds']);
-  return window && `within ${window}`;
+  const seconds = data['windowSeconds'];
+  return typeof seconds === 'number' ? `within ${span(seconds)}` : undefined;
 }
 
 /** The state of a market, as alerts and broadcasts have it. */

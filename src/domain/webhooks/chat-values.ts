@@ -59,19 +59,6 @@ export function counted(count: string, noun: string): string {
   return `${count} ${noun}${count === '1' ? '' : 's'}`;
 }
 
-const UNITS = [
-  ['d', 86_400],
-  ['h', 3_600],
-  ['min', 60],
-] as const;
-
-/** `90 s`, `15 min`, `1 h`: the largest unit without a remainder. */
-export function duration(seconds: unknown): string | undefined {
-  if (typeof seconds !== 'number') return undefined;
-  const [unit, size] = UNITS.find(([, each]) => seconds % each === 0) ?? (['s', 1] as const);
-  return `${seconds / size} ${unit}`;
-}
-
 /** A text of at most `limit` UTF-16 units in one line, without half a character at its end. */
 export function cut(text: string, limit: number): string {
   const line = text.replace(/\s+/g, ' ').trim();

@@ -1,6 +1,7 @@
 import WebSocket from 'ws';
 import { asError } from '../../domain/values/errors.ts';
 import { FeedGaps } from './gaps.ts';
+import { MarketLosses } from './market-losses.ts';
 import type { FeedListener, FeedLoss, FeedMarket, FeedSession, FeedState, GapReason, VenueFeed } from './port.ts';
 
 /** Durations in milliseconds. */
@@ -38,16 +39,6 @@ export const FEED_TIMING: FeedTiming = {
   checkEveryMs: 500,
 };
 
-/** Bursts of losses of one market, or requests of its snapshot within one burst, until the connection begins again. */
-const LOSSES_UNTIL_RECONNECT = 3;
-/** Bursts until the market is left to the polls. */
-const BURSTS_UNTIL_GIVEN_UP = 5;
-/** Requests within one burst until the market is left to the polls: 13 s of losses. */
-const REQUESTS_UNTIL_GIVEN_UP = 8;
-/** A loss so long after the request of the last snapshot begins another burst. Longer than the longest pause. */
-const BURST_MS = 10_000;
-/** Bursts that are further apart are independent. */
-const LOSS_MEMORY_MS = 120_000;
 /** A quiet connection that became busy waits less again. */
 const QUIET_MEMORY_MS = 60_000;
 /** Characters of a refusal that are read. */
@@ -63,17 +54,6 @@ interface ConnectionOptions {
   readonly timing?: Partial<FeedTiming>;
 }
 
-/** The losses of one market. */
-interface Losses {
-  reason: GapReason;
-  /** Lost since the last request of a snapshot. */
-  isLost: boolean;
-  bursts: number;
-  /** Requests within the last burst. */
-  requests: number;
-  requestedMs: number;
-}
-
 /** One socket of a feed: it connects, subscribes, notices losses and silence, and connects again until `close`. */
 export class FeedConnection {
   readonly #feed: VenueFeed;
@@ -82,7 +62,7 @@ export class FeedConnection {
   readonly #random: () => number;
   readonly #timing: FeedTiming;
   readonly #markets = new Map<string, FeedMarket>();
-  readonly #losses = new Map<string, Losses>();
+  readonly #losses: MarketLosses;
   readonly #gaps: FeedGaps;
   #session: FeedSession;
   #socket: WebSocket | undefined;
@@ -106,6 +86,7 @@ export class FeedConnection {
     this.#random = random;
     this.#timing = { ...FEED_TIMING, ...timing };
     this.#quietMs = this.#timing.quietAfterMs;
+    this.#losses = new MarketLosses(this.#timing.snapshotPauseMs);
     this.#gaps = new FeedGaps(listener);
     this.#session = feed.createSession();
     this.#lastDataMs = now();
@@ -150,7 +131,7 @@ export class FeedConnection {
   remove(marketIds: readonly string[]): void {
     const removed = marketIds.filter((id) => this.#markets.delete(id));
     this.#gaps.forget(removed, this.#now());
-    for (const id of removed) this.#losses.delete(id);
+    this.#losses.forget(removed);
     if (this.#socket?.readyState === WebSocket.OPEN) this.#send(this.#session.unsubscribe(removed, this.#now()));
   }
 
@@ -232,7 +213,7 @@ export class FeedConnection {
     this.#lastDataMs = nowMs;
     this.#lastPingMs = nowMs;
     // The new subscription brings new snapshots.
-    for (const losses of this.#losses.values()) losses.isLost = false;
+    this.#losses.recovered();
     this.#setState('open', '');
     this.#send([...this.#session.open(), ...this.#session.subscribe([...this.#markets.values()], nowMs)]);
   }
@@ -281,7 +262,7 @@ export class FeedConnection {
       else this.#send([text]);
     }
     if (!skipsLosses) for (const loss of this.#session.check(nowMs)) this.#lost(loss);
-    this.#requestLost([...this.#losses.keys()], nowMs);
+    this.#requestLost(nowMs);
     this.#watchData(nowMs);
   }
 
@@ -297,6 +278,7 @@ export class FeedConnection {
 
   /** Data, not pongs, proves a feed. A venue without snapshots cannot be probed; there, only the polls show silence. */
   #watchData(nowMs: number): void {
+    if (this.#socket?.readyState !== WebSocket.OPEN) return;
     if (!this.#feed.hasSnapshots || this.#markets.size === 0) {
       this.#lastDataMs = nowMs;
       return;
@@ -333,49 +315,20 @@ export class FeedConnection {
       this.#gaps.endOf(of, nowMs);
       return;
     }
-    for (const id of marketIds) {
-      const losses = this.#losses.get(id);
-      if (losses) Object.assign(losses, { reason, isLost: true });
-      else this.#losses.set(id, { reason, isLost: true, bursts: 0, requests: 0, requestedMs: -Infinity });
-    }
-    this.#requestLost(marketIds, nowMs);
+    this.#losses.note(marketIds, reason);
+    this.#requestLost(nowMs);
   }
 
-  /**
-   * Requests the snapshots of those of these markets that lost changes, each after its pause. Losses that continue reconnect, and then
-   * leave the market to the polls.
-   */
-  #requestLost(marketIds: readonly string[], nowMs: number): void {
-    const { snapshotPauseMs } = this.#timing;
-    const due = marketIds.flatMap((id) => {
-      const losses = this.#losses.get(id);
-      if (!losses?.isLost) return [];
-      const pauseMs = snapshotPauseMs * Math.min(losses.requests, 2);
-      return nowMs - losses.requestedMs >= pauseMs ? [{ id, losses }] : [];
-    });
-    if (due.length === 0) return;
-    for (const { losses } of due) countRequest(losses, nowMs);
-    const givenUp = due.filter(
-      ({ losses }) => losses.bursts >= BURSTS_UNTIL_GIVEN_UP || losses.requests >= REQUESTS_UNTIL_GIVEN_UP,
-    );
-    const failing = due.find(
-      ({ losses: { bursts, requests } }) =>
-        requests === LOSSES_UNTIL_RECONNECT || (requests === 1 && bursts === LOSSES_UNTIL_RECONNECT),
-    );
+  /** Requests the snapshots that are due. Losses that continue reconnect, and then leave the market to the polls. */
+  #requestLost(nowMs: number): void {
+    if (this.#socket?.readyState !== WebSocket.OPEN) return;
+    const { refresh, givenUp, reconnect } = this.#losses.answer(nowMs);
     if (givenUp.length > 0) {
-      const ids = givenUp.map(({ id }) => id);
-      this.remove(ids);
-      this.#listener.onGivenUp(ids);
-    } else if (failing) {
-      this.#drop('disconnected', `${failing.losses.reason} again after new snapshots`);
-      return;
+      this.remove(givenUp);
+      this.#listener.onGivenUp(givenUp);
     }
-    this.#send(
-      this.#session.refresh(
-        due.map(({ id }) => id),
-        nowMs,
-      ),
-    );
+    if (reconnect) this.#drop('disconnected', `${reconnect} again after new snapshots`);
+    else if (refresh.length > 0) this.#send(this.#session.refresh(refresh, nowMs));
   }
 
   #refuse(detail: string): void {
@@ -418,15 +371,4 @@ export class FeedConnection {
     this.#state = state;
     this.#listener.onState(state, detail);
   }
-}
-
-function countRequest(losses: Losses, nowMs: number): void {
-  const sinceMs = nowMs - losses.requestedMs;
-  if (sinceMs >= LOSS_MEMORY_MS) losses.bursts = 0;
-  if (sinceMs >= BURST_MS) {
-    losses.bursts += 1;
-    losses.requests = 1;
-  } else losses.requests += 1;
-  losses.requestedMs = nowMs;
-  losses.isLost = false;
 }
