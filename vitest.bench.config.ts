@@ -12,7 +12,7 @@ export default defineConfig(({ mode }) => ({
     include: [mode === 'curves' ? 'bench/**/*.curve.ts' : 'bench/**/*.bench.ts'],
     globalSetup: ['test/support/global-setup.ts', 'bench/figure-run.ts'],
     fileParallelism: false,
-    testTimeout: 3_600_000,
+    testTimeout: 2 * 3_600_000,
     hookTimeout: 3_600_000,
     pool: 'forks',
     execArgv: nodeOptions?.split(' ') ?? [],

@@ -247,32 +247,37 @@ it('names the facts of markets whose quotes were seen again, against storing wit
   ]);
 });
 
-/** Stores `PER_SECOND` trades per second in pages of 20; returns the delays from commit to delivery by a tail, milliseconds. */
+/** Stores `PER_SECOND` trades per second in pages of 20, and reports each page that is committed. */
+async function storeSteadily(seconds: number, onCommitted?: (trades: readonly TradeRecord[]) => void): Promise<void> {
+  const everyMs = 10;
+  const pages = (seconds * 1000) / everyMs;
+  const startedMs = performance.now();
+  for (let n = 0; n < pages; n++) {
+    const trades = page((PER_SECOND * everyMs) / 1000);
+    await test.db.transaction((tx) => writeTrades(tx, trades, 'USD'));
+    onCommitted?.(trades);
+    await delay(Math.max(0, startedMs + (n + 1) * everyMs - performance.now()));
+  }
+  note(`stored ${whole((pages * PER_SECOND * everyMs) / (performance.now() - startedMs))} trades/s`);
+}
+
+/** The delays from commit to delivery by a tail, milliseconds. */
 async function delaysOf(seconds: number): Promise<number[]> {
   const committedAtMs = new Map<string, number>();
-  const delays: number[] = [];
   const arrivedAtMs = new Map<string, number>();
   const tail = followJournal({ databaseUrl: test.url, pool: test.db, log });
   tail.on(({ changes }) => {
     for (const { body } of changes) arrivedAtMs.set(String(body['trade_id']), performance.now());
   });
   await drained();
-  const everyMs = 10;
-  const size = (PER_SECOND * everyMs) / 1000;
-  const startedMs = performance.now();
-  for (let n = 0; n < (seconds * 1000) / everyMs; n++) {
-    const trades = page(size);
-    await test.db.transaction((tx) => writeTrades(tx, trades, 'USD'));
+  await storeSteadily(seconds, (trades) => {
     const nowMs = performance.now();
     for (const { tradeId } of trades) committedAtMs.set(tradeId, nowMs);
-    await delay(Math.max(0, startedMs + (n + 1) * everyMs - performance.now()));
-  }
+  });
   await drained();
   await delay(500);
   await tail.close();
-  for (const [tradeId, atMs] of committedAtMs) delays.push((arrivedAtMs.get(tradeId) ?? Number.NaN) - atMs);
-  note(`stored ${whole(committedAtMs.size / ((performance.now() - startedMs - 500) / 1000))} trades/s`);
-  return delays;
+  return [...committedAtMs].map(([tradeId, atMs]) => (arrivedAtMs.get(tradeId) ?? Number.NaN) - atMs);
 }
 
 it('delivers 2,000 changes/s to a tail, alone and while an old snapshot stays open', async () => {
@@ -303,7 +308,7 @@ it('delivers 2,000 changes/s to a tail, alone and while an old snapshot stays op
     sql('bench_prune', 'DELETE FROM journal_head WHERE turn < (SELECT max(turn) FROM journal_head) - 1000'),
   );
   await drained();
-  await delaysOf(HOLD_SECONDS);
+  await storeSteadily(HOLD_SECONDS);
   const held = `with a snapshot that is open for ${whole(HOLD_SECONDS)} s and keeps 300,000 old heads`;
   report([figure(held, await delaysOf(SECONDS))]);
   await client.end();
