@@ -235,8 +235,19 @@ export const updateAlertBody = z.strictObject({
   change: createFields.change,
   notional: createFields.notional,
   times: createFields.times,
+  direction: createFields.direction
+    .unwrap()
+    .nullable()
+    .optional()
+    .meta({ description: 'Null: a change counts in both directions.' }),
+  unit: createFields.unit,
   windowSeconds: createFields.windowSeconds,
+  windows: createFields.windows,
+  repeat: createFields.repeat.meta({
+    description: 'False: the alert has fired for the last time on each outcome on which it has fired.',
+  }),
   cooldownSeconds: createFields.cooldownSeconds,
+  webhookId: createFields.webhookId.unwrap().nullable().optional().meta({ description: 'Null: the default webhook.' }),
   expiresAt: createFields.expiresAt.unwrap().nullable().optional().meta({ description: 'Null: the alert has no end.' }),
   name: createFields.name.unwrap().nullable().optional(),
   note: createFields.note.unwrap().nullable().optional(),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { type Condition, MAX_WINDOWS_SECONDS } from '../../src/domain/alerts/alert.ts';
+import { DEFAULT_COOLDOWN_SECONDS } from '../../src/domain/alerts/alert.ts';
 import { thresholdField } from '../../src/domain/alerts/rule-event.ts';
-import { type Alert, createAlert, findAlert } from '../../src/store/alerts/alerts.ts';
+import { type Alert, createAlert, findAlert, useWebhook } from '../../src/store/alerts/alerts.ts';
 import { type AlertChange, changeAlert, deleteAlerts, lockAlert } from '../../src/store/alerts/changes.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
@@ -20,6 +20,7 @@ import {
   type UpdateAlertBody,
   updateAlertBody,
 } from '../contract/alert.ts';
+import { CONDITION_FIELDS, conditionFaults, type Fault } from '../contract/alert-conditions.ts';
 import type { ApiDeps, Caller, RouteGroup } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { bodyChecker } from '../http/input.ts';
@@ -41,12 +42,12 @@ export function alertWriteRoutes(deps: ApiDeps): Route[] {
         operationId: 'updateAlert',
         summary: 'Pause, resume or change an alert',
         description:
-          'Omitted fields stay. A new threshold, window, cool-down or end, and a resumption, start the alert anew: it looks at observations from then on. A triggered or expired alert gives 409.',
+          'Omitted fields stay. A new field of the condition, repetition, cool-down or end, and a resumption, start the alert anew: it looks at observations from then on. A triggered or expired alert gives 409.',
         tag,
         group,
         body: { schema: updateAlertBody, example: { status: 'paused' } },
         answer: { description: 'The alert.', data: alert, example: { ...alertExample, status: 'paused' } },
-        errors: ['conflict', 'quota_exceeded'],
+        errors: ['conflict', 'webhook_not_found', 'quota_exceeded'],
       },
       async ({ caller, params, body }) => {
         const updated = await deps.db.transaction((tx) => update(tx, deps, caller, params.alert_id, body));
@@ -146,9 +147,13 @@ async function update(
 ): Promise<{ alert: Alert; markKey: bigint | null }> {
   // Before the lock of the alert, as in a creation.
   if (body.status === 'active') await requireQuotaToResume(tx, deps, caller, id);
+  const { webhookId } = body;
+  const webhook = typeof webhookId === 'string' ? await useWebhook(tx, caller.accountId, webhookId) : { pk: webhookId };
+  if ('outcome' in webhook) throw refused(webhook);
   const locked = await lockAlert(tx, caller.accountId, id);
   if (!locked) throw alertNotFound();
-  const made = await changeAlert(tx, caller.accountId, locked, toChange(locked.alert, body, deps.now()));
+  const change = { ...toChange(locked.alert, body, deps.now()), webhookPk: webhook.pk };
+  const made = await changeAlert(tx, caller.accountId, locked, change);
   if (made.outcome === 'finished') throw new ApiError('conflict', `the alert is ${made.status}`);
   if (made.outcome === 'too_many_paused') {
     throw new ApiError('quota_exceeded', `this account may have at most ${made.limit} paused alerts`);
@@ -162,28 +167,21 @@ async function requireQuotaToResume(tx: Tx, deps: ApiDeps, caller: Caller, id: s
   if (found?.status === 'paused') await requireQuota(tx, deps, caller, 'alerts');
 }
 
-const WINDOWED = new Set<Condition>(['change', 'volume']);
+const THRESHOLDS = ['price', 'change', 'notional', 'times'] as const;
 
-/** The change of a checked body; the condition of the alert decides which fields it may name. */
-function toChange(found: Alert, body: UpdateAlertBody, nowMs: number): AlertChange {
-  const { status, windowSeconds, cooldownSeconds, expiresAt, name, note } = body;
+/** The change of a checked body. The changed alert must meet the rules of a new one. */
+function toChange(found: Alert, body: UpdateAlertBody, nowMs: number): Omit<AlertChange, 'webhookPk'> {
+  const { status, direction, unit, windowSeconds, windows, repeat, cooldownSeconds, expiresAt, name, note } = body;
   const own = thresholdField({ condition: found.condition, windows: found.windows ?? undefined });
-  const faults: { path: string; message: string }[] = [];
-  for (const field of ['price', 'change', 'notional', 'times'] as const) {
-    if (body[field] !== undefined && field !== own) {
-      faults.push({ path: field, message: `does not belong to the condition ${found.condition}` });
-    }
+  const faults = THRESHOLDS.filter((field) => body[field] !== undefined && field !== own).map((field) => ({
+    path: field as string,
+    message: `does not belong to the condition ${found.condition}`,
+  }));
+  if (faults.length === 0) {
+    for (const { path, message } of changedFaults(found, body, own)) faults.push({ path: path.join('.'), message });
   }
-  if (windowSeconds !== undefined && !WINDOWED.has(found.condition)) {
-    faults.push({ path: 'windowSeconds', message: `does not belong to the condition ${found.condition}` });
-  }
-  if (windowSeconds !== undefined && windowSeconds * ((found.windows ?? 0) + 1) > MAX_WINDOWS_SECONDS) {
-    faults.push({
-      path: 'windowSeconds',
-      message: `windowSeconds * (windows + 1) must be at most ${MAX_WINDOWS_SECONDS}`,
-    });
-  }
-  if (cooldownSeconds !== undefined && found.cooldownSeconds === null) {
+  const repeats = repeat ?? found.cooldownSeconds !== null;
+  if (cooldownSeconds !== undefined && !repeats) {
     faults.push({ path: 'cooldownSeconds', message: 'this alert does not repeat' });
   }
   if (typeof expiresAt === 'string' && new Date(expiresAt).getTime() <= nowMs) {
@@ -193,10 +191,33 @@ function toChange(found: Alert, body: UpdateAlertBody, nowMs: number): AlertChan
   return {
     status,
     target: own === null ? undefined : body[own],
+    direction,
+    unit,
     windowSeconds,
-    cooldownSeconds,
+    windows,
+    cooldownSeconds: toCooldown(found.cooldownSeconds, body),
     expiresAt: typeof expiresAt === 'string' ? new Date(expiresAt) : expiresAt,
     name,
     note,
   };
+}
+
+/** The new cool-down, null for an alert that does not repeat any more, undefined without a change. */
+function toCooldown(before: number | null, { repeat, cooldownSeconds }: UpdateAlertBody): number | null | undefined {
+  if (repeat === false) return before === null ? undefined : null;
+  return cooldownSeconds ?? (repeat === true && before === null ? DEFAULT_COOLDOWN_SECONDS : undefined);
+}
+
+/** The faults of the fields of the condition after the change, with paths of the body. */
+function changedFaults(found: Alert, body: UpdateAlertBody, own: (typeof THRESHOLDS)[number] | null): Fault[] {
+  const given = Object.fromEntries(
+    CONDITION_FIELDS.filter((name) => body[name] !== undefined).map((name) => [name, body[name] ?? undefined]),
+  );
+  const { direction, unit, windowSeconds, windows, target } = found;
+  const before = { direction, unit, windowSeconds, windows, ...(own !== null && { [own]: target }) };
+  const stored = Object.fromEntries(Object.entries(before).map(([name, value]) => [name, value ?? undefined]));
+  return conditionFaults({ ...stored, ...given }, found.condition).map(({ path, message }) =>
+    // All windows together are too long: a new length is the fault too.
+    path[0] === 'windows' && given['windows'] === undefined ? { path: ['windowSeconds'], message } : { path, message },
+  );
 }

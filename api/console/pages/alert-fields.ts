@@ -69,35 +69,10 @@ ${view.field({ label: 'Words', name: 'scope.q', hint: 'Each one is in the title 
     name: 'price',
     hint: 'In the currency of the outcome: 0.25 is 25 %. For other tokens the price itself.',
   })}</div>
-<div class="when-spread">${view.choice({
-    label: 'Fires when the spread is',
-    name: 'spreadDirection',
-    value: 'at_most',
-    options: [
-      ['at_most', 'at most this'],
-      ['at_least', 'at least this'],
-    ],
-  })}</div>
+<div class="when-spread">${spreadDirection(view, 'spreadDirection')}</div>
 <div class="when-change"><div class="pair">${view.field({ label: 'Move', name: 'change', hint: 'At least this: 0.05 is 5 points.' })}
-${view.choice({
-  label: 'Unit of the move',
-  name: 'unit',
-  value: 'absolute',
-  options: [
-    ['absolute', 'of the price'],
-    ['percent', '% of the earlier price'],
-  ],
-})}
-${view.choice({
-  label: 'Direction',
-  name: 'changeDirection',
-  value: '',
-  options: [
-    ['', 'up or down'],
-    ['up', 'up'],
-    ['down', 'down'],
-  ],
-})}</div></div>
+${unitField(view)}
+${changeDirection(view, 'changeDirection')}</div></div>
 <div class="when-notional">${view.field({
     label: 'Amount',
     name: 'notional',
@@ -109,23 +84,22 @@ ${view.field({ label: 'Windows for the mean', name: 'windows' })}</div></div>
 <fieldset><legend>Then</legend>
 <label class="check"><input type="checkbox" name="repeat" id="field-repeat" value="true"${view.isChecked('repeat') && html` checked`}>fire again after a cool-down</label>
 <div class="with-repeat">${cooldownField(view, span(DEFAULT_COOLDOWN_SECONDS))}</div>
-${view.choice({
-  label: 'Webhook',
-  name: 'webhookId',
-  value: '',
-  options: [['', 'the default webhook'], ...webhooks.map(({ id, url }) => [id, shownUrl(url)] as const)],
-})}
+${webhookField(view, webhooks)}
 ${endField(view)}</fieldset>
 ${nameFields(view)}`;
 }
 
-/** The fields that an alert can change. */
-export function editFields(view: FormView, alert: Alert): Html {
+/** The fields that an alert can change. Without `webhooks`, the key must not read them. */
+export function editFields(view: FormView, alert: Alert, webhooks: readonly Webhook[] | undefined): Html {
   const threshold = thresholdOf(alert);
+  const repeats = alert.cooldownSeconds !== undefined;
   return html`${
     threshold !== undefined &&
     view.field({ label: THRESHOLD_LABELS[threshold], name: threshold, value: plain(alert[threshold] ?? '') })
   }
+${alert.condition === 'spread' && spreadDirection(view, 'direction', alert.direction)}
+${alert.condition === 'change' && html`${unitField(view, alert.unit)}${changeDirection(view, 'direction', alert.direction)}`}
+${alert.windows !== undefined && view.field({ label: 'Windows for the mean', name: 'windows', value: String(alert.windows) })}
 ${
   alert.windowSeconds !== undefined &&
   view.field({
@@ -135,10 +109,73 @@ ${
     hint: 'Such as 15 min or 1 h.',
   })
 }
-${alert.cooldownSeconds !== undefined && cooldownField(view, span(alert.cooldownSeconds))}
-<p class="hint">A change of the fields above, or of the end, starts the alert anew: it looks at observations from then on.</p>
+${view.choice({
+  label: 'Fires',
+  name: 'repeat',
+  value: String(repeats),
+  options: [
+    ['false', alert.tokenMint === undefined ? 'once for each outcome or market' : 'once'],
+    ['true', 'again after a cool-down'],
+  ],
+})}
+${cooldownField(view, span(alert.cooldownSeconds ?? DEFAULT_COOLDOWN_SECONDS))}
+<p class="hint">A change of the fields above, or of the end, starts the alert anew: it looks at observations from then on.${
+    repeats &&
+    alert.tokenMint !== undefined &&
+    alert.triggeredAt !== undefined &&
+    ' This alert has fired: when it fires only once, it ends now.'
+  }</p>
 ${endField(view, alert.expiresAt)}
+${webhooks !== undefined && webhookField(view, webhooks, alert.webhookId)}
 ${nameFields(view, alert)}`;
+}
+
+function spreadDirection(view: FormView, name: string, value = 'at_most'): Html {
+  return view.choice({
+    label: 'Fires when the spread is',
+    name,
+    value,
+    options: [
+      ['at_most', 'at most this'],
+      ['at_least', 'at least this'],
+    ],
+  });
+}
+
+function unitField(view: FormView, value = 'absolute'): Html {
+  return view.choice({
+    label: 'Unit of the move',
+    name: 'unit',
+    value,
+    options: [
+      ['absolute', 'of the price'],
+      ['percent', '% of the earlier price'],
+    ],
+  });
+}
+
+function changeDirection(view: FormView, name: string, value = ''): Html {
+  return view.choice({
+    label: 'Direction',
+    name,
+    value,
+    options: [
+      ['', 'up or down'],
+      ['up', 'up'],
+      ['down', 'down'],
+    ],
+  });
+}
+
+function webhookField(view: FormView, webhooks: readonly Webhook[], value = ''): Html {
+  const named = webhooks.map(({ id, url }) => [id, shownUrl(url)] as const);
+  const isListed = value === '' || named.some(([id]) => id === value);
+  return view.choice({
+    label: 'Webhook',
+    name: 'webhookId',
+    value,
+    options: [['', 'the default webhook'], ...named, ...(isListed ? [] : [[value, value] as const])],
+  });
 }
 
 const THRESHOLD_LABELS = {
@@ -212,9 +249,21 @@ export function alertChange(form: URLSearchParams, alert: Alert): Record<string,
   if (threshold !== undefined && text(threshold) !== plain(alert[threshold] ?? '')) {
     body[threshold] = inputOf(threshold, text(threshold));
   }
-  for (const name of ['windowSeconds', 'cooldownSeconds'] as const) {
-    const seconds = secondsOf(text(name));
-    if (alert[name] !== undefined && seconds !== alert[name]) body[name] = seconds;
+  // A field that the form does not have stays.
+  for (const name of ['direction', 'unit', 'windows'] as const) {
+    if (form.has(name) && text(name) !== String(alert[name] ?? '')) body[name] = inputOf(name, text(name)) || null;
+  }
+  const windowSeconds = secondsOf(text('windowSeconds'));
+  if (alert.windowSeconds !== undefined && windowSeconds !== alert.windowSeconds) body['windowSeconds'] = windowSeconds;
+  const repeats = alert.cooldownSeconds !== undefined;
+  const shallRepeat = form.has('repeat') ? text('repeat') === 'true' : repeats;
+  if (shallRepeat !== repeats) body['repeat'] = shallRepeat;
+  const cooldownSeconds = secondsOf(text('cooldownSeconds'));
+  const hasCooldown = repeats || text('cooldownSeconds') !== '';
+  if (shallRepeat && hasCooldown && cooldownSeconds !== alert.cooldownSeconds)
+    body['cooldownSeconds'] = cooldownSeconds;
+  if (form.has('webhookId') && text('webhookId') !== (alert.webhookId ?? '')) {
+    body['webhookId'] = text('webhookId') || null;
   }
   const before = alert.expiresAt === undefined ? '' : fieldMoment(new Date(alert.expiresAt));
   if (text('expiresAt') !== before) body['expiresAt'] = momentField(form, 'expiresAt')?.toISOString() ?? null;

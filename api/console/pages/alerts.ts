@@ -130,7 +130,7 @@ ${programExamples(request, {
 
   const editPage = async (request: ConsoleRequest, view: FormView): Promise<PageContent> => {
     const { data: alert } = await request.api<Alert>(call(request));
-    const names = await namesOf(deps, [alert.tokenMint]);
+    const [names, webhooks] = await Promise.all([namesOf(deps, [alert.tokenMint]), alertWebhooks(request)]);
     const path = `${PATH}/${alert.id}`;
     const body = html`${facts([
       ['Watches', subjectOf(alert, names.get(alert.tokenMint ?? ''))],
@@ -138,7 +138,7 @@ ${programExamples(request, {
     ])}${consoleForm(
       request,
       `${path}/edit`,
-      html`${view.withReasons(editFields(view, alert))}
+      html`${view.withReasons(editFields(view, alert, webhooks))}
 <div class="actions"><button type="submit" class="primary">Save</button><a class="button" href="${path}">Cancel</a></div>`,
       'form card alert-edit',
     )}`;
@@ -188,21 +188,20 @@ ${programExamples(request, {
   });
 }
 
+/** The active webhooks that list `price_alert`; undefined when the key must not read them. */
+async function alertWebhooks(request: ConsoleRequest): Promise<Webhook[] | undefined> {
+  if (!request.session.caller.scopes.includes('webhooks')) return undefined;
+  const { data } = await request.api<Webhook[]>({ operationId: 'listWebhooks', query: { limit: MAX_WEBHOOKS } });
+  return data.filter(({ status, events }) => status === 'active' && events.includes('price_alert'));
+}
+
 /** The form of a new alert, with the values of the address or of an attempt. `trial`: its firings on the past. */
 async function newPage(deps: AlertsDeps, request: ConsoleRequest, view: FormView, trial?: Html): Promise<PageContent> {
-  const { scopes } = request.session.caller;
   const token = view.value('tokenMint');
-  const [webhooks, names] = await Promise.all([
-    scopes.includes('webhooks')
-      ? request.api<Webhook[]>({ operationId: 'listWebhooks', query: { limit: MAX_WEBHOOKS } })
-      : undefined,
-    namesOf(deps, token === '' ? [] : [token]),
-  ]);
+  const [webhooks, names] = await Promise.all([alertWebhooks(request), namesOf(deps, token === '' ? [] : [token])]);
   const name = names.get(token);
   const choices = {
-    webhooks: (webhooks?.data ?? []).filter(
-      ({ status, events }) => status === 'active' && events.includes('price_alert'),
-    ),
+    webhooks: webhooks ?? [],
     venues: deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue),
     outcome: name && html`${name.title} · ${name.label}, now ${percent(name.price) ?? 'without a price'}`,
   };

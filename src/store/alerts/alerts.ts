@@ -148,13 +148,8 @@ const IS_OUTCOME = sql('is_outcome', `SELECT EXISTS (SELECT FROM outcome WHERE t
  * prices after it claims the mark.
  */
 export async function createAlert(tx: Tx, accountId: bigint, request: NewAlert): Promise<AlertCreation> {
-  let webhookPk: bigint | null = null;
-  if (request.webhookId !== undefined) {
-    const subscription = await lockSubscription(tx, accountId, request.webhookId, 'use');
-    if (!subscription) return { outcome: 'webhook_not_found' };
-    if (!subscription.events.includes('price_alert')) return { outcome: 'webhook_not_listening' };
-    webhookPk = subscription.pk;
-  }
+  const webhook = request.webhookId === undefined ? null : await useWebhook(tx, accountId, request.webhookId);
+  if (webhook && 'outcome' in webhook) return webhook;
   const subject = await subjectOf(tx, accountId, request);
   if ('outcome' in subject) return subject;
   const { condition, cooldownSeconds = null, expiresAt = null } = request;
@@ -175,7 +170,7 @@ export async function createAlert(tx: Tx, accountId: bigint, request: NewAlert):
     expiresAt,
     name: request.name ?? null,
     note: request.note ?? null,
-    webhookPk,
+    webhookPk: webhook?.pk ?? null,
     isArmed: probe === null,
   });
   const alert = await findAlert(tx, accountId, id);
@@ -185,6 +180,17 @@ export async function createAlert(tx: Tx, accountId: bigint, request: NewAlert):
     { key: markKey, detail: encodeCause({ kind: 'alertCreated', alertPk: alert.pk }) },
   ]);
   return { outcome: 'created', alert, markKey };
+}
+
+/** Locks the webhook of an alert against a deletion, before the lock of the alert. */
+export async function useWebhook(
+  tx: Tx,
+  accountId: bigint,
+  id: string,
+): Promise<{ pk: bigint } | Extract<AlertRefusal, { outcome: `webhook_${string}` }>> {
+  const subscription = await lockSubscription(tx, accountId, id, 'use');
+  if (!subscription) return { outcome: 'webhook_not_found' };
+  return subscription.events.includes('price_alert') ? { pk: subscription.pk } : { outcome: 'webhook_not_listening' };
 }
 
 /** Whether the evaluation of rules handles an alert. The others are the alerts of the specification. */

@@ -1,4 +1,4 @@
-import type { AlertStatus } from '../../domain/alerts/alert.ts';
+import type { AlertStatus, Direction, Unit } from '../../domain/alerts/alert.ts';
 import { probeOf } from '../../domain/alerts/probe.ts';
 import type { Decimal } from '../../domain/values/decimal.ts';
 import { AlertEntity } from '../db/entities/alert.ts';
@@ -11,11 +11,17 @@ import { type Alert, type AlertRefusal, findAlert, isUnreachable, refuseScope } 
 export interface AlertChange {
   status?: 'active' | 'paused' | undefined;
   target?: Decimal | undefined;
+  direction?: Direction | null | undefined;
+  unit?: Unit | undefined;
   windowSeconds?: number | undefined;
-  cooldownSeconds?: number | undefined;
+  windows?: number | undefined;
+  /** Null: the alert does not repeat any more. */
+  cooldownSeconds?: number | null | undefined;
   expiresAt?: Date | null | undefined;
   name?: string | null | undefined;
   note?: string | null | undefined;
+  /** Null: the default webhook. */
+  webhookPk?: bigint | null | undefined;
 }
 
 type AlertUpdate =
@@ -58,7 +64,8 @@ export async function changeAlert(
   change: AlertChange,
 ): Promise<AlertUpdate> {
   if (alert.status !== 'active' && alert.status !== 'paused') return { outcome: 'finished', status: alert.status };
-  const { status = alert.status, target, windowSeconds, cooldownSeconds, expiresAt, name, note } = change;
+  const { status = alert.status, target, direction, unit, windowSeconds, windows } = change;
+  const { cooldownSeconds, expiresAt, name, note, webhookPk } = change;
   if (await isUnreachable(tx, alert, target)) return { outcome: 'unreachable_target' };
   const isResumed = status === 'active' && alert.status === 'paused';
   const refusal = isResumed && alert.scope !== null ? await refuseScope(tx, accountId, alert.scope) : null;
@@ -68,18 +75,26 @@ export async function changeAlert(
     const limit = MAX_PAUSED_PER_ACCOUNT;
     if ((paused?.alerts ?? 0) >= limit) return { outcome: 'too_many_paused', limit };
   }
-  const isAnew = isResumed || [target, windowSeconds, cooldownSeconds, expiresAt].some((value) => value !== undefined);
+  const condition = { target, direction, unit, windowSeconds, windows };
+  const isAnew =
+    isResumed || Object.values({ ...condition, cooldownSeconds, expiresAt }).some((value) => value !== undefined);
   const probe = probeOf({
     condition: alert.condition,
-    direction: alert.direction ?? undefined,
-    unit: alert.unit ?? undefined,
+    direction: (direction === undefined ? alert.direction : direction) ?? undefined,
+    unit: unit ?? alert.unit ?? undefined,
     windowSeconds: windowSeconds ?? alert.windowSeconds ?? undefined,
-    windows: alert.windows ?? undefined,
+    windows: windows ?? alert.windows ?? undefined,
   });
+  // On a token, an alert without repetition fires once: it has.
+  const hasEnded = cooldownSeconds === null && alert.tokenId !== null && alert.triggeredAt !== null;
   const fields = {
-    status,
+    status: hasEnded ? ('triggered' as const) : status,
     ...(target !== undefined && { target }),
+    ...(direction !== undefined && { direction }),
+    ...(unit !== undefined && { unit }),
     ...(windowSeconds !== undefined && { windowSeconds }),
+    ...(windows !== undefined && { windows }),
+    ...(webhookPk !== undefined && { webhookPk }),
     ...(cooldownSeconds !== undefined && { cooldownSeconds }),
     ...(expiresAt !== undefined && { expiresAt }),
     ...(name !== undefined && { name }),
@@ -89,7 +104,7 @@ export async function changeAlert(
   await tx.em.getRepository(AlertEntity).update({ pk: alert.pk }, fields);
   const changed = await findAlert(tx, accountId, alert.id);
   if (!changed) throw new TypeError('a locked alert is missing');
-  if (!isAnew || status !== 'active') return { outcome: 'changed', alert: changed, markKey: null };
+  if (!isAnew || changed.status !== 'active') return { outcome: 'changed', alert: changed, markKey: null };
   const markKey = alertKey(changed);
   await insertMarks(tx, 'evaluate-alerts', [
     { key: markKey, detail: encodeCause({ kind: 'alertCreated', alertPk: changed.pk }) },

@@ -104,6 +104,87 @@ describe('PATCH /v1/alerts/{id}', () => {
     expect(await read(id)).not.toHaveProperty('name');
   });
 
+  it.each([
+    [
+      { condition: 'spread', price: 0.1, direction: 'at_least' },
+      { direction: 'at_most', price: 0.02 },
+    ],
+    [{ condition: 'change', change: 5, unit: 'percent', windowSeconds: 60, direction: 'up' }, { direction: 'down' }],
+    [
+      { condition: 'change', change: 5, unit: 'percent', windowSeconds: 60 },
+      { unit: 'absolute', change: 0.05 },
+    ],
+    [
+      { condition: 'volume', times: 2, windows: 3, windowSeconds: 60 },
+      { windows: 9, windowSeconds: 600 },
+    ],
+  ])('changes %j by %j, and finds it by its new condition', async (alert, change) => {
+    const { id } = await create(alert);
+    expect((await patch(id, change)).body.data).toMatchObject({ ...alert, ...change });
+    expect(await read(id)).toMatchObject({ ...alert, ...change });
+    const probes = sql('test_probes', 'SELECT id, probe FROM alert WHERE id = ANY ($1::text[]) ORDER BY pk');
+    const { id: same } = await create({ ...alert, ...change });
+    const [changed, made] = await api.db.query<{ probe: string }>(probes, [[id, same]]);
+    expect(changed?.probe).toBe(made?.probe);
+  });
+
+  it('removes the direction of a change with null, so that it fires in both', async () => {
+    const { id } = await create({
+      condition: 'change',
+      change: 0.1,
+      unit: 'absolute',
+      windowSeconds: 60,
+      direction: 'up',
+    });
+    await see('0.5', '0.2');
+    expect(await read(id)).toMatchObject({ status: 'active', direction: 'up' });
+    expect((await patch(id, { direction: null })).body.data).not.toHaveProperty('direction');
+    await see('0.05');
+    expect(await read(id)).toMatchObject({ status: 'triggered', firings: [{ price: 0.05, fromPrice: 0.5 }] });
+  });
+
+  it('lets an alert that fires once fire again with repeat, and ends one that has fired without it', async () => {
+    const { id } = await create({ condition: 'crosses_above', price: 0.5 });
+    expect((await patch(id, { repeat: true })).body.data).toMatchObject({ repeat: true, cooldownSeconds: 3_600 });
+    expect((await patch(id, { cooldownSeconds: 1 })).body.data).toMatchObject({ cooldownSeconds: 1 });
+    expect((await patch(id, { repeat: true })).body.data).toMatchObject({ cooldownSeconds: 1 });
+    await see('0.4', '0.6');
+    expect(await read(id)).toMatchObject({ status: 'active', firings: [{ price: 0.6 }] });
+    expectFault(await patch(id, { repeat: false, cooldownSeconds: 5 }), 'cooldownSeconds', 'does not repeat');
+    const ended = (await patch(id, { repeat: false })).body.data;
+    expect(ended).toMatchObject({ status: 'triggered', triggeredPrice: 0.6 });
+    expect(ended).not.toHaveProperty('repeat');
+    expect((await patch(id, { repeat: true })).body.error.code).toBe('conflict');
+  });
+
+  it('keeps an alert active that repeats no more and has not fired', async () => {
+    const { id } = await create({ condition: 'crosses_above', price: 0.5, repeat: true });
+    expect((await patch(id, { repeat: false })).body.data).toMatchObject({ status: 'active' });
+    await see('0.4', '0.6');
+    expect(await read(id)).toMatchObject({ status: 'triggered', firings: [{ price: 0.6 }] });
+  });
+
+  it('moves an alert to another webhook and back to the default one, without a new start', async () => {
+    const hook = async (events: string[], by = client) => {
+      const made = await by.account('POST', '/v1/webhooks', { url: 'https://example.com/hook', events });
+      expect(made.status).toBe(201);
+      return (made.body.data as { id: string }).id;
+    };
+    const { id } = await create({ condition: 'crosses_above', price: 0.5 });
+    await see('0.4');
+    const webhookId = await hook(['price_alert']);
+    expect((await patch(id, { webhookId })).body.data).toMatchObject({ webhookId });
+    expectFault(await patch(id, { webhookId: await hook(['transaction']) }), 'webhookId', 'does not list price_alert');
+    const unknown = await patch(id, { webhookId: await hook(['price_alert'], stranger) });
+    expect([unknown.status, unknown.body.error.code]).toEqual([404, 'webhook_not_found']);
+    expect(await read(id)).toMatchObject({ webhookId });
+    await see('0.6');
+    const events = (await client.account('GET', '/v1/events?type=price_alert&limit=1')).body.data;
+    expect(events).toMatchObject([{ webhookId, deliveries: 1, payload: { data: { alertId: id } } }]);
+    const other = await create({ condition: 'above', price: 0.9, webhookId });
+    expect((await patch(other.id, { webhookId: null })).body.data).not.toHaveProperty('webhookId');
+  });
+
   it('returns 409 for an alert that has fired, and 404 for one of another account', async () => {
     const { id } = await create({ condition: 'above', price: 0.1 });
     expect((await patch(id, { note: 'x' }, stranger)).body.error.code).toBe('alert_not_found');
@@ -125,6 +206,12 @@ describe('PATCH /v1/alerts/{id}', () => {
     [{ note: 7 }, 'note'],
     [{ notional: 5 }, 'notional'],
     [{ times: 2 }, 'times'],
+    [{ direction: 'up' }, 'direction'],
+    [{ unit: 'percent' }, 'unit'],
+    [{ windows: 3 }, 'windows'],
+    [{ repeat: 'yes' }, 'repeat'],
+    [{ repeat: null }, 'repeat'],
+    [{ webhookId: '' }, 'webhookId'],
   ])('rejects %j and names the field', async (body, path) => {
     const { id } = await create({ condition: 'above', price: 0.9 });
     expectFault(await patch(id, body), path);
@@ -147,6 +234,13 @@ describe('PATCH /v1/alerts/{id}', () => {
     [{ condition: 'volume', notional: 100, windowSeconds: 60 }, { times: 2 }, 'times'],
     [{ condition: 'volume', times: 2, windows: 3, windowSeconds: 60 }, { times: -1 }, 'times'],
     [{ condition: 'volume', times: 2, windows: 3, windowSeconds: 60 }, { notional: 100 }, 'notional'],
+    [{ condition: 'volume', notional: 100, windowSeconds: 60 }, { windows: 3 }, 'windows'],
+    [{ condition: 'volume', times: 2, windows: 3, windowSeconds: 60 }, { windows: 1_001 }, 'windows'],
+    [{ condition: 'volume', times: 2, windows: 3, windowSeconds: 86_400 }, { windows: 7 }, 'windows'],
+    [{ condition: 'spread', price: 0.1, direction: 'at_least' }, { direction: null }, 'direction'],
+    [{ condition: 'spread', price: 0.1, direction: 'at_least' }, { direction: 'up' }, 'direction'],
+    [{ condition: 'change', change: 5, unit: 'percent', windowSeconds: 60 }, { direction: 'at_most' }, 'direction'],
+    [{ condition: 'change', change: 5, unit: 'percent', windowSeconds: 60 }, { unit: 'points' }, 'unit'],
   ])('rejects for %j the change %j', async (alert, change, path) => {
     const { id } = await create(alert);
     expectFault(await patch(id, change), path);

@@ -207,9 +207,13 @@ describe('an alert in the console', () => {
     const read = async () => (await browser.account('GET', `/v1${path}`)).body.data;
     const same = {
       change: '0.05',
+      unit: 'absolute',
+      direction: '',
       windowSeconds: '15 min',
+      repeat: 'true',
       cooldownSeconds: '1 min',
       expiresAt: '',
+      webhookId: '',
       name: '',
       note: '',
     };
@@ -233,6 +237,39 @@ describe('an alert in the console', () => {
     expect((await browser.page(path)).text).toContain('Resume');
     await browser.post(`${path}/status`, { status: 'active' });
     expect(await read()).toMatchObject({ status: 'active' });
+  });
+
+  it('gets another direction, unit, repetition and webhook', async () => {
+    const browser = await signIn(api);
+    const hook = { url: 'https://example.com/alerts', events: ['price_alert'] };
+    const { id: webhookId } = (await browser.account('POST', '/v1/webhooks', hook)).body.data as { id: string };
+    const moves = { tokenMint: 't', condition: 'change', change: 5, unit: 'percent', windowSeconds: 60 };
+    const { id } = (await browser.account('POST', '/v1/alerts', moves)).body.data as { id: string };
+    const path = `/alerts/${id}`;
+    const read = async () => (await browser.account('GET', `/v1${path}`)).body.data;
+    const { text } = await browser.page(`${path}/edit`);
+    for (const name of ['direction', 'unit', 'repeat', 'webhookId']) expect(text).toContain(`name="${name}"`);
+    const shown = { change: '5', unit: 'percent', direction: '', windowSeconds: '1 min', repeat: 'false' };
+    const sent = { ...shown, cooldownSeconds: '1 h', expiresAt: '', webhookId: '', name: '', note: '' };
+    await browser.post(`${path}/edit`, sent);
+    expect((await browser.page(path)).text).toContain('Nothing was changed.');
+    await browser.post(`${path}/edit`, {
+      ...sent,
+      unit: 'absolute',
+      direction: 'down',
+      repeat: 'true',
+      cooldownSeconds: '',
+      webhookId,
+    });
+    expect(await read()).toMatchObject({
+      unit: 'absolute',
+      direction: 'down',
+      repeat: true,
+      cooldownSeconds: 3_600,
+      webhookId,
+    });
+    await browser.post(`${path}/edit`, { ...sent, unit: 'absolute', webhookId: '' });
+    for (const name of ['direction', 'repeat', 'webhookId']) expect(await read()).not.toHaveProperty(name);
   });
 
   it('keeps texts that a page or a browser writes in another way', async () => {
