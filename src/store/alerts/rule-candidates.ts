@@ -58,7 +58,7 @@ const PROBES = sql(
  * `q` has the quote in effect. OFFSET 0 keeps Postgres from reading it in any case.
  */
 const joinPriceBefore = (moment: string) => `LEFT JOIN LATERAL (
-     SELECT p.price FROM observation p WHERE p.token_id = b.token_id AND p.received_at < ${moment} AND p.n IS NOT NULL
+     SELECT p.price, p.received_at FROM observation p WHERE p.token_id = b.token_id AND p.received_at < ${moment} AND p.n IS NOT NULL
      ORDER BY p.received_at DESC, p.n DESC LIMIT 1) o ON true
    LEFT JOIN LATERAL (SELECT h.price FROM ${quoteBefore('b.token_id', moment)} h WHERE o.price IS NULL OFFSET 0) q ON true`;
 
@@ -66,11 +66,12 @@ const joinPriceBefore = (moment: string) => `LEFT JOIN LATERAL (
 const FACTS = sql(
   'rule_facts',
   `SELECT b.token_id, least(f.low, o.price, q.price)::float8 AS low, greatest(f.high, o.price, q.price)::float8 AS high,
-     f.least_spread::float8 AS least_spread, f.greatest_spread::float8 AS greatest_spread, f.notional::float8 AS notional
+     f.least_spread::float8 AS least_spread, f.greatest_spread::float8 AS greatest_spread, f.notional::float8 AS notional,
+     coalesce(f.total, 0)::float8 AS total, coalesce(extract(epoch FROM b.since - o.received_at), 0)::float8 AS quiet_seconds
    FROM unnest($1::bigint[], $2::timestamptz[]) AS b (token_id, since)
    CROSS JOIN LATERAL (
      SELECT min(o.price) AS low, max(o.price) AS high, min(o.ask - o.bid) AS least_spread, max(o.ask - o.bid) AS greatest_spread,
-       max(o.price * o.size) AS notional
+       max(o.price * o.size) AS notional, sum(o.price * o.size) AS total
      FROM observation o WHERE o.token_id = b.token_id AND o.received_at >= b.since AND o.n IS NOT NULL) f
    ${joinPriceBefore('b.since')}
    WHERE f.low IS NOT NULL`,
@@ -147,7 +148,7 @@ export async function findCandidates(db: Queryable, sinceOf: ReadonlyMap<bigint,
   if (probes.length === 0) return [];
   const since = (tokenId: bigint) => new Date(sinceOf.get(tokenId) ?? 0).toISOString();
   const tokenIds = [...new Set(probes.map(({ tokenId }) => tokenId))];
-  const facts = await db.query<ProbeFacts & { tokenId: bigint }>(FACTS, [tokenIds, tokenIds.map(since)]);
+  const facts = await db.query<FactsRow>(FACTS, [tokenIds, tokenIds.map(since)]);
   const factsOf = new Map(facts.map((row) => [row.tokenId, row]));
   const possible = probes.filter(({ tokenId, probe }) => {
     const known = factsOf.get(tokenId);
@@ -158,7 +159,7 @@ export async function findCandidates(db: Queryable, sinceOf: ReadonlyMap<bigint,
   await readWindows(
     db,
     [...longest].map(([tokenId, seconds]) => ({ tokenId, seconds })),
-    { since, windowOf },
+    { since, factsOf, windowOf },
   );
   const met = (row: ProbeRow, seconds: number): (ProbeRow & ProbeRange)[] => {
     const known = factsOf.get(row.tokenId);
@@ -171,7 +172,7 @@ export async function findCandidates(db: Queryable, sinceOf: ReadonlyMap<bigint,
     return windowOf.get(windowKey(row.tokenId, seconds))?.isObserved === false || met(row, seconds).length > 0;
   });
   const own = near.map(({ tokenId, probe }) => ({ tokenId, seconds: windowOfProbe(probe) }));
-  await readWindows(db, own, { since, windowOf });
+  await readWindows(db, own, { since, factsOf, windowOf });
   const ranges = near.flatMap((row) => met(row, windowOfProbe(row.probe)));
   if (ranges.length === 0) return [];
   return db.query(CANDIDATES, [
@@ -182,6 +183,14 @@ export async function findCandidates(db: Queryable, sinceOf: ReadonlyMap<bigint,
     ranges.map(({ to }) => to),
   ]);
 }
+
+type FactsRow = ProbeFacts & {
+  tokenId: bigint;
+  /** The notional of all new trades. */
+  total: number;
+  /** Since the last kept observation before the new ones; 0 without one. */
+  quietSeconds: number;
+};
 
 type WindowRow = WindowFacts & {
   tokenId: bigint;
@@ -202,24 +211,35 @@ function longestWindows(rows: readonly ProbeRow[]): Map<bigint, number> {
   return longest;
 }
 
-/** Adds the facts of these windows to `windowOf`. */
+interface WindowSearch {
+  since: (tokenId: bigint) => string;
+  factsOf: ReadonlyMap<bigint, FactsRow>;
+  windowOf: Map<string, WindowRow>;
+}
+
+/** Adds the facts of these windows to `windowOf`. A window in which only the new observations lie has their facts, without a look-up. */
 async function readWindows(
   db: Queryable,
   windows: readonly { tokenId: bigint; seconds: number }[],
-  { since, windowOf }: { since: (tokenId: bigint) => string; windowOf: Map<string, WindowRow> },
+  { since, factsOf, windowOf }: WindowSearch,
 ): Promise<void> {
-  const wanted = new Map(
-    windows.flatMap((window) => {
-      const key = windowKey(window.tokenId, window.seconds);
-      return window.seconds === 0 || windowOf.has(key) ? [] : [[key, window] as const];
-    }),
-  );
-  if (wanted.size === 0) return;
-  const missing = [...wanted.values()];
+  const missing = new Map<string, { tokenId: bigint; seconds: number }>();
+  for (const { tokenId, seconds } of windows) {
+    const key = windowKey(tokenId, seconds);
+    if (seconds === 0 || windowOf.has(key)) continue;
+    const facts = factsOf.get(tokenId);
+    if (facts === undefined || facts.quietSeconds <= seconds) missing.set(key, { tokenId, seconds });
+    else {
+      const { low, high, total } = facts;
+      windowOf.set(key, { tokenId, seconds, low, high, notional: total, isObserved: true });
+    }
+  }
+  if (missing.size === 0) return;
+  const wanted = [...missing.values()];
   const rows = await db.query<WindowRow>(WINDOWS, [
-    missing.map(({ tokenId }) => tokenId),
-    missing.map(({ tokenId }) => since(tokenId)),
-    missing.map(({ seconds }) => seconds),
+    wanted.map(({ tokenId }) => tokenId),
+    wanted.map(({ tokenId }) => since(tokenId)),
+    wanted.map(({ seconds }) => seconds),
   ]);
   for (const row of rows) windowOf.set(windowKey(row.tokenId, row.seconds), row);
 }

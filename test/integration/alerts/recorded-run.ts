@@ -1,18 +1,17 @@
 import type { Condition, Scope } from '../../../src/domain/alerts/alert.ts';
 import type { MarketRecord } from '../../../src/domain/markets/market.ts';
-import { type Decimal, decimal, ONE } from '../../../src/domain/values/decimal.ts';
+import { type Decimal, decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { createAlert, type NewAlert } from '../../../src/store/alerts/alerts.ts';
 import { type BacktestRequest, backtest, JOB_LIMITS } from '../../../src/store/alerts/backtest.ts';
 import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
 import { scopeKeyOf } from '../../../src/store/alerts/scopes.ts';
-import { writeMarkets } from '../../../src/store/catalog/markets.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Database, sql } from '../../../src/store/db/tx.ts';
 import { workShards } from '../../../src/store/marks/stage.ts';
 import { anAccount } from '../../factories/alerts.ts';
-import { type ObservedFields, observeAt } from './rule-world.ts';
+import { type ObservedFields, observeAt, storeMarketAt } from './rule-world.ts';
 
 const STAGE = 'evaluate-alerts' as const;
 const CATEGORIES = ['Sport', 'Politics'] as const;
@@ -23,28 +22,7 @@ const MARKETS = [
 ] as const;
 export const TOKENS = 5;
 
-/** Moves what the last write of a market left behind to a moment of the run. */
-const BACKDATE_MARKET = [
-  sql(
-    'test_backdate_version',
-    `UPDATE market_version SET known_until = $2::timestamptz WHERE market_id = $1
-     AND known_until > $2::timestamptz`,
-  ),
-  sql(
-    'test_backdate_mark',
-    `UPDATE mark SET detail = 4000000000000000 + floor(extract(epoch FROM $2::timestamptz) * 1000)::bigint
-     WHERE stage = 'evaluate-alerts' AND detail > 4000000000000000 AND key = ${1n << 60n} + $1::bigint`,
-  ),
-  sql(
-    'test_backdate_market',
-    'UPDATE market SET updated_at = $2::timestamptz WHERE id = $1 AND updated_at > $2::timestamptz',
-  ),
-] as const;
-const BACKDATE_ALERT = sql(
-  'test_backdate_run_alert',
-  `UPDATE alert SET created_at = $2::timestamptz, target = coalesce($3::numeric, target) WHERE pk = $1`,
-);
-const MARKET_PK = sql('test_market_pk', `SELECT id FROM market WHERE venue = 'polymarket' AND venue_market_id = $1`);
+const BACKDATE_ALERT = sql('test_backdate_run_alert', 'UPDATE alert SET created_at = $2::timestamptz WHERE pk = $1');
 const FIRINGS = sql(
   'test_run_firings',
   `SELECT f.n, (extract(epoch FROM f.at) * 1000)::bigint AS at_ms, f.price, f.from_price, f.value, t.mint, m.venue_market_id
@@ -140,12 +118,7 @@ export class RecordedRun {
       outcomes: tokens.map((token) => ({ outcomeId: this.#mints[token] ?? '', label: `label ${token}` })),
       hasBook: true,
     };
-    await this.#db.transaction(async (tx) => {
-      await writeMarkets(tx, 'polymarket', 'USD', [record], Date.now());
-      const [row] = await tx.query<{ id: bigint }>(MARKET_PK, [marketId]);
-      for (const statement of BACKDATE_MARKET)
-        await tx.query(statement, [row?.id, new Date(this.#nowMs).toISOString()]);
-    });
+    await storeMarketAt(this.#db, record, this.#nowMs);
     await this.evaluate(1_000);
     this.wait(1);
   }
@@ -160,14 +133,13 @@ export class RecordedRun {
       const made = await createAlert(tx, this.#accountId, {
         ...rest,
         ...subject,
-        // Prices of this run are whole numbers, which no outcome has.
-        ...(threshold !== undefined && { target: ONE }),
+        target: threshold,
         ...(windowMs !== undefined && { windowSeconds: windowMs / 1_000 }),
         ...(lastsMs !== undefined && { expiresAt: new Date(startMs + lastsMs) }),
       });
       if (made.outcome !== 'created') throw new Error(made.outcome);
       const { pk, id } = made.alert;
-      await tx.query(BACKDATE_ALERT, [pk, new Date(startMs).toISOString(), threshold ?? null]);
+      await tx.query(BACKDATE_ALERT, [pk, new Date(startMs).toISOString()]);
       this.#alerts.push({ pk, id, fields, startMs });
     });
   }

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { observedFields, someKind } from '../../support/alerts/some-rules.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import type { Manner } from './alert-world.ts';
-import { RuleWorld, TOKENS } from './rule-world.ts';
+import { MARKET_COUNT, type RuleFields, type RuleKind, RuleWorld, TOKENS } from './rule-world.ts';
 
 /** ODDSWIRE_RUNS=500 runs 500 random histories; the default histories are fixed. */
 const RUNS = process.env['ODDSWIRE_RUNS'];
@@ -42,12 +43,19 @@ function step<T>(name: string, values: fc.Arbitrary<T>, run: (world: RuleWorld, 
 const token = fc.nat({ max: TOKENS - 1 });
 const someFields = fc
   .record({
-    kind: someKind,
+    kind: fc.oneof<fc.WeightedArbitrary<RuleKind>[]>(
+      { weight: 3, arbitrary: someKind },
+      { weight: 1, arbitrary: fc.constantFrom({ condition: 'status' }, { condition: 'new_market' }) },
+    ),
     on: fc.oneof({ weight: 3, arbitrary: token }, fc.constantFrom('market', 'event', 'category', 'words')),
     cooldownSeconds: fc.constantFrom(undefined, 1, 5, 20),
     lastsMs: fc.constantFrom(undefined, undefined, 10_000, 60_000),
   })
-  .map(({ kind, ...rest }) => ({ ...kind, ...rest }));
+  .map(({ kind, on, ...rest }): RuleFields => {
+    // A new market has no token so far, and needs a scope of several markets.
+    const isNarrow = kind.condition === 'new_market' && (typeof on === 'number' || on === 'market');
+    return { kind, on: isNarrow ? 'words' : on, ...rest };
+  });
 
 const steps = fc.oneof(
   {
@@ -65,6 +73,20 @@ const steps = fc.oneof(
         world.wait(afterMs);
         await world.observe(list);
       },
+    ),
+  },
+  {
+    weight: 4,
+    arbitrary: step(
+      'change',
+      fc.record({
+        market: fc.nat({ max: MARKET_COUNT - 1 }),
+        status: fc.oneof(
+          { weight: 5, arbitrary: fc.constantFrom<MarketRecord['status'][]>('open', 'halted', 'closed') },
+          { weight: 1, arbitrary: fc.constantFrom<MarketRecord['status'][]>('resolved', 'settled') },
+        ),
+      }),
+      (world, { market, status }) => world.change(market, status),
     ),
   },
   { weight: 5, arbitrary: step('rule', someFields, (world, fields) => world.rule(fields)) },

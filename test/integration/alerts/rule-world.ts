@@ -1,6 +1,7 @@
 import type { Scope } from '../../../src/domain/alerts/alert.ts';
+import type { MarketRule } from '../../../src/domain/alerts/market-rule.ts';
 import type { Observed, Rule } from '../../../src/domain/alerts/rule.ts';
-import { ONE } from '../../../src/domain/values/decimal.ts';
+import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { createAlert } from '../../../src/store/alerts/alerts.ts';
@@ -12,15 +13,17 @@ import { type Database, isDatabaseUnavailable, sql } from '../../../src/store/db
 import { insertMarksSql, observedAt } from '../../../src/store/marks/detail.ts';
 import { workShards } from '../../../src/store/marks/stage.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
-import { modelFirings } from '../../support/alerts/rule-model.ts';
+import { type ModelState, modelFirings, modelMarketFirings } from '../../support/alerts/rule-model.ts';
 import type { Manner } from './alert-world.ts';
 
 const STAGE = 'evaluate-alerts' as const;
 export const TOKENS = 4;
-/** The markets of the tokens. */
+export const MARKET_COUNT = 3;
+/** The markets of the tokens, and one without tokens of the test that a change stores later. */
 const MARKETS = [
   { tokens: [0, 1], event: 'one', category: 'Sport', title: 'Will the home team win?' },
   { tokens: [2, 3], event: 'one', category: 'Politics', title: 'Will the bill pass?' },
+  { tokens: [], event: 'two', category: 'Politics', title: 'Will the away team win?' },
 ] as const;
 
 const OBSERVE = sql(
@@ -40,10 +43,25 @@ const OBSERVE = sql(
      ON CONFLICT (token_id, received_at) DO UPDATE SET price = excluded.price, bid = excluded.bid, ask = excluded.ask)
    ${insertMarksSql(STAGE, `SELECT DISTINCT token_id, ${observedAt('received_at')} FROM observed`)}`,
 );
-const BACKDATE = sql(
-  'test_backdate_alert',
-  'UPDATE alert SET created_at = to_timestamp($2 / 1000.0), target = $3 WHERE pk = $1',
-);
+/** Moves what the last write of a market left behind to a moment of the run. */
+const BACKDATE_MARKET = [
+  sql(
+    'test_backdate_version',
+    `UPDATE market_version SET known_until = $2::timestamptz WHERE market_id = $1
+     AND known_until > $2::timestamptz`,
+  ),
+  sql(
+    'test_backdate_mark',
+    `UPDATE mark SET detail = least(detail, 4000000000000000 + floor(extract(epoch FROM $2::timestamptz) * 1000)::bigint)
+     WHERE stage = 'evaluate-alerts' AND detail > 4000000000000000 AND key = ${1n << 60n} + $1::bigint`,
+  ),
+  sql(
+    'test_backdate_market',
+    'UPDATE market SET updated_at = $2::timestamptz WHERE id = $1 AND updated_at > $2::timestamptz',
+  ),
+] as const;
+const BACKDATE = sql('test_backdate_alert', 'UPDATE alert SET created_at = to_timestamp($2 / 1000.0) WHERE pk = $1');
+const MARKET_PK = sql('test_market_pk', `SELECT id FROM market WHERE venue = 'polymarket' AND venue_market_id = $1`);
 const DIE = sql('test_die', 'SELECT pg_terminate_backend(pg_backend_pid())');
 const FIRINGS = sql(
   'test_alert_firings',
@@ -73,17 +91,42 @@ export async function observeAt(
   ]);
 }
 
+/** Stores a market of Polymarket as of one moment, epoch milliseconds, later than its former state. Returns its key. */
+export async function storeMarketAt(db: Database, record: MarketRecord, atMs: number): Promise<bigint> {
+  return db.transaction(async (tx) => {
+    await writeMarkets(tx, 'polymarket', 'USD', [record], Date.now());
+    const [row] = await tx.query<{ id: bigint }>(MARKET_PK, [record.marketId]);
+    if (!row) throw new TypeError('a stored market is missing');
+    for (const statement of BACKDATE_MARKET) await tx.query(statement, [row.id, new Date(atMs).toISOString()]);
+    return row.id;
+  });
+}
+
+/** The condition of a rule on prices, or on the state of markets. */
+export type RuleKind = PriceKind | MarketKind;
+type PriceKind = Pick<Rule, 'condition' | 'threshold' | 'direction' | 'unit' | 'windowMs' | 'windows'>;
+type MarketKind = Pick<MarketRule, 'condition'>;
+
 /** Fields of a rule besides its times. */
-export type RuleFields = Pick<Rule, 'condition' | 'threshold' | 'direction' | 'unit' | 'windowMs' | 'windows'> & {
+export interface RuleFields {
+  kind: RuleKind;
   cooldownSeconds: number | undefined;
   lastsMs: number | undefined;
   on: number | 'market' | 'event' | 'category' | 'words';
-};
+}
 
 interface MadeRule {
   pk: bigint;
   fields: RuleFields;
   tokens: readonly number[];
+  markets: readonly number[];
+}
+
+interface MadeMarket {
+  id: string;
+  pk?: bigint;
+  /** Its states so far, oldest first. */
+  states: ModelState[];
 }
 
 /** Writes observations and rules at times of its own clock, which starts an hour ago, and evaluates them. */
@@ -92,47 +135,33 @@ export class RuleWorld {
   readonly #accountId: bigint;
   readonly #mints: string[];
   readonly #tokenIds: bigint[];
-  readonly #marketIds: string[];
+  readonly #markets: readonly MadeMarket[] = MARKETS.map(() => ({ id: newId('req'), states: [] }));
   readonly #suffix: string;
   readonly #rules: MadeRule[] = [];
   readonly #behind: Promise<void>[] = [];
   #nowMs = Math.floor(Date.now() / 1_000) * 1_000 - 3_600_000;
 
-  private constructor(db: Database, accountId: bigint, mints: string[], tokenIds: bigint[], marketIds: string[]) {
+  private constructor(db: Database, accountId: bigint, mints: string[], tokenIds: bigint[]) {
     this.#db = db;
     this.#accountId = accountId;
     this.#mints = mints;
     this.#tokenIds = tokenIds;
-    this.#marketIds = marketIds;
-    this.#suffix = suffixOf(accountId);
+    this.#suffix = `x${accountId}`;
   }
 
   static async create(db: Database): Promise<RuleWorld> {
     const mints = Array.from({ length: TOKENS }, () => newId('req'));
     const accountId = await anAccount(db);
     await aSubscription(db, { accountId });
-    const suffix = suffixOf(accountId);
-    const markets = MARKETS.map(({ tokens, event, category, title }) => ({
-      marketId: newId('req'),
-      eventId: `${event}${suffix}`,
-      title: `${title} ${suffix}`,
-      category: `${category}${suffix}`,
-      description: '',
-      tags: [],
-      status: 'open' as const,
-      outcomes: tokens.map((token) => ({ outcomeId: mints[token] ?? '', label: `label ${token}` })),
-      hasBook: true,
-    }));
-    await db.transaction((tx) => writeMarkets(tx, 'polymarket', 'USD', markets, Date.now()));
     const tokens = await ensureTokens(db, mints, 'USD');
-    const tokenIds = mints.map((mint) => tokens.get(mint) ?? 0n);
-    return new RuleWorld(
+    const world = new RuleWorld(
       db,
       accountId,
       mints,
-      tokenIds,
-      markets.map(({ marketId }) => marketId),
+      mints.map((mint) => tokens.get(mint) ?? 0n),
     );
+    for (const market of [0, 1]) await world.change(market, 'open');
+    return world;
   }
 
   wait(ms: number): void {
@@ -144,32 +173,68 @@ export class RuleWorld {
     await observeAt(this.#db, this.#tokenIds, this.#nowMs, list);
   }
 
+  /** Stores a market with a status. A market with a final outcome only settles. */
+  async change(market: number, status: MarketRecord['status']): Promise<void> {
+    const made = this.#marketOf(market);
+    const before = made.states.at(-1)?.status ?? 'none';
+    if (before === status || before === 'settled' || (before === 'resolved' && status !== 'settled')) return;
+    // Two states of a market need different moments.
+    this.wait(1);
+    const { tokens, event, category, title } = MARKETS[market] ?? MARKETS[0];
+    made.states.push({ atMs: this.#nowMs, status });
+    made.pk = await storeMarketAt(
+      this.#db,
+      {
+        marketId: made.id,
+        eventId: `${event}${this.#suffix}`,
+        title: `${title} ${this.#suffix}`,
+        category: `${category}${this.#suffix}`,
+        description: '',
+        tags: [],
+        status,
+        outcomes: tokens.map((token) => ({ outcomeId: this.#mints[token] ?? '', label: `label ${token}` })),
+        hasBook: true,
+      },
+      this.#nowMs,
+    );
+  }
+
+  #marketOf(market: number): MadeMarket {
+    const made = this.#markets[market];
+    if (!made) throw new TypeError(`no market ${market}`);
+    return made;
+  }
+
   async rule(fields: RuleFields): Promise<void> {
-    const { on, threshold, windowMs, lastsMs, ...rest } = fields;
+    const { kind, on, lastsMs, cooldownSeconds } = fields;
+    const { threshold, windowMs, ...rest }: Partial<Omit<PriceKind, 'condition'>> & Pick<RuleKind, 'condition'> = kind;
     const startMs = this.#nowMs;
-    const { scope, tokens } = this.#subject(on);
+    const { scope, tokens, markets } = this.#subject(on);
     await this.#db.transaction(async (tx) => {
       const made = await createAlert(tx, this.#accountId, {
         ...rest,
-        // Prices of this test are whole numbers, which no outcome has.
-        target: ONE,
+        cooldownSeconds,
+        target: threshold,
         ...(windowMs !== undefined && { windowSeconds: windowMs / 1_000 }),
         ...(scope ? { scope } : { tokenMint: this.#mints[tokens[0] ?? 0] ?? '' }),
         expiresAt: new Date(lastsMs === undefined ? Date.now() + 86_400_000 : startMs + lastsMs),
       });
       if (made.outcome !== 'created') throw new Error(made.outcome);
-      await tx.query(BACKDATE, [made.alert.pk, startMs, threshold]);
-      this.#rules.push({ pk: made.alert.pk, fields, tokens });
+      await tx.query(BACKDATE, [made.alert.pk, startMs]);
+      this.#rules.push({ pk: made.alert.pk, fields, tokens, markets });
     });
   }
 
-  #subject(on: RuleFields['on']): { scope?: Scope; tokens: readonly number[] } {
-    if (typeof on === 'number') return { tokens: [on] };
-    const [first, second] = MARKETS;
-    if (on === 'market') return { scope: { market_id: this.#marketIds[0] ?? '' }, tokens: first.tokens };
-    if (on === 'event') return { scope: { event_id: `one${this.#suffix}` }, tokens: [0, 1, 2, 3] };
-    if (on === 'category') return { scope: { category: `Politics${this.#suffix}` }, tokens: second.tokens };
-    return { scope: { q: `${this.#suffix} TEAM`, venue: 'polymarket' }, tokens: first.tokens };
+  #subject(on: RuleFields['on']): { scope?: Scope; tokens: readonly number[]; markets: readonly number[] } {
+    const of = (...markets: number[]) => ({
+      markets,
+      tokens: markets.flatMap((market) => MARKETS[market]?.tokens ?? []),
+    });
+    if (typeof on === 'number') return { tokens: [on], markets: [on < 2 ? 0 : 1] };
+    if (on === 'market') return { scope: { market_id: this.#marketOf(0).id }, ...of(0) };
+    if (on === 'event') return { scope: { event_id: `one${this.#suffix}` }, ...of(0, 1) };
+    if (on === 'category') return { scope: { category: `Politics${this.#suffix}` }, ...of(1, 2) };
+    return { scope: { q: `${this.#suffix} TEAM`, venue: 'polymarket' }, ...of(0, 2) };
   }
 
   async evaluate(manner: Manner): Promise<void> {
@@ -204,7 +269,7 @@ export class RuleWorld {
     await this.evaluate({ ...manner, dies: false, isBehind: false });
     const observations = await readObservations(this.#db, new Map(this.#tokenIds.map((tokenId) => [tokenId, 0])));
     return Promise.all(
-      this.#rules.map(async ({ pk, fields, tokens }) => {
+      this.#rules.map(async ({ pk, fields, tokens, markets }) => {
         const rows = await this.#db.query<{
           subject: bigint;
           n: bigint;
@@ -216,13 +281,7 @@ export class RuleWorld {
           if (events !== 1 || deliveries !== 1) throw new Error('a firing without its event or delivery');
           return `${subject} ${n} ${atMs}`;
         });
-        const expected: string[] = [];
-        for (const token of tokens) {
-          const subject = this.#tokenIds[token] ?? 0n;
-          const rule = await this.#ruleOf(pk, fields);
-          for (const { n, atMs } of modelFirings(rule, observations.get(subject) ?? []))
-            expected.push(`${subject} ${n} ${atMs}`);
-        }
+        const expected = await this.#expected({ pk, fields, tokens, markets }, observations);
         const [row] = await this.#db.query<{ status: string }>(STATUS, [pk]);
         const isOver = typeof fields.on === 'number' && fields.cooldownSeconds === undefined && expected.length > 0;
         if ((row?.status === 'triggered') !== isOver) throw new Error(`unexpected status ${row?.status}`);
@@ -231,16 +290,39 @@ export class RuleWorld {
     );
   }
 
-  async #ruleOf(pk: bigint, fields: RuleFields): Promise<Rule> {
+  /** The firings of the reference models. */
+  async #expected(
+    { pk, fields, tokens, markets }: MadeRule,
+    observations: ReadonlyMap<bigint, readonly Observed[]>,
+  ): Promise<string[]> {
+    const { kind, cooldownSeconds, on } = fields;
     const [stored] = await this.#db.query<{ startMs: bigint; expiresMs: bigint }>(TIMES, [pk]);
-    return {
-      ...fields,
+    const times = {
       startMs: Number(stored?.startMs),
       endMs: Number(stored?.expiresMs),
-      cooldownMs: fields.cooldownSeconds === undefined ? null : fields.cooldownSeconds * 1_000,
-      seesStart: typeof fields.on === 'number' && ['above', 'below', 'spread'].includes(fields.condition),
+      cooldownMs: cooldownSeconds === undefined ? null : cooldownSeconds * 1_000,
     };
+    if (isOnMarkets(kind)) {
+      return markets.flatMap((market) => {
+        const { pk: subject, states } = this.#marketOf(market);
+        const fired = modelMarketFirings({ ...times, ...kind }, states);
+        return fired.map(({ n, atMs }) => `${subject} ${n} ${atMs}`);
+      });
+    }
+    const seesStart = typeof on === 'number' && ['above', 'below', 'spread'].includes(kind.condition);
+    return tokens.flatMap((token) => {
+      const subject = this.#tokenIds[token] ?? 0n;
+      const { states } = this.#marketOf(token < 2 ? 0 : 1);
+      const final = states.find(({ status }) => status === 'resolved' || status === 'settled');
+      const endMs = Math.min(times.endMs, final?.atMs ?? Number.POSITIVE_INFINITY);
+      const fired = modelFirings({ ...kind, ...times, endMs, seesStart }, observations.get(subject) ?? []);
+      return fired.map(({ n, atMs }) => `${subject} ${n} ${atMs}`);
+    });
   }
+}
+
+function isOnMarkets(kind: RuleKind): kind is MarketKind {
+  return kind.condition === 'status' || kind.condition === 'new_market';
 }
 
 const TIMES = sql(
@@ -248,7 +330,3 @@ const TIMES = sql(
   `SELECT (extract(epoch FROM created_at) * 1000)::bigint AS start_ms, (extract(epoch FROM expires_at) * 1000)::bigint AS expires_ms
    FROM alert WHERE pk = $1`,
 );
-
-function suffixOf(accountId: bigint): string {
-  return `x${accountId}`;
-}

@@ -97,6 +97,36 @@ describe('an alert on a token', () => {
     expect(await eventsOf(alert)).toEqual([]);
   });
 
+  it('fires when the observations of several evaluations meet it together', async () => {
+    const mint = newId('req');
+    const moved = await create({
+      tokenMint: mint,
+      condition: 'change',
+      target: decimal('0.1'),
+      unit: 'absolute',
+      windowSeconds: 600,
+    });
+    const traded = await create({ tokenMint: mint, condition: 'volume', target: decimal('16'), windowSeconds: 600 });
+    for (const price of ['0.5', '0.55', '0.58']) {
+      await desk.print(mint, price);
+      expect(await eventsOf(moved)).toEqual([]);
+    }
+    expect(await eventsOf(traded)).toMatchObject([{ value: 16.3 }]);
+    await desk.print(mint, '0.61');
+    expect(await eventsOf(moved)).toMatchObject([{ fromPrice: 0.5, currentPrice: 0.61 }]);
+  });
+
+  it('compares a price with the one in effect when the window began, however old', async () => {
+    const mint = newId('req');
+    const moves = { tokenMint: mint, condition: 'change', target: decimal('0.1'), unit: 'absolute' } as const;
+    const moved = await create({ ...moves, windowSeconds: 1 });
+    await desk.see(mint, '0.5');
+    expect(await eventsOf(moved)).toEqual([]);
+    await desk.db.query(sql('test_window', 'SELECT pg_sleep(1.05)'));
+    await desk.see(mint, '0.61');
+    expect(await eventsOf(moved)).toMatchObject([{ fromPrice: 0.5, currentPrice: 0.61 }]);
+  });
+
   it('expires without an event when its market gets a final outcome, whose payout does not count', async () => {
     const { market, mint } = desk.market();
     await desk.list(market);

@@ -1,11 +1,41 @@
+import type { MarketRule } from '../../../src/domain/alerts/market-rule.ts';
 import type { Firing, Observed, Rule } from '../../../src/domain/alerts/rule.ts';
+import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 
 /*
- * The definitions of docs/alerts.md, read word by word: each observation looks at the whole list again. Values are small whole numbers, so
- * that numbers are exact.
+ * The definitions of docs/alerts.md, read word by word: each observation looks at the whole list again. Values are whole numbers of
+ * millionths, so that they are exact.
  */
 
-const num = (text: string | null) => Number(text);
+const SCALE = 1_000_000n;
+
+function num(text: string | null): bigint {
+  const [whole = '', digits = ''] = (text ?? '').split('.');
+  if (digits.length > 6) throw new RangeError(`${text} has more digits than the model`);
+  return BigInt(whole + digits.padEnd(6, '0'));
+}
+
+/** A state of a market. */
+export interface ModelState {
+  atMs: number;
+  status: MarketRecord['status'];
+}
+
+/** The firings of a rule on the states of one market. The number of a change is its time in microseconds. */
+export function modelMarketFirings(rule: MarketRule, states: readonly ModelState[]): Pick<Firing, 'n' | 'atMs'>[] {
+  const fired: Pick<Firing, 'n' | 'atMs'>[] = [];
+  for (const [index, { atMs, status }] of states.entries()) {
+    const former = states[index - 1]?.status;
+    const isNews =
+      rule.condition === 'new_market'
+        ? index === 0
+        : former !== undefined && status !== 'open' && !(status === 'settled' && former === 'resolved');
+    const last = fired.at(-1);
+    const isCool = last === undefined || (rule.cooldownMs !== null && atMs - last.atMs >= rule.cooldownMs);
+    if (isNews && isCool && atMs >= rule.startMs && atMs < rule.endMs) fired.push({ n: BigInt(atMs) * 1_000n, atMs });
+  }
+  return fired;
+}
 
 /** The firings of a rule on the observations of one outcome. */
 export function modelFirings(rule: Rule, list: readonly Observed[]): Pick<Firing, 'n' | 'atMs'>[] {
@@ -50,7 +80,7 @@ function meets(rule: Rule, list: readonly Observed[], index: number, restart: nu
       return direction === 'at_most' ? spread <= threshold : spread >= threshold;
     }
     case 'trade':
-      return now.size !== null && price * num(now.size) >= threshold;
+      return now.size !== null && price * num(now.size) >= threshold * SCALE;
     case 'change': {
       // A price stands until the next observation.
       const standing = list.slice(0, index).filter((_, at) => {
@@ -65,19 +95,19 @@ function meets(rule: Rule, list: readonly Observed[], index: number, restart: nu
         list
           .slice(after + 1, index + 1)
           .filter(({ size, atMs }) => size !== null && atMs > from && atMs <= to)
-          .reduce((sum, trade) => sum + num(trade.price) * num(trade.size), 0);
+          .reduce((sum, trade) => sum + num(trade.price) * num(trade.size), 0n);
       const start = now.atMs - windowMs;
       const present = notional(start, now.atMs, restart);
-      if (windows === undefined) return present >= threshold;
+      if (windows === undefined) return present >= threshold * SCALE;
       const former = notional(start - windows * windowMs, start, -1);
-      return former > 0 && present >= (threshold * former) / windows;
+      return former > 0n && present * BigInt(windows) * SCALE >= threshold * former;
     }
   }
 }
 
-function isMove({ direction, unit }: Rule, from: number, to: number, threshold: number): boolean {
+function isMove({ direction, unit }: Rule, from: bigint, to: bigint, threshold: bigint): boolean {
   const isUp = to > from;
   if (to === from || (direction === 'up' && !isUp) || (direction === 'down' && isUp)) return false;
-  const move = Math.abs(to - from);
-  return unit === 'percent' ? from > 0 && move * 100 >= threshold * from : move >= threshold;
+  const move = isUp ? to - from : from - to;
+  return unit === 'percent' ? from > 0n && move * 100n * SCALE >= threshold * from : move >= threshold;
 }

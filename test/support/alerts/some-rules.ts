@@ -1,12 +1,29 @@
 import fc from 'fast-check';
+import type { Condition, Unit } from '../../../src/domain/alerts/alert.ts';
 import type { Observed, Rule } from '../../../src/domain/alerts/rule.ts';
-import { decimal } from '../../../src/domain/values/decimal.ts';
+import { type Decimal, decimal } from '../../../src/domain/values/decimal.ts';
 
 const T = Date.UTC(2026, 0, 1);
+/*
+ * Prices and sizes are small multiples of these units, so that random values often meet a threshold exactly. A sum or a product of them in
+ * binary numbers would not.
+ */
+const PRICE = { units: 37n, scale: 3 };
+const SIZE = { units: 3n, scale: 1 };
+const NOTIONAL = { units: PRICE.units * SIZE.units, scale: PRICE.scale + SIZE.scale };
+const PLAIN = { units: 1n, scale: 0 };
+
+/** `count` units as a decimal. */
+function times(count: number, { units, scale }: typeof PRICE): Decimal {
+  const digits = String(BigInt(count) * units).padStart(scale + 1, '0');
+  const at = digits.length - scale;
+  return decimal(scale === 0 ? digits : `${digits.slice(0, at)}.${digits.slice(at)}`);
+}
+
 const small = fc.integer({ min: 1, max: 9 });
 const seconds = (max: number) => fc.integer({ min: 0, max }).map((value) => value * 1_000);
 
-/** The fields of a condition of each kind. */
+/** The fields of a condition on prices of each kind. */
 export const someKind = fc
   .oneof(
     fc.record({ condition: fc.constantFrom('above' as const, 'below' as const), threshold: small }),
@@ -43,7 +60,14 @@ export const someKind = fc
       windows: fc.integer({ min: 1, max: 3 }),
     }),
   )
-  .map((kind) => ({ ...kind, threshold: decimal(kind.threshold) }));
+  .map((kind) => ({ ...kind, threshold: times(kind.threshold, unitOf(kind)) }));
+
+/** The unit of a threshold. */
+function unitOf(kind: { condition: Condition; unit?: Unit; windows?: number }): typeof PRICE {
+  if (kind.condition === 'trade') return NOTIONAL;
+  if (kind.condition === 'volume') return kind.windows === undefined ? NOTIONAL : PLAIN;
+  return kind.unit === 'percent' ? PLAIN : PRICE;
+}
 
 /** A rule whose start lies among the observations of `someObservations`. */
 export const someRule: fc.Arbitrary<Rule> = fc
@@ -74,10 +98,10 @@ export const observedFields: fc.Arbitrary<Omit<Observed, 'n' | 'atMs'>> = fc
   .map(({ price, spread, size }) => {
     const isQuote = size === null && spread !== null;
     return {
-      price: decimal(price),
-      bid: isQuote ? decimal(price) : null,
-      ask: isQuote ? decimal(price + spread) : null,
-      size: size === null ? null : decimal(size),
+      price: times(price, PRICE),
+      bid: isQuote ? times(price, PRICE) : null,
+      ask: isQuote ? times(price + spread, PRICE) : null,
+      size: size === null ? null : times(size, SIZE),
     };
   });
 
