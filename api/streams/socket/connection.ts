@@ -18,6 +18,8 @@ export type SocketDeps = Pick<ApiDeps, 'db' | 'streams' | 'keys' | 'failedKeys' 
   scopeOf(name: string): { name: string; venues: readonly string[] };
   /** The interval of pings. A client that answers none within it is gone. */
   pingMs?: number;
+  /** The time for the key as the first frame. */
+  authMs?: number;
 };
 
 /** Frames of one client: a burst, and the rate afterwards. */
@@ -65,9 +67,10 @@ export class SocketConnection {
 
   /** Waits for the first frame, which must have the key. */
   awaitKey(): void {
+    const { authMs = AUTH_MS } = this.#deps;
     this.#authTimer = setTimeout(
-      () => this.#close(CLOSE_CODES.authTimeout, 'unauthorized', `the first frame must be auth, within ${AUTH_MS} ms`),
-      AUTH_MS,
+      () => this.#close(CLOSE_CODES.authTimeout, 'unauthorized', `the first frame must be auth, within ${authMs} ms`),
+      authMs,
     );
   }
 

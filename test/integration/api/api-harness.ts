@@ -91,7 +91,7 @@ export async function startTestApi(
   options: {
     behindProxy?: boolean;
     beside?: Pick<TestApi, 'databaseUrl'>;
-    streams?: Partial<StreamsOptions & { pingMs: number }>;
+    streams?: Partial<StreamsOptions & { pingMs: number; authMs: number }>;
   } = {},
 ): Promise<TestApi> {
   const log = createLogger({ process: 'test', level: 'silent' });
@@ -184,8 +184,13 @@ export async function startTestApi(
   const broken: string[] = [];
   const listener = observed(createApi(deps), (exchange) => broken.push(...explain(contract, exchange)));
   const server: Server = createHttpServer(listener, log, {}, deps.streams);
-  const { pingMs } = options.streams ?? {};
-  serveSockets(server, { ...deps, scopeOf: venueScopes(deps), ...(pingMs !== undefined && { pingMs }) });
+  const { pingMs, authMs } = options.streams ?? {};
+  serveSockets(server, {
+    ...deps,
+    scopeOf: venueScopes(deps),
+    ...(pingMs !== undefined && { pingMs }),
+    ...(authMs !== undefined && { authMs }),
+  });
   const url = await listen(server, '127.0.0.1', 0);
   const checkAnswers = () => {
     if (broken.length > 0) throw new TypeError(`violation of the contract:\n${broken.splice(0).join('\n')}`);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
+import { confirmJournal } from '../../../support/journal.ts';
 import { type SocketMessage, UpgradeRefusedError } from '../../../support/socket.ts';
 import { startTestApi } from '../api-harness.ts';
 import { aPrice, aTrade, withStreams } from './stream-world.ts';
@@ -66,6 +67,53 @@ describe('a WebSocket', () => {
     socket.send({ type: 'auth', key: world.client.key });
     socket.send(subscribe('a'));
     expect(await socket.next()).toMatchObject({ type: 'subscribed', id: 'a' });
+  });
+
+  it('closes with 4408 when no key arrives in time, and not after a key', async () => {
+    const api = await startTestApi({}, { beside: world.api, streams: { authMs: 300 } });
+    try {
+      const named = await world.connect({ key: null, url: api.url });
+      named.send({ type: 'auth', key: world.client.key });
+      named.send(subscribe('a'));
+      await named.next(ofType('subscribed'));
+      const silent = await world.connect({ key: null, url: api.url });
+      expect((await silent.closed).code).toBe(4408);
+      expect(silent.messages).toMatchObject([{ type: 'error', code: 'unauthorized' }]);
+      await expect.poll(() => api.streams.usage().connections).toBe(1);
+      await world.append(aPrice());
+      expect(await named.next(ofType('price'))).toMatchObject({ subs: ['a'] });
+    } finally {
+      await api.close();
+    }
+  });
+
+  it('closes with 1011 when the key cannot be checked, and accepts it afterwards', async () => {
+    const api = await startTestApi({}, { behindProxy: true });
+    const journal = confirmJournal(api.db);
+    try {
+      const { key } = await api.client();
+      const begin = async () => {
+        const socket = await world.connect({ key: null, url: api.url });
+        socket.send({ type: 'auth', key });
+        return socket;
+      };
+      const waiting = await world.connect({ key: null, url: api.url });
+      await api.proxy?.cut();
+      waiting.send({ type: 'auth', key });
+      expect((await waiting.closed).code).toBe(1011);
+      expect(waiting.messages).toMatchObject([{ type: 'error', code: 'not_ready' }]);
+      await api.proxy?.reopen();
+      await expect
+        .poll(async () => {
+          const socket = await begin().catch(() => null);
+          socket?.send(subscribe('a'));
+          return (await socket?.next().catch(() => null))?.type;
+        })
+        .toBe('subscribed');
+    } finally {
+      await journal.stop();
+      await api.close();
+    }
   });
 
   it('sends nothing of a subscription after its end', async () => {
