@@ -65,7 +65,8 @@ export function deliveryRoutes(deps: ApiDeps): Route[] {
         path: '/v1/webhooks/:webhook_id/deliveries/:delivery_id',
         operationId: 'getDelivery',
         summary: 'Read a delivery with its attempts and its payload',
-        description: '`payload` is the body as it was sent, digit for digit.',
+        description:
+          '`payload` is the event, digit for digit: the body as it was sent, or with a chat format the source of the message.',
         tag,
         group,
         answer: { description: 'The delivery.', data: deliveryWithLog, example: deliveryWithLogExample },
