@@ -26,9 +26,24 @@ export function probeOf({ condition, direction, unit, windowSeconds = 0, windows
   return condition;
 }
 
-/** The seconds of the window of a probe, 0 without one. */
-export function windowOfProbe(probe: string): number {
-  return Number(probe.split(':')[1] ?? 0);
+/** A probe with its parts. */
+export interface Probe {
+  readonly text: string;
+  readonly name: string;
+  /** The seconds of its window, 0 without one. */
+  readonly seconds: number;
+}
+
+/** Probes are few, and a batch reads thousands of them. */
+const probes = new Map<string, Probe>();
+
+export function toProbe(text: string): Probe {
+  const known = probes.get(text);
+  if (known) return known;
+  const [name = '', seconds] = text.split(':');
+  const probe = { text, name, seconds: Number(seconds ?? 0) };
+  probes.set(text, probe);
+  return probe;
 }
 
 /** The extremes of new observations of an outcome. Numbers are approximate. */
@@ -60,16 +75,15 @@ const wider = (value: number) => value + Math.abs(value) * 1e-9 + 1e-12;
 const narrower = (value: number) => value - Math.abs(value) * 1e-9 - 1e-12;
 
 /** Whether the observations may fire a rule of this probe at all, before its window is known. */
-export function isPossible(probe: string, { notional }: ProbeFacts): boolean {
-  return notional !== null || !probe.startsWith('volume');
+export function isPossible({ name }: Probe, { notional }: Pick<ProbeFacts, 'notional'>): boolean {
+  return notional !== null || !name.startsWith('volume');
 }
 
 /** The thresholds of this probe that the observations may meet; null for none. `window` is given for probes with a window. */
-export function rangeOf(probe: string, facts: ProbeFacts, window: WindowFacts | undefined): ProbeRange | null {
+export function rangeOf({ name }: Probe, facts: ProbeFacts, window: WindowFacts | undefined): ProbeRange | null {
   const { low, high, leastSpread, greatestSpread, notional } = facts;
   const upTo = (value: number | null) => (value === null ? null : { from: -ALL, to: wider(value) });
   const from = (value: number | null) => (value === null ? null : { from: narrower(value), to: ALL });
-  const [name] = probe.split(':');
   switch (name) {
     case 'above':
       return upTo(high);

@@ -11,3 +11,16 @@ export function quoteBefore(tokenId: string, moment: string): string {
      WHERE l.token_id = ${tokenId} AND NOT EXISTS (SELECT FROM price_history k WHERE k.token_id = l.token_id))
     LIMIT 1)`;
 }
+
+/**
+ * SQL of the newest kept observation of a token before a moment, as a relation of at most one row. Ordered by the time alone, the index
+ * gives the newest moment first; an order by the number too would read and sort all observations before the moment.
+ */
+export function observationBefore(tokenId: string, moment: string, condition = 'true'): string {
+  return `(
+    SELECT i.* FROM (
+      SELECT o.n, o.received_at, o.price, o.bid, o.ask, o.size FROM observation o
+      WHERE o.token_id = ${tokenId} AND o.received_at < ${moment} AND o.n IS NOT NULL AND ${condition}
+      ORDER BY o.received_at DESC FETCH FIRST 1 ROW WITH TIES) i
+    ORDER BY i.n DESC LIMIT 1)`;
+}

@@ -1,13 +1,14 @@
 import {
   isPossible,
+  type Probe,
   type ProbeFacts,
   type ProbeRange,
   rangeOf,
+  toProbe,
   type WindowFacts,
-  windowOfProbe,
 } from '../../domain/alerts/probe.ts';
 import { type Queryable, sql } from '../db/tx.ts';
-import { quoteBefore } from './quote-in-effect.ts';
+import { observationBefore, quoteBefore } from './quote-in-effect.ts';
 import { HAS_SCOPES, IS_IN_SCOPE, KEYS_OF_MARKET } from './scopes.ts';
 
 /** A rule that the new observations of an outcome may fire. */
@@ -25,7 +26,7 @@ const STEP = 16;
  * which more rules may exist; the next step begins behind it.
  */
 function nextRules(column: 'token_id' | 'scope_key', value: string, behind: string): string {
-  return `(SELECT array_agg(e.probe) AS probes, array_agg(e.target) AS targets, CASE WHEN count(*) = ${STEP} THEN max(e.probe) END AS last
+  return `(SELECT string_agg(e.probe || ' ' || e.target, ',') AS rules, CASE WHEN count(*) = ${STEP} THEN max(e.probe) END AS last
      FROM (SELECT a.probe, a.target FROM alert a WHERE a.${column} = ${value} AND a.status = 'active' AND a.${column} IS NOT NULL
        AND a.probe IS NOT NULL AND a.probe > ${behind} ORDER BY a.probe, a.target LIMIT ${STEP}) e HAVING count(*) > 0)`;
 }
@@ -49,43 +50,61 @@ const PROBES = sql(
      SELECT k.key, f.* FROM (SELECT DISTINCT key FROM keyed) k CROSS JOIN LATERAL ${nextRules('scope_key', 'k.key', `''`)} f
      UNION ALL
      SELECT p.key, f.* FROM of_key p CROSS JOIN LATERAL ${nextRules('scope_key', 'p.key', 'p.last')} f WHERE p.last IS NOT NULL)
-   SELECT token_id, NULL AS scope_key, probes, targets, last FROM of_token
-   UNION ALL SELECT k.token_id, k.key, p.probes, p.targets, p.last FROM keyed k JOIN of_key p ON p.key = k.key`,
+   SELECT token_id, NULL AS scope_key, rules, last FROM of_token
+   UNION ALL SELECT k.token_id, k.key, p.rules, p.last FROM keyed k JOIN of_key p ON p.key = k.key`,
 );
 
-/**
- * SQL of joins for the price of token `b` right before a moment: `o` has that of the newest kept observation. These may begin later: then
- * `q` has the quote in effect. OFFSET 0 keeps Postgres from reading it in any case.
- */
-const joinPriceBefore = (moment: string) => `LEFT JOIN LATERAL (
-     SELECT p.price, p.received_at FROM observation p WHERE p.token_id = b.token_id AND p.received_at < ${moment} AND p.n IS NOT NULL
-     ORDER BY p.received_at DESC, p.n DESC LIMIT 1) o ON true
-   LEFT JOIN LATERAL (SELECT h.price FROM ${quoteBefore('b.token_id', moment)} h WHERE o.price IS NULL OFFSET 0) q ON true`;
+/** SQL of a join: the newest kept observation of token `b` before a moment, as `o`. */
+const joinObserved = (o: string, moment: string) =>
+  `LEFT JOIN LATERAL ${observationBefore('b.token_id', moment)} ${o} ON true`;
 
-/** The new observations, those since the first claimed moment, and the price before them. */
+/** SQL of a join: without such an observation, the quote in effect, as `q`. OFFSET 0 keeps Postgres from reading it in any case. */
+const joinQuote = (q: string, o: string, moment: string) =>
+  `LEFT JOIN LATERAL (SELECT h.price FROM ${quoteBefore('b.token_id', moment)} h WHERE ${o}.price IS NULL OFFSET 0) ${q} ON true`;
+
+/** SQL of the start of a window of `seconds` that ends with the new observations of `b`. */
+const startOf = (seconds: string) => `(b.since - ${seconds} * interval '1 second')`;
+
+/** SQL of the relation `b` of tokens ($1) with the first claimed moment ($2, epoch milliseconds), and with windows ($3, ...). */
+const observedSince = (...windows: string[]) => `FROM (
+     SELECT token_id, timestamptz 'epoch' + since_ms * interval '1 millisecond' AS since, ${windows.join(', ')}
+     FROM unnest($1::bigint[], $2::bigint[], ${windows.map((_, index) => `$${index + 3}::int[]`).join(', ')})
+       AS u (token_id, since_ms, ${windows.join(', ')})) b`;
+
+/**
+ * The new observations, those since the first claimed moment, with the price before them; and those of the longest window of the outcome,
+ * with the price before it: `trade_seconds` when a trade is among the new ones, else `seconds`.
+ */
 const FACTS = sql(
   'rule_facts',
   `SELECT b.token_id, least(f.low, o.price, q.price)::float8 AS low, greatest(f.high, o.price, q.price)::float8 AS high,
-     f.least_spread::float8 AS least_spread, f.greatest_spread::float8 AS greatest_spread, f.notional::float8 AS notional,
-     coalesce(f.total, 0)::float8 AS total, coalesce(extract(epoch FROM b.since - o.received_at), 0)::float8 AS quiet_seconds
-   FROM unnest($1::bigint[], $2::timestamptz[]) AS b (token_id, since)
+     f.least_spread::float8 AS least_spread, f.greatest_spread::float8 AS greatest_spread, f.notional::float8 AS notional, w.seconds,
+     least(f.low, h.low, wo.price, wq.price)::float8 AS window_low, greatest(f.high, h.high, wo.price, wq.price)::float8 AS window_high,
+     (coalesce(f.total, 0) + coalesce(h.total, 0))::float8 AS window_notional, wo.price IS NOT NULL AS is_observed
+   ${observedSince('seconds', 'trade_seconds')}
    CROSS JOIN LATERAL (
      SELECT min(o.price) AS low, max(o.price) AS high, min(o.ask - o.bid) AS least_spread, max(o.ask - o.bid) AS greatest_spread,
        max(o.price * o.size) AS notional, sum(o.price * o.size) AS total
      FROM observation o WHERE o.token_id = b.token_id AND o.received_at >= b.since AND o.n IS NOT NULL) f
-   ${joinPriceBefore('b.since')}
+   CROSS JOIN LATERAL (SELECT CASE WHEN f.notional IS NULL THEN b.seconds ELSE b.trade_seconds END AS seconds) w
+   ${joinObserved('o', 'b.since')} ${joinQuote('q', 'o', 'b.since')}
+   LEFT JOIN LATERAL (
+     SELECT min(o.price) AS low, max(o.price) AS high, sum(o.price * o.size) AS total FROM observation o
+     WHERE w.seconds > 0 AND o.token_id = b.token_id AND o.received_at >= ${startOf('w.seconds')} AND o.received_at < b.since
+       AND o.n IS NOT NULL) h ON true
+   ${joinObserved('wo', startOf('w.seconds'))} ${joinQuote('wq', 'wo', startOf('w.seconds'))}
    WHERE f.low IS NOT NULL`,
 );
 
 const WINDOWS = sql(
   'rule_windows',
   `SELECT b.token_id, b.seconds, least(f.low, o.price, q.price)::float8 AS low, greatest(f.high, o.price, q.price)::float8 AS high,
-     coalesce(f.notional, 0)::float8 AS notional, o.price IS NOT NULL AS is_observed
-   FROM unnest($1::bigint[], $2::timestamptz[], $3::int[]) AS b (token_id, since, seconds)
+     coalesce(f.notional, 0)::float8 AS notional
+   ${observedSince('seconds')}
    CROSS JOIN LATERAL (
      SELECT min(o.price) AS low, max(o.price) AS high, sum(o.price * o.size) AS notional FROM observation o
-     WHERE o.token_id = b.token_id AND o.received_at >= b.since - b.seconds * interval '1 second' AND o.n IS NOT NULL) f
-   ${joinPriceBefore(`(b.since - b.seconds * interval '1 second')`)}
+     WHERE o.token_id = b.token_id AND o.received_at >= ${startOf('b.seconds')} AND o.n IS NOT NULL) f
+   ${joinObserved('o', startOf('b.seconds'))} ${joinQuote('q', 'o', startOf('b.seconds'))}
    WHERE f.low IS NOT NULL`,
 );
 
@@ -111,69 +130,72 @@ const CANDIDATES = sql(
 interface StepRow {
   tokenId: bigint;
   scopeKey: string | null;
-  probes: string[];
-  /** Approximate. Null for rules without a threshold. */
-  targets: (number | null)[];
+  /** `probe threshold`, separated by commas; null when none has a threshold. */
+  rules: string | null;
   last: string | null;
 }
 
 /** The rules of a token with one probe. */
 interface ProbeRow {
-  tokenId: bigint;
   scopeKey: string | null;
-  probe: string;
+  probe: Probe;
   least: number;
   /** Infinite when it is unknown. */
   greatest: number;
 }
 
-function probesOf({ tokenId, scopeKey, probes, targets, last }: StepRow): ProbeRow[] {
-  const rows: ProbeRow[] = [];
-  for (const [place, probe] of probes.entries()) {
-    const target = targets[place];
-    if (target === null || target === undefined) continue;
-    const row = rows.at(-1);
-    if (row?.probe !== probe) rows.push({ tokenId, scopeKey, probe, least: target, greatest: target });
-    else row.greatest = target;
-  }
-  const row = rows.at(-1);
-  if (row !== undefined && row.probe === last) row.greatest = Number.POSITIVE_INFINITY;
-  return rows;
+/** The new observations of a token, and its longest window. */
+interface FactsRow extends ProbeFacts {
+  tokenId: bigint;
+  /** Of the window; 0 without one. */
+  seconds: number;
+  windowLow: number;
+  windowHigh: number;
+  windowNotional: number;
+  /** Whether the price before the window is that of a kept observation. */
+  isObserved: boolean;
+}
+
+type WindowRow = WindowFacts & { tokenId: bigint; seconds: number };
+
+/** Rules of a token that are near their thresholds, and the window that decides. */
+interface NearRow {
+  facts: FactsRow;
+  row: ProbeRow;
 }
 
 /** The rules that observations since these moments may fire, epoch milliseconds by token. It takes no lock. */
 export async function findCandidates(db: Queryable, sinceOf: ReadonlyMap<bigint, number>): Promise<Candidate[]> {
   const steps = sinceOf.size === 0 ? [] : await db.query<StepRow>(PROBES, [[...sinceOf.keys()]]);
-  const probes = steps.flatMap(probesOf);
-  if (probes.length === 0) return [];
-  const since = (tokenId: bigint) => new Date(sinceOf.get(tokenId) ?? 0).toISOString();
-  const tokenIds = [...new Set(probes.map(({ tokenId }) => tokenId))];
-  const facts = await db.query<FactsRow>(FACTS, [tokenIds, tokenIds.map(since)]);
-  const factsOf = new Map(facts.map((row) => [row.tokenId, row]));
-  const possible = probes.filter(({ tokenId, probe }) => {
-    const known = factsOf.get(tokenId);
-    return known !== undefined && isPossible(probe, known);
+  const rulesOf = new Map<bigint, ProbeRow[]>();
+  for (const step of steps) {
+    const rules = rulesOf.get(step.tokenId);
+    if (rules) addRules(rules, step);
+    else rulesOf.set(step.tokenId, addRules([], step));
+  }
+  if (rulesOf.size === 0) return [];
+  const tokens = [...rulesOf];
+  const found = await db.query<FactsRow>(FACTS, [
+    tokens.map(([tokenId]) => tokenId),
+    tokens.map(([tokenId]) => sinceOf.get(tokenId) ?? 0),
+    tokens.map(([, rules]) => longestOf(rules.filter(({ probe }) => isPossible(probe, { notional: null })))),
+    tokens.map(([, rules]) => longestOf(rules)),
+  ]);
+  const near: NearRow[] = [];
+  for (const facts of found) {
+    const window = { low: facts.windowLow, high: facts.windowHigh, notional: facts.windowNotional };
+    for (const row of rulesOf.get(facts.tokenId) ?? []) {
+      if (!isPossible(row.probe, facts)) continue;
+      // The longest window contains the prices and trades of the shorter ones, unless their prices before are no observations.
+      const isUnknown = row.probe.seconds > 0 && !facts.isObserved;
+      if (isUnknown || metRange(row, facts, window)) near.push({ facts, row });
+    }
+  }
+  const windowOf = await readWindows(db, near, sinceOf);
+  const ranges = near.flatMap(({ facts, row }) => {
+    const range = metRange(row, facts, windowOf.get(windowKey(facts.tokenId, row.probe.seconds)));
+    return range ? [{ tokenId: facts.tokenId, scopeKey: row.scopeKey, probe: row.probe.text, ...range }] : [];
   });
-  const longest = longestWindows(possible);
-  const windowOf = new Map<string, WindowRow>();
-  await readWindows(
-    db,
-    [...longest].map(([tokenId, seconds]) => ({ tokenId, seconds })),
-    { since, factsOf, windowOf },
-  );
-  const met = (row: ProbeRow, seconds: number): (ProbeRow & ProbeRange)[] => {
-    const known = factsOf.get(row.tokenId);
-    const range = known && rangeOf(row.probe, known, windowOf.get(windowKey(row.tokenId, seconds)));
-    return range && range.from <= row.greatest && range.to >= row.least ? [{ ...row, ...range }] : [];
-  };
-  // The longest window of a token contains the prices and trades of the shorter ones, unless their prices before are no observations.
-  const near = possible.filter((row) => {
-    const seconds = windowOfProbe(row.probe) === 0 ? 0 : (longest.get(row.tokenId) ?? 0);
-    return windowOf.get(windowKey(row.tokenId, seconds))?.isObserved === false || met(row, seconds).length > 0;
-  });
-  const own = near.map(({ tokenId, probe }) => ({ tokenId, seconds: windowOfProbe(probe) }));
-  await readWindows(db, own, { since, factsOf, windowOf });
-  const ranges = near.flatMap((row) => met(row, windowOfProbe(row.probe)));
   if (ranges.length === 0) return [];
   return db.query(CANDIDATES, [
     ranges.map(({ tokenId }) => tokenId),
@@ -184,62 +206,55 @@ export async function findCandidates(db: Queryable, sinceOf: ReadonlyMap<bigint,
   ]);
 }
 
-type FactsRow = ProbeFacts & {
-  tokenId: bigint;
-  /** The notional of all new trades. */
-  total: number;
-  /** Since the last kept observation before the new ones; 0 without one. */
-  quietSeconds: number;
-};
+function addRules(rows: ProbeRow[], { scopeKey, rules, last }: StepRow): ProbeRow[] {
+  let row: ProbeRow | undefined;
+  for (const rule of rules?.split(',') ?? []) {
+    const [text = '', threshold = ''] = rule.split(' ');
+    const target = Number(threshold);
+    if (row?.probe.text !== text) {
+      row = { scopeKey, probe: toProbe(text), least: target, greatest: target };
+      rows.push(row);
+    } else row.greatest = target;
+  }
+  if (row !== undefined && row.probe.text === last) row.greatest = Number.POSITIVE_INFINITY;
+  return rows;
+}
 
-type WindowRow = WindowFacts & {
-  tokenId: bigint;
-  seconds: number;
-  /** Whether the price before the window is that of a kept observation. */
-  isObserved: boolean;
-};
+function longestOf(rules: readonly ProbeRow[]): number {
+  return rules.reduce((longest, { probe }) => Math.max(longest, probe.seconds), 0);
+}
+
+/** The thresholds of these rules that the observations may meet; null for none. */
+function metRange(row: ProbeRow, facts: ProbeFacts, window: WindowFacts | undefined): ProbeRange | null {
+  const range = rangeOf(row.probe, facts, window);
+  return range && range.from <= row.greatest && range.to >= row.least ? range : null;
+}
 
 const windowKey = (tokenId: bigint, seconds: number) => `${tokenId} ${seconds}`;
 
-/** The longest window of each token in seconds; tokens without a window are absent. */
-function longestWindows(rows: readonly ProbeRow[]): Map<bigint, number> {
-  const longest = new Map<bigint, number>();
-  for (const { tokenId, probe } of rows) {
-    const seconds = windowOfProbe(probe);
-    if (seconds > (longest.get(tokenId) ?? 0)) longest.set(tokenId, seconds);
-  }
-  return longest;
-}
-
-interface WindowSearch {
-  since: (tokenId: bigint) => string;
-  factsOf: ReadonlyMap<bigint, FactsRow>;
-  windowOf: Map<string, WindowRow>;
-}
-
-/** Adds the facts of these windows to `windowOf`. A window in which only the new observations lie has their facts, without a look-up. */
+/** The windows of these rules; the longest one of each token is known. */
 async function readWindows(
   db: Queryable,
-  windows: readonly { tokenId: bigint; seconds: number }[],
-  { since, factsOf, windowOf }: WindowSearch,
-): Promise<void> {
+  near: readonly NearRow[],
+  sinceOf: ReadonlyMap<bigint, number>,
+): Promise<Map<string, WindowFacts>> {
+  const windowOf = new Map<string, WindowFacts>();
   const missing = new Map<string, { tokenId: bigint; seconds: number }>();
-  for (const { tokenId, seconds } of windows) {
+  for (const { facts, row } of near) {
+    const { tokenId, windowLow: low, windowHigh: high, windowNotional: notional } = facts;
+    const { seconds } = row.probe;
     const key = windowKey(tokenId, seconds);
-    if (seconds === 0 || windowOf.has(key)) continue;
-    const facts = factsOf.get(tokenId);
-    if (facts === undefined || facts.quietSeconds <= seconds) missing.set(key, { tokenId, seconds });
-    else {
-      const { low, high, total } = facts;
-      windowOf.set(key, { tokenId, seconds, low, high, notional: total, isObserved: true });
-    }
+    if (seconds === 0) continue;
+    if (seconds === facts.seconds) windowOf.set(key, { low, high, notional });
+    else missing.set(key, { tokenId, seconds });
   }
-  if (missing.size === 0) return;
+  if (missing.size === 0) return windowOf;
   const wanted = [...missing.values()];
   const rows = await db.query<WindowRow>(WINDOWS, [
     wanted.map(({ tokenId }) => tokenId),
-    wanted.map(({ tokenId }) => since(tokenId)),
+    wanted.map(({ tokenId }) => sinceOf.get(tokenId) ?? 0),
     wanted.map(({ seconds }) => seconds),
   ]);
   for (const row of rows) windowOf.set(windowKey(row.tokenId, row.seconds), row);
+  return windowOf;
 }

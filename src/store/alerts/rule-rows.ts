@@ -3,7 +3,7 @@ import { type LastFiring, lookbackOf, type Observed, type Rule } from '../../dom
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { finalSince } from './hits.ts';
-import { quoteBefore } from './quote-in-effect.ts';
+import { observationBefore, quoteBefore } from './quote-in-effect.ts';
 import type { Candidate } from './rule-candidates.ts';
 
 /** The stored fields of an alert with a probe. */
@@ -122,12 +122,9 @@ const OBSERVATIONS = sql(
    CROSS JOIN LATERAL (
      SELECT 0::bigint AS n, h.received_at, h.price, h.bid, h.ask, NULL::numeric AS size FROM ${quoteBefore('b.token_id', 'b.since')} h
      UNION ALL
-     (SELECT o.n, o.received_at, o.price, o.bid, o.ask, o.size FROM observation o
-      WHERE o.token_id = b.token_id AND o.received_at < b.since AND o.n IS NOT NULL ORDER BY o.received_at DESC, o.n DESC LIMIT 1)
+     ${observationBefore('b.token_id', 'b.since')}
      UNION
-     (SELECT o.n, o.received_at, o.price, o.bid, o.ask, o.size FROM observation o
-      WHERE o.token_id = b.token_id AND o.received_at < b.since AND o.n IS NOT NULL AND o.size IS NULL
-      ORDER BY o.received_at DESC, o.n DESC LIMIT 1)
+     ${observationBefore('b.token_id', 'b.since', 'o.size IS NULL')}
      UNION ALL
      SELECT o.n, o.received_at, o.price, o.bid, o.ask, o.size FROM observation o
      WHERE o.token_id = b.token_id AND o.received_at >= b.since AND o.received_at < $3 AND o.n IS NOT NULL) o
