@@ -75,6 +75,8 @@ export interface OpsOptions {
 
 /** The console at `/`; absent means that it is off. */
 export interface ConsoleOptions {
+  /** The one market that visitors without a key may read. Absent: they read nothing. */
+  publicMarket?: { venue: string; marketId: string };
   /** The operator's proxies: only their `X-Forwarded-For` counts. Default: no proxies. */
   trustedProxies?: readonly Cidr[];
 }

@@ -41,12 +41,12 @@ export interface ShownRequest {
 export interface ApiCalls {
   /** @throws ApiError as the route, and `insufficient_scope` */
   call<Data>(
-    session: ConsoleSessionState,
+    session: Pick<ConsoleSessionState, 'caller'>,
     state: Pick<ApiState, 'requestId' | 'log'>,
     call: ApiCall,
   ): Promise<ApiAnswer<Data>>;
   /** Answers a request with the stream of a route. */
-  stream(ctx: ApiContext, session: ConsoleSessionState, operationId: string): Promise<void>;
+  stream(ctx: ApiContext, session: Pick<ConsoleSessionState, 'caller'>, operationId: string): Promise<void>;
   shown(call: ApiCall): ShownRequest;
 }
 
@@ -78,7 +78,11 @@ export function createApiCalls(deps: ApiDeps, routes: readonly Route[]): ApiCall
 
   return {
     shown,
-    async call<Data>(session: ConsoleSessionState, state: Pick<ApiState, 'requestId' | 'log'>, call: ApiCall) {
+    async call<Data>(
+      session: Pick<ConsoleSessionState, 'caller'>,
+      state: Pick<ApiState, 'requestId' | 'log'>,
+      call: ApiCall,
+    ) {
       const route = routeOf(call.operationId);
       requireScope(session, route.contract.group?.scope);
       const { method, target, body = '' } = shown(call);

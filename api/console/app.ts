@@ -17,6 +17,7 @@ import { eventPage } from './pages/event.ts';
 import { livePage } from './pages/live.ts';
 import { marketPage } from './pages/market.ts';
 import { marketsPage } from './pages/markets.ts';
+import { createPublicMarket } from './pages/public-market.ts';
 import { usagePages } from './pages/usage.ts';
 import { webhookPage } from './pages/webhook.ts';
 import { webhooksPage } from './pages/webhooks.ts';
@@ -48,7 +49,9 @@ export function createConsole(deps: ApiDeps, options: ConsoleOptions, routes: re
   const assets = loadAssets('/console/assets', ['ops', 'console']);
   const calls = createApiCalls(deps, routes);
   const entry = new Router<ApiState>({ sensitive: true });
-  signInRoutes(entry, deps, options, assets);
+  const market = createPublicMarket(deps, calls, options);
+  market?.routes(entry);
+  signInRoutes(entry, deps, options, { assets, market });
   linkRoutes(entry, deps, options, assets);
   const inside = new Router<ApiState>({ sensitive: true });
   signOutRoutes(inside, deps);

@@ -47,7 +47,7 @@ export function consolePage(assets: OpsAssets, options: PageOptions): string {
   return htmlPage(assets, {
     title,
     styles: ['ops.css', 'console.css'],
-    scripts: session ? ['console.js', ...scripts] : [],
+    scripts: session || scripts.length > 0 ? ['console.js', ...scripts] : [],
     bodyClass: 'console',
     header: header(session, section),
     flash,

@@ -11,26 +11,32 @@ import type { ApiContext, ApiDeps, ApiState, ConsoleOptions } from '../deps.ts';
 import type { OpsAssets } from '../ops/assets.ts';
 import { readForm } from '../ops/form-body.ts';
 import { field } from '../ops/forms.ts';
-import { html } from '../ops/html.ts';
+import { type Html, html } from '../ops/html.ts';
 import { hashSessionToken, newSessionToken } from '../ops/operator.ts';
-import { consolePage, startPath } from './layout.ts';
+import { consolePage, type PageContent, startPath } from './layout.ts';
+import type { PublicMarket } from './pages/public-market.ts';
 import { enterForm } from './route.ts';
 import { clearSessionCookies, consoleSessionOf, findConsoleSessionOf, setSessionCookie } from './session.ts';
 
 type SignInDeps = Pick<ApiDeps, 'db' | 'now' | 'keys' | 'failedKeys'>;
 type LinkDeps = Pick<ApiDeps, 'db' | 'now' | 'failedKeys'>;
 
-/** `/`: what oddswire is, and the sign-in. With a session it leads to the first page that the key may read. */
+/** `/`: what oddswire is, the public market, and the sign-in. With a session it leads to the first page that the key may read. */
 export function signInRoutes(
   router: Router<ApiState>,
   deps: SignInDeps,
   options: ConsoleOptions,
-  assets: OpsAssets,
+  { assets, market }: { assets: OpsAssets; market: PublicMarket | undefined },
 ): void {
+  async function sendStart(ctx: ApiContext, next: string | null, problem?: string): Promise<void> {
+    const page = startPage(next, { market: await market?.part(ctx.state), problem });
+    sendPage(ctx, problem === undefined ? 200 : 403, consolePage(assets, page));
+  }
+
   router.get('/', async (ctx) => {
     const next = new URLSearchParams(ctx.querystring).get('next');
     const session = await findConsoleSessionOf(ctx, deps);
-    if (session === null) return sendStart(ctx, assets, next);
+    if (session === null) return sendStart(ctx, next);
     ctx.redirect(nextPath(next) ?? startPath(session.caller.scopes));
     ctx.status = 303;
   });
@@ -43,7 +49,7 @@ export function signInRoutes(
     if (found === null) {
       const limited = deps.failedKeys.count(ctx.req);
       if (limited) throw limited;
-      return sendStart(ctx, assets, next, 'The key is unknown, expired or revoked.');
+      return sendStart(ctx, next, 'The key is unknown, expired or revoked.');
     }
     const token = newSessionToken();
     const address = clientNetwork(ctx.req, options.trustedProxies ?? []);
@@ -131,10 +137,13 @@ const PROMISES = [
   ['Webhooks', 'Each event reaches your receiver with a signature. You see every attempt, and can send it again.'],
 ] as const;
 
-function sendStart(ctx: ApiContext, assets: OpsAssets, next: string | null, problem?: string): void {
+function startPage(
+  next: string | null,
+  { market, problem }: { market: Html | undefined; problem: string | undefined },
+): PageContent {
   const body = html`<p class="lead">oddswire reads prediction markets, keeps one history of all of them, and informs your programs when a
 price moves. It places no orders.</p>
-<div class="start">
+<div class="start${market && ' with-market'}">${market}
 <section class="card" aria-labelledby="sign-in"><h2 id="sign-in">Sign in</h2>
 <form method="post" action="/sign-in" class="login">
 <input type="hidden" name="next" value="${nextPath(next) ?? ''}">
@@ -152,8 +161,7 @@ ${field({
 <dl class="promises">${PROMISES.map(([name, text]) => html`<div><dt>${name}</dt><dd>${text}</dd></div>`)}</dl>
 <p><a class="button" href="/docs">Read the API</a></p></section>
 </div>`;
-  const title = 'Prediction markets, live and complete';
-  sendPage(ctx, problem === undefined ? 200 : 403, consolePage(assets, { title, body }));
+  return { title: 'Prediction markets, live and complete', body, ...(market && { scripts: ['market.js'] }) };
 }
 
 /** A path of the console, even if a link names another site. */

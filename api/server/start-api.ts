@@ -136,7 +136,12 @@ export async function startApi(
       addressRules: config.webhooks.addressRules,
       quotas: config.quotas,
       dependencies: [...dependencies, notStopping(signal)],
-      ...(config.isConsoleOn && { console: { trustedProxies: config.http.trustedProxies } }),
+      ...(config.isConsoleOn && {
+        console: {
+          trustedProxies: config.http.trustedProxies,
+          ...(config.publicMarket && { publicMarket: config.publicMarket }),
+        },
+      }),
       ...(isOpsOn && {
         ops: {
           ...config.ops,

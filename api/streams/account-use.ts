@@ -1,3 +1,4 @@
+import { isVisitor } from '../access/visitor.ts';
 import { ApiError } from '../errors.ts';
 
 /** The limits of one account in one API process. */
@@ -82,6 +83,8 @@ export function createAccountUses(limits: StreamLimits, nowMs: () => number = ()
       };
       if (connections >= limits.maxConnections) refuse('this process has as many streams as it may have');
       if (counts.connections >= limits.connectionsPerAccount) {
+        if (isVisitor({ accountId }))
+          refuse('too many visitors follow this market; sign in with a key, or come back later');
         refuse(`this account has a limit of ${limits.connectionsPerAccount} open streams`);
       }
       accounts.set(accountId, counts);

@@ -11,7 +11,7 @@ export interface OpenOptions {
   caller: { accountId: bigint; keyId: string };
   scope: Scope;
   protocol: 'sse' | 'websocket';
-  /** Its connection is not counted as one of requests. */
+  /** Its connection is not counted as one of requests, except that of a visitor. */
   socket: Socket;
   /** The longest time between heartbeats. Absent: that of the configuration. */
   maxHeartbeatMs?: number | undefined;

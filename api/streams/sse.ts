@@ -1,4 +1,5 @@
 import type { Scope } from '../../src/domain/values/api-key.ts';
+import { isVisitor } from '../access/visitor.ts';
 import type { ApiContext, ApiDeps, Caller } from '../deps.ts';
 import type { StreamClient } from './client.ts';
 import { createSseSink } from './sse-sink.ts';
@@ -41,7 +42,8 @@ export function startSse(
   // The stream is written past Koa, which would buffer and compress it.
   ctx.respond = false;
   ctx.compress = false;
-  const maxHeartbeatMs = ctx.state.console && CONSOLE_HEARTBEAT_MS;
+  const isPage = ctx.state.console !== undefined || isVisitor(caller);
+  const maxHeartbeatMs = isPage ? CONSOLE_HEARTBEAT_MS : undefined;
   const client = streams.open(use, {
     sink: createSseSink(res),
     caller,

@@ -5,6 +5,7 @@ import type { Logger } from '../../src/observe/logger.ts';
 import type { StreamMetrics } from '../../src/observe/stream-metrics.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import type { JournalTail } from '../../src/store/journal/tail.ts';
+import { isVisitor } from '../access/visitor.ts';
 import { notReady } from '../errors.ts';
 import type { EnabledVenue } from '../reads/venue-catalog.ts';
 import { type AccountUses, createAccountUses, type OpenOfAccount, type StreamLimits } from './account-use.ts';
@@ -127,9 +128,12 @@ export class Streams implements OpenStreams {
       },
       ...(maxUnsentBytes !== undefined && { maxUnsentBytes }),
     });
-    const unwatch = this.#keys.add({ keyId, scope, end: () => client.end('unauthorized') });
+    const isPublic = isVisitor(caller);
+    const end = () => client.end('unauthorized');
+    const unwatch = isPublic ? () => undefined : this.#keys.add({ keyId, scope, end });
     this.#clients.add(client);
-    this.exempt(socket);
+    // The bound of connections per address stays in effect for visitors, who have no account.
+    if (!isPublic) this.exempt(socket);
     if (!isEventStream) this.#heartbeats.add(client);
     return client;
   }

@@ -1,6 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { z } from 'zod';
-import { VENUE_NAMES, type VenueName } from '../domain/markets/venue.ts';
+import { VENUE_NAMES, VENUES, type VenueName } from '../domain/markets/venue.ts';
 import { asError, OddswireError } from '../domain/values/errors.ts';
 import { hostNameOf } from '../domain/values/host-name.ts';
 import { parseSecretsKeys, type SecretKey } from '../domain/values/secret-keys.ts';
@@ -125,6 +125,16 @@ function checkedBy(parse: (text: string) => unknown) {
   };
 }
 
+/** `<venue>/<market id>`. */
+function parsePublicMarket(text: string): { venue: VenueName; marketId: string } {
+  const [, venue = '', marketId = ''] = /^([a-z]+)\/([\x21-\x7e]{1,256})$/.exec(text) ?? [];
+  const known = VENUE_NAMES.filter((each) => VENUES[each].capabilities.markets);
+  const name = known.find((each) => each === venue);
+  if (marketId === '') throw new Error('must be a venue and a market id such as polymarket/512345');
+  if (name === undefined) throw new Error(`names no venue with markets: ${known.join(', ')}`);
+  return { venue: name, marketId };
+}
+
 const opsPassword = z.string().min(8, 'at least 8 characters').optional();
 const readableFile = z.string().refine(isReadableFile, 'not a file that can be read');
 
@@ -205,6 +215,7 @@ const schema = z.object({
   WEBHOOK_PROXY_URL: decodedUrl(/^https?$/).optional(),
   WEBHOOK_CA_FILE: readableFile.optional(),
   CONSOLE: z.enum(['on', 'off']),
+  CONSOLE_PUBLIC_MARKET: parsedBy(parsePublicMarket).optional(),
   OPS_PASSWORD: opsPassword,
   OPS_VIEWER_PASSWORD: opsPassword,
   OPS_PUBLIC_URL: httpUrl.optional(),
@@ -233,11 +244,17 @@ const schema = z.object({
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
 });
 
-/** A rule over two variables: with one password for both roles, every login would have the role of operator. */
-const wholeSchema = schema.refine(
-  ({ OPS_PASSWORD: operator, OPS_VIEWER_PASSWORD: viewer }) => operator === undefined || operator !== viewer,
-  { path: ['OPS_VIEWER_PASSWORD'], message: 'must not be the same as OPS_PASSWORD' },
-);
+/** Rules over two variables. */
+const wholeSchema = schema
+  // With one password for both roles, every login would have the role of operator.
+  .refine(({ OPS_PASSWORD: operator, OPS_VIEWER_PASSWORD: viewer }) => operator === undefined || operator !== viewer, {
+    path: ['OPS_VIEWER_PASSWORD'],
+    message: 'must not be the same as OPS_PASSWORD',
+  })
+  .refine(({ CONSOLE_PUBLIC_MARKET: market, VENUES: enabled }) => !market || enabled.includes(market.venue), {
+    path: ['CONSOLE_PUBLIC_MARKET'],
+    message: 'names a venue that VENUES does not enable',
+  });
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -310,6 +327,8 @@ export interface Config {
   };
   /** Whether the console is served at `/`. */
   readonly isConsoleOn: boolean;
+  /** The market that visitors without a key see; absent: none. */
+  readonly publicMarket?: { readonly venue: VenueName; readonly marketId: string };
   /** The operator pages. */
   readonly ops: {
     /** The two are never equal. */
@@ -423,6 +442,7 @@ export function loadConfig(environment: Environment, processName?: string): Conf
       ...(value.WEBHOOK_PROXY_URL !== undefined && { proxyUrl: value.WEBHOOK_PROXY_URL }),
     },
     isConsoleOn: value.CONSOLE === 'on',
+    ...(value.CONSOLE_PUBLIC_MARKET && { publicMarket: value.CONSOLE_PUBLIC_MARKET }),
     ops: opsConfig(value),
     bookPollMarkets: value.POLL_BOOKS_MARKETS,
     quotas: {

@@ -169,6 +169,10 @@ const TABLE = {
     default: 'on',
     meaning: 'on or off: whether the API serves the console at / for the owners of keys',
   },
+  CONSOLE_PUBLIC_MARKET: {
+    shownDefault: 'none',
+    meaning: 'a market that visitors without a key see live on the start page of the console: <venue>/<market id>',
+  },
   OPS_PASSWORD: {
     shownDefault: 'none; /ops is off without a password here and without stored operators',
     meaning: 'password of the operator named ops on /ops (reads and actions); 8+ characters',

@@ -30,9 +30,18 @@ function rangeOf(start, end) {
 /**
  * Opens a stream. `on` gets every message. `read` reads the data of the page again: after a gap, and when the stream begins at the present
  * although the page is older. A stream with `hasSnapshot` begins with the data of the page. `line` is the element with the state, and
- * `words` are MARKETS or EVENTS. `close` ends the stream, its listeners and its timers.
+ * `words` are MARKETS or EVENTS. Without `hasSession` the stream is that of a visitor. `close` ends the stream, its listeners and its timers.
  */
-export function follow({ url, types = TYPES, line, on, read, hasSnapshot = false, words = MARKETS }) {
+export function follow({
+  url,
+  types = TYPES,
+  line,
+  on,
+  read,
+  hasSnapshot = false,
+  hasSession = true,
+  words = MARKETS,
+}) {
   const closing = new AbortController();
   const { signal } = closing;
   let source;
@@ -174,7 +183,7 @@ export function follow({ url, types = TYPES, line, on, read, hasSnapshot = false
     let isReachable = true;
     try {
       const answer = await fetch('/console/session.json', { signal, headers: { Accept: 'application/json' } });
-      hasEnded = answer.status === 401;
+      hasEnded = hasSession && answer.status === 401;
     } catch {
       isReachable = false;
     }

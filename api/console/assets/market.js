@@ -20,7 +20,9 @@ const TRIAL_AGAIN_MS = 1_000;
 const MAX_MARK_TEXTS = 12;
 
 const root = document.querySelector('[data-market]');
-const { market, venue, outcome, source } = root.dataset;
+const { outcome, source, stream } = root.dataset;
+/** The start page shows one outcome and one range to everyone. */
+const isPublic = 'isPublic' in root.dataset;
 const box = document.getElementById('market-chart');
 const legend = document.querySelector('[data-legend]');
 const zoom = document.querySelector('[data-zoom]');
@@ -105,7 +107,8 @@ function paint() {
 }
 
 async function read(path) {
-  const answer = await fetch(`${source}/${path}?${new URLSearchParams({ outcome, range })}`, {
+  const query = isPublic ? '' : `?${new URLSearchParams({ outcome, range })}`;
+  const answer = await fetch(`${source}/${path}${query}`, {
     headers: { Accept: 'application/json' },
   });
   if (!answer.ok) throw new Error(`status ${answer.status}`);
@@ -166,6 +169,7 @@ function showAll() {
 }
 
 async function loadTape() {
+  if (isPublic) return;
   const isNewest = tapeTurn();
   const parts = await read('tape.json');
   if (!isNewest()) return;
@@ -328,7 +332,7 @@ const showPrice = perFrame((_, price) => {
   latest = Number(price);
   if (form?.open) showDistance();
   flash(headline, percent(price));
-  document.title = `${percent(price)} ${title}`;
+  if (!isPublic) document.title = `${percent(price)} ${title}`;
   if (moved) showChange(moved, moved.dataset.from, price);
   const last = drawn.line.at(-1);
   const time = Math.floor(Date.now() / 1_000);
@@ -336,7 +340,8 @@ const showPrice = perFrame((_, price) => {
 });
 
 follow({
-  url: `/console/stream/${encodeURIComponent(venue)}?channels=prices,trades,books,candles&snapshot=true&market_ids=${encodeURIComponent(market)}`,
+  url: stream,
+  hasSession: !isPublic,
   line: document.querySelector('[data-live]'),
   on(type, message) {
     if (type === 'price' && message.outcome_id === outcome && message.data.price !== undefined) {
@@ -387,8 +392,8 @@ function choose() {
   else paint();
 }
 
-zoom.hidden = false;
-zoom.addEventListener('click', () => {
+if (zoom) zoom.hidden = false;
+zoom?.addEventListener('click', () => {
   isZoomed = !isZoomed;
   zoom.setAttribute('aria-pressed', String(isZoomed));
   zoom.textContent = isZoomed ? 'Axis from 0 to 1' : 'Zoom the axis';

@@ -36,6 +36,9 @@ type Kind = (typeof KINDS)[number];
 
 type MarketDeps = Pick<ApiDeps, 'db'>;
 
+/** The parts of a request that the reads of one market need. */
+export type MarketRequest = Pick<ConsoleRequest, 'api' | 'params' | 'query' | 'nowMs'>;
+
 interface View {
   market: Market;
   answer: ApiAnswer<Market>;
@@ -58,11 +61,7 @@ export function marketPage(router: ConsoleRouter, deps: MarketDeps): void {
     path: `/console/data${PATH}/series.json`,
     scope,
     async load(request) {
-      const { market, outcome, range } = await viewOf(request);
-      if (!outcome) return { interval: '1h', line: [], candles: [] };
-      const prices = await pricesOf(request, market);
-      const window = windowOf(range, market, request.nowMs);
-      return readSeries(request, market, outcome.outcome_id, window, quoteOf(prices, outcome.outcome_id)?.price);
+      return readChart(request, await viewOf(request));
     },
   });
 
@@ -81,7 +80,7 @@ export function marketPage(router: ConsoleRouter, deps: MarketDeps): void {
   });
 }
 
-async function viewOf(request: ConsoleRequest): Promise<View> {
+export async function viewOf(request: MarketRequest): Promise<View> {
   const answer = await request.api<Market>(marketCall(request));
   const market = answer.data;
   const wanted = textField(request.query, 'outcome');
@@ -99,14 +98,27 @@ async function viewOf(request: ConsoleRequest): Promise<View> {
   };
 }
 
-function marketCall({ params }: ConsoleRequest): ApiCall {
+function marketCall({ params }: Pick<ConsoleRequest, 'params'>): ApiCall {
   return { operationId: 'getMarket', params: { venue: params['venue'] ?? '', market_id: params['market_id'] ?? '' } };
+}
+
+/** The stream of the page of a market. */
+function streamOf({ venue, market_id }: Market): string {
+  const query = new URLSearchParams({
+    channels: 'prices,trades,books,candles',
+    snapshot: 'true',
+    market_ids: market_id,
+  });
+  return `/console/stream/${encodeURIComponent(venue)}?${query.toString()}`;
 }
 
 const idsOf = ({ venue, market_id }: Market) => ({ venue, market_id });
 
 /** Undefined before the first price. */
-async function pricesOf({ api }: ConsoleRequest, market: Market): Promise<ApiAnswer<Prices> | undefined> {
+export async function pricesOf(
+  { api }: Pick<ConsoleRequest, 'api'>,
+  market: Market,
+): Promise<ApiAnswer<Prices> | undefined> {
   return orNothing(api<Prices>({ operationId: 'getPrices', params: idsOf(market) }));
 }
 
@@ -121,8 +133,20 @@ async function tradesOf({ api }: ConsoleRequest, market: Market): Promise<Trade[
   return (await api<Trade[]>({ operationId: 'listTrades', params: idsOf(market), query })).data;
 }
 
-function quoteOf(prices: ApiAnswer<Prices> | undefined, outcome: string | undefined) {
+export function quoteOf(prices: ApiAnswer<Prices> | undefined, outcome: string | undefined) {
   return prices?.data.outcomes.find(({ outcome_id }) => outcome_id === outcome);
+}
+
+/** The line and the candles of the chart, which end with the present price. */
+export async function readChart(
+  request: MarketRequest,
+  { market, outcome, range }: View,
+  known?: ApiAnswer<Prices>,
+): Promise<Series> {
+  if (!outcome) return { interval: '1h', line: [], candles: [], history: undefined };
+  const prices = known ?? (await pricesOf(request, market));
+  const window = windowOf(range, market, request.nowMs);
+  return readSeries(request, market, outcome.outcome_id, window, quoteOf(prices, outcome.outcome_id)?.price);
 }
 
 async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
@@ -132,7 +156,7 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
   const prices = await pricesOf(request, market);
   const quote = quoteOf(prices, outcome?.outcome_id);
   const [series, book, trades, trends, siblings, alerts] = await Promise.all([
-    outcome ? readSeries(request, market, outcome.outcome_id, window, quote?.price) : undefined,
+    readChart(request, view, prices),
     bookOf(request, market, outcome?.outcome_id),
     tradesOf(request, market),
     trendsOf(deps, [market], nowMs),
@@ -145,7 +169,7 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
   const currency = currencyOf(market.venue);
   const siblingTrends = await trendsOf(deps, siblings, nowMs);
   const body = html`<div class="market" data-market="${market.market_id}" data-venue="${market.venue}"
- data-outcome="${outcome?.outcome_id}" data-source="/console/data${marketPath(market)}">
+ data-outcome="${outcome?.outcome_id}" data-source="/console/data${marketPath(market)}" data-stream="${streamOf(market)}">
 <div class="market-grid">
 <section class="card market-chart" aria-label="Price">
 ${headline(view, quote?.price, before)}
@@ -163,7 +187,7 @@ ${chart(view, series)}
 <div data-part="trades">${tradeTable(trades, market, currency)}</div></section>
 </div></div>
 ${outcome && alerts && alertSection(request, view, outcome, alerts, quote?.price)}
-${candleTable(series?.candles ?? [], series?.interval)}
+${candleTable(series.candles, series.interval)}
 ${
   siblings.length > 0 &&
   html`<h2>Other markets of <a href="${eventPath(market.venue, market.event_id ?? '')}">this event</a></h2>
@@ -177,7 +201,7 @@ ${outcome && examples(request, view, prices, candleCall(market, outcome.outcome_
 }
 
 /** The markets of an event may have the same title. */
-function titleOf({ title, sibling_label: label }: Market): string {
+export function titleOf({ title, sibling_label: label }: Market): string {
   return label === undefined || title.includes(label) ? title : `${title} · ${label}`;
 }
 
@@ -195,7 +219,7 @@ function crumbs(market: Market, nowMs: number): Html {
   }</span></p>`;
 }
 
-function headline(
+export function headline(
   { market, outcome }: View,
   now: Prices['outcomes'][number]['price'],
   before: string | null | undefined,
@@ -224,8 +248,7 @@ function switches(request: ConsoleRequest, { market, outcome, range, kind }: Vie
   }<button type="button" class="zoom" data-zoom aria-pressed="false" hidden>Zoom the axis</button></div>`;
 }
 
-function chart({ outcome, range, kind }: View, series: Series | undefined): Html {
-  const line = series?.line ?? [];
+export function chart({ outcome, range, kind }: View, { line }: Series): Html {
   const label = `Price of ${outcome?.label ?? 'the outcome'}, ${range}`;
   return html`<p class="legend muted" data-legend aria-hidden="true"></p>
 <div class="chart" id="market-chart" data-range="${range}" data-kind="${kind}" role="img"
@@ -236,13 +259,13 @@ function chart({ outcome, range, kind }: View, series: Series | undefined): Html
  }</div>`;
 }
 
-function completeness({ coverage }: Market, series: Series | undefined): Html {
-  const stored = { complete: 'complete', backfilling: 'being loaded', partial: 'partial' }[series?.history ?? ''];
+export function completeness({ coverage }: Market, series: Series): Html {
+  const stored = { complete: 'complete', backfilling: 'being loaded', partial: 'partial' }[series.history ?? ''];
   if (coverage === undefined) return stored === undefined ? html`` : html`history ${stored}`;
   return html`history ${shareText(coverage.share)} of the venue’s volume since ${minute(fromSeconds(coverage.since))}`;
 }
 
-function candleTable(candles: readonly Candle[], interval: string | undefined): Html {
+export function candleTable(candles: readonly Candle[], interval: string): Html {
   if (candles.length === 0) return html``;
   const rows = candles.slice(-SHOWN_CANDLES).reverse();
   const price = priceColumn(rows.flatMap(({ open, high, low, close }) => [open, high, low, close]));

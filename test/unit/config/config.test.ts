@@ -128,6 +128,23 @@ describe('loadConfig', () => {
     expect(Buffer.from(config.secretsKeys[0]?.key ?? [])).toEqual(Buffer.alloc(32, 7));
   });
 
+  it('reads the public market of the console, and names the variable with the reason for a bad one', () => {
+    const publicMarketOf = (text: string) => loadConfig({ ...NEEDED, CONSOLE_PUBLIC_MARKET: text }).publicMarket;
+    expect(loadConfig(NEEDED)).not.toHaveProperty('publicMarket');
+    expect(publicMarketOf('polymarket/0x51/57')).toEqual({ venue: 'polymarket', marketId: '0x51/57' });
+    const problems = (text: string, more = {}) => problemsOf({ ...NEEDED, CONSOLE_PUBLIC_MARKET: text, ...more });
+    const unknown = 'CONSOLE_PUBLIC_MARKET: names no venue with markets: polymarket, kalshi, manifold, limitless';
+    const form = 'CONSOLE_PUBLIC_MARKET: must be a venue and a market id such as polymarket/512345';
+    for (const text of ['polymarket', 'polymarket/', '/5', 'polymarket/5 6', `polymarket/${'5'.repeat(257)}`]) {
+      expect(problems(text)).toEqual([form]);
+    }
+    expect(problems('nowhere/5')).toEqual([unknown]);
+    expect(problems('solana/5')).toEqual([unknown]);
+    expect(problems('kalshi/5', { VENUES: 'manifold' })).toEqual([
+      'CONSOLE_PUBLIC_MARKET: names a venue that VENUES does not enable',
+    ]);
+  });
+
   it('uses the direct URL for uses that need a session, and prepares no statements behind a pooler unless configured', () => {
     expect(loadConfig(NEEDED)).toMatchObject({ databaseDirectUrl: NEEDED.DATABASE_URL, hasPreparedStatements: true });
     const pooled = { ...NEEDED, DATABASE_DIRECT_URL: 'postgres://u@127.0.0.1:5433/db' };

@@ -1,0 +1,70 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
+import { findChromium, launchChromium } from '../support/chromium.ts';
+import { type ConfirmedJournal, confirmJournal } from '../support/journal.ts';
+import { aConsoleWorld, type ConsoleWorld } from './console-world.ts';
+import { accessibilityFaults, overflow, PHONE, photograph, WIDE, watchedPage } from './open-page.ts';
+
+const chromiumPath = findChromium();
+
+describe.skipIf(chromiumPath === null)('the public market of the start page in Chromium', () => {
+  let stored: TestApi;
+  let api: TestApi;
+  let journal: ConfirmedJournal;
+  let browser: Browser;
+  let world: ConsoleWorld;
+
+  beforeAll(async () => {
+    [stored, browser] = await Promise.all([startTestApi(), launchChromium(chromiumPath ?? '')]);
+    world = await aConsoleWorld(stored.db);
+    const publicMarket = { venue: 'polymarket', marketId: world.market.marketId };
+    api = await startTestApi({ console: { publicMarket }, now: Date.now }, { beside: stored });
+    journal = confirmJournal(api.db);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await journal?.stop();
+    await api?.close();
+    await stored?.close();
+  });
+
+  test('a visitor sees the chart, and the percentage and its change follow the stream', async () => {
+    const context = await browser.newContext({ viewport: WIDE, reducedMotion: 'reduce' });
+    const { page, problems } = await watchedPage(context, api.url);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      for (const viewport of [WIDE, PHONE]) {
+        await page.setViewportSize(viewport);
+        await page.goto(api.url);
+        await page.locator('#market-chart[data-drawn]').waitFor();
+        await page.locator('[data-live][data-tone="good"]').waitFor();
+        await photograph(page, `console-start-market-${viewport.width}-${colorScheme}`);
+        expect(await overflow(page)).toBe(0);
+        expect(await accessibilityFaults(page)).toEqual([]);
+      }
+    }
+    const moved = await page.locator('[data-change]').textContent();
+    const [yes] = world.market.outcomes;
+    const of = { venue: 'polymarket', marketId: world.market.marketId, outcomeId: yes?.outcomeId ?? '' };
+    await journal.append([{ ...of, kind: 'price', body: { as_of: Math.floor(Date.now() / 1_000), price: '0.876' } }]);
+    await page.locator('.headline strong', { hasText: '87.6 %' }).waitFor();
+    expect(await page.locator('[data-change]').textContent()).not.toBe(moved);
+    expect(await page.locator('[data-live]').textContent()).toMatch(/^live, complete to /);
+    expect(await page.title()).toBe('Prediction markets, live and complete · oddswire');
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a visitor without scripts sees the percentage, the line and its figures', async () => {
+    const context = await browser.newContext({ viewport: PHONE, javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(api.url);
+    await page.locator('.headline strong', { hasText: '%' }).waitFor();
+    await page.locator('svg.line-chart').waitFor();
+    await page.locator('summary', { hasText: 'as a table' }).click();
+    await page.getByRole('cell').first().waitFor();
+    await page.getByLabel('API key').waitFor();
+    await context.close();
+  });
+});
