@@ -83,7 +83,7 @@ export async function alertTrial(deps: Pick<ApiDeps, 'db'>, request: ActionReque
   }
   const result = 'id' in data ? data.result : data;
   if (result === undefined) throw new TypeError('a finished backtest has a result');
-  const names = await namesOf(deps, [
+  const names = await namesOf(deps, request, [
     ...(market?.outcomes.map(({ outcome_id }) => outcome_id) ?? []),
     ...result.firings.slice(0, MAX_SHOWN).map(({ tokenMint }) => tokenMint),
   ]);
@@ -114,7 +114,7 @@ function startedJob(form: URLSearchParams, asked: string): (Span & { id: string 
 async function marketOf(deps: Pick<ApiDeps, 'db'>, request: ConsoleRequest, alert: Alert): Promise<Market | undefined> {
   if (!request.session.caller.scopes.includes('markets:read')) return undefined;
   const { tokenMint, scope } = alert;
-  const name = (await namesOf(deps, [tokenMint])).get(tokenMint ?? '');
+  const name = (await namesOf(deps, request, [tokenMint])).get(tokenMint ?? '');
   const { venue, marketId } = name ?? { venue: scope?.venue, marketId: scope?.market_id };
   if (venue === undefined || marketId === undefined) return undefined;
   const found = await orNothing(

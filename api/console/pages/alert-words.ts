@@ -1,9 +1,9 @@
 import { span } from '../../../src/domain/values/durations.ts';
-import type { NamedOutcome } from '../../../src/store/catalog/outcome-names.ts';
 import { type Html, html } from '../../ops/html.ts';
 import { shortId } from '../../ops/pages/shown-values.ts';
 import type { Alert, AlertScope, Decimal } from '../answers.ts';
 import { eventPath, marketPath, percent, plain, venueTitle } from '../values.ts';
+import type { Name } from './named-outcomes.ts';
 
 /** The condition of an alert in words. Prices of outcomes are probabilities, other prices have the currency of the alert. */
 export function firesWhen(alert: Alert, isProbability: boolean): string {
@@ -57,7 +57,7 @@ export function distance(target: Decimal | undefined, present: Decimal | null | 
 }
 
 /** The outcome or the markets of an alert, with a link where a page exists. */
-export function subjectOf(alert: Alert, name: NamedOutcome | undefined, classes = ''): Html {
+export function subjectOf(alert: Alert, name: Name | undefined, classes = ''): Html {
   if (alert.scope !== undefined) return scopeWords(alert.scope);
   if (name === undefined) return html`token ${shortId(alert.tokenMint ?? '')}`;
   const path = marketPath({ venue: name.venue, market_id: name.marketId });

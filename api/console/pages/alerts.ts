@@ -43,6 +43,7 @@ export function alertPages(router: ConsoleRouter, deps: AlertsDeps): void {
       const { data: alerts, meta, text } = await request.api<Alert[]>(list);
       const names = await namesOf(
         deps,
+        request,
         alerts.map(({ tokenMint }) => tokenMint),
       );
       const body = html`<p><a class="button" data-new-alert href="${NEW_PATH}">New alert</a></p>
@@ -88,13 +89,14 @@ ${programExamples(request, {
     path: PATH,
     section,
     scope,
-    async run({ api, form }) {
+    async run(request) {
+      const { api, form } = request;
       const { data } = await api<Alert>({
         operationId: 'createAlert',
         body: newAlertBody(form),
         once: form.get('once') ?? '',
       });
-      const names = await namesOf(deps, [data.tokenMint]);
+      const names = await namesOf(deps, request, [data.tokenMint]);
       const times = data.repeat || data.scope !== undefined ? 'it fires' : 'it fires once,';
       const result = `The alert is set: ${times} ${words(data, names)}.`;
       const back = form.get('back') ?? '';
@@ -110,7 +112,7 @@ ${programExamples(request, {
     async load(request) {
       const { data: alert, text } = await request.api<Alert>(call(request));
       const firings = alert.firings ?? [];
-      const names = await namesOf(deps, [alert.tokenMint, ...firings.map(({ tokenMint }) => tokenMint)]);
+      const names = await namesOf(deps, request, [alert.tokenMint, ...firings.map(({ tokenMint }) => tokenMint)]);
       const body = html`${alertFacts(request, alert, names)}
 ${alert.note !== undefined && html`<p class="long note">${alert.note}</p>`}
 <div class="actions">${alertActions(request, alert)}</div>
@@ -130,7 +132,7 @@ ${programExamples(request, {
 
   const editPage = async (request: ConsoleRequest, view: FormView): Promise<PageContent> => {
     const { data: alert } = await request.api<Alert>(call(request));
-    const [names, webhooks] = await Promise.all([namesOf(deps, [alert.tokenMint]), alertWebhooks(request)]);
+    const [names, webhooks] = await Promise.all([namesOf(deps, request, [alert.tokenMint]), alertWebhooks(request)]);
     const path = `${PATH}/${alert.id}`;
     const body = html`${facts([
       ['Watches', subjectOf(alert, names.get(alert.tokenMint ?? ''))],
@@ -198,12 +200,17 @@ async function alertWebhooks(request: ConsoleRequest): Promise<Webhook[] | undef
 /** The form of a new alert, with the values of the address or of an attempt. `trial`: its firings on the past. */
 async function newPage(deps: AlertsDeps, request: ConsoleRequest, view: FormView, trial?: Html): Promise<PageContent> {
   const token = view.value('tokenMint');
-  const [webhooks, names] = await Promise.all([alertWebhooks(request), namesOf(deps, token === '' ? [] : [token])]);
+  const [webhooks, names] = await Promise.all([
+    alertWebhooks(request),
+    namesOf(deps, request, token === '' ? [] : [token]),
+  ]);
   const name = names.get(token);
   const choices = {
     webhooks: webhooks ?? [],
     venues: deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue),
-    outcome: name && html`${name.title} · ${name.label}, now ${percent(name.price) ?? 'without a price'}`,
+    outcome:
+      name &&
+      html`${name.title} · ${name.label}${name.price !== undefined && `, now ${percent(name.price) ?? 'without a price'}`}`,
   };
   const range = trialRange(view);
   const body = consoleForm(

@@ -1,5 +1,4 @@
 import { SUBSCRIBABLE_EVENTS } from '../../../src/domain/webhooks/event.ts';
-import type { NamedOutcome } from '../../../src/store/catalog/outcome-names.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ago, badge, html, table } from '../../ops/html.ts';
 import { shortId } from '../../ops/pages/shown-values.ts';
@@ -8,6 +7,7 @@ import { pages } from '../paging.ts';
 import { programExamples } from '../program.ts';
 import type { ConsoleRouter } from '../route.ts';
 import { marketPath } from '../values.ts';
+import type { Name } from './named-outcomes.ts';
 import { namesOf } from './named-outcomes.ts';
 
 const PER_PAGE = 50;
@@ -36,9 +36,9 @@ export function livePage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void
   router.data({
     path: '/console/data/outcome.json',
     scope: 'webhooks',
-    async load({ query }) {
-      const token = query.get('token') ?? '';
-      const name = (await namesOf(deps, [token])).get(token);
+    async load(request) {
+      const token = request.query.get('token') ?? '';
+      const name = (await namesOf(deps, request, [token])).get(token);
       return name === undefined ? {} : { title: name.title, path: pathOf(name) };
     },
   });
@@ -55,6 +55,7 @@ export function livePage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void
       const tokenOf = ({ payload }: AccountEvent) => payload.data?.['tokenMint'];
       const names = await namesOf(
         deps,
+        request,
         events.map(tokenOf).filter((token) => typeof token === 'string'),
       );
       const body = html`<p class="lead">Every event of the account, with or without a webhook, newest first.</p>
@@ -102,7 +103,7 @@ ${programExamples(request, {
   });
 }
 
-function pathOf({ venue, marketId, outcomeId }: NamedOutcome): string {
+function pathOf({ venue, marketId, outcomeId }: Name): string {
   return `${marketPath({ venue, market_id: marketId })}?${new URLSearchParams({ outcome: outcomeId }).toString()}`;
 }
 
