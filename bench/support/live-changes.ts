@@ -18,13 +18,18 @@ export interface LiveChanges {
   stop(): Promise<void>;
 }
 
-/** Publishes the journal, and changes this number of quotes per second, spread over all markets. */
-export async function startChanges(db: Database, databaseUrl: string, perSecond: number): Promise<LiveChanges> {
+/** Publishes the journal, and changes this number of quotes per second, spread over all markets or over these tokens. */
+export async function startChanges(
+  db: Database,
+  databaseUrl: string,
+  perSecond: number,
+  of?: readonly bigint[],
+): Promise<LiveChanges> {
   const log = createLogger({ process: 'bench', level: 'silent' });
   const publisher = startPublisher({ databaseUrl, log, retentionMinutes: 120, maxBytes: 8_192_000_000 });
   const partitions = new Partitions(db);
   for (const table of ['observation', 'price_history'] as const) await partitions.ensureAroundNow(table);
-  const tokens = (await db.query<{ tokenId: bigint }>(TOKENS)).map(({ tokenId }) => tokenId);
+  const tokens = of ?? (await db.query<{ tokenId: bigint }>(TOKENS)).map(({ tokenId }) => tokenId);
   const state = { count: 0, isOn: true, perSecond, roundMs: ROUND_MS };
 
   async function changeQuotes(round: number): Promise<void> {

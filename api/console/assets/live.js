@@ -225,19 +225,27 @@ export function follow({
   return { close: () => closing.abort() };
 }
 
-/** Applies the newest value per key once per frame, however many changes arrive. */
-export function perFrame(apply) {
+/** Each show costs a layout and, on the page of a market, a drawing of its chart. */
+const SHOW_EVERY_MS = 200;
+
+/** Applies the newest value per key in the next frame, and at most every 200 ms, however many changes arrive. */
+export function paced(apply) {
   const waiting = new Map();
   let isDue = false;
+  let shownAt = Number.NEGATIVE_INFINITY;
+  const show = () => {
+    isDue = false;
+    shownAt = performance.now();
+    for (const [each, latest] of waiting) apply(each, latest);
+    waiting.clear();
+  };
   return (key, value) => {
     waiting.set(key, value);
     if (isDue) return;
     isDue = true;
-    requestAnimationFrame(() => {
-      isDue = false;
-      for (const [each, latest] of waiting) apply(each, latest);
-      waiting.clear();
-    });
+    const waitMs = shownAt + SHOW_EVERY_MS - performance.now();
+    if (waitMs <= 0) requestAnimationFrame(show);
+    else setTimeout(() => requestAnimationFrame(show), waitMs);
   };
 }
 

@@ -7,7 +7,7 @@ import {
   HistogramSeries,
   LineSeries,
 } from './lightweight-charts.js';
-import { alertPrice, flash, follow, percent, perFrame, showChange } from './live.js';
+import { alertPrice, flash, follow, paced, percent, showChange } from './live.js';
 
 const SERIES_EVERY_MS = 10_000;
 const TAPE_EVERY_MS = 2_000;
@@ -16,6 +16,8 @@ const COLD_AGAIN_MS = 3_000;
 const ROOM_AT_ENDS = 0.05;
 const HALF_LABEL = 26;
 const TRIAL_AGAIN_MS = 1_000;
+/** The live end of the line gets a point this often, because each point lays out the whole chart. */
+const POINT_SECONDS = 10;
 /** More prices beside the marks of a chart would cover each other. */
 const MAX_MARK_TEXTS = 12;
 
@@ -168,15 +170,22 @@ function showAll() {
   chart.timeScale().setVisibleLogicalRange({ from: -room, to: count - 1 + room });
 }
 
+/** The markup of the book and of the trades, as the server sent it. */
+const shownParts = new Map();
+
 async function loadTape() {
   if (isPublic) return;
   const isNewest = tapeTurn();
   const parts = await read('tape.json');
   if (!isNewest()) return;
   for (const [name, markup] of Object.entries(parts)) {
-    const part = document.querySelector(`[data-part="${name}"]`);
+    if (shownParts.get(name) === markup) continue;
+    // A part per frame keeps each task short.
+    await new Promise(requestAnimationFrame);
+    if (!isNewest()) return;
+    shownParts.set(name, markup);
     // Markup from the server, which escapes all values.
-    if (part.innerHTML !== markup) part.innerHTML = markup;
+    document.querySelector(`[data-part="${name}"]`).innerHTML = markup;
   }
 }
 
@@ -328,15 +337,16 @@ if (form) {
 const headline = document.querySelector(`.headline [data-price]`);
 const moved = document.querySelector('.headline [data-change]');
 const title = document.title;
-const showPrice = perFrame((_, price) => {
+const showPrice = paced((_, price) => {
   latest = Number(price);
   if (form?.open) showDistance();
   flash(headline, percent(price));
   if (!isPublic) document.title = `${percent(price)} ${title}`;
   if (moved) showChange(moved, moved.dataset.from, price);
   const last = drawn.line.at(-1);
-  const time = Math.floor(Date.now() / 1_000);
-  if (last && time >= last.time) line.update({ time, value: Number(price) });
+  if (!last) return;
+  const now = Math.floor(Date.now() / 1_000 / POINT_SECONDS) * POINT_SECONDS;
+  line.update({ time: Math.max(last.time, now), value: Number(price) });
 });
 
 follow({

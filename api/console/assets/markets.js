@@ -1,5 +1,5 @@
 // Searches while the user types, and keeps the prices of the table current.
-import { flash, follow, percent, perFrame, showChange } from './live.js';
+import { flash, follow, paced, percent, showChange } from './live.js';
 
 const TYPING_MS = 180;
 /** The largest number of markets of one stream. */
@@ -95,7 +95,7 @@ function findCells(results) {
   }
 }
 
-const paint = perFrame((outcome, price) => {
+const paint = paced((outcome, price) => {
   const cell = cells.get(outcome);
   if (!cell) return;
   flash(cell.price, percent(price));
