@@ -1,32 +1,50 @@
+import { decimal, midpoint } from '../../../src/domain/values/decimal.ts';
 import { emptyState, type Html, html, NONE, table } from '../../ops/html.ts';
-import type { Book, Level, Market, Trade } from '../answers.ts';
+import type { Book, Decimal, Level, Market, Trade } from '../answers.ts';
 import { amountColumn, clock, fromSeconds, priceColumn } from '../values.ts';
 
 const SHOWN_LEVELS = 6;
 /** Width of a bar in drawing units; the cell stretches it. */
 const BAR_WIDTH = 100;
 
-/** One ladder: asks above bids, the best levels in the middle. */
+/** A level, or the price in the middle of the best two, which has no size. */
+interface LadderRow {
+  price: Decimal;
+  size?: Decimal;
+  side: 'ask' | 'mid' | 'bid';
+}
+
+const SIDE_CLASSES: Readonly<Record<LadderRow['side'], string>> = { ask: 'down', mid: 'mid', bid: 'up' };
+
+/** Undefined when one side is empty. */
+function midPrice(ask: Level | undefined, bid: Level | undefined): Decimal | undefined {
+  if (ask === undefined || bid === undefined) return undefined;
+  return midpoint(decimal(ask.price), decimal(bid.price));
+}
+
+/** One ladder: asks above bids, the best levels and their mid price in the middle. */
 export function bookLadder(book: Book | null, currency: string): Html {
   if (book === null || (book.bids.length === 0 && book.asks.length === 0)) {
     return emptyState('No book of this outcome is stored yet. The page reads it again.');
   }
   const [asks, bids] = [book.asks.slice(0, SHOWN_LEVELS), book.bids.slice(0, SHOWN_LEVELS)];
   const largest = Math.max(...[...asks, ...bids].map(({ size }) => Number(size)), Number.MIN_VALUE);
-  const rows = [
-    ...asks.map((level) => ({ level, side: 'ask' })).reverse(),
-    ...bids.map((level) => ({ level, side: 'bid' })),
+  const middle = midPrice(asks[0], bids[0]);
+  const rows: LadderRow[] = [
+    ...asks.map((level) => ({ ...level, side: 'ask' as const })).reverse(),
+    ...(middle === undefined ? [] : [{ price: middle, side: 'mid' as const }]),
+    ...bids.map((level) => ({ ...level, side: 'bid' as const })),
   ];
-  const price = priceColumn([...asks, ...bids].map((level) => level.price));
+  const price = priceColumn(rows.map((row) => row.price));
   const size = amountColumn([...asks, ...bids].map((level) => level.size));
   return html`<p class="muted">Spread ${price(book.spread)} · ${clock(new Date(book.as_of * 1_000))} UTC</p>
-${table<{ level: Level; side: string }>({
+${table<LadderRow>({
   caption: `Book, prices and sizes in ${currency} and shares`,
   columns: [
-    { label: 'Side', cell: ({ side }) => html`<span class="${side === 'ask' ? 'down' : 'up'}">${side}</span>` },
-    { label: `Price (${currency})`, isNumeric: true, cell: ({ level }) => price(level.price) },
-    { label: 'Size', isNumeric: true, cell: ({ level }) => size(level.size) },
-    { label: 'Depth', cell: ({ level, side }) => bar(Number(level.size) / largest, side) },
+    { label: 'Side', cell: ({ side }) => html`<span class="${SIDE_CLASSES[side]}">${side}</span>` },
+    { label: `Price (${currency})`, isNumeric: true, cell: (row) => price(row.price) },
+    { label: 'Size', isNumeric: true, cell: (row) => row.size !== undefined && size(row.size) },
+    { label: 'Depth', cell: (row) => row.size !== undefined && bar(Number(row.size) / largest, row.side) },
   ],
   rows,
   empty: 'No orders.',

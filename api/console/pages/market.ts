@@ -159,13 +159,12 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
     readChart(request, view, prices),
     bookOf(request, market, outcome?.outcome_id),
     tradesOf(request, market),
-    trendsOf(deps, [market], nowMs),
+    trendsOf(deps, [{ ...market, outcome_id: outcome?.outcome_id }], nowMs),
     siblingsOf(request, market),
     readOutcomeAlerts(request, outcome?.outcome_id),
   ]);
   const trend = trends.get(`${market.venue} ${market.market_id}`);
-  const isFirst = outcome?.outcome_id === trend?.outcomeId;
-  const before = isFirst ? trend?.points[0] : undefined;
+  const before = trend?.points[0];
   const currency = currencyOf(market.venue);
   const siblingTrends = await trendsOf(deps, siblings, nowMs);
   const body = html`<div class="market" data-market="${market.market_id}" data-venue="${market.venue}"
@@ -215,6 +214,8 @@ function crumbs(market: Market, nowMs: number): Html {
     STATUS_TONES[market.status] ?? 'idle',
     market.status,
   )}<span class="crumb-actions"><button type="button" data-copy="${market.market_id}">Copy id</button>${
+    market.outcomes.length > 0 && html`<a class="button" href="#program-curl">curl</a>`
+  }${
     isWebAddress(market.url) && html`<a class="button" href="${market.url}" rel="noreferrer noopener">Open at venue</a>`
   }</span></p>`;
 }

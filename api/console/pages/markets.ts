@@ -145,13 +145,17 @@ async function findMoved(
   };
 }
 
-/** The trends of these markets by venue and id. */
+/** The trends of these markets by venue and id: of the named outcome, or of the first one. */
 export async function trendsOf(
   { db }: Pick<ApiDeps, 'db'>,
-  markets: readonly Pick<Market, 'venue' | 'market_id'>[],
+  markets: readonly (Pick<Market, 'venue' | 'market_id'> & { outcome_id?: string | undefined })[],
   nowMs: number,
 ): Promise<ReadonlyMap<string, MarketTrend>> {
-  const asked = markets.map(({ venue, market_id }) => ({ venue, marketId: market_id }));
+  const asked = markets.map(({ venue, market_id, outcome_id }) => ({
+    venue,
+    marketId: market_id,
+    outcomeId: outcome_id,
+  }));
   const trends = asked.length === 0 ? [] : await readTrends(db, asked, nowMs);
   return new Map(trends.map((trend) => [`${trend.venue} ${trend.marketId}`, trend]));
 }

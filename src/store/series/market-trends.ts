@@ -7,7 +7,7 @@ const TREND_HOURS = 24;
 /** A move is looked for among this many markets with the largest volume. */
 export const MOVE_CANDIDATES = 500;
 
-/** The first outcome of a market with its latest price and its prices of the last day, `numeric` text. */
+/** An outcome of a market with its latest price and its prices of the last day, `numeric` text. */
 export interface MarketTrend {
   venue: string;
   marketId: string;
@@ -21,14 +21,15 @@ export interface MarketTrend {
   points: (string | null)[];
 }
 
-/** $1 venues, $2 market ids, $3 the last full hour in epoch seconds. One or two index probes per market and hour. */
+/** $1 venues, $2 market ids, $3 the last full hour in epoch seconds, $4 outcome ids or nulls. One or two index probes per market and hour. */
 const TRENDS = sql(
   'market_trends',
-  `SELECT m.venue, m.venue_market_id AS market_id, t.mint AS outcome_id, o.label, l.price, l.bid, l.ask, l.as_of, h.points
-   FROM unnest($1::text[], $2::text[]) AS a (venue, market_id)
+  `SELECT m.venue, m.venue_market_id AS market_id, o.mint AS outcome_id, o.label, l.price, l.bid, l.ask, l.as_of, h.points
+   FROM unnest($1::text[], $2::text[], $4::text[]) AS a (venue, market_id, mint)
    JOIN market m ON m.venue = a.venue AND m.venue_market_id = a.market_id
-   CROSS JOIN LATERAL (SELECT * FROM outcome o WHERE o.market_id = m.id ORDER BY o.ordinal LIMIT 1) o
-   JOIN token t ON t.id = o.token_id
+   CROSS JOIN LATERAL (
+     SELECT o.*, t.mint FROM outcome o JOIN token t ON t.id = o.token_id
+     WHERE o.market_id = m.id AND (a.mint IS NULL OR t.mint = a.mint) ORDER BY o.ordinal LIMIT 1) o
    LEFT JOIN current_price l ON l.token_id = o.token_id
    CROSS JOIN LATERAL (
      SELECT array_agg(coalesce(s.price, k.close)::text ORDER BY b.ts) AS points
@@ -42,15 +43,18 @@ const TRENDS = sql(
        ORDER BY bucket DESC LIMIT 1) k ON true) h`,
 );
 
-/** The trends of these markets, in any order. Omits unknown markets and those without outcomes. */
+/**
+ * The trends of these markets, in any order: of the named outcome, or of the first one. Omits unknown markets, and those without the outcome.
+ */
 export function readTrends(
   db: Queryable,
-  markets: readonly { venue: string; marketId: string }[],
+  markets: readonly { venue: string; marketId: string; outcomeId?: string | undefined }[],
   nowMs: number,
 ): Promise<MarketTrend[]> {
   const hour = Math.floor(nowMs / 1_000 / HOUR_SECONDS) * HOUR_SECONDS;
   const [venues, ids] = [markets.map(({ venue }) => venue), markets.map(({ marketId }) => marketId)];
-  return db.query(TRENDS, [venues, ids, hour]);
+  const outcomes = markets.map(({ outcomeId }) => outcomeId ?? null);
+  return db.query(TRENDS, [venues, ids, hour, outcomes]);
 }
 
 interface MoveQuery {

@@ -45,6 +45,19 @@ describe('readTrends', () => {
     expect(trend?.points).toEqual([...Array<null>(22).fill(null), '0.4', '0.4', '0.5']);
   });
 
+  it('reads the named outcome of a market, and omits a market without it', async () => {
+    const market = await aStoredMarket(test.db);
+    const [yes, no] = market.outcomes;
+    await storedSnapshots(test.db, yes?.tokenId ?? 0n, [{ ts: FULL_HOUR - 26 * HOUR, price: '0.4' }]);
+    await storedSnapshots(test.db, no?.tokenId ?? 0n, [{ ts: FULL_HOUR - 26 * HOUR, price: '0.6' }]);
+    await aStoredPrice(test.db, no?.tokenId ?? 0n, { price: '0.5', asOf: new Date(NOW_MS) });
+    const of = { venue: 'polymarket', marketId: market.marketId };
+    const [trend] = await readTrends(test.db, [{ ...of, outcomeId: no?.outcomeId }], NOW_MS);
+    expect(trend).toMatchObject({ label: 'No', price: '0.5', outcomeId: no?.outcomeId });
+    expect(trend?.points[0]).toBe('0.6');
+    expect(await readTrends(test.db, [{ ...of, outcomeId: 'another' }], NOW_MS)).toEqual([]);
+  });
+
   it('has the closes of ended hours before the first sample', async () => {
     const market = await aStoredMarket(test.db);
     const tokenId = market.outcomes[0]?.tokenId ?? 0n;
