@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { storedSnapshots } from '../factories/stored-series.ts';
 import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
 import { type ConsoleClient, signIn } from '../integration/api/console/console-client.ts';
 import { findChromium, launchChromium } from '../support/chromium.ts';
@@ -102,8 +103,11 @@ describe.skipIf(chromiumPath === null)('the look of the console in Chromium', ()
   test('every outcome of a market has its change of the last day', async () => {
     await page.goto(`${api.url}/markets/polymarket/${world.siblings[0]?.marketId}`);
     const [, no] = world.siblings[0]?.outcomes ?? [];
-    expect(await page.locator('.headline [data-change]').textContent()).toMatch(/pt/);
+    expect(await page.locator('.headline [data-change]').textContent()).toMatch(/pt$/);
+    const dayAgo = Math.floor(Date.now() / 3_600_000) * 3_600 - 30 * 3_600;
+    await storedSnapshots(api.db, no?.tokenId ?? 0n, [{ ts: dayAgo, price: '0.1' }]);
     await page.goto(`${api.url}/markets/polymarket/${world.siblings[0]?.marketId}?outcome=${no?.outcomeId}`);
     expect(await page.locator('.headline-label').textContent()).toBe('No');
+    expect(await page.locator('.headline [data-change]').textContent()).toMatch(/^▲ \+\d+\.\d pt$/);
   });
 });

@@ -58,6 +58,18 @@ describe.skipIf(chromiumPath === null)('every page in Chromium, wide and narrow,
 
   const contextOf = (): Promise<BrowserContext> => browser.newContext({ viewport: DESKTOP, reducedMotion: 'reduce' });
 
+  test.for<Visited>([
+    ['start', () => '/'],
+    ['ops-login', () => '/ops/login'],
+  ])('%s fits and has no accessibility faults before the sign-in', async (visited) => {
+    const api = await startTestApi({ console: {}, ops: testOps({}), now: Date.now });
+    try {
+      await viewAll(await watchedPage(await contextOf(), api.url), api.url, visited);
+    } finally {
+      await api.close();
+    }
+  });
+
   describe('of operators', () => {
     let api: TestApi;
     let world: OpsWorld;

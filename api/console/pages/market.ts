@@ -190,7 +190,7 @@ ${candleTable(series.candles, series.interval)}
 ${
   siblings.length > 0 &&
   html`<h2>Other markets of <a href="${eventPath(market.venue, market.event_id ?? '')}">this event</a></h2>
-${marketTable(siblings, siblingTrends)}`
+${marketTable(siblings, siblingTrends, { hasHeadings: false })}`
 }
 <h2>About</h2>
 ${about(view, prices, nowMs)}

@@ -202,15 +202,25 @@ function summary({ text, sort }: Filters, count: number, isSimilar: boolean): st
 
 export const STATUS_TONES: Readonly<Record<string, Tone>> = { open: 'good', halted: 'warn', created: 'idle' };
 
-/** A table of markets with prices that a script keeps current. Markets of one event stand together below its title. */
-export function marketTable(markets: readonly Market[], trends: ReadonlyMap<string, MarketTrend>): Html {
+/**
+ * A table of markets with prices that a script keeps current. Markets of one event stand together below its title, which the page of the
+ * event has already.
+ */
+export function marketTable(
+  markets: readonly Market[],
+  trends: ReadonlyMap<string, MarketTrend>,
+  { hasHeadings = true }: { hasHeadings?: boolean } = {},
+): Html {
   const grouped = groupByEvent(markets);
   const trendOf = ({ venue, market_id }: Market) => trends.get(`${venue} ${market_id}`);
   const rows = grouped.map((row) => ({ ...row, trend: trendOf(row.market) }));
   return html`<div class="market-table">${table<(typeof rows)[number]>({
     caption: 'Markets',
     columns: [
-      { label: 'Market', cell: ({ market, heading, isMember }) => titleCell(market, heading, isMember) },
+      {
+        label: 'Market',
+        cell: ({ market, heading, isMember }) => titleCell(market, hasHeadings ? heading : undefined, isMember),
+      },
       {
         label: 'Probability',
         isNumeric: true,

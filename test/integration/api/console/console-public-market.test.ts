@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { VISITOR } from '../../../../api/access/visitor.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice, storedSnapshots } from '../../../factories/stored-series.ts';
@@ -124,6 +124,7 @@ describe('with CONSOLE_PUBLIC_MARKET', () => {
     const own = { venue: 'polymarket', marketId: MARKET_ID, outcomeId: yes?.outcomeId ?? '' };
     const priceOf = (of: typeof own, price: string) =>
       ({ ...of, kind: 'price', body: { as_of: Math.floor(Date.now() / 1_000), price } }) as const;
+    const exempted = vi.spyOn(api.streams, 'exempt');
     const stream = await openSse(`${api.url}${STREAM}`, {});
     expect(stream.status).toBe(200);
     await stream.next(ofType('snapshot'));
@@ -143,10 +144,13 @@ describe('with CONSOLE_PUBLIC_MARKET', () => {
     expect(refused.body.error.message).toContain('sign in with a key');
     expect(refused.headers.get('Retry-After')).toBe('5');
 
+    // The bound of connections per address counts the streams of visitors.
+    expect(exempted).not.toHaveBeenCalled();
     const account = await signIn(api);
     expect(api.streams.usageOf(account.accountId).connections).toBe(0);
     const ofAccount = await openSse(`${api.url}/console/stream/polymarket`, { cookie: account.cookie });
     expect(ofAccount.status).toBe(200);
+    expect(exempted).toHaveBeenCalledOnce();
     for (const each of [stream, resumed, ofAccount]) each.close();
   });
 });
