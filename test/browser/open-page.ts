@@ -2,6 +2,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
+import { expect } from 'vitest';
 
 /** The folder of the pictures. Without it no picture is taken: a run takes hundreds of them. */
 const PICTURES = process.env['SCREENSHOTS_DIR'];
@@ -58,4 +59,11 @@ export async function accessibilityFaults(page: Page, rules?: readonly string[])
 /** Pixels of the page to the right of the window: 0 without horizontal scrolling. */
 export function overflow(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+}
+
+/** Takes a picture of a page, and expects no horizontal scrolling and no accessibility faults. */
+export async function expectSound(page: Page, picture: string): Promise<void> {
+  await photograph(page, picture);
+  expect(await overflow(page)).toBe(0);
+  expect(await accessibilityFaults(page)).toEqual([]);
 }
