@@ -1,4 +1,6 @@
 import { alertTests } from './console/alerts.ts';
+import { chartTests } from './console/chart.ts';
+import { detailTests } from './console/details.ts';
 import { keyTests } from './console/keys.ts';
 import { marketTests } from './console/market.ts';
 import { marketListTests } from './console/markets.ts';
@@ -12,6 +14,8 @@ describeConsole('the console in Chromium', (desk) => {
   pageTests(desk);
   marketListTests(desk);
   marketTests(desk);
+  chartTests(desk);
+  detailTests(desk);
   alertTests(desk);
   webhookTests(desk);
   keyTests(desk);

@@ -67,3 +67,15 @@ export async function expectSound(page: Page, picture: string): Promise<void> {
   expect(await overflow(page)).toBe(0);
   expect(await accessibilityFaults(page)).toEqual([]);
 }
+
+/** Buttons, links of navigations, and tabs. The markup of a chart belongs to its library. */
+const TARGETS = 'button, .button, nav a, .tape > label, .crumbs a, summary.button';
+
+/** The visible targets of a finger that are not 44 pixels high and wide, one line each. */
+export function smallTargets(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`[...document.querySelectorAll(${JSON.stringify(TARGETS)})].flatMap((each) => {
+    const { width, height } = each.getBoundingClientRect();
+    const isSmall = each.checkVisibility({ visibilityProperty: true }) && (width < 44 || height < 44);
+    return isSmall ? [each.outerHTML.slice(0, 120) + ': ' + Math.round(width) + ' x ' + Math.round(height)] : [];
+  })`);
+}

@@ -11,6 +11,7 @@ import {
   overflow,
   PHONE,
   photograph,
+  smallTargets,
   type WatchedPage,
   WIDE,
   watchedPage,
@@ -99,7 +100,10 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
         if (name === 'market') expect(await page.evaluate<string>(CELL)).toBe('table-cell');
         await photograph(page, `${name}-390-dark`, fullPage);
         expect(await overflow(page)).toBe(0);
-        if (!FOREIGN.has(name)) expect(await accessibilityFaults(page)).toEqual([]);
+        if (!FOREIGN.has(name)) {
+          expect(await smallTargets(page)).toEqual([]);
+          expect(await accessibilityFaults(page)).toEqual([]);
+        }
         expect(problems).toEqual([]);
       },
     );

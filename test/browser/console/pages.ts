@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type ConsoleDesk, DRAWN, GOOD } from '../console-desk.ts';
-import { expectSound, PHONE, WIDE, watchedPage } from '../open-page.ts';
+import { expectSound, PHONE, smallTargets, WIDE, watchedPage } from '../open-page.ts';
 
 /** The largest size of a page with its scripts and styles, compressed bytes. */
 const MAX_PAGE_BYTES = 150 * 1024;
@@ -49,6 +49,7 @@ export function pageTests(desk: ConsoleDesk): void {
           expect(await page.title()).not.toBe('pwned');
           expect(SECRETS.filter((secret) => content.includes(secret))).toEqual([]);
           await expectSound(page, `console-${name}-${viewport.width}-${colorScheme}`);
+          if (viewport === PHONE) expect(await smallTargets(page)).toEqual([]);
         }
       }
       const bytes = await page.evaluate<number>(
