@@ -1,11 +1,17 @@
 import { expect, test } from 'vitest';
 import { type ConsoleDesk, DRAWN, GOOD } from '../console-desk.ts';
-import { expectSound, PHONE, smallTargets, WIDE, watchedPage } from '../open-page.ts';
+import { COLOR_RULES, expectSound, PHONE, smallTargets, WIDE, watchedPage } from '../open-page.ts';
 
 /** The largest size of a page with its scripts and styles, compressed bytes. */
 const MAX_PAGE_BYTES = 150 * 1024;
 /** Parts of the address of a webhook that may be secrets. */
 const SECRETS = ['query-secret', 'T0SECRETSECRET'];
+
+/** Each width is loaded once, with one set of colours, and shown with the other one too. */
+const LOADS = [
+  [WIDE, 'light', 'dark'],
+  [PHONE, 'dark', 'light'],
+] as const;
 
 export function pageTests(desk: ConsoleDesk): void {
   const pages: [name: string, path: () => string, ready?: string][] = [
@@ -39,18 +45,18 @@ export function pageTests(desk: ConsoleDesk): void {
     async ([name, path, ready]) => {
       const { page, problems } = desk.tab;
       problems.length = 0;
-      for (const colorScheme of ['light', 'dark'] as const) {
+      for (const [viewport, colorScheme, other] of LOADS) {
         await page.emulateMedia({ colorScheme });
-        for (const viewport of [WIDE, PHONE]) {
-          await page.setViewportSize(viewport);
-          await page.goto(`${desk.api.url}${path()}`);
-          if (ready !== undefined) await page.locator(ready).first().waitFor();
-          const content = await page.content();
-          expect(await page.title()).not.toBe('pwned');
-          expect(SECRETS.filter((secret) => content.includes(secret))).toEqual([]);
-          await expectSound(page, `console-${name}-${viewport.width}-${colorScheme}`);
-          if (viewport === PHONE) expect(await smallTargets(page)).toEqual([]);
-        }
+        await page.setViewportSize(viewport);
+        await page.goto(`${desk.api.url}${path()}`);
+        if (ready !== undefined) await page.locator(ready).first().waitFor();
+        const content = await page.content();
+        expect(await page.title()).not.toBe('pwned');
+        expect(SECRETS.filter((secret) => content.includes(secret))).toEqual([]);
+        await expectSound(page, `console-${name}-${viewport.width}-${colorScheme}`);
+        if (viewport === PHONE) expect(await smallTargets(page)).toEqual([]);
+        await page.emulateMedia({ colorScheme: other });
+        await expectSound(page, `console-${name}-${viewport.width}-${other}`, COLOR_RULES);
       }
       const bytes = await page.evaluate<number>(
         `[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
