@@ -48,5 +48,6 @@ summary { cursor: pointer; }
 .swagger-ui .info .title small.version-stamp { background: #16703c; }
 .swagger-ui .topbar { display: none; }
 html.dark-mode, html.dark-mode body { background: var(--paper); }
-@media (max-width: 640px) { .bar, main { padding-left: 16px; padding-right: 16px; } .bar .files { margin-left: 0; } }
+@media (max-width: 640px) { .bar, main { padding-left: 16px; padding-right: 16px; } .bar .files { margin-left: 0; }
+  .bar nav a { padding-block: 11px; } }
 `;

@@ -107,7 +107,8 @@ export function createAnswerCache(options: AnswerCacheOptions = {}): AnswerCache
   /** The keys of kept answers by their subjects. */
   const keysOf = new Map<string, Set<string>>();
   const admission = new Admission();
-  const places = new LRUCache<string, AnswerPlace>({ max: MAX_TARGETS });
+  // `max` would allocate the memory of all entries at once.
+  const places = new LRUCache<string, AnswerPlace>({ maxSize: MAX_TARGETS, sizeCalculation: () => 1 });
   const cache = new LRUCache<string, Entry>({
     maxSize: maxBytes,
     // A list of a thousand markets must not evict all other answers.

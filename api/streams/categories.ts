@@ -10,8 +10,11 @@ const MAX_MARKETS = 200_000;
 /** The categories of markets, which changes of the journal do not name. One statement per batch serves all clients. */
 export class Categories {
   readonly #db: Queryable;
-  /** Null: the market has none. */
-  readonly #known = new LRUCache<string, { category: string | null }>({ max: MAX_MARKETS });
+  /** Null: the market has none. `max` would allocate the memory of all entries at once. */
+  readonly #known = new LRUCache<string, { category: string | null }>({
+    maxSize: MAX_MARKETS,
+    sizeCalculation: () => 1,
+  });
 
   constructor(db: Queryable) {
     this.#db = db;

@@ -26,12 +26,16 @@ interface Known {
   isExpired: boolean;
 }
 
+/** One for all keys of a process, because its generation takes tenths of a second. */
+let throwaway: string | undefined;
+
 /** The API keys of the simulated venue, and its check of signed handshakes. */
 export class KalshiKeys {
   private readonly keys = new Map<string, Known>();
 
   create(): KalshiKey {
-    const privateKey = makePrivateKey();
+    throwaway ??= makePrivateKey();
+    const privateKey = throwaway;
     const id = `sim-key-${this.keys.size + 1}`;
     this.accept(id, privateKey);
     return { id, privateKey };

@@ -4,7 +4,7 @@ import { Partitions } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
 import { alertBody } from '../factories/alert-events.ts';
 import { anAlert, aSubscription } from '../factories/alerts.ts';
-import { aDelivery, setRequests } from '../factories/deliveries.ts';
+import { aDelivery, anAttempt, setRequests } from '../factories/deliveries.ts';
 import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedSnapshots, storedTrades } from '../factories/stored-series.ts';
 import { HOSTILE } from './ops-world.ts';
@@ -89,11 +89,6 @@ export async function aConsoleWorld(db: Database): Promise<ConsoleWorld> {
   return { market, siblings, hostile };
 }
 
-const INSERT_ATTEMPT = sql(
-  'console_world_attempt',
-  `INSERT INTO delivery_attempt (delivery_pk, attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt)
-   VALUES ($1, $2, now() - $3 * interval '1 minute', $4, $5, $6, $7, $8)`,
-);
 const FIRE_ALERT = sql(
   'console_world_fire',
   `UPDATE alert SET status = 'triggered', triggered_at = now(), triggered_price = '0.16', event_id = $2 WHERE pk = $1`,
@@ -134,28 +129,9 @@ export async function anAccountWorld(
   };
   await subscription('https://chat.example.test/services/T0SECRETSECRETSECRET/B00?token=query-secret');
   const webhook = await subscription('https://hooks.receiver.test/odds');
-  const attempt = (
-    pk: bigint,
-    number: number,
-    minutesAgo: number,
-    ms: number,
-    status: number | null,
-    error: string | null,
-    text: string,
-  ) =>
-    db.query(INSERT_ATTEMPT, [
-      pk,
-      number,
-      minutesAgo,
-      ms,
-      status === 200 ? 'delivered' : 'failed',
-      status,
-      error,
-      Buffer.from(text),
-    ]);
   for (let n = 0; n < 12; n++) {
     const made = await aDelivery(db, { accountId, subscriptionPk: webhook.pk, status: 'delivered', attemptCount: 1 });
-    await attempt(made.pk, 1, 20 + n * 30, 60 + 7 * n, 200, null, 'ok');
+    await anAttempt(db, made.pk, { minutesAgo: 20 + n * 30, ms: 60 + 7 * n, response: Buffer.from('ok') });
   }
   const failed = await aDelivery(db, {
     accountId,
@@ -164,16 +140,15 @@ export async function anAccountWorld(
     attemptCount: 2,
     body: `{"id":"evt_1","type":"price_alert","data":{"currentPrice":0.10000000000000000005,"note":${JSON.stringify(HOSTILE)}}}`,
   });
-  await attempt(
-    failed.pk,
-    1,
-    9,
-    312,
-    500,
-    'http_status',
-    `<html><script>document.title='pwned'</script>${HOSTILE}</html>`,
-  );
-  await attempt(failed.pk, 2, 4, 3, null, 'connection_refused', '');
+  await anAttempt(db, failed.pk, {
+    minutesAgo: 9,
+    ms: 312,
+    outcome: 'failed',
+    status: 500,
+    error: 'http_status',
+    response: Buffer.from(`<html><script>document.title='pwned'</script>${HOSTILE}</html>`),
+  });
+  await anAttempt(db, failed.pk, { number: 2, minutesAgo: 4, ms: 3, outcome: 'failed', error: 'connection_refused' });
   const chat = await subscription('https://discord.example.test/***');
   await setRequests(db, chat.pk, { format: 'discord', headerNames: ['X-Desk'] });
   const message = await aDelivery(db, {

@@ -2,6 +2,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
+import { expect } from 'vitest';
 
 /** The folder of the pictures. Without it no picture is taken: a run takes hundreds of them. */
 const PICTURES = process.env['SCREENSHOTS_DIR'];
@@ -58,4 +59,26 @@ export async function accessibilityFaults(page: Page, rules?: readonly string[])
 /** Pixels of the page to the right of the window: 0 without horizontal scrolling. */
 export function overflow(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+}
+
+/** The rules of accessibility that depend on colours. */
+export const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
+
+/** Takes a picture of a page, and expects no horizontal scrolling and no accessibility faults by all or some rules. */
+export async function expectSound(page: Page, picture: string, rules?: readonly string[]): Promise<void> {
+  await photograph(page, picture);
+  expect(await overflow(page)).toBe(0);
+  expect(await accessibilityFaults(page, rules)).toEqual([]);
+}
+
+/** Buttons, links of navigations, and tabs. The markup of a chart belongs to its library. */
+const TARGETS = 'button, .button, nav a, .tape > label, .crumbs a, summary.button';
+
+/** The visible targets of a finger that are not 44 pixels high and wide, one line each. */
+export function smallTargets(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`[...document.querySelectorAll(${JSON.stringify(TARGETS)})].flatMap((each) => {
+    const { width, height } = each.getBoundingClientRect();
+    const isSmall = each.checkVisibility({ visibilityProperty: true }) && (width < 44 || height < 44);
+    return isSmall ? [each.outerHTML.slice(0, 120) + ': ' + Math.round(width) + ' x ' + Math.round(height)] : [];
+  })`);
 }

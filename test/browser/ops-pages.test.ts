@@ -1,47 +1,43 @@
-import type { Browser, BrowserContext } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { BrowserContext } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { storedDelivery } from '../factories/deliveries.ts';
 import { anOperator } from '../factories/operators.ts';
-import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
+import { startTestApi } from '../integration/api/api-harness.ts';
 import { OPS_PASSWORDS, testOps } from '../integration/api/ops/ops-client.ts';
-import { findChromium, launchChromium } from '../support/chromium.ts';
-import { accessibilityFaults, overflow, PHONE, photograph, type WatchedPage, WIDE, watchedPage } from './open-page.ts';
+import { describeInChromium, pageLike } from './in-chromium.ts';
+import {
+  accessibilityFaults,
+  expectSound,
+  overflow,
+  PHONE,
+  photograph,
+  smallTargets,
+  type WatchedPage,
+  WIDE,
+  watchedPage,
+} from './open-page.ts';
 import { anOpsWorld, type OpsWorld } from './ops-world.ts';
 
-const chromiumPath = findChromium();
+const start = () => startTestApi({ console: {}, ops: testOps({ queueNames: ['deliveries'] }), now: Date.now });
 
-describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
-  let api: TestApi;
-  let browser: Browser;
+describeInChromium('the operator pages in Chromium', start, (opened) => {
   let world: OpsWorld;
   let operator: BrowserContext;
   /** One tab for all pages, because a tab caches compiled code. */
   let tab: WatchedPage;
-
   beforeAll(async () => {
-    const [started, launched] = await Promise.all([
-      startTestApi({ console: {}, ops: testOps({ queueNames: ['deliveries'] }), now: Date.now }),
-      launchChromium(chromiumPath ?? ''),
-    ]);
-    api = started;
-    browser = launched;
-    world = await anOpsWorld(api.db);
+    world = await anOpsWorld(opened.api.db);
     operator = await logIn('operator');
-    tab = await watchedPage(operator, api.url);
-  });
-
-  afterAll(async () => {
-    await browser?.close();
-    await api?.close();
+    tab = await watchedPage(operator, opened.api.url);
   });
 
   async function logIn(role: 'operator' | 'viewer'): Promise<BrowserContext> {
-    const context = await browser.newContext({ viewport: WIDE, reducedMotion: 'reduce' });
+    const context = await opened.browser.newContext({ viewport: WIDE, reducedMotion: 'reduce' });
     const page = await context.newPage();
-    await page.goto(`${api.url}/ops`);
+    await page.goto(`${opened.api.url}/ops`);
     await page.getByLabel('Password').fill(OPS_PASSWORDS[role]);
     await page.getByRole('button', { name: 'Log in' }).click();
-    await page.waitForURL(`${api.url}/ops`);
+    await page.waitForURL(`${opened.api.url}/ops`);
     await page.close();
     return context;
   }
@@ -87,7 +83,7 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
         problems.length = 0;
         await page.emulateMedia({ colorScheme: 'light' });
         await page.setViewportSize(WIDE);
-        const response = await page.goto(`${api.url}${path()}`);
+        const response = await page.goto(`${opened.api.url}${path()}`);
         expect(response?.status()).toBe(200);
         const ready = READY[name];
         if (ready !== undefined) await page.locator(ready).waitFor();
@@ -104,22 +100,25 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
         if (name === 'market') expect(await page.evaluate<string>(CELL)).toBe('table-cell');
         await photograph(page, `${name}-390-dark`, fullPage);
         expect(await overflow(page)).toBe(0);
-        if (!FOREIGN.has(name)) expect(await accessibilityFaults(page)).toEqual([]);
+        if (!FOREIGN.has(name)) {
+          expect(await smallTargets(page)).toEqual([]);
+          expect(await accessibilityFaults(page)).toEqual([]);
+        }
         expect(problems).toEqual([]);
       },
     );
   });
 
   test('a visitor without a session sees the login page without faults', async () => {
-    const context = await browser.newContext({ viewport: PHONE });
-    const { page, problems } = await watchedPage(context, api.url);
-    await page.goto(`${api.url}${marketPath()}?interval=1m`);
+    const context = await opened.browser.newContext({ viewport: PHONE });
+    const { page, problems } = await watchedPage(context, opened.api.url);
+    await page.goto(`${opened.api.url}${marketPath()}?interval=1m`);
     expect(new URL(page.url()).pathname).toBe('/ops/login');
     await photograph(page, 'login-390');
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.getByLabel('Password').fill(OPS_PASSWORDS.viewer);
     await page.keyboard.press('Enter');
-    await page.waitForURL(`${api.url}${marketPath()}?interval=1m`);
+    await page.waitForURL(`${opened.api.url}${marketPath()}?interval=1m`);
     expect(problems).toEqual([]);
     await context.close();
   });
@@ -130,17 +129,15 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     await page.emulateMedia({ colorScheme: 'light' });
     for (const viewport of [PHONE, WIDE]) {
       await page.setViewportSize(viewport);
-      await page.goto(`${api.url}/ops/keys`);
+      await page.goto(`${opened.api.url}/ops/keys`);
       await page.getByText('New sign-in link', { exact: true }).click();
       await page.getByText('New key', { exact: true }).click();
-      await photograph(page, `link-form-${viewport.width}`);
-      expect(await overflow(page)).toBe(0);
-      expect(await accessibilityFaults(page)).toEqual([]);
+      await expectSound(page, `link-form-${viewport.width}`);
     }
     await page.getByLabel('Account of the person').fill('Meridian Research');
     await page.getByRole('button', { name: 'Create link' }).click();
     const link = await page.locator('.secret').textContent();
-    expect(link?.startsWith(`${api.url}/console/sign-in/`)).toBe(true);
+    expect(link?.startsWith(`${opened.api.url}/console/sign-in/`)).toBe(true);
     await photograph(page, 'link-made');
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.getByRole('link', { name: 'Done' }).click();
@@ -149,16 +146,16 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
   });
 
   test('a named operator logs in by keyboard and sees the own name', async () => {
-    await anOperator(api.db, { name: 'alice', role: 'viewer', password: 'the-password-of-alice' });
-    const context = await browser.newContext({ viewport: PHONE });
-    const { page, problems } = await watchedPage(context, api.url);
-    await page.goto(`${api.url}/ops`);
+    await anOperator(opened.api.db, { name: 'alice', role: 'viewer', password: 'the-password-of-alice' });
+    const context = await opened.browser.newContext({ viewport: PHONE });
+    const { page, problems } = await watchedPage(context, opened.api.url);
+    await page.goto(`${opened.api.url}/ops`);
     await page.locator('input[name="name"]:focus').waitFor();
     await page.keyboard.type('alice');
     await page.keyboard.press('Tab');
     await page.keyboard.type('the-password-of-alice');
     await page.keyboard.press('Enter');
-    await page.waitForURL(`${api.url}/ops`);
+    await page.waitForURL(`${opened.api.url}/ops`);
     expect(await page.locator('header .who').textContent()).toMatch(/alice\s+viewer/);
     expect(problems).toEqual([]);
     await context.close();
@@ -167,21 +164,19 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
   test('the warning before a revocation is completely visible, and no table is cut on a wide window', async () => {
     const { page } = tab;
     await page.setViewportSize({ width: 1440, height: 900 });
-    await page.goto(`${api.url}/ops/keys`);
+    await page.goto(`${opened.api.url}/ops/keys`);
     await page.locator('summary', { hasText: 'Revoke' }).first().click();
     const CUT = `[...document.querySelectorAll('.table-wrap')].filter((box) => box.scrollWidth > box.clientWidth + 1).length`;
     expect(await page.evaluate<number>(CUT)).toBe(0);
     for (const [name, path] of pages.filter(([each]) => !FOREIGN.has(each))) {
-      await page.goto(`${api.url}${path()}`);
+      await page.goto(`${opened.api.url}${path()}`);
       expect([name, await page.evaluate<number>(CUT)]).toEqual([name, 0]);
     }
   });
 
   test('a market can be read without a script, and by keyboard', async () => {
-    const state = await operator.storageState();
-    const context = await browser.newContext({ viewport: PHONE, javaScriptEnabled: false, storageState: state });
-    const page = await context.newPage();
-    await page.goto(`${api.url}${marketPath()}?interval=1m`);
+    const page = await pageLike(operator, { viewport: PHONE, javaScriptEnabled: false });
+    await page.goto(`${opened.api.url}${marketPath()}?interval=1m`);
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     expect(new URL(page.url()).hash).toBe('#main');
@@ -192,7 +187,7 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     expect(await rows.count()).toBe(31);
     await page.getByRole('link', { name: '4h' }).press('Enter');
     await page.getByText('No candle of this interval exists yet.').waitFor();
-    await context.close();
+    await page.close();
   });
 
   test('a viewer gets no buttons, and a forged form is rejected', async () => {
@@ -200,14 +195,14 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     const page = await viewer.newPage();
     const { id, pk } = world.deliveries.failed;
     for (const path of [`/ops/deliveries/${id}`, `/ops/webhooks/${world.failing.id}`, '/ops/keys']) {
-      await page.goto(`${api.url}${path}`);
+      await page.goto(`${opened.api.url}${path}`);
       expect(await page.locator('form[method="post"] button').allInnerTexts()).toEqual(['Log out']);
     }
     const status = await page.evaluate<number>(`fetch('/ops/deliveries/${id}/retry', {
       method: 'POST', body: new URLSearchParams({ csrf: document.querySelector('[name=csrf]').value }),
     }).then(({ status }) => status)`);
     expect(status).toBe(403);
-    expect(await storedDelivery(api.db, pk)).toMatchObject({ status: 'failed' });
+    expect(await storedDelivery(opened.api.db, pk)).toMatchObject({ status: 'failed' });
     await viewer.close();
   });
 
@@ -216,31 +211,31 @@ describe.skipIf(chromiumPath === null)('the operator pages in Chromium', () => {
     const page = await context.newPage();
     const { id, pk } = world.deliveries.failed;
     const { keyId } = world;
-    await page.goto(`${api.url}/ops/deliveries?status=failed`);
+    await page.goto(`${opened.api.url}/ops/deliveries?status=failed`);
     await page.locator(`a[href="/ops/deliveries/${id}"]`).click();
     await page.locator('summary', { hasText: 'Retry' }).click();
     await page.getByRole('button', { name: 'Retry now' }).click();
     await page.getByRole('status').getByText('due again').waitFor();
     expect(await page.locator('.state').textContent()).toContain('retrying');
     expect(await page.getByRole('button', { name: 'Retry now' }).count()).toBe(0);
-    expect(await storedDelivery(api.db, pk)).toMatchObject({ status: 'pending' });
-    expect(api.wakes).toContainEqual({ job: 'deliver-webhook', targets: [world.failing.pk] });
+    expect(await storedDelivery(opened.api.db, pk)).toMatchObject({ status: 'pending' });
+    expect(opened.api.wakes).toContainEqual({ job: 'deliver-webhook', targets: [world.failing.pk] });
 
-    await page.goto(`${api.url}/ops/keys`);
+    await page.goto(`${opened.api.url}/ops/keys`);
     await page.locator('summary', { hasText: `Revoke key ${keyId}` }).click();
     await page.getByRole('button', { name: `Revoke key ${keyId}` }).click();
     await page.getByRole('status').getByText(`Revoked key ${keyId}`).waitFor();
 
-    await page.goto(`${api.url}/ops/audit`);
+    await page.goto(`${opened.api.url}/ops/audit`);
     const log = await page.getByRole('row').allInnerTexts();
     expect(log.find((line) => line.includes('delivery.retry'))).toMatch(new RegExp(`${id.slice(-8)}[^]*done`));
     expect(log.find((line) => line.includes('key.revoke'))).toMatch(new RegExp(`${keyId}[^]*done`));
 
     const cookies = await context.cookies();
     await page.getByRole('button', { name: 'Log out' }).click();
-    await page.waitForURL(`${api.url}/ops/login`);
+    await page.waitForURL(`${opened.api.url}/ops/login`);
     await context.addCookies(cookies);
-    await page.goto(`${api.url}/ops/deliveries`);
+    await page.goto(`${opened.api.url}/ops/deliveries`);
     expect(new URL(page.url()).pathname).toBe('/ops/login');
     await context.close();
   });

@@ -8,7 +8,7 @@ import { type Database, sql } from '../../src/store/db/tx.ts';
 import { openGap } from '../../src/store/feeds/gaps.ts';
 import { encodeCause } from '../../src/store/marks/detail.ts';
 import { anAlert, aSubscription } from '../factories/alerts.ts';
-import { aDelivery } from '../factories/deliveries.ts';
+import { type AttemptFields, aDelivery, anAttempt } from '../factories/deliveries.ts';
 import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../factories/stored-series.ts';
 
@@ -17,11 +17,6 @@ export const HOSTILE = '<img src=x onerror="document.title=\'pwned\'">\'"&amp;{{
 const LONG_WORD = 'https'.repeat(30);
 
 const INSERT_ACCOUNT = sql('world_account', 'INSERT INTO account (name) VALUES ($1) RETURNING id');
-const INSERT_ATTEMPT = sql(
-  'world_attempt',
-  `INSERT INTO delivery_attempt (delivery_pk, attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt)
-   VALUES ($1, $2, now() - $3 * interval '1 minute', $4, $5, $6, $7, $8)`,
-);
 const FINISH_DELIVERY = sql(
   'world_finish_delivery',
   `UPDATE delivery SET created_at = now() - $2 * interval '1 minute', last_status_code = $3, last_error = $4,
@@ -143,10 +138,9 @@ async function someDeliveries(
   of: { accountId: bigint; healthy: bigint; failing: bigint; market: TestMarket },
 ): Promise<OpsWorld['deliveries']> {
   const { accountId } = of;
-  const attempts = async (pk: bigint, list: readonly Attempt[]) => {
+  const attempts = async (pk: bigint, list: readonly AttemptFields[]) => {
     for (const [index, attempt] of list.entries()) {
-      const { minutesAgo, ms, outcome = 'failed', status = null, error = null, response = null } = attempt;
-      await db.query(INSERT_ATTEMPT, [pk, index + 1, minutesAgo, ms, outcome, status, error, response]);
+      await anAttempt(db, pk, { number: index + 1, outcome: 'failed', ...attempt });
     }
     const last = list.at(-1);
     await db.query(FINISH_DELIVERY, [pk, list[0]?.minutesAgo ?? 5, last?.status ?? null, last?.error ?? null]);
@@ -200,15 +194,6 @@ async function someDeliveries(
     { minutesAgo: 4, ms: 3, error: 'connection_refused' },
   ]);
   return { delivered, pending, failed, cancelled };
-}
-
-interface Attempt {
-  minutesAgo: number;
-  ms: number;
-  outcome?: 'delivered' | 'failed';
-  status?: number;
-  error?: string;
-  response?: Buffer;
 }
 
 async function someAlerts(

@@ -1,14 +1,11 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser } from 'playwright-core';
 import { rolldown } from 'rolldown';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
 import { aPrice } from '../integration/api/streams/stream-world.ts';
-import { findChromium, launchChromium } from '../support/chromium.ts';
 import { type ConfirmedJournal, confirmJournal } from '../support/journal.ts';
-
-const chromiumPath = findChromium();
+import { describeInChromium } from './in-chromium.ts';
 
 /** The client as one module for browsers. The verifier of webhooks is for receivers. */
 async function bundle(): Promise<string> {
@@ -21,40 +18,38 @@ async function bundle(): Promise<string> {
   return output[0].code.replaceAll(/^import .*(?:node:|standardwebhooks).*$/gm, '');
 }
 
-describe.skipIf(chromiumPath === null)('the client in Chromium', () => {
-  let api: TestApi;
-  let journal: ConfirmedJournal;
-  let browser: Browser;
-  let site: Server;
-  let origin: string;
+let site: Server;
+let origin: string;
 
-  beforeAll(async () => {
-    const code = await bundle();
-    site = createServer((request, response) => {
-      const isCode = request.url === '/client.js';
-      response.setHeader('Content-Type', isCode ? 'text/javascript' : 'text/html');
-      response.end(isCode ? code : '<!doctype html><title>page</title>');
-    });
-    await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
-    origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
-    api = await startTestApi({ corsOrigins: [origin] });
-    journal = confirmJournal(api.db);
-    browser = await launchChromium(chromiumPath ?? '');
+async function start(): Promise<TestApi> {
+  const code = await bundle();
+  site = createServer((request, response) => {
+    const isCode = request.url === '/client.js';
+    response.setHeader('Content-Type', isCode ? 'text/javascript' : 'text/html');
+    response.end(isCode ? code : '<!doctype html><title>page</title>');
+  });
+  await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
+  origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  return startTestApi({ corsOrigins: [origin] });
+}
+
+describeInChromium('the client in Chromium', start, (opened) => {
+  let journal: ConfirmedJournal;
+  beforeAll(() => {
+    journal = confirmJournal(opened.api.db);
   });
   afterAll(async () => {
-    await browser?.close();
     await journal?.stop();
-    await api?.close();
     site?.close();
   });
 
   it('follows a stream of another origin, and resumes it', async () => {
-    const { key } = await api.client(['markets:read']);
-    const page = await browser.newPage();
+    const { key } = await opened.api.client(['markets:read']);
+    const page = await opened.browser.newPage();
     await page.goto(origin);
     const first = page.evaluate<{ seq: number; cursor: string }>(`(async () => {
       const { createClient } = await import('/client.js');
-      window.client = createClient({ baseUrl: ${JSON.stringify(api.url)}, apiKey: ${JSON.stringify(key)} });
+      window.client = createClient({ baseUrl: ${JSON.stringify(opened.api.url)}, apiKey: ${JSON.stringify(key)} });
       for await (const message of window.client.stream()) {
         if (message.type === 'heartbeat') window.isReady = true;
         if (message.type === 'price') return message;
@@ -72,11 +67,11 @@ describe.skipIf(chromiumPath === null)('the client in Chromium', () => {
   });
 
   it('opens a WebSocket with its key in the first frame', async () => {
-    const { key } = await api.client(['markets:read']);
-    const page = await browser.newPage();
+    const { key } = await opened.api.client(['markets:read']);
+    const page = await opened.browser.newPage();
     await page.goto(origin);
     const types = await page.evaluate<string[]>(`new Promise((resolve) => {
-      const socket = new WebSocket(${JSON.stringify(api.url.replace('http', 'ws'))} + '/v1/stream');
+      const socket = new WebSocket(${JSON.stringify(opened.api.url.replace('http', 'ws'))} + '/v1/stream');
       const types = [];
       socket.onopen = () => {
         socket.send(JSON.stringify({ type: 'auth', key: ${JSON.stringify(key)} }));

@@ -59,6 +59,30 @@ export async function aDelivery(
   return { pk: row?.pk ?? 0n, id, eventId };
 }
 
+const INSERT_ATTEMPT = sql(
+  'test_insert_attempt',
+  `INSERT INTO delivery_attempt (delivery_pk, attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt)
+   VALUES ($1, $2, now() - $3 * interval '1 minute', $4, $5, $6, $7, $8)`,
+);
+
+export interface AttemptFields {
+  number?: number;
+  minutesAgo: number;
+  ms: number;
+  /** Default: delivered, with the status 200. */
+  outcome?: 'delivered' | 'failed';
+  status?: number | null;
+  error?: string | null;
+  response?: Buffer | null;
+}
+
+/** Inserts an attempt of a delivery, whose own state stays. */
+export async function anAttempt(db: Database, deliveryPk: bigint, fields: AttemptFields): Promise<void> {
+  const { number = 1, minutesAgo, ms, outcome = 'delivered', error = null, response = null } = fields;
+  const { status = outcome === 'delivered' ? 200 : null } = fields;
+  await db.query(INSERT_ATTEMPT, [deliveryPk, number, minutesAgo, ms, outcome, status, error, response]);
+}
+
 const SET_REQUESTS = sql(
   'test_set_requests',
   'UPDATE webhook_subscription SET format = $2, header_names = $3 WHERE pk = $1',

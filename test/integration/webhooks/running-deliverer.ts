@@ -12,7 +12,7 @@ import { aSubscription } from '../../factories/alerts.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
 import type { TestDatabase } from '../../support/postgres/database.ts';
 import { createTestBackend } from '../../support/redis/queue-backends.ts';
-import { capturedLog, jobContext, RING, testConfig } from '../workers/worker-harness.ts';
+import { capturedLog, jobContext, RING, testConfig, UNUSED_URL } from '../workers/worker-harness.ts';
 import { SECRET } from './deliveries.ts';
 
 const BOX = createSecretBox(parseSecretsKeys(RING));
@@ -34,12 +34,12 @@ interface RunningDeliverer {
 }
 
 /** The jobs of a deliverer on queues in Postgres. They send with `sender`, which stays open. */
-export async function runDeliverer(test: TestDatabase, sender: Sender): Promise<RunningDeliverer> {
+export async function runDeliverer(test: Pick<TestDatabase, 'db'>, sender: Sender): Promise<RunningDeliverer> {
   const queues = await createTestBackend('postgres', 2);
   const producer = createProducer({ backend: queues.backend, log: capturedLog().log });
   const metrics = createMetrics('test', { ofNode: false });
   const stopping = new AbortController();
-  const config = testConfig(test.url);
+  const config = testConfig(UNUSED_URL);
   const deps = jobContext({ db: test.db, config, sender, producer, metrics, stopping: stopping.signal });
   const processor = createProcessor([deliverWebhook, deliverDue], deps);
   const worker = queues.backend.worker('deliveries', processor, concurrencyOf('deliveries'));

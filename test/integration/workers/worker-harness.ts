@@ -17,6 +17,9 @@ export const ALL_LANES: readonly number[] = Array.from({ length: LANES }, (_, la
 /** The key ring of the tests, as SECRETS_KEYS. */
 export const RING = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
 
+/** The DATABASE_URL of jobs that use a given database. */
+export const UNUSED_URL = 'postgres://127.0.0.1/unused';
+
 export function testConfig(databaseUrl: string, variables: Record<string, string> = {}): Config {
   return loadConfig({ DATABASE_URL: databaseUrl, SECRETS_KEYS: RING, VENUES: 'polymarket', ...variables });
 }

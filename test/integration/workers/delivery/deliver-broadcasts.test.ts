@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Receiver, startReceiver } from '../../../../sim/receiver.ts';
+import { describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
-import { parseSecretsKeys } from '../../../../src/domain/values/secret-keys.ts';
 import type { BroadcastEvent, SubscribableEvent } from '../../../../src/domain/webhooks/event.ts';
 import type { EventFilter } from '../../../../src/domain/webhooks/filter.ts';
 import type { OrderBy } from '../../../../src/domain/webhooks/order.ts';
@@ -12,17 +10,13 @@ import { expireDueAlerts } from '../../../../src/store/alerts/expiry.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { closeGaps, openGap } from '../../../../src/store/feeds/gaps.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
-import { createSecretBox } from '../../../../src/webhooks/secret-box.ts';
-import type { Sender } from '../../../../src/webhooks/sender.ts';
-import { deliverWebhook } from '../../../../workers/jobs/deliver-webhook.ts';
 import { evaluateAlertsJob } from '../../../../workers/jobs/evaluate-alerts.ts';
 import { restore } from '../../../../workers/process/restore.ts';
-import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aTrade } from '../../../factories/trades.ts';
 import { deliverAll, expectMarked, expectOrdered } from '../../../support/ordered-receipts.ts';
 import { type AlertDesk, alertDesk } from '../../alerts/alert-desk.ts';
-import { SECRET, testSender } from '../../webhooks/deliveries.ts';
-import { ALL_LANES, jobContext, RING, testConfig, wakeRecorder } from '../worker-harness.ts';
+import { ALL_LANES, wakeRecorder } from '../worker-harness.ts';
+import { deliveryDesk } from './delivery-desk.ts';
 
 const MARKET_PK = sql('test_market_pk', 'SELECT id FROM market WHERE venue_market_id = $1');
 const STORED = sql(
@@ -33,34 +27,17 @@ const STORED = sql(
 const END_ALERT = sql('test_end_alert', `UPDATE alert SET expires_at = now() - interval '1 minute' WHERE pk = $1`);
 
 let desk: AlertDesk;
-let receiver: Receiver;
-let sender: Sender;
-const box = createSecretBox(parseSecretsKeys(RING));
-beforeAll(async () => {
+const deliveries = deliveryDesk({ WEBHOOK_RETRY_SCHEDULE: '60,60' }, async () => {
   desk = await alertDesk();
-  receiver = await startReceiver();
-  sender = await testSender({ extraCaPem: receiver.caPem });
+  return desk;
 });
-afterAll(async () => {
-  await sender.close();
-  await receiver.close();
-  await desk.drop();
-});
+const { context: aProcess, newRequests: received, run: deliver } = deliveries;
 
 async function anOwner(events: SubscribableEvent[], more: { filter?: EventFilter; orderBy?: OrderBy } = {}) {
-  const accountId = await anAccount(desk.db);
-  const id = newId('wh');
-  const path = `/${id}`;
-  const sealedSecret = box.seal(SECRET, id);
-  const url = receiver.url + path;
-  const pk = await aSubscription(desk.db, { id, accountId, url, sealedSecret, events, ...more });
-  return { accountId, pk, received: () => receiver.requests.filter((request) => request.path === path) };
+  const { pk } = await deliveries.subscribed({ events, ...more });
+  return { accountId: deliveries.accountId, pk };
 }
 
-/** Jobs use the given database. */
-const CONFIG = testConfig('postgres://127.0.0.1/unused', { WEBHOOK_RETRY_SCHEDULE: '60,60' });
-/** The context of a new process. */
-const aProcess = (fields = {}) => jobContext({ db: desk.db, config: CONFIG, sender, ...fields });
 const trade = (outcomeId: string, tradeId: string) =>
   aTrade({ tsMs: Date.now(), tradeId, outcomeId, price: decimal('0.5'), size: decimal('2') });
 const store = (...trades: ReturnType<typeof trade>[]) => desk.db.transaction((tx) => writeTrades(tx, trades, 'USD'));
@@ -99,8 +76,6 @@ async function wakeUps(): Promise<readonly string[]> {
   return producer.woken;
 }
 
-const deliver = (pk: bigint) => deliverWebhook.run({ subscriptionPk: String(pk) }, aProcess());
-
 describe('an alerter that dies between its commit and its wake-up', () => {
   const FACTS: Record<BroadcastEvent, (owned: { market: MarketRecord; mint: string }) => Promise<number>> = {
     new_market: async () => {
@@ -138,16 +113,16 @@ describe('an alerter that dies between its commit and its wake-up', () => {
     const owner = await anOwner([type], type === 'trade' ? { filter } : {});
     const facts = await FACTS[type](owned);
     expect(await evaluateAndDie()).toBeGreaterThan(0);
-    expect(owner.received()).toEqual([]);
+    expect(received()).toEqual([]);
     expect(await wakeUps()).toContain(`deliver-webhook ${owner.pk}`);
     await deliver(owner.pk);
     // The next alerter finds nothing to repeat, and the next timer nothing to send.
     expect(await evaluateAndDie()).toBe(0);
     expect(await wakeUps()).not.toContain(`deliver-webhook ${owner.pk}`);
     await deliver(owner.pk);
-    const ids = owner.received().map(({ headers }) => headers['webhook-id']);
+    const ids = received().map(({ headers }) => headers['webhook-id']);
     expect([ids.length, new Set(ids).size]).toEqual([facts, facts]);
-    expect(owner.received().every(({ headers }) => headers['x-webhook-attempt'] === '1')).toBe(true);
+    expect(received().every(({ headers }) => headers['x-webhook-attempt'] === '1')).toBe(true);
   });
 });
 
@@ -161,7 +136,7 @@ interface StoredEvent {
 
 describe('an ordered webhook that lists all kinds of events', () => {
   const reject = (ids: ReadonlySet<string>) =>
-    receiver.replyWith(({ headers }) => ({ status: ids.has(String(headers['webhook-id'])) ? 500 : 200 }));
+    deliveries.receiver.replyWith(({ headers }) => ({ status: ids.has(String(headers['webhook-id'])) ? 500 : 200 }));
 
   /** The ids of the events with a key, by market or alert, in the order of their storage. */
   function byKey(stored: readonly StoredEvent[]): Map<string, string[]> {
@@ -175,10 +150,10 @@ describe('an ordered webhook that lists all kinds of events', () => {
   it('gets those of each market in the order of the facts', async () => {
     const [one, two] = [desk.market(), desk.market()];
     const marketIds = [one.market.marketId, two.market.marketId];
-    const { accountId, pk, received } = await anOwner(
-      ['price_alert', 'alert_expired', 'new_market', 'market_status', 'trade'],
-      { orderBy: 'market', filter: [{ field: 'data.marketId', in: marketIds }] },
-    );
+    const { accountId, pk } = await anOwner(['price_alert', 'alert_expired', 'new_market', 'market_status', 'trade'], {
+      orderBy: 'market',
+      filter: [{ field: 'data.marketId', in: marketIds }],
+    });
     for (const { market, mint } of [one, two]) {
       await desk.list(market);
       await desk.evaluate();
@@ -212,7 +187,7 @@ describe('an ordered webhook that lists all kinds of events', () => {
     const { market, mint } = desk.market();
     await desk.list(market);
     await desk.evaluate();
-    const { accountId, pk, received } = await anOwner(['price_alert', 'alert_expired', 'market_status', 'feed_gap'], {
+    const { accountId, pk } = await anOwner(['price_alert', 'alert_expired', 'market_status', 'feed_gap'], {
       orderBy: 'alert',
     });
     const made = await desk.db.transaction((tx) =>

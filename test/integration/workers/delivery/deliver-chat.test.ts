@@ -1,68 +1,34 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Receiver, startReceiver } from '../../../../sim/receiver.ts';
-import { newId } from '../../../../src/domain/values/ids.ts';
-import { parseSecretsKeys } from '../../../../src/domain/values/secret-keys.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { CHAT_FORMATS, type ChatFormat } from '../../../../src/domain/webhooks/chat-message.ts';
 import { redactedUrl, urlOwner } from '../../../../src/domain/webhooks/chat-url.ts';
 import { EVENT_TYPES } from '../../../../src/domain/webhooks/event.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { claimDue } from '../../../../src/store/deliveries/claims.ts';
-import { createSecretBox } from '../../../../src/webhooks/secret-box.ts';
-import type { Sender } from '../../../../src/webhooks/sender.ts';
-import { deliverWebhook } from '../../../../workers/jobs/deliver-webhook.ts';
 import { ALERT_BODIES } from '../../../factories/alert-events.ts';
-import { anAccount, aSubscription } from '../../../factories/alerts.ts';
-import { aDelivery, storedDelivery } from '../../../factories/deliveries.ts';
+import { storedDelivery } from '../../../factories/deliveries.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { answerOfService, PATHS } from '../../../support/chat-services.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
-import { SECRET, testSender } from '../../webhooks/deliveries.ts';
-import { capturedLog, jobContext, RING, testConfig, wakeRecorder } from '../worker-harness.ts';
+import { capturedLog, wakeRecorder } from '../worker-harness.ts';
+import { deliveryDesk } from './delivery-desk.ts';
 
 const SET_FORMAT = sql('test_set_format', 'UPDATE webhook_subscription SET format = $2, sealed_url = $3 WHERE pk = $1');
 
-let test: TestDatabase;
-let receiver: Receiver;
-let sender: Sender;
-let accountId: bigint;
-let seen = 0;
-const box = createSecretBox(parseSecretsKeys(RING));
-beforeAll(async () => {
-  test = await createTestDatabase();
-  receiver = await startReceiver();
-  sender = await testSender({ extraCaPem: receiver.caPem });
-  accountId = await anAccount(test.db);
-});
-afterAll(async () => {
-  await sender.close();
-  await receiver.close();
-  await test.drop();
-});
-beforeEach(() => {
-  receiver.replyWith((request) => answerOfService(request));
-  seen = receiver.requests.length;
-});
-const newRequests = () => receiver.requests.slice(seen);
+const desk = deliveryDesk({ WEBHOOK_RETRY_SCHEDULE: '1,1' });
+const { box, due, newRequests, run } = desk;
+beforeEach(() => desk.receiver.replyWith((request) => answerOfService(request)));
 
 async function aChat(format: ChatFormat): Promise<bigint> {
-  const id = newId('wh');
-  const url = `${receiver.url}${PATHS[format]}`;
-  const pk = await aSubscription(test.db, { accountId, id, url: redactedUrl(url), sealedSecret: box.seal(SECRET, id) });
-  await test.db.query(SET_FORMAT, [pk, format, box.seal(url, urlOwner(id))]);
+  const url = `${desk.receiver.url}${PATHS[format]}`;
+  const { id, pk } = await desk.subscribed({ url: redactedUrl(url) });
+  await desk.db.query(SET_FORMAT, [pk, format, box.seal(url, urlOwner(id))]);
   return pk;
 }
-const run = (pk: bigint, fields = {}) =>
-  deliverWebhook.run(
-    { subscriptionPk: String(pk) },
-    jobContext({ db: test.db, config: testConfig(test.url, { WEBHOOK_RETRY_SCHEDULE: '1,1' }), sender, ...fields }),
-  );
-
 describe.each(CHAT_FORMATS)('a webhook of %s', (format) => {
   it('sends a message that the service accepts, without signatures and ids', async () => {
     const pk = await aChat(format);
-    const delivery = await aDelivery(test.db, { accountId, subscriptionPk: pk });
+    const delivery = await due(pk);
     await run(pk);
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered' });
+    expect(await storedDelivery(desk.db, delivery.pk)).toMatchObject({ status: 'delivered' });
     const [request] = newRequests();
     expect(Object.keys(request?.headers ?? {}).filter((name) => /webhook/.test(name))).toEqual([]);
     expect(request?.body.toString()).toContain('0.62');
@@ -73,25 +39,25 @@ describe.each(CHAT_FORMATS)('a webhook of %s', (format) => {
     async (_name, body, type = 'price_alert') => {
       const pk = await aChat(format);
       const fields = body === undefined ? { type } : { body };
-      const delivery = await aDelivery(test.db, { accountId, subscriptionPk: pk, ...fields });
+      const delivery = await due(pk, fields);
       await run(pk);
-      expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered' });
+      expect(await storedDelivery(desk.db, delivery.pk)).toMatchObject({ status: 'delivered' });
     },
   );
 
   it('waits as long as the service asks for after a 429, with every delivery', async () => {
     const pk = await aChat(format);
-    const first = await aDelivery(test.db, { accountId, subscriptionPk: pk });
-    receiver.replyWith((request) => answerOfService(request, true));
+    const first = await due(pk);
+    desk.receiver.replyWith((request) => answerOfService(request, true));
     const producer = wakeRecorder();
     const { log, lines } = capturedLog();
     await run(pk, { producer, log });
-    const held = await storedDelivery(test.db, first.pk);
+    const held = await storedDelivery(desk.db, first.pk);
     expect(held).toMatchObject({ status: 'pending', attemptCount: 1, lastStatusCode: 429 });
     expect(held.dueIn).toBeGreaterThan(6);
     expect(held.dueIn).toBeLessThan(10);
-    await aDelivery(test.db, { accountId, subscriptionPk: pk });
-    const claim = await claimDue(test.db, { subscriptionPk: pk, limit: 8 });
+    await due(pk);
+    const claim = await claimDue(desk.db, { subscriptionPk: pk, limit: 8 });
     expect(claim?.deliveries).toEqual([]);
     expect(claim?.waitMs).toBeGreaterThan(5_000);
     expect(newRequests()).toHaveLength(1);
@@ -106,12 +72,12 @@ it('a message has the names of the catalog, of the winner too', async () => {
     labels: ['Yes, a lot', 'No'],
     url: 'https://v.example.com/r',
   };
-  const { outcomes } = await aStoredMarket(test.db, fields);
+  const { outcomes } = await aStoredMarket(desk.db, fields);
   const [outcomeId, winningOutcomeId] = outcomes.map((outcome) => outcome.outcomeId);
   const pk = await aChat('telegram');
   const sent = async (data: object) => {
     const event = { id: 'evt_1', type: 'price_alert', timestamp: '2026-01-02T03:04:05.678Z', data };
-    await aDelivery(test.db, { accountId, subscriptionPk: pk, body: JSON.stringify(event) });
+    await due(pk, { body: JSON.stringify(event) });
     await run(pk);
     return (newRequests().at(-1)?.json as { text: string } | undefined)?.text;
   };
@@ -130,8 +96,8 @@ it('a message has the names of the catalog, of the winner too', async () => {
 
 it('a delivery fails after its schedule when the service refuses the message', async () => {
   const pk = await aChat('slack');
-  const delivery = await aDelivery(test.db, { accountId, subscriptionPk: pk, attemptCount: 2 });
-  receiver.replyWith({ status: 404, body: 'no_service' });
+  const delivery = await due(pk, { attemptCount: 2 });
+  desk.receiver.replyWith({ status: 404, body: 'no_service' });
   await run(pk);
-  expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', lastStatusCode: 404 });
+  expect(await storedDelivery(desk.db, delivery.pk)).toMatchObject({ status: 'failed', lastStatusCode: 404 });
 });

@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Receiver, startReceiver } from '../../../../sim/receiver.ts';
-import { parseSecretsKeys } from '../../../../src/domain/values/secret-keys.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createProducer } from '../../../../src/queues/producer.ts';
 import { Database, sql } from '../../../../src/store/db/tx.ts';
 import { claimDueOfMany, MAX_IN_FLIGHT } from '../../../../src/store/deliveries/claims.ts';
-import { createSecretBox } from '../../../../src/webhooks/secret-box.ts';
-import type { Sender } from '../../../../src/webhooks/sender.ts';
 import { deliverDue } from '../../../../workers/jobs/deliver-due.ts';
 import { deliverWebhook, MAX_FAILING_JOBS } from '../../../../workers/jobs/deliver-webhook.ts';
-import { anAccount, aSubscription } from '../../../factories/alerts.ts';
-import { aDelivery } from '../../../factories/deliveries.ts';
 import { gate } from '../../../support/gate.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 import { createTestBackend } from '../../../support/redis/queue-backends.ts';
-import { SECRET, testSender } from '../../webhooks/deliveries.ts';
-import { ALL_LANES, capturedLog, jobContext, RING, testConfig, until } from '../worker-harness.ts';
+import { aDueWebhook } from '../../webhooks/running-deliverer.ts';
+import { ALL_LANES, capturedLog, until } from '../worker-harness.ts';
+import { deliveryDesk } from './delivery-desk.ts';
 
 const WAIT_MS = 30_000;
 const SET_FAILING = sql(
@@ -28,50 +22,25 @@ const STATES = sql(
    WHERE subscription_pk = ANY ($1::bigint[]) GROUP BY status ORDER BY status`,
 );
 
-let test: TestDatabase;
-let receiver: Receiver;
-let sender: Sender;
-let accountId: bigint;
-let seen = 0;
-const box = createSecretBox(parseSecretsKeys(RING));
-beforeAll(async () => {
-  test = await createTestDatabase({ poolSize: 20 });
-  receiver = await startReceiver();
-  sender = await testSender({ extraCaPem: receiver.caPem });
-  accountId = await anAccount(test.db);
-});
-afterAll(async () => {
-  await sender.close();
-  await receiver.close();
-  await test.drop();
-});
-beforeEach(async () => {
-  // The job of a lane claims all due deliveries, also those of earlier tests.
-  await test.db.query(CANCEL_LEFT);
-  receiver.replyWith({});
-  seen = receiver.requests.length;
-});
+const desk = deliveryDesk();
+// The job of a lane claims all due deliveries, also those of earlier tests.
+beforeEach(() => desk.db.query(CANCEL_LEFT));
 
 /** A separate process: its jobs share state through its database object. */
-const aProcess = (signal?: AbortSignal) =>
-  jobContext({
-    db: new Database(test.db.dataSource),
-    config: testConfig(test.url),
-    sender,
-    ...(signal && { stopping: signal }),
-  });
-const newPaths = () => receiver.requests.slice(seen).map(({ path }) => path);
+const aProcess = (fields = {}) => desk.context({ db: new Database(desk.db.dataSource), ...fields });
+const newPaths = () => desk.newRequests().map(({ path }) => path);
 const statesOf = (pks: readonly bigint[]) =>
-  test.db.query<{ status: string; rows: number; locked: number }>(STATES, [pks.map(String)]);
+  desk.db.query<{ status: string; rows: number; locked: number }>(STATES, [pks.map(String)]);
 
-async function subscribed(count: number, deliveriesEach: number, path: string, at = receiver.url): Promise<bigint[]> {
+async function subscribed(
+  count: number,
+  deliveriesEach: number,
+  path: string,
+  at = desk.receiver.url,
+): Promise<bigint[]> {
   const pks: bigint[] = [];
   for (let index = 0; index < count; index += 1) {
-    const id = `wh_${crypto.randomUUID()}`;
-    const sealedSecret = box.seal(SECRET, id);
-    const pk = await aSubscription(test.db, { accountId, id, url: `${at}/${path}/${index}`, sealedSecret });
-    for (let row = 0; row < deliveriesEach; row += 1) await aDelivery(test.db, { accountId, subscriptionPk: pk });
-    pks.push(pk);
+    pks.push(await aDueWebhook(desk.db, desk.accountId, `${at}/${path}/${index}`, deliveriesEach));
   }
   return pks;
 }
@@ -92,16 +61,16 @@ describe('deliver-due', () => {
 
   it('sends to healthy receivers while others hang', async () => {
     const mayAnswer = gate();
-    receiver.replyWith(async ({ path }) => {
+    desk.receiver.replyWith(async ({ path }) => {
       if (path.startsWith('/hangs')) await mayAnswer.opened;
       return {};
     });
     // Connections are kept per origin, so the other receivers have another origin.
-    const hanging = await subscribed(20, 5, 'hangs', receiver.url.replace('127.0.0.1', 'localhost'));
-    await test.db.query(SET_FAILING, [hanging.map(String)]);
+    const hanging = await subscribed(20, 5, 'hangs', desk.receiver.url.replace('127.0.0.1', 'localhost'));
+    await desk.db.query(SET_FAILING, [hanging.map(String)]);
     const healthy = await subscribed(20, 3, 'healthy');
     const stopping = new AbortController();
-    const context = aProcess(stopping.signal);
+    const context = aProcess({ stopping: stopping.signal });
     const runs = ALL_LANES.map((lane) => deliverDue.run({ lane }, context));
     await until(
       () => statesOf(healthy),
@@ -119,7 +88,7 @@ describe('deliver-due', () => {
   it('skips deliveries that another process claimed', async () => {
     const pks = await subscribed(12, 9, 'taken');
     await claimDueOfMany(
-      test.db,
+      desk.db,
       pks.map((subscriptionPk) => ({ subscriptionPk, limit: MAX_IN_FLIGHT })),
     );
     const reports = await Promise.all(ALL_LANES.map((lane) => deliverDue.run({ lane }, aProcess())));
@@ -130,18 +99,18 @@ describe('deliver-due', () => {
 
 it('deliver-webhook leaves places for healthy receivers when many receivers fail', async () => {
   const mayAnswer = gate();
-  receiver.replyWith(async ({ path }) => {
+  desk.receiver.replyWith(async ({ path }) => {
     if (path.startsWith('/failing')) await mayAnswer.opened;
     return {};
   });
-  const elsewhere = receiver.url.replace('127.0.0.1', 'localhost');
+  const elsewhere = desk.receiver.url.replace('127.0.0.1', 'localhost');
   const failing = await subscribed(MAX_FAILING_JOBS + 4, 1, 'failing', elsewhere);
-  await test.db.query(SET_FAILING, [failing.map(String)]);
+  await desk.db.query(SET_FAILING, [failing.map(String)]);
   const [healthy = 0n] = await subscribed(1, 1, 'well');
   const context = aProcess();
   const run = (pk: bigint) => deliverWebhook.run({ subscriptionPk: String(pk) }, context);
   const busy = failing.slice(0, MAX_FAILING_JOBS).map(run);
-  await receiver.waitForCount(seen + MAX_FAILING_JOBS, WAIT_MS);
+  await desk.receiver.waitForCount(desk.seen + MAX_FAILING_JOBS, WAIT_MS);
   for (const pk of failing.slice(MAX_FAILING_JOBS)) expect(await run(pk)).toEqual({ attempts: 0 });
   expect(await run(healthy)).toEqual({ attempts: 1 });
   mayAnswer.open();

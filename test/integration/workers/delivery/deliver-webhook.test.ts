@@ -1,38 +1,19 @@
 import type { Worker } from 'bullmq';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Receiver, startReceiver } from '../../../../sim/receiver.ts';
+import { afterEach, describe, expect, it } from 'vitest';
 import { parseSecretsKeys } from '../../../../src/domain/values/secret-keys.ts';
 import { generateSecret } from '../../../../src/domain/webhooks/signature.ts';
 import { createProducer } from '../../../../src/queues/producer.ts';
 import { Database, sql, type Tx } from '../../../../src/store/db/tx.ts';
 import { claimDue, MAX_IN_FLIGHT } from '../../../../src/store/deliveries/claims.ts';
 import { createSecretBox } from '../../../../src/webhooks/secret-box.ts';
-import { createSender, type Sender } from '../../../../src/webhooks/sender.ts';
 import { deliverWebhook } from '../../../../workers/jobs/deliver-webhook.ts';
 import { createProcessor } from '../../../../workers/process/define.ts';
-import { anAccount, aSubscription, type SubscriptionFields } from '../../../factories/alerts.ts';
-import {
-  aDelivery,
-  type DeliveryFields,
-  storedAttempts,
-  storedDelivery,
-  storedSubscription,
-} from '../../../factories/deliveries.ts';
-import { allowing } from '../../../support/address-rules.ts';
+import { storedAttempts, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
 import { gate } from '../../../support/gate.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 import { BACKENDS, createTestBackend, isAvailable } from '../../../support/redis/queue-backends.ts';
-import {
-  type ContextFields,
-  capturedLog,
-  jobContext,
-  LosableDatabase,
-  RING,
-  testConfig,
-  until,
-  wakeRecorder,
-} from '../worker-harness.ts';
+import { capturedLog, LosableDatabase, RING, until, wakeRecorder } from '../worker-harness.ts';
+import { deliveryDesk } from './delivery-desk.ts';
 
 const WAIT_MS = 20_000;
 const COUNT = sql(
@@ -42,58 +23,15 @@ const COUNT = sql(
 );
 const MAKE_DUE = sql('test_make_due', 'UPDATE delivery SET next_attempt_at = now() WHERE subscription_pk = $1');
 
-let test: TestDatabase;
-let receiver: Receiver;
-let sender: Sender;
-let accountId: bigint;
-let seen = 0;
-const box = createSecretBox(parseSecretsKeys(RING));
-
-beforeAll(async () => {
-  test = await createTestDatabase({ poolSize: 20 });
-  receiver = await startReceiver();
-  sender = createSender({ version: 'test', rules: allowing('127.0.0.0/8'), extraCaPem: receiver.caPem });
-  accountId = await anAccount(test.db);
-});
-afterAll(async () => {
-  await sender.close();
-  await receiver.close();
-  await test.drop();
-});
-beforeEach(() => {
-  receiver.replyWith({});
-  seen = receiver.requests.length;
-});
-
-const newRequests = () => receiver.requests.slice(seen);
-
-/** A subscription of the receiver with a secret that is sealed as by the API. */
-async function subscribed(secret: string, fields: Partial<SubscriptionFields> & { sealedFor?: string } = {}) {
-  const id = `wh_${crypto.randomUUID()}`;
-  const { sealedFor = id, ...rest } = fields;
-  const sealedSecret = box.seal(secret, sealedFor);
-  return {
-    id,
-    pk: await aSubscription(test.db, { accountId, id, url: `${receiver.url}/hook`, sealedSecret, ...rest }),
-  };
-}
-
-const due = (subscriptionPk: bigint, fields: Partial<DeliveryFields> = {}) =>
-  aDelivery(test.db, { accountId, subscriptionPk, ...fields });
-
-function context(fields: Partial<ContextFields> = {}, variables: Record<string, string> = {}) {
-  return jobContext({ db: test.db, config: testConfig(test.url, variables), sender, ...fields });
-}
-
-const run = (subscriptionPk: bigint, using = context()) =>
-  deliverWebhook.run({ subscriptionPk: String(subscriptionPk) }, using);
+const desk = deliveryDesk();
+const { context, due, newRequests, run, subscribed } = desk;
 
 describe('a delivery', () => {
   it.each([
     ['a generated secret', generateSecret(), undefined],
     ['a secret of the client', 'correct horse battery staple', { format: 'raw' } as const],
   ])('with %s arrives once, with both signatures over the stored bytes', async (_name, secret, format) => {
-    const { id, pk } = await subscribed(secret);
+    const { id, pk } = await subscribed({ secret });
     const body = '{"id":"evt","type":"price_alert","data":{"price":0.10,"title":"Ż 🎲 \\u0000"}}';
     const delivery = await due(pk, { body });
     expect(await run(pk)).toEqual({ attempts: 1 });
@@ -111,68 +49,68 @@ describe('a delivery', () => {
       'x-webhook-attempt': '1',
       'x-webhook-signature': expect.stringMatching(/^sha256=[0-9a-f]{64}$/),
     });
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attemptCount: 1 });
-    expect(await storedAttempts(test.db, delivery.pk)).toMatchObject([
+    expect(await storedDelivery(desk.db, delivery.pk)).toMatchObject({ status: 'delivered', attemptCount: 1 });
+    expect(await storedAttempts(desk.db, delivery.pk)).toMatchObject([
       { attemptNumber: 1, outcome: 'delivered', statusCode: 200, responseExcerpt: Buffer.from('{"received":true}') },
     ]);
   });
 
   it('is postponed by the schedule when the receiver rejects it, with a wake-up for its retry', async () => {
-    const { pk } = await subscribed('a secret of some length');
+    const { pk } = await subscribed();
     const delivery = await due(pk);
-    receiver.replyWith({ status: 503, headers: { 'retry-after': '20' }, body: 'busy' });
+    desk.receiver.replyWith({ status: 503, headers: { 'retry-after': '20' }, body: 'busy' });
     const producer = wakeRecorder();
-    await run(pk, context({ producer }, { WEBHOOK_RETRY_SCHEDULE: '10,3600' }));
-    const { dueIn, ...stored } = await storedDelivery(test.db, delivery.pk);
+    await run(pk, { producer }, { WEBHOOK_RETRY_SCHEDULE: '10,3600' });
+    const { dueIn, ...stored } = await storedDelivery(desk.db, delivery.pk);
     expect(stored).toMatchObject({ status: 'pending', attemptCount: 1, lastStatusCode: 503, isLocked: false });
     expect(dueIn).toBeGreaterThan(19);
     expect(dueIn).toBeLessThanOrEqual(24);
     expect(producer.woken).toEqual([expect.stringMatching(new RegExp(`^deliver-webhook ${pk} in 2[0-4]\\d{3}$`))]);
 
-    await test.db.query(MAKE_DUE, [pk]);
-    await run(pk, context({ producer }, { WEBHOOK_RETRY_SCHEDULE: '10,3600' }));
+    await desk.db.query(MAKE_DUE, [pk]);
+    await run(pk, { producer }, { WEBHOOK_RETRY_SCHEDULE: '10,3600' });
     expect(producer.woken).toHaveLength(1);
-    expect((await storedDelivery(test.db, delivery.pk)).dueIn).toBeGreaterThan(2_800);
+    expect((await storedDelivery(desk.db, delivery.pk)).dueIn).toBeGreaterThan(2_800);
 
-    await test.db.query(MAKE_DUE, [pk]);
-    await run(pk, context({ producer }, { WEBHOOK_RETRY_SCHEDULE: '10,3600' }));
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'failed', attemptCount: 3 });
+    await desk.db.query(MAKE_DUE, [pk]);
+    await run(pk, { producer }, { WEBHOOK_RETRY_SCHEDULE: '10,3600' });
+    expect(await storedDelivery(desk.db, delivery.pk)).toMatchObject({ status: 'failed', attemptCount: 3 });
     expect(newRequests().map(({ headers }) => headers['x-webhook-attempt'])).toEqual(['1', '2', '3']);
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ exhaustedCount: 1, status: 'active' });
+    expect(await storedSubscription(desk.db, pk)).toMatchObject({ exhaustedCount: 1, status: 'active' });
     expect(await run(pk)).toEqual({ attempts: 0 });
   });
 
   it('pauses the subscription and cancels the rest when the receiver is gone', async () => {
-    const { pk } = await subscribed('a secret of some length');
+    const { pk } = await subscribed();
     for (let count = 0; count < 20; count++) await due(pk, { dueInSeconds: -count });
-    receiver.replyWith({ status: 410 });
+    desk.receiver.replyWith({ status: 410 });
     const { log, lines } = capturedLog();
-    await run(pk, context({ log }));
+    await run(pk, { log });
     expect(newRequests().length).toBeLessThanOrEqual(MAX_IN_FLIGHT);
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ status: 'paused', pauseReason: 'gone' });
-    const rows = await test.db.query<{ status: string; rows: number }>(COUNT, [pk]);
+    expect(await storedSubscription(desk.db, pk)).toMatchObject({ status: 'paused', pauseReason: 'gone' });
+    const rows = await desk.db.query<{ status: string; rows: number }>(COUNT, [pk]);
     expect(rows.map((row) => row.status)).toEqual(['cancelled', 'failed']);
     expect(lines.filter((line) => line.includes('subscription paused'))).toHaveLength(1);
   });
 
   it('of a test event is sent during a pause, in one attempt', async () => {
-    const { pk } = await subscribed('a secret of some length', { status: 'paused' });
+    const { pk } = await subscribed({ status: 'paused' });
     const real = await due(pk);
     const sample = await due(pk, { isTest: true });
-    receiver.replyWith({ status: 500 });
+    desk.receiver.replyWith({ status: 500 });
     await run(pk);
     expect(newRequests().map(({ headers }) => headers['x-webhook-event'])).toEqual(['test']);
-    expect(await storedDelivery(test.db, sample.pk)).toMatchObject({ status: 'failed', attemptCount: 1 });
-    expect(await storedDelivery(test.db, real.pk)).toMatchObject({ status: 'cancelled' });
-    expect(await storedSubscription(test.db, pk)).toMatchObject({ failingSince: null, exhaustedCount: 0 });
+    expect(await storedDelivery(desk.db, sample.pk)).toMatchObject({ status: 'failed', attemptCount: 1 });
+    expect(await storedDelivery(desk.db, real.pk)).toMatchObject({ status: 'cancelled' });
+    expect(await storedSubscription(desk.db, pk)).toMatchObject({ failingSince: null, exhaustedCount: 0 });
   });
 
   it('writes no secret, signature or body to the log', async () => {
     const secret = generateSecret();
-    const { pk } = await subscribed(secret);
+    const { pk } = await subscribed({ secret });
     await due(pk, { body: '{"marker":"body-text"}' });
     const { log, lines } = capturedLog();
-    await run(pk, context({ log }));
+    await run(pk, { log });
     const all = lines.join('');
     expect(all).toContain('delivery attempted');
     expect(all).not.toContain(secret.slice('whsec_'.length));
@@ -183,11 +121,11 @@ describe('a delivery', () => {
 
 describe('a delivery with a fault on our side', () => {
   it('waits without using up an attempt when a key is missing', async () => {
-    const { pk } = await subscribed('a secret of some length');
+    const { pk } = await subscribed();
     const delivery = await due(pk);
     const otherRing = createSecretBox(parseSecretsKeys(`k2:${Buffer.alloc(32, 2).toString('base64')}`));
     const { log, lines } = capturedLog();
-    await run(pk, context({ secretBox: otherRing, log }));
+    await run(pk, { secretBox: otherRing, log });
     expect(lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'error')).toEqual([
       expect.objectContaining({
         msg: 'delivery postponed: SECRETS_KEYS has no key for the secret of the webhook',
@@ -195,14 +133,14 @@ describe('a delivery with a fault on our side', () => {
         deliveryId: delivery.id,
       }),
     ]);
-    const { dueIn, ...stored } = await storedDelivery(test.db, delivery.pk);
+    const { dueIn, ...stored } = await storedDelivery(desk.db, delivery.pk);
     expect(stored).toMatchObject({ status: 'pending', attemptCount: 0, lastError: 'internal_error' });
     expect(dueIn).toBeGreaterThan(20);
-    expect(await storedAttempts(test.db, delivery.pk)).toEqual([]);
+    expect(await storedAttempts(desk.db, delivery.pk)).toEqual([]);
     expect(newRequests()).toEqual([]);
-    await test.db.query(MAKE_DUE, [pk]);
+    await desk.db.query(MAKE_DUE, [pk]);
     await run(pk);
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({ status: 'delivered', attemptCount: 1 });
+    expect(await storedDelivery(desk.db, delivery.pk)).toMatchObject({ status: 'delivered', attemptCount: 1 });
   });
 
   it.each([
@@ -210,11 +148,11 @@ describe('a delivery with a fault on our side', () => {
     ['was overwritten', 'a secret of some length', { sealedSecret: 'garbage' }],
     ['cannot sign', 'whsec_***', {}],
   ])('ends without a request when its secret %s', async (_name, secret, fields) => {
-    const { pk } = await subscribed(secret, fields);
+    const { pk } = await subscribed({ secret, ...fields });
     const delivery = await due(pk);
     await run(pk);
     expect(newRequests()).toEqual([]);
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({
+    expect(await storedDelivery(desk.db, delivery.pk)).toMatchObject({
       status: 'failed',
       attemptCount: 1,
       lastError: 'protocol_error',
@@ -222,15 +160,15 @@ describe('a delivery with a fault on our side', () => {
   });
 
   it('keeps its row when the database is lost, and the job waits for attempts in flight before it fails', async () => {
-    const { pk } = await subscribed('a secret of some length');
+    const { pk } = await subscribed();
     const quick = await due(pk, { dueInSeconds: -2 });
     const slow = await due(pk, { dueInSeconds: -1 });
     const mayAnswer = gate();
-    receiver.replyWith(async ({ headers }) => {
+    desk.receiver.replyWith(async ({ headers }) => {
       if (headers['webhook-id'] === slow.eventId) await mayAnswer.opened;
       return {};
     });
-    const db = new LosableDatabase(test.db.dataSource);
+    const db = new LosableDatabase(desk.db.dataSource);
     // The first transaction claims both, the second finishes the quick one, the third would claim new due deliveries.
     const claimLost = gate();
     db.loseBefore = (transaction) => {
@@ -238,12 +176,12 @@ describe('a delivery with a fault on our side', () => {
       return transaction === 3;
     };
     let isSettled = false;
-    const job = run(pk, context({ db })).finally(() => {
+    const job = run(pk, { db }).finally(() => {
       isSettled = true;
     });
     const outcome = expect(job).rejects.toThrow('terminating connection');
     await until(
-      () => storedDelivery(test.db, quick.pk),
+      () => storedDelivery(desk.db, quick.pk),
       (row) => row.status === 'delivered',
     );
     await due(pk);
@@ -251,38 +189,38 @@ describe('a delivery with a fault on our side', () => {
     expect(isSettled).toBe(false);
     mayAnswer.open();
     await outcome;
-    expect(await storedDelivery(test.db, slow.pk)).toMatchObject({ status: 'delivered' });
+    expect(await storedDelivery(desk.db, slow.pk)).toMatchObject({ status: 'delivered' });
   });
 
   it('repeats the attempt after the end of the lease when the process dies before the commit', async () => {
-    const { pk } = await subscribed('a secret of some length');
+    const { pk } = await subscribed();
     const delivery = await due(pk);
-    const db = new LosableDatabase(test.db.dataSource);
+    const db = new LosableDatabase(desk.db.dataSource);
     db.loseAtCommit = (transaction) => transaction === 2;
-    await expect(run(pk, context({ db }))).rejects.toThrow('terminating connection');
-    expect(await storedDelivery(test.db, delivery.pk)).toMatchObject({
+    await expect(run(pk, { db })).rejects.toThrow('terminating connection');
+    expect(await storedDelivery(desk.db, delivery.pk)).toMatchObject({
       status: 'pending',
       attemptCount: 0,
       isLocked: true,
     });
     expect(await run(pk)).toEqual({ attempts: 0 });
-    await test.db.query(sql('test_end_leases', 'UPDATE delivery SET locked_until = now() WHERE subscription_pk = $1'), [
+    await desk.db.query(sql('test_end_leases', 'UPDATE delivery SET locked_until = now() WHERE subscription_pk = $1'), [
       pk,
     ]);
     await run(pk);
     const ids = newRequests().map(({ headers }) => headers['webhook-id']);
     expect(ids).toEqual([delivery.eventId, delivery.eventId]);
-    expect(await storedAttempts(test.db, delivery.pk)).toHaveLength(1);
+    expect(await storedAttempts(desk.db, delivery.pk)).toHaveLength(1);
   });
 });
 
 describe('deliver-webhook', () => {
   it('sends each delivery once, with at most eight in flight, when two workers share a subscription', async () => {
-    const { pk } = await subscribed('a secret of some length');
+    const { pk } = await subscribed();
     const rows = await Promise.all(Array.from({ length: 60 }, () => due(pk)));
     let flying = 0;
     let most = 0;
-    receiver.replyWith(async () => {
+    desk.receiver.replyWith(async () => {
       flying += 1;
       most = Math.max(most, flying);
       await new Promise((resolve) => setImmediate(() => setTimeout(resolve, 10)));
@@ -295,39 +233,39 @@ describe('deliver-webhook', () => {
     expect(most).toBeGreaterThan(1);
     const sent = newRequests().map(({ headers }) => String(headers['webhook-id']));
     expect(sent.sort()).toEqual(rows.map(({ eventId }) => eventId).sort());
-    expect(await test.db.query(COUNT, [pk])).toEqual([{ status: 'delivered', rows: 60, locked: 0 }]);
+    expect(await desk.db.query(COUNT, [pk])).toEqual([{ status: 'delivered', rows: 60, locked: 0 }]);
   });
 
   it('finishes its attempts in flight and claims no more when the worker stops', async () => {
-    const { pk } = await subscribed('a secret of some length');
+    const { pk } = await subscribed();
     for (let count = 0; count < 12; count++) await due(pk);
     const mayAnswer = gate();
-    receiver.replyWith(async () => {
+    desk.receiver.replyWith(async () => {
       await mayAnswer.opened;
       return {};
     });
     const stopping = new AbortController();
-    const job = run(pk, context({ stopping: stopping.signal }));
-    await receiver.waitForCount(seen + MAX_IN_FLIGHT, WAIT_MS);
+    const job = run(pk, { stopping: stopping.signal });
+    await desk.receiver.waitForCount(desk.seen + MAX_IN_FLIGHT, WAIT_MS);
     stopping.abort();
     mayAnswer.open();
     expect(await job).toEqual({ attempts: MAX_IN_FLIGHT });
-    expect(await test.db.query(COUNT, [pk])).toEqual([
+    expect(await desk.db.query(COUNT, [pk])).toEqual([
       { status: 'delivered', rows: MAX_IN_FLIGHT, locked: 0 },
       { status: 'pending', rows: 4, locked: 0 },
     ]);
     expect(newRequests()).toHaveLength(MAX_IN_FLIGHT);
-    expect(await run(pk, context({ stopping: stopping.signal }))).toEqual({ attempts: 0 });
-    expect((await claimDue(test.db, { subscriptionPk: pk, limit: 8 }))?.deliveries).toHaveLength(4);
+    expect(await run(pk, { stopping: stopping.signal })).toEqual({ attempts: 0 });
+    expect((await claimDue(desk.db, { subscriptionPk: pk, limit: 8 }))?.deliveries).toHaveLength(4);
   });
 
   it('does not end with due and unclaimed rows when slots become free during a claim', async () => {
-    const { pk } = await subscribed('a secret of some length');
+    const { pk } = await subscribed();
     for (let count = 0; count < MAX_IN_FLIGHT + 3; count++) await due(pk);
     // Another worker holds a slot, so the first claim of the job takes fewer rows than are due.
-    expect((await claimDue(test.db, { subscriptionPk: pk, limit: 1 }))?.deliveries).toHaveLength(1);
+    expect((await claimDue(desk.db, { subscriptionPk: pk, limit: 1 }))?.deliveries).toHaveLength(1);
     const [mayAnswer, mayReturn] = [gate(), gate()];
-    receiver.replyWith(async () => {
+    desk.receiver.replyWith(async () => {
       await mayAnswer.opened;
       return {};
     });
@@ -346,7 +284,7 @@ describe('deliver-webhook', () => {
       }
     }
     const { log, lines } = capturedLog();
-    const job = run(pk, context({ db: new SlowDatabase(test.db.dataSource), log }));
+    const job = run(pk, { db: new SlowDatabase(desk.db.dataSource), log });
     const attempted = async () => lines.filter((line) => line.includes('delivery attempted')).length;
     await until(attempted, (count) => count === MAX_IN_FLIGHT - 1);
     mayReturn.open();
@@ -354,16 +292,16 @@ describe('deliver-webhook', () => {
   });
 
   it('uses free slots while a slow attempt is in flight', async () => {
-    const { pk } = await subscribed('a secret of some length');
+    const { pk } = await subscribed();
     const slow = await due(pk, { dueInSeconds: -5 });
     for (let count = 0; count < 20; count++) await due(pk);
     const mayAnswer = gate();
-    receiver.replyWith(async ({ headers }) => {
+    desk.receiver.replyWith(async ({ headers }) => {
       if (headers['webhook-id'] === slow.eventId) await mayAnswer.opened;
       return {};
     });
     const job = run(pk);
-    await receiver.waitForCount(seen + 21, WAIT_MS);
+    await desk.receiver.waitForCount(desk.seen + 21, WAIT_MS);
     mayAnswer.open();
     expect(await job).toEqual({ attempts: 21 });
   });
@@ -388,16 +326,16 @@ describe.each(BACKENDS)('woken over %s', (kind) => {
       () => queues.close(),
     );
     worker.run().catch(() => undefined);
-    const { pk } = await subscribed('a secret of some length');
+    const { pk } = await subscribed();
     const delivery = await due(pk);
-    receiver.replyWith(({ headers }) => ({ status: headers['x-webhook-attempt'] === '1' ? 500 : 200 }));
+    desk.receiver.replyWith(({ headers }) => ({ status: headers['x-webhook-attempt'] === '1' ? 500 : 200 }));
     producer.wakeDeliveries([pk]);
     const stored = await until(
-      () => storedDelivery(test.db, delivery.pk),
+      () => storedDelivery(desk.db, delivery.pk),
       (row) => row.status === 'delivered',
     );
     expect(stored).toMatchObject({ attemptCount: 2, lastStatusCode: 200, lastError: null });
-    expect((await storedAttempts(test.db, delivery.pk)).map((row) => [row.outcome, row.statusCode])).toEqual([
+    expect((await storedAttempts(desk.db, delivery.pk)).map((row) => [row.outcome, row.statusCode])).toEqual([
       ['failed', 500],
       ['delivered', 200],
     ]);

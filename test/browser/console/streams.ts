@@ -1,68 +1,28 @@
-import type { Browser, BrowserContext, Page, Route } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SCOPES } from '../../src/domain/values/api-key.ts';
-import { createApiKey } from '../../src/store/accounts/accounts.ts';
-import { aDelivery } from '../factories/deliveries.ts';
-import { storedTrades } from '../factories/stored-series.ts';
-import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
-import { findChromium, launchChromium } from '../support/chromium.ts';
-import { type ConfirmedJournal, confirmJournal } from '../support/journal.ts';
-import { type AccountWorld, aConsoleWorld, anAccountWorld, type ConsoleWorld } from './console-world.ts';
-import { accessibilityFaults, overflow, PHONE, photograph, WIDE } from './open-page.ts';
-import { type ScriptedStreams, scriptStreams } from './scripted-streams.ts';
+import type { Page, Route } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { aDelivery } from '../../factories/deliveries.ts';
+import { storedTrades } from '../../factories/stored-series.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type ConsoleDesk, DRAWN, GOOD } from '../console-desk.ts';
+import { accessibilityFaults, overflow, PHONE, photograph, WIDE } from '../open-page.ts';
+import { type ScriptedStreams, scriptStreams } from '../scripted-streams.ts';
 
-const chromiumPath = findChromium();
-const GOOD = '[data-live][data-tone="good"]';
 /** 2026-11-20 05:20 and 05:23 UTC. */
 const [FROM, TO] = [1_795_152_000, 1_795_152_180];
 
-describe.skipIf(chromiumPath === null)('the streams of the console in Chromium', () => {
-  let api: TestApi;
-  let journal: ConfirmedJournal;
-  let browser: Browser;
-  let world: ConsoleWorld;
-  let account: AccountWorld;
-  let context: BrowserContext;
+export function streamTests(desk: ConsoleDesk): void {
   let page: Page;
   let streams: ScriptedStreams;
-
-  beforeAll(async () => {
-    [api, browser] = await Promise.all([
-      startTestApi({ console: {}, now: Date.now }),
-      launchChromium(chromiumPath ?? ''),
-    ]);
-    journal = confirmJournal(api.db);
-    const { key, accountId } = await createApiKey(api.db, {
-      accountName: 'Meridian Research',
-      name: 'browser',
-      scopes: SCOPES,
-    });
-    world = await aConsoleWorld(api.db);
-    account = await anAccountWorld(api.db, accountId, world.market);
-    context = await browser.newContext({ viewport: WIDE, reducedMotion: 'reduce' });
-    page = await context.newPage();
-    await page.goto(api.url);
-    await page.getByLabel('API key').fill(key);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.waitForURL(`${api.url}/markets`);
-    await page.close();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await journal?.stop();
-    await api?.close();
-  });
-
-  const marketPath = () => `/markets/polymarket/${world.market.marketId}`;
-  const stored = () => aDelivery(api.db, { accountId: account.accountId, subscriptionPk: account.webhook.pk });
+  const stored = () =>
+    aDelivery(desk.api.db, { accountId: desk.account.accountId, subscriptionPk: desk.account.webhook.pk });
 
   /** Opens a page. Its stream is not answered before the returned function runs. */
   async function openBeforeStream(path: string): Promise<() => Promise<void>> {
-    page = await context.newPage();
+    page = await desk.context.newPage();
     const held: Route[] = [];
     await page.route('**/console/stream/**', (route) => void held.push(route));
     const isRequested = page.waitForRequest('**/console/stream/**');
-    await page.goto(`${api.url}${path}`);
+    await page.goto(`${desk.api.url}${path}`);
     await isRequested;
     return async () => {
       for (const each of held) await each.continue();
@@ -84,15 +44,15 @@ describe.skipIf(chromiumPath === null)('the streams of the console in Chromium',
     });
 
     test('the market page shows a trade that was stored before its stream opened', async () => {
-      const openStream = await openBeforeStream(marketPath());
-      await page.locator('#market-chart[data-drawn]').waitFor();
-      const [yes] = world.market.outcomes;
+      const openStream = await openBeforeStream(desk.marketPath());
+      await page.locator(DRAWN).waitFor();
+      const [yes] = desk.world.market.outcomes;
       if (!yes) throw new TypeError('the market has outcomes');
-      const of = { venue: 'polymarket', marketId: world.market.marketId, outcomeId: yes.outcomeId };
+      const of = { venue: 'polymarket', marketId: desk.world.market.marketId, outcomeId: yes.outcomeId };
       const trade = { tradeId: 'early', price: '0.321', size: '55' };
-      await storedTrades(api.db, [{ tokenId: yes.tokenId, at: new Date(), ...trade }]);
+      await storedTrades(desk.api.db, [{ tokenId: yes.tokenId, at: new Date(), ...trade }]);
       const timestamp = Math.floor(Date.now() / 1_000);
-      await journal.append([
+      await desk.journal.append([
         { ...of, kind: 'trade', body: { trade_id: 'early', timestamp, price: '0.321', size: '55' } },
       ]);
       await openStream();
@@ -106,7 +66,7 @@ describe.skipIf(chromiumPath === null)('the streams of the console in Chromium',
     const heartbeat = (fields: object = {}) => ({
       data: { checked_at: '2026-11-20T05:24:00.000Z', interval_seconds: 7, venues: [], ...fields },
     });
-    const gap = (data: object) => ({ venue: 'polymarket', market_id: world.market.marketId, data });
+    const gap = (data: object) => ({ venue: 'polymarket', market_id: desk.world.market.marketId, data });
     const line = (text: string | RegExp) => page.locator('[data-live]', { hasText: text }).waitFor();
     const doubts = [
       ['/markets', 'prices may be old', 'changes'],
@@ -124,8 +84,8 @@ describe.skipIf(chromiumPath === null)('the streams of the console in Chromium',
       await line('live, complete to 05:24:00');
     }
     async function openScripted(path: string): Promise<void> {
-      streams = await scriptStreams(api.url);
-      page = await context.newPage();
+      streams = await scriptStreams(desk.api.url);
+      page = await desk.context.newPage();
       await page.clock.install({ time: pausedAtMs });
       await page.clock.resume();
       await page.goto(`${streams.url}${path}`);
@@ -168,8 +128,17 @@ describe.skipIf(chromiumPath === null)('the streams of the console in Chromium',
     );
 
     test('a page names a missing heartbeat soon after a change', async () => {
-      await openScripted(marketPath());
-      await streams.send('price', { outcome_id: 'another', data: {} });
+      await openScripted(desk.marketPath());
+      const [yes] = desk.world.market.outcomes;
+      await streams.send('price', { outcome_id: yes?.outcomeId, data: { price: '0.456' } });
+      await eventually(
+        async () => {
+          await page.clock.runFor(20);
+          return page.locator('.headline').textContent();
+        },
+        (headline) => headline?.includes('45.6 %') ?? false,
+        { everyMs: 20 },
+      );
       await page.clock.fastForward(6_000);
       await line('no heartbeat for 6 s, prices may be old');
       await closeScripted();
@@ -210,7 +179,7 @@ describe.skipIf(chromiumPath === null)('the streams of the console in Chromium',
     });
 
     test('a market page shows a gap of its feed until the feed recovers', async () => {
-      await openScripted(marketPath());
+      await openScripted(desk.marketPath());
       const data = { reason: 'feed', gap_id: 'g', start: FROM, affected: 'books', cause: 'connection_lost' };
       await streams.send('gap', gap({ ...data, end: null }));
       const lasting =
@@ -236,4 +205,4 @@ describe.skipIf(chromiumPath === null)('the streams of the console in Chromium',
       await closeScripted();
     });
   });
-});
+}

@@ -1,0 +1,23 @@
+import { alertTests } from './console/alerts.ts';
+import { chartTests } from './console/chart.ts';
+import { detailTests } from './console/details.ts';
+import { keyTests } from './console/keys.ts';
+import { marketTests } from './console/market.ts';
+import { marketListTests } from './console/markets.ts';
+import { pageTests } from './console/pages.ts';
+import { streamTests } from './console/streams.ts';
+import { webhookTests } from './console/webhooks.ts';
+import { describeConsole } from './console-desk.ts';
+
+// One API, one browser and one world for all subjects.
+describeConsole('the console in Chromium', (desk) => {
+  pageTests(desk);
+  marketListTests(desk);
+  marketTests(desk);
+  chartTests(desk);
+  detailTests(desk);
+  alertTests(desk);
+  webhookTests(desk);
+  keyTests(desk);
+  streamTests(desk);
+});

@@ -1,0 +1,139 @@
+import type { Page, Route } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { type ConsoleDesk, DRAWN, GOOD, hide } from '../console-desk.ts';
+import { accessibilityFaults, PHONE, WIDE } from '../open-page.ts';
+
+export function marketListTests(desk: ConsoleDesk): void {
+  test('the table follows prices, and the search as the user types', async () => {
+    const { page } = desk.tab;
+    await page.setViewportSize(WIDE);
+    await page.goto(`${desk.api.url}/markets`);
+    await page.locator(GOOD).waitFor();
+    const [yes] = desk.world.market.outcomes;
+    await desk.journal.append([
+      {
+        kind: 'price',
+        venue: 'polymarket',
+        marketId: desk.world.market.marketId,
+        outcomeId: yes?.outcomeId ?? '',
+        body: { as_of: Math.floor(Date.now() / 1_000), price: '0.777' },
+      },
+    ]);
+    await page.locator(`[data-price="${yes?.outcomeId}"]`, { hasText: '77.7 %' }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('zurich');
+    await page.waitForURL(/q=zurich/);
+    await page.getByText('1 match', { exact: true }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('j');
+    expect(await page.evaluate<string>('document.activeElement.textContent')).toMatch(/snow in Zurich/);
+    await page.getByLabel('Status').selectOption('closed');
+    await page.getByText('No market matches.').waitFor();
+    await page.goBack();
+    await page.getByText('snow in Zurich').waitFor();
+    expect(await page.getByLabel('Status').inputValue()).toBe('open');
+  });
+
+  test('a search by words states its own order', async () => {
+    const { page } = desk.tab;
+    const hint = page.getByText('A search by words has its own order: the best match first.');
+    await page.goto(`${desk.api.url}/markets?sort=close_at`);
+    expect(await hint.count()).toBe(0);
+    await page.getByLabel('Search').fill('zurich');
+    await hint.waitFor();
+  });
+
+  test('the keyboard moves through rows, opens one, lists the keys and finds the search from every page', async () => {
+    const { page } = desk.tab;
+    await page.goto(`${desk.api.url}/markets`);
+    const focused = () => page.evaluate<string>('document.activeElement.textContent');
+    const titles = await page.locator('a[data-row]').allTextContents();
+    for (const [key, row] of [
+      ['j', 0],
+      ['j', 1],
+      ['j', 2],
+      ['k', 1],
+      ['k', 0],
+      ['k', 0],
+    ] as const) {
+      await page.keyboard.press(key);
+      expect(await focused()).toBe(titles[row]);
+    }
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.keyboard.press('j');
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor({ state: 'hidden' });
+    expect(await focused()).toBe(titles[0]);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${desk.api.url}${desk.marketPath()}`);
+    await page.locator(DRAWN).waitFor();
+    await page.keyboard.press('/');
+    await page.waitForURL(/\/markets#/);
+    await page.locator('input[name="q"]:focus').waitFor();
+    await page.keyboard.type('zurich');
+    await page.getByText('1 match', { exact: true }).waitFor();
+  });
+
+  /** The addresses of the streams that the page requests from now on. */
+  function requestedStreams(page: Page): string[] {
+    const requested: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().includes('/console/stream/')) requested.push(request.url());
+    });
+    return requested;
+  }
+
+  test('the table has one stream after several searches and a hidden page', async () => {
+    const page = await desk.context.newPage();
+    await page.goto(`${desk.api.url}/markets`);
+    for (const words of ['zurich', 'earthquake', 'rates', 'orbit']) {
+      await page.getByLabel('Search').fill(words);
+      await page.waitForURL(new RegExp(`q=${words}`));
+      await page.locator(GOOD).waitFor();
+    }
+    const requested = requestedStreams(page);
+    await hide(page, true);
+    await page.getByText('paused while the page is hidden').waitFor();
+    await hide(page, false);
+    await page.locator(GOOD).waitFor();
+    expect(requested).toHaveLength(1);
+    await page.close();
+  });
+
+  test('a search ends the former stream also while the page asks for its session', async () => {
+    const page = await desk.context.newPage();
+    await page.clock.install();
+    await page.goto(`${desk.api.url}/markets`);
+    await page.locator(GOOD).waitFor();
+    const held: Route[] = [];
+    await page.route('**/console/session.json', (route) => void held.push(route));
+    await page.route('**/console/stream/**', (route) => route.fulfill({ status: 503 }), { times: 1 });
+    const asked = page.waitForRequest('**/console/session.json');
+    await page.getByLabel('Search').fill('zurich');
+    await asked;
+    await page.getByLabel('Search').fill('earthquake');
+    await page.locator(GOOD).waitFor();
+    const requested = requestedStreams(page);
+    await page.unroute('**/console/session.json');
+    // The page may have cancelled the request.
+    for (const each of held) await each.continue().catch(() => undefined);
+    // A stream that the page still wants opens again some seconds after this answer.
+    const isAnswered = `fetch('/console/session.json').then((answer) => answer.text())`;
+    await page.evaluate(isAnswered);
+    await page.clock.fastForward(10_000);
+    await page.evaluate(isAnswered);
+    expect(requested).toEqual([]);
+    await page.close();
+  });
+
+  test('the table works without scripts', async () => {
+    const page = await desk.openPage({ viewport: PHONE, javaScriptEnabled: false });
+    await page.goto(`${desk.api.url}/markets`);
+    await page.getByLabel('Search').fill('earthquake');
+    await page.getByRole('button', { name: 'Show' }).click();
+    expect(await page.locator('a[data-row]').count()).toBe(1);
+    await page.close();
+  });
+}

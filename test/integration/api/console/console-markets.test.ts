@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { enabledVenues } from '../../../../api/reads/venue-catalog.ts';
+import { aStoredMarket, type StoredMarketFields } from '../../../factories/stored-market.ts';
+import { aStoredPrice, storedSnapshots } from '../../../factories/stored-series.ts';
+import { textOf } from '../../../support/html-text.ts';
+import { startTestApi, type TestApi } from '../api-harness.ts';
+import { type ConsoleClient, signIn } from './console-client.ts';
+
+const HOUR_MS = 3_600_000;
+const POLL_MS = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
+
+let api: TestApi;
+let browser: ConsoleClient;
+
+/** A market with the volume and the price of the last day, and its price a day before. */
+async function aMarket(
+  title: string,
+  fields: StoredMarketFields & { volume: number; closesInHours: number; from: string; to: string },
+): Promise<void> {
+  const { volume, closesInHours, from, to, ...rest } = fields;
+  const closeAt = new Date(Date.now() + closesInHours * HOUR_MS);
+  const { outcomes } = await aStoredMarket(api.db, { title, closeAt, stats: ['1', String(volume), '1'], ...rest });
+  const tokenId = outcomes[0]?.tokenId ?? 0n;
+  const before = Math.floor(Date.now() / HOUR_MS) * 3_600 - 26 * 3_600;
+  await storedSnapshots(api.db, tokenId, [{ ts: before, price: from }]);
+  await aStoredPrice(api.db, tokenId, { price: to, asOf: new Date() });
+}
+
+beforeAll(async () => {
+  api = await startTestApi({ console: {}, venues: enabledVenues(['polymarket', 'kalshi'], POLL_MS), now: Date.now });
+  browser = await signIn(api);
+  const [games, rain] = [{ category: 'Games' }, { category: 'Weather' }];
+  const kalshi = { venue: 'kalshi' };
+  await aMarket('Rain', { ...rain, volume: 300, closesInHours: 50, from: '0.5', to: '0.6' });
+  await aMarket('Snow', { ...rain, ...kalshi, volume: 500, closesInHours: 20, from: '0.5', to: '0.45' });
+  await aMarket('Halted', { ...games, status: 'halted', volume: 900, closesInHours: 90, from: '0.5', to: '0.9' });
+  await aMarket('Closed', { ...games, status: 'closed', volume: 50, closesInHours: -3, from: '0.9', to: '0.1' });
+  const final = { ...games, ...kalshi, title: 'Who wins?', eventId: 'final', eventTitle: 'Who wins the final?' };
+  await aMarket('', { ...final, siblingLabel: 'Anna', volume: 400, closesInHours: 30, from: '0.1', to: '0.4' });
+  await aMarket('', { ...final, siblingLabel: 'Bert', volume: 100, closesInHours: 31, from: '0.5', to: '0.5' });
+});
+afterAll(() => api?.close());
+
+/** The titles of the list, from the first to the last. */
+async function titles(query: string): Promise<string[]> {
+  const { status, text } = await browser.page(`/markets?${query}`);
+  expect(status).toBe(200);
+  return [...text.matchAll(/<a class="row-link"[^>]*>([\s\S]*?)<\/a>/g)].map(([, title = '']) => textOf(title));
+}
+
+describe('the list of markets', () => {
+  it.each([
+    ['', ['Snow', 'Anna', 'Bert', 'Rain']],
+    ['venue=polymarket', ['Rain']],
+    ['venue=kalshi', ['Snow', 'Anna', 'Bert']],
+    ['category=Weather', ['Snow', 'Rain']],
+    ['status=halted', ['Halted']],
+    ['status=closed', ['Closed']],
+    ['status=any', ['Halted', 'Snow', 'Anna', 'Bert', 'Rain', 'Closed']],
+    ['status=any&category=Games&venue=polymarket', ['Halted', 'Closed']],
+    ['category=Games&venue=polymarket', []],
+  ])('shows the open markets or those of its filters: %s', async (query, expected) => {
+    expect(await titles(query)).toEqual(expected);
+    // The order by moves reads the markets in another way.
+    expect((await titles(`${query}&sort=move`)).sort()).toEqual([...expected].sort());
+  });
+
+  it.each([
+    ['volume_24h', ['Halted', 'Snow', 'Anna', 'Bert', 'Rain', 'Closed']],
+    ['move', ['Closed', 'Halted', 'Anna', 'Bert', 'Rain', 'Snow']],
+    ['close_at', ['Closed', 'Snow', 'Anna', 'Bert', 'Rain', 'Halted']],
+  ])('is sorted by %s, with the markets of an event behind its first one', async (sort, expected) => {
+    expect(await titles(`status=any&sort=${sort}`)).toEqual(expected);
+  });
+
+  it('has the title of an event above its markets, which have their own labels', async () => {
+    const { text } = await browser.page('/markets');
+    const headings = [...text.matchAll(/<a class="event-title" href="([^"]*)">([\s\S]*?)<\/a>/g)];
+    expect(headings.map(([, href, title]) => [href, title])).toEqual([['/events/kalshi/final', 'Who wins the final?']]);
+    const [heading] = headings;
+    const rest = text.slice(heading?.index);
+    const [Anna, Bert, Rain] = ['>Anna<', '>Bert<', '>Rain<'].map((label) => rest.indexOf(label));
+    expect(Anna).toBeGreaterThan(0);
+    expect(Bert).toBeGreaterThan(Anna ?? 0);
+    expect(Rain).toBeGreaterThan(Bert ?? 0);
+    const event = await browser.page(headings[0]?.[1] ?? '');
+    expect(event.status).toBe(200);
+    expect(event.text).toContain('<h1>Who wins the final?</h1>');
+  });
+
+  it('shows a single market of an event under its own title', async () => {
+    const { text } = await browser.page('/markets?q=Bert');
+    expect(text).not.toContain('class="event-title"');
+    expect(await titles('q=rain')).toEqual(['Rain']);
+  });
+});

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { newId } from '../../../src/domain/values/ids.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { anAccount, aSubscription } from '../../factories/alerts.ts';
+import { aDelivery, anAttempt } from '../../factories/deliveries.ts';
+import { factsOf, rowsOf, textOf } from '../../support/html-text.ts';
+import { startTestApi, type TestApi } from './api-harness.ts';
+import { type ConsoleClient, signIn } from './console/console-client.ts';
+import { logIn, testOps } from './ops/ops-client.ts';
+
+const ATTEMPTS = 25;
+const OVER_A_DAY_MINUTES = 24 * 60 + 1;
+const AGE_DELIVERY = sql(
+  'test_age_delivery',
+  `UPDATE delivery SET created_at = now() - interval '25 hours' WHERE pk = $1`,
+);
+/** 24 of 25 attempts, the 24th of 25 durations, and three pending deliveries. */
+const FIGURES = { success: '96.0 %', p95: '240 ms', pending: '3' };
+
+let api: TestApi;
+let browser: ConsoleClient;
+let idle: string;
+let busy: string;
+beforeAll(async () => {
+  api = await startTestApi({ console: {}, ops: testOps(), now: Date.now });
+  browser = await signIn(api);
+  const { accountId } = browser;
+  const webhook = async (name: string, ofAccount = accountId) => {
+    const id = newId('wh');
+    return { id, pk: await aSubscription(api.db, { accountId: ofAccount, id, url: `https://${name}.test/x` }) };
+  };
+  idle = (await webhook('idle')).id;
+  const { id, pk } = await webhook('busy');
+  busy = id;
+  const another = await webhook('another', await anAccount(api.db));
+  const delivery = (subscriptionPk: bigint, status: 'pending' | 'delivered' | 'failed') =>
+    aDelivery(api.db, { accountId, subscriptionPk, status });
+  for (let n = 1; n <= ATTEMPTS; n += 1) {
+    const outcome = n === 1 ? 'failed' : 'delivered';
+    await anAttempt(api.db, (await delivery(pk, outcome)).pk, { minutesAgo: n * 50, ms: n * 10, outcome });
+  }
+  for (let n = 1; n <= 3; n += 1) await delivery(pk, 'pending');
+  for (let n = 1; n <= 2; n += 1) {
+    const old = await delivery(pk, 'failed');
+    await api.db.query(AGE_DELIVERY, [old.pk]);
+    await anAttempt(api.db, old.pk, { minutesAgo: OVER_A_DAY_MINUTES, ms: 9_000, outcome: 'failed' });
+  }
+  const foreign = await delivery(another.pk, 'failed');
+  await anAttempt(api.db, foreign.pk, { minutesAgo: 1, ms: 8_000, outcome: 'failed' });
+});
+afterAll(() => api?.close());
+
+it('the list of webhooks shows success, p95 and pending deliveries of each one of the account', async () => {
+  const rows = rowsOf((await browser.page('/webhooks')).text);
+  const figures = rows.map(([address = '', , , ...rest]) => [new URL(address).hostname, ...rest]);
+  expect(figures).toEqual([
+    ['busy.test', FIGURES.success, FIGURES.p95, FIGURES.pending],
+    ['idle.test', '–', '–', '0'],
+  ]);
+});
+
+it('the page of a webhook shows the figures of the list', async () => {
+  expect(factsOf((await browser.page(`/webhooks/${busy}`)).text)).toMatchObject({
+    'Success, 24 h': FIGURES.success,
+    'p95, 24 h': FIGURES.p95,
+    Pending: FIGURES.pending,
+  });
+  expect(factsOf((await browser.page(`/webhooks/${idle}`)).text)).toMatchObject({
+    'Success, 24 h': '–',
+    'p95, 24 h': '–',
+    Pending: '0',
+  });
+});
+
+it('the list and the page for operators show these figures too', async () => {
+  const operator = await logIn(api);
+  const [row = []] = rowsOf((await operator.page(`/ops/webhooks?webhook=${busy}`)).text);
+  expect(row.slice(2, 5)).toEqual([FIGURES.success, FIGURES.p95, FIGURES.pending]);
+  const { text } = await operator.page(`/ops/webhooks/${busy}`);
+  expect(factsOf(text)['Pending']).toBe(FIGURES.pending);
+  const cards = [...text.matchAll(/<div class="card">([\s\S]*?)<\/div>/g)].map(([, card = '']) => textOf(card));
+  expect(cards[0]).toBe('Success 96.0 % 24 of 25 attempts');
+  expect(cards[2]).toMatch(/^p95 240 ms /);
+});
