@@ -62,7 +62,26 @@ export function overflow(page: Page): Promise<number> {
 }
 
 /** The rules of accessibility that depend on colours. */
-export const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
+const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
+
+/** The forms of a page. Each width is loaded once, with one set of colours, and shown with the other one too. */
+const LOADS = [
+  [WIDE, 'light', 'dark'],
+  [PHONE, 'dark', 'light'],
+] as const;
+
+/** Loads a page wide and narrow, expects each form to be sound, and the targets of fingers on a phone to be large enough. */
+export async function expectSoundForms(page: Page, picture: string, load: () => Promise<unknown>): Promise<void> {
+  for (const [viewport, colorScheme, other] of LOADS) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(viewport);
+    await load();
+    await expectSound(page, `${picture}-${viewport.width}-${colorScheme}`);
+    if (viewport === PHONE) expect(await smallTargets(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: other });
+    await expectSound(page, `${picture}-${viewport.width}-${other}`, COLOR_RULES);
+  }
+}
 
 /** Takes a picture of a page, and expects no horizontal scrolling and no accessibility faults by all or some rules. */
 export async function expectSound(page: Page, picture: string, rules?: readonly string[]): Promise<void> {

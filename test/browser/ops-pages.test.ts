@@ -1,17 +1,21 @@
 import type { BrowserContext } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { registerPages } from '../../api/ops/app.ts';
+import { loadOpsAssets } from '../../api/ops/assets.ts';
+import { createOpsRouter } from '../../api/ops/route.ts';
 import { storedDelivery } from '../factories/deliveries.ts';
 import { anOperator } from '../factories/operators.ts';
 import { startTestApi } from '../integration/api/api-harness.ts';
 import { OPS_PASSWORDS, testOps } from '../integration/api/ops/ops-client.ts';
+import { unvisited } from './every-page.ts';
 import { describeInChromium, pageLike } from './in-chromium.ts';
 import {
   accessibilityFaults,
   expectSound,
+  expectSoundForms,
   overflow,
   PHONE,
   photograph,
-  smallTargets,
   type WatchedPage,
   WIDE,
   watchedPage,
@@ -75,34 +79,37 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
   /** Pages with the markup of a library. The tests ignore its accessibility faults. */
   const FOREIGN = new Set(['docs', 'queues']);
 
+  test('the list contains every page of the router', () => {
+    const router = createOpsRouter(opened.api.deps, loadOpsAssets());
+    registerPages(router, opened.api.deps);
+    const visited = pages.map(([, path]) => path());
+    expect(unvisited(router.registered, visited)).toEqual([]);
+  });
+
   describe('each page', () => {
     test.for(pages)(
       '%s has no errors, no foreign hosts, no accessibility faults and no overflow on a phone',
       async ([name, path]) => {
         const { page, problems } = tab;
         problems.length = 0;
-        await page.emulateMedia({ colorScheme: 'light' });
-        await page.setViewportSize(WIDE);
-        const response = await page.goto(`${opened.api.url}${path()}`);
-        expect(response?.status()).toBe(200);
-        const ready = READY[name];
-        if (ready !== undefined) await page.locator(ready).waitFor();
-        expect(await page.title()).not.toBe('pwned');
-        const content = await page.content();
-        expect(SECRETS.filter((secret) => content.includes(secret))).toEqual([]);
-        expect(content).not.toContain('\u202e');
-        const fullPage = !FOREIGN.has(name);
-        await photograph(page, `${name}-1280`, fullPage);
-        if (!FOREIGN.has(name)) expect(await accessibilityFaults(page, ['color-contrast'])).toEqual([]);
-        await page.emulateMedia({ colorScheme: 'dark' });
-        await page.setViewportSize(PHONE);
-        // The phone style for tables must not apply to the table of the chart library.
-        if (name === 'market') expect(await page.evaluate<string>(CELL)).toBe('table-cell');
-        await photograph(page, `${name}-390-dark`, fullPage);
-        expect(await overflow(page)).toBe(0);
-        if (!FOREIGN.has(name)) {
-          expect(await smallTargets(page)).toEqual([]);
-          expect(await accessibilityFaults(page)).toEqual([]);
+        const load = async () => {
+          const response = await page.goto(`${opened.api.url}${path()}`);
+          expect(response?.status()).toBe(200);
+          const ready = READY[name];
+          if (ready !== undefined) await page.locator(ready).waitFor();
+          expect(await page.title()).not.toBe('pwned');
+          const content = await page.content();
+          expect(SECRETS.filter((secret) => content.includes(secret))).toEqual([]);
+          expect(content).not.toContain('\u202e');
+          // The phone style for tables must not apply to the table of the chart library.
+          if (name === 'market') expect(await page.evaluate<string>(CELL)).toBe('table-cell');
+        };
+        if (!FOREIGN.has(name)) await expectSoundForms(page, name, load);
+        else {
+          await page.setViewportSize(PHONE);
+          await load();
+          await photograph(page, `${name}-390`, false);
+          expect(await overflow(page)).toBe(0);
         }
         expect(problems).toEqual([]);
       },
@@ -112,10 +119,10 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
   test('a visitor without a session sees the login page without faults', async () => {
     const context = await opened.browser.newContext({ viewport: PHONE });
     const { page, problems } = await watchedPage(context, opened.api.url);
-    await page.goto(`${opened.api.url}${marketPath()}?interval=1m`);
-    expect(new URL(page.url()).pathname).toBe('/ops/login');
-    await photograph(page, 'login-390');
-    expect(await accessibilityFaults(page)).toEqual([]);
+    await expectSoundForms(page, 'login', async () => {
+      await page.goto(`${opened.api.url}${marketPath()}?interval=1m`);
+      expect(new URL(page.url()).pathname).toBe('/ops/login');
+    });
     await page.getByLabel('Password').fill(OPS_PASSWORDS.viewer);
     await page.keyboard.press('Enter');
     await page.waitForURL(`${opened.api.url}${marketPath()}?interval=1m`);
