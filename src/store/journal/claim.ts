@@ -82,8 +82,7 @@ export interface Look {
 }
 
 const MARK = 'm.xid, m.id, m.kind, m.key, m.detail, m.until, m.ref';
-const OF_CLAIM = `m.xid < pg_snapshot_xmax(h.goal) AND pg_visible_in_snapshot(m.xid, h.goal)
-           AND (m.xid, m.id) > (h.from_xid, h.from_id)`;
+const OF_CLAIM = 'm.xid < pg_snapshot_xmax(h.goal) AND pg_visible_in_snapshot(m.xid, h.goal)';
 
 /** The market and the ids of an outcome, for the token `w.key`. OFFSET 0 keeps single look-ups. */
 const WHOSE = `CROSS JOIN LATERAL (
@@ -246,14 +245,19 @@ export const CLAIM = sql(
    h AS MATERIALIZED (
      SELECT h.*, coalesce(h.target, pg_current_snapshot()) AS goal, coalesce(h.target_at, statement_timestamp()) AS goal_at,
        coalesce(h.after_xid, '0') AS from_xid, coalesce(h.after_id, 0) AS from_id,
+       greatest(h.after_xid, pg_snapshot_xmax(h.published)) AS later_xid,
+       CASE WHEN h.after_xid >= pg_snapshot_xmax(h.published) THEN h.after_id ELSE 0 END AS later_id,
        greatest(h.at, date_trunc('milliseconds', statement_timestamp())) AS now, greatest(h.closed_until, ${MINUTE}) AS closing
      FROM publishing, LATERAL (${NEWEST_HEAD}) h WHERE publishing.is_ours),
    marks AS MATERIALIZED (
      SELECT m.* FROM h CROSS JOIN LATERAL (
        SELECT * FROM (
-         (SELECT ${MARK} FROM publish_mark m WHERE ${IN_PROGRESS_THEN} AND ${OF_CLAIM} ORDER BY m.xid, m.id LIMIT $1)
+         (SELECT ${MARK} FROM publish_mark m
+          WHERE ${IN_PROGRESS_THEN} AND (m.xid, m.id) > (h.from_xid, h.from_id) AND ${OF_CLAIM} ORDER BY m.xid, m.id LIMIT $1)
          UNION ALL
-         (SELECT ${MARK} FROM publish_mark m WHERE ${LATER} AND ${OF_CLAIM} ORDER BY m.xid, m.id LIMIT $1)) m
+         -- The only lower bound: of two, Postgres may take the wrong one, and read every older mark.
+         (SELECT ${MARK} FROM publish_mark m
+          WHERE (m.xid, m.id) > (h.later_xid, h.later_id) AND ${OF_CLAIM} ORDER BY m.xid, m.id LIMIT $1)) m
        ORDER BY m.xid, m.id LIMIT $1) m),
    slice AS MATERIALIZED (SELECT row_number() OVER (ORDER BY xid, id) AS n, * FROM marks),
    changes AS MATERIALIZED (SELECT row_number() OVER (ORDER BY n, kind, outcome_id, market_id) AS place, c.* FROM (

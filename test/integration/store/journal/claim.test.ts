@@ -4,9 +4,9 @@ import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { closeGaps, openGap } from '../../../../src/store/feeds/gaps.ts';
-import { LOOK, type Look } from '../../../../src/store/journal/claim.ts';
+import { CLAIM, LOOK, type Look, SETTINGS } from '../../../../src/store/journal/claim.ts';
 import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
-import { markMarkets } from '../../../../src/store/marks/publish-marks.ts';
+import { markMarkets, PUBLISH_KINDS } from '../../../../src/store/marks/publish-marks.ts';
 import { sweepPrices, type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
 import { writeBooks } from '../../../../src/store/series/books.ts';
 import { foldCandles } from '../../../../src/store/series/candles.ts';
@@ -20,6 +20,24 @@ const AGE_OPEN_CANDLES = sql(
   'test_age_minute',
   `UPDATE journal_head SET closed_until = closed_until - 60 WHERE turn = (SELECT max(turn) FROM journal_head)`,
 );
+
+const ADD_MARKS = sql(
+  'test_add_marks',
+  'INSERT INTO publish_mark (key, kind) SELECT $1, $2 FROM generate_series(1, $3::int)',
+);
+
+/** The pages of the database that a claim without new marks reads, in the plan of the publisher. */
+async function pagesOfClaim(): Promise<number> {
+  return test.db.transaction(async ({ em, query }) => {
+    await query(SETTINGS);
+    const [row] = (await em.query(
+      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${CLAIM.text.replaceAll('$1', '2000')}`,
+    )) as { 'QUERY PLAN': { Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }[] }[];
+    const plan = row?.['QUERY PLAN'][0]?.Plan;
+    if (!plan) throw new TypeError('no plan');
+    return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+  });
+}
 
 let test: TestDatabase;
 let market: TestMarket;
@@ -105,6 +123,16 @@ describe('a claim', () => {
     expect((await changesAfter(test.db, 2)).map(({ marketId, body }) => ({ marketId, body }))).toEqual([
       { marketId: '', body: { market_id: '', about: 'quote-age', market_ids: ['m-1'] } },
     ]);
+  });
+
+  it('reads no marks that are published, however many there are', async () => {
+    await store(trade('a', nowMs - 2_000));
+    await publishPending(test.db);
+    const few = await pagesOfClaim();
+    await test.db.query(ADD_MARKS, [market.pk, PUBLISH_KINDS.market, 100_000]);
+    await publishPending(test.db, 50_000);
+    await test.db.query(sql('test_analyze_marks', 'ANALYZE publish_mark'));
+    expect((await pagesOfClaim()) - few).toBeLessThan(50);
   });
 
   it('publishes nothing for a quote of a sweep that did not change', async () => {
