@@ -10,6 +10,7 @@ import { type Publisher, startPublisher } from '../src/store/journal/publisher.t
 import { readJournalHead } from '../src/store/journal/read-journal.ts';
 import { journalPartitions } from '../src/store/journal/retention.ts';
 import { followJournal } from '../src/store/journal/tail.ts';
+import { PUBLISH_KINDS } from '../src/store/marks/publish-marks.ts';
 import { type TokenPrice, writePrices } from '../src/store/prices/prices.ts';
 import { writeTrades } from '../src/store/series/trades.ts';
 import { publishPending } from '../test/support/journal.ts';
@@ -26,6 +27,8 @@ const SECONDS = sizeOf('BENCH_SECONDS', 6);
 const PER_SECOND = 2_000;
 /** Seconds of changes while the old snapshot stays open, before their delays are measured: BENCH_HOLD_SECONDS=3600 for an hour. */
 const HOLD_SECONDS = sizeOf('BENCH_HOLD_SECONDS', 6);
+/** Published marks beside the new ones: BENCH_OLD_MARKS=7200000 are those of an hour. The old snapshot keeps their slots from being emptied. */
+const OLD_MARKS = sizeOf('BENCH_OLD_MARKS', 200_000);
 
 const CATALOG = sql(
   'bench_journal_catalog',
@@ -307,9 +310,16 @@ it('delivers 2,000 changes/s to a tail, alone and while an old snapshot stays op
   await test.db.query(
     sql('bench_prune', 'DELETE FROM journal_head WHERE turn < (SELECT max(turn) FROM journal_head) - 1000'),
   );
+  const addMarks = sql(
+    'bench_old_marks',
+    `INSERT INTO publish_mark (key, kind) SELECT first + n % $1::int, $2
+     FROM (SELECT min(id) AS first FROM market) m, generate_series(1, $3::int) n`,
+  );
+  for (let made = 0; made < OLD_MARKS; made += 200_000)
+    await test.db.query(addMarks, [MARKETS, PUBLISH_KINDS.market, Math.min(200_000, OLD_MARKS - made)]);
   await drained();
   await storeSteadily(HOLD_SECONDS);
-  const held = `with a snapshot that is open for ${whole(HOLD_SECONDS)} s and keeps 300,000 old heads`;
+  const held = `with a snapshot that is open for ${whole(HOLD_SECONDS)} s and keeps 300,000 old heads and ${whole(OLD_MARKS)} marks`;
   report([figure(held, await delaysOf(SECONDS))]);
   await client.end();
   await publisher.stop();
