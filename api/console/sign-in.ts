@@ -1,4 +1,5 @@
 import type Router from '@koa/router';
+import { parseUrl } from '../../src/domain/values/parse-url.ts';
 import {
   beginConsoleSession,
   endConsoleSession,
@@ -167,9 +168,8 @@ ${field({
 /** A path of the console, even if a link names another site. */
 function nextPath(offered: string | null): string | undefined {
   const base = 'http://console.invalid';
-  if (offered === null || !/^\/[a-z]/.test(offered) || !URL.canParse(offered, base)) return undefined;
-  const url = new URL(offered, base);
-  return url.origin === base && !url.pathname.startsWith('//') ? url.pathname + url.search : undefined;
+  const url = offered !== null && /^\/[a-z]/.test(offered) ? parseUrl(offered, base) : null;
+  return url?.origin === base && !url.pathname.startsWith('//') ? url.pathname + url.search : undefined;
 }
 
 function leave(ctx: ApiContext): void {

@@ -1,4 +1,5 @@
 import type { Middleware, ParameterizedContext } from 'koa';
+import { parseUrl } from '../../src/domain/values/parse-url.ts';
 import type { ApiDeps, ApiState, OpsOptions } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { findLiveSession } from './session.ts';
@@ -83,8 +84,7 @@ export function isSameOrigin(ctx: ParameterizedContext<ApiState>, publicUrl: str
   const origin = ctx.get('Origin');
   if (fetchSite !== '' && fetchSite !== 'same-origin') return false;
   if (origin === '') return fetchSite === 'same-origin';
-  if (!URL.canParse(origin)) return false;
-  return publicUrl === undefined
-    ? new URL(origin).host === ctx.host
-    : new URL(origin).origin === new URL(publicUrl).origin;
+  const parsed = parseUrl(origin);
+  if (!parsed) return false;
+  return publicUrl === undefined ? parsed.host === ctx.host : parsed.origin === new URL(publicUrl).origin;
 }

@@ -1,4 +1,5 @@
 import type Router from '@koa/router';
+import { parseUrl } from '../../src/domain/values/parse-url.ts';
 import { recordAction } from '../../src/store/ops/actions.ts';
 import { beginSession, endAllSessions, endSession } from '../../src/store/ops/sessions.ts';
 import type { ApiContext, ApiDeps, ApiState, OpsOptions } from '../deps.ts';
@@ -157,9 +158,8 @@ ${field({ label: 'Password', name: 'password', type: 'password', isRequired: tru
 
 /** The target after the login: always a path of these pages, even if a link names another site. */
 function nextPath(offered: string | null): string {
-  if (offered === null || !/^\/ops(?:[/?]|$)/.test(offered) || !URL.canParse(offered, 'http://ops.invalid'))
-    return START;
-  const url = new URL(offered, 'http://ops.invalid');
+  const url = offered !== null && /^\/ops(?:[/?]|$)/.test(offered) ? parseUrl(offered, 'http://ops.invalid') : null;
+  if (!url) return START;
   const isOurs = url.origin === 'http://ops.invalid' && /^\/ops(?:\/|$)/.test(url.pathname);
   return isOurs && url.pathname !== LOGIN_PATH ? url.pathname + url.search : START;
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { VENUE_NAMES, VENUES, type VenueName } from '../domain/markets/venue.ts';
 import { asError, OddswireError } from '../domain/values/errors.ts';
 import { hostNameOf } from '../domain/values/host-name.ts';
+import { parseUrl } from '../domain/values/parse-url.ts';
 import { parseSecretsKeys, type SecretKey } from '../domain/values/secret-keys.ts';
 import { type AddressRules, type Cidr, parseCidrs } from '../domain/webhooks/address-policy.ts';
 import { parseRetrySchedule } from '../domain/webhooks/retry-schedule.ts';
@@ -56,8 +57,9 @@ const isDecodable = (text: string): boolean => {
 /** An address whose user, password and path are decoded where they are used. */
 function decodedUrl(protocol: RegExp) {
   return z.url({ protocol }).refine((url) => {
-    if (!URL.canParse(url)) return true;
-    const { username, password, pathname } = new URL(url);
+    const parsed = parseUrl(url);
+    if (!parsed) return true;
+    const { username, password, pathname } = parsed;
     return [username, password, ...pathname.split('/')].every(isDecodable);
   }, 'each percent sign must begin the code of a character, such as %25 for a percent sign');
 }
@@ -97,8 +99,7 @@ function parseOrigins(text: string): string[] {
   const origins = [...new Set(list(text))];
   if (origins.includes('*') && origins.length > 1)
     throw new Error('* allows every origin: list no other origin beside it');
-  const isOrigin = (origin: string) =>
-    /^https?:/.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin;
+  const isOrigin = (origin: string) => /^https?:/.test(origin) && parseUrl(origin)?.origin === origin;
   const wrong = origins.findIndex((origin) => origin !== '*' && !isOrigin(origin));
   if (wrong >= 0) throw new Error(`entry ${wrong + 1} is not an origin such as https://app.example.com`);
   return origins;

@@ -1,3 +1,4 @@
+import { parseUrl } from '../domain/values/parse-url.ts';
 import { parseRetryAfter } from '../domain/values/retry-after.ts';
 import { type AddressRules, PUBLIC_ONLY } from '../domain/webhooks/address-policy.ts';
 import { signBody, standardSignature } from '../domain/webhooks/signature.ts';
@@ -87,7 +88,7 @@ export function createSender(options: SenderOptions): Sender {
 
   return {
     reserve(url, account, signal) {
-      const origin = URL.canParse(url) ? new URL(url).origin : url;
+      const origin = parseUrl(url)?.origin ?? url;
       return slots.acquire({ origin, account, maxWaitMs: MAX_SLOT_WAIT_MS, ...(signal && { signal }) });
     },
 

@@ -1,3 +1,4 @@
+import { isWebAddress } from '../../../src/domain/values/parse-url.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { invalidRequest } from '../../errors.ts';
 import { badge, duration, facts, type Html, html, table } from '../../ops/html.ts';
@@ -351,9 +352,4 @@ const stream = client.stream({ venue: market.venue, market_ids: [market.market_i
 for await (const message of stream) console.log(message);`,
     json: (prices ?? answer).text,
   });
-}
-
-/** Only http and https addresses of a venue become links. */
-function isWebAddress(url: string | undefined): url is string {
-  return url !== undefined && URL.canParse(url) && ['https:', 'http:'].includes(new URL(url).protocol);
 }

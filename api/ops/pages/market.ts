@@ -1,5 +1,6 @@
 import { INTERVAL_SECONDS, INTERVALS, type Interval } from '../../../src/domain/markets/candle.ts';
 import { coveredShare } from '../../../src/domain/markets/volume-witness.ts';
+import { isWebAddress } from '../../../src/domain/values/parse-url.ts';
 import { findMarket } from '../../../src/store/catalog/market-reads.ts';
 import {
   MAX_COUNTED_ALERTS,
@@ -169,11 +170,6 @@ function repairText(completeness: MarketCompleteness | null, nowMs: number): Htm
   return html`${status}, ${number(trades)} trades found${finishedMs !== null && html` ${ago(new Date(finishedMs), nowMs)}`}${
     missingAfter !== null && html`, ${decimalText(String(missingAfter))} still missing`
   }${lastError !== null && html`: ${longText(lastError)}`}`;
-}
-
-/** Only http and https addresses of a venue become links, never `javascript:`. */
-function isWebAddress(url: string | null): url is string {
-  return url !== null && URL.canParse(url) && ['https:', 'http:'].includes(new URL(url).protocol);
 }
 
 function outcomeTable({ market, state, outcome, interval }: MarketView, nowMs: number): Html {

@@ -1,3 +1,4 @@
+import { parseUrl } from '../../../src/domain/values/parse-url.ts';
 import { badge, code, type Html, type HtmlValue, html, NONE, type Tone } from '../html.ts';
 
 /** Digits after the point in lists, without leading zeros. The title attribute holds the full value. */
@@ -64,8 +65,9 @@ const MAX_PLAIN_PART = 16;
 
 /** An address without possible secrets: no query, and long path segments are truncated. */
 export function shownUrl(url: string): string {
-  if (!URL.canParse(url)) return 'invalid address';
-  const { host, pathname, search, protocol } = new URL(url);
+  const parsed = parseUrl(url);
+  if (!parsed) return 'invalid address';
+  const { host, pathname, search, protocol } = parsed;
   const parts = pathname.split('/').map((part) => (part.length > MAX_PLAIN_PART ? `${part.slice(0, 4)}…` : part));
   return `${protocol}//${host}${parts.join('/')}${search === '' ? '' : '?…'}`;
 }

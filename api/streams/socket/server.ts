@@ -2,6 +2,7 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
+import { parseUrl } from '../../../src/domain/values/parse-url.ts';
 import { hostProblem } from '../../access/host-header.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
@@ -73,7 +74,7 @@ function checkRequest(request: IncomingMessage, { corsOrigins }: Pick<ApiDeps, '
   if (host !== null) throw invalidRequest([{ path: 'headers.host', message: host }]);
   const { origin } = request.headers;
   if (origin === undefined || corsOrigins.includes('*') || corsOrigins.includes(origin)) return;
-  const isOwn = URL.canParse(origin) && new URL(origin).host === request.headers.host;
+  const isOwn = request.headers.host !== undefined && parseUrl(origin)?.host === request.headers.host;
   if (!isOwn) throw new ApiError('cross_origin', 'pages of this origin may not open a stream');
 }
 

@@ -1,3 +1,4 @@
+import { parseUrl } from '../values/parse-url.ts';
 import type { ChatFormat } from './chat-message.ts';
 
 const HIDDEN = '/***';
@@ -9,8 +10,9 @@ export function redactedUrl(url: string): string {
 
 /** Why a URL is not one of a chat webhook, beside the rules for every URL; null for a usable one. */
 export function chatUrlProblem(format: ChatFormat, url: string): string | null {
-  if (!URL.canParse(url)) return 'is not a valid URL';
-  const { pathname, searchParams } = new URL(url);
+  const parsed = parseUrl(url);
+  if (!parsed) return 'is not a valid URL';
+  const { pathname, searchParams } = parsed;
   if (pathname === HIDDEN) return 'must be the whole URL of the chat webhook';
   if (format !== 'telegram') return null;
   if (!/\/bot[^/]+\/sendMessage$/.test(pathname)) return 'must end with /bot<token>/sendMessage';

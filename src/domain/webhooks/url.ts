@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { parseUrl } from '../values/parse-url.ts';
 import { type AddressRules, type Cidr, isLoopbackAddress, isPublicAddress, PUBLIC_ONLY } from './address-policy.ts';
 
 export const MAX_URL_LENGTH = 2048;
@@ -26,8 +27,8 @@ export function inspectWebhookUrl(url: string, rules: AddressRules = PUBLIC_ONLY
   // The WHATWG parser drops or rewrites these silently: the stored URL would differ from the called one.
   if (/[\s\\\p{Cc}]/u.test(url)) return invalid('must not contain spaces, control characters or backslashes');
   if (!/^https:\/\/[^/]/i.test(url)) return invalid('must be an https:// URL');
-  if (!URL.canParse(url)) return invalid('is not a valid URL');
-  const parsed = new URL(url);
+  const parsed = parseUrl(url);
+  if (!parsed) return invalid('is not a valid URL');
   if (parsed.href.length > MAX_URL_LENGTH) {
     return invalid(`must have at most ${MAX_URL_LENGTH} characters when percent-encoded`);
   }

@@ -179,10 +179,19 @@ function typesOf({ texts }: Call): ReadonlySet<string> {
 function targetOf({ texts }: Call): string | undefined {
   const text = texts.get('forward');
   if (text === undefined) return undefined;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = urlOf(text);
   if (url === undefined || !/^https?:$/.test(url.protocol))
     throw new UsageError(['--forward must be an http or https address']);
   return url.href;
+}
+
+/** Not `URL.canParse`, which rejects characters such as `ü` in a busy process of Node 20. */
+function urlOf(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function secretOf({ texts }: Call): string | undefined {
