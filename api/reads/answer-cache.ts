@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { boundedCache } from '../../src/domain/values/bounded-cache.ts';
 import type { JournalStamp } from '../../src/store/journal/stamp.ts';
 import { Admission } from './admission.ts';
 import { type Dependencies, type JournalView, type Named, subjectKey } from './journal-view.ts';
@@ -107,8 +108,7 @@ export function createAnswerCache(options: AnswerCacheOptions = {}): AnswerCache
   /** The keys of kept answers by their subjects. */
   const keysOf = new Map<string, Set<string>>();
   const admission = new Admission();
-  // `max` would allocate the memory of all entries at once.
-  const places = new LRUCache<string, AnswerPlace>({ maxSize: MAX_TARGETS, sizeCalculation: () => 1 });
+  const places = boundedCache<AnswerPlace>(MAX_TARGETS);
   const cache = new LRUCache<string, Entry>({
     maxSize: maxBytes,
     // A list of a thousand markets must not evict all other answers.

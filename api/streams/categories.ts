@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import type { Change } from '../../src/domain/live/change.ts';
+import { boundedCache } from '../../src/domain/values/bounded-cache.ts';
 import { readCategories } from '../../src/store/catalog/market-categories.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 
@@ -10,11 +10,8 @@ const MAX_MARKETS = 200_000;
 /** The categories of markets, which changes of the journal do not name. One statement per batch serves all clients. */
 export class Categories {
   readonly #db: Queryable;
-  /** Null: the market has none. `max` would allocate the memory of all entries at once. */
-  readonly #known = new LRUCache<string, { category: string | null }>({
-    maxSize: MAX_MARKETS,
-    sizeCalculation: () => 1,
-  });
+  /** Null: the market has none. */
+  readonly #known = boundedCache<{ category: string | null }>(MAX_MARKETS);
 
   constructor(db: Queryable) {
     this.#db = db;

@@ -1,13 +1,30 @@
-import { accessSync, constants, statSync } from 'node:fs';
 import { z } from 'zod';
-import { VENUE_NAMES, VENUES, type VenueName } from '../domain/markets/venue.ts';
-import { asError, OddswireError } from '../domain/values/errors.ts';
-import { hostNameOf } from '../domain/values/host-name.ts';
-import { parseUrl } from '../domain/values/parse-url.ts';
+import type { VenueName } from '../domain/markets/venue.ts';
+import { OddswireError } from '../domain/values/errors.ts';
 import { parseSecretsKeys, type SecretKey } from '../domain/values/secret-keys.ts';
 import { type AddressRules, type Cidr, parseCidrs } from '../domain/webhooks/address-policy.ts';
 import { parseRetrySchedule } from '../domain/webhooks/retry-schedule.ts';
 import { type FeedsConfig, parseFeeds, readFeeds } from './feeds.ts';
+import {
+  checkedBy,
+  databaseUrl,
+  days,
+  decodedUrl,
+  feedUrl,
+  httpUrl,
+  milliseconds,
+  opsPassword,
+  parsedBy,
+  parseHostNames,
+  parseOrigins,
+  parsePublicMarket,
+  port,
+  quota,
+  readableFile,
+  venues,
+  wholeNumber,
+  withoutSlash,
+} from './formats.ts';
 import { environmentOf, mayRead } from './process-secrets.ts';
 import { parseRedisUrl } from './redis-address.ts';
 import { VARIABLES, type VariableName } from './variables.ts';
@@ -21,123 +38,6 @@ export class ConfigError extends OddswireError {
     this.problems = problems;
   }
 }
-
-function isReadableFile(path: string): boolean {
-  try {
-    accessSync(path, constants.R_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
-}
-
-/** Decimal digits only: `0x50`, `1e3` and blanks are probably typing errors. */
-function wholeNumber(min: number, max: number, hint?: string) {
-  const message = hint ?? `a whole number from ${min} to ${max}`;
-  return z
-    .string()
-    .regex(/^\d{1,15}$/, message)
-    .transform(Number)
-    .pipe(z.number().min(min, message).max(max, message));
-}
-
-const port = wholeNumber(0, 65_535);
-const milliseconds = wholeNumber(100, 86_400_000);
-const days = wholeNumber(1, 36_500);
-const quota = wholeNumber(0, 2_147_483_647);
-const isDecodable = (text: string): boolean => {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
-/** An address whose user, password and path are decoded where they are used. */
-function decodedUrl(protocol: RegExp) {
-  return z.url({ protocol }).refine((url) => {
-    const parsed = parseUrl(url);
-    if (!parsed) return true;
-    const { username, password, pathname } = parsed;
-    return [username, password, ...pathname.split('/')].every(isDecodable);
-  }, 'each percent sign must begin the code of a character, such as %25 for a percent sign');
-}
-
-const databaseUrl = decodedUrl(/^postgres(ql)?$/);
-const feedUrl = z.url({ protocol: /^wss?$/ });
-const withoutSlash = (url: string) => url.replace(/\/+$/, '');
-const httpUrl = z.url({ protocol: /^https?$/ }).transform(withoutSlash);
-
-function list(text: string): string[] {
-  return text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
-}
-
-const venues = z
-  .string()
-  .transform(list)
-  .pipe(z.array(z.enum(VENUE_NAMES, `unknown venue; known: ${VENUE_NAMES.join(', ')}`)).min(1))
-  .transform((names) => [...new Set(names)]);
-
-/** A text with a parser of its own: the problem shown is the parser's error. */
-function parsedBy<T>(parse: (text: string) => T) {
-  return z.string().transform((text, context) => {
-    try {
-      return parse(text);
-    } catch (error) {
-      context.addIssue({ code: 'custom', message: asError(error).message });
-      return z.NEVER;
-    }
-  });
-}
-
-/** `*`, or origins as browsers write them: scheme, host and port, without a path. */
-function parseOrigins(text: string): string[] {
-  const origins = [...new Set(list(text))];
-  if (origins.includes('*') && origins.length > 1)
-    throw new Error('* allows every origin: list no other origin beside it');
-  const isOrigin = (origin: string) => /^https?:/.test(origin) && parseUrl(origin)?.origin === origin;
-  const wrong = origins.findIndex((origin) => origin !== '*' && !isOrigin(origin));
-  if (wrong >= 0) throw new Error(`entry ${wrong + 1} is not an origin such as https://app.example.com`);
-  return origins;
-}
-
-/** Host names without ports. */
-function parseHostNames(text: string): string[] {
-  return list(text).map((entry, index) => {
-    const name = hostNameOf(entry);
-    if (name === null || /:\d+$/.test(entry.replace(/^\[.*\]/, '')))
-      throw new Error(`entry ${index + 1} is not a host name such as ops.example.com`);
-    return name;
-  });
-}
-
-/** As `parsed`, for a text that is kept unchanged. */
-function checkedBy(parse: (text: string) => unknown) {
-  return (text: string, context: z.RefinementCtx) => {
-    try {
-      parse(text);
-    } catch (error) {
-      context.addIssue({ code: 'custom', message: asError(error).message });
-    }
-  };
-}
-
-/** `<venue>/<market id>`. */
-function parsePublicMarket(text: string): { venue: VenueName; marketId: string } {
-  const [, venue = '', marketId = ''] = /^([a-z]+)\/([\x21-\x7e]{1,256})$/.exec(text) ?? [];
-  const known = VENUE_NAMES.filter((each) => VENUES[each].capabilities.markets);
-  const name = known.find((each) => each === venue);
-  if (marketId === '') throw new Error('must be a venue and a market id such as polymarket/512345');
-  if (name === undefined) throw new Error(`names no venue with markets: ${known.join(', ')}`);
-  return { venue: name, marketId };
-}
-
-const opsPassword = z.string().min(8, 'at least 8 characters').optional();
-const readableFile = z.string().refine(isReadableFile, 'not a file that can be read');
 
 const schema = z.object({
   HOST: z.string().min(1),

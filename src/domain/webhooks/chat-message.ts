@@ -1,5 +1,5 @@
 import { parseExactJson } from '../values/exact-json.ts';
-import { isWebAddress } from '../values/parse-url.ts';
+import { parseUrl } from '../values/parse-url.ts';
 import { alertContent, statusFields } from './chat-alert.ts';
 import {
   type ChatFacts,
@@ -168,5 +168,5 @@ function otherContent(type: string, data: Data, facts: ChatFacts): Content {
 }
 
 function isLink(url: string | undefined): url is string {
-  return url !== undefined && url.length <= MAX_LINK && /^https?:\/\//.test(url) && isWebAddress(url);
+  return url !== undefined && url.length <= MAX_LINK && /^https?:\/\//.test(url) && parseUrl(url) !== null;
 }

@@ -1,4 +1,4 @@
-import { boundedCache } from '../bounded-cache.ts';
+import { boundedCache } from '../../domain/values/bounded-cache.ts';
 import { isHttpStatus, type KalshiClient, withEvent } from './client.ts';
 import { isCombination } from './combination.ts';
 import { fieldOf } from './parse-market.ts';

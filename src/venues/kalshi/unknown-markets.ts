@@ -1,5 +1,5 @@
 import type { BookRecord } from '../../domain/markets/market.ts';
-import { boundedCache } from '../bounded-cache.ts';
+import { boundedCache } from '../../domain/values/bounded-cache.ts';
 import type { ParsedBatch } from '../parsed-batch.ts';
 import type { KalshiClient } from './client.ts';
 import { tickersOf } from './outcome-ids.ts';

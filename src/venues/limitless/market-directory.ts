@@ -1,4 +1,4 @@
-import { boundedCache } from '../bounded-cache.ts';
+import { boundedCache } from '../../domain/values/bounded-cache.ts';
 import { isHttpStatus, type LimitlessClient } from './client.ts';
 import { factsOf } from './listed-rows.ts';
 import { limitlessPrices } from './models.ts';

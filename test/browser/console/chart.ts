@@ -1,15 +1,11 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { sql } from '../../../src/store/db/tx.ts';
+import { readCandles } from '../../../src/store/series/reads.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type ConsoleDesk, DRAWN } from '../console-desk.ts';
 import { WIDE } from '../open-page.ts';
 
-const CANDLES = sql(
-  'test_chart_candles',
-  `SELECT bucket::float8 AS bucket, open, high, low, close, volume FROM candle
-   WHERE token_id = $1 AND interval_seconds = 300 ORDER BY bucket`,
-);
 const PRICES = sql('test_chart_prices', 'SELECT ts::float8 AS ts, price FROM snapshot WHERE token_id = $1');
 /** Of the width of the chart, where a test points. */
 const PLACES = [0.75, 0.8, 0.85, 0.9, 0.93];
@@ -18,15 +14,6 @@ interface Point {
   time: number;
   value: number;
 }
-interface Candle {
-  bucket: number;
-  open: string;
-  high: string;
-  low: string;
-  close: string;
-  volume: string;
-}
-
 export function chartTests(desk: ConsoleDesk): void {
   async function openChart(kind: 'line' | 'candle'): Promise<Page> {
     const { page } = desk.tab;
@@ -48,11 +35,11 @@ export function chartTests(desk: ConsoleDesk): void {
     );
   }
   const secondsOf = (text: string) => Date.parse(`${text.slice(0, 16).replace(' ', 'T')}Z`) / 1_000;
-  const yes = () => desk.world.market.outcomes[0]?.tokenId;
+  const yes = () => desk.world.market.outcomes[0]?.tokenId ?? 0n;
 
   describe('the chart of a market', () => {
     test('shows open, high, low, close and volume of the candle under the cursor', async () => {
-      const stored = await desk.api.db.query<Candle>(CANDLES, [yes()]);
+      const stored = await readCandles(desk.api.db, yes(), 300, { start: 0, end: Math.ceil(Date.now() / 1_000) });
       const page = await openChart('candle');
       const times: number[] = [];
       for (const place of PLACES) {

@@ -10,6 +10,10 @@ const BODIES = sql(
   'test_alert_bodies',
   `SELECT e.body FROM alert_firing f JOIN event e ON e.id = f.event_id WHERE f.alert_pk = $1 ORDER BY f.at, f.n`,
 );
+const AGE_OBSERVATIONS = sql(
+  'test_age_observations',
+  `UPDATE observation SET received_at = received_at - interval '1 hour' WHERE token_id = (SELECT id FROM token WHERE mint = $1)`,
+);
 const STATUS = sql('test_rule_status', 'SELECT status, event_id FROM alert WHERE pk = $1');
 
 let desk: AlertDesk;
@@ -122,7 +126,7 @@ describe('an alert on a token', () => {
     const moved = await create({ ...moves, windowSeconds: 1 });
     await desk.see(mint, '0.5');
     expect(await eventsOf(moved)).toEqual([]);
-    await desk.db.query(sql('test_window', 'SELECT pg_sleep(1.05)'));
+    await desk.db.query(AGE_OBSERVATIONS, [mint]);
     await desk.see(mint, '0.61');
     expect(await eventsOf(moved)).toMatchObject([{ fromPrice: 0.5, currentPrice: 0.61 }]);
   });
