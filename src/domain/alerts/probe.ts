@@ -48,9 +48,10 @@ export function toProbe(text: string): Probe {
 
 /** The extremes of new observations of an outcome. Numbers are approximate. */
 export interface ProbeFacts {
-  /** Of the new observations and the one before them. */
   low: number;
   high: number;
+  /** The price before them; null when none is known, or no threshold lies between. */
+  before: number | null;
   leastSpread: number | null;
   greatestSpread: number | null;
   /** The largest notional of a new trade; null without one. */
@@ -81,7 +82,7 @@ export function isPossible({ name }: Probe, { notional }: Pick<ProbeFacts, 'noti
 
 /** The thresholds of this probe that the observations may meet; null for none. `window` is given for probes with a window. */
 export function rangeOf({ name }: Probe, facts: ProbeFacts, window: WindowFacts | undefined): ProbeRange | null {
-  const { low, high, leastSpread, greatestSpread, notional } = facts;
+  const { low, high, before, leastSpread, greatestSpread, notional } = facts;
   const upTo = (value: number | null) => (value === null ? null : { from: -ALL, to: wider(value) });
   const from = (value: number | null) => (value === null ? null : { from: narrower(value), to: ALL });
   switch (name) {
@@ -90,8 +91,10 @@ export function rangeOf({ name }: Probe, facts: ProbeFacts, window: WindowFacts 
     case 'below':
       return from(low);
     case 'crosses_above':
-    case 'crosses_below':
-      return low === high ? null : { from: narrower(low), to: wider(high) };
+    case 'crosses_below': {
+      const [least, greatest] = [Math.min(low, before ?? low), Math.max(high, before ?? high)];
+      return least === greatest ? null : { from: narrower(least), to: wider(greatest) };
+    }
     case 'spread_at_most':
       return from(leastSpread);
     case 'spread_at_least':

@@ -165,6 +165,12 @@ export function sessionQueryable(client: pg.Client): Queryable {
   return { query: (statement, values = []) => runOn(client, statement, values, !statement.isPlannedPerCall) };
 }
 
+/** Arrays of numbers as text without quotes: the driver quotes and escapes each element, which costs more than the rest of a call. */
+function toParameter(value: unknown): unknown {
+  const isNumbers = Array.isArray(value) && value.every((item) => typeof item === 'bigint' || typeof item === 'number');
+  return isNumbers ? `{${value.join(',')}}` : value;
+}
+
 async function runOn<Row>(
   client: Pick<pg.ClientBase, 'query'>,
   { name, text }: Statement,
@@ -174,7 +180,7 @@ async function runOn<Row>(
   const { fields, rows } = await client.query<unknown[]>({
     ...(isNamed && { name }),
     text,
-    values: [...values],
+    values: values.map(toParameter),
     types: TYPES,
     rowMode: 'array',
   });

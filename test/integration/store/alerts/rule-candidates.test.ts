@@ -51,8 +51,9 @@ const observe = (list: readonly (readonly [ms: number, price: number, size?: num
 /** The kinds of rules, each with the thresholds that the observations below may meet. */
 const KINDS: readonly [name: string, rule: Omit<NewAlert, 'target'>, meets: (threshold: number) => boolean][] = [
   ['above', { condition: 'above', cooldownSeconds: 1 }, (target) => target <= 0.6],
-  ['below', { condition: 'below', cooldownSeconds: 1 }, (target) => target >= 0.4],
+  ['below', { condition: 'below', cooldownSeconds: 1 }, (target) => target >= 0.5],
   ['crosses_above', { condition: 'crosses_above' }, (target) => target >= 0.4 && target <= 0.6],
+  ['crosses_below', { condition: 'crosses_below' }, (target) => target >= 0.4 && target <= 0.6],
   ['trade', { condition: 'trade' }, (target) => target <= 0.3],
   ['a volume of a minute', { condition: 'volume', windowSeconds: 60 }, (target) => target <= 0.3],
   ['a volume of a day', { condition: 'volume', windowSeconds: 86_400 }, (target) => target <= 0.38],

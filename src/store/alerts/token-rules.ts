@@ -1,0 +1,115 @@
+import { isPossible, type Probe, toProbe } from '../../domain/alerts/probe.ts';
+import { type Queryable, sql } from '../db/tx.ts';
+import { HAS_SCOPES, KEYS_OF_MARKET } from './scopes.ts';
+
+/** Index entries per step: more than the rules of most outcomes. */
+const STEP = 16;
+
+/**
+ * SQL of one step in an index: the next active rules with this column value behind a probe. `last` is the last probe of a full step, of
+ * which more rules may exist; the next step begins behind it.
+ */
+function nextRules(column: 'token_id' | 'scope_key', value: string, behind: string): string {
+  return `(SELECT string_agg(e.probe || ' ' || e.target, ',') AS rules, CASE WHEN count(*) = ${STEP} THEN max(e.probe) END AS last
+     FROM (SELECT a.probe, a.target FROM alert a WHERE a.${column} = ${value} AND a.status = 'active' AND a.${column} IS NOT NULL
+       AND a.probe IS NOT NULL AND a.probe > ${behind} ORDER BY a.probe, a.target LIMIT ${STEP}) e HAVING count(*) > 0)`;
+}
+
+/**
+ * The probes and thresholds of active rules on these tokens, in the order of the index: most tokens have none. It steps from probe to
+ * probe, so that a hundred thousand rules on an outcome cost as much as sixteen.
+ */
+const PROBES = sql(
+  'rule_probes',
+  `WITH RECURSIVE observed AS MATERIALIZED (SELECT unnest($1::bigint[]) AS token_id),
+   keyed AS MATERIALIZED (
+     SELECT t.token_id, k.key FROM observed t JOIN outcome o ON o.token_id = t.token_id JOIN market m ON m.id = o.market_id
+     CROSS JOIN LATERAL ${KEYS_OF_MARKET} k WHERE ${HAS_SCOPES} AND k.key IS NOT NULL),
+   of_token AS (
+     SELECT t.token_id, f.* FROM observed t CROSS JOIN LATERAL ${nextRules('token_id', 't.token_id', `''`)} f
+     UNION ALL
+     SELECT p.token_id, f.* FROM of_token p CROSS JOIN LATERAL ${nextRules('token_id', 'p.token_id', 'p.last')} f
+     WHERE p.last IS NOT NULL),
+   of_key AS (
+     SELECT k.key, f.* FROM (SELECT DISTINCT key FROM keyed) k CROSS JOIN LATERAL ${nextRules('scope_key', 'k.key', `''`)} f
+     UNION ALL
+     SELECT p.key, f.* FROM of_key p CROSS JOIN LATERAL ${nextRules('scope_key', 'p.key', 'p.last')} f WHERE p.last IS NOT NULL)
+   SELECT token_id, NULL AS scope_key, rules, last FROM of_token
+   UNION ALL SELECT k.token_id, k.key, p.rules, p.last FROM keyed k JOIN of_key p ON p.key = k.key`,
+);
+
+/** Rules of a token, or of a key of its market, in the order of their probes and thresholds. */
+interface StepRow {
+  tokenId: bigint;
+  scopeKey: string | null;
+  /** `probe threshold`, separated by commas; null when none has a threshold. */
+  rules: string | null;
+  last: string | null;
+}
+
+/** The rules of a token with one probe. */
+export interface ProbeRow {
+  scopeKey: string | null;
+  probe: Probe;
+  least: number;
+  /** Infinite when it is unknown. */
+  greatest: number;
+}
+
+/** The rules of a token. */
+export interface TokenRules {
+  rows: ProbeRow[];
+  /** The longest window in seconds: of rules that a quote may fire, and of all. 0 without one. */
+  seconds: number;
+  tradeSeconds: number;
+  /** The least threshold of `crosses_above`, and the greatest one of `crosses_below`. */
+  leastAbove: number;
+  greatestBelow: number;
+}
+
+/** The active rules with a probe on these tokens and on their markets, by token. */
+export async function readTokenRules(db: Queryable, tokenIds: readonly bigint[]): Promise<Map<bigint, TokenRules>> {
+  const rulesOf = new Map<bigint, TokenRules>();
+  for (const step of await db.query<StepRow>(PROBES, [tokenIds])) {
+    let rules = rulesOf.get(step.tokenId);
+    if (!rules) {
+      rules = {
+        rows: [],
+        seconds: 0,
+        tradeSeconds: 0,
+        leastAbove: Number.POSITIVE_INFINITY,
+        greatestBelow: Number.NEGATIVE_INFINITY,
+      };
+      rulesOf.set(step.tokenId, rules);
+    }
+    addRules(rules, step);
+  }
+  return rulesOf;
+}
+
+function addRules(known: TokenRules, { scopeKey, rules, last }: StepRow): void {
+  let row: ProbeRow | undefined;
+  for (const rule of rules?.split(',') ?? []) {
+    const space = rule.indexOf(' ');
+    const text = rule.slice(0, space);
+    const target = Number(rule.slice(space + 1));
+    if (row?.probe.text === text) {
+      row.greatest = target;
+      continue;
+    }
+    if (row) addRow(known, row);
+    row = { scopeKey, probe: toProbe(text), least: target, greatest: target };
+  }
+  if (!row) return;
+  if (row.probe.text === last) row.greatest = Number.POSITIVE_INFINITY;
+  addRow(known, row);
+}
+
+function addRow(known: TokenRules, row: ProbeRow): void {
+  const { name, seconds } = row.probe;
+  known.rows.push(row);
+  if (isPossible(row.probe, { notional: null })) known.seconds = Math.max(known.seconds, seconds);
+  known.tradeSeconds = Math.max(known.tradeSeconds, seconds);
+  if (name === 'crosses_above') known.leastAbove = Math.min(known.leastAbove, row.least);
+  if (name === 'crosses_below') known.greatestBelow = Math.max(known.greatestBelow, row.greatest);
+}
