@@ -3,9 +3,12 @@ import type { Logger } from '../observe/logger.ts';
 import { StartupError } from '../runtime/lifecycle.ts';
 import { createDataSource } from '../store/db/data-source.ts';
 import { ping } from '../store/db/ping.ts';
-import { Database } from '../store/db/tx.ts';
-import { findClusterHome, loadOrCreateConnection, ROLE } from './cluster-home.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from './postgres.ts';
+import { Database, sqlState } from '../store/db/tx.ts';
+import { type ClusterHome, findClusterHome, loadOrCreateConnection, ROLE } from './cluster-home.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres, WRONG_PASSWORD } from './postgres.ts';
+import { livePostmaster } from './postmaster.ts';
+
+type Home = Pick<ClusterHome, 'path' | 'data'>;
 
 interface OperatorDatabase {
   db: Database;
@@ -52,7 +55,7 @@ export async function openOperatorDatabase(options: OperatorDatabaseOptions): Pr
       failures.push(error);
     }
   }
-  if (!isRefused(failures[0])) throw failures[0];
+  if (!(await isStopped(first.home, failures[0]))) throw failures[0];
   const { dataDir } = first;
   const server = await start(dataDir, log);
   try {
@@ -88,11 +91,15 @@ async function connect(
   return { db, databaseUrl, close: () => dataSource.destroy() };
 }
 
-/** Whether the port of the embedded server is free. */
-function isRefused(error: unknown): boolean {
+/** Whether the server of a cluster does not run, after this failure to connect: its port is free, or another program has it. */
+async function isStopped(home: Home, error: unknown): Promise<boolean> {
   const { cause } = asError(error);
   const { code, errors } = (cause ?? {}) as { code?: string; errors?: { code?: string }[] };
-  return [code, ...(errors ?? []).map((each) => each.code)].includes('ECONNREFUSED');
+  if ([code, ...(errors ?? []).map((each) => each.code)].includes('ECONNREFUSED')) return true;
+  const state = sqlState(cause);
+  // A Postgres that accepts the password is the own one, although its process may be in another container.
+  const isOfOther = state === undefined || state === WRONG_PASSWORD;
+  return isOfOther && (await livePostmaster(home)) === null;
 }
 
 async function start(dataDir: string, log: Logger): Promise<EmbeddedPostgres> {
@@ -109,13 +116,16 @@ async function letGo(server: EmbeddedPostgres): Promise<void> {
 }
 
 /** The folders with a cluster, in the given order, and the addresses of their servers. */
-async function existingClusters(dataDirs: readonly string[], log: Logger): Promise<{ dataDir: string; url: string }[]> {
-  const found: { dataDir: string; url: string }[] = [];
+async function existingClusters(
+  dataDirs: readonly string[],
+  log: Logger,
+): Promise<{ dataDir: string; home: Home; url: string }[]> {
+  const found: { dataDir: string; home: Home; url: string }[] = [];
   for (const dataDir of dataDirs) {
     const home = await findClusterHome(dataDir);
     if (home === null) continue;
     const { port, password } = await loadOrCreateConnection(home, log);
-    found.push({ dataDir, url: `postgres://${ROLE}:${password}@127.0.0.1:${port}/${ROLE}` });
+    found.push({ dataDir, home, url: `postgres://${ROLE}:${password}@127.0.0.1:${port}/${ROLE}` });
   }
   return found;
 }

@@ -35,7 +35,8 @@ const TAKE_OVER_MS = 25_000;
 const FAST_STOP_MS = 5_000;
 const IMMEDIATE_STOP_MS = 5_000;
 const START_TRIES = 3;
-const WRONG_PASSWORD = '28P01';
+/** The SQLSTATE of a rejected password. */
+export const WRONG_PASSWORD = '28P01';
 
 export interface EmbeddedPostgresOptions {
   readonly dataDir: string;

@@ -12,6 +12,8 @@ const LOG_LIMIT_BYTES = 10 * 1024 * 1024;
 /** After a crash, the backends of the old postmaster need a moment to end. */
 const OLD_BACKENDS_MS = 10_000;
 
+type ClusterData = Pick<ClusterHome, 'data'>;
+
 /** The contents of `postmaster.pid`. `status` is `starting`, `ready`, `stopping` or another word of Postgres. */
 export interface Postmaster {
   readonly pid: number;
@@ -20,7 +22,7 @@ export interface Postmaster {
 }
 
 /** The live postmaster of this cluster. The pid file of a crashed server does not count, even with a reused pid. */
-export async function livePostmaster(cluster: ClusterHome): Promise<Postmaster | null> {
+export async function livePostmaster(cluster: ClusterData): Promise<Postmaster | null> {
   const found = await readPidFile(cluster);
   if (found === null || !(await isRunning(found.pid))) return null;
   if (await servesData(found.pid, cluster)) return found;
@@ -139,12 +141,12 @@ function settings(durable: boolean): string[] {
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-function pidFile(cluster: ClusterHome): string {
+function pidFile(cluster: ClusterData): string {
   return join(cluster.data, 'postmaster.pid');
 }
 
 /** Lines: pid, data folder, start time, port, socket folder, listen address, shared memory key, status. */
-async function readPidFile(cluster: ClusterHome): Promise<Postmaster | null> {
+async function readPidFile(cluster: ClusterData): Promise<Postmaster | null> {
   let text: string;
   try {
     text = await readFile(pidFile(cluster), 'utf8');
@@ -170,7 +172,7 @@ async function isRunning(pid: number): Promise<boolean> {
 }
 
 /** The working directory of a postmaster is its data folder; without /proc, its command line is checked instead. */
-async function servesData(pid: number, cluster: ClusterHome): Promise<boolean> {
+async function servesData(pid: number, cluster: ClusterData): Promise<boolean> {
   try {
     return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(cluster.data));
   } catch (error) {

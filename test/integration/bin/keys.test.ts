@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { parseSecretsKeys } from '../../../src/domain/values/secret-keys.ts';
@@ -132,6 +134,23 @@ it('oddswire keys works on the embedded database, running or not, and leaves it 
     expect(JSON.parse(listed.stdout)).toMatchObject([{ account: 'home', state: 'active' }]);
     expect(await isListening(server.port)).toBe(false);
   } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+it('oddswire keys starts the embedded database on another port when another program has its port', async () => {
+  const folder = await openFolder('oddswire-port-');
+  const dataDir = join(folder, 'data');
+  const other = createServer((socket) => socket.destroy());
+  try {
+    await copyCluster(inject('madeCluster'), dataDir);
+    const server = await startEmbeddedPostgres({ dataDir, durable: false, log });
+    await migrateSchema(server.url, log);
+    await server.stop();
+    await once(other.listen(server.port, '127.0.0.1'), 'listening');
+    expect(await keys({ DATA_DIR: dataDir }, 'list')).toEqual({ code: 0, stdout: 'No keys.\n', stderr: '' });
+  } finally {
+    other.close();
     await rm(folder, { recursive: true, force: true });
   }
 });
