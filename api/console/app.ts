@@ -74,10 +74,6 @@ export function createConsole(deps: ApiDeps, options: ConsoleOptions, routes: re
     ctx.redirect(SECTIONS.usage.path);
     ctx.status = 308;
   });
-  // A script asks here why a stream does not open.
-  inside.get('/console/session.json', (ctx) => {
-    ctx.body = { account: consoleSessionOf(ctx).accountName };
-  });
   const pages = createConsoleRouter(deps, calls, assets);
   registerConsolePages(pages, deps);
   const layers: readonly Middleware<ApiState>[] = [

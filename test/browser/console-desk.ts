@@ -1,4 +1,4 @@
-import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContext, BrowserContextOptions, Page, Request } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
 import { SCOPES } from '../../src/domain/values/api-key.ts';
 import { createApiKey } from '../../src/store/accounts/accounts.ts';
@@ -13,6 +13,10 @@ export const ACCOUNT_NAME = 'Meridian Research';
 export const GOOD = '[data-live][data-tone="good"]';
 /** The chart has its prices. */
 export const DRAWN = '#market-chart[data-drawn]';
+
+/** Whether a page asks why its stream did not open. */
+export const asksForReason = (request: Request) =>
+  request.resourceType() === 'fetch' && request.url().includes('/console/stream/');
 
 /** The console with a session of an account, whose world the tests of a file share. */
 export interface ConsoleDesk extends InChromium {

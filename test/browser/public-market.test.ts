@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
 import { findChromium, launchChromium } from '../support/chromium.ts';
 import { type ConfirmedJournal, confirmJournal } from '../support/journal.ts';
+import { openSse } from '../support/sse.ts';
 import { aConsoleWorld, type ConsoleWorld } from './console-world.ts';
 import { accessibilityFaults, overflow, PHONE, photograph, WIDE, watchedPage } from './open-page.ts';
 
@@ -54,6 +55,21 @@ describe.skipIf(chromiumPath === null)('the public market of the start page in C
     expect(await page.title()).toBe('Prediction markets, live and complete · oddswire');
     expect(problems).toEqual([]);
     await context.close();
+  });
+
+  test('a visitor reads why the stream is refused, and gets it when a place is free', async () => {
+    const open = () => openSse(`${api.url}/console/public/stream`, {});
+    const others = await Promise.all(Array.from({ length: 10 }, open));
+    const page = await browser.newPage({ viewport: PHONE });
+    await page.goto(api.url);
+    const line = page.locator('[data-live]');
+    const reason = 'too many pages at this address follow this market; sign in with a key';
+    await line.getByText(`no stream, prices may be old: ${reason}`, { exact: true }).waitFor();
+    expect(await overflow(page)).toBe(0);
+    expect((await open()).status).toBe(429);
+    for (const other of others) other.close();
+    await page.locator('[data-live][data-tone="good"]').waitFor();
+    await page.close();
   });
 
   test('a visitor without scripts sees the percentage, the line and its figures', async () => {

@@ -180,10 +180,14 @@ export function follow({
     if (broken.readyState !== EventSource.CLOSED) return say('connection lost, connecting again', 'bad');
     say(`no connection, ${words.doubt}`, 'bad');
     let hasEnded = false;
+    let reason;
     let isReachable = true;
     try {
-      const answer = await fetch('/console/session.json', { signal, headers: { Accept: 'application/json' } });
+      // An EventSource hides the answer, so that the page asks once more.
+      const answer = await fetch(broken.url, { signal, headers: { Accept: 'application/json' } });
       hasEnded = hasSession && answer.status === 401;
+      if (answer.ok) await answer.body.cancel();
+      else reason = (await answer.json().catch(() => ({}))).error?.message;
     } catch {
       isReachable = false;
     }
@@ -192,8 +196,9 @@ export function follow({
     // The reload leads to the sign-in.
     if (hasEnded) return location.reload();
     if (!isReachable) say(`no connection to the server, ${words.doubt}`, 'bad');
+    else if (reason) say(`no stream, ${words.doubt}: ${reason}`, 'bad');
     // A cursor that the server does not know any more would always fail.
-    else if (!wasOpen) cursor = '';
+    if (isReachable && !wasOpen) cursor = '';
     wasOpen = false;
     retry = setTimeout(open, RETRY_MS);
   };

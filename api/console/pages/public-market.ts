@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
 import { FailureStreaks } from '../../../src/observe/failure-streaks.ts';
+import { clientNetwork } from '../../access/client-address.ts';
 import { VISITOR } from '../../access/visitor.ts';
 import type { ApiContext, ApiDeps, ApiState, ConsoleOptions } from '../../deps.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
@@ -25,6 +26,8 @@ const SOURCE = '/console/public';
 const STREAM = `${SOURCE}/stream`;
 /** A stream that resumes names its position. */
 const CURSOR = 'cursor';
+/** Open streams of one address: the pages of an office, but not the places of all visitors. */
+const STREAMS_PER_ADDRESS = 10;
 
 type PublicDeps = Pick<ApiDeps, 'db' | 'now' | 'answers' | 'log'>;
 type RequestState = Pick<ApiState, 'requestId' | 'log'>;
@@ -41,12 +44,14 @@ export interface PublicMarket {
 export function createPublicMarket(
   deps: PublicDeps,
   calls: ApiCalls,
-  { publicMarket }: ConsoleOptions,
+  { publicMarket, trustedProxies = [] }: ConsoleOptions,
 ): PublicMarket | undefined {
   if (publicMarket === undefined) return undefined;
   const { venue, marketId } = publicMarket;
   const streaks = new FailureStreaks();
   let wasShown: boolean | undefined;
+  /** Open streams by the address of their visitor. */
+  const openOf = new Map<string, number>();
 
   function requestOf(state: RequestState): MarketRequest {
     return {
@@ -79,6 +84,23 @@ export function createPublicMarket(
     }
   }
 
+  /** Counts the stream of a request until its end. @throws ApiError `rate_limited` */
+  function countStream({ req, res }: ApiContext): void {
+    const address = clientNetwork(req, trustedProxies);
+    const open = openOf.get(address) ?? 0;
+    if (open >= STREAMS_PER_ADDRESS)
+      throw new ApiError('rate_limited', 'too many pages at this address follow this market; sign in with a key', {
+        headers: { 'Retry-After': '5' },
+      });
+    if (res.closed) return;
+    openOf.set(address, open + 1);
+    res.once('close', () => {
+      const others = (openOf.get(address) ?? 0) - 1;
+      if (others > 0) openOf.set(address, others);
+      else openOf.delete(address);
+    });
+  }
+
   return {
     async part(state) {
       try {
@@ -104,6 +126,7 @@ export function createPublicMarket(
       });
       router.get(STREAM, async (ctx) => {
         takeOnly(ctx, [CURSOR]);
+        countStream(ctx);
         const cursor = new URLSearchParams(ctx.querystring).get(CURSOR);
         ctx.params = { venue };
         ctx.querystring = new URLSearchParams({

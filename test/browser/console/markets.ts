@@ -1,6 +1,6 @@
 import type { Page, Route } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { type ConsoleDesk, DRAWN, GOOD, hide } from '../console-desk.ts';
+import { asksForReason, type ConsoleDesk, DRAWN, GOOD, hide } from '../console-desk.ts';
 import { accessibilityFaults, PHONE, WIDE } from '../open-page.ts';
 
 export function marketListTests(desk: ConsoleDesk): void {
@@ -102,25 +102,27 @@ export function marketListTests(desk: ConsoleDesk): void {
     await page.close();
   });
 
-  test('a search ends the former stream also while the page asks for its session', async () => {
+  test('a search ends the former stream also while the page asks for the reason of its end', async () => {
     const page = await desk.context.newPage();
     await page.clock.install();
     await page.goto(`${desk.api.url}/markets`);
     await page.locator(GOOD).waitFor();
     const held: Route[] = [];
-    await page.route('**/console/session.json', (route) => void held.push(route));
+    await page.route('**/console/stream/**', (route) =>
+      asksForReason(route.request()) ? void held.push(route) : route.fallback(),
+    );
     await page.route('**/console/stream/**', (route) => route.fulfill({ status: 503 }), { times: 1 });
-    const asked = page.waitForRequest('**/console/session.json');
+    const asked = page.waitForRequest(asksForReason);
     await page.getByLabel('Search').fill('zurich');
     await asked;
     await page.getByLabel('Search').fill('earthquake');
     await page.locator(GOOD).waitFor();
     const requested = requestedStreams(page);
-    await page.unroute('**/console/session.json');
+    await page.unroute('**/console/stream/**');
     // The page may have cancelled the request.
     for (const each of held) await each.continue().catch(() => undefined);
     // A stream that the page still wants opens again some seconds after this answer.
-    const isAnswered = `fetch('/console/session.json').then((answer) => answer.text())`;
+    const isAnswered = `fetch('/health/live').then((answer) => answer.text())`;
     await page.evaluate(isAnswered);
     await page.clock.fastForward(10_000);
     await page.evaluate(isAnswered);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { aDelivery } from '../../factories/deliveries.ts';
 import { storedTrades } from '../../factories/stored-series.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type ConsoleDesk, DRAWN, GOOD } from '../console-desk.ts';
+import { asksForReason, type ConsoleDesk, DRAWN, GOOD } from '../console-desk.ts';
 import { accessibilityFaults, overflow, PHONE, photograph, WIDE } from '../open-page.ts';
 import { type ScriptedStreams, scriptStreams } from '../scripted-streams.ts';
 
@@ -120,7 +120,9 @@ export function streamTests(desk: ConsoleDesk): void {
         await openScripted(path);
         await streams.breakOff(503);
         await line(`no connection, ${doubt}`);
-        await page.route('**/console/session.json', (route) => route.abort());
+        await page.route('**/console/stream/**', (route) =>
+          asksForReason(route.request()) ? route.abort() : route.continue(),
+        );
         await page.clock.fastForward(4_000);
         await line(`no connection to the server, ${doubt}`);
         await closeScripted();
