@@ -15,7 +15,7 @@ export default defineConfig({
     // Our modules keep no state, so the files of one worker share their imports, which saves a third of the time.
     isolate: false,
     // Most tests wait for other processes, so more files run at once than the default of one per spare core.
-    maxWorkers: 3,
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
   },
 });
