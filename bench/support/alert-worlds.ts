@@ -3,6 +3,7 @@ import { decimal } from '../../src/domain/values/decimal.ts';
 import { SHARDS } from '../../src/domain/values/shard.ts';
 import { laneOf } from '../../src/queues/jobs.ts';
 import { evaluateAlerts } from '../../src/store/alerts/evaluation.ts';
+import { WindowMemory } from '../../src/store/alerts/window-memory.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { sql } from '../../src/store/db/tx.ts';
 import { waitingShards } from '../../src/store/marks/marks.ts';
@@ -47,6 +48,8 @@ export interface AlertWorld {
   test: TestDatabase;
   accountId: bigint;
   tokens: number;
+  /** That of the evaluator. */
+  memory: WindowMemory;
 }
 
 export async function anAlertWorld({ alerts, tokens }: { alerts: number; tokens: number }): Promise<AlertWorld> {
@@ -59,7 +62,7 @@ export async function anAlertWorld({ alerts, tokens }: { alerts: number; tokens:
   await test.db.query(INSERT_MARKETS, [tokens]);
   await test.db.query(INSERT_ALERTS, [accountId, alerts, tokens]);
   await test.db.query(ANALYZE);
-  return { test, accountId, tokens };
+  return { test, accountId, tokens, memory: new WindowMemory() };
 }
 
 export interface Evaluation {
@@ -71,7 +74,7 @@ export interface Evaluation {
 }
 
 /** The alerter's part: processes all marks, lane by lane. */
-export async function evaluateAll({ test }: AlertWorld): Promise<Evaluation> {
+export async function evaluateAll({ test, memory }: AlertWorld): Promise<Evaluation> {
   const work = { ms: 0, longestMs: 0, transactions: 0, fired: 0 };
   for (;;) {
     const shards = await waitingShards(test.db, STAGE);
@@ -79,7 +82,9 @@ export async function evaluateAll({ test }: AlertWorld): Promise<Evaluation> {
     for (const lane of new Set(shards.map(laneOf))) {
       const ofLane = shards.filter((shard) => laneOf(shard) === lane);
       const begunMs = performance.now();
-      const done = await workShards(test.db, STAGE, ofLane, { limit: BATCH, order: 'oldest' }, evaluateAlerts);
+      const done = await workShards(test.db, STAGE, ofLane, { limit: BATCH, order: 'oldest' }, (tx, marks) =>
+        evaluateAlerts(tx, marks, { memory }),
+      );
       const ms = performance.now() - begunMs;
       expect(done.deadLettered).toEqual([]);
       work.ms += ms;

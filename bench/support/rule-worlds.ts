@@ -84,9 +84,9 @@ export async function aRuleWorld({
   return world;
 }
 
-/** Adds trades of the last day of an outcome, spread evenly. */
+/** Adds trades of the last day of an outcome, spread evenly; the first one precedes the windows of a day. */
 export async function addTrades({ test }: AlertWorld, tokenId: bigint, trades: number): Promise<void> {
   await new Partitions(test.db).ensure('observation', [Date.now() - 86_400_000, Date.now()]);
-  await test.db.query(INSERT_OBSERVATIONS, [tokenId, trades, 86_400 / (trades + 1)]);
+  await test.db.query(INSERT_OBSERVATIONS, [tokenId, trades, 86_400 / trades]);
   await test.db.query(ANALYZE);
 }

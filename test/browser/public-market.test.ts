@@ -65,6 +65,7 @@ describe.skipIf(chromiumPath === null)('the public market of the start page in C
     const line = page.locator('[data-live]');
     const reason = 'too many pages at this address follow this market; sign in with a key';
     await line.getByText(`no stream, prices may be old: ${reason}`, { exact: true }).waitFor();
+    await photograph(page, 'console-start-market-refused');
     expect(await overflow(page)).toBe(0);
     expect((await open()).status).toBe(429);
     for (const other of others) other.close();

@@ -75,6 +75,9 @@ const ALL = Number.MAX_VALUE;
 const wider = (value: number) => value + Math.abs(value) * 1e-9 + 1e-12;
 const narrower = (value: number) => value - Math.abs(value) * 1e-9 - 1e-12;
 
+const upTo = (value: number | null) => (value === null ? null : { from: -ALL, to: wider(value) });
+const from = (value: number | null) => (value === null ? null : { from: narrower(value), to: ALL });
+
 /** Whether the observations may fire a rule of this probe at all, before its window is known. */
 export function isPossible({ name }: Probe, { notional }: Pick<ProbeFacts, 'notional'>): boolean {
   return notional !== null || !name.startsWith('volume');
@@ -83,8 +86,6 @@ export function isPossible({ name }: Probe, { notional }: Pick<ProbeFacts, 'noti
 /** The thresholds of this probe that the observations may meet; null for none. `window` is given for probes with a window. */
 export function rangeOf({ name }: Probe, facts: ProbeFacts, window: WindowFacts | undefined): ProbeRange | null {
   const { low, high, before, leastSpread, greatestSpread, notional } = facts;
-  const upTo = (value: number | null) => (value === null ? null : { from: -ALL, to: wider(value) });
-  const from = (value: number | null) => (value === null ? null : { from: narrower(value), to: ALL });
   switch (name) {
     case 'above':
       return upTo(high);

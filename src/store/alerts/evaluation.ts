@@ -11,6 +11,7 @@ import { insertBroadcasts } from './broadcasts.ts';
 import { type AlertDelivery, insertAlertEvents } from './events.ts';
 import { expireAlerts, findHits } from './hits.ts';
 import { evaluateRules, type FiredRule } from './rule-evaluation.ts';
+import { WindowMemory } from './window-memory.ts';
 
 /** The work of one transaction. The remaining tokens keep their marks for the next claim. */
 export interface EvaluationLimits {
@@ -77,12 +78,16 @@ export interface Evaluation {
 /**
  * Fires and expires the alerts of the claimed tokens, and emits the broadcasts of the claimed marks. Status, event and deliveries commit in one transaction, and the dedupe key of the
  * event is the alert, so an alert has exactly one event. The caller must have claimed the marks in an earlier statement, under the lock
- * of their shard. When tokens need more than `limits` allow, the same transaction reinserts their marks, so a crash loses nothing.
+ * of their shard. When tokens need more than `limits` allow, the same transaction reinserts their marks, so a crash loses nothing. The
+ * memory is that of this process for this database.
  */
 export async function evaluateAlerts(
   tx: Tx,
   marks: readonly Mark[],
-  limits: EvaluationLimits = LIMITS,
+  {
+    limits = LIMITS,
+    memory = new WindowMemory(),
+  }: { limits?: EvaluationLimits | undefined; memory?: WindowMemory } = {},
 ): Promise<Evaluation> {
   const causes = marks.map(({ key, detail }) => ({ tokenId: key, ...decodeCause(detail) }));
   const { hits, unfinished } = await findHits(tx, {
@@ -92,7 +97,7 @@ export async function evaluateAlerts(
     limit: limits.fired,
     limitPerToken: limits.firedPerToken,
   });
-  const rules = await evaluateRules(tx, causes, limits.fired);
+  const rules = await evaluateRules(tx, causes, limits.fired, memory);
   const broadcasts = await insertBroadcasts(tx, marks, limits.fired);
   const isDone = (mark: Mark) =>
     unfinished !== 'all' && !unfinished.has(mark.key) && !rules.isCut && !broadcasts.isUnfinished(mark);

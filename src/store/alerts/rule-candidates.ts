@@ -3,6 +3,7 @@ import { type Queryable, sql } from '../db/tx.ts';
 import { observationBefore, quoteBefore } from './quote-in-effect.ts';
 import { IS_IN_SCOPE } from './scopes.ts';
 import { type ProbeRow, readTokenRules, type TokenRules } from './token-rules.ts';
+import { firstUnknownMs, type KnownPrices, type KnownWindows, type WindowMemory } from './window-memory.ts';
 
 /** A rule that the new observations of an outcome may fire. */
 export interface Candidate {
@@ -36,10 +37,13 @@ const observedSince = (...columns: { name: string; type: string }[]) => {
 /** SQL of whether a threshold of `crosses_above` or `crosses_below` is on this side of the new prices `f`. Few outcomes have one. */
 const MAY_CROSS = '(f.high >= b.least_above OR f.low <= b.greatest_below)';
 
+/** SQL of a time of `b` in epoch milliseconds. */
+const timeOf = (ms: string) => `(timestamptz 'epoch' + ${ms} * interval '1 millisecond')`;
+
 /**
- * The new observations, those since the first claimed moment, with the price before them when a rule may be crossed; and those of the
- * longest window of the outcome, with the price before it: `trade_seconds` when a trade is among the new ones, else `seconds`. Postgres
- * converts `numeric` to `float8` through a text, so that the text is sent.
+ * The new observations, those since the first claimed moment, with the price before them when a rule may be crossed; and those of a window
+ * since `from_ms`, with the price before it when `reads_before` is 1. With a trade among the new ones it is the window since
+ * `trade_from_ms`, unless that is 0. Postgres converts `numeric` to `float8` through a text, so that the text is sent.
  */
 const FACTS = sql(
   'rule_facts',
@@ -47,8 +51,9 @@ const FACTS = sql(
      least(f.low, h.low, wo.price, wq.price) AS window_low, greatest(f.high, h.high, wo.price, wq.price) AS window_high,
      coalesce(f.total + h.total, f.total, h.total, 0) AS window_notional, wo.price IS NOT NULL AS is_observed
    ${observedSince(
-     { name: 'seconds', type: 'int' },
-     { name: 'trade_seconds', type: 'int' },
+     { name: 'from_ms', type: 'bigint' },
+     { name: 'reads_before', type: 'int' },
+     { name: 'trade_from_ms', type: 'bigint' },
      { name: 'least_above', type: 'float8' },
      { name: 'greatest_below', type: 'float8' },
    )}
@@ -56,15 +61,17 @@ const FACTS = sql(
      SELECT min(o.price) AS low, max(o.price) AS high, min(o.ask - o.bid) AS least_spread, max(o.ask - o.bid) AS greatest_spread,
        max(o.price * o.size) AS notional, sum(o.price * o.size) AS total
      FROM observation o WHERE o.token_id = b.token_id AND o.received_at >= b.since AND o.n IS NOT NULL) f
-   CROSS JOIN LATERAL (SELECT CASE WHEN f.notional IS NULL THEN b.seconds ELSE b.trade_seconds END AS seconds) w
+   CROSS JOIN LATERAL (SELECT f.notional IS NOT NULL AND b.trade_from_ms > 0 AS is_trade) t
+   CROSS JOIN LATERAL (
+     SELECT ${timeOf('(CASE WHEN t.is_trade THEN b.trade_from_ms ELSE b.from_ms END)')} AS start,
+       t.is_trade OR b.reads_before = 1 AS reads_before) w
    ${joinPriceBefore('o', 'q', 'b.since', MAY_CROSS)}
    LEFT JOIN LATERAL (
      SELECT * FROM (
        SELECT min(o.price) AS low, max(o.price) AS high, sum(o.price * o.size) AS total FROM observation o
-       WHERE o.token_id = b.token_id AND o.received_at >= ${startOf('w.seconds')} AND o.received_at < b.since
-         AND o.n IS NOT NULL) s
-     WHERE w.seconds > 0 OFFSET 0) h ON true
-   ${joinPriceBefore('wo', 'wq', startOf('w.seconds'), 'w.seconds > 0')}
+       WHERE o.token_id = b.token_id AND o.received_at >= w.start AND o.received_at < b.since AND o.n IS NOT NULL) s
+     WHERE w.start < b.since OFFSET 0) h ON true
+   ${joinPriceBefore('wo', 'wq', 'w.start', 'w.reads_before')}
    WHERE f.low IS NOT NULL`,
 );
 
@@ -122,30 +129,64 @@ interface WindowRow {
   notional: string;
 }
 
+/** The reading of a token. Times are epoch milliseconds. */
+interface TokenRead {
+  tokenId: bigint;
+  rules: TokenRules;
+  claimedMs: number;
+  /** The first claimed moment, or an earlier one at which the known prices end. */
+  sinceMs: number;
+  /** The begin of its longest window of prices that needs reading. */
+  startMs: number;
+  /** The prices of this window that need no reading. */
+  known: KnownPrices | undefined;
+}
+
 /** A rule of a token that is near its threshold. */
 interface NearRow {
   tokenId: bigint;
   row: ProbeRow;
   facts: ProbeFacts;
-  /** The longest window of the token, and its seconds. */
+  /** The longest window of the token, and its seconds; 0 when older prices are among them. */
   longest: WindowFacts;
   longestSeconds: number;
 }
 
-/** The rules that observations since these moments may fire, epoch milliseconds by token. It takes no lock. */
-export async function findCandidates(db: Queryable, sinceOf: ReadonlyMap<bigint, number>): Promise<Candidate[]> {
+/**
+ * The rules that observations since these moments may fire, epoch milliseconds by token. It takes no lock. The memory is that of this
+ * process for this database.
+ */
+export async function findCandidates(
+  db: Queryable,
+  sinceOf: ReadonlyMap<bigint, number>,
+  memory: WindowMemory,
+): Promise<Candidate[]> {
   const rulesOf = sinceOf.size === 0 ? new Map<bigint, TokenRules>() : await readTokenRules(db, [...sinceOf.keys()]);
   if (rulesOf.size === 0) return [];
-  const tokens = [...rulesOf];
+  const windows = await memory.windowsOf(db);
+  const readOf = new Map<bigint, TokenRead>();
+  for (const [tokenId, rules] of rulesOf) {
+    const claimedMs = sinceOf.get(tokenId) ?? 0;
+    const startMs = claimedMs - rules.seconds * 1_000;
+    const known = rules.seconds === 0 ? undefined : windows.find(tokenId, startMs, rules.seconds);
+    const sinceMs = known ? Math.min(claimedMs, firstUnknownMs(known)) : claimedMs;
+    readOf.set(tokenId, { tokenId, rules, claimedMs, sinceMs, startMs: known ? sinceMs : startMs, known });
+  }
+  const reads = [...readOf.values()];
   const found = await db.query<FactsRow>(FACTS, [
-    tokens.map(([tokenId]) => tokenId),
-    tokens.map(([tokenId]) => sinceOf.get(tokenId) ?? 0),
-    tokens.map(([, { seconds }]) => seconds),
-    tokens.map(([, { tradeSeconds }]) => tradeSeconds),
-    tokens.map(([, { leastAbove }]) => leastAbove),
-    tokens.map(([, { greatestBelow }]) => greatestBelow),
+    reads.map(({ tokenId }) => tokenId),
+    reads.map(({ sinceMs }) => sinceMs),
+    reads.map(({ startMs }) => startMs),
+    reads.map(({ rules, known }) => (rules.seconds > 0 && !known ? 1 : 0)),
+    reads.map(({ rules, claimedMs }) => (rules.volumeSeconds > 0 ? claimedMs - secondsOfTrade(rules) * 1_000 : 0)),
+    reads.map(({ rules }) => rules.leastAbove),
+    reads.map(({ rules }) => rules.greatestBelow),
   ]);
-  const near = found.flatMap((row) => nearRules(row, rulesOf.get(row.tokenId)));
+  const near: NearRow[] = [];
+  for (const row of found) {
+    const read = readOf.get(row.tokenId);
+    if (read) addNear(near, row, read, windows);
+  }
   const windowOf = await readWindows(db, near, sinceOf);
   const ranges = near.flatMap(({ tokenId, facts, row }) => {
     const range = metRange(row, facts, windowOf.get(windowKey(tokenId, row.probe.seconds)));
@@ -161,11 +202,12 @@ export async function findCandidates(db: Queryable, sinceOf: ReadonlyMap<bigint,
   ]);
 }
 
+const secondsOfTrade = ({ seconds, volumeSeconds }: TokenRules) => Math.max(seconds, volumeSeconds);
+
 const numberOf = (text: string | null) => (text === null ? null : Number(text));
 
-function nearRules(row: FactsRow, rules: TokenRules | undefined): NearRow[] {
-  if (!rules) return [];
-  const { tokenId, isObserved } = row;
+function addNear(near: NearRow[], row: FactsRow, read: TokenRead, windows: KnownWindows): void {
+  const { tokenId, rules, claimedMs, startMs } = read;
   const facts: ProbeFacts = {
     low: Number(row.low),
     high: Number(row.high),
@@ -175,15 +217,23 @@ function nearRules(row: FactsRow, rules: TokenRules | undefined): NearRow[] {
     notional: numberOf(row.notional),
   };
   const longest = { low: Number(row.windowLow), high: Number(row.windowHigh), notional: Number(row.windowNotional) };
-  const longestSeconds = facts.notional === null ? rules.seconds : rules.tradeSeconds;
-  const near: NearRow[] = [];
+  const isTrade = facts.notional !== null && rules.volumeSeconds > 0;
+  const known = isTrade ? undefined : read.known;
+  if (known) {
+    longest.low = known.low = Math.min(known.low, longest.low);
+    longest.high = known.high = Math.max(known.high, longest.high);
+    known.untilMs = Math.max(known.untilMs, claimedMs);
+  } else if (row.isObserved && !isTrade) {
+    windows.keep(tokenId, { fromMs: startMs, untilMs: claimedMs, low: longest.low, high: longest.high });
+  }
+  const isObserved = known !== undefined || row.isObserved;
+  const longestSeconds = read.known ? 0 : isTrade ? secondsOfTrade(rules) : rules.seconds;
   for (const rule of rules.rows) {
     if (!isPossible(rule.probe, facts)) continue;
     // The longest window contains the prices and trades of the shorter ones, unless their prices before are no observations.
     const isUnknown = rule.probe.seconds > 0 && !isObserved;
     if (isUnknown || metRange(rule, facts, longest)) near.push({ tokenId, row: rule, facts, longest, longestSeconds });
   }
-  return near;
 }
 
 /** The thresholds of these rules that the observations may meet; null for none. */

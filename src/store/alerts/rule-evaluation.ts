@@ -7,6 +7,7 @@ import { type AlertDelivery, type AlertEvent, insertAlertEvents, type MadeDelive
 import { findMarketFirings, type MarketFiring } from './market-rules.ts';
 import type { RuleFields } from './rule-rows.ts';
 import { armRules, findRuleFirings, insertFirings, lockRules, type NewFiring, type RuleFiring } from './rules.ts';
+import type { WindowMemory } from './window-memory.ts';
 
 export type ClaimedCause = EvaluationCause & { tokenId: bigint };
 
@@ -31,9 +32,14 @@ interface RuleEvaluation {
 }
 
 /** Evaluates the alerts with a probe for claimed causes; fires at most `limit`. All of it commits with the claim. */
-export async function evaluateRules(tx: Tx, causes: readonly ClaimedCause[], limit: number): Promise<RuleEvaluation> {
+export async function evaluateRules(
+  tx: Tx,
+  causes: readonly ClaimedCause[],
+  limit: number,
+  memory: WindowMemory,
+): Promise<RuleEvaluation> {
   const created = causes.flatMap((cause) => (cause.kind === 'alertCreated' ? [cause.alertPk] : []));
-  const rules = await findRuleFirings(tx, { sinceOf: firstMoments(causes, 'observed'), created, limit });
+  const rules = await findRuleFirings(tx, { sinceOf: firstMoments(causes, 'observed'), created, limit, memory });
   const changedOf = new Map([...firstMoments(causes, 'marketChanged')].map(([key, atMs]) => [marketOfKey(key), atMs]));
   const markets = await findMarketFirings(tx, { changedOf, created, limit });
   const isCut = rules.isCut || markets.isCut;

@@ -3,6 +3,7 @@ import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { type Candidate, findCandidates } from './rule-candidates.ts';
 import { lastFiringOf, type RuleRow, readObservations, readRules, readsSince, toRule, wholeMs } from './rule-rows.ts';
 import { MARKETS_IN_SCOPE } from './scopes.ts';
+import type { WindowMemory } from './window-memory.ts';
 
 /** A firing of a rule on an outcome. */
 export interface RuleFiring {
@@ -16,6 +17,7 @@ interface RuleSearch {
   /** Keys of new or changed alerts. */
   created: readonly bigint[];
   limit: number;
+  memory: WindowMemory;
 }
 
 export interface RuleFirings {
@@ -58,9 +60,9 @@ const ARM = sql(
  * that is not armed is evaluated from its start by each evaluation that meets it, under a lock, because evaluations before its commit
  * did not see it.
  */
-export async function findRuleFirings(tx: Tx, { sinceOf, created, limit }: RuleSearch): Promise<RuleFirings> {
+export async function findRuleFirings(tx: Tx, { sinceOf, created, limit, memory }: RuleSearch): Promise<RuleFirings> {
   const fromNew = created.length === 0 ? [] : await tx.query<Candidate>(CREATED, [created]);
-  const candidates = unique([...fromNew, ...(await findCandidates(tx, sinceOf))]);
+  const candidates = unique([...fromNew, ...(await findCandidates(tx, sinceOf, memory))]);
   const result: RuleFirings = { fired: [], armed: [...created], isCut: false };
   if (candidates.length === 0) return result;
   await tx.query(LOCK_NEW, [[...new Set(candidates.map(({ alertPk }) => alertPk))]]);

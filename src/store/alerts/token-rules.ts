@@ -59,9 +59,9 @@ export interface ProbeRow {
 /** The rules of a token. */
 export interface TokenRules {
   rows: ProbeRow[];
-  /** The longest window in seconds: of rules that a quote may fire, and of all. 0 without one. */
+  /** The longest window in seconds: of rules on prices, and of rules on volumes, which only a trade may fire. 0 without one. */
   seconds: number;
-  tradeSeconds: number;
+  volumeSeconds: number;
   /** The least threshold of `crosses_above`, and the greatest one of `crosses_below`. */
   leastAbove: number;
   greatestBelow: number;
@@ -76,7 +76,7 @@ export async function readTokenRules(db: Queryable, tokenIds: readonly bigint[])
       rules = {
         rows: [],
         seconds: 0,
-        tradeSeconds: 0,
+        volumeSeconds: 0,
         leastAbove: Number.POSITIVE_INFINITY,
         greatestBelow: Number.NEGATIVE_INFINITY,
       };
@@ -109,7 +109,7 @@ function addRow(known: TokenRules, row: ProbeRow): void {
   const { name, seconds } = row.probe;
   known.rows.push(row);
   if (isPossible(row.probe, { notional: null })) known.seconds = Math.max(known.seconds, seconds);
-  known.tradeSeconds = Math.max(known.tradeSeconds, seconds);
+  else known.volumeSeconds = Math.max(known.volumeSeconds, seconds);
   if (name === 'crosses_above') known.leastAbove = Math.min(known.leastAbove, row.least);
   if (name === 'crosses_below') known.greatestBelow = Math.max(known.greatestBelow, row.greatest);
 }

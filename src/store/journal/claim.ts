@@ -1,3 +1,4 @@
+import { ORIGIN } from '../db/origin.ts';
 import { sql } from '../db/tx.ts';
 import { FACT_CODES, PUBLISH_KINDS } from '../marks/publish-marks.ts';
 import { NEWEST_HEAD } from './read-journal.ts';
@@ -14,10 +15,6 @@ import { NEWEST_HEAD } from './read-journal.ts';
 
 /** Publishing in one process at a time ("publ" in ASCII). Of two claims at once, the second head is a duplicate key. */
 const PUBLISH_LOCK = 0x70_75_62_6c;
-
-/** Changes when a dump is restored, the database is copied, or a standby takes over: see `FOUND`. */
-const ORIGIN = `concat_ws('.', (SELECT system_identifier FROM pg_control_system()), (SELECT timeline_id FROM pg_control_checkpoint()),
-  (SELECT oid FROM pg_database WHERE datname = current_database()), 'journal_head'::regclass::oid)`;
 
 /** The beginning of the current minute, epoch seconds. */
 const MINUTE = `floor(extract(epoch FROM statement_timestamp()) / 60)::bigint * 60`;

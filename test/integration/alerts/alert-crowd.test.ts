@@ -74,7 +74,9 @@ describe('an evaluation with more met alerts than one transaction fires', () => 
       return isLost;
     };
     const once = () =>
-      workShards(db, STAGE, [shard], { limit: 100, order: 'oldest' }, (tx, marks) => evaluateAlerts(tx, marks, LIMITS));
+      workShards(db, STAGE, [shard], { limit: 100, order: 'oldest' }, (tx, marks) =>
+        evaluateAlerts(tx, marks, { limits: LIMITS }),
+      );
     await expect(once()).rejects.toThrow('terminating connection');
     expect(await countsOf(mint)).toMatchObject({ triggered: 0, events: 0 });
     await once();

@@ -82,7 +82,7 @@ export async function alertDesk(): Promise<AlertDesk> {
     accountId,
     async evaluate(limits, claimed = 100) {
       return drain(db, 'evaluate-alerts', { limit: claimed, order: 'oldest' }, (tx, marks) =>
-        evaluateAlerts(tx, marks, limits),
+        evaluateAlerts(tx, marks, { limits }),
       );
     },
     async see(mint, ...prices) {

@@ -294,7 +294,7 @@ export class AlertWorld {
       try {
         const claim = { limit: claimed, order: 'oldest' } as const;
         const done = await workShards(this.#db, STAGE, ALL_SHARDS, claim, async (tx, marks) => {
-          const result = await evaluateAlerts(tx, marks, limits);
+          const result = await evaluateAlerts(tx, marks, { limits });
           if (dies) await tx.query(DIE);
           return result;
         });

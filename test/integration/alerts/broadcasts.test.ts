@@ -270,7 +270,9 @@ describe('concurrent and dying evaluators', () => {
             ALL_SHARDS,
             { limit: 32, order: 'oldest' },
             async (tx, marks) => {
-              const result = await evaluateAlerts(tx, marks, { fired: 3, firedPerToken: 3, expired: 10 });
+              const result = await evaluateAlerts(tx, marks, {
+                limits: { fired: 3, firedPerToken: 3, expired: 10 },
+              });
               if (dies) await tx.query(DIE);
               return result;
             },

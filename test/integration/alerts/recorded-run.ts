@@ -7,6 +7,7 @@ import { createAlert, type NewAlert } from '../../../src/store/alerts/alerts.ts'
 import { type BacktestRequest, backtest, JOB_LIMITS } from '../../../src/store/alerts/backtest.ts';
 import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
 import { scopeKeyOf } from '../../../src/store/alerts/scopes.ts';
+import { WindowMemory } from '../../../src/store/alerts/window-memory.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Database, sql } from '../../../src/store/db/tx.ts';
 import { workShards } from '../../../src/store/marks/stage.ts';
@@ -54,6 +55,7 @@ interface MadeAlert {
 
 /** A run of quotes, trades, changes of markets and alerts at times of its own clock, which starts some hours ago. */
 export class RecordedRun {
+  readonly #memory = new WindowMemory();
   readonly #db: Database;
   readonly #suffix: string;
   readonly #mints: readonly string[] = Array.from({ length: TOKENS }, () => newId('req'));
@@ -156,7 +158,7 @@ export class RecordedRun {
     for (;;) {
       const claim = { limit: claimed, order: 'oldest' } as const;
       const done = await workShards(this.#db, STAGE, ALL_SHARDS, claim, async (tx, marks) => {
-        const result = await evaluateAlerts(tx, marks);
+        const result = await evaluateAlerts(tx, marks, { memory: this.#memory });
         for (const { alertId, price, metAtMs } of result.fired) {
           this.#fired.set(alertId, `${Math.floor(metAtMs)} ${price}`);
         }

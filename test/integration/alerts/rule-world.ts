@@ -7,6 +7,7 @@ import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { createAlert } from '../../../src/store/alerts/alerts.ts';
 import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
 import { readObservations } from '../../../src/store/alerts/rule-rows.ts';
+import { WindowMemory } from '../../../src/store/alerts/window-memory.ts';
 import { writeMarkets } from '../../../src/store/catalog/markets.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Database, isDatabaseUnavailable, sql } from '../../../src/store/db/tx.ts';
@@ -139,6 +140,8 @@ export class RuleWorld {
   readonly #suffix: string;
   readonly #rules: MadeRule[] = [];
   readonly #behind: Promise<void>[] = [];
+  /** Those of the evaluators, which take turns with the shards. */
+  readonly #memories: (WindowMemory | undefined)[] = [];
   #nowMs = Math.floor(Date.now() / 1_000) * 1_000 - 3_600_000;
 
   private constructor(db: Database, accountId: bigint, mints: string[], tokenIds: bigint[]) {
@@ -238,19 +241,22 @@ export class RuleWorld {
   }
 
   async evaluate(manner: Manner): Promise<void> {
-    const work = Promise.all(Array.from({ length: manner.evaluators }, () => this.#evaluator(manner))).then(
-      () => undefined,
-    );
+    const work = Promise.all(
+      Array.from({ length: manner.evaluators }, (_, place) => this.#evaluator(manner, place)),
+    ).then(() => undefined);
     if (manner.isBehind) this.#behind.push(work);
     else await work;
   }
 
-  async #evaluator({ claimed, limits, dies }: Manner): Promise<void> {
+  async #evaluator({ claimed, limits, dies }: Manner, place: number): Promise<void> {
+    // A process that dies forgets its windows.
+    const memory = this.#memories[place] ?? new WindowMemory();
+    this.#memories[place] = dies ? undefined : memory;
     for (;;) {
       try {
         const claim = { limit: claimed, order: 'oldest' } as const;
         const done = await workShards(this.#db, STAGE, ALL_SHARDS, claim, async (tx, marks) => {
-          const result = await evaluateAlerts(tx, marks, limits);
+          const result = await evaluateAlerts(tx, marks, { limits, memory });
           if (dies) await tx.query(DIE);
           return result;
         });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createAlert, type NewAlert } from '../../../../src/store/alerts/alerts.ts';
 import { findCandidates } from '../../../../src/store/alerts/rule-candidates.ts';
+import { WindowMemory } from '../../../../src/store/alerts/window-memory.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { anAccount } from '../../../factories/alerts.ts';
@@ -88,7 +89,7 @@ describe('findCandidates', () => {
       [NOW, 0.5],
       [NOW, 0.6, 0.5],
     ]);
-    const candidates = await findCandidates(test.db, new Map([[tokenId, NOW]]));
+    const candidates = await findCandidates(test.db, new Map([[tokenId, NOW]]), new WindowMemory());
     const byName = new Map([...expected.keys()].map((name): [string, number[]] => [name, []]));
     for (const { alertPk, subject } of candidates) {
       expect(subject).toBe(tokenId);
@@ -96,12 +97,12 @@ describe('findCandidates', () => {
       byName.get(name)?.push(threshold);
     }
     expect([...byName].map(([name, list]) => [name, list.sort((a, b) => a - b)])).toEqual([...expected]);
-    expect(await findCandidates(test.db, new Map([[tokenId + 1n, NOW]]))).toEqual([]);
+    expect(await findCandidates(test.db, new Map([[tokenId + 1n, NOW]]), new WindowMemory())).toEqual([]);
   });
 
   it('finds no rule on volume for a new quote', async () => {
     await observe([[NOW + 1, 0.6]]);
-    const rules = await findCandidates(test.db, new Map([[tokenId, NOW + 1]]));
+    const rules = await findCandidates(test.db, new Map([[tokenId, NOW + 1]]), new WindowMemory());
     expect(rules.length).toBeGreaterThan(0);
     const OF_VOLUME = sql(
       'test_rules_of_volume',
