@@ -74,6 +74,10 @@ export function createConsole(deps: ApiDeps, options: ConsoleOptions, routes: re
     ctx.redirect(SECTIONS.usage.path);
     ctx.status = 308;
   });
+  // Pages that a former version served ask here whether their session has ended.
+  inside.get('/console/session.json', (ctx) => {
+    ctx.body = { account: consoleSessionOf(ctx).accountName };
+  });
   const pages = createConsoleRouter(deps, calls, assets);
   registerConsolePages(pages, deps);
   const layers: readonly Middleware<ApiState>[] = [

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { type Cidr, networkOf } from '../../src/domain/webhooks/address-policy.ts';
 import { shouldLog } from '../../src/observe/failure-streaks.ts';
 import type { Logger } from '../../src/observe/logger.ts';
+import { OpenCounts } from '../access/open-counts.ts';
 
 interface ConnectionBounds {
   maxConnections: number;
@@ -30,7 +31,7 @@ interface Unsent {
 export function boundConnections(server: Server, bounds: ConnectionBounds, log: Logger): (socket: Socket) => void {
   const sockets = new Map<Socket, Unsent | null>();
   const exempted = new WeakSet<Socket>();
-  const perNetwork = new Map<string, number>();
+  const perNetwork = new OpenCounts();
   const networks = new WeakMap<Socket, string>();
   let refused = 0;
   server.maxConnections = bounds.maxConnections;
@@ -46,27 +47,20 @@ export function boundConnections(server: Server, bounds: ConnectionBounds, log: 
     // The connection has already closed.
     if (network === null) return;
     const { text, isWithin } = network;
-    const open = perNetwork.get(text) ?? 0;
-    if (!isWithin && open >= bounds.maxConnectionsPerAddress) {
+    if (!isWithin && perNetwork.of(text) >= bounds.maxConnectionsPerAddress) {
       logRejection('too many connections of one address');
       socket.destroy();
       return;
     }
-    perNetwork.set(text, open + 1);
+    perNetwork.add(text);
     sockets.set(socket, null);
     networks.set(socket, text);
     socket.once('close', () => {
       sockets.delete(socket);
       if (exempted.has(socket)) server.maxConnections -= 1;
-      else leave(text);
+      else perNetwork.remove(text);
     });
   });
-
-  function leave(network: string): void {
-    const left = (perNetwork.get(network) ?? 1) - 1;
-    if (left > 0) perNetwork.set(network, left);
-    else perNetwork.delete(network);
-  }
 
   const sweep = setInterval(() => {
     for (const [socket, before] of sockets) {
@@ -87,7 +81,7 @@ export function boundConnections(server: Server, bounds: ConnectionBounds, log: 
     if (network === undefined || exempted.has(socket) || socket.destroyed) return;
     exempted.add(socket);
     server.maxConnections += 1;
-    leave(network);
+    perNetwork.remove(network);
   };
 }
 

@@ -14,6 +14,11 @@ export interface StreamLimits {
 /** The seconds after which a client may try again when all connections are in use. */
 const RETRY_SECONDS = 5;
 
+/** 429 `rate_limited` with `Retry-After`. */
+export function tooManyStreams(message: string): ApiError {
+  return new ApiError('rate_limited', message, { headers: { 'Retry-After': String(RETRY_SECONDS) } });
+}
+
 /** The present use of one account. */
 export interface AccountUse {
   /** Counts a subscription. False when the account has as many as it may have. */
@@ -56,10 +61,6 @@ export function createAccountUses(limits: StreamLimits, nowMs: () => number = ()
   const accounts = new Map<bigint, Counts>();
   let connections = 0;
 
-  function refuse(message: string): never {
-    throw new ApiError('rate_limited', message, { headers: { 'Retry-After': String(RETRY_SECONDS) } });
-  }
-
   return {
     get connections() {
       return connections;
@@ -81,11 +82,11 @@ export function createAccountUses(limits: StreamLimits, nowMs: () => number = ()
         tokens: limits.messagesPerSecond,
         filledAtMs: nowMs(),
       };
-      if (connections >= limits.maxConnections) refuse('this process has as many streams as it may have');
+      if (connections >= limits.maxConnections) throw tooManyStreams('this process has as many streams as it may have');
       if (counts.connections >= limits.connectionsPerAccount) {
         if (isVisitor({ accountId }))
-          refuse('too many visitors follow this market; sign in with a key, or come back later');
-        refuse(`this account has a limit of ${limits.connectionsPerAccount} open streams`);
+          throw tooManyStreams('too many visitors follow this market; sign in with a key, or come back later');
+        throw tooManyStreams(`this account has a limit of ${limits.connectionsPerAccount} open streams`);
       }
       accounts.set(accountId, counts);
       counts.connections += 1;

@@ -1,19 +1,9 @@
 import { type Evaluation, evaluateAlerts } from '../../src/store/alerts/evaluation.ts';
-import { WindowMemory } from '../../src/store/alerts/window-memory.ts';
-import type { Database } from '../../src/store/db/tx.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 import { runStage } from '../process/staging.ts';
 
 /** Marks per claim, the oldest first: an alert fires on the first observation that meets it. */
 const CLAIM_LIMIT = 4_000;
-
-const memories = new WeakMap<Database, WindowMemory>();
-
-function memoryOf(db: Database): WindowMemory {
-  const memory = memories.get(db) ?? new WindowMemory();
-  memories.set(db, memory);
-  return memory;
-}
 
 /** Observations to events. */
 export const evaluateAlertsJob = defineJob('evaluate-alerts', ({ lane }, context) =>
@@ -21,7 +11,7 @@ export const evaluateAlertsJob = defineJob('evaluate-alerts', ({ lane }, context
     stage: 'evaluate-alerts',
     lane,
     claim: { limit: CLAIM_LIMIT, order: 'oldest' },
-    work: (tx, marks) => evaluateAlerts(tx, marks, { memory: memoryOf(context.db) }),
+    work: (tx, marks) => evaluateAlerts(tx, marks, { memory: context.windows }),
     onDone: (evaluation) => reportAlerts(context, evaluation),
   }),
 );

@@ -2,6 +2,7 @@ import type { Config } from '../../src/config/config.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Metrics } from '../../src/observe/metrics.ts';
 import type { Producer } from '../../src/queues/producer.ts';
+import type { WindowMemory } from '../../src/store/alerts/window-memory.ts';
 import type { Partitions } from '../../src/store/db/partitions.ts';
 import type { Presence } from '../../src/store/db/presence.ts';
 import type { Database } from '../../src/store/db/tx.ts';
@@ -22,6 +23,8 @@ export interface WorkerDeps {
   readonly tokenAdapters: ReadonlyMap<string, TokenAdapter>;
   readonly sender: Sender;
   readonly secretBox: SecretBox;
+  /** The windows of alerts that this process has read. */
+  readonly windows: WindowMemory;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** Names this process in its claims. */

@@ -1,10 +1,12 @@
 import type Router from '@koa/router';
 import { FailureStreaks } from '../../../src/observe/failure-streaks.ts';
 import { clientNetwork } from '../../access/client-address.ts';
+import { OpenCounts } from '../../access/open-counts.ts';
 import { VISITOR } from '../../access/visitor.ts';
 import type { ApiContext, ApiDeps, ApiState, ConsoleOptions } from '../../deps.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { badge, Html, html } from '../../ops/html.ts';
+import { tooManyStreams } from '../../streams/account-use.ts';
 import { type ApiCalls, orNothing } from '../api-calls.ts';
 import type { Series } from '../series.ts';
 import { fromSeconds, minute, venueTitle } from '../values.ts';
@@ -50,8 +52,7 @@ export function createPublicMarket(
   const { venue, marketId } = publicMarket;
   const streaks = new FailureStreaks();
   let wasShown: boolean | undefined;
-  /** Open streams by the address of their visitor. */
-  const openOf = new Map<string, number>();
+  const openStreams = new OpenCounts();
 
   function requestOf(state: RequestState): MarketRequest {
     return {
@@ -87,18 +88,11 @@ export function createPublicMarket(
   /** Counts the stream of a request until its end. @throws ApiError `rate_limited` */
   function countStream({ req, res }: ApiContext): void {
     const address = clientNetwork(req, trustedProxies);
-    const open = openOf.get(address) ?? 0;
-    if (open >= STREAMS_PER_ADDRESS)
-      throw new ApiError('rate_limited', 'too many pages at this address follow this market; sign in with a key', {
-        headers: { 'Retry-After': '5' },
-      });
+    if (openStreams.of(address) >= STREAMS_PER_ADDRESS)
+      throw tooManyStreams('too many pages at this address follow this market; sign in with a key');
     if (res.closed) return;
-    openOf.set(address, open + 1);
-    res.once('close', () => {
-      const others = (openOf.get(address) ?? 0) - 1;
-      if (others > 0) openOf.set(address, others);
-      else openOf.delete(address);
-    });
+    openStreams.add(address);
+    res.once('close', () => openStreams.remove(address));
   }
 
   return {

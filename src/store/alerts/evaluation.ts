@@ -76,10 +76,10 @@ export interface Evaluation {
 }
 
 /**
- * Fires and expires the alerts of the claimed tokens, and emits the broadcasts of the claimed marks. Status, event and deliveries commit in one transaction, and the dedupe key of the
- * event is the alert, so an alert has exactly one event. The caller must have claimed the marks in an earlier statement, under the lock
- * of their shard. When tokens need more than `limits` allow, the same transaction reinserts their marks, so a crash loses nothing. The
- * memory is that of this process for this database.
+ * Fires and expires the alerts of the claimed tokens, and emits the broadcasts of the claimed marks. Status, event and deliveries commit
+ * in one transaction, and the dedupe key of the event is the alert, so an alert has exactly one event. The caller must have claimed the
+ * marks in an earlier statement, under the lock of their shard. When tokens need more than `limits` allow, the same transaction reinserts
+ * their marks, so a crash loses nothing. The memory is that of this process for this database.
  */
 export async function evaluateAlerts(
   tx: Tx,

@@ -192,7 +192,13 @@ export async function startTestApi(
     ...(authMs !== undefined && { authMs }),
   });
   // Streams answer 503 before the first read of the journal.
-  if (!tail.head) await new Promise<void>((resolve) => tail.on(() => resolve()));
+  await new Promise<void>((resolve) => {
+    if (tail.head) return resolve();
+    const remove = tail.on(() => {
+      remove();
+      resolve();
+    });
+  });
   const url = await listen(server, '127.0.0.1', 0);
   const checkAnswers = () => {
     if (broken.length > 0) throw new TypeError(`violation of the contract:\n${broken.splice(0).join('\n')}`);

@@ -63,6 +63,7 @@ describe('sessions of the console', () => {
     const answer = await browser.page('/markets?sort=move');
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/?next=%2Fmarkets%3Fsort%3Dmove']);
     expect((await browser.get('/console/stream/events')).status).toBe(401);
+    expect((await browser.get('/console/session.json')).status).toBe(401);
     expect((await browser.post('/sign-out-everywhere')).status).toBe(401);
   });
 

@@ -74,7 +74,7 @@ describe('a WebSocket', () => {
     const api = await startTestApi({}, { beside: world.api, streams: { authMs: 300 } });
     try {
       // A busy machine may check the key later than the limit.
-      const named = await eventually(
+      const { socket: named } = await eventually(
         async () => {
           const socket = await world.connect({ key: null, url: api.url });
           socket.send({ type: 'auth', key: world.client.key });
@@ -82,7 +82,7 @@ describe('a WebSocket', () => {
           return { socket, first: await socket.next() };
         },
         ({ first }) => first.type === 'subscribed',
-      ).then(({ socket }) => socket);
+      );
       const silent = await world.connect({ key: null, url: api.url });
       expect((await silent.closed).code).toBe(4408);
       expect(silent.messages).toMatchObject([{ type: 'error', code: 'unauthorized' }]);

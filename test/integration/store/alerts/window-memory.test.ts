@@ -16,6 +16,11 @@ const OBSERVE = sql(
    VALUES ($1, to_timestamp($2::float8 / 1000), now(), $3, $4)`,
 );
 
+const QUOTE = sql(
+  'test_quote_window',
+  `INSERT INTO price_history (token_id, received_at, as_of, price) VALUES ($1, to_timestamp($2::float8 / 1000), now(), $3)`,
+);
+
 const DAY_MS = 86_400_000;
 const START_MS = Date.now() - DAY_MS / 2;
 
@@ -75,7 +80,7 @@ const step = fc.record({
 
 describe('findCandidates with the windows of former evaluations', () => {
   it('finds the rules that it finds without, for two processes in turn', async () => {
-    const known = { count: 0 };
+    let known = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 50, maxLength: 60, size: 'max' }), async (steps) => {
         const { tokenId, nameOf } = await anOutcome();
@@ -93,7 +98,7 @@ describe('findCandidates with the windows of former evaluations', () => {
           const memory = memories[process] ?? new WindowMemory();
           const since = new Map([[tokenId, sinceMs]]);
           const windows = await memory.windowsOf(test.db);
-          if (windows.find(tokenId, sinceMs - 900_000, 900)) known.count += 1;
+          if (windows.find(tokenId, sinceMs - 900_000, 900)) known += 1;
           const expected = namesOf(await findCandidates(test.db, since, new WindowMemory()));
           const found = namesOf(await findCandidates(test.db, since, memory));
           // An older trade that it reads again may name rules on volumes, which the evaluation then rejects.
@@ -103,7 +108,7 @@ describe('findCandidates with the windows of former evaluations', () => {
       }),
       { numRuns: 12, seed: 7, endOnFailure: true },
     );
-    expect(known.count).toBeGreaterThan(50);
+    expect(known).toBeGreaterThan(50);
   });
 
   it('reads an observation of the last evaluated millisecond that another process evaluated', async () => {
@@ -119,6 +124,21 @@ describe('findCandidates with the windows of former evaluations', () => {
     await observe(START_MS + 10_000, '0.5');
     const found = (await find(START_MS + 10_000, own)).map(({ alertPk }) => nameOf.get(alertPk));
     expect(found).toContain('change absolute 60 0.2');
+  });
+
+  it('reads a window again when no observation precedes it, because a quote that was no observation may', async () => {
+    const { tokenId, nameOf } = await anOutcome();
+    const own = new WindowMemory();
+    const quote = (atMs: number, price: string) => test.db.query(QUOTE, [tokenId, atMs, price]);
+    const observe = (atMs: number, price: string) => test.db.query(OBSERVE, [tokenId, atMs, price, null]);
+    const find = (atMs: number) => findCandidates(test.db, new Map([[tokenId, atMs]]), own);
+    await quote(START_MS - 2_000_000, '0.5');
+    await quote(START_MS - 800_000, '0.9');
+    await observe(START_MS, '0.5');
+    await find(START_MS);
+    await observe(START_MS + 150_000, '0.5');
+    const found = (await find(START_MS + 150_000)).map(({ alertPk }) => nameOf.get(alertPk));
+    expect(found).toContain('change absolute 900 0.4');
   });
 });
 
