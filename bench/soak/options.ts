@@ -35,8 +35,8 @@ export function soakOptions(environment: Readonly<Record<string, string | undefi
     seconds,
     warmUpSeconds: seconds / 4,
     sampleSeconds,
-    // About fifteen in the judged time, and at most two per minute.
-    collectEvery: Math.max(1, Math.round(Math.max(30, seconds / 20) / sampleSeconds / (seconds >= 600 ? 1 : 2))),
+    // About fifteen in the judged time, in a short run as many as there are samples.
+    collectEvery: Math.max(1, Math.round(seconds / 20 / sampleSeconds)),
     progressSeconds: 30,
     queues,
     load,

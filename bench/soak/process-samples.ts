@@ -1,33 +1,29 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { readExposition, type Sample } from '../../test/support/metrics/exposition.ts';
 
 /** Figures by name, as `ruleOf` knows them. */
 export type Figures = Record<string, number>;
 
-/** A process to sample: its pid, and the address of its /metrics. */
+/** A process to sample: its pid, the address of its /metrics, and its socket for collections (`collect-garbage.mjs`). */
 export interface Observed {
   readonly name: string;
   readonly pid: number;
   readonly metricsUrl: string;
+  readonly socket: string;
 }
 
-/** A signal takes effect between two turns of the event loop; a collection of these heaps takes tens of milliseconds. */
-const COLLECTION_MS = 400;
-
 /** The resources of one process, and its gauges of queues, stages and deliveries. `isCollected`: collect garbage first. */
-export async function sampleProcess({ name, pid, metricsUrl }: Observed, isCollected: boolean): Promise<Figures> {
-  if (isCollected) {
-    process.kill(pid, 'SIGUSR2');
-    await delay(COLLECTION_MS);
-  }
+export async function sampleProcess(observed: Observed, isCollected: boolean): Promise<Figures> {
+  const { name, pid, metricsUrl, socket } = observed;
+  const liveHeap = isCollected ? Number(await text(connect(socket))) : undefined;
   const [metrics, status, files] = await Promise.all([scrape(metricsUrl), procStatus(pid), openFiles(pid)]);
   const first = (metric: string) => metrics.find((sample) => sample.name === metric)?.value ?? Number.NaN;
-  const heapUsed = first('nodejs_heap_size_used_bytes');
   return {
     [`${name}: resident`]: status.residentBytes,
-    [`${name}: heap used`]: heapUsed,
-    ...(isCollected && { [`${name}: live heap`]: heapUsed }),
+    [`${name}: heap used`]: first('nodejs_heap_size_used_bytes'),
+    ...(liveHeap !== undefined && { [`${name}: live heap`]: liveHeap }),
     // A window with a forced collection does not show the normal latency of the process.
     ...(!isCollected && { [`${name}: event loop p99`]: first('nodejs_eventloop_lag_p99_seconds') * 1000 }),
     [`${name}: descriptors`]: files.length,

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { unreadWallets } from '../../test/e2e/oracle.ts';
 import { findPlaces, impossibleRows, ledgerTape, storedTapes } from '../../test/e2e/venue-ledger.ts';
 import { expectWorkDone } from '../../test/faults/campaign/settled.ts';
 import { eventually } from '../../test/support/eventually.ts';
@@ -16,6 +17,7 @@ const PATIENCE = { timeoutMs: 180_000, everyMs: 500 };
 export async function expectNothingLost(fleet: Fleet, { db }: TestDatabase, tapeFrom: number): Promise<void> {
   const { exchange } = fleet;
   exchange.pause();
+  const pausedAt = new Date();
   const tapeUntil = exchange.second() + 1;
   const places = await findPlaces(exchange);
   const ledger = exchange.ledger();
@@ -30,6 +32,11 @@ export async function expectNothingLost(fleet: Fleet, { db }: TestDatabase, tape
   await eventually(
     async () => Object.entries(await stored()).map(([venue, tape]) => [venue, tape.length, expected[venue]?.length]),
     (counts) => counts.every(([, is, wanted]) => Number(is) >= Number(wanted)),
+    PATIENCE,
+  );
+  await eventually(
+    () => unreadWallets(db, pausedAt),
+    (wallets) => wallets.length === 0,
     PATIENCE,
   );
   await expectWorkDone(fleet, { db });

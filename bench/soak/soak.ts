@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -51,6 +51,7 @@ describe('soak', () => {
   let aging: Aging;
   let fleet: Fleet;
   let steady: Steady;
+  let sockets: string;
   let tapeFrom: number;
   let processes: Observed[];
   let samples: SoakSample[];
@@ -66,6 +67,7 @@ describe('soak', () => {
     aging = new Aging(database.db, options.seconds);
     await aging.begin();
     const ports = new Map(await Promise.all(NAMES.map(async (name) => [name, await freePort()] as const)));
+    sockets = await mkdtemp(join(tmpdir(), 'oddswire-soak-'));
     fleet = await startFleet({
       databaseUrl: database.url,
       ...(redisUrl !== null && { redisUrl }),
@@ -84,12 +86,13 @@ describe('soak', () => {
         POLL_BOOKS_MARKETS: '2',
         QUOTA_ALERTS: '1000000',
         NODE_OPTIONS: `--import=${COLLECTOR}`,
+        SOAK_SOCKETS: sockets,
       },
       environmentOf: Object.fromEntries(NAMES.map((name) => [name, { METRICS_PORT: String(ports.get(name)) }])),
     });
     processes = fleet.members.map(({ process: { name, pid } }) => {
       if (pid === undefined) throw new Error(`${name} does not run`);
-      return { name, pid, metricsUrl: `http://127.0.0.1:${ports.get(name)}` };
+      return { name, pid, metricsUrl: `http://127.0.0.1:${ports.get(name)}`, socket: join(sockets, String(pid)) };
     });
     const webhooks = await createWebhooks(fleet);
     await aging.seedRows(webhooks.steady);
@@ -103,6 +106,7 @@ describe('soak', () => {
     redis?.close();
     await fleet?.stop();
     await database?.drop();
+    if (sockets) await rm(sockets, { recursive: true });
   });
 
   it('keeps flat figures flat', async () => {

@@ -121,6 +121,17 @@ export async function pendingWork(db: Database): Promise<PendingWork> {
   return row;
 }
 
+/** A read of a wallet ends with its balances, which keep the time when the read began. */
+const UNREAD_WALLETS = sql(
+  'oracle_unread_wallets',
+  `SELECT address FROM watched_wallet WHERE (balance_position->>'readAt')::timestamptz > $1 IS NOT TRUE`,
+);
+
+/** Watched wallets without a complete read that began after `since`, a time of this machine's clock, which the database shares. */
+export async function unreadWallets(db: Database, since: Date): Promise<string[]> {
+  return (await db.query<{ address: string }>(UNREAD_WALLETS, [since])).map(({ address }) => address);
+}
+
 const STORED_TRADES = sql(
   'oracle_stored_trades',
   `SELECT t.mint, floor(extract(epoch FROM r.ts))::bigint AS second, r.price, r.size FROM trade r JOIN token t ON t.id = r.token_id
