@@ -10,6 +10,7 @@ import { deriveKey } from '../../src/domain/values/secret-keys.ts';
 import { isLoopbackAddress } from '../../src/domain/webhooks/address-policy.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Metrics } from '../../src/observe/metrics.ts';
+import type { Dependency } from '../../src/observe/probe-server.ts';
 import { queueNames } from '../../src/queues/jobs.ts';
 import { listen } from '../../src/runtime/listen.ts';
 import { openProcessContext } from '../../src/runtime/process-context.ts';
@@ -135,7 +136,7 @@ export async function startApi(
       tradeRetentionMs: config.retention.tradesDays * DAY_MS,
       addressRules: config.webhooks.addressRules,
       quotas: config.quotas,
-      dependencies: [...dependencies, notStopping(signal)],
+      dependencies: [...dependencies, notStopping(signal), journalRead(streams)],
       ...(config.isConsoleOn && {
         console: {
           trustedProxies: config.http.trustedProxies,
@@ -175,6 +176,11 @@ export async function startApi(
     await processContext.stop();
     throw error;
   }
+}
+
+/** Before its first read of the journal a process rejects streams, so that load balancers wait for it. */
+function journalRead(streams: Streams): Dependency {
+  return { name: 'journal', check: async () => streams.requireReady() };
 }
 
 async function createBootstrapKey(db: Database, key: string | undefined, log: Logger): Promise<void> {

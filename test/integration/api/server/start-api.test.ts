@@ -6,7 +6,9 @@ import { type Config, loadConfig } from '../../../../src/config/config.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { StartupError } from '../../../../src/runtime/lifecycle.ts';
 import { listen } from '../../../../src/runtime/listen.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
 import { anOperator, removeOperator } from '../../../factories/operators.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 import { freePort } from '../../../support/redis/redis.ts';
 
@@ -31,6 +33,17 @@ function configOf(environment: Record<string, string> = {}): Config {
   });
 }
 
+const LOCK_JOURNAL = sql('test_lock_journal', 'LOCK TABLE journal_head');
+
+/** The first answer that reports a ready API. */
+async function becomesReady(address: string): Promise<unknown> {
+  const ready = await eventually(
+    () => fetch(`${address}/health/ready`),
+    ({ status }) => status === 200,
+  );
+  return ready.json();
+}
+
 describe('startApi', () => {
   it('serves the API with the bootstrap key, and probes on a separate port', async () => {
     const api = await startApi(configOf(), log);
@@ -38,13 +51,27 @@ describe('startApi', () => {
       const venues = await fetch(`${api.address}/v1/venues`, { headers: { Authorization: `Bearer ${KEY}` } });
       expect(venues.status).toBe(200);
       await venues.text();
-      const ready = await fetch(`${api.address}/health/ready`);
-      expect([ready.status, await ready.json()]).toEqual([200, { success: true, data: { status: 'ready' } }]);
+      expect(await becomesReady(api.address)).toEqual({ success: true, data: { status: 'ready' } });
       expect((await fetch(`${api.address}/ops/queues`)).status).toBe(401);
       expect((await fetch(`${api.address}/metrics`)).status).toBe(404);
       const metrics = await (await fetch(`${api.probeUrl}/metrics`)).text();
       const counted = /http_request_duration_seconds_count\{[^}]*route="\/v1\/venues"[^}]*status="200"\} 1$/m;
       expect(counted.test(metrics)).toBe(true);
+    } finally {
+      await api.stop();
+    }
+  });
+
+  it('is not ready before it has read the journal, because it rejects streams until then', async () => {
+    const api = await database.db.transaction(async (tx) => {
+      await tx.query(LOCK_JOURNAL);
+      const started = await startApi(configOf(), log);
+      const ready = await fetch(`${started.address}/health/ready`);
+      expect(await ready.json()).toMatchObject({ error: { code: 'not_ready', details: [{ path: 'journal' }] } });
+      return started;
+    });
+    try {
+      await becomesReady(api.address);
     } finally {
       await api.stop();
     }
