@@ -1,4 +1,5 @@
 import { OddswireError } from '../../src/domain/values/errors.ts';
+import { openDeadline } from '../../src/domain/values/signals.ts';
 
 const REQUEST_MS = 5_000;
 
@@ -63,16 +64,21 @@ export function connectDemoApi(apiUrl: string, apiKey: string, signal: AbortSign
   const header = { 'x-api-key': apiKey };
 
   async function call<T>(method: string, path: string, headers: Record<string, string>, body?: object): Promise<T> {
-    const response = await fetch(`${apiUrl}${path}`, {
-      method,
-      headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]),
-    });
-    const text = await response.text();
-    if (!response.ok) throw new DemoApiError(method, path, response.status, text);
-    const { data } = JSON.parse(text) as { data: T };
-    return data;
+    const deadline = openDeadline([signal], REQUEST_MS);
+    try {
+      const response = await fetch(`${apiUrl}${path}`, {
+        method,
+        headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal: deadline.signal,
+      });
+      const text = await response.text();
+      if (!response.ok) throw new DemoApiError(method, path, response.status, text);
+      const { data } = JSON.parse(text) as { data: T };
+      return data;
+    } finally {
+      deadline.close();
+    }
   }
 
   return {

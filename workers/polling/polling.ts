@@ -1,4 +1,5 @@
 import { asError } from '../../src/domain/values/errors.ts';
+import { forwardAbort } from '../../src/domain/values/signals.ts';
 import { failureFields } from '../../src/observe/failure-fields.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
 import { JOBS } from '../../src/queues/jobs.ts';
@@ -227,7 +228,8 @@ async function walkOverlapping<R, W extends Written, P extends Page<R>>(
   let requests: Walked['requests'] = 'none';
   const endsAtMs = performance.now() + WALK_MS;
   const unstorable = new AbortController();
-  const call = { signal: AbortSignal.any([context.signal, unstorable.signal]), now: context.now };
+  const unlink = forwardAbort(context.signal, unstorable);
+  const call = { signal: unstorable.signal, now: context.now };
   const errors: Error[] = [];
   const inFlight = new Map<unknown, Promise<void>>();
   const isOver = () =>
@@ -293,6 +295,7 @@ async function walkOverlapping<R, W extends Written, P extends Page<R>>(
       Object.assign(state, opened);
     }
   } finally {
+    unlink();
     await source.end?.();
   }
   const [error] = errors;

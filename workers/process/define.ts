@@ -1,5 +1,6 @@
 import { type Job, type Processor, UnrecoverableError } from 'bullmq';
 import { asError } from '../../src/domain/values/errors.ts';
+import { openDeadline } from '../../src/domain/values/signals.ts';
 import { scrubText } from '../../src/domain/values/text.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
 import { LivenessTracker } from '../../src/observe/liveness-tracker.ts';
@@ -51,12 +52,11 @@ export function createProcessor(
     if (!defined) throw new UnrecoverableError(`no processor for job ${scrubText(job.name)}`);
     const log = deps.log.child({ job: job.name, jobId: job.id });
     const { deadlineMs } = JOBS[defined.name];
-    const signals = [deps.stopping, AbortSignal.timeout(deadlineMs)];
-    const signal = AbortSignal.any(cancelled ? [...signals, cancelled] : signals);
+    const deadline = openDeadline(cancelled ? [deps.stopping, cancelled] : [deps.stopping], deadlineMs);
     const startedMs = performance.now();
     const ended = tracker.job(job.queueName, job.name, deadlineMs);
     try {
-      const report = await defined.run(job.data, { ...deps, signal, log });
+      const report = await defined.run(job.data, { ...deps, signal: deadline.signal, log });
       const durationMs = Math.round(performance.now() - startedMs);
       deps.metrics.jobs.observe({ job_name: job.name, outcome: 'done' }, durationMs / 1000);
       deps.metrics.jobLastSuccess.set({ job_name: job.name }, deps.now() / 1000);
@@ -72,6 +72,7 @@ export function createProcessor(
       // Postgres cannot store U+0000 or lone surrogates: such a message would make the job impossible to fail.
       throw new Error(scrubText(error.message).slice(0, 1_000));
     } finally {
+      deadline.close();
       ended();
     }
   };

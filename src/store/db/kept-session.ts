@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { asError } from '../../domain/values/errors.ts';
+import { forwardAbort } from '../../domain/values/signals.ts';
 import { within } from '../../domain/values/within.ts';
 import { FailureStreaks } from '../../observe/failure-streaks.ts';
 import type { Logger } from '../../observe/logger.ts';
@@ -67,11 +68,13 @@ async function useSession(options: KeptSessionOptions, onReady: () => void): Pro
   // A statement without an answer would delay the end.
   const cutSoon = () => void setTimeout(() => cut(client), END_TIMEOUT_MS).unref();
   closing.addEventListener('abort', cutSoon);
+  const unlink = forwardAbort(closing, ended);
   try {
     await client.connect();
-    await use(client, AbortSignal.any([closing, ended.signal]), onReady);
+    await use(client, ended.signal, onReady);
     ended.signal.throwIfAborted();
   } finally {
+    unlink();
     closing.removeEventListener('abort', cutSoon);
     await endSession(client);
   }

@@ -116,7 +116,7 @@ export function followJournal(options: JournalTailOptions): JournalTail {
         const { inARow, shouldLog } = streaks.failed('read');
         log[shouldLog ? 'warn' : 'debug']({ err: error, inARow }, 'journal not read; will retry');
       }
-      const signal = AbortSignal.any([closing.signal, wake.signal]);
+      const { signal } = wake;
       if (!hasMore && !signal.aborted) await delay(pollMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
@@ -160,6 +160,7 @@ export function followJournal(options: JournalTailOptions): JournalTail {
     },
     async close() {
       closing.abort();
+      wake.abort();
       await Promise.all([listening, following]);
     },
   };

@@ -11,7 +11,7 @@ import {
 } from 'cockatiel';
 import { Pool } from 'undici';
 import { asError } from '../../domain/values/errors.ts';
-import { openDeadline } from '../deadline.ts';
+import { openDeadline } from '../../domain/values/signals.ts';
 import { VenueError, type VenueErrorCode } from '../errors.ts';
 import type { BreakerState, RequestEvent, VenueObserver } from '../observer.ts';
 import { cachedForMs, parseAgeMs } from './age.ts';
@@ -152,7 +152,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
         ...(statusCode !== undefined && { statusCode }),
         ...(ageMs !== undefined && { ageMs }),
       });
-    const deadline = openDeadline(signal, attemptTimeoutMs);
+    const deadline = openDeadline([signal], attemptTimeoutMs);
     try {
       const result = await attemptJson(pool, {
         venue,
@@ -224,7 +224,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   }
 
   async function call(request: VenueRequest, body?: string): Promise<VenueAnswer> {
-    const deadline = openDeadline(request.signal, callTimeoutMs);
+    const deadline = openDeadline([request.signal], callTimeoutMs);
     let backoff: IBackoff<unknown> | undefined;
     try {
       for (let tries = 1; ; tries += 1) {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import WebSocket from 'ws';
 import type { RandomStream } from '../../../sim/random.ts';
+import { forwardAbort } from '../../../src/domain/values/signals.ts';
 import type { Fleet } from '../../support/processes/fleet.ts';
 import { API_KEY } from '../../support/processes/system.ts';
 
@@ -73,12 +74,13 @@ export class StreamReader {
     const query = new URLSearchParams({ channels: channels.join(',') });
     if (marketIds) query.set('market_ids', marketIds.join(','));
     const silence = new AbortController();
+    forwardAbort(this.#over.signal, silence);
     const response = await fetch(`${this.#random.pick(this.#fleet.apis())}/v1/polymarket/stream?${query}`, {
       headers: {
         authorization: `Bearer ${API_KEY}`,
         ...(this.#cursor !== undefined && { 'last-event-id': this.#cursor }),
       },
-      signal: AbortSignal.any([this.#over.signal, silence.signal]),
+      signal: silence.signal,
     });
     if (response.status === 400) this.violations.push(`400: ${await response.text()}`);
     if (response.status !== 200 || !response.body) return void (await response.body?.cancel());

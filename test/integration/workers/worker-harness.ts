@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Config, loadConfig } from '../../../src/config/config.ts';
+import { forwardAbort } from '../../../src/domain/values/signals.ts';
 import { createLogger, type Logger } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { LANES } from '../../../src/queues/jobs.ts';
@@ -84,6 +85,8 @@ export interface ContextFields extends Partial<WorkerDeps> {
 /** A real job context, except for the given fields. One call stands for one process. */
 export function jobContext(fields: ContextFields): JobContext {
   const stopping = fields.stopping ?? new AbortController().signal;
+  const over = new AbortController();
+  for (const source of [stopping, fields.deadline]) if (source) forwardAbort(source, over);
   return {
     partitions: new Partitions(fields.db),
     producer: wakeRecorder(),
@@ -99,7 +102,7 @@ export function jobContext(fields: ContextFields): JobContext {
     windows: new WindowMemory(),
     ...fields,
     stopping,
-    signal: fields.deadline === undefined ? stopping : AbortSignal.any([stopping, fields.deadline]),
+    signal: over.signal,
   };
 }
 
