@@ -31,7 +31,9 @@ export const discordMessage = z.strictObject({
   allowed_mentions: z.strictObject({ parse: z.array(z.never()) }),
 });
 
-const mrkdwn = (limit: number) => z.strictObject({ type: z.literal('mrkdwn'), text: z.string().min(1).max(limit) });
+/** Without `verbatim`, Slack parses some mentions of a text without brackets. */
+const mrkdwn = (limit: number) =>
+  z.strictObject({ type: z.literal('mrkdwn'), text: z.string().min(1).max(limit), verbatim: z.literal(true) });
 const slackBlock = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('header'),
@@ -59,7 +61,8 @@ export const telegramMessage = z.strictObject({
   message_thread_id: z.int().positive().optional(),
   text: z.string().refine((html) => {
     const text = plainTelegramText(html);
-    return text !== null && text.length >= 1 && text.length <= 4_096;
+    // The service makes a mention of each @name.
+    return text !== null && text.length >= 1 && text.length <= 4_096 && !/@\w/.test(text);
   }),
   parse_mode: z.literal('HTML'),
   link_preview_options: z.strictObject({ is_disabled: z.literal(true) }),

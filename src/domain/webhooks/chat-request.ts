@@ -11,6 +11,8 @@ export interface ChatRequest {
 const DISCORD_TITLE = 256;
 /** Slack: a header block. Section fields have at most 2,000 characters, ten of them in a block. */
 const SLACK_TITLE = 150;
+/** Slack: one text of a block. */
+const SLACK_TEXT = 3_000;
 
 /** The request that sends a message to the URL of a chat webhook. */
 export function chatRequest(format: ChatFormat, url: string, message: ChatMessage): ChatRequest {
@@ -43,18 +45,14 @@ const BUILDERS: Readonly<Record<ChatFormat, (url: string, message: ChatMessage) 
   },
 
   slack(url, { title, fields, link, eventId }) {
-    const lines = fields.map(({ name, value }) => ({
-      type: 'mrkdwn',
-      text: `*${escapeEntities(name)}*\n${escapeEntities(value)}`,
-    }));
+    const lines = fields.map(({ name, value }) => slackText(`*${escapeEntities(name)}*\n${escapeEntities(value)}`));
     const source = `oddswire ${escapeEntities(eventId)}`;
+    const linked = link === undefined ? source : `<${slackUrl(link)}|Open> · ${source}`;
     const blocks = [
       { type: 'header', text: { type: 'plain_text', text: fitted(title, SLACK_TITLE, escapeEntities), emoji: false } },
       ...(lines.length > 0 ? [{ type: 'section', fields: lines }] : []),
-      {
-        type: 'context',
-        elements: [{ type: 'mrkdwn', text: link === undefined ? source : `<${slackUrl(link)}|Open> · ${source}` }],
-      },
+      // Escapes can make a link too long.
+      { type: 'context', elements: [slackText(linked.length > SLACK_TEXT ? source : linked)] },
     ];
     const text = [title, ...fields.map(({ name, value }) => `${name}: ${value}`)].map(escapeEntities).join('\n');
     return { url, body: JSON.stringify({ text, blocks, unfurl_links: false, unfurl_media: false }) };
@@ -67,8 +65,8 @@ const BUILDERS: Readonly<Record<ChatFormat, (url: string, message: ChatMessage) 
     const chatId = target.searchParams.get('chat_id') ?? '';
     target.search = '';
     const text = [
-      `<b>${escapeEntities(title)}</b>`,
-      ...fields.map(({ name, value }) => `${escapeEntities(name)}: ${escapeEntities(value)}`),
+      `<b>${escapeTelegram(title)}</b>`,
+      ...fields.map(({ name, value }) => `${escapeTelegram(name)}: ${escapeTelegram(value)}`),
       ...(link === undefined ? [] : [`<a href="${escapeEntities(link).replaceAll('"', '&quot;')}">Open</a>`]),
       `<i>oddswire ${escapeEntities(eventId)}</i>`,
     ].join('\n');
@@ -97,6 +95,16 @@ function escapeMarkdown(text: string): string {
 /** Slack and Telegram reserve the same three characters. */
 function escapeEntities(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+/** Without `verbatim`, Slack makes mentions and links of plain names in a text. */
+function slackText(text: string) {
+  return { type: 'mrkdwn', text, verbatim: true };
+}
+
+/** Telegram makes a mention of each `@name` in a text, which notifies a member of the chat. A word joiner (U+2060) prevents it. */
+function escapeTelegram(text: string): string {
+  return escapeEntities(text).replaceAll('@', '@\u2060');
 }
 
 function slackUrl(link: string): string {

@@ -260,6 +260,18 @@ describe.each(CHAT_FORMATS)('a request for %s', (format) => {
     }
   });
 
+  it('meets the schema of the service when the title of a market has a mention', () => {
+    const facts = { ...FACTS, title: 'Will @everyone, @here & @durov <!channel> agree?' };
+    const { success, error } = SCHEMAS[format].safeParse(sent(format, bodyOf('price_alert'), facts));
+    expect([success, error?.issues]).toEqual([true, undefined]);
+  });
+
+  it.each(['&', 'é'])('meets the schema of the service when escapes of %s make a link long', (character) => {
+    const facts = { ...FACTS, url: `https://venue.example.com/?${character.repeat(1_900)}` };
+    const { success, error } = SCHEMAS[format].safeParse(sent(format, bodyOf('price_alert'), facts));
+    expect([success, error?.issues]).toEqual([true, undefined]);
+  });
+
   it('meets the schema of the service with any text', () => {
     const hostile = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 400 }),
