@@ -3,22 +3,22 @@ import { alertExpiredBody } from '../../domain/alerts/rule-event.ts';
 import { derivedId } from '../../domain/values/ids.ts';
 import { type Database, sql } from '../db/tx.ts';
 import { insertDeliveries } from '../deliveries/events.ts';
-import { IS_OBSERVED, OBSERVED_MOMENT } from '../marks/detail.ts';
+import { EVALUATED_MOMENT } from '../marks/detail.ts';
 import { insertAlertEvents } from './events.ts';
 
-/** Longer than a transaction holds an observation that it has stamped: such observations may still fire the alert. */
+/** Longer than a transaction holds an observation or a change that it has stamped: these may still fire the alert. */
 const GRACE = `interval '15 seconds'`;
 const BATCH = 1_000;
 
 /**
- * Alerts past their end, of which no observation before the end waits for its evaluation. A paused alert is not evaluated. The marks of
- * a stage are few, except in a backlog.
+ * Alerts past their end, when no observation and no change of a market before the end waits for its evaluation. A paused alert is not
+ * evaluated. The marks of a stage are few, except in a backlog.
  */
 const EXPIRE_DUE = sql(
   'expire_due_alerts',
   `WITH pending AS MATERIALIZED (
      SELECT least(clock_timestamp() - ${GRACE},
-       (SELECT min(${OBSERVED_MOMENT}) FROM mark WHERE stage = 'evaluate-alerts' AND ${IS_OBSERVED})) AS until),
+       (SELECT min(${EVALUATED_MOMENT}) FROM mark WHERE stage = 'evaluate-alerts')) AS until),
    due AS MATERIALIZED (
      SELECT pk FROM alert WHERE status IN ('active', 'paused') AND expires_at <= (SELECT until FROM pending)
        AND (is_armed OR status = 'paused') ORDER BY expires_at LIMIT ${BATCH}),

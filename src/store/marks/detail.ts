@@ -115,11 +115,9 @@ export function observedAt(moment: string): string {
   return `(extract(epoch FROM ${moment}) * 1000)::bigint`;
 }
 
-/** SQL of the condition that an `evaluate-alerts` mark is of the kind `observed`. */
-export const IS_OBSERVED = `detail > 0 AND detail < ${MARKET_CHANGED}`;
-
-/** SQL of the moment of such a mark. */
-export const OBSERVED_MOMENT = `timestamptz 'epoch' + detail * interval '1 millisecond'`;
+/** SQL of the moment of an `evaluate-alerts` mark of observations or of a change of a market; NULL for another cause. */
+export const EVALUATED_MOMENT = `timestamptz 'epoch' + CASE WHEN detail > 0 AND detail < ${MARKET_CHANGED} THEN detail
+     WHEN detail >= ${MARKET_CHANGED} AND detail < ${GAP_BEGAN} THEN detail - ${MARKET_CHANGED} END * interval '1 millisecond'`;
 
 /** SQL of the condition that a mark names a minute within `[from, until)`, epoch seconds. */
 export function isMinuteWithin(from: string, until: string): string {

@@ -3,8 +3,10 @@ import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { createAlert, type NewAlert } from '../../../src/store/alerts/alerts.ts';
+import { expireDueAlerts } from '../../../src/store/alerts/expiry.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { type AlertDesk, alertDesk } from './alert-desk.ts';
+import { storeMarketAt } from './rule-world.ts';
 
 const BODIES = sql(
   'test_alert_bodies',
@@ -13,6 +15,10 @@ const BODIES = sql(
 const AGE_OBSERVATIONS = sql(
   'test_age_observations',
   `UPDATE observation SET received_at = received_at - interval '1 hour' WHERE token_id = (SELECT id FROM token WHERE mint = $1)`,
+);
+const SHIFT_ALERT = sql(
+  'test_shift_alert',
+  `UPDATE alert SET created_at = created_at - interval '1 hour', expires_at = now() - interval '20 seconds' WHERE pk = $1`,
 );
 const STATUS = sql('test_rule_status', 'SELECT status, event_id FROM alert WHERE pk = $1');
 
@@ -221,4 +227,23 @@ describe('an alert with a scope', () => {
     expect(outcomes.at(-1)).toBe('too_many_scopes');
     expect(outcomes.filter((outcome) => outcome === 'created').length).toBeGreaterThan(40);
   });
+});
+
+describe('an alert on the state of markets, past its end', () => {
+  it.each(['status', 'new_market'] as const)(
+    'of %s stays active until the changes before its end were evaluated',
+    async (condition) => {
+      const { market } = desk.market();
+      const event = { ...market, eventId: newId('req') };
+      if (condition === 'status') await storeMarketAt(desk.db, event, Date.now() - 3_000_000);
+      const expiresAt = new Date(Date.now() + 60_000);
+      const alert = await create({ scope: { event_id: event.eventId }, condition, expiresAt });
+      await desk.evaluate();
+      await desk.db.query(SHIFT_ALERT, [alert.pk]);
+      await storeMarketAt(desk.db, { ...event, status: 'halted' }, Date.now() - 40_000);
+      expect((await expireDueAlerts(desk.db)).alerts).toEqual([]);
+      expect(await eventsOf(alert)).toMatchObject([{ condition, status: 'halted' }]);
+      expect((await expireDueAlerts(desk.db)).alerts).toEqual([alert.id]);
+    },
+  );
 });
