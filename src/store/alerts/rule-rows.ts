@@ -46,10 +46,13 @@ export interface RuleRow extends RuleFields {
 /** SQL of a moment in whole milliseconds, the precision of observations, rounded down. */
 export const wholeMs = (moment: string) => `floor(extract(epoch FROM ${moment}) * 1000)::bigint`;
 
-/** SQL of the fields of rule `a` with its webhook `w`. The revision changes with each edit. */
+/** SQL of the revision of rule `a`, which changes with each edit. */
+export const REVISION = '(extract(epoch FROM coalesce(a.changed_at, a.created_at)) * 1000000)::bigint';
+
+/** SQL of the fields of rule `a` with its webhook `w`. */
 export const RULE_FIELDS = `a.pk, a.id, a.account_id, a.condition, a.target, a.direction, a.unit, a.window_seconds, a.windows, a.scope,
   a.cooldown_seconds, a.name, w.pk AS webhook_pk, a.is_armed,
-  (extract(epoch FROM coalesce(a.changed_at, a.created_at)) * 1000000)::bigint AS revision,
+  ${REVISION} AS revision,
   ${wholeMs('coalesce(a.changed_at, a.created_at)')} AS start_ms, ${wholeMs('a.expires_at')} AS expires_ms`;
 
 /** SQL of the webhook `w` of rule `a`: a deleted one counts as none. */

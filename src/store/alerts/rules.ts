@@ -1,7 +1,16 @@
 import { type Firing, firingsOf, type Rule } from '../../domain/alerts/rule.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { type Candidate, findCandidates } from './rule-candidates.ts';
-import { lastFiringOf, type RuleRow, readObservations, readRules, readsSince, toRule, wholeMs } from './rule-rows.ts';
+import {
+  lastFiringOf,
+  REVISION,
+  type RuleRow,
+  readObservations,
+  readRules,
+  readsSince,
+  toRule,
+  wholeMs,
+} from './rule-rows.ts';
 import { MARKETS_IN_SCOPE } from './scopes.ts';
 import type { WindowMemory } from './window-memory.ts';
 
@@ -20,10 +29,16 @@ interface RuleSearch {
   memory: WindowMemory;
 }
 
+/** A rule as it was read. */
+interface RevisedRule {
+  pk: bigint;
+  revision: bigint;
+}
+
 export interface RuleFirings {
   fired: RuleFiring[];
   /** Rules whose observations since their start are evaluated by this transaction. */
-  armed: bigint[];
+  armed: RevisedRule[];
   /** Whether the limit cut firings, so that the marks must be processed again. */
   isCut: boolean;
 }
@@ -49,10 +64,17 @@ const LOCK_NEW = sql(
   `SELECT pk FROM alert WHERE pk = ANY ($1::bigint[]) AND NOT is_armed ORDER BY pk FOR UPDATE`,
 );
 
+const REVISIONS = sql(
+  'revisions_of_new_rules',
+  `SELECT a.pk, ${REVISION} AS revision FROM alert a WHERE a.pk = ANY ($1::bigint[]) AND NOT a.is_armed`,
+);
+
+/** A rule that changed meanwhile is armed by the evaluation of the mark of its change. */
 const ARM = sql(
   'arm_rules',
   `UPDATE alert SET is_armed = true WHERE pk IN (
-     SELECT pk FROM alert WHERE pk = ANY ($1::bigint[]) AND NOT is_armed ORDER BY pk FOR UPDATE)`,
+     SELECT a.pk FROM unnest($1::bigint[], $2::bigint[]) AS c (pk, revision) JOIN alert a ON a.pk = c.pk
+     WHERE NOT a.is_armed AND ${REVISION} = c.revision ORDER BY a.pk FOR UPDATE OF a)`,
 );
 
 /**
@@ -61,9 +83,10 @@ const ARM = sql(
  * did not see it.
  */
 export async function findRuleFirings(tx: Tx, { sinceOf, created, limit, memory }: RuleSearch): Promise<RuleFirings> {
+  const armed = created.length === 0 ? [] : await tx.query<RevisedRule>(REVISIONS, [created]);
   const fromNew = created.length === 0 ? [] : await tx.query<Candidate>(CREATED, [created]);
   const candidates = unique([...fromNew, ...(await findCandidates(tx, sinceOf, memory))]);
-  const result: RuleFirings = { fired: [], armed: [...created], isCut: false };
+  const result: RuleFirings = { fired: [], armed, isCut: false };
   if (candidates.length === 0) return result;
   await tx.query(LOCK_NEW, [[...new Set(candidates.map(({ alertPk }) => alertPk))]]);
   const rows = await readRules(tx, candidates);
@@ -82,13 +105,13 @@ export async function findRuleFirings(tx: Tx, { sinceOf, created, limit, memory 
     }
   }
   result.isCut = cut.size > 0;
-  result.armed = created.filter((pk) => !cut.has(pk));
+  result.armed = armed.filter(({ pk }) => !cut.has(pk));
   return result;
 }
 
-/** Marks the rules as evaluated since their start. */
-export async function armRules(db: Queryable, pks: readonly bigint[]): Promise<void> {
-  if (pks.length > 0) await db.query(ARM, [pks]);
+/** Marks the rules as evaluated since their start, unless they changed since they were read. */
+export async function armRules(db: Queryable, rules: readonly RevisedRule[]): Promise<void> {
+  if (rules.length > 0) await db.query(ARM, [rules.map(({ pk }) => pk), rules.map(({ revision }) => revision)]);
 }
 
 function unique(candidates: readonly Candidate[]): Candidate[] {
@@ -107,14 +130,13 @@ function firstNeeded(runs: readonly { row: RuleRow; rule: Rule }[]): Map<bigint,
 
 const LOCK_RULES = sql(
   'lock_rules',
-  `SELECT a.pk, (extract(epoch FROM coalesce(a.changed_at, a.created_at)) * 1000000)::bigint AS revision
-   FROM alert a WHERE a.pk = ANY ($1::bigint[]) AND a.status = 'active' ORDER BY a.pk FOR UPDATE`,
+  `SELECT a.pk, ${REVISION} AS revision FROM alert a WHERE a.pk = ANY ($1::bigint[]) AND a.status = 'active' ORDER BY a.pk FOR UPDATE`,
 );
 
 /** Locks the rules that fire; returns the ones that are active and unchanged since they were read. */
-export async function lockRules(tx: Tx, rules: readonly { pk: bigint; revision: bigint }[]): Promise<Set<bigint>> {
+export async function lockRules(tx: Tx, rules: readonly RevisedRule[]): Promise<Set<bigint>> {
   if (rules.length === 0) return new Set();
-  const rows = await tx.query<{ pk: bigint; revision: bigint }>(LOCK_RULES, [[...new Set(rules.map(({ pk }) => pk))]]);
+  const rows = await tx.query<RevisedRule>(LOCK_RULES, [[...new Set(rules.map(({ pk }) => pk))]]);
   const revisionOf = new Map(rows.map((row) => [row.pk, row.revision]));
   return new Set(rules.filter(({ pk, revision }) => revisionOf.get(pk) === revision).map(({ pk }) => pk));
 }

@@ -3,8 +3,12 @@ import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { createAlert, type NewAlert } from '../../../src/store/alerts/alerts.ts';
+import { changeAlert, lockAlert } from '../../../src/store/alerts/changes.ts';
+import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
 import { expireDueAlerts } from '../../../src/store/alerts/expiry.ts';
 import { sql } from '../../../src/store/db/tx.ts';
+import type { Mark } from '../../../src/store/marks/marks.ts';
+import { untilBlocked } from '../../support/postgres/postgres-lock.ts';
 import { type AlertDesk, alertDesk } from './alert-desk.ts';
 import { storeMarketAt } from './rule-world.ts';
 
@@ -20,6 +24,13 @@ const SHIFT_ALERT = sql(
   'test_shift_alert',
   `UPDATE alert SET created_at = created_at - interval '1 hour', expires_at = now() - interval '20 seconds' WHERE pk = $1`,
 );
+const HOLD_ALERT = sql('test_hold_alert', 'SELECT FROM alert WHERE pk = $1 FOR UPDATE');
+/** Claims the marks of observations or of alerts; marks of a market have no part in these tests. */
+const claimOf = (detail: '> 0' | '< 0') =>
+  sql(
+    `test_claim_${detail === '> 0' ? 'observations' : 'alerts'}`,
+    `DELETE FROM mark WHERE stage = 'evaluate-alerts' AND detail ${detail} RETURNING id, key, detail`,
+  );
 const STATUS = sql('test_rule_status', 'SELECT status, event_id FROM alert WHERE pk = $1');
 
 let desk: AlertDesk;
@@ -246,4 +257,33 @@ describe('an alert on the state of markets, past its end', () => {
       expect((await expireDueAlerts(desk.db)).alerts).toEqual([alert.id]);
     },
   );
+});
+
+describe('a change of an alert during the evaluation of its creation', () => {
+  it('fires at the first observation after the change, although a later one is evaluated first', async () => {
+    const evaluateMarks = (detail: '> 0' | '< 0') =>
+      desk.db.transaction(async (tx) => evaluateAlerts(tx, await tx.query<Mark>(claimOf(detail))));
+    await desk.evaluate();
+    const { market, mint } = desk.market();
+    await desk.list(market);
+    const alert = await create({ scope: { market_id: market.marketId }, condition: 'above', target: decimal('0.9') });
+    const held = await create({ tokenMint: newId('req'), condition: 'trade', target: decimal('1') });
+    let ofCreation: Promise<unknown> = Promise.resolve();
+    await desk.db.transaction(async (holding) => {
+      await holding.query(HOLD_ALERT, [held.pk]);
+      ofCreation = evaluateMarks('< 0');
+      await untilBlocked(desk.db);
+      await desk.db.transaction(async (changing) => {
+        const locked = await lockAlert(changing, desk.accountId, alert.id);
+        if (!locked) throw new Error('the alert is missing');
+        await changeAlert(changing, desk.accountId, locked, { target: decimal('0.5') });
+        await desk.see(mint, '0.6');
+        await evaluateMarks('> 0');
+      });
+    });
+    await ofCreation;
+    await desk.see(mint, '0.7');
+    await evaluateMarks('> 0');
+    expect(await eventsOf(alert)).toMatchObject([{ currentPrice: 0.6 }]);
+  });
 });
