@@ -39,20 +39,22 @@ export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise
   return new Map(rows.map((row) => [row.id, row.pk]));
 }
 
-/** One round trip for webhooks without options, which are almost all. The others return with what their options need. */
+/** One round trip for webhooks without options, which are almost all. The others return with what their options need, in their order. */
 const INSERT_PLAIN = sql(
   'insert_plain_deliveries',
   `WITH wanted AS MATERIALIZED (
-     SELECT n.*, w.order_by, w.filter FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (id, event_pk, subscription_pk)
+     SELECT n.*, w.order_by, w.filter
+     FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS n (id, event_pk, subscription_pk, place)
      JOIN webhook_subscription w ON w.pk = n.subscription_pk),
    inserted AS (
      INSERT INTO delivery (id, event_pk, subscription_pk)
      SELECT id, event_pk, subscription_pk FROM wanted WHERE order_by IS NULL AND filter IS NULL
      ON CONFLICT DO NOTHING RETURNING id, event_pk)
-   SELECT id, event_pk, NULL::bigint AS subscription_pk, NULL AS order_by, NULL::jsonb AS filter, NULL AS body FROM inserted
+   SELECT id, event_pk, NULL::bigint AS subscription_pk, NULL AS order_by, NULL::jsonb AS filter, NULL AS body, NULL::bigint AS place
+   FROM inserted
    UNION ALL
-   SELECT w.id, w.event_pk, w.subscription_pk, w.order_by, w.filter, e.body FROM wanted w JOIN event e ON e.pk = w.event_pk
-   WHERE w.order_by IS NOT NULL OR w.filter IS NOT NULL`,
+   SELECT w.id, w.event_pk, w.subscription_pk, w.order_by, w.filter, e.body, w.place FROM wanted w JOIN event e ON e.pk = w.event_pk
+   WHERE w.order_by IS NOT NULL OR w.filter IS NOT NULL ORDER BY place`,
 );
 
 const INSERT_WITH_OPTIONS = sql(

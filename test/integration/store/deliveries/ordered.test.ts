@@ -20,6 +20,7 @@ const ROWS = sql(
   `SELECT pk, status, order_key, next_attempt_at < 'infinity' AS has_time, coalesce(locked_until > clock_timestamp(), false) AS is_held
    FROM delivery WHERE subscription_pk = $1 ORDER BY pk`,
 );
+const ANALYZE = sql('test_analyze_webhooks', 'ANALYZE webhook_subscription');
 const IDS = sql(
   'test_ids_of_deliveries',
   'SELECT d.pk, e.id FROM delivery d JOIN event e ON e.pk = d.event_pk WHERE d.subscription_pk = $1 ORDER BY d.pk',
@@ -91,6 +92,13 @@ describe('an ordered webhook', () => {
     const ofA = first.find(({ eventId }) => eventId === a1) as ClaimedDelivery;
     await finish(ofA, 'delivered');
     expect(only(await claim()).eventId).toBe(a2);
+  });
+
+  it('stores the deliveries of one transaction in the order of their events when the database has many webhooks', async () => {
+    for (let others = 0; others < 100; others += 1) await aSubscription(test.db, { accountId });
+    await test.db.query(ANALYZE);
+    const ids = await emit('a', 'a', 'b', 'a');
+    expect((await test.db.query<{ id: string }>(IDS, [pk])).map((row) => row.id)).toEqual(ids);
   });
 
   it('sends the next event of a key only after the schedule of a failing one, with a marker', async () => {
