@@ -72,6 +72,7 @@ describe('POST /v1/alerts', () => {
     [{ ...on, condition: 'above', price: 0.5, repeat: 'yes' }, ['repeat']],
     [{ ...on, condition: 'above', price: 0.5, expiresAt: '2020-01-01T00:00:00.000Z' }, ['expiresAt']],
     [{ ...on, condition: 'above', price: 0.5, expiresAt: 'tomorrow' }, ['expiresAt']],
+    [{ ...on, condition: 'above', price: 0.5, expiresAt: '9999-12-31T23:00:00-02:00' }, ['expiresAt']],
     [{ ...on, condition: 'above', price: 0.5, name: '' }, ['name']],
     [{ ...on, condition: 'above', price: 0.5, note: 'x'.repeat(1_001) }, ['note']],
   ])('rejects %j and names the fields', async (body, paths) => {
