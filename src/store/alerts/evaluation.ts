@@ -109,7 +109,10 @@ export async function evaluateAlerts(
       ? []
       : [{ ...row, price: hit.price, atMs: hit.atMs, eventId: derivedId('evt', eventKey(row)) }];
   });
-  const alerts = await fireAlerts(tx, fired);
+  const alerts = await fireAlerts(
+    tx,
+    fired.sort((a, b) => a.atMs - b.atMs),
+  );
 
   // Met alerts must fire before the others of the token expire.
   const closing = tokensPerhapsFinal(marks.filter(isDone));
@@ -118,8 +121,8 @@ export async function evaluateAlerts(
   const unworked = marks.filter((mark) => !isDone(mark) || (mayExpire(mark) && !isClosed));
   await putBackMarks(tx, 'evaluate-alerts', unworked);
   // One call, after every lock of a row: it locks the ordered webhooks in one order, so that two lanes cannot deadlock.
-  const ofAlerts = [...rules.deliveries, ...alerts.deliveries];
-  const deliveries = [...rules.deliveries, ...broadcasts.deliveries, ...alerts.deliveries];
+  const ofAlerts = inOrder([...rules.deliveries, ...alerts.deliveries], [...rules.fired, ...alerts.fired]);
+  const deliveries = [...ofAlerts, ...broadcasts.deliveries];
   const deliveryOf = new Map((await insertDeliveries(tx, deliveries)).map(({ id, eventPk }) => [eventPk, id]));
   const wantedOf = new Map(ofAlerts.map((delivery) => [delivery.eventId, delivery]));
   const withDelivery = (rule: FiredRule): FiredRule => {
@@ -135,6 +138,12 @@ export async function evaluateAlerts(
     subscriptionPks: [...new Set(deliveries.map(({ subscriptionPk }) => subscriptionPk))],
     expired,
   };
+}
+
+/** An ordered webhook gets the events that one evaluation emits in the order of their observations. */
+function inOrder(deliveries: AlertDelivery[], fired: readonly FiredRule[]): AlertDelivery[] {
+  const atOf = new Map(fired.map(({ eventId, observedAtMs }) => [eventId, observedAtMs]));
+  return deliveries.sort((a, b) => (atOf.get(a.eventId) ?? 0) - (atOf.get(b.eventId) ?? 0));
 }
 
 /** Only a market that became final, or a new alert on a final market, can leave alerts to expire. */

@@ -54,13 +54,18 @@ export async function evaluateRules(
     pending.map(({ stored }) => stored),
   );
   const occurredAt = new Date();
-  const firing = pending.filter(({ stored }) => isNew.has(stored.eventId));
+  const firing = pending.filter(({ stored }) => isNew.has(stored.eventId)).sort(byTime);
   const deliveries = await insertAlertEvents(
     tx,
     firing.map((one): AlertEvent => toEvent(one, occurredAt)),
   );
   await armRules(tx, markets.isCut ? [] : rules.armed);
   return { fired: firing.map(toFired), deliveries, isCut };
+}
+
+/** The order of the observations, in which an ordered webhook gets the events. */
+function byTime({ stored: a }: Pending, { stored: b }: Pending): number {
+  return a.atMs - b.atMs || (a.n < b.n ? -1 : 1);
 }
 
 function firstMoments(causes: readonly ClaimedCause[], kind: 'observed' | 'marketChanged'): Map<bigint, number> {

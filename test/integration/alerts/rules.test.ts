@@ -8,6 +8,7 @@ import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
 import { expireDueAlerts } from '../../../src/store/alerts/expiry.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import type { Mark } from '../../../src/store/marks/marks.ts';
+import { aSubscription } from '../../factories/alerts.ts';
 import { untilBlocked } from '../../support/postgres/postgres-lock.ts';
 import { type AlertDesk, alertDesk } from './alert-desk.ts';
 import { storeMarketAt } from './rule-world.ts';
@@ -15,6 +16,11 @@ import { storeMarketAt } from './rule-world.ts';
 const BODIES = sql(
   'test_alert_bodies',
   `SELECT e.body FROM alert_firing f JOIN event e ON e.id = f.event_id WHERE f.alert_pk = $1 ORDER BY f.at, f.n`,
+);
+const DELIVERED_PRICES = sql(
+  'test_delivered_prices',
+  `SELECT (e.body::jsonb -> 'data' ->> 'currentPrice')::float8 AS price FROM delivery d JOIN event e ON e.pk = d.event_pk
+   WHERE d.subscription_pk = $1 ORDER BY d.pk`,
 );
 const AGE_OBSERVATIONS = sql(
   'test_age_observations',
@@ -79,6 +85,26 @@ describe('an alert on a token', () => {
       },
     ]);
     expect(await statusOf(alert)).toMatchObject({ status: 'triggered', eventId: expect.stringMatching(/^evt_/) });
+  });
+
+  it('has its event after the ones of earlier observations when one evaluation fires several alerts', async () => {
+    const mint = newId('req');
+    const webhookId = newId('wh');
+    const webhook = await aSubscription(desk.db, { id: webhookId, accountId: desk.accountId, orderBy: 'market' });
+    const fields = { tokenMint: mint, webhookId, cooldownSeconds: 60 } as const;
+    for (const [condition, target] of [
+      ['above', '0.65'],
+      ['above', '0.55'],
+      ['below', '0.1'],
+    ] as const) {
+      await create({ ...fields, condition, target: decimal(target) });
+    }
+    for (const target of ['0.63', '0.5']) await desk.create(mint, 'above', target, { webhookPk: webhook });
+    await desk.evaluate();
+    await desk.see(mint, '0.05', '0.52', '0.6', '0.64', '0.7');
+    await desk.evaluate();
+    const prices = (await desk.db.query<{ price: number }>(DELIVERED_PRICES, [webhook])).map(({ price }) => price);
+    expect(prices).toEqual([0.05, 0.52, 0.6, 0.64, 0.7]);
   });
 
   it('stays active and fires again when it repeats', async () => {
