@@ -146,12 +146,15 @@ async function update(
   body: UpdateAlertBody,
 ): Promise<{ alert: Alert; markKey: bigint | null }> {
   // Before the lock of the alert, as in a creation.
-  if (body.status === 'active') await requireQuotaToResume(tx, deps, caller, id);
+  const mayResume = body.status === 'active' && (await requireQuotaToResume(tx, deps, caller, id));
   const { webhookId } = body;
   const webhook = typeof webhookId === 'string' ? await useWebhook(tx, caller.accountId, webhookId) : { pk: webhookId };
   if ('outcome' in webhook) throw refused(webhook);
   const locked = await lockAlert(tx, caller.accountId, id);
   if (!locked) throw alertNotFound();
+  if (body.status === 'active' && locked.alert.status === 'paused' && !mayResume) {
+    throw new ApiError('conflict', 'another request paused the alert at the same time');
+  }
   const change = { ...toChange(locked.alert, body, deps.now()), webhookPk: webhook.pk };
   const made = await changeAlert(tx, caller.accountId, locked, change);
   if (made.outcome === 'finished') throw new ApiError('conflict', `the alert is ${made.status}`);
@@ -162,9 +165,12 @@ async function update(
   return made;
 }
 
-async function requireQuotaToResume(tx: Tx, deps: ApiDeps, caller: Caller, id: string): Promise<void> {
+/** Takes one of the quota of alerts for a paused alert; false for another one, which needs none. */
+async function requireQuotaToResume(tx: Tx, deps: ApiDeps, caller: Caller, id: string): Promise<boolean> {
   const found = await findAlert(tx, caller.accountId, id);
-  if (found?.status === 'paused') await requireQuota(tx, deps, caller, 'alerts');
+  if (found?.status !== 'paused') return false;
+  await requireQuota(tx, deps, caller, 'alerts');
+  return true;
 }
 
 const THRESHOLDS = ['price', 'change', 'notional', 'times'] as const;

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { type AccountQuotas, readAccountQuotas, setAccountQuotas } from '../../../../src/store/accounts/quotas.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { anAlert } from '../../../factories/alerts.ts';
 import { anAddress } from '../../../factories/wallets.ts';
+import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 import { type Answer, type Client, startTestApi, type TestApi } from '../api-harness.ts';
 
 const QUOTA = 5;
@@ -127,6 +129,24 @@ it('a creation of many alerts counts once when the quota is used up, and still c
   const bound = sql('test_bound_of_alerts', 'SELECT alerts_at_most FROM account WHERE id = $1');
   // Each count after the quota is used up raises the bound by one.
   expect(await api.db.query(bound, [client.accountId])).toEqual([{ alertsAtMost: QUOTA + 1 }]);
+});
+
+it('a resumption that began before the pause of its alert does not exceed the quota', async () => {
+  const client = await api.client();
+  const right = { tokenMint: 'a-token', condition: 'above', price: 0.5 };
+  await client.account('POST', '/v1/alerts/bulk/create', { alerts: Array.from({ length: QUOTA }, () => right) });
+  const [id = ''] = await idsOf(client, 'alerts');
+  const pause = sql('test_pause_alert', `UPDATE alert SET status = 'paused' WHERE id = $1`);
+  let resumed: Promise<Answer> | undefined;
+  await api.db.transaction(async (tx) => {
+    await tx.query(pause, [id]);
+    await anAlert(tx, { accountId: client.accountId, mint: 'a-token', condition: 'above', target: '0.5' });
+    resumed = client.account('PATCH', `/v1/alerts/${id}`, { status: 'active' });
+    await untilBlocked(api.db);
+  });
+  expect((await resumed)?.status).toBe(409);
+  expect((await client.account('GET', '/v1/alerts?status=active')).body.data).toHaveLength(QUOTA);
+  expect((await client.account('PATCH', `/v1/alerts/${id}`, { status: 'active' })).status).toBe(403);
 });
 
 describe('the quota of keys', () => {
