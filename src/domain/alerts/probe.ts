@@ -65,17 +65,19 @@ export interface WindowFacts {
   notional: number;
 }
 
+/** Thresholds are greater than 0. */
 export interface ProbeRange {
   from: number;
   to: number;
 }
 
-const ALL = Number.MAX_VALUE;
+/** A threshold may be greater than any other double. */
+const ALL = Number.POSITIVE_INFINITY;
 /** Widens a bound by more than the error of a double. */
 const wider = (value: number) => value + Math.abs(value) * 1e-9 + 1e-12;
 const narrower = (value: number) => value - Math.abs(value) * 1e-9 - 1e-12;
 
-const upTo = (value: number | null) => (value === null ? null : { from: -ALL, to: wider(value) });
+const upTo = (value: number | null) => (value === null ? null : { from: 0, to: wider(value) });
 const from = (value: number | null) => (value === null ? null : { from: narrower(value), to: ALL });
 
 /** Whether the observations may fire a rule of this probe at all, before its window is known. */
@@ -103,14 +105,14 @@ export function rangeOf({ name }: Probe, facts: ProbeFacts, window: WindowFacts 
     case 'trade':
       return upTo(notional);
     case 'volume_times':
-      return notional === null ? null : { from: -ALL, to: ALL };
+      return notional === null ? null : { from: 0, to: ALL };
     case 'volume':
       return notional === null || !window ? null : upTo(window.notional);
     case 'change_absolute':
       return window && window.high > window.low ? upTo(window.high - window.low) : null;
     case 'change_percent':
       if (!window || window.high <= window.low) return null;
-      return upTo(window.low > 0 ? ((window.high - window.low) * 100) / window.low : ALL / 2);
+      return upTo(window.low > 0 ? ((window.high - window.low) * 100) / window.low : ALL);
     default:
       return null;
   }

@@ -1,4 +1,5 @@
 import { isPossible, type ProbeFacts, type ProbeRange, rangeOf, type WindowFacts } from '../../domain/alerts/probe.ts';
+import { MAX_DIGITS } from '../../domain/values/decimal.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { observationBefore, quoteBefore } from './quote-in-effect.ts';
 import { IS_IN_SCOPE } from './scopes.ts';
@@ -87,6 +88,9 @@ const WINDOWS = sql(
    WHERE f.low IS NOT NULL`,
 );
 
+/** SQL of the condition that the threshold of alert `a` is in the range `c`. Old versions of Postgres have no infinite `numeric`. */
+const IS_IN_RANGE = `a.target BETWEEN c.low::numeric AND CASE WHEN c.high < 'infinity' THEN c.high::numeric ELSE 1e${MAX_DIGITS} END`;
+
 const CANDIDATES = sql(
   'rule_candidates',
   `WITH probed AS MATERIALIZED (
@@ -94,13 +98,13 @@ const CANDIDATES = sql(
        AS c (token_id, scope_key, probe, low, high))
    SELECT a.pk AS alert_pk, c.token_id AS subject FROM probed c CROSS JOIN LATERAL (
      SELECT a.pk FROM alert a WHERE a.token_id = c.token_id AND a.probe = c.probe
-       AND a.target BETWEEN c.low::numeric AND c.high::numeric AND a.status = 'active' AND a.probe IS NOT NULL) a
+       AND ${IS_IN_RANGE} AND a.status = 'active' AND a.probe IS NOT NULL) a
    WHERE c.scope_key IS NULL
    UNION ALL
    SELECT a.pk, c.token_id FROM probed c JOIN outcome o ON o.token_id = c.token_id JOIN market m ON m.id = o.market_id
    CROSS JOIN LATERAL (
      SELECT a.pk FROM alert a WHERE a.scope_key = c.scope_key AND a.probe = c.probe
-       AND a.target BETWEEN c.low::numeric AND c.high::numeric AND a.status = 'active' AND a.scope_key IS NOT NULL
+       AND ${IS_IN_RANGE} AND a.status = 'active' AND a.scope_key IS NOT NULL
        AND ${IS_IN_SCOPE}) a
    WHERE c.scope_key IS NOT NULL`,
 );

@@ -87,6 +87,15 @@ describe('an alert on a token', () => {
     expect(await statusOf(alert)).toMatchObject({ status: 'triggered', eventId: expect.stringMatching(/^evt_/) });
   });
 
+  it('fires when its target is greater than any double', async () => {
+    const mint = newId('req');
+    const target = decimal('1e399');
+    const below = await create({ tokenMint: mint, condition: 'below', target, cooldownSeconds: 60 });
+    expect(await eventsOf(below)).toEqual([]);
+    await desk.see(mint, '0.9');
+    expect(await eventsOf(below)).toMatchObject([{ currentPrice: 0.9 }]);
+  });
+
   it('has its event after the ones of earlier observations when one evaluation fires several alerts', async () => {
     const mint = newId('req');
     const webhookId = newId('wh');
