@@ -12,10 +12,9 @@ import {
 import { numberField } from '../../src/domain/values/api-json.ts';
 import { compareDecimals, MAX_DIGITS, parseDecimal, ZERO } from '../../src/domain/values/decimal.ts';
 import { LongNumber } from '../../src/domain/values/exact-json.ts';
-import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
 import { listParam, param } from '../http/input.ts';
 import { addFaults, conditionFaults, subjectFaults } from './alert-conditions.ts';
-import { isoTime, numberValue, opaqueId } from './wire.ts';
+import { endTime, isoTime, numberValue, opaqueId } from './wire.ts';
 
 const MAX_TEXT = 256;
 const idText = z
@@ -199,12 +198,7 @@ const createFields = {
   cooldownSeconds: wholeNumber(MIN_COOLDOWN_SECONDS, MAX_COOLDOWN_SECONDS)
     .optional()
     .meta({ description: `The least time between two firings on one outcome. Default: ${DEFAULT_COOLDOWN_SECONDS}.` }),
-  expiresAt: z.iso
-    .datetime({ offset: true, error: 'must be an ISO 8601 time with an offset' })
-    // An offset can move the last hours of 9999 into the year 10000, which an answer cannot hold.
-    .refine((text) => !(Date.parse(text) > MAX_EPOCH_SECONDS * 1_000), 'must be before the year 10000')
-    .optional()
-    .meta({ description: 'The alert expires at this time, in the future.' }),
+  expiresAt: endTime.optional().meta({ description: 'The alert expires at this time, in the future.' }),
   name: z
     .string('must be a string')
     .min(1, 'must not be empty')

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isName, MAX_NAME_LENGTH, SCOPES } from '../../src/domain/values/api-key.ts';
 import { KEY_STATUSES } from '../../src/store/accounts/key-lists.ts';
 import { listParam } from '../http/input.ts';
-import { isoTime, opaqueId } from './wire.ts';
+import { endTime, isoTime, opaqueId } from './wire.ts';
 
 /** A key without its secret part. */
 export const apiKey = z
@@ -55,8 +55,7 @@ export const createKeyBody = z.strictObject({
     .array(z.enum(SCOPES, `must be one of ${SCOPES.join(', ')}`), 'must be an array')
     .min(1, 'must have at least one scope')
     .meta({ description: 'Scopes that the key of the request has too.' }),
-  expiresAt: z.iso
-    .datetime({ offset: true, error: 'must be an ISO 8601 time with an offset' })
+  expiresAt: endTime
     .optional()
     .meta({ description: 'The key ends at this time, in the future. Absent: it does not expire.' }),
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type {} from 'zod-openapi';
 import type { ExactNumber, JsonText } from '../../src/domain/values/api-json.ts';
+import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
 
 /** The format of a schema whose JSON type depends on DECIMAL_FORMAT; the document states the type. */
 export const DECIMAL = 'decimal';
@@ -23,6 +24,12 @@ export const epochTime = z.int().min(0).meta({ description: 'Epoch seconds.' });
 export const isoTime = z
   .string()
   .meta({ description: 'ISO 8601, UTC, milliseconds.', override: { type: 'string', format: 'date-time' } });
+
+/** A time of a request, with any offset, which answers give as `isoTime`. */
+export const endTime = z.iso
+  .datetime({ offset: true, error: 'must be an ISO 8601 time with an offset' })
+  // An offset can move the last hours of 9999 into the year 10000, which an answer cannot hold.
+  .refine((text) => !(Date.parse(text) > MAX_EPOCH_SECONDS * 1_000), 'must be before the year 10000');
 
 export const count = z.int().min(0);
 /** An id that clients must not parse. */

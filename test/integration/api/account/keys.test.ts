@@ -115,6 +115,7 @@ describe('POST /v1/keys', () => {
     [{ scopes: undefined }, ['scopes']],
     [{ expiresAt: '2020-01-01T00:00:00Z' }, ['expiresAt']],
     [{ expiresAt: 'tomorrow' }, ['expiresAt']],
+    [{ expiresAt: '9999-12-31T23:00:00-02:00' }, ['expiresAt']],
     [{ account: 'other' }, ['account']],
   ])('is 400 for %j and names %j', async (body, paths) => {
     expect(problems(await create(body))).toEqual([400, 'invalid_request', paths]);
