@@ -102,12 +102,17 @@ async function* follow<Message extends Placed & { type: string }>(
   { signal, maxDelayMs = DEFAULT_MAX_DELAY_MS, graceMs = DEFAULT_GRACE_MS }: StreamOptions,
 ): AsyncGenerator<Message | SilentMessage, void, undefined> {
   const state: State = { cursor: start, checkedAt: undefined, intervalMs: DEFAULT_INTERVAL_MS };
+  let isReported = false;
   for (let failures = 0; ; failures += 1) {
     signal?.throwIfAborted();
     let delayMs = Math.min(maxDelayMs, FIRST_DELAY_MS * 2 ** Math.min(failures, 10)) * (1 - Math.random() / 2);
+    // A service that stops ends its streams: then the next connection decides whether the client is cut off.
+    let reason: SilentMessage['data']['reason'] | undefined = 'connection_lost';
     try {
       for await (const event of readOnce(transport, { path, values, query, state, signal, graceMs })) {
         failures = 0;
+        isReported = false;
+        reason = undefined;
         yield messageOf<Message>(event, transport.decimals, path);
       }
     } catch (error) {
@@ -116,9 +121,12 @@ async function* follow<Message extends Placed & { type: string }>(
         if (!error.retryable && !PROXY_STATUSES.has(error.status)) throw error;
         delayMs = Math.min(maxDelayMs, Math.max(delayMs, (error.retryAfterSeconds ?? 0) * 1_000));
       } else if (!(error instanceof OddswireConnectionError)) throw error;
-      const reason =
+      reason =
         error instanceof OddswireConnectionError && error.code === 'timeout' ? 'no_heartbeat' : 'connection_lost';
-      if (failures === 0) yield { type: 'silent', data: { reason, checked_at: state.checkedAt } };
+    }
+    if (reason !== undefined && !isReported) {
+      isReported = true;
+      yield { type: 'silent', data: { reason, checked_at: state.checkedAt } };
     }
     await pause(delayMs, signal);
   }
@@ -149,12 +157,17 @@ async function* readOnce(
   const forward = () => connection.abort(signal?.reason);
   signal?.addEventListener('abort', forward, { once: true });
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const expectHeartbeat = () => {
+  let isCallerBusy = false;
+  let isOverdue = false;
+  const expectWithin = (limitMs: number) => {
     clearTimeout(timer);
-    const limitMs = state.intervalMs + graceMs;
-    const silence = new OddswireConnectionError('timeout', `no heartbeat within ${limitMs} ms`);
-    timer = setTimeout(() => connection.abort(silence), limitMs);
+    timer = setTimeout(() => {
+      // A heartbeat may have arrived: nothing is read while the caller works on a message.
+      if (isCallerBusy) isOverdue = true;
+      else connection.abort(new OddswireConnectionError('timeout', `no heartbeat within ${limitMs} ms`));
+    }, limitMs);
   };
+  const expectHeartbeat = () => expectWithin(state.intervalMs + graceMs);
   try {
     expectHeartbeat();
     const headers: Record<string, string> = { Accept: 'text/event-stream' };
@@ -173,7 +186,11 @@ async function* readOnce(
         if (event.type === 'heartbeat' || event.type === 'stale') expectHeartbeat();
         // Noted before the message is handed on: a caller that breaks has it.
         if (event.id !== '') state.cursor = event.id;
+        isCallerBusy = true;
         yield event;
+        isCallerBusy = false;
+        if (isOverdue) expectWithin(graceMs);
+        isOverdue = false;
       }
     }
   } finally {
