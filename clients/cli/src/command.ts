@@ -44,9 +44,9 @@ export interface Call extends Arguments {
   readonly colours: Colours;
   /** Every command. */
   readonly commands: Commands;
-  /** The client of ODDSWIRE_URL and ODDSWIRE_KEY. @throws SettingsError without them */
+  /** The client of ODDSWIRE_URL and ODDSWIRE_KEY. @throws SettingsError without them, or when one is invalid */
   client(): OddswireClient<string>;
-  /** Address and key. @throws SettingsError without them */
+  /** Address and key. @throws SettingsError without them, or when one is invalid */
   settings(): Settings;
   print(text: string): Promise<void>;
   /** A line beside the output, on standard error. */

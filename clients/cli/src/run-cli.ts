@@ -1,6 +1,11 @@
 import { nearest } from '../../../src/domain/values/nearest.ts';
 import { printable } from '../../../src/domain/values/text.ts';
-import { createClient, OddswireApiError, OddswireConnectionError } from '../../typescript/src/index.ts';
+import {
+  createClient,
+  OddswireApiError,
+  type OddswireClient,
+  OddswireConnectionError,
+} from '../../typescript/src/index.ts';
 import { coloursOf } from './colours.ts';
 import { type Call, type CliCommand, CommandError, type Settings, SettingsError, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
@@ -71,28 +76,29 @@ async function run(name: string, command: CliCommand, argv: readonly string[], i
 
 function callOf(command: CliCommand, argv: readonly string[], io: Io): Call {
   const parsed = readArguments(command, argv);
-  const settings = () => settingsOf(parsed.texts.get('url'), io.env);
+  const connect = (): { settings: Settings; client: OddswireClient<string> } => {
+    const settings = settingsOf(parsed.texts.get('url'), io.env);
+    try {
+      const client = createClient({
+        baseUrl: settings.url,
+        apiKey: settings.key,
+        // Text keeps every digit, and works with both values of DECIMAL_FORMAT.
+        decimals: 'string',
+        headers: { 'User-Agent': `oddswire-cli/${VERSION}` },
+      });
+      return { settings, client };
+    } catch (error) {
+      if (error instanceof TypeError) throw new SettingsError(`ODDSWIRE_URL and ODDSWIRE_KEY: ${error.message}`);
+      throw error;
+    }
+  };
   return {
     ...parsed,
     io,
     commands: COMMANDS,
     colours: coloursOf(io.stdout, io.env),
-    settings,
-    client() {
-      const { url, key } = settings();
-      try {
-        // Text keeps every digit, and works with both values of DECIMAL_FORMAT.
-        return createClient({
-          baseUrl: url,
-          apiKey: key,
-          decimals: 'string',
-          headers: { 'User-Agent': `oddswire-cli/${VERSION}` },
-        });
-      } catch (error) {
-        if (error instanceof TypeError) throw new SettingsError(`ODDSWIRE_URL and ODDSWIRE_KEY: ${error.message}`);
-        throw error;
-      }
-    },
+    settings: () => connect().settings,
+    client: () => connect().client,
     print: (text) => io.stdout.write(text),
     note: (text) => io.stderr.write(`${text}\n`),
   };

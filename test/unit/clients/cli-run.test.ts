@@ -89,6 +89,20 @@ describe('oddswire-cli', () => {
     expect((await oddswireCli(['markets', '--url', 'ftp://x'], { env: KEY })).code).toBe(78);
   });
 
+  it.each(['markets', 'listen', 'mcp'])(
+    '%s names an invalid address or key, does nothing, and ends with 78',
+    async (name) => {
+      for (const env of [
+        { ...KEY, ODDSWIRE_URL: 'localhost:8080' },
+        { ODDSWIRE_KEY: 'ow live', ODDSWIRE_URL: 'http://127.0.0.1:9' },
+      ]) {
+        const { code, stdout, stderr } = await oddswireCli([name], { env });
+        expect({ code, stdout }).toEqual({ code: 78, stdout: '' });
+        expect(stderr).toMatch(new RegExp(`^oddswire-cli ${name}: ODDSWIRE_URL and ODDSWIRE_KEY: .+\\n$`));
+      }
+    },
+  );
+
   it('has the version of its package', async () => {
     const { version, name } = JSON.parse(readFileSync(`${ROOT}/clients/cli/package.json`, 'utf8'));
     expect({ version, name }).toEqual({ version: VERSION, name: '@oddswire/cli' });
