@@ -83,4 +83,18 @@ describe('oddswire-cli mcp', () => {
       { id: 1, error: { message: expect.stringContaining('no answer from http://127.0.0.1') } },
     ]);
   });
+
+  it('passes a line that is JSON and no message on, and continues', async () => {
+    const error = { jsonrpc: '2.0', id: null, error: { code: -32_700, message: 'not a message' } };
+    const server = createServer((_request, response) => {
+      response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(error));
+    });
+    close = () => server.close();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    expect(await proxied(`http://127.0.0.1:${port}`, ['null', '7'])).toEqual({ code: 0, lines: [error, error] });
+    server.closeAllConnections();
+    close();
+    expect(await proxied(`http://127.0.0.1:${port}`, ['null', '7'])).toEqual({ code: 0, lines: [] });
+  });
 });

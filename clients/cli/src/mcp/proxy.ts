@@ -32,9 +32,10 @@ export class McpProxy {
 
   /** The line that answers a line; undefined when the line gets no answer. */
   async answer(line: string): Promise<string | undefined> {
-    let message: Message;
+    // A line may be JSON without being a message: the service answers that.
+    let message: Message | null;
     try {
-      message = JSON.parse(line) as Message;
+      message = JSON.parse(line) as Message | null;
     } catch {
       return failure(null, PARSE_ERROR, 'the line is not valid JSON');
     }
@@ -42,7 +43,7 @@ export class McpProxy {
       const text = await this.#post(line);
       if (text === '') return undefined;
       const answered = JSON.parse(text) as Message;
-      if (message.method === 'initialize' && typeof answered.result?.protocolVersion === 'string') {
+      if (message?.method === 'initialize' && typeof answered.result?.protocolVersion === 'string') {
         this.#protocolVersion = answered.result.protocolVersion;
       }
       // A message is one line.
@@ -50,7 +51,7 @@ export class McpProxy {
     } catch (error) {
       this.#signal.throwIfAborted();
       // A notification gets no answer, not even an error.
-      return message.id === undefined ? undefined : failure(message.id, SERVER_ERROR, (error as Error).message);
+      return message?.id === undefined ? undefined : failure(message.id, SERVER_ERROR, (error as Error).message);
     }
   }
 
