@@ -102,7 +102,11 @@ class Listener {
             );
             break;
           case 'stale':
-            await this.#warn(`the API has no answer of its database; events may be late`);
+            await this.#warn(
+              item.data.reason === 'commit_pending'
+                ? 'a transaction that stores events lasts; events may be late'
+                : 'the API has no answer of its database; events may be late',
+            );
             break;
           case 'gap':
             await this.#warn(

@@ -35,10 +35,14 @@ export async function readState(file: string): Promise<ListenState> {
   }
 }
 
-/** Replaces the file in one step, readable by its owner only. */
+/** Replaces the file in one step, readable by its owner only. @throws CommandError when it cannot be written */
 export async function writeState(file: string, state: ListenState): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const temporary = `${file}.${process.pid}.tmp`;
-  await writeFile(temporary, `${JSON.stringify(state)}\n`, { mode: 0o600 });
-  await rename(temporary, file);
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await writeFile(temporary, `${JSON.stringify(state)}\n`, { mode: 0o600 });
+    await rename(temporary, file);
+  } catch (error) {
+    throw new CommandError(`cannot keep the position in ${file}: ${(error as Error).message}`, EXIT.failed);
+  }
 }
