@@ -1,5 +1,5 @@
 import { showDirectionControls } from '../../src/domain/values/text.ts';
-import { ApiError, type ErrorDetail } from '../errors.ts';
+import { ApiError, type ErrorDetail, invalidRequest } from '../errors.ts';
 import { area, checks, choice, field } from '../ops/forms.ts';
 import { type Html, type HtmlValue, html } from '../ops/html.ts';
 
@@ -91,6 +91,16 @@ export function formError(thrown: unknown): ApiError {
 /** A text with the line breaks of the API: browsers send another one. */
 export function linesOf(text: string): string {
   return text.replaceAll('\r\n', '\n');
+}
+
+/**
+ * A number as the API reads it: a comma may stand in place of the point.
+ * @throws ApiError `invalid_request` for `1,000`, which is a thousand for some people and one for others
+ */
+export function withPoint(path: string, text: string): string {
+  const given = text.replace(',', '.');
+  if (!/^[1-9]\d{0,2},\d{3}$/.test(text)) return given;
+  throw invalidRequest([{ path, message: `write ${text.replace(',', '')}, or ${given} with a point` }]);
 }
 
 /** Whether a trimmed field differs from the field that a page showed for a stored text. */

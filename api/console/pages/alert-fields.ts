@@ -6,7 +6,7 @@ import { type Html, html } from '../../ops/html.ts';
 import { fieldMoment, momentField } from '../../ops/pages/filters.ts';
 import { shownUrl } from '../../ops/pages/shown-values.ts';
 import type { Alert, Webhook } from '../answers.ts';
-import { type FormView, isEdited, linesOf } from '../form-view.ts';
+import { type FormView, isEdited, linesOf, withPoint } from '../form-view.ts';
 import { plain, venueTitle } from '../values.ts';
 import { secondsOf } from './alert-words.ts';
 
@@ -286,11 +286,10 @@ export function atAlertFields(error: ApiError, form: URLSearchParams): ApiError 
 
 function inputOf(name: string, text: string): unknown {
   if (name === 'direction' || name === 'unit') return text;
-  return name === 'windowSeconds' ? secondsOf(text) : numberOf(text);
+  return name === 'windowSeconds' ? secondsOf(text) : numberOf(withPoint(name, text));
 }
 
 /** The number of a field; null, which the API rejects with a message, for other text. */
 function numberOf(text: string): number | null {
-  const given = text.replace(',', '.');
-  return given === '' || !Number.isFinite(Number(given)) ? null : Number(given);
+  return text === '' || !Number.isFinite(Number(text)) ? null : Number(text);
 }

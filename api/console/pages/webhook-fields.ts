@@ -12,7 +12,7 @@ import { ApiError, invalidRequest } from '../../errors.ts';
 import { type Html, html } from '../../ops/html.ts';
 import { shownUrl } from '../../ops/pages/shown-values.ts';
 import type { Webhook } from '../answers.ts';
-import { type FormView, isEdited } from '../form-view.ts';
+import { type FormView, isEdited, withPoint } from '../form-view.ts';
 
 const FORMAT_LABELS: Readonly<Record<WebhookFormat, string>> = {
   json: 'signed JSON, for a program',
@@ -68,8 +68,8 @@ ${view.field({
   name: 'maxPerSecond',
   value: webhook?.maxPerSecond === undefined ? '' : String(webhook.maxPerSecond),
   hint: webhook
-    ? '0.1 to 1,000. Leave empty for no limit.'
-    : '0.1 to 1,000. Leave empty for no limit; a new webhook of a chat service then has 1.',
+    ? '0.1 to 1000. Leave empty for no limit.'
+    : '0.1 to 1000. Leave empty for no limit; a new webhook of a chat service then has 1.',
 })}
 ${filterRows(view, webhook?.filter)}
 ${headerFields(view, webhook?.headerNames)}</div></details>`;
@@ -152,7 +152,7 @@ export function webhookChange(form: URLSearchParams, webhook: Webhook): Record<s
 
 function readFields(form: URLSearchParams) {
   const text = (name: string) => (form.get(name) ?? '').trim();
-  const rate = text('maxPerSecond').replace(',', '.');
+  const rate = withPoint('maxPerSecond', text('maxPerSecond'));
   return {
     text,
     filter: filterOf(form),
