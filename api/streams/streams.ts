@@ -240,6 +240,8 @@ export class Streams implements OpenStreams {
       try {
         const cursor = this.cursors.encode({ epoch: head.epoch, seq });
         const messages = await readSnapshot(db, filter, { head, seq, cursor, decimalFormat });
+        // Meanwhile the client may have unsubscribed, and used the id again.
+        if (client.subscriptions.get(id) !== subscription) return;
         if (lost) this.#replays.announceLoss(subscription, lost, seq);
         for (const message of messages) client.push(message, id);
         this.#hub.rounds.mark(client);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
+import { aStoredPrice } from '../../../factories/stored-series.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { confirmJournal } from '../../../support/journal.ts';
 import { type SocketMessage, UpgradeRefusedError } from '../../../support/socket.ts';
@@ -61,6 +62,19 @@ describe('a WebSocket', () => {
       socket.messages.filter(({ type, subs }) => type === 'trade' && subs?.includes(id)).map((message) => message.seq);
     expect(seen('old')).toEqual([start + 1, start + 2, start + 3]);
     expect(seen('new')).toEqual([start + 3]);
+  });
+
+  it('sends no snapshot of a subscription that ended while it was read', async () => {
+    const [one, two] = [await aStoredMarket(world.api.db), await aStoredMarket(world.api.db)];
+    for (const { outcomes } of [one, two]) {
+      await aStoredPrice(world.api.db, outcomes[0]?.tokenId ?? 0n, { price: '0.5', asOf: new Date() });
+    }
+    const ofMarket = ({ marketId }: typeof one) => subscribe('a', { market_ids: [marketId], snapshot: true });
+    const socket = await world.connect();
+    for (const frame of [ofMarket(one), { type: 'unsubscribe', id: 'a' }, ofMarket(two)]) socket.send(frame);
+    await socket.next(ofType('heartbeat'));
+    const shown = socket.messages.filter(ofType('snapshot')).map((message) => message['market_id']);
+    expect(shown).toEqual([two.marketId]);
   });
 
   it('accepts the key of a browser as the first frame', async () => {
