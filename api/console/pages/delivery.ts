@@ -50,10 +50,7 @@ ${programExamples(request, {
     ['this delivery', call],
     ['send it again', { operationId: 'retryDelivery', params, body: {} }],
   ],
-  typescript: `const delivery = await client.deliveries.get({
-  webhook_id: ${quoted(params.webhook_id)},
-  delivery_id: ${quoted(delivery.id)},
-});`,
+  typescript: `const delivery = await client.deliveries.get(${quoted(params.webhook_id)}, ${quoted(delivery.id)});`,
   json: text,
 })}`;
       const webhook = `${WEBHOOKS_PATH}/${params.webhook_id}`;

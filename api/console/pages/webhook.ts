@@ -66,7 +66,7 @@ ${deliveryTable(webhook.id, deliveries, request.nowMs)}
 ${pages(request, meta.next_cursor)}
 ${programExamples(request, {
   calls: [['these deliveries', call]],
-  typescript: `for await (const delivery of client.deliveries.iterate({ webhook_id: ${quoted(webhook.id)} })) console.log(delivery);`,
+  typescript: `for await (const delivery of client.deliveries.iterate(${quoted(webhook.id)})) console.log(delivery);`,
   json: text,
 })}`;
       return {
