@@ -42,6 +42,12 @@ export function signInRoutes(
     ctx.status = 303;
   });
 
+  // The address of the page after a failed sign-in.
+  router.get('/sign-in', (ctx) => {
+    ctx.redirect('/');
+    ctx.status = 303;
+  });
+
   router.post('/sign-in', async (ctx) => {
     const form = await readForm(ctx);
     const next = form.get('next');

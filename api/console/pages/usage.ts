@@ -180,15 +180,17 @@ async function keySection(request: ConsoleRequest, view: FormView): Promise<Html
   };
   const call = { operationId: 'listKeys', query };
   const { data: keys, meta, text } = await request.api<ApiKey[]>(call);
+  // A rejected form has another address.
+  const place = { path: PATH, query: request.query };
   return html`<h2 id="keys">Keys</h2>
 ${createForm(request, view)}
-<div class="switches">${tabs(request, 'status', 'State', [
+<div class="switches">${tabs(place, 'status', 'State', [
     ['active', 'Active'],
     ['expired', 'Expired'],
     ['revoked', 'Revoked'],
   ])}</div>
 ${keyTable(request, keys)}
-${pages(request, meta.next_cursor)}
+${pages(place, meta.next_cursor)}
 ${programExamples(request, {
   calls: [
     ['these keys', call],

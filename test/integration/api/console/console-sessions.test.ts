@@ -55,6 +55,18 @@ describe('sessions of the console', () => {
     expect([foreign.status, foreign.headers.getSetCookie()]).toEqual([403, []]);
   });
 
+  it('begin on the first page when a browser loads the address of a failed sign-in again', async () => {
+    const to = async (headers: Record<string, string>) => {
+      const answer = await api.call('/sign-in', { redirect: 'manual', headers: { ...AS_BROWSER, ...headers } });
+      return [answer.status, answer.headers.get('location')];
+    };
+    const { cookie } = await signIn(api);
+    expect([await to({}), await to({ Cookie: cookie })]).toEqual([
+      [303, '/'],
+      [303, '/'],
+    ]);
+  });
+
   it('end when the key is revoked', async () => {
     const browser = await signIn(api);
     expect((await browser.page('/markets')).status).toBe(200);

@@ -98,6 +98,14 @@ describe('keys on the usage page', () => {
     expect(late.text).toMatch(/id="field-expiresAt-problem">must be in the future/);
   });
 
+  it('have links to their states on the page of a rejected form too', async () => {
+    const browser = await signIn(api);
+    const { text } = await create(browser, { name: '' }, ['alerts']);
+    const links = [...text.matchAll(/href="(\/usage[^"]*)"/g)].map(([, path = '']) => path.replaceAll('&#61;', '='));
+    expect(links).toEqual(expect.arrayContaining(['/usage?status=expired', '/usage?status=revoked']));
+    for (const path of links) expect([path, (await browser.page(path)).status]).toEqual([path, 200]);
+  });
+
   it('sign the browser out when it revokes the key of its session', async () => {
     const browser = await signIn(api);
     const { body } = await browser.account('GET', '/v1/keys');
