@@ -110,6 +110,8 @@ describe('Screen', () => {
     await screen.draw();
     await screen.draw();
     await screen.end();
-    expect(io.written.stdout).toBe('\x1b[?25lone\x1b[K\ntwo\x1b[K\n\x1b[J\x1b[2A\rthree\x1b[K\n\x1b[J\x1b[?25h');
+    // Without wrapping: a line with letters of two columns would take two rows, and the next drawing would begin too low.
+    const [begin, end] = ['\x1b[?25l\x1b[?7l', '\x1b[?7h\x1b[?25h'];
+    expect(io.written.stdout).toBe(`${begin}one\x1b[K\ntwo\x1b[K\n\x1b[J\x1b[2A\rthree\x1b[K\n\x1b[J${end}`);
   });
 });

@@ -2,8 +2,9 @@ import type { Output } from '../io.ts';
 
 /** A terminal is drawn at most this often. */
 const DRAW_MS = 200;
-const HIDE_CURSOR = '\x1b[?25l';
-const SHOW_CURSOR = '\x1b[?25h';
+/** Without the cursor and without wrapping: letters of two columns make a line longer than its number of letters. */
+const BEGIN = '\x1b[?25l\x1b[?7l';
+const END = '\x1b[?7h\x1b[?25h';
 
 /** A text that is redrawn in its place on a terminal. */
 export class Screen {
@@ -32,7 +33,7 @@ export class Screen {
 
   async draw(): Promise<void> {
     const text = this.#text();
-    const back = this.#lines === 0 ? HIDE_CURSOR : `\x1b[${this.#lines}A\r`;
+    const back = this.#lines === 0 ? BEGIN : `\x1b[${this.#lines}A\r`;
     this.#lines = text.split('\n').length - 1;
     // Each line is cleared to its end, and everything below the text too: no flicker, and no rest of an earlier drawing.
     await this.#output.write(`${back}${text.replaceAll('\n', '\x1b[K\n')}\x1b[J`);
@@ -42,6 +43,6 @@ export class Screen {
     clearInterval(this.#clock);
     clearTimeout(this.#timer);
     await this.#drawing;
-    await this.#output.write(SHOW_CURSOR);
+    await this.#output.write(END);
   }
 }
