@@ -1,11 +1,14 @@
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { forward } from '../../../clients/cli/src/listen/forward.ts';
 import { runCli } from '../../../clients/cli/src/run-cli.ts';
 import { cliIo } from '../../support/cli-io.ts';
+import { collectGarbage } from '../../support/collect-garbage.ts';
 
 let folder: string;
 let server: Server | undefined;
@@ -30,6 +33,27 @@ async function listening(message: { type: string; data: object }, cursorFile = j
   const io = cliIo({ env: { ODDSWIRE_URL: url, ODDSWIRE_KEY: 'ow_live_x' } });
   return { io, code: runCli(['listen', '--cursor-file', cursorFile], io) };
 }
+
+it('forward() gives a hanging receiver up at the end of its time, also after a collection of garbage', async () => {
+  const made = createServer();
+  server = made;
+  const asked = once(made, 'request');
+  await new Promise<void>((resolve) => made.listen(0, '127.0.0.1', resolve));
+  const verdict = forward(
+    { id: 'evt_1', type: 'trade', body: '{}' },
+    {
+      url: `http://127.0.0.1:${(made.address() as AddressInfo).port}`,
+      secret: 'a secret of sixteen',
+      signal: new AbortController().signal,
+      now: Date.now,
+      onWaiting: async () => undefined,
+      attemptMs: 500,
+    },
+  );
+  await asked;
+  await collectGarbage();
+  expect(await verdict).toMatchObject({ error: 'no answer within 0.5 s' });
+});
 
 describe('oddswire-cli listen', () => {
   it.each([

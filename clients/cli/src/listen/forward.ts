@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { startDeadline } from '../../../typescript/src/transport.ts';
 import { VERSION } from '../version.ts';
 import { signedHeaders } from './signatures.ts';
 
@@ -23,6 +24,8 @@ interface ForwardOptions {
   now(): number;
   /** Called once per event when nothing listens at the address. */
   onWaiting(reason: string): Promise<void>;
+  /** The time of an attempt. Default 15,000. */
+  attemptMs?: number;
 }
 
 /**
@@ -31,27 +34,30 @@ interface ForwardOptions {
  * @throws the reason of the signal
  */
 export async function forward(event: ForwardedEvent, options: ForwardOptions): Promise<Verdict> {
-  const { url, secret, signal, now, onWaiting } = options;
+  const { url, secret, signal, now, onWaiting, attemptMs = ATTEMPT_MS } = options;
   for (let attempt = 1; ; attempt += 1) {
     signal.throwIfAborted();
     const startedMs = performance.now();
     const headers = signedHeaders(secret, event, { attempt, nowMs: now(), version: VERSION });
+    const deadline = startDeadline(signal, attemptMs);
     try {
       const response = await fetch(url, {
         method: 'POST',
         headers,
         body: event.body,
         redirect: 'manual',
-        signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)]),
+        signal: deadline.signal,
       });
       await response.body?.cancel();
       return { ms: elapsed(startedMs), status: response.status, isSuccess: response.ok };
     } catch (error) {
       signal.throwIfAborted();
-      const { code, reason } = failureOf(error);
+      const { code, reason } = failureOf(error, attemptMs);
       if (code !== 'ECONNREFUSED') return { ms: elapsed(startedMs), error: reason };
       if (attempt === 1) await onWaiting(reason);
       await delay(Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(attempt - 1, 8)), undefined, { signal });
+    } finally {
+      deadline.end();
     }
   }
 }
@@ -61,9 +67,9 @@ function elapsed(startedMs: number): number {
 }
 
 /** The error below the "fetch failed" of `fetch`; of several addresses of a name, the first one's. */
-function failureOf(error: unknown): { code: string | undefined; reason: string } {
+function failureOf(error: unknown, attemptMs: number): { code: string | undefined; reason: string } {
   if ((error as Error).name === 'TimeoutError')
-    return { code: undefined, reason: `no answer within ${ATTEMPT_MS / 1_000} s` };
+    return { code: undefined, reason: `no answer within ${attemptMs / 1_000} s` };
   const cause = (error as { cause?: unknown }).cause as
     | (Error & { code?: string; errors?: (Error & { code?: string })[] })
     | undefined;

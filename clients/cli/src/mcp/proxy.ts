@@ -1,3 +1,4 @@
+import { startDeadline } from '../../../typescript/src/transport.ts';
 import type { Settings } from '../command.ts';
 import { VERSION } from '../version.ts';
 
@@ -56,6 +57,15 @@ export class McpProxy {
   }
 
   async #post(body: string): Promise<string> {
+    const deadline = startDeadline(this.#signal, ANSWER_MS);
+    try {
+      return await this.#answerOf(body, deadline.signal);
+    } finally {
+      deadline.end();
+    }
+  }
+
+  async #answerOf(body: string, signal: AbortSignal): Promise<string> {
     const response = await fetch(this.#endpoint, {
       method: 'POST',
       headers: {
@@ -68,7 +78,7 @@ export class McpProxy {
       body,
       // A redirect would carry the key to another address.
       redirect: 'error',
-      signal: AbortSignal.any([this.#signal, AbortSignal.timeout(ANSWER_MS)]),
+      signal,
     }).catch((error: Error & { cause?: Error }) => {
       throw new Error(`no answer from ${this.#endpoint.origin}: ${error.cause?.message || error.message}`);
     });
