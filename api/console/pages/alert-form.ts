@@ -34,6 +34,11 @@ export async function readOutcomeAlerts(
   return { alerts: alerts.data, webhooks: webhooks?.data ?? [] };
 }
 
+/** Five points above a price; near 1, half of the way, so that the alert does not fire at once. */
+export function suggestedTarget(price: number): number {
+  return price < 0.94 ? Math.round((price + 0.05) * 100) / 100 : Number(((1 + price) / 2).toFixed(6));
+}
+
 /** The section of a market page. The script opens the form at the price of a click on the chart. */
 export function alertSection(
   request: ConsoleRequest,
@@ -43,7 +48,7 @@ export function alertSection(
   present: Decimal | undefined,
 ): Html {
   const listening = webhooks.filter(({ status, events }) => status === 'active' && events.includes('price_alert'));
-  const suggestion = present === undefined ? 0.5 : Math.min(0.99, Math.round((Number(present) + 0.05) * 100) / 100);
+  const suggestion = present === undefined ? 0.5 : suggestedTarget(Number(present));
   const more = new URLSearchParams({ tokenMint: outcome.outcome_id, condition: 'change' }).toString();
   return html`<section aria-labelledby="alerts-title" class="card alerts-card"><h2 id="alerts-title">Alerts on ${outcome.label}</h2>
 ${table<Alert>({
