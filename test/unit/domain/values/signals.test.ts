@@ -32,8 +32,9 @@ describe('forwardAbort', () => {
 describe('openDeadline', () => {
   it('fires after its time, also when garbage was collected before', async () => {
     const { signal } = openDeadline([new AbortController().signal], 200);
+    const fired = once(signal, 'abort');
     await collectGarbage();
-    await once(signal, 'abort');
+    await fired;
     expect(String(signal.reason)).toContain('deadline of 200 ms passed');
   });
 
