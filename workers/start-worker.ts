@@ -91,7 +91,8 @@ export async function startWorker(
     );
     const workers = names.map((name) => {
       tracker.queue(name, concurrencyOf(name));
-      return backend.worker(name, processor, concurrencyOf(name));
+      const worker = backend.worker(name, processor, concurrencyOf(name));
+      return worker.on('error', (error) => log.warn({ err: error, queue: name }, 'worker error'));
     });
     processContext.onStop(() => closeWorkers(workers, backend, () => tracker.isAtWork));
     await presence.register(Object.fromEntries(workers.map(({ name, id }) => [name, id])));
@@ -117,7 +118,6 @@ export async function startWorker(
 }
 
 function runWorker(worker: Worker, log: Logger): void {
-  worker.on('error', (error) => log.warn({ err: error, queue: worker.name }, 'worker error'));
   worker.run().catch((error: unknown) => log.error({ err: error, queue: worker.name }, 'worker loop ended'));
 }
 

@@ -3,7 +3,7 @@ import type { Figures } from './process-samples.ts';
 
 /** Samples the Redis of the queues over one connection. */
 export function watchRedis(url: string): { sample(): Promise<Figures>; close(): void } {
-  const client = createRedisClient(url, { maxRetriesPerRequest: 1, enableOfflineQueue: true });
+  const client = createRedisClient(url, { maxRetriesPerRequest: 1, enableOfflineQueue: true, lazyConnect: true });
   return {
     async sample() {
       const text = String(await client.info());

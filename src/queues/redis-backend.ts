@@ -2,25 +2,36 @@ import { Queue, Worker } from 'bullmq';
 import { tlsFailure } from '../domain/values/tls-failure.ts';
 import type { QueueBackend, QueueBackendOptions } from './port.ts';
 import { createRedisUsage } from './rate-counter.ts';
-import { createRedisClient } from './redis-connection.ts';
+import { createRedisClient, type RedisBehaviour, type RedisClient } from './redis-connection.ts';
 import { JOB_RETENTION, WORKER_SETTINGS } from './settings.ts';
 
 /** Queues in Redis, single, behind Sentinel or as a Cluster: the scale-out engine. */
 export function createRedisQueues(options: QueueBackendOptions & { redisUrl: string }): QueueBackend {
   // A producer fails at once while Redis is away: the database has the facts, and a timer wakes the stage later.
-  const producer = createRedisClient(options.redisUrl, { maxRetriesPerRequest: 1, enableOfflineQueue: false });
-  const consumer = createRedisClient(options.redisUrl, { maxRetriesPerRequest: null, enableOfflineQueue: true });
+  const producer = connection({ maxRetriesPerRequest: 1, enableOfflineQueue: false, lazyConnect: true });
+  let consumer: RedisClient | undefined;
   /** The reason why the producer is not connected: its commands state only that the connection is closed. */
   let lastError: Error | undefined;
-  for (const connection of [producer, consumer]) {
-    connection.on('error', (error: Error) => options.log.warn({ err: error }, 'redis connection error'));
-  }
   producer.on('error', (error: Error) => {
     lastError = error;
   });
   producer.on('ready', () => {
     lastError = undefined;
   });
+
+  function connection(behaviour: RedisBehaviour): RedisClient {
+    const client = createRedisClient(options.redisUrl, behaviour);
+    return client.on('error', (error: Error) => options.log.warn({ err: error }, 'redis connection error'));
+  }
+
+  /**
+   * The connection of all workers. BullMQ duplicates it and waits for the duplicate once: a lazy one would fail while Redis is away, and
+   * its worker would never work.
+   */
+  function workerConnection(): RedisClient {
+    consumer ??= connection({ maxRetriesPerRequest: null, enableOfflineQueue: true, lazyConnect: false });
+    return consumer;
+  }
 
   async function ping(): Promise<void> {
     try {
@@ -38,8 +49,7 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
     kind: 'redis',
     async migrate() {
       // Nothing to migrate. A refused client reconnects without end and emits an `error`, which does not prevent the start.
-      const waiting = [producer, consumer].filter(({ status }) => status === 'wait');
-      await Promise.allSettled(waiting.map((connection) => connection.connect()));
+      if (producer.status === 'wait') await producer.connect().catch(() => undefined);
       if (tlsFailure(lastError) !== undefined) throw lastError;
     },
     async restore() {
@@ -69,7 +79,7 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
     },
     worker(name, processor, concurrency) {
       return new Worker(name, processor, {
-        connection: consumer,
+        connection: workerConnection(),
         prefix,
         concurrency,
         autorun: false,
@@ -78,7 +88,7 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
     },
     async close() {
       producer.disconnect();
-      consumer.disconnect();
+      consumer?.disconnect();
     },
   };
 }

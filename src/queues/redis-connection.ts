@@ -7,11 +7,13 @@ import { SILENCE_MS } from './settings.ts';
 export type RedisClient = Redis | Cluster;
 
 /** The settings that differ between the users of a connection. */
-interface RedisBehaviour {
+export interface RedisBehaviour {
   /** The number of retries of a command on a new connection; null means without a limit. */
   readonly maxRetriesPerRequest: number | null;
   /** Whether commands wait for a lost connection; otherwise they fail at once. */
   readonly enableOfflineQueue: boolean;
+  /** Whether the first connection waits for `connect` or a command; it then fails once, instead of being tried without a limit. */
+  readonly lazyConnect: boolean;
 }
 
 const SENTINEL_ANSWER_MS = 5_000;
@@ -27,8 +29,8 @@ function isDemoted(error: Error): boolean {
 }
 
 /**
- * A client of the Redis of a REDIS_URL that connects on request or on first use, and reconnects without a limit. The caller listens to
- * its `error` event and disconnects it. @throws RedisUrlError
+ * A client of the Redis of a REDIS_URL that reconnects without a limit. The caller listens to its `error` event and disconnects it.
+ * @throws RedisUrlError
  */
 export function createRedisClient(redisUrl: string, behaviour: RedisBehaviour): RedisClient {
   const address = parseRedisUrl(redisUrl);
@@ -42,7 +44,6 @@ function serverClient(address: Exclude<RedisAddress, { kind: 'cluster' }>, behav
     ...(address.kind === 'single' ? { ...address.node } : sentinelOptions(address)),
     ...(address.isTls && { tls: {} }),
     db: address.db,
-    lazyConnect: true,
     socketTimeout: SILENCE_MS,
     retryStrategy: reconnectDelayMs,
     reconnectOnError: isDemoted,
@@ -68,7 +69,7 @@ function clusterClient(address: RedisAddress & { kind: 'cluster' }, behaviour: R
   const cluster = new Cluster(
     address.nodes.map((node) => ({ ...node })),
     {
-      lazyConnect: true,
+      lazyConnect: behaviour.lazyConnect,
       enableOfflineQueue: behaviour.enableOfflineQueue,
       clusterRetryStrategy: reconnectDelayMs,
       redisOptions: {

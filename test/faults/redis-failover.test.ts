@@ -41,7 +41,11 @@ describe.skipIf(!hasProgram('redis-server', 'fail-overs of Redis'))('processes w
   it('get a connection that was requested from a broken Cluster when it is complete', async () => {
     const cluster = await startBrokenCluster();
     topology = cluster;
-    const client = createRedisClient(cluster.url, { maxRetriesPerRequest: null, enableOfflineQueue: true });
+    const client = createRedisClient(cluster.url, {
+      maxRetriesPerRequest: null,
+      enableOfflineQueue: true,
+      lazyConnect: true,
+    });
     client.on('error', () => undefined);
     try {
       const connected = client.connect();

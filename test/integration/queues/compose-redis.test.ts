@@ -24,7 +24,7 @@ it('deploy/redis/start.sh starts Redis with a password that no argument of the p
   });
   const ended = once(child, 'exit');
   const clients = [`redis://:${PASSWORD}@127.0.0.1:${port}`, `redis://127.0.0.1:${port}`].map((url) =>
-    createRedisClient(url, { maxRetriesPerRequest: null, enableOfflineQueue: true }),
+    createRedisClient(url, { maxRetriesPerRequest: null, enableOfflineQueue: true, lazyConnect: true }),
   );
   const [withPassword, without] = clients as [(typeof clients)[0], (typeof clients)[0]];
   for (const client of clients) client.on('error', () => undefined);

@@ -14,7 +14,11 @@ describe.skipIf(!hasProgram('redis-server', 'a Cluster client'))('a client of a 
   afterAll(() => cluster.stop());
 
   function createClient() {
-    const client = createRedisClient(cluster.url, { maxRetriesPerRequest: null, enableOfflineQueue: true });
+    const client = createRedisClient(cluster.url, {
+      maxRetriesPerRequest: null,
+      enableOfflineQueue: true,
+      lazyConnect: true,
+    });
     client.on('error', () => undefined);
     return client;
   }

@@ -36,7 +36,11 @@ export async function wipeQueues(
     await db.transaction((tx) => tx.em.query('DROP SCHEMA IF EXISTS bullmq CASCADE'));
     return;
   }
-  const redis = createRedisClient(redisUrl ?? '', { maxRetriesPerRequest: 1, enableOfflineQueue: true });
+  const redis = createRedisClient(redisUrl ?? '', {
+    maxRetriesPerRequest: 1,
+    enableOfflineQueue: true,
+    lazyConnect: true,
+  });
   await redis.connect();
   for (const server of redis instanceof Cluster ? redis.nodes('master') : [redis]) {
     const keys = await server.keys(`{${prefix}}:*`);

@@ -105,12 +105,15 @@ const SLOTS = [
 ] as const;
 
 /** A Cluster of one server that lacks half of its slots until a call, and rejects work meanwhile. */
-export async function startBrokenCluster(): Promise<RedisTopology & { addMissingSlots(): Promise<void> }> {
+export async function startBrokenCluster(): Promise<
+  RedisTopology & { addMissingSlots(): Promise<void>; restart(): Promise<void> }
+> {
   const node = await spawnClusterNode();
   await call(node, ['CLUSTER', 'ADDSLOTSRANGE', '0', '8000']);
   return {
     url: `redis-cluster://:${encodeURIComponent(PASSWORD)}@127.0.0.1:${node.port}`,
     killMaster: () => node.kill(),
+    restart: () => node.start(),
     stop: () => node.stop(),
     async addMissingSlots() {
       await call(node, ['CLUSTER', 'ADDSLOTSRANGE', '8001', '16383']);
