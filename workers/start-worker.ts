@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import type { Worker } from 'bullmq';
 import type { Config } from '../src/config/config.ts';
 import { VERSION } from '../src/config/version.ts';
 import type { VenueName } from '../src/domain/markets/venue.ts';
@@ -96,7 +95,9 @@ export async function startWorker(
     });
     processContext.onStop(() => closeWorkers(workers, backend, () => tracker.isAtWork));
     await presence.register(Object.fromEntries(workers.map(({ name, id }) => [name, id])));
-    for (const worker of workers) runWorker(worker, log);
+    for (const worker of workers) {
+      worker.run().catch((error: unknown) => log.error({ err: error, queue: worker.name }, 'worker loop ended'));
+    }
     const restoring = startRestoring(role, deps, backend, tracker);
     processContext.onStop(() => restoring.stop());
     const publishing = startPublishing(role, deps, tracker);
@@ -115,10 +116,6 @@ export async function startWorker(
     await processContext.stop();
     throw error;
   }
-}
-
-function runWorker(worker: Worker, log: Logger): void {
-  worker.run().catch((error: unknown) => log.error({ err: error, queue: worker.name }, 'worker loop ended'));
 }
 
 /** Only the poller sends requests to venues. */

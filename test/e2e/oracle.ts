@@ -25,7 +25,13 @@ const BROKEN_ALERTS = sql(
       OR (status = 'triggered' AND NOT (observed OR ever))`,
 );
 
-export function brokenAlerts(db: Database): Promise<unknown[]> {
+export interface BrokenAlert {
+  id: string;
+  status: string;
+  events: number;
+}
+
+export function brokenAlerts(db: Database): Promise<BrokenAlert[]> {
   return db.query(BROKEN_ALERTS);
 }
 

@@ -246,14 +246,11 @@ async function readWhole(response: Response): Promise<Response> {
   return new Response(NULL_BODY_STATUSES.has(status) ? null : text, { status, statusText, headers: kept });
 }
 
-/** Aborts after a time with a `TimeoutError`, or with the caller's signal. Node 20 may collect an `AbortSignal.any` before it aborts. */
-export function startDeadline(
-  signal: AbortSignal | undefined,
-  timeoutMs: number,
-): { signal: AbortSignal; end(): void } {
+/** Aborts after a time, or with the caller's signal. `AbortSignal.any` may be collected early on Node 20. */
+function startDeadline(signal: AbortSignal | undefined, timeoutMs: number): { signal: AbortSignal; end(): void } {
   const controller = new AbortController();
   const forward = () => controller.abort(signal?.reason);
-  const timer = setTimeout(() => controller.abort(new DOMException('no answer in time', 'TimeoutError')), timeoutMs);
+  const timer = setTimeout(() => controller.abort(), timeoutMs);
   if (signal?.aborted) forward();
   else signal?.addEventListener('abort', forward, { once: true });
   return {

@@ -12,7 +12,7 @@ export function forwardAbort(signal: AbortSignal, controller: AbortController): 
 }
 
 /** A moment after which work stops, and the signal that fires then. Always `close()` it: it holds a timer and listeners. */
-export interface Deadline {
+interface Deadline {
   readonly signal: AbortSignal;
   remainingMs(): number;
   close(): void;

@@ -74,7 +74,15 @@ export class StreamReader {
     const query = new URLSearchParams({ channels: channels.join(',') });
     if (marketIds) query.set('market_ids', marketIds.join(','));
     const silence = new AbortController();
-    forwardAbort(this.#over.signal, silence);
+    const unlink = forwardAbort(this.#over.signal, silence);
+    try {
+      await this.#read(query, silence);
+    } finally {
+      unlink();
+    }
+  }
+
+  async #read(query: URLSearchParams, silence: AbortController): Promise<void> {
     const response = await fetch(`${this.#random.pick(this.#fleet.apis())}/v1/polymarket/stream?${query}`, {
       headers: {
         authorization: `Bearer ${API_KEY}`,

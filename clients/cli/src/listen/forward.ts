@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { startDeadline } from '../../../typescript/src/transport.ts';
+import { openDeadline } from '../../../../src/domain/values/signals.ts';
 import { VERSION } from '../version.ts';
 import { signedHeaders } from './signatures.ts';
 
@@ -39,7 +39,7 @@ export async function forward(event: ForwardedEvent, options: ForwardOptions): P
     signal.throwIfAborted();
     const startedMs = performance.now();
     const headers = signedHeaders(secret, event, { attempt, nowMs: now(), version: VERSION });
-    const deadline = startDeadline(signal, attemptMs);
+    const deadline = openDeadline([signal], attemptMs);
     try {
       const response = await fetch(url, {
         method: 'POST',
@@ -52,12 +52,13 @@ export async function forward(event: ForwardedEvent, options: ForwardOptions): P
       return { ms: elapsed(startedMs), status: response.status, isSuccess: response.ok };
     } catch (error) {
       signal.throwIfAborted();
-      const { code, reason } = failureOf(error, attemptMs);
+      if (deadline.signal.aborted) return { ms: elapsed(startedMs), error: `no answer within ${attemptMs / 1_000} s` };
+      const { code, reason } = failureOf(error);
       if (code !== 'ECONNREFUSED') return { ms: elapsed(startedMs), error: reason };
       if (attempt === 1) await onWaiting(reason);
       await delay(Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(attempt - 1, 8)), undefined, { signal });
     } finally {
-      deadline.end();
+      deadline.close();
     }
   }
 }
@@ -67,9 +68,7 @@ function elapsed(startedMs: number): number {
 }
 
 /** The error below the "fetch failed" of `fetch`; of several addresses of a name, the first one's. */
-function failureOf(error: unknown, attemptMs: number): { code: string | undefined; reason: string } {
-  if ((error as Error).name === 'TimeoutError')
-    return { code: undefined, reason: `no answer within ${attemptMs / 1_000} s` };
+function failureOf(error: unknown): { code: string | undefined; reason: string } {
   const cause = (error as { cause?: unknown }).cause as
     | (Error & { code?: string; errors?: (Error & { code?: string })[] })
     | undefined;

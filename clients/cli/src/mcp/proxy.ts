@@ -1,4 +1,4 @@
-import { startDeadline } from '../../../typescript/src/transport.ts';
+import { openDeadline } from '../../../../src/domain/values/signals.ts';
 import type { Settings } from '../command.ts';
 import { VERSION } from '../version.ts';
 
@@ -57,11 +57,11 @@ export class McpProxy {
   }
 
   async #post(body: string): Promise<string> {
-    const deadline = startDeadline(this.#signal, ANSWER_MS);
+    const deadline = openDeadline([this.#signal], ANSWER_MS);
     try {
       return await this.#answerOf(body, deadline.signal);
     } finally {
-      deadline.end();
+      deadline.close();
     }
   }
 

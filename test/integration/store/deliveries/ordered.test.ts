@@ -95,7 +95,7 @@ describe('an ordered webhook', () => {
   });
 
   it('stores the deliveries of one transaction in the order of their events when the database has many webhooks', async () => {
-    for (let others = 0; others < 100; others += 1) await aSubscription(test.db, { accountId });
+    await Promise.all(Array.from({ length: 100 }, () => aSubscription(test.db, { accountId })));
     await test.db.query(ANALYZE);
     const ids = await emit('a', 'a', 'b', 'a');
     expect((await test.db.query<{ id: string }>(IDS, [pk])).map((row) => row.id)).toEqual(ids);
