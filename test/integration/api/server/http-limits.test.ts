@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createHttpServer, drain, type HttpLimits } from '../../../../api/server/http-server.ts';
 import { parseCidrs } from '../../../../src/domain/webhooks/address-policy.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
+import { GUARD_MS } from '../../../support/eventually.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
@@ -89,7 +90,7 @@ describe('a slow client', () => {
     });
     reading.write(LAST_GET);
     expect((await untilEnd(reading)).length).toBeGreaterThan(CHUNKS.length * CHUNK.length);
-    await vi.waitFor(async () => expect(await openConnections(server)).toBe(0), { timeout: 5_000 });
+    await vi.waitFor(async () => expect(await openConnections(server)).toBe(0), { timeout: GUARD_MS });
   });
 
   it('is not closed while it waits for the server', async () => {
@@ -115,7 +116,7 @@ describe('connections', () => {
     expect(await untilEnd(await open(server))).toBe('');
     const [first] = kept as [Socket];
     first.destroy();
-    await vi.waitFor(async () => expect(await openConnections(server)).toBe(1), { timeout: 30_000 });
+    await vi.waitFor(async () => expect(await openConnections(server)).toBe(1), { timeout: GUARD_MS });
     const next = await open(server);
     next.write(GET);
     expect(String(await once(next, 'data'))).toMatch(/^HTTP\/1\.1 200/);
