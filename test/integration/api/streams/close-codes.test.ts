@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { notReady } from '../../../../api/errors.ts';
@@ -182,5 +182,32 @@ describe('a WebSocket', () => {
       await cause.provoke(place);
       await expect.poll(() => place.api.openConnections()).toBe(0);
     });
+  });
+});
+
+describe('a refused upgrade', () => {
+  it('answers with its status when the client sends frames without waiting for it', async () => {
+    const { hostname, port, host } = new URL(world.api.url);
+    const socket = connect(Number(port), hostname);
+    const lines = ['GET /v1/stream HTTP/1.1', `Host: ${host}`, 'Connection: Upgrade', 'Upgrade: websocket'];
+    const handshake = ['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='];
+    socket.write([...lines, ...handshake, 'Authorization: Bearer ow_live_unknown', '', ''].join('\r\n'));
+    let answer = '';
+    socket.on('data', (bytes: Buffer) => {
+      answer += bytes.toString();
+    });
+    const errors: Error[] = [];
+    socket.on('error', (error) => errors.push(error));
+    let hasEnded = false;
+    socket.once('end', () => {
+      hasEnded = true;
+    });
+    while (!hasEnded && errors.length === 0) {
+      if (socket.writableLength < 4_000_000) socket.write(Buffer.alloc(256_000));
+      await nextTurn();
+    }
+    socket.destroy();
+    expect(errors).toEqual([]);
+    expect(answer).toMatch(/^HTTP\/1\.1 401 [\s\S]*"code":"unauthorized"/);
   });
 });
