@@ -83,10 +83,15 @@ describe('a slow client', () => {
     stalled.pause();
     stalled.write(GET);
     const reading = await open(server);
-    // Reading everything takes longer than the limit for a stalled client.
-    reading.on('data', () => {
+    // Reading everything takes longer than the limit for a stalled client. A slow machine has a check per pause, so a pause follows only after
+    // many bytes: the buffers of the system take megabytes before the server can write again.
+    let readBytes = 0;
+    reading.on('data', (chunk: Buffer) => {
+      readBytes += chunk.length;
+      if (readBytes < 1_000_000) return;
+      readBytes = 0;
       reading.pause();
-      setTimeout(() => reading.resume(), 1);
+      setTimeout(() => reading.resume(), 10);
     });
     reading.write(LAST_GET);
     expect((await untilEnd(reading)).length).toBeGreaterThan(CHUNKS.length * CHUNK.length);
