@@ -7,7 +7,8 @@ import { insertPublishSql, LATE_TRADE_MS } from '../marks/publish-marks.ts';
  * and drops the mark. So the transaction that stores the outcome marks what was stored before.
  *
  * Trades become a range of history, because a claim that takes the trade's own mark after this commit publishes it: a second mark of the
- * trade would publish it twice. States are published as they are at the claim.
+ * trade would publish it twice. States are published as they are at the claim. The range of candles contains those of trades that are not
+ * folded yet, and stored ones whose trades retention has dropped.
  */
 
 /**
@@ -32,7 +33,13 @@ const PUBLISH_EARLIER = sql(
    trades AS (
      ${insertPublishSql('late-trades', 'SELECT token_id, min(start), max(until) FROM minutes GROUP BY token_id')}),
    late AS (
-     ${insertPublishSql('late-candles', 'SELECT token_id, min(minute), max(minute) + 60 FROM minutes WHERE is_late GROUP BY token_id')})
+     ${insertPublishSql(
+       'late-candles',
+       `SELECT token_id, min(minute), max(minute) + 60 FROM (
+          SELECT token_id, minute FROM minutes WHERE is_late
+          UNION ALL SELECT token_id, bucket FROM listed JOIN candle c USING (token_id)
+          WHERE c.interval_seconds = 60 AND c.bucket + 60 < extract(epoch FROM clock_timestamp()) - ${LATE_TRADE_MS / 1000}) m GROUP BY token_id`,
+     )})
    ${insertPublishSql('candle', 'SELECT token_id, minute FROM minutes WHERE NOT is_late')}`,
 );
 

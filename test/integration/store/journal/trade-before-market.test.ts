@@ -164,6 +164,19 @@ describe('a trade that is stored before its market', () => {
     ]);
   });
 
+  it('leaves its candle in a range when retention has dropped it before the listing', async () => {
+    const oldMs = nowMs - 3_600_000;
+    await new Partitions(test.db).ensure('trade', [oldMs]);
+    await storeTrades({ ...aTrade('old'), tsMs: oldMs });
+    await fold(oldMs);
+    await test.db.query(sql('test_drop_trades', 'DELETE FROM trade'));
+    await published();
+    await storeMarket();
+    const ranges = (await nextChanges()).filter(({ kind }) => kind === 'history').map(({ body }) => body);
+    const start = secondsOfMinute(oldMs);
+    expect(ranges).toMatchObject([{ series: 'candles', start, end: start + 60 }]);
+  });
+
   it('comes with the price and the book that were stored before the market', async () => {
     await storeTrades(aTrade('early'));
     const tokenId = await tokenOf();
