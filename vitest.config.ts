@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { GUARD_MS } from './test/support/eventually.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 
 export default defineConfig({
@@ -7,10 +8,10 @@ export default defineConfig({
     // These wait for minutes for fail-overs and restarts: `npm run test:faults`.
     exclude: ['test/faults/**'],
     globalSetup: ['test/support/global-setup-in-memory.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    // A guard, and no promise of a time: a busy machine can pause for seconds.
-    expect: { poll: { timeout: 30_000 } },
+    // Guards, and no promises of a time: a busy machine can pause for seconds, and a slow one needs a minute for some tests.
+    testTimeout: 180_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: GUARD_MS } },
     pool: 'forks',
     // Our modules keep no state, so the files of one worker share their imports, which saves a third of the time.
     isolate: false,

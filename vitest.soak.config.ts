@@ -7,7 +7,7 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     // SOAK_MINUTES decides: a week at most.
     testTimeout: 604_800_000,
-    hookTimeout: 120_000,
+    hookTimeout: 300_000,
     pool: 'forks',
     disableConsoleIntercept: true,
     // Prints each test as it ends, because the file takes long.

@@ -81,7 +81,7 @@ export function createConsole(deps: ApiDeps, options: ConsoleOptions, routes: re
   const pages = createConsoleRouter(deps, calls, assets);
   registerConsolePages(pages, deps);
   const layers: readonly Middleware<ApiState>[] = [
-    errorPages((ctx, title, text) => errorPage(ctx, assets, title, text)),
+    errorPages(deps, (ctx, title, text) => errorPage(ctx, assets, title, text)),
     headers,
     sendAssets(assets),
     entry.routes() as Middleware<ApiState>,

@@ -1,13 +1,15 @@
-import type { Middleware } from 'koa';
+import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiJson } from '../../src/domain/values/api-json.ts';
 import { toJsonText } from '../../src/domain/values/api-json.ts';
 import { InvalidCursorError } from '../../src/domain/values/cursor.ts';
 import { scrubData } from '../../src/domain/values/text.ts';
 import { TimeRangeError } from '../../src/domain/values/time-range.ts';
+import { logLimited } from '../../src/observe/limited-lines.ts';
 import { isDatabaseUnavailable } from '../../src/store/db/tx.ts';
 import { SecretKeyMissingError } from '../../src/webhooks/secret-box.ts';
 import type { ApiDeps, ApiState } from '../deps.ts';
 import { ApiError, type ErrorDetail, invalidRequest, notReady } from '../errors.ts';
+import { routeOf } from './request-context.ts';
 
 /** `{success:false, error, meta}` as JSON text. All failures have this form, without a stack trace. */
 export function errorBody(
@@ -29,15 +31,17 @@ export function errorBody(
 }
 
 /** Converts errors of the routes into answers. */
-export function envelope(deps: Pick<ApiDeps, 'now'>): Middleware<ApiState> {
+export function envelope(deps: Pick<ApiDeps, 'now' | 'log'>): Middleware<ApiState> {
   return async (ctx, next) => {
     try {
       await next();
     } catch (thrown) {
       const error = toApiError(thrown);
-      if (error.status === 500) ctx.state.log.error({ err: thrown }, 'request failed');
+      if (error.status === 500) logFailedRequest(deps, ctx, thrown);
       if (thrown instanceof SecretKeyMissingError) {
-        ctx.state.log.error({ kid: thrown.kid }, 'request refused: SECRETS_KEYS has no key for a stored value');
+        const { requestId } = ctx.state;
+        const message = 'request refused: SECRETS_KEYS has no key for a stored value';
+        logLimited(deps.log, { level: 'error', fields: { requestId, kid: thrown.kid }, message, kind: thrown.kid });
       }
       for (const name of ['ETag', 'Location', 'Last-Modified']) ctx.remove(name);
       ctx.set(error.headers);
@@ -47,6 +51,17 @@ export function envelope(deps: Pick<ApiDeps, 'now'>): Middleware<ApiState> {
       ctx.body = errorBody(error, ctx.state.requestId, deps.now());
     }
   };
+}
+
+/** A client can repeat a request that fails. */
+export function logFailedRequest(
+  { log }: Pick<ApiDeps, 'log'>,
+  ctx: ParameterizedContext<ApiState>,
+  thrown: unknown,
+): void {
+  const { requestId } = ctx.state;
+  const fields = { requestId, err: thrown };
+  logLimited(log, { level: 'error', fields, message: 'request failed', kind: routeOf(ctx) });
 }
 
 /** The client's view of an error. */

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import type { Middleware } from 'koa';
+import type { Middleware, ParameterizedContext } from 'koa';
 import { newId } from '../../src/domain/values/ids.ts';
+import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { ApiContext, ApiDeps, ApiState, Caller } from '../deps.ts';
 
@@ -30,15 +31,14 @@ class RequestState implements ApiState {
 export function requestContext(deps: Pick<ApiDeps, 'log' | 'onRequest'>): Middleware<ApiState> {
   return async (ctx, next) => {
     const startedAtMs = performance.now();
-    const path = isPathTarget(ctx.req.url) ? ctx.path : '';
     const requestId = requestIdOf(ctx.get('X-Request-Id'));
     ctx.state = new RequestState(requestId, deps.log);
     ctx.set('X-Request-Id', requestId);
     reportRequest(deps, ctx.res, {
       startedAtMs,
       method: ctx.method,
-      route: () => routeLabel(path, (ctx as Partial<ApiContext>)._matchedRoute),
-      log: () => ctx.state.log,
+      requestId,
+      route: () => routeOf(ctx),
       keyId: () => ctx.state.caller?.keyId,
     });
     await next();
@@ -55,8 +55,8 @@ interface Reported {
   /** `performance.now()` at the start. */
   startedAtMs: number;
   method: string;
+  requestId: string;
   route(): string;
-  log(): Logger;
   keyId(): string | undefined;
 }
 
@@ -64,7 +64,7 @@ interface Reported {
 export function reportRequest(
   deps: Pick<ApiDeps, 'log' | 'onRequest'>,
   res: ServerResponse,
-  { startedAtMs, method, route, log, keyId }: Reported,
+  { startedAtMs, method, requestId, route, keyId }: Reported,
 ): void {
   res.once('close', () => {
     const durationSeconds = (performance.now() - startedAtMs) / 1000;
@@ -74,7 +74,9 @@ export function reportRequest(
     const level = sample.status >= 500 && sample.status !== 503 ? 'warn' : 'debug';
     if (!deps.log.isLevelEnabled(level)) return;
     const durationMs = Math.round(durationSeconds * 1000);
-    log()[level]({ ...sample, durationMs, aborted: !res.writableFinished, keyId: keyId() }, 'request');
+    const fields = { requestId, ...sample, durationMs, aborted: !res.writableFinished, keyId: keyId() };
+    if (level === 'debug') deps.log.debug(fields, 'request');
+    else logLimited(deps.log, { level, fields, message: 'request', kind: `${sample.route} ${sample.status}` });
   });
 }
 
@@ -87,7 +89,9 @@ export function isPathTarget(target: string | undefined): boolean {
 }
 
 /** The pattern of the matched route, because metrics must not have one label value per path. */
-function routeLabel(path: string, matched: ApiContext['_matchedRoute']): string {
+export function routeOf(ctx: ParameterizedContext<ApiState>): string {
+  const path = isPathTarget(ctx.req.url) ? ctx.path : '';
   if (path === '/ops' || path.startsWith('/ops/')) return '/ops';
+  const { _matchedRoute: matched } = ctx as Partial<ApiContext>;
   return matched === undefined ? 'none' : String(matched);
 }

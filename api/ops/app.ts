@@ -50,7 +50,7 @@ export function createOps(deps: ApiDeps, ops: OpsOptions): Middleware<ApiState> 
   const pages = createOpsRouter(deps, assets);
   registerPages(pages, deps);
   const layers: readonly Middleware<ApiState>[] = [
-    errorPages((ctx, title, text) => errorPage(ctx, assets, title, text)),
+    errorPages(deps, (ctx, title, text) => errorPage(ctx, assets, title, text)),
     opsHosts(ops),
     opsHeaders(ops),
     sendAssets(assets),

@@ -1,7 +1,7 @@
 import type { Middleware, ParameterizedContext } from 'koa';
-import type { ApiState } from '../deps.ts';
+import type { ApiDeps, ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
-import { toApiError } from '../middleware/envelope.ts';
+import { logFailedRequest, toApiError } from '../middleware/envelope.ts';
 import { wantsHtml } from './guard.ts';
 import { type Html, html } from './html.ts';
 
@@ -20,6 +20,7 @@ const TITLES: Readonly<Record<number, string>> = {
 
 /** Shows a failure as a page in a browser. Scripts get the envelope of the API. `show` makes the page from its title and text. */
 export function errorPages(
+  deps: Pick<ApiDeps, 'log'>,
   show: (ctx: Context, title: string, text: (help: Html) => Html) => string,
 ): Middleware<ApiState> {
   return async (ctx, next) => {
@@ -28,7 +29,7 @@ export function errorPages(
     } catch (thrown) {
       const error = toApiError(thrown);
       if (!wantsHtml(ctx)) throw error;
-      if (error.status === 500) ctx.state.log.error({ err: thrown }, 'request failed');
+      if (error.status === 500) logFailedRequest(deps, ctx, thrown);
       ctx.set(error.headers);
       ctx.status = error.status;
       ctx.type = 'text/html; charset=utf-8';

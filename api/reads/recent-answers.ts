@@ -50,8 +50,8 @@ export function withRecentAnswers(deps: RecentDeps, app: RequestListener): Reque
     if (admission?.isAdmitted === false) return app(req, res);
     recent.used();
     const requestId = requestIdOf(req.headers['x-request-id']);
-    const log = () => deps.log.child({ requestId });
-    reportRequest(deps, res, { startedAtMs, method: 'GET', route: () => recent.route, log, keyId: () => found.id });
+    const route = () => recent.route;
+    reportRequest(deps, res, { startedAtMs, method: 'GET', requestId, route, keyId: () => found.id });
     const headers = ['X-Request-Id', requestId, ...SECURITY_HEADERS, ...rateLimitHeaders(admission)];
     headers.push(...answerHeaders(recent.answer, vary));
     send(req, res, { answer: recent.answer, headers, requestId, nowMs });

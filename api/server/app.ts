@@ -2,6 +2,8 @@ import type { RequestListener } from 'node:http';
 import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import { asError } from '../../src/domain/values/errors.ts';
+import { logLimited } from '../../src/observe/limited-lines.ts';
+import type { Logger } from '../../src/observe/logger.ts';
 import { createConsole } from '../console/app.ts';
 import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
 import { docsSite } from '../docs/site.ts';
@@ -33,9 +35,26 @@ export function createApi(deps: ApiDeps): RequestListener {
   return withRecentAnswers(deps, createApp(deps).callback());
 }
 
+/** The codes of a connection that its client has closed. */
+const ABANDONED = new Set([
+  'ECONNRESET',
+  'EPIPE',
+  'ECONNABORTED',
+  'ERR_STREAM_PREMATURE_CLOSE',
+  'ERR_STREAM_DESTROYED',
+]);
+
+/** A client may abandon answers as often as it likes, and that is no fault. */
+function logUnfinished(log: Logger, error: Error & { code?: string }): void {
+  const { code = '' } = error;
+  const message = 'answer not completed';
+  if (ABANDONED.has(code)) logLimited(log, { level: 'info', fields: { reason: code }, message, kind: code });
+  else logLimited(log, { level: 'warn', fields: { err: error }, message });
+}
+
 function createApp(deps: ApiDeps, isInternal = false): Koa<ApiState> {
   const app = new Koa<ApiState>();
-  app.on('error', (error) => deps.log.warn({ err: asError(error) }, 'answer not completed'));
+  app.on('error', (error) => logUnfinished(deps.log, asError(error)));
   app.use(requestContext(deps));
   app.use(securityHeaders);
   if (deps.corsOrigins.length > 0) app.use(cors(deps.corsOrigins));

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Cidr, networkOf } from '../../src/domain/webhooks/address-policy.ts';
-import { shouldLog } from '../../src/observe/failure-streaks.ts';
+import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { OpenCounts } from '../access/open-counts.ts';
 
@@ -38,7 +38,7 @@ export function boundConnections(server: Server, bounds: ConnectionBounds, log: 
 
   function logRejection(reason: string): void {
     refused += 1;
-    if (shouldLog(refused)) log.warn({ reason, refused }, 'connection rejected');
+    logLimited(log, { level: 'warn', fields: { reason, refused }, message: 'connection rejected', kind: reason });
   }
 
   server.on('drop', () => logRejection('too many connections'));

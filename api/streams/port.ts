@@ -28,6 +28,8 @@ export interface Start {
 /** The open streams of this process, for the routes and the WebSocket. */
 export interface OpenStreams {
   readonly cursors: StreamCursors;
+  /** The time for a reader to read its last messages, milliseconds. Then its connection is cut. */
+  readonly lastReadMs: number;
   readonly events: {
     /** The position of a cursor of this account. @throws InvalidCursorError */
     decode(accountId: bigint, cursor: string): EventPosition;

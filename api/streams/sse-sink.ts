@@ -3,15 +3,16 @@ import type { EndReason, Sink } from './client.ts';
 import { sseOf } from './frame.ts';
 import type { Unsent } from './outbox.ts';
 
-/** How long a reader may take to read its last messages. */
-const LAST_READ_MS = 5_000;
 /** Without bytes for so long, the system asks the client's whether the connection lives. */
 const KEEP_ALIVE_MS = 20_000;
 /** The delay before a browser connects again, milliseconds. */
 const RETRY_MS = 1_000;
 
-/** A stream over HTTP: server-sent events. The headers of the answer must be set. */
-export function createSseSink(response: ServerResponse): Sink {
+/**
+ * A stream over HTTP: server-sent events. The headers of the answer must be set. `lastReadMs` is the time for the reader to read its last
+ * messages.
+ */
+export function createSseSink(response: ServerResponse, lastReadMs: number): Sink {
   response.writeHead(200);
   // Node keeps the text of the headers as long as the stream. Sent alone it becomes one string; before a body it would stay a tree of some
   // eighty parts.
@@ -34,7 +35,7 @@ export function createSseSink(response: ServerResponse): Sink {
       if (last.length > 0) response.write(bytesOf(last));
       response.end();
       // A reader that does not read would keep its buffer. An unresponsive connection gets no time.
-      const limitMs = reason === 'unresponsive' ? 0 : LAST_READ_MS;
+      const limitMs = reason === 'unresponsive' ? 0 : lastReadMs;
       const timer = setTimeout(() => response.destroy(), limitMs);
       timer.unref();
       response.once('close', () => clearTimeout(timer));

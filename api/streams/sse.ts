@@ -45,7 +45,7 @@ export function startSse(
   const isPage = ctx.state.console !== undefined || isVisitor(caller);
   const maxHeartbeatMs = isPage ? CONSOLE_HEARTBEAT_MS : undefined;
   const client = streams.open(use, {
-    sink: createSseSink(res),
+    sink: createSseSink(res, streams.lastReadMs),
     caller,
     scope,
     protocol: 'sse',

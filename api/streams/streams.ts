@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
 import type { CursorCodec } from '../../src/domain/values/cursor.ts';
+import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { StreamMetrics } from '../../src/observe/stream-metrics.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
@@ -26,6 +27,7 @@ import { WriteRounds } from './write-rounds.ts';
 
 /** Clients of a stopping process reconnect within this time, so that the other processes do not get all of them at once. */
 const DRAIN_SPREAD_MS = 3_000;
+const LAST_READ_MS = 5_000;
 
 export interface StreamsOptions {
   db: Queryable;
@@ -47,6 +49,7 @@ export interface StreamsOptions {
   now(): number;
   drainSpreadMs?: number;
   maxUnsentBytes?: number;
+  lastReadMs?: number;
 }
 
 /** Figures of the open streams. */
@@ -62,6 +65,7 @@ export interface StreamUsage {
 /** The open streams of this process. */
 export class Streams implements OpenStreams {
   readonly cursors: StreamCursors;
+  readonly lastReadMs: number;
   readonly events: EventHub;
   readonly #options: StreamsOptions;
   readonly #uses: AccountUses;
@@ -79,6 +83,7 @@ export class Streams implements OpenStreams {
     const { db, tail, codec, decimalFormat, venues, recentBytes, log, now, metrics } = options;
     this.#options = options;
     this.cursors = createStreamCursors(codec);
+    this.lastReadMs = options.lastReadMs ?? LAST_READ_MS;
     this.#uses = createAccountUses(options.limits);
     this.#keys = new KeyWatch(db, log);
     this.#memory = new UnsentMemory(options.maxUnsentTotalBytes);
@@ -216,7 +221,7 @@ export class Streams implements OpenStreams {
   /** A stream that lost its way ends, so that its client connects again and resumes. */
   #endOnFailure(started: Promise<void>, client: StreamClient): void {
     started.catch((error: unknown) => {
-      this.#options.log.error({ err: error }, 'stream failed');
+      logLimited(this.#options.log, { level: 'error', fields: { err: error }, message: 'stream failed' });
       client.end('failed');
     });
   }

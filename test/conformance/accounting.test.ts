@@ -112,9 +112,7 @@ describe.skipIf(folder === undefined)('the account of all recordings', () => {
     });
     afterAll(() => test.drop());
 
-    it('leaves no remainder: each record is a row, a duplicate, a rejection or a skip', {
-      timeout: 120_000,
-    }, async () => {
+    it('leaves no remainder: each record is a row, a duplicate, a rejection or a skip', async () => {
       const { files = [] } = venue.recordings() ?? {};
       const table: Record<string, string | number>[] = [];
       for (const [kind, parse] of Object.entries(venue.parse) as [PollKind, (typeof venue.parse)[PollKind]][]) {

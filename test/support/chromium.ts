@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { type Browser, chromium } from 'playwright-core';
+import { GUARD_MS } from './eventually.ts';
 
 /** Names of the same browser in different distributions. */
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chromium-headless-shell'];
@@ -25,9 +26,10 @@ const DISABLED = [
   ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup'],
 ];
 
-/** A headless browser that reaches only this machine; the caller closes it. */
-export function launchChromium(executablePath: string): Promise<Browser> {
-  return chromium.launch({
+/** A headless browser that reaches only this machine; the caller closes it. Its pages wait as long as other parts of a test. */
+export async function launchChromium(executablePath: string): Promise<Browser> {
+  const browser = await chromium.launch({
+    timeout: GUARD_MS,
     executablePath,
     // Chromium's sandbox does not run as root, which CI containers use.
     chromiumSandbox: process.getuid?.() !== 0,
@@ -40,4 +42,11 @@ export function launchChromium(executablePath: string): Promise<Browser> {
       `--disable-features=${DISABLED.join(',')}`,
     ],
   });
+  const newContext = browser.newContext.bind(browser);
+  browser.newContext = async (options) => {
+    const context = await newContext(options);
+    context.setDefaultTimeout(GUARD_MS);
+    return context;
+  };
+  return browser;
 }

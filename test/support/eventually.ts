@@ -1,5 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
+/** The limit of a wait in a test: a guard, and no promise of a time. A slow machine does not reach it. */
+export const GUARD_MS = 120_000;
+
 /**
  * Polls until the answer satisfies the condition, for state that only other processes can announce. On time-out it throws with the
  * last answer, so that a failure shows the actual state.
@@ -9,7 +12,7 @@ export async function eventually<T>(
   satisfies: (answer: T) => boolean,
   options: { timeoutMs?: number; everyMs?: number } = {},
 ): Promise<T> {
-  const { timeoutMs = 60_000, everyMs = 100 } = options;
+  const { timeoutMs = GUARD_MS, everyMs = 100 } = options;
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const answer = await ask();

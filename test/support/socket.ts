@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws';
+import { GUARD_MS } from './eventually.ts';
 
 export interface SocketMessage {
   type: string;
@@ -18,14 +19,12 @@ export interface SocketReader {
   readonly messages: readonly SocketMessage[];
   readonly texts: readonly string[];
   send(frame: object | string): void;
-  /** The next message that fits and was not returned yet. @throws after 10 s, or when the connection ends */
+  /** The next message that fits and was not returned yet. @throws after the limit, or when the connection ends */
   next(fits?: (message: SocketMessage) => boolean): Promise<SocketMessage>;
   /** The close code and reason. */
   readonly closed: Promise<{ code: number; reason: string }>;
   close(): void;
 }
-
-const LIMIT_MS = 10_000;
 
 /** The status and body of a refused upgrade. */
 export class UpgradeRefusedError extends Error {
@@ -82,7 +81,7 @@ function readerOf(socket: WebSocket): SocketReader {
     closed,
     send: (frame) => socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame)),
     async next(fits = () => true) {
-      const deadline = performance.now() + LIMIT_MS;
+      const deadline = performance.now() + GUARD_MS;
       for (;;) {
         while (read < messages.length) {
           const message = messages[read++] as SocketMessage;

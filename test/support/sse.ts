@@ -1,4 +1,5 @@
 import { get, type IncomingMessage } from 'node:http';
+import { GUARD_MS } from './eventually.ts';
 
 /** An event of a stream; `data` is the parsed JSON. */
 export interface SseEvent {
@@ -14,7 +15,7 @@ export interface SseReader {
   readonly headers: IncomingMessage['headers'];
   /** All events so far, in order. */
   readonly events: readonly SseEvent[];
-  /** The next event that fits and was not returned yet; earlier ones are skipped. @throws after 10 s, or when the stream ends */
+  /** The next event that fits and was not returned yet; earlier ones are skipped. @throws after the limit, or when the stream ends */
   next(fits?: (event: SseEvent) => boolean, limitMs?: number): Promise<SseEvent>;
   /** Resolves when the server has ended the stream. */
   readonly ended: Promise<void>;
@@ -23,8 +24,6 @@ export interface SseReader {
   resume(): void;
   close(): void;
 }
-
-const LIMIT_MS = 10_000;
 
 /** Opens a stream. An answer that is no stream has its body in `events[0].text`. */
 export function openSse(url: string, headers: Record<string, string>): Promise<SseReader> {
@@ -64,7 +63,7 @@ function readerOf(response: IncomingMessage): SseReader {
     headers: response.headers,
     events,
     ended,
-    async next(fits = () => true, limitMs = LIMIT_MS) {
+    async next(fits = () => true, limitMs = GUARD_MS) {
       const deadline = performance.now() + limitMs;
       for (;;) {
         while (read < events.length) {
@@ -109,4 +108,9 @@ function parse(part: string): SseEvent | undefined {
 /** Whether an event has this type. */
 export function ofType(type: string): (event: SseEvent) => boolean {
   return ({ event }) => event === type;
+}
+
+/** Whether an event has news: a slow server sends its state in between. */
+export function isNews({ event }: SseEvent): boolean {
+  return event !== 'heartbeat' && event !== 'stale';
 }

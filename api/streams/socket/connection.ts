@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RawData, WebSocket } from 'ws';
+import { logLimited } from '../../../src/observe/limited-lines.ts';
 import type { ClientFrame } from '../../contract/live.ts';
 import type { ApiDeps, Caller } from '../../deps.ts';
 import { ApiError, type ErrorCode } from '../../errors.ts';
@@ -54,8 +55,12 @@ export class SocketConnection {
     this.#request = request;
     this.#deps = deps;
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
-    // ws closes the connection with 1007, 1009 or 1002 for a frame that it rejects.
-    socket.on('error', (error) => deps.log.debug({ err: error }, 'invalid WebSocket frame'));
+    // ws closes the connection with 1002, 1007, 1008 or 1009 for a frame that it rejects.
+    socket.on('error', (error) => {
+      deps.log.debug({ err: error }, 'invalid WebSocket frame');
+      this.#client?.end('protocol');
+    });
+    socket.on('ping', () => void this.#isWithinRate());
     socket.on('pong', () => {
       this.#isAlive = true;
     });
@@ -88,16 +93,14 @@ export class SocketConnection {
     });
   }
 
+  /** After the close frame, the frames of a flood are read and ignored: unread bytes would reset the connection and lose the code. */
   #receive(data: RawData, isBinary: boolean): void {
-    if (this.#client?.hasEnded) return;
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
     if (isBinary) {
       this.#close(CLOSE_CODES.unsupported, 'unsupported_media_type', 'send text frames');
       return;
     }
-    if (!this.#bucket.take() || this.#waiting >= MAX_WAITING) {
-      this.#close(CLOSE_CODES.rateLimited, 'rate_limited', `send at most ${FRAMES_PER_SECOND} frames per second`);
-      return;
-    }
+    if (!this.#isWithinRate()) return;
     const read = readFrame(String(data));
     if ('error' in read) {
       this.#reject(read.error.code, read.error.message, read.error.id);
@@ -113,6 +116,13 @@ export class SocketConnection {
         this.#waiting -= 1;
       }
     });
+  }
+
+  /** Counts a frame. Too many of them end the connection. */
+  #isWithinRate(): boolean {
+    if (this.#bucket.take() && this.#waiting < MAX_WAITING) return true;
+    this.#close(CLOSE_CODES.rateLimited, 'rate_limited', `send at most ${FRAMES_PER_SECOND} frames per second`);
+    return false;
   }
 
   async #handle(frame: ClientFrame): Promise<void> {
@@ -170,7 +180,9 @@ export class SocketConnection {
   #fail(thrown: unknown, id: string | undefined): void {
     const error = toApiError(thrown);
     const code = error.code as ErrorCode;
-    if (code === 'internal_error') this.#deps.log.error({ err: thrown }, 'WebSocket frame failed');
+    if (code === 'internal_error') {
+      logLimited(this.#deps.log, { level: 'error', fields: { err: thrown }, message: 'WebSocket frame failed' });
+    }
     if (this.#client) {
       this.#reject(code, error.message, id);
       return;

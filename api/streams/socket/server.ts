@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { parseUrl } from '../../../src/domain/values/parse-url.ts';
+import { logLimited } from '../../../src/observe/limited-lines.ts';
 import { hostProblem } from '../../access/host-header.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
@@ -20,13 +21,16 @@ type ServerDeps = SocketDeps & Pick<ApiDeps, 'corsOrigins'>;
 
 /** Serves GET /v1/stream as a WebSocket on an HTTP server. Other upgrades are refused. */
 export function serveSockets(server: Server, deps: ServerDeps): void {
-  const sockets = new WebSocketServer({
+  const options = {
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
     // Compression would cost memory per connection.
     perMessageDeflate: false,
     clientTracking: false,
-  });
+    // The types of ws lack this option.
+    closeTimeout: deps.streams.lastReadMs,
+  };
+  const sockets = new WebSocketServer(options);
   server.on('upgrade', (request: IncomingMessage, connection: Duplex, head: Buffer) => {
     connection.on('error', (error) => deps.log.debug({ err: error }, 'connection of a WebSocket failed'));
     upgrade(sockets, deps, request, connection as Socket, head).catch((error: unknown) =>
@@ -78,15 +82,12 @@ function checkRequest(request: IncomingMessage, { corsOrigins }: Pick<ApiDeps, '
   if (!isOwn) throw new ApiError('cross_origin', 'pages of this origin may not open a stream');
 }
 
-/** Answers with the envelope, and closes the connection. */
-function refuse(
-  request: IncomingMessage,
-  connection: Duplex,
-  thrown: unknown,
-  deps: Pick<ApiDeps, 'log' | 'now'>,
-): void {
+/** Answers with the envelope, and closes the connection. Bytes that follow the request are ignored, so that they do not reset it. */
+function refuse(request: IncomingMessage, connection: Duplex, thrown: unknown, deps: ServerDeps): void {
   const error = toApiError(thrown);
-  if (error.status === 500) deps.log.error({ err: thrown }, 'WebSocket not opened');
+  if (error.status === 500) {
+    logLimited(deps.log, { level: 'error', fields: { err: thrown }, message: 'WebSocket not opened' });
+  }
   if (connection.destroyed) return;
   const requestId = requestIdOf(request.headers['x-request-id']);
   const body = errorBody(error, requestId, deps.now());
@@ -100,5 +101,8 @@ function refuse(
     ...Object.entries(error.headers).map(([name, value]) => `${name}: ${value}`),
   ];
   for (let i = 0; i < SECURITY_HEADERS.length; i += 2) lines.push(`${SECURITY_HEADERS[i]}: ${SECURITY_HEADERS[i + 1]}`);
-  connection.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => connection.destroy());
+  connection.resume();
+  connection.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
+  const timer = setTimeout(() => connection.destroy(), deps.streams.lastReadMs);
+  connection.once('close', () => clearTimeout(timer));
 }

@@ -5,8 +5,6 @@ import { jsonOf } from '../frame.ts';
 import type { Unsent } from '../outbox.ts';
 import { CLOSE_CODES } from './frames.ts';
 
-/** How long a reader may take to read its last messages. */
-const LAST_READ_MS = 5_000;
 /** A connection with more unsent bytes than this has a slow reader. */
 const BLOCKED_BYTES = 64 * 1024;
 
@@ -37,15 +35,14 @@ export function createSocketSink(socket: WebSocket, connection: Duplex): Sink {
     },
     send: sendAll,
     end(reason, last) {
-      if (reason === 'unresponsive' || socket.readyState !== socket.OPEN) {
+      if (reason === 'unresponsive') {
         socket.terminate();
         return;
       }
+      // Another close frame waits already: a cut connection would lose it.
+      if (socket.readyState !== socket.OPEN) return;
       sendAll(last);
       socket.close(...CLOSING[reason]);
-      const timer = setTimeout(() => socket.terminate(), LAST_READ_MS);
-      timer.unref();
-      socket.once('close', () => clearTimeout(timer));
     },
   };
 }

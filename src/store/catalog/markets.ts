@@ -4,6 +4,7 @@ import { encodeCause } from '../marks/detail.ts';
 import { insertMarks, markChangedMarkets } from '../marks/marks.ts';
 import { markMarkets } from '../marks/publish-marks.ts';
 import { type TokenPrice, writePrices } from '../prices/prices.ts';
+import { publishEarlier } from './earlier-facts.ts';
 import { refreshEvents } from './market-events.ts';
 import { oncePerMarket, writeMarketRows } from './market-rows.ts';
 import { writeSightings } from './market-sightings.ts';
@@ -32,16 +33,19 @@ const RESET_LOSER_HASH = sql(
    RETURNING id`,
 );
 
+/** Returns the outcomes that the market gained: `outcome` has their former state in this statement. */
 const UPSERT_OUTCOMES = sql(
   'upsert_outcomes',
-  `INSERT INTO outcome AS o (market_id, token_id, ordinal, label, payout)
+  `WITH written AS (INSERT INTO outcome AS o (market_id, token_id, ordinal, label, payout)
    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::text[], $5::numeric[])
      AS r (market_id, token_id, ordinal, label, payout)
    ORDER BY token_id
    ON CONFLICT (token_id) DO UPDATE SET market_id = excluded.market_id, ordinal = excluded.ordinal,
      label = excluded.label, payout = excluded.payout
    WHERE (o.market_id, o.ordinal, o.label, o.payout) IS DISTINCT FROM
-     (excluded.market_id, excluded.ordinal, excluded.label, excluded.payout)`,
+     (excluded.market_id, excluded.ordinal, excluded.label, excluded.payout)
+     RETURNING token_id, market_id)
+   SELECT w.token_id FROM written w LEFT JOIN outcome o USING (token_id) WHERE o.market_id IS DISTINCT FROM w.market_id`,
 );
 
 interface WrittenMarkets {
@@ -80,10 +84,12 @@ export async function writeMarkets(
   );
   // The later of two markets of the page gets an outcome that both claim, because a conflict would stop the walk here.
   const outcomes = [...new Map(named.map((item) => [item.outcome.outcomeId, item])).values()];
+  const created = new Set<bigint>();
   const tokens = await ensureTokens(
     tx,
     outcomes.map(({ outcome }) => outcome.outcomeId),
     currency,
+    created,
   );
   const tokenIds = outcomes.map(({ outcome }) => tokens.get(outcome.outcomeId));
   await tx.query(CORRECT_CURRENCY, [tokenIds, currency]);
@@ -91,13 +97,17 @@ export async function writeMarkets(
   await tx.query(DELETE_LOST_OUTCOMES, [changedPks, tokenIds]);
   const losers = await tx.query<{ id: bigint }>(RESET_LOSER_HASH, [changedPks, tokenIds]);
   await markMarkets(tx, [...changedPks, ...losers.map(({ id }) => id)]);
-  await tx.query(UPSERT_OUTCOMES, [
+  const gained = await tx.query<{ tokenId: bigint }>(UPSERT_OUTCOMES, [
     outcomes.map(({ marketId }) => marketId),
     tokenIds,
     outcomes.map(({ ordinal }) => ordinal),
     outcomes.map(({ outcome }) => outcome.label),
     outcomes.map(({ outcome }) => outcome.payout ?? null),
   ]);
+  await publishEarlier(
+    tx,
+    gained.map(({ tokenId }) => tokenId).filter((tokenId) => !created.has(tokenId)),
+  );
 
   const final = changed.filter(isFinal).flatMap((market) => market.outcomes);
   const payouts = final.flatMap(({ outcomeId, payout }): TokenPrice[] => {

@@ -3,7 +3,7 @@ import { type Queryable, sql } from '../db/tx.ts';
 const INSERT_TOKENS = sql(
   'insert_tokens',
   `INSERT INTO token (mint, currency) SELECT mint, $2 FROM unnest($1::text[]) AS t (mint) ORDER BY mint COLLATE "C"
-   ON CONFLICT (mint) DO NOTHING`,
+   ON CONFLICT (mint) DO NOTHING RETURNING id`,
 );
 const SELECT_TOKENS = sql('select_tokens', `SELECT id, mint AS token_mint FROM token WHERE mint = ANY ($1::text[])`);
 
@@ -19,19 +19,20 @@ export const TOKEN_LOCK = 0x74_6f_6b_65;
 const KEEP_TOKENS = sql('keep_tokens', `SELECT pg_advisory_xact_lock_shared(${TOKEN_LOCK})`);
 
 /**
- * The row numbers of these tokens, which exist until the transaction ends; unknown ones are created. The select is a separate statement,
- * because a row that another transaction inserts concurrently is invisible to the inserting statement.
+ * The row numbers of these tokens, which exist until the transaction ends; unknown ones are created, and added to `created`. The select is
+ * a separate statement, because a row that another transaction inserts concurrently is invisible to the inserting statement.
  */
 export async function ensureTokens(
   tx: Queryable,
   tokenMints: Iterable<string>,
   currency: string,
+  created: Set<bigint> = new Set(),
 ): Promise<Map<string, bigint>> {
   const wanted = [...new Set(tokenMints)];
   await tx.query(KEEP_TOKENS);
   const known = await findTokens(tx, wanted);
   const missing = wanted.filter((tokenMint) => !known.has(tokenMint));
   if (missing.length === 0) return known;
-  await tx.query(INSERT_TOKENS, [missing, currency]);
+  for (const { id } of await tx.query<{ id: bigint }>(INSERT_TOKENS, [missing, currency])) created.add(id);
   return findTokens(tx, wanted);
 }

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { createProducer, type Producer } from '../../../src/queues/producer.ts';
 import { reconcileSchedules, type Schedule } from '../../../src/queues/schedules.ts';
+import { GUARD_MS } from '../../support/eventually.ts';
 import type { TestBackend } from '../../support/redis/queue-backends.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
@@ -165,7 +166,7 @@ export function describeQueueBackend(create: () => Promise<TestBackend>): void {
         await test.backend.restore();
         await reconcileSchedules(producer, [schedule], Date.now());
       },
-      { timeout: 30_000 },
+      { timeout: GUARD_MS },
     );
     await tick();
     await tick();

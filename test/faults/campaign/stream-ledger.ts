@@ -97,16 +97,12 @@ function dataOf(change: Change): unknown {
   return JSON.parse(toJsonText(changeData(change), 'number'));
 }
 
-/**
- * Trades without a change of their own and outside every published range of older trades of their market. A trade that was stored before
- * its market has no change (docs/live.md): the first change of the market tells readers to read.
- */
+/** Trades without a change of their own and outside every published range of older trades of their market. */
 const UNPUBLISHED = sql(
   'test_unpublished_trades',
   `SELECT t.trade_id, t.ts, m.venue_market_id FROM trade t JOIN outcome o USING (token_id) JOIN token k ON k.id = t.token_id
    JOIN market m ON m.id = o.market_id
-   WHERE t.ts > (SELECT min(j.at) FROM journal j WHERE j.kind = 'market' AND j.market_id = m.venue_market_id)
-     AND NOT EXISTS (SELECT FROM journal j WHERE j.kind = 'trade' AND j.outcome_id = k.mint AND j.body ->> 'trade_id' = t.trade_id)
+   WHERE NOT EXISTS (SELECT FROM journal j WHERE j.kind = 'trade' AND j.outcome_id = k.mint AND j.body ->> 'trade_id' = t.trade_id)
      AND NOT EXISTS (SELECT FROM journal j WHERE j.kind = 'history' AND j.market_id = m.venue_market_id AND j.body ->> 'series' = 'trades'
        AND (j.body ->> 'start')::bigint <= extract(epoch FROM t.ts) AND (j.body ->> 'end')::bigint > extract(epoch FROM t.ts))
    LIMIT 10`,

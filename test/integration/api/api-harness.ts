@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { promisify } from 'node:util';
 import { createAccountLimits } from '../../../api/access/account-limits.ts';
 import { createFailedKeys } from '../../../api/access/failed-keys.ts';
 import { createKeyDirectory, type KeyDirectory } from '../../../api/access/key-directory.ts';
@@ -11,6 +12,7 @@ import { openApiText } from '../../../api/routes/openapi.ts';
 import { createApi } from '../../../api/server/app.ts';
 import { createHttpServer, drain } from '../../../api/server/http-server.ts';
 import { routeTable } from '../../../api/server/route-table.ts';
+import type { SocketDeps } from '../../../api/streams/socket/connection.ts';
 import { serveSockets } from '../../../api/streams/socket/server.ts';
 import { Streams, type StreamsOptions } from '../../../api/streams/streams.ts';
 import { SCOPES, type Scope } from '../../../src/domain/values/api-key.ts';
@@ -28,6 +30,7 @@ import { Database } from '../../../src/store/db/tx.ts';
 import { followJournal } from '../../../src/store/journal/tail.ts';
 import { createSecretBox, type SecretBox } from '../../../src/webhooks/secret-box.ts';
 import { ApiContract, type Exchange, observed } from '../../support/api-contract.ts';
+import { GUARD_MS } from '../../support/eventually.ts';
 import { createTestDatabase } from '../../support/postgres/database.ts';
 import { startTcpProxy, type TcpProxy } from './server/tcp-proxy.ts';
 
@@ -77,6 +80,8 @@ export interface TestApi {
   proxy?: TcpProxy;
   client(scopes?: readonly Scope[]): Promise<Client>;
   call(path: string, init?: RequestInit): Promise<Answer>;
+  /** The number of connections that the server holds. */
+  openConnections(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -91,7 +96,7 @@ export async function startTestApi(
   options: {
     behindProxy?: boolean;
     beside?: Pick<TestApi, 'databaseUrl'>;
-    streams?: Partial<StreamsOptions & { pingMs: number; authMs: number }>;
+    streams?: Partial<StreamsOptions & Pick<SocketDeps, 'pingMs' | 'authMs'>>;
   } = {},
 ): Promise<TestApi> {
   const log = createLogger({ process: 'test', level: 'silent' });
@@ -136,6 +141,7 @@ export async function startTestApi(
     recentBytes: 1_000_000,
     eventRetentionMs: 90 * 86_400_000,
     drainSpreadMs: 100,
+    lastReadMs: GUARD_MS,
     log,
     now: Date.now,
     ...options.streams,
@@ -224,6 +230,7 @@ export async function startTestApi(
     checkAnswers,
     ...(proxied && { proxy: proxied.proxy }),
     call,
+    openConnections: () => promisify(server.getConnections.bind(server))(),
     async client(scopes = SCOPES) {
       const { key, accountId } = await createApiKey(db, { accountName: newId('req'), name: 'test', scopes });
       return {

@@ -168,7 +168,7 @@ describe('oddswire demo', { timeout: 240_000 }, () => {
       const { data } = (await answer.json()) as { data: { venue: string; feed?: { state: string } }[] };
       return data.flatMap(({ venue, feed }) => (feed?.state === 'live' ? [venue] : []));
     };
-    await eventually(states, (live) => live.includes('kalshi') && live.includes('polymarket'), { timeoutMs: 60_000 });
+    await eventually(states, (live) => live.includes('kalshi') && live.includes('polymarket'));
     const keyFile = join(folder, '.data', 'demo', 'kalshi-private-key.pem');
     expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
     const [, secret = ''] = (await readFile(keyFile, 'utf8')).split('\n');

@@ -21,6 +21,7 @@ import {
   storedTrades,
 } from '../../factories/stored-series.ts';
 import { allowing } from '../../support/address-rules.ts';
+import { GUARD_MS } from '../../support/eventually.ts';
 import { startTestApi, type TestApi } from '../api/api-harness.ts';
 import { jobContext, testConfig } from '../workers/worker-harness.ts';
 
@@ -102,7 +103,7 @@ async function delivered(pk: bigint, eventId: string): Promise<ReceivedRequest> 
   const { db, databaseUrl, secretBox } = api;
   const context = jobContext({ db, config: testConfig(databaseUrl), sender, secretBox });
   await deliverWebhook.run({ subscriptionPk: String(pk) }, context);
-  return receiver.waitFor(({ headers }) => headers['webhook-id'] === eventId, 5_000);
+  return receiver.waitFor(({ headers }) => headers['webhook-id'] === eventId, GUARD_MS);
 }
 
 async function thrownBy(call: Promise<unknown>): Promise<unknown> {

@@ -133,7 +133,7 @@ async function agrees(run: Run, venue: Venue, holds: () => boolean = () => true)
   await eventually(
     async () => ({ ...tops(run, venue), state: run.connection.state }),
     ({ feed, exchange }) => isDeepStrictEqual(feed, exchange) && holds(),
-    { timeoutMs: 10_000, everyMs: 20 },
+    { everyMs: 20 },
   );
 }
 
@@ -234,7 +234,7 @@ describe('a connection to kalshi that loses changes', () => {
     await eventually(
       async () => run.givenUp.length,
       (count) => count > 0,
-      { timeoutMs: 30_000, everyMs: 20 },
+      { everyMs: 20 },
     );
     expect(run.details.some((detail) => detail.endsWith('again after new snapshots'))).toBe(true);
   });
@@ -258,7 +258,7 @@ describe('the simulated feed of manifold', () => {
           updates.flatMap((each) => (each.kind === 'trade' ? each.record.tradeId : [])),
         ),
       (ids) => ids.length >= expected,
-      { timeoutMs: 10_000, everyMs: 20 },
+      { everyMs: 20 },
     );
     expect(tradeIds.length).toBe(expected);
     expect(new Set(tradeIds).size).toBe(expected);

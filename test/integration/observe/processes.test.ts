@@ -12,7 +12,7 @@ import { type Family, lint, readExposition } from '../../support/metrics/exposit
 import { jobContext, LosableDatabase, testConfig } from '../workers/worker-harness.ts';
 import { SECRETS, startWatchedSystem, type WatchedSystem } from './watched-system.ts';
 
-const WAIT = { timeoutMs: 30_000, everyMs: 20 };
+const WAIT = { everyMs: 20 };
 
 let system: WatchedSystem;
 let webhookId: string;

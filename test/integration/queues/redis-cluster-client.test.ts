@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRedisClient } from '../../../src/queues/redis-connection.ts';
+import { eventually } from '../../support/eventually.ts';
 import { hasProgram } from '../../support/processes/has-program.ts';
 import { createTestBackend } from '../../support/redis/queue-backends.ts';
 import { type RedisTopology, startBrokenCluster } from '../../support/redis/redis-topologies.ts';
@@ -62,12 +63,18 @@ describe.skipIf(!hasProgram('redis-server', 'a Cluster client'))('a client of a 
     try {
       await own.addMissingSlots();
       const { backend } = await createTestBackend('redis', 2, own.url);
-      await backend.ping();
+      // The client gives a slow cluster a second, and then tries again.
+      await eventually(
+        () => backend.ping().then(() => true, String),
+        (answer) => answer === true,
+      );
       const worker = backend.worker('alerts', async () => undefined, 1);
       worker.on('error', () => undefined);
       worker.run().catch(() => undefined);
       const blocking = await worker['backend'].blockingClient;
       const waits = new Promise<void>((resolve) => blocking?.on('reconnecting', resolve));
+      // A worker whose other command has no answer waits for it without end: see closeWorkers.
+      await own.hasBlockedClient();
       await own.killMaster('');
       await waits;
       await worker.close();

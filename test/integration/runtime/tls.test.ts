@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createServer, type Server } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EXIT_CONFIG } from '../../../src/runtime/lifecycle.ts';
+import { eventually } from '../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { startTlsFront } from '../../support/postgres/tls-front.ts';
 import { hasProgram } from '../../support/processes/has-program.ts';
@@ -55,7 +56,11 @@ describe('a process on a Postgres with TLS', () => {
     const url = throughTls({ sslmode: 'verify-full', sslrootcert: caFile });
     const api = new OddswireProcess('api', { ...ports, DATABASE_URL: url });
     const { address } = await api.start();
-    expect((await fetch(`${address}/health/ready`)).status).toBe(200);
+    // The API is not ready before it has read the journal.
+    await eventually(
+      () => fetch(`${address}/health/ready`),
+      ({ status }) => status === 200,
+    );
     expect(await api.end('SIGTERM')).toBe(0);
     expect(await oddswire(['keys', 'list'], { DATABASE_URL: url })).toMatchObject({ code: 0 });
   });

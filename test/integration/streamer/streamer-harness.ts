@@ -173,7 +173,7 @@ export async function quotesAgree(
   db: Database,
   exchange: Exchange,
   venue: FeedVenue,
-  within: { timeoutMs: number; everyMs: number } = { timeoutMs: 20_000, everyMs: 50 },
+  within: { timeoutMs?: number; everyMs: number } = { everyMs: 50 },
 ): Promise<void> {
   await eventually(
     () => quoteDifferences(db, exchange, venue),

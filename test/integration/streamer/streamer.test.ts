@@ -150,7 +150,7 @@ describe('two streamers', () => {
     // It runs on, and its statements reach the database no more, as after a stop or a split network.
     lost.loseStatements = ['renew_feed_parts', 'report_feeds', 'claim_feed_parts', 'running_feed_streamers'];
     lost.loseBefore = () => true;
-    await eventually(byOwner, ({ b }) => b === 5, { timeoutMs: 20_000 });
+    await eventually(byOwner, ({ b }) => b === 5);
     // Now it reaches the database again, with changes that it read meanwhile.
     exchange.step(3);
     lost.loseBefore = () => false;
@@ -183,6 +183,6 @@ describe('the comparison with the polls', () => {
         await test.db.query(POLLED, [market?.outcomes[0].tokenId]);
       return found;
     };
-    await eventually(pollUntilGap, haveEnded('differs_from_poll'), { timeoutMs: 40_000 });
+    await eventually(pollUntilGap, haveEnded('differs_from_poll'));
   });
 });

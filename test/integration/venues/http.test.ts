@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { VenueError } from '../../../src/venues/errors.ts';
 import { createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../../../src/venues/http/http.ts';
 import type { BreakerEvent, RequestEvent } from '../../../src/venues/observer.ts';
+import { GUARD_MS } from '../../support/eventually.ts';
 import { hangUp, json, raw, ScriptedServer, silence } from './scripted-server.ts';
 
 const server = new ScriptedServer();
@@ -218,7 +219,7 @@ describe('createVenueHttp', () => {
       answer = () => json(200, 'well')(request, response);
     });
     const probe = get();
-    await vi.waitFor(() => expect(server.requests).toHaveLength(4), { timeout: 30_000 });
+    await vi.waitFor(() => expect(server.requests).toHaveLength(4), { timeout: GUARD_MS });
     expect(await errorOf(get())).toMatchObject({ code: 'circuit_open' });
     answer();
     expect(await probe).toBe('well');

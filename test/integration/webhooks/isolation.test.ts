@@ -4,6 +4,7 @@ import { sql } from '../../../src/store/db/tx.ts';
 import { MAX_IN_FLIGHT } from '../../../src/store/deliveries/claims.ts';
 import type { Sender } from '../../../src/webhooks/sender.ts';
 import { anAccount } from '../../factories/alerts.ts';
+import { GUARD_MS } from '../../support/eventually.ts';
 import { gate } from '../../support/gate.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { type RawServer, startTlsServer, testAuthority } from '../../support/tls.ts';
@@ -13,7 +14,6 @@ import { aDueWebhook, runDeliverer } from './running-deliverer.ts';
 
 const HEALTHY = 98;
 const EACH = 3;
-const WAIT_MS = 30_000;
 
 let test: TestDatabase;
 let receiver: Receiver;
@@ -58,9 +58,9 @@ it('the deliverer delays none of 98 receivers when one is dead and one is slow',
     async () => dead.requests(),
     (requests) => requests === MAX_IN_FLIGHT,
   );
-  await receiver.waitForCount(MAX_IN_FLIGHT, WAIT_MS);
+  await receiver.waitForCount(MAX_IN_FLIGHT, GUARD_MS);
   producer.wakeDeliveries(good);
-  await receiver.waitForCount(MAX_IN_FLIGHT + HEALTHY * EACH, WAIT_MS);
+  await receiver.waitForCount(MAX_IN_FLIGHT + HEALTHY * EACH, GUARD_MS);
   const states = await until(
     () => test.db.query<{ url: string; status: string; rows: number; locked: number }>(STATES),
     (rows) => rows.some(({ status, rows: count }) => status === 'delivered' && count === HEALTHY * EACH),

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startReceiver } from '../../../sim/receiver.ts';
 import { openAuthority } from '../../../sim/receiver-tls.ts';
+import { GUARD_MS } from '../../support/eventually.ts';
 import { delivery, SECRET, testSender } from './deliveries.ts';
 
-const WAIT_MS = 10_000;
 let directory: string;
 
 beforeAll(async () => {
@@ -35,15 +35,15 @@ describe('local receiver', () => {
   it('waits for past and future requests, and rejects after the timeout', async () => {
     const receiver = await startReceiver();
     const sender = await testSender({ extraCaPem: receiver.caPem });
-    const second = receiver.waitFor(({ path }) => path === '/second', WAIT_MS);
-    const both = receiver.waitForCount(2, WAIT_MS);
+    const second = receiver.waitFor(({ path }) => path === '/second', GUARD_MS);
+    const both = receiver.waitForCount(2, GUARD_MS);
     await sender.send(delivery(`${receiver.url}/first`));
     await sender.send(delivery(`${receiver.url}/second`));
     expect((await second).sequence).toBe(2);
     expect(await both).toHaveLength(2);
-    expect((await receiver.waitFor(({ path }) => path === '/first', WAIT_MS)).sequence).toBe(1);
+    expect((await receiver.waitFor(({ path }) => path === '/first', GUARD_MS)).sequence).toBe(1);
     await expect(receiver.waitFor(({ path }) => path === '/third', 10)).rejects.toThrow('2 requests came');
-    const never = receiver.waitForCount(99, WAIT_MS);
+    const never = receiver.waitForCount(99, GUARD_MS);
     const refused = expect(never).rejects.toThrow('closed');
     await receiver.close();
     await refused;
@@ -97,7 +97,7 @@ describe('local receiver', () => {
     await expect(startReceiver({ port: receiver.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
     const sender = await testSender({ extraCaPem: receiver.caPem });
     const sending = sender.send(delivery(receiver.url));
-    await receiver.waitForCount(1, WAIT_MS);
+    await receiver.waitForCount(1, GUARD_MS);
     await receiver.close();
     expect(await sending).toMatchObject({ errorCode: 'connection_reset' });
     await sender.close();
@@ -111,7 +111,7 @@ describe('local receiver', () => {
       [3, false],
       [4, false],
     ]);
-    expect(await receiver.waitForCount(4, WAIT_MS)).toHaveLength(2);
+    expect(await receiver.waitForCount(4, GUARD_MS)).toHaveLength(2);
     await sender.close();
     await receiver.close();
   });

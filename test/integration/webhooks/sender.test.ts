@@ -6,9 +6,8 @@ import { generateSecret } from '../../../src/domain/webhooks/signature.ts';
 import { MAX_ANSWER_BYTES } from '../../../src/webhooks/guarded-agent.ts';
 import type { NameResolver } from '../../../src/webhooks/resolver.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
+import { GUARD_MS } from '../../support/eventually.ts';
 import { delivery, fixedResolver, LOOPBACK, SECRET, testSender } from './deliveries.ts';
-
-const WAIT_MS = 10_000;
 
 describe('one attempt against a well-behaved receiver', () => {
   let receiver: Receiver;
@@ -186,7 +185,7 @@ describe('the sender', () => {
     const receiver = await startReceiver({ reply: { delayMs: 100 } });
     const sender = await testSender({ extraCaPem: receiver.caPem });
     const sending = sender.send(delivery(receiver.url));
-    await receiver.waitForCount(1, WAIT_MS);
+    await receiver.waitForCount(1, GUARD_MS);
     const closing = sender.close();
     await expect(sender.send(delivery(receiver.url))).rejects.toThrow('the sender is closed');
     await closing;

@@ -5,6 +5,7 @@ import { MAX_IN_FLIGHT } from '../../../src/store/deliveries/claims.ts';
 import { dueSubscriptions } from '../../../src/store/deliveries/due.ts';
 import type { Sender } from '../../../src/webhooks/sender.ts';
 import { anAccount } from '../../factories/alerts.ts';
+import { GUARD_MS } from '../../support/eventually.ts';
 import { gate } from '../../support/gate.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { until } from '../workers/worker-harness.ts';
@@ -15,7 +16,6 @@ import { aDueWebhook, runDeliverer } from './running-deliverer.ts';
 const SLOW_WEBHOOKS = 25;
 /** Half of the connections of an origin. */
 const SLOW_CONNECTIONS = 64;
-const WAIT_MS = 60_000;
 /** No attempt of this test reaches it. */
 const DEADLINE_MS = 300_000;
 
@@ -67,7 +67,7 @@ it('an account with 200 hanging deliveries neither delays nor fails a delivery o
   };
 
   producer.wakeDeliveries(slow);
-  await receiver.waitForCount(SLOW_CONNECTIONS, WAIT_MS);
+  await receiver.waitForCount(SLOW_CONNECTIONS, GUARD_MS);
   // From here on every attempt of the slow account that is not connected waits, or has returned to the queue.
   await until(postponed, (count) => count > 0);
   producer.wakeDeliveries([quick]);

@@ -92,7 +92,7 @@ async function createAndDelete(client: Client): Promise<void> {
 }
 
 describe('an account that creates and deletes', () => {
-  it('leaves every table at its initial size after the retention', { timeout: 120_000 }, async () => {
+  it('leaves every table at its initial size after the retention', async () => {
     const market = await aStoredMarket(api.db);
     const client = await api.client();
     await maintainStorage.run({}, context());

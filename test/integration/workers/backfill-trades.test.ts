@@ -9,6 +9,7 @@ import { restore } from '../../../workers/process/restore.ts';
 import type { TestMarket } from '../../factories/stored-market.ts';
 import { aTrade } from '../../factories/trades.ts';
 import { type Script, scriptedAdapter } from '../../factories/venue-adapter.ts';
+import { GUARD_MS } from '../../support/eventually.ts';
 import { gate } from '../../support/gate.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import {
@@ -153,7 +154,7 @@ describe('a backfill', () => {
     try {
       await arrivals.ready();
       const market = await on.aRequest();
-      const heard = arrivals.waitFor(`history:${market.pk}`, 20_000);
+      const heard = arrivals.waitFor(`history:${market.pk}`, GUARD_MS);
       await on.run(adapterOf(historyOf(tapeOf(market, 3), 1)));
       expect(await heard).toBe(true);
     } finally {

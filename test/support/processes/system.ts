@@ -22,9 +22,9 @@ interface LogLine {
 }
 
 /** A slower process is killed before the hook that starts it times out, because it would stay otherwise. */
-const START_LIMIT_MS = 100_000;
+const START_LIMIT_MS = 160_000;
 /** Longer than an orchestrator waits before a kill. */
-const END_LIMIT_MS = 30_000;
+const END_LIMIT_MS = 60_000;
 
 /** Listeners to the life of a process. */
 export interface ProcessListener {

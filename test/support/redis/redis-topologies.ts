@@ -106,7 +106,12 @@ const SLOTS = [
 
 /** A Cluster of one server that lacks half of its slots until a call, and rejects work meanwhile. */
 export async function startBrokenCluster(): Promise<
-  RedisTopology & { addMissingSlots(): Promise<void>; restart(): Promise<void> }
+  RedisTopology & {
+    addMissingSlots(): Promise<void>;
+    /** Resolves when a client waits in a blocking command. */
+    hasBlockedClient(): Promise<void>;
+    restart(): Promise<void>;
+  }
 > {
   const node = await spawnClusterNode();
   await call(node, ['CLUSTER', 'ADDSLOTSRANGE', '0', '8000']);
@@ -117,6 +122,13 @@ export async function startBrokenCluster(): Promise<
     stop: () => node.stop(),
     async addMissingSlots() {
       await call(node, ['CLUSTER', 'ADDSLOTSRANGE', '8001', '16383']);
+    },
+    async hasBlockedClient() {
+      await eventually(
+        async () => String(await call(node, ['INFO', 'clients'])),
+        (info) => /blocked_clients:[1-9]/.test(info),
+        { everyMs: 20 },
+      );
     },
   };
 }

@@ -9,6 +9,7 @@ import type { ApiDeps, ApiState } from '../../../api/deps.ts';
 import { publicRoute, register } from '../../../api/http/route.ts';
 import { envelope } from '../../../api/middleware/envelope.ts';
 import { openApiDocument } from '../../../api/openapi/document.ts';
+import { createLogger } from '../../../src/observe/logger.ts';
 
 const old = publicRoute(
   {
@@ -33,10 +34,10 @@ it('a deprecated route announces it in the document and in every answer, unlike 
   const deps = { decimalFormat: 'number' } as ApiDeps;
   register(router, deps, [old, failing, { ...old, contract: { ...lasting, path: '/new' } }]);
   app.use(async (ctx, next) => {
-    ctx.state = { requestId: 'r', log: { error: () => undefined } } as unknown as ApiState;
+    ctx.state = { requestId: 'r' } as unknown as ApiState;
     await next();
   });
-  app.use(envelope({ now: Date.now }));
+  app.use(envelope({ now: Date.now, log: createLogger({ process: 'test', level: 'silent' }) }));
   app.use(router.routes());
   const server = createServer(app.callback()).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -8,6 +8,7 @@ import {
   OddswireApiError,
   OddswireConnectionError,
 } from '../../../clients/typescript/src/index.ts';
+import { GUARD_MS } from '../../support/eventually.ts';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -136,7 +137,7 @@ describe('a retry', () => {
     const { client, requests } = clientOf([failed(429, 'rate_limited', '30')]);
     const controller = new AbortController();
     const failing = thrownBy(client.health.live({ signal: controller.signal }));
-    await vi.waitFor(() => expect(requests.length).toBe(1), { timeout: 30_000 });
+    await vi.waitFor(() => expect(requests.length).toBe(1), { timeout: GUARD_MS });
     const reason = new Error('enough');
     controller.abort(reason);
     expect(await failing).toBe(reason);

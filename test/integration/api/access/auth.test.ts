@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { apiKeyId } from '../../../../src/domain/values/api-key.ts';
 import { createApiKey, ensureBootstrapKey, findApiKey, revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { GUARD_MS } from '../../../support/eventually.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 
 let api: TestApi;
@@ -103,7 +104,7 @@ describe('an API key', () => {
     expect((await api.call('/v1/venues', { headers: bearer(key) })).status).toBe(200);
     expect(await revokeApiKey(api.db, id)).toBe(true);
     await vi.waitFor(async () => expect((await api.call('/v1/venues', { headers: bearer(key) })).status).toBe(401), {
-      timeout: 3_000,
+      timeout: GUARD_MS,
       interval: 100,
     });
     expect(await revokeApiKey(api.db, 'unknown')).toBe(false);

@@ -4,6 +4,7 @@ import { createAnswerCache } from '../../../../api/reads/answer-cache.ts';
 import type { Statement } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
+import { GUARD_MS } from '../../../support/eventually.ts';
 import { type Answer, type Client, startTestApi, type TestApi } from '../api-harness.ts';
 
 const clock = { nowMs: 1_000_000 };
@@ -74,7 +75,7 @@ describe('cached answers', () => {
     expect(second.text).toBe(first.text);
     const route = '/v1/:venue/markets/:market_id/prices';
     const counted = { method: 'GET', route, status: 200, durationSeconds: expect.any(Number) };
-    await vi.waitFor(() => expect(samples).toEqual([counted, counted]), { timeout: 30_000 });
+    await vi.waitFor(() => expect(samples).toEqual([counted, counted]), { timeout: GUARD_MS });
     const head = await client.market(path, { method: 'HEAD' });
     expect([head.status, head.text, head.headers.get('etag')]).toEqual([200, '', first.headers.get('etag')]);
   });

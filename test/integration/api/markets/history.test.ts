@@ -15,6 +15,7 @@ import { aStoredMarket, type TestMarket } from '../../../factories/stored-market
 import { storedTrades } from '../../../factories/stored-series.ts';
 import { aTrade } from '../../../factories/trades.ts';
 import { scriptedAdapter } from '../../../factories/venue-adapter.ts';
+import { GUARD_MS } from '../../../support/eventually.ts';
 import { jobContext, testConfig } from '../../workers/worker-harness.ts';
 import { type Answer, type Client, startTestApi, type TestApi } from '../api-harness.ts';
 
@@ -118,14 +119,14 @@ describe('a read below the stored range', () => {
       const market = await oldMarket(patient.db);
       const caller = await patient.client();
       await vi.waitFor(async () => expect(await patient.db.query(LISTENING)).toHaveLength(1), {
-        timeout: 30_000,
+        timeout: GUARD_MS,
         interval: 10,
       });
       const path = `/v1/all/markets/${market.marketId}/trades?start=${BEGAN}`;
       // Concurrent reads cause one request and both wait; an open-ended read queries the trades again.
       const openEnded = `/v1/all/markets/${market.marketId}/trades`;
       const answers = Promise.all([caller.market(path), caller.market(openEnded)]);
-      await vi.waitFor(() => expect(patient.wakes).toEqual([wake]), { timeout: 10_000, interval: 10 });
+      await vi.waitFor(() => expect(patient.wakes).toEqual([wake]), { timeout: GUARD_MS, interval: 10 });
       const outcomeId = market.outcomes[0]?.outcomeId ?? '';
       const tsMs = (LIVE - 100) * 1000;
       const adapter = scriptedAdapter({

@@ -20,14 +20,10 @@ const OTHERS = ['api', 'poller', 'aggregator', 'alerter'];
 
 /** The text of the first part of the overview, once it fulfils the condition. The overview is at most two seconds old. */
 function stateUntil(isReached: (text: string) => boolean): Promise<string> {
-  return eventually(
-    async () => {
-      const { state } = (await viewer.call('/ops/overview.json')).body as unknown as { state: string };
-      return state.replaceAll(/<[^>]*>/g, '');
-    },
-    isReached,
-    { timeoutMs: 60_000 },
-  );
+  return eventually(async () => {
+    const { state } = (await viewer.call('/ops/overview.json')).body as unknown as { state: string };
+    return state.replaceAll(/<[^>]*>/g, '');
+  }, isReached);
 }
 
 describe('the overview of a running deliverer', () => {

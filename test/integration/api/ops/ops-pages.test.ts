@@ -202,7 +202,6 @@ describe('the overview', () => {
           '',
         ),
       (text) => text.includes('Refold of stored candles, pass 2 of 2: 0 % · 3 minutes marked'),
-      { timeoutMs: 8_000 },
     );
     await change('ops_test_refold_end', 'TRUNCATE candle_refold');
     expect(stages).not.toContain('pass 1 of 2');

@@ -23,7 +23,7 @@ it('memory keeps most of its markets when clients read more markets in turn than
   world.publish();
   live = await world.live(MAX_BYTES);
   const { client, reads } = live;
-  await expect.poll(() => reads.memory.isLoaded, { timeout: 30_000 }).toBe(true);
+  await expect.poll(() => reads.memory.isLoaded).toBe(true);
   const { entries } = reads.memory.size;
   expect(entries).toBeGreaterThan(5);
   expect(entries).toBeLessThan(MARKETS.length / 2);

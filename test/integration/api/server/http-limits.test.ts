@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createHttpServer, drain, type HttpLimits } from '../../../../api/server/http-server.ts';
 import { parseCidrs } from '../../../../src/domain/webhooks/address-policy.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
+import { GUARD_MS } from '../../../support/eventually.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
@@ -82,14 +83,19 @@ describe('a slow client', () => {
     stalled.pause();
     stalled.write(GET);
     const reading = await open(server);
-    // Reading everything takes longer than the limit for a stalled client.
-    reading.on('data', () => {
+    // Reading everything takes longer than the limit for a stalled client. A slow machine has a check per pause, so a pause follows only after
+    // many bytes: the buffers of the system take megabytes before the server can write again.
+    let readBytes = 0;
+    reading.on('data', (chunk: Buffer) => {
+      readBytes += chunk.length;
+      if (readBytes < 1_000_000) return;
+      readBytes = 0;
       reading.pause();
-      setTimeout(() => reading.resume(), 1);
+      setTimeout(() => reading.resume(), 10);
     });
     reading.write(LAST_GET);
     expect((await untilEnd(reading)).length).toBeGreaterThan(CHUNKS.length * CHUNK.length);
-    await vi.waitFor(async () => expect(await openConnections(server)).toBe(0), { timeout: 5_000 });
+    await vi.waitFor(async () => expect(await openConnections(server)).toBe(0), { timeout: GUARD_MS });
   });
 
   it('is not closed while it waits for the server', async () => {
@@ -115,7 +121,7 @@ describe('connections', () => {
     expect(await untilEnd(await open(server))).toBe('');
     const [first] = kept as [Socket];
     first.destroy();
-    await vi.waitFor(async () => expect(await openConnections(server)).toBe(1), { timeout: 30_000 });
+    await vi.waitFor(async () => expect(await openConnections(server)).toBe(1), { timeout: GUARD_MS });
     const next = await open(server);
     next.write(GET);
     expect(String(await once(next, 'data'))).toMatch(/^HTTP\/1\.1 200/);

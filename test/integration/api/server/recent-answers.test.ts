@@ -8,6 +8,7 @@ import { createApiKey, revokeApiKey } from '../../../../src/store/accounts/accou
 import { setAccountQuotas } from '../../../../src/store/accounts/quotas.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
+import { GUARD_MS } from '../../../support/eventually.ts';
 import { type Answer, startTestApi, type TestApi } from '../api-harness.ts';
 
 const LIMIT = 1_000;
@@ -157,9 +158,9 @@ describe('a recent answer', () => {
       cache.isFast = isFast;
       cache.fastAnswers = 0;
       if (status === 429) await api.call(path, sent);
-      await vi.waitFor(() => expect(samples.length).toBe(requests), { timeout: 30_000 });
+      await vi.waitFor(() => expect(samples.length).toBe(requests), { timeout: GUARD_MS });
       both.push(gist(await api.call(path, sent)));
-      await vi.waitFor(() => expect(samples.length).toBe(requests), { timeout: 30_000 });
+      await vi.waitFor(() => expect(samples.length).toBe(requests), { timeout: GUARD_MS });
       counted.push(samples.at(-1));
     }
     const timeless = (each: ReturnType<typeof gist> | undefined) => ({
@@ -182,7 +183,7 @@ describe('a recent answer', () => {
     expect(await left()).toBe(String(LIMIT - 5));
     cache.isFast = true;
     await revokeApiKey(api.db, made.id);
-    await vi.waitFor(async () => expect(await left()).toBeNull(), { timeout: 3_000, interval: 50 });
+    await vi.waitFor(async () => expect(await left()).toBeNull(), { timeout: GUARD_MS, interval: 50 });
   });
 
   it('comes from the app when the key was not used before, so that a guess costs the same', async () => {

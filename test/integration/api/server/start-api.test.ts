@@ -116,7 +116,7 @@ describe('startApi', () => {
   it('starts, accepts writes and stops while the queue store is unavailable', async () => {
     const api = await startApi(configOf({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` }), log);
     try {
-      expect((await fetch(`${api.address}/health/ready`)).status).toBe(200);
+      await becomesReady(api.address);
       const alert = await fetch(`${api.address}/v1/alerts`, {
         method: 'POST',
         headers: { 'X-API-Key': KEY, 'Content-Type': 'application/json' },

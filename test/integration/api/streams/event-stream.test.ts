@@ -7,7 +7,7 @@ import { finishAttempt } from '../../../../src/store/deliveries/outcomes.ts';
 import { aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery } from '../../../factories/deliveries.ts';
 import { gate } from '../../../support/gate.ts';
-import { ofType } from '../../../support/sse.ts';
+import { isNews, ofType } from '../../../support/sse.ts';
 import { withStreams } from './stream-world.ts';
 
 const world = withStreams();
@@ -39,7 +39,7 @@ describe('the stream of account events', () => {
     await stream.next(ofType('heartbeat'));
     const mine = anEvent();
     await store(anEvent(world.stranger.accountId), mine);
-    const event = await stream.next();
+    const event = await stream.next(isNews);
     expect([event.event, event.text]).toEqual(['price_alert', mine.body]);
     await stream.next(ofType('heartbeat'));
     expect(stream.events.filter(ofType('price_alert')).length).toBe(1);

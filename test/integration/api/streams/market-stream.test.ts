@@ -6,7 +6,7 @@ import { openGap } from '../../../../src/store/feeds/gaps.ts';
 import { reportFeeds } from '../../../../src/store/feeds/streamers.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
-import { ofType, type SseEvent, type SseReader } from '../../../support/sse.ts';
+import { isNews, ofType, type SseEvent, type SseReader } from '../../../support/sse.ts';
 import { startTestApi } from '../api-harness.ts';
 import { aPrice, aTrade, withStreams } from './stream-world.ts';
 
@@ -44,7 +44,7 @@ describe('a market stream', () => {
       outcome_id: 'm1-yes',
     });
     expect(first.text).toMatch(/"price":0\.\d{3,4}[,}]/);
-    expect((await reader.next()).data).toMatchObject({ type: 'trade', seq });
+    expect((await reader.next(isNews)).data).toMatchObject({ type: 'trade', seq });
     expect((await reader.next(ofType('heartbeat'))).data).toMatchObject({ seq, venue: 'all' });
   });
 

@@ -197,121 +197,115 @@ describe('a retry of many deliveries of an ordered webhook', () => {
 const SEEDS = Array.from({ length: 8 }, (_, index) => index + 1);
 const STEPS = 160;
 
-it.each(SEEDS)(
-  'an ordered webhook follows the model over random steps, seed %i',
-  { timeout: 120_000 },
-  async (seed) => {
-    const random = new RandomStream(seed, 25);
-    const inFlight: ClaimedDelivery[] = [];
-    /** Deliveries that were pending again after their end, so that later ones of their key may have begun. */
-    const reopened = new Set<bigint>();
-    /** Skipped events that no delivered request named, by delivery. */
-    const unreported = new Map<bigint, string>();
-    const keyOf = new Map<bigint, string | null>();
-    const drop = (delivery: ClaimedDelivery) => inFlight.splice(inFlight.indexOf(delivery), 1);
+it.each(SEEDS)('an ordered webhook follows the model over random steps, seed %i', async (seed) => {
+  const random = new RandomStream(seed, 25);
+  const inFlight: ClaimedDelivery[] = [];
+  /** Deliveries that were pending again after their end, so that later ones of their key may have begun. */
+  const reopened = new Set<bigint>();
+  /** Skipped events that no delivered request named, by delivery. */
+  const unreported = new Map<bigint, string>();
+  const keyOf = new Map<bigint, string | null>();
+  const drop = (delivery: ClaimedDelivery) => inFlight.splice(inFlight.indexOf(delivery), 1);
 
-    async function check() {
-      const all = await rows();
-      for (const row of all) keyOf.set(row.pk, row.orderKey);
-      const keys = new Set(all.flatMap(({ orderKey }) => orderKey ?? []));
-      for (const key of keys) {
-        const ofKey = all.filter(({ orderKey }) => orderKey === key);
-        const pending = ofKey.filter(({ status }) => status === 'pending');
-        const timed = pending.filter(({ hasTime }) => hasTime);
-        const held = ofKey.filter(({ isHeld }) => isHeld);
-        expect(held.length, 'attempts of a key in flight').toBeLessThanOrEqual(1);
-        const waits = held.some(({ status, hasTime }) => status === 'cancelled' || !hasTime);
-        expect(timed.length, 'deliveries of a key with a time').toBe(pending.length > 0 && !waits ? 1 : 0);
-        const [due] = timed;
-        const earlier = pending.filter((row) => due !== undefined && row.pk < due.pk && !reopened.has(row.pk));
-        expect(earlier, 'pending deliveries before the one with a time').toEqual([]);
+  async function check() {
+    const all = await rows();
+    for (const row of all) keyOf.set(row.pk, row.orderKey);
+    const keys = new Set(all.flatMap(({ orderKey }) => orderKey ?? []));
+    for (const key of keys) {
+      const ofKey = all.filter(({ orderKey }) => orderKey === key);
+      const pending = ofKey.filter(({ status }) => status === 'pending');
+      const timed = pending.filter(({ hasTime }) => hasTime);
+      const held = ofKey.filter(({ isHeld }) => isHeld);
+      expect(held.length, 'attempts of a key in flight').toBeLessThanOrEqual(1);
+      const waits = held.some(({ status, hasTime }) => status === 'cancelled' || !hasTime);
+      expect(timed.length, 'deliveries of a key with a time').toBe(pending.length > 0 && !waits ? 1 : 0);
+      const [due] = timed;
+      const earlier = pending.filter((row) => due !== undefined && row.pk < due.pk && !reopened.has(row.pk));
+      expect(earlier, 'pending deliveries before the one with a time').toEqual([]);
+    }
+    return all;
+  }
+
+  const steps: Record<string, () => Promise<unknown>> = {
+    emit: () => emit(...Array.from({ length: random.between(1, 4) }, () => random.pick(['a', 'b', 'c', null]))),
+    async claim() {
+      for (const claimed of await claim(random.between(1, 8))) {
+        const key = claimed.orderKey ?? null;
+        const expected = [...unreported]
+          .filter(([other]) => keyOf.get(other) === key)
+          .sort(([a], [b]) => Number(a - b));
+        expect(claimed.skipped ?? []).toEqual(key === null ? [] : expected.map(([, eventId]) => eventId).slice(0, 20));
+        inFlight.push(claimed);
       }
-      return all;
-    }
-
-    const steps: Record<string, () => Promise<unknown>> = {
-      emit: () => emit(...Array.from({ length: random.between(1, 4) }, () => random.pick(['a', 'b', 'c', null]))),
-      async claim() {
-        for (const claimed of await claim(random.between(1, 8))) {
-          const key = claimed.orderKey ?? null;
-          const expected = [...unreported]
-            .filter(([other]) => keyOf.get(other) === key)
-            .sort(([a], [b]) => Number(a - b));
-          expect(claimed.skipped ?? []).toEqual(
-            key === null ? [] : expected.map(([, eventId]) => eventId).slice(0, 20),
-          );
-          inFlight.push(claimed);
-        }
-      },
-      async finish() {
-        if (inFlight.length === 0) return;
-        const delivery = random.pick(inFlight);
-        const state = random.pick(['delivered', 'delivered', 'retry', 'failed'] as const);
-        const before = (await rows()).find((row) => row.pk === delivery.pk);
-        drop(delivery);
-        expect((await finish(delivery, state)).isRecorded).toBe(true);
-        if (state === 'failed' && delivery.orderKey !== undefined && before?.status === 'pending') {
-          unreported.set(delivery.pk, delivery.eventId);
-        }
-        if (state !== 'delivered') return;
-        for (const [other, eventId] of unreported) if (delivery.skipped?.includes(eventId)) unreported.delete(other);
-      },
-      async loseClaim() {
-        if (inFlight.length === 0) return;
-        const lost = random.pick(inFlight);
-        drop(lost);
-        await test.db.query(END_LEASE, [lost.pk]);
-        await startStalledKeys(test.db);
-      },
-      async retry() {
-        const ended = (await rows()).filter(({ status }) => status === 'failed' || status === 'cancelled');
-        if (ended.length === 0) return;
-        const chosen = random.pick(ended);
-        const found = await test.db.query<{ id: string }>(
-          sql('test_delivery_id', 'SELECT id FROM delivery WHERE pk = $1'),
-          [chosen.pk],
-        );
-        reopened.add(chosen.pk);
-        unreported.delete(chosen.pk);
-        await test.db.transaction((tx) => retryDelivery(tx, accountId, id, found[0]?.id ?? ''));
-      },
-      async retryAll() {
-        const ended = (await rows()).filter(({ status }) => status === 'failed' || status === 'cancelled');
-        for (const row of ended) {
-          reopened.add(row.pk);
-          unreported.delete(row.pk);
-        }
-        const pks = ended.map((row) => row.pk);
-        expect(await test.db.transaction((tx) => retryDeliveries(tx, pk, pks))).toBe(ended.length);
-      },
-      async recover() {
-        for (const row of await rows()) if (row.status !== 'pending') reopened.add(row.pk);
-        const since = new Date(Date.now() - 3_600_000);
-        await recoverDeliveries({ db: test.db, accountId, subscriptionId: id, since, onCommit: () => undefined });
-        for (const row of await rows()) if (row.status === 'pending') unreported.delete(row.pk);
-      },
-      async pauseAndResume() {
-        await updateSubscription(test.db, accountId, id, { status: 'paused' });
-        await updateSubscription(test.db, accountId, id, { status: 'active' });
-      },
-    };
-    const usual = ['emit', 'claim', 'claim', 'finish', 'finish', 'finish'] as const;
-    const rare = ['loseClaim', 'retry', 'retryAll', 'recover', 'pauseAndResume'] as const;
-    for (let step = 0; step < STEPS; step += 1) {
-      const name = random.between(1, 10) === 1 ? random.pick([...rare]) : random.pick([...usual]);
-      await steps[name]?.();
-      await check();
-    }
-    for (const delivery of [...inFlight]) {
+    },
+    async finish() {
+      if (inFlight.length === 0) return;
+      const delivery = random.pick(inFlight);
+      const state = random.pick(['delivered', 'delivered', 'retry', 'failed'] as const);
+      const before = (await rows()).find((row) => row.pk === delivery.pk);
       drop(delivery);
-      await finish(delivery, 'delivered');
-    }
-    for (let left = await claim(); left.length > 0; left = await claim()) {
-      for (const delivery of left) await finish(delivery, 'delivered');
-    }
-    expect((await rows()).filter(({ status }) => status === 'pending')).toEqual([]);
-  },
-);
+      expect((await finish(delivery, state)).isRecorded).toBe(true);
+      if (state === 'failed' && delivery.orderKey !== undefined && before?.status === 'pending') {
+        unreported.set(delivery.pk, delivery.eventId);
+      }
+      if (state !== 'delivered') return;
+      for (const [other, eventId] of unreported) if (delivery.skipped?.includes(eventId)) unreported.delete(other);
+    },
+    async loseClaim() {
+      if (inFlight.length === 0) return;
+      const lost = random.pick(inFlight);
+      drop(lost);
+      await test.db.query(END_LEASE, [lost.pk]);
+      await startStalledKeys(test.db);
+    },
+    async retry() {
+      const ended = (await rows()).filter(({ status }) => status === 'failed' || status === 'cancelled');
+      if (ended.length === 0) return;
+      const chosen = random.pick(ended);
+      const found = await test.db.query<{ id: string }>(
+        sql('test_delivery_id', 'SELECT id FROM delivery WHERE pk = $1'),
+        [chosen.pk],
+      );
+      reopened.add(chosen.pk);
+      unreported.delete(chosen.pk);
+      await test.db.transaction((tx) => retryDelivery(tx, accountId, id, found[0]?.id ?? ''));
+    },
+    async retryAll() {
+      const ended = (await rows()).filter(({ status }) => status === 'failed' || status === 'cancelled');
+      for (const row of ended) {
+        reopened.add(row.pk);
+        unreported.delete(row.pk);
+      }
+      const pks = ended.map((row) => row.pk);
+      expect(await test.db.transaction((tx) => retryDeliveries(tx, pk, pks))).toBe(ended.length);
+    },
+    async recover() {
+      for (const row of await rows()) if (row.status !== 'pending') reopened.add(row.pk);
+      const since = new Date(Date.now() - 3_600_000);
+      await recoverDeliveries({ db: test.db, accountId, subscriptionId: id, since, onCommit: () => undefined });
+      for (const row of await rows()) if (row.status === 'pending') unreported.delete(row.pk);
+    },
+    async pauseAndResume() {
+      await updateSubscription(test.db, accountId, id, { status: 'paused' });
+      await updateSubscription(test.db, accountId, id, { status: 'active' });
+    },
+  };
+  const usual = ['emit', 'claim', 'claim', 'finish', 'finish', 'finish'] as const;
+  const rare = ['loseClaim', 'retry', 'retryAll', 'recover', 'pauseAndResume'] as const;
+  for (let step = 0; step < STEPS; step += 1) {
+    const name = random.between(1, 10) === 1 ? random.pick([...rare]) : random.pick([...usual]);
+    await steps[name]?.();
+    await check();
+  }
+  for (const delivery of [...inFlight]) {
+    drop(delivery);
+    await finish(delivery, 'delivered');
+  }
+  for (let left = await claim(); left.length > 0; left = await claim()) {
+    for (const delivery of left) await finish(delivery, 'delivered');
+  }
+  expect((await rows()).filter(({ status }) => status === 'pending')).toEqual([]);
+});
 
 it('deliveries of a key begin in their order when many transactions emit and finish at once', async () => {
   const begun: bigint[] = [];

@@ -120,7 +120,7 @@ describe('followJournal', () => {
     await test.db.query(
       sql(
         'test_later_head',
-        `INSERT INTO journal_head SELECT turn + 1, epoch, origin, seq, oldest_seq, at, checked_at + interval '1 hour', closed_until, published
+        `INSERT INTO journal_head SELECT turn + 1, epoch, origin, seq, oldest_seq, at, clock_timestamp() + interval '1 hour', closed_until, published
          FROM (SELECT * FROM journal_head ORDER BY turn DESC LIMIT 1) h`,
       ),
     );

@@ -4,13 +4,13 @@ import { Database, sql } from '../../../../src/store/db/tx.ts';
 import { claimDueOfMany, MAX_IN_FLIGHT } from '../../../../src/store/deliveries/claims.ts';
 import { deliverDue } from '../../../../workers/jobs/deliver-due.ts';
 import { deliverWebhook, MAX_FAILING_JOBS } from '../../../../workers/jobs/deliver-webhook.ts';
+import { GUARD_MS } from '../../../support/eventually.ts';
 import { gate } from '../../../support/gate.ts';
 import { createTestBackend } from '../../../support/redis/queue-backends.ts';
 import { aDueWebhook } from '../../webhooks/running-deliverer.ts';
 import { ALL_LANES, capturedLog, until } from '../worker-harness.ts';
 import { deliveryDesk } from './delivery-desk.ts';
 
-const WAIT_MS = 30_000;
 const SET_FAILING = sql(
   'test_set_all_failing',
   'UPDATE webhook_subscription SET failing_since = now() WHERE pk = ANY ($1::bigint[])',
@@ -110,7 +110,7 @@ it('deliver-webhook leaves places for healthy receivers when many receivers fail
   const context = aProcess();
   const run = (pk: bigint) => deliverWebhook.run({ subscriptionPk: String(pk) }, context);
   const busy = failing.slice(0, MAX_FAILING_JOBS).map(run);
-  await desk.receiver.waitForCount(desk.seen + MAX_FAILING_JOBS, WAIT_MS);
+  await desk.receiver.waitForCount(desk.seen + MAX_FAILING_JOBS, GUARD_MS);
   for (const pk of failing.slice(MAX_FAILING_JOBS)) expect(await run(pk)).toEqual({ attempts: 0 });
   expect(await run(healthy)).toEqual({ attempts: 1 });
   mayAnswer.open();

@@ -12,9 +12,7 @@ const MARKETS = ['a', 'b', 'c', 'd'];
 
 const desk = deliveryDesk({ WEBHOOK_RETRY_SCHEDULE: '60,60' });
 
-it('several deliverers send the events of each key in order to a receiver that rejects some', {
-  timeout: 120_000,
-}, async () => {
+it('several deliverers send the events of each key in order to a receiver that rejects some', async () => {
   const random = new RandomStream(7, 1);
   const { pk: subscriptionPk } = await desk.subscribed({ orderBy: 'market' });
   const emitted = new Map(MARKETS.map((market) => [market, [] as string[]]));

@@ -10,12 +10,12 @@ import { createSecretBox } from '../../../../src/webhooks/secret-box.ts';
 import { deliverWebhook } from '../../../../workers/jobs/deliver-webhook.ts';
 import { createProcessor } from '../../../../workers/process/define.ts';
 import { storedAttempts, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
+import { GUARD_MS } from '../../../support/eventually.ts';
 import { gate } from '../../../support/gate.ts';
 import { BACKENDS, createTestBackend, isAvailable } from '../../../support/redis/queue-backends.ts';
 import { capturedLog, LosableDatabase, RING, until, wakeRecorder } from '../worker-harness.ts';
 import { deliveryDesk } from './delivery-desk.ts';
 
-const WAIT_MS = 20_000;
 const COUNT = sql(
   'test_count_deliveries',
   `SELECT status, count(*)::int AS rows, count(locked_until)::int AS locked FROM delivery
@@ -246,7 +246,7 @@ describe('deliver-webhook', () => {
     });
     const stopping = new AbortController();
     const job = run(pk, { stopping: stopping.signal });
-    await desk.receiver.waitForCount(desk.seen + MAX_IN_FLIGHT, WAIT_MS);
+    await desk.receiver.waitForCount(desk.seen + MAX_IN_FLIGHT, GUARD_MS);
     stopping.abort();
     mayAnswer.open();
     expect(await job).toEqual({ attempts: MAX_IN_FLIGHT });
@@ -301,7 +301,7 @@ describe('deliver-webhook', () => {
       return {};
     });
     const job = run(pk);
-    await desk.receiver.waitForCount(desk.seen + 21, WAIT_MS);
+    await desk.receiver.waitForCount(desk.seen + 21, GUARD_MS);
     mayAnswer.open();
     expect(await job).toEqual({ attempts: 21 });
   });

@@ -11,6 +11,7 @@ import { pollBooks } from '../../../../workers/jobs/poll-books.ts';
 import { pollPrices } from '../../../../workers/jobs/poll-prices.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { type Script, type ScriptedAdapter, scriptedAdapter } from '../../../factories/venue-adapter.ts';
+import { GUARD_MS } from '../../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 import { jobContext, testConfig, wakeRecorder } from '../worker-harness.ts';
 
@@ -159,7 +160,7 @@ describe('fetch-book', () => {
     const arrivals = createArrivals(test.url, createLogger({ process: 'test', level: 'silent' }));
     try {
       await arrivals.ready();
-      const arrived = arrivals.waitFor(`book:${pk}`, 20_000);
+      const arrived = arrivals.waitFor(`book:${pk}`, GUARD_MS);
       const adapter = scriptedAdapter({
         maxOutcomesPerFetch: 2,
         books: async (ids) => ({
@@ -199,8 +200,8 @@ describe('fetch-book', () => {
         books: () => Promise.reject(new VenueError('v', 'timeout', 'too slow', { retryable: true })),
       });
       const context = contextOf(adapter);
-      const announced = arrivals.waitFor(`book:${over.pk}`, 20_000);
-      const unannounced = arrivals.waitFor(`book:${open.pk}`, 20_000);
+      const announced = arrivals.waitFor(`book:${over.pk}`, GUARD_MS);
+      const unannounced = arrivals.waitFor(`book:${open.pk}`, GUARD_MS);
       await expect(fetchBook.run(jobFor(open.pk), context)).rejects.toThrow('too slow');
       expect(await fetchBook.run(jobFor(over.pk), context)).toMatchObject({ outcomes: 0 });
       expect(await announced).toBe(true);
