@@ -3,6 +3,7 @@ import type { Middleware } from 'koa';
 import { newId } from '../../src/domain/values/ids.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { ApiContext, ApiDeps, ApiState, Caller } from '../deps.ts';
+import type { ErrorDetail } from '../errors.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -10,6 +11,7 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 class RequestState implements ApiState {
   readonly requestId: string;
   caller?: Caller;
+  warnings?: readonly ErrorDetail[];
   readonly #parent: Logger;
   #log: Logger | undefined;
 
