@@ -215,6 +215,8 @@ export function writeRoute<
   spec: Omit<AccountSpec<Path, NoQuery, Body, Data>, 'method' | 'query'> & {
     body: BodySpec<Body>;
     answer: { accepted?: AcceptedContract };
+    /** Whose repetitions with an `Idempotency-Key` get the stored answer. Default: every key of the account. */
+    replaysTo?: 'key';
   },
   handle: (
     tx: Tx,
@@ -222,7 +224,7 @@ export function writeRoute<
     progress: string | undefined,
   ) => Promise<WriteAnswer<z.output<Data>> | (WriteAnswer & { status: 202 }) | WriteProgress>,
 ): Route {
-  const { answer, body, recordedAs, ...docs } = spec;
+  const { answer, body, recordedAs, replaysTo, ...docs } = spec;
   const status = answer.status ?? 200;
   const checkBody = bodyChecker(body.schema);
   const bodyOptions = { isOptional: body.isOptional ?? false };
@@ -242,7 +244,7 @@ export function writeRoute<
       const params = ctx.params as PathParams<Path>;
       const caller = callerOf(ctx);
       let written: WriteAnswer | undefined;
-      await answerOnce({ ctx, caller, body: sent, status }, deps, async (tx, progress) => {
+      await answerOnce({ ctx, caller, body: sent, status, replaysTo }, deps, async (tx, progress) => {
         const request = { ctx, caller, params, query: {} as z.output<NoQuery>, body: checked, db: deps.db };
         const made = await handle(tx, request, progress);
         if ('progress' in made) return made;
