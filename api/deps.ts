@@ -15,6 +15,7 @@ import type { AccountLimits } from './access/account-limits.ts';
 import type { FailedKeys } from './access/failed-keys.ts';
 import type { KeyDirectory } from './access/key-directory.ts';
 import type { ConsoleSessionState } from './console/session-state.ts';
+import type { ErrorDetail } from './errors.ts';
 import type { OpsPasswords } from './ops/credentials.ts';
 import type { LiveSession } from './ops/operator.ts';
 import type { AnswerCache } from './reads/answer-cache.ts';
@@ -38,6 +39,8 @@ export interface ApiState {
   log: Logger;
   /** Set by `authenticate`. */
   caller?: Caller;
+  /** What the route ignores, for `meta.warnings`; see http/parameter-names.ts. */
+  warnings?: readonly ErrorDetail[];
   /** Set by the guard of the operator pages. */
   ops?: LiveSession;
   /** Set by the guard of the console. */

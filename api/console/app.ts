@@ -36,7 +36,6 @@ export function registerConsolePages(router: ConsoleRouter, deps: ApiDeps): void
   marketPage(router, deps);
   eventPage(router, deps);
   alertPages(router, deps);
-  // Before the page of one webhook: its path contains /webhooks/new.
   webhooksPage(router, deps);
   webhookPage(router, deps);
   deliveryPage(router, deps);

@@ -1,9 +1,10 @@
-import Router from '@koa/router';
+import Router, { type RouterMiddleware } from '@koa/router';
 import type { Middleware } from 'koa';
 import type { Scope } from '../../src/domain/values/api-key.ts';
 import { setConsoleFlash } from '../../src/store/accounts/console-sessions.ts';
 import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
+import { type PathRoute, registerPaths } from '../http/paths.ts';
 import type { OpsAssets } from '../ops/assets.ts';
 import { readForm } from '../ops/form-body.ts';
 import { isSameText } from '../ops/operator.ts';
@@ -62,7 +63,9 @@ export function createConsoleRouter(
   calls: ApiCalls,
   assets: OpsAssets,
 ): ConsoleRouter {
-  const router = new Router<ApiState>({ sensitive: true });
+  const routes: PathRoute[] = [];
+  const add = (method: PathRoute['method'], path: string, step: RouterMiddleware<ApiState>) =>
+    void routes.push({ method, path, steps: [step] });
   const registered: { kind: 'page' | 'data' | 'action'; path: string }[] = [];
 
   function requestOf(ctx: ApiContext): ConsoleRequest {
@@ -91,11 +94,15 @@ export function createConsoleRouter(
 
   return {
     registered,
-    routes: () => router.routes() as Middleware<ApiState>,
+    routes() {
+      const router = new Router<ApiState>({ sensitive: true });
+      registerPaths(router, routes);
+      return router.routes() as Middleware<ApiState>;
+    },
 
     page({ path, section, scope, load }) {
       registered.push({ kind: 'page', path });
-      router.get(path, async (ctx) => {
+      add('get', path, async (ctx) => {
         requireScope(consoleSessionOf(ctx), scope);
         await send(ctx, section, await load(requestOf(ctx)));
       });
@@ -103,7 +110,7 @@ export function createConsoleRouter(
 
     data({ path, scope, load }) {
       registered.push({ kind: 'data', path });
-      router.get(path, async (ctx) => {
+      add('get', path, async (ctx) => {
         requireScope(consoleSessionOf(ctx), scope);
         ctx.type = 'application/json; charset=utf-8';
         ctx.body = JSON.stringify(await load(requestOf(ctx)));
@@ -112,7 +119,7 @@ export function createConsoleRouter(
 
     action({ path, section, scope, run, rejected }) {
       registered.push({ kind: 'action', path });
-      router.post(path, async (ctx) => {
+      add('post', path, async (ctx) => {
         const session = consoleSessionOf(ctx);
         requireScope(session, scope);
         const request = { ...requestOf(ctx), form: await enterForm(ctx) };

@@ -226,29 +226,39 @@ export function createAlertBody(venues: readonly string[]) {
 }
 export type CreateAlertBody = z.output<ReturnType<typeof createAlertBody>>;
 
-export const updateAlertBody = z.strictObject({
-  status: z.enum(['active', 'paused'], 'must be active or paused').optional(),
-  price: createFields.price,
-  change: createFields.change,
-  notional: createFields.notional,
-  times: createFields.times,
-  direction: createFields.direction
-    .unwrap()
-    .nullable()
-    .optional()
-    .meta({ description: 'Null: a change counts in both directions.' }),
-  unit: createFields.unit,
-  windowSeconds: createFields.windowSeconds,
-  windows: createFields.windows,
-  repeat: createFields.repeat.meta({
-    description: 'False: the alert has fired for the last time on each outcome on which it has fired.',
-  }),
-  cooldownSeconds: createFields.cooldownSeconds,
-  webhookId: createFields.webhookId.unwrap().nullable().optional().meta({ description: 'Null: the default webhook.' }),
-  expiresAt: createFields.expiresAt.unwrap().nullable().optional().meta({ description: 'Null: the alert has no end.' }),
-  name: createFields.name.unwrap().nullable().optional(),
-  note: createFields.note.unwrap().nullable().optional(),
-});
+export const updateAlertBody = z
+  .strictObject({
+    status: z.enum(['active', 'paused'], 'must be active or paused').optional(),
+    price: createFields.price,
+    change: createFields.change,
+    notional: createFields.notional,
+    times: createFields.times,
+    direction: createFields.direction
+      .unwrap()
+      .nullable()
+      .optional()
+      .meta({ description: 'Null: a change counts in both directions.' }),
+    unit: createFields.unit,
+    windowSeconds: createFields.windowSeconds,
+    windows: createFields.windows,
+    repeat: createFields.repeat.meta({
+      description: 'False: the alert has fired for the last time on each outcome on which it has fired.',
+    }),
+    cooldownSeconds: createFields.cooldownSeconds,
+    webhookId: createFields.webhookId
+      .unwrap()
+      .nullable()
+      .optional()
+      .meta({ description: 'Null: the default webhook.' }),
+    expiresAt: createFields.expiresAt
+      .unwrap()
+      .nullable()
+      .optional()
+      .meta({ description: 'Null: the alert has no end.' }),
+    name: createFields.name.unwrap().nullable().optional(),
+    note: createFields.note.unwrap().nullable().optional(),
+  })
+  .meta({ description: 'At least one field.', override: { minProperties: 1 } });
 export type UpdateAlertBody = z.output<typeof updateAlertBody>;
 
 export const MAX_BULK = 100;

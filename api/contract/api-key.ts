@@ -55,9 +55,10 @@ export const createKeyBody = z.strictObject({
     .array(z.enum(SCOPES, `must be one of ${SCOPES.join(', ')}`), 'must be an array')
     .min(1, 'must have at least one scope')
     .meta({ description: 'Scopes that the key of the request has too.' }),
-  expiresAt: endTime
-    .optional()
-    .meta({ description: 'The key ends at this time, in the future. Absent: it does not expire.' }),
+  expiresAt: endTime.optional().meta({
+    description:
+      'The key ends at this time, in the future and not after the end of the key of the request. Absent: the end of that key, or none.',
+  }),
 });
 
 export const createKeyExample: z.input<typeof createKeyBody> = {

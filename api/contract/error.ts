@@ -37,13 +37,19 @@ export const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
 };
 
 export const errorCode = z.enum(ERROR_CODES).meta({ description: 'All error codes.' });
-export const errorMeta = z.object({ request_id: z.string(), timestamp: epochTime });
 export const errorDetail = z
   .object({
     path: z.string().meta({ description: 'A query parameter, a body field (`events.0`), or another part.' }),
     message: z.string(),
   })
   .meta({ description: 'The fault in one part of the input.' });
+
+/** In `meta` of every answer to a request with parameters that the route ignores. */
+export const warnings = z
+  .array(errorDetail)
+  .optional()
+  .meta({ description: 'Parameters that the route ignores, and the nearest names. A later release answers 400.' });
+export const errorMeta = z.object({ request_id: z.string(), timestamp: epochTime, warnings });
 
 /** The schema of an error body with one of these codes. */
 export function errorBody(codes: readonly ErrorCode[]) {

@@ -75,7 +75,7 @@ const secret = z
   })
   .meta({
     description:
-      '16 to 256 printable ASCII characters; after `whsec_` the canonical base64 of 24 to 64 bytes. oddswire creates one when absent.',
+      '16 to 256 printable ASCII characters; `whsec_` only at the beginning, and after it the canonical base64 of 24 to 64 bytes. oddswire creates one when absent.',
     override: { minLength: 16, maxLength: 256, pattern: '^[\\x20-\\x7e]*$' },
   });
 const status = z.enum(STATUSES, 'must be active or paused');

@@ -3,6 +3,7 @@ import { dirname, join, posix } from 'node:path';
 import type { Middleware } from 'koa';
 import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
 import type { ApiContext, ApiState } from '../deps.ts';
+import { methodNotAllowed } from '../http/paths.ts';
 import { StaticFile, sendFile } from '../http/static-file.ts';
 import { asyncApiDocument } from '../openapi/asyncapi.ts';
 import { docsPage } from './frame.ts';
@@ -41,8 +42,9 @@ export function docsSite(options: DocsOptions): Middleware<ApiState> {
     ),
   );
   return async (ctx, next) => {
-    const file = ctx.method === 'GET' || ctx.method === 'HEAD' ? files.get(ctx.path) : undefined;
+    const file = files.get(ctx.path);
     if (file === undefined) return next();
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD']);
     ctx.set('Content-Security-Policy', POLICY);
     sendFile(ctx as ApiContext, file);
   };

@@ -35,6 +35,8 @@ interface WriteRequest {
   body: unknown;
   /** The status of the answer. */
   status: 200 | 201 | 202;
+  /** `key`: an answer with a secret of more rights than another key of the account may have. */
+  replaysTo?: 'key' | undefined;
 }
 
 type WriteDeps = Pick<ApiDeps, 'db' | 'secretBox' | 'decimalFormat'>;
@@ -66,7 +68,8 @@ interface Step {
  * progress, and the next request with the key continues there. Failures are not stored.
  */
 export async function answerOnce(request: WriteRequest, deps: WriteDeps, write: Write): Promise<void> {
-  const key = readKey(request.ctx);
+  const given = readKey(request.ctx);
+  const key = given === undefined || request.replaysTo === undefined ? given : `${request.caller.keyId} ${given}`;
   let progress: string | undefined;
   for (;;) {
     const before = progress;

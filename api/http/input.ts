@@ -67,6 +67,8 @@ export function listParam<Name extends string>(names: readonly Name[], descripti
   const message = `must be one of ${names.join(', ')}, or a comma list of them`;
   const isName = (text: string): text is Name => names.includes(text as Name);
   const name = { type: 'string' as const, enum: [...names] };
+  const any = `(?:${names.join('|')})`;
+  const commaList = { type: 'string' as const, pattern: `^${any}(?:,${any})*$`, title: 'comma list' };
   const schema = z
     .string()
     .transform((text, context): Name[] => {
@@ -78,32 +80,13 @@ export function listParam<Name extends string>(names: readonly Name[], descripti
     .optional()
     .meta({
       description: `${description} One or several: a comma list, or the parameter repeated.`,
-      override: replacing({ type: undefined, anyOf: [name, { type: 'array', items: name, minItems: 1 }] }),
+      override: replacing({ type: undefined, anyOf: [name, commaList, { type: 'array', items: name, minItems: 1 }] }),
     });
   REPEATABLE.add(schema);
   return schema;
 }
 
-/**
- * Rejects a parameter of another route, which this route would ignore silently. `known` holds the names of all routes.
- * @throws ApiError `invalid_request`
- */
-export function foreignParameterCheck(schema: z.ZodObject | undefined, known: ReadonlySet<string>) {
-  const names = Object.keys(schema?.shape ?? {});
-  const own = new Set(names);
-  const message = `is not a parameter of this route, which takes ${names.length === 0 ? 'none' : names.join(', ')}`;
-  return (ctx: ApiContext): void => {
-    if (ctx.querystring === '') return;
-    const given = new Set(new URLSearchParams(ctx.querystring).keys());
-    const foreign = [...given].filter((name) => known.has(name) && !own.has(name));
-    if (foreign.length > 0) throw invalidRequest(foreign.map((path) => ({ path, message })));
-  };
-}
-
-/**
- * Reads and checks the query parameters of a route, and ignores others. The returned function throws `invalid_request` with all
- * faults.
- */
+/** Reads and checks the query parameters of a route. The returned function throws `invalid_request` with all faults. */
 export function queryReader<Query extends z.ZodObject>(
   schema: Query | undefined,
 ): (ctx: ApiContext) => z.output<Query> {
@@ -125,7 +108,7 @@ export function queryReader<Query extends z.ZodObject>(
     }
     const parsed = schema.safeParse(values);
     if (!parsed.success || repeated.length > 0) {
-      throw invalidRequest([...repeated, ...(parsed.success ? [] : describeIssues(parsed.error))]);
+      throw invalidRequest([...repeated, ...(parsed.success ? [] : describeIssues(parsed.error, values))]);
     }
     return parsed.data;
   };
@@ -145,12 +128,12 @@ export function checkAsOf(asOf: number | undefined, nowMs: number): void {
 export function bodyChecker<Schema extends z.ZodType>(schema: Schema): (body: unknown) => z.output<Schema> {
   return (body) => {
     const parsed = schema.safeParse(body);
-    if (!parsed.success) throw invalidRequest(describeIssues(parsed.error));
+    if (!parsed.success) throw invalidRequest(describeIssues(parsed.error, body));
     return parsed.data;
   };
 }
 
-function describeIssues(error: z.ZodError): ErrorDetail[] {
+function describeIssues(error: z.ZodError, input: unknown): ErrorDetail[] {
   return error.issues.flatMap((issue): ErrorDetail[] => {
     const path = issue.path.map(String).join('.');
     if (issue.code === 'unrecognized_keys') {
@@ -159,7 +142,8 @@ function describeIssues(error: z.ZodError): ErrorDetail[] {
         message: 'unknown field',
       }));
     }
-    return [{ path: path || 'body', message: plainMessage(issue) }];
+    const message = plainMessage(issue);
+    return [{ path: path || 'body', message: isMissing(issue, input) ? requiredMessage(message) : message }];
   });
 }
 
@@ -168,4 +152,20 @@ function plainMessage(issue: z.core.$ZodIssue): string {
   if (!/^(Invalid|Too|Unrecognized)\b/.test(issue.message)) return issue.message;
   if (issue.code !== 'invalid_type') return 'is not valid';
   return /^[aeiou]/.test(issue.expected) ? `must be an ${issue.expected}` : `must be a ${issue.expected}`;
+}
+
+/** Whether the fault is a field that the input does not have. Faults of several fields have their own messages. */
+export function isMissing({ code, path }: z.core.$ZodIssue, input: unknown): boolean {
+  if (code === 'custom' || path.length === 0) return false;
+  let value = input;
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null) return false;
+    value = (value as Record<PropertyKey, unknown>)[name];
+  }
+  return value === undefined;
+}
+
+/** The rule of a missing field, unless it only names a type. */
+function requiredMessage(rule: string): string {
+  return /^must (?!be an? \w+$)/.test(rule) ? `is required and ${rule}` : 'is required';
 }

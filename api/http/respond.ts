@@ -3,8 +3,9 @@ import { type ApiJson, toJsonText } from '../../src/domain/values/api-json.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';
 import { type ColdAllowance, coldAllowance } from '../access/cold-allowance.ts';
 import type { ApiContext, ApiDeps, Caller } from '../deps.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, type ErrorDetail } from '../errors.ts';
 import { callerOf } from '../middleware/authenticate.ts';
+import { listed } from '../middleware/envelope.ts';
 import type { Freshness, LoadedAnswer, PreparedAnswer, Validity } from '../reads/answer-cache.ts';
 import type { MemoryAnswer } from '../reads/market-memory.ts';
 
@@ -136,7 +137,7 @@ function sendPrepared(ctx: ApiContext, deps: Pick<ApiDeps, 'now'>, answer: Prepa
     return;
   }
   ctx.type = JSON_TYPE;
-  ctx.body = answerText(answer, ctx.state.requestId, deps.now());
+  ctx.body = answerText(answer, ctx.state.requestId, deps.now(), ctx.state.warnings);
 }
 
 /** Headers of an answer, 304 included: names and values alternate. */
@@ -145,10 +146,20 @@ export function answerHeaders({ etag, freshness }: PreparedAnswer, vary = 'Accep
 }
 
 /** The answer in its envelope. Request ids need no escaping (see `requestIdOf`). */
-export function answerText({ data, meta }: PreparedAnswer, requestId: string, nowMs: number): string {
-  const more = meta === '' ? '' : `,${meta}`;
+export function answerText(
+  { data, meta }: PreparedAnswer,
+  requestId: string,
+  nowMs: number,
+  warnings?: readonly ErrorDetail[],
+): string {
+  const more = (meta === '' ? '' : `,${meta}`) + (warnings ? `,${warningsText(warnings)}` : '');
   const timestamp = Math.floor(nowMs / 1000);
   return `{"success":true,"data":${data},"meta":{"request_id":"${requestId}","timestamp":${timestamp}${more}}}`;
+}
+
+/** `"warnings":[…]`, a field of `meta`. */
+function warningsText(warnings: readonly ErrorDetail[]): string {
+  return `"warnings":${JSON.stringify(listed(warnings))}`;
 }
 
 /** The answer of an account route. */
@@ -177,7 +188,7 @@ export function accountText({ data, meta }: AccountAnswer, deps: Pick<ApiDeps, '
   return toJsonText({ success: true, data, meta }, deps.decimalFormat);
 }
 
-/** Sends a body from `accountText`, new or stored. */
+/** Sends a body from `accountText`, new or stored; a warning of this request joins its `meta`. */
 export function sendAccountText(
   ctx: ApiContext,
   { status, text, location }: { status: number; text: string; location?: string | undefined },
@@ -186,7 +197,15 @@ export function sendAccountText(
   ctx.set('Cache-Control', 'no-store');
   ctx.status = status;
   ctx.type = JSON_TYPE;
-  ctx.body = text;
+  const { warnings } = ctx.state;
+  ctx.body = warnings ? withWarnings(text, warnings) : text;
+}
+
+/** The text keeps its digits: only `meta`, the last field of a body, changes. */
+function withWarnings(text: string, warnings: readonly ErrorDetail[]): string {
+  const { meta } = JSON.parse(text) as { meta?: unknown };
+  const added = warningsText(warnings);
+  return meta === undefined ? `${text.slice(0, -1)},"meta":{${added}}}` : `${text.slice(0, -2)},${added}}}`;
 }
 
 /** Weak comparison (RFC 9110 section 13.1.2). */

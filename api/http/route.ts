@@ -3,12 +3,14 @@ import type { z } from 'zod';
 import type { ApiJson } from '../../src/domain/values/api-json.ts';
 import type { Database, Tx } from '../../src/store/db/tx.ts';
 import type { ApiContext, ApiDeps, ApiRouter, ApiState, Caller, RouteGroup } from '../deps.ts';
-import type { ErrorCode } from '../errors.ts';
+import { type ErrorCode, invalidRequest } from '../errors.ts';
 import { authenticate, callerOf } from '../middleware/authenticate.ts';
 import { type Deprecation, deprecation } from '../middleware/deprecation.ts';
 import { readJsonBody } from '../middleware/json-body.ts';
 import { answerOnce, type WriteAnswer, type WriteProgress } from './idempotent-write.ts';
-import { bodyChecker, foreignParameterCheck, queryReader } from './input.ts';
+import { bodyChecker, queryReader } from './input.ts';
+import { parameterCheck } from './parameter-names.ts';
+import { type PathRoute, registerPaths } from './paths.ts';
 import { recordingDatabase, recordWrite } from './recorded-write.ts';
 import { type AccountAnswer, type MarketRead, sendAccountData, sendMarketData } from './respond.ts';
 import { logWrite } from './write-log.ts';
@@ -177,7 +179,11 @@ export function accountRoute<
     },
     async run(ctx, deps) {
       const query = readQuery(ctx);
-      const checked = checkBody?.(await readJsonBody(ctx, bodyOptions)) as z.output<Body>;
+      const sent = body && (await readJsonBody(ctx, bodyOptions));
+      const checked = checkBody?.(sent) as z.output<Body>;
+      if (spec.method === 'patch' && fieldsOf(sent).length === 0) {
+        throw invalidRequest([{ path: 'body', message: 'must have at least one field' }]);
+      }
       const params = ctx.params as PathParams<Path>;
       const caller = callerOf(ctx);
       const db =
@@ -190,7 +196,9 @@ export function accountRoute<
             });
       const answered = await handle({ ctx, caller, params, query, body: checked, db });
       if (spec.method !== 'get') logWrite(ctx, spec.operationId, params, answered);
-      sendAccountData(ctx, deps, status, answered);
+      // The document requires `next_cursor` in the `meta` of a list, which warnings need.
+      const meta = answered.meta ?? (answer.isPaged && ctx.state.warnings ? { next_cursor: null } : undefined);
+      sendAccountData(ctx, deps, status, meta ? { ...answered, meta } : answered);
     },
   };
 }
@@ -207,6 +215,8 @@ export function writeRoute<
   spec: Omit<AccountSpec<Path, NoQuery, Body, Data>, 'method' | 'query'> & {
     body: BodySpec<Body>;
     answer: { accepted?: AcceptedContract };
+    /** Whose repetitions with an `Idempotency-Key` get the stored answer. Default: every key of the account. */
+    replaysTo?: 'key';
   },
   handle: (
     tx: Tx,
@@ -214,7 +224,7 @@ export function writeRoute<
     progress: string | undefined,
   ) => Promise<WriteAnswer<z.output<Data>> | (WriteAnswer & { status: 202 }) | WriteProgress>,
 ): Route {
-  const { answer, body, recordedAs, ...docs } = spec;
+  const { answer, body, recordedAs, replaysTo, ...docs } = spec;
   const status = answer.status ?? 200;
   const checkBody = bodyChecker(body.schema);
   const bodyOptions = { isOptional: body.isOptional ?? false };
@@ -234,7 +244,7 @@ export function writeRoute<
       const params = ctx.params as PathParams<Path>;
       const caller = callerOf(ctx);
       let written: WriteAnswer | undefined;
-      await answerOnce({ ctx, caller, body: sent, status }, deps, async (tx, progress) => {
+      await answerOnce({ ctx, caller, body: sent, status, replaysTo }, deps, async (tx, progress) => {
         const request = { ctx, caller, params, query: {} as z.output<NoQuery>, body: checked, db: deps.db };
         const made = await handle(tx, request, progress);
         if ('progress' in made) return made;
@@ -364,19 +374,21 @@ export function streamRoute<const Path extends `/${string}`, Query extends z.Zod
   };
 }
 
-/** Registers routes behind the authentication of their group. The first match answers. */
+/** Registers routes behind the authentication of their group. */
 export function register(router: ApiRouter, deps: ApiDeps, routes: readonly Route[]): void {
   const parameters = new Set(routes.flatMap(({ contract }) => Object.keys(contract.query?.shape ?? {})));
-  for (const { contract, run } of routes) {
+  const entries = routes.map(({ contract, run }): PathRoute => {
     const steps: RouterMiddleware<ApiState>[] = [];
     if (contract.deprecated) steps.push(deprecation(contract.deprecated));
     if (contract.group) {
-      const check = foreignParameterCheck(contract.query, parameters);
+      const check = parameterCheck(contract, parameters);
       steps.push(authenticate(deps, contract.group), (ctx, next) => {
         check(ctx);
         return next();
       });
     }
-    router[contract.method](contract.path, ...steps, (ctx) => run(ctx, deps));
-  }
+    steps.push((ctx) => run(ctx, deps));
+    return { method: contract.method, path: contract.path, steps };
+  });
+  registerPaths(router, entries);
 }

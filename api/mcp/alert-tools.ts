@@ -15,12 +15,12 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
     {
       title: 'List price alerts',
       description: "The account's price alerts, newest first.",
-      inputSchema: {
+      inputSchema: z.strictObject({
         status: z.enum(ALERT_STATUSES).optional(),
         outcome_id: z.string().optional().describe('Only alerts of this outcome or token.'),
         limit: z.number().int().min(1).max(MAX_ALERTS).default(DEFAULT_ALERTS),
         cursor: z.string().optional().describe('next_cursor of the previous page.'),
-      },
+      }),
       annotations: { readOnlyHint: true, openWorldHint: false },
     },
     ({ outcome_id: tokenMint, ...filter }) =>
@@ -37,12 +37,12 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
       description:
         'Creates an alert that fires once, at the first observed price that meets its condition; touching the target counts. It fires at ' +
         "once when the present price meets it. The event goes to a webhook of the account and to the account's stream of events.",
-      inputSchema: {
+      inputSchema: z.strictObject({
         outcome_id: z.string().min(1).describe('outcome_id of a market, or another token.'),
         condition: z.enum(['above', 'below']),
         price: z.number().positive().describe('The target; of an outcome at most 1.'),
         webhook_id: z.string().optional().describe('Default: the oldest active webhook that lists price_alert.'),
-      },
+      }),
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
     },
     ({ outcome_id: tokenMint, condition, price, webhook_id: webhookId }) =>
@@ -54,28 +54,50 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
   );
 
   server.registerTool(
+    'delete_alert',
+    {
+      title: 'Delete an alert',
+      description: 'Deletes an alert of the account. It does not fire any more; events that it has sent stay.',
+      inputSchema: z.strictObject({ alert_id: z.string().min(1).describe('id of an alert of list_alerts.') }),
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    },
+    ({ alert_id: id }) =>
+      toolResult(async () => {
+        const { data } = await calls.delete(`/v1/alerts/${encodeURIComponent(id)}`);
+        return { alert: data };
+      }),
+  );
+
+  server.registerTool(
     'backtest_alert',
     {
       title: 'Backtest an alert',
       description:
         'When an alert would have fired between two moments, by the observations of that time. Creates no alert. `gaps` and `approximate` ' +
         'of the result limit its meaning. A long range gives a job with an `id`: call the tool with backtest_id until its state is done.',
-      inputSchema: {
-        alert: z
-          .looseObject({ condition: z.enum(CONDITIONS) })
-          .optional()
-          .describe(
-            'tokenMint (an outcome_id) or scope {market_id, event_id, venue, category, q}; condition; price (above, below, crosses_*, ' +
-              'spread with direction at_most or at_least); change with unit (absolute, percent) and windowSeconds; notional (trade, ' +
-              'volume with windowSeconds) or times with windowSeconds and windows; repeat and cooldownSeconds to fire again.',
-          ),
-        start: z
-          .union([z.string(), z.number().int()])
-          .optional()
-          .describe('ISO 8601 with an offset, or epoch seconds.'),
-        end: z.union([z.string(), z.number().int()]).optional().describe('The first moment that does not count.'),
-        backtest_id: z.string().min(1).optional().describe('Reads this job, in place of the other fields.'),
-      },
+      inputSchema: z
+        .strictObject({
+          alert: z
+            .looseObject({ condition: z.enum(CONDITIONS) })
+            .optional()
+            .describe(
+              'tokenMint (an outcome_id) or scope {market_id, event_id, venue, category, q}; condition; price (above, below, crosses_*, ' +
+                'spread with direction at_most or at_least); change with unit (absolute, percent) and windowSeconds; notional (trade, ' +
+                'volume with windowSeconds) or times with windowSeconds and windows; repeat and cooldownSeconds to fire again.',
+            ),
+          start: z
+            .union([z.string(), z.number().int()])
+            .optional()
+            .describe('ISO 8601 with an offset, or epoch seconds.'),
+          end: z.union([z.string(), z.number().int()]).optional().describe('The first moment that does not count.'),
+          backtest_id: z.string().min(1).optional().describe('Reads this job, without the other fields.'),
+        })
+        .superRefine(({ backtest_id: id, ...request }, context) => {
+          if (id === undefined) return;
+          for (const [name, value] of Object.entries(request))
+            if (value !== undefined)
+              context.addIssue({ code: 'custom', path: [name], message: 'does not belong to backtest_id' });
+        }),
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
     },
     ({ alert, start, end, backtest_id: id }) =>

@@ -27,6 +27,7 @@ export class RouteError extends Error {
 export interface RouteCalls {
   get(path: string, query?: Readonly<Record<string, string | number | undefined>>): Promise<RouteAnswer>;
   post(path: string, body: object): Promise<RouteAnswer>;
+  delete(path: string): Promise<RouteAnswer>;
 }
 
 /** The request of the client, on whose behalf routes are called. */
@@ -51,6 +52,7 @@ export class InternalCalls {
     return {
       get: (path, query = {}) => this.#call(origin, 'GET', `${path}${queryText(query)}`),
       post: (path, body) => this.#call(origin, 'POST', path, JSON.stringify(body)),
+      delete: (path) => this.#call(origin, 'DELETE', path),
     };
   }
 

@@ -17,7 +17,7 @@ outcomes are decimals between 0 and 1. "venue" in a path may be "all". "meta.his
 ## Model Context Protocol
 
 - [POST /mcp](/mcp): streamable HTTP without sessions, with the same key. Tools: search_markets, get_market, get_history, list_alerts,
-  create_alert, backtest_alert
+  create_alert, delete_alert, backtest_alert
 
 ## First routes
 

@@ -13,6 +13,7 @@ const MAX_CANDLES = 500;
 const SIBLINGS = 20;
 const RECENT_TRADES = 10;
 const BOOK_LEVELS = 5;
+const DEFAULT_INTERVAL = '1h';
 
 const INTERVALS = Object.keys(INTERVAL_SECONDS) as [string, ...string[]];
 
@@ -31,6 +32,11 @@ interface ListedMarket {
   readonly outcomes: readonly { outcome_id: string; label: string }[];
 }
 
+interface PricedMarket {
+  readonly market_id: string;
+  readonly outcomes: unknown;
+}
+
 const pathOf = (asked: string | undefined, id: string) =>
   `/v1/${encodeURIComponent(asked ?? 'all')}/markets/${encodeURIComponent(id)}`;
 
@@ -41,8 +47,9 @@ export function addMarketTools(server: McpServer, calls: RouteCalls): void {
     {
       title: 'Search prediction markets',
       description:
-        'Finds markets of all venues by words, or lists them by volume, closing time or age. Returns ids, titles, status and outcomes.',
-      inputSchema: {
+        'Finds markets of all venues by words, or lists them by volume, closing time or age. Returns ids, titles, status, outcomes and their ' +
+        'present prices. `prices` is null for a market without a price.',
+      inputSchema: z.strictObject({
         query: z
           .string()
           .max(200)
@@ -54,14 +61,14 @@ export function addMarketTools(server: McpServer, calls: RouteCalls): void {
         sort: z.enum(MARKET_SORTS).optional().describe('The order of a list without `query`.'),
         limit: z.number().int().min(1).max(MAX_ROWS).default(DEFAULT_MARKETS),
         cursor,
-      },
+      }),
       annotations: READ_ONLY,
     },
     ({ query, venue: asked, ...filter }) =>
       toolResult(async () => {
         const path = `/v1/${encodeURIComponent(asked ?? 'all')}/markets`;
         const { data, meta } = await calls.get(path, { ...filter, q: query });
-        return { markets: (data as ListedMarket[]).map(withoutTexts), next_cursor: meta['next_cursor'] ?? null };
+        return { markets: await withPrices(calls, data as ListedMarket[]), next_cursor: meta['next_cursor'] ?? null };
       }),
   );
 
@@ -72,7 +79,7 @@ export function addMarketTools(server: McpServer, calls: RouteCalls): void {
       description:
         'One market with its rules, prices, book, latest trades, the other markets of its event with their prices, how complete its stored ' +
         'trades are, and whether its venue answers. Prices are decimals as text; of an outcome they are between 0 and 1.',
-      inputSchema: { market_id: marketId, venue },
+      inputSchema: z.strictObject({ market_id: marketId, venue }),
       annotations: READ_ONLY,
     },
     ({ market_id: id, venue: asked }) => toolResult(() => readMarket(calls, id, asked)),
@@ -84,34 +91,56 @@ export function addMarketTools(server: McpServer, calls: RouteCalls): void {
       title: 'Read the history of a market',
       description:
         'Candles of one outcome, or trades of a market, with a statement how complete the history is. Times are epoch seconds.',
-      inputSchema: {
-        market_id: marketId,
-        venue,
-        series: z.enum(['candles', 'trades']).default('candles'),
-        outcome_id: z.string().optional().describe('Default: the first outcome for candles, every outcome for trades.'),
-        interval: z.enum(INTERVALS).default('1h').describe('The length of a candle.'),
-        start: moment.describe('Epoch seconds. Default for candles: the last 300 buckets.'),
-        end: moment.describe('Epoch seconds, exclusive.'),
-        limit: z.number().int().min(1).max(MAX_ROWS).default(MAX_ROWS).describe('Trades per page.'),
-        cursor: cursor.describe('Trades only: next_cursor of the previous page.'),
-      },
+      inputSchema: z
+        .strictObject({
+          market_id: marketId,
+          venue,
+          series: z.enum(['candles', 'trades']).default('candles'),
+          outcome_id: z
+            .string()
+            .optional()
+            .describe('Default: the first outcome for candles, every outcome for trades.'),
+          interval: z.enum(INTERVALS).optional().describe(`Candles only: their length. Default: ${DEFAULT_INTERVAL}.`),
+          start: moment.describe('Epoch seconds. Default for candles: the last 300 buckets.'),
+          end: moment.describe('Epoch seconds, exclusive.'),
+          limit: z
+            .number()
+            .int()
+            .min(1)
+            .max(MAX_CANDLES)
+            .optional()
+            .describe(
+              `Trades per page, at most ${MAX_ROWS} (default); or the newest candles, at most ${MAX_CANDLES} (default).`,
+            ),
+          cursor: cursor.describe('Trades only: next_cursor of the previous page.'),
+        })
+        .superRefine(({ series, interval, limit, cursor: after }, context) => {
+          const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
+          if (series === 'candles' && after !== undefined)
+            refuse('cursor', 'belongs to trades: an earlier end reads older candles');
+          if (series === 'trades' && interval !== undefined) refuse('interval', 'belongs to candles');
+          if (series === 'trades' && limit !== undefined && limit > MAX_ROWS)
+            refuse('limit', `must be at most ${MAX_ROWS} for trades`);
+        }),
       annotations: READ_ONLY,
     },
-    ({ market_id: id, venue: asked, series, interval, limit, cursor: after, ...range }) =>
+    ({ market_id: id, venue: asked, series, interval = DEFAULT_INTERVAL, limit, cursor: after, ...range }) =>
       toolResult(async () => {
         const path = pathOf(asked, id);
         if (series === 'trades') {
-          const { data, meta } = await calls.get(`${path}/trades`, { ...range, limit, cursor: after });
+          const page = { limit: limit ?? MAX_ROWS, cursor: after };
+          const { data, meta } = await calls.get(`${path}/trades`, { ...range, ...page });
           return { trades: data, completeness: meta['history'], next_cursor: meta['next_cursor'] ?? null };
         }
         const { data, meta } = await calls.get(`${path}/candles`, { ...range, interval });
         const candles = data as unknown[];
+        const shown = limit ?? MAX_CANDLES;
         return {
           outcome_id: meta['outcome_id'],
           interval,
-          candles: candles.slice(-MAX_CANDLES),
+          candles: candles.slice(-shown),
           // The oldest candles are left out: an earlier `end` reads them.
-          omitted: Math.max(0, candles.length - MAX_CANDLES),
+          omitted: Math.max(0, candles.length - shown),
           completeness: meta['history'],
         };
       }),
@@ -146,13 +175,24 @@ async function readSiblings(calls: RouteCalls, market: ListedMarket): Promise<un
   const path = `/v1/${encodeURIComponent(market.venue)}`;
   const { data } = await calls.get(`${path}/markets`, { event_id: market.event_id, limit: SIBLINGS + 1 });
   const others = (data as ListedMarket[]).filter(({ market_id: id }) => id !== market.market_id).slice(0, SIBLINGS);
-  if (others.length === 0) return [];
-  const ids = others.map(({ market_id: id }) => id).join(',');
-  const prices = await calls.get(`${path}/prices`, { market_ids: ids });
-  const priced = new Map(
-    (prices.data as { market_id: string; outcomes: unknown }[]).map((one) => [one.market_id, one]),
+  return withPrices(calls, others);
+}
+
+/** Markets with the prices of their outcomes, null without any. One request for each venue, because two venues may use one id. */
+async function withPrices(calls: RouteCalls, markets: readonly ListedMarket[]): Promise<unknown[]> {
+  const priced = await Promise.all(
+    [...new Set(markets.map(({ venue: name }) => name))].map(async (name) => {
+      const ids = markets.filter((market) => market.venue === name).map(({ market_id: id }) => id);
+      const { data } = await calls.get(`/v1/${encodeURIComponent(name)}/prices`, { market_ids: ids.join(',') });
+      const outcomes = (data as PricedMarket[]).map((one) => [one.market_id, one.outcomes] as const);
+      return [name, new Map(outcomes)] as const;
+    }),
   );
-  return others.map((other) => ({ ...withoutTexts(other), prices: priced.get(other.market_id)?.outcomes ?? null }));
+  const ofVenue = new Map(priced);
+  return markets.map((market) => ({
+    ...withoutTexts(market),
+    prices: ofVenue.get(market.venue)?.get(market.market_id) ?? null,
+  }));
 }
 
 function withoutTexts({ description: _, resolution_criteria: _rules, ...market }: ListedMarket) {

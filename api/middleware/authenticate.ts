@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { RouterMiddleware } from '@koa/router';
+import type { Admission } from '../access/account-limits.ts';
 import type { ApiContext, ApiDeps, ApiState, Caller, RouteGroup } from '../deps.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidRequest } from '../errors.ts';
 import { rateLimitHeaders, tooManyRequests } from './rate-limit.ts';
 
 const CHALLENGE = { Authorization: 'Bearer realm="oddswire"', 'X-API-Key': 'ApiKey realm="oddswire"' };
@@ -45,10 +46,34 @@ async function admit(deps: AuthDeps, ctx: ApiContext, group: RouteGroup, key: st
   const { accountId, id: keyId, scopes, ratePerMinute, coldReadsPerMinute } = found;
   ctx.state.caller = { accountId, keyId, scopes, coldReadsPerMinute };
   const admission = deps.limits.take('requests', accountId, ratePerMinute);
-  const headers = rateLimitHeaders(admission);
-  for (let i = 0; i < headers.length; i += 2) ctx.set(headers[i] ?? '', headers[i + 1] ?? '');
+  setHeaders(ctx, admission);
   if (admission?.isAdmitted === false) throw tooManyRequests(admission);
   return scopes;
+}
+
+/**
+ * Counts the further messages of a batch in the limit of the account: all of them or none.
+ * @throws ApiError `rate_limited`, or `invalid_request` for a batch that the limit never admits
+ */
+export async function admitFurther(deps: AuthDeps, ctx: ApiContext, messages: number): Promise<void> {
+  const found = await deps.keys.find(anyKeyOf(ctx), deps.now());
+  if (!found) throw unknownKey(deps, ctx.req, ANY_GROUP);
+  const { accountId, ratePerMinute } = found;
+  const left = deps.limits.look('requests', accountId, ratePerMinute);
+  if (left === null) return;
+  if (messages >= left.limit) {
+    const message = `has ${messages + 1} messages, and the account has a limit of ${left.limit} requests per minute: send smaller batches`;
+    throw invalidRequest([{ path: 'body', message }]);
+  }
+  if (left.remaining < messages) throw tooManyRequests(left);
+  for (let counted = 0; counted < messages; counted += 1) {
+    setHeaders(ctx, deps.limits.take('requests', accountId, ratePerMinute));
+  }
+}
+
+function setHeaders(ctx: ApiContext, admission: Admission | null): void {
+  const headers = rateLimitHeaders(admission);
+  for (let i = 0; i < headers.length; i += 2) ctx.set(headers[i] ?? '', headers[i + 1] ?? '');
 }
 
 /** The caller with this key, for reads of market data outside of Koa. @throws ApiError as `authenticate` */

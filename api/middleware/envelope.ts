@@ -16,18 +16,25 @@ export function errorBody(
   error: { code: string; message: string; details?: readonly ErrorDetail[] },
   requestId: string,
   nowMs: number,
+  warnings?: readonly ErrorDetail[],
 ): string {
   const { code, message, details = [] } = error;
+  const timestamp = Math.floor(nowMs / 1000);
   const body: ApiJson = {
     success: false,
     error: {
       code,
       message,
-      ...(details.length > 0 && { details: details.map(({ path, message: text }) => ({ path, message: text })) }),
+      ...(details.length > 0 && { details: listed(details) }),
     },
-    meta: { request_id: requestId, timestamp: Math.floor(nowMs / 1000) },
+    meta: { request_id: requestId, timestamp, ...(warnings && { warnings: listed(warnings) }) },
   };
   return toJsonText(scrubData(body), 'number');
+}
+
+/** Details or warnings as JSON. */
+export function listed(details: readonly ErrorDetail[]): { path: string; message: string }[] {
+  return details.map(({ path, message }) => ({ path, message }));
 }
 
 /** Converts errors of the routes into answers. */
@@ -48,7 +55,7 @@ export function envelope(deps: Pick<ApiDeps, 'now' | 'log'>): Middleware<ApiStat
       ctx.set('Cache-Control', 'no-store');
       ctx.status = error.status;
       ctx.type = 'application/json; charset=utf-8';
-      ctx.body = errorBody(error, ctx.state.requestId, deps.now());
+      ctx.body = errorBody(error, ctx.state.requestId, deps.now(), ctx.state.warnings);
     }
   };
 }

@@ -4,6 +4,7 @@ import { newId } from '../../src/domain/values/ids.ts';
 import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { ApiContext, ApiDeps, ApiState, Caller } from '../deps.ts';
+import type { ErrorDetail } from '../errors.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -11,6 +12,7 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 class RequestState implements ApiState {
   readonly requestId: string;
   caller?: Caller;
+  warnings?: readonly ErrorDetail[];
   readonly #parent: Logger;
   #log: Logger | undefined;
 

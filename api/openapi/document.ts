@@ -14,7 +14,7 @@ import { backtestJob, backtestResult } from '../contract/backtest.ts';
 import { book } from '../contract/book.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
 import { cursorMeta } from '../contract/envelope.ts';
-import { errorCode, errorDetail, errorMeta } from '../contract/error.ts';
+import { errorCode, errorDetail, errorMeta, warnings } from '../contract/error.ts';
 import { accountEvent } from '../contract/events/account-event.ts';
 import { NAMED_BROADCASTS } from '../contract/events/broadcast-event.ts';
 import {
@@ -39,6 +39,7 @@ import { wallet } from '../contract/wallet.ts';
 import { rotatedWebhook, webhook, webhookItem, webhookWithSecret } from '../contract/webhook.ts';
 import { DECIMAL, epochTime } from '../contract/wire.ts';
 import type { RouteGroup } from '../deps.ts';
+import { TOLERANT_OPERATIONS } from '../http/parameter-names.ts';
 import type { RouteContract, RouteTag } from '../http/route.ts';
 import {
   DEPRECATION_HEADERS,
@@ -47,6 +48,7 @@ import {
   RATE_LIMIT_HEADERS,
   REQUEST_HEADERS,
   type RequestHeaderName,
+  TOLERANCE_HEADERS,
 } from './headers.ts';
 import { failure, failures, headerRefs, paramNames } from './responses.ts';
 import { webhooksSection } from './webhooks-section.ts';
@@ -256,7 +258,7 @@ function paramOf(params: Readonly<Record<string, z.ZodString>>, name: string): z
 }
 
 function successOf(contract: RouteContract, { decimalFormat }: DocumentOptions): ZodOpenApiResponseObject {
-  const { answer, deprecated, group, isIdempotent } = contract;
+  const { answer, deprecated, group, isIdempotent, operationId } = contract;
   const headers: HeaderName[] = ['X-Request-Id', 'Cache-Control'];
   if (isCached(answer)) headers.push('ETag', 'Vary');
   const isAccepted = answer.envelope === 'account' && answer.status === 202 && answer.accepted !== undefined;
@@ -265,13 +267,17 @@ function successOf(contract: RouteContract, { decimalFormat }: DocumentOptions):
   if (group) headers.push(...RATE_LIMIT_HEADERS);
   return {
     description: answer.description,
-    headers: { ...headerRefs(...headers), ...(deprecated && DEPRECATION_HEADERS) },
-    content: contentOf(answer, decimalFormat),
+    headers: {
+      ...headerRefs(...headers),
+      ...(TOLERANT_OPERATIONS.has(operationId) && TOLERANCE_HEADERS),
+      ...(deprecated && DEPRECATION_HEADERS),
+    },
+    content: contentOf(contract, decimalFormat),
   };
 }
 
 function contentOf(
-  answer: RouteContract['answer'],
+  { answer, operationId }: RouteContract,
   decimalFormat: DecimalFormat,
 ): NonNullable<ZodOpenApiResponseObject['content']> {
   if (answer.envelope === 'file') {
@@ -284,10 +290,17 @@ function contentOf(
   const success = z.literal(true);
   const { data } = answer;
   const base = { success: true, data: answer.example };
+  const more = TOLERANT_OPERATIONS.has(operationId) ? { warnings } : {};
+  const cursor = answer.envelope === 'account' && answer.isPaged ? cursorMeta.shape : {};
+  const accountMeta = { ...cursor, ...more };
   const schema =
     answer.envelope === 'market'
-      ? z.object({ success, data, meta: z.object({ ...requestMeta, ...answer.meta?.shape }) })
-      : z.object({ success, data, ...(answer.isPaged && { meta: cursorMeta.optional() }) });
+      ? z.object({ success, data, meta: z.object({ ...requestMeta, ...answer.meta?.shape, ...more }) })
+      : z.object({
+          success,
+          data,
+          ...(Object.keys(accountMeta).length > 0 && { meta: z.object(accountMeta).optional() }),
+        });
   const example: ApiJson =
     answer.envelope === 'market'
       ? { ...base, meta: { request_id: HEADERS['X-Request-Id'].example, timestamp: 1767323045, ...answer.metaExample } }

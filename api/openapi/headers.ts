@@ -92,6 +92,15 @@ export const DEPRECATION_HEADERS = {
   Link: { description: 'Documentation of the replacement, with `rel="deprecation"`.', schema: text, required: true },
 } as const satisfies Record<string, HeaderObject>;
 
+/** Headers of an answer to a request with parameters that no route knows (docs/api.md, "Unknown query parameters"). */
+export const TOLERANCE_HEADERS = {
+  Deprecation: {
+    description: 'Only with `meta.warnings`. Start of the deprecation: `@` and epoch seconds.',
+    schema: { type: 'string', pattern: '^@\\d+$' },
+  },
+  Link: { description: 'Only with `meta.warnings`. Its documentation, with `rel="deprecation"`.', schema: text },
+} as const satisfies Record<string, HeaderObject>;
+
 /** The headers that every answer with this code has, besides `X-Request-Id`. */
 export const HEADERS_OF_CODE: Readonly<Partial<Record<ErrorCode, readonly HeaderName[]>>> = {
   unauthorized: ['WWW-Authenticate'],

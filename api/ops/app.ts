@@ -1,8 +1,9 @@
 import Router from '@koa/router';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiDeps, ApiState, OpsOptions } from '../deps.ts';
+import { methodNotAllowed } from '../http/paths.ts';
 import { loadOpsAssets, type OpsAssets } from './assets.ts';
-import { errorPages, methodNotAllowed, pageNotFound } from './error-pages.ts';
+import { errorPages, pageNotFound } from './error-pages.ts';
 import { opsGuard, opsHeaders } from './guard.ts';
 import { opsHosts } from './hosts.ts';
 import { type Html, html } from './html.ts';

@@ -2,6 +2,7 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiDeps, ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { logFailedRequest, toApiError } from '../middleware/envelope.ts';
+import { methodNotAllowed } from '../http/paths.ts';
 import { wantsHtml } from './guard.ts';
 import { type Html, html } from './html.ts';
 
@@ -54,9 +55,3 @@ export const pageNotFound: Middleware<ApiState> = (ctx) => {
   const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].sort();
   throw allowed.length === 0 ? new ApiError('not_found', 'the page does not exist') : methodNotAllowed(allowed);
 };
-
-export function methodNotAllowed(allowed: readonly string[]): ApiError {
-  return new ApiError('method_not_allowed', `allowed methods: ${allowed.join(', ')}`, {
-    headers: { Allow: allowed.join(', ') },
-  });
-}

@@ -1,10 +1,11 @@
-import Router from '@koa/router';
+import Router, { type RouterMiddleware } from '@koa/router';
 import type { Middleware } from 'koa';
 import { type ApiJson, toJsonText } from '../../src/domain/values/api-json.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { setFlash } from '../../src/store/ops/sessions.ts';
 import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
+import { type PathRoute, registerPaths } from '../http/paths.ts';
 import type { OpsAssets } from './assets.ts';
 import { type AuditedAction, inAuditedTransaction, requireOperator, runAudited } from './audit.ts';
 import { readForm } from './form-body.ts';
@@ -103,7 +104,9 @@ export interface OpsRouter {
 }
 
 export function createOpsRouter(deps: Pick<ApiDeps, 'db' | 'now' | 'log'>, assets: OpsAssets): OpsRouter {
-  const router = new Router<ApiState>({ sensitive: true });
+  const routes: PathRoute[] = [];
+  const add = (method: PathRoute['method'], path: string, step: RouterMiddleware<ApiState>) =>
+    void routes.push({ method, path, steps: [step] });
   const registered: { kind: 'page' | 'data' | 'action'; path: string }[] = [];
 
   function requestOf(ctx: ApiContext): OpsRequest {
@@ -133,11 +136,15 @@ export function createOpsRouter(deps: Pick<ApiDeps, 'db' | 'now' | 'log'>, asset
 
   return {
     registered,
-    routes: () => router.routes() as Middleware<ApiState>,
+    routes() {
+      const router = new Router<ApiState>({ sensitive: true });
+      registerPaths(router, routes);
+      return router.routes() as Middleware<ApiState>;
+    },
 
     page({ path, section, load }) {
       registered.push({ kind: 'page', path });
-      router.get(path, async (ctx) => {
+      add('get', path, async (ctx) => {
         const request = requestOf(ctx);
         await sendPage(ctx, section, request, await load(request));
       });
@@ -145,7 +152,7 @@ export function createOpsRouter(deps: Pick<ApiDeps, 'db' | 'now' | 'log'>, asset
 
     data({ path, load }) {
       registered.push({ kind: 'data', path });
-      router.get(path, async (ctx) => {
+      add('get', path, async (ctx) => {
         const data = await load(requestOf(ctx));
         ctx.type = 'application/json; charset=utf-8';
         ctx.body = toJsonText(data, 'number');
@@ -155,7 +162,7 @@ export function createOpsRouter(deps: Pick<ApiDeps, 'db' | 'now' | 'log'>, asset
     action(definition) {
       const { path, section, action, target } = definition;
       registered.push({ kind: 'action', path });
-      router.post(path, async (ctx) => {
+      add('post', path, async (ctx) => {
         const entered = requestOf(ctx);
         await requireOperator(deps, { action, target: ctx.path, ...entered });
         const request: ActionRequest = { ...entered, form: await enterForm(ctx) };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Scope } from '../../src/domain/values/api-key.ts';
-import { addApiKey, holdApiKey, revokeApiKey } from '../../src/store/accounts/accounts.ts';
+import { addApiKey, type HeldKey, holdApiKey, revokeApiKey } from '../../src/store/accounts/accounts.ts';
 import { findKeyOfAccount, listKeysOfAccount, type OwnApiKey } from '../../src/store/accounts/key-lists.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { requireQuota } from '../access/quota.ts';
@@ -31,10 +31,11 @@ export function keyRoutes(deps: ApiDeps): Route[] {
         path: '/v1/keys',
         operationId: 'createKey',
         recordedAs: 'key.create',
+        replaysTo: 'key',
         summary: 'Create an API key',
         description:
-          'The new key has at most the scopes of the key that makes the request: others give 403 `insufficient_scope`. It stays valid when ' +
-          'that key ends.',
+          'The new key has at most the scopes of the key that makes the request: others give 403 `insufficient_scope`. It ends with that key ' +
+          'or earlier, and stays valid when that key is revoked. Only that key gets the answer again with the same `Idempotency-Key`.',
         tag,
         group,
         body: { schema: createKeyBody, example: createKeyExample },
@@ -49,11 +50,8 @@ export function keyRoutes(deps: ApiDeps): Route[] {
       async (tx, { caller, body: { name, scopes, expiresAt } }) => {
         await requireQuota(tx, deps, caller, 'keys');
         const nowMs = deps.now();
-        await requireOwnScopes(tx, caller, scopes, nowMs);
-        const end = expiresAt === undefined ? undefined : new Date(expiresAt);
-        if (end && end.getTime() <= nowMs) {
-          throw invalidRequest([{ path: 'expiresAt', message: 'must be in the future' }]);
-        }
+        const own = await requireOwnScopes(tx, caller, scopes, nowMs);
+        const end = endWithin(own.expiresAt, expiresAt, nowMs);
         const fields = { name, scopes: [...new Set(scopes)], ...(end && { expiresAt: end }) };
         const { id, key } = await addApiKey(tx, caller.accountId, fields);
         const made = await findKeyOfAccount(tx, caller.accountId, id, nowMs);
@@ -137,7 +135,7 @@ export function keyRoutes(deps: ApiDeps): Route[] {
  * The key of the request is looked up again, because the look-up of the authentication may be a second old. A revoked key makes no key after
  * its revocation.
  */
-async function requireOwnScopes(tx: Tx, { keyId }: Caller, scopes: readonly Scope[], nowMs: number): Promise<void> {
+async function requireOwnScopes(tx: Tx, { keyId }: Caller, scopes: readonly Scope[], nowMs: number): Promise<HeldKey> {
   const own = await holdApiKey(tx, keyId, nowMs);
   if (own === null) {
     throw new ApiError('unauthorized', 'the API key is expired or revoked', {
@@ -145,10 +143,21 @@ async function requireOwnScopes(tx: Tx, { keyId }: Caller, scopes: readonly Scop
     });
   }
   const details = [KEYS_GROUP.scope, ...scopes].flatMap((scope) =>
-    own.includes(scope) ? [] : [{ path: 'scopes', message: `the key of the request lacks the scope ${scope}` }],
+    own.scopes.includes(scope) ? [] : [{ path: 'scopes', message: `the key of the request lacks the scope ${scope}` }],
   );
   const [first] = details;
   if (first) throw new ApiError('insufficient_scope', first.message, { details });
+  return own;
+}
+
+/** The end of a key that another key makes: no later than that key's own, which also holds when none is asked. */
+function endWithin(own: Date | null, asked: string | undefined, nowMs: number): Date | undefined {
+  const end = asked === undefined ? (own ?? undefined) : new Date(asked);
+  if (end === undefined) return undefined;
+  const refuse = (message: string) => invalidRequest([{ path: 'expiresAt', message }]);
+  if (end.getTime() <= nowMs) throw refuse('must be in the future');
+  if (own && end > own) throw refuse(`must not be later than the end of the key of the request, ${own.toISOString()}`);
+  return end;
 }
 
 /** A key of another account gets the same answer. */

@@ -8,6 +8,7 @@ import { createConsole } from '../console/app.ts';
 import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
 import { docsSite } from '../docs/site.ts';
 import { ApiError } from '../errors.ts';
+import { methodNotAllowed } from '../http/paths.ts';
 import { register } from '../http/route.ts';
 import { StaticFile, sendFile } from '../http/static-file.ts';
 import { MCP_PATH, mcpEndpoint } from '../mcp/endpoint.ts';
@@ -103,7 +104,5 @@ const unrouted: Middleware<ApiState> = (ctx) => {
   const layers = (ctx as Partial<ApiContext>).matched ?? [];
   const allowed = [...new Set(layers.flatMap(({ methods }) => methods))].sort();
   if (allowed.length === 0) throw new ApiError('not_found', 'no such route');
-  throw new ApiError('method_not_allowed', `allowed methods: ${allowed.join(', ')}`, {
-    headers: { Allow: allowed.join(', ') },
-  });
+  throw methodNotAllowed(allowed);
 };

@@ -22,13 +22,12 @@ import { walletRoutes } from '../routes/wallets.ts';
 import { webhookActionRoutes } from '../routes/webhook-actions.ts';
 import { webhookRoutes } from '../routes/webhooks.ts';
 
-/** All routes of the API, in matching order. */
+/** All routes of the API, in the order of the document. */
 export function routeTable(deps: ApiDeps): Route[] {
   const routes = [
     ...docsRoutes(),
     ...healthRoutes(deps),
     asyncApiRoute(deps),
-    // Before the market routes, whose first segment matches any name.
     ...webhookRoutes(deps),
     ...webhookActionRoutes(deps),
     ...deliveryRoutes(deps),

@@ -85,12 +85,10 @@ export class ApiContract {
       .sort((a, b) => a.params - b.params);
   }
 
-  /** The path template of a request target: of several, the most exact one that has the method. */
-  routeOf(target: string, method = 'GET'): string | undefined {
+  /** The path template of a request target: of several, the most exact one. */
+  routeOf(target: string): string | undefined {
     const [path = ''] = target.split('?');
-    const key = method === 'HEAD' ? 'get' : method.toLowerCase();
-    const found = this.#routes.filter(({ pattern }) => pattern.test(path)).map((route) => route.path);
-    return found.find((template) => this.document.paths[template]?.[key] !== undefined) ?? found[0];
+    return this.#routes.find(({ pattern }) => pattern.test(path))?.path;
   }
 
   /** The differences between an answer and the document. */
@@ -99,7 +97,7 @@ export class ApiContract {
     const [path = ''] = target.split('?');
     // The operator pages are outside the contract; preflights are for browsers.
     if (PAGES.test(path) || (method === 'OPTIONS' && status === 204)) return [];
-    const template = this.routeOf(target, method);
+    const template = this.routeOf(target);
     const operation = template && this.document.paths[template]?.[method === 'HEAD' ? 'get' : method.toLowerCase()];
     if (!operation) return this.#problemsOfUnrouted(exchange, template);
     const documented = operation.responses[String(status)];

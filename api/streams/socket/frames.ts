@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { type ClientFrame, clientFrame } from '../../contract/live.ts';
 import type { ErrorCode } from '../../errors.ts';
+import { isMissing } from '../../http/input.ts';
 
 /** The codes with which the server closes a WebSocket. */
 export const CLOSE_CODES = {
@@ -33,7 +34,9 @@ export function readFrame(text: string): ReadFrame {
   const parsed = clientFrame.safeParse(value);
   if (parsed.success) return { frame: parsed.data };
   const id = idOf(value);
-  return { error: { code: 'invalid_request', message: describe(parsed.error), ...(id !== undefined && { id }) } };
+  return {
+    error: { code: 'invalid_request', message: describe(parsed.error, value), ...(id !== undefined && { id }) },
+  };
 }
 
 /** The id that the client gave, so that it recognizes the answer. */
@@ -42,11 +45,12 @@ function idOf(value: unknown): string | undefined {
   return typeof id === 'string' && id.length <= 64 ? id : undefined;
 }
 
-function describe(error: z.ZodError): string {
+function describe(error: z.ZodError, frame: unknown): string {
   const [issue] = error.issues;
   if (!issue) return 'the frame is not valid';
   const path = issue.path.map(String).join('.');
   if (issue.code === 'invalid_union') return 'type: must be auth, subscribe or unsubscribe';
+  if (isMissing(issue, frame)) return `${path}: is required`;
   if (issue.code === 'unrecognized_keys') return `${issue.keys[0]?.slice(0, 64)}: unknown field`;
   if (issue.code === 'invalid_value') return `${path}: must be one of ${issue.values.map(String).join(', ')}`;
   if (issue.code === 'invalid_type') return `${path || 'frame'}: must be of the type ${issue.expected}`;

@@ -72,8 +72,13 @@ async function upgrade(
 
 /** Browsers send no preflight for a WebSocket, so the server compares the origin. */
 function checkRequest(request: IncomingMessage, { corsOrigins }: Pick<ApiDeps, 'corsOrigins'>): void {
-  const [path = ''] = (request.url ?? '').split('?');
+  const [path = '', query = ''] = (request.url ?? '').split('?');
   if (path !== SOCKET_PATH) throw new ApiError('not_found', 'no such WebSocket');
+  const given = [...new Set(new URLSearchParams(query).keys())].slice(0, 20);
+  if (given.length > 0) {
+    const message = 'is not a parameter: the frames have the input of a WebSocket';
+    throw invalidRequest(given.map((name) => ({ path: name.slice(0, 200), message })));
+  }
   const host = hostProblem(request);
   if (host !== null) throw invalidRequest([{ path: 'headers.host', message: host }]);
   const { origin } = request.headers;

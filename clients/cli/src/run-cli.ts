@@ -85,6 +85,8 @@ function callOf(command: CliCommand, argv: readonly string[], io: Io): Call {
         // Text keeps every digit, and works with both values of DECIMAL_FORMAT.
         decimals: 'string',
         headers: { 'User-Agent': `oddswire-cli/${VERSION}` },
+        onWarning: (warnings) =>
+          void io.stderr.write(warnings.map(({ path, message }) => `warning: ${path} ${message}\n`).join('')),
       });
       return { settings, client };
     } catch (error) {

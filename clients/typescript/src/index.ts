@@ -15,7 +15,7 @@ export {
 export type { Page, PageOptions } from './paging.ts';
 export type { components, operations, paths } from './schema.ts';
 export type { EventStreamItem, SilentMessage, StreamItem, StreamOptions, StreamQuery } from './stream.ts';
-export type { CallOptions, ClientOptions, RetryOptions, WriteOptions } from './transport.ts';
+export type { CallOptions, ClientOptions, RetryOptions, Warning, WriteOptions } from './transport.ts';
 export type * from './types.ts';
 export { verifyWebhook, type WebhookRequest } from './verify-webhook.ts';
 

@@ -1,7 +1,7 @@
 import createFetchClient, { type Client } from 'openapi-fetch';
 import { type DecimalType, quoteNumbers, type WithDecimals } from './decimals.ts';
 import { apiErrorOf, OddswireApiError, OddswireConnectionError } from './errors.ts';
-import { KEY_OF_PATH, type paths } from './schema.ts';
+import { type components, KEY_OF_PATH, type paths } from './schema.ts';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_RETRY: Required<RetryOptions> = { retries: 2, maxDelayMs: 60_000 };
@@ -28,7 +28,12 @@ export interface ClientOptions {
   retry?: RetryOptions | false;
   /** Additional headers of every request. */
   headers?: Readonly<Record<string, string>>;
+  /** Gets `meta.warnings` of an answer: parameters that the service ignores and a later release of it refuses. Default: nothing. */
+  onWarning?: (warnings: readonly Warning[]) => void;
 }
+
+/** A parameter that the service ignores, and the nearest name. */
+export type Warning = components['schemas']['ErrorDetail'];
 
 /** Options of every call. */
 export interface CallOptions {
@@ -196,7 +201,11 @@ export function createTransport<D extends DecimalType>(
         try {
           const { data, error, response } = await attemptOnce(call, headers, run);
           // `onResponse` has converted the decimals to `D`.
-          if (response.ok && data !== undefined) return data as WithDecimals<Body, D>;
+          if (response.ok && data !== undefined) {
+            const { warnings } = (data as { meta?: { warnings?: Warning[] } }).meta ?? {};
+            if (warnings) options.onWarning?.(warnings);
+            return data as WithDecimals<Body, D>;
+          }
           failure = apiErrorOf(response, error, Date.now());
         } catch (error) {
           if (!(error instanceof OddswireConnectionError)) throw error;

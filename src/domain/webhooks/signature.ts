@@ -11,6 +11,10 @@ export const MAX_SECRET_LENGTH = 256;
 export const MIN_STANDARD_KEY_BYTES = 24;
 export const MAX_STANDARD_KEY_BYTES = 64;
 
+/** Other products write `v1,whsec_…`. As plain text such a secret never verifies, because receivers decode what follows the prefix. */
+const MISPLACED_PREFIX =
+  'must have "whsec_" at its beginning or not at all: a prefix such as "v1," is not part of a secret';
+
 /** A `whsec_` secret whose rest is not canonical base64: receivers could derive different keys from it. */
 export class InvalidSecretError extends OddswireError {
   constructor() {
@@ -25,14 +29,14 @@ export function generateSecret(): string {
 
 /**
  * The reason why a caller's own secret is rejected, or null for a valid one: 16 to 256 printable ASCII characters, and after a
- * `whsec_` prefix the canonical base64 of 24 to 64 bytes. The text never repeats the secret.
+ * `whsec_` prefix, which has no other place, the canonical base64 of 24 to 64 bytes. The text never repeats the secret.
  */
 export function secretProblem(secret: string): string | null {
   if (secret.length < MIN_SECRET_LENGTH || secret.length > MAX_SECRET_LENGTH) {
     return `must have ${MIN_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} characters`;
   }
   if (!/^[\x20-\x7e]*$/.test(secret)) return 'must contain printable ASCII characters only';
-  if (!secret.startsWith(STANDARD_PREFIX)) return null;
+  if (!secret.startsWith(STANDARD_PREFIX)) return secret.includes(STANDARD_PREFIX) ? MISPLACED_PREFIX : null;
   const key = canonicalBase64(secret.slice(STANDARD_PREFIX.length));
   if (key === null) return 'must be canonical base64 after "whsec_"';
   if (key.length < MIN_STANDARD_KEY_BYTES || key.length > MAX_STANDARD_KEY_BYTES) {

@@ -18,7 +18,17 @@ interface UrlProblem {
  * The problem of a webhook URL as far as its text shows, or null. Names are resolved only at sending, when the result matters.
  */
 export function webhookUrlProblem(url: string, rules: AddressRules = PUBLIC_ONLY): string | null {
-  return inspectWebhookUrl(url, rules)?.message ?? null;
+  return inspectWebhookUrl(url, rules)?.message ?? nameProblem(url);
+}
+
+/** Letters, digits and hyphens, which neither begin nor end a label (RFC 1123 section 2.1). */
+const NAME = /^(?:[a-z\d](?:[a-z\d-]*[a-z\d])?\.)*[a-z\d](?:[a-z\d-]*[a-z\d])?$/i;
+
+/** The problem of a new host name. Webhooks of earlier releases may have one of these names, so deliveries do not check it. */
+function nameProblem(url: string): string | null {
+  const host = bareHostname(new URL(url));
+  if (isIP(host) !== 0 || NAME.test(host)) return null;
+  return 'must have a host of letters, digits and hyphens, and no hyphen at the beginning or end of a label';
 }
 
 /** As `webhookUrlProblem`, with malformed URLs and forbidden destinations distinguished. */

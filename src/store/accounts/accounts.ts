@@ -142,17 +142,22 @@ export async function addApiKey(
 
 const HOLD_API_KEY = sql(
   'hold_api_key',
-  `SELECT scopes FROM api_key
+  `SELECT scopes, expires_at FROM api_key
    WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) FOR SHARE`,
 );
 
 /**
- * The present scopes of a key, or null when it is not valid now. The key stays valid until the end of the transaction: a revocation waits for
+ * The present scopes and the end of a key, or null when it is not valid now. The key stays valid until the end of the transaction: a revocation waits for
  * it.
  */
-export async function holdApiKey(tx: Tx, id: string, nowMs: number): Promise<readonly string[] | null> {
-  const [key] = await tx.query<{ scopes: readonly string[] }>(HOLD_API_KEY, [id, new Date(nowMs).toISOString()]);
-  return key?.scopes ?? null;
+export async function holdApiKey(tx: Tx, id: string, nowMs: number): Promise<HeldKey | null> {
+  const [key] = await tx.query<HeldKey>(HOLD_API_KEY, [id, new Date(nowMs).toISOString()]);
+  return key ?? null;
+}
+
+export interface HeldKey {
+  scopes: readonly string[];
+  expiresAt: Date | null;
 }
 
 /**

@@ -52,6 +52,7 @@ describe('signedHeaders', () => {
     'correct horse battery',
     'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
     'whsec_x',
+    'v1,whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
     'é'.repeat(20),
     'a'.repeat(257),
   ])('takes the secret %s when the API takes it', (secret) => {

@@ -52,6 +52,19 @@ async function thrownBy(call: Promise<unknown>): Promise<unknown> {
   );
 }
 
+it('passes the warnings of an answer on, and none of an answer without them', async () => {
+  const warnings = [{ path: 'statuz', message: 'is ignored; did you mean status?' }];
+  const warned = () =>
+    Response.json({ success: true, data: [], meta: { request_id: 'req_1', timestamp: 1, next_cursor: null, warnings } });
+  const plain = () =>
+    Response.json({ success: true, data: [], meta: { request_id: 'req_2', timestamp: 1, next_cursor: null } });
+  const given: unknown[] = [];
+  const { client } = clientOf([warned, plain], { onWarning: (each) => given.push(each) });
+  expect((await client.markets.list()).meta.warnings).toEqual(warnings);
+  expect((await client.markets.list()).meta.warnings).toBeUndefined();
+  expect(given).toEqual([warnings]);
+});
+
 describe('a retry', () => {
   it('waits for Retry-After and happens at most twice', async () => {
     vi.useFakeTimers();

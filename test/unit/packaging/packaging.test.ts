@@ -1,17 +1,20 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../../bin/commands.ts';
+import { mayRead, SECRET_READERS } from '../../../src/config/process-secrets.ts';
 import { parseRedisUrl } from '../../../src/config/redis-address.ts';
 import { VARIABLES } from '../../../src/config/variables.ts';
 import { networkOf, parseCidrs } from '../../../src/domain/webhooks/address-policy.ts';
 import { parseProcfile } from '../../../src/embedded/procfile.ts';
 import { ROLES, STREAMER } from '../../../src/queues/jobs.ts';
+import { rolesSql } from '../../../src/store/db/roles.ts';
 import { parsePlainYaml, type Yaml } from '../../support/metrics/plain-yaml.ts';
 
 const COMPOSE_FILES = ['docker-compose.yml', 'docker-compose.pgbouncer.yml', 'docker-compose.loopback.yml'];
 /** Variables of compose itself or of a foreign image. */
 const OTHERS_VARIABLES = [
-  ...['POSTGRES_USER', 'POSTGRES_PASSWORD', 'POSTGRES_DB', 'API_PORT'],
+  ...['POSTGRES_USER', 'POSTGRES_PASSWORD', 'POSTGRES_DB', 'POSTGRES_APP_PASSWORD', 'API_PORT'],
+  ...['PGHOST', 'PGUSER', 'PGDATABASE', 'PGPASSWORD'],
   ...['ODDSWIRE_DOMAIN', 'REDIS_PASSWORD', 'REDISCLI_AUTH'],
 ];
 const DOCKERFILE = readFileSync('Dockerfile', 'utf8');
@@ -79,10 +82,62 @@ describe('the compose files', () => {
         tmpfs: ['/tmp'],
         cap_drop: ['ALL'],
         security_opt: ['no-new-privileges:true'],
-        depends_on: { postgres: { condition: 'service_healthy' }, redis: { condition: 'service_healthy' } },
+        depends_on: {
+          postgres: { condition: 'service_healthy' },
+          redis: { condition: 'service_healthy' },
+          migrate: { condition: 'service_completed_successfully' },
+        },
       });
       expect(Number.parseInt(String(service['stop_grace_period']), 10), name).toBeGreaterThan(20);
     }
+  });
+
+  it('give each process the secrets that it reads, and no other of .env', () => {
+    const secrets = Object.keys(SECRET_READERS);
+    for (const name of ours) {
+      const { env_file: files, environment } = { ...oddswire, ...production.services.get(name) };
+      // The file has every secret. What `environment` names has its value instead.
+      expect(JSON.stringify(files), name).toContain('.env');
+      const given = mapping(environment);
+      for (const secret of secrets) {
+        const isRead = mayRead(name, secret);
+        expect([name, secret, given[secret]]).toEqual([
+          name,
+          secret,
+          isRead ? expect.stringMatching(new RegExp(`^\\$\\{${secret}:[-?]`)) : '',
+        ]);
+      }
+      for (const secret of ['POSTGRES_PASSWORD', 'POSTGRES_APP_PASSWORD', 'REDIS_PASSWORD', 'DATABASE_MIGRATE_URL'])
+        expect([name, secret, given[secret]]).toEqual([name, secret, '']);
+    }
+  });
+
+  it('give the superuser of Postgres only to the services that create roles and migrate, and end', () => {
+    const owners: string[] = [];
+    for (const file of COMPOSE_FILES) {
+      for (const [name, service] of compose(file).services) {
+        const environment = mapping(service['environment'] ?? {});
+        if (/\$\{POSTGRES_PASSWORD/.test(JSON.stringify(environment))) owners.push(`${file} ${name}`);
+        for (const variable of ['DATABASE_URL', 'DATABASE_DIRECT_URL']) {
+          const url = environment[variable];
+          if (url !== undefined)
+            expect(String(url), name).toMatch(/^postgres:\/\/oddswire_app:\$\{POSTGRES_APP_PASSWORD:\?/);
+        }
+      }
+    }
+    expect(owners).toEqual(['postgres', 'roles', 'migrate'].map((name) => `docker-compose.yml ${name}`));
+    for (const name of ['roles', 'migrate']) expect(production.services.get(name)).toMatchObject({ restart: 'no' });
+    const { depends_on: before } = production.services.get('migrate') ?? {};
+    expect(before).toMatchObject({ roles: { condition: 'service_completed_successfully' } });
+  });
+
+  it('create the role of the processes with the statements of `oddswire roles`, as often as they run', () => {
+    const sql = readFileSync('deploy/postgres/roles.sql', 'utf8');
+    expect(sql).toBe(rolesSql({ migrator: 'oddswire', app: 'oddswire_app', database: 'oddswire' }));
+    const command = list(production.services.get('roles')?.['command']);
+    expect(command.filter((each) => each.startsWith('/roles/'))).toEqual(['/roles/roles.sql', '/roles/password.sql']);
+    expect(command.join(' ')).toContain('ON_ERROR_STOP=1');
+    expect(existsSync('deploy/postgres/password.sql')).toBe(true);
   });
 
   it('keep the queues when Redis restarts or is full, and have health checks', () => {
@@ -131,7 +186,6 @@ describe('the compose files', () => {
     expect(production.services.get('api')?.['networks']).toEqual(['default', 'edge']);
     expect(environment['TRUSTED_PROXIES']).toBe(address);
     expect(environment['OPS_PUBLIC_URL']).toMatch(/^https:\/\/\$\{ODDSWIRE_DOMAIN:\?/);
-    expect(environment).toMatchObject(mapping(oddswire['environment']));
     const { ipam } = mapping(mapping(production.top['networks'])['edge']);
     const [{ subnet, ip_range: others } = {}] = (mapping(ipam)['config'] as Mapping[]) ?? [];
     expect(networkOf(address, parseCidrs(String(subnet)))).toMatchObject({ isWithin: true });

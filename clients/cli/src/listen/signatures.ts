@@ -11,7 +11,10 @@ export function newSecret(): string {
 /** The reason why a secret is rejected, or undefined: the rules of the API, so that the same secret works for a webhook. */
 export function secretProblem(secret: string): string | undefined {
   if (!/^[\x20-\x7e]{16,256}$/.test(secret)) return 'must have 16 to 256 printable ASCII characters';
-  if (!secret.startsWith(STANDARD_PREFIX)) return undefined;
+  if (!secret.startsWith(STANDARD_PREFIX))
+    return secret.includes(STANDARD_PREFIX)
+      ? 'must have "whsec_" at its beginning or not at all: a prefix such as "v1," is not part of a secret'
+      : undefined;
   const encoded = secret.slice(STANDARD_PREFIX.length);
   const key = Buffer.from(encoded, 'base64');
   const isCanonical = key.toString('base64') === encoded && key.length >= 24 && key.length <= 64;

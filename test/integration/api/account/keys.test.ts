@@ -5,6 +5,8 @@ import { listActions } from '../../../../src/store/ops/actions.ts';
 import type { Answer, Client, TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
+const END_KEY = sql('test_end_key', 'UPDATE api_key SET expires_at = $2 WHERE id = $1');
+
 let api: TestApi;
 let client: Client;
 let stranger: Client;
@@ -90,6 +92,58 @@ describe('POST /v1/keys', () => {
     expect((await narrow.account('GET', '/v1/keys')).body.data).toHaveLength(2);
   });
 
+  it('gives no end later than that of the key of the request, also through keys that it makes', async () => {
+    const owner = await api.client(['keys', 'alerts']);
+    const endMs = api.clock.nowMs + 86_400_000;
+    const end = new Date(endMs).toISOString();
+    await api.db.query(END_KEY, [await idOfOwn(owner), end]);
+    const before = new Date(endMs - 1_000).toISOString();
+    expect(dataOf(await create({ scopes: ['alerts'], expiresAt: before }, owner))).toMatchObject({ expiresAt: before });
+    expect(dataOf(await create({ scopes: ['alerts'], expiresAt: end }, owner))).toMatchObject({ expiresAt: end });
+    const made = dataOf(await create({ scopes: ['keys'] }, owner));
+    expect(made).toMatchObject({ expiresAt: end });
+    const after = new Date(endMs + 1).toISOString();
+    const message = `must not be later than the end of the key of the request, ${end}`;
+    for (const key of [owner.key, made.key]) {
+      const late = await api.call('/v1/keys', {
+        method: 'POST',
+        headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ name: 'late', scopes: ['keys'], expiresAt: after }),
+      });
+      expect([late.status, late.body.error.details]).toEqual([400, [{ path: 'expiresAt', message }]]);
+    }
+    const grandchild = await api.call('/v1/keys', {
+      method: 'POST',
+      headers: { 'X-API-Key': made.key, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ name: 'grandchild', scopes: ['keys'] }),
+    });
+    expect(dataOf(grandchild)).toMatchObject({ expiresAt: end });
+    // A key without an end gives any.
+    expect(dataOf(await create({}))).not.toHaveProperty('expiresAt');
+  });
+
+  it('is repeated with an Idempotency-Key only to the key that made the request', async () => {
+    const owner = await api.client();
+    const narrow = dataOf(await create({ scopes: ['keys', 'alerts'] }, owner));
+    const send = (key: string) =>
+      api.call('/v1/keys', {
+        method: 'POST',
+        headers: { 'X-API-Key': key, 'Idempotency-Key': 'shared', 'Content-Type': 'application/json' },
+        body: JSON.stringify({ name: 'one', scopes: ['alerts'] }),
+      });
+    const first = await send(owner.key);
+    const other = await send(narrow.key);
+    expect([first.status, other.status, other.headers.get('idempotent-replayed')]).toEqual([201, 201, null]);
+    expect(dataOf(other).key).not.toBe(dataOf(first).key);
+    for (const [key, made] of [
+      [owner.key, first],
+      [narrow.key, other],
+    ] as const) {
+      const again = await send(key);
+      expect([again.headers.get('idempotent-replayed'), again.body]).toEqual(['true', made.body]);
+    }
+  });
+
   it('is 401 with a key that was revoked within the second of its cached look-up', async () => {
     const owner = await api.client();
     const id = await idOfOwn(owner);
@@ -129,8 +183,7 @@ describe('GET /v1/keys', () => {
     const made: string[] = [];
     for (let i = 0; i < 5; i++) made.unshift(dataOf(await create({ name: `k${i}` }, owner)).id);
     await owner.account('DELETE', `/v1/keys/${made[1]}`);
-    const until = sql('test_end_key', 'UPDATE api_key SET expires_at = $2 WHERE id = $1');
-    await api.db.query(until, [made[2], new Date(api.clock.nowMs - 1).toISOString()]);
+    await api.db.query(END_KEY, [made[2], new Date(api.clock.nowMs - 1).toISOString()]);
     const walk = async (query: string) => {
       const ids: string[] = [];
       for (let cursor: string | null = ''; cursor !== null; ) {

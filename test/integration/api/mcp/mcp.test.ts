@@ -12,6 +12,7 @@ import { type Client as ApiClient, startTestApi, type TestApi } from '../api-har
 
 const HOUR = 1_767_319_200;
 const EXACT = '12345678901234567890.123456789';
+const RATE = sql('test_mcp_rate', 'UPDATE account SET rate_per_minute = $2 WHERE id = $1');
 const USED = sql('test_mcp_used', 'SELECT count(*)::int AS count FROM alert');
 
 let api: TestApi;
@@ -71,6 +72,7 @@ describe('POST /mcp', () => {
       'get_history',
       'list_alerts',
       'create_alert',
+      'delete_alert',
       'backtest_alert',
     ]);
     for (const { inputSchema, description } of tools) {
@@ -84,7 +86,14 @@ describe('POST /mcp', () => {
   it('searches markets, and pages through a list', async () => {
     const found = await called('search_markets', { query: 'snow' });
     expect(found.value).toMatchObject({
-      markets: [{ market_id: market.marketId, volume_24h: '0.1' }],
+      markets: [
+        {
+          market_id: market.marketId,
+          status: 'open',
+          volume_24h: '0.1',
+          prices: [{ outcome_id: market.outcomes[0]?.outcomeId, price: '0.62', best_bid: '0.61' }, {}],
+        },
+      ],
       next_cursor: null,
     });
     expect(found.text).not.toContain('description');
@@ -163,6 +172,41 @@ describe('POST /mcp', () => {
     expect((await called('backtest_alert', { alert })).text).toContain('start: ');
   });
 
+  it('deletes an alert of the account, and no other', async () => {
+    const outcome_id = market.outcomes[0]?.outcomeId;
+    const made = await called('create_alert', { outcome_id, condition: 'below', price: 0.01 });
+    const { id } = (made.value as { alert: { id: string } }).alert;
+    const stranger = await connected((await api.client()).key);
+    expect((await called('delete_alert', { alert_id: id }, stranger)).text).toContain('alert_not_found');
+    await stranger.close();
+    expect((await called('delete_alert', { alert_id: id })).value).toEqual({ alert: { id, deleted: true } });
+    expect((await called('delete_alert', { alert_id: id })).text).toContain('alert_not_found');
+    const { tools } = await client.listTools();
+    expect(tools.find(({ name }) => name === 'delete_alert')?.annotations).toMatchObject({ destructiveHint: true });
+  });
+
+  it('refuses an argument that a tool does not have', async () => {
+    const { tools } = await client.listTools();
+    for (const { name, inputSchema } of tools) {
+      expect([name, inputSchema['additionalProperties']]).toEqual([name, false]);
+      const refused = await called(name, { nonsense: 1 });
+      expect([name, refused.isError, refused.text]).toEqual([name, true, expect.stringMatching(/nonsense/)]);
+    }
+    const refused = await called('get_history', { market_id: market.marketId, kind: 'trades' });
+    expect(refused).toMatchObject({ isError: true, text: expect.stringContaining('kind') });
+  });
+
+  it.each([
+    ['get_history', { series: 'candles', cursor: 'x' }, 'belongs to trades'],
+    ['get_history', { series: 'trades', interval: '1h' }, 'belongs to candles'],
+    ['get_history', { series: 'trades', limit: 101 }, 'must be at most 100 for trades'],
+    ['backtest_alert', { backtest_id: 'bt_1', start: 0 }, 'does not belong to backtest_id'],
+    ['search_markets', { query: 'snow', sort: 'created' }, 'does not combine with q'],
+  ])('refuses an argument of %s that has no effect beside the others: %j', async (name, args, reason) => {
+    const given = name === 'get_history' ? { market_id: market.marketId, ...args } : args;
+    expect(await called(name, given)).toMatchObject({ isError: true, text: expect.stringContaining(reason) });
+  });
+
   it('returns errors of the API as results, with code, details and request id', async () => {
     const missing = await called('get_market', { market_id: 'no-such' });
     expect(missing).toMatchObject({
@@ -193,7 +237,7 @@ describe('POST /mcp', () => {
 
   it('takes the key in X-API-Key too, and rejects a request without a valid key', async () => {
     const other = await connected(account.key, { 'X-API-Key': account.key });
-    expect((await other.listTools()).tools.length).toBe(6);
+    expect((await other.listTools()).tools.length).toBe(7);
     await other.close();
     await expect(connected('ow_live_unknown')).rejects.toThrow('unauthorized');
     expect((await api.call('/mcp', { method: 'POST', body: '{}' })).status).toBe(401);
@@ -203,7 +247,47 @@ describe('POST /mcp', () => {
     const before = Number((await account.market('/v1/venues')).headers.get('ratelimit-remaining'));
     await called('search_markets', { query: 'snow' });
     const after = Number((await account.market('/v1/venues')).headers.get('ratelimit-remaining'));
-    expect(before - after).toBe(3);
+    // The call, the search, the prices of one venue, and the second of these reads.
+    expect(before - after).toBe(4);
+  });
+
+  it('counts each message of a batch in the limit of the account, all of them or none', async () => {
+    const batcher = await api.client();
+    const rate = (perMinute: number) => api.db.query(RATE, [String(batcher.accountId), perMinute]);
+    const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' });
+    const send = (size: number) =>
+      api.call('/mcp', {
+        method: 'POST',
+        headers: {
+          'X-API-Key': batcher.key,
+          'Content-Type': 'application/json',
+          Accept: 'application/json, text/event-stream',
+        },
+        body: JSON.stringify(Array.from({ length: size }, (_, id) => ping(id))),
+      });
+    await rate(10);
+    const first = await send(7);
+    expect([first.status, JSON.parse(first.text).length, first.headers.get('ratelimit-remaining')]).toEqual([
+      200,
+      7,
+      '3',
+    ]);
+    const second = await send(4);
+    expect([second.status, second.body.error.code]).toEqual([429, 'rate_limited']);
+    expect(Number(second.headers.get('retry-after'))).toBeGreaterThan(0);
+    // The refused batch has used one request only.
+    expect((await send(2)).headers.get('ratelimit-remaining')).toBe('0');
+    api.clock.nowMs += 60_000;
+    const endless = await send(11);
+    expect([endless.status, endless.body.error.details]).toEqual([
+      400,
+      [
+        {
+          path: 'body',
+          message: 'has 11 messages, and the account has a limit of 10 requests per minute: send smaller batches',
+        },
+      ],
+    ]);
   });
 
   it('rejects pages of unknown origins, other methods and other bodies', async () => {

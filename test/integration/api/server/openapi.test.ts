@@ -90,6 +90,49 @@ describe('/openapi.json', () => {
     expect(document.info['contact']).toEqual({ name: expect.any(String) });
   });
 
+  it('accepts each spelling of a list that the route accepts: one value, a comma list, and the parameter repeated', async () => {
+    const client = await api.client();
+    const lists = operationsOf(document).flatMap(({ path, method, operation }) =>
+      parametersOf(operation).flatMap((parameter, index) =>
+        / comma list/i.test(String((parameter as { description?: string }).description))
+          ? [{ path, method, index: String(index), ...parameter }]
+          : [],
+      ),
+    );
+    expect(lists.map(({ path, name }) => `${path} ${name}`)).toEqual(
+      expect.arrayContaining([
+        '/v1/{venue}/markets status',
+        '/v1/{venue}/stream channels',
+        '/v1/{venue}/prices market_ids',
+      ]),
+    );
+    for (const { path, method, index, name, schema } of lists) {
+      const place = pointer(['paths', path, method, 'parameters', index, 'schema']);
+      const forms = (schema['anyOf'] ?? []) as JsonSchema[];
+      const names = (forms.find(({ type }) => type === 'array')?.['items'] as { enum: string[] } | undefined)?.enum;
+      const [one = '', two = ''] = names ?? ['id-1', 'id-2'];
+      for (const value of [one, `${one},${two}`, ...(names ? [[one], [one, two]] : [])]) {
+        expect([path, name, value, contract.problemsOfValue(value, place)]).toEqual([path, name, value, []]);
+      }
+      if (!names) continue;
+      for (const value of ['nonsense', `${one},nonsense`, `${one},`, [], ['nonsense']])
+        expect([path, name, value, contract.problemsOfValue(value, place).length > 0]).toEqual([
+          path,
+          name,
+          value,
+          true,
+        ]);
+      if (path.endsWith('/stream')) continue;
+      const target = path.replaceAll('{venue}', 'all').replaceAll('{webhook_id}', 'wh_1');
+      for (const query of [`${name}=${one},${two}`, `${name}=${one}&${name}=${two}`]) {
+        const answer = await (path.includes('{venue}')
+          ? client.market(`${target}?${query}`)
+          : client.account('GET', `${target}?${query}`));
+        expect([path, query, answer.status]).toEqual([path, query, 200]);
+      }
+    }
+  });
+
   it('is served without a key, and answers 304 to its own ETag', async () => {
     const answer = await api.call('/openapi.json');
     expect([answer.status, answer.headers.get('content-type'), answer.headers.get('cache-control')]).toEqual([
@@ -116,7 +159,9 @@ describe('/openapi.json', () => {
   it('names exactly the routes of the router', () => {
     const router = new Router<ApiState>();
     register(router, api.deps, routeTable(api.deps));
-    const routed = router.stack.flatMap(({ methods, path }) =>
+    // A layer with every method refuses those that a path does not have.
+    const answering = router.stack.filter(({ methods }) => !methods.includes('OPTIONS'));
+    const routed = answering.flatMap(({ methods, path }) =>
       methods
         .filter((method) => method !== 'HEAD')
         .map((method) => `${method} ${String(path).replaceAll(/:(\w+)/g, '{$1}')}`),

@@ -166,6 +166,9 @@ describe('secrets', () => {
     [base64(65), '24 to 64'],
     ['whsec_not base64 at all!', 'canonical'],
     [base64(25).replace(/=+$/, ''), 'canonical'],
+    [`v1,${base64(32)}`, 'at its beginning or not at all'],
+    [` ${base64(32)}`, 'at its beginning'],
+    [`"${base64(32)}"`, 'at its beginning'],
     [`whsec_${Buffer.alloc(25, 255).toString('base64url')}`, 'canonical'],
     [`whsec_${'A'.repeat(33)}B==`, 'canonical'],
   ])('rejects %j', (secret, why) => {

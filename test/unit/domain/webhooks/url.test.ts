@@ -75,6 +75,24 @@ describe('webhookUrlProblem rejects as malformed', () => {
   });
 });
 
+describe('webhookUrlProblem rejects a host name that no domain has', () => {
+  it.each([
+    'https://-a.com/',
+    'https://a-.com/',
+    'https://a.-b.com/',
+    'https://a_b/',
+    'https://my_service.example.com/',
+    'https://a.com-/',
+    'https://a~b.example.com/',
+    "https://a'b.example.com/",
+    'https://a(b).example.com/',
+  ])('%s', (url) => {
+    expect(webhookUrlProblem(url)).toMatch(/letters, digits and hyphens/);
+    // A webhook of an earlier release with this name still gets its deliveries.
+    expect(inspectWebhookUrl(url)).toBeNull();
+  });
+});
+
 describe('webhookUrlProblem forbids, without naming the reason', () => {
   it.each([
     'https://127.0.0.1/',
