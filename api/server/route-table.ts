@@ -24,8 +24,10 @@ import { webhookRoutes } from '../routes/webhooks.ts';
 
 /** All routes of the API, in matching order. */
 export function routeTable(deps: ApiDeps): Route[] {
-  const routes = [
-    ...docsRoutes(),
+  const routes: Route[] = [];
+  const openApi = openApiRoute(deps, routes);
+  routes.push(
+    ...docsRoutes(openApi.file),
     ...healthRoutes(deps),
     asyncApiRoute(deps),
     // Before the market routes, whose first segment matches any name.
@@ -46,6 +48,6 @@ export function routeTable(deps: ApiDeps): Route[] {
     ...seriesRoutes(deps),
     ...tradeRoutes(deps),
     ...orderbookRoutes(deps),
-  ];
-  return [openApiRoute(deps, routes), ...routes];
+  );
+  return [openApi.route, ...routes];
 }
