@@ -173,6 +173,7 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
     const { page, problems } = tab;
     problems.length = 0;
     const { key } = await opened.api.client();
+    await page.setViewportSize(WIDE);
     await page.goto(`${opened.api.url}/docs#listMarkets`);
     await page.reload();
     // The check of a small page is quick.
