@@ -30,6 +30,7 @@ COPY --from=packages /app/package.json ./package.json
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/api/ops/assets ./api/ops/assets
 COPY --from=build /app/api/console/assets ./api/console/assets
+COPY --from=build /app/api/docs/assets ./api/docs/assets
 COPY --from=build /app/dist ./dist
 COPY docs ./docs
 COPY --from=build /app/Procfile ./Procfile

@@ -1,4 +1,6 @@
+import { resolve, sep } from 'node:path';
 import { ConfigError } from '../src/config/config.ts';
+import { VARIABLES } from '../src/config/variables.ts';
 import { VERSION } from '../src/config/version.ts';
 import { asError, OddswireError } from '../src/domain/values/errors.ts';
 import { nearest } from '../src/domain/values/nearest.ts';
@@ -54,11 +56,34 @@ async function run(name: string, command: Command, argv: readonly string[]): Pro
       return EXIT_CONFIG;
     }
     const error = asError(thrown);
+    const problem = dataDirProblem(error);
+    if (problem !== undefined) {
+      printProblem(problem);
+      return EXIT_CONFIG;
+    }
     // The message of our own errors is complete; any other error needs its stack.
     printProblem((error instanceof OddswireError ? error.message : error.stack) ?? error.message);
     return 1;
   }
 }
+
+/** Why the file system does not let the commands use DATA_DIR, where they keep all their files; undefined for any other error. */
+function dataDirProblem({ code = '', path, syscall }: NodeJS.ErrnoException): string | undefined {
+  const dataDir = resolve(process.env['DATA_DIR'] || VARIABLES.DATA_DIR.default || '.data');
+  const reason = Object.hasOwn(UNUSABLE, code) ? UNUSABLE[code] : undefined;
+  const isBelow = path !== undefined && `${resolve(path)}${sep}`.startsWith(`${dataDir}${sep}`);
+  if (reason === undefined || !isBelow) return undefined;
+  return `${reason}: ${path} (${code} of ${syscall ?? 'a call'}). Set DATA_DIR to a folder that this user can write; it is ${dataDir}`;
+}
+
+const UNUSABLE: Readonly<Record<string, string>> = {
+  EACCES: 'no permission',
+  EPERM: 'no permission',
+  EROFS: 'a file system that is read-only',
+  ENOTDIR: 'a file where a folder must be',
+  EEXIST: 'a file where a folder must be',
+  ENOSPC: 'no space left',
+};
 
 async function printed(text: string): Promise<number> {
   await print(text);

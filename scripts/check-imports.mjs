@@ -105,7 +105,7 @@ const ROOMS = {
     reads: ['.', 'access', 'middleware', 'http', 'contract'],
     openapi: ['.', 'http', 'contract'],
     streams: ['.', 'access', 'middleware', 'http', 'contract', 'reads'],
-    docs: ['.', 'http', 'openapi'],
+    docs: ['.', 'http', 'contract', 'openapi'],
     routes: ['.', 'access', 'http', 'contract', 'reads', 'openapi', 'streams', 'docs'],
     ops: ['.', 'access', 'middleware', 'http', 'reads', 'routes'],
     console: ['.', 'access', 'middleware', 'http', 'contract', 'reads', 'streams', 'routes', 'ops'],
@@ -146,7 +146,7 @@ const PACKAGES = [
     allowed: (file) => /^(src\/queues\/|workers\/(start-worker|process\/(define|close-workers))\.ts$)/.test(file),
   },
   {
-    names: ['zod-openapi', 'swagger-ui-dist', 'marked', '@modelcontextprotocol/sdk'],
+    names: ['zod-openapi', 'marked', '@modelcontextprotocol/sdk'],
     allowed: (file) => file.startsWith('api/'),
   },
   { names: ['undici'], allowed: (file) => /^(src\/(venues|webhooks)|bench)\//.test(file) },

@@ -24,6 +24,6 @@ export function pathParams(venues: readonly string[]): Readonly<Record<string, z
     backtest_id: segment.meta({ example: backtestJobExample.id }),
     wallet_id: segment.meta({ example: walletExample.id }),
     key_id: segment.meta({ description: 'The id of a key, not the key.', example: apiKeyExample.id }),
-    file: segment.meta({ description: 'A file of the documentation page.', example: 'swagger-ui.css' }),
+    file: segment.meta({ description: 'A file of the documentation page.', example: 'page.css' }),
   };
 }

@@ -41,13 +41,54 @@ tr + tr > *, tbody > tr > * { border-top: 1px solid var(--line); }
 blockquote { margin: 16px 0; padding-left: 16px; border-left: 3px solid var(--line); color: var(--ink-soft); }
 summary { cursor: pointer; }
 .crumb { margin: 0; font-size: 0.9em; }
-#swagger-ui { min-height: 60vh; }
-#swagger-ui main { max-width: none; padding: 0; }
-.swagger-ui .info .title small pre { padding: 0; background: none; color: #fff; }
-.swagger-ui .info .title small { background: #3b4151; }
-.swagger-ui .info .title small.version-stamp { background: #16703c; }
-.swagger-ui .topbar { display: none; }
-html.dark-mode, html.dark-mode body { background: var(--paper); }
+.beside { display: grid; grid-template-columns: 290px minmax(0, 1fr); max-width: 1240px; margin: 0 auto; }
+.beside > main { width: 100%; }
+aside { position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; padding: 24px 0 24px 24px; font-size: 14px; }
+aside ul { margin: 0 0 12px; padding: 0; list-style: none; }
+aside .tag { margin: 12px 0 4px; font-weight: 600; }
+aside summary { padding: 8px 0; font-weight: 600; }
+aside nav a { display: block; padding: 3px 0; color: var(--ink-soft); text-decoration: none; overflow-wrap: anywhere; }
+aside .tag a { color: var(--ink); }
+aside nav a:hover { color: var(--ink); text-decoration: underline; }
+label { display: block; font-weight: 500; font-size: 14px; }
+input, select, textarea {
+  display: block; width: 100%; min-height: 44px; margin: 4px 0 12px; padding: 8px 10px; font: inherit; color: var(--ink);
+  background: var(--card); border: 1px solid var(--ink-soft); border-radius: 6px;
+}
+textarea { font-family: ui-monospace, "SF Mono", Menlo, "DejaVu Sans Mono", monospace; font-size: 13px; }
+button {
+  min-width: 44px; min-height: 44px; padding: 8px 16px; font: inherit; color: var(--ink); background: var(--card);
+  border: 1px solid var(--ink-soft); border-radius: 6px; cursor: pointer;
+}
+.key { margin: 24px 0; padding: 16px; background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
+.key p { margin: 0; color: var(--ink-soft); font-size: 14px; }
+.key, .search, .try { display: none; }
+.scripts .key, .scripts .search, .scripts .try { display: block; }
+.entry { border-top: 1px solid var(--line); }
+.entry > summary { padding: 10px 0; }
+.entry > summary h3 { display: inline; margin: 0; font-size: 1em; font-weight: 500; overflow-wrap: anywhere; }
+.entry > summary .summary { color: var(--ink-soft); }
+.entry[open] { padding-bottom: 24px; }
+.entry[open] > summary h3 { font-size: 1.1rem; }
+.entry h4 { margin: 20px 0 4px; font-size: 0.95rem; }
+.entry details { margin: 8px 0; }
+.entry details > summary { padding: 6px 0; }
+.method { color: var(--ink-soft); font-size: 0.8em; font-weight: 600; letter-spacing: 0.04em; }
+.type, .fields dt .type { color: var(--ink-soft); font-size: 0.9em; }
+.required { padding: 1px 6px; border: 1px solid var(--ink-soft); border-radius: 10px; font-size: 0.8em; }
+.fields { margin: 0; }
+.fields dt { margin-top: 10px; }
+.fields dd { margin: 0 0 0 16px; color: var(--ink-soft); }
+.fields .form { color: var(--ink); font-weight: 600; }
+.answer:not(:empty) { margin-top: 12px; }
+.answer pre { max-height: 60vh; }
+.block-head { display: flex; align-items: center; justify-content: space-between; gap: 12px; }
+@media (max-width: 900px) {
+  .beside { display: block; }
+  aside { position: static; max-height: none; padding: 16px 24px 0; }
+  aside nav a { display: flex; align-items: center; gap: 6px; min-height: 44px; }
+}
+@media (max-width: 640px) { aside { padding-left: 16px; padding-right: 16px; } }
 @media (max-width: 640px) { .bar, main { padding-left: 16px; padding-right: 16px; } .bar .files { margin-left: 0; }
   .bar nav a { padding-block: 11px; } }
 `;

@@ -8,7 +8,7 @@ const SECTIONS = [
 export type DocsSection = (typeof SECTIONS)[number][0];
 
 /** The navigation of all pages below /docs, as markup. */
-export function docsHeader(current: DocsSection): string {
+function docsHeader(current: DocsSection): string {
   const links = SECTIONS.map(
     ([path, label]) => html`<a href="${path}"!${path === current ? ' aria-current="page"' : ''}>${label}</a>`,
   );
@@ -16,9 +16,19 @@ export function docsHeader(current: DocsSection): string {
 <nav class="files" aria-label="Documents"><a href="/openapi.json">openapi.json</a><a href="/asyncapi.json">asyncapi.json</a></nav></header>`;
 }
 
-/** A page below /docs. `body` is markup. */
-export function docsPage(options: { title: string; section: DocsSection; body: string }): string {
-  const { title, section, body } = options;
+interface DocsPage {
+  title: string;
+  section: DocsSection;
+  /** Markup. */
+  body: string;
+  /** Markup beside the body. */
+  aside?: string;
+  /** The address of a script. */
+  script?: string;
+}
+
+/** A page below /docs. */
+export function docsPage({ title, section, body, aside, script }: DocsPage): string {
   return html`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -28,11 +38,14 @@ export function docsPage(options: { title: string; section: DocsSection; body: s
 <title>${title} · oddswire</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/docs/page.css">
+!${script !== undefined && html`<script src="${script}" defer></script>`}
 </head>
 <body>
 <a class="skip" href="#main">Skip to content</a>
 !${docsHeader(section)}
+!${aside !== undefined && html`<div class="beside"><aside aria-label="Contents and search">!${aside}</aside>`}
 <main id="main" tabindex="-1">!${body}</main>
+!${aside !== undefined && '</div>'}
 </body>
 </html>
 `;

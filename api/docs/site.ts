@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, posix } from 'node:path';
+import { join, posix } from 'node:path';
 import type { Middleware } from 'koa';
 import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
 import type { ApiContext, ApiState } from '../deps.ts';
 import { methodNotAllowed } from '../http/paths.ts';
-import { StaticFile, sendFile } from '../http/static-file.ts';
+import { packageRoot, StaticFile, sendFile } from '../http/static-file.ts';
 import { asyncApiDocument } from '../openapi/asyncapi.ts';
 import { docsPage } from './frame.ts';
 import { renderMarkdown } from './markdown.ts';
@@ -50,15 +50,9 @@ export function docsSite(options: DocsOptions): Middleware<ApiState> {
   };
 }
 
-/** The folder `docs` beside package.json, which both the sources and the build have above them; null without it. */
+/** The folder `docs`; null for an installation without it. */
 function docsFolder(): string | null {
-  let folder = import.meta.dirname;
-  while (!existsSync(join(folder, 'package.json'))) {
-    const parent = dirname(folder);
-    if (parent === folder) return null;
-    folder = parent;
-  }
-  const docs = join(folder, 'docs');
+  const docs = join(packageRoot(), 'docs');
   return existsSync(docs) ? docs : null;
 }
 

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { OddswireError } from '../../src/domain/values/errors.ts';
 import type { ApiContext } from '../deps.ts';
 import { matchesEtag } from './respond.ts';
 
@@ -32,6 +34,18 @@ export class StaticFile {
     }
     return this.#content;
   }
+}
+
+/** The folder of package.json, which both the sources and the build have above them: the build copies only TypeScript. */
+export function packageRoot(): string {
+  let folder = import.meta.dirname;
+  while (!existsSync(join(folder, 'package.json'))) {
+    const parent = dirname(folder);
+    if (parent === folder)
+      throw new OddswireError('no_package_root', 'no folder above the program contains package.json');
+    folder = parent;
+  }
+  return folder;
 }
 
 /** A file on disk, read at the first request. Throws at once when the file does not exist. */

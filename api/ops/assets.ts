@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -7,6 +7,7 @@ import type { ParameterizedContext } from 'koa';
 import { OddswireError } from '../../src/domain/values/errors.ts';
 import type { ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
+import { packageRoot } from '../http/static-file.ts';
 
 const TYPES = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' } as const;
 const YEAR_SECONDS = 31_536_000;
@@ -34,8 +35,7 @@ export function loadOpsAssets(): OpsAssets {
 }
 
 /**
- * Reads the files of `api/<group>/assets` and the chart library once. The build copies only TypeScript, so
- * they are located from the package root, which contains both the sources and `dist`.
+ * Reads the files of `api/<group>/assets` and the chart library once.
  */
 export function loadAssets(basePath: string, groups: readonly string[]): OpsAssets {
   const assets = new Map<string, Asset>();
@@ -78,17 +78,6 @@ export function loadAssets(basePath: string, groups: readonly string[]): OpsAsse
       }
     },
   };
-}
-
-function packageRoot(): string {
-  let folder = import.meta.dirname;
-  while (!existsSync(join(folder, 'package.json'))) {
-    const parent = dirname(folder);
-    if (parent === folder)
-      throw new OddswireError('no_package_root', 'no folder above the program contains package.json');
-    folder = parent;
-  }
-  return folder;
 }
 
 function chartLibrary(): string {

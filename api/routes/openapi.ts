@@ -14,8 +14,8 @@ export function openApiText(deps: DocumentDeps, routes: readonly Route[]): strin
   return JSON.stringify(openApiDocument(contracts, { decimalFormat: deps.decimalFormat, venues: marketVenues(deps) }));
 }
 
-/** GET /openapi.json: the document of these routes and of itself, generated at the first request. */
-export function openApiRoute(deps: DocumentDeps, routes: readonly Route[]): Route {
+/** GET /openapi.json: the document of these routes and of itself, generated at the first request. `routes` may grow until then. */
+export function openApiRoute(deps: DocumentDeps, routes: readonly Route[]): { route: Route; file: StaticFile } {
   const file = new StaticFile('application/json; charset=utf-8', MAX_AGE_SECONDS, () =>
     openApiText(deps, [...routes, route]),
   );
@@ -30,5 +30,5 @@ export function openApiRoute(deps: DocumentDeps, routes: readonly Route[]): Rout
     },
     (ctx) => sendFile(ctx, file),
   );
-  return route;
+  return { route, file };
 }

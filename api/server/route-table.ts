@@ -24,8 +24,10 @@ import { webhookRoutes } from '../routes/webhooks.ts';
 
 /** All routes of the API, in the order of the document. */
 export function routeTable(deps: ApiDeps): Route[] {
-  const routes = [
-    ...docsRoutes(),
+  const routes: Route[] = [];
+  const openApi = openApiRoute(deps, routes);
+  routes.push(
+    ...docsRoutes(openApi.file),
     ...healthRoutes(deps),
     asyncApiRoute(deps),
     ...webhookRoutes(deps),
@@ -45,6 +47,6 @@ export function routeTable(deps: ApiDeps): Route[] {
     ...seriesRoutes(deps),
     ...tradeRoutes(deps),
     ...orderbookRoutes(deps),
-  ];
-  return [openApiRoute(deps, routes), ...routes];
+  );
+  return [openApi.route, ...routes];
 }

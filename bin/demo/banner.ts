@@ -43,7 +43,7 @@ export function bannerText(facts: BannerFacts): string {
     ...off.map(({ venue, reason }) => `  no feed     ${venue}: ${reason}`),
     `  data        ${dataDir}`,
     `  commands    ${listKeys}`,
-    'The first calls, for a shell. The last one creates an alert that fires at once:',
+    'The first calls, for a shell. The last one creates an alert that fires at once; the receiver of the demo gets its event:',
     `  API=${apiUrl}`,
     `  KEY=${apiKey}`,
     `  MARKET=${encodeURIComponent(marketId)}`,

@@ -1,4 +1,5 @@
 import { printable } from '../../src/domain/values/text.ts';
+import { eventText } from '../../src/domain/webhooks/event-text.ts';
 import type { Colours } from '../output/colours.ts';
 
 /** A line of the receiver with `--json`. */
@@ -22,11 +23,11 @@ interface EventLinesOptions {
 
 const TITLE_WIDTH = 56;
 const LABEL_WIDTH = 16;
-const PRICE_WIDTH = 34;
+const FACTS_WIDTH = 34;
 /** Beyond this number of titles the memory is cleared. */
 const MAX_TITLES = 1_000;
 
-/** Turns the events of the demo's receiver into lines: time, kind, market, price and both verdicts, in the order of their arrival. */
+/** Turns the events of the demo's receiver into lines: time, kind, market, facts and both verdicts, in the order of their arrival. */
 export function createEventLines({ titleOf, say, colours }: EventLinesOptions) {
   const titles = new Map<string, Promise<string>>();
   let last: Promise<void> = Promise.resolve();
@@ -45,13 +46,17 @@ export function createEventLines({ titleOf, say, colours }: EventLinesOptions) {
     return asked;
   }
 
+  async function titleOfEvent({ title, venue, marketId }: ReceivedEvent['data']): Promise<string | undefined> {
+    if (typeof title === 'string') return title;
+    return typeof venue === 'string' && typeof marketId === 'string' ? knownTitle(venue, marketId) : undefined;
+  }
+
   return {
     /** Whether the line was an event, which is printed when its title is known. */
     take(line: string): boolean {
       const event = eventOf(line);
       if (event === undefined) return false;
-      const { venue, marketId } = event.data;
-      const title = typeof venue === 'string' && typeof marketId === 'string' ? knownTitle(venue, marketId) : undefined;
+      const title = titleOfEvent(event.data);
       last = last.then(async () => say(eventLine(event, await title, colours)));
       return true;
     },
@@ -68,42 +73,21 @@ function eventOf(line: string): ReceivedEvent | undefined {
 function eventLine(event: ReceivedEvent, title: string | undefined, { red, green, cyan, dim }: Colours): string {
   const verdict = (name: string, value: string) =>
     (value === 'ok' ? green : red)(`${name} ${value === 'ok' ? value : value.toUpperCase()}`);
+  const { subject: own, facts } = eventText(event.type, event.data);
   const outcome = event.data['tokenSymbol'];
   // A long title must not hide the outcome.
   const label = typeof outcome === 'string' ? ` · ${fitted(outcome, LABEL_WIDTH).trimEnd()}` : '';
-  const subject = `${fitted(title ?? event.id, TITLE_WIDTH - label.length).trimEnd()}${label}`;
+  const subject = `${fitted(title ?? (own || event.id), TITLE_WIDTH - label.length).trimEnd()}${label}`;
   return [
     dim(event.at.slice(11, 23)),
     cyan(event.type.padEnd(14)),
     fitted(subject, TITLE_WIDTH),
-    fitted(priceText(event.data), PRICE_WIDTH),
+    fitted(facts, FACTS_WIDTH),
     verdict('X-Webhook-Signature', event.bodySignature),
     verdict('webhook-signature', event.standardSignature),
     ...(event.attempt === '1' ? [] : [`attempt ${printable(event.attempt)}`]),
     ...(event.isDuplicate ? ['DUPLICATE'] : []),
   ].join('  ');
-}
-
-/** The price of an alert or trade, the change of a balance, the state of a market, or the cause of a gap. */
-function priceText(data: ReceivedEvent['data']): string {
-  const {
-    condition,
-    targetPrice,
-    currentPrice,
-    side,
-    size,
-    price,
-    change,
-    currentBalance,
-    previousStatus,
-    status,
-    cause,
-  } = data;
-  if (condition !== undefined) return `${condition} ${targetPrice}: ${currentPrice}`;
-  if (side !== undefined) return `${side} ${size} at ${price}`;
-  if (cause !== undefined) return String(cause);
-  if (status !== undefined) return previousStatus === undefined ? String(status) : `${previousStatus} to ${status}`;
-  return change === undefined ? '' : `${Number(change) > 0 ? '+' : ''}${change} to ${currentBalance}`;
 }
 
 /** Foreign text must not control the terminal. */

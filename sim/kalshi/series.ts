@@ -8,9 +8,27 @@ type Wire = Record<string, unknown>;
 
 /** The series of all engine markets, and others in the shapes of the venue. */
 const SERIES = [
-  { ticker: SERIES_TICKER, title: 'Simulated questions', category: 'Simulated', tags: ['Simulation'] },
-  { ticker: 'KXSIMUNTAGGED', title: 'A series without tags', category: 'Climate and Weather', tags: null },
-  { ticker: 'KXSIMTWOTAGS', title: 'A series with two tags', category: 'Sports', tags: ['Baseball', 'Tennis'] },
+  {
+    ticker: SERIES_TICKER,
+    title: 'Simulated questions',
+    category: 'Simulated',
+    categories: ['Simulated', 'Exercises'],
+    tags: ['Simulation'],
+  },
+  {
+    ticker: 'KXSIMUNTAGGED',
+    title: 'A series without tags',
+    category: 'Climate and Weather',
+    categories: ['Climate and Weather'],
+    tags: null,
+  },
+  {
+    ticker: 'KXSIMTWOTAGS',
+    title: 'A series with two tags',
+    category: 'Sports',
+    categories: ['Sports'],
+    tags: ['Baseball', 'Tennis'],
+  },
 ] as const;
 
 /** `GET /series`: all in one answer, without a cursor. */
@@ -21,7 +39,7 @@ export function listSeries(directory: Directory, query: URLSearchParams): Reply 
   const tag = query.get('tags') || undefined;
   const found = SERIES.filter(
     (each) =>
-      (category === undefined || each.category === category) &&
+      (category === undefined || each.categories.some((own) => own === category)) &&
       (tag === undefined || each.tags?.some((own) => own === tag)) &&
       (since === undefined || updatedSecond(directory) > since),
   );

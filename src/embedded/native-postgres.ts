@@ -81,7 +81,8 @@ export async function reachableNative(options: {
 async function tryPrograms(native: string, user: ServerUser): Promise<NativePostgres | string> {
   const programs = { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres') };
   const result = await runAs(user, programs.postgres, ['--version']);
-  return result.code === 0 ? programs : result.stderr.trim() || `exit code ${result.code}`;
+  if (result.code === 0) return programs;
+  return result.stderr.trim() || (result.code === null ? 'a signal ended the program' : `exit code ${result.code}`);
 }
 
 /** Platform and version: an upgrade gets a copy of its own, a reinstallation does not. */

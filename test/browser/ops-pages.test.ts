@@ -16,6 +16,7 @@ import {
   overflow,
   PHONE,
   photograph,
+  smallTargets,
   type WatchedPage,
   WIDE,
   watchedPage,
@@ -73,11 +74,11 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
   /** The last element that a script adds. */
   const READY: Readonly<Record<string, string>> = {
     market: '#candle-chart[data-drawn="60"]',
-    docs: '.opblock-summary >> nth=0',
+    docs: '.search',
     queues: 'main a[href="/ops/queues/queue/deliveries"] >> nth=0',
   };
   /** Pages with the markup of a library. The tests ignore its accessibility faults. */
-  const FOREIGN = new Set(['docs', 'queues']);
+  const FOREIGN = new Set(['queues']);
 
   test('the list contains every page of the router', () => {
     const router = createOpsRouter(opened.api.deps, loadOpsAssets());
@@ -97,6 +98,9 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
           expect(response?.status()).toBe(200);
           const ready = READY[name];
           if (ready !== undefined) await page.locator(ready).waitFor();
+          // Its groups have tests of their own below.
+          if (name === 'docs')
+            await page.evaluate('for (const each of document.querySelectorAll(".group")) each.remove()');
           expect(await page.title()).not.toBe('pwned');
           const content = await page.content();
           expect(SECRETS.filter((secret) => content.includes(secret))).toEqual([]);
@@ -114,6 +118,106 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
         expect(problems).toEqual([]);
       },
     );
+  });
+
+  const GROUPS = [
+    ...['streams', 'markets', 'webhooks', 'deliveries', 'alerts', 'wallets', 'keys', 'events', 'health', 'contract'],
+    ...['schemas', 'errors', 'headers'],
+  ];
+  test('the groups of the API reference are all listed', async () => {
+    const text = await (await fetch(`${opened.api.url}/docs`)).text();
+    expect([...text.matchAll(/<h2 id="(?:tag-)?([\w-]+)"/g)].map(([, id]) => id)).toEqual(GROUPS);
+  });
+
+  // One group at a time: the check of all elements at once takes minutes on a busy machine.
+  test.for(GROUPS)(
+    'the group %s of the API reference has no accessibility faults when every part is open',
+    async (group) => {
+      const { page } = tab;
+      await page.setViewportSize(PHONE);
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await page.goto(`${opened.api.url}/docs`);
+      await page.locator('.scripts').waitFor({ state: 'attached' });
+      await page.evaluate(`for (const each of document.querySelectorAll('.group')) {
+      if (each.querySelector('h2').id.replace('tag-', '') !== '${group}') each.remove();
+      else for (const part of each.querySelectorAll('details')) part.open = true;
+    }`);
+      expect(await accessibilityFaults(page)).toEqual([]);
+      expect([await overflow(page), await smallTargets(page)]).toEqual([0, []]);
+      await page.emulateMedia({ colorScheme: 'light' });
+      expect(await accessibilityFaults(page, ['color-contrast', 'link-in-text-block'])).toEqual([]);
+      await page.setViewportSize(WIDE);
+      expect(await overflow(page)).toBe(0);
+    },
+  );
+
+  test('the API reference finds an entry by a word, and opens the entry of an address', async () => {
+    const { page, problems } = tab;
+    problems.length = 0;
+    await page.setViewportSize(WIDE);
+    await page.goto(`${opened.api.url}/docs`);
+    await page.getByRole('searchbox').fill('cooldownseconds create');
+    await page.locator('#createAlert').waitFor();
+    expect(await page.locator('#listMarkets').isVisible()).toBe(false);
+    expect(await page.getByRole('status').textContent()).toMatch(/^\d+ of \d+ entries match$/);
+    await page.getByRole('searchbox').press('Enter');
+    await page.locator('#createAlert[open]').waitFor();
+    // An address of the page of former releases.
+    await page.goto(`${opened.api.url}/docs#/markets/listMarkets`);
+    await page.reload();
+    await page.locator('#listMarkets[open]').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  test('the API reference sends a request with the key, and shows the answer, curl and TypeScript without the key', async () => {
+    const { page, problems } = tab;
+    problems.length = 0;
+    const { key } = await opened.api.client();
+    await page.setViewportSize(WIDE);
+    await page.goto(`${opened.api.url}/docs#listMarkets`);
+    await page.reload();
+    // The check of a small page is quick.
+    await page.evaluate(
+      `for (const each of document.querySelectorAll('.group:not(:has(#listMarkets))')) each.remove()`,
+    );
+    const entry = page.locator('#listMarkets');
+    await page.getByLabel('API key for the requests').fill(key);
+    await entry.getByText('Try it').click();
+    await entry.getByLabel('limit').fill('1');
+    await entry.getByRole('button', { name: 'Send' }).click();
+    await entry.getByText(/^200 .*after/).waitFor();
+    await entry.locator('.answer').getByText('"market_id"').first().waitFor();
+    const [curl = '', typescript = ''] = await entry.locator('.answer pre').allInnerTexts();
+    expect(curl).toBe(`curl -H "Authorization: Bearer $KEY" \\\n  "${opened.api.url}/v1/all/markets?limit=1"`);
+    expect(typescript).toContain(`await fetch("${opened.api.url}/v1/all/markets?limit=1"`);
+    expect(await entry.locator('.answer').textContent()).not.toContain(key);
+    await photograph(page, 'docs-tried-1280', false);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.setViewportSize(PHONE);
+    await entry.locator('.answer').scrollIntoViewIfNeeded();
+    await photograph(page, 'docs-tried-390', false);
+    expect([await overflow(page), await smallTargets(page)]).toEqual([0, []]);
+    expect(problems).toEqual([]);
+    await page.setViewportSize(WIDE);
+  });
+
+  test('the API reference shows a stream as it arrives, and stops it', async () => {
+    const { page } = tab;
+    const { key } = await opened.api.client();
+    await page.goto(`${opened.api.url}/docs`);
+    await page.reload();
+    await page.getByLabel('API key for the requests').fill(key);
+    const form = page.locator('form[data-path="/v1/events/stream"]');
+    await form.evaluate((each) => {
+      (each.closest('.entry') as unknown as { open: boolean }).open = true;
+      (each.closest('.try') as unknown as { open: boolean }).open = true;
+    });
+    await form.getByRole('button', { name: 'Send' }).click();
+    const answer = form.locator('xpath=following-sibling::div');
+    await answer.getByText('heartbeat').first().waitFor();
+    await form.getByRole('button', { name: 'Stop' }).click();
+    await answer.getByText(/^200.*, stopped$/).waitFor();
+    await form.getByRole('button', { name: 'Send' }).waitFor();
   });
 
   test('a visitor without a session sees the login page without faults', async () => {

@@ -52,7 +52,7 @@ export async function aWorld(api: TestApi): Promise<World> {
   for (const hours of [0.1, 24, 300]) {
     learn(world, 'since', new Date(api.clock.nowMs - hours * 3_600_000).toISOString());
   }
-  for (const file of ['swagger-ui.css', 'page.css', 'page.js', 'favicon-32x32.png']) learn(world, 'file', file);
+  for (const file of ['page.css', 'page.js']) learn(world, 'file', file);
   await someMarkets(api, world);
   await someOfAnAccount(api, client, world);
   await someBacktests(api, client, world);

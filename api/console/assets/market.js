@@ -336,7 +336,8 @@ if (form) {
 
 const headline = document.querySelector(`.headline [data-price]`);
 const moved = document.querySelector('.headline [data-change]');
-const title = document.title;
+const named = document.querySelector('.headline-label').textContent;
+const title = /^yes$/i.test(named) ? document.title : `${named} · ${document.title}`;
 const showPrice = paced((_, price) => {
   latest = Number(price);
   if (form?.open) showDistance();

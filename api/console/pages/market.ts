@@ -81,10 +81,11 @@ export function marketPage(router: ConsoleRouter, deps: MarketDeps): void {
   });
 }
 
-export async function viewOf(request: MarketRequest): Promise<View> {
+/** Without a named outcome the view has the first one, or with `showsLeader` the leader among more than two. */
+export async function viewOf(request: MarketRequest, { showsLeader = true } = {}): Promise<View> {
   const answer = await request.api<Market>(marketCall(request));
   const market = answer.data;
-  const wanted = textField(request.query, 'outcome');
+  const wanted = textField(request.query, 'outcome') ?? (showsLeader ? await leaderOf(request, market) : undefined);
   const outcome =
     wanted === undefined ? market.outcomes[0] : market.outcomes.find(({ outcome_id }) => outcome_id === wanted);
   if (wanted !== undefined && !outcome) {
@@ -97,6 +98,19 @@ export async function viewOf(request: MarketRequest): Promise<View> {
     range: chosen(request.query, 'range', RANGES) ?? '1d',
     kind: chosen(request.query, 'chart', KINDS) ?? 'line',
   };
+}
+
+/** The outcome with the highest price of more than two; undefined before the first price. */
+async function leaderOf(request: MarketRequest, market: Market): Promise<string | undefined> {
+  if (market.outcomes.length <= 2) return undefined;
+  const priced = (await pricesOf(request, market))?.data.outcomes ?? [];
+  const leader = priced
+    .filter(({ price }) => price !== undefined)
+    .reduce<(typeof priced)[number] | undefined>(
+      (best, each) => (best === undefined || Number(each.price) > Number(best.price) ? each : best),
+      undefined,
+    );
+  return leader?.outcome_id;
 }
 
 function marketCall({ params }: Pick<ConsoleRequest, 'params'>): ApiCall {

@@ -1,5 +1,6 @@
 import { MARKET_STATUSES } from '../../../src/domain/markets/market.ts';
 import { toJsonText } from '../../../src/domain/values/api-json.ts';
+import { cut } from '../../../src/domain/webhooks/chat-values.ts';
 import { listCategories, type MarketTrend, readMoves, readTrends } from '../../../src/store/series/market-trends.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { choice, field } from '../../ops/forms.ts';
@@ -26,6 +27,7 @@ import {
 const PATH = '/markets';
 const PER_PAGE = 50;
 const MAX_CATEGORIES = 200;
+const MAX_LABEL = 28;
 const SORTS = ['volume_24h', 'move', 'close_at', 'created'] as const;
 const SORT_LABELS: Readonly<Record<(typeof SORTS)[number], string>> = {
   volume_24h: 'Volume, 24 h',
@@ -145,7 +147,7 @@ async function findMoved(
   };
 }
 
-/** The trends of these markets by venue and id: of the named outcome, or of the first one. */
+/** The trends of these markets by venue and id: of the named outcome, else of the first one or the leader. */
 export async function trendsOf(
   { db }: Pick<ApiDeps, 'db'>,
   markets: readonly (Pick<Market, 'venue' | 'market_id'> & { outcome_id?: string | undefined })[],
@@ -224,10 +226,10 @@ export function marketTable(
       {
         label: 'Probability',
         isNumeric: true,
-        cell: ({ trend }) =>
+        cell: ({ market, trend }) =>
           trend?.price == null
             ? NONE
-            : html`<strong class="num" data-price="${trend.outcomeId}" title="${trend.label}">${percent(trend.price)}</strong>`,
+            : html`<strong class="num" data-price="${trend.outcomeId}" title="${trend.label}">${percent(trend.price)}</strong>${outcomeName(trend, market)}`,
       },
       {
         label: '24 h',
@@ -247,6 +249,12 @@ export function marketTable(
     rows,
     empty: html`No market matches. <a href="${PATH}">Remove the filters</a> or search for other words.`,
   })}</div>`;
+}
+
+/** The probability of "Yes" is that of the title, and some labels are in the title; any other outcome is named. */
+function outcomeName({ label }: MarketTrend, { sibling_label, outcomes }: Market): Html | undefined {
+  if (outcomes.length <= 2 && (/^yes$/i.test(label) || label === sibling_label)) return undefined;
+  return html` <span class="outcome-name muted" title="${label}">${cut(label, MAX_LABEL)}</span>`;
 }
 
 function volumeCell({ volume_24h: volume, venue }: Market): Html {

@@ -116,7 +116,9 @@ export function createPublicMarket(
         takeOnly(ctx, []);
         const request = requestOf(ctx.state);
         ctx.type = 'application/json; charset=utf-8';
-        ctx.body = await shared('series', async () => JSON.stringify(await readChart(request, await viewOf(request))));
+        ctx.body = await shared('series', async () =>
+          JSON.stringify(await readChart(request, await viewOf(request, FIRST_OUTCOME))),
+        );
       });
       router.get(STREAM, async (ctx) => {
         takeOnly(ctx, [CURSOR]);
@@ -135,6 +137,9 @@ export function createPublicMarket(
   };
 }
 
+/** The requests of the script name no outcome, and the leader may change between two of them. */
+const FIRST_OUTCOME = { showsLeader: false };
+
 /** @throws ApiError `invalid_request` for every other parameter */
 function takeOnly({ querystring }: ApiContext, names: readonly string[]): void {
   const foreign = [...new Set(new URLSearchParams(querystring).keys())].filter((name) => !names.includes(name));
@@ -143,10 +148,13 @@ function takeOnly({ querystring }: ApiContext, names: readonly string[]): void {
 }
 
 async function draw(request: MarketRequest, deps: Pick<ApiDeps, 'db'>): Promise<Html> {
-  const view = await viewOf(request);
+  const view = await viewOf(request, FIRST_OUTCOME);
   const { market, outcome } = view;
   if (!outcome) throw new ApiError('market_not_found', 'this market has no outcome');
-  const [prices, trends] = await Promise.all([pricesOf(request, market), trendsOf(deps, [market], request.nowMs)]);
+  const [prices, trends] = await Promise.all([
+    pricesOf(request, market),
+    trendsOf(deps, [{ ...market, outcome_id: outcome.outcome_id }], request.nowMs),
+  ]);
   const series: Series = await readChart(request, view, prices);
   const trend = trends.get(`${market.venue} ${market.market_id}`);
   return html`<section class="card market-chart" aria-labelledby="public-market" data-market="${market.market_id}"

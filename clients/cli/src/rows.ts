@@ -78,9 +78,18 @@ function textOf(cell: Cell): string {
   return cell === undefined || cell === null ? '' : String(cell);
 }
 
-/** RFC 4180. */
-function csvCell(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+/** A number has no formula in it, also with a sign. */
+const NUMBER = /^-?\d+(\.\d+)?$/;
+/** Spreadsheets read a cell that begins so as a formula, and titles come from strangers. Full-width forms count as well. */
+const FORMULA = /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/;
+
+/**
+ * A cell by RFC 4180. A text that a spreadsheet would run as a formula begins with `'`, as OWASP recommends. Separators of other locales
+ * are quoted too: without quotes, the part behind one would be a cell of its own.
+ */
+export function csvCell(text: string): string {
+  const safe = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  return safe !== text || /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 /** Letters on the screen, counted as code points. */

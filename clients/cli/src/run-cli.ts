@@ -108,9 +108,16 @@ function callOf(command: CliCommand, argv: readonly string[], io: Io): Call {
 
 function settingsOf(given: string | undefined, env: Io['env']): Settings {
   const [url, key] = [given ?? env['ODDSWIRE_URL'], env['ODDSWIRE_KEY']];
-  const missing = [...(url ? [] : ['ODDSWIRE_URL']), ...(key ? [] : ['ODDSWIRE_KEY'])];
-  if (!url || !key) throw new SettingsError(`set ${missing.join(' and ')}: the address of the API and an API key`);
-  return { url, key };
+  if (url && key) return { url, key };
+  const problems = [
+    ...(url ? [] : [missing(given === undefined ? 'ODDSWIRE_URL' : '--url', url, 'the address of the API')]),
+    ...(key ? [] : [missing('ODDSWIRE_KEY', key, 'an API key')]),
+  ];
+  throw new SettingsError(problems.join('; '));
+}
+
+function missing(name: string, value: string | undefined, meaning: string): string {
+  return value === undefined ? `set ${name} to ${meaning}` : `${name} is empty; set it to ${meaning}`;
 }
 
 async function printed(io: Io, text: string): Promise<number> {

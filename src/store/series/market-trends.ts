@@ -21,16 +21,22 @@ export interface MarketTrend {
   points: (string | null)[];
 }
 
+/**
+ * The order of the outcomes `o` of a market: of more than two, the one with the highest price `l` comes first, because the first
+ * one of a question such as "Who wins?" is any of them.
+ */
+const LEADER_FIRST = `CASE WHEN (SELECT count(*) FROM outcome each WHERE each.market_id = o.market_id) > 2 THEN l.price END DESC NULLS LAST, o.ordinal`;
+
 /** $1 venues, $2 market ids, $3 the last full hour in epoch seconds, $4 outcome ids or nulls. One or two index probes per market and hour. */
 const TRENDS = sql(
   'market_trends',
-  `SELECT m.venue, m.venue_market_id AS market_id, o.mint AS outcome_id, o.label, l.price, l.bid, l.ask, l.as_of, h.points
+  `SELECT m.venue, m.venue_market_id AS market_id, o.mint AS outcome_id, o.label, o.price, o.bid, o.ask, o.as_of, h.points
    FROM unnest($1::text[], $2::text[], $4::text[]) AS a (venue, market_id, mint)
    JOIN market m ON m.venue = a.venue AND m.venue_market_id = a.market_id
    CROSS JOIN LATERAL (
-     SELECT o.*, t.mint FROM outcome o JOIN token t ON t.id = o.token_id
-     WHERE o.market_id = m.id AND (a.mint IS NULL OR t.mint = a.mint) ORDER BY o.ordinal LIMIT 1) o
-   LEFT JOIN current_price l ON l.token_id = o.token_id
+     SELECT o.token_id, o.label, t.mint, l.price, l.bid, l.ask, l.as_of
+     FROM outcome o JOIN token t ON t.id = o.token_id LEFT JOIN current_price l ON l.token_id = o.token_id
+     WHERE o.market_id = m.id AND (a.mint IS NULL OR t.mint = a.mint) ORDER BY ${LEADER_FIRST} LIMIT 1) o
    CROSS JOIN LATERAL (
      SELECT array_agg(coalesce(s.price, k.close)::text ORDER BY b.ts) AS points
      FROM generate_series($3::bigint - ${TREND_HOURS * HOUR_SECONDS}, $3::bigint, ${HOUR_SECONDS}) AS b (ts)
@@ -44,7 +50,7 @@ const TRENDS = sql(
 );
 
 /**
- * The trends of these markets, in any order: of the named outcome, or of the first one. Omits unknown markets, and those without the outcome.
+ * The trends of these markets, in any order: of the named outcome, or of the first one, or of the leader among more than two. Omits unknown markets, and those without the outcome.
  */
 export function readTrends(
   db: Queryable,
@@ -68,7 +74,7 @@ interface MoveQuery {
 }
 
 /**
- * The markets whose first outcome moved most within a day, among the MOVE_CANDIDATES markets with the largest volume of the day. A market
+ * The markets whose first or leading outcome moved most within a day, among the MOVE_CANDIDATES markets with the largest volume of the day. A market
  * that moves between two pages may appear on both or on none.
  */
 export async function readMoves(
@@ -95,10 +101,12 @@ export async function readMoves(
       FROM (SELECT m.id FROM market_stats v JOIN market m ON m.id = v.market_id
             WHERE v.volume_24h > 0 AND m.venue = ANY ($1::text[]) AND m.status = ANY ($2::text[]) ${ofCategory}
             ORDER BY v.volume_24h DESC, v.market_id DESC LIMIT ${MOVE_CANDIDATES}) c
-      CROSS JOIN LATERAL (SELECT token_id FROM outcome o WHERE o.market_id = c.id ORDER BY o.ordinal LIMIT 1) o
-      JOIN latest_price l ON l.token_id = o.token_id
       CROSS JOIN LATERAL (
-        SELECT price FROM snapshot WHERE token_id = o.token_id AND ts <= $3::bigint ORDER BY ts DESC LIMIT 1) s) k
+        SELECT o.token_id, l.price FROM outcome o LEFT JOIN latest_price l ON l.token_id = o.token_id
+        WHERE o.market_id = c.id ORDER BY ${LEADER_FIRST} LIMIT 1) l
+      CROSS JOIN LATERAL (
+        SELECT price FROM snapshot WHERE token_id = l.token_id AND ts <= $3::bigint ORDER BY ts DESC LIMIT 1) s
+      WHERE l.price IS NOT NULL) k
     ${behind} ORDER BY k.move DESC, k.pk DESC LIMIT $4) k
     JOIN market m ON m.id = k.pk ${MARKET_PARTS} ORDER BY k.move DESC, k.pk DESC`;
   const rows = await db.query<StoredMarket & { move: string }>(sqlPlannedPerCall(name, text), values);

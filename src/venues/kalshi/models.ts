@@ -24,6 +24,8 @@ const texts = z
 export const kalshiSeries = z.object({
   ticker: id,
   category: z.string().refine(isStorableText).nullish().catch(undefined),
+  /** All categories of the series; `category` is one of them. */
+  categories: texts.nullish().catch(undefined),
   tags: texts.nullish().catch(undefined),
 });
 export type KalshiSeries = z.infer<typeof kalshiSeries>;

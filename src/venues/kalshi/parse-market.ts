@@ -98,11 +98,14 @@ function titleOf({ title, event, yes_sub_title }: KalshiMarket): string {
 function describe(market: KalshiMarket) {
   const { event } = market;
   const metadata = Object.values(event?.product_metadata ?? {});
-  const tags = [...(market.series?.tags ?? []), ...metadata].filter(
+  const categories = market.series?.categories ?? [];
+  // The event's own category is deprecated and may be absent.
+  const category = market.series?.category || categories[0] || event?.category;
+  // A market has one category: the others of its series are tags.
+  const others = categories.filter((each) => each !== category);
+  const tags = [...(market.series?.tags ?? []), ...others, ...metadata].filter(
     (value) => typeof value === 'string' && value !== '',
   );
-  // The event's own category is deprecated and may be absent.
-  const category = market.series?.category || event?.category;
   const criteria = [market.rules_primary, market.rules_secondary].filter(Boolean).join('\n');
   const series = event?.series_ticker;
   return {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
@@ -53,6 +53,31 @@ describe('oddswire', () => {
 
   it('suggests nothing for a word that resembles no command', async () => {
     expect((await oddswire(['toString', '--help'])).stderr).toMatch(/^oddswire: unknown command "toString"\n/);
+  });
+
+  it.each(['start', 'demo', 'db', 'keys list'])('%s names DATA_DIR when it cannot make its folder', async (command) => {
+    const file = join(folder, 'file');
+    await writeFile(file, '');
+    const { code, stderr } = await oddswire(command.split(' '), { DATA_DIR: join(file, 'data') });
+    expect({ code, lines: stderr.trimEnd().split('\n').length }).toEqual({ code: 78, lines: 1 });
+    expect(stderr).toMatch(/: a file where a folder must be: .* Set DATA_DIR to a folder that this user can write/);
+  });
+
+  it.runIf(process.getuid?.() === 0)('names DATA_DIR when the user has no permission', async () => {
+    const own = await mkdtemp(join(tmpdir(), 'oddswire-root-'));
+    await chmod(own, 0o755);
+    const child = spawn(process.execPath, [ODDSWIRE, 'start'], {
+      cwd: own,
+      env: { PATH: process.env['PATH'] },
+      uid: 65_534,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const [stderr, [code]] = await Promise.all([textOf(child.stderr), once(child, 'close')]);
+    await rm(own, { recursive: true });
+    expect({ code, stderr }).toEqual({
+      code: 78,
+      stderr: `oddswire start: no permission: ${own}/.data (EACCES of mkdir). Set DATA_DIR to a folder that this user can write; it is ${own}/.data\n`,
+    });
   });
 
   it('rejects arguments of commands that take none', async () => {

@@ -140,7 +140,20 @@ beforeAll(async () => {
   await fill(market.pk, yes.tokenId);
   const { key } = await api.client();
   const DATABASE_URL = api.databaseUrl;
-  settings = { API: api.url, KEY: key, MARKET: market.marketId, OUTCOME: yes.outcomeId, DATABASE_URL };
+  const made = await fetch(`${api.url}/v1/webhooks`, {
+    method: 'POST',
+    headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ url: 'https://example.com/mine', events: ['price_alert'] }),
+  });
+  const { data } = (await made.json()) as { data: { id: string } };
+  settings = {
+    API: api.url,
+    KEY: key,
+    MARKET: market.marketId,
+    OUTCOME: yes.outcomeId,
+    WEBHOOK: data.id,
+    DATABASE_URL,
+  };
 });
 afterAll(async () => {
   await client?.end();
@@ -172,6 +185,13 @@ describe('a shell snippet', () => {
   it.each(ofKind('shell'))('%s runs as printed', async (_place, snippet) => {
     const { code, out, err } = await runShell(folder, snippet, settings);
     expect({ code, err: code === 0 ? '' : `${err}${out}` }).toEqual({ code: 0, err: '' });
+  });
+
+  it('of docs/start.md sends the event of an alert to the webhook of the reader', async () => {
+    const [alert] = snippetsOf('docs/start.md').filter(({ text }) => text.includes('$WEBHOOK'));
+    if (alert === undefined) throw new Error('no snippet names a webhook');
+    const { out } = await runShell(folder, alert, settings);
+    expect(JSON.parse(out)).toMatchObject({ data: { webhookId: settings['WEBHOOK'] } });
   });
 
   it('fails when a call of it fails', async () => {

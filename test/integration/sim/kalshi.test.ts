@@ -319,15 +319,20 @@ describe('Kalshi events and series', () => {
     }
   });
 
-  it('give a series a category and tags, or null', async () => {
-    const { series } = await http.get<{ series: { ticker: string; category: string; tags: string[] | null }[] }>(
-      http.kalshi('/series'),
-    );
-    expect(series.map(({ ticker, category, tags }) => [ticker, category, tags])).toEqual([
-      ['KXSIM', 'Simulated', ['Simulation']],
-      ['KXSIMUNTAGGED', 'Climate and Weather', null],
-      ['KXSIMTWOTAGS', 'Sports', ['Baseball', 'Tennis']],
+  it('give a series its categories and tags, or null', async () => {
+    interface Series {
+      ticker: string;
+      category: string;
+      categories: string[];
+      tags: string[] | null;
+    }
+    const { series } = await http.get<{ series: Series[] }>(http.kalshi('/series'));
+    expect(series.map(({ ticker, category, categories, tags }) => [ticker, category, categories, tags])).toEqual([
+      ['KXSIM', 'Simulated', ['Simulated', 'Exercises'], ['Simulation']],
+      ['KXSIMUNTAGGED', 'Climate and Weather', ['Climate and Weather'], null],
+      ['KXSIMTWOTAGS', 'Sports', ['Sports'], ['Baseball', 'Tennis']],
     ]);
+    expect(await http.get(http.kalshi('/series?category=Exercises'))).toEqual({ series: [series[0]] });
     expect(await http.get(http.kalshi('/series/KXSIM'))).toEqual({ series: series[0] });
     expect(await http.get(http.kalshi('/series?category=Sports'))).toEqual({ series: [series[2]] });
     expect(await http.get(http.kalshi(`/series?min_updated_ts=${NOW}`))).toEqual({ series: [] });

@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { EVENT_EXAMPLES } from '../../../api/contract/events/event.ts';
 import { bannerText, FIRST_CALLS } from '../../../bin/demo/banner.ts';
 import { createEventLines } from '../../../bin/demo/event-lines.ts';
 import { findFirstPrice } from '../../../bin/demo/first-price.ts';
 import { coloursOf } from '../../../bin/output/colours.ts';
 import { startBannerText } from '../../../bin/start/banner.ts';
 import { loadFeeds } from '../../../src/config/config.ts';
+import { CONDITIONS } from '../../../src/domain/alerts/alert.ts';
+import { type ApiJson, toJsonText } from '../../../src/domain/values/api-json.ts';
+import type { EventType } from '../../../src/domain/webhooks/event.ts';
 import { snippetsOf } from '../../support/markdown.ts';
 
 const MARKET = { market_id: '0xa', title: 'A' };
@@ -32,6 +36,43 @@ function search(answers: readonly ('refuses' | 'is empty' | 'has no price' | 'ha
   });
   return { found, said };
 }
+
+const alertSamples = [
+  { condition: 'above', targetPrice: 0.6, currentPrice: 0.62, facts: 'above 0.6: 0.62' },
+  { condition: 'below', targetPrice: 0.6, currentPrice: 0.58, facts: 'below 0.6: 0.58' },
+  { condition: 'crosses_above', targetPrice: 0.6, currentPrice: 0.62, facts: 'crosses_above 0.6: 0.62' },
+  { condition: 'crosses_below', targetPrice: 0.6, currentPrice: 0.58, facts: 'crosses_below 0.6: 0.58' },
+  { condition: 'change', change: 0.1, unit: 'absolute', currentPrice: 0.475, facts: 'change 0.1: 0.475' },
+  {
+    condition: 'change',
+    change: 10,
+    unit: 'percent',
+    fromPrice: 0.5,
+    currentPrice: 0.62,
+    facts: 'change 10 %: 0.5 to 0.62',
+  },
+  { condition: 'spread', targetPrice: 0.02, value: 0.01, currentPrice: 0.475, facts: 'spread 0.02: 0.01' },
+  { condition: 'trade', notional: 500, value: 612.5, currentPrice: 0.475, facts: 'trade 500: 612.5 at 0.475' },
+  { condition: 'volume', notional: 500, value: 612.5, currentPrice: 0.475, facts: 'volume 500: 612.5' },
+  { condition: 'volume', times: 3, windows: 24, value: 612.5, currentPrice: 0.475, facts: 'volume 3 times: 612.5' },
+  { condition: 'status', status: 'closed', previousStatus: 'open', facts: 'status open to closed' },
+  { condition: 'new_market', status: 'open', facts: 'new_market open' },
+];
+
+/** The facts of the documented example of each type. */
+const FACTS: Readonly<Record<EventType, string>> = {
+  price_alert: 'above 0.6: 0.62',
+  transaction: 'trade buy 25 at 0.62',
+  balance_change: '+25 to 125',
+  alert_expired: 'crosses_above 7132104567925221259…',
+  webhook_failing: 'http_status wh_01987f5e-6a3b-7c11…',
+  webhook_paused: 'gone wh_01987f5e-6a3b-7c11-8b5e-0…',
+  market_status: 'closed to resolved (Yes)',
+  new_market: '  open  ',
+  trade: 'buy 2500 at 0.62',
+  feed_gap: 'disconnected, 1 market, ended',
+  test: 'wh_01987f5e-6a3b-7c11-8b5e-0d2f6f…',
+};
 
 const times = <T>(count: number, answer: T) => Array.from({ length: count }, () => answer);
 
@@ -141,6 +182,34 @@ describe('the lines of events', () => {
       '03:04:05.678  transaction  Will it \ufffd[2Jsnow?  buy 25 at 0.5  X-Webhook-Signature ok  webhook-signature BAD  attempt 2  DUPLICATE',
     ]);
   });
+
+  it.each(alertSamples)('state the condition and the observation of $condition', async ({ facts, ...data }) => {
+    const { said, lines: printer } = lines(async () => 'A');
+    printer.take(event({ data: { venue: 'kalshi', marketId: 'M-1', ...data } }));
+    await printer.printed();
+    expect(said[0]).toContain(`  ${facts}  `);
+  });
+
+  it('state every condition in the samples', () => {
+    expect(new Set(alertSamples.map(({ condition }) => condition))).toEqual(new Set(CONDITIONS));
+  });
+
+  it.each(Object.values(EVENT_EXAMPLES).map((example) => [example.type, example] as const))(
+    'state the facts of %s, also without its optional fields, and no absent field',
+    async (_type, example) => {
+      const sent = JSON.parse(toJsonText(example as unknown as ApiJson, 'number')) as { data: Record<string, unknown> };
+      const { said, lines: printer } = lines(async () => 'A');
+      for (const left of [undefined, ...Object.keys(sent.data)]) {
+        const data = Object.fromEntries(Object.entries(sent.data).filter(([name]) => name !== left));
+        printer.take(event({ ...sent, data }));
+      }
+      printer.take(event({ ...sent, data: {} }));
+      await printer.printed();
+      expect(said).toHaveLength(Object.keys(sent.data).length + 2);
+      expect(said.join('\n')).not.toMatch(/undefined|null|NaN|\[object/);
+      expect(said[0]).toContain(FACTS[example.type]);
+    },
+  );
 
   it('keep the order of arrival while titles are read, and read each title once', async () => {
     const asked: string[] = [];

@@ -3,7 +3,6 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { completionScript } from '../../../bin/completion/script.ts';
 import { COMMANDS } from '../../../clients/cli/src/commands.ts';
-import { eventText } from '../../../clients/cli/src/listen/event-text.ts';
 import { newSecret, secretProblem, signedHeaders } from '../../../clients/cli/src/listen/signatures.ts';
 import { EVENT_TYPES } from '../../../clients/cli/src/options.ts';
 import { moment } from '../../../clients/cli/src/read-arguments.ts';
@@ -102,24 +101,6 @@ describe('foreign text', () => {
   it('cannot control the terminal', () => {
     expect(printable('a\x1b[2Jb\u202ec\nd')).toBe('a\ufffd[2Jb\ufffdc\ufffdd');
     expect(cut('Zürich 🚀🚀', 8)).toBe('Zürich …');
-  });
-});
-
-describe('eventText', () => {
-  const common = { id: 'evt_1', timestamp: '2026-01-02T03:04:05.678Z' };
-
-  it('has the facts of each type', () => {
-    const alert = {
-      alertId: 'a',
-      tokenMint: 't',
-      tokenSymbol: 'Yes',
-      condition: 'above',
-      targetPrice: 0.6,
-      currentPrice: 0.62,
-    } as const;
-    expect(eventText({ ...common, type: 'price_alert', data: alert })).toBe('Yes above 0.6: 0.62');
-    const change = { wallet: '0x1', venue: 'kalshi', tokenMint: 't', previousBalance: 1, currentBalance: 3, change: 2 };
-    expect(eventText({ ...common, type: 'balance_change', data: change })).toBe('kalshi 0x1 t +2');
   });
 });
 

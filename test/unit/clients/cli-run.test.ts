@@ -81,11 +81,22 @@ describe('oddswire-cli', () => {
   });
 
   it('names the missing variables and ends with 78', async () => {
-    expect(await oddswireCli(['markets'])).toMatchObject({
-      code: 78,
-      stderr: 'oddswire-cli markets: set ODDSWIRE_URL and ODDSWIRE_KEY: the address of the API and an API key\n',
-    });
-    expect((await oddswireCli(['markets'], { env: KEY })).stderr).toContain('set ODDSWIRE_URL:');
+    const said = async (argv: string[], env: Record<string, string>) => {
+      const { code, stderr } = await oddswireCli(argv, { env });
+      expect(code).toBe(78);
+      return stderr;
+    };
+    const url = { ODDSWIRE_URL: 'http://127.0.0.1:9' };
+    const name = 'oddswire-cli markets: ';
+    expect(await said(['markets'], {})).toBe(
+      `${name}set ODDSWIRE_URL to the address of the API; set ODDSWIRE_KEY to an API key\n`,
+    );
+    expect(await said(['markets'], KEY)).toBe(`${name}set ODDSWIRE_URL to the address of the API\n`);
+    expect(await said(['markets'], url)).toBe(`${name}set ODDSWIRE_KEY to an API key\n`);
+    expect(await said(['markets'], { ...url, ODDSWIRE_KEY: '' })).toBe(
+      `${name}ODDSWIRE_KEY is empty; set it to an API key\n`,
+    );
+    expect(await said(['markets', '--url', ''], KEY)).toBe(`${name}--url is empty; set it to the address of the API\n`);
     expect((await oddswireCli(['markets', '--url', 'ftp://x'], { env: KEY })).code).toBe(78);
   });
 
@@ -216,6 +227,25 @@ describe('the output', () => {
       'id,status,condition,price,currency,tracked,created,triggered,token\r\n' +
         'alert_1,active,above,0.62,USD,true,2026-01-02T03:04:05.678Z,,"a ""quoted"", token"\r\n',
     );
+  });
+
+  it.each([
+    ['=HYPERLINK("http://x","y")', `"'=HYPERLINK(""http://x"",""y"")"`],
+    ["+cmd|' /C calc'!A0", `"'+cmd|' /C calc'!A0"`],
+    ['-2+3+cmd', `"'-2+3+cmd"`],
+    ['@SUM(1+1)', `"'@SUM(1+1)"`],
+    ['\t=1+1', `"'\t=1+1"`],
+    ['\r=1+1', `"'\r=1+1"`],
+    ['\uff1d1+1', `"'\uff1d1+1"`],
+    // With a semicolon as separator the second part would be a cell.
+    ['a;=1+1', '"a;=1+1"'],
+    // Numbers stay numbers, also with a sign.
+    ['-0.25', '-0.25'],
+    ['0.25', '0.25'],
+    ['a=1', 'a=1'],
+  ])('keeps the cell %j of CSV from being a formula', async (tokenMint, cell) => {
+    const { stdout } = await listed(['--csv'], {}, { ...alert, tokenMint });
+    expect(stdout.endsWith(`,${cell}\r\n`)).toBe(true);
   });
 
   it('has the exact text in the CSV of a file, and no control character in that of a terminal', async () => {

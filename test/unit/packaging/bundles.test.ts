@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseProcfile } from '../../../src/embedded/procfile.ts';
 
@@ -38,4 +38,8 @@ describe.each(programs)('the build of %s', (program) => {
     const inside = new Set([...files.values()].flatMap((text) => [...text.matchAll(PACKAGE)].map(([, name]) => name)));
     expect([...inside].filter((name) => packages[`node_modules/${name}`]?.dev === true)).toEqual([]);
   });
+});
+
+it('dist/bin has only the executable: any other file would end without a word when it is run', () => {
+  expect(readdirSync('dist/bin')).toEqual(Object.values(bin).map((path) => basename(path)));
 });

@@ -264,6 +264,7 @@ describe('the image', () => {
       './node_modules',
       './api/ops/assets',
       './api/console/assets',
+      './api/docs/assets',
       './dist',
       './docs',
       './Procfile',

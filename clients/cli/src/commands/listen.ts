@@ -1,7 +1,7 @@
-import { OddswireApiError } from '../../../typescript/src/index.ts';
+import { eventText } from '../../../../src/domain/webhooks/event-text.ts';
+import { OddswireApiError, type WebhookEvent } from '../../../typescript/src/index.ts';
 import { type Call, type CliCommand, CommandError, UsageError } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { eventText } from '../listen/event-text.ts';
 import { forward, type Verdict } from '../listen/forward.ts';
 import { newSecret, secretProblem } from '../listen/signatures.ts';
 import { type ListenState, readState, stateFileOf, writeState } from '../listen/state.ts';
@@ -131,7 +131,7 @@ class Listener {
     }
   }
 
-  async #handle(event: Parameters<typeof eventText>[0] & { body: string }): Promise<void> {
+  async #handle(event: WebhookEvent & { body: string }): Promise<void> {
     const { types, target, secret } = this.#options;
     const { io, flags, colours } = this.#call;
     if (!types.has(event.type)) return;
@@ -151,8 +151,16 @@ class Listener {
       return;
     }
     const time = colours.dim(event.timestamp.slice(11, 23));
-    const line = `${time}  ${colours.cyan(event.type.padEnd(14))}  ${event.id}  ${eventText(event)}`;
-    await this.#call.print(`${line}${verdict === undefined ? '' : `  ${this.#verdictText(verdict)}`}\n`);
+    const { subject, facts, market } = eventText(event.type, event.data);
+    const parts = [
+      time,
+      colours.cyan(event.type.padEnd(14)),
+      event.id,
+      [subject, facts].filter((part) => part !== '').join(' '),
+      market,
+      verdict === undefined ? '' : this.#verdictText(verdict),
+    ];
+    await this.#call.print(`${parts.filter((part) => part !== '').join('  ')}\n`);
   }
 
   #verdictText(verdict: Verdict): string {

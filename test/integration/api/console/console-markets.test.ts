@@ -94,3 +94,29 @@ describe('the list of markets', () => {
     expect(await titles('q=rain')).toEqual(['Rain']);
   });
 });
+
+describe('a market with more than two outcomes', () => {
+  it('shows its leader by name in the list and on its page, and another outcome on request', async () => {
+    const labels = ['Lions', 'Tigers', 'Bears'];
+    const { marketId, outcomes } = await aStoredMarket(api.db, {
+      title: 'Cup',
+      labels,
+      category: 'Cups',
+      status: 'halted',
+    });
+    for (const [at, price] of ['0.04', '0.7', '0.26'].entries())
+      await aStoredPrice(api.db, outcomes[at]?.tokenId ?? 0n, { price, asOf: new Date() });
+    const list = textOf((await browser.page('/markets?status=halted&category=Cups')).text);
+    expect(list).toContain('70.0 % Tigers');
+    const path = `/markets/polymarket/${marketId}`;
+    expect(textOf((await browser.page(path)).text)).toContain('Tigers 70.0 %');
+    const first = `${path}?outcome=${encodeURIComponent(outcomes[0]?.outcomeId ?? '')}`;
+    expect(textOf((await browser.page(first)).text)).toContain('Lions 4.0 %');
+  });
+
+  it('leaves out the name of Yes, which is that of the title', async () => {
+    const { text } = await browser.page('/markets?category=Weather');
+    expect(text).toContain('60.0 %');
+    expect(text).not.toContain('outcome-name');
+  });
+});

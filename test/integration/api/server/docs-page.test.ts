@@ -1,4 +1,8 @@
+import { get, type IncomingMessage, type RequestOptions } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ApiContract, type OpenApi, type ParameterObject } from '../../../support/api-contract.ts';
+import { textOf } from '../../../support/html-text.ts';
 import { type Answer, startTestApi, type TestApi } from '../api-harness.ts';
 
 let api: TestApi;
@@ -35,12 +39,11 @@ describe('/docs', () => {
 
   it('loads only local files, which browsers cache and revalidate with 304', async () => {
     const paths = loaded();
-    expect(paths).toHaveLength(5);
-    for (const path of paths) {
-      expect(path).toMatch(/^\/docs\/[\w.-]+$/);
+    expect(paths).toEqual(['data:,', '/docs/page.css', '/docs/page.js']);
+    for (const path of paths.slice(1)) {
       const answer = await fetch(`${api.url}${path}`, { headers: { 'Accept-Encoding': 'gzip' } });
       const body = Buffer.from(await answer.arrayBuffer());
-      const type = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', png: 'image/png' };
+      const type = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' };
       const extension = path.slice(path.lastIndexOf('.') + 1) as keyof typeof type;
       expect([path, answer.status, answer.headers.get('content-type')]).toEqual([path, 200, type[extension]]);
       expect(answer.headers.get('cache-control')).toMatch(/^public, max-age=\d+$/);
@@ -55,21 +58,63 @@ describe('/docs', () => {
     }
   });
 
-  it('shows /openapi.json and uses no validator', async () => {
-    const { text } = await api.call('/docs/page.js');
-    expect(text).toContain("url: '/openapi.json'");
-    expect(text).toContain('validatorUrl: null');
-    expect(text).not.toMatch(/https?:/);
+  it('transfers less than 100 KB with all its files', async () => {
+    let transferred = 0;
+    for (const path of ['/docs', ...loaded().slice(1)]) transferred += await transferOf(path);
+    expect(transferred).toBeGreaterThan(10_000);
+    expect(transferred).toBeLessThan(100_000);
+  });
+
+  it('shows every operation, event, schema, parameter and error of the document', async () => {
+    const document = JSON.parse((await api.call('/openapi.json')).text) as OpenApi;
+    const contract = new ApiContract(JSON.stringify(document));
+    const ids = idsOf(page.text);
+    for (const paths of [document.paths, document.webhooks]) {
+      for (const [path, operations] of Object.entries(paths)) {
+        for (const operation of Object.values(operations)) {
+          const entry = textOf(entryOf(operation.operationId));
+          const said = [path, ...Object.keys(operation.responses)];
+          for (const given of operation.parameters ?? []) said.push(resolved(contract, given).name);
+          for (const word of said)
+            expect([operation.operationId, entry]).toEqual([operation.operationId, expect.stringContaining(word)]);
+        }
+      }
+    }
+    for (const name of Object.keys(document.components.schemas)) expect(ids).toContain(`schema-${name}`);
+    expect(page.text).not.toMatch(/undefined|\[object |NaN/);
+  });
+
+  it('has an own id for each target, and links only to targets that exist', () => {
+    const ids = idsOf(page.text);
+    expect(new Set(ids).size).toBe(ids.length);
+    const links = [...page.text.matchAll(/<a [^>]*href="#([^"]+)"/g)].map(([, to = '']) => to);
+    expect(links.length).toBeGreaterThan(200);
+    expect(links.filter((to) => !ids.includes(to))).toEqual([]);
+  });
+
+  it('has a form with each parameter and the example of the body, with the header of its key', () => {
+    const markets = entryOf('listMarkets');
+    expect(markets).toContain('data-method="GET" data-path="/v1/{venue}/markets" data-key="Authorization"');
+    expect(markets).toContain('name="path.venue" value="all"');
+    expect(markets).toMatch(/<select name="query.sort">(<option>\w*<\/option>)+<\/select>/);
+    const create = entryOf('createAlert');
+    expect(create).toContain('data-method="POST" data-path="/v1/alerts" data-key="X-API-Key"');
+    expect(create).toMatch(/<textarea name="body"[^>]*>\{[^<]*&#34;condition&#34;: &#34;above&#34;/);
+    expect(entryOf('receive_price_alert')).not.toContain('<form');
+  });
+
+  it('links a page of the guides that a description names', () => {
+    expect(entryOf('createAlert')).toContain('<a href="/docs/read/alerts">docs/alerts.md</a>');
   });
 
   it.each([
     'index.html',
-    'swagger-ui.css.map',
-    'swagger-ui-bundle.js.map',
+    'reference.js',
+    'swagger-ui.css',
+    'swagger-ui-bundle.js',
     'package.json',
     '..%2fpackage.json',
     '%2e%2e',
-    'swagger-initializer.js',
     'constructor',
     '__proto__',
   ])('has no file %s', async (name) => {
@@ -77,3 +122,27 @@ describe('/docs', () => {
     expect([answer.status, answer.body.error.code]).toEqual([404, 'not_found']);
   });
 });
+
+const idsOf = (text: string) => [...text.matchAll(/ id="([^"]+)"/g)].map(([, id = '']) => id);
+
+/** The markup of an entry of the page. */
+function entryOf(id: string): string {
+  const [, after = ''] = page.text.split(`<details class="entry" id="${id}">`);
+  const [entry = ''] = after.split('<details class="entry"');
+  return entry;
+}
+
+function resolved(contract: ApiContract, given: unknown): ParameterObject {
+  const isReference = typeof given === 'object' && given !== null && '$ref' in given;
+  return (isReference ? contract.resolve(String(given.$ref)) : given) as ParameterObject;
+}
+
+async function transferOf(path: string): Promise<number> {
+  const answer = await request(`${api.url}${path}`, { headers: { 'Accept-Encoding': 'gzip' } });
+  return (await buffer(answer)).length;
+}
+
+/** The bytes as sent: `fetch` decompresses them. */
+function request(url: string, options: RequestOptions): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => get(url, options, resolve).once('error', reject));
+}

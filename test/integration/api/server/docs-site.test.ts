@@ -114,6 +114,6 @@ describe('/docs', () => {
     const { text } = await api.call('/docs');
     for (const path of ['/docs/streams', '/docs/read', '/openapi.json', '/asyncapi.json'])
       expect(text).toContain(`href="${path}"`);
-    expect((await api.call('/docs/page.js')).text).toContain('prefers-color-scheme: dark');
+    expect((await api.call('/docs/page.css')).text).toContain('prefers-color-scheme: dark');
   });
 });

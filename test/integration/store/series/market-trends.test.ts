@@ -58,6 +58,22 @@ describe('readTrends', () => {
     expect(await readTrends(test.db, [{ ...of, outcomeId: 'another' }], NOW_MS)).toEqual([]);
   });
 
+  it('reads the leader of a market with more than two outcomes, and the first outcome of two', async () => {
+    const many = await aStoredMarket(test.db, { labels: ['Anna', 'Bert', 'Cora'] });
+    const two = await aStoredMarket(test.db, { labels: ['Lions', 'Tigers'] });
+    for (const [at, price] of ['0.04', '0.7', '0.26'].entries())
+      await aStoredPrice(test.db, many.outcomes[at]?.tokenId ?? 0n, { price, asOf: new Date(NOW_MS) });
+    await aStoredPrice(test.db, two.outcomes[1]?.tokenId ?? 0n, { price: '0.9', asOf: new Date(NOW_MS) });
+    const asked = [many, two].map(({ marketId }) => ({ venue: 'polymarket', marketId }));
+    const trends = await readTrends(test.db, asked, NOW_MS);
+    expect(new Map(trends.map(({ marketId, label, price }) => [marketId, [label, price]]))).toEqual(
+      new Map<string, unknown>([
+        [many.marketId, ['Bert', '0.7']],
+        [two.marketId, ['Lions', null]],
+      ]),
+    );
+  });
+
   it('has the closes of ended hours before the first sample', async () => {
     const market = await aStoredMarket(test.db);
     const tokenId = market.outcomes[0]?.tokenId ?? 0n;

@@ -34,6 +34,31 @@ function parseOne(more: object = {}) {
 }
 
 describe('a Kalshi market', () => {
+  it.each([
+    ['the category of its series', { category: 'Sports', categories: ['Sports'] }, 'Sports', ['Day']],
+    [
+      'further categories as tags',
+      { category: 'Sports', categories: ['Politics', 'Sports', 7, ''] },
+      'Sports',
+      ['Politics', 'Day'],
+    ],
+    [
+      'the first category of the list without the single one',
+      { categories: ['Crypto', 'Financials'] },
+      'Crypto',
+      ['Financials', 'Day'],
+    ],
+    ['the category of its event without a readable list', { categories: 'Crypto' }, 'Climate', ['Day']],
+    [
+      'each tag once',
+      { category: 'Sports', categories: ['Sports', 'Golf'], tags: ['Golf'] },
+      'Sports',
+      ['Golf', 'Day'],
+    ],
+  ])('has %s', (_what, series, category, tags) => {
+    expect(parseOne({ series: { ticker: 'KXRAIN', ...series } }).record).toMatchObject({ category, tags });
+  });
+
   it('becomes a record with both outcomes, its event, and exact amounts', () => {
     expect(parseOne().record).toEqual({
       marketId: 'KXA-1',
