@@ -1,4 +1,4 @@
-import type { Wallet } from '../world/identity.ts';
+import { type Wallet, wholeConditionId } from '../world/identity.ts';
 import { UNITS } from '../world/market.ts';
 import type { WalletActivity, WalletPosition } from '../world/wallet-ledger.ts';
 import { ICON } from './gamma-event.ts';
@@ -10,7 +10,7 @@ export function dataActivity(row: WalletActivity, wallet: Wallet): Wire {
   return {
     proxy_wallet: wallet.address,
     timestamp: row.second,
-    condition_id: market?.spec.conditionId ?? '',
+    condition_id: market === undefined ? '' : wholeConditionId(market.spec.conditionId),
     type: row.type,
     size: row.size / UNITS,
     usdc_size: row.cash / UNITS,
