@@ -4,7 +4,7 @@ import { type Market, UNITS } from '../world/market.ts';
 import type { Trade } from '../world/trade-tape.ts';
 import type { Directory, Tier } from './directory.ts';
 import { easternMidnightFrom } from './eastern-days.ts';
-import { badRequest, notFound } from './query.ts';
+import { badRequest, listOf, notFound } from './query.ts';
 import { fixed, SERIES_TICKER } from './wire.ts';
 
 const MINUTE = 60;
@@ -12,8 +12,9 @@ const PERIOD_MINUTES = [1, 60, 1440];
 const DAY_MINUTES = 1440;
 /** The day of the autumn clock change. */
 const LONGEST_DAY_SECONDS = 25 * 3600;
-/** The venue's limit of its batch route. */
+/** The venue's limits of its batch route. */
 const MAX_CANDLES = 10_000;
+const MAX_BATCH = 100;
 
 interface Window {
   readonly startSecond: number;
@@ -26,6 +27,28 @@ export function liveCandlesticks(directory: Directory, series: string, ticker: s
   return series === SERIES_TICKER ? candlesticks(directory, 'live', ticker, query) : notFound();
 }
 
+/**
+ * `GET /markets/candlesticks` of at most 100 markets and, together, 10,000 candles; markets that the venue does not know are absent. The
+ * simulator refuses `include_latest_before_start`, which adds a made-up candle that the service does not read.
+ */
+export function batchCandlesticks(directory: Directory, query: URLSearchParams): Reply {
+  const tickers = listOf(query, 'market_tickers');
+  if (tickers === undefined || tickers.size > MAX_BATCH) return badRequest('invalid market_tickers');
+  const window = windowOf(query);
+  if (typeof window === 'string') return badRequest(window);
+  const found = [...tickers].flatMap((ticker) => {
+    const market = directory.findOn('live', ticker);
+    return market === undefined ? [] : [{ market, ticker, periods: periodsIn(window, market, directory) }];
+  });
+  const candles = found.reduce((sum, { periods }) => sum + periods.length, 0);
+  if (candles > MAX_CANDLES) return badRequest(`max candlesticks: ${MAX_CANDLES}`);
+  const markets = found.map(({ market, ticker, periods }) => ({
+    market_ticker: ticker,
+    candlesticks: foldMarket(directory, market, periods).map((each) => liveWire(each, market)),
+  }));
+  return json({ markets });
+}
+
 /** `GET /historical/markets/{ticker}/candlesticks`: the same with other field names. */
 export function historicalCandlesticks(directory: Directory, ticker: string, query: URLSearchParams): Reply {
   return candlesticks(directory, 'historical', ticker, query);
@@ -36,12 +59,18 @@ function candlesticks(directory: Directory, tier: Tier, ticker: string, query: U
   if (market === undefined) return notFound();
   const window = windowOf(query);
   if (typeof window === 'string') return badRequest(window);
-  const { second } = directory.world;
-  const periods = periodsOf(window, market.spec.createdSecond, Math.min(second, market.stopSecond ?? second));
+  const periods = periodsIn(window, market, directory);
   if (periods.length > MAX_CANDLES) return badRequest(`max candlesticks: ${MAX_CANDLES}`);
-  const trades = [...directory.world.tape.newestFirst(market.spec.no)].reverse();
   const write = tier === 'live' ? liveWire : historicalWire;
-  return json({ ticker, candlesticks: foldPeriods(trades, periods).map((each) => write(each, market)) });
+  return json({ ticker, candlesticks: foldMarket(directory, market, periods).map((each) => write(each, market)) });
+}
+
+function periodsIn(window: Window, { spec, stopSecond }: Market, { world: { second } }: Directory): Period[] {
+  return periodsOf(window, spec.createdSecond, Math.min(second, stopSecond ?? second));
+}
+
+function foldMarket({ world }: Directory, { spec }: Market, periods: readonly Period[]): Candle[] {
+  return foldPeriods([...world.tape.newestFirst(spec.no)].reverse(), periods);
 }
 
 function windowOf(query: URLSearchParams): Window | string {

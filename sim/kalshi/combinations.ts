@@ -2,7 +2,7 @@ import { hashHex, hashWord } from '../random.ts';
 import { isoMicros, isoSeconds } from '../wire/time-text.ts';
 import type { Trade } from '../world/trade-tape.ts';
 import type { World } from '../world/world.ts';
-import { tickerOf } from './wire.ts';
+import { SETTLEMENT_SOURCES, tickerOf } from './wire.ts';
 
 type Wire = Record<string, unknown>;
 
@@ -12,7 +12,9 @@ export interface Combination {
   readonly legs: readonly [string, string];
 }
 
-const COLLECTION = 'KXMVESIM-R';
+/** The series and the collection of all combinations. */
+export const SERIES = 'KXMVESIM';
+export const COLLECTION = `${SERIES}-R`;
 const TICKER_DOMAIN = 72;
 const TRADE_DOMAIN = 73;
 /** Fills of the engine per trade of a combination. */
@@ -26,7 +28,7 @@ export function combinationsOf(world: World, count: number): Combination[] {
     const other = world.markets[no + 1];
     if (other === undefined) return [];
     const id = hashHex(3, world.options.seed, TICKER_DOMAIN, no).toUpperCase();
-    const ticker = `KXMVESIM-S${id.slice(0, 13)}-${id.slice(13)}`;
+    const ticker = `${SERIES}-S${id.slice(0, 13)}-${id.slice(13)}`;
     return [{ ticker, legs: [tickerOf(market.spec), tickerOf(other.spec)] }];
   });
 }
@@ -37,9 +39,10 @@ export function combinationObject({ ticker, legs }: Combination, nowSecond: numb
     can_close_early: true,
     close_time: isoSeconds(nowSecond + OPEN_DAYS * DAY),
     created_time: isoMicros(nowSecond, 0),
-    event_ticker: ticker.slice(0, ticker.lastIndexOf('-')),
+    event_ticker: combinationEventTicker(ticker),
     expiration_value: '',
     last_price_dollars: '0.1880',
+    latest_expiration_time: isoSeconds(nowSecond + OPEN_DAYS * DAY),
     market_type: 'binary',
     mve_collection_ticker: COLLECTION,
     mve_selected_legs: legs.map((leg) => ({
@@ -51,10 +54,17 @@ export function combinationObject({ ticker, legs }: Combination, nowSecond: numb
     no_bid_dollars: '0.8120',
     no_sub_title: legs.map((leg) => `yes ${leg}`).join(','),
     notional_value_dollars: '1.0000',
+    open_interest_fp: '369.00',
     open_time: isoSeconds(nowSecond),
+    previous_price_dollars: '0.0000',
+    previous_yes_ask_dollars: '0.0000',
+    previous_yes_bid_dollars: '0.0000',
+    price_level_structure: 'deci_cent',
+    price_ranges: [{ start: '0.0000', end: '1.0000', step: '0.0010' }],
     result: '',
     rules_primary: 'The market resolves to Yes when all of its legs do.',
     rules_secondary: '',
+    settlement_timer_seconds: 5,
     status: 'active',
     strike_type: 'custom',
     ticker,
@@ -63,9 +73,31 @@ export function combinationObject({ ticker, legs }: Combination, nowSecond: numb
     volume_24h_fp: '0.00',
     volume_fp: '369.00',
     yes_ask_dollars: '0.1880',
+    yes_ask_size_fp: '369.00',
     yes_bid_dollars: '0.0000',
+    yes_bid_size_fp: '0.00',
     yes_sub_title: legs.map((leg) => `yes ${leg}`).join(','),
   };
+}
+
+/** The event of a combination, which holds that one market. */
+export function combinationEvent({ ticker }: Combination): Wire {
+  return {
+    available_on_brokers: false,
+    category: 'Simulated',
+    collateral_return_type: '',
+    event_ticker: combinationEventTicker(ticker),
+    mutually_exclusive: false,
+    series_ticker: SERIES,
+    settlement_sources: SETTLEMENT_SOURCES,
+    strike_period: '',
+    sub_title: 'MVE',
+    title: 'Combo',
+  };
+}
+
+export function combinationEventTicker(ticker: string): string {
+  return ticker.slice(0, ticker.lastIndexOf('-'));
 }
 
 /** Makers quote combinations on request: the book has one side at most. */

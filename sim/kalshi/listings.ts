@@ -2,7 +2,7 @@ import { json, jsonText, type Reply, wholeNumber } from '../server/reply.ts';
 import type { EventSpec } from '../world/catalog.ts';
 import type { Market } from '../world/market.ts';
 import type { CloseWindow } from './closings.ts';
-import type { Combination } from './combinations.ts';
+import { COLLECTION, SERIES as COMBINATION_SERIES, type Combination, combinationEvent } from './combinations.ts';
 import type { Directory } from './directory.ts';
 import { badRequest, type Listed, listed, listOf, notFound, type PageRequest, pageOf, take } from './query.ts';
 import { closeSecondOf, eventObject, eventTickerOf, SERIES_TICKER, statusOf, updatedSecondOf } from './wire.ts';
@@ -158,6 +158,22 @@ export function listEvents(directory: Directory, query: URLSearchParams): Reply 
     return isNested ? `${facts.slice(0, -1)},"markets":${liveTexts(directory, event)}}` : facts;
   });
   return jsonText(`{"cursor":${JSON.stringify(cursor)},"events":[${events.join(',')}],"milestones":[]}`);
+}
+
+/** `GET /events/multivariate`: the events of combinations. */
+export function listCombinationEvents(directory: Directory, query: URLSearchParams): Reply {
+  const page = pageOf(query, 100, 200);
+  if (page === undefined) return badRequest('invalid limit or cursor');
+  const [series, collection] = [query.get('series_ticker') || undefined, query.get('collection_ticker') || undefined];
+  if (series !== undefined && collection !== undefined) return badRequest('series_ticker excludes collection_ticker');
+  const isAsked = (series ?? COMBINATION_SERIES) === COMBINATION_SERIES && (collection ?? COLLECTION) === COLLECTION;
+  const { found, cursor } = take(listed(directory.combinations, page.after), page.limit, () => isAsked);
+  const isNested = query.get('with_nested_markets') === 'true';
+  const events = found.map((each) => {
+    const facts = JSON.stringify(combinationEvent(each));
+    return isNested ? `${facts.slice(0, -1)},"markets":[${directory.combinationText(each)}]}` : facts;
+  });
+  return jsonText(`{"cursor":${JSON.stringify(cursor)},"events":[${events.join(',')}]}`);
 }
 
 export function oneEvent(directory: Directory, ticker: string): Reply {

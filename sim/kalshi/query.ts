@@ -7,14 +7,14 @@ export interface PageRequest {
   readonly after: number | undefined;
 }
 
-/** `limit` and `cursor`; undefined when one of them is invalid. */
+/** `limit` and `cursor`; undefined when one of them is invalid. A limit above the greatest is refused, and not lowered. */
 export function pageOf(query: URLSearchParams, standard: number, most: number): PageRequest | undefined {
   const limit = wholeNumber(query.get('limit'));
   const cursor = query.get('cursor') || undefined;
   const after = cursor === undefined ? undefined : wholeNumber(Buffer.from(cursor, 'base64url').toString());
-  if (limit === null || limit === 0 || after === null || (cursor !== undefined && after === undefined))
-    return undefined;
-  return { limit: Math.min(limit ?? standard, most), after };
+  if (limit === null || limit === 0 || (limit ?? standard) > most) return undefined;
+  if (after === null || (cursor !== undefined && after === undefined)) return undefined;
+  return { limit: limit ?? standard, after };
 }
 
 export function cursorOf(no: number): string {

@@ -1,13 +1,13 @@
 import { json, jsonText, type Reply, type SimRequest } from '../server/reply.ts';
 import type { Market } from '../world/market.ts';
 import type { World } from '../world/world.ts';
-import { historicalCandlesticks, liveCandlesticks } from './candlesticks.ts';
+import { batchCandlesticks, historicalCandlesticks, liveCandlesticks } from './candlesticks.ts';
 import { combinationBook } from './combinations.ts';
 import { Directory, type KalshiSettings } from './directory.ts';
-import { listEvents, listHistoricalMarkets, listMarkets, oneEvent } from './listings.ts';
+import { listCombinationEvents, listEvents, listHistoricalMarkets, listMarkets, oneEvent } from './listings.ts';
 import { unknownParameter } from './parameters.ts';
 import { badRequest, notFound } from './query.ts';
-import { listSeries, oneSeries } from './series.ts';
+import { listFeeChanges, listSeries, oneSeries } from './series.ts';
 import { cutoff, listTrades } from './trades.ts';
 import { bookObject } from './wire.ts';
 
@@ -44,7 +44,11 @@ type Parts = readonly string[];
 
 function events(directory: Directory, [ticker, ...rest]: Parts, query: URLSearchParams): Reply {
   if (rest.length > 0) return notFound();
-  return ticker === undefined ? listEvents(directory, query) : oneEvent(directory, ticker);
+  if (ticker === undefined) return listEvents(directory, query);
+  if (ticker === 'multivariate') return listCombinationEvents(directory, query);
+  // No fee of the simulator changes.
+  if (ticker === 'fee_changes') return json({ cursor: '', event_fee_changes: [] });
+  return oneEvent(directory, ticker);
 }
 
 function markets(directory: Directory, [id, part, ...rest]: Parts, query: URLSearchParams, tapeEnd?: number): Reply {
@@ -52,6 +56,7 @@ function markets(directory: Directory, [id, part, ...rest]: Parts, query: URLSea
   if (id === undefined) return listMarkets(directory, query);
   if (id === 'trades' && part === undefined) return listTrades(directory, query, 'live', tapeEnd);
   if (id === 'orderbooks' && part === undefined) return listBooks(directory, query);
+  if (id === 'candlesticks' && part === undefined) return batchCandlesticks(directory, query);
   const combination = directory.findCombination(id);
   if (combination !== undefined) {
     if (part === undefined) return jsonText(`{"market":${directory.combinationText(combination)}}`);
@@ -66,7 +71,7 @@ function markets(directory: Directory, [id, part, ...rest]: Parts, query: URLSea
 function series(directory: Directory, parts: Parts, query: URLSearchParams): Reply {
   const [name, kind, ticker, part, ...rest] = parts;
   if (name === undefined) return listSeries(directory, query);
-  if (kind === undefined) return oneSeries(directory, name);
+  if (kind === undefined) return name === 'fee_changes' ? listFeeChanges() : oneSeries(directory, name);
   if (kind !== 'markets' || ticker === undefined || part !== 'candlesticks') return notFound();
   return rest.length > 0 ? notFound() : liveCandlesticks(directory, name, ticker, query);
 }

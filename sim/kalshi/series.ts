@@ -2,7 +2,7 @@ import { json, type Reply, wholeNumber } from '../server/reply.ts';
 import { isoMicros } from '../wire/time-text.ts';
 import type { Directory } from './directory.ts';
 import { badRequest, notFound } from './query.ts';
-import { SERIES_TICKER } from './wire.ts';
+import { SERIES_TICKER, SETTLEMENT_SOURCES } from './wire.ts';
 
 type Wire = Record<string, unknown>;
 
@@ -46,6 +46,11 @@ export function listSeries(directory: Directory, query: URLSearchParams): Reply 
   return json({ series: found.map((each) => seriesObject(each, directory)) });
 }
 
+/** `GET /series/fee_changes`: no fee of the simulator changes. */
+export function listFeeChanges(): Reply {
+  return json({ series_fee_change_arr: [] });
+}
+
 /** `GET /series/{ticker}`. */
 export function oneSeries(directory: Directory, ticker: string): Reply {
   const found = SERIES.find((each) => each.ticker === ticker);
@@ -61,7 +66,8 @@ function seriesObject(series: (typeof SERIES)[number], directory: Directory): Wi
     fee_type: 'quadratic',
     frequency: 'custom',
     last_updated_ts: isoMicros(updatedSecond(directory), 0),
-    settlement_sources: [{ name: 'The simulator', url: 'https://example.org' }],
+    settlement_sources: SETTLEMENT_SOURCES,
+    categories: [series.category],
     ...series,
   };
 }

@@ -14,6 +14,15 @@ export const SERIES_TICKER = 'KXSIM';
 const TRADE_DOMAIN = 71;
 /** The delay between the proposal and the dispute of an outcome. */
 const DISPUTE_AFTER_SECONDS = 60;
+/** The time between the result of a market and its settlement. */
+const SETTLEMENT_TIMER_SECONDS = 60;
+const DAY = 86_400;
+/** The venue's rules leave time after the planned end, for results that are late. */
+const LATEST_EXPIRATION_DAYS = 7;
+/** The venue's names of the two grids of the engine. They are labels: the grid itself is in `price_ranges`. */
+const LEVEL_STRUCTURES = { 100: 'linear_cent', 1000: 'deci_cent' } as const;
+
+export const SETTLEMENT_SOURCES = [{ name: 'The simulator', url: 'https://example.org' }];
 
 export function tickerOf(spec: Pick<MarketSpec, 'id'>): string {
   return `${SERIES_TICKER}-${spec.id}`;
@@ -62,24 +71,32 @@ export function marketObject(market: Market, shown: Market, second: number): Wir
   const isKnown = market.phase !== 'open' && market.phase !== 'scheduled';
   const label = spec.groupItemTitle ?? spec.outcomes[0];
   const price = (ticks: number) => fixed(formatScaled(ticks, grid), 4);
+  const sizeOf = (side: 'bid' | 'ask') => count(market.isTrading ? (shown.book.depth(side)[0]?.size ?? 0) : 0);
+  const closeSecond = closeSecondOf(market);
   return {
     can_close_early: true,
-    close_time: isoSeconds(closeSecondOf(market)),
+    close_time: isoSeconds(closeSecond),
     created_time: isoMicros(spec.createdSecond, spec.no % 1_000_000),
     event_ticker: eventTickerOf(event),
     expiration_value: '',
     last_price_dollars: price(market.lastYesTicks ?? 0),
+    latest_expiration_time: isoSeconds(Math.max(closeSecond, spec.endSecond) + LATEST_EXPIRATION_DAYS * DAY),
     market_type: 'binary',
     no_ask_dollars: price(grid - (bid ?? 0)),
     no_bid_dollars: price(grid - (ask ?? grid)),
     no_sub_title: label,
     notional_value_dollars: '1.0000',
+    // Every fill opens a pair of contracts: the engine closes none.
+    open_interest_fp: count(market.volumeMicroShares),
     open_time: isoSeconds(spec.createdSecond),
+    ...previousDay(market, second, price),
+    price_level_structure: LEVEL_STRUCTURES[grid],
     price_ranges: [{ start: '0.0000', end: '1.0000', step: price(1) }],
     result: isKnown ? (market.winner === 0 ? 'yes' : 'no') : '',
     rules_primary: `If the answer to "${spec.question}" is ${spec.outcomes[0]}, then the market resolves to Yes.`,
     rules_secondary: 'The resolution source is the simulator.',
     ...settlement(market),
+    settlement_timer_seconds: SETTLEMENT_TIMER_SECONDS,
     status: statusOf(market),
     ticker: tickerOf(spec),
     // Siblings share a title: only their labels distinguish them.
@@ -88,8 +105,20 @@ export function marketObject(market: Market, shown: Market, second: number): Wir
     volume_24h_fp: count(market.dayVolume(second).microShares),
     volume_fp: count(market.volumeMicroShares),
     yes_ask_dollars: price(ask ?? grid),
+    yes_ask_size_fp: sizeOf('ask'),
     yes_bid_dollars: price(bid ?? 0),
+    yes_bid_size_fp: sizeOf('bid'),
     yes_sub_title: label,
+  };
+}
+
+/** The prices of a day ago; zero before the first trade. The engine keeps no old quotes: one tick on either side of the price replaces them. */
+function previousDay(market: Market, second: number, price: (ticks: number) => string): Wire {
+  const ticks = market.tradeCount === 0 ? undefined : market.volume.ticksBefore(second, DAY);
+  return {
+    previous_price_dollars: price(ticks ?? 0),
+    previous_yes_ask_dollars: price(ticks === undefined ? 0 : ticks + 1),
+    previous_yes_bid_dollars: price(ticks === undefined ? 0 : ticks - 1),
   };
 }
 
@@ -107,6 +136,7 @@ export function eventObject(event: EventSpec, hasCategory: boolean): Wire {
     mutually_exclusive: event.negRiskId !== undefined,
     product_metadata: { competition: 'Simulator' },
     series_ticker: SERIES_TICKER,
+    settlement_sources: SETTLEMENT_SOURCES,
     strike_period: '',
     sub_title: '',
     title: event.title,

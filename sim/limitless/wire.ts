@@ -1,4 +1,4 @@
-import { transactionHashOf, walletOf } from '../world/identity.ts';
+import { transactionHashOf, walletOf, wholeConditionId } from '../world/identity.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import { visibleMarket } from '../world/quiet-market.ts';
 import type { Trade } from '../world/trade-tape.ts';
@@ -12,11 +12,16 @@ const POOLS_PER_TEN_THOUSAND = 1_500;
 /** The quotes of a book with the venue's own orders only. */
 const STUB = { bids: [2, 1], asks: [998, 999] };
 const STUB_GRID = 1_000;
+const CREATOR = { name: 'The simulator', imageURI: 'https://example.org/logo.svg', link: 'https://example.org' };
+const METADATA = { fee: true, isBannered: false, isPolyArbitrage: false, shouldMarketMake: false };
 const COLLATERAL = { address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', decimals: 6, symbol: 'USDC' };
 
-/** The tokens of this venue are on another chain, so they differ from the tokens of the same market elsewhere. */
+/**
+ * The tokens of this venue are on another chain, so they differ from the tokens of the same market elsewhere. The two outcomes of a market
+ * of Polymarket's protocol V2 are neighbours.
+ */
 export function tokenIdOf(tokenId: string): string {
-  return (BigInt(tokenId) + 1n).toString();
+  return (BigInt(tokenId) + 2n).toString();
 }
 
 /** Computed from fields that the control routes show too. */
@@ -43,20 +48,26 @@ export function marketObject(market: Market, world: World): Wire {
     address: pool ? `0x${spec.conditionId.slice(2, 42)}` : null,
     categories: event.negRiskId === undefined ? ['Crypto'] : [],
     collateralToken: COLLATERAL,
-    conditionId: spec.conditionId,
+    conditionId: wholeConditionId(spec.conditionId),
     createdAt: new Date(spec.createdSecond * 1000).toISOString(),
+    creator: CREATOR,
     description: `<p>Resolves by the &quot;simulator&quot;: ${spec.question}</p><p><br></p>`,
-    expirationTimestamp: (market.stopSecond ?? spec.endSecond) * 1000,
+    ...expiration(market.stopSecond ?? spec.endSecond),
     expired: isOver || market.phase === 'resolved',
     id: spec.no + 1,
     marketType: event.negRiskId === undefined ? 'single' : 'group',
+    metadata: METADATA,
+    priorityIndex: 0,
+    proxyTitle: null,
     slug: spec.slug,
     status: statusOf(market),
     tags: ['Simulation'],
     title: spec.groupItemTitle ?? spec.question,
-    tokens: pool ? null : { yes: tokenIdOf(yes), no: tokenIdOf(no) },
+    ...(!pool && { tokens: { yes: tokenIdOf(yes), no: tokenIdOf(no) } }),
     tradeType: pool ? 'amm' : 'clob',
+    updatedAt: new Date(market.changedAtMs).toISOString(),
     volume: String(market.volumeMicroUsd),
+    volumeFormatted: sixDecimals(market.volumeMicroUsd),
     winningOutcomeIndex: market.phase === 'resolved' ? (market.winner ?? null) : null,
     ...pricesOf(market, pool, world),
   };
@@ -67,26 +78,45 @@ export function groupObject(options: readonly Market[], world: World): Wire {
   const [first] = options;
   if (first === undefined) return {};
   const { event } = first;
+  const volume = options.reduce((sum, option) => sum + option.volumeMicroUsd, 0);
   return {
     categories: ['Economy'],
     collateralToken: COLLATERAL,
     createdAt: new Date(event.createdSecond * 1000).toISOString(),
+    creator: CREATOR,
     description: '<p>One of these options.</p>',
-    expirationTimestamp: event.endSecond * 1000,
+    ...expiration(event.endSecond),
     expired: false,
     id: 100_000 + event.no,
     marketType: 'group',
     markets: options.map((option) => marketObject(option, world)),
-    prices: null,
+    metadata: METADATA,
+    priorityIndex: 0,
+    proxyTitle: null,
     slug: event.slug,
     status: 'FUNDED',
     tags: ['Group'],
     title: event.title,
-    tokens: null,
     tradeType: 'group',
-    volume: String(options.reduce((sum, option) => sum + option.volumeMicroUsd, 0)),
+    updatedAt: new Date(Math.max(...options.map(({ changedAtMs }) => changedAtMs))).toISOString(),
+    volume: String(volume),
+    volumeFormatted: sixDecimals(volume),
     winningOutcomeIndex: null,
   };
+}
+
+/** The end of a market in both forms: `Jun 21, 2026` and epoch milliseconds. */
+function expiration(second: number): Wire {
+  const day = { month: 'short', day: 'numeric', year: 'numeric', timeZone: 'UTC' } as const;
+  return {
+    expirationDate: new Date(second * 1000).toLocaleDateString('en-US', day),
+    expirationTimestamp: second * 1000,
+  };
+}
+
+/** Millionths of the collateral as text: `0.000000`. */
+function sixDecimals(micros: number): string {
+  return `${Math.floor(micros / UNITS)}.${String(micros % UNITS).padStart(6, '0')}`;
 }
 
 /** A market stays funded until its result is known; a suspended one is locked. */

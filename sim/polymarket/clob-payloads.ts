@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { formatScaled, formatThreeDecimals } from '../wire/decimal-text.ts';
 import { outcomePrices } from '../wire/prices.ts';
 import { isoSeconds } from '../wire/time-text.ts';
-import { questionIdOf } from '../world/identity.ts';
+import { questionIdOf, wholeConditionId } from '../world/identity.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import { ICON } from './gamma-event.ts';
 import type { Wire } from './gamma-market.ts';
@@ -24,7 +24,7 @@ export function clobBook(market: Market, outcomeIndex: 0 | 1): Wire {
   };
   const last = market.lastYesTicks;
   const book = {
-    market: spec.conditionId,
+    market: wholeConditionId(spec.conditionId),
     asset_id: spec.tokenIds[outcomeIndex],
     timestamp: String(market.changedAtMs),
     hash: '',
@@ -53,7 +53,7 @@ export function clobMarket(market: Market, seed: number): Wire {
     accepting_order_timestamp: isoSeconds(spec.createdSecond),
     minimum_order_size: 5,
     minimum_tick_size: 1 / spec.ticksPerUnit,
-    condition_id: spec.conditionId,
+    condition_id: wholeConditionId(spec.conditionId),
     question_id: questionIdOf(seed, spec.no),
     question: spec.question,
     description: spec.question,

@@ -1,4 +1,4 @@
-import { transactionHashOf, walletOf } from '../world/identity.ts';
+import { transactionHashOf, walletOf, wholeConditionId } from '../world/identity.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import type { Trade } from '../world/trade-tape.ts';
 import { ICON } from './gamma-event.ts';
@@ -22,7 +22,8 @@ export function dataTrade(
     proxy_wallet: wallet.address,
     side: intent.side,
     token_id: spec.tokenIds[intent.outcomeIndex],
-    condition_id: spec.conditionId,
+    // A condition of protocol V2 occurs with and without its last byte, which is zero.
+    condition_id: trade.index % 2 === 0 ? spec.conditionId : wholeConditionId(spec.conditionId),
     size: trade.size / UNITS,
     price: market.yesTicks(trade.ticks, intent.outcomeIndex) / spec.ticksPerUnit,
     timestamp: trade.second,

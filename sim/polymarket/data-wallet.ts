@@ -1,4 +1,4 @@
-import type { Wallet } from '../world/identity.ts';
+import { type Wallet, wholeConditionId } from '../world/identity.ts';
 import { UNITS } from '../world/market.ts';
 import type { WalletActivity, WalletPosition } from '../world/wallet-ledger.ts';
 import { ICON } from './gamma-event.ts';
@@ -10,7 +10,7 @@ export function dataActivity(row: WalletActivity, wallet: Wallet): Wire {
   return {
     proxy_wallet: wallet.address,
     timestamp: row.second,
-    condition_id: market?.spec.conditionId ?? '',
+    condition_id: market === undefined ? '' : wholeConditionId(market.spec.conditionId),
     type: row.type,
     size: row.size / UNITS,
     usdc_size: row.cash / UNITS,
@@ -51,14 +51,27 @@ export function dataPosition(position: WalletPosition, wallet: Wallet): Wire {
     proxy_wallet: wallet.address,
     token_id: spec.tokenIds[outcomeIndex],
     condition_id: spec.conditionId,
+    // The engine keeps no cost of a position, so each counts as bought at its present price.
     avg_price: price,
+    entry_cost_usdc: value,
+    entry_fees_usdc: 0,
+    total_cost_usdc: value,
     realized_pnl: 0,
+    unrealized_pnl: 0,
+    total_pnl: 0,
+    percent_pnl: 0,
+    percent_realized_pnl: 0,
     redeemable: market.phase === 'resolved',
     mergeable: false,
     title: spec.question,
     slug: spec.slug,
     icon: ICON,
+    event_id: market.event.id,
     event_slug: market.event.slug,
+    last_event_at: 0,
+    name: wallet.name,
+    profile_image: '',
+    verified: false,
     outcome: spec.outcomes[outcomeIndex],
     outcome_index: outcomeIndex,
     opposite_outcome: spec.outcomes[other],

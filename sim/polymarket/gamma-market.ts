@@ -2,7 +2,7 @@ import { hashWord } from '../random.ts';
 import { formatScaled } from '../wire/decimal-text.ts';
 import { outcomePrices, restingMicroUsd } from '../wire/prices.ts';
 import { isoDate, isoMicros, isoSeconds, spacedTime } from '../wire/time-text.ts';
-import { questionIdOf } from '../world/identity.ts';
+import { questionIdOf, tokenIdOf } from '../world/identity.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import { gammaEventStub, ICON } from './gamma-event.ts';
 import { gammaTags } from './gamma-tags.ts';
@@ -13,7 +13,10 @@ export type Wire = Record<string, unknown>;
 const HOUR = 3600;
 const DAY = 86_400;
 
-/** A Gamma market object: lists in strings, numbers as text and as number, no fields without a value. Tags only on request. */
+/**
+ * A Gamma market object: lists in strings, numbers as text and as number, no fields without a value. Tags only on request. A market of
+ * protocol V2 keeps the tokens that it had before: its outcomes are `positionIds`, and a client that reads `clobTokenIds` finds no book.
+ */
 export function gammaMarket(
   market: Market,
   siblings: readonly Market[],
@@ -23,12 +26,14 @@ export function gammaMarket(
 ): Wire {
   const { spec, event } = market;
   const traded = market.tradeCount > 0;
+  const isV2 = spec.protocol === 'v2';
   const prices = outcomePrices(market);
   const isResolved = market.phase === 'resolved';
   const liquidity = restingMicroUsd(market);
   const micros = hashWord(seed, 51, spec.no) % 1_000_000;
   return {
     id: spec.id,
+    version: spec.protocol,
     question: spec.question,
     conditionId: spec.conditionId,
     slug: spec.slug,
@@ -66,7 +71,9 @@ export function gammaMarket(
     startDateIso: isoDate(spec.createdSecond),
     hasReviewedDates: true,
     ...volumes(market, second),
-    clobTokenIds: listText(spec.tokenIds),
+    clobTokenIds: listText(isV2 ? [tokenIdOf(seed, spec.no, 0), tokenIdOf(seed, spec.no, 1)] : spec.tokenIds),
+    // A plain list, unlike the other lists.
+    positionIds: isV2 ? spec.tokenIds : undefined,
     umaBond: '500',
     umaReward: '5',
     volumeClob: traded ? market.volumeMicroUsd / UNITS : undefined,

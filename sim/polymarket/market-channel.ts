@@ -5,7 +5,7 @@ import { objectIn, type SimVenueFeed, textsIn } from '../feeds/venue-feed.ts';
 import { hashWord } from '../random.ts';
 import { formatScaled } from '../wire/decimal-text.ts';
 import { tokenQuote } from '../wire/prices.ts';
-import { transactionHashOf } from '../world/identity.ts';
+import { transactionHashOf, wholeConditionId } from '../world/identity.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import type { Trade } from '../world/trade-tape.ts';
 import type { World } from '../world/world.ts';
@@ -124,7 +124,7 @@ export class MarketChannel implements SimVenueFeed {
       const { bid, ask } = tokenQuote(shown, index);
       const text = (ticks: number | undefined) => (ticks === undefined ? '' : formatScaled(ticks, grid));
       return {
-        market: market.spec.conditionId,
+        market: wholeConditionId(market.spec.conditionId),
         asset_id,
         best_bid: text(bid),
         best_ask: text(ask),
@@ -142,7 +142,7 @@ export class MarketChannel implements SimVenueFeed {
     const isSplit = hashWord(this.world.options.seed, SPLIT_DOMAIN, shown.changedAtMs % 1_000_003) % 2 === 0;
     const parts = isSplit ? levels.map((level) => [level]) : [levels];
     return parts.map((part) => ({
-      market: market.spec.conditionId,
+      market: wholeConditionId(market.spec.conditionId),
       price_changes: part.flatMap((level) => ends.map((end, index) => legOf(market, level, index, end))),
       timestamp: String(shown.changedAtMs),
       event_type: 'price_change',
@@ -162,7 +162,7 @@ export class MarketChannel implements SimVenueFeed {
   private lastTrade(market: Market, trade: Trade): Wire {
     const { outcomeIndex, side } = trade.takerIntent;
     return {
-      market: market.spec.conditionId,
+      market: wholeConditionId(market.spec.conditionId),
       asset_id: market.spec.tokenIds[outcomeIndex],
       price: formatScaled(market.yesTicks(trade.ticks, outcomeIndex), market.spec.ticksPerUnit),
       size: formatScaled(trade.size, UNITS),
@@ -182,7 +182,7 @@ export class MarketChannel implements SimVenueFeed {
     const frame = {
       id: spec.id,
       question: spec.question,
-      market: spec.conditionId,
+      market: wholeConditionId(spec.conditionId),
       slug: spec.slug,
       assets_ids: spec.tokenIds,
       ...(isResolved && {

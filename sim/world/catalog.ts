@@ -1,5 +1,13 @@
 import { hashWord, RandomStream } from '../random.ts';
-import { conditionIdOf, eventIdOf, gammaIdOf, negRiskIdOf, tokenIdOf } from './identity.ts';
+import {
+  conditionIdOf,
+  conditionIdV2Of,
+  eventIdOf,
+  gammaIdOf,
+  negRiskIdOf,
+  positionIdOf,
+  tokenIdOf,
+} from './identity.ts';
 import { NEG_RISK_ANSWERS, plainQuestion, slugOf } from './questions.ts';
 
 /** The constant facts of a market. Seconds are epoch seconds, prices millionths of a dollar. */
@@ -7,6 +15,8 @@ export interface MarketSpec {
   readonly no: number;
   readonly eventNo: number;
   readonly id: string;
+  /** Polymarket's protocol, which decides the form of the condition and outcome ids. */
+  readonly protocol: 'v1' | 'v2';
   readonly conditionId: string;
   readonly tokenIds: readonly [string, string];
   readonly outcomes: readonly [string, string];
@@ -60,6 +70,8 @@ const DAY = 86_400;
 const PLAN_DOMAIN = 21;
 const CLOSE_DOMAIN = 22;
 const HOUR = 3600;
+/** Every fourth plain market is one of protocol V2. */
+const V2_EVERY = 4;
 
 /** The planned markets: from nine on, the first five form one negative-risk event, the others stand alone. */
 export function planCatalog(plan: CatalogPlan): Catalog {
@@ -91,6 +103,7 @@ function addNegRiskEvent(catalog: Catalog, plan: CatalogPlan): void {
       no,
       eventNo: 0,
       id: gammaIdOf(plan.seed, no),
+      protocol: 'v1',
       conditionId: conditionIdOf(plan.seed, no),
       tokenIds: [tokenIdOf(plan.seed, no, 0), tokenIdOf(plan.seed, no, 1)],
       outcomes: ['Yes', 'No'],
@@ -118,12 +131,18 @@ function addPlainMarket(catalog: Catalog, plan: CatalogPlan, no: number): void {
   const { question, outcomes } = plainQuestion(no, random, plan.nowSecond);
   const life = plainLife(plan, no, random);
   const slug = slugOf(question, no);
+  const isV2 = no % V2_EVERY === V2_EVERY - 1;
+  const protocol = isV2 ? 'v2' : 'v1';
+  const conditionId = isV2 ? conditionIdV2Of(plan.seed, no) : conditionIdOf(plan.seed, no);
   const spec: MarketSpec = {
     no,
     eventNo,
     id: gammaIdOf(plan.seed, no),
-    conditionId: conditionIdOf(plan.seed, no),
-    tokenIds: [tokenIdOf(plan.seed, no, 0), tokenIdOf(plan.seed, no, 1)],
+    protocol,
+    conditionId,
+    tokenIds: isV2
+      ? [positionIdOf(conditionId, 0), positionIdOf(conditionId, 1)]
+      : [tokenIdOf(plan.seed, no, 0), tokenIdOf(plan.seed, no, 1)],
     outcomes,
     question,
     slug,
@@ -159,6 +178,7 @@ export function rollingMarket(
   const market: MarketSpec = {
     no,
     id: gammaIdOf(seed, no),
+    protocol: 'v1',
     conditionId: conditionIdOf(seed, no),
     tokenIds: [tokenIdOf(seed, no, 0), tokenIdOf(seed, no, 1)],
     eventNo: catalog.events.length,

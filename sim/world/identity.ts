@@ -10,6 +10,24 @@ export function conditionIdOf(seed: number, marketNo: number): string {
   return `0x${hashHex(8, seed, DOMAIN.condition, marketNo)}`;
 }
 
+/**
+ * `0x` + 62 hex: a condition of protocol V2. Its bytes are the module of binary markets, 18 of a hash, eight zeros and four with its
+ * number in its event.
+ */
+export function conditionIdV2Of(seed: number, marketNo: number): string {
+  return `0x01${hashHex(5, seed, DOMAIN.condition, marketNo).slice(0, 36)}${'0'.repeat(24)}`;
+}
+
+/** The 32 bytes in which some hosts write a condition of protocol V2; other ids already have them. */
+export function wholeConditionId(conditionId: string): string {
+  return conditionId.length === 64 ? `${conditionId}00` : conditionId;
+}
+
+/** An outcome of protocol V2, in decimal: the condition and one byte with the number of the outcome. */
+export function positionIdOf(conditionId: string, outcomeIndex: 0 | 1): string {
+  return BigInt(`${conditionId}0${outcomeIndex}`).toString();
+}
+
 /** A uint256 in decimal, 77 digits. */
 export function tokenIdOf(seed: number, marketNo: number, outcomeIndex: number): string {
   const raw = BigInt(`0x${hashHex(8, seed, DOMAIN.token, marketNo, outcomeIndex)}`);

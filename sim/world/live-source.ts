@@ -15,7 +15,7 @@ import type {
 } from '../source.ts';
 import { formatScaled } from '../wire/decimal-text.ts';
 import { midpointText, restingMicroUsd, spreadText } from '../wire/prices.ts';
-import { walletOf } from './identity.ts';
+import { walletOf, wholeConditionId } from './identity.ts';
 import { type Market, UNITS } from './market.ts';
 import { isQuiet, movedSecond, visibleMarket } from './quiet-market.ts';
 import { QuietTexts } from './quiet-texts.ts';
@@ -121,7 +121,7 @@ class LiveGamma implements GammaSource {
     return this.listed(this.slugs, slug);
   }
   byConditionId(conditionId: string): LiveEntry | undefined {
-    return this.listed(this.conditions, conditionId);
+    return this.listed(this.conditions, wholeConditionId(conditionId));
   }
   byTokenId(tokenId: string): LiveEntry | undefined {
     return this.listed(this.tokens, tokenId);
@@ -129,7 +129,7 @@ class LiveGamma implements GammaSource {
   /** Includes unlisted markets, because their prints remain. */
   marketNo(conditionId: string): number | undefined {
     this.index();
-    return this.conditions.get(conditionId)?.rank;
+    return this.conditions.get(wholeConditionId(conditionId))?.rank;
   }
 
   private listed(entries: ReadonlyMap<string, LiveEntry>, key: string): LiveEntry | undefined {
@@ -174,7 +174,7 @@ class LiveGamma implements GammaSource {
     this.list.push(entry);
     this.ids.set(entry.id, entry);
     this.slugs.set(entry.slug, entry);
-    this.conditions.set(entry.conditionId, entry);
+    this.conditions.set(wholeConditionId(entry.conditionId), entry);
     for (const tokenId of entry.tokenIds) this.tokens.set(tokenId, entry);
   }
 }

@@ -7,7 +7,7 @@ import { Partitions } from '../../src/store/db/partitions.ts';
 import { sql } from '../../src/store/db/tx.ts';
 import type { PollKind } from '../../src/venues/port.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
-import { listRecordedFiles, printTable, venueDataFolder } from '../support/venue-data.ts';
+import { listRecordedFiles, printTable, reportedFiles, venueDataFolder } from '../support/venue-data.ts';
 import { storePage } from './store-page.ts';
 import { NOT_APPLICABLE, WALLET_READERS } from './venue-adapter/recordings/other.ts';
 import { RECORDED_VENUES, type RecordedVenue } from './venue-adapter/recordings/venues.ts';
@@ -39,6 +39,7 @@ const COUNTS = sql(
 /** The key by which a record equals a stored one. */
 /** Paths below the folder of all recordings: a venue's `feeds/` are in a folder of their own. */
 function pathOf(venue: string, file: string): string {
+  if (file.startsWith('reports/')) return file;
   return file.startsWith('feeds/') ? file.replace('feeds/', `feeds/${venue}/`) : `${venue}/${file}`;
 }
 
@@ -60,6 +61,11 @@ function receivedOf({ recordsPerRow }: RecordedVenue, { kind, records }: Recorde
 
 describe.skipIf(folder === undefined)('the account of all recordings', () => {
   const root = folder ?? '.';
+  /** All recordings by name: those of the venues' folders and the reports beside them. */
+  const paths = new Map([
+    ...(folder === undefined ? [] : listRecordedFiles(root)).map((file) => [file, join(root, file)] as const),
+    ...(folder === undefined ? [] : reportedFiles()).map(({ name, path }) => [name, path] as const),
+  ]);
 
   it('names every recorded file once: as read, or as not applicable with a reason', () => {
     const named = new Map<string, string[]>();
@@ -73,7 +79,7 @@ describe.skipIf(folder === undefined)('the account of all recordings', () => {
         if (!isWallet) add(`${name}/${file}`, reason);
       }
     }
-    const all = listRecordedFiles(root);
+    const all = [...paths.keys()];
     for (const file of all) {
       if (WALLET_READERS.some(({ pattern }) => pattern.test(file))) add(file, 'read');
       for (const { pattern, reason } of NOT_APPLICABLE) if (pattern.test(file)) add(file, reason);
@@ -90,10 +96,10 @@ describe.skipIf(folder === undefined)('the account of all recordings', () => {
 
   it('leaves no remainder among the records of wallets', () => {
     for (const { pattern, read, parse } of WALLET_READERS) {
-      const files = listRecordedFiles(root).filter((file) => pattern.test(file));
+      const files = [...paths].filter(([file]) => pattern.test(file));
       expect(files.length, `${pattern}`).toBeGreaterThan(0);
-      for (const file of files) {
-        const rows = read(join(root, file));
+      for (const [file, path] of files) {
+        const rows = read(path);
         const { records, rejected } = parse(rows);
         expect(rows.length, file).toBeGreaterThan(0);
         expect(records.length + rejected.length, file).toBe(rows.length);

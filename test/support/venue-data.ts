@@ -8,6 +8,17 @@ import { gunzipSync } from 'node:zlib';
  */
 const ROOT = resolve(process.env['ODDSWIRE_VENUE_DATA'] ?? '../shared/venue-data');
 
+/** More recordings, in a folder beside the others: files with the venue's name at their beginning. */
+const REPORTS = '../venue-data-reports';
+
+/** These files, under names that begin with `reports/`; none when the folder is absent. */
+export function reportedFiles(): { name: string; path: string }[] {
+  const folder = venueDataFolder(REPORTS);
+  return folder === undefined
+    ? []
+    : listRecordedFiles(folder).map((file) => ({ name: `reports/${file}`, path: join(folder, file) }));
+}
+
 /** The folder of a venue's recordings, or undefined with a warning when it is missing. */
 export function venueDataFolder(venue: string): string | undefined {
   const folder = join(ROOT, venue);

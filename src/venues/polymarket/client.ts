@@ -2,6 +2,7 @@ import { VenueError } from '../errors.ts';
 import type { ObservedRows } from '../http/age.ts';
 import { createVenueHttp, type VenueAnswer, type VenueHttp, type VenueHttpOptions } from '../http/http.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
+import { wholeConditionId } from './condition-ids.ts';
 import { type DataPage, readDataPage } from './data-page.ts';
 
 export const POLYMARKET = 'polymarket';
@@ -222,10 +223,10 @@ async function readWholeLookUp(
 
 /** Whether every row with a condition id has one of these. */
 function isOnlyAbout(conditionIds: readonly string[], rows: readonly unknown[]): boolean {
-  const asked = new Set(conditionIds.map((id) => id.toLowerCase()));
+  const asked = new Set(conditionIds.map(wholeConditionId));
   return rows.every((row) => {
     const { conditionId } = (row ?? {}) as { conditionId?: unknown };
-    return typeof conditionId !== 'string' || asked.has(conditionId.toLowerCase());
+    return typeof conditionId !== 'string' || asked.has(wholeConditionId(conditionId));
   });
 }
 

@@ -2,8 +2,8 @@ import type { MarketRecord } from '../../domain/markets/market.ts';
 import { VenueError } from '../errors.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { type MarketsAnswer, POLYMARKET, type PolymarketClient } from './client.ts';
+import { isConditionId, wholeConditionId } from './condition-ids.ts';
 import { parseMarkets } from './parse-market.ts';
-import { isConditionId } from './walk-history.ts';
 
 /** The venue accepts 100 ids, but their address would come close to its limit of 8 KB. */
 export const MAX_CONDITION_IDS = 90;
@@ -24,7 +24,7 @@ export async function findMarkets(
   const found = { ...emptyBatch<MarketRecord>(), received: 0 };
   const asked = [...new Set(marketIds)].filter(isConditionId);
   for (let start = 0; start < asked.length; start += MAX_CONDITION_IDS) {
-    const wanted = new Map(asked.slice(start, start + MAX_CONDITION_IDS).map((id) => [id.toLowerCase(), id]));
+    const wanted = new Map(asked.slice(start, start + MAX_CONDITION_IDS).map((id) => [wholeConditionId(id), id]));
     let oldestMs = 0;
     for (const closed of [false, true]) {
       if (wanted.size === 0) break;
@@ -66,7 +66,7 @@ async function lookUp(
 /** Removes the markets of the answer, rejected ones included, because the venue knows them. */
 function takeOff(wanted: Map<string, string>, { records, rejected }: ParsedBatch<MarketRecord>): void {
   const rejectedIds = rejected.map((each) => each.recordId).filter((id) => id !== undefined);
-  const named = new Set([...records.map((each) => each.marketId), ...rejectedIds].map((id) => id.toLowerCase()));
+  const named = new Set([...records.map((each) => each.marketId), ...rejectedIds].map(wholeConditionId));
   for (const id of named) {
     if (wanted.delete(id)) continue;
     const message = `the market ${id.slice(0, 100)} was not requested`;

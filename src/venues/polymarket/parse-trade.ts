@@ -6,6 +6,7 @@ import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
+import { wholeConditionId } from './condition-ids.ts';
 import { type DataTrade, dataTrade } from './models.ts';
 import { canonicalTrade } from './trade-ids.ts';
 
@@ -30,9 +31,11 @@ export interface FeedRow {
 
 /**
  * A fill of a combination, whose legs are outcomes of several markets. Its condition id has 31 bytes, of which the first names the
- * module: 3 for combinations, 1 and 2 for markets of the second protocol.
+ * module: 3 for combinations, 1 and 2 for markets of the second protocol. With the byte of an outcome after it, it looks like an id of
+ * the first protocol.
  */
 const COMBINATION = /^0x03[0-9a-f]{60}$/i;
+const COMBINATION_OUTCOME = /^0x03[0-9a-f]{60}0[01]$/i;
 const OTHER_MODULE = /^0x(?!0[12])[0-9a-f]{62}$/i;
 
 /** The rows of one answer of Data API `GET /v2/trades`, in its order; pure. */
@@ -91,10 +94,11 @@ function parseRow(raw: unknown, second: Reading<number>): Reading<Omit<FeedRow, 
   });
 }
 
-/** An id of 31 bytes with an unknown module is a combination only when the row has no slug of a market. */
+/** An id that may be another one is a combination only when the row has no slug of a market. */
 function isCombination({ condition_id, slug }: DataTrade): boolean {
   const conditionId = condition_id ?? '';
-  return COMBINATION.test(conditionId) || (OTHER_MODULE.test(conditionId) && !slug);
+  const maybe = OTHER_MODULE.test(conditionId) || COMBINATION_OUTCOME.test(conditionId);
+  return COMBINATION.test(conditionId) || (maybe && !slug);
 }
 
 /** Epoch seconds in the forms of the Data API, neither before the venue existed nor in the future. */
@@ -123,7 +127,8 @@ export function identifyTrades(newestFirst: readonly FeedRow[]): ParsedBatch<Tra
     if (row.unknownSide !== undefined) batch.unknowns.push({ field: 'side', value: row.unknownSide });
     if (row.trade === undefined || row.canonical === undefined) continue;
     const tradeId = tradeIdOf(row.canonical, ordinalOf(row.canonical));
-    const ordinal = orderOf(`${row.second}|${(row.marketId ?? row.trade.outcomeId).toLowerCase()}`);
+    const market = row.marketId === undefined ? row.trade.outcomeId : wholeConditionId(row.marketId);
+    const ordinal = orderOf(`${row.second}|${market}`);
     batch.records.push({ tradeId, ...row.trade, ordinal });
   }
   return batch;

@@ -2,16 +2,10 @@ import { z } from 'zod';
 import type { HistoryRequest } from '../port.ts';
 import { reachedAt, type WalkBackStep } from '../walk-back-step.ts';
 import type { TradesQuery } from './client.ts';
+import { isConditionId, wholeConditionId } from './condition-ids.ts';
 import { type DataPage, pageSizeAt } from './data-page.ts';
 import { readStretch, type Stretch } from './fetch-trades.ts';
 import type { FeedRow } from './parse-trade.ts';
-
-/** The form of market ids in the Data API and in Gamma. */
-const CONDITION_ID = /^0x[0-9a-f]{64}$/i;
-
-export function isConditionId(id: string): boolean {
-  return CONDITION_ID.test(id);
-}
 
 /**
  * The newest unread second, and the cursor of a page at or above its first row. The rest is in the request, so a position never outlives
@@ -42,12 +36,13 @@ export async function readHistoryPage(
   const { floor, next } = open;
   const done: HistoryStep = { rows: [], position: null, reachedMs: request.fromMs, more: false };
   if (next < floor || !isConditionId(request.marketId)) return done;
+  const market = wholeConditionId(request.marketId);
   const limit = pageSizeAt(settings.pageSize, nowMs);
   let isIgnored = false;
   const read = await readStretch(open, {
     async list(cursor) {
-      const page = await list({ market: request.marketId, limit, ...(cursor !== undefined && { cursor }) });
-      isIgnored ||= page.rows.some((row) => isForeign(row, request.marketId));
+      const page = await list({ market, limit, ...(cursor !== undefined && { cursor }) });
+      isIgnored ||= page.rows.some((row) => isForeign(row, market));
       return page;
     },
     nowMs,
@@ -86,9 +81,7 @@ function reachedAbove(request: HistoryRequest, next: number): number {
   return reachedAt(request, (next + 1) * 1000);
 }
 
-function isForeign(row: unknown, marketId: string): boolean {
+function isForeign(row: unknown, market: string): boolean {
   const id = (row as { condition_id?: unknown } | null)?.condition_id;
-  // An id of 31 bytes occurs with and without a last byte of zero.
-  const whole = (text: string) => text.toLowerCase().padEnd(marketId.length, '0');
-  return typeof id === 'string' && id !== '' && whole(id) !== whole(marketId);
+  return typeof id === 'string' && id !== '' && wholeConditionId(id) !== market;
 }

@@ -6,6 +6,7 @@ import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch
 import { isPlausibleQuantity, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import type { WalletTransaction, WalletTransfer } from '../wallet-port.ts';
+import { shortConditionId } from './condition-ids.ts';
 import { readSecond } from './parse-trade.ts';
 import { type ActivityRow, activityRow, withOurFieldNames } from './wallet-models.ts';
 
@@ -146,7 +147,7 @@ function common(row: ActivityRow, atMs: number) {
     type: row.type.toLowerCase(),
     status: 'confirmed' as const,
     atMs,
-    ...(row.conditionId && { marketId: row.conditionId }),
+    ...(row.conditionId && { marketId: shortConditionId(row.conditionId) }),
   };
 }
 

@@ -4,6 +4,7 @@ import type { Batch } from '../port.ts';
 import { isPlausibleQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import type { WalletBalance } from '../wallet-port.ts';
+import { shortConditionId } from './condition-ids.ts';
 import { positionRow, withOurFieldNames } from './wallet-models.ts';
 
 /**
@@ -50,6 +51,6 @@ function readPosition(named: unknown): Reading<WalletBalance> {
     tokenMint: tokenId,
     amount,
     ...(outcome && { tokenSymbol: outcome.slice(0, 100) }),
-    ...(conditionId && { marketId: conditionId }),
+    ...(conditionId && { marketId: shortConditionId(conditionId) }),
   });
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { quotesOf } from '../../../src/domain/markets/book-price.ts';
+import { priceOfBook, quotesOf } from '../../../src/domain/markets/book-price.ts';
 import type { PriceLevel } from '../../../src/domain/markets/market.ts';
 import { isTight } from '../../../src/domain/markets/quoted-price.ts';
 import { ONE, subtractDecimals } from '../../../src/domain/values/decimal.ts';
@@ -30,7 +30,7 @@ describe.skipIf(recordings === undefined)('the Polymarket recordings', () => {
     return found;
   };
 
-  it('count 19 open, 302 resolved, 2 void and 1 closed full market objects, and no unreadable time', () => {
+  it('count 22 open, 302 resolved, 2 void and 1 closed full market objects, and no unreadable time', () => {
     const counts = new Map<string, number>();
     for (const each of recordings?.files ?? []) {
       // Hand-trimmed fixtures and the field subset have statuses of their own.
@@ -43,14 +43,14 @@ describe.skipIf(recordings === undefined)('the Polymarket recordings', () => {
         counts.set(key, (counts.get(key) ?? 0) + 1);
       }
     }
-    expect(Object.fromEntries(counts)).toEqual({ open: 19, resolved: 302, void: 2, closed: 1 });
+    expect(Object.fromEntries(counts)).toEqual({ open: 22, resolved: 302, void: 2, closed: 1 });
   });
 
-  it('show 21 markets with a sibling label, and no two of an event with the same title or label', () => {
+  it('show 22 markets with a sibling label, and no two of an event with the same title or label', () => {
     const all = (recordings?.files ?? []).filter(({ kind }) => kind === 'markets');
     const records = all.flatMap((each) => parseMarkets(each.records, each.nowMs).records);
     const markets = [...new Map(records.map((each) => [each.marketId, each])).values()];
-    expect(markets.filter(({ siblingLabel }) => siblingLabel !== undefined).length).toBe(21);
+    expect(markets.filter(({ siblingLabel }) => siblingLabel !== undefined).length).toBe(22);
     const grouped = markets.filter(({ eventId }) => eventId !== undefined);
     const titles = grouped.map(({ eventId, title }) => JSON.stringify([eventId, title]));
     expect(titles.length - new Set(titles).size).toBe(0);
@@ -116,10 +116,44 @@ describe.skipIf(recordings === undefined)('the Polymarket recordings', () => {
     ]);
   });
 
+  it('show a five-minute market, a market past its end and one of negative risk, all open with a book', () => {
+    const markets = file(/^reports\/polymarket_gamma/).flatMap(
+      (each) => parseMarkets(each.records, each.nowMs).records,
+    );
+    const iso = (ms = 0) => new Date(ms).toISOString();
+    const facts = markets.map(({ status, hasBook, closeAtMs, siblingLabel }) => {
+      return [status, hasBook, iso(closeAtMs), siblingLabel];
+    });
+    expect(facts).toEqual([
+      ['open', true, '2028-11-07T00:00:00.000Z', 'Gavin Newsom'],
+      ['open', true, '2026-06-01T00:00:00.000Z', undefined],
+      ['open', true, '2026-08-22T16:05:00.000Z', undefined],
+    ]);
+  });
+
+  it('show a book without asks that never traded: it has bids and no price', () => {
+    const [empty] = file(/^reports\/polymarket_clob/);
+    const parse = (kind: 'books' | 'prices') => parseBooks(kind, empty?.records ?? [], empty?.nowMs ?? 0);
+    const { records, rejected } = parse('books');
+    expect([records[0]?.bids[0]?.price, records[0]?.asks, rejected]).toEqual(['0.002', [], []]);
+    expect(records.map((book) => priceOfBook(book))).toEqual([undefined]);
+  });
+
+  it('show trades of version 2 with the ratio of the fill as their price', () => {
+    const [trades] = file(/trades_captured/);
+    const { records, rejected } = identifyTrades(readFeed(trades?.records ?? [], trades?.nowMs ?? 0));
+    expect(rejected).toEqual([]);
+    expect(records.map(({ price, size, side }) => [price, size, side])).toEqual([
+      ['0.2972581967', '244', 'buy'],
+      ['0.709999959', '1.464786', 'buy'],
+      ['0.7', '92.59', 'sell'],
+    ]);
+  });
+
   it('show unknown tags, not empty ones, on markets recorded without tags', () => {
     const rows = file(/polymarket_markets|btc5m/).flatMap(({ records }) => records);
     const { records } = parseMarkets(rows, Date.UTC(2026, 9, 1));
-    expect(records.length).toBe(297);
+    expect(records.length).toBe(298);
     expect(records.filter((record) => !record.isUntagged)).toEqual([]);
   });
 

@@ -144,4 +144,13 @@ export const PINNED: Readonly<Record<string, unknown>> = {
     updates: { quote: 32, book: 514 },
     losses: {},
   },
+  'reports/polymarket_ws_2026-09-29_crossing_burst_first16.jsonl': {
+    frames: 16,
+    received: 31,
+    applied: 31,
+    skipped: {},
+    rejected: {},
+    updates: { quote: 11, book: 16 },
+    losses: {},
+  },
 };

@@ -9,6 +9,7 @@ import {
   readRecordedJson,
   readRecordedLines,
   readRecordedText,
+  reportedFiles,
   venueDataFolder,
 } from '../../support/venue-data.ts';
 
@@ -38,6 +39,9 @@ export function recordedFrames(): RecordedFrames[] | undefined {
   return [
     ...listRecordedFiles(folder).flatMap((file) => readFile(folder, file)),
     kalshiSession(join('kalshi', stream), streamFrames(join(kalshi, stream))),
+    ...reportedFiles()
+      .filter(({ name }) => /^reports\/polymarket_ws_/.test(name))
+      .map(({ name, path }) => polymarketSession(name, readRecordedLines(path).map(frameOf))),
   ];
 }
 

@@ -112,7 +112,7 @@ describe.skipIf(recordings === undefined)('the hash of Polymarket books', () => 
     expect(results.filter(({ isVerified }) => !isVerified).map(({ file }) => file)).toEqual([
       'feeds/polymarket/ws_2026-08-14_frames.jsonl',
     ]);
-    expect(results.length).toBe(24);
+    expect(results.length).toBe(25);
   });
 
   it('confirms books made of deltas, and finds the market of which a change was lost', () => {
@@ -125,6 +125,25 @@ describe.skipIf(recordings === undefined)('the hash of Polymarket books', () => 
       for (const outcomeId of others.flatMap(({ outcomeIds }) => outcomeIds))
         expect(session.book(outcomeId)).toBeDefined();
     }
+  });
+
+  it('confirms each book of a burst that crosses: every best price is that of its frame', () => {
+    const burst = files.find(({ file }) => file.includes('crossing_burst'));
+    if (burst === undefined) throw new Error('no burst');
+    const [outcomeId = ''] = burst.markets[0]?.outcomeIds ?? [];
+    const seen: string[] = [];
+    const { session, endMs } = replay(burst, burst.frames, (each) => {
+      const book = each.book(outcomeId);
+      seen.push(`${book?.bids[0]?.price} ${book?.asks[0]?.price}`);
+    });
+    const stated = burst.frames.map((frame) => {
+      const legs = (JSON.parse(frame) as { price_changes?: { asset_id: string; best_bid: string; best_ask: string }[] })
+        .price_changes;
+      const leg = legs?.find((each) => each.asset_id === outcomeId);
+      return leg === undefined ? '0.3 0.397' : `${leg.best_bid} ${leg.best_ask}`;
+    });
+    expect(seen).toEqual(stated);
+    expect(session.check(endMs + 3_000)).toEqual([]);
   });
 
   it('lets no announced book differ from the real ones when a frame is mutated', () => {

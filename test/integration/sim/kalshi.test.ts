@@ -112,6 +112,39 @@ it('Kalshi lists the markets of a window of close times by close time, page by p
   expect(closes).toEqual(closes.toSorted());
 });
 
+it.each([
+  ['markets', 1000],
+  ['events', 200],
+  ['events/multivariate', 200],
+  ['markets/trades', 1000],
+  ['historical/markets', 1000],
+  ['historical/trades', 1000],
+])('Kalshi refuses a limit of %s above %i', async (path, most) => {
+  await http.get(http.kalshi(`/${path}?limit=${most}`));
+  await http.get(http.kalshi(`/${path}?limit=${most + 1}`), 400);
+  await http.get(http.kalshi(`/${path}?limit=2000`), 400);
+});
+
+it('Kalshi serves batches, not a market or an event of their names', async () => {
+  const { ticker } = deepest();
+  const window = `start_ts=${NOW - 1800}&end_ts=${NOW}&period_interval=1`;
+  const [series] = ticker.split('-');
+  const single = await http.get<{ candlesticks: Candle[] }>(
+    http.kalshi(`/series/${series}/markets/${ticker}/candlesticks?${window}`),
+  );
+  const batch = await http.get<{ markets: { market_ticker: string; candlesticks: Candle[] }[] }>(
+    http.kalshi(`/markets/candlesticks?market_tickers=${ticker},UNKNOWN&${window}`),
+  );
+  expect(single.candlesticks.length).toBeGreaterThan(0);
+  expect(batch.markets).toEqual([{ market_ticker: ticker, candlesticks: single.candlesticks }]);
+  const combinations = await http.get<Page>(http.kalshi('/events/multivariate?with_nested_markets=true'));
+  const { markets } = await http.get<Page>(http.kalshi('/markets?mve_filter=only'));
+  expect(combinations.events.flatMap((event) => event.markets)).toEqual(markets);
+  expect(markets.length).toBeGreaterThan(0);
+  expect(await http.get(http.kalshi('/series/fee_changes'))).toEqual({ series_fee_change_arr: [] });
+  expect(await http.get(http.kalshi('/events/fee_changes'))).toEqual({ cursor: '', event_fee_changes: [] });
+});
+
 it('Kalshi siblings share a title and differ in their label', async () => {
   const events = await all('/events?with_nested_markets=true', 'events');
   const groups = events.filter(({ markets }) => markets.length > 1);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REGULAR, TIGHT_MAKER } from '../../../sim/traders/wallets.ts';
-import { walletOf } from '../../../sim/world/identity.ts';
+import { walletOf, wholeConditionId } from '../../../sim/world/identity.ts';
 import { type HttpExchange, startHttpExchange } from './http-exchange.ts';
 
 interface Activity {
@@ -86,12 +86,16 @@ describe('the wallets of the Data API', () => {
 
   it('hold the sum of their actions, without holdings in redeemed markets', async () => {
     const held = new Map<string, number>();
-    const tokens = new Map(exchange.state().markets.map(({ conditionId, outcomes }) => [conditionId, outcomes]));
+    const { markets } = exchange.state();
+    const tokens = new Map(markets.map(({ conditionId, outcomes }) => [wholeConditionId(conditionId), outcomes]));
     const redeemed = new Set<string>();
     for (const { type, token_id, condition_id, side, size } of await activityOf(regular)) {
       const units = Math.round(size * 1e6);
-      const named = type === 'SPLIT' ? (tokens.get(condition_id) ?? []).map(({ tokenId }) => tokenId) : [token_id];
-      if (type === 'REDEEM') redeemed.add(condition_id);
+      const named =
+        type === 'SPLIT'
+          ? (tokens.get(wholeConditionId(condition_id)) ?? []).map(({ tokenId }) => tokenId)
+          : [token_id];
+      if (type === 'REDEEM') redeemed.add(wholeConditionId(condition_id));
       if (type !== 'TRADE' && type !== 'SPLIT') continue;
       for (const token of named) held.set(token, (held.get(token) ?? 0) + (side === 'SELL' ? -units : units));
     }
@@ -99,7 +103,7 @@ describe('the wallets of the Data API', () => {
     expect(positions.length).toBeGreaterThan(2);
     for (const { token_id, current_size, condition_id } of positions) {
       expect(Math.round(current_size * 1e6)).toBe(held.get(token_id));
-      expect(redeemed.has(condition_id)).toBe(false);
+      expect(redeemed.has(wholeConditionId(condition_id))).toBe(false);
     }
   });
 

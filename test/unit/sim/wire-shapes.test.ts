@@ -64,6 +64,8 @@ describe.runIf(folder !== undefined)('the wire format of the simulator, against 
 
   it('has no Gamma field that is missing in the recordings, and none with another type', () => {
     const known = recordedShape('gamma__markets.json');
+    // Newer than the recordings: see the schema of the official package in test/conformance/official-packages.
+    known.add('$[].version:str');
     for (const market of recordedGammaMarkets()) for (const item of shapeOf(market, '$[]')) known.add(item);
     const ours = [...new Set(markets.flatMap((market) => [...shapeOf(market, '$[]')]))];
     expect(ours.filter((item) => !known.has(item))).toEqual([]);
@@ -99,9 +101,23 @@ describe.runIf(folder !== undefined)('the wire format of the simulator, against 
       const tokenIds = JSON.parse(market['clobTokenIds'] ?? '') as string[];
       expect(tokenIds).toEqual([expect.stringMatching(/^\d{77}$/), expect.stringMatching(/^\d{77}$/)]);
       expect(market['clobTokenIds']).toBe(`["${tokenIds[0]}", "${tokenIds[1]}"]`);
-      expect(market['conditionId']).toMatch(/^0x[0-9a-f]{64}$/);
       expect(Number(market['liquidity'])).toBe(market['liquidityNum']);
       if ('volume' in market) expect(Number(market['volume'])).toBe(market['volumeNum']);
+    }
+  });
+
+  it('has outcomes of protocol V2 that consist of their condition and one byte, in a plain list', () => {
+    const ofVersion = (version: string) =>
+      (markets as Record<string, unknown>[]).filter((market) => market['version'] === version);
+    for (const market of ofVersion('v1')) {
+      expect(market['conditionId']).toMatch(/^0x[0-9a-f]{64}$/);
+      expect(market).not.toHaveProperty('positionIds');
+    }
+    expect(ofVersion('v2').length).toBeGreaterThan(2);
+    for (const { conditionId, positionIds, clobTokenIds } of ofVersion('v2') as Record<string, string>[]) {
+      expect(conditionId).toMatch(/^0x01[0-9a-f]{60}$/);
+      expect(positionIds).toEqual([0, 1].map((index) => BigInt(`${conditionId}0${index}`).toString()));
+      expect(clobTokenIds).not.toContain(positionIds?.[0]);
     }
   });
 

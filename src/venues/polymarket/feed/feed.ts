@@ -5,6 +5,7 @@ import { isStorableText } from '../../../domain/values/text.ts';
 import type { FeedLoss, FeedMarket, FeedReading, FeedSession } from '../../feeds/port.ts';
 import { emptyReading, isObject, parseFrame, quarantine, sawVenueTime, skip } from '../../feeds/reading.ts';
 import { readModel } from '../../rejection.ts';
+import { shortConditionId, wholeConditionId } from '../condition-ids.ts';
 import { parseBooks, priceWithLast } from '../parse-book.ts';
 import { FeedBook } from './book.ts';
 import type { HashContext } from './hash.ts';
@@ -53,6 +54,8 @@ export function createPolymarketSession(): FeedSession {
 class PolymarketSession implements FeedSession {
   readonly #tokens = new Map<string, Token>();
   readonly #tokensOf = new Map<string, string[]>();
+  /** The market's id by the form of the CLOB, which may differ from that of the catalog. */
+  readonly #marketIds = new Map<string, string>();
   /** Possible texts of the market's last trade, newest first. */
   readonly #lastTrades = new Map<string, string[]>();
   readonly #events = new Set<string>();
@@ -72,6 +75,7 @@ class PolymarketSession implements FeedSession {
     for (const { marketId, outcomeIds } of markets) {
       const tokenIds = outcomeIds.filter((id) => TOKEN_ID.test(id));
       this.#tokensOf.set(marketId, tokenIds);
+      this.#marketIds.set(wholeConditionId(marketId), marketId);
       for (const tokenId of tokenIds) {
         if (this.#tokens.has(tokenId)) continue;
         this.#tokens.set(tokenId, { marketId, awaitedSinceMs: nowMs });
@@ -90,6 +94,7 @@ class PolymarketSession implements FeedSession {
     for (const id of marketIds) {
       this.#tokensOf.delete(id);
       this.#lastTrades.delete(id);
+      this.#marketIds.delete(wholeConditionId(id));
     }
     for (const id of tokenIds) this.#tokens.delete(id);
     return chunks(tokenIds).map((assets_ids) => JSON.stringify({ operation: 'unsubscribe', assets_ids }));
@@ -174,13 +179,18 @@ class PolymarketSession implements FeedSession {
     }
   }
 
+  #marketId(stated: string): string {
+    return this.#marketIds.get(wholeConditionId(stated)) ?? shortConditionId(stated);
+  }
+
   #snapshot(raw: Record<string, unknown>, reading: FeedReading, nowMs: number): undefined {
     const id = raw['asset_id'];
     const model = readModel(feedBook, raw);
     if (!model.ok) return this.#rejectBook(raw, reading, model.rejection, id, nowMs);
     const message = model.value;
     const token = this.#tokens.get(message.asset_id);
-    if (token === undefined || token.marketId !== message.market) return skip(reading, 'not_subscribed');
+    if (token === undefined || token.marketId !== this.#marketId(message.market))
+      return skip(reading, 'not_subscribed');
     const stamp = readStamp(message.timestamp, nowMs);
     if (!stamp.ok) return this.#rejectBook(raw, reading, stamp.rejection, id, nowMs);
     const { records, rejected } = parseBooks('books', [message], nowMs);
@@ -216,7 +226,7 @@ class PolymarketSession implements FeedSession {
     if (!message.hash) return;
     const known = token.context;
     const stated = message.last_trade_price ?? undefined;
-    const trades = this.#lastTrades.get(message.market) ?? [];
+    const trades = this.#lastTrades.get(token.marketId) ?? [];
     const lastTradePrices = [...(stated !== undefined ? [stated] : []), ...trades, ''];
     const tickSize = message.tick_size ?? undefined;
     const isFound =
@@ -249,7 +259,8 @@ class PolymarketSession implements FeedSession {
   #change(raw: Record<string, unknown>, reading: FeedReading, nowMs: number): undefined {
     const model = readModel(feedChange, raw);
     if (!model.ok) return quarantine(reading, 'books', raw, model.rejection, raw['market']);
-    const { market, timestamp, price_changes: legs } = model.value;
+    const { timestamp, price_changes: legs } = model.value;
+    const market = this.#marketId(model.value.market);
     const stamp = readStamp(timestamp, nowMs);
     if (!stamp.ok) return quarantine(reading, 'books', raw, stamp.rejection, market);
     if (legs.length === 0) return skip(reading, 'empty');
@@ -302,7 +313,8 @@ class PolymarketSession implements FeedSession {
   #bestQuotes(raw: Record<string, unknown>, reading: FeedReading, nowMs: number): undefined {
     const model = readModel(feedBestQuotes, raw);
     if (!model.ok) return quarantine(reading, 'prices', raw, model.rejection, raw['asset_id']);
-    const { asset_id: tokenId, market, timestamp } = model.value;
+    const { asset_id: tokenId, timestamp } = model.value;
+    const market = this.#marketId(model.value.market);
     const token = this.#tokens.get(tokenId);
     if (token === undefined || token.marketId !== market) return skip(reading, 'not_subscribed');
     const stamp = readStamp(timestamp, nowMs);
@@ -318,7 +330,8 @@ class PolymarketSession implements FeedSession {
   #lastTrade(raw: Record<string, unknown>, reading: FeedReading, nowMs: number): undefined {
     const model = readModel(feedLastTrade, raw);
     if (!model.ok) return quarantine(reading, 'trades', raw, model.rejection, raw['asset_id']);
-    const { asset_id: tokenId, market, timestamp } = model.value;
+    const { asset_id: tokenId, timestamp } = model.value;
+    const market = this.#marketId(model.value.market);
     const token = this.#tokens.get(tokenId);
     if (token === undefined || token.marketId !== market) return skip(reading, 'not_subscribed');
     const stamp = readStamp(timestamp, nowMs);
@@ -348,7 +361,7 @@ class PolymarketSession implements FeedSession {
   #marketEvent(raw: Record<string, unknown>, reading: FeedReading, change: string): undefined {
     const model = readModel(feedMarketEvent, raw);
     if (!model.ok) return quarantine(reading, 'markets', raw, model.rejection, raw['market']);
-    const { market } = model.value;
+    const market = this.#marketId(model.value.market);
     if (!isStorableText(market)) {
       return quarantine(reading, 'markets', raw, { reason: 'unstorable_text', detail: 'market' }, market);
     }

@@ -21,11 +21,13 @@ export const WALLET_READERS: readonly WalletReader[] = [
     parse: (rows) => parseActivity(rows, NOW_MS),
   },
   { pattern: /^feeds\/solana\/.*_block_.*\.json$/, read: blockTransactions, parse: parseTransactions },
+  { pattern: /^reports\/solana_.*\.json$/, read: oneTransaction, parse: parseTransactions },
 ];
 
 /** Recorded files without records that oddswire stores, with the reason. Files in a venue's own folder are in its `UNREAD` table. */
 export const NOT_APPLICABLE: readonly { pattern: RegExp; reason: string }[] = [
-  { pattern: /^(feeds\/)?SOURCES\.md$/, reason: 'describes the recordings' },
+  { pattern: /^((feeds|reports)\/)?SOURCES\.md$/, reason: 'describes the recordings' },
+  { pattern: /^reports\/polymarket_ws_/, reason: 'frames: see test/conformance/venue-feed' },
   { pattern: /^feeds\/kalshi\/ws_/, reason: 'frames: see test/conformance/venue-feed' },
   { pattern: /^feeds\/polymarket\/ws_/, reason: 'frames: see test/conformance/venue-feed' },
   { pattern: /^feeds\/limitless\/ws_/, reason: 'frames: see test/conformance/venue-feed' },
@@ -53,13 +55,22 @@ function blockTransactions(path: string): unknown[] {
   return transactions.map((each) => ({ ...each, slot: parentSlot + 1, blockTime }));
 }
 
+/** The answer of `getTransaction`. */
+function oneTransaction(path: string): unknown[] {
+  return [(readRecordedJson(path) as { result: unknown }).result];
+}
+
+/** An address, with its source where the node parsed the transaction. */
+type AccountKey = string | { pubkey: string };
+
 /** Each transaction from the point of view of its payer. */
 function parseTransactions(rows: readonly unknown[]): ParsedRecords {
   const batch: ParsedRecords & { records: unknown[] } = { records: [], rejected: [] };
   for (const row of rows) {
-    const { transaction } = row as { transaction: { signatures: string[]; message: { accountKeys: string[] } } };
+    const { transaction } = row as { transaction: { signatures: string[]; message: { accountKeys: AccountKey[] } } };
     const [signature = ''] = transaction.signatures;
-    const [address = ''] = transaction.message.accountKeys;
+    const [payer = ''] = transaction.message.accountKeys;
+    const address = typeof payer === 'string' ? payer : payer.pubkey;
     const reading = parseTransaction(row, { address, signature, fallbackMs: NOW_MS });
     if (reading.ok) batch.records.push(reading.value.record);
     else batch.rejected.push(rejectRecord('wallets', row, reading.rejection, signature));

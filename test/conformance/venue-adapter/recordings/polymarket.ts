@@ -6,6 +6,7 @@ import {
   readRecordedCsv,
   readRecordedJson,
   readRecordedLines,
+  reportedFiles,
   venueDataFolder,
 } from '../../../support/venue-data.ts';
 import type { RecordedFile, Recordings } from '../venue-under-test.ts';
@@ -44,6 +45,8 @@ const READERS: readonly Reader[] = [
       /(polymarket_markets|gamma_markets_closed_batch|market_12|gamma_market[a-z_]*|http_market_slug|http_markets_list)\.json$/,
     read: listed,
   },
+  { kind: 'markets', pattern: /^reports\/polymarket_gamma_.*\.json$/, read: listed },
+  { kind: 'books', pattern: /^reports\/polymarket_clob_.*_book_.*\.json$/, read: listed },
   {
     kind: 'books',
     pattern: /(clob-books|http_book|ws_book|clob_book_response|ws_market_book_msg)\.json$/,
@@ -54,7 +57,12 @@ const READERS: readonly Reader[] = [
     pattern: /^(wallet_trades_2026-01\/.*|nautilus_py\/http_trades|nautilus_rust\/data_api_trades_response)\.json$/,
     read: (path) => listed(path).map(inVersion2),
   },
-  { kind: 'trades', pattern: /^(data_api_v2_2026-09\/trades|feeds\/data_v2_.*_trades)\.json$/, read: inEnvelope },
+  {
+    kind: 'trades',
+    pattern:
+      /^(data_api_v2_2026-09\/trades|feeds\/data_v2_.*_trades|reports\/polymarket_data_v2_.*_trades_captured)\.json$/,
+    read: inEnvelope,
+  },
   { kind: 'trades', pattern: /^trade_tape_2026-02_fed\/.*\.csv$/, read: (path) => readRecordedCsv(path).map(tapeRow) },
 ];
 
@@ -81,10 +89,11 @@ export function polymarketRecordings(): Recordings | undefined {
     if (reader) files.push({ file, kind: reader.kind, nowMs: NOW_MS, records: reader.read(join(folder, file)) });
     else unread.set(file, UNREAD.find((each) => each.pattern.test(file))?.reason ?? 'unaccounted');
   }
-  for (const file of listRecordedFiles(join(folder, '../feeds/polymarket'))) {
-    const name = `feeds/${file}`;
+  const feeds = listRecordedFiles(join(folder, '../feeds/polymarket')).map((file) => {
+    return { name: `feeds/${file}`, path: join(folder, '../feeds/polymarket', file) };
+  });
+  for (const { name, path } of [...feeds, ...reportedFiles()]) {
     const reader = READERS.find((each) => each.pattern.test(name));
-    const path = join(folder, '../feeds/polymarket', file);
     if (reader) files.push({ file: name, kind: reader.kind, nowMs: NOW_MS, records: reader.read(path) });
   }
   return { files, unread };

@@ -134,6 +134,8 @@ describe('trade rows', () => {
     ['an unknown module and a slug', `0x${'ab'.repeat(31)}`, 'a slug', []],
     ['the module of binary markets', `0x01${'ab'.repeat(30)}`, '', []],
     ['32 bytes', `0x03${'ab'.repeat(31)}`, '', []],
+    ['a combination and the byte of an outcome', `${combination}01`, '', ['combination']],
+    ['32 bytes that look like a combination and a slug', `${combination}01`, 'a slug', []],
   ])('with a condition id of %s are skipped only as combinations', (_, condition_id, slug, skipped) => {
     const batch = parse([{ ...raw, condition_id, slug }]);
     expect(batch.skipped).toEqual(skipped);
