@@ -77,7 +77,7 @@ export interface BacktestCorrection {
 export interface BacktestResult {
   /** The oldest ones, in the order of time. */
   firings: BacktestFiring[];
-  /** The oldest corrections that are no firings. Absent in results of an earlier release. */
+  /** Of the condition `status`: the oldest corrections that are no firings. Absent in results of an earlier release. */
   corrections?: BacktestFiring[] | undefined;
   /** The number of all firings. */
   fired: number;
@@ -210,7 +210,7 @@ async function runPlan(db: Queryable, plan: BacktestPlan, onProgress: OnProgress
   const gaps = await readBacktestGaps(db, { marketPks, startMs, endMs, limit: MAX_GAPS });
   return {
     firings: found.oldest(),
-    corrections: corrections.oldest(),
+    ...(request.condition === 'status' && { corrections: corrections.oldest() }),
     fired: found.count,
     observations,
     gaps,

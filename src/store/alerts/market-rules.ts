@@ -9,7 +9,17 @@ import {
 import { decimal } from '../../domain/values/decimal.ts';
 import { payoutsOf } from '../catalog/market-versions.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
-import { lastFiring, lastFiringOf, RULE_FIELDS, RULE_WEBHOOK, type RuleFields, wholeMs } from './rule-rows.ts';
+import {
+  formerParts,
+  IS_EVALUATED,
+  lastFiring,
+  lastFiringOf,
+  RULE_FIELDS,
+  RULE_WEBHOOK,
+  type RuleFields,
+  STARTS,
+  wholeMs,
+} from './rule-rows.ts';
 import { IS_IN_SCOPE, KEYS_OF_MARKET, MARKETS_IN_SCOPE } from './scopes.ts';
 
 /** A rule on the state of one market. */
@@ -64,11 +74,15 @@ const PAIRS = sql(
      SELECT a.pk FROM alert a WHERE a.token_id = o.token_id AND a.probe = 'status' AND a.status = 'active' AND a.probe IS NOT NULL) a
    UNION
    SELECT a.pk, o.market_id FROM alert a JOIN outcome o ON o.token_id = a.token_id
-   WHERE a.pk = ANY ($2::bigint[]) AND a.status = 'active' AND a.probe = 'status'
+   WHERE a.pk = ANY ($2::bigint[]) AND ${IS_EVALUATED} AND a.probe = 'status'
    UNION
    SELECT a.pk, m.id FROM alert a CROSS JOIN LATERAL ${MARKETS_IN_SCOPE} m JOIN market u ON u.id = m.id
-   WHERE a.pk = ANY ($2::bigint[]) AND a.status = 'active' AND a.probe IN ('status', 'new_market') AND a.scope_key IS NOT NULL
-     AND u.updated_at >= date_trunc('milliseconds', coalesce(a.changed_at, a.created_at))`,
+   WHERE a.pk = ANY ($2::bigint[]) AND ${IS_EVALUATED} AND a.probe IN ('status', 'new_market') AND a.scope_key IS NOT NULL
+     AND u.updated_at >= ${STARTS}
+   UNION
+   SELECT a.pk, m.id FROM alert a CROSS JOIN changed c JOIN market m ON m.id = c.market_id
+   WHERE a.former IS NOT NULL AND ${IS_EVALUATED} AND a.probe IN ('status', 'new_market')
+     AND (a.scope_key IS NOT NULL AND ${IS_IN_SCOPE} OR EXISTS (SELECT FROM outcome o WHERE o.market_id = m.id AND o.token_id = a.token_id))`,
 );
 
 const ROWS = sql(
@@ -78,7 +92,7 @@ const ROWS = sql(
    FROM unnest($1::bigint[], $2::bigint[]) AS c (alert_pk, market_id) JOIN alert a ON a.pk = c.alert_pk
    JOIN market m ON m.id = c.market_id LEFT JOIN token t ON t.id = a.token_id ${RULE_WEBHOOK}
    ${lastFiring('c.market_id')}
-   WHERE a.status = 'active' AND (f.n IS NULL OR a.cooldown_seconds IS NOT NULL)`,
+   WHERE ${IS_EVALUATED} AND (f.n IS NULL OR a.former IS NOT NULL OR a.cooldown_seconds IS NOT NULL)`,
 );
 
 /** SQL of the status and the result of a former version `v` of a market, and of a present row `m`. */
@@ -142,8 +156,14 @@ export async function findMarketFirings(tx: Tx, { changedOf, created, limit }: M
   const fired = rows.flatMap((row) => {
     // Changes before the claimed ones may belong to a time in which the market was not in the scope.
     const sinceMs = row.isArmed && !isNew.has(row.pk) ? changedOf.get(row.subject) : undefined;
-    const found = marketFirings(toMarketRule(row, sinceMs), changes.get(row.subject) ?? [], lastFiringOf(row));
-    return found.map((change) => ({ row, change }));
+    const former = formerParts(row).map((part) => ({ row: part.row, rule: toMarketRule(part.row) }));
+    const parts = row.isActive ? [...former, { row, rule: toMarketRule(row, sinceMs) }] : former;
+    let last = lastFiringOf(row);
+    return parts.flatMap((part) => {
+      const found = marketFirings(part.rule, changes.get(row.subject) ?? [], last);
+      last = found.at(-1) ?? last;
+      return found.map((change) => ({ row: part.row, change }));
+    });
   });
   return {
     fired: fired.slice(0, limit),
