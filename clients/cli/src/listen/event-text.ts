@@ -24,7 +24,7 @@ export function eventText({ type, data }: ListenedEvent): string {
     case 'webhook_paused':
       return `${data.webhookId} ${data.reason}`;
     case 'market_status':
-      return `${data.previousStatus} to ${data.status}${data.resolution === undefined ? '' : ` (${name(data.resolution)})`}  ${ofMarket(data)}`;
+      return `${data.previousStatus} to ${data.status}${data.resolution === undefined ? '' : ` (${name(data.resolution)})`}${correctionText(data)}  ${ofMarket(data)}`;
     case 'new_market':
       return `${data.status}  ${ofMarket(data)}`;
     case 'trade':
@@ -38,8 +38,14 @@ function ofMarket({ venue, marketId }: { venue: string; marketId: string }): str
   return `${venue} ${name(marketId)}`;
 }
 
+/** The winner of a result that replaces a reported one. */
+function correctionText({ correction, winningOutcomeId }: { correction?: true; winningOutcomeId?: string }): string {
+  if (correction === undefined) return '';
+  return ` correction: ${winningOutcomeId === undefined ? 'no winner' : name(winningOutcomeId)}`;
+}
+
 function alertText(data: PriceAlertEvent['data']): string {
-  if ('status' in data) return `${data.condition} ${data.status}`;
+  if ('status' in data) return `${data.condition} ${data.status}${correctionText(data)}`;
   const target = data.targetPrice === undefined ? '' : ` ${data.targetPrice}`;
   return `${name(data.tokenSymbol)} ${data.condition}${target}: ${data.currentPrice}`;
 }
