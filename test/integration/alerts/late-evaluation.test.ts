@@ -102,6 +102,15 @@ async function aMarket() {
 
 const above = { condition: 'above', target: decimal('0.5') } as const;
 
+describe('an alert of the specification', () => {
+  it.each(['above', 'below'] as const)('has its name in the event of %s', async (condition) => {
+    const mint = newId('req');
+    const alert = await create({ tokenMint: mint, condition, target: decimal('0.5'), name: 'half' });
+    await desk.see(mint, '0.5');
+    expect(await eventsOf(alert)).toMatchObject([{ condition, currentPrice: 0.5, name: 'half' }]);
+  });
+});
+
 describe('a pause while the alerter is down', () => {
   it('of an alert on a token lets an observation before it fire, which ends the alert', async () => {
     const mint = newId('req');
