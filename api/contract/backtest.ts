@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
 import { BACKTEST_ERRORS, BACKTEST_STATES } from '../../src/store/alerts/backtest-jobs.ts';
 import { createAlertBody, createAlertExample, firingFields } from './alert.ts';
+import { correctionShape } from './events/correction.ts';
 import { count, isoTime, opaqueId } from './wire.ts';
 
 const NOT_A_TIME = 'must be an ISO 8601 time with an offset, or epoch seconds';
@@ -38,8 +39,10 @@ const backtestFiring = firingFields
   .extend({
     status: z.string().optional().meta({ description: 'Of a market, for the conditions `status` and `new_market`.' }),
     previousStatus: z.string().optional(),
+    winningOutcomeId: z.string().optional(),
+    ...correctionShape,
   })
-  .meta({ description: 'A firing of a backtest.' });
+  .meta({ description: 'A firing of a backtest, or a correction.' });
 
 const backtestGap = z
   .object({
@@ -57,6 +60,10 @@ const backtestGap = z
 export const backtestResult = z
   .object({
     firings: z.array(backtestFiring).meta({ description: 'The first 1,000 firings, oldest first.' }),
+    corrections: z.array(backtestFiring).optional().meta({
+      description:
+        'Of the condition `status`: the first 1,000 corrections of a reported result that are no firings, oldest first.',
+    }),
     firingCount: count.meta({ description: 'All firings. Greater than the number in `firings` when these are cut.' }),
     observations: count.meta({ description: 'The observations, or changes of markets, from `start` until `end`.' }),
     gaps: z.array(backtestGap).meta({ description: 'The first 100 gaps within the range, oldest first.' }),

@@ -1,7 +1,14 @@
 import { numberField } from '../../src/domain/values/api-json.ts';
 import type { Decimal } from '../../src/domain/values/decimal.ts';
+import { correctionFields } from '../../src/domain/webhooks/correction.ts';
 import { isUnreachable, type NewAlert } from '../../src/store/alerts/alerts.ts';
-import { ANSWER_LIMITS, type BacktestRequest, type BacktestResult, backtest } from '../../src/store/alerts/backtest.ts';
+import {
+  ANSWER_LIMITS,
+  type BacktestFiring,
+  type BacktestRequest,
+  type BacktestResult,
+  backtest,
+} from '../../src/store/alerts/backtest.ts';
 import {
   type BacktestError,
   createBacktest,
@@ -155,20 +162,26 @@ const isoOf = (ms: number) => new Date(ms).toISOString();
 const optionalNumber = (value: Decimal | undefined) => (value === undefined ? undefined : numberField(value));
 
 function presentResult(result: BacktestResult): BacktestResultBody {
-  const { firings, fired, observations, gaps, isApproximate, exactFromMs } = result;
+  const { firings, corrections, fired, observations, gaps, isApproximate, exactFromMs } = result;
   return {
-    firings: firings.map(({ atMs, n: _, price, fromPrice, value, ...rest }) => ({
-      at: isoOf(atMs),
-      ...rest,
-      price: optionalNumber(price),
-      fromPrice: optionalNumber(fromPrice),
-      value: optionalNumber(value),
-    })),
+    firings: firings.map(presentFiring),
+    corrections: corrections?.map(presentFiring),
     firingCount: fired,
     observations,
     gaps: gaps.map(({ fromMs, untilMs, ...rest }) => ({ start: isoOf(fromMs), end: isoOf(untilMs), ...rest })),
     approximate: isApproximate,
     exactFrom: exactFromMs === undefined ? undefined : isoOf(exactFromMs),
+  };
+}
+
+function presentFiring({ atMs, n: _, price, fromPrice, value, corrected, ...rest }: BacktestFiring) {
+  return {
+    at: isoOf(atMs),
+    ...rest,
+    price: optionalNumber(price),
+    fromPrice: optionalNumber(fromPrice),
+    value: optionalNumber(value),
+    ...(corrected && correctionFields(corrected)),
   };
 }
 

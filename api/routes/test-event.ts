@@ -89,7 +89,7 @@ export function testEventBody({ eventId, type, occurredAt, webhookId }: TestEven
           status: 'resolved',
           previousStatus: 'closed',
           winningOutcomeId: TOKEN.tokenMint,
-          resolution: TOKEN.tokenSymbol,
+          resolution: 'outcome',
           observedAt: occurredAt,
         }),
       );

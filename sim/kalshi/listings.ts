@@ -17,6 +17,7 @@ const FILTER_OF_STATUS: Readonly<Record<ReturnType<typeof statusOf>, Filter>> = 
   inactive: 'paused',
   determined: 'closed',
   disputed: 'closed',
+  amended: 'closed',
   finalized: 'settled',
 };
 

@@ -35,14 +35,14 @@ export function eventTickerOf(event: Pick<EventSpec, 'id'>): string {
 /** The value of the `status` field. */
 export function statusOf(
   market: Market,
-): 'initialized' | 'active' | 'inactive' | 'determined' | 'disputed' | 'finalized' {
+): 'initialized' | 'active' | 'inactive' | 'determined' | 'disputed' | 'amended' | 'finalized' {
   switch (market.phase) {
     case 'scheduled':
       return 'initialized';
     case 'open':
       return market.isHalted ? 'inactive' : 'active';
     case 'proposed':
-      return 'determined';
+      return market.amendSecond === undefined ? 'determined' : 'amended';
     case 'disputed':
       return 'disputed';
     case 'resolved':
@@ -57,10 +57,10 @@ export function closeSecondOf({ spec, phase, stopSecond }: Market): number {
 
 /** The last change of the market apart from trading, epoch seconds. */
 export function updatedSecondOf(market: Market): number {
-  const { spec, phase, closedSecond, stopSecond, haltSecond } = market;
+  const { spec, phase, closedSecond, stopSecond, haltSecond, amendSecond } = market;
   if (phase === 'open' || phase === 'scheduled') return haltSecond ?? spec.createdSecond;
   const disputed = phase === 'disputed' ? DISPUTE_AFTER_SECONDS : 0;
-  return closedSecond ?? (stopSecond ?? spec.endSecond) + disputed;
+  return closedSecond ?? Math.max((stopSecond ?? spec.endSecond) + disputed, amendSecond ?? 0);
 }
 
 /** A market object. `shown` is the market with its quotes. Volumes are contracts: the sum of `count_fp` of its trades. */

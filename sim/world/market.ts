@@ -39,6 +39,8 @@ export class Market {
   fundamental: number;
   winner: 0 | 1 | undefined;
   closedSecond: number | undefined;
+  /** The last change of the announced outcome before the settlement, epoch seconds. */
+  amendSecond: number | undefined;
   /** The end of trading, when the outcome is known: the planned time, unless a control changes it. Undefined: never. */
   stopSecond: number | undefined;
   resolveSecond: number | undefined;

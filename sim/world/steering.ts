@@ -11,6 +11,7 @@ export const MARKET_ACTIONS = [
   'vanish',
   'return',
   'close',
+  'amend',
   'resolve',
 ] as const;
 
@@ -18,7 +19,8 @@ export const MARKET_ACTIONS = [
  * The manual actions on a market. `halt` suspends trading and `unhalt` ends that; `deactivate` and `archive` suspend
  * it too, under the flag that Gamma has for each, while `acceptingOrders` stays true; `vanish` removes it from every
  * listing and look-up until `return` (its prints remain, and it does not trade meanwhile); `close` ends trading
- * now, regardless of the plan, and `resolve` settles it, closing it first if necessary. A second `resolve` corrects the winner.
+ * now, regardless of the plan; `amend` changes the outcome that a closed market announced (Kalshi says `amended`); and `resolve` settles it,
+ * closing it first if necessary. A second `resolve` corrects the winner.
  */
 export type MarketAction = (typeof MARKET_ACTIONS)[number];
 
@@ -49,6 +51,12 @@ export function steerMarket(world: World, market: Market, action: MarketAction, 
       refuseUnless(market.phase === 'open', market, action);
       market.resolveSecond = NEVER;
       end(world, market, winner);
+      break;
+    case 'amend':
+      refuseUnless(market.phase === 'proposed' || market.phase === 'disputed', market, action);
+      market.winner = winner ?? (market.winner === 0 ? 1 : 0);
+      market.amendSecond = world.second;
+      market.touchPhase(world.second);
       break;
     case 'resolve':
       refuseUnless(market.phase !== 'scheduled', market, action);

@@ -19,7 +19,7 @@ export const evaluateAlertsJob = defineJob('evaluate-alerts', ({ lane }, context
 /** One line per alert, so that a search finds one alert among ten thousand that fired at once. */
 function reportAlerts(
   { producer, metrics, log, now }: JobContext,
-  { fired, expired, broadcasts, subscriptionPks }: Evaluation,
+  { fired, corrections, expired, broadcasts, subscriptionPks }: Evaluation,
 ): void {
   producer.wakeDeliveries(subscriptionPks);
   metrics.alertsFired.inc(fired.length);
@@ -33,6 +33,10 @@ function reportAlerts(
       { alertId, accountId: String(accountId), eventId, ...delivery, price, observedAt, latencyMs },
       'alert fired',
     );
+  }
+  for (const { alertId, accountId, eventId, observedAtMs } of corrections) {
+    const observedAt = new Date(observedAtMs).toISOString();
+    log.info({ alertId, accountId: String(accountId), eventId, observedAt }, 'reported result corrected');
   }
   for (const alertId of expired) log.info({ alertId }, 'alert expired');
 }

@@ -3,6 +3,7 @@ import { numberField } from '../../../src/domain/values/api-json.ts';
 import { MAX_GAP_MARKETS } from '../../../src/domain/webhooks/broadcast.ts';
 import type { BroadcastEvent } from '../../../src/domain/webhooks/event.ts';
 import { count, isoTime, numberValue } from '../wire.ts';
+import { correctionShape } from './correction.ts';
 import { EVENT_AT, EVENT_ID, event } from './schema.ts';
 
 const ofMarket = {
@@ -21,10 +22,11 @@ const marketStatusEvent = event(
     status: z.string().meta({ description: '`halted`, `closed`, `resolved` or `settled`.' }),
     previousStatus: z.string(),
     winningOutcomeId: z.string().optional(),
-    resolution: z.string().optional().meta({ description: 'The label of the winning outcome.' }),
+    resolution: z.string().optional().meta({ description: '`outcome`, or `void` without a winner.' }),
+    ...correctionShape,
     observedAt,
   }),
-).meta({ description: 'A market halted, closed or got its result.' });
+).meta({ description: 'A market halted, closed or got its result, or its reported result changed.' });
 
 const newMarketEvent = event(
   'new_market',
@@ -111,7 +113,7 @@ export const BROADCAST_EXAMPLES: {
       status: 'resolved',
       previousStatus: 'closed',
       winningOutcomeId: TOKEN,
-      resolution: 'Yes',
+      resolution: 'outcome',
       observedAt: EVENT_AT,
     },
   },

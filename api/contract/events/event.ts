@@ -4,6 +4,7 @@ import { numberField } from '../../../src/domain/values/api-json.ts';
 import type { EventType } from '../../../src/domain/webhooks/event.ts';
 import { isoTime, numberValue, opaqueId } from '../wire.ts';
 import { BROADCAST_EXAMPLES, BROADCAST_LIST, BROADCAST_SCHEMAS } from './broadcast-event.ts';
+import { correctionExample, correctionShape } from './correction.ts';
 import { EVENT_AT as AT, EVENT_ID, event } from './schema.ts';
 
 const tokenSymbol = z.string().optional();
@@ -57,6 +58,7 @@ const marketAlert = z.object({
   status: z.string(),
   previousStatus: z.string().optional(),
   winningOutcomeId: z.string().optional(),
+  ...correctionShape,
   observedAt,
   ...ofMarket,
 });
@@ -164,9 +166,10 @@ const ALERT_MARKET = {
   marketId: '0x5f65177b394277fd294cd75650044e32ba009a95022d88a0c1d565897d72f8f1',
 };
 const ALERT_TOKEN = '71321045679252212594626385532706912750332728571942532289631379312455583992563';
+const OTHER_TOKEN = '52114319501245915516055106046884209969926127482827954674443846427813813222426';
 const ALERT_NAMES = { name: 'Rain in May', ...ALERT_MARKET, title: 'Will it rain on 1 May?' };
 
-/** An event of each form of an alert: on a target, by another rule on observations, and on the state of a market. */
+/** An event of each form of an alert: on a target, by another rule on observations, on the state of a market, and a correction. */
 export const PRICE_ALERT_EXAMPLES = {
   above: {
     id: EVENT_ID,
@@ -211,6 +214,21 @@ export const PRICE_ALERT_EXAMPLES = {
       status: 'resolved',
       previousStatus: 'closed',
       winningOutcomeId: ALERT_TOKEN,
+      observedAt: AT,
+      ...ALERT_NAMES,
+    },
+  },
+  correction: {
+    id: EVENT_ID,
+    type: 'price_alert',
+    timestamp: AT,
+    data: {
+      alertId: 'alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c05',
+      condition: 'status',
+      status: 'resolved',
+      previousStatus: 'resolved',
+      winningOutcomeId: ALERT_TOKEN,
+      ...correctionExample(ALERT_TOKEN, OTHER_TOKEN),
       observedAt: AT,
       ...ALERT_NAMES,
     },

@@ -3,7 +3,7 @@ import type { Decimal } from '../values/decimal.ts';
 import { type EventStamp, eventBody } from '../webhooks/event-body.ts';
 import type { AlertCondition } from './alert.ts';
 
-/** The data of a `price_alert` event (specification section 6.2, plus venue and market). */
+/** The data of a `price_alert` event (specification section 6.2, plus name, venue and market). */
 export interface PriceAlert extends EventStamp {
   alertId: string;
   tokenMint: string;
@@ -11,6 +11,8 @@ export interface PriceAlert extends EventStamp {
   condition: AlertCondition;
   targetPrice: Decimal;
   currentPrice: Decimal;
+  /** The name of the alert. */
+  name?: string;
   venue?: string;
   marketId?: string;
 }
@@ -24,6 +26,7 @@ export function priceAlertBody(alert: PriceAlert): string {
     condition: alert.condition,
     targetPrice: numberField(alert.targetPrice),
     currentPrice: numberField(alert.currentPrice),
+    name: alert.name,
     venue: alert.venue,
     marketId: alert.marketId,
   });

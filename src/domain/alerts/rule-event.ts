@@ -1,5 +1,6 @@
 import { type ApiJson, numberField } from '../values/api-json.ts';
 import type { Decimal } from '../values/decimal.ts';
+import { type CorrectedResult, correctionFields } from '../webhooks/correction.ts';
 import { type EventStamp, eventBody } from '../webhooks/event-body.ts';
 import type { Condition, Direction, Unit } from './alert.ts';
 import type { Firing } from './rule.ts';
@@ -87,6 +88,7 @@ export interface MarketRuleEvent extends EventStamp {
   previousStatus?: string | undefined;
   winningOutcomeId?: string | undefined;
   atMs: number;
+  corrected?: CorrectedResult | undefined;
 }
 
 export function marketRuleBody(event: MarketRuleEvent): string {
@@ -97,6 +99,7 @@ export function marketRuleBody(event: MarketRuleEvent): string {
     status: event.status,
     previousStatus: event.previousStatus,
     winningOutcomeId: event.winningOutcomeId,
+    ...(event.corrected && correctionFields(event.corrected)),
     observedAt: new Date(event.atMs).toISOString(),
     name: event.name,
     venue: event.venue,

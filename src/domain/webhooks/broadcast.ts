@@ -1,5 +1,6 @@
 import { type ApiJson, numberField } from '../values/api-json.ts';
 import { type Decimal, multiplyDecimals } from '../values/decimal.ts';
+import { type CorrectedResult, correctionFields } from './correction.ts';
 import type { EventFilter } from './filter.ts';
 
 /** The market of a broadcast. */
@@ -27,13 +28,21 @@ export interface MarketStatus extends BroadcastMarket {
   winningOutcomeId?: string | undefined;
   resolution?: string | undefined;
   observedAt: Date;
+  corrected?: CorrectedResult | undefined;
 }
 
-/** The data of `market_status`: a market halted, closed or got its result. */
+/** The data of `market_status`: a market halted, closed or got its result, or a reported result changed. */
 export function marketStatusData(event: MarketStatus): ApiJson {
-  const { status, previousStatus, winningOutcomeId, resolution, observedAt } = event;
-  const observed = observedAt.toISOString();
-  return { ...marketOf(event), status, previousStatus, winningOutcomeId, resolution, observedAt: observed };
+  const { status, previousStatus, winningOutcomeId, resolution, observedAt, corrected } = event;
+  return {
+    ...marketOf(event),
+    status,
+    previousStatus,
+    winningOutcomeId,
+    resolution,
+    ...(corrected && correctionFields(corrected)),
+    observedAt: observedAt.toISOString(),
+  };
 }
 
 export interface NewMarket extends BroadcastMarket {

@@ -83,7 +83,7 @@ const CONTENT: Readonly<Record<string, (alert: Alert) => Content>> = {
   },
 
   status: ({ name, data, facts }) => ({
-    title: joined('Market alert:', textOf(data['status']), '·', name),
+    title: joined(isCorrection(data) ? 'Correction:' : 'Market alert:', textOf(data['status']), '·', name),
     fields: statusFields(data, facts),
   }),
 
@@ -115,13 +115,22 @@ function windowOf(data: Data): string | undefined {
   return typeof seconds === 'number' ? `within ${span(seconds)}` : undefined;
 }
 
+/** Whether the event corrects a result that an earlier one reported. */
+export function isCorrection(data: Data): boolean {
+  return data['correction'] === true;
+}
+
 /** The state of a market, as alerts and broadcasts have it. */
-export function statusFields(data: Data, { winner }: ChatFacts): Field[] {
+export function statusFields(data: Data, { winner, previousWinner }: ChatFacts): Field[] {
   return [
     ['Status', textOf(data['status'])],
     ['Before', textOf(data['previousStatus'])],
     ['Winner', winner ?? textOf(data['winningOutcomeId'])],
     // A result without a winner.
     ['Result', data['resolution'] === 'void' ? 'void' : undefined],
+    [
+      'Winner before',
+      isCorrection(data) ? (previousWinner ?? textOf(data['previousWinningOutcomeId']) ?? 'none') : undefined,
+    ],
   ];
 }

@@ -1,6 +1,6 @@
 import { parseExactJson } from '../values/exact-json.ts';
 import { parseUrl } from '../values/parse-url.ts';
-import { alertContent, statusFields } from './chat-alert.ts';
+import { alertContent, isCorrection, statusFields } from './chat-alert.ts';
 import {
   type ChatFacts,
   type Content,
@@ -95,7 +95,10 @@ const CONTENT: Readonly<Record<string, (data: Data, facts: ChatFacts) => Content
   },
   market_status(data, facts) {
     const name = facts.title ?? textOf(data['title']) ?? 'Market';
-    return { title: `${name}: ${textOf(data['status']) ?? 'changed'}`, fields: statusFields(data, facts) };
+    return {
+      title: `${isCorrection(data) ? 'Correction: ' : ''}${name}: ${textOf(data['status']) ?? 'changed'}`,
+      fields: statusFields(data, facts),
+    };
   },
   new_market: (data, facts) => ({
     title: `New market: ${facts.title ?? textOf(data['title']) ?? ''}`,

@@ -7,6 +7,8 @@ export interface ChatFacts {
   outcome?: string;
   /** The outcome that won. */
   winner?: string;
+  /** Of a correction: the label of the winner before. */
+  previousWinner?: string;
   /** The page of the market at its venue. */
   url?: string;
 }

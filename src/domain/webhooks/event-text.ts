@@ -83,7 +83,13 @@ function observed(rule: string, value: string): string {
 
 function statusFacts(data: Data): string {
   const before = word(data['previousStatus']);
-  return before === '' ? word(data['status']) : `${before} to ${word(data['status'])}`;
+  const status = before === '' ? word(data['status']) : `${before} to ${word(data['status'])}`;
+  return joined(status, data['correction'] === true ? correctedResult(data['winningOutcomeId']) : '');
+}
+
+/** The result that replaces a reported one. */
+function correctedResult(winner: unknown): string {
+  return `correction: ${winner === undefined ? 'no winner' : name(winner)}`;
 }
 
 function gapSize(markets: string): string {

@@ -34,8 +34,16 @@ export function passesFilter(filter: EventFilter, body: string): boolean {
 
 /** As `passesFilter`, for the value of a body that `parseExactJson` returned. */
 export function matchesFilter(filter: EventFilter, event: unknown): boolean {
-  return filter.every((condition) => matches(condition, valuesAt(event, condition.field.split('.'))));
+  const isCorrection = valuesAt(event, ['data', 'correction']).includes(true);
+  return filter.every(
+    (condition) =>
+      (isCorrection && RESULT_FIELDS.has(condition.field)) ||
+      matches(condition, valuesAt(event, condition.field.split('.'))),
+  );
 }
+
+/** A filter that let a result pass must not exclude its correction, which differs in these fields. */
+const RESULT_FIELDS = new Set(['data.status', 'data.previousStatus', 'data.winningOutcomeId', 'data.resolution']);
 
 function matches({ equal, in: listed, above, below, exists }: FilterCondition, found: readonly unknown[]): boolean {
   if (exists !== undefined) return found.length > 0 === exists;

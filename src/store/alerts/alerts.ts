@@ -3,7 +3,7 @@ import { probeOf } from '../../domain/alerts/probe.ts';
 import { compareDecimals, type Decimal, ONE } from '../../domain/values/decimal.ts';
 import { newId } from '../../domain/values/ids.ts';
 import { ensureTokens } from '../catalog/tokens.ts';
-import { AlertEntity } from '../db/entities/alert.ts';
+import { AlertEntity, type FormerRule } from '../db/entities/alert.ts';
 import { type Queryable, type Repositories, type Statement, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
 import { lockSubscription } from '../deliveries/subscriptions.ts';
 import { alertKey, encodeCause } from '../marks/detail.ts';
@@ -40,6 +40,9 @@ export interface Alert {
   eventId: string | null;
   /** Whether the token has a price, or a market lists it; true for a scope. */
   isTracked: boolean;
+  /** Whether the mark of its creation or last change has been evaluated. */
+  isArmed: boolean;
+  former: FormerRule[] | null;
   /** Null without a token. */
   currency: string | null;
 }
@@ -49,7 +52,7 @@ const DEFAULT_CURRENCY = 'USD';
 
 const SELECT_ALERTS = `SELECT a.pk, a.id, t.mint AS token_mint, a.token_id, a.condition, a.target, a.direction, a.unit, a.window_seconds,
     a.windows, a.scope, a.cooldown_seconds, a.expires_at, a.name, a.note, a.status, w.id AS webhook_id, a.created_at, a.changed_at,
-    a.triggered_at, a.triggered_price, a.expired_at, a.event_id, t.currency,
+    a.triggered_at, a.triggered_price, a.expired_at, a.event_id, t.currency, a.is_armed, a.former,
     a.scope IS NOT NULL OR EXISTS (SELECT FROM latest_price l WHERE l.token_id = a.token_id)
       OR EXISTS (SELECT FROM outcome o WHERE o.token_id = a.token_id) AS is_tracked
   FROM alert a LEFT JOIN token t ON t.id = a.token_id

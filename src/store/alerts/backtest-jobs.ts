@@ -61,11 +61,21 @@ const FIND = sql('find_backtest', `SELECT ${COLUMNS} FROM alert_backtest WHERE a
 
 type Row = Omit<StoredBacktest, 'result'> & { result: StoredResult | null };
 /** A number beyond 2^53 would lose digits in JSON. */
-type StoredResult = Omit<BacktestResult, 'firings'> & { firings: (Omit<BacktestFiring, 'n'> & { n: string })[] };
+type StoredFiring = Omit<BacktestFiring, 'n'> & { n: string };
+type StoredResult = Omit<BacktestResult, 'firings' | 'corrections'> & {
+  firings: StoredFiring[];
+  corrections?: StoredFiring[] | undefined;
+};
+
+const fromStored = ({ n, ...firing }: StoredFiring): BacktestFiring => ({ ...firing, n: BigInt(n) });
+const forStorage = ({ n, ...firing }: BacktestFiring): StoredFiring => ({ ...firing, n: String(n) });
 
 function toStored({ result, ...row }: Row): StoredBacktest {
   if (result === null) return { ...row, result };
-  return { ...row, result: { ...result, firings: result.firings.map((one) => ({ ...one, n: BigInt(one.n) })) } };
+  return {
+    ...row,
+    result: { ...result, firings: result.firings.map(fromStored), corrections: result.corrections?.map(fromStored) },
+  };
 }
 
 /** One backtest of an account; null when it is unknown or of another account. */
@@ -139,7 +149,11 @@ export async function finishBacktest(
   { pk, token }: BacktestClaim,
   result: BacktestResult | null,
 ): Promise<void> {
-  const stored = result && { ...result, firings: result.firings.map((one) => ({ ...one, n: String(one.n) })) };
+  const stored = result && {
+    ...result,
+    firings: result.firings.map(forStorage),
+    corrections: result.corrections?.map(forStorage),
+  };
   await db.query(FINISH, [pk, token, stored && JSON.stringify(stored)]);
 }
 

@@ -1,7 +1,8 @@
 import type { Scope } from '../../domain/alerts/alert.ts';
-import type { MarketChange } from '../../domain/alerts/market-rule.ts';
+import { isFinal, type MarketChange } from '../../domain/alerts/market-rule.ts';
 import type { Span } from '../../domain/alerts/rule.ts';
 import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import { FACTS_OF_MARKET, FACTS_OF_VERSION, RESULT, received, type SentChange } from './market-rules.ts';
 import { wholeMs } from './rule-rows.ts';
 import { IS_IN_SCOPE, MARKETS_IN_SCOPE } from './scopes.ts';
 
@@ -15,13 +16,18 @@ export interface OutcomeSubject {
   spans: Span[];
 }
 
-/** A market of a backtest, with its changes while it was in the scope. */
+/** A market of a backtest, with its changes. */
 export interface MarketSubject {
   marketPk: bigint;
   venue: string;
   venueMarketId: string;
   title: string;
-  changes: MarketChange[];
+  changes: ScopedChange[];
+}
+
+/** A change of a market, and whether the market was in the scope then. */
+export interface ScopedChange extends MarketChange {
+  inScope: boolean;
 }
 
 /** The token or the scope of an alert, between two moments, epoch milliseconds. */
@@ -54,7 +60,7 @@ const MARKETS = sql(
 
 /** The fields of a former version that a scope looks at. Venue and id of a market never change. */
 const FORMER = `(SELECT c.venue, c.venue_market_id, v.facts ->> 'event_id' AS event_id, v.facts ->> 'category' AS category,
-  v.facts ->> 'title' AS title, v.facts ->> 'event_title' AS event_title, v.facts ->> 'status' AS status)`;
+  v.facts ->> 'title' AS title, v.facts ->> 'event_title' AS event_title)`;
 
 /** A market that left the scope since the start has changed since then. */
 const IN_SCOPE = sqlPlannedPerCall(
@@ -73,56 +79,51 @@ const STATES = sqlPlannedPerCall(
   'backtest_states',
   `WITH a AS (SELECT $2::jsonb AS scope)
    SELECT s.market_pk, (extract(epoch FROM s.at) * 1000000)::bigint AS n, ${wholeMs('s.at')} AS at_ms, s.status,
-     lag(s.status) OVER (PARTITION BY s.market_pk ORDER BY s.at) AS former, s.in_scope
+     lag(s.status) OVER (PARTITION BY s.market_pk ORDER BY s.at) AS former, ${RESULT}, s.in_scope
    FROM (
-     SELECT c.id AS market_pk, v.known_from AS at, m.status, a.scope IS NULL OR (${IS_IN_SCOPE}) AS in_scope
+     SELECT c.id AS market_pk, v.known_from AS at, ${FACTS_OF_VERSION}, a.scope IS NULL OR (${IS_IN_SCOPE}) AS in_scope
      FROM a CROSS JOIN market c JOIN market_version v ON v.market_id = c.id CROSS JOIN LATERAL ${FORMER} m
      WHERE c.id = ANY ($1::bigint[])
      UNION ALL
-     SELECT m.id, m.updated_at, m.status, a.scope IS NULL OR (${IS_IN_SCOPE}) FROM a CROSS JOIN market m WHERE m.id = ANY ($1::bigint[])) s
+     SELECT m.id, m.updated_at, ${FACTS_OF_MARKET}, a.scope IS NULL OR (${IS_IN_SCOPE}) FROM a CROSS JOIN market m WHERE m.id = ANY ($1::bigint[])) s
    ORDER BY s.market_pk, s.at`,
 );
 
-interface State extends MarketChange {
-  marketPk: bigint;
-  inScope: boolean;
-}
-
-type StateRow = Omit<State, 'atMs'> & { atMs: bigint };
+type StateRow = SentChange<ScopedChange & { marketPk: bigint }>;
 
 async function readStates(
   db: Queryable,
   marketPks: readonly bigint[],
   scope: Scope | undefined,
-): Promise<Map<bigint, State[]>> {
-  const found = new Map<bigint, State[]>();
+): Promise<Map<bigint, ScopedChange[]>> {
+  const found = new Map<bigint, ScopedChange[]>();
   if (marketPks.length === 0) return found;
-  for (const row of await db.query<StateRow>(STATES, [marketPks, scope ? JSON.stringify(scope) : null])) {
-    const list = found.get(row.marketPk) ?? [];
-    found.set(row.marketPk, list);
-    list.push({ ...row, atMs: Number(row.atMs) });
+  const rows = await db.query<StateRow>(STATES, [marketPks, scope ? JSON.stringify(scope) : null]);
+  for (const { marketPk, ...row } of rows) {
+    const list = found.get(marketPk) ?? [];
+    found.set(marketPk, list);
+    list.push(received<ScopedChange>(row));
   }
   return found;
 }
 
-const FINAL = new Set(['resolved', 'settled']);
 const ALWAYS: Span[] = [{ fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY }];
 
 /**
  * The times in which the market is in the scope and has no result, as the evaluation sees them: an observation of the millisecond of a
  * result counts, and one of the millisecond in which the market joins the scope. `isScope`: nothing counts before the first known state.
  */
-function spansOf(states: readonly State[] | undefined, isScope: boolean): Span[] {
+function spansOf(states: readonly ScopedChange[] | undefined, isScope: boolean): Span[] {
   if (states === undefined || states.length === 0) return ALWAYS;
   const spans: Span[] = [];
   let fromMs = isScope ? (states[0]?.atMs ?? 0) : Number.NEGATIVE_INFINITY;
   for (const [index, state] of states.entries()) {
     const next = states[index + 1];
-    const isDecided = next !== undefined && FINAL.has(state.status) !== FINAL.has(next.status);
+    const isDecided = next !== undefined && isFinal(state.status) !== isFinal(next.status);
     const untilMs =
       next === undefined ? Number.POSITIVE_INFINITY : isDecided ? Number((next.n + 999n) / 1_000n) : next.atMs;
     const last = spans.at(-1);
-    if (state.inScope && !FINAL.has(state.status)) {
+    if (state.inScope && !isFinal(state.status)) {
       if (last?.untilMs === fromMs) last.untilMs = untilMs;
       else spans.push({ fromMs, untilMs });
     }
@@ -175,10 +176,7 @@ export async function findMarkets(
   const pks = scope ? marketPks : keysOf(await db.query<OutcomeRow>(OF_TOKEN, [tokenMint]));
   const markets = await db.query<Omit<MarketSubject, 'changes'>>(MARKETS, [pks]);
   const states = await readStates(db, pks, scope);
-  return markets.map((market) => ({
-    ...market,
-    changes: (states.get(market.marketPk) ?? []).filter(({ inScope }) => inScope),
-  }));
+  return markets.map((market) => ({ ...market, changes: states.get(market.marketPk) ?? [] }));
 }
 
 function keysOf(rows: readonly OutcomeRow[]): bigint[] {

@@ -1,6 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Condition, Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
-import { type MarketRule, marketFirings } from '../../domain/alerts/market-rule.ts';
+import {
+  correctionsOf,
+  isFinal,
+  knownPayouts,
+  type MarketRule,
+  marketFirings,
+  type OutcomePayout,
+} from '../../domain/alerts/market-rule.ts';
 import { lookbackOf, type Observed, type Rule, RuleRun } from '../../domain/alerts/rule.ts';
 import type { Decimal } from '../../domain/values/decimal.ts';
 import { ZERO } from '../../domain/values/decimal.ts';
@@ -56,11 +63,22 @@ export interface BacktestFiring {
   value?: Decimal | undefined;
   status?: string | undefined;
   previousStatus?: string | undefined;
+  winningOutcomeId?: string | undefined;
+  corrected?: BacktestCorrection | undefined;
+}
+
+/** The change of a result that an earlier event of the alert reported. */
+export interface BacktestCorrection {
+  /** Null for none. */
+  previousWinner: string | null;
+  payouts: readonly OutcomePayout[];
 }
 
 export interface BacktestResult {
   /** The oldest ones, in the order of time. */
   firings: BacktestFiring[];
+  /** Of the condition `status`: the oldest corrections that are no firings. Absent in results of an earlier release. */
+  corrections?: BacktestFiring[] | undefined;
   /** The number of all firings. */
   fired: number;
   /** The number of observations from the start until the end; of changes of markets for a condition on their state. */
@@ -181,8 +199,9 @@ export async function backtest(
 async function runPlan(db: Queryable, plan: BacktestPlan, onProgress: OnProgress): Promise<BacktestResult> {
   const { request, markets, outcomes, exactFromMs } = plan;
   const found = new Firings();
+  const corrections = new Firings();
   const observations = isOfMarkets(request)
-    ? evaluateMarkets(request, markets, found)
+    ? evaluateMarkets(request, markets, found, corrections)
     : await evaluateOutcomes(db, plan, found, onProgress);
   const marketPks = [
     ...new Set([...markets, ...outcomes].flatMap(({ marketPk }) => (marketPk === null ? [] : [marketPk]))),
@@ -191,6 +210,7 @@ async function runPlan(db: Queryable, plan: BacktestPlan, onProgress: OnProgress
   const gaps = await readBacktestGaps(db, { marketPks, startMs, endMs, limit: MAX_GAPS });
   return {
     firings: found.oldest(),
+    ...(request.condition === 'status' && { corrections: corrections.oldest() }),
     fired: found.count,
     observations,
     gaps,
@@ -199,8 +219,13 @@ async function runPlan(db: Queryable, plan: BacktestPlan, onProgress: OnProgress
   };
 }
 
-function evaluateMarkets(request: BacktestRequest, markets: readonly MarketSubject[], found: Firings): number {
-  const { startMs } = request;
+function evaluateMarkets(
+  request: BacktestRequest,
+  markets: readonly MarketSubject[],
+  found: Firings,
+  corrections: Firings,
+): number {
+  const { startMs, tokenMint } = request;
   const endMs = endOf(request);
   const rule = {
     condition: request.condition as MarketRule['condition'],
@@ -210,16 +235,27 @@ function evaluateMarkets(request: BacktestRequest, markets: readonly MarketSubje
   };
   let observations = 0;
   for (const { changes, venue, venueMarketId: marketId } of markets) {
-    observations += changes.filter(({ atMs }) => atMs >= startMs && atMs < endMs).length;
-    for (const { n, atMs, status, former } of marketFirings(rule, changes)) {
-      found.add({
+    const scoped = changes.filter(({ inScope }) => inScope);
+    observations += scoped.filter(({ atMs }) => atMs >= startMs && atMs < endMs).length;
+    const fired = new Set(marketFirings(rule, scoped));
+    // The end of an alert does not end the corrections of its reports.
+    const known = changes.filter(({ atMs }) => atMs < request.endMs);
+    const isOfStatus = rule.condition === 'status';
+    const corrected = isOfStatus ? correctionsOf(known, (change) => fired.has(change)) : [];
+    const correctionOf = new Map(corrected.map((correction) => [correction.change, correction]));
+    for (const change of new Set([...fired, ...correctionOf.keys()])) {
+      const { n, atMs, status, former, winner } = change;
+      const correction = correctionOf.get(change);
+      (fired.has(change) ? found : corrections).add({
         n,
         atMs,
-        tokenMint: request.tokenMint,
+        tokenMint,
         venue,
         marketId,
         status,
         previousStatus: former ?? undefined,
+        winningOutcomeId: isOfStatus && isFinal(status) ? (winner ?? undefined) : undefined,
+        corrected: correction && { previousWinner: correction.previousWinner, payouts: knownPayouts(change) },
       });
     }
   }

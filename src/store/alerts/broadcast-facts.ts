@@ -1,4 +1,10 @@
-import { isReported } from '../../domain/alerts/market-rule.ts';
+import {
+  correctionsOf,
+  isFinal,
+  isReported,
+  knownPayouts,
+  type MarketChange,
+} from '../../domain/alerts/market-rule.ts';
 import type { ApiJson } from '../../domain/values/api-json.ts';
 import { decimal } from '../../domain/values/decimal.ts';
 import {
@@ -26,11 +32,13 @@ export interface Fact {
   group: string;
   /** The market and event of a trade, for the webhooks that pin one. */
   ids?: readonly string[];
+  /** Of a fact that only corrects a result: its reports before. A webhook that emitted one of them emits the correction. */
+  corrects?: readonly Pick<Fact, 'atMs' | 'data'>[];
 }
 
 const MARKETS = sql(
   'broadcast_markets',
-  `SELECT id, venue, venue_market_id AS market_id, event_id, title, category, winning_outcome_id, resolution, created_at, close_at, url
+  `SELECT id, venue, venue_market_id AS market_id, event_id, title, category, created_at, close_at, url
    FROM market WHERE id = ANY ($1::bigint[])`,
 );
 
@@ -41,14 +49,15 @@ interface MarketRow {
   eventId: string | null;
   title: string;
   category: string | null;
-  winningOutcomeId: string | null;
-  resolution: string | null;
   createdAt: Date | null;
   closeAt: Date | null;
   url: string | null;
 }
 
-/** The changes of markets since a moment each, epoch milliseconds. The change of a status has its time in its identity. */
+/**
+ * The changes of markets since a moment each, epoch milliseconds. The change of a status, and of a reported result, has its time in its
+ * identity.
+ */
 export async function readMarketFacts(
   db: Queryable,
   changedOf: ReadonlyMap<bigint, { sinceMs: number; group: string }>,
@@ -60,31 +69,55 @@ export async function readMarketFacts(
   return pks.flatMap((pk): Fact[] => {
     const row = rows.get(pk);
     const { sinceMs = 0, group = '' } = changedOf.get(pk) ?? {};
-    const recent = (changes.get(pk) ?? []).filter(({ atMs }) => atMs >= sinceMs);
-    if (!row) return [];
-    const market = { ...row, eventId: row.eventId ?? undefined, category: row.category ?? undefined };
-    return recent.flatMap((change): Fact[] => {
-      const { atMs, status, former } = change;
-      const common = { atMs, group };
-      const observedAt = new Date(atMs);
-      if (isReported('new_market', change)) {
-        const { createdAt, closeAt, url } = row;
-        const times = { createdAt: createdAt ?? undefined, closeAt: closeAt ?? undefined };
-        const data = newMarketData({ ...market, ...times, status, url: url ?? undefined, observedAt });
-        return [{ ...common, type: 'new_market', identity: `${row.venue}:${row.marketId}`, data }];
-      }
-      if (former === null || !isReported('status', change)) return [];
-      const isFinal = status === 'resolved' || status === 'settled';
-      const data = marketStatusData({
-        ...market,
-        status,
-        previousStatus: former,
-        winningOutcomeId: isFinal ? (row.winningOutcomeId ?? undefined) : undefined,
-        resolution: isFinal ? (row.resolution ?? undefined) : undefined,
-        observedAt,
-      });
-      return [{ ...common, type: 'market_status', identity: `${row.venue}:${row.marketId}:${change.n}`, data }];
+    return row === undefined ? [] : factsOfMarket(row, changes.get(pk) ?? [], { sinceMs, group });
+  });
+}
+
+function factsOfMarket(
+  row: MarketRow,
+  changes: readonly MarketChange[],
+  { sinceMs, group }: { sinceMs: number; group: string },
+): Fact[] {
+  const market = { ...row, eventId: row.eventId ?? undefined, category: row.category ?? undefined };
+  const corrections = correctionsOf(changes, (change) => isReported('status', change));
+  const correctionOf = new Map(corrections.map((correction) => [correction.change.n, correction]));
+  const statusOf = (change: MarketChange) => {
+    const { status, former, atMs, winner, resolution } = change;
+    const correction = correctionOf.get(change.n);
+    return marketStatusData({
+      ...market,
+      status,
+      previousStatus: former ?? status,
+      winningOutcomeId: isFinal(status) ? (winner ?? undefined) : undefined,
+      resolution: isFinal(status) ? (resolution ?? undefined) : undefined,
+      observedAt: new Date(atMs),
+      corrected: correction && { previousWinner: correction.previousWinner, payouts: knownPayouts(change) },
     });
+  };
+  const recent = changes.filter(({ atMs }) => atMs >= sinceMs);
+  return recent.flatMap((change): Fact[] => {
+    const { atMs, status } = change;
+    const common = { atMs, group };
+    if (isReported('new_market', change)) {
+      const { createdAt, closeAt, url } = row;
+      const times = { createdAt: createdAt ?? undefined, closeAt: closeAt ?? undefined, observedAt: new Date(atMs) };
+      const data = newMarketData({ ...market, ...times, status, url: url ?? undefined });
+      return [{ ...common, type: 'new_market', identity: `${row.venue}:${row.marketId}`, data }];
+    }
+    const correction = correctionOf.get(change.n);
+    const isStatus = isReported('status', change);
+    if (!isStatus && correction === undefined) return [];
+    const reports = (correction?.earlier ?? []).filter((earlier) => isReported('status', earlier));
+    const corrects = reports.map((report) => ({ atMs: report.atMs, data: statusOf(report) }));
+    return [
+      {
+        ...common,
+        type: 'market_status',
+        identity: `${row.venue}:${row.marketId}:${change.n}`,
+        data: statusOf(change),
+        ...(!isStatus && { corrects }),
+      },
+    ];
   });
 }
 

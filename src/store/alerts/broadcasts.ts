@@ -137,18 +137,35 @@ function candidates(listeners: readonly Listener[]): (fact: Fact) => readonly Li
   return ({ type, ids = [] }) => [...(ofType.get(type) ?? []), ...new Set(ids.flatMap((id) => ofId.get(id) ?? []))];
 }
 
-function eventsOf({ type, identity, atMs, data }: Fact, possible: readonly Listener[], occurredAt: Date): Wanted[] {
+function eventsOf(
+  { type, identity, atMs, data, corrects }: Fact,
+  possible: readonly Listener[],
+  occurredAt: Date,
+): Wanted[] {
   const started = possible.filter(({ startMs }) => atMs >= Number(startMs));
   if (started.length === 0) return [];
   const text = new JsonText(toJsonText(data, 'number'));
-  const { value } = parseExactJson(`{"type":${JSON.stringify(type)},"data":${text.text}}`);
-  const chosen = started.filter(({ filter }) => filter === null || matchesFilter(filter, value));
+  const isChosen = chooser(type, text);
+  const reports = corrects?.map((report) => ({
+    atMs: report.atMs,
+    isChosen: chooser(type, new JsonText(toJsonText(report.data, 'number'))),
+  }));
+  const hasReported = (listener: Listener) =>
+    reports === undefined ||
+    reports.some((report) => report.atMs >= Number(listener.startMs) && report.isChosen(listener));
+  const chosen = started.filter((listener) => isChosen(listener) && hasReported(listener));
   return [...grouped(chosen, ({ accountId }) => accountId)].map(([accountId, ofAccount]) => {
     // Ids of venues may be longer than an index allows, so the dedupe key has the hash of the fact.
     const id = derivedId('evt', `${type}:${accountId}:${identity}`);
     const body = eventBody(type, { eventId: id, occurredAt }, text);
     return { event: { id, accountId, type, body, dedupeKey: `${type}:${id}` }, listeners: ofAccount };
   });
+}
+
+/** Whether the filter of a webhook lets an event with this data pass. */
+function chooser(type: BroadcastEvent, { text }: JsonText): (listener: Listener) => boolean {
+  const { value } = parseExactJson(`{"type":${JSON.stringify(type)},"data":${text}}`);
+  return ({ filter }) => filter === null || matchesFilter(filter, value);
 }
 
 function append<K, V>(map: Map<K, V[]>, key: K, value: V): void {

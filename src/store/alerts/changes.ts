@@ -1,11 +1,12 @@
 import type { AlertStatus, Direction, Unit } from '../../domain/alerts/alert.ts';
 import { probeOf } from '../../domain/alerts/probe.ts';
 import type { Decimal } from '../../domain/values/decimal.ts';
-import { AlertEntity } from '../db/entities/alert.ts';
+import { AlertEntity, type FormerRule } from '../db/entities/alert.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { alertKey, encodeCause } from '../marks/detail.ts';
 import { insertMarks } from '../marks/marks.ts';
 import { type Alert, type AlertRefusal, findAlert, isUnreachable, refuseScope } from './alerts.ts';
+import { pendingSince } from './expiry.ts';
 
 /** The changed fields of an alert; null removes an optional one. */
 export interface AlertChange {
@@ -52,10 +53,36 @@ export async function lockAlert(tx: Tx, accountId: bigint, id: string): Promise<
   return row && alert ? { alert, now: row.now } : null;
 }
 
+/** The first moment whose observations may wait for their evaluation, and whether the mark of the alert itself waits. */
+const PENDING = sql(
+  'pending_of_alert',
+  `SELECT floor(extract(epoch FROM ${pendingSince('$3::timestamptz')}) * 1000)::bigint AS from_ms,
+     EXISTS (SELECT FROM mark WHERE stage = 'evaluate-alerts' AND key = $1 AND detail = $2) AS is_new`,
+);
+
+/** The older ones of more changes than these, while the evaluation is behind, have no effect any more. */
+const MAX_FORMER = 50;
+
+/** The former conditions of an alert with the present one, which ends now. */
+async function withPresent(tx: Tx, alert: Alert, now: Date): Promise<FormerRule[]> {
+  const cause = encodeCause({ kind: 'alertCreated', alertPk: alert.pk });
+  const [pending] = await tx.query<{ fromMs: bigint; isNew: boolean }>(PENDING, [alertKey(alert), cause, now]);
+  const startMs = (alert.changedAt ?? alert.createdAt).getTime();
+  const isWhole = !alert.isArmed || pending?.isNew !== false;
+  const { target, direction, unit, windowSeconds, windows, cooldownSeconds, expiresAt } = alert;
+  const present: FormerRule = {
+    ...{ target, direction, unit, windowSeconds, windows, cooldownSeconds, isWhole },
+    fromMs: isWhole ? startMs : Math.max(startMs, Number(pending?.fromMs)),
+    untilMs: Math.min(now.getTime(), expiresAt?.getTime() ?? Number.POSITIVE_INFINITY),
+  };
+  return [...(alert.former ?? []), present].slice(-MAX_FORMER);
+}
+
 /**
  * Changes a locked alert. A new condition and a resumption start it anew: it looks at observations from then on, and like a new alert at
- * the quote in effect. An alert of the specification continues as an alert with a probe, which has a start of its own. A caller that
- * resumes holds the lock of the account.
+ * the quote in effect. Observations before a change or a pause still count under the condition of their time, also when their evaluation
+ * comes later. An alert of the specification continues as an alert with a probe, which has a start of its own. A caller that resumes holds
+ * the lock of the account.
  */
 export async function changeAlert(
   tx: Tx,
@@ -68,16 +95,19 @@ export async function changeAlert(
   const { cooldownSeconds, expiresAt, name, note, webhookPk } = change;
   if (await isUnreachable(tx, alert, target)) return { outcome: 'unreachable_target' };
   const isResumed = status === 'active' && alert.status === 'paused';
+  const isPaused = status === 'paused' && alert.status === 'active';
   const refusal = isResumed && alert.scope !== null ? await refuseScope(tx, accountId, alert.scope) : null;
   if (refusal) return refusal;
-  if (status === 'paused' && alert.status === 'active') {
+  if (isPaused) {
     const [paused] = await tx.query<{ alerts: number }>(COUNT_PAUSED, [accountId]);
     const limit = MAX_PAUSED_PER_ACCOUNT;
     if ((paused?.alerts ?? 0) >= limit) return { outcome: 'too_many_paused', limit };
   }
   const condition = { target, direction, unit, windowSeconds, windows };
   const isAnew =
-    isResumed || Object.values({ ...condition, cooldownSeconds, expiresAt }).some((value) => value !== undefined);
+    isResumed ||
+    isPaused ||
+    Object.values({ ...condition, cooldownSeconds, expiresAt }).some((value) => value !== undefined);
   const probe = probeOf({
     condition: alert.condition,
     direction: (direction === undefined ? alert.direction : direction) ?? undefined,
@@ -100,11 +130,13 @@ export async function changeAlert(
     ...(name !== undefined && { name }),
     ...(note !== undefined && { note }),
     ...(isAnew && { probe, isArmed: false, changedAt: now }),
+    ...(isAnew && alert.status === 'active' && { former: await withPresent(tx, alert, now) }),
   };
   await tx.em.getRepository(AlertEntity).update({ pk: alert.pk }, fields);
   const changed = await findAlert(tx, accountId, alert.id);
   if (!changed) throw new TypeError('a locked alert is missing');
-  if (!isAnew || changed.status !== 'active') return { outcome: 'changed', alert: changed, markKey: null };
+  const isEvaluated = changed.status === 'active' || changed.former !== null;
+  if (!isAnew || !isEvaluated) return { outcome: 'changed', alert: changed, markKey: null };
   const markKey = alertKey(changed);
   await insertMarks(tx, 'evaluate-alerts', [
     { key: markKey, detail: encodeCause({ kind: 'alertCreated', alertPk: changed.pk }) },

@@ -10,7 +10,7 @@ import { type Mark, putBackMarks } from '../marks/marks.ts';
 import { insertBroadcasts } from './broadcasts.ts';
 import { type AlertDelivery, insertAlertEvents } from './events.ts';
 import { expireAlerts, findHits } from './hits.ts';
-import { evaluateRules, type FiredRule } from './rule-evaluation.ts';
+import { evaluateRules, type FiredRule, type SentCorrection } from './rule-evaluation.ts';
 import { WindowMemory } from './window-memory.ts';
 
 /** The work of one transaction. The remaining tokens keep their marks for the next claim. */
@@ -27,7 +27,7 @@ const LIMITS: EvaluationLimits = { fired: 2_000, firedPerToken: 1_000, expired: 
 /** An alert that names a deleted webhook counts as an alert without one: an older process deletes webhooks without a look at alerts. */
 const LOCK_ALERTS = sql(
   'lock_alerts',
-  `SELECT a.pk, a.id, a.account_id, a.condition, a.target, w.pk AS webhook_pk, a.created_at,
+  `SELECT a.pk, a.id, a.account_id, a.condition, a.target, a.name, w.pk AS webhook_pk, a.created_at,
      t.mint AS token_mint, t.symbol, u.label, m.venue, m.venue_market_id
    FROM alert a
    JOIN token t ON t.id = a.token_id
@@ -49,6 +49,7 @@ interface AlertRow {
   accountId: bigint;
   condition: AlertCondition;
   target: string;
+  name: string | null;
   webhookPk: bigint | null;
   createdAt: Date;
   tokenMint: string;
@@ -67,6 +68,8 @@ interface Fired extends AlertRow {
 
 export interface Evaluation {
   fired: FiredRule[];
+  /** Events about a change of a result that an alert has reported. */
+  corrections: SentCorrection[];
   /** Public ids of the alerts that expired unmet. */
   expired: string[];
   /** The number of new broadcasts by type. */
@@ -121,7 +124,10 @@ export async function evaluateAlerts(
   const unworked = marks.filter((mark) => !isDone(mark) || (mayExpire(mark) && !isClosed));
   await putBackMarks(tx, 'evaluate-alerts', unworked);
   // One call, after every lock of a row: it locks the ordered webhooks in one order, so that two lanes cannot deadlock.
-  const ofAlerts = inOrder([...rules.deliveries, ...alerts.deliveries], [...rules.fired, ...alerts.fired]);
+  const ofAlerts = inOrder(
+    [...rules.deliveries, ...alerts.deliveries],
+    [...rules.fired, ...rules.corrections, ...alerts.fired],
+  );
   const deliveries = [...ofAlerts, ...broadcasts.deliveries];
   const deliveryOf = new Map((await insertDeliveries(tx, deliveries)).map(({ id, eventPk }) => [eventPk, id]));
   const wantedOf = new Map(ofAlerts.map((delivery) => [delivery.eventId, delivery]));
@@ -134,6 +140,7 @@ export async function evaluateAlerts(
   };
   return {
     fired: [...alerts.fired, ...rules.fired].map(withDelivery),
+    corrections: rules.corrections,
     broadcasts: broadcasts.events,
     subscriptionPks: [...new Set(deliveries.map(({ subscriptionPk }) => subscriptionPk))],
     expired,
@@ -141,7 +148,10 @@ export async function evaluateAlerts(
 }
 
 /** An ordered webhook gets the events that one evaluation emits in the order of their observations. */
-function inOrder(deliveries: AlertDelivery[], fired: readonly FiredRule[]): AlertDelivery[] {
+function inOrder(
+  deliveries: AlertDelivery[],
+  fired: readonly Pick<FiredRule, 'eventId' | 'observedAtMs'>[],
+): AlertDelivery[] {
   const atOf = new Map(fired.map(({ eventId, observedAtMs }) => [eventId, observedAtMs]));
   return deliveries.sort((a, b) => (atOf.get(a.eventId) ?? 0) - (atOf.get(b.eventId) ?? 0));
 }
@@ -192,6 +202,7 @@ async function fireAlerts(
         condition: row.condition,
         targetPrice: decimal(row.target),
         currentPrice: decimal(row.price),
+        ...(row.name !== null && { name: row.name }),
         ...(row.venue !== null && { venue: row.venue }),
         ...(row.venueMarketId !== null && { marketId: row.venueMarketId }),
       }),

@@ -11,14 +11,19 @@ const GRACE = `interval '15 seconds'`;
 const BATCH = 1_000;
 
 /**
+ * SQL of the moment before which every observation and every change of a market has been evaluated, at a moment. The marks of a stage are
+ * few, except in a backlog.
+ */
+export const pendingSince = (now: string) => `least(${now} - ${GRACE},
+       (SELECT min(${EVALUATED_MOMENT}) FROM mark WHERE stage = 'evaluate-alerts'))`;
+
+/**
  * Alerts past their end, when no observation and no change of a market before the end waits for its evaluation. A paused alert is not
- * evaluated. The marks of a stage are few, except in a backlog.
+ * evaluated. Also drops the former conditions of alerts whose observations have been evaluated.
  */
 const EXPIRE_DUE = sql(
   'expire_due_alerts',
-  `WITH pending AS MATERIALIZED (
-     SELECT least(clock_timestamp() - ${GRACE},
-       (SELECT min(${EVALUATED_MOMENT}) FROM mark WHERE stage = 'evaluate-alerts')) AS until),
+  `WITH pending AS MATERIALIZED (SELECT ${pendingSince('clock_timestamp()')} AS until),
    due AS MATERIALIZED (
      SELECT pk FROM alert WHERE status IN ('active', 'paused') AND expires_at <= (SELECT until FROM pending)
        AND (is_armed OR status = 'paused') ORDER BY expires_at LIMIT ${BATCH}),
@@ -26,7 +31,12 @@ const EXPIRE_DUE = sql(
      SELECT pk FROM alert WHERE pk IN (SELECT pk FROM due) AND status IN ('active', 'paused') ORDER BY pk FOR UPDATE),
    expired AS (
      UPDATE alert SET status = 'expired', expired_at = now() WHERE pk IN (SELECT pk FROM locked)
-     RETURNING pk, id, account_id, token_id, condition, name, expires_at, webhook_pk)
+     RETURNING pk, id, account_id, token_id, condition, name, expires_at, webhook_pk),
+   evaluated AS (
+     UPDATE alert SET former = NULL WHERE pk IN (
+       SELECT pk FROM alert WHERE former IS NOT NULL AND is_armed AND pk NOT IN (SELECT pk FROM locked)
+         AND (former -> -1 ->> 'untilMs')::bigint <= (SELECT extract(epoch FROM until) * 1000 FROM pending)
+       ORDER BY pk LIMIT ${BATCH} FOR UPDATE SKIP LOCKED))
    SELECT e.id, e.account_id, e.condition, e.name, e.expires_at, t.mint AS token_mint, w.pk AS webhook_pk
    FROM expired e LEFT JOIN token t ON t.id = e.token_id
    LEFT JOIN webhook_subscription w ON w.pk = e.webhook_pk AND w.deleted_at IS NULL`,

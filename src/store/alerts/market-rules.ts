@@ -1,6 +1,25 @@
-import { type MarketChange, type MarketRule, marketFirings } from '../../domain/alerts/market-rule.ts';
+import {
+  type Correction,
+  correctionsOf,
+  type MarketChange,
+  type MarketRule,
+  marketFirings,
+  type OutcomePayout,
+} from '../../domain/alerts/market-rule.ts';
+import { decimal } from '../../domain/values/decimal.ts';
+import { payoutsOf } from '../catalog/market-versions.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
-import { lastFiring, lastFiringOf, RULE_FIELDS, RULE_WEBHOOK, type RuleFields, wholeMs } from './rule-rows.ts';
+import {
+  formerParts,
+  IS_EVALUATED,
+  lastFiring,
+  lastFiringOf,
+  RULE_FIELDS,
+  RULE_WEBHOOK,
+  type RuleFields,
+  STARTS,
+  wholeMs,
+} from './rule-rows.ts';
 import { IS_IN_SCOPE, KEYS_OF_MARKET, MARKETS_IN_SCOPE } from './scopes.ts';
 
 /** A rule on the state of one market. */
@@ -11,7 +30,6 @@ export interface MarketRuleRow extends RuleFields {
   venue: string;
   venueMarketId: string;
   title: string;
-  winningOutcomeId: string | null;
   lastN: bigint | null;
   lastMs: bigint | null;
 }
@@ -19,6 +37,21 @@ export interface MarketRuleRow extends RuleFields {
 export interface MarketFiring {
   row: MarketRuleRow;
   change: MarketChange;
+}
+
+/** A change of a result that an event of the alert has reported. */
+export interface MarketCorrection {
+  row: MarketRuleRow;
+  correction: Correction;
+  /** Whether the change is a firing of its own. */
+  isFiring: boolean;
+}
+
+interface MarketFirings {
+  fired: MarketFiring[];
+  /** The changed markets, and those of new rules. */
+  marketPks: bigint[];
+  isCut: boolean;
 }
 
 interface MarketSearch {
@@ -41,35 +74,57 @@ const PAIRS = sql(
      SELECT a.pk FROM alert a WHERE a.token_id = o.token_id AND a.probe = 'status' AND a.status = 'active' AND a.probe IS NOT NULL) a
    UNION
    SELECT a.pk, o.market_id FROM alert a JOIN outcome o ON o.token_id = a.token_id
-   WHERE a.pk = ANY ($2::bigint[]) AND a.status = 'active' AND a.probe = 'status'
+   WHERE a.pk = ANY ($2::bigint[]) AND ${IS_EVALUATED} AND a.probe = 'status'
    UNION
    SELECT a.pk, m.id FROM alert a CROSS JOIN LATERAL ${MARKETS_IN_SCOPE} m JOIN market u ON u.id = m.id
-   WHERE a.pk = ANY ($2::bigint[]) AND a.status = 'active' AND a.probe IN ('status', 'new_market') AND a.scope_key IS NOT NULL
-     AND u.updated_at >= date_trunc('milliseconds', coalesce(a.changed_at, a.created_at))`,
+   WHERE a.pk = ANY ($2::bigint[]) AND ${IS_EVALUATED} AND a.probe IN ('status', 'new_market') AND a.scope_key IS NOT NULL
+     AND u.updated_at >= ${STARTS}
+   UNION
+   SELECT a.pk, m.id FROM alert a CROSS JOIN changed c JOIN market m ON m.id = c.market_id
+   WHERE a.former IS NOT NULL AND ${IS_EVALUATED} AND a.probe IN ('status', 'new_market')
+     AND (a.scope_key IS NOT NULL AND ${IS_IN_SCOPE} OR EXISTS (SELECT FROM outcome o WHERE o.market_id = m.id AND o.token_id = a.token_id))`,
 );
 
 const ROWS = sql(
   'market_rule_rows',
-  `SELECT ${RULE_FIELDS}, m.id AS subject, t.mint AS token_mint, m.venue, m.venue_market_id, m.title, m.winning_outcome_id,
+  `SELECT ${RULE_FIELDS}, m.id AS subject, t.mint AS token_mint, m.venue, m.venue_market_id, m.title,
      f.n AS last_n, ${wholeMs('f.at')} AS last_ms
    FROM unnest($1::bigint[], $2::bigint[]) AS c (alert_pk, market_id) JOIN alert a ON a.pk = c.alert_pk
    JOIN market m ON m.id = c.market_id LEFT JOIN token t ON t.id = a.token_id ${RULE_WEBHOOK}
    ${lastFiring('c.market_id')}
-   WHERE a.status = 'active' AND (f.n IS NULL OR a.cooldown_seconds IS NOT NULL)`,
+   WHERE ${IS_EVALUATED} AND (f.n IS NULL OR a.former IS NOT NULL OR a.cooldown_seconds IS NOT NULL)`,
 );
+
+/** SQL of the status and the result of a former version `v` of a market, and of a present row `m`. */
+export const FACTS_OF_VERSION = `v.facts ->> 'status' AS status, v.facts ->> 'winning_outcome_id' AS winner, v.facts ->> 'resolution' AS resolution,
+       v.facts -> 'payouts' AS payouts`;
+export const FACTS_OF_MARKET = `m.status, m.winning_outcome_id, m.resolution, ${payoutsOf('m.id')}`;
+/** SQL of the result of a state `s`. */
+export const RESULT = 's.winner, s.resolution, s.payouts';
 
 /** The states of markets, in order, each with the one before it. */
 const CHANGES = sql(
   'market_changes',
   `SELECT s.market_id, (extract(epoch FROM s.at) * 1000000)::bigint AS n, ${wholeMs('s.at')} AS at_ms, s.status,
-     lag(s.status) OVER (PARTITION BY s.market_id ORDER BY s.at) AS former
+     lag(s.status) OVER (PARTITION BY s.market_id ORDER BY s.at) AS former, ${RESULT}
    FROM (
-     SELECT v.market_id, v.known_from AS at, v.facts ->> 'status' AS status FROM market_version v WHERE v.market_id = ANY ($1::bigint[])
-     UNION ALL SELECT m.id, m.updated_at, m.status FROM market m WHERE m.id = ANY ($1::bigint[])) s
+     SELECT v.market_id, v.known_from AS at, ${FACTS_OF_VERSION} FROM market_version v WHERE v.market_id = ANY ($1::bigint[])
+     UNION ALL SELECT m.id, m.updated_at, ${FACTS_OF_MARKET} FROM market m WHERE m.id = ANY ($1::bigint[])) s
    ORDER BY s.market_id, s.at`,
 );
 
-type ChangeRow = Omit<MarketChange, 'atMs'> & { marketId: bigint; atMs: bigint };
+/** A change with its time and its payouts as Postgres sends them. */
+export type SentChange<Change extends MarketChange> = Omit<Change, 'atMs' | 'payouts'> & {
+  atMs: bigint;
+  payouts: [outcomeId: string, payout: string][] | null;
+};
+
+type ChangeRow = SentChange<MarketChange & { marketId: bigint }>;
+
+export function received<Change extends MarketChange>({ atMs, payouts, ...row }: SentChange<Change>) {
+  const paid = payouts?.map(([outcomeId, payout]): OutcomePayout => ({ outcomeId, payout: decimal(payout) }));
+  return { ...row, atMs: Number(atMs), payouts: paid ?? null };
+}
 
 /** The known states of each market. */
 export async function readMarketChanges(
@@ -78,22 +133,20 @@ export async function readMarketChanges(
 ): Promise<Map<bigint, MarketChange[]>> {
   const found = new Map<bigint, MarketChange[]>();
   if (marketPks.length === 0) return found;
-  for (const { marketId, atMs, ...row } of await db.query<ChangeRow>(CHANGES, [marketPks])) {
+  for (const { marketId, ...row } of await db.query<ChangeRow>(CHANGES, [marketPks])) {
     const list = found.get(marketId) ?? [];
     found.set(marketId, list);
-    list.push({ ...row, atMs: Number(atMs) });
+    list.push(received<MarketChange>(row));
   }
   return found;
 }
 
 /** Finds the firings of rules on the state of markets. New rules are evaluated from their start. */
-export async function findMarketFirings(
-  tx: Tx,
-  { changedOf, created, limit }: MarketSearch,
-): Promise<{ fired: MarketFiring[]; isCut: boolean }> {
-  if (changedOf.size === 0 && created.length === 0) return { fired: [], isCut: false };
+export async function findMarketFirings(tx: Tx, { changedOf, created, limit }: MarketSearch): Promise<MarketFirings> {
+  const none = { fired: [], marketPks: [...changedOf.keys()], isCut: false };
+  if (changedOf.size === 0 && created.length === 0) return none;
   const pairs = await tx.query<{ alertPk: bigint; marketId: bigint }>(PAIRS, [[...changedOf.keys()], created]);
-  if (pairs.length === 0) return { fired: [], isCut: false };
+  if (pairs.length === 0) return none;
   const rows = await tx.query<MarketRuleRow>(ROWS, [
     pairs.map(({ alertPk }) => alertPk),
     pairs.map(({ marketId }) => marketId),
@@ -103,10 +156,52 @@ export async function findMarketFirings(
   const fired = rows.flatMap((row) => {
     // Changes before the claimed ones may belong to a time in which the market was not in the scope.
     const sinceMs = row.isArmed && !isNew.has(row.pk) ? changedOf.get(row.subject) : undefined;
-    const found = marketFirings(toMarketRule(row, sinceMs), changes.get(row.subject) ?? [], lastFiringOf(row));
-    return found.map((change) => ({ row, change }));
+    const former = formerParts(row).map((part) => ({ row: part.row, rule: toMarketRule(part.row) }));
+    const parts = row.isActive ? [...former, { row, rule: toMarketRule(row, sinceMs) }] : former;
+    let last = lastFiringOf(row);
+    return parts.flatMap((part) => {
+      const found = marketFirings(part.rule, changes.get(row.subject) ?? [], last);
+      last = found.at(-1) ?? last;
+      return found.map((change) => ({ row: part.row, change }));
+    });
   });
-  return { fired: fired.slice(0, limit), isCut: fired.length > limit };
+  return {
+    fired: fired.slice(0, limit),
+    marketPks: [...new Set([...changedOf.keys(), ...pairs.map(({ marketId }) => marketId)])],
+    isCut: fired.length > limit,
+  };
+}
+
+/** The alerts that fired on these markets, in any state: a correction is no firing. Firings on outcomes have a price. */
+const REPORTERS = sql(
+  'market_rule_reporters',
+  `SELECT ${RULE_FIELDS}, m.id AS subject, t.mint AS token_mint, m.venue, m.venue_market_id, m.title, NULL AS last_n, NULL AS last_ms, f.fired
+   FROM (SELECT alert_pk, subject, array_agg(n) AS fired FROM alert_firing WHERE subject = ANY ($1::bigint[]) AND price IS NULL
+         GROUP BY alert_pk, subject) f
+   JOIN alert a ON a.pk = f.alert_pk JOIN market m ON m.id = f.subject LEFT JOIN token t ON t.id = a.token_id ${RULE_WEBHOOK}
+   WHERE a.condition = 'status' ORDER BY a.pk`,
+);
+
+/**
+ * The corrections on these markets for alerts that have reported a result. Call it after the insert of new firings. An earlier evaluation
+ * has judged the changes before the first of `sinceMs`.
+ */
+export async function findCorrections(
+  tx: Tx,
+  marketPks: readonly bigint[],
+  sinceMs: (row: MarketRuleRow) => number,
+): Promise<MarketCorrection[]> {
+  if (marketPks.length === 0) return [];
+  const rows = await tx.query<MarketRuleRow & { fired: bigint[] }>(REPORTERS, [marketPks]);
+  if (rows.length === 0) return [];
+  const changes = await readMarketChanges(tx, [...new Set(rows.map(({ subject }) => subject))]);
+  return rows.flatMap(({ fired, ...row }) => {
+    const firings = new Set(fired);
+    const fromMs = sinceMs(row);
+    return correctionsOf(changes.get(row.subject) ?? [], ({ n }) => firings.has(n))
+      .filter(({ change }) => change.atMs >= fromMs)
+      .map((correction) => ({ row, correction, isFiring: firings.has(correction.change.n) }));
+  });
 }
 
 /** `sinceMs` omits changes that an earlier evaluation has judged. */

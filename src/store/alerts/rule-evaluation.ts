@@ -1,10 +1,12 @@
+import { type Correction, isFinal, knownPayouts, type MarketChange } from '../../domain/alerts/market-rule.ts';
 import { type MarketRuleEvent, marketRuleBody, ruleBody } from '../../domain/alerts/rule-event.ts';
 import { decimal } from '../../domain/values/decimal.ts';
 import { derivedId } from '../../domain/values/ids.ts';
 import type { Tx } from '../db/tx.ts';
+import { knownEvents } from '../deliveries/events.ts';
 import { type EvaluationCause, marketOfKey } from '../marks/detail.ts';
 import { type AlertDelivery, type AlertEvent, insertAlertEvents, type MadeDelivery } from './events.ts';
-import { findMarketFirings, type MarketFiring } from './market-rules.ts';
+import { findCorrections, findMarketFirings, type MarketFiring, type MarketRuleRow } from './market-rules.ts';
 import type { RuleFields } from './rule-rows.ts';
 import { armRules, findRuleFirings, insertFirings, lockRules, type NewFiring, type RuleFiring } from './rules.ts';
 import type { WindowMemory } from './window-memory.ts';
@@ -22,9 +24,19 @@ export interface FiredRule {
   delivery?: MadeDelivery;
 }
 
+/** A correction for the log. */
+export interface SentCorrection {
+  alertId: string;
+  accountId: bigint;
+  eventId: string;
+  observedAtMs: number;
+}
+
 interface RuleEvaluation {
   /** Without their deliveries. */
   fired: FiredRule[];
+  /** Events that correct a reported result. They change neither the state of the alert nor its cool-down. */
+  corrections: SentCorrection[];
   /** The deliveries that the events need, for `insertDeliveries`. */
   deliveries: AlertDelivery[];
   /** Whether the limit left firings, for which the marks must be processed again. */
@@ -42,7 +54,6 @@ export async function evaluateRules(
   const rules = await findRuleFirings(tx, { sinceOf: firstMoments(causes, 'observed'), created, limit, memory });
   const changedOf = new Map([...firstMoments(causes, 'marketChanged')].map(([key, atMs]) => [marketOfKey(key), atMs]));
   const markets = await findMarketFirings(tx, { changedOf, created, limit });
-  const isCut = rules.isCut || markets.isCut;
   const found = [...rules.fired.map(toPending), ...markets.fired.map(toPendingOfMarket)];
   const current = await lockRules(
     tx,
@@ -55,12 +66,72 @@ export async function evaluateRules(
   );
   const occurredAt = new Date();
   const firing = pending.filter(({ stored }) => isNew.has(stored.eventId)).sort(byTime);
+  const corrections = await correct(tx, firing, { marketPks: markets.marketPks, changedOf, created, limit });
   const deliveries = await insertAlertEvents(
     tx,
-    firing.map((one): AlertEvent => toEvent(one, occurredAt)),
+    [...firing, ...corrections.sent].sort(byTime).map((one): AlertEvent => toEvent(one, occurredAt)),
   );
-  await armRules(tx, markets.isCut ? [] : rules.armed);
-  return { fired: firing.map(toFired), deliveries, isCut };
+  const areMarketsCut = markets.isCut || corrections.isCut;
+  await armRules(tx, areMarketsCut ? [] : rules.armed);
+  return {
+    fired: firing.map(toFired),
+    corrections: corrections.sent.map(({ row, stored }) => ({
+      alertId: row.id,
+      accountId: row.accountId,
+      eventId: stored.eventId,
+      observedAtMs: stored.atMs,
+    })),
+    deliveries,
+    isCut: rules.isCut || areMarketsCut,
+  };
+}
+
+/**
+ * The corrections of results that alerts have reported, without the ones that exist. A firing that also changes a reported result becomes
+ * the correction: each change has one event.
+ */
+async function correct(
+  tx: Tx,
+  firing: Pending[],
+  {
+    marketPks,
+    changedOf,
+    created,
+    limit,
+  }: {
+    marketPks: readonly bigint[];
+    changedOf: ReadonlyMap<bigint, number>;
+    created: readonly bigint[];
+    limit: number;
+  },
+): Promise<{ sent: Pending[]; isCut: boolean }> {
+  const firingOf = new Map(firing.map((one) => [`${one.stored.pk} ${one.stored.subject} ${one.stored.n}`, one]));
+  const firstOf = new Map<string, number>();
+  for (const { stored } of firing) {
+    const pair = `${stored.pk} ${stored.subject}`;
+    firstOf.set(pair, Math.min(stored.atMs, firstOf.get(pair) ?? stored.atMs));
+  }
+  const isNew = new Set(created);
+  const found = await findCorrections(tx, marketPks, ({ pk, subject, startMs }) =>
+    Math.min(
+      changedOf.get(subject) ?? Number.POSITIVE_INFINITY,
+      isNew.has(pk) ? Number(startMs) : Number.POSITIVE_INFINITY,
+      firstOf.get(`${pk} ${subject}`) ?? Number.POSITIVE_INFINITY,
+    ),
+  );
+  const separate: Pending[] = [];
+  for (const { row, correction, isFiring } of found) {
+    const { change } = correction;
+    if (!isFiring) separate.push(toPendingCorrection(row, correction));
+    const fired = firingOf.get(`${row.pk} ${row.subject} ${change.n}`);
+    if (fired) fired.body = bodyOfMarket(row, change, correction);
+  }
+  const known = await knownEvents(
+    tx,
+    separate.map(({ dedupeKey }) => dedupeKey),
+  );
+  const missing = separate.filter(({ dedupeKey }) => !known.has(dedupeKey));
+  return { sent: missing.slice(0, limit), isCut: missing.length > limit };
 }
 
 /** The order of the observations, in which an ordered webhook gets the events. */
@@ -119,29 +190,39 @@ function toPending({ row, firing }: RuleFiring): Pending {
 }
 
 function toPendingOfMarket({ row, change }: MarketFiring): Pending {
-  const { subject } = row;
-  const dedupeKey = keyOf(row.id, { ...change, subject });
-  return {
-    row,
-    dedupeKey,
-    stored: { pk: row.pk, subject, n: change.n, atMs: change.atMs, eventId: derivedId('evt', dedupeKey) },
-    body: (stamp) =>
-      marketRuleBody({
-        ...stamp,
-        alertId: row.id,
-        name: row.name ?? undefined,
-        condition: row.condition as MarketRuleEvent['condition'],
-        tokenMint: row.tokenMint ?? undefined,
-        venue: row.venue,
-        marketId: row.venueMarketId,
-        title: row.title,
-        status: change.status,
-        previousStatus: change.former ?? undefined,
-        winningOutcomeId:
-          change.status === 'resolved' || change.status === 'settled' ? (row.winningOutcomeId ?? undefined) : undefined,
-        atMs: change.atMs,
-      }),
-  };
+  return { ...toPendingChange({ row, change }, ''), body: bodyOfMarket(row, change) };
+}
+
+/** The event of a change that corrects a reported result and is no firing. */
+function toPendingCorrection(row: MarketRuleRow, correction: Correction): Pending {
+  const { change } = correction;
+  return { ...toPendingChange({ row, change }, ':correction'), body: bodyOfMarket(row, change, correction) };
+}
+
+function toPendingChange({ row, change }: MarketFiring, suffix: string): Omit<Pending, 'body'> {
+  const { pk, subject } = row;
+  const { n, atMs } = change;
+  const dedupeKey = `${keyOf(row.id, { ...change, subject })}${suffix}`;
+  return { row, dedupeKey, stored: { pk, subject, n, atMs, eventId: derivedId('evt', dedupeKey) } };
+}
+
+function bodyOfMarket(row: MarketRuleRow, change: MarketChange, correction?: Correction): Pending['body'] {
+  return (stamp) =>
+    marketRuleBody({
+      ...stamp,
+      alertId: row.id,
+      name: row.name ?? undefined,
+      condition: row.condition as MarketRuleEvent['condition'],
+      tokenMint: row.tokenMint ?? undefined,
+      venue: row.venue,
+      marketId: row.venueMarketId,
+      title: row.title,
+      status: change.status,
+      previousStatus: change.former ?? undefined,
+      winningOutcomeId: isFinal(change.status) ? (change.winner ?? undefined) : undefined,
+      atMs: change.atMs,
+      corrected: correction && { previousWinner: correction.previousWinner, payouts: knownPayouts(change) },
+    });
 }
 
 function toEvent({ row, stored, dedupeKey, body }: Pending, occurredAt: Date): AlertEvent {

@@ -1,6 +1,7 @@
 import type { Condition, Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
 import { type LastFiring, lookbackOf, type Observed, type Rule } from '../../domain/alerts/rule.ts';
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
+import type { FormerRule } from '../db/entities/alert.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { finalSince } from './hits.ts';
 import { observationBefore, quoteBefore } from './quote-in-effect.ts';
@@ -23,6 +24,9 @@ export interface RuleFields {
   name: string | null;
   webhookPk: bigint | null;
   isArmed: boolean;
+  /** Whether it looks at new observations. */
+  isActive: boolean;
+  former: FormerRule[] | null;
   revision: bigint;
   /** Epoch milliseconds. */
   startMs: bigint;
@@ -49,11 +53,18 @@ export const wholeMs = (moment: string) => `floor(extract(epoch FROM ${moment}) 
 /** SQL of the revision of rule `a`, which changes with each edit. */
 export const REVISION = '(extract(epoch FROM coalesce(a.changed_at, a.created_at)) * 1000000)::bigint';
 
+/** SQL of the moment from which the observations of rule `a` are evaluated, also under a former condition. */
+export const STARTS = `coalesce(timestamptz 'epoch' + (a.former -> 0 ->> 'fromMs')::bigint * interval '1 millisecond',
+  date_trunc('milliseconds', coalesce(a.changed_at, a.created_at)))`;
+
 /** SQL of the fields of rule `a` with its webhook `w`. */
 export const RULE_FIELDS = `a.pk, a.id, a.account_id, a.condition, a.target, a.direction, a.unit, a.window_seconds, a.windows, a.scope,
-  a.cooldown_seconds, a.name, w.pk AS webhook_pk, a.is_armed,
+  a.cooldown_seconds, a.name, w.pk AS webhook_pk, a.is_armed, a.status = 'active' AS is_active, a.former,
   ${REVISION} AS revision,
   ${wholeMs('coalesce(a.changed_at, a.created_at)')} AS start_ms, ${wholeMs('a.expires_at')} AS expires_ms`;
+
+/** SQL of whether rule `a` is evaluated: one that is paused or does not repeat any more for the observations before that change. */
+export const IS_EVALUATED = `(a.status = 'active' OR a.former IS NOT NULL AND a.status IN ('paused', 'triggered'))`;
 
 /** SQL of the webhook `w` of rule `a`: a deleted one counts as none. */
 export const RULE_WEBHOOK = 'LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk AND w.deleted_at IS NULL';
@@ -63,7 +74,7 @@ export const lastFiring = (subject: string) => `LEFT JOIN LATERAL (
      SELECT f.n, f.at FROM alert_firing f WHERE f.alert_pk = a.pk AND f.subject = ${subject} ORDER BY f.n DESC LIMIT 1) f ON true`;
 
 /** SQL of whether an observation ends the cool-down of rule `a` after its last firing `f`. A rule that is not armed may fire at its start. */
-const HAS_COOLED_DOWN = `(f.n IS NULL OR a.cooldown_seconds IS NOT NULL AND (NOT a.is_armed OR EXISTS (
+const HAS_COOLED_DOWN = `(f.n IS NULL OR a.former IS NOT NULL OR a.cooldown_seconds IS NOT NULL AND (NOT a.is_armed OR EXISTS (
      SELECT FROM observation o WHERE o.token_id = c.token_id AND o.received_at >= f.at + a.cooldown_seconds * interval '1 second' OFFSET 0)))`;
 
 const ROWS = sql(
@@ -75,7 +86,7 @@ const ROWS = sql(
    JOIN token t ON t.id = c.token_id ${RULE_WEBHOOK}
    LEFT JOIN outcome u ON u.token_id = c.token_id LEFT JOIN market m ON m.id = u.market_id
    ${lastFiring('c.token_id')}
-   WHERE a.status = 'active' AND ${HAS_COOLED_DOWN}`,
+   WHERE ${IS_EVALUATED} AND ${HAS_COOLED_DOWN}`,
 );
 
 /** The rules of these candidates that may fire, with their state: a rule in its cool-down reads no observations. Call it after the lock of rules that are not armed. */
@@ -85,6 +96,20 @@ export async function readRules(db: Queryable, candidates: readonly Candidate[])
     candidates.map(({ subject }) => subject),
   ]);
   return rows.map(({ wasAlwaysFinal, ...row }) => (wasAlwaysFinal ? { ...row, finalMs: 0n } : row));
+}
+
+/** A rule with the condition of one of its times. `isWhole`: its evaluation begins with its start. */
+interface RulePart<Row> {
+  row: Row;
+  isWhole: boolean;
+}
+
+/** The former conditions of a rule, oldest first. Observations of their time may wait. */
+export function formerParts<Row extends RuleFields>(row: Row): RulePart<Row>[] {
+  return (row.former ?? []).map(({ fromMs, untilMs, isWhole, ...condition }) => ({
+    row: { ...row, ...condition, startMs: BigInt(fromMs), expiresMs: BigInt(untilMs) },
+    isWhole,
+  }));
 }
 
 /** The condition of a stored rule on an outcome. `sinceMs` omits observations that an earlier evaluation has judged. */

@@ -2,16 +2,19 @@ import { type Firing, firingsOf, type Rule } from '../../domain/alerts/rule.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { type Candidate, findCandidates } from './rule-candidates.ts';
 import {
+  formerParts,
+  IS_EVALUATED,
   lastFiringOf,
   REVISION,
   type RuleRow,
   readObservations,
   readRules,
   readsSince,
+  STARTS,
   toRule,
   wholeMs,
 } from './rule-rows.ts';
-import { MARKETS_IN_SCOPE } from './scopes.ts';
+import { IS_IN_SCOPE, MARKETS_IN_SCOPE } from './scopes.ts';
 import type { WindowMemory } from './window-memory.ts';
 
 /** A firing of a rule on an outcome. */
@@ -29,6 +32,12 @@ interface RuleSearch {
   memory: WindowMemory;
 }
 
+/** A rule with its conditions in the order of their times. */
+interface RuleParts {
+  row: RuleRow;
+  parts: { row: RuleRow; rule: Rule }[];
+}
+
 /** A rule as it was read. */
 interface RevisedRule {
   pk: bigint;
@@ -44,18 +53,25 @@ export interface RuleFirings {
 }
 
 /**
- * New rules with their outcomes. A scope may hold thousands of outcomes, so only those count that got an observation since the start of
- * the rule.
+ * New rules with their outcomes, and rules with former conditions on the observed tokens ($2), which no index finds by its threshold. A
+ * scope may hold thousands of outcomes, so only those count that got an observation since the start of the rule.
  */
 const CREATED = sql(
   'created_rules',
   `SELECT a.pk AS alert_pk, a.token_id AS subject FROM alert a
-   WHERE a.pk = ANY ($1::bigint[]) AND a.status = 'active' AND a.probe IS NOT NULL AND a.token_id IS NOT NULL AND a.condition <> 'status'
+   WHERE a.pk = ANY ($1::bigint[]) AND ${IS_EVALUATED} AND a.probe IS NOT NULL AND a.token_id IS NOT NULL AND a.condition <> 'status'
    UNION ALL
    SELECT a.pk, o.token_id FROM alert a CROSS JOIN LATERAL ${MARKETS_IN_SCOPE} m JOIN outcome o ON o.market_id = m.id
-   WHERE a.pk = ANY ($1::bigint[]) AND a.status = 'active' AND a.scope_key IS NOT NULL AND a.condition NOT IN ('status', 'new_market')
-     AND EXISTS (SELECT FROM observation s WHERE s.token_id = o.token_id
-       AND s.received_at >= date_trunc('milliseconds', coalesce(a.changed_at, a.created_at)) OFFSET 0)`,
+   WHERE a.pk = ANY ($1::bigint[]) AND ${IS_EVALUATED} AND a.scope_key IS NOT NULL AND a.condition NOT IN ('status', 'new_market')
+     AND EXISTS (SELECT FROM observation s WHERE s.token_id = o.token_id AND s.received_at >= ${STARTS} OFFSET 0)
+   UNION
+   SELECT a.pk, t.token_id FROM alert a JOIN unnest($2::bigint[]) AS t (token_id) ON t.token_id = a.token_id
+   WHERE a.former IS NOT NULL AND ${IS_EVALUATED} AND a.condition <> 'status'
+   UNION
+   SELECT a.pk, o.token_id FROM alert a CROSS JOIN unnest($2::bigint[]) AS t (token_id)
+   JOIN outcome o ON o.token_id = t.token_id JOIN market m ON m.id = o.market_id
+   WHERE a.former IS NOT NULL AND ${IS_EVALUATED} AND a.scope_key IS NOT NULL AND a.condition NOT IN ('status', 'new_market')
+     AND ${IS_IN_SCOPE}`,
 );
 
 /** In key order, so that evaluators do not deadlock. The rows of armed rules need no lock before they fire. */
@@ -84,24 +100,37 @@ const ARM = sql(
  */
 export async function findRuleFirings(tx: Tx, { sinceOf, created, limit, memory }: RuleSearch): Promise<RuleFirings> {
   const armed = created.length === 0 ? [] : await tx.query<RevisedRule>(REVISIONS, [created]);
-  const fromNew = created.length === 0 ? [] : await tx.query<Candidate>(CREATED, [created]);
+  const observed = [...sinceOf.keys()];
+  const isIdle = created.length === 0 && observed.length === 0;
+  const fromNew = isIdle ? [] : await tx.query<Candidate>(CREATED, [created, observed]);
   const candidates = unique([...fromNew, ...(await findCandidates(tx, sinceOf, memory))]);
   const result: RuleFirings = { fired: [], armed, isCut: false };
   if (candidates.length === 0) return result;
   await tx.query(LOCK_NEW, [[...new Set(candidates.map(({ alertPk }) => alertPk))]]);
   const rows = await readRules(tx, candidates);
   const isNew = new Set(created);
-  const runs = rows.flatMap((row): { row: RuleRow; rule: Rule }[] => {
+  const runs = rows.map((row): RuleParts => {
     const sinceMs = sinceOf.get(row.subject);
     const isWhole = !row.isArmed || isNew.has(row.pk) || sinceMs === undefined;
-    return [{ row, rule: toRule(row, isWhole ? undefined : sinceMs) }];
+    const former = formerParts(row).map((part) => ({
+      row: part.row,
+      rule: toRule(part.row, part.isWhole ? undefined : Number(part.row.startMs)),
+    }));
+    return {
+      row,
+      parts: row.isActive ? [...former, { row, rule: toRule(row, isWhole ? undefined : sinceMs) }] : former,
+    };
   });
-  const observations = await readObservations(tx, firstNeeded(runs));
+  const observations = await readObservations(tx, firstNeeded(runs.flatMap(({ parts }) => parts)));
   const cut = new Set<bigint>();
-  for (const { row, rule } of runs) {
-    for (const firing of firingsOf(rule, observations.get(row.subject) ?? [], lastFiringOf(row))) {
-      if (result.fired.length < limit) result.fired.push({ row, firing });
-      else cut.add(row.pk);
+  for (const { row, parts } of runs) {
+    let last = lastFiringOf(row);
+    for (const part of parts) {
+      for (const firing of firingsOf(part.rule, observations.get(row.subject) ?? [], last)) {
+        last = firing;
+        if (result.fired.length < limit) result.fired.push({ row: part.row, firing });
+        else cut.add(row.pk);
+      }
     }
   }
   result.isCut = cut.size > 0;
@@ -130,10 +159,10 @@ function firstNeeded(runs: readonly { row: RuleRow; rule: Rule }[]): Map<bigint,
 
 const LOCK_RULES = sql(
   'lock_rules',
-  `SELECT a.pk, ${REVISION} AS revision FROM alert a WHERE a.pk = ANY ($1::bigint[]) AND a.status = 'active' ORDER BY a.pk FOR UPDATE`,
+  `SELECT a.pk, ${REVISION} AS revision FROM alert a WHERE a.pk = ANY ($1::bigint[]) AND ${IS_EVALUATED} ORDER BY a.pk FOR UPDATE`,
 );
 
-/** Locks the rules that fire; returns the ones that are active and unchanged since they were read. */
+/** Locks the rules that fire; returns the ones that are evaluated and unchanged since they were read. */
 export async function lockRules(tx: Tx, rules: readonly RevisedRule[]): Promise<Set<bigint>> {
   if (rules.length === 0) return new Set();
   const rows = await tx.query<RevisedRule>(LOCK_RULES, [[...new Set(rules.map(({ pk }) => pk))]]);

@@ -3,7 +3,7 @@ import { MARKET_COLUMNS, MARKET_PARTS, ONE_MARKET, type StoredMarket } from './m
 
 /**
  * The current row holds from its `updated_at` on; before that, the version that covers the moment holds. A version holds the
- * columns of its time as JSON; versions of earlier releases lack the titles of the event.
+ * columns of its time as JSON; versions of earlier releases lack the titles of the event, and the payouts.
  */
 const MARKET_AT = sql(
   'market_at',

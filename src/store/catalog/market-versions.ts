@@ -1,5 +1,11 @@
 import { sql, type Tx } from '../db/tx.ts';
 
+/** SQL of the known payouts of a market's outcomes, as `[[mint, payout], ...]`: `[]` when none is known. */
+export const payoutsOf = (
+  marketId: string,
+) => `(SELECT coalesce(jsonb_agg(jsonb_build_array(t.mint, o.payout::text) ORDER BY o.ordinal), '[]')
+       FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = ${marketId} AND o.payout IS NOT NULL)`;
+
 /**
  * Reads the clock after the rows: they are locked, so an earlier writer has set its `updated_at` by then. A clock that was set back
  * creates no version of negative length.
@@ -19,7 +25,7 @@ const KEEP_VERSIONS = sql(
        'created_at', b.created_at, 'open_at', b.open_at, 'close_at', b.close_at, 'resolved_at', b.resolved_at,
        'resolution', b.resolution, 'winning_outcome_id', b.winning_outcome_id,
        'resolution_criteria', b.resolution_criteria, 'url', b.url, 'event_title', b.event_title,
-       'sibling_label', b.sibling_label, 'outcomes', coalesce(o.outcomes, '[]'))
+       'sibling_label', b.sibling_label, 'outcomes', coalesce(o.outcomes, '[]'), 'payouts', ${payoutsOf('b.id')})
      FROM before b CROSS JOIN clock LEFT JOIN LATERAL (
        SELECT jsonb_agg(jsonb_build_array(t.mint, o.label) ORDER BY o.ordinal) AS outcomes
        FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = b.id) o ON true

@@ -39,6 +39,15 @@ export async function insertEvents(tx: Tx, events: readonly NewEvent[]): Promise
   return new Map(rows.map((row) => [row.id, row.pk]));
 }
 
+const KNOWN_EVENTS = sql('known_events', 'SELECT dedupe_key FROM event WHERE dedupe_key = ANY ($1::text[])');
+
+/** The dedupe keys of stored events among these. */
+export async function knownEvents(tx: Tx, dedupeKeys: readonly string[]): Promise<Set<string>> {
+  if (dedupeKeys.length === 0) return new Set();
+  const rows = await tx.query<{ dedupeKey: string }>(KNOWN_EVENTS, [dedupeKeys]);
+  return new Set(rows.map(({ dedupeKey }) => dedupeKey));
+}
+
 /** One round trip for webhooks without options, which are almost all. The others return with what their options need, in their order. */
 const INSERT_PLAIN = sql(
   'insert_plain_deliveries',

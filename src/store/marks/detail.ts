@@ -18,7 +18,7 @@ export type EvaluationCause =
   | { kind: 'alertCreated'; alertPk: bigint }
   /** The market of the token got its final outcome. */
   | { kind: 'marketFinal' }
-  /** A market appeared or changed its status at this moment, epoch milliseconds. The key of the mark is the market, not a token. */
+  /** A market appeared or changed at this moment, epoch milliseconds. The key of the mark is the market, not a token. */
   | { kind: 'marketChanged'; atMs: bigint }
   /** A gap of a feed was stored, or ended for some of its markets, at this moment, epoch milliseconds. The key is that of a row of the gap. */
   | { kind: 'gapBegan' | 'gapEnded'; atMs: bigint };
@@ -69,12 +69,13 @@ export function gapOfKey(key: bigint): bigint {
   return key - GAP_KEYS;
 }
 
-/** Marks of changed markets, when an active alert or a webhook looks at the state of markets. */
+/** Marks of changed markets, when an active alert or a webhook looks at the state of markets, or an alert fired on the market. */
 export const MARK_CHANGED_MARKETS_SQL = insertMarksSql(
   'evaluate-alerts',
   `SELECT ${MARKET_KEYS} + m.id, ${MARKET_CHANGED} + floor(extract(epoch FROM m.updated_at) * 1000)::bigint FROM market m
    WHERE m.id = ANY ($1::bigint[])
      AND ((SELECT EXISTS (SELECT FROM alert WHERE status = 'active' AND probe IN ('status', 'new_market')))
+       OR EXISTS (SELECT FROM alert_firing f WHERE f.subject = m.id AND f.price IS NULL)
        OR ${hasListeners('market_status', 'new_market')})`,
 );
 

@@ -287,9 +287,9 @@ describe('an alert on the state of markets, past its end', () => {
       await desk.evaluate();
       await desk.db.query(SHIFT_ALERT, [alert.pk]);
       await storeMarketAt(desk.db, { ...event, status: 'halted' }, Date.now() - 40_000);
-      expect((await expireDueAlerts(desk.db)).alerts).toEqual([]);
+      expect((await expireDueAlerts(desk.db)).alerts).not.toContain(alert.id);
       expect(await eventsOf(alert)).toMatchObject([{ condition, status: 'halted' }]);
-      expect((await expireDueAlerts(desk.db)).alerts).toEqual([alert.id]);
+      expect((await expireDueAlerts(desk.db)).alerts).toContain(alert.id);
     },
   );
 });

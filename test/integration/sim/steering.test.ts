@@ -109,6 +109,10 @@ describe('a manually closed market', () => {
       kalshi: { status: expect.stringMatching(/determined|disputed/), result: 'yes' },
       contract: { isResolved: false },
     });
+    exchange.step(80);
+    await steer({ conditionId: market.conditionId, action: 'amend', winner: 1 });
+    expect((await sightings(market)).kalshi).toMatchObject({ status: 'amended', result: 'no' });
+    await steer({ conditionId: market.conditionId, action: 'amend' });
     await steer({ conditionId: market.conditionId, action: 'resolve' });
     expect((await sightings(market)).kalshi).toMatchObject({ status: 'finalized', result: 'yes' });
     exchange.step(5);

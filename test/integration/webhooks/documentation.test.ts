@@ -120,10 +120,13 @@ describe('the documented request', () => {
     expect(documented.sort()).toEqual(sent.sort());
   });
 
-  it.each(['change', 'status'] as const)('has the body of a %s alert, as the OpenAPI document has it', (condition) => {
-    const example = toJsonText(PRICE_ALERT_EXAMPLES[condition], 'number');
-    expect(JSON.parse(codeBlock(`json price_alert ${condition}`))).toEqual(JSON.parse(example));
-  });
+  it.each(['change', 'status', 'correction'] as const)(
+    'has the body of a %s alert, as the OpenAPI document has it',
+    (condition) => {
+      const example = toJsonText(PRICE_ALERT_EXAMPLES[condition], 'number');
+      expect(JSON.parse(codeBlock(`json price_alert ${condition}`))).toEqual(JSON.parse(example));
+    },
+  );
 
   it.each(EVENT_TYPES)('has the body of a %s event', (type) => {
     const shown = JSON.parse(codeBlock(`json ${type}`)) as { id: string; timestamp: string };

@@ -2,6 +2,22 @@ import { EntitySchema } from 'typeorm';
 import type { AlertStatus, Condition, Direction, Scope, Unit } from '../../../domain/alerts/alert.ts';
 import { BIGINT } from './columns.ts';
 
+/** The condition of an alert before a change or a pause. Observations of its time may still wait for their evaluation. */
+export interface FormerRule {
+  /** The threshold, numeric as text. */
+  target: string | null;
+  direction: Direction | null;
+  unit: Unit | null;
+  windowSeconds: number | null;
+  windows: number | null;
+  cooldownSeconds: number | null;
+  /** The first moment whose observations may wait, and the first one that does not count, epoch milliseconds. */
+  fromMs: number;
+  untilMs: number;
+  /** Whether `fromMs` is the start of the alert. */
+  isWhole: boolean;
+}
+
 /** An alert. */
 interface AlertRow {
   pk: bigint;
@@ -25,6 +41,7 @@ interface AlertRow {
   note: string | null;
   changedAt: Date | null;
   isArmed: boolean;
+  former: FormerRule[] | null;
   status: AlertStatus;
   /** Null: the account's default webhook, chosen when the alert fires. */
   webhookPk: bigint | null;
@@ -58,6 +75,7 @@ export const AlertEntity = new EntitySchema<AlertRow>({
     note: { type: 'text', nullable: true },
     changedAt: { type: 'timestamptz', name: 'changed_at', nullable: true },
     isArmed: { type: 'boolean', name: 'is_armed', default: true },
+    former: { type: 'jsonb', nullable: true },
     status: { type: 'text', default: 'active' },
     webhookPk: { ...BIGINT, name: 'webhook_pk', nullable: true },
     createdAt: { type: 'timestamptz', name: 'created_at', createDate: true },

@@ -5,6 +5,7 @@ import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { runBacktestJob } from '../../../../workers/jobs/run-backtest.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
+import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 import { jobContext, testConfig } from '../../workers/worker-harness.ts';
 import type { Answer, Client, TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
@@ -16,6 +17,7 @@ const OBSERVE = sql(
    FROM generate_series(1, $3::int) i`,
 );
 
+const HOLD_OBSERVATIONS = sql('test_hold_observations', 'LOCK TABLE observation IN ACCESS EXCLUSIVE MODE');
 const SIGHTED = sql('test_sighted', 'UPDATE market SET updated_at = $2::timestamptz WHERE id = $1');
 
 let api: TestApi;
@@ -183,5 +185,20 @@ describe('a backtest with many observations', () => {
     for (const key of ['two', 'three']) expect((await send(key)).status).toBe(202);
     const { status, body } = await send('four');
     expect([status, body.error.code]).toEqual([403, 'quota_exceeded']);
+  });
+});
+
+describe('a small backtest beside another one of the account', () => {
+  it('runs as a job, while the one before it is answered', async () => {
+    const owner = await api.client();
+    let before: Promise<Answer> | undefined;
+    await api.db.transaction(async (tx) => {
+      await tx.query(HOLD_OBSERVATIONS);
+      before = post(above(), owner);
+      await untilBlocked(api.db);
+      expect((await post(above(), owner)).status).toBe(202);
+    });
+    expect((await before)?.status).toBe(200);
+    expect((await post(above(), owner)).status).toBe(200);
   });
 });

@@ -39,6 +39,10 @@ describe('priceAlertBody', () => {
     });
   });
 
+  it('has the name of the alert', () => {
+    expect(JSON.parse(priceAlertBody(anAlert({ name: 'half' }))).data).toMatchObject({ name: 'half' });
+  });
+
   it('omits an unknown venue and market', () => {
     const { venue: _venue, marketId: _marketId, ...unknown } = anAlert();
     const { data } = JSON.parse(priceAlertBody(unknown));

@@ -106,6 +106,7 @@ describe('chatMessage', () => {
     expect(linesOf(new Map(ALERT_BODIES).get('a token without a market') ?? '')).toEqual([
       'Price alert: SOL above 200',
       'Token: SOL',
+      'Alert: My alert',
       'Price: 201.5',
       'Target: 200',
     ]);

@@ -36,6 +36,17 @@ describe('passesFilter', () => {
     [{ field: 'data.deep.a.b.c', equal: 1 }, true],
   ])('evaluates %j to %s', (condition, expected) => expect(passes(condition)).toBe(expected));
 
+  it('lets a correction pass the conditions on the result, and no other one', () => {
+    const body = (correction: string) =>
+      `{"type":"market_status","data":{"venue":"kalshi","status":"resolved","winningOutcomeId":"no"${correction}}}`;
+    const winner = { field: 'data.winningOutcomeId', equal: 'yes' };
+    expect(passesFilter([winner], body(''))).toBe(false);
+    expect(passesFilter([winner], body(',"correction":true'))).toBe(true);
+    expect(passesFilter([winner], body(',"correction":"true"'))).toBe(false);
+    expect(passesFilter([winner, { field: 'data.venue', equal: 'manifold' }], body(',"correction":true'))).toBe(false);
+    expect(passesFilter([{ field: 'data.correction', exists: false }], body(',"correction":true'))).toBe(false);
+  });
+
   it('requires every condition', () => {
     const venue = { field: 'data.venue', equal: 'kalshi' };
     expect(passes(venue, { field: 'data.price', above: 0.5 })).toBe(true);
