@@ -35,6 +35,14 @@ describe('eventText', () => {
     expect(subject).toBe(`\ufffd[2J${'x'.repeat(15)}…`);
   });
 
+  it('states the winner of a corrected result, or that none is left', () => {
+    const data = { condition: 'status', status: 'resolved', previousStatus: 'resolved', correction: true };
+    expect(eventText('price_alert', { ...data, winningOutcomeId: 'no' }).facts).toBe(
+      'status resolved to resolved correction: no',
+    );
+    expect(eventText('market_status', data).facts).toBe('resolved to resolved correction: no winner');
+  });
+
   it('is empty for a type of a later version', () => {
     expect(eventText('moon_landing', { at: 1 })).toEqual({ subject: '', facts: '', market: '' });
   });
