@@ -1,3 +1,4 @@
+import { type MarketConditionName, marketCondition } from './conditions.ts';
 import type { LastFiring } from './rule.ts';
 
 /** A change of a market that a rule may report. */
@@ -12,23 +13,10 @@ export interface MarketChange {
 
 /** A condition on the state of one market. */
 export interface MarketRule {
-  condition: 'status' | 'new_market';
+  condition: MarketConditionName;
   startMs: number;
   endMs: number;
   cooldownMs: number | null;
-}
-
-const REPORTED = new Set(['halted', 'closed', 'resolved', 'settled']);
-
-/** Whether a change meets the condition. The settlement of a resolved market is not reported. */
-export function isReported(
-  condition: MarketRule['condition'],
-  { status, former }: Pick<MarketChange, 'status' | 'former'>,
-): boolean {
-  if (condition === 'new_market') return former === null;
-  return (
-    former !== null && former !== status && REPORTED.has(status) && !(status === 'settled' && former === 'resolved')
-  );
 }
 
 /** The firings of a rule on the changes of one market, in order. */
@@ -37,7 +25,7 @@ export function marketFirings(rule: MarketRule, changes: readonly MarketChange[]
   const fired: MarketChange[] = [];
   let before = last;
   for (const change of changes) {
-    if (change.atMs < startMs || change.atMs >= endMs || !isReported(condition, change)) continue;
+    if (change.atMs < startMs || change.atMs >= endMs || !marketCondition(condition).isReported(change)) continue;
     const isDue =
       before === undefined || (cooldownMs !== null && change.n > before.n && change.atMs - before.atMs >= cooldownMs);
     if (!isDue) continue;

@@ -20,6 +20,17 @@ export interface Content {
   fields: Field[];
 }
 
+/** The state of a market, as alerts and broadcasts have it. */
+export function statusFields(data: Data, { winner }: ChatFacts): Field[] {
+  return [
+    ['Status', textOf(data['status'])],
+    ['Before', textOf(data['previousStatus'])],
+    ['Winner', winner ?? textOf(data['winningOutcomeId'])],
+    // A result without a winner.
+    ['Result', data['resolution'] === 'void' ? 'void' : undefined],
+  ];
+}
+
 /** `+0.02 (+3.3 %) from 0.6`. */
 export function moveOf(from: Decimal | undefined, to: Decimal | undefined): string | undefined {
   if (from === undefined || to === undefined) return undefined;

@@ -1,4 +1,4 @@
-import { isReported } from '../../domain/alerts/market-rule.ts';
+import { marketCondition } from '../../domain/alerts/conditions.ts';
 import type { ApiJson } from '../../domain/values/api-json.ts';
 import { decimal } from '../../domain/values/decimal.ts';
 import {
@@ -67,13 +67,13 @@ export async function readMarketFacts(
       const { atMs, status, former } = change;
       const common = { atMs, group };
       const observedAt = new Date(atMs);
-      if (isReported('new_market', change)) {
+      if (marketCondition('new_market').isReported(change)) {
         const { createdAt, closeAt, url } = row;
         const times = { createdAt: createdAt ?? undefined, closeAt: closeAt ?? undefined };
         const data = newMarketData({ ...market, ...times, status, url: url ?? undefined, observedAt });
         return [{ ...common, type: 'new_market', identity: `${row.venue}:${row.marketId}`, data }];
       }
-      if (former === null || !isReported('status', change)) return [];
+      if (former === null || !marketCondition('status').isReported(change)) return [];
       const isFinal = status === 'resolved' || status === 'settled';
       const data = marketStatusData({
         ...market,

@@ -1,6 +1,14 @@
 import { type MarketChange, type MarketRule, marketFirings } from '../../domain/alerts/market-rule.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
-import { lastFiring, lastFiringOf, RULE_FIELDS, RULE_WEBHOOK, type RuleFields, wholeMs } from './rule-rows.ts';
+import {
+  lastFiring,
+  lastFiringOf,
+  OF_MARKETS,
+  RULE_FIELDS,
+  RULE_WEBHOOK,
+  type RuleFields,
+  wholeMs,
+} from './rule-rows.ts';
 import { IS_IN_SCOPE, KEYS_OF_MARKET, MARKETS_IN_SCOPE } from './scopes.ts';
 
 /** A rule on the state of one market. */
@@ -34,7 +42,7 @@ const PAIRS = sql(
   `WITH changed AS MATERIALIZED (SELECT unnest($1::bigint[]) AS market_id)
    SELECT a.pk AS alert_pk, m.id AS market_id FROM changed c JOIN market m ON m.id = c.market_id
    CROSS JOIN LATERAL ${KEYS_OF_MARKET} k CROSS JOIN LATERAL (
-     SELECT a.pk FROM alert a WHERE a.scope_key = k.key AND a.probe IN ('status', 'new_market') AND a.status = 'active'
+     SELECT a.pk FROM alert a WHERE a.scope_key = k.key AND a.probe IN ${OF_MARKETS} AND a.status = 'active'
        AND a.scope_key IS NOT NULL AND ${IS_IN_SCOPE}) a
    UNION
    SELECT a.pk, c.market_id FROM changed c JOIN outcome o ON o.market_id = c.market_id CROSS JOIN LATERAL (
@@ -44,7 +52,7 @@ const PAIRS = sql(
    WHERE a.pk = ANY ($2::bigint[]) AND a.status = 'active' AND a.probe = 'status'
    UNION
    SELECT a.pk, m.id FROM alert a CROSS JOIN LATERAL ${MARKETS_IN_SCOPE} m JOIN market u ON u.id = m.id
-   WHERE a.pk = ANY ($2::bigint[]) AND a.status = 'active' AND a.probe IN ('status', 'new_market') AND a.scope_key IS NOT NULL
+   WHERE a.pk = ANY ($2::bigint[]) AND a.status = 'active' AND a.probe IN ${OF_MARKETS} AND a.scope_key IS NOT NULL
      AND u.updated_at >= date_trunc('milliseconds', coalesce(a.changed_at, a.created_at))`,
 );
 
