@@ -1,5 +1,6 @@
+import { UsageError } from '../../../../bin/cli/arguments.ts';
 import { OddswireApiError } from '../../../typescript/src/index.ts';
-import { type Call, type CliCommand, CommandError, UsageError } from '../command.ts';
+import { type Call, type CliCommand, CommandError } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { eventText } from '../listen/event-text.ts';
 import { forward, type Verdict } from '../listen/forward.ts';
