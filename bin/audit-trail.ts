@@ -1,6 +1,7 @@
 import { printable } from '../src/domain/values/text.ts';
 import { type AuditRow, exportActions } from '../src/store/ops/actions.ts';
-import { parsePast, readArguments, UsageError } from './command-arguments.ts';
+import { readArguments, UsageError } from './cli/arguments.ts';
+import { parsePast } from './cli/moments.ts';
 import { operatorCommand } from './operator-command.ts';
 import { print } from './output/print.ts';
 import { shortTime } from './output/report-table.ts';
@@ -13,8 +14,7 @@ interface AuditTrailOptions {
   json: boolean;
 }
 
-const TEXT = { type: 'string' } as const;
-const OPTIONS = { since: TEXT, until: TEXT, account: TEXT, json: { type: 'boolean' } } as const;
+const OPTIONS = { since: { value: 'TIME' }, until: { value: 'TIME' }, account: { value: 'A' }, json: {} };
 
 /** `oddswire audit-trail`: the export of the audit trail. */
 export const command = operatorCommand<AuditTrailOptions>({
@@ -41,9 +41,9 @@ function parseArguments(argv: readonly string[], nowMs: number): AuditTrailOptio
   const momentOf = (option: 'since' | 'until', fallback: number): number => {
     const text = texts.get(option);
     if (text === undefined) return fallback;
-    const ms = parsePast(text, nowMs);
-    if (ms === null) problems.push(`--${option} must be an age (90m, 24h, 7d), epoch seconds or an ISO 8601 time`);
-    return ms ?? fallback;
+    const seconds = parsePast(text, nowMs / 1_000);
+    if (seconds === null) problems.push(`--${option} must be an age (90m, 24h, 7d), epoch seconds or an ISO 8601 time`);
+    return seconds === null ? fallback : seconds * 1_000;
   };
   const sinceMs = momentOf('since', 0);
   const untilMs = momentOf('until', nowMs + 1);

@@ -1,4 +1,4 @@
-import type { OptionTypes } from './command-arguments.ts';
+import type { Options } from './cli/arguments.ts';
 
 /** A subcommand of `oddswire`. */
 export interface Command {
@@ -7,7 +7,7 @@ export interface Command {
   /** The words that may follow its name, for the completion of a shell. */
   readonly verbs?: readonly string[];
   /** The options of all verbs. */
-  readonly options?: OptionTypes;
+  readonly options?: Options;
   /** Runs until the work is done and resolves with the exit code. @throws UsageError for wrong arguments */
   run(argv: readonly string[]): Promise<number>;
 }

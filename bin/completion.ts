@@ -1,6 +1,6 @@
+import { rejectArguments, UsageError } from './cli/arguments.ts';
+import { type CompletedCommands, completionScript, SHELLS } from './cli/completion.ts';
 import type { Command } from './command.ts';
-import { rejectArguments, UsageError } from './command-arguments.ts';
-import { type CompletedCommands, completionScript, SHELLS } from './completion/script.ts';
 import { print } from './output/print.ts';
 
 /** Every subcommand by name, without the code of the others. */
@@ -31,12 +31,7 @@ export function completionCommand(entries: Entries): Command {
 async function completed(entries: Entries, self: Command): Promise<CompletedCommands> {
   const commands = Object.entries(entries).map(async ([name, { summary, load }]) => {
     const { verbs, options = {} } = name === 'completion' ? self : (await load()).command;
-    const described = Object.entries(options).map(([option, given]) => [
-      option,
-      given.type === 'boolean' ? {} : { value: 'VALUE', ...(given.choices && { choices: given.choices }) },
-    ]);
-    const all = { ...Object.fromEntries(described), help: {} };
-    return [name, { summary, options: all, ...(verbs && { verbs }) }] as const;
+    return [name, { summary, options: { ...options, help: {} }, ...(verbs && { verbs }) }] as const;
   });
   return Object.fromEntries(await Promise.all(commands));
 }

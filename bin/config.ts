@@ -1,6 +1,6 @@
 import { configTable } from '../src/config/config.ts';
+import { rejectArguments } from './cli/arguments.ts';
 import type { Command } from './command.ts';
-import { rejectArguments } from './command-arguments.ts';
 import { print } from './output/print.ts';
 import { table } from './output/report-table.ts';
 

@@ -6,7 +6,7 @@ import { stageStates } from '../src/store/marks/backlog.ts';
 import { STAGES } from '../src/store/marks/detail.ts';
 import { newestRows, pendingWork } from '../src/store/ops/restored-data.ts';
 import { createSecretBox } from '../src/webhooks/secret-box.ts';
-import { readArguments, UsageError } from './command-arguments.ts';
+import { readArguments, UsageError } from './cli/arguments.ts';
 import { keyRingOf } from './keys/sealed.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
 import { print } from './output/print.ts';
@@ -15,7 +15,7 @@ import { type Finding, findingsText, sayAge } from './restore-check/report.ts';
 /** A row of the future by more than this shows a wrong clock. */
 const CLOCK_TOLERANCE_SECONDS = 60;
 
-const OPTIONS = { json: { type: 'boolean' } } as const;
+const OPTIONS = { json: {} };
 
 /** `oddswire restore-check`: whether a restored database is complete and usable, and the consequences of its age. */
 export const command = operatorCommand<{ json: boolean }>({

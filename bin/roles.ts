@@ -1,10 +1,10 @@
 import { type RoleNames, rolesSql } from '../src/store/db/roles.ts';
+import { readArguments, UsageError } from './cli/arguments.ts';
 import type { Command } from './command.ts';
-import { readArguments, UsageError } from './command-arguments.ts';
 import { print } from './output/print.ts';
 
-const TEXT = { type: 'string' } as const;
-const OPTIONS = { migrator: TEXT, app: TEXT, database: TEXT };
+const NAME_VALUE = { value: 'NAME' };
+const OPTIONS = { migrator: NAME_VALUE, app: NAME_VALUE, database: NAME_VALUE };
 const DEFAULTS: RoleNames = { migrator: 'oddswire_migrator', app: 'oddswire_app', database: 'oddswire' };
 /** Postgres cuts longer names. */
 const NAME = /^[a-z_][a-z0-9_]{0,62}$/;

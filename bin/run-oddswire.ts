@@ -5,8 +5,8 @@ import { VERSION } from '../src/config/version.ts';
 import { asError, OddswireError } from '../src/domain/values/errors.ts';
 import { nearest } from '../src/domain/values/nearest.ts';
 import { EXIT_CONFIG } from '../src/runtime/lifecycle.ts';
+import { UsageError } from './cli/arguments.ts';
 import type { Command } from './command.ts';
-import { UsageError } from './command-arguments.ts';
 import { COMMANDS } from './commands.ts';
 import { print } from './output/print.ts';
 

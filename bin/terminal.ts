@@ -5,8 +5,8 @@ import { asError } from '../src/domain/values/errors.ts';
 import { formatChildLine } from '../src/embedded/log-line.ts';
 import { type RunnerOptions, runProcesses } from '../src/embedded/runner.ts';
 import { createLogger, type Logger } from '../src/observe/logger.ts';
+import { rejectArguments } from './cli/arguments.ts';
 import type { Command } from './command.ts';
-import { rejectArguments } from './command-arguments.ts';
 import { logLevelOf } from './log-level.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -81,6 +81,7 @@ const ROOMS = {
     webhooks: ['values'],
     alerts: ['values', 'webhooks'],
     wallets: ['values', 'webhooks'],
+    chat: ['values', 'webhooks', 'alerts'],
     live: ['values'],
   },
   'src/store': {

@@ -1,5 +1,6 @@
-import type { AlertStatus, Condition, Direction, Unit } from '../../src/domain/alerts/alert.ts';
-import type { ChatFormat } from '../../src/domain/webhooks/chat-message.ts';
+import type { AlertStatus, Direction, Unit } from '../../src/domain/alerts/alert.ts';
+import type { Condition } from '../../src/domain/alerts/conditions.ts';
+import type { ChatFormat } from '../../src/domain/chat/chat-message.ts';
 import type { FilterCondition } from '../../src/domain/webhooks/filter.ts';
 import type { OrderBy } from '../../src/domain/webhooks/order.ts';
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import {
   ALERT_STATUSES,
-  CONDITIONS,
   DEFAULT_COOLDOWN_SECONDS,
   DIRECTIONS,
   MAX_COOLDOWN_SECONDS,
@@ -9,6 +8,7 @@ import {
   MIN_COOLDOWN_SECONDS,
   UNITS,
 } from '../../src/domain/alerts/alert.ts';
+import { CONDITIONS } from '../../src/domain/alerts/conditions.ts';
 import { numberField } from '../../src/domain/values/api-json.ts';
 import { compareDecimals, MAX_DIGITS, parseDecimal, ZERO } from '../../src/domain/values/decimal.ts';
 import { LongNumber } from '../../src/domain/values/exact-json.ts';

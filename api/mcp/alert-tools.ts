@@ -1,6 +1,7 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
-import { ALERT_STATUSES, CONDITIONS } from '../../src/domain/alerts/alert.ts';
+import { ALERT_STATUSES } from '../../src/domain/alerts/alert.ts';
+import { CONDITIONS } from '../../src/domain/alerts/conditions.ts';
 import type { RouteCalls } from './internal-calls.ts';
 import { toolResult } from './tool-result.ts';
 

@@ -1,8 +1,8 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiDeps, ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
-import { logFailedRequest, toApiError } from '../middleware/envelope.ts';
 import { methodNotAllowed } from '../http/paths.ts';
+import { logFailedRequest, toApiError } from '../middleware/envelope.ts';
 import { wantsHtml } from './guard.ts';
 import { type Html, html } from './html.ts';
 

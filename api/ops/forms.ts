@@ -105,12 +105,18 @@ export function area(options: Labelled & { value?: string; rows?: number }): Htm
 
 /** A labelled select element. */
 export function choice(
-  options: Labelled & { value: string; options: readonly (readonly [value: string, label: string])[] },
+  options: Labelled & {
+    value: string;
+    options: readonly (readonly [value: string, label: string])[];
+    /** The parts of the form that the style sheet shows for an option. */
+    showsOf?: (value: string) => string;
+  },
 ): Html {
-  const { label, name, value: chosen, options: items } = options;
+  const { label, name, value: chosen, options: items, showsOf } = options;
   const { id, attributes, texts } = described(options);
   return html`<div class="field"><label for="${id}">${label}</label><select id="${id}" name="${name}"${attributes}>${items.map(
-    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+    ([value, text]) =>
+      html`<option value="${value}"${value === chosen && html` selected`}${showsOf && html` data-shows="${showsOf(value)}"`}>${text}</option>`,
   )}</select>${texts}</div>`;
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DEFAULT_COOLDOWN_SECONDS } from '../../src/domain/alerts/alert.ts';
-import { thresholdField } from '../../src/domain/alerts/rule-event.ts';
+import { CONDITION_FIELDS, THRESHOLD_FIELDS, type ThresholdField } from '../../src/domain/alerts/condition.ts';
+import { thresholdField } from '../../src/domain/alerts/conditions.ts';
 import { type Alert, createAlert, findAlert, useWebhook } from '../../src/store/alerts/alerts.ts';
 import { type AlertChange, changeAlert, deleteAlerts, lockAlert } from '../../src/store/alerts/changes.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
@@ -20,7 +21,7 @@ import {
   type UpdateAlertBody,
   updateAlertBody,
 } from '../contract/alert.ts';
-import { CONDITION_FIELDS, conditionFaults, type Fault } from '../contract/alert-conditions.ts';
+import { conditionFaults, type Fault } from '../contract/alert-conditions.ts';
 import type { ApiDeps, Caller, RouteGroup } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { bodyChecker } from '../http/input.ts';
@@ -173,13 +174,11 @@ async function requireQuotaToResume(tx: Tx, deps: ApiDeps, caller: Caller, id: s
   return true;
 }
 
-const THRESHOLDS = ['price', 'change', 'notional', 'times'] as const;
-
 /** The change of a checked body. The changed alert must meet the rules of a new one. */
 function toChange(found: Alert, body: UpdateAlertBody, nowMs: number): Omit<AlertChange, 'webhookPk'> {
   const { status, direction, unit, windowSeconds, windows, repeat, cooldownSeconds, expiresAt, name, note } = body;
   const own = thresholdField({ condition: found.condition, windows: found.windows ?? undefined });
-  const faults = THRESHOLDS.filter((field) => body[field] !== undefined && field !== own).map((field) => ({
+  const faults = THRESHOLD_FIELDS.filter((field) => body[field] !== undefined && field !== own).map((field) => ({
     path: field as string,
     message: `does not belong to the condition ${found.condition}`,
   }));
@@ -215,7 +214,7 @@ function toCooldown(before: number | null, { repeat, cooldownSeconds }: UpdateAl
 }
 
 /** The faults of the fields of the condition after the change, with paths of the body. */
-function changedFaults(found: Alert, body: UpdateAlertBody, own: (typeof THRESHOLDS)[number] | null): Fault[] {
+function changedFaults(found: Alert, body: UpdateAlertBody, own: ThresholdField | null): Fault[] {
   const given = Object.fromEntries(
     CONDITION_FIELDS.filter((name) => body[name] !== undefined).map((name) => [name, body[name] ?? undefined]),
   );

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import type { ChatFormat, WebhookFormat } from '../../src/domain/chat/chat-message.ts';
+import { chatUrlProblem, redactedUrl, urlOwner } from '../../src/domain/chat/chat-url.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import { tradeFilterProblem } from '../../src/domain/webhooks/broadcast.ts';
-import type { ChatFormat, WebhookFormat } from '../../src/domain/webhooks/chat-message.ts';
-import { chatUrlProblem, redactedUrl, urlOwner } from '../../src/domain/webhooks/chat-url.ts';
 import { type ExtraHeaders, headersOwner } from '../../src/domain/webhooks/headers.ts';
 import { generateSecret } from '../../src/domain/webhooks/signature.ts';
 import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';

@@ -1,5 +1,6 @@
 import { VENUE_NAMES, type VenueName } from '../../src/domain/markets/venue.ts';
-import { parseMoment, readArguments, readChoice, readWholeNumber, UsageError } from '../command-arguments.ts';
+import { choiceOf, readArguments, UsageError, wholeNumberOf } from '../cli/arguments.ts';
+import { parseMoment } from '../cli/moments.ts';
 
 export interface AuditOptions {
   venue: VenueName;
@@ -25,15 +26,15 @@ export const AUDIT_USAGE = `usage: oddswire audit candles --venue VENUE [--marke
   Exit code: 0 no differences or all repaired, 1 differences or no such market.`;
 
 export const AUDIT_OPTIONS = {
-  venue: { type: 'string', choices: VENUE_NAMES },
-  market: { type: 'string' },
-  from: { type: 'string' },
-  to: { type: 'string' },
-  against: { type: 'string' },
-  limit: { type: 'string' },
-  repair: { type: 'boolean' },
-  json: { type: 'boolean' },
-} as const;
+  venue: { value: 'VENUE', choices: VENUE_NAMES },
+  market: { value: 'ID' },
+  from: { value: 'TIME' },
+  to: { value: 'TIME' },
+  against: { value: 'SOURCE' },
+  limit: { value: 'N' },
+  repair: {},
+  json: {},
+};
 
 const DEFAULT_SECONDS = 7 * 86_400;
 const DEFAULT_LIMIT = 50;
@@ -44,7 +45,7 @@ export function parseAuditArguments(argv: readonly string[], nowSeconds: number)
   const given = readArguments(argv, AUDIT_OPTIONS, problems);
   const { words, texts, flags } = given;
   if (words.length !== 1 || words[0] !== 'candles') problems.push('name the data to audit: candles');
-  const venue = readChoice(given, 'venue', VENUE_NAMES, problems);
+  const venue = choiceOf(given, 'venue', VENUE_NAMES);
   if (!texts.has('venue')) problems.push(`--venue must be one of ${VENUE_NAMES.join(', ')}`);
   const moment = (name: 'from' | 'to', fallback: number): number => {
     const text = texts.get(name);
@@ -55,7 +56,7 @@ export function parseAuditArguments(argv: readonly string[], nowSeconds: number)
   const end = moment('to', nowSeconds + 1);
   const start = moment('from', end - DEFAULT_SECONDS);
   if (start >= end) problems.push('--from must be before --to');
-  const limit = readWholeNumber(given, 'limit', { fallback: DEFAULT_LIMIT, max: 1_000_000_000 }, problems);
+  const limit = wholeNumberOf(given, 'limit', [0, 1_000_000_000], problems) ?? DEFAULT_LIMIT;
   const [market, against] = [texts.get('market'), texts.get('against')];
   if (against !== undefined && flags.has('repair'))
     problems.push('--repair uses our own trades and cannot be combined with --against');

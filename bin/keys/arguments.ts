@@ -1,13 +1,7 @@
 import { isName, MAX_NAME_LENGTH, SCOPES, type Scope } from '../../src/domain/values/api-key.ts';
 import type { AccountQuotas } from '../../src/store/accounts/quotas.ts';
-import {
-  type CommandArguments,
-  type OptionTypes,
-  parseMoment,
-  parseSpan,
-  readArguments,
-  UsageError,
-} from '../command-arguments.ts';
+import { type Arguments, type Options, readArguments, UsageError } from '../cli/arguments.ts';
+import { parseMoment, parseSpan } from '../cli/moments.ts';
 
 export type KeysOptions = { json: boolean } & (
   | { verb: 'create'; account: string; name: string; scopes: readonly Scope[]; expiresAt?: Date }
@@ -59,15 +53,16 @@ const LIMITS = {
   'cold-reads': 'coldReadsPerMinute',
 } as const satisfies Record<string, keyof AccountQuotas>;
 
-const TEXT = { type: 'string' } as const;
-const JSON_FLAG = { json: { type: 'boolean' } } as const;
+const ACCOUNT = { account: { value: 'A' } };
+const SCOPE_LIST = { scopes: { value: 'S,S' } };
+const JSON_FLAG = { json: {} };
 
-export const KEYS_OPTIONS: Readonly<Record<Verb, OptionTypes>> = {
-  create: { account: TEXT, name: TEXT, scopes: TEXT, expires: TEXT, ...JSON_FLAG },
-  list: { account: TEXT, ...JSON_FLAG },
-  link: { account: TEXT, scopes: TEXT, url: TEXT, ...JSON_FLAG },
+export const KEYS_OPTIONS: Readonly<Record<Verb, Options>> = {
+  create: { ...ACCOUNT, name: { value: 'N' }, ...SCOPE_LIST, expires: { value: 'TIME' }, ...JSON_FLAG },
+  list: { ...ACCOUNT, ...JSON_FLAG },
+  link: { ...ACCOUNT, ...SCOPE_LIST, url: { value: 'ADDRESS' }, ...JSON_FLAG },
   revoke: JSON_FLAG,
-  quota: { account: TEXT, ...Object.fromEntries(Object.keys(LIMITS).map((name) => [name, TEXT])), ...JSON_FLAG },
+  quota: { ...ACCOUNT, ...Object.fromEntries(Object.keys(LIMITS).map((name) => [name, { value: 'N' }])), ...JSON_FLAG },
   accounts: JSON_FLAG,
   sealed: JSON_FLAG,
   reseal: JSON_FLAG,
@@ -91,7 +86,7 @@ export function parseKeysArguments(argv: readonly string[], nowMs: number): Keys
   return options;
 }
 
-function readOptions(verb: Verb, given: CommandArguments, nowMs: number, problems: string[]): KeysOptions {
+function readOptions(verb: Verb, given: Arguments, nowMs: number, problems: string[]): KeysOptions {
   const json = given.flags.has('json');
   switch (verb) {
     case 'create': {
@@ -131,7 +126,7 @@ function readOptions(verb: Verb, given: CommandArguments, nowMs: number, problem
   }
 }
 
-function readName({ texts }: CommandArguments, option: 'account' | 'name', problems: string[]): string | undefined {
+function readName({ texts }: Arguments, option: 'account' | 'name', problems: string[]): string | undefined {
   const text = texts.get(option)?.trim();
   if (text === undefined || text === '') {
     problems.push(`--${option} must not be empty`);
@@ -143,19 +138,19 @@ function readName({ texts }: CommandArguments, option: 'account' | 'name', probl
   return undefined;
 }
 
-function readScopes({ texts }: CommandArguments, problems: string[]): Scope[] {
+function readScopes({ texts }: Arguments, problems: string[]): Scope[] {
   const asked = (texts.get('scopes') ?? SCOPES.join(',')).split(',').map((scope) => scope.trim());
   const unknown = asked.filter((scope) => !SCOPES.some((each) => each === scope));
   for (const scope of unknown) problems.push(`--scopes: ${scope || '(empty)'} is not one of ${SCOPES.join(', ')}`);
   return SCOPES.filter((scope) => asked.includes(scope));
 }
 
-function readExpiry({ texts }: CommandArguments, nowMs: number, problems: string[]): Date | undefined {
+function readExpiry({ texts }: Arguments, nowMs: number, problems: string[]): Date | undefined {
   const text = texts.get('expires');
   if (text === undefined) return undefined;
-  const spanMs = parseSpan(text);
+  const span = parseSpan(text);
   const seconds = parseMoment(text);
-  const atMs = spanMs !== null ? nowMs + spanMs : seconds !== null ? seconds * 1000 : null;
+  const atMs = span !== null ? nowMs + span * 1_000 : seconds !== null ? seconds * 1_000 : null;
   if (atMs === null) problems.push('--expires must be an age from now (12h, 90d), epoch seconds or an ISO 8601 time');
   else if (atMs <= nowMs) problems.push('--expires must not be in the past');
   else if (atMs > MAX_EXPIRY_MS) problems.push('--expires must be before the year 10000');
@@ -163,7 +158,7 @@ function readExpiry({ texts }: CommandArguments, nowMs: number, problems: string
   return undefined;
 }
 
-function readLimits({ texts }: CommandArguments, problems: string[]): Partial<AccountQuotas> {
+function readLimits({ texts }: Arguments, problems: string[]): Partial<AccountQuotas> {
   const change: { -readonly [Limit in keyof AccountQuotas]?: number | null } = {};
   for (const [option, limit] of Object.entries(LIMITS)) {
     const text = texts.get(option);

@@ -1,5 +1,5 @@
 import { isConfiguredName, OPERATOR_ROLES, type OperatorRole } from '../../src/store/ops/operators.ts';
-import { type OptionTypes, readArguments, readChoice, UsageError } from '../command-arguments.ts';
+import { choiceOf, type Options, readArguments, UsageError } from '../cli/arguments.ts';
 
 export type OperatorsOptions = { json: boolean } & (
   | { verb: 'add'; name: string; role: OperatorRole }
@@ -24,10 +24,10 @@ export const OPERATORS_USAGE = `usage: oddswire operators add NAME [--role viewe
   The names ops and viewer belong to OPS_PASSWORD and OPS_VIEWER_PASSWORD. The API opens the pages when it starts with a password there
   or with an operator here: restart it after the first one.`;
 
-const JSON_FLAG = { json: { type: 'boolean' } } as const;
+const JSON_FLAG = { json: {} };
 
-export const OPERATORS_OPTIONS: Readonly<Record<Verb, OptionTypes>> = {
-  add: { role: { type: 'string', choices: OPERATOR_ROLES }, ...JSON_FLAG },
+export const OPERATORS_OPTIONS: Readonly<Record<Verb, Options>> = {
+  add: { role: { value: 'ROLE', choices: OPERATOR_ROLES }, ...JSON_FLAG },
   password: JSON_FLAG,
   remove: JSON_FLAG,
   list: JSON_FLAG,
@@ -43,7 +43,7 @@ export function parseOperatorsArguments(argv: readonly string[]): OperatorsOptio
   const given = readArguments(rest, OPERATORS_OPTIONS[verb], problems);
   const json = given.flags.has('json');
   const name = verb === 'list' ? '' : readName(given.words.shift() ?? '', verb, problems);
-  const role = readChoice(given, 'role', OPERATOR_ROLES, problems) ?? 'viewer';
+  const role = choiceOf(given, 'role', OPERATOR_ROLES) ?? 'viewer';
   problems.push(...given.words.map((word) => `unknown argument ${word}`));
   if (problems.length > 0) throw new UsageError(problems);
   if (verb === 'list') return { verb, json };

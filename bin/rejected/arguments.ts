@@ -1,6 +1,7 @@
 import type { Config } from '../../src/config/config.ts';
 import { VENUE_NAMES, type VenueName } from '../../src/domain/markets/venue.ts';
-import { parsePast, readArguments, readChoice, readWholeNumber, UsageError } from '../command-arguments.ts';
+import { choiceOf, readArguments, UsageError, wholeNumberOf } from '../cli/arguments.ts';
+import { parsePast } from '../cli/moments.ts';
 
 type Kind = keyof Config['pollMs'];
 /** All kinds of records. */
@@ -29,14 +30,14 @@ export const REJECTED_USAGE = `usage: oddswire rejected [--venue VENUE] [--kind 
   --json      one JSON object: {"summary": [...], "records": [...]}`;
 
 export const REJECTED_OPTIONS = {
-  venue: { type: 'string', choices: VENUE_NAMES },
-  kind: { type: 'string', choices: KINDS },
-  reason: { type: 'string' },
-  since: { type: 'string' },
-  limit: { type: 'string' },
-  json: { type: 'boolean' },
-  sample: { type: 'boolean' },
-} as const;
+  venue: { value: 'VENUE', choices: VENUE_NAMES },
+  kind: { value: 'KIND', choices: KINDS },
+  reason: { value: 'REASON' },
+  since: { value: 'TIME' },
+  limit: { value: 'N' },
+  json: {},
+  sample: {},
+};
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 1_000;
@@ -47,14 +48,14 @@ export function parseRejectedArguments(argv: readonly string[], nowMs: number): 
   const given = readArguments(argv, REJECTED_OPTIONS, problems);
   const { words, texts, flags } = given;
   problems.push(...words.map((word) => `unknown argument ${word}`));
-  const venue = readChoice(given, 'venue', VENUE_NAMES, problems);
-  const kind = readChoice(given, 'kind', KINDS, problems);
+  const venue = choiceOf(given, 'venue', VENUE_NAMES);
+  const kind = choiceOf(given, 'kind', KINDS);
   const reason = texts.get('reason');
   if (reason === '') problems.push('--reason must not be empty');
   const since = texts.get('since');
-  const sinceMs = since === undefined ? undefined : parsePast(since, nowMs);
-  if (sinceMs === null) problems.push('--since must be an age (90m, 24h, 7d), epoch seconds or an ISO 8601 time');
-  const limit = readWholeNumber(given, 'limit', { fallback: DEFAULT_LIMIT, max: MAX_LIMIT }, problems);
+  const sinceSeconds = since === undefined ? undefined : parsePast(since, nowMs / 1_000);
+  if (sinceSeconds === null) problems.push('--since must be an age (90m, 24h, 7d), epoch seconds or an ISO 8601 time');
+  const limit = wholeNumberOf(given, 'limit', [0, MAX_LIMIT], problems) ?? DEFAULT_LIMIT;
   if (problems.length > 0) throw new UsageError(problems);
   return {
     limit,
@@ -63,6 +64,6 @@ export function parseRejectedArguments(argv: readonly string[], nowMs: number): 
     ...(venue !== undefined && { venue }),
     ...(kind !== undefined && { kind }),
     ...(reason !== undefined && { reason }),
-    ...(typeof sinceMs === 'number' && { sinceMs }),
+    ...(typeof sinceSeconds === 'number' && { sinceMs: sinceSeconds * 1_000 }),
   };
 }

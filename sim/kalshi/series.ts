@@ -67,7 +67,6 @@ function seriesObject(series: (typeof SERIES)[number], directory: Directory): Wi
     frequency: 'custom',
     last_updated_ts: isoMicros(updatedSecond(directory), 0),
     settlement_sources: SETTLEMENT_SOURCES,
-    categories: [series.category],
     ...series,
   };
 }

@@ -1,4 +1,4 @@
-import { CONDITIONS, type Condition } from '../../src/domain/alerts/alert.ts';
+import { CONDITIONS, type Condition } from '../../src/domain/alerts/conditions.ts';
 import { priceAlertBody } from '../../src/domain/alerts/price-alert-event.ts';
 import { marketRuleBody, type RuleEvent, ruleBody } from '../../src/domain/alerts/rule-event.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';

@@ -1,6 +1,6 @@
 import { testEventBody } from '../../api/routes/test-event.ts';
+import type { ChatFormat } from '../../src/domain/chat/chat-message.ts';
 import { newId } from '../../src/domain/values/ids.ts';
-import type { ChatFormat } from '../../src/domain/webhooks/chat-message.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
 import { insertDeliveries, insertEvents } from '../../src/store/deliveries/events.ts';

@@ -1,7 +1,7 @@
+import { chatMessage } from '../../src/domain/chat/chat-message.ts';
+import { askedWaitSeconds, chatRequest } from '../../src/domain/chat/chat-request.ts';
+import { urlOwner } from '../../src/domain/chat/chat-url.ts';
 import { asError } from '../../src/domain/values/errors.ts';
-import { chatMessage } from '../../src/domain/webhooks/chat-message.ts';
-import { askedWaitSeconds, chatRequest } from '../../src/domain/webhooks/chat-request.ts';
-import { urlOwner } from '../../src/domain/webhooks/chat-url.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { type ExtraHeaders, headersOwner } from '../../src/domain/webhooks/headers.ts';
 import { InvalidSecretError, standardKey } from '../../src/domain/webhooks/signature.ts';

@@ -1,6 +1,18 @@
-import { CONDITIONS, type Condition, DEFAULT_COOLDOWN_SECONDS } from '../../../src/domain/alerts/alert.ts';
+import { DEFAULT_COOLDOWN_SECONDS } from '../../../src/domain/alerts/alert.ts';
+import {
+  CONDITION_FIELDS,
+  type ConditionDefinition,
+  THRESHOLD_FIELDS,
+  type ThresholdField,
+} from '../../../src/domain/alerts/condition.ts';
+import {
+  CONDITIONS,
+  type Condition,
+  conditionOf,
+  findCondition,
+  isOfNewMarkets,
+} from '../../../src/domain/alerts/conditions.ts';
 import { span } from '../../../src/domain/values/durations.ts';
-import { CONDITION_FIELDS, FIELDS_OF } from '../../contract/alert-conditions.ts';
 import { ApiError } from '../../errors.ts';
 import { type Html, html } from '../../ops/html.ts';
 import { fieldMoment, momentField } from '../../ops/pages/filters.ts';
@@ -10,22 +22,28 @@ import { type FormView, isEdited, linesOf, withPoint } from '../form-view.ts';
 import { plain, venueTitle } from '../values.ts';
 import { secondsOf } from './alert-words.ts';
 
-const CONDITION_LABELS: Readonly<Record<Condition, string>> = {
-  above: 'Price: at a target or above',
-  below: 'Price: at a target or below',
-  crosses_above: 'Price: rises to a target',
-  crosses_below: 'Price: falls to a target',
-  change: 'Price: moves within a window',
-  spread: 'Spread of bid and ask',
-  trade: 'A large trade',
-  volume: 'Volume within a window',
-  status: 'The market halts, closes or gets its result',
-  new_market: 'A new market',
-};
 const SCOPE_FIELDS = ['market_id', 'event_id', 'venue', 'category', 'q'] as const;
 
-/** Fields of the form whose name in the API depends on the condition. */
-const DIRECTION_FIELDS: Partial<Record<Condition, string>> = { spread: 'spreadDirection', change: 'changeDirection' };
+/** The name in the form of the field `direction` of a condition: several conditions have one, with other values. */
+const directionName = (condition: Condition) => `${condition}Direction`;
+
+/** The conditions with a direction. */
+const DIRECTED = CONDITIONS.flatMap((name) => {
+  const { direction } = conditionOf(name);
+  return direction === undefined ? [] : [{ name, direction }];
+});
+
+/** The classes of the parts of the form that a condition needs. */
+function shownParts(condition: string): string {
+  const definition = findCondition(condition);
+  if (definition === undefined) return '';
+  const fields = [...definition.required, ...(definition.optional ?? [])];
+  return [
+    ...fields.map((field) => (field === 'direction' ? `when-direction-of-${condition}` : `when-${field}`)),
+    ...(fields.includes('price') ? [definition.priceLabel === undefined ? 'for-price' : 'for-spread'] : []),
+    ...(isOfNewMarkets(condition as Condition) ? ['new-markets'] : []),
+  ].join(' ');
+}
 
 interface Choices {
   /** The active webhooks that list `price_alert`. */
@@ -42,7 +60,8 @@ export function alertFields(view: FormView, { webhooks, venues, outcome }: Choic
     label: 'Condition',
     name: 'condition',
     value: 'above',
-    options: CONDITIONS.map((each) => [each, CONDITION_LABELS[each]] as const),
+    options: CONDITIONS.map((each) => [each, conditionOf(each).label] as const),
+    showsOf: shownParts,
   })}
 <fieldset><legend>Watches</legend>
 <div class="radios"><label class="check"><input type="radio" name="subject" value="token" id="subject-token"${!isScope && html` checked`}>one outcome</label>
@@ -65,22 +84,24 @@ ${view.field({ label: 'Category', name: 'scope.category', hint: 'In the spelling
 ${view.field({ label: 'Words', name: 'scope.q', hint: 'Each one is in the title of the market or of its event.' })}</div></div></fieldset>
 <div class="when-price">${view.field({
     label: html`<span class="for-price">Price</span> <span class="for-spread">Spread</span>`,
-    called: view.value('condition') === 'spread' ? 'Spread' : 'Price',
+    called: findCondition(view.value('condition'))?.priceLabel ?? 'Price',
     name: 'price',
     hint: 'In the currency of the outcome: 0.25 is 25 %. For other tokens the price itself.',
   })}</div>
-<div class="when-spread">${spreadDirection(view, 'spreadDirection')}</div>
 <div class="when-change"><div class="pair">${view.field({ label: 'Move', name: 'change', hint: 'At least this: 0.05 is 5 points.' })}
-${unitField(view)}
-${changeDirection(view, 'changeDirection')}</div></div>
+${unitField(view)}</div></div>
+${DIRECTED.map(
+  ({ name, direction }) =>
+    html`<div class="when-direction-of-${name}">${directionField(view, direction, directionName(name))}</div>`,
+)}
 <div class="when-notional">${view.field({
     label: 'Amount',
     name: 'notional',
     hint: 'Price times size, in the currency of the outcome. For a volume: the sum of the trades of the window.',
   })}</div>
-<div class="when-volume"><div class="pair">${view.field({ label: 'Or multiple', name: 'times', hint: 'Of the mean of the windows before, such as 3.' })}
+<div class="when-times"><div class="pair">${view.field({ label: 'Or multiple', name: 'times', hint: 'Of the mean of the windows before, such as 3.' })}
 ${view.field({ label: 'Windows for the mean', name: 'windows' })}</div></div>
-<div class="when-window">${view.field({ label: 'Window', name: 'windowSeconds', hint: 'Such as 90 s, 15 min or 1 h; at most 24 h.' })}</div>
+<div class="when-windowSeconds">${view.field({ label: 'Window', name: 'windowSeconds', hint: 'Such as 90 s, 15 min or 1 h; at most 24 h.' })}</div>
 <fieldset><legend>Then</legend>
 <label class="check"><input type="checkbox" name="repeat" id="field-repeat" value="true"${view.isChecked('repeat') && html` checked`}>fire again after a cool-down</label>
 <div class="with-repeat">${cooldownField(view, span(DEFAULT_COOLDOWN_SECONDS))}</div>
@@ -93,12 +114,13 @@ ${nameFields(view)}`;
 export function editFields(view: FormView, alert: Alert, webhooks: readonly Webhook[] | undefined): Html {
   const threshold = thresholdOf(alert);
   const repeats = alert.cooldownSeconds !== undefined;
+  const { direction } = conditionOf(alert.condition);
   return html`${
     threshold !== undefined &&
     view.field({ label: THRESHOLD_LABELS[threshold], name: threshold, value: plain(alert[threshold] ?? '') })
   }
-${alert.condition === 'spread' && spreadDirection(view, 'direction', alert.direction)}
-${alert.condition === 'change' && html`${unitField(view, alert.unit)}${changeDirection(view, 'direction', alert.direction)}`}
+${alert.unit !== undefined && unitField(view, alert.unit)}
+${direction !== undefined && directionField(view, direction, 'direction', alert.direction ?? '')}
 ${alert.windows !== undefined && view.field({ label: 'Windows for the mean', name: 'windows', value: String(alert.windows) })}
 ${
   alert.windowSeconds !== undefined &&
@@ -130,16 +152,13 @@ ${webhooks !== undefined && webhookField(view, webhooks, alert.webhookId)}
 ${nameFields(view, alert)}`;
 }
 
-function spreadDirection(view: FormView, name: string, value = 'at_most'): Html {
-  return view.choice({
-    label: 'Fires when the spread is',
-    name,
-    value,
-    options: [
-      ['at_most', 'at most this'],
-      ['at_least', 'at least this'],
-    ],
-  });
+function directionField(
+  view: FormView,
+  { label, options }: NonNullable<ConditionDefinition['direction']>,
+  name: string,
+  value: string = options[0]?.[0] ?? '',
+): Html {
+  return view.choice({ label, name, value, options });
 }
 
 function unitField(view: FormView, value = 'absolute'): Html {
@@ -150,19 +169,6 @@ function unitField(view: FormView, value = 'absolute'): Html {
     options: [
       ['absolute', 'of the price'],
       ['percent', '% of the earlier price'],
-    ],
-  });
-}
-
-function changeDirection(view: FormView, name: string, value = ''): Html {
-  return view.choice({
-    label: 'Direction',
-    name,
-    value,
-    options: [
-      ['', 'up or down'],
-      ['up', 'up'],
-      ['down', 'down'],
     ],
   });
 }
@@ -178,15 +184,15 @@ function webhookField(view: FormView, webhooks: readonly Webhook[], value = ''):
   });
 }
 
-const THRESHOLD_LABELS = {
+const THRESHOLD_LABELS: Readonly<Record<ThresholdField, string>> = {
   price: 'Price',
   change: 'Move',
   notional: 'Amount',
   times: 'Multiple',
-} as const;
+};
 
-function thresholdOf(alert: Alert): keyof typeof THRESHOLD_LABELS | undefined {
-  return (['price', 'change', 'notional', 'times'] as const).find((each) => alert[each] !== undefined);
+function thresholdOf(alert: Alert): ThresholdField | undefined {
+  return THRESHOLD_FIELDS.find((each) => alert[each] !== undefined);
 }
 
 function cooldownField(view: FormView, value: string): Html {
@@ -217,18 +223,19 @@ ${view.area({ label: 'Note', name: 'note', value: note, hint: 'Optional, for you
 export function newAlertBody(form: URLSearchParams): Record<string, unknown> {
   const text = (name: string) => (form.get(name) ?? '').trim();
   const condition = CONDITIONS.find((each) => each === text('condition'));
-  const { required = [], optional = [] } = condition === undefined ? {} : FIELDS_OF[condition];
+  const { required = [], optional = [] } = (condition && conditionOf(condition)) ?? {};
+  const isOfNew = condition !== undefined && isOfNewMarkets(condition);
   const body: Record<string, unknown> = { condition: condition ?? text('condition') };
-  if (condition === 'new_market' || text('subject') === 'scope') {
+  if (isOfNew || text('subject') === 'scope') {
     body['scope'] = Object.fromEntries(
-      SCOPE_FIELDS.filter((each) => condition !== 'new_market' || each !== 'market_id')
+      SCOPE_FIELDS.filter((each) => !isOfNew || each !== 'market_id')
         .map((each) => [each, text(`scope.${each}`)] as const)
         .filter(([, value]) => value !== ''),
     );
   } else if (text('tokenMint') !== '') body['tokenMint'] = text('tokenMint');
   for (const name of CONDITION_FIELDS) {
     if (![...required, ...optional].includes(name)) continue;
-    const value = text(name === 'direction' && condition ? (DIRECTION_FIELDS[condition] ?? name) : name);
+    const value = text(name === 'direction' && condition ? directionName(condition) : name);
     if (value !== '') body[name] = inputOf(name, value);
   }
   if (form.has('repeat')) {
@@ -276,7 +283,7 @@ export function alertChange(form: URLSearchParams, alert: Alert): Record<string,
 /** The reasons of a rejection with the names of the form. */
 export function atAlertFields(error: ApiError, form: URLSearchParams): ApiError {
   const condition = CONDITIONS.find((each) => each === form.get('condition'));
-  const direction = (condition && DIRECTION_FIELDS[condition]) ?? 'direction';
+  const direction = condition && conditionOf(condition).direction ? directionName(condition) : 'direction';
   const details = error.details.map(({ path, message }) => ({
     path: path === 'direction' ? direction : path,
     message,

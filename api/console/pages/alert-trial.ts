@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isMarketCondition } from '../../../src/domain/alerts/conditions.ts';
 import { MAX_OPEN_BACKTESTS } from '../../../src/store/alerts/backtest-jobs.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
@@ -145,7 +146,7 @@ function resultSection(
     firingCount === 0
       ? 'would not have fired'
       : `would have fired ${({ 1: 'once', 2: 'twice' } as Record<number, string>)[firingCount] ?? `${firingCount.toLocaleString('en-US')} times`}`;
-  const seen = ['status', 'new_market'].includes(alert.condition) ? 'changes of markets' : 'observations';
+  const seen = isMarketCondition(alert.condition) ? 'changes of markets' : 'observations';
   return section(html`<p>An alert ${words} <strong>${fired}</strong> from ${moment(span.start)} to ${moment(span.end)} UTC, on ${number(
     observations,
   )} ${seen}. Nothing is saved.</p>

@@ -1,4 +1,4 @@
-import { span } from '../../../src/domain/values/durations.ts';
+import { conditionOf } from '../../../src/domain/alerts/conditions.ts';
 import { type Html, html } from '../../ops/html.ts';
 import { shortId } from '../../ops/pages/shown-values.ts';
 import type { Alert, AlertScope, Decimal } from '../answers.ts';
@@ -7,41 +7,18 @@ import type { Name } from './named-outcomes.ts';
 
 /** The condition of an alert in words. Prices of outcomes are probabilities, other prices have the currency of the alert. */
 export function firesWhen(alert: Alert, isProbability: boolean): string {
-  const { condition, direction, change, unit, windowSeconds, notional, times, windows, currency = '' } = alert;
-  const target =
-    isProbability || alert.price === undefined ? percent(alert.price) : `${plain(alert.price)} ${currency}`.trim();
-  const within = windowSeconds === undefined ? '' : ` within ${span(windowSeconds)}`;
-  switch (condition) {
-    case 'above':
-    case 'below':
-      return `at ${target} or ${condition}`;
-    case 'crosses_above':
-      return `when it rises to ${target}`;
-    case 'crosses_below':
-      return `when it falls to ${target}`;
-    case 'spread':
-      return `at a spread of ${direction === 'at_least' ? 'at least' : 'at most'} ${isProbability ? points(alert.price) : target}`;
-    case 'change': {
-      const size =
-        unit === 'percent' ? `${change} %` : isProbability ? points(change) : `${plain(change ?? 0)} ${currency}`;
-      return `when it moves ${direction === undefined ? '' : `${direction} `}by ${size}${within}`;
-    }
-    case 'trade':
-      return `at a trade of ${grouped(notional)} ${currency}`.trim();
-    case 'volume':
-      return times === undefined
-        ? `when ${grouped(notional)} ${currency}`.trim().concat(` is traded${within}`)
-        : `when ${times} × the mean of ${windows} windows is traded${within}`;
-    case 'status':
-      return 'when the market halts, closes or gets its result';
-    case 'new_market':
-      return 'at each new market';
-  }
+  const money = (text: string) => `${text} ${alert.currency ?? ''}`.trim();
+  return conditionOf(alert.condition).sentence<Decimal>(alert, {
+    price: (value) => (isProbability || value === undefined ? (percent(value) ?? '–') : money(plain(value))),
+    difference: (value) => (isProbability ? points(value) : money(plain(value ?? 0))),
+    amount: (value) => money(grouped(value)),
+  });
 }
 
 /** Whether the alert waits for a price, so that there is a distance to it. */
 export function hasPriceTarget({ condition }: Pick<Alert, 'condition'>): boolean {
-  return ['above', 'below', 'crosses_above', 'crosses_below'].includes(condition);
+  const definition = conditionOf(condition);
+  return definition.of === 'outcome' && definition.threshold({}) === 'price' && definition.needs({}).of === 'price';
 }
 
 /** The price that an alert waits for. */

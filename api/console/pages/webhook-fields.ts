@@ -1,5 +1,5 @@
+import { WEBHOOK_FORMATS, type WebhookFormat } from '../../../src/domain/chat/chat-message.ts';
 import { showDirectionControls } from '../../../src/domain/values/text.ts';
-import { WEBHOOK_FORMATS, type WebhookFormat } from '../../../src/domain/webhooks/chat-message.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../../src/domain/webhooks/event.ts';
 import {
   type FilterCondition,

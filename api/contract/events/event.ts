@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { ALERT_CONDITIONS, CONDITIONS, DIRECTIONS, UNITS } from '../../../src/domain/alerts/alert.ts';
+import { DIRECTIONS, UNITS } from '../../../src/domain/alerts/alert.ts';
+import {
+  ALERT_CONDITIONS,
+  CONDITIONS,
+  MARKET_CONDITION_NAMES,
+  OUTCOME_CONDITION_NAMES,
+} from '../../../src/domain/alerts/conditions.ts';
 import { numberField } from '../../../src/domain/values/api-json.ts';
 import type { EventType } from '../../../src/domain/webhooks/event.ts';
 import { isoTime, numberValue, opaqueId } from '../wire.ts';
@@ -35,7 +41,7 @@ const targetAlert = z.object({
 
 const ruleAlert = z.object({
   ...alertOnToken,
-  condition: z.enum(['crosses_above', 'crosses_below', 'change', 'spread', 'trade', 'volume']),
+  condition: z.enum(OUTCOME_CONDITION_NAMES).exclude(ALERT_CONDITIONS),
   targetPrice: optionalNumber(),
   change: optionalNumber(),
   notional: optionalNumber(),
@@ -53,7 +59,7 @@ const ruleAlert = z.object({
 
 const marketAlert = z.object({
   alertId: opaqueId,
-  condition: z.enum(['status', 'new_market']),
+  condition: z.enum(MARKET_CONDITION_NAMES),
   tokenMint: z.string().optional(),
   status: z.string(),
   previousStatus: z.string().optional(),

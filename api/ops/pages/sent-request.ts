@@ -1,6 +1,6 @@
 import { VERSION } from '../../../src/config/version.ts';
-import { chatMessage } from '../../../src/domain/webhooks/chat-message.ts';
-import { shownChatBody } from '../../../src/domain/webhooks/chat-request.ts';
+import { chatMessage } from '../../../src/domain/chat/chat-message.ts';
+import { shownChatBody } from '../../../src/domain/chat/chat-request.ts';
 import { readChatFacts } from '../../../src/store/deliveries/chat-facts.ts';
 import { type RequestFacts, readRequestFacts } from '../../../src/store/deliveries/request-facts.ts';
 import type { ApiDeps } from '../../deps.ts';

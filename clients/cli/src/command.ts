@@ -1,15 +1,7 @@
+import type { Arguments, Options } from '../../../bin/cli/arguments.ts';
 import type { OddswireClient } from '../../typescript/src/index.ts';
 import type { Colours } from './colours.ts';
 import type { Io } from './io.ts';
-
-export interface Option {
-  /** The name of its value in the help; absent for a flag. */
-  readonly value?: string;
-  readonly choices?: readonly string[];
-  readonly help: string;
-}
-
-export type Options = Readonly<Record<string, Option>>;
 
 /** A subcommand. */
 export interface CliCommand {
@@ -30,14 +22,6 @@ export interface CliCommand {
 
 export type Commands = Readonly<Record<string, CliCommand>>;
 
-/** The arguments of a call. */
-export interface Arguments {
-  readonly words: readonly string[];
-  /** The last value of each option. */
-  readonly texts: ReadonlyMap<string, string>;
-  readonly flags: ReadonlySet<string>;
-}
-
 /** One call of a command. */
 export interface Call extends Arguments {
   readonly io: Io;
@@ -56,17 +40,6 @@ export interface Call extends Arguments {
 export interface Settings {
   readonly url: string;
   readonly key: string;
-}
-
-/** Wrong arguments; `problems` lists every one. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super(problems.join('; '));
-    this.problems = problems;
-  }
 }
 
 /** A missing or invalid variable. */

@@ -1,4 +1,5 @@
-import type { CliCommand, Commands, Option } from './command.ts';
+import type { Option } from '../../../bin/cli/arguments.ts';
+import type { CliCommand, Commands } from './command.ts';
 import { COMMON } from './read-arguments.ts';
 
 /** The list of all commands. */
@@ -25,7 +26,7 @@ function flagOf(name: string, { value }: Option): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }
 
-function helpText({ help, choices }: Option): string {
+function helpText({ help = '', choices }: Option): string {
   return choices === undefined ? help : `${help}: ${choices.join(', ')}`;
 }
 

@@ -1,3 +1,4 @@
+import { UsageError } from '../../../bin/cli/arguments.ts';
 import { nearest } from '../../../src/domain/values/nearest.ts';
 import { printable } from '../../../src/domain/values/text.ts';
 import {
@@ -7,12 +8,12 @@ import {
   OddswireConnectionError,
 } from '../../typescript/src/index.ts';
 import { coloursOf } from './colours.ts';
-import { type Call, type CliCommand, CommandError, type Settings, SettingsError, UsageError } from './command.ts';
+import { type Call, type CliCommand, CommandError, type Settings, SettingsError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { EXIT, exitCodeOf, linesOf } from './exit-codes.ts';
 import { helpOf, listOf } from './help.ts';
 import { type Io, isBrokenPipe } from './io.ts';
-import { readArguments } from './read-arguments.ts';
+import { argumentsOf } from './read-arguments.ts';
 import { VERSION } from './version.ts';
 
 const HELP = new Set(['--help', '-h', 'help']);
@@ -75,7 +76,7 @@ async function run(name: string, command: CliCommand, argv: readonly string[], i
 }
 
 function callOf(command: CliCommand, argv: readonly string[], io: Io): Call {
-  const parsed = readArguments(command, argv);
+  const parsed = argumentsOf(command, argv);
   const connect = (): { settings: Settings; client: OddswireClient<string> } => {
     const settings = settingsOf(parsed.texts.get('url'), io.env);
     try {

@@ -1,21 +1,3 @@
-/** The conditions of the specification: the price of a token reaches a target. */
-export const ALERT_CONDITIONS = ['above', 'below'] as const;
-export type AlertCondition = (typeof ALERT_CONDITIONS)[number];
-
-/** Every condition, as docs/alerts.md defines them. */
-export const CONDITIONS = [
-  ...ALERT_CONDITIONS,
-  'crosses_above',
-  'crosses_below',
-  'change',
-  'spread',
-  'trade',
-  'volume',
-  'status',
-  'new_market',
-] as const;
-export type Condition = (typeof CONDITIONS)[number];
-
 export const UNITS = ['absolute', 'percent'] as const;
 export type Unit = (typeof UNITS)[number];
 

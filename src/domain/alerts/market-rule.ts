@@ -1,4 +1,5 @@
 import { type Decimal, ONE, ZERO } from '../values/decimal.ts';
+import { type MarketConditionName, marketCondition } from './conditions.ts';
 import type { LastFiring } from './rule.ts';
 
 /** What an outcome of a market pays per unit. */
@@ -28,28 +29,20 @@ export interface MarketChange extends MarketResult {
 
 /** A condition on the state of one market. */
 export interface MarketRule {
-  condition: 'status' | 'new_market';
+  condition: MarketConditionName;
   startMs: number;
   endMs: number;
   cooldownMs: number | null;
 }
-
-const REPORTED = new Set(['halted', 'closed', 'resolved', 'settled']);
 
 /** Whether a market with this status has its result. */
 export function isFinal(status: string): boolean {
   return status === 'resolved' || status === 'settled';
 }
 
-/** Whether the change meets the condition. The settlement of a resolved market is not reported. */
-export function isReported(
-  condition: MarketRule['condition'],
-  { status, former }: Pick<MarketChange, 'status' | 'former'>,
-): boolean {
-  if (condition === 'new_market') return former === null;
-  return (
-    former !== null && former !== status && REPORTED.has(status) && !(status === 'settled' && former === 'resolved')
-  );
+/** Whether the change meets the condition. */
+export function isReported(condition: MarketConditionName, change: Pick<MarketChange, 'status' | 'former'>): boolean {
+  return marketCondition(condition).isReported(change);
 }
 
 /** The payouts of a result that are known. */

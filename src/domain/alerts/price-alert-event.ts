@@ -1,7 +1,7 @@
 import { numberField } from '../values/api-json.ts';
 import type { Decimal } from '../values/decimal.ts';
 import { type EventStamp, eventBody } from '../webhooks/event-body.ts';
-import type { AlertCondition } from './alert.ts';
+import type { AlertCondition } from './conditions.ts';
 
 /** The data of a `price_alert` event (specification section 6.2, plus name, venue and market). */
 export interface PriceAlert extends EventStamp {

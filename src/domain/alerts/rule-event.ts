@@ -2,38 +2,15 @@ import { type ApiJson, numberField } from '../values/api-json.ts';
 import type { Decimal } from '../values/decimal.ts';
 import { type CorrectedResult, correctionFields } from '../webhooks/correction.ts';
 import { type EventStamp, eventBody } from '../webhooks/event-body.ts';
-import type { Condition, Direction, Unit } from './alert.ts';
+import type { RuleShape } from './condition.ts';
+import { type Condition, type MarketConditionName, thresholdField } from './conditions.ts';
 import type { Firing } from './rule.ts';
 
 /** The fields that define a condition, besides token and scope. */
-export interface ConditionFields {
+export interface ConditionFields extends RuleShape {
   condition: Condition;
   /** Price, change, notional or multiple. */
   threshold?: Decimal | undefined;
-  direction?: Direction | undefined;
-  unit?: Unit | undefined;
-  windowSeconds?: number | undefined;
-  windows?: number | undefined;
-}
-
-const THRESHOLD_OF = {
-  above: 'price',
-  below: 'price',
-  crosses_above: 'price',
-  crosses_below: 'price',
-  spread: 'price',
-  change: 'change',
-  trade: 'notional',
-  volume: 'notional',
-} as const;
-
-/** The name of the API's field that holds the threshold of a condition; null without one. */
-export function thresholdField({
-  condition,
-  windows,
-}: Pick<ConditionFields, 'condition' | 'windows'>): 'price' | 'change' | 'notional' | 'times' | null {
-  if (condition === 'status' || condition === 'new_market') return null;
-  return condition === 'volume' && windows !== undefined ? 'times' : THRESHOLD_OF[condition];
 }
 
 /** The data of the event of a rule on an outcome, besides the target of the specification. */
@@ -79,7 +56,7 @@ export function ruleBody(event: RuleEvent): string {
 export interface MarketRuleEvent extends EventStamp {
   alertId: string;
   name?: string | undefined;
-  condition: 'status' | 'new_market';
+  condition: MarketConditionName;
   tokenMint?: string | undefined;
   venue: string;
   marketId: string;

@@ -1,29 +1,10 @@
-import { compareDecimals, type Decimal, multiplyDecimals, subtractDecimals, ZERO } from '../values/decimal.ts';
-import type { Condition, Direction, Unit } from './alert.ts';
-import { PriceWindow, type Standing, VolumeWindow } from './windows.ts';
-
-/** One observation of an outcome. docs/alerts.md defines its order and its time. */
-export interface Observed {
-  /** The place in the order of the outcome. 0 for the quote in effect before the first stored observation. */
-  n: bigint;
-  /** The time of receipt, epoch milliseconds. */
-  atMs: number;
-  price: Decimal;
-  bid: Decimal | null;
-  ask: Decimal | null;
-  /** The size of a trade; null for a quote. */
-  size: Decimal | null;
-}
+import type { Decimal } from '../values/decimal.ts';
+import type { Evaluation, Measure, Observed, Terms } from './condition.ts';
+import { type OutcomeConditionName, outcomeCondition } from './conditions.ts';
 
 /** A condition on the observations of one outcome. */
-export interface Rule {
-  condition: Exclude<Condition, 'status' | 'new_market'>;
-  /** The target price, the spread, the change, the notional, or with `windows` the multiple of their mean. */
-  threshold: Decimal;
-  direction?: Direction | undefined;
-  unit?: Unit | undefined;
-  windowMs?: number | undefined;
-  windows?: number | undefined;
+export interface Rule extends Terms {
+  condition: OutcomeConditionName;
   /** The first time at which it may fire, and the first one at which it may not, epoch milliseconds. */
   startMs: number;
   endMs: number;
@@ -47,26 +28,13 @@ export interface LastFiring {
   atMs: number;
 }
 
-export interface Firing extends LastFiring {
+export interface Firing extends LastFiring, Measure {
   price: Decimal;
-  /** The price that a change started from. */
-  fromPrice?: Decimal;
-  /** The spread, or the notional of the trade or window. */
-  value?: Decimal;
 }
 
-/** More than the relative error of a few operations on doubles. */
-const ERROR_OF_NUMBERS = 1e-12;
-
-type Measure = Pick<Firing, 'fromPrice' | 'value'>;
-
 /** The time before an observation that its evaluation needs, in milliseconds, besides the one observation before that time. */
-export function lookbackOf({
-  condition,
-  windowMs = 0,
-  windows = 0,
-}: Pick<Rule, 'condition' | 'windowMs' | 'windows'>): number {
-  return condition === 'change' || condition === 'volume' ? windowMs * (1 + windows) : 0;
+export function lookbackOf({ condition, ...terms }: Pick<Rule, 'condition' | 'windowMs' | 'windows'>): number {
+  return outcomeCondition(condition).lookbackMs?.(terms) ?? 0;
 }
 
 /**
@@ -75,10 +43,7 @@ export function lookbackOf({
  */
 export class RuleRun {
   readonly #rule: Rule;
-  readonly #prices: PriceWindow | undefined;
-  readonly #volume: VolumeWindow | undefined;
-  /** The threshold as a number. */
-  readonly #approximate: number;
+  readonly #evaluation: Evaluation;
   #last: LastFiring | undefined;
   #previous: Observed | undefined;
   #quote: Observed | undefined;
@@ -89,19 +54,16 @@ export class RuleRun {
   constructor(rule: Rule, last?: LastFiring) {
     this.#rule = rule;
     this.#last = last;
-    const { condition, windowMs = 0, windows } = rule;
-    if (condition === 'change') this.#prices = new PriceWindow(windowMs);
-    if (condition === 'volume') this.#volume = new VolumeWindow(windowMs, windows ?? 0, rule.threshold);
-    this.#approximate = Number(rule.threshold);
+    this.#evaluation = outcomeCondition(rule.condition).evaluation(rule);
   }
 
   /** Takes the next observation; returns the firing at the start, when it comes before it, and its own. */
   observe(observed: Observed): Firing[] {
     const { startMs, endMs } = this.#rule;
     const fired = observed.atMs >= startMs ? this.finish() : [];
-    this.#enter(observed);
+    this.#evaluation.enter?.(observed);
     if (observed.atMs >= startMs && observed.atMs < endMs && this.#isWithin(observed.atMs) && this.#mayFire(observed)) {
-      const measure = this.#measure(observed);
+      const measure = this.#evaluation.measure(observed, this.#previous?.price);
       if (measure) fired.push(this.#fire({ n: observed.n, atMs: observed.atMs, price: observed.price, ...measure }));
     }
     this.#leave(observed);
@@ -115,7 +77,7 @@ export class RuleRun {
     this.#hasStarted = true;
     const quote = this.#quote;
     if (!seesStart || !quote || startMs >= endMs || !this.#mayFire({ n: quote.n, atMs: startMs })) return [];
-    const measure = this.#measure(quote);
+    const measure = this.#evaluation.measure(quote, this.#previous?.price);
     return measure ? [this.#fire({ n: quote.n, atMs: startMs, price: quote.price, ...measure })] : [];
   }
 
@@ -139,84 +101,10 @@ export class RuleRun {
     return firing;
   }
 
-  #enter({ atMs, price, size }: Observed): void {
-    this.#prices?.advance(atMs);
-    this.#volume?.advance(atMs);
-    if (size !== null) this.#volume?.push(atMs, price, size);
-  }
-
-  /** A firing restarts the windows: a move or a volume counts once. A percentage of a price of zero is undefined, so it is no reference. */
   #leave(observed: Observed): void {
-    if (this.#last?.n === observed.n) {
-      this.#prices?.clear();
-      this.#volume?.restart();
-    }
-    this.#prices?.push(this.#rule.unit === 'percent' && observed.price === ZERO ? null : observed.price);
+    this.#evaluation.leave?.(observed, this.#last?.n === observed.n);
     this.#previous = observed;
     if (observed.size === null) this.#quote = observed;
-  }
-
-  /** The measured values when the observation meets the condition. */
-  #measure(observed: Observed): Measure | undefined {
-    const { condition, threshold, direction } = this.#rule;
-    const { price, bid, ask, size } = observed;
-    const isAtLeast = (value: Decimal) => compareDecimals(value, threshold) >= 0;
-    const isAtMost = (value: Decimal) => compareDecimals(value, threshold) <= 0;
-    const before = this.#previous?.price;
-    switch (condition) {
-      case 'above':
-        return isAtLeast(price) ? {} : undefined;
-      case 'below':
-        return isAtMost(price) ? {} : undefined;
-      case 'crosses_above':
-        return before !== undefined && !isAtLeast(before) && isAtLeast(price) ? { fromPrice: before } : undefined;
-      case 'crosses_below':
-        return before !== undefined && !isAtMost(before) && isAtMost(price) ? { fromPrice: before } : undefined;
-      case 'change':
-        return this.#changed(price);
-      case 'spread': {
-        if (bid === null || ask === null) return undefined;
-        const value = subtractDecimals(ask, bid);
-        return (direction === 'at_most' ? isAtMost(value) : isAtLeast(value)) ? { value } : undefined;
-      }
-      case 'trade': {
-        const value = size === null ? ZERO : multiplyDecimals(price, size);
-        return size !== null && isAtLeast(value) ? { value } : undefined;
-      }
-      case 'volume':
-        return size === null ? undefined : this.#traded();
-    }
-  }
-
-  #changed(price: Decimal): Measure | undefined {
-    const { direction } = this.#rule;
-    const { least, greatest } = this.#prices ?? {};
-    const now = Number(price);
-    if (direction !== 'down' && least !== undefined && this.#isMove(price, now, least, 1)) {
-      return { fromPrice: least.price };
-    }
-    if (direction !== 'up' && greatest !== undefined && this.#isMove(price, now, greatest, -1)) {
-      return { fromPrice: greatest.price };
-    }
-    return undefined;
-  }
-
-  /** Decides by numbers, unless they are so near the threshold that their error matters. */
-  #isMove(price: Decimal, now: number, from: Standing, sign: 1 | -1): boolean {
-    const { threshold, unit } = this.#rule;
-    const isPercent = unit === 'percent';
-    const needed = isPercent ? (this.#approximate * from.approximate) / 100 : this.#approximate;
-    const excess = sign * (now - from.approximate) - needed;
-    if (excess < -ERROR_OF_NUMBERS * (now + from.approximate + needed)) return false;
-    const move = sign === 1 ? subtractDecimals(price, from.price) : subtractDecimals(from.price, price);
-    if (!isPercent) return compareDecimals(move, threshold) >= 0;
-    const hundredfold = multiplyDecimals(move, '100' as Decimal);
-    return compareDecimals(hundredfold, multiplyDecimals(threshold, from.price)) >= 0;
-  }
-
-  #traded(): Measure | undefined {
-    const volume = this.#volume;
-    return volume?.isMet() ? { value: volume.present } : undefined;
   }
 }
 

@@ -22,6 +22,26 @@ export interface Content {
   fields: Field[];
 }
 
+/** Whether the event corrects a result that an earlier one reported. */
+export function isCorrection(data: Data): boolean {
+  return data['correction'] === true;
+}
+
+/** The state of a market, as alerts and broadcasts have it. */
+export function statusFields(data: Data, { winner, previousWinner }: ChatFacts): Field[] {
+  return [
+    ['Status', textOf(data['status'])],
+    ['Before', textOf(data['previousStatus'])],
+    ['Winner', winner ?? textOf(data['winningOutcomeId'])],
+    // A result without a winner.
+    ['Result', data['resolution'] === 'void' ? 'void' : undefined],
+    [
+      'Winner before',
+      isCorrection(data) ? (previousWinner ?? textOf(data['previousWinningOutcomeId']) ?? 'none') : undefined,
+    ],
+  ];
+}
+
 /** `+0.02 (+3.3 %) from 0.6`. */
 export function moveOf(from: Decimal | undefined, to: Decimal | undefined): string | undefined {
   if (from === undefined || to === undefined) return undefined;

@@ -1,4 +1,4 @@
-import { urlOwner } from '../../domain/webhooks/chat-url.ts';
+import { urlOwner } from '../../domain/chat/chat-url.ts';
 import { headersOwner } from '../../domain/webhooks/headers.ts';
 import { idempotencyOwner } from './idempotency.ts';
 

@@ -1,5 +1,5 @@
-import type { AlertStatus, Condition, Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
-import { probeOf } from '../../domain/alerts/probe.ts';
+import type { AlertStatus, Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
+import { type Condition, probeOf } from '../../domain/alerts/conditions.ts';
 import { compareDecimals, type Decimal, ONE } from '../../domain/values/decimal.ts';
 import { newId } from '../../domain/values/ids.ts';
 import { ensureTokens } from '../catalog/tokens.ts';

@@ -1,4 +1,6 @@
-import type { Observed, Rule } from '../../domain/alerts/rule.ts';
+import type { NeededObservations, Observed } from '../../domain/alerts/condition.ts';
+import { outcomeCondition } from '../../domain/alerts/conditions.ts';
+import type { Rule } from '../../domain/alerts/rule.ts';
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
 import { listPartitions } from '../db/partitions.ts';
 import { type Queryable, type Statement, sql, sqlPlannedPerCall } from '../db/tx.ts';
@@ -14,39 +16,28 @@ export interface PagePosition {
   n: bigint;
 }
 
-/** The fields and the rows that a condition looks at. `$6` is its threshold. */
+/** The fields and the rows that a rule looks at. `$6` is its threshold. */
 interface View {
-  fields: readonly ['price'] | readonly ['price', 'size'] | readonly ['price', 'bid', 'ask'];
+  fields: readonly ('price' | 'size' | 'bid' | 'ask')[];
   /** SQL of the rows that may fire, or that the evaluation of others needs. */
   needed: string;
 }
 
-/** A crossing needs the observation before it. `q` and `f` are the prices before and after, NULL at the ends of a page. */
-const crossing = (side: string) =>
-  `q IS NULL OR f IS NULL OR (price ${side} $6) <> (q ${side} $6) OR (price ${side} $6) <> (f ${side} $6)`;
+const VALUES = {
+  price: { fields: ['price'], value: 'price', kind: [] },
+  spread: { fields: ['price', 'bid', 'ask'], value: 'ask - bid', kind: ['size IS NULL'] },
+  notional: { fields: ['price', 'size'], value: 'price * size', kind: ['size IS NOT NULL'] },
+} as const;
 
-function viewOf({ condition, direction }: Pick<Rule, 'condition' | 'direction'>): View {
-  switch (condition) {
-    case 'above':
-      return { fields: ['price'], needed: 'price >= $6' };
-    case 'below':
-      return { fields: ['price'], needed: 'price <= $6' };
-    case 'crosses_above':
-      return { fields: ['price'], needed: crossing('>=') };
-    case 'crosses_below':
-      return { fields: ['price'], needed: crossing('<=') };
-    case 'change':
-      return { fields: ['price'], needed: 'true' };
-    case 'spread':
-      return {
-        fields: ['price', 'bid', 'ask'],
-        needed: `size IS NULL AND ask - bid ${direction === 'at_most' ? '<=' : '>='} $6`,
-      };
-    case 'trade':
-      return { fields: ['price', 'size'], needed: 'size IS NOT NULL AND price * size >= $6' };
-    case 'volume':
-      return { fields: ['price', 'size'], needed: 'size IS NOT NULL' };
-  }
+function viewOf({ of, side, isCrossing }: NeededObservations): View {
+  const { fields, value, kind } = VALUES[of];
+  const meets = (of: string) => `${of} ${side === 'at_least' ? '>=' : '<='} $6`;
+  // A crossing needs the observation before it. `q` and `f` are the values before and after, NULL at the ends of a page.
+  const met = isCrossing
+    ? `(q IS NULL OR f IS NULL OR (${meets(value)}) <> (${meets('q')}) OR (${meets(value)}) <> (${meets('f')}))`
+    : meets(value);
+  const conditions = [...kind, ...(side === undefined ? [] : [met])];
+  return { fields, needed: conditions.length === 0 ? 'true' : conditions.join(' AND ') };
 }
 
 /**
@@ -54,13 +45,14 @@ function viewOf({ condition, direction }: Pick<Rule, 'condition' | 'direction'>)
  * row of the driver costs more than the statement needs for it.
  */
 function pageStatement(source: Source, rule: Pick<Rule, 'condition' | 'direction'>): Statement {
-  const { fields, needed } = viewOf(rule);
+  const needs = outcomeCondition(rule.condition).needs(rule);
+  const { fields, needed } = viewOf(needs);
   const isKept = source === 'observation';
   const behind = isKept
     ? '(o.received_at, o.n) > (b.at, b.n) AND o.n IS NOT NULL'
     : '(o.received_at > b.at OR o.received_at = b.at AND b.n < 0)';
   const order = `o.received_at${isKept ? ', o.n' : ''}`;
-  const neighbours = rule.condition.startsWith('crosses_')
+  const neighbours = needs.isCrossing
     ? `, lag(o.price) OVER (ORDER BY ${order}) AS q, lead(o.price) OVER (ORDER BY ${order}) AS f`
     : '';
   const texts = [isKept ? 'n' : `ms - ${UNNUMBERED}`, 'ms', ...fields];

@@ -1,14 +1,21 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Condition, Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
+import type { Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
+import type { Observed } from '../../domain/alerts/condition.ts';
+import {
+  type Condition,
+  isMarketCondition,
+  type MarketConditionName,
+  type OutcomeConditionName,
+  outcomeCondition,
+} from '../../domain/alerts/conditions.ts';
 import {
   correctionsOf,
   isFinal,
   knownPayouts,
-  type MarketRule,
   marketFirings,
   type OutcomePayout,
 } from '../../domain/alerts/market-rule.ts';
-import { lookbackOf, type Observed, type Rule, RuleRun } from '../../domain/alerts/rule.ts';
+import { lookbackOf, type Rule, RuleRun } from '../../domain/alerts/rule.ts';
 import type { Decimal } from '../../domain/values/decimal.ts';
 import { ZERO } from '../../domain/values/decimal.ts';
 import type { Queryable } from '../db/tx.ts';
@@ -30,7 +37,7 @@ import {
   marketsInScope,
   type OutcomeSubject,
 } from './backtest-subjects.ts';
-import { readObservations, seesQuotes } from './rule-rows.ts';
+import { readObservations } from './rule-rows.ts';
 
 /** An alert that is active from `startMs` until before `endMs`, epoch milliseconds. */
 export interface BacktestRequest {
@@ -228,7 +235,7 @@ function evaluateMarkets(
   const { startMs, tokenMint } = request;
   const endMs = endOf(request);
   const rule = {
-    condition: request.condition as MarketRule['condition'],
+    condition: request.condition as MarketConditionName,
     startMs,
     endMs,
     cooldownMs: cooldownOf(request),
@@ -351,7 +358,7 @@ function numbered(observed: Observed): Observed {
 }
 
 function isOfMarkets({ condition }: BacktestRequest): boolean {
-  return condition === 'status' || condition === 'new_market';
+  return isMarketCondition(condition);
 }
 
 function endOf({ endMs, expiresMs = Number.POSITIVE_INFINITY }: BacktestRequest): number {
@@ -363,9 +370,10 @@ function cooldownOf({ cooldownSeconds }: BacktestRequest): number | null {
 }
 
 function toRule(request: BacktestRequest): Rule {
-  const { condition, threshold = ZERO, direction, unit, windowSeconds = 0, windows, scope, startMs } = request;
+  const { threshold = ZERO, direction, unit, windowSeconds = 0, windows, scope, startMs } = request;
+  const condition = request.condition as OutcomeConditionName;
   return {
-    condition: condition as Rule['condition'],
+    condition,
     threshold,
     direction,
     unit,
@@ -374,7 +382,7 @@ function toRule(request: BacktestRequest): Rule {
     startMs,
     endMs: endOf(request),
     cooldownMs: cooldownOf(request),
-    seesStart: scope === undefined && seesQuotes(condition),
+    seesStart: scope === undefined && outcomeCondition(condition).isState,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { AlertStatus, Direction, Unit } from '../../domain/alerts/alert.ts';
-import { probeOf } from '../../domain/alerts/probe.ts';
+import { probeOf } from '../../domain/alerts/conditions.ts';
 import type { Decimal } from '../../domain/values/decimal.ts';
 import { AlertEntity, type FormerRule } from '../db/entities/alert.ts';
 import { sql, type Tx } from '../db/tx.ts';

@@ -1,4 +1,4 @@
-import type { AlertCondition } from '../../domain/alerts/alert.ts';
+import type { AlertCondition } from '../../domain/alerts/conditions.ts';
 import { priceAlertBody } from '../../domain/alerts/price-alert-event.ts';
 import { decimal } from '../../domain/values/decimal.ts';
 import { derivedId } from '../../domain/values/ids.ts';

@@ -1,4 +1,4 @@
-import type { Condition } from '../../domain/alerts/alert.ts';
+import type { Condition } from '../../domain/alerts/conditions.ts';
 import { alertExpiredBody } from '../../domain/alerts/rule-event.ts';
 import { derivedId } from '../../domain/values/ids.ts';
 import { type Database, sql } from '../db/tx.ts';

@@ -1,4 +1,4 @@
-import type { AlertCondition } from '../../domain/alerts/alert.ts';
+import type { AlertCondition } from '../../domain/alerts/conditions.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { quoteBefore } from './quote-in-effect.ts';
 

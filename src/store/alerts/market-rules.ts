@@ -14,6 +14,7 @@ import {
   IS_EVALUATED,
   lastFiring,
   lastFiringOf,
+  OF_MARKETS,
   RULE_FIELDS,
   RULE_WEBHOOK,
   type RuleFields,
@@ -67,7 +68,7 @@ const PAIRS = sql(
   `WITH changed AS MATERIALIZED (SELECT unnest($1::bigint[]) AS market_id)
    SELECT a.pk AS alert_pk, m.id AS market_id FROM changed c JOIN market m ON m.id = c.market_id
    CROSS JOIN LATERAL ${KEYS_OF_MARKET} k CROSS JOIN LATERAL (
-     SELECT a.pk FROM alert a WHERE a.scope_key = k.key AND a.probe IN ('status', 'new_market') AND a.status = 'active'
+     SELECT a.pk FROM alert a WHERE a.scope_key = k.key AND a.probe IN ${OF_MARKETS} AND a.status = 'active'
        AND a.scope_key IS NOT NULL AND ${IS_IN_SCOPE}) a
    UNION
    SELECT a.pk, c.market_id FROM changed c JOIN outcome o ON o.market_id = c.market_id CROSS JOIN LATERAL (
@@ -77,11 +78,11 @@ const PAIRS = sql(
    WHERE a.pk = ANY ($2::bigint[]) AND ${IS_EVALUATED} AND a.probe = 'status'
    UNION
    SELECT a.pk, m.id FROM alert a CROSS JOIN LATERAL ${MARKETS_IN_SCOPE} m JOIN market u ON u.id = m.id
-   WHERE a.pk = ANY ($2::bigint[]) AND ${IS_EVALUATED} AND a.probe IN ('status', 'new_market') AND a.scope_key IS NOT NULL
+   WHERE a.pk = ANY ($2::bigint[]) AND ${IS_EVALUATED} AND a.probe IN ${OF_MARKETS} AND a.scope_key IS NOT NULL
      AND u.updated_at >= ${STARTS}
    UNION
    SELECT a.pk, m.id FROM alert a CROSS JOIN changed c JOIN market m ON m.id = c.market_id
-   WHERE a.former IS NOT NULL AND ${IS_EVALUATED} AND a.probe IN ('status', 'new_market')
+   WHERE a.former IS NOT NULL AND ${IS_EVALUATED} AND a.probe IN ${OF_MARKETS}
      AND (a.scope_key IS NOT NULL AND ${IS_IN_SCOPE} OR EXISTS (SELECT FROM outcome o WHERE o.market_id = m.id AND o.token_id = a.token_id))`,
 );
 

@@ -1,4 +1,5 @@
-import { isPossible, type ProbeFacts, type ProbeRange, rangeOf, type WindowFacts } from '../../domain/alerts/probe.ts';
+import type { ProbeFacts, ProbeRange, WindowFacts } from '../../domain/alerts/condition.ts';
+import { isPossible, rangeOf } from '../../domain/alerts/probe.ts';
 import { MAX_DIGITS } from '../../domain/values/decimal.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { observationBefore, quoteBefore } from './quote-in-effect.ts';

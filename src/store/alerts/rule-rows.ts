@@ -1,5 +1,12 @@
-import type { Condition, Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
-import { type LastFiring, lookbackOf, type Observed, type Rule } from '../../domain/alerts/rule.ts';
+import type { Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
+import type { Observed } from '../../domain/alerts/condition.ts';
+import {
+  type Condition,
+  MARKET_CONDITION_NAMES,
+  type OutcomeConditionName,
+  outcomeCondition,
+} from '../../domain/alerts/conditions.ts';
+import { type LastFiring, lookbackOf, type Rule } from '../../domain/alerts/rule.ts';
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
 import type { FormerRule } from '../db/entities/alert.ts';
 import { type Queryable, sql } from '../db/tx.ts';
@@ -46,6 +53,9 @@ export interface RuleRow extends RuleFields {
   lastN: bigint | null;
   lastMs: bigint | null;
 }
+
+/** SQL of the names of the conditions on the state of markets. An index has the same list. */
+export const OF_MARKETS = `(${MARKET_CONDITION_NAMES.map((name) => `'${name}'`).join(', ')})`;
 
 /** SQL of a moment in whole milliseconds, the precision of observations, rounded down. */
 export const wholeMs = (moment: string) => `floor(extract(epoch FROM ${moment}) * 1000)::bigint`;
@@ -115,9 +125,10 @@ export function formerParts<Row extends RuleFields>(row: Row): RulePart<Row>[] {
 /** The condition of a stored rule on an outcome. `sinceMs` omits observations that an earlier evaluation has judged. */
 export function toRule(row: RuleFields & { finalMs?: bigint | null }, sinceMs?: number): Rule {
   const start = Number(row.startMs);
+  const condition = row.condition as OutcomeConditionName;
   const ends = [row.expiresMs, row.finalMs ?? null].flatMap((ms) => (ms === null ? [] : [Number(ms)]));
   return {
-    condition: row.condition as Rule['condition'],
+    condition,
     threshold: decimal(row.target ?? '0'),
     direction: row.direction ?? undefined,
     unit: row.unit ?? undefined,
@@ -126,13 +137,8 @@ export function toRule(row: RuleFields & { finalMs?: bigint | null }, sinceMs?: 
     startMs: Math.max(start, sinceMs ?? start),
     endMs: Math.min(Number.POSITIVE_INFINITY, ...ends),
     cooldownMs: row.cooldownSeconds === null ? null : row.cooldownSeconds * 1_000,
-    seesStart: sinceMs === undefined && row.scope === null && seesQuotes(row.condition),
+    seesStart: sinceMs === undefined && row.scope === null && outcomeCondition(condition).isState,
   };
-}
-
-/** Whether the quote in effect may meet the condition: it is a state and no event. */
-export function seesQuotes(condition: Condition): boolean {
-  return condition === 'above' || condition === 'below' || condition === 'spread';
 }
 
 export function lastFiringOf({ lastN, lastMs }: Pick<RuleRow, 'lastN' | 'lastMs'>): LastFiring | undefined {

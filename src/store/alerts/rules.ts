@@ -5,6 +5,7 @@ import {
   formerParts,
   IS_EVALUATED,
   lastFiringOf,
+  OF_MARKETS,
   REVISION,
   type RuleRow,
   readObservations,
@@ -62,7 +63,7 @@ const CREATED = sql(
    WHERE a.pk = ANY ($1::bigint[]) AND ${IS_EVALUATED} AND a.probe IS NOT NULL AND a.token_id IS NOT NULL AND a.condition <> 'status'
    UNION ALL
    SELECT a.pk, o.token_id FROM alert a CROSS JOIN LATERAL ${MARKETS_IN_SCOPE} m JOIN outcome o ON o.market_id = m.id
-   WHERE a.pk = ANY ($1::bigint[]) AND ${IS_EVALUATED} AND a.scope_key IS NOT NULL AND a.condition NOT IN ('status', 'new_market')
+   WHERE a.pk = ANY ($1::bigint[]) AND ${IS_EVALUATED} AND a.scope_key IS NOT NULL AND a.condition NOT IN ${OF_MARKETS}
      AND EXISTS (SELECT FROM observation s WHERE s.token_id = o.token_id AND s.received_at >= ${STARTS} OFFSET 0)
    UNION
    SELECT a.pk, t.token_id FROM alert a JOIN unnest($2::bigint[]) AS t (token_id) ON t.token_id = a.token_id
@@ -70,7 +71,7 @@ const CREATED = sql(
    UNION
    SELECT a.pk, o.token_id FROM alert a CROSS JOIN unnest($2::bigint[]) AS t (token_id)
    JOIN outcome o ON o.token_id = t.token_id JOIN market m ON m.id = o.market_id
-   WHERE a.former IS NOT NULL AND ${IS_EVALUATED} AND a.scope_key IS NOT NULL AND a.condition NOT IN ('status', 'new_market')
+   WHERE a.former IS NOT NULL AND ${IS_EVALUATED} AND a.scope_key IS NOT NULL AND a.condition NOT IN ${OF_MARKETS}
      AND ${IS_IN_SCOPE}`,
 );
 
@@ -218,9 +219,9 @@ const FIRINGS = sql(
   'read_alert_firings',
   `SELECT ${wholeMs('f.at')} AS at_ms, f.price, f.from_price, f.value, f.event_id, t.mint AS token_mint, m.venue, m.venue_market_id
    FROM alert_firing f JOIN alert a ON a.pk = f.alert_pk
-   LEFT JOIN token t ON t.id = f.subject AND a.condition NOT IN ('status', 'new_market')
+   LEFT JOIN token t ON t.id = f.subject AND a.condition NOT IN ${OF_MARKETS}
    LEFT JOIN outcome o ON o.token_id = t.id
-   LEFT JOIN market m ON m.id = coalesce(o.market_id, CASE WHEN a.condition IN ('status', 'new_market') THEN f.subject END)
+   LEFT JOIN market m ON m.id = coalesce(o.market_id, CASE WHEN a.condition IN ${OF_MARKETS} THEN f.subject END)
    WHERE f.alert_pk = $1 ORDER BY f.at DESC, f.n DESC LIMIT $2`,
 );
 

@@ -106,10 +106,10 @@ function addRules(known: TokenRules, { scopeKey, rules, last }: StepRow): void {
 }
 
 function addRow(known: TokenRules, row: ProbeRow): void {
-  const { name, seconds } = row.probe;
+  const { part, seconds } = row.probe;
   known.rows.push(row);
   if (isPossible(row.probe, { notional: null })) known.seconds = Math.max(known.seconds, seconds);
   else known.volumeSeconds = Math.max(known.volumeSeconds, seconds);
-  if (name === 'crosses_above') known.leastAbove = Math.min(known.leastAbove, row.least);
-  if (name === 'crosses_below') known.greatestBelow = Math.max(known.greatestBelow, row.greatest);
+  if (part?.crosses === 'above') known.leastAbove = Math.min(known.leastAbove, row.least);
+  if (part?.crosses === 'below') known.greatestBelow = Math.max(known.greatestBelow, row.greatest);
 }

@@ -1,4 +1,5 @@
-import type { Condition, Scope } from '../../../src/domain/alerts/alert.ts';
+import type { Scope } from '../../../src/domain/alerts/alert.ts';
+import type { Condition } from '../../../src/domain/alerts/conditions.ts';
 import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { type Decimal, decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';

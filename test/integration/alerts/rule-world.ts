@@ -1,6 +1,7 @@
 import type { Scope } from '../../../src/domain/alerts/alert.ts';
+import type { Observed } from '../../../src/domain/alerts/condition.ts';
 import type { MarketRule } from '../../../src/domain/alerts/market-rule.ts';
-import type { Observed, Rule } from '../../../src/domain/alerts/rule.ts';
+import type { Rule } from '../../../src/domain/alerts/rule.ts';
 import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';

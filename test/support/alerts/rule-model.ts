@@ -1,5 +1,6 @@
+import type { Observed } from '../../../src/domain/alerts/condition.ts';
 import type { MarketRule } from '../../../src/domain/alerts/market-rule.ts';
-import type { Firing, Observed, Rule } from '../../../src/domain/alerts/rule.ts';
+import type { Firing, Rule } from '../../../src/domain/alerts/rule.ts';
 import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 
 /*

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
-import type { Condition, Unit } from '../../../src/domain/alerts/alert.ts';
-import type { Observed, Rule } from '../../../src/domain/alerts/rule.ts';
+import type { Unit } from '../../../src/domain/alerts/alert.ts';
+import type { Observed } from '../../../src/domain/alerts/condition.ts';
+import type { Condition } from '../../../src/domain/alerts/conditions.ts';
+import type { Rule } from '../../../src/domain/alerts/rule.ts';
 import { type Decimal, decimal } from '../../../src/domain/values/decimal.ts';
 
 const T = Date.UTC(2026, 0, 1);

@@ -6,7 +6,7 @@ import { findFirstPrice } from '../../../bin/demo/first-price.ts';
 import { coloursOf } from '../../../bin/output/colours.ts';
 import { startBannerText } from '../../../bin/start/banner.ts';
 import { loadFeeds } from '../../../src/config/config.ts';
-import { CONDITIONS } from '../../../src/domain/alerts/alert.ts';
+import { CONDITIONS } from '../../../src/domain/alerts/conditions.ts';
 import { type ApiJson, toJsonText } from '../../../src/domain/values/api-json.ts';
 import type { EventType } from '../../../src/domain/webhooks/event.ts';
 import { snippetsOf } from '../../support/markdown.ts';

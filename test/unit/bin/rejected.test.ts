@@ -42,11 +42,11 @@ describe('the arguments of rejected', () => {
     expect(
       problemsOf('--venue', 'x', '--kind', 'y', '--since', 'z', '--limit', '-1', '--nope', 'stray', '--json=1'),
     ).toEqual([
+      `--venue must be one of ${VENUE_NAMES.join(', ')}`,
+      '--kind must be one of markets, prices, books, trades, wallets',
       'unknown option --nope',
       '--json takes no value',
       'unknown argument stray',
-      `--venue must be one of ${VENUE_NAMES.join(', ')}`,
-      '--kind must be one of markets, prices, books, trades, wallets',
       '--since must be an age (90m, 24h, 7d), epoch seconds or an ISO 8601 time',
       '--limit must be a whole number from 0 to 1000',
     ]);

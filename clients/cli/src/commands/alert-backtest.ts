@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { UsageError } from '../../../../bin/cli/arguments.ts';
 import type { AlertBacktest, AlertBacktestResult } from '../../../typescript/src/index.ts';
-import { type Call, CommandError, UsageError } from '../command.ts';
+import { type Call, CommandError } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { moment } from '../read-arguments.ts';
 import { type Column, printRows, utcOf } from '../rows.ts';

@@ -1,5 +1,6 @@
+import { UsageError } from '../../../../bin/cli/arguments.ts';
 import type { Alert } from '../../../typescript/src/index.ts';
-import { type Call, type CliCommand, UsageError } from '../command.ts';
+import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { CURSOR } from '../options.ts';
 import { FORMATS, wholeNumber } from '../read-arguments.ts';

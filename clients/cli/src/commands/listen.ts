@@ -1,6 +1,7 @@
+import { UsageError } from '../../../../bin/cli/arguments.ts';
 import { eventText } from '../../../../src/domain/webhooks/event-text.ts';
 import { OddswireApiError, type WebhookEvent } from '../../../typescript/src/index.ts';
-import { type Call, type CliCommand, CommandError, UsageError } from '../command.ts';
+import { type Call, type CliCommand, CommandError } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { forward, type Verdict } from '../listen/forward.ts';
 import { newSecret, secretProblem } from '../listen/signatures.ts';

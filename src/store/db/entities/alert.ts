@@ -1,5 +1,6 @@
 import { EntitySchema } from 'typeorm';
-import type { AlertStatus, Condition, Direction, Scope, Unit } from '../../../domain/alerts/alert.ts';
+import type { AlertStatus, Direction, Scope, Unit } from '../../../domain/alerts/alert.ts';
+import type { Condition } from '../../../domain/alerts/conditions.ts';
 import { BIGINT } from './columns.ts';
 
 /** The condition of an alert before a change or a pause. Observations of its time may still wait for their evaluation. */

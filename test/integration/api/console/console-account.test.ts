@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VERSION } from '../../../../src/config/version.ts';
+import { CHAT_FORMATS } from '../../../../src/domain/chat/chat-message.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
-import { CHAT_FORMATS } from '../../../../src/domain/webhooks/chat-message.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../../../src/domain/webhooks/event.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aSubscription } from '../../../factories/alerts.ts';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { firingsOf, lookbackOf, type Observed, type Rule } from '../../../../src/domain/alerts/rule.ts';
+import type { Observed } from '../../../../src/domain/alerts/condition.ts';
+import { firingsOf, lookbackOf, type Rule } from '../../../../src/domain/alerts/rule.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { modelFirings } from '../../../support/alerts/rule-model.ts';
 import { someObservations, someRule } from '../../../support/alerts/some-rules.ts';

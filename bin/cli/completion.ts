@@ -1,17 +1,11 @@
-/** An option as a shell completes it. */
-interface CompletedOption {
-  /** The name of its value; absent for a flag. */
-  readonly value?: string;
-  readonly choices?: readonly string[];
-  readonly help?: string;
-}
+import type { Options } from './arguments.ts';
 
 /** A command as a shell completes it. */
 export interface CompletedCommand {
   readonly summary: string;
   /** The words that may follow its name. */
   readonly verbs?: readonly string[];
-  readonly options: Readonly<Record<string, CompletedOption>>;
+  readonly options: Options;
 }
 
 export type CompletedCommands = Readonly<Record<string, CompletedCommand>>;

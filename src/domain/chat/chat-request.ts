@@ -1,5 +1,5 @@
+import { cut } from '../webhooks/chat-values.ts';
 import type { ChatFormat, ChatMessage } from './chat-message.ts';
-import { cut } from './chat-values.ts';
 
 /** The request of a message: its URL and its JSON body. */
 export interface ChatRequest {

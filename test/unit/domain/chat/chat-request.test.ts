@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { testEventBody } from '../../../../api/routes/test-event.ts';
-import type { Condition } from '../../../../src/domain/alerts/alert.ts';
+import type { Condition } from '../../../../src/domain/alerts/conditions.ts';
+import { CHAT_FORMATS, chatMessage } from '../../../../src/domain/chat/chat-message.ts';
+import { askedWaitSeconds, chatRequest } from '../../../../src/domain/chat/chat-request.ts';
+import { chatUrlProblem, redactedUrl } from '../../../../src/domain/chat/chat-url.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
-import { CHAT_FORMATS, chatMessage } from '../../../../src/domain/webhooks/chat-message.ts';
-import { askedWaitSeconds, chatRequest } from '../../../../src/domain/webhooks/chat-request.ts';
-import { chatUrlProblem, redactedUrl } from '../../../../src/domain/webhooks/chat-url.ts';
 import type { ChatFacts } from '../../../../src/domain/webhooks/chat-values.ts';
 import { EVENT_TYPES, type EventType } from '../../../../src/domain/webhooks/event.ts';
 import { ALERT_BODIES, alertBody } from '../../../factories/alert-events.ts';

@@ -1,6 +1,6 @@
+import { findCondition } from '../alerts/conditions.ts';
 import { parseExactJson } from '../values/exact-json.ts';
 import { parseUrl } from '../values/parse-url.ts';
-import { alertContent, isCorrection, statusFields } from './chat-alert.ts';
 import {
   type ChatFacts,
   type Content,
@@ -8,12 +8,14 @@ import {
   cut,
   type Data,
   type Field,
+  isCorrection,
   joined,
   numberOf,
   shortened,
   signed,
+  statusFields,
   textOf,
-} from './chat-values.ts';
+} from '../webhooks/chat-values.ts';
 
 /** The formats of requests. `json` is the body of the event with signatures; the others are messages of chat services. */
 export const CHAT_FORMATS = ['discord', 'slack', 'telegram'] as const;
@@ -38,6 +40,8 @@ export const MAX_FIELD_NAME = 64;
 export const MAX_FIELD_VALUE = 256;
 const MAX_LINK = 2_048;
 const MAX_TRANSFERS = 4;
+/** A long label must not hide the value behind it in a title. */
+const MAX_SUBJECT = 60;
 
 /** The message for an event; `skipped` is the number of events of its key that were skipped before it. */
 export function chatMessage(body: string, facts: ChatFacts, skipped = 0): ChatMessage {
@@ -151,6 +155,14 @@ const CONTENT: Readonly<Record<string, (data: Data, facts: ChatFacts) => Content
   },
   test: () => ({ title: 'Test message of oddswire', fields: [['Result', 'This webhook works.']] }),
 };
+
+/** The content of a `price_alert`; undefined for an unknown condition. */
+function alertContent(data: Data, facts: ChatFacts): Content | undefined {
+  const name = facts.title ?? textOf(data['title']) ?? '';
+  const subject = cut(facts.outcome ?? textOf(data['tokenSymbol']) ?? name, MAX_SUBJECT);
+  const content = findCondition(textOf(data['condition']))?.chat({ subject, name, data, facts });
+  return content && { ...content, fields: [['Alert', textOf(data['name'])], ...content.fields] };
+}
 
 function troubleFields(data: Data): Field[] {
   return [

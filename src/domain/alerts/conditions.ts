@@ -1,0 +1,78 @@
+import type { ConditionDefinition, MarketCondition, OutcomeCondition, RuleShape, ThresholdField } from './condition.ts';
+import { change } from './conditions/change.ts';
+import { crossesAbove, crossesBelow } from './conditions/crossing.ts';
+import { newMarket, status } from './conditions/market.ts';
+import { above, below } from './conditions/price.ts';
+import { spread } from './conditions/spread.ts';
+import { trade } from './conditions/trade.ts';
+import { volume } from './conditions/volume.ts';
+
+const OUTCOME_CONDITIONS = {
+  above,
+  below,
+  crosses_above: crossesAbove,
+  crosses_below: crossesBelow,
+  change,
+  spread,
+  trade,
+  volume,
+} as const satisfies Readonly<Record<string, OutcomeCondition>>;
+
+const MARKET_CONDITIONS = { status, new_market: newMarket } as const satisfies Readonly<
+  Record<string, MarketCondition>
+>;
+
+export type OutcomeConditionName = keyof typeof OUTCOME_CONDITIONS;
+export type MarketConditionName = keyof typeof MARKET_CONDITIONS;
+export type Condition = OutcomeConditionName | MarketConditionName;
+
+/** The names of all conditions, in the order of docs/alerts.md. */
+export const OUTCOME_CONDITION_NAMES = Object.keys(OUTCOME_CONDITIONS) as OutcomeConditionName[];
+export const MARKET_CONDITION_NAMES = Object.keys(MARKET_CONDITIONS) as MarketConditionName[];
+export const CONDITIONS: readonly Condition[] = [...OUTCOME_CONDITION_NAMES, ...MARKET_CONDITION_NAMES];
+
+/** The conditions of the specification: the price of a token reaches a target. */
+export const ALERT_CONDITIONS = ['above', 'below'] as const satisfies OutcomeConditionName[];
+export type AlertCondition = (typeof ALERT_CONDITIONS)[number];
+
+const TABLE: Readonly<Record<Condition, ConditionDefinition>> = { ...OUTCOME_CONDITIONS, ...MARKET_CONDITIONS };
+
+export function conditionOf(name: Condition): ConditionDefinition {
+  return TABLE[name];
+}
+
+export function outcomeCondition(name: OutcomeConditionName): OutcomeCondition {
+  return OUTCOME_CONDITIONS[name];
+}
+
+export function marketCondition(name: MarketConditionName): MarketCondition {
+  return MARKET_CONDITIONS[name];
+}
+
+export function isMarketCondition(name: Condition): name is MarketConditionName {
+  return TABLE[name].of === 'market';
+}
+
+/** Whether a condition watches markets that do not exist yet, so that it needs a scope and no token. */
+export function isOfNewMarkets(name: Condition): boolean {
+  const condition = TABLE[name];
+  return condition.of === 'market' && condition.needsScope;
+}
+
+/** The condition of an event's body; undefined for another text. */
+export function findCondition(name: string | undefined): ConditionDefinition | undefined {
+  return name !== undefined && Object.hasOwn(TABLE, name) ? TABLE[name as Condition] : undefined;
+}
+
+/** The API's field that holds the threshold of an alert; null without one. */
+export function thresholdField({
+  condition,
+  ...shape
+}: { condition: Condition } & Pick<RuleShape, 'windows'>): ThresholdField | null {
+  return TABLE[condition].threshold(shape);
+}
+
+/** The part of the index of rules that contains an alert. */
+export function probeOf({ condition, ...shape }: { condition: Condition } & RuleShape): string {
+  return TABLE[condition].probe(shape);
+}

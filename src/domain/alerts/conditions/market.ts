@@ -1,0 +1,40 @@
+import { isCorrection, joined, statusFields, textOf } from '../../webhooks/chat-values.ts';
+import type { MarketCondition } from '../condition.ts';
+
+const REPORTED = new Set(['halted', 'closed', 'resolved', 'settled']);
+
+/** The market halts, closes or gets its result. The settlement of a resolved market is not reported. */
+export const status: MarketCondition = {
+  of: 'market',
+  label: 'The market halts, closes or gets its result',
+  required: [],
+  threshold: () => null,
+  probe: () => 'status',
+  needsScope: false,
+  isReported: (change) =>
+    change.former !== null &&
+    change.former !== change.status &&
+    REPORTED.has(change.status) &&
+    !(change.status === 'settled' && change.former === 'resolved'),
+  sentence: () => 'when the market halts, closes or gets its result',
+  chat: ({ name, data, facts }) => ({
+    title: joined(isCorrection(data) ? 'Correction:' : 'Market alert:', textOf(data['status']), '·', name),
+    fields: statusFields(data, facts),
+  }),
+};
+
+/** A market appears. */
+export const newMarket: MarketCondition = {
+  of: 'market',
+  label: 'A new market',
+  required: [],
+  threshold: () => null,
+  probe: () => 'new_market',
+  needsScope: true,
+  isReported: ({ former }) => former === null,
+  sentence: () => 'at each new market',
+  chat: ({ name, data, facts }) => ({
+    title: `New market: ${name}`,
+    fields: [['Venue', textOf(data['venue'])], ...statusFields(data, facts)],
+  }),
+};
