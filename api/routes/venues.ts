@@ -85,7 +85,7 @@ function presentVenue(
     last_success_at: successes.length > 0 ? epochSeconds(new Date(Math.max(...successes))) : undefined,
     lag_seconds: awaited.length > 0 ? Math.max(0, Math.floor((nowMs - Math.min(...awaited)) / 1000)) : undefined,
     markets: facts?.markets ?? 0,
-    completeness: presentCompleteness(completeness),
+    completeness: presentCompleteness(completeness, nowMs, pollMs.trades),
     price_age: facts?.freshness && presentPriceAge(facts.freshness),
   };
 }
