@@ -40,7 +40,14 @@ export async function aWitness(
 export async function aVenueCompleteness(
   db: Database,
   venue: string,
-  summary: { checkedAt: Date; since: Date | null; share: number | null; markets: number; missing: number; missingSince?: Date },
+  summary: {
+    checkedAt: Date;
+    since: Date | null;
+    share: number | null;
+    markets: number;
+    missing: number;
+    missingSince?: Date;
+  },
 ): Promise<void> {
   const { checkedAt, since, share, markets, missing, missingSince } = summary;
   const times = [checkedAt, since].map((at) => at?.toISOString() ?? null);

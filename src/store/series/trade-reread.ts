@@ -2,7 +2,6 @@ import type { TradeRecord } from '../../domain/markets/market.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { insertMarksSql, minuteOf } from '../marks/detail.ts';
 import { insertPublishSql } from '../marks/publish-marks.ts';
-import type { OpenHistory } from './trade-walks.ts';
 
 /*
  * An earlier release divided the mana of a bet by its shares in binary floats, so stored prices of Manifold may differ from the exact
@@ -106,7 +105,7 @@ const CORRECT = sql(
  */
 export async function correctPrices(
   tx: Tx,
-  { marketPk }: Pick<OpenHistory, 'marketPk'>,
+  { marketPk }: { marketPk: bigint },
   { fromMs, toMs }: { fromMs: number; toMs: number },
   served: readonly TradeRecord[],
 ): Promise<bigint[]> {

@@ -2,8 +2,8 @@ import { printable } from '../../../../src/domain/values/text.ts';
 import type { Market } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { CURSOR, STATUSES, VENUE } from '../options.ts';
 import { shareText } from '../history-note.ts';
+import { CURSOR, STATUSES, VENUE } from '../options.ts';
 import { FORMATS, wholeNumber } from '../read-arguments.ts';
 import { type Column, MAX_ITEMS, printRows, readUpTo, utc } from '../rows.ts';
 

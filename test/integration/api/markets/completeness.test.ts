@@ -57,7 +57,14 @@ describe('GET /v1/venues', () => {
     const summary = { checkedAt: at(NOW), since: at(SINCE), share: 0.99999, markets: 7, missing: 0 };
     await readTape(NOW);
     await aVenueCompleteness(api.db, 'polymarket', summary);
-    const completeness = { since: SINCE, checked_at: NOW, markets: 7, markets_missing: 0, share: 0.9999, comparing: true };
+    const completeness = {
+      since: SINCE,
+      checked_at: NOW,
+      markets: 7,
+      markets_missing: 0,
+      share: 0.9999,
+      comparing: true,
+    };
     api.clock.nowMs += 2_000;
     expect((await client.market('/v1/venues')).body.data).toMatchObject([{ completeness }]);
     await api.db.query(CLEAR);
