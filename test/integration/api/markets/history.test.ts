@@ -348,6 +348,11 @@ describe('a venue', () => {
     await api.db.query(sql('test_fresh_polls', `UPDATE poll_state SET last_success_at = $1 WHERE kind = 'trades'`), [
       new Date(NOW * 1000 - 3_000).toISOString(),
     ]);
+    const others = sql(
+      'test_other_polls',
+      `INSERT INTO poll_state (venue, kind, last_success_at) SELECT 'polymarket', kind, $1 FROM unnest($2::text[]) AS k (kind)`,
+    );
+    await api.db.query(others, [new Date(NOW * 1000 - 3_000).toISOString(), ['markets', 'prices', 'books']]);
     const answer = await client.market('/v1/venues');
     expect(answer.body.data).toMatchObject([
       { healthy: true, lag_seconds: 3, failing: [{ kind: 'history', failures: 9, reason: 'too slow' }] },
