@@ -14,11 +14,8 @@ const SET_TAPE = sql(
 const CLEAR = sql('test_gauges_clear', 'TRUNCATE venue_completeness');
 
 let test: TestDatabase;
-let deps: ReturnType<typeof jobContext>;
 beforeAll(async () => {
   test = await createTestDatabase();
-  deps = jobContext({ db: test.db, config: testConfig(test.url, { VENUES: 'kalshi' }), now: () => NOW });
-  deps.metrics.collectors.add(...gaugesOf('poller', deps).filter(({ name }) => name === 'completeness'));
 });
 afterAll(() => test.drop());
 beforeEach(() => test.db.query(CLEAR));
@@ -29,7 +26,11 @@ const sum = { checkedAt: at(0), since: at(86_400_000), share: 1, markets: 7, mis
 
 /** The samples of the completeness of the venue by name. */
 async function samples(): Promise<Record<string, number>> {
-  const lines = (await deps.metrics.text()).matchAll(/^oddswire_(trade\w+|markets_missing_trades)\{venue="kalshi".*\} (\S+)$/gm);
+  const deps = jobContext({ db: test.db, config: testConfig(test.url, { VENUES: 'kalshi' }), now: () => NOW });
+  deps.metrics.collectors.add(...gaugesOf('poller', deps).filter(({ name }) => name === 'completeness'));
+  const lines = (await deps.metrics.text()).matchAll(
+    /^oddswire_(trade\w+|markets_missing_trades)\{venue="kalshi".*\} (\S+)$/gm,
+  );
   return Object.fromEntries([...lines].map(([, name, value]) => [name, Number(value)]));
 }
 
