@@ -181,7 +181,11 @@ describe('the problems of the overview', () => {
       { sentence: 'Polymarket is late: prices. The next attempt is due.' },
     ]);
     expect(found({ polls: [] })).toMatchObject([
-      { since: null, sentence: 'Polymarket was never polled: no poller of this venue runs.', link: '/ops/venues/polymarket' },
+      {
+        since: null,
+        sentence: 'Polymarket was never polled: no poller of this venue runs.',
+        link: '/ops/venues/polymarket',
+      },
     ]);
     // The first poll of a new database runs for minutes.
     expect(found({ polls: [{ ...aPoll, lastSuccessAt: null, isInFlight: true }] })).toEqual([]);
