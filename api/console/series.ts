@@ -64,12 +64,18 @@ export interface Point {
   value: number;
 }
 
+/** The part of `meta.history` that the page shows. Times are epoch seconds. */
+interface StoredHistory {
+  status?: string;
+  covered_to?: number;
+}
+
 export interface Series {
   interval: Interval;
   line: Point[];
   candles: Candle[];
-  /** How far back trades are stored. */
-  history: string | undefined;
+  /** Of which time trades are stored. */
+  history: StoredHistory | undefined;
 }
 
 /**
@@ -93,6 +99,6 @@ export async function readSeries(
   const firstQuote = quoted[0]?.time ?? now;
   const line = [...closes.filter(({ time }) => time < firstQuote), ...quoted].filter(({ time }) => time < now);
   if (present !== undefined) line.push({ time: now, value: Number(present) });
-  const history = candles.meta['history'] as { status?: string } | undefined;
-  return { interval: window.interval, line, candles: candles.data, history: history?.status };
+  const history = candles.meta['history'] as StoredHistory | undefined;
+  return { interval: window.interval, line, candles: candles.data, history };
 }

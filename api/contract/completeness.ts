@@ -17,9 +17,18 @@ export const coverageExample: CoverageBody = { share: 1, since: 1766966400, chec
 /** The same of all compared markets of a venue. */
 export const completeness = z
   .object({
-    share: share.meta({ description: "Share of the markets' volume that the stored trades cover." }),
+    share: share.optional().meta({
+      description:
+        "Share of the markets' volume that the stored trades cover. Absent while no compared market has traded.",
+    }),
     since: epochTime.meta({ description: 'Start of the oldest comparison.' }),
     checked_at: epochTime.meta({ description: 'Time of the latest comparison.' }),
+    comparing: z.boolean().meta({
+      description: 'False while the polls of the trades fail or lag: volumes later than `covered_to` are not compared.',
+    }),
+    covered_to: epochTime.optional().meta({
+      description: 'The trades of the venue were read without a gap up to this time. Absent before the first time.',
+    }),
     markets: count.meta({ description: 'Compared markets.' }),
     markets_missing: count.meta({ description: 'Markets whose volume proves that trades are missing.' }),
     missing_since: epochTime.optional().meta({ description: 'When the first of these began to miss trades.' }),
@@ -30,6 +39,8 @@ export const completenessExample: CompletenessBody = {
   share: 1,
   since: 1766966400,
   checked_at: 1767323030,
+  comparing: true,
+  covered_to: 1767323028,
   markets: 18204,
   markets_missing: 0,
 };

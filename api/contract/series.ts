@@ -64,21 +64,26 @@ export const snapshotExample: z.output<typeof snapshot> = {
   best_ask: decimalField('0.63'),
 };
 
-/** How far back trades are stored; see `TradeCoverage`. */
+/** Of which time trades are stored; see `TradeCoverage`. */
 export const history = z
   .object({
     status: z.enum(['complete', 'backfilling', 'partial']),
     covered_from: z.int().optional().meta({ description: 'All trades since this time are stored. Epoch seconds.' }),
+    covered_to: z.int().optional().meta({
+      description:
+        'All trades from `covered_from` until this time are stored; newer ones may be missing. Epoch seconds, of a whole minute.',
+    }),
     trades: count.optional().meta({ description: 'Older trades stored so far.' }),
     requested_at: epochTime.optional(),
     reason: z.string().optional().meta({ description: 'Why the status is `partial`, or the cause of a delay.' }),
     coverage: coverage.optional().meta({ description: 'Absent when the volume was never compared.' }),
   })
-  .meta({ description: 'How far back the trades of this market are stored.' });
+  .meta({ description: 'Of which time the trades of this market are stored.' });
 export type HistoryBody = z.output<typeof history>;
 export const historyExample: HistoryBody = {
   status: 'complete',
   covered_from: 1764550800,
+  covered_to: 1767322980,
   coverage: coverageExample,
 };
 

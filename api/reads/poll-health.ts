@@ -18,6 +18,19 @@ export function isIdlePoll({ lastSuccessAt, idleAt }: { lastSuccessAt: Date | nu
   return idleAt !== null && (lastSuccessAt === null || idleAt > lastSuccessAt);
 }
 
+type HealthFacts = Parameters<typeof isPollHealthy>[0];
+
+/** Whether each of these kinds of poll is healthy. A kind without a poll was never tried, which is not healthy. */
+export function areHealthy(
+  kinds: readonly string[],
+  polls: readonly HealthFacts[],
+  pollMs: PollMs,
+  nowMs: number,
+): boolean {
+  const isHealthy = (kind: string) => polls.some((poll) => poll.kind === kind && isPollHealthy(poll, pollMs, nowMs));
+  return kinds.length > 0 && kinds.every(isHealthy);
+}
+
 /** Whether a scheduled poll is neither failing nor late at `nowMs` (epoch milliseconds). A poll without anything to request is not late. */
 export function isPollHealthy(
   poll: { kind: string; lastSuccessAt: Date | null; idleAt: Date | null; consecutiveFailures: number },

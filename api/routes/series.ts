@@ -27,7 +27,7 @@ import type { ApiDeps } from '../deps.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import type { Freshness } from '../reads/answer-cache.ts';
 import { readPastGaps } from '../reads/feed-states.ts';
-import { createTradeCoverages, lacks, presentCoverage, type TradeCoverage } from '../reads/trade-coverage.ts';
+import { createTradeCoverages, isUnread, lacks, presentCoverage, type TradeCoverage } from '../reads/trade-coverage.ts';
 import { chooseOutcome, foundMarket, seriesValidity, venueScopes } from './market-scope.ts';
 
 /** GET candles, volume and snapshots of a market: series of buckets. */
@@ -205,8 +205,9 @@ function given({ start, end }: GivenRange): Partial<TimeRange> {
   return { ...(start !== undefined && { start }), ...(end !== undefined && { end }) };
 }
 
-/** `history` when the range ended at least two buckets ago and no backfill adds trades to it. */
+/** `history` when the range ended at least two buckets ago, and neither a backfill nor the reading of new trades adds trades to it. */
 function freshnessOf(range: TimeRange, seconds: number, now: number, coverage?: TradeCoverage): Freshness {
+  if (coverage && isUnread(coverage, range.end)) return 'latest';
   if (coverage?.status === 'backfilling' && lacks(coverage, range)) return 'latest';
   return range.end <= now - 2 * seconds ? 'history' : 'latest';
 }

@@ -10,7 +10,7 @@ import { type TradeBody, trade, tradeExample, tradeMeta, tradeQuery } from '../c
 import type { ApiDeps } from '../deps.ts';
 import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
-import { createTradeCoverages, lacks, presentCoverage } from '../reads/trade-coverage.ts';
+import { createTradeCoverages, isUnread, lacks, presentCoverage } from '../reads/trade-coverage.ts';
 import { chooseOutcome, foundMarket, marketNotFound, seriesValidity, venueScopes } from './market-scope.ts';
 
 /** A range rarely gains trades after this time. */
@@ -71,8 +71,10 @@ export function tradeRoutes(deps: ApiDeps): Route[] {
             }
             const { market, coverage, page, stamp } = read;
             const outcomeIds = new Map(market.outcomes.map(({ tokenId, outcomeId }) => [tokenId, outcomeId]));
-            const isGrowing = coverage.status === 'backfilling' && lacks(coverage, range);
-            const isHistory = !isGrowing && (end ?? MAX_EPOCH_SECONDS) < deps.now() / 1000 - HISTORY_AFTER_SECONDS;
+            const until = end ?? MAX_EPOCH_SECONDS;
+            const isGrowing =
+              (coverage.status === 'backfilling' && lacks(coverage, range)) || isUnread(coverage, until);
+            const isHistory = !isGrowing && until < deps.now() / 1000 - HISTORY_AFTER_SECONDS;
             return {
               data: page.trades.map((one) => presentTrade(one, market.marketId, outcomeIds)),
               meta: {

@@ -9,7 +9,7 @@ import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import { presentCompleteness } from '../reads/completeness.ts';
 import { presentFeed, readVenueFeeds } from '../reads/feed-states.ts';
-import { isIdlePoll, isPollHealthy, isScheduledPoll } from '../reads/poll-health.ts';
+import { areHealthy, isIdlePoll, isScheduledPoll } from '../reads/poll-health.ts';
 import type { EnabledVenue } from '../reads/venue-catalog.ts';
 
 /** The kinds of poll, each with the capability of its name. */
@@ -70,7 +70,9 @@ function presentVenue(
   const awaited = scheduled.filter((poll) => !isIdlePoll(poll)).flatMap(timeOf);
   const succeeded = new Set(scheduled.filter(({ lastSuccessAt }) => lastSuccessAt !== null).map(({ kind }) => kind));
   const never = POLLED.filter((kind) => capabilities[kind] && !succeeded.has(kind));
-  const isHealthy = scheduled.length > 0 && scheduled.every((poll) => isPollHealthy(poll, pollMs, nowMs));
+  const expected = POLLED.filter((kind) => capabilities[kind] && isScheduledPoll(kind, pollMs));
+  const known = new Set<string>([...expected, ...scheduled.map(({ kind }) => kind)]);
+  const isHealthy = areHealthy([...known], scheduled, pollMs, nowMs);
   const failing = polls.flatMap(({ kind, consecutiveFailures, lastError }) =>
     lastError === null ? [] : [{ kind, failures: consecutiveFailures, reason: withoutAddresses(lastError) }],
   );
@@ -85,7 +87,7 @@ function presentVenue(
     last_success_at: successes.length > 0 ? epochSeconds(new Date(Math.max(...successes))) : undefined,
     lag_seconds: awaited.length > 0 ? Math.max(0, Math.floor((nowMs - Math.min(...awaited)) / 1000)) : undefined,
     markets: facts?.markets ?? 0,
-    completeness: presentCompleteness(completeness),
+    completeness: presentCompleteness(completeness, nowMs, pollMs.trades),
     price_age: facts?.freshness && presentPriceAge(facts.freshness),
   };
 }

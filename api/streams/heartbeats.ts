@@ -7,7 +7,7 @@ import { hasPresence } from '../../src/store/db/presence.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import { countOpenGaps } from '../../src/store/feeds/gap-lists.ts';
 import { readFeedStates, type StoredFeedState } from '../../src/store/feeds/streamers.ts';
-import { isPollHealthy } from '../reads/poll-health.ts';
+import { areHealthy } from '../reads/poll-health.ts';
 import { type EnabledVenue, feedsOff } from '../reads/venue-catalog.ts';
 import type { StreamClient } from './client.ts';
 import type { StreamCursors } from './cursors.ts';
@@ -216,12 +216,13 @@ export class Heartbeats {
         readFeedStates(db, names, feedsOff(withMarkets)),
         countOpenGaps(db),
       ]);
-      const states = withMarkets.map(({ venue, pollMs }): VenueState => {
+      const states = withMarkets.map(({ venue, pollMs, capabilities }): VenueState => {
+        const expected = (['prices', 'trades'] as const).filter((kind) => capabilities[kind]);
         const scheduled = (polls.get(venue) ?? []).filter(({ kind }) => kind === 'prices' || kind === 'trades');
         const last = Math.max(...scheduled.map(({ lastSuccessAt }) => lastSuccessAt?.getTime() ?? 0), 0);
         return {
           venue,
-          healthy: scheduled.length > 0 && scheduled.every((poll) => isPollHealthy(poll, pollMs, now())),
+          healthy: areHealthy(expected, scheduled, pollMs, now()),
           last_success_at: last === 0 ? undefined : Math.floor(last / 1_000),
           feed: feeds.get(venue)?.state,
           open_gaps: gaps.get(venue) ?? 0,

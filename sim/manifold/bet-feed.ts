@@ -103,12 +103,14 @@ function fillOf(trade: Trade, market: Market, seed: number, takenMs: number): Fi
   return { trade, market, seed, place: placeOf(market, seed), takenMs, makerId, takerId };
 }
 
-/** Mana and shares of a side of the fill; both negative for a sale. */
+/**
+ * Mana and shares of a side of the fill; both negative for a sale. One division of whole numbers gives the text of the exact product, so
+ * mana by shares is the exact price, as for fills at a limit of the venue.
+ */
 function amounts({ trade, market }: Fill, intent: Intent): { amount: number; shares: number } {
-  const price = market.yesTicks(trade.ticks, intent.outcomeIndex) / market.spec.ticksPerUnit;
-  const sign = intent.side === 'BUY' ? 1 : -1;
-  const shares = (sign * trade.size) / UNITS;
-  return { amount: price * shares, shares };
+  const units = (intent.side === 'BUY' ? 1 : -1) * trade.size;
+  const ticks = market.yesTicks(trade.ticks, intent.outcomeIndex);
+  return { amount: (ticks * units) / (market.spec.ticksPerUnit * UNITS), shares: units / UNITS };
 }
 
 function common(fill: Fill, intent: Intent, walletNo: number): Wire {

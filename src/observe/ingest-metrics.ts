@@ -104,7 +104,13 @@ export function ingestMetrics(registry: Registry) {
     }),
     tradeCoverage: new Gauge({
       name: 'oddswire_trade_coverage_ratio',
-      help: "Share of the venue's volume that the stored trades cover, over the compared markets",
+      help: "Share of the venue's volume that the stored trades cover, over the compared markets; absent while none is compared",
+      labelNames: ['venue'],
+      registers,
+    }),
+    tapeAge: new Gauge({
+      name: 'oddswire_trades_read_age_seconds',
+      help: 'Time since the trades of the venue were read without a gap up to the newest; later volumes are not compared',
       labelNames: ['venue'],
       registers,
     }),

@@ -21,7 +21,7 @@ import {
   WIDE,
   watchedPage,
 } from './open-page.ts';
-import { anOpsWorld, type OpsWorld } from './ops-world.ts';
+import { anOpsWorld, type OpsWorld, stopComparisons } from './ops-world.ts';
 
 const start = () => startTestApi({ console: {}, ops: testOps({ queueNames: ['deliveries'] }), now: Date.now });
 
@@ -32,6 +32,7 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
   let tab: WatchedPage;
   beforeAll(async () => {
     world = await anOpsWorld(opened.api.db);
+    await stopComparisons(opened.api.db, world.market);
     operator = await logIn('operator');
     tab = await watchedPage(operator, opened.api.url);
   });

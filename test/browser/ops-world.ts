@@ -8,6 +8,7 @@ import { type Database, sql } from '../../src/store/db/tx.ts';
 import { openGap } from '../../src/store/feeds/gaps.ts';
 import { encodeCause } from '../../src/store/marks/detail.ts';
 import { anAlert, aSubscription } from '../factories/alerts.ts';
+import { aVenueCompleteness, aWitness } from '../factories/completeness.ts';
 import { type AttemptFields, aDelivery, anAttempt } from '../factories/deliveries.ts';
 import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../factories/stored-series.ts';
@@ -45,6 +46,17 @@ const INSERT_POLLS = sql(
   `INSERT INTO poll_state (venue, kind, last_attempt_at, last_success_at, last_error, consecutive_failures)
    VALUES ('polymarket', 'markets', now(), now() - interval '20 seconds', NULL, 0),
      ('polymarket', 'prices', now(), now() - interval '9 minutes', $1, 14)`,
+);
+/** The polls of trades fail since 37 minutes, so nothing is compared. */
+const INSERT_TAPE = sql(
+  'world_tape',
+  `INSERT INTO poll_state (venue, kind, last_attempt_at, first_success_at, last_success_at, caught_up_at, last_error, consecutive_failures)
+   SELECT 'polymarket', 'trades', now(), at, at, at, 'status 503', 90 FROM (VALUES (now() - interval '37 minutes')) AS t (at)`,
+);
+const INSERT_REREAD = sql(
+  'world_reread',
+  `INSERT INTO trade_reread (pass, venue, due_at, since_at, until_at, from_at, to_at, markets, trades, kept)
+   VALUES (1, 'polymarket', now(), '2021-01-01Z', now(), '2021-01-01Z', now(), 1204, 90113, 57)`,
 );
 const INSERT_QUARANTINE = sql(
   'world_quarantine',
@@ -131,6 +143,16 @@ export async function anOpsWorld(db: Database): Promise<OpsWorld> {
   await db.query(INSERT_THROUGHPUT);
   await db.query(INSERT_HEARTBEATS, [`machine-${LONG_WORD.slice(0, 30)}`]);
   return { accountId, accountName, keyId, healthy, failing, deliveries, alerts, market };
+}
+
+/** Lets the polls of trades fail since 37 minutes, so that nothing is compared, and begins to read stored prices again. */
+export async function stopComparisons(db: Database, { pk }: TestMarket): Promise<void> {
+  const since = new Date(Date.now() - 86_400_000);
+  await db.query(INSERT_TAPE);
+  await db.query(INSERT_REREAD);
+  await aWitness(db, pk, { venue: 'polymarket', since, comparedAt: since, venueVolume: '300', storedVolume: '299' });
+  const summary = { checkedAt: new Date(), since, share: 0.9966, markets: 1, missing: 0 };
+  await aVenueCompleteness(db, 'polymarket', summary);
 }
 
 async function someDeliveries(

@@ -114,9 +114,8 @@ function printOf(
   return { outcomeId: outcomeIds[row.outcomeIndex], price };
 }
 
-/** Manifold's prices are quotients of floats, so they are compared to six decimals. */
 function lineOf(second: number, outcomeId: string | undefined, price: Decimal, size: Decimal): string {
-  return `${second} ${outcomeId} ${Number(price).toFixed(6)} ${size}`;
+  return `${second} ${outcomeId} ${price} ${size}`;
 }
 
 const STORED_TAPE = sql(

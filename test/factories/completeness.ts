@@ -40,10 +40,17 @@ export async function aWitness(
 export async function aVenueCompleteness(
   db: Database,
   venue: string,
-  summary: { checkedAt: Date; since: Date; share: number; markets: number; missing: number; missingSince?: Date },
+  summary: {
+    checkedAt: Date;
+    since: Date | null;
+    share: number | null;
+    markets: number;
+    missing: number;
+    missingSince?: Date;
+  },
 ): Promise<void> {
   const { checkedAt, since, share, markets, missing, missingSince } = summary;
-  const times = [checkedAt, since].map((at) => at.toISOString());
+  const times = [checkedAt, since].map((at) => at?.toISOString() ?? null);
   await db.query(INSERT_SUMMARY, [venue, ...times, share, markets, missing, missingSince?.toISOString() ?? null]);
 }
 

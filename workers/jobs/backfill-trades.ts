@@ -4,6 +4,7 @@ import type { Logger } from '../../src/observe/logger.ts';
 import { announceArrival } from '../../src/store/catalog/arrivals.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
+import { correctPrices, nextRereadMarket } from '../../src/store/series/trade-reread.ts';
 import {
   advanceTradeHistory,
   chargeTradeHistory,
@@ -32,12 +33,15 @@ interface BackfillPage extends Page<TradeRecord> {
   failure?: string;
   /** The transaction of the page sets it when the walk ends, with its sums when it ends well. */
   end?: { sums?: object };
+  /** The transaction of the page sets it: tokens with corrected prices. */
+  corrected?: readonly bigint[];
 }
 
 /**
  * Walks requested markets back through the trades from before their venue's tape was followed, and markets with missing trades through
- * the range that lacks them, in turns. Positions live in `trade_history` and `trade_repair` and move in the transaction that stores a
- * page, under the lease `history` of the venue, so a process that dies resumes after the last page.
+ * the range that lacks them, in turns. When no such walk is due, it reads stored trades again whose prices may be corrected. Positions
+ * live in `trade_history`, `trade_repair` and `trade_reread` and move in the transaction that stores a page, under the lease `history` of
+ * the venue, so a process that dies resumes after the last page.
  */
 export const backfillTrades = defineJob('backfill-trades', async ({ venue }, context) => {
   const { db, producer, log, stopping } = context;
@@ -47,6 +51,7 @@ export const backfillTrades = defineJob('backfill-trades', async ({ venue }, con
       ...store,
       fetch: takeTurns(context, adapter),
       async write(tx, records, page) {
+        if (page.walk.purpose === 'reread') return { written: 0, tokenIds: [] };
         const part = await store.write(tx, records, page);
         await countHistoryTrades(tx, page.walk, part.written);
         return part;
@@ -54,7 +59,10 @@ export const backfillTrades = defineJob('backfill-trades', async ({ venue }, con
       finish: finishPage,
       wake(parts, page) {
         // Alerts concern the present. The timer finds the mark of an alert on a trade that is recent all the same.
-        producer.wakeStage('fold-candles', shardsOf(parts.flatMap(({ tokenIds }) => tokenIds)));
+        producer.wakeStage(
+          'fold-candles',
+          shardsOf([...parts.flatMap(({ tokenIds }) => tokenIds), ...(page.corrected ?? [])]),
+        );
         logPage(log.child({ venue }), page);
       },
     };
@@ -73,7 +81,8 @@ function takeTurns(context: JobContext, adapter: VenueAdapter) {
   let turn: { marketPk: bigint; purpose: WalkPurpose; pages: number; endsAtMs: number } | undefined;
   return async (_position: unknown, call: CallContext): Promise<BackfillPage | undefined> => {
     if (turn && (turn.pages >= TURN_PAGES || performance.now() >= turn.endsAtMs)) turn = undefined;
-    const walk = await nextTradeHistory(context.db, adapter.venue, turn);
+    const walk =
+      (await nextTradeHistory(context.db, adapter.venue, turn)) ?? (await nextReread(context, adapter, call));
     if (!walk) return undefined;
     const { marketPk, purpose } = walk;
     if (turn?.marketPk !== marketPk || turn.purpose !== purpose) {
@@ -91,6 +100,23 @@ function takeTurns(context: JobContext, adapter: VenueAdapter) {
       return { ...EMPTY, walk, failure: asError(thrown).message };
     }
   };
+}
+
+/** The walk over the next market of a pass over stored trades; null when no pass is due. */
+async function nextReread(
+  { db, log }: JobContext,
+  { venue }: VenueAdapter,
+  { signal }: CallContext,
+): Promise<OpenHistory | null> {
+  while (!signal.aborted) {
+    const step = await nextRereadMarket(db, venue);
+    if (!step) return null;
+    const { isEnded, ...counts } = step;
+    if (isEnded) log.info({ venue, ...counts }, 'prices of stored trades read again');
+    const walk = await nextTradeHistory(db, venue);
+    if (walk) return walk;
+  }
+  return null;
 }
 
 const EMPTY = { records: [], rejected: [], position: null, more: true };
@@ -118,18 +144,31 @@ async function readPage(
 async function finishPage(tx: Tx, page: BackfillPage): Promise<void> {
   const { walk, read, failure } = page;
   delete page.end;
+  delete page.corrected;
   if (failure !== undefined) {
     if (await chargeTradeHistory(tx, walk, failure)) page.end = {};
+    if (page.end && walk.purpose === 'reread') await correctPrices(tx, walk, unreadPart(walk, walk.fromMs), []);
   } else if (read) {
     const sums = await advanceTradeHistory(tx, walk, read);
     if (read.isDone && sums !== null) page.end = { sums };
+    if (sums !== null && walk.purpose === 'reread') {
+      const part = unreadPart(walk, read.isDone ? walk.fromMs : read.reachedMs);
+      page.corrected = await correctPrices(tx, walk, part, page.records);
+    }
   }
   const isAwaited = walk.purpose === 'history' && (page.end || walk.reachedMs === null);
   if (isAwaited) await announceArrival(tx, `history:${walk.marketPk}`);
 }
 
+/** The time of the walk from `fromMs` to the part that earlier pages covered. */
+function unreadPart({ reachedMs, toMs }: OpenHistory, fromMs: number): { fromMs: number; toMs: number } {
+  return { fromMs, toMs: reachedMs ?? toMs };
+}
+
+/** A pass over stored trades has a line at its end, because it walks over every market. */
 function logPage(log: Logger, { walk, read, failure, end }: BackfillPage): void {
   const { marketId, purpose } = walk;
+  if (purpose === 'reread') return;
   if (failure !== undefined) {
     const message = end ? 'trade history given up' : 'trade history failed';
     log.warn({ marketId, purpose, failures: walk.failures + 1, reason: failure }, message);

@@ -1,4 +1,5 @@
 import { feedOffReason } from '../../src/config/feeds.ts';
+import { isTapeBehind } from '../../src/domain/markets/trade-tape.ts';
 import { VENUES } from '../../src/domain/markets/venue.ts';
 import { DAY_MS } from '../../src/domain/values/durations.ts';
 import type { Collector } from '../../src/observe/collectors.ts';
@@ -107,19 +108,26 @@ function pollGauges({ config, db, metrics, now }: WorkerDeps): Collector {
   };
 }
 
-function completenessGauges({ config, db, metrics }: WorkerDeps): Collector {
+/** While the tape is behind, nothing is compared: a share and a count without a loss would look like a complete venue. */
+function completenessGauges({ config, db, metrics, now }: WorkerDeps): Collector {
+  const { tradeCoverage, marketsMissingTrades, tapeAge } = metrics;
+  const forget = () => {
+    for (const gauge of [tradeCoverage, marketsMissingTrades, tapeAge]) gauge.reset();
+  };
   return {
     name: 'completeness',
     async read() {
-      for (const [venue, { share, marketsMissing }] of await readVenueCompleteness(db, config.venues)) {
-        metrics.tradeCoverage.set({ venue }, share ?? 1);
-        metrics.marketsMissingTrades.set({ venue }, marketsMissing);
+      const found = await readVenueCompleteness(db, config.venues);
+      forget();
+      for (const [venue, { share, marketsMissing, caughtUpMs, tapeSuccessMs }] of found) {
+        if (caughtUpMs !== null) tapeAge.set({ venue }, Math.max(0, now() - caughtUpMs) / 1000);
+        const isBehind = [caughtUpMs, tapeSuccessMs].every((ms) => isTapeBehind(ms, now(), config.pollMs.trades));
+        if (isBehind && marketsMissing === 0) continue;
+        if (share !== null) tradeCoverage.set({ venue }, share);
+        marketsMissingTrades.set({ venue }, marketsMissing);
       }
     },
-    forget() {
-      metrics.tradeCoverage.reset();
-      metrics.marketsMissingTrades.reset();
-    },
+    forget,
   };
 }
 

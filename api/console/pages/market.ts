@@ -276,9 +276,13 @@ export function chart({ outcome, range, kind }: View, { line }: Series): Html {
 }
 
 export function completeness({ coverage }: Market, series: Series): Html {
-  const stored = { complete: 'complete', backfilling: 'being loaded', partial: 'partial' }[series.history ?? ''];
-  if (coverage === undefined) return stored === undefined ? html`` : html`history ${stored}`;
-  return html`history ${shareText(coverage.share)} of the venue’s volume since ${minute(fromSeconds(coverage.since))}`;
+  const { status = '', covered_to: to } = series.history ?? {};
+  const stored = { complete: 'complete', backfilling: 'being loaded', partial: 'partial' }[status];
+  const until = to !== undefined && html`, trades read up to ${minute(fromSeconds(to))} UTC`;
+  if (coverage === undefined) return stored === undefined ? html`` : html`history ${stored}${until}`;
+  return html`history ${status !== 'complete' && html`${stored}: `}${shareText(coverage.share)} of the venue’s volume since ${minute(
+    fromSeconds(coverage.since),
+  )}${until}`;
 }
 
 export function candleTable(candles: readonly Candle[], interval: string): Html {

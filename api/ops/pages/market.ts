@@ -10,10 +10,12 @@ import {
   readOpsMarket,
 } from '../../../src/store/ops/markets.ts';
 import { readBook } from '../../../src/store/series/book-reads.ts';
+import { readVenueCompleteness, type VenueCompleteness } from '../../../src/store/series/completeness.ts';
 import { readTrades, type StoredCandle } from '../../../src/store/series/reads.ts';
 import { type MarketCompleteness, readMarketCompleteness } from '../../../src/store/series/trade-repairs.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
+import { comparingOf } from '../../reads/completeness.ts';
 import { ago, badge, code, facts, type Html, html, longText, NONE, number, table, time } from '../html.ts';
 import type { OpsRequest, OpsRouter } from '../route.ts';
 import { chosen, textField } from './filters.ts';
@@ -80,8 +82,9 @@ function lastCandles({ db }: MarketDeps, { tokenId }: OpsOutcome, interval: Inte
 async function marketBody(deps: MarketDeps, view: MarketView, nowMs: number): Promise<Html> {
   const { market, state, outcome } = view;
   const tokenIds = state.outcomes.map(({ tokenId }) => tokenId);
-  const [completeness, candles, book, { trades }, observations] = await Promise.all([
+  const [completeness, ofVenues, candles, book, { trades }, observations] = await Promise.all([
     readMarketCompleteness(deps.db, market.pk),
+    readVenueCompleteness(deps.db, [market.venue]),
     outcome ? lastCandles(deps, outcome, view.interval) : [],
     outcome ? readBook(deps.db, outcome.tokenId) : null,
     readTrades(deps.db, { tokenIds, range: {}, direction: 'desc', limit: SHOWN_TRADES }),
@@ -90,7 +93,7 @@ async function marketBody(deps: MarketDeps, view: MarketView, nowMs: number): Pr
   return html`<p class="state">${marketState(market.status)}${state.goneAt !== null && badge('bad', 'removed by the venue')}${
     state.goneAt === null && state.missingSince !== null && badge('warn', 'missing from the listing')
   }${completeness?.missingSince && badge('bad', 'missing trades')}</p>
-${marketFacts(view, currencyOf(deps, market.venue), completeness, nowMs)}
+${marketFacts(view, currencyOf(deps, market.venue), completeness, pausedText(deps, ofVenues.get(market.venue), nowMs), nowMs)}
 <h2>Outcomes</h2>
 <p class="hint">Prices in ${currencyOf(deps, market.venue)} per unit.</p>
 ${outcomeTable(view, nowMs)}
@@ -118,6 +121,7 @@ function marketFacts(
   { market, state }: MarketView,
   currency: string,
   completeness: MarketCompleteness | null,
+  paused: Html,
   nowMs: number,
 ): Html {
   const { history } = state;
@@ -145,7 +149,7 @@ function marketFacts(
         ? html`<span class="muted">not requested</span>`
         : html`${history.status}, ${number(history.trades)} stored${history.lastError !== null && html`: ${longText(history.lastError)}`}`,
     ],
-    ['Completeness', completenessText(completeness, nowMs)],
+    ['Completeness', html`${completenessText(completeness, nowMs)}${paused}`],
     ['Repair', repairText(completeness, nowMs)],
     ['Alerts', html`<a href="/ops/alerts?market=${encodeURIComponent(market.marketId)}">of this market</a>`],
     ...(isWebAddress(market.url)
@@ -159,7 +163,18 @@ function completenessText(completeness: MarketCompleteness | null, nowMs: number
   if (completeness === null) return html`<span class="muted">not compared yet</span>`;
   const { since, storedVolume, venueVolume, missingVolume, missingSince } = completeness;
   return html`${shareText(coveredShare(storedVolume, venueVolume))} of the volume since ${time(since)} stored${
-    missingSince !== null && html`; ${decimalText(String(missingVolume))} missing since ${ago(missingSince, nowMs)}`
+    missingSince !== null && html`; ${decimalText(missingVolume)} missing since ${ago(missingSince, nowMs)}`
+  }`;
+}
+
+/** Empty while the witness of the venue compares new volumes. */
+function pausedText({ venues }: MarketDeps, venue: VenueCompleteness | undefined, nowMs: number): Html {
+  if (venue === undefined) return html``;
+  const profile = venues.find((each) => each.venue === venue.venue);
+  if (comparingOf(venue, nowMs, profile?.pollMs.trades).isComparing) return html``;
+  const { caughtUpMs } = venue;
+  return html`; ${badge('warn', 'not compared now')} trades of the venue read up to ${
+    caughtUpMs === null ? 'no time' : ago(new Date(caughtUpMs), nowMs)
   }`;
 }
 
@@ -168,7 +183,7 @@ function repairText(completeness: MarketCompleteness | null, nowMs: number): Htm
   if (repair === null) return html`<span class="muted">none</span>`;
   const { status, trades, finishedMs, missingAfter, lastError } = repair;
   return html`${status}, ${number(trades)} trades found${finishedMs !== null && html` ${ago(new Date(finishedMs), nowMs)}`}${
-    missingAfter !== null && html`, ${decimalText(String(missingAfter))} still missing`
+    missingAfter !== null && html`, ${decimalText(missingAfter)} still missing`
   }${lastError !== null && html`: ${longText(lastError)}`}`;
 }
 

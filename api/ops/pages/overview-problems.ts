@@ -199,7 +199,12 @@ export function isTroubled(poll: OpsPoll, pollMs: EnabledVenue['pollMs'], nowMs:
 
 function failingVenues({ venues, polls, nowMs }: ProblemFacts): Problem[] {
   return venues.flatMap(({ venue, title, pollMs }): Problem[] => {
-    const troubled = polls.filter((poll) => poll.venue === venue && isTroubled(poll, pollMs, nowMs));
+    const own = polls.filter((poll) => poll.venue === venue);
+    if (own.length === 0) {
+      const sentence = `${title} was never polled: no poller of this venue runs.`;
+      return [{ since: null, sentence, link: `/ops/venues/${encodeURIComponent(venue)}` }];
+    }
+    const troubled = own.filter((poll) => isTroubled(poll, pollMs, nowMs));
     // The poll with the oldest success names the reason; others usually share it.
     const at = ({ lastSuccessAt }: OpsPoll) => lastSuccessAt?.getTime() ?? 0;
     const [worst] = troubled.toSorted((a, b) => at(a) - at(b));

@@ -1,4 +1,3 @@
-import { coveredShare } from '../../../src/domain/markets/volume-witness.ts';
 import { briefly } from '../../../src/domain/values/briefly.ts';
 import {
   listQuarantine,
@@ -11,8 +10,10 @@ import { latestGaps } from '../../../src/store/feeds/gap-lists.ts';
 import { countMarketsByStatus, type MarketCount, type OpsPoll, readPolls } from '../../../src/store/ops/venues.ts';
 import { readFreshness, type VenueFreshness } from '../../../src/store/prices/freshness.ts';
 import { readVenueCompleteness, type VenueCompleteness } from '../../../src/store/series/completeness.ts';
+import { type RereadProgress, readRereads } from '../../../src/store/series/trade-reread.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
+import { comparingOf } from '../../reads/completeness.ts';
 import { readVenueFeeds } from '../../reads/feed-states.ts';
 import { isIdlePoll, isPollHealthy, isScheduledPoll } from '../../reads/poll-health.ts';
 import type { EnabledVenue } from '../../reads/venue-catalog.ts';
@@ -40,13 +41,14 @@ export function venuePages(router: OpsRouter, deps: VenueDeps): void {
     path: PATH,
     section: 'venues',
     async load({ nowMs }) {
-      const [polls, counts, rejected, freshness, completeness, feeds] = await Promise.all([
+      const [polls, counts, rejected, freshness, completeness, feeds, rereads] = await Promise.all([
         readPolls(deps.db, names),
         marketCounts(),
         rejections(),
         readFreshness(deps.db, names),
         readVenueCompleteness(deps.db, names),
         readVenueFeeds(deps),
+        readRereads(deps.db, names),
       ]);
       const body = html`<p class="lead">Each venue has its own queue, and each kind of poll its own cadence.</p>
 ${ageTable(deps.venues, freshness, nowMs)}
@@ -60,7 +62,7 @@ ${deps.venues.map((profile) => {
 <h2 id="venue-${venue}"><a href="${venuePath(venue)}">${profile.title}</a></h2>
 <p class="under">${number(marketsOf(counts, venue))} markets · ${
     times === 0 ? 'no rejections' : html`<a href="${venuePath(venue)}#rejected">${number(times)} rejections</a>`
-  } · ${completenessText(completeness.get(venue))}</p>
+  } · ${completenessText(completeness.get(venue), profile.pollMs.trades, nowMs)}</p>${rereadText(rereads.get(venue), nowMs)}
 ${pollTable(profile, polls, nowMs)}</section>`;
 })}${breakerNote()}`;
       return { title: 'Venues', body };
@@ -80,7 +82,7 @@ ${pollTable(profile, polls, nowMs)}</section>`;
       const scope = JSON.stringify([PATH, venue, kind, reason]);
       const cursor = query.get('cursor');
       const after = cursor === null ? undefined : toCursor(deps.cursors.decode(scope, cursor));
-      const [polls, completeness, counts, rejected, freshness, feeds, gaps, samples] = await Promise.all([
+      const [polls, completeness, counts, rejected, freshness, feeds, gaps, rereads, samples] = await Promise.all([
         readPolls(deps.db, [venue]),
         readVenueCompleteness(deps.db, [venue]),
         marketCounts(),
@@ -88,6 +90,7 @@ ${pollTable(profile, polls, nowMs)}</section>`;
         readFreshness(deps.db, [venue]),
         readVenueFeeds(deps),
         latestGaps(deps.db, venue, SHOWN_GAPS),
+        readRereads(deps.db, [venue]),
         listQuarantine(deps.db, filter, { limit: SAMPLES_PER_PAGE, ...(after && { after }) }),
       ]);
       const next = samples.next && deps.cursors.encode(scope, fromCursor(samples.next));
@@ -96,7 +99,7 @@ ${pollTable(profile, polls, nowMs)}</section>`;
 ${pollTable(profile, polls, nowMs)}${breakerNote()}
 ${profile.capabilities.prices && ageTable([profile], freshness, nowMs)}
 ${profile.capabilities.markets && html`<h2 id="feed">Feed</h2>${feedTable([profile], feeds)}<h2 id="gaps">Gaps of the feed</h2>${gapTable(gaps, nowMs)}`}
-<h2 id="completeness">Completeness</h2>${completenessFacts(completeness.get(venue), nowMs)}
+<h2 id="completeness">Completeness</h2>${completenessFacts(completeness.get(venue), profile.pollMs.trades, nowMs)}${rereadText(rereads.get(venue), nowMs)}
 <h2>Markets</h2>${countTable(counts.filter((each) => each.venue === venue))}
 <h2 id="rejected">Rejected records</h2>
 <p class="lead">Invalid records, which the quarantine keeps for 30 days. oddswire stores the other records of the same page.</p>
@@ -189,27 +192,67 @@ function marketsOf(counts: readonly MarketCount[], venue: string): number {
 }
 
 /** The covered share of the venue's volume, in one line. */
-function completenessText(completeness: VenueCompleteness | undefined): Html {
+function completenessText(
+  completeness: VenueCompleteness | undefined,
+  pollMs: number | undefined,
+  nowMs: number,
+): Html {
   if (completeness === undefined) return html`trades not compared yet`;
   const { marketsMissing } = completeness;
-  const share = shareText(coveredShare(completeness.share ?? 1, 1));
-  return marketsMissing === 0
-    ? html`${share} of the volume stored`
-    : html`${badge('bad', 'missing trades')} ${share} of the volume stored, trades of ${number(marketsMissing)} markets missing`;
+  const { share, isComparing } = comparingOf(completeness, nowMs, pollMs);
+  const stored = share === null ? html`no compared volume yet` : html`${shareText(share)} of the volume stored`;
+  return html`${
+    marketsMissing === 0
+      ? stored
+      : html`${badge('bad', 'missing trades')} ${stored}, trades of ${number(marketsMissing)} markets missing`
+  }${!isComparing && html` ${badge('warn', 'not compared now')} ${tapeState(completeness, nowMs)}`}`;
 }
 
-function completenessFacts(completeness: VenueCompleteness | undefined, nowMs: number): Html {
+/** How far the trades were read, while new volumes wait for it. */
+function tapeState({ caughtUpMs }: VenueCompleteness, nowMs: number): Html {
+  return caughtUpMs === null
+    ? html`trades were not read without a gap yet`
+    : html`trades read up to ${ago(new Date(caughtUpMs), nowMs)}`;
+}
+
+function completenessFacts(
+  completeness: VenueCompleteness | undefined,
+  pollMs: number | undefined,
+  nowMs: number,
+): Html {
   if (completeness === undefined)
     return html`<p class="empty">No total of this venue was compared with the stored trades yet.</p>`;
-  const { since, checkedAt, markets, marketsMissing, missingSince } = completeness;
+  const { since, markets, marketsMissing, missingSince, caughtUpMs } = completeness;
+  const { share, checkedAt, isComparing } = comparingOf(completeness, nowMs, pollMs);
   return facts([
-    ['Stored share of the volume', shareText(coveredShare(completeness.share ?? 1, 1))],
+    ['Stored share of the volume', share === null ? html`no compared market has traded` : shareText(share)],
     ['Since', since === null ? NONE : ago(since, nowMs)],
+    [
+      'Comparison',
+      isComparing
+        ? markets === 0
+          ? badge('idle', 'nothing compared yet')
+          : badge('good', 'up to date')
+        : html`${badge('warn', 'not compared now')} the polls of trades fail or lag`,
+    ],
+    ['Trades read up to', caughtUpMs === null ? NONE : ago(new Date(caughtUpMs), nowMs)],
     ['Last comparison', ago(checkedAt, nowMs)],
     ['Compared markets', number(markets)],
     ['Markets with missing trades', number(marketsMissing)],
     ['Missing since', missingSince === null ? NONE : ago(missingSince, nowMs)],
   ]);
+}
+
+/** The second reading of stored trades whose prices were computed in binary floats; empty for a venue without it. */
+function rereadText(reread: RereadProgress | undefined, nowMs: number): Html {
+  if (reread === undefined) return html``;
+  const { isEnded, endedAt, dueAt, markets, trades, kept } = reread;
+  const state = isEnded
+    ? html`ended ${ago(endedAt, nowMs)}`
+    : dueAt !== null && dueAt.getTime() > nowMs
+      ? html`continues ${ago(dueAt, nowMs)}`
+      : html`in progress`;
+  return html`<p class="under">Stored prices read again (${state}): ${number(trades)} corrected in ${number(markets)} markets · ${number(kept)} trades that the venue no longer serves keep their rounded price</p>`;
 }
 
 const LIFECYCLE = ['created', 'open', 'halted', 'closed', 'resolved', 'settled'];

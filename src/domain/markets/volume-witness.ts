@@ -1,3 +1,13 @@
+import {
+  addDecimals,
+  compareDecimals,
+  type Decimal,
+  decimal,
+  divideDecimals,
+  multiplyDecimals,
+  subtractDecimals,
+  ZERO,
+} from '../values/decimal.ts';
 import type { MarketRecord } from './market.ts';
 import type { VenueName } from './venue.ts';
 
@@ -80,9 +90,23 @@ export function isComparable({ only }: VolumeRule, market: Pick<MarketRecord, 'e
   return only !== 'with_book' || market.hasBook;
 }
 
-/** The covered share of a volume, 0 to 1, in steps of 0.0001 that never round up: a share of 1 means that nothing is missing. */
-export function coveredShare(stored: number, volume: number): number {
-  return stored >= volume ? 1 : Math.floor(Math.max(0, stored / volume) * 10_000) / 10_000;
+/** A venue that counts in binary floats states its sums with an error below this share. */
+export const SUM_ERROR_SCALE = 9;
+
+/**
+ * The covered share of a volume, 0 to 1, in steps of 0.0001 that never round up: a share of 1 means that nothing is missing, except for the
+ * last digits of the venue's own sum.
+ */
+export function coveredShare(stored: Decimal, volume: Decimal): number {
+  if (compareDecimals(stored, volume) >= 0) return 1;
+  const share = divideDecimals(stored, volume, SUM_ERROR_SCALE);
+  return share.startsWith('-') ? 0 : flooredShare(Number(share));
+}
+
+/** A share of 0 to 1 in the same steps. */
+export function flooredShare(share: number): number {
+  // Four digits of a double are exact: the addend repairs the error of the product.
+  return Math.floor(share * 10_000 + 1e-6) / 10_000;
 }
 
 /** Markets whose totals equal the stored volume in one unit only. */
@@ -107,13 +131,13 @@ export function measuredUnit(unit: VolumeUnit, { inUnit, inOther }: UnitCounts):
 /** A total of a venue, with the stored volume in three parts. All of it lies behind the start of the comparison. */
 export interface CountedTotal {
   /** The lifetime volume that the venue states. */
-  total: number;
+  total: Decimal;
   /** Stored volume up to the last whole minute before `total` less the delay. */
-  folded: number;
+  folded: Decimal;
   /** Stored volume from there to the moment of `total` less the delay: the total contains it. */
-  edge: number;
+  edge: Decimal;
   /** Stored volume from there to the moment of `total` plus the lead: the total may contain it. */
-  recent: number;
+  recent: Decimal;
 }
 
 /** The result of earlier comparisons of a market. */
@@ -122,21 +146,21 @@ export interface WitnessState {
    * The total at the start of the comparison lies between these bounds. Only the upper one proves a loss; a total below the lower one
    * is older than the delay allows, so it does not tighten the upper one.
    */
-  baseline: number;
-  lowest: number;
-  total: number;
+  baseline: Decimal;
+  lowest: Decimal;
+  total: Decimal;
   isMissing: boolean;
 }
 
 export interface Comparison {
   /** `restarted`: the comparison begins anew at this total. */
   outcome: 'covered' | 'missing' | 'restarted';
-  baseline: number;
-  lowest: number;
+  baseline: Decimal;
+  lowest: Decimal;
   /** Stored volume since the start; with a loss, the part of the total that is stored. */
-  stored: number;
+  stored: Decimal;
   /** The volume that is missing for certain; 0 unless the outcome is `missing`. */
-  missing: number;
+  missing: Decimal;
   /** This total proves the greatest loss so far. */
   isProof?: true;
   /** Trades after the earlier proof are missing too. */
@@ -161,41 +185,57 @@ export function compareTotal(
   const { total, folded, edge, recent } = counted;
   if (state === null) return restart(counted);
   const { baseline } = state;
-  const stored = folded + edge + recent;
-  const tolerance = toleranceOf(rule, total - baseline);
+  const contained = addDecimals(folded, edge);
+  const stored = addDecimals(contained, recent);
+  const tolerance = toleranceOf(rule, subtractDecimals(total, baseline));
   // The venue took back the total that showed a loss.
-  if (state.isMissing && total < state.total - tolerance) return restart(counted);
+  if (state.isMissing && isAbove(subtractDecimals(state.total, tolerance), total)) return restart(counted);
   const shown = provenLoss(counted, baseline);
-  const known = proof === undefined ? Number.NEGATIVE_INFINITY : provenLoss(proof, baseline);
-  const missing = Math.max(shown, known);
-  if (missing > tolerance) {
+  const known = proof === undefined ? undefined : provenLoss(proof, baseline);
+  const isGreatest = known === undefined || isAbove(shown, known);
+  const missing = isGreatest ? shown : known;
+  if (isAbove(missing, tolerance)) {
+    const possible = addDecimals(addDecimals(known ?? shown, proof?.recent ?? ZERO), decimal(rule.absolute));
     return {
       outcome: 'missing',
       baseline,
       lowest: state.lowest,
-      stored: Math.min(stored, total - baseline - missing),
+      stored: least(stored, subtractDecimals(subtractDecimals(total, baseline), missing)),
       missing,
-      ...(shown > known && { isProof: true }),
-      ...(shown > known + (proof?.recent ?? 0) + rule.absolute && { hasGrown: true }),
+      ...(isGreatest && { isProof: true }),
+      ...((known === undefined || isAbove(shown, possible)) && { hasGrown: true }),
     };
   }
-  const lowest = Math.max(state.lowest, total - stored);
-  const upper = total - folded - edge;
-  const tightened = upper < lowest ? baseline : Math.min(baseline, upper);
-  return { outcome: 'covered', baseline: tightened, lowest: Math.min(lowest, tightened), stored, missing: 0 };
+  const lowest = greatest(state.lowest, subtractDecimals(total, stored));
+  const upper = subtractDecimals(total, contained);
+  const tightened = isAbove(lowest, upper) ? baseline : least(baseline, upper);
+  return { outcome: 'covered', baseline: tightened, lowest: least(lowest, tightened), stored, missing: ZERO };
 }
 
-function provenLoss({ total, folded, edge, recent }: CountedTotal, baseline: number): number {
-  return total - folded - edge - recent - baseline;
+function provenLoss({ total, folded, edge, recent }: CountedTotal, baseline: Decimal): Decimal {
+  return subtractDecimals(total, addDecimals(addDecimals(folded, edge), addDecimals(recent, baseline)));
 }
 
 /** A comparison that begins at this total: the stored volume counts from the last whole minute on. */
 function restart({ total, edge, recent }: CountedTotal): Comparison {
-  const baseline = total - edge;
-  return { outcome: 'restarted', baseline, lowest: baseline - recent, stored: edge + recent, missing: 0 };
+  const baseline = subtractDecimals(total, edge);
+  const lowest = subtractDecimals(baseline, recent);
+  return { outcome: 'restarted', baseline, lowest, stored: addDecimals(edge, recent), missing: ZERO };
 }
 
 /** The greatest difference that does not count as a loss. `volume`: the venue's, since the start of the comparison. */
-function toleranceOf({ relative, absolute }: VolumeRule, volume: number): number {
-  return absolute + relative * Math.max(0, volume);
+function toleranceOf({ relative, absolute }: VolumeRule, volume: Decimal): Decimal {
+  return addDecimals(decimal(absolute), multiplyDecimals(decimal(relative), greatest(ZERO, volume)));
+}
+
+function isAbove(a: Decimal, b: Decimal): boolean {
+  return compareDecimals(a, b) > 0;
+}
+
+function least(a: Decimal, b: Decimal): Decimal {
+  return isAbove(a, b) ? b : a;
+}
+
+function greatest(a: Decimal, b: Decimal): Decimal {
+  return isAbove(a, b) ? a : b;
 }

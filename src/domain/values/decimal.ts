@@ -112,6 +112,26 @@ export function multiplyDecimals(a: Decimal, b: Decimal): Decimal {
   return fromUnits(toUnits(a, scaleA) * toUnits(b, scaleB), scaleA + scaleB);
 }
 
+/**
+ * `a / b` with at most `scale` digits after the point, rounded half to even: exact when the quotient has no more digits.
+ * @throws RangeError for a division by zero
+ */
+export function divideDecimals(a: Decimal, b: Decimal, scale: number): Decimal {
+  const shared = Math.max(scaleOf(a), scaleOf(b));
+  const [dividend, divisor] = [toUnits(a, shared) * 10n ** BigInt(scale), toUnits(b, shared)];
+  const quotient = dividend / divisor;
+  const twiceRest = 2n * magnitudeOf(dividend % divisor);
+  const half = magnitudeOf(divisor);
+  const isUp = twiceRest > half || (twiceRest === half && quotient % 2n !== 0n);
+  // BigInt division truncates, so a rounded value moves away from zero.
+  const away = a.startsWith('-') === b.startsWith('-') ? 1n : -1n;
+  return fromUnits(isUp ? quotient + away : quotient, scale);
+}
+
+function magnitudeOf(units: bigint): bigint {
+  return units < 0n ? -units : units;
+}
+
 /** Exact half: `(a + b) / 2`. */
 export function midpoint(a: Decimal, b: Decimal): Decimal {
   return multiplyDecimals(addDecimals(a, b), '0.5' as Decimal);

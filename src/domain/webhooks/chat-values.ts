@@ -1,4 +1,13 @@
-import { compareDecimals, type Decimal, parseDecimal, subtractDecimals, ZERO } from '../values/decimal.ts';
+import {
+  compareDecimals,
+  type Decimal,
+  decimal,
+  divideDecimals,
+  multiplyDecimals,
+  parseDecimal,
+  subtractDecimals,
+  ZERO,
+} from '../values/decimal.ts';
 import { LongNumber } from '../values/exact-json.ts';
 
 /** The catalog's names for the market and the outcome of an event. */
@@ -41,15 +50,13 @@ export function statusFields(data: Data, { winner, previousWinner }: ChatFacts):
     ],
   ];
 }
+const HUNDRED = decimal(100);
 
 /** `+0.02 (+3.3 %) from 0.6`. */
 export function moveOf(from: Decimal | undefined, to: Decimal | undefined): string | undefined {
   if (from === undefined || to === undefined) return undefined;
   const change = subtractDecimals(to, from);
-  const percent =
-    Number(from) === 0
-      ? ''
-      : ` (${signed(parseDecimal(((Number(change) / Number(from)) * 100).toFixed(1)) ?? undefined)} %)`;
+  const percent = from === ZERO ? '' : ` (${signed(divideDecimals(multiplyDecimals(change, HUNDRED), from, 1))} %)`;
   return `${signed(change)}${percent} from ${from}`;
 }
 

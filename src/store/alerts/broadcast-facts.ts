@@ -121,9 +121,12 @@ function factsOfMarket(
   });
 }
 
+/** A correction of a price changes less than this (`ROUNDING` of `src/store/series/trade-reread.ts`). */
+const CORRECTED_DIGITS = '1e-9';
+
 /**
  * The trades that were observed at moments of tokens. An observation has no id of its trade, so its time, price and size find the trade, or
- * several equal ones of the instant.
+ * several equal ones of the instant. A re-read may have corrected the last digits of the price of the trade since.
  */
 const TRADES = sql(
   'broadcast_trades',
@@ -131,17 +134,18 @@ const TRADES = sql(
      SELECT c.token_id, c.at_ms, u.label, m.venue, m.venue_market_id AS market_id, m.event_id, m.title, m.category
      FROM unnest($1::bigint[], $2::bigint[]) AS c (token_id, at_ms)
      JOIN outcome u ON u.token_id = c.token_id JOIN market m ON m.id = u.market_id
-     WHERE m.venue_market_id = ANY ($3::text[]) OR m.event_id = ANY ($4::text[]) OR $5::float8 IS NOT NULL),
+     WHERE m.venue_market_id = ANY ($3::text[]) OR m.event_id = ANY ($4::text[]) OR $5::numeric IS NOT NULL),
    fresh AS MATERIALIZED (
      SELECT w.token_id, w.at_ms, o.venue_at, o.price AS seen_price, o.size AS seen_size, min(o.n) AS n
      FROM wanted w JOIN observation o
        ON o.token_id = w.token_id AND o.received_at = timestamptz 'epoch' + w.at_ms * interval '1 millisecond' AND o.size IS NOT NULL
-     WHERE w.market_id = ANY ($3::text[]) OR w.event_id = ANY ($4::text[]) OR o.price * o.size >= $5::float8::numeric
+     WHERE w.market_id = ANY ($3::text[]) OR w.event_id = ANY ($4::text[]) OR o.price * o.size >= $5::numeric
      GROUP BY w.token_id, w.at_ms, o.venue_at, o.price, o.size)
    SELECT f.token_id, f.at_ms, t.trade_id, t.price, t.size, t.side, t.ts AS traded_at, k.mint AS token_mint, k.currency, w.label, w.venue,
      w.market_id, w.event_id, w.title, w.category
    FROM fresh f JOIN wanted w ON w.token_id = f.token_id AND w.at_ms = f.at_ms JOIN token k ON k.id = f.token_id
-   JOIN trade t ON t.token_id = f.token_id AND t.ts = f.venue_at AND t.price = f.seen_price AND t.size = f.seen_size
+   JOIN trade t ON t.token_id = f.token_id AND t.ts = f.venue_at AND t.size = f.seen_size
+     AND abs(t.price - f.seen_price) < ${CORRECTED_DIGITS}
    ORDER BY f.n, t.trade_id COLLATE "C"`,
 );
 

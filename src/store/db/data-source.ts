@@ -44,6 +44,7 @@ import { Broadcasts0030 } from './migrations/0030-broadcasts.ts';
 import { AccountKeys0031 } from './migrations/0031-account-keys.ts';
 import { FeedStateSince0032 } from './migrations/0032-feed-state-since.ts';
 import { Corrections0034 } from './migrations/0034-corrections.ts';
+import { TradeReread0035 } from './migrations/0035-trade-reread.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -91,6 +92,7 @@ export const MIGRATIONS = [
   AccountKeys0031,
   FeedStateSince0032,
   Corrections0034,
+  TradeReread0035,
 ] as const;
 
 /**

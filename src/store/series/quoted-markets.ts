@@ -2,7 +2,7 @@ import { MARKET_COLUMNS, MARKET_PARTS, ONE_MARKET, type StoredMarket } from '../
 import { type Queryable, sql } from '../db/tx.ts';
 import { type JournalStamp, STAMP, toStamp } from '../journal/stamp.ts';
 import { blockOf, placedCheck } from '../prices/checks.ts';
-import { WITNESS_COLUMNS, type Witness } from './completeness.ts';
+import { toWitness, WITNESS_COLUMNS, type Witness, type WitnessRow } from './completeness.ts';
 
 /** A market with the comparison of its volume, as of one snapshot. */
 export interface MarketRead {
@@ -86,7 +86,7 @@ export async function readOpenMarkets(
   return (await db.query<QuotedRow>(READ_OPEN, [page.after, page.venues, page.limit])).map(toQuotedMarket);
 }
 
-type MarketRow = StoredMarket & { stamp: string } & { [Name in keyof Witness]: Witness[Name] | null };
+type MarketRow = StoredMarket & { stamp: string } & WitnessRow;
 type QuoteCells = [
   tokenId: string,
   outcomeId: string,
@@ -98,11 +98,9 @@ type QuoteCells = [
 ];
 type QuotedRow = MarketRow & { quotes: QuoteCells[] };
 
-function toMarketRead({ since, comparedAt, venueVolume, storedVolume, stamp, ...market }: MarketRow): MarketRead {
-  const witness =
-    since === null || comparedAt === null || venueVolume === null || storedVolume === null
-      ? null
-      : { since, comparedAt, venueVolume, storedVolume };
+function toMarketRead(row: MarketRow): MarketRead {
+  const { since, comparedAt, venueVolume, storedVolume, missingSince, stamp, ...market } = row;
+  const witness = toWitness({ since, comparedAt, venueVolume, storedVolume, missingSince });
   return { market, witness, stamp: toStamp(stamp) };
 }
 

@@ -1,7 +1,7 @@
 import { epochMs } from '../db/epoch-ms.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { insertFactsSql } from '../marks/publish-marks.ts';
-import { WITNESS_COLUMNS, type Witness } from './completeness.ts';
+import { toWitness, WITNESS_COLUMNS, type Witness, type WitnessRow } from './completeness.ts';
 
 /** `queued` and `walking` walks have pending work. `failed` walks gave up with their reason. */
 const HISTORY_STATUSES = ['queued', 'walking', 'done', 'failed'] as const;
@@ -37,10 +37,12 @@ export const HISTORY_COLUMNS = `h.status, ${epochMs('h.from_at')} AS from_ms, ${
   ${epochMs('h.requested_at')} AS requested_ms, ${epochMs('h.finished_at')} AS finished_ms,
   ${epochMs('clock_timestamp()')} AS as_of_ms, h.touched_at IS NOT NULL AS is_touched`;
 
-/** How far back a market's trades are stored. Epoch milliseconds. */
+/** Of which time a market's trades are stored. Epoch milliseconds. */
 export interface TradeFacts {
   /** The start of polling of the venue's tape; null before the first poll. */
   liveMs: number | null;
+  /** The tape was read without a gap up to its state at this moment; null before the first time. */
+  caughtUpMs: number | null;
   /** No trade is older than this; null when the venue does not report it. */
   beganMs: number | null;
   history: TradeHistory | null;
@@ -52,7 +54,8 @@ export interface TradeFacts {
 const BEGAN_AT = 'least(m.created_at, m.open_at)';
 
 /** The columns of `TradeFacts`, of `market AS m` with `FACTS_PARTS`. Postgres keeps microseconds of the first success: it is live from the next whole millisecond on. */
-export const FACTS_COLUMNS = `${epochMs('p.first_success_at')} + 1 AS live_ms, ${epochMs(BEGAN_AT)} AS began_ms, ${WITNESS_COLUMNS},
+export const FACTS_COLUMNS = `${epochMs('p.first_success_at')} + 1 AS live_ms, ${epochMs('p.caught_up_at')} AS caught_up_ms, ${epochMs(BEGAN_AT)} AS began_ms,
+  ${WITNESS_COLUMNS},
   ${HISTORY_COLUMNS}`;
 
 export const FACTS_PARTS = `LEFT JOIN poll_state p ON p.venue = m.venue AND p.kind = 'trades'
@@ -63,17 +66,18 @@ const READ_FACTS = sql('read_trade_facts', `SELECT ${FACTS_COLUMNS} FROM market 
 /** Reads the stored trade history of a market. */
 export async function readTradeFacts(db: Queryable, marketPk: bigint): Promise<TradeFacts> {
   const [row] = await db.query<FactsRow>(READ_FACTS, [marketPk]);
-  return row ? toTradeFacts(row) : { liveMs: null, beganMs: null, history: null, witness: null };
+  return row ? toTradeFacts(row) : { liveMs: null, caughtUpMs: null, beganMs: null, history: null, witness: null };
 }
 
 /** A row of `FACTS_COLUMNS`. */
 export type FactsRow = Omit<TradeFacts, 'history' | 'witness'> &
-  Omit<Witness, 'since'> & { since: Date | null } & (TradeHistory | { [Name in keyof TradeHistory]: null });
+  WitnessRow &
+  (TradeHistory | { [Name in keyof TradeHistory]: null });
 
 export function toTradeFacts(row: FactsRow): TradeFacts {
-  const { liveMs, beganMs, since, comparedAt, venueVolume, storedVolume, ...history } = row;
-  const witness = since === null ? null : { since, comparedAt, venueVolume, storedVolume };
-  return { liveMs, beganMs, history: history.status === null ? null : history, witness };
+  const { liveMs, caughtUpMs, beganMs, since, comparedAt, venueVolume, storedVolume, missingSince, ...history } = row;
+  const witness = toWitness({ since, comparedAt, venueVolume, storedVolume, missingSince });
+  return { liveMs, caughtUpMs, beganMs, history: history.status === null ? null : history, witness };
 }
 
 /** Whether a request for all trades from `fromMs` on would change the row, by the same rule as `requestTradeHistory`. */

@@ -1,7 +1,8 @@
 import type { VolumeRule } from '../../domain/markets/volume-witness.ts';
+import { type Decimal, decimal } from '../../domain/values/decimal.ts';
 import { epochMs } from '../db/epoch-ms.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
-import { WITNESS_COLUMNS, type Witness } from './completeness.ts';
+import { toWitness, WITNESS_COLUMNS, type Witness, type WitnessRow } from './completeness.ts';
 import { BEFORE_LOSS_MS, QUIET_MS } from './feed-faults.ts';
 import type { HistoryStatus } from './trade-history.ts';
 
@@ -90,7 +91,7 @@ const SETTLE = sql(
      r.missing_after::float8 AS missing_after`,
 );
 
-/** The result of a repair. */
+/** The result of a repair, for the log. */
 export interface SettledRepair {
   marketId: string;
   status: HistoryStatus;
@@ -108,31 +109,33 @@ export function settleTradeRepairs(tx: Tx, venue: string): Promise<SettledRepair
 
 /** The comparison of a market and its latest repair, for the operator. */
 export interface MarketCompleteness extends Witness {
-  missingVolume: number;
-  missingSince: Date | null;
+  missingVolume: Decimal;
   repair: {
     status: HistoryStatus;
     trades: number;
     finishedMs: number | null;
-    missingAfter: number | null;
+    missingAfter: Decimal | null;
     lastError: string | null;
   } | null;
 }
 
 const READ = sql(
   'read_market_completeness',
-  `SELECT ${WITNESS_COLUMNS}, w.missing_volume::float8 AS missing_volume, w.missing_since,
-     r.status, r.trades::float8 AS trades, ${epochMs('r.finished_at')} AS finished_ms, r.missing_after::float8 AS missing_after, r.last_error
+  `SELECT ${WITNESS_COLUMNS}, w.missing_volume,
+     r.status, r.trades::float8 AS trades, ${epochMs('r.finished_at')} AS finished_ms, r.missing_after, r.last_error
    FROM trade_witness w LEFT JOIN trade_repair r ON r.market_id = w.market_id WHERE w.market_id = $1`,
 );
 
 /** Null for a market that was never compared. */
 export async function readMarketCompleteness(db: Queryable, marketPk: bigint): Promise<MarketCompleteness | null> {
   type Repair = NonNullable<MarketCompleteness['repair']>;
-  type Row = Omit<MarketCompleteness, 'repair'> & (Repair | { status: null });
+  type Row = WitnessRow & Pick<MarketCompleteness, 'missingVolume'> & (Repair | { status: null });
   const [row] = await db.query<Row>(READ, [marketPk]);
-  if (!row) return null;
-  const { since, comparedAt, venueVolume, storedVolume, missingVolume, missingSince, ...repair } = row;
-  const facts = { since, comparedAt, venueVolume, storedVolume, missingVolume, missingSince };
-  return { ...facts, repair: repair.status === null ? null : repair };
+  const witness = row ? toWitness(row) : null;
+  if (!row || witness === null) return null;
+  const facts = { ...witness, missingVolume: decimal(row.missingVolume) };
+  if (row.status === null) return { ...facts, repair: null };
+  const { status, trades, finishedMs, missingAfter, lastError } = row;
+  const stillMissing = missingAfter === null ? null : decimal(missingAfter);
+  return { ...facts, repair: { status, trades, finishedMs, missingAfter: stillMissing, lastError } };
 }

@@ -1,6 +1,7 @@
 import { scrubData, scrubText } from '../../domain/values/text.ts';
 import { type Queryable, type Statement, sql } from '../db/tx.ts';
 import { HISTORY_COLUMNS, type HistoryStatus, type TradeHistory } from './trade-history.ts';
+import { REREADS_BETWEEN_MARKETS } from './trade-reread.ts';
 
 /** Consecutive failures of one market, with growing delays, before its walk fails. */
 export const MAX_HISTORY_FAILURES = 5;
@@ -8,9 +9,9 @@ const FIRST_RETRY_SECONDS = 15;
 
 /**
  * `history` walks read trades from before the start of the tape, on a client's request. `repair` walks read a covered range again, because
- * the venue's totals prove that trades are missing.
+ * the venue's totals prove that trades are missing. `reread` walks correct the prices of stored trades.
  */
-const TABLES = { history: 'trade_history', repair: 'trade_repair' } as const;
+const TABLES = { history: 'trade_history', repair: 'trade_repair', reread: 'trade_reread' } as const;
 export type WalkPurpose = keyof typeof TABLES;
 const PURPOSES = Object.keys(TABLES) as WalkPurpose[];
 
@@ -44,12 +45,13 @@ const NEXT = sql(
   `SELECT h.purpose, h.market_id AS market_pk, h.venue_market_id AS market_id, h.position, ${HISTORY_COLUMNS},
      ARRAY (SELECT t.mint FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = h.market_id ORDER BY o.ordinal) AS outcome_ids
    FROM (${longestWaiting(1, `h.touched_at IS NULL AND h.purpose = 'history'`)}
-     UNION ALL ${longestWaiting(2, 'h.market_id = $2::bigint AND h.purpose = $3')} UNION ALL ${longestWaiting(3, 'true')}) h ORDER BY h.rank LIMIT 1`,
+     UNION ALL ${longestWaiting(2, `h.market_id = $2::bigint AND h.purpose = $3 AND h.purpose <> 'reread'`)}
+     UNION ALL ${longestWaiting(3, `h.purpose <> 'reread'`)} UNION ALL ${longestWaiting(4, 'true')}) h ORDER BY h.rank LIMIT 1`,
 );
 
 /**
  * The next walk: untouched walks for clients in the order of their requests, then the current walk (`keep`), then the least recently
- * touched. Null when no walk is due.
+ * touched; a re-read only when no other walk is due. Null when no walk is due.
  */
 export async function nextTradeHistory(
   db: Queryable,
@@ -69,6 +71,7 @@ function perPurpose(name: string, text: (table: string) => string): Readonly<Rec
   return {
     history: sql(`${name}_trade_history`, text(TABLES.history)),
     repair: sql(`${name}_trade_repair`, text(TABLES.repair)),
+    reread: sql(`${name}_trade_reread`, text(TABLES.reread)),
   };
 }
 
@@ -165,11 +168,14 @@ interface HistoryCount {
 
 const COUNT = sql(
   'count_trade_histories',
-  `SELECT m.venue, h.status, count(*)::int AS walks, (count(*) FILTER (WHERE ${IS_DUE}))::int AS due
-   FROM (${WALKS}) h JOIN market m ON m.id = h.market_id WHERE h.status <> 'done' GROUP BY 1, 2 ORDER BY 1, 2`,
+  `SELECT venue, status, sum(walks)::int AS walks, sum(due)::int AS due FROM (
+     SELECT m.venue, h.status, count(*) AS walks, count(*) FILTER (WHERE ${IS_DUE}) AS due
+     FROM (${WALKS}) h JOIN market m ON m.id = h.market_id WHERE h.status <> 'done' GROUP BY 1, 2
+     UNION ALL ${REREADS_BETWEEN_MARKETS}) w
+   GROUP BY 1, 2 ORDER BY 1, 2`,
 );
 
-/** Unfinished walks of both purposes, for metrics and wake-ups. */
+/** Unfinished walks of all purposes, for metrics and wake-ups. */
 export function countTradeHistories(db: Queryable): Promise<HistoryCount[]> {
   return db.query<HistoryCount>(COUNT);
 }

@@ -2,11 +2,13 @@ import type { MarketRecord } from '../../domain/markets/market.ts';
 import {
   compareTotal,
   measuredUnit,
+  SUM_ERROR_SCALE,
   type UnitCounts,
   type VolumeRule,
   type VolumeUnit,
   type WitnessState,
 } from '../../domain/markets/volume-witness.ts';
+import { type Decimal, decimal, ZERO } from '../../domain/values/decimal.ts';
 import { epochMs } from '../db/epoch-ms.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { insertFactsSql } from '../marks/publish-marks.ts';
@@ -82,42 +84,43 @@ const READ_TOTALS = sql(
        AND (w.missing_since IS NOT NULL OR w.since > to_timestamp($2::float8 / 1000) - interval '${WINDOW_DAYS} days')
      WHERE NOT EXISTS (SELECT FROM outcome o WHERE o.market_id = c.market_id AND o.token_id IN (
        ${UNFOLDED(`${MINUTE_OF(`to_timestamp($2::float8 / 1000)`)} - ($3 + $5) / 1000`)})))
-   SELECT a.market_id, a.is_proof, ${epochMs('a.made_at')} AS made_ms, a.volume::float8 AS total, a.origin::float8 * 1000 AS origin_ms,
+   SELECT a.market_id, a.is_proof, ${epochMs('a.made_at')} AS made_ms, a.volume AS total, a.origin::float8 * 1000 AS origin_ms,
      a.minute::float8 * 1000 AS minute_ms,
      coalesce(to_timestamp(a.minute) >= tape.began_at - interval '${LOOKBACK_SECONDS} s', false) AS is_live,
-     v.folded, v.edge, v.recent, v.other, v.other_recent, a.baseline_volume::float8 AS baseline, a.lowest_baseline::float8 AS lowest,
-     a.venue_volume::float8 AS compared, ${epochMs('a.sampled_at')} AS sampled_ms, ${epochMs('a.moved_at')} AS moved_ms,
+     v.folded, v.edge, v.recent, v.other, v.other_recent, a.baseline_volume AS baseline, a.lowest_baseline AS lowest,
+     a.venue_volume AS compared, ${epochMs('a.sampled_at')} AS sampled_ms, ${epochMs('a.moved_at')} AS moved_ms,
      ${epochMs('a.covered_at')} AS covered_ms,
      ${epochMs('a.missing_since')} AS missing_since_ms, ${epochMs('a.grew_at')} AS grew_ms
    FROM asked a LEFT JOIN tape ON true
    CROSS JOIN LATERAL (SELECT (a.origin + 3599) / 3600 * 3600 AS first, a.minute / 3600 * 3600 AS last) h
    CROSS JOIN LATERAL (
-     SELECT coalesce(sum(p.amount) FILTER (WHERE p.part = 'folded'), 0)::float8 AS folded,
-       coalesce(sum(p.amount) FILTER (WHERE p.part = 'edge'), 0)::float8 AS edge,
-       coalesce(sum(p.amount) FILTER (WHERE p.part = 'recent'), 0)::float8 AS recent,
-       coalesce(sum(p.other), 0)::float8 AS other, coalesce(sum(p.other) FILTER (WHERE p.part <> 'folded'), 0)::float8 AS other_recent
+     SELECT coalesce(sum(p.amount) FILTER (WHERE p.part = 'folded'), 0) AS folded,
+       coalesce(sum(p.amount) FILTER (WHERE p.part = 'edge'), 0) AS edge,
+       coalesce(sum(p.amount) FILTER (WHERE p.part = 'recent'), 0) AS recent,
+       coalesce(sum(p.other), 0) AS other, coalesce(sum(p.other) FILTER (WHERE p.part <> 'folded'), 0) AS other_recent
      FROM outcome o CROSS JOIN LATERAL (${PARTS}) p WHERE o.market_id = a.market_id) v`,
 );
 
+/** A row of `READ_TOTALS`. Postgres gives `numeric` as text with zeros behind it; `exactTotal` makes decimals of it. */
 interface TotalRow {
   marketId: bigint;
   isProof: boolean;
   madeMs: number;
-  total: number;
+  total: Decimal;
   originMs: number;
   minuteMs: number;
   /** The tape of the venue covers the time from `minuteMs` on. */
   isLive: boolean;
-  folded: number;
-  edge: number;
-  recent: number;
+  folded: Decimal;
+  edge: Decimal;
+  recent: Decimal;
   /** The stored volume in the other unit, and its part after `minuteMs`. */
-  other: number;
-  otherRecent: number;
+  other: Decimal;
+  otherRecent: Decimal;
   /** The stored comparison; null for a market without one. */
-  baseline: number | null;
-  lowest: number;
-  compared: number;
+  baseline: Decimal | null;
+  lowest: Decimal | null;
+  compared: Decimal | null;
   sampledMs: number;
   movedMs: number;
   coveredMs: number;
@@ -162,7 +165,8 @@ const SUM_UP = sql(
      FROM trade_witness WHERE venue = $1),
    summed AS (
      INSERT INTO venue_completeness AS v (venue, unit, checked_at, since, share, markets, markets_missing, missing_since)
-     SELECT $1, $3, to_timestamp($2::float8 / 1000), min(since), (sum(least(stored, volume)) / nullif(sum(volume), 0))::float8,
+     SELECT $1, $3, to_timestamp($2::float8 / 1000), min(since),
+       round(sum(least(stored, volume)) / nullif(sum(volume), 0), ${SUM_ERROR_SCALE})::float8,
        count(*)::int, count(missing_since)::int, min(missing_since) FROM w
      ON CONFLICT (venue) DO UPDATE SET checked_at = excluded.checked_at, since = excluded.since, share = excluded.share,
        markets = excluded.markets, markets_missing = excluded.markets_missing, missing_since = excluded.missing_since)
@@ -199,7 +203,8 @@ export async function compareTotals(tx: Tx, venue: string, rule: VolumeRule, now
   const { delayMs, leadMs, settledMs } = rule;
   const [known] = await tx.query<StoredFault & { unit: VolumeUnit }>(READ_VENUE, [venue]);
   const unit = known?.unit ?? rule.unit;
-  const read = await tx.query<TotalRow>(READ_TOTALS, [venue, nowMs, delayMs, leadMs, settledMs, unit === 'contracts']);
+  const values = [venue, nowMs, delayMs, leadMs, settledMs, unit === 'contracts'];
+  const read = (await tx.query<TotalRow>(READ_TOTALS, values)).map(exactTotal);
   const rows = read.filter(({ isProof }) => !isProof);
   const proofs = new Map(read.filter(({ isProof }) => isProof).map((row) => [row.marketId, row]));
   const results = rows
@@ -241,21 +246,38 @@ export async function compareTotals(tx: Tx, venue: string, rule: VolumeRule, now
   const keysOf = (isChosen: (result: Judged) => boolean) => results.filter(isChosen).map(({ row }) => row.marketId);
   return {
     compared: results.length,
-    began: keysOf(({ row, missing }) => missing > 0 && row.missingSinceMs === null),
-    recovered: keysOf(({ row, missing }) => missing === 0 && row.missingSinceMs !== null),
+    began: keysOf(({ row, missing }) => missing !== ZERO && row.missingSinceMs === null),
+    recovered: keysOf(({ row, missing }) => missing === ZERO && row.missingSinceMs !== null),
     ...(measured !== unit && { newUnit: measured }),
+  };
+}
+
+function exactTotal(row: TotalRow): TotalRow {
+  const { total, folded, edge, recent, other, otherRecent, baseline, lowest, compared } = row;
+  const optional = (text: Decimal | null) => (text === null ? null : decimal(text));
+  return {
+    ...row,
+    total: decimal(total),
+    folded: decimal(folded),
+    edge: decimal(edge),
+    recent: decimal(recent),
+    other: decimal(other),
+    otherRecent: decimal(otherRecent),
+    baseline: optional(baseline),
+    lowest: optional(lowest),
+    compared: optional(compared),
   };
 }
 
 interface Judged {
   row: TotalRow;
   sinceMs: number;
-  baseline: number;
-  lowest: number;
-  stored: number;
+  baseline: Decimal;
+  lowest: Decimal;
+  stored: Decimal;
   /** The stored volume in the other unit. */
-  other: number;
-  missing: number;
+  other: Decimal;
+  missing: Decimal;
   /** The moment of the latest total that differs from the one before. */
   movedMs: number;
   /** The moment of the latest total without a loss. */
@@ -278,7 +300,9 @@ function judge(
 ): Judged {
   const { baseline: known, lowest, compared, missingSinceMs } = row;
   const state: WitnessState | null =
-    known === null ? null : { baseline: known, lowest, total: compared, isMissing: missingSinceMs !== null };
+    known === null || lowest === null || compared === null
+      ? null
+      : { baseline: known, lowest, total: compared, isMissing: missingSinceMs !== null };
   const { outcome, isProof, hasGrown, ...figures } = compareTotal(state, row, rule, proof);
   const isRestarted = outcome === 'restarted';
   const common = {

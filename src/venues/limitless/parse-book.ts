@@ -66,7 +66,7 @@ function readSide(side: string, raw: LimitlessBook['bids'], direction: 1 | -1): 
     if (size !== '0') levels.push({ price, size: fromRaw(size) });
   }
   // Floats order levels of different price right unless they are equal as floats; only then the exact comparison is paid for.
-  levels.sort((a, b) => direction * (Number(a.price) - Number(b.price) || compareDecimals(a.price, b.price)));
+  levels.sort((a, b) => direction * compareDecimals(a.price, b.price));
   const merged: PriceLevel[] = [];
   for (const level of levels) {
     const last = merged.at(-1);

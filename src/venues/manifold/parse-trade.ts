@@ -3,6 +3,7 @@ import {
   addDecimals,
   type Decimal,
   decimal,
+  divideDecimals,
   ONE,
   parseDecimal,
   subtractDecimals,
@@ -19,6 +20,11 @@ import { ownFills } from './own-fills.ts';
 const MIN_MS = Date.UTC(2021, 0, 1);
 /** Clocks differ. Bets further in the future are rejected, because they would move the watermark of the feed. */
 const MAX_AHEAD_MS = 300_000;
+/**
+ * Digits after the point of a price, which is a quotient. The venue sends amounts with up to 17 digits, so this keeps a quotient by a
+ * round number of shares exact.
+ */
+const PRICE_SCALE = 20;
 
 /**
  * Bets as trades; pure. One trade per bet, on the outcome of the bet. YES and NO of a binary market are separate outcomes; both sides of a
@@ -87,10 +93,10 @@ function parseBet(row: unknown, nowMs: number, unknowns: UnknownValue[]): Readin
     return reject('invalid_field', `amount and shares differ in sign: ${amount} ${shares}`.slice(0, 200));
   }
   const size = magnitude(shares);
-  const price = parseDecimal(Math.abs(Number(amount) / Number(shares)));
   if (!isPositive(size)) return reject('size_not_positive', `shares: ${shares}`);
   if (!isPlausibleQuantity(size)) return reject('size_out_of_range', `shares: ${size.slice(0, 40)}`);
-  if (price === null || !isUnitPrice(price)) return reject('price_out_of_range', `amount per share: ${price}`);
+  const price = divideDecimals(amount, shares, PRICE_SCALE);
+  if (!isUnitPrice(price)) return reject('price_out_of_range', `amount per share: ${price.slice(0, 40)}`);
   const isBuy = !amount.startsWith('-');
   const isMirrored = Boolean(bet.answerId) && bet.outcome === 'NO';
   return accept({

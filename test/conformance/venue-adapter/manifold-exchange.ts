@@ -123,8 +123,7 @@ async function getJson<T>(url: string): Promise<T> {
 
 /** A fill in Manifold's form: the price is mana per share, and NO of an answer is in terms of its YES. */
 function ledgerTrade(row: LedgerRow, place: Place | undefined): LedgerTrade {
-  const shares = Number(row.size);
-  const price = decimal((Number(row.price) * shares) / shares);
+  const price = decimal(row.price);
   const isMirrored = place?.isAnswer === true && row.outcomeIndex === 1;
   return {
     outcomeId: place?.outcomeIds[place.isAnswer ? 0 : row.outcomeIndex] ?? 'nowhere',

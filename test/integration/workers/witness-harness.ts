@@ -151,7 +151,11 @@ export class WitnessedVenue {
 
   async of(marketId: string) {
     const [row] = await this.#test.db.query<{ id: bigint }>(MARKET_PK, [this.venue, marketId]);
-    return readMarketCompleteness(this.#test.db, row?.id ?? 0n);
+    const found = await readMarketCompleteness(this.#test.db, row?.id ?? 0n);
+    if (!found) return found;
+    const { missingVolume, storedVolume, venueVolume, ...rest } = found;
+    const volumes = { missingVolume: Number(missingVolume), storedVolume: Number(storedVolume) };
+    return { ...rest, ...volumes, venueVolume: Number(venueVolume) };
   }
 
   async summary() {

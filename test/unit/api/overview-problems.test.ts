@@ -180,6 +180,13 @@ describe('the problems of the overview', () => {
     expect(found({ polls: [{ ...aPoll, lastSuccessAt: at(600), lastAttemptAt: at(600) }] })).toMatchObject([
       { sentence: 'Polymarket is late: prices. The next attempt is due.' },
     ]);
+    expect(found({ polls: [] })).toMatchObject([
+      {
+        since: null,
+        sentence: 'Polymarket was never polled: no poller of this venue runs.',
+        link: '/ops/venues/polymarket',
+      },
+    ]);
     // The first poll of a new database runs for minutes.
     expect(found({ polls: [{ ...aPoll, lastSuccessAt: null, isInFlight: true }] })).toEqual([]);
     expect(found({ polls: [{ ...aPoll, kind: 'history', lastSuccessAt: null, lastError: 'x' }] })).toEqual([]);

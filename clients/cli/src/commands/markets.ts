@@ -2,6 +2,7 @@ import { printable } from '../../../../src/domain/values/text.ts';
 import type { Market } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
+import { shareText } from '../history-note.ts';
 import { CURSOR, STATUSES, VENUE } from '../options.ts';
 import { FORMATS, wholeNumber } from '../read-arguments.ts';
 import { type Column, MAX_ITEMS, printRows, readUpTo, utc } from '../rows.ts';
@@ -110,7 +111,7 @@ export const market: CliCommand = {
       ['address', data.url],
       [
         'completeness',
-        coverage && `${(coverage.share * 100).toFixed(1)} % of the venue's volume since ${utc(coverage.since)} UTC`,
+        coverage && `${shareText(coverage.share)} of the venue's volume since ${utc(coverage.since)} UTC`,
       ],
       ['prices as of', utc(prices?.as_of)],
     ];

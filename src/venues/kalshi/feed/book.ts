@@ -87,9 +87,7 @@ function readLevels(side: string, raw: FeedSnapshot['yes_dollars_fp'], isMirrore
 
 /** `direction` 1 sorts rising, -1 falling. */
 function sorted(levels: Levels, direction: 1 | -1): PriceLevel[] {
-  return [...levels]
-    .sort(([a], [b]) => direction * (Number(a) - Number(b) || compareDecimals(a, b)))
-    .map(([price, size]) => ({ price, size }));
+  return [...levels].sort(([a], [b]) => direction * compareDecimals(a, b)).map(([price, size]) => ({ price, size }));
 }
 
 function mirrored(levels: readonly PriceLevel[]): PriceLevel[] {

@@ -11,6 +11,7 @@ import {
   type OpenHistory,
 } from '../../../../src/store/series/trade-walks.ts';
 import { backfillTrades } from '../../../../workers/jobs/backfill-trades.ts';
+import { aWitness } from '../../../factories/completeness.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { storedTrades } from '../../../factories/stored-series.ts';
 import { aTrade } from '../../../factories/trades.ts';
@@ -21,7 +22,7 @@ import { type Answer, type Client, startTestApi, type TestApi } from '../api-har
 
 const SET_LIVE = sql(
   'test_set_live',
-  `UPDATE poll_state SET first_success_at = $1 WHERE venue = 'polymarket' AND kind = 'trades'`,
+  `UPDATE poll_state SET first_success_at = $1, caught_up_at = $2 WHERE venue = 'polymarket' AND kind = 'trades'`,
 );
 const CLEAR = sql('test_clear_histories', 'TRUNCATE trade_history');
 const HISTORY_ROWS = sql(
@@ -41,6 +42,8 @@ const DAY = 86_400;
 const LIVE = NOW - DAY;
 const BEGAN = NOW - 30 * DAY;
 const COVERED_FROM_LIVE = LIVE + 1;
+/** The minute of the state that was read. */
+const COVERED_TO = NOW - (NOW % 60);
 
 /** Starts the API for a venue with live polls since LIVE. */
 async function startFollowing(coldWaitMs: number): Promise<TestApi> {
@@ -49,8 +52,13 @@ async function startFollowing(coldWaitMs: number): Promise<TestApi> {
   const lease = await acquirePollLease(started.db, 'polymarket', 'trades', newToken());
   if (!lease) throw new Error('not acquired');
   await advancePoll(started.db, lease, null);
-  await started.db.query(SET_LIVE, [new Date(LIVE * 1000).toISOString()]);
+  await readTapeTo(started, NOW);
   return started;
+}
+
+/** The tape was read without a gap up to this second. */
+async function readTapeTo({ db }: Pick<TestApi, 'db'>, second: number): Promise<void> {
+  await db.query(SET_LIVE, [new Date(LIVE * 1000).toISOString(), new Date(second * 1000).toISOString()]);
 }
 
 let api: TestApi;
@@ -93,6 +101,7 @@ describe('a read below the stored range', () => {
     expect(historyIn(answer)).toEqual({
       status: 'backfilling',
       covered_from: COVERED_FROM_LIVE,
+      covered_to: COVERED_TO,
       trades: 0,
       requested_at: expect.any(Number),
     });
@@ -229,7 +238,11 @@ describe('a read within the stored range', () => {
       api.db,
       ['a', 'b'].map((tradeId) => ({ tokenId, at, tradeId })),
     );
-    expect(historyIn(await get(market, path))).toEqual({ status: 'partial', covered_from: COVERED_FROM_LIVE });
+    expect(historyIn(await get(market, path))).toEqual({
+      status: 'partial',
+      covered_from: COVERED_FROM_LIVE,
+      covered_to: COVERED_TO,
+    });
     expect(await rowsOf(market)).toEqual([]);
     expect(api.wakes).toEqual([]);
   });
@@ -238,9 +251,19 @@ describe('a read within the stored range', () => {
     const createdAt = new Date((LIVE + 10) * 1000);
     const market = await aStoredMarket(api.db, { createdAt });
     for (const path of ['trades', 'trades?direction=asc', `candles?start=${BEGAN}`, 'volume']) {
-      expect(historyIn(await get(market, path))).toEqual({ status: 'complete', covered_from: LIVE + 10 });
+      const covered = { covered_from: LIVE + 10, covered_to: COVERED_TO };
+      expect(historyIn(await get(market, path))).toEqual({ status: 'complete', ...covered });
     }
     expect([await rowsOf(market), api.wakes]).toEqual([[], []]);
+  });
+
+  it('begins and ends its covered time at the start of a market that is younger than a minute', async () => {
+    const market = await aStoredMarket(api.db, { createdAt: new Date((NOW - 5) * 1000) });
+    expect(historyIn(await get(market, 'trades'))).toEqual({
+      status: 'complete',
+      covered_from: NOW - 5,
+      covered_to: NOW - 5,
+    });
   });
 
   it('reports a venue that has not been polled, or that offers no older trades', async () => {
@@ -326,9 +349,68 @@ describe('a venue', () => {
     await api.db.query(sql('test_fresh_polls', `UPDATE poll_state SET last_success_at = $1 WHERE kind = 'trades'`), [
       new Date(NOW * 1000 - 3_000).toISOString(),
     ]);
+    const others = sql(
+      'test_other_polls',
+      `INSERT INTO poll_state (venue, kind, last_success_at) SELECT 'polymarket', kind, $1 FROM unnest($2::text[]) AS k (kind)`,
+    );
+    await api.db.query(others, [new Date(NOW * 1000 - 3_000).toISOString(), ['markets', 'prices', 'books']]);
     const answer = await client.market('/v1/venues');
     expect(answer.body.data).toMatchObject([
       { healthy: true, lag_seconds: 3, failing: [{ kind: 'history', failures: 9, reason: 'too slow' }] },
     ]);
+  });
+});
+
+describe('a read while the polls of trades fail', () => {
+  const liveBorn = (more: Partial<Parameters<typeof aStoredMarket>[1]> = {}) =>
+    aStoredMarket(api.db, { createdAt: new Date((LIVE + 10) * 1000), ...more });
+  const BEHIND = NOW - 37 * 60;
+
+  it('is not complete, and states the time up to which it is', async () => {
+    const market = await liveBorn();
+    await readTapeTo(api, BEHIND);
+    for (const path of ['trades', 'candles', 'volume']) {
+      expect(historyIn(await get(market, path))).toEqual({
+        status: 'partial',
+        covered_from: LIVE + 10,
+        covered_to: BEHIND - (BEHIND % 60),
+        reason: 'the reading of new trades is behind: trades after covered_to may be missing',
+      });
+    }
+    expect([await rowsOf(market), api.wakes]).toEqual([[], []]);
+    await readTapeTo(api, NOW);
+    expect(historyIn(await get(market, 'trades'))).toMatchObject({ status: 'complete', covered_to: COVERED_TO });
+  });
+
+  it('is no history for caches behind the time up to which it is complete', async () => {
+    const market = await liveBorn();
+    await readTapeTo(api, BEHIND);
+    const cacheOf = async (path: string) => (await get(market, path)).headers.get('cache-control');
+    expect(await cacheOf(`candles?interval=1m&start=${BEHIND}&end=${NOW - 600}`)).toBe('private, max-age=1');
+    expect(await cacheOf(`candles?interval=1m&start=${BEHIND - 600}&end=${BEHIND}`)).toBe('private, max-age=60');
+    await readTapeTo(api, NOW - 7_200);
+    expect(await cacheOf(`trades?start=${NOW - 9_000}&end=${NOW - 4_000}`)).toBe('private, max-age=1');
+    expect(await cacheOf(`trades?start=${NOW - 9_000}&end=${NOW - 7_300}`)).toBe('private, max-age=60');
+    await readTapeTo(api, NOW);
+  });
+
+  it('stays complete for a market that ended before', async () => {
+    const ended = await liveBorn({ status: 'resolved', resolvedAt: new Date((BEHIND - 60) * 1000) });
+    const later = await liveBorn({ status: 'resolved', resolvedAt: new Date((BEHIND + 60) * 1000) });
+    await readTapeTo(api, BEHIND);
+    expect(historyIn(await get(ended, 'trades'))).toMatchObject({ status: 'complete' });
+    expect(historyIn(await get(later, 'trades'))).toMatchObject({ status: 'partial' });
+    await readTapeTo(api, NOW);
+  });
+
+  it.each([
+    ['a proven loss', { venueVolume: '300', storedVolume: '299.9', missingSince: new Date(NOW * 1000) }, 'partial'],
+    ['a share of 0 that proves no loss', { venueVolume: '0.8', storedVolume: '0' }, 'partial'],
+    ['a difference within the tolerance', { venueVolume: '300', storedVolume: '299.9' }, 'complete'],
+  ])('does not contradict the comparison of the volume: %s', async (_, volumes, status) => {
+    const market = await liveBorn();
+    const times = { since: new Date(LIVE * 1000), comparedAt: new Date(NOW * 1000) };
+    await aWitness(api.db, market.pk, { venue: 'polymarket', ...times, ...volumes });
+    expect(historyIn(await get(market, 'trades'))).toMatchObject({ status });
   });
 });

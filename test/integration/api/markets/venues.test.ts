@@ -57,7 +57,11 @@ describe('GET /v1/venues', () => {
   });
 
   it('reports a healthy venue while all polls succeed in time, with the lag of the stalest', async () => {
+    // A kind that was never tried is unknown, which is not healthy.
     expect(await polls({ markets: [40, 0], prices: [3, 2] })).toMatchObject([
+      { healthy: false, never_succeeded: ['books', 'trades'] },
+    ]);
+    expect(await polls({ books: [5, 0], trades: [4, 0] })).toMatchObject([
       { healthy: true, last_success_at: NOW - 3, lag_seconds: 40 },
     ]);
   });

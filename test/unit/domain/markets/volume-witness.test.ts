@@ -1,16 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  type Comparison,
-  type CountedTotal,
-  compareTotal,
-  coveredShare,
+  compareTotal as compareExactly,
+  coveredShare as coveredShareOf,
+  type CountedTotal as ExactTotal,
+  flooredShare,
   isComparable,
   measuredUnit,
   type VolumeRule,
   volumeRuleOf,
-  type WitnessState,
 } from '../../../../src/domain/markets/volume-witness.ts';
+import { decimal } from '../../../../src/domain/values/decimal.ts';
 
 const RULE: VolumeRule = {
   unit: 'contracts',
@@ -21,6 +21,51 @@ const RULE: VolumeRule = {
   settledMs: 20,
   marketsPerRun: 1,
 };
+
+/** The comparison in numbers, which are exact for the small values of these tests. */
+interface CountedTotal {
+  total: number;
+  folded: number;
+  edge: number;
+  recent: number;
+}
+interface WitnessState {
+  baseline: number;
+  lowest: number;
+  total: number;
+  isMissing: boolean;
+}
+type Comparison = ReturnType<typeof compareTotal>;
+
+function exact({ total, folded, edge, recent }: CountedTotal): ExactTotal {
+  return { total: decimal(total), folded: decimal(folded), edge: decimal(edge), recent: decimal(recent) };
+}
+
+function compareTotal(state: WitnessState | null, total: CountedTotal, rule: VolumeRule, proof?: CountedTotal) {
+  const { isMissing = false } = state ?? {};
+  const known = state && {
+    baseline: decimal(state.baseline),
+    lowest: decimal(state.lowest),
+    total: decimal(state.total),
+    isMissing,
+  };
+  const { baseline, lowest, stored, missing, ...rest } = compareExactly(
+    known,
+    exact(total),
+    rule,
+    proof && exact(proof),
+  );
+  const figures = {
+    baseline: Number(baseline),
+    lowest: Number(lowest),
+    stored: Number(stored),
+    missing: Number(missing),
+  };
+  return { ...rest, ...figures };
+}
+
+const coveredShare = (stored: number, volume: number) => coveredShareOf(decimal(stored), decimal(volume));
+
 const counted = (total: number, stored: { folded?: number; edge?: number; recent?: number } = {}) => {
   return { total, folded: 0, edge: 0, recent: 0, ...stored };
 };
@@ -95,6 +140,23 @@ describe('compareTotal', () => {
     expect(after).toEqual({ outcome: 'restarted', baseline: 1_019, lowest: 1_017, stored: 3, missing: 0 });
     const ignored = { ...state, isMissing: false };
     expect(compareTotal(ignored, counted(1_020, { folded: 20 }), RULE).outcome).toBe('covered');
+  });
+});
+
+describe('compareTotal on decimals', () => {
+  it('counts every digit of large totals', () => {
+    const parts = { folded: decimal('99999999999999999.1'), edge: decimal('0.2'), recent: decimal('0') };
+    const state = {
+      baseline: decimal('0'),
+      lowest: decimal('0'),
+      total: decimal('99999999999999999.3'),
+      isMissing: false,
+    };
+    const rule = { ...RULE, absolute: 0 };
+    const covered = compareExactly(state, { ...parts, total: decimal('99999999999999999.3') }, rule);
+    expect(covered).toMatchObject({ outcome: 'covered', stored: '99999999999999999.3', missing: '0' });
+    const missing = compareExactly(state, { ...parts, total: decimal('99999999999999999.4') }, rule);
+    expect(missing).toMatchObject({ outcome: 'missing', missing: '0.1' });
   });
 });
 
@@ -218,5 +280,13 @@ describe('coveredShare', () => {
     expect(coveredShare(0, 0)).toBe(1);
     expect(coveredShare(9.99999, 10)).toBe(0.9999);
     expect(coveredShare(0, 10)).toBe(0);
+    expect(coveredShare(-1, 10)).toBe(0);
+  });
+
+  it('counts every digit, except below the error of a sum of binary floats', () => {
+    expect(coveredShareOf(decimal('99999999999999999'), decimal('100000000000000000'))).toBe(1);
+    expect(coveredShareOf(decimal('33.99999999999999999998'), decimal('34'))).toBe(1);
+    expect(coveredShareOf(decimal('0.999999'), decimal('1'))).toBe(0.9999);
+    expect([0, 0.9966, 0.99999, 1].map(flooredShare)).toEqual([0, 0.9966, 0.9999, 1]);
   });
 });

@@ -5,6 +5,7 @@ import {
   compareDecimals,
   type Decimal,
   decimal,
+  divideDecimals,
   midpoint,
   multiplyDecimals,
   negateDecimal,
@@ -255,6 +256,56 @@ describe('decimal arithmetic', () => {
         check(multiplyDecimals(a, b), { units: x.units * y.units, scale: x.scale + y.scale });
       }),
     );
+  });
+
+  it('divides like exact rationals, rounded half to even', () => {
+    const scales = fc.integer({ min: 0, max: 25 });
+    fc.assert(
+      fc.property(anyDecimal, anyDecimal, scales, (a, b, scale) => {
+        fc.pre(b !== '0');
+        const common = over(toRational(a), toRational(b));
+        const quotient = divideDecimals(a, b, scale);
+        expect(quotient).toMatch(CANONICAL);
+        const given = over(toRational(quotient), { units: 0n, scale });
+        // |a / b - quotient| <= half a unit of the last digit; exactly half only at an even digit.
+        const error = 2n * (common.a * 10n ** BigInt(given.scale) - given.a * common.b);
+        const unit = common.b * 10n ** BigInt(given.scale - scale);
+        const [distance, bound] = [error < 0n ? -error : error, unit < 0n ? -unit : unit];
+        expect(distance <= bound).toBe(true);
+        const last = given.a / 10n ** BigInt(given.scale - scale);
+        if (distance === bound) expect(last % 2n).toBe(0n);
+      }),
+      {
+        examples: [
+          [decimal('0.5'), decimal('1'), 0],
+          [decimal('-1.5'), decimal('1'), 0],
+          [decimal('1'), decimal('-3'), 20],
+        ],
+      },
+    );
+  });
+
+  it('divides a product exactly by its factor', () => {
+    fc.assert(
+      fc.property(anyDecimal, anyDecimal, (a, b) => {
+        fc.pre(b !== '0');
+        expect(divideDecimals(multiplyDecimals(a, b), b, toRational(a).scale)).toBe(a);
+      }),
+    );
+  });
+
+  it('rounds a half to the even digit, on both sides of zero', () => {
+    const rounded = (a: string) => divideDecimals(decimal(a), decimal('1'), 0);
+    expect(['0.5', '1.5', '2.5', '2.51', '-0.5', '-1.5', '-2.5'].map(rounded)).toEqual([
+      '0',
+      '2',
+      '2',
+      '3',
+      '0',
+      '-2',
+      '-2',
+    ]);
+    expect(() => divideDecimals(decimal('1'), decimal('0'), 3)).toThrow(RangeError);
   });
 
   it('computes midpoints like exact rationals', () => {

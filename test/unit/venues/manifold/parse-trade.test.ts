@@ -48,6 +48,29 @@ describe('a bet as a trade', () => {
     expect(one({ amount: -10, shares: -16 })).toMatchObject({ price: '0.625', size: '16', side: 'sell' });
   });
 
+  it.each([
+    [33.999969, 46.5753, '0.73'],
+    // Recorded sales of round numbers of shares.
+    [-5.343119824256959, -25, '0.21372479297027836'],
+    [-8.674336997415882, -10, '0.8674336997415882'],
+    [-83.63415104084338, -100, '0.8363415104084338'],
+    // More than 20 digits: rounded half to even.
+    [1, 3, '0.33333333333333333333'],
+    [2, 3, '0.66666666666666666667'],
+    [0.000003, 2_097_152, '0.00000000000143051147'],
+  ])('has the exact quotient of its mana by its shares as price: %s / %s', (amount, shares, price) => {
+    expect(one({ amount, shares })?.price).toBe(price);
+  });
+
+  it('has an exact price whenever mana and shares are exact', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 999 }), fc.integer({ min: 1, max: 99_999_999 }), (thousandths, units) => {
+        const amount = (thousandths * units) / 10_000_000;
+        expect(one({ amount, shares: units / 10_000 })?.price).toBe(decimal(thousandths / 1_000));
+      }),
+    );
+  });
+
   it('on NO of an answer is in terms of its YES: mirrored price, opposite side', () => {
     expect(one({ answerId: 'a1' })).toMatchObject({ outcomeId: 'c1:a1', price: '0.625', side: 'buy' });
     const no = { answerId: 'a1', outcome: 'NO' };

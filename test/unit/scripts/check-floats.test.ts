@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { findFloats } from '../../../scripts/check-floats.mjs';
+
+const faultsOf = (text: string, allowed: Parameters<typeof findFloats>[1] = {}) =>
+  findFloats(new Map([['src/domain/a.ts', text]]), allowed);
+
+describe('findFloats', () => {
+  it.each(['const price = Number(text);', 'const price = parseFloat(text);', 'const price = Number.parseFloat(text);'])(
+    'reports a conversion without a reason: %s',
+    (text) => {
+      expect(faultsOf(text)).toEqual(['src/domain/a.ts: 1 conversions to binary floats, 0 of them with a reason']);
+    },
+  );
+
+  it.each([
+    '// Number(text)',
+    '/* Number(text)\n * parseFloat(text) */',
+    'wholeNumber(1, 2)',
+    'Number.isInteger(value)',
+  ])('ignores %s', (text) => {
+    expect(faultsOf(text)).toEqual([]);
+  });
+
+  it('reports one conversion more than the reasons, and a reason without its conversion', () => {
+    const allowed = { 'src/domain/a.ts': [1, 'a time'] } as const;
+    expect(faultsOf('Number(a)', allowed)).toEqual([]);
+    expect(faultsOf('Number(a) + Number(b)', allowed)).toHaveLength(1);
+    expect(faultsOf('', allowed)).toEqual(['src/domain/a.ts: 0 conversions to binary floats, but a reason for 1']);
+    expect(findFloats(new Map(), allowed)).toEqual(['src/domain/a.ts: a reason for a file that does not exist']);
+  });
+});
