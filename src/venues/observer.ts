@@ -1,4 +1,5 @@
 import type { VenueErrorCode } from './errors.ts';
+import type { RefusedMember } from './http/member-batches.ts';
 import type { RecordKind } from './port.ts';
 
 export type BreakerState = 'closed' | 'half_open' | 'open';
@@ -61,6 +62,18 @@ export interface ReceiptEvent {
   count: number;
 }
 
+/** Ids that break a request went into the quarantine of a route, or left it. */
+export interface MembersEvent {
+  venue: string;
+  route: string;
+  /** Failed alone while others succeeded. */
+  refused: readonly RefusedMember[];
+  /** Were in quarantine, and have an answer again. */
+  healed: readonly string[];
+  /** Ids in the quarantine of this route now. */
+  quarantined: number;
+}
+
 /** The listeners of metrics and of venue health. They must not throw. */
 export interface VenueObserver {
   onRequest?(event: RequestEvent): void;
@@ -70,4 +83,5 @@ export interface VenueObserver {
   onTruncated?(event: TruncationEvent): void;
   onSkipped?(event: SkipEvent): void;
   onReceived?(event: ReceiptEvent): void;
+  onMembers?(event: MembersEvent): void;
 }
