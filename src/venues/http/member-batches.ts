@@ -301,6 +301,9 @@ export function rejectMembers(kind: RecordKind, refused: readonly RefusedMember[
 }
 
 /** The part of a batch that says what was not read. */
-export function unreadOf({ unread, fault }: Pick<Asked<unknown>, 'unread' | 'fault'>): Pick<Batch<never>, 'unread' | 'fault'> {
+export function unreadOf({
+  unread,
+  fault,
+}: Pick<Asked<unknown>, 'unread' | 'fault'>): Pick<Batch<never>, 'unread' | 'fault'> {
   return { ...(unread.length > 0 && { unread }), ...(fault && { fault }) };
 }
