@@ -32,13 +32,15 @@ export async function verifyMissing(
   const { venue } = walk;
   const places = lastAsked(context.db);
   const endsAtMs = performance.now() + TURN_MS;
+  let mayWrap = places.has(venue);
   while (performance.now() < endsAtMs && !call.signal.aborted) {
     const asked = await missingMarkets(context.db, venue, adapter.maxMarketsPerFetch, places.get(venue));
     const last = asked.at(-1);
     if (last === undefined) {
-      // From the first one again, at the next poll.
       places.delete(venue);
-      return false;
+      if (!mayWrap) return false;
+      mayWrap = false;
+      continue;
     }
     places.set(venue, last.pk);
     let answer: Batch<MarketRecord>;

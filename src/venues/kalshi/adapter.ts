@@ -133,6 +133,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       report.unknowns(unknowns);
       report.received('markets', asked.rows.length + refused.length);
       report.skipped('markets', skipped);
+      if (asked.rows.length === 0 && asked.fault) throw asked.fault;
       return { records, rejected: [...rejected, ...refused], ...unreadOf(asked) };
     },
 
@@ -189,6 +190,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       }
       const known = await skipUnknown(parsed, context.signal);
       report.received('books', received, known, 2);
+      if (known.records.length === 0 && known.fault) throw known.fault;
       return requested('books', outcomeIds, known, asked, nowMs);
     },
 

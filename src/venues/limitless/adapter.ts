@@ -135,7 +135,7 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
       report.received('trades', unread);
       report.skipped('trades', Array(unread).fill('pool'));
       const { round, queue, roundAtMs } = page.position;
-      const isCaughtUp = round === undefined && queue.length === 0;
+      const isCaughtUp = round === undefined && queue.length === 0 && page.fault === undefined;
       return { ...identify(rows), ...page, ...(isCaughtUp && { caughtUpMs: roundAtMs }) };
     },
 

@@ -110,7 +110,8 @@ describe('pollMarkets', () => {
     const failed = await adapter.pollMarkets(page.position, context);
     expect(failed).toMatchObject({ records: [], isIdle: true, fault: { code: 'http_status' } });
     routes['/v0/market/m1'] = json(200, multiple('m1', 1, { answers }));
-    expect((await pollAll(failed.position)).records).toContain('m1');
+    const walk = await pollAll(failed.position);
+    expect((await pollAll(walk.position)).records).toContain('m1');
   });
 
   it('skips and reports markets of other kinds', async () => {

@@ -105,7 +105,6 @@ describe('the event directory', () => {
     venue.broken = ['E9'];
     expect(await titles('E9')).toEqual([undefined]);
     expect(failures).toEqual(['events: HTTP 500']);
-    expect(await titles('E9', 'E300')).toEqual([undefined, 'Title of E300']);
   });
 
   it('throws while the host takes no requests', async () => {
