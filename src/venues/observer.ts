@@ -84,4 +84,6 @@ export interface VenueObserver {
   onSkipped?(event: SkipEvent): void;
   onReceived?(event: ReceiptEvent): void;
   onMembers?(event: MembersEvent): void;
+  /** A venue refuses the key of this client, which goes on without it. */
+  onKeyRefused?(event: { venue: string; host: string; statusCode: number }): void;
 }

@@ -67,7 +67,7 @@ describe.each(BACKENDS)('ids that break the requests of every venue, queues on %
     const redisUrl = inject('redisUrl');
     system = await startSystem({
       databaseUrl: database.url,
-      ...(backend === 'redis' && redisUrl !== null && { redisUrl, queuePrefix: `bad-members-${process.pid}` }),
+      ...(backend === 'redis' && redisUrl !== null && { redisUrl, queuePrefix: `members_${process.pid}` }),
       exchange: { seed: 12, markets: 14, rollingSeconds: 0, historyHours: 1 },
       environment: {
         VENUES: [...MARKET_VENUES, 'solana'].join(','),

@@ -59,6 +59,9 @@ export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
         log.info({ ...fields, count: healed.length, healed: healed.slice(0, MAX_LOGGED) }, 'refused ids work again');
       }
     },
+    onKeyRefused({ venue, host, statusCode }) {
+      log.warn({ venue, host, statusCode }, 'the venue refuses our key: requests go on without it');
+    },
     onTruncated({ venue, kind, detail }) {
       metrics.venueTruncations.inc({ venue, kind });
       log.warn({ venue, kind, detail }, 'venue walk truncated');

@@ -47,6 +47,8 @@ export interface VenueHttpOptions {
   userAgent?: string;
   /** Sent with every request, such as an API key. Logs and errors do not contain them. */
   headers?: Readonly<Record<string, string>>;
+  /** More headers of a request, such as its signature. `path` is the whole path without the query. */
+  headersOf?(path: string): Readonly<Record<string, string>>;
   /** A failure that the venue reports in an answer of status 200. */
   failureIn?(json: unknown): VenueError | undefined;
   observer?: VenueObserver;
@@ -182,6 +184,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
           'accept-encoding': 'gzip',
           'user-agent': options.userAgent ?? 'oddswire',
           ...options.headers,
+          ...options.headersOf?.(`${basePath}${request.path}`),
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
         ...(body !== undefined && { body }),

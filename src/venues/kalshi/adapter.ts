@@ -10,6 +10,7 @@ import { createReport } from '../report.ts';
 import { tapePage } from '../tape-page.ts';
 import { createKalshiClient, KALSHI, type KalshiHttpSettings, REQUESTS_PER_SECOND } from './client.ts';
 import { createEventDirectory } from './event-directory.ts';
+import type { KalshiKey } from './feed/key.ts';
 import { createBookReader } from './fetch-books.ts';
 import { createHistoryReader } from './fetch-history.ts';
 import { findMarkets, listMarkets } from './fetch-markets.ts';
@@ -29,6 +30,8 @@ interface KalshiOptions {
   url: string;
   observer?: VenueObserver;
   http?: KalshiHttpSettings;
+  /** Signs the requests; they need none. */
+  key?: KalshiKey;
   markets?: Partial<MarketWalkSettings>;
   trades?: Partial<TradeWalkSettings>;
   prices?: Partial<SweepSettings>;
@@ -56,7 +59,7 @@ const SWEEP_SETTINGS: SweepSettings = { marketsPerPage: 1_000, atOnce: 4 };
 /** The limit of `/markets/orderbooks`. `/markets` gets no more either, which keeps its address short. */
 const MAX_TICKERS = 100;
 
-/** Kalshi over its trade API v2, without a key. Position formats are private to this folder. */
+/** Kalshi over its trade API v2, with or without a key. Position formats are private to this folder. */
 export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
   const { observer } = options;
   const client = createKalshiClient(options);

@@ -1,8 +1,9 @@
 import { VenueError } from '../errors.ts';
 import type { ObservedRows } from '../http/age.ts';
-import { type BatchRequest, createVenueHttp, type VenueHttpOptions } from '../http/http.ts';
+import { type BatchRequest, createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../http/http.ts';
 import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
+import { type KalshiKey, signedHeaders } from './feed/key.ts';
 
 export const KALSHI = 'kalshi';
 
@@ -60,21 +61,21 @@ export interface KalshiClient {
 
 /** The limit of callers without a key is not documented. The lowest tier of keys allows twice this rate. */
 export const REQUESTS_PER_SECOND = 10;
+/** After the venue refused the key, requests go without it for this long: the public routes do not need one. */
+const UNSIGNED_FOR_MS = 3_600_000;
 const NO_COMBINATIONS = { mve_filter: 'exclude' };
 
-export function createKalshiClient(options: {
+interface ClientOptions {
   /** Everything before `/markets`: `https://external-api.kalshi.com/trade-api/v2`. */
   url: string;
   http?: KalshiHttpSettings;
   observer?: VenueObserver;
-}): KalshiClient {
-  const http = createVenueHttp({
-    venue: KALSHI,
-    baseUrl: options.url,
-    requestsPerSecond: REQUESTS_PER_SECOND,
-    ...options.http,
-    ...(options.observer && { observer: options.observer }),
-  });
+  /** Signs the requests. */
+  key?: KalshiKey;
+}
+
+export function createKalshiClient(options: ClientOptions): KalshiClient {
+  const http = openHttp(options);
   const get = (route: string, path: string, parameters: Parameters, signal: AbortSignal, batch?: BatchRequest) =>
     http.getJson({ route, path, query: queryOf(parameters), signal, batch });
 
@@ -155,6 +156,35 @@ export function createKalshiClient(options: {
     breakerStates: () => ({ [http.host]: http.breakerState() }),
     close: () => http.close(),
   };
+}
+
+function openHttp({
+  url,
+  http,
+  observer,
+  key,
+}: ClientOptions): Pick<VenueHttp, 'get' | 'getJson' | 'host' | 'breakerState' | 'isFailing' | 'blame' | 'close'> {
+  let unsignedUntilMs = Number.NEGATIVE_INFINITY;
+  const isSigned = () => key !== undefined && performance.now() >= unsignedUntilMs;
+  const opened = createVenueHttp({
+    venue: KALSHI,
+    baseUrl: url,
+    requestsPerSecond: REQUESTS_PER_SECOND,
+    ...http,
+    ...(observer && { observer }),
+    headersOf: (path) => (key !== undefined && isSigned() ? signedHeaders(key, Date.now(), path) : {}),
+  });
+  const get: VenueHttp['get'] = async (request) => {
+    try {
+      return await opened.get(request);
+    } catch (error) {
+      if (!isSigned() || !isHttpStatus(error, [401])) throw error;
+      unsignedUntilMs = performance.now() + UNSIGNED_FOR_MS;
+      observer?.onKeyRefused?.({ venue: KALSHI, host: opened.host, statusCode: 401 });
+      return opened.get(request);
+    }
+  };
+  return { ...opened, get, getJson: async (request) => (await get(request)).json };
 }
 
 /** Whether a call failed because the venue answered with one of these statuses. */
