@@ -1,4 +1,5 @@
 import { tradableOutcomes } from '../../src/store/catalog/watched-outcomes.ts';
+import { VenueError } from '../../src/venues/errors.ts';
 import type { PriceSweep, SweepPart } from '../../src/venues/port.ts';
 import type { JobContext } from '../process/define.ts';
 import { failedBatch, priceStore } from './price-page.ts';
@@ -66,7 +67,11 @@ export function priceSweep(context: JobContext, venue: string, sweep: PriceSweep
     },
 
     async fetch({ index, part }, call) {
-      const failed = (error: unknown) => ({ ...failedBatch(error), markets: 0, part, more: true });
+      const failed = (error: unknown) => {
+        // An unreachable host says nothing of the part, which continues at the same page.
+        if (error instanceof VenueError && error.code === 'network') throw error;
+        return { ...failedBatch(error), markets: 0, part, more: true };
+      };
       const answer = await sweep.fetch(part, call).catch(failed);
       const { records, rejected, markets, part: after, more, fault } = answer;
       const ids = records.map(({ outcomeId }) => outcomeId);
