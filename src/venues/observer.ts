@@ -1,5 +1,4 @@
 import type { VenueErrorCode } from './errors.ts';
-import type { RefusedMember } from './http/member-batches.ts';
 import type { RecordKind } from './port.ts';
 
 export type BreakerState = 'closed' | 'half_open' | 'open';
@@ -60,6 +59,17 @@ export interface ReceiptEvent {
   venue: string;
   kind: RecordKind;
   count: number;
+}
+
+/** A member that failed alone while others of the same call succeeded. */
+export interface RefusedMember {
+  member: string;
+  route: string;
+  reason: string;
+  /** In a row. */
+  failures: number;
+  /** Milliseconds until it is asked again. */
+  retryAfterMs: number;
 }
 
 /** Ids that break a request went into the quarantine of a route, or left it. */

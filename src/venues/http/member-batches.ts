@@ -1,6 +1,6 @@
 import { boundedCache } from '../../domain/values/bounded-cache.ts';
 import { isOfHost, mayBeOfMember, VenueError } from '../errors.ts';
-import type { VenueObserver } from '../observer.ts';
+import type { RefusedMember, VenueObserver } from '../observer.ts';
 import type { Batch, RecordKind, RejectedRecord } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
 import type { BatchRequest, VenueHttp } from './http.ts';
@@ -18,17 +18,6 @@ const MAX_QUARANTINED = 10_000;
 const APART_MS = 600_000;
 /** So many halvings in a row whose halves both failed, without a success between them, are the fault of the host. */
 const MAX_STRIKES = 3;
-
-/** A member that failed alone while others of the same call succeeded. */
-export interface RefusedMember {
-  member: string;
-  route: string;
-  reason: string;
-  /** In a row. */
-  failures: number;
-  /** Milliseconds until it is asked again. */
-  retryAfterMs: number;
-}
 
 /** The result of asking for members; each member is in an answer, refused, or unread. */
 export interface Asked<A> {

@@ -209,7 +209,12 @@ describe('a price sweep over the list of a venue', () => {
 
   it('goes on with the other parts after a page that fails, and ends without that part', async () => {
     const { log, lines } = capturedLog();
-    exchange.addFault({ host: 'kalshi', path: '/trade-api/v2/markets', kind: 'bad_member', members: { ids: ['paused'] } });
+    exchange.addFault({
+      host: 'kalshi',
+      path: '/trade-api/v2/markets',
+      kind: 'bad_member',
+      members: { ids: ['paused'] },
+    });
     const after = await until(async () => {
       await sweep({ log });
       return position();
