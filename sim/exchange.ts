@@ -44,7 +44,7 @@ export type {
   SteerRequest,
 } from './control.ts';
 export { PortTakenError, RecordingsError, SimControlError } from './errors.ts';
-export type { Fault, FaultRequest, FeedFault } from './faults.ts';
+export type { BadMembers, Fault, FaultHost, FaultRequest, FeedFault } from './faults.ts';
 export type { SocketFault } from './feeds/socket-faults.ts';
 export type { ExchangeOptions } from './options.ts';
 export type { SimRequest } from './server/reply.ts';

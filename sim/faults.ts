@@ -10,6 +10,7 @@ import { isLiveFeed, tradeRouteOf } from './trade-routes.ts';
  * cuts the body, `html` sends a web page instead, `rename_field` and `set_field` change its fields. `cdn_cache` puts a CDN before
  * the route: it repeats the same answer, with its age, for `maxAgeSeconds` of simulated time. `repeat_cursor` answers a page with the
  * cursor of its request, and `expired_cursor` refuses a request with a cursor; the parameter and the field are called `cursor`.
+ * `bad_member` refuses each request that names one of some ids, beside any others: in its path, its query or its body.
  * `trade_feed` loses or delays trades in correct answers of the routes of trades, which nothing but the totals of the markets shows.
  * `socket` hits the WebSocket feeds of a host and no request.
  */
@@ -27,6 +28,7 @@ export const FAULT_KINDS = [
   'cdn_cache',
   'repeat_cursor',
   'expired_cursor',
+  'bad_member',
   'trade_feed',
   'socket',
 ] as const;
@@ -70,6 +72,15 @@ export interface FeedFault {
   readonly repeats?: 'rows' | 'page' | undefined;
 }
 
+/** Ids that break a request. */
+export interface BadMembers {
+  readonly ids: readonly string[];
+  /** Only a request that names all of them fails. Default: any. */
+  readonly together?: boolean | undefined;
+  /** 400..599. Default 500. */
+  readonly status?: number | undefined;
+}
+
 /** The kind, place and frequency of a fault. Without `count` it lasts until cleared; `probability` is 0..1, default 1. */
 export interface FaultRequest {
   readonly host: FaultHost;
@@ -89,6 +100,8 @@ export interface FaultRequest {
    * n-th occurrence in an answer, so that some records are bad among good ones.
    */
   readonly set?: { readonly field: string; readonly value: unknown; readonly every?: number | undefined } | undefined;
+  /** `bad_member` only. */
+  readonly members?: BadMembers | undefined;
   /** `trade_feed` only. */
   readonly feed?: FeedFault | undefined;
   /** `socket` only. */
@@ -153,7 +166,7 @@ export class FaultBoard {
   }
 
   /** The faults of this request; counts them, and removes exhausted ones. */
-  take(asked: Pick<SimRequest, 'host' | 'path' | 'query'>): FaultRequest[] {
+  take(asked: AskedRequest): FaultRequest[] {
     this.endExpired();
     const hits: FaultRequest[] = [];
     for (const fault of this.active) {
@@ -161,6 +174,7 @@ export class FaultBoard {
       if (request.kind === 'socket' || !isOf(request.host, asked.host)) continue;
       if (request.path !== undefined && !asked.path.startsWith(request.path)) continue;
       if (request.feed !== undefined && !hitsFeed(request.feed, asked)) continue;
+      if (request.members !== undefined && !namesBad(request.members, asked)) continue;
       if (request.probability !== undefined && !this.random.chance(Math.round(request.probability * 1_000_000)))
         continue;
       fault.applied += 1;
@@ -190,6 +204,17 @@ export class FaultBoard {
     const now = this.nowSecond();
     this.active = this.active.filter(({ endSecond }) => now < endSecond);
   }
+}
+
+type AskedRequest = Pick<SimRequest, 'host' | 'path' | 'query'> & Partial<Pick<SimRequest, 'body'>>;
+
+function namesBad({ ids, together = false }: BadMembers, { path, query, body = '' }: AskedRequest): boolean {
+  const named = new Set([
+    ...path.split('/').map(decodeURIComponent),
+    ...[...query.values()].flatMap((value) => [value, ...value.split(',')]),
+  ]);
+  const isNamed = (id: string) => named.has(id) || body.includes(JSON.stringify(id));
+  return together ? ids.every(isNamed) : ids.some(isNamed);
 }
 
 function hitsFeed({ hitsHistory = false }: FeedFault, asked: Pick<SimRequest, 'host' | 'path' | 'query'>): boolean {
@@ -228,12 +253,23 @@ function check(request: FaultRequest): void {
     throw refuse('seconds must be a positive integer');
   if ((request.kind === 'trade_feed') !== (feed !== undefined))
     throw refuse('trade_feed, and nothing else, needs feed');
+  if ((request.kind === 'bad_member') !== (request.members !== undefined))
+    throw refuse('bad_member, and nothing else, needs members');
+  const reasonOfMembers = request.members && membersProblem(request.members);
+  if (reasonOfMembers) throw refuse(reasonOfMembers);
   if ((request.kind === 'socket') !== (request.socket !== undefined))
     throw refuse('socket, and nothing else, needs socket');
   if (request.socket !== undefined) checkSocketFault(request.host, request.socket);
   const reason = feed && feedProblem(feed);
   if (reason) throw refuse(reason);
   if (retryAfterSeconds !== undefined && !(retryAfterSeconds >= 0)) throw refuse('retryAfterSeconds must be >= 0');
+}
+
+function membersProblem({ ids, status }: BadMembers): string | undefined {
+  const isId = (id: unknown) => typeof id === 'string' && id !== '';
+  if (!Array.isArray(ids) || ids.length === 0 || !ids.every(isId)) return 'members.ids must be a list of ids';
+  const isStatus = status === undefined || (Number.isInteger(status) && status >= 400 && status <= 599);
+  return isStatus ? undefined : 'members.status must be 400..599';
 }
 
 function feedProblem({ how, share, omits, repeats, maxAgeSeconds }: FeedFault): string | undefined {

@@ -14,6 +14,7 @@ import { DatabaseClock } from '../src/store/db/database-clock.ts';
 import { Partitions } from '../src/store/db/partitions.ts';
 import { createPresence } from '../src/store/db/presence.ts';
 import type { OpenLedger } from '../src/venues/http/rate-ledger.ts';
+import type { KalshiKey } from '../src/venues/kalshi/feed/key.ts';
 import { createAdapters, createTokenAdapters, createWalletAdapters } from '../src/venues/registry.ts';
 import { createSender } from '../src/webhooks/sender.ts';
 import { venueObserver } from './polling/venue-observer.ts';
@@ -22,6 +23,7 @@ import { closeWorkers } from './process/close-workers.ts';
 import { createProcessor } from './process/define.ts';
 import type { WorkerDeps } from './process/deps.ts';
 import { createHostLedgers } from './process/host-ledgers.ts';
+import { kalshiKeyOf } from './process/kalshi-key.ts';
 import { startPublishing } from './process/publishing.ts';
 import { restore, retryDeadLetters, startRestoring } from './process/restore.ts';
 import { gaugesOf } from './process/role-gauges.ts';
@@ -48,7 +50,7 @@ export async function startWorker(
   const { backend, metrics } = processContext;
   try {
     const ledgers = createHostLedgers({ db: processContext.db, log });
-    const adapters = adaptersOf(role, config, { metrics, log, openLedger: ledgers.open });
+    const adapters = await adaptersOf(role, config, { metrics, log, openLedger: ledgers.open });
     const opened = Object.values(adapters).flatMap((map) => [...map.values()]);
     processContext.onStop(() => Promise.all(opened.map((adapter) => adapter.close())));
     const sender = await senderOf(config);
@@ -119,19 +121,31 @@ export async function startWorker(
 }
 
 /** Only the poller sends requests to venues. */
-function adaptersOf(
+async function adaptersOf(
   role: Role,
   config: Config,
   { metrics, log, openLedger }: { metrics: Metrics; log: Logger; openLedger: OpenLedger },
-): Pick<WorkerDeps, 'adapters' | 'walletAdapters' | 'tokenAdapters'> {
+): Promise<Pick<WorkerDeps, 'adapters' | 'walletAdapters' | 'tokenAdapters'>> {
   const venues = role === 'poller' ? config.venues : [];
   warnOfMissingKeys(venues, config, log);
-  const options = { venues, urls: config.venueUrls, observer: venueObserver(metrics, log), openLedger };
+  const kalshiKey = venues.includes('kalshi') ? await readableKey(config, log) : undefined;
+  const observer = venueObserver(metrics, log);
+  const options = { venues, urls: config.venueUrls, observer, openLedger, ...(kalshiKey && { kalshiKey }) };
   return {
     adapters: createAdapters(options),
     walletAdapters: createWalletAdapters(options),
     tokenAdapters: createTokenAdapters(options),
   };
+}
+
+/** The requests to Kalshi need no key, so an unreadable one stops nothing. */
+async function readableKey({ feeds }: Config, log: Logger): Promise<KalshiKey | undefined> {
+  try {
+    return await kalshiKeyOf(feeds);
+  } catch (error) {
+    log.warn({ venue: 'kalshi', err: error }, 'key not readable: requests go without it');
+    return undefined;
+  }
 }
 
 function warnOfMissingKeys(venues: readonly VenueName[], { venueUrls }: Config, log: Logger): void {

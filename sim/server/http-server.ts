@@ -117,7 +117,7 @@ async function handle(
     return;
   }
   parts.beforeAnswer();
-  const refusal = hits.find((hit) => hit.kind === 'status429' || hit.kind === 'status500');
+  const refusal = hits.find(({ kind }) => kind === 'status429' || kind === 'status500' || kind === 'bad_member');
   if (refusal !== undefined) {
     refuse(response, refusal);
     return;
@@ -144,6 +144,10 @@ function answerOf({ routes, cache, feed }: SimServerParts, request: SimRequest, 
 function refuse(response: ServerResponse, fault: FaultRequest): void {
   if (fault.kind === 'status500') {
     send(response, plainError(fault.status ?? 500, 'Internal server error'));
+    return;
+  }
+  if (fault.kind === 'bad_member') {
+    send(response, plainError(fault.members?.status ?? 500, 'cannot read one of the ids'));
     return;
   }
   if (fault.retryAfterSeconds !== undefined) response.setHeader('retry-after', String(fault.retryAfterSeconds));

@@ -8,8 +8,8 @@ export const SECRET_READERS = {
   OPS_VIEWER_PASSWORD: ['api'],
   JUPITER_API_KEY: ['poller'],
   // The API only reports whether the feed of Kalshi is on.
-  KALSHI_API_KEY_ID: ['api', 'streamer'],
-  KALSHI_PRIVATE_KEY_FILE: ['streamer'],
+  KALSHI_API_KEY_ID: ['api', 'poller', 'streamer'],
+  KALSHI_PRIVATE_KEY_FILE: ['poller', 'streamer'],
   // The API only reports whether wallets of Solana are on.
   SOLANA_RPC_URL: ['api', 'poller'],
 } as const satisfies Partial<Record<VariableName, readonly string[]>>;

@@ -177,6 +177,18 @@ export function ingestMetrics(registry: Registry) {
       labelNames: ['venue', 'kind'],
       registers,
     }),
+    venueRefusedMembers: new Counter({
+      name: 'venue_refused_members_total',
+      help: 'Ids that failed alone while others of the same call succeeded, by route',
+      labelNames: ['venue', 'route'],
+      registers,
+    }),
+    venueQuarantinedMembers: new Gauge({
+      name: 'venue_quarantined_members',
+      help: 'Ids that this process asks for again at their retry time only, by route',
+      labelNames: ['venue', 'route'],
+      registers,
+    }),
     partitionReady: new Gauge({
       name: 'storage_partition_ready',
       help: '1 when the partition for tomorrow exists, else 0',

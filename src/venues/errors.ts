@@ -41,3 +41,29 @@ export class VenueError extends OddswireError {
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }
 }
+
+/** Failures that say nothing of what was asked: other requests to the host fail too. */
+const OF_THE_HOST: ReadonlySet<string> = new Set([
+  'aborted',
+  'rate_limited',
+  'budget_unavailable',
+  'circuit_open',
+] satisfies VenueErrorCode[]);
+/** Failures of an answer. A connection that fails and a deadline that passes are none. */
+const OF_AN_ANSWER: ReadonlySet<string> = new Set([
+  'http_status',
+  'invalid_payload',
+  'response_too_large',
+] satisfies VenueErrorCode[]);
+/** The venue or a proxy refuses this client, whatever it asks for. */
+const REFUSES_CLIENT: ReadonlySet<number> = new Set([401, 407]);
+
+/** Whether the host takes no request at present, so that no other request has a chance. */
+export function isOfHost({ code }: VenueError): boolean {
+  return OF_THE_HOST.has(code);
+}
+
+/** Whether one id of a request may have caused its failure. */
+export function mayBeOfMember({ code, statusCode = 0 }: VenueError): boolean {
+  return OF_AN_ANSWER.has(code) && !REFUSES_CLIENT.has(statusCode);
+}

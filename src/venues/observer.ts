@@ -61,6 +61,29 @@ export interface ReceiptEvent {
   count: number;
 }
 
+/** A member that failed alone while others of the same call succeeded. */
+export interface RefusedMember {
+  member: string;
+  route: string;
+  reason: string;
+  /** In a row. */
+  failures: number;
+  /** Milliseconds until it is asked again. */
+  retryAfterMs: number;
+}
+
+/** Ids that break a request went into the quarantine of a route, or left it. */
+export interface MembersEvent {
+  venue: string;
+  route: string;
+  /** Failed alone while others succeeded. */
+  refused: readonly RefusedMember[];
+  /** Were in quarantine, and have an answer again. */
+  healed: readonly string[];
+  /** Ids in the quarantine of this route now. */
+  quarantined: number;
+}
+
 /** The listeners of metrics and of venue health. They must not throw. */
 export interface VenueObserver {
   onRequest?(event: RequestEvent): void;
@@ -70,4 +93,7 @@ export interface VenueObserver {
   onTruncated?(event: TruncationEvent): void;
   onSkipped?(event: SkipEvent): void;
   onReceived?(event: ReceiptEvent): void;
+  onMembers?(event: MembersEvent): void;
+  /** A venue refuses the key of this client, which goes on without it. */
+  onKeyRefused?(event: { venue: string; host: string; statusCode: number }): void;
 }

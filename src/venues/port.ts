@@ -1,5 +1,6 @@
 import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../domain/markets/market.ts';
 import type { VenueProfile } from '../domain/markets/venue.ts';
+import type { VenueError } from './errors.ts';
 
 /** The polls of an adapter, and so the kinds of market records. */
 const POLL_KINDS = ['markets', 'prices', 'books', 'trades'] as const;
@@ -23,6 +24,10 @@ export interface RejectedRecord {
 export interface Batch<R> {
   records: R[];
   rejected: RejectedRecord[];
+  /** Requested ids that this answer says nothing about: they are in quarantine, or the host failed before their turn. */
+  unread?: readonly string[];
+  /** Why a part was not read. The records of the other parts are sound. */
+  fault?: VenueError;
 }
 
 /**
@@ -32,7 +37,7 @@ export interface Batch<R> {
 export interface Page<R> extends Batch<R> {
   position: unknown;
   more: boolean;
-  /** There was nothing to request, so the page proves nothing about the venue. */
+  /** No request succeeded, so the page proves nothing about the venue. */
   isIdle?: true;
 }
 

@@ -2,6 +2,7 @@ import type { VenueName } from '../domain/markets/venue.ts';
 import { OddswireError } from '../domain/values/errors.ts';
 import type { OpenLedger } from './http/rate-ledger.ts';
 import { createKalshiAdapter } from './kalshi/adapter.ts';
+import type { KalshiKey } from './kalshi/feed/key.ts';
 import { createLimitlessAdapter } from './limitless/adapter.ts';
 import { createManifoldAdapter } from './manifold/adapter.ts';
 import type { VenueObserver } from './observer.ts';
@@ -30,6 +31,7 @@ interface Making {
   observer?: VenueObserver;
   /** Opens the ledgers of the hosts' request budgets; the default is ledgers in memory. */
   openLedger?: OpenLedger;
+  kalshiKey?: KalshiKey;
 }
 
 /** Constructors of one kind of adapter; undefined where the configuration disables the adapter. */
@@ -38,7 +40,8 @@ type Makers<Adapter> = Readonly<Partial<Record<VenueName, (making: Making) => Ad
 /** The rest of oddswire knows venues only from here: one line for each kind of adapter of a venue. */
 const MARKETS: Makers<VenueAdapter> = {
   polymarket: (making) => createPolymarketAdapter({ urls: making.urls.polymarket, ...sharedOf(making) }),
-  kalshi: (making) => createKalshiAdapter({ url: making.urls.kalshi, ...sharedOf(making) }),
+  kalshi: ({ kalshiKey: key, ...making }) =>
+    createKalshiAdapter({ url: making.urls.kalshi, ...sharedOf(making), ...(key && { key }) }),
   manifold: (making) => createManifoldAdapter({ url: making.urls.manifold, ...sharedOf(making) }),
   limitless: (making) =>
     createLimitlessAdapter({ url: making.urls.limitless.api, ...sharedOf(making, making.urls.limitless.perSecond) }),

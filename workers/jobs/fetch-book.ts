@@ -2,6 +2,7 @@ import type { BookRecord } from '../../src/domain/markets/market.ts';
 import { announceArrival } from '../../src/store/catalog/arrivals.ts';
 import { bookOutcomesOfMarket } from '../../src/store/catalog/watched-outcomes.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
+import { MEMBER_REFUSED } from '../../src/venues/http/member-batches.ts';
 import type { CallContext, Page } from '../../src/venues/port.ts';
 import { walkPages } from '../polling/polling.ts';
 import { bookStore, fetchRequested } from '../polling/price-page.ts';
@@ -18,15 +19,20 @@ export const fetchBook = defineJob('fetch-book', async ({ venue, marketPk }, con
   if (!adapter) return { skipped: 'venue not enabled' };
   const pending = await bookOutcomesOfMarket(context.db, venue, BigInt(marketPk));
   const outcomes = pending.length;
+  let isUnread = false;
   const source = {
     ...bookStore(context),
     async fetch(_position: unknown, call: CallContext) {
       const batch = pending.splice(0, adapter.maxBooksPerFetch ?? adapter.maxOutcomesPerFetch);
       const books = await fetchRequested(batch, (ids) => adapter.fetchBooks(ids, call));
+      isUnread ||=
+        books.unread !== undefined ||
+        books.fault !== undefined ||
+        books.rejected.some(({ reason }) => reason === MEMBER_REFUSED);
       return { ...books, position: null, more: pending.length > 0 };
     },
     async finish(tx: Tx, { more }: Page<BookRecord>) {
-      if (!more) await announceArrival(tx, `book:${marketPk}`);
+      if (!more && !isUnread) await announceArrival(tx, `book:${marketPk}`);
     },
   };
   const { report } = await walkPages(context, source, { venue, position: null });

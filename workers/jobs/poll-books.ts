@@ -10,6 +10,8 @@ interface Ranking {
   atMs: number;
   /** Keys of the most traded markets. */
   traded: string[];
+  /** Outcomes of a tick that failed, from the first one on: the next tick begins behind them. */
+  leftBehind?: number;
 }
 
 function isRanking(position: unknown): position is Ranking {
@@ -21,11 +23,13 @@ function isRanking(position: unknown): position is Ranking {
  * Reads the books of the hot markets, the hottest first. The default of `bookPollMarkets` is 250 markets or 500 outcomes: one
  * request per tick at Polymarket (500 books each) and three at Kalshi (100 markets each). Requests run one after the other, and
  * none starts after the end of the tick. So this poll never takes more of the host's rate than one caller, and with too many
- * markets it skips the coldest.
+ * markets it skips the coldest. After a batch that failed, the next tick begins behind it.
  */
 export const pollBooks = defineJob('poll-books', ({ venue }, context) => {
   const { bookPollMarkets, pollMs } = context.config;
   let pending: WatchedOutcome[] | undefined;
+  let left = 0;
+  let hot = 0;
   const endsAtMs = performance.now() + pollMs.books;
 
   async function ranking(position: unknown): Promise<Ranking> {
@@ -43,11 +47,17 @@ export const pollBooks = defineJob('poll-books', ({ venue }, context) => {
       let position = before;
       if (!pending) {
         const ranked = await ranking(before);
-        pending = await hotOutcomes(context.db, venue, bookPollMarkets, ranked.traded.map(BigInt));
-        position = ranked;
+        const { leftBehind = 0, ...kept } = ranked;
+        const outcomes = await hotOutcomes(context.db, venue, bookPollMarkets, ranked.traded.map(BigInt));
+        hot = outcomes.length;
+        left = leftBehind < hot ? leftBehind : 0;
+        pending = [...outcomes.slice(left), ...outcomes.slice(0, left)];
+        position = kept;
       }
       const batch = pending.splice(0, adapter.maxBooksPerFetch ?? adapter.maxOutcomesPerFetch);
       const books = await fetchRequested(batch, (ids) => adapter.fetchBooks(ids, call));
+      left = hot === 0 ? 0 : (left + batch.length) % hot;
+      if (books.fault) position = { ...(position as Ranking), leftBehind: left };
       return { ...books, position, more: pending.length > 0 && performance.now() < endsAtMs };
     },
   }));

@@ -11,7 +11,7 @@ import { VenueError } from '../../src/venues/errors.ts';
 import type { CallContext } from '../../src/venues/port.ts';
 import type { TokenAdapter } from '../../src/venues/token-port.ts';
 import { type PageSource, runPoll } from '../polling/polling.ts';
-import { priceStore, type RequestedPage, type SweptPrices } from '../polling/price-page.ts';
+import { failedBatch, priceStore, type RequestedPage, type SweptPrices } from '../polling/price-page.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 
 /** Mints whose prices one walk deletes at its end. The next walk deletes the rest. */
@@ -25,7 +25,8 @@ interface TokenPage extends RequestedPage<PriceRecord> {
 
 /**
  * Polls the prices of the mints that active alerts name, one batch per page, the least recently requested mints first. A mint
- * without a price is requested again, and its alerts stay active. The symbol comes with the first price, so that the event of an
+ * without a price is requested again, and its alerts stay active. Mints of a batch without an answer count as requested too, so
+ * that the next tick begins with others. The symbol comes with the first price, so that the event of an
  * alert can name it.
  */
 export const pollTokens = defineJob('poll-tokens', ({ venue }, context) => {
@@ -40,8 +41,8 @@ export const pollTokens = defineJob('poll-tokens', ({ venue }, context) => {
       const prices =
         mints.length === 0
           ? { records: [], rejected: [], isIdle: true as const }
-          : await adapter.fetchTokenPrices(mints, call);
-      const symbols = await symbolsOf(context, adapter, tokens, call);
+          : await adapter.fetchTokenPrices(mints, call).catch(failedBatch);
+      const symbols = 'fault' in prices ? undefined : await symbolsOf(context, adapter, tokens, call);
       const tokenIdOf = new Map(tokens.map(({ mint, tokenId }) => [mint, tokenId]));
       return { ...prices, tokenIdOf, tokens, symbols, position: null, more: tokens.length === limit };
     },

@@ -8,6 +8,7 @@ import { marketsToWitness, mostActiveMarkets, type WitnessMarket } from '../../s
 import type { VenueAdapter } from '../../src/venues/port.ts';
 import { marketStore } from '../polling/market-page.ts';
 import { type Advance, runPoll } from '../polling/polling.ts';
+import { failedBatch } from '../polling/price-page.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 
 /** Volumes change with the catalog poll, once a minute. The position keeps the ranking for as long. */
@@ -59,7 +60,7 @@ export const witnessTrades = defineJob('witness-trades', async ({ venue }, conte
         if (batch.length === 0) return undefined;
         const ids = batch.map(({ marketId }) => marketId);
         return {
-          ...(await adapter.fetchMarkets(ids, call)),
+          ...(await adapter.fetchMarkets(ids, call).catch(failedBatch)),
           position: pending.position,
           more: pending.markets.length > 0,
         };

@@ -1,6 +1,7 @@
 import type { MarketRecord } from '../../src/domain/markets/market.ts';
 import { failureFields } from '../../src/observe/failure-fields.ts';
 import { type MissingMarket, missingMarkets, settleMissing } from '../../src/store/catalog/market-sightings.ts';
+import { oncePerOwner } from '../../src/store/db/batcher.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { Batch, CallContext, MarketPage, VenueAdapter } from '../../src/venues/port.ts';
 import type { JobContext } from '../process/define.ts';
@@ -11,10 +12,14 @@ const TURN_MS = 10_000;
 
 export type MarketStore = PageStore<MarketRecord, { written: number; finalTokenIds: readonly bigint[] }, MarketPage>;
 
+/** The last market that this process asked for, by venue: markets that stay missing do not keep the others waiting. */
+const lastAsked = oncePerOwner((_db: object) => new Map<string, bigint>());
+
 /**
  * Requests the missing markets of a venue by their ids, batch after batch, under the lease of the catalog poll. Markets of the
- * answer are written like a listing; the others are gone. Each batch is one transaction that leaves the position unchanged, so
- * a process that dies leaves the rest missing for the next poll. Returns whether some are left for another turn.
+ * answer are written like a listing; the others are gone, unless the venue did not answer for them: they stay missing. Each batch is one
+ * transaction that leaves the position unchanged, so a process that dies leaves the rest missing for the next poll. Returns whether some
+ * are left for another turn.
  * @throws LeaseLostError when another poll took over: this batch wrote nothing.
  */
 export async function verifyMissing(
@@ -25,10 +30,19 @@ export async function verifyMissing(
   call: CallContext,
 ): Promise<boolean> {
   const { venue } = walk;
+  const places = lastAsked(context.db);
   const endsAtMs = performance.now() + TURN_MS;
+  let mayWrap = places.has(venue);
   while (performance.now() < endsAtMs && !call.signal.aborted) {
-    const asked = await missingMarkets(context.db, venue, adapter.maxMarketsPerFetch);
-    if (asked.length === 0) return false;
+    const asked = await missingMarkets(context.db, venue, adapter.maxMarketsPerFetch, places.get(venue));
+    const last = asked.at(-1);
+    if (last === undefined) {
+      places.delete(venue);
+      if (!mayWrap) return false;
+      mayWrap = false;
+      continue;
+    }
+    places.set(venue, last.pk);
     let answer: Batch<MarketRecord>;
     try {
       answer = await adapter.fetchMarkets(
@@ -40,7 +54,14 @@ export async function verifyMissing(
       context.log.warn({ venue, asked: asked.length, ...failureFields(error) }, 'missing markets not verified');
       return false;
     }
-    await settle(context, store, walk, asked, answer);
+    const unread = new Set(answer.unread);
+    const answered = asked.filter(({ marketId }) => !unread.has(marketId));
+    if (answered.length > 0) await settle(context, store, walk, answered, answer);
+    if (answer.fault) {
+      const fields = { venue, asked: asked.length, unread: unread.size, ...failureFields(answer.fault) };
+      context.log.warn(fields, 'missing markets not verified');
+      return false;
+    }
   }
   return true;
 }

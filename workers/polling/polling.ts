@@ -216,7 +216,8 @@ function oneByOne<R, W, P extends Page<R>>(source: PageSource<R, W, P>): Overlap
 
 /**
  * Hands out requests up to `atOnce`, and stores each page when no other page is being stored. After a failed request no further one
- * begins; the pages in flight are stored before the walk throws. A page that cannot be stored aborts the others.
+ * begins; the pages in flight are stored before the walk throws. A page with a fault is stored too: the next walk begins behind it. A page
+ * that cannot be stored aborts the others.
  */
 async function walkOverlapping<R, W extends Written, P extends Page<R>>(
   context: JobContext,
@@ -250,6 +251,7 @@ async function walkOverlapping<R, W extends Written, P extends Page<R>>(
       report.records += page.records.length;
       report.written += written;
       report.rejected += rejected;
+      if (page.fault) errors.push(page.fault);
     } catch (error) {
       errors.push(asError(error));
       unstorable.abort();

@@ -6,6 +6,7 @@ import { shardsOf } from '../../src/store/marks/marks.ts';
 import type { ConfirmedPrice } from '../../src/store/prices/checks.ts';
 import { sweepPrices, writePrices } from '../../src/store/prices/prices.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
+import { isOfHost, VenueError } from '../../src/venues/errors.ts';
 import type { Batch, Page } from '../../src/venues/port.ts';
 import type { JobContext } from '../process/define.ts';
 import type { PageStore } from './polling.ts';
@@ -98,6 +99,12 @@ export function withTokenIds<R extends { outcomeId: string }>(
   });
 }
 
+/** A batch without an answer, which the walk leaves behind: the next tick begins with others. Rethrows what says nothing of the batch. */
+export function failedBatch(error: unknown): Batch<never> & Pick<Page<never>, 'isIdle' | 'fault'> {
+  if (!(error instanceof VenueError) || isOfHost(error)) throw error;
+  return { records: [], rejected: [], isIdle: true, fault: error };
+}
+
 /** Requests prices or books of outcomes. No outcomes need no request. */
 export async function fetchRequested<R>(
   outcomes: readonly WatchedOutcome[],
@@ -105,5 +112,5 @@ export async function fetchRequested<R>(
 ): Promise<Batch<R> & Pick<RequestedPage<R>, 'tokenIdOf' | 'isIdle'>> {
   const tokenIdOf = new Map(outcomes.map(({ outcomeId, tokenId }) => [outcomeId, tokenId]));
   if (tokenIdOf.size === 0) return { records: [], rejected: [], tokenIdOf, isIdle: true };
-  return { ...(await fetch([...tokenIdOf.keys()])), tokenIdOf };
+  return { ...(await fetch([...tokenIdOf.keys()]).catch(failedBatch)), tokenIdOf };
 }

@@ -33,7 +33,8 @@ interface OutcomesRequest {
 }
 
 /**
- * Sweeps over all open outcomes of a venue by their ids, in batches that overlap where the venue allows it. Where prices do not come with
+ * Sweeps over all open outcomes of a venue by their ids, in batches that overlap where the venue allows it. A batch without an answer ends
+ * the tick, and the next tick begins behind it: its outcomes have their turn in the next sweep. Where prices do not come with
  * books, each tick begins with one batch of outcomes that clients read recently.
  */
 export function priceRound(context: JobContext, venue: string, adapter: VenueAdapter): SweepSource<OutcomesRequest> {
@@ -95,7 +96,7 @@ export function priceRound(context: JobContext, venue: string, adapter: VenueAda
       const markets = outcomes.filter((outcome) => 'isFirst' in outcome && outcome.isFirst).length;
       return (before) => {
         const position = before as RoundPosition;
-        const tally = clock.counted(position.tally, { markets, skipped: 0 });
+        const tally = clock.counted(position.tally, { markets, skipped: 0, isFailed: answer.fault !== undefined });
         const after = moved({ ...position, tally }, range);
         return { ...answer, tokenIdOf, tally, isSweepEnd: after === null, position: after, more: after !== null };
       };

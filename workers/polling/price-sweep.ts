@@ -1,16 +1,27 @@
 import { tradableOutcomes } from '../../src/store/catalog/watched-outcomes.ts';
+import { VenueError } from '../../src/venues/errors.ts';
 import type { PriceSweep, SweepPart } from '../../src/venues/port.ts';
 import type { JobContext } from '../process/define.ts';
-import { priceStore } from './price-page.ts';
+import { failedBatch, priceStore } from './price-page.ts';
 import { type SweepSource, type SweepTally, sweepClock, tallyOf } from './sweep-tally.ts';
 
 /** The skip reason of a price whose market is not stored as tradable: the catalog poll stores it, or has stored its end. */
 const UNKNOWN_MARKET = 'unknown_market';
 
+/** A page that fails so often in a sweep ends its part: the others must not wait for it. */
+const MAX_FAILURES = 2;
+
+interface SweptPart {
+  part: SweepPart;
+  more: boolean;
+  /** Its next page failed so often: parts with fewer failures come first. */
+  failures?: number;
+}
+
 /** The parts of a sweep with their cursors. After a complete sweep no part has more pages; the next sweep evaluates its parts. */
 interface SweepPosition {
   tally: SweepTally;
-  parts: readonly { part: SweepPart; more: boolean }[];
+  parts: readonly SweptPart[];
 }
 
 interface PartRequest {
@@ -46,13 +57,23 @@ export function priceSweep(context: JobContext, venue: string, sweep: PriceSweep
     async take(position, inFlight) {
       const { parts } = position as SweepPosition;
       const busy = new Set([...inFlight].map(({ index }) => index));
-      const index = parts.findIndex(({ more }, at) => more && !busy.has(at));
+      const open = parts.flatMap(({ more, failures = 0 }, index) =>
+        more && !busy.has(index) ? [{ index, failures }] : [],
+      );
+      const [first] = open.sort((a, b) => a.failures - b.failures);
+      const index = first?.index ?? -1;
       const free = parts[index];
       return free && { index, part: free.part };
     },
 
     async fetch({ index, part }, call) {
-      const { records, rejected, markets, part: after, more } = await sweep.fetch(part, call);
+      const failed = (error: unknown) => {
+        // An unreachable host says nothing of the part, which continues at the same page.
+        if (error instanceof VenueError && error.code === 'network') throw error;
+        return { ...failedBatch(error), markets: 0, part, more: true };
+      };
+      const answer = await sweep.fetch(part, call).catch(failed);
+      const { records, rejected, markets, part: after, more, fault } = answer;
       const ids = records.map(({ outcomeId }) => outcomeId);
       const known = await tradableOutcomes(db, venue, ids);
       const tokenIdOf = new Map(known.map(({ outcomeId, tokenId }) => [outcomeId, tokenId]));
@@ -61,11 +82,15 @@ export function priceSweep(context: JobContext, venue: string, sweep: PriceSweep
       metrics.skippedRecords.inc({ venue, kind: store.kind, reason: UNKNOWN_MARKET }, skipped);
       return (before) => {
         const position = before as SweepPosition;
-        const tally = clock.counted(position.tally, { markets, skipped });
-        const parts = position.parts.with(index, { part: after, more });
+        const failures = fault === undefined ? 0 : (position.parts[index]?.failures ?? 0) + 1;
+        const isGivenUp = failures >= MAX_FAILURES;
+        const tally = clock.counted(position.tally, { markets, skipped, isFailed: isGivenUp });
+        const swept = { part: after, more: more && !isGivenUp, ...(failures > 0 && !isGivenUp && { failures }) };
+        const parts = position.parts.with(index, swept);
         const isSweepEnd = !parts.some((each) => each.more);
         const place = { position: { tally, parts } satisfies SweepPosition, more: !isSweepEnd };
-        return { records: prices, rejected, tokenIdOf, tally, isSweepEnd, ...place };
+        const failure = fault && { fault, isIdle: true as const };
+        return { records: prices, rejected, tokenIdOf, tally, isSweepEnd, ...place, ...failure };
       };
     },
 

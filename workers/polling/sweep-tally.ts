@@ -13,6 +13,8 @@ export interface SweepTally {
   changed: number;
   /** Prices of markets that are not stored as tradable. */
   skipped: number;
+  /** Batches or parts that were not read, or not completely; absent without any. */
+  failed?: number;
 }
 
 export interface SweptPage extends RequestedPage<PriceRecord> {
@@ -30,7 +32,7 @@ export interface SweepClock {
   /** The counts of a new sweep; undefined while the interval of the last one is not over. The first sweep of a tick is always due. */
   begin(): SweepTally | undefined;
   /** The counts with one more page. The page's changes are known after its transaction: the next page counts them. */
-  counted(before: SweepTally, page: { markets: number; skipped: number }): SweepTally;
+  counted(before: SweepTally, page: { markets: number; skipped: number; isFailed: boolean }): SweepTally;
   /** Takes a stored page; reports the sweep at its last one. */
   stored(written: readonly SweptPrices[], page: SweptPage): void;
 }
@@ -50,14 +52,19 @@ export function sweepClock({ config, log, metrics, now }: JobContext, venue: str
       return { startedAtMs, pages: 0, markets: 0, changed, skipped: 0 };
     },
     counted({ pages, markets, skipped, ...before }, page) {
-      return { ...before, pages: pages + 1, markets: markets + page.markets, changed, skipped: skipped + page.skipped };
+      const counts = { pages: pages + 1, markets: markets + page.markets, changed, skipped: skipped + page.skipped };
+      return { ...before, ...counts, ...(page.isFailed && { failed: (before.failed ?? 0) + 1 }) };
     },
     stored(written, { tally, isSweepEnd }) {
       for (const part of written) changed += part.written;
       if (!isSweepEnd) return;
       const seconds = Math.max(0, now() - tally.startedAtMs) / 1000;
+      const { pages, markets, skipped, failed } = tally;
+      if (failed !== undefined) {
+        log.warn({ venue, seconds, markets, pages, changed, skipped, failed }, 'price sweep ended with unread prices');
+        return;
+      }
       metrics.priceSweep.set({ venue }, seconds);
-      const { pages, markets, skipped } = tally;
       log.info({ venue, seconds, markets, pages, changed, skipped }, 'price sweep complete');
     },
   };

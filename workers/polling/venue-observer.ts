@@ -4,6 +4,9 @@ import type { BreakerState, VenueObserver } from '../../src/venues/observer.ts';
 
 const BREAKER_VALUE: Record<BreakerState, number> = { closed: 0, half_open: 1, open: 2 };
 
+/** Ids in one log line. */
+const MAX_LOGGED = 10;
+
 /** Turns the observations of the venue client and adapters into metrics, and state changes into log lines. */
 export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
   const hosts = new Set<string>();
@@ -39,6 +42,25 @@ export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
     },
     onReceived({ venue, kind, count }) {
       metrics.receivedRecords.inc({ venue, kind }, count);
+    },
+    onMembers({ venue, route, refused, healed, quarantined }) {
+      metrics.venueRefusedMembers.inc({ venue, route }, refused.length);
+      metrics.venueQuarantinedMembers.set({ venue, route }, quarantined);
+      const fields = { venue, route, quarantined };
+      if (refused.length > 0) {
+        // A member that stays bad is no news; its retries are counted and stored with its rejected record.
+        const level = refused.some(({ failures }) => failures === 1) ? 'warn' : 'debug';
+        log[level](
+          { ...fields, count: refused.length, refused: refused.slice(0, MAX_LOGGED) },
+          'ids refused by a venue',
+        );
+      }
+      if (healed.length > 0) {
+        log.info({ ...fields, count: healed.length, healed: healed.slice(0, MAX_LOGGED) }, 'refused ids work again');
+      }
+    },
+    onKeyRefused({ venue, host, statusCode }) {
+      log.warn({ venue, host, statusCode }, 'the venue refuses our key: requests go on without it');
     },
     onTruncated({ venue, kind, detail }) {
       metrics.venueTruncations.inc({ venue, kind });

@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import type { Config } from '../../src/config/config.ts';
 import { type FeedVenue, feedOffReason, isFeedVenue } from '../../src/config/feeds.ts';
 import { asError } from '../../src/domain/values/errors.ts';
 import { type FeedOrReason, feedOf } from '../../src/venues/feeds/feeds.ts';
-import { type KalshiKey, readKalshiKey } from '../../src/venues/kalshi/feed/key.ts';
+import type { KalshiKey } from '../../src/venues/kalshi/feed/key.ts';
+import { kalshiKeyOf } from '../process/kalshi-key.ts';
 
 /** The feed of each enabled venue, or the reason why it is off: that of the configuration, or `key_unreadable` with a detail. */
 export async function openFeeds({
@@ -23,11 +23,11 @@ async function openFeed(venue: FeedVenue, { urls, kalshiKey }: Config['feeds']):
   const { polymarket = '', kalshi = '', manifold = '', limitless = '' } = urls;
   const all = { polymarket, kalshi, manifold, limitless };
   if (venue !== 'kalshi' || kalshiKey === undefined) return feedOf(venue, { urls: all });
-  let key: KalshiKey;
+  let key: KalshiKey | undefined;
   try {
-    key = readKalshiKey(kalshiKey.id, await readFile(kalshiKey.file, 'utf8'));
+    key = await kalshiKeyOf({ kalshiKey });
   } catch (error) {
     return { off: `key_unreadable: ${asError(error).message}` };
   }
-  return feedOf(venue, { urls: all, kalshiKey: key });
+  return feedOf(venue, { urls: all, ...(key && { kalshiKey: key }) });
 }

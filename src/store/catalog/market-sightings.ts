@@ -121,7 +121,7 @@ export async function noteAnnounced(db: Queryable, venue: string, marketIds: rea
 const MISSING_MARKETS = sql(
   'missing_markets',
   `SELECT m.id AS pk, m.venue_market_id AS market_id FROM market_stats s JOIN market m ON m.id = s.market_id
-   WHERE s.missing_since IS NOT NULL AND m.venue = $1 ORDER BY s.market_id LIMIT $2`,
+   WHERE s.missing_since IS NOT NULL AND m.venue = $1 AND s.market_id > $3 ORDER BY s.market_id LIMIT $2`,
 );
 
 export interface MissingMarket {
@@ -129,9 +129,9 @@ export interface MissingMarket {
   marketId: string;
 }
 
-/** The first missing markets of a venue, by key. */
-export function missingMarkets(db: Queryable, venue: string, limit: number): Promise<MissingMarket[]> {
-  return db.query(MISSING_MARKETS, [venue, limit]);
+/** The first missing markets of a venue after a key. */
+export function missingMarkets(db: Queryable, venue: string, limit: number, afterPk = 0n): Promise<MissingMarket[]> {
+  return db.query(MISSING_MARKETS, [venue, limit, afterPk]);
 }
 
 /** OFFSET 0, because a join might start with all missing markets, after a bad sweep the whole catalog. */

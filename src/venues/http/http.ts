@@ -12,7 +12,7 @@ import {
 import { Pool } from 'undici';
 import { asError } from '../../domain/values/errors.ts';
 import { openDeadline } from '../../domain/values/signals.ts';
-import { VenueError, type VenueErrorCode } from '../errors.ts';
+import { mayBeOfMember, VenueError, type VenueErrorCode } from '../errors.ts';
 import type { BreakerState, RequestEvent, VenueObserver } from '../observer.ts';
 import { cachedForMs, parseAgeMs } from './age.ts';
 import { attemptJson } from './attempt.ts';
@@ -47,6 +47,8 @@ export interface VenueHttpOptions {
   userAgent?: string;
   /** Sent with every request, such as an API key. Logs and errors do not contain them. */
   headers?: Readonly<Record<string, string>>;
+  /** More headers of a request, such as its signature. `path` is the whole path without the query. */
+  headersOf?(path: string): Readonly<Record<string, string>>;
   /** A failure that the venue reports in an answer of status 200. */
   failureIn?(json: unknown): VenueError | undefined;
   observer?: VenueObserver;
@@ -58,6 +60,13 @@ interface VenueRequest {
   path: string;
   query?: URLSearchParams;
   signal: AbortSignal;
+  /** The request names several ids, any of which may break it: see `createMemberBatches`. */
+  batch?: BatchRequest | undefined;
+}
+
+export interface BatchRequest {
+  /** A part of a batch that failed: it has one attempt. */
+  isPart: boolean;
 }
 
 /** A successful answer. */
@@ -85,10 +94,16 @@ export interface VenueHttp {
   post(request: VenueRequest & { body: unknown }): Promise<VenueAnswer>;
   /** The body of `post`. */
   postJson(request: VenueRequest & { body: unknown }): Promise<unknown>;
+  /** So many routes failed since the last success that the host is the cause, and not the ids of one request. */
+  isFailing(): boolean;
+  /** Counts failures against the host that it did not count yet, because an id of a batch could have caused them. */
+  blame(failures: readonly VenueError[]): Promise<void>;
   close(): Promise<void>;
 }
 
 const MAX_BREAKER_OPEN_MS = 60_000;
+/** Unrelated routes without a success between them. */
+const ROUTES_OF_FAILING_HOST = 3;
 const MAX_RETRY_DELAY_MS = 5_000;
 const BREAKER_STATES: Record<CircuitState, BreakerState> = {
   [CircuitState.Closed]: 'closed',
@@ -124,14 +139,20 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  const breaker = circuitBreaker(handleWhen(isVenueFault), {
-    halfOpenAfter: new ExponentialBackoff({
-      initialDelay: options.breakerOpenMs ?? 10_000,
-      maxDelay: Math.max(MAX_BREAKER_OPEN_MS, options.breakerOpenMs ?? 0),
-      generator: noJitterGenerator,
-    }),
-    breaker: new ConsecutiveBreaker(options.breakerFailures ?? 5),
-  });
+  const failingRoutes = new Set<string>();
+  /** Failures of batches, which the breaker does not count unless they are blamed on the host. */
+  const held = new WeakSet<Error>();
+  const breaker = circuitBreaker(
+    handleWhen((error) => isVenueFault(error) && !held.has(error)),
+    {
+      halfOpenAfter: new ExponentialBackoff({
+        initialDelay: options.breakerOpenMs ?? 10_000,
+        maxDelay: Math.max(MAX_BREAKER_OPEN_MS, options.breakerOpenMs ?? 0),
+        generator: noJitterGenerator,
+      }),
+      breaker: new ConsecutiveBreaker(options.breakerFailures ?? 5),
+    },
+  );
   breaker.onStateChange((state) => observer?.onBreaker?.({ venue, host: url.host, state: BREAKER_STATES[state] }));
 
   async function attempt(
@@ -163,6 +184,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
           'accept-encoding': 'gzip',
           'user-agent': options.userAgent ?? 'oddswire',
           ...options.headers,
+          ...options.headersOf?.(`${basePath}${request.path}`),
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
         ...(body !== undefined && { body }),
@@ -172,6 +194,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       const failure = options.failureIn?.(result.json);
       if (failure) throw failure;
       budget.succeeded(takenAt);
+      failingRoutes.clear();
       const ageMs = parseAgeMs(result.headers.age);
       report('ok', result.statusCode, ageMs);
       const observedAt = started - cachedForMs(ageMs);
@@ -181,6 +204,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       // Some venues repeat the key that they refuse.
       for (const key of keys) error.message = error.message.replaceAll(key, '[redacted]');
       report(error.code as VenueErrorCode, error.statusCode);
+      if (isVenueFault(error)) failingRoutes.add(request.route);
       if (error.code === 'rate_limited' && !error.keepsRate) await budget.limited(takenAt);
       if (error.retryAfterMs) await budget.pause(error.retryAfterMs);
       throw error;
@@ -208,10 +232,19 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   async function guarded(request: VenueRequest, body: string | undefined, signal: AbortSignal, waitMs: number) {
     // While one call tests whether the venue has recovered, the others fail at once instead of queueing behind it.
     if (breaker.state === CircuitState.HalfOpen) throw circuitOpen(venue);
+    // The one call that tests an open breaker decides about the host, whatever it asks for.
+    const isHeld = request.batch !== undefined && breaker.state === CircuitState.Closed;
     try {
       return await breaker.execute(async () => {
         const { takenAt, release } = await turn(signal, waitMs);
-        return attempt(request, body, signal, takenAt).finally(release);
+        try {
+          return await attempt(request, body, signal, takenAt);
+        } catch (error) {
+          if (isHeld && error instanceof VenueError && mayBeOfMember(error)) held.add(error);
+          throw error;
+        } finally {
+          release();
+        }
       });
     } catch (thrown) {
       if (thrown instanceof BrokenCircuitError) throw circuitOpen(venue);
@@ -225,6 +258,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
 
   async function call(request: VenueRequest, body?: string): Promise<VenueAnswer> {
     const deadline = openDeadline([request.signal], callTimeoutMs);
+    const attempts = request.batch?.isPart ? 1 : maxAttempts;
     let backoff: IBackoff<unknown> | undefined;
     try {
       for (let tries = 1; ; tries += 1) {
@@ -232,7 +266,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
           return await guarded(request, body, deadline.signal, deadline.remainingMs());
         } catch (thrown) {
           const error = toVenueError(venue, thrown, request.signal, deadline.signal);
-          if (!isWorthRetrying(error) || tries >= maxAttempts) throw error;
+          if (!isWorthRetrying(error) || tries >= attempts) throw error;
           backoff = backoff ? backoff.next(undefined) : firstBackoff(options.retryDelayMs ?? 250);
           const waitMs = Math.max(error.retryAfterMs ?? 0, backoff.duration);
           if (waitMs >= deadline.remainingMs()) throw error;
@@ -253,6 +287,13 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     getJson: async (request) => (await call(request)).json,
     post,
     postJson: async (request) => (await post(request)).json,
+    isFailing: () => failingRoutes.size >= ROUTES_OF_FAILING_HOST,
+    async blame(failures) {
+      for (const failure of failures) {
+        if (!held.delete(failure) || breaker.state !== CircuitState.Closed) continue;
+        await breaker.execute(() => Promise.reject(failure)).catch(() => undefined);
+      }
+    },
     close: () => pool.destroy(),
   };
 }

@@ -2,14 +2,16 @@ import type { BookRecord, MarketRecord, PriceRecord } from '../../domain/markets
 import { VENUES } from '../../domain/markets/venue.ts';
 import { createHistoryTurns } from '../history-turns.ts';
 import { observedAtMs } from '../http/age.ts';
+import { type Asked, rejectMembers, unreadOf } from '../http/member-batches.ts';
 import type { VenueObserver } from '../observer.ts';
-import { emptyBatch } from '../parsed-batch.ts';
+import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, TapePage, VenueAdapter } from '../port.ts';
-import { createReport, type Report } from '../report.ts';
+import { createReport } from '../report.ts';
 import { tapePage } from '../tape-page.ts';
 import { createKalshiClient, KALSHI, type KalshiHttpSettings, REQUESTS_PER_SECOND } from './client.ts';
 import { createEventDirectory } from './event-directory.ts';
-import { listBooks } from './fetch-books.ts';
+import type { KalshiKey } from './feed/key.ts';
+import { createBookReader } from './fetch-books.ts';
 import { createHistoryReader } from './fetch-history.ts';
 import { findMarkets, listMarkets } from './fetch-markets.ts';
 import { tickersOf } from './outcome-ids.ts';
@@ -28,6 +30,8 @@ interface KalshiOptions {
   url: string;
   observer?: VenueObserver;
   http?: KalshiHttpSettings;
+  /** Signs the requests; they need none. */
+  key?: KalshiKey;
   markets?: Partial<MarketWalkSettings>;
   trades?: Partial<TradeWalkSettings>;
   prices?: Partial<SweepSettings>;
@@ -55,7 +59,7 @@ const SWEEP_SETTINGS: SweepSettings = { marketsPerPage: 1_000, atOnce: 4 };
 /** The limit of `/markets/orderbooks`. `/markets` gets no more either, which keeps its address short. */
 const MAX_TICKERS = 100;
 
-/** Kalshi over its trade API v2, without a key. Position formats are private to this folder. */
+/** Kalshi over its trade API v2, with or without a key. Position formats are private to this folder. */
 export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
   const { observer } = options;
   const client = createKalshiClient(options);
@@ -70,11 +74,34 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
     }),
   });
   const report = createReport(KALSHI, observer);
-  const skipUnknown = createUnknownMarketFilter(client);
+  const routes = { quotes: client.members('quotes'), archived: client.members('archived_markets') };
+  const skipUnknown = createUnknownMarketFilter(client, routes.quotes, MAX_TICKERS);
+  const readBooks = createBookReader(client, MAX_TICKERS);
   const directories = {
-    events: createEventDirectory(client),
+    events: createEventDirectory(client, (detail) => report.truncated('markets', detail)),
     series: createSeriesDirectory(client, (detail) => report.truncated('markets', detail)),
   };
+
+  /** The requested records among those of the outcomes' markets. */
+  function requested<R extends { outcomeId: string }>(
+    kind: 'prices' | 'books',
+    outcomeIds: readonly string[],
+    { skipped, fault, ...batch }: ParsedBatch<R>,
+    asked: Asked<unknown>,
+    nowMs: number,
+  ): Batch<R> {
+    const wanted = new Set(outcomeIds);
+    const records = batch.records.filter((record) => wanted.has(record.outcomeId));
+    const refused = rejectMembers(kind, asked.refused, nowMs);
+    report.received(kind, refused.length);
+    report.skipped(kind, [...skipped, ...Array(batch.records.length - records.length).fill('not_requested')]);
+    return {
+      records,
+      rejected: [...batch.rejected, ...refused],
+      ...(fault && { fault }),
+      ...unreadOf(asked),
+    };
+  }
 
   return {
     venue: KALSHI,
@@ -103,18 +130,14 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
     },
 
     async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
-      const batch: Batch<MarketRecord> = { records: [], rejected: [] };
-      for (let start = 0; start < marketIds.length; start += MAX_TICKERS) {
-        const ids = marketIds.slice(start, start + MAX_TICKERS);
-        const rows = await findMarkets(client, directories, ids, context);
-        const { records, rejected, unknowns, skipped } = parseMarkets(rows, context.now());
-        report.unknowns(unknowns);
-        report.received('markets', rows.length);
-        report.skipped('markets', skipped);
-        batch.records.push(...records);
-        batch.rejected.push(...rejected);
-      }
-      return batch;
+      const asked = await findMarkets(client, { directories, ...routes, size: MAX_TICKERS }, marketIds, context);
+      const { records, rejected, unknowns, skipped } = parseMarkets(asked.rows, context.now());
+      const refused = rejectMembers('markets', asked.refused, context.now());
+      report.unknowns(unknowns);
+      report.received('markets', asked.rows.length + refused.length);
+      report.skipped('markets', skipped);
+      if (asked.rows.length === 0 && asked.fault) throw asked.fault;
+      return { records, rejected: [...rejected, ...refused], ...unreadOf(asked) };
     },
 
     async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
@@ -135,59 +158,45 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
     },
 
     async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
-      return fetchByTicker('prices', outcomeIds, report, async (tickers) => {
-        const answer = await client.listQuotes(tickers, context.signal);
-        const asOfMs = observedAtMs(answer, context.now());
-        const { unknowns, skipped, ...batch } = parsePrices(answer.rows, asOfMs, new Set(tickers));
-        report.unknowns(unknowns);
-        report.received('prices', answer.rows.length, { ...batch, skipped }, 2);
-        report.skipped('prices', skipped);
-        return batch;
-      });
+      const asked = await routes.quotes.ask(
+        tickersOf(outcomeIds),
+        (tickers, request) => client.listQuotes(tickers, context.signal, request),
+        { size: MAX_TICKERS },
+      );
+      const nowMs = context.now();
+      const batch = emptyBatch<PriceRecord>();
+      for (const { members, answer } of asked.answers) {
+        const part = parsePrices(answer.rows, observedAtMs(answer, nowMs), new Set(members));
+        report.unknowns(part.unknowns);
+        report.received('prices', answer.rows.length, part, 2);
+        batch.records.push(...part.records);
+        batch.rejected.push(...part.rejected);
+        batch.skipped.push(...part.skipped);
+      }
+      return requested('prices', outcomeIds, batch, asked, nowMs);
     },
 
     sweepPrices: createPriceSweep(client, { ...SWEEP_SETTINGS, ...options.prices }, report),
 
     async fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>> {
-      return fetchByTicker('books', outcomeIds, report, async (tickers) => {
-        const answers = await listBooks(client, tickers, context.signal);
-        const nowMs = context.now();
-        const requested = new Set(tickers);
-        const parsed = emptyBatch<BookRecord>();
-        for (const answer of answers) {
-          const part = parseBooks(answer.rows, observedAtMs(answer, nowMs), requested);
-          parsed.records.push(...part.records);
-          parsed.rejected.push(...part.rejected);
-          parsed.skipped.push(...part.skipped);
-        }
-        const received = answers.reduce((sum, { rows }) => sum + rows.length, 0);
-        const { skipped, ...batch } = await skipUnknown(parsed, context.signal);
-        report.received('books', received, { ...batch, skipped }, 2);
-        report.skipped('books', skipped);
-        return batch;
-      });
+      const asked = await readBooks(tickersOf(outcomeIds), context.signal);
+      const nowMs = context.now();
+      const parsed = emptyBatch<BookRecord>();
+      let received = 0;
+      for (const { members, answer } of asked.answers) {
+        if (answer === undefined) continue;
+        const part = parseBooks(answer.rows, observedAtMs(answer, nowMs), new Set(members));
+        parsed.records.push(...part.records);
+        parsed.rejected.push(...part.rejected);
+        parsed.skipped.push(...part.skipped);
+        received += answer.rows.length;
+      }
+      const known = await skipUnknown(parsed, context.signal);
+      report.received('books', received, known, 2);
+      if (known.records.length === 0 && known.fault) throw known.fault;
+      return requested('books', outcomeIds, known, asked, nowMs);
     },
 
     close: () => client.close(),
   };
-}
-
-/** The requested records among those of the outcomes' markets, a hundred markets per request. */
-async function fetchByTicker<R extends { outcomeId: string }>(
-  kind: 'prices' | 'books',
-  outcomeIds: readonly string[],
-  report: Report,
-  fetch: (tickers: readonly string[]) => Promise<Batch<R>>,
-): Promise<Batch<R>> {
-  const asked = new Set(outcomeIds);
-  const tickers = tickersOf(outcomeIds);
-  const batch: Batch<R> = { records: [], rejected: [] };
-  for (let start = 0; start < tickers.length; start += MAX_TICKERS) {
-    const { records, rejected } = await fetch(tickers.slice(start, start + MAX_TICKERS));
-    const wanted = records.filter((record) => asked.has(record.outcomeId));
-    report.skipped(kind, Array(records.length - wanted.length).fill('not_requested'));
-    batch.records.push(...wanted);
-    batch.rejected.push(...rejected);
-  }
-  return batch;
 }

@@ -1,7 +1,9 @@
 import { VenueError } from '../errors.ts';
 import type { ObservedRows } from '../http/age.ts';
-import { createVenueHttp, type VenueHttpOptions } from '../http/http.ts';
+import { type BatchRequest, createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../http/http.ts';
+import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
+import { type KalshiKey, signedHeaders } from './feed/key.ts';
 
 export const KALSHI = 'kalshi';
 
@@ -28,52 +30,54 @@ export interface KalshiClient {
   /** `GET /markets` without combinations: a row is a market that names its event by ticker only. */
   listMarkets(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
   /** `GET /events` by ticker, without markets. The filter does not exist before June 2026: such an answer is about other events. */
-  listEventsByTicker(eventTickers: readonly string[], signal: AbortSignal): Promise<unknown[]>;
+  listEventsByTicker(eventTickers: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<unknown[]>;
   /** `GET /series`: all, or the changes since `min_updated_ts`. */
   listSeries(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
   /** The facts of an event; undefined when the venue does not know it (any more). */
-  getEvent(eventTicker: string, signal: AbortSignal): Promise<unknown>;
+  getEvent(eventTicker: string, signal: AbortSignal, batch?: BatchRequest): Promise<unknown>;
   /** `GET /markets` by ticker, at most 100. Unknown tickers and archived markets are absent. */
-  listQuotes(tickers: readonly string[], signal: AbortSignal): Promise<ObservedRows>;
+  listQuotes(tickers: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
   /** A page of `GET /markets` with the quotes of all markets that match, without combinations. */
   listAllQuotes(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer & ObservedRows>;
   /** Rows `{ticker, orderbook_fp}`; at most 100 tickers. */
-  listBooks(tickers: readonly string[], signal: AbortSignal): Promise<ObservedRows>;
+  listBooks(tickers: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
   /** One such row. */
-  getBook(ticker: string, signal: AbortSignal): Promise<ObservedRows>;
+  getBook(ticker: string, signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
   /** Trades of all markets, newest first. */
   listTrades(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
   /** The end of the live routes and the beginning of `GET /historical/*`, in the venue's form. */
   getCutoff(signal: AbortSignal): Promise<unknown>;
   /** Market objects that have left the live routes; at most 100 tickers. */
-  listArchivedMarkets(tickers: readonly string[], signal: AbortSignal): Promise<unknown[]>;
+  listArchivedMarkets(tickers: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<unknown[]>;
   /** Trades that have left the live routes, newest first. */
   listArchivedTrades(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
   /** Candles of a market, oldest first, both ends inclusive; without a series, from the archive. */
   listCandlesticks(of: CandlesticksOf, parameters: Parameters, signal: AbortSignal): Promise<unknown[]>;
+  /** The batches of one route. */
+  members(route: string): MemberBatches;
   breakerStates(): Record<string, BreakerState>;
   close(): Promise<void>;
 }
 
 /** The limit of callers without a key is not documented. The lowest tier of keys allows twice this rate. */
 export const REQUESTS_PER_SECOND = 10;
+/** After the venue refused the key, requests go without it for this long: the public routes do not need one. */
+const UNSIGNED_FOR_MS = 3_600_000;
 const NO_COMBINATIONS = { mve_filter: 'exclude' };
 
-export function createKalshiClient(options: {
+interface ClientOptions {
   /** Everything before `/markets`: `https://external-api.kalshi.com/trade-api/v2`. */
   url: string;
   http?: KalshiHttpSettings;
   observer?: VenueObserver;
-}): KalshiClient {
-  const http = createVenueHttp({
-    venue: KALSHI,
-    baseUrl: options.url,
-    requestsPerSecond: REQUESTS_PER_SECOND,
-    ...options.http,
-    ...(options.observer && { observer: options.observer }),
-  });
-  const get = (route: string, path: string, parameters: Parameters, signal: AbortSignal) =>
-    http.getJson({ route, path, query: queryOf(parameters), signal });
+  /** Signs the requests. */
+  key?: KalshiKey;
+}
+
+export function createKalshiClient(options: ClientOptions): KalshiClient {
+  const http = openHttp(options);
+  const get = (route: string, path: string, parameters: Parameters, signal: AbortSignal, batch?: BatchRequest) =>
+    http.getJson({ route, path, query: queryOf(parameters), signal, batch });
 
   return {
     async listEvents(parameters, signal) {
@@ -84,26 +88,26 @@ export function createKalshiClient(options: {
     async listMarkets(parameters, signal) {
       return readList(await get('markets', '/markets', { ...NO_COMBINATIONS, ...parameters }, signal), 'markets');
     },
-    async listEventsByTicker(eventTickers, signal) {
+    async listEventsByTicker(eventTickers, signal, batch) {
       const parameters = { tickers: eventTickers.join(','), limit: eventTickers.length };
-      return readList(await get('events_by_ticker', '/events', parameters, signal), 'events').rows;
+      return readList(await get('events_by_ticker', '/events', parameters, signal, batch), 'events').rows;
     },
     async listSeries(parameters, signal) {
       return readList(await get('series', '/series', parameters, signal), 'series');
     },
-    async getEvent(eventTicker, signal) {
+    async getEvent(eventTicker, signal, batch) {
       try {
-        const json = await get('event', `/events/${encodeURIComponent(eventTicker)}`, {}, signal);
+        const json = await get('event', `/events/${encodeURIComponent(eventTicker)}`, {}, signal, batch);
         return (json as { event?: unknown } | null)?.event;
       } catch (error) {
         if (isHttpStatus(error, [404])) return undefined;
         throw error;
       }
     },
-    async listQuotes(tickers, signal) {
+    async listQuotes(tickers, signal, batch) {
       // This route takes one comma list, and `/markets/orderbooks` takes a repeated parameter: each misreads the other form.
       const query = queryOf({ tickers: tickers.join(','), limit: tickers.length });
-      const { json, observedAt } = await http.get({ route: 'quotes', path: '/markets', query, signal });
+      const { json, observedAt } = await http.get({ route: 'quotes', path: '/markets', query, signal, batch });
       return { rows: readList(json, 'markets').rows, observedAt };
     },
     async listAllQuotes(parameters, signal) {
@@ -111,14 +115,20 @@ export function createKalshiClient(options: {
       const { json, observedAt } = await http.get({ route: 'all_quotes', path: '/markets', query, signal });
       return { ...readList(json, 'markets'), observedAt };
     },
-    async listBooks(tickers, signal) {
+    async listBooks(tickers, signal, batch) {
       const query = new URLSearchParams(tickers.map((ticker): [string, string] => ['tickers', ticker]));
-      const { json, observedAt } = await http.get({ route: 'books', path: '/markets/orderbooks', query, signal });
+      const { json, observedAt } = await http.get({
+        route: 'books',
+        path: '/markets/orderbooks',
+        query,
+        signal,
+        batch,
+      });
       return { rows: readList(json, 'orderbooks').rows, observedAt };
     },
-    async getBook(ticker, signal) {
+    async getBook(ticker, signal, batch) {
       const path = `/markets/${encodeURIComponent(ticker)}/orderbook`;
-      const { json, observedAt } = await http.get({ route: 'book', path, query: queryOf({ depth: 0 }), signal });
+      const { json, observedAt } = await http.get({ route: 'book', path, query: queryOf({ depth: 0 }), signal, batch });
       return { rows: [{ ...(json as object), ticker }], observedAt };
     },
     async listTrades(parameters, signal) {
@@ -127,9 +137,9 @@ export function createKalshiClient(options: {
     getCutoff(signal) {
       return get('cutoff', '/historical/cutoff', {}, signal);
     },
-    async listArchivedMarkets(tickers, signal) {
+    async listArchivedMarkets(tickers, signal, batch) {
       const parameters = { tickers: tickers.join(','), limit: tickers.length };
-      return readList(await get('archived_markets', '/historical/markets', parameters, signal), 'markets').rows;
+      return readList(await get('archived_markets', '/historical/markets', parameters, signal, batch), 'markets').rows;
     },
     async listArchivedTrades(parameters, signal) {
       return readList(await get('archived_trades', '/historical/trades', parameters, signal), 'trades');
@@ -142,9 +152,39 @@ export function createKalshiClient(options: {
           : ['candlesticks', `/series/${encodeURIComponent(seriesTicker)}${market}`];
       return readList(await get(route, path, parameters, signal), 'candlesticks').rows;
     },
+    members: (route) => createMemberBatches({ ...http, venue: KALSHI, route, observer: options.observer }),
     breakerStates: () => ({ [http.host]: http.breakerState() }),
     close: () => http.close(),
   };
+}
+
+function openHttp({
+  url,
+  http,
+  observer,
+  key,
+}: ClientOptions): Pick<VenueHttp, 'get' | 'getJson' | 'host' | 'breakerState' | 'isFailing' | 'blame' | 'close'> {
+  let unsignedUntilMs = Number.NEGATIVE_INFINITY;
+  const isSigned = () => key !== undefined && performance.now() >= unsignedUntilMs;
+  const opened = createVenueHttp({
+    venue: KALSHI,
+    baseUrl: url,
+    requestsPerSecond: REQUESTS_PER_SECOND,
+    ...http,
+    ...(observer && { observer }),
+    headersOf: (path) => (key !== undefined && isSigned() ? signedHeaders(key, Date.now(), path) : {}),
+  });
+  const get: VenueHttp['get'] = async (request) => {
+    try {
+      return await opened.get(request);
+    } catch (error) {
+      if (!isSigned() || !isHttpStatus(error, [401])) throw error;
+      unsignedUntilMs = performance.now() + UNSIGNED_FOR_MS;
+      observer?.onKeyRefused?.({ venue: KALSHI, host: opened.host, statusCode: 401 });
+      return opened.get(request);
+    }
+  };
+  return { ...opened, get, getJson: async (request) => (await get(request)).json };
 }
 
 /** Whether a call failed because the venue answered with one of these statuses. */

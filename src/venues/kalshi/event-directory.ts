@@ -1,4 +1,6 @@
 import { boundedCache } from '../../domain/values/bounded-cache.ts';
+import { isOfHost, VenueError } from '../errors.ts';
+import type { BatchRequest } from '../http/http.ts';
 import { isHttpStatus, type KalshiClient, withEvent } from './client.ts';
 import { isCombination } from './combination.ts';
 import { fieldOf } from './parse-market.ts';
@@ -21,52 +23,59 @@ const LISTABLE = /^[^\s,:]{1,200}$/;
 export interface EventDirectory {
   /** Remembers the events of these rows. */
   learn(rows: readonly unknown[]): void;
-  /** The rows with their events; requests the unknown ones. Throws VenueError; the facts read so far stay known. */
+  /**
+   * The rows with their events; requests the unknown ones. A row stays without its event when the venue does not serve that event. Throws
+   * VenueError when the host takes no requests; the facts read so far stay known.
+   */
   complete(rows: readonly unknown[], signal: AbortSignal): Promise<unknown[]>;
 }
 
-export function createEventDirectory(client: Pick<KalshiClient, 'getEvent' | 'listEventsByTicker'>): EventDirectory {
+/** `onFailure` gets the reason when the venue does not serve the events of some rows. */
+export function createEventDirectory(
+  client: Pick<KalshiClient, 'getEvent' | 'listEventsByTicker' | 'members'>,
+  onFailure: (detail: string) => void,
+): EventDirectory {
   const known = boundedCache<{ facts: unknown }>(MAX_EVENTS, MAX_AGE_MS);
+  const batches = client.members('events_by_ticker');
+  const singles = client.members('event');
   let batchesFromMs = 0;
 
   async function fetchBatches(tickers: readonly string[], signal: AbortSignal): Promise<void> {
     const listable = tickers.filter((ticker) => LISTABLE.test(ticker));
-    for (let start = 0; start < listable.length; start += BATCH_SIZE) {
-      const asked = listable.slice(start, start + BATCH_SIZE);
-      // A single event does not need a batch, and its own route is older.
-      if (asked.length === 1 || performance.now() < batchesFromMs) return;
-      if (await fetchBatch(asked, signal)) continue;
+    // A single event does not need a batch, and its own route is older.
+    if (listable.length < 2 || performance.now() < batchesFromMs) return;
+    const isRefused = (error: VenueError) => isHttpStatus(error, [400, 404, 405, 414, 422]);
+    try {
+      await batches.ask(listable, (each, request) => fetchBatch(each, signal, request), {
+        size: BATCH_SIZE,
+        isOfRoute: isRefused,
+      });
+    } catch (error) {
+      if (!(error instanceof VenueError) || !isRefused(error)) throw error;
       batchesFromMs = performance.now() + BATCH_RETRY_MS;
     }
   }
 
-  /** Whether the venue understands a list of tickers. */
-  async function fetchBatch(asked: readonly string[], signal: AbortSignal): Promise<boolean> {
-    let events: unknown[];
-    try {
-      events = await client.listEventsByTicker(asked, signal);
-    } catch (error) {
-      if (isHttpStatus(error, [400, 404, 405, 414, 422])) return false;
-      throw error;
-    }
+  /** An answer about other events means that the venue does not understand a list of tickers. */
+  async function fetchBatch(asked: readonly string[], signal: AbortSignal, request: BatchRequest): Promise<void> {
     let isAnswer = true;
-    for (const event of events) {
+    for (const event of await client.listEventsByTicker(asked, signal, request)) {
       const ticker = eventTickerOf(event);
       if (ticker !== undefined && asked.includes(ticker)) known.set(ticker, { facts: factsOf(event) });
       else isAnswer = false;
     }
-    return isAnswer;
+    if (!isAnswer) batchesFromMs = performance.now() + BATCH_RETRY_MS;
   }
 
-  async function fetchSingles(waiting: string[], signal: AbortSignal): Promise<void> {
-    for (let ticker = waiting.shift(); ticker !== undefined; ticker = waiting.shift()) {
-      try {
-        known.set(ticker, { facts: factsOf(await client.getEvent(ticker, signal)) });
-      } catch (error) {
-        waiting.length = 0;
-        throw error;
-      }
-    }
+  async function fetchSingles(tickers: readonly string[], signal: AbortSignal): Promise<void> {
+    const { fault } = await singles.ask(
+      tickers,
+      async ([ticker = ''], request) => {
+        known.set(ticker, { facts: factsOf(await client.getEvent(ticker, signal, request)) });
+      },
+      { size: 1, atOnce: AT_ONCE },
+    );
+    if (fault) throw fault;
   }
 
   return {
@@ -82,10 +91,14 @@ export function createEventDirectory(client: Pick<KalshiClient, 'getEvent' | 'li
       const tickers = rows.filter((row) => !isCombination(row)).map(eventTickerOf);
       const missing = () =>
         [...new Set(tickers.filter((ticker) => ticker !== undefined && !known.has(ticker)))] as string[];
-      await fetchBatches(missing(), signal);
-      // An event that the batch does not have may still be on a route of its own.
-      const waiting = missing();
-      await Promise.all(Array.from({ length: AT_ONCE }, () => fetchSingles(waiting, signal)));
+      try {
+        await fetchBatches(missing(), signal);
+        // An event that the batch does not have may still be on a route of its own.
+        await fetchSingles(missing(), signal);
+      } catch (error) {
+        if (!(error instanceof VenueError) || isOfHost(error)) throw error;
+        onFailure(`events: ${error.message}`);
+      }
       return rows.map((row) => withEvent(row, known.get(eventTickerOf(row) ?? '')?.facts));
     },
   };

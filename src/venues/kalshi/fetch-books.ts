@@ -1,42 +1,39 @@
 import type { ObservedRows } from '../http/age.ts';
+import { createBatchRoute } from '../http/batch-route.ts';
+import type { Asked } from '../http/member-batches.ts';
 import { isHttpStatus, type KalshiClient } from './client.ts';
 
 /** Single book requests in flight at once, where the batch route is unusable. */
 const BOOKS_AT_ONCE = 8;
 
-/** The answers of the batch route; of one request per book where that route is absent or requires a key. */
-export async function listBooks(
-  client: KalshiClient,
-  tickers: readonly string[],
-  signal: AbortSignal,
-): Promise<ObservedRows[]> {
-  try {
-    return [await client.listBooks(tickers, signal)];
-  } catch (error) {
-    if (!isHttpStatus(error, [400, 401, 403, 404, 405])) throw error;
-    return getBooks(client, tickers, signal);
-  }
-}
+/** Answers with books; undefined for a market that the venue does not know. Throws VenueError. */
+type ReadBooks = (tickers: readonly string[], signal: AbortSignal) => Promise<Asked<ObservedRows | undefined>>;
 
-async function getBooks(
-  client: KalshiClient,
-  tickers: readonly string[],
-  signal: AbortSignal,
-): Promise<ObservedRows[]> {
-  const answers: ObservedRows[] = [];
-  const waiting = [...tickers];
-  const work = async () => {
-    for (let ticker = waiting.shift(); ticker !== undefined; ticker = waiting.shift()) {
-      try {
-        answers.push(await client.getBook(ticker, signal));
-      } catch (error) {
-        // The venue answers 404 for a market that it does not know.
-        if (isHttpStatus(error, [404])) continue;
-        waiting.length = 0;
-        throw error;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: BOOKS_AT_ONCE }, work));
-  return answers;
+/** Reads books by the batch route, or one by one where that route is absent or requires a key; `size` is the limit of the batch route. */
+export function createBookReader(
+  client: Pick<KalshiClient, 'listBooks' | 'getBook' | 'members'>,
+  size: number,
+): ReadBooks {
+  const books = client.members('books');
+  const book = client.members('book');
+  const ask = createBatchRoute({
+    isCertain: (error) => isHttpStatus(error, [401, 403, 404, 405]),
+    isPossible: (error) => isHttpStatus(error, [400]),
+  });
+  return (tickers, signal) =>
+    ask<ObservedRows>(tickers, {
+      many: { batches: books, size, get: (each, request) => client.listBooks(each, signal, request) },
+      one: {
+        batches: book,
+        atOnce: BOOKS_AT_ONCE,
+        async get(ticker, request) {
+          try {
+            return await client.getBook(ticker, signal, request);
+          } catch (error) {
+            if (isHttpStatus(error, [404])) return undefined;
+            throw error;
+          }
+        },
+      },
+    });
 }

@@ -1,4 +1,5 @@
-import { VenueError } from '../errors.ts';
+import { isOfHost, VenueError } from '../errors.ts';
+import type { Asked, MemberBatches } from '../http/member-batches.ts';
 import type { CallContext } from '../port.ts';
 import { isHttpStatus, type KalshiClient, type ListAnswer } from './client.ts';
 import type { EventDirectory } from './event-directory.ts';
@@ -50,36 +51,64 @@ export async function listMarkets(
   return { walk, answer: { ...answer, rows: await series.complete(rows, now(), signal) } };
 }
 
+interface Lookup {
+  directories: Directories;
+  quotes: MemberBatches;
+  archived: MemberBatches;
+  /** Tickers of one request. */
+  size: number;
+}
+
+interface FoundMarkets extends Omit<Asked<unknown>, 'answers'> {
+  rows: unknown[];
+}
+
 /**
  * Market objects by ticker with their events and series, from the live route, else from the archive. Unknown tickers are absent. Rows of
  * other markets are dropped; rows without a ticker stay, so that they are counted.
  */
 export async function findMarkets(
-  client: KalshiClient,
-  { events, series }: Directories,
+  client: Pick<KalshiClient, 'listQuotes' | 'listArchivedMarkets'>,
+  { directories: { events, series }, quotes, archived, size }: Lookup,
   marketIds: readonly string[],
   { signal, now }: CallContext,
-): Promise<unknown[]> {
+): Promise<FoundMarkets> {
   const tickers = [...new Set(marketIds)].filter((id) => id.isWellFormed() && TICKER.test(id));
-  if (tickers.length === 0) return [];
   const isAsked = (row: unknown) => {
     const ticker = fieldOf(row, 'ticker');
     return typeof ticker !== 'string' || tickers.includes(ticker);
   };
-  const live = (await client.listQuotes(tickers, signal)).rows.filter(isAsked);
-  const found = new Set(live.map((row) => fieldOf(row, 'ticker')));
-  const missing = tickers.filter((ticker) => !found.has(ticker));
-  const archived = missing.length === 0 ? [] : await listArchived(client, missing, signal);
-  const rows = [...live, ...archived.filter(isAsked)];
-  return series.complete(await events.complete(rows, signal), now(), signal);
+  const live = await quotes.ask(tickers, (each, request) => client.listQuotes(each, signal, request), { size });
+  const rows = live.answers.flatMap(({ answer }) => answer.rows).filter(isAsked);
+  const found = new Set(rows.map((row) => fieldOf(row, 'ticker')));
+  const missing = live.answers.flatMap(({ members }) => members).filter((ticker) => !found.has(ticker));
+  const past = await listArchived(client, archived, missing, size, signal);
+  rows.push(...past.answers.flatMap(({ answer }) => answer).filter(isAsked));
+  const fault = live.fault ?? past.fault;
+  return {
+    rows: await series.complete(await events.complete(rows, signal), now(), signal),
+    refused: [...live.refused, ...past.refused],
+    unread: [...live.unread, ...past.unread],
+    ...(fault && { fault }),
+  };
 }
 
-/** Without an archive, archived markets count as unknown. */
-async function listArchived(client: KalshiClient, tickers: readonly string[], signal: AbortSignal): Promise<unknown[]> {
+/** Without an archive, archived markets count as unknown. When it fails, they are unread. */
+async function listArchived(
+  client: Pick<KalshiClient, 'listArchivedMarkets'>,
+  archived: MemberBatches,
+  tickers: readonly string[],
+  size: number,
+  signal: AbortSignal,
+): Promise<Asked<unknown[]>> {
   try {
-    return await client.listArchivedMarkets(tickers, signal);
+    return await archived.ask(tickers, (each, request) => client.listArchivedMarkets(each, signal, request), {
+      size,
+      isOfRoute: (error) => isHttpStatus(error, [404]),
+    });
   } catch (error) {
-    if (isHttpStatus(error, [404])) return [];
-    throw error;
+    if (isHttpStatus(error, [404])) return { answers: [], refused: [], unread: [] };
+    if (!(error instanceof VenueError) || isOfHost(error)) throw error;
+    return { answers: [], refused: [], unread: [...tickers], fault: error };
   }
 }

@@ -2,6 +2,7 @@ import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../d
 import { VENUES } from '../../domain/markets/venue.ts';
 import { createHistoryTurns } from '../history-turns.ts';
 import { observedAtMs } from '../http/age.ts';
+import { rejectMembers, unreadOf } from '../http/member-batches.ts';
 import type { VenueObserver } from '../observer.ts';
 import { emptyBatch } from '../parsed-batch.ts';
 import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, TapePage, VenueAdapter } from '../port.ts';
@@ -14,8 +15,8 @@ import {
   MAX_LISTED,
   REQUESTS_PER_SECOND,
 } from './client.ts';
-import { getBooks } from './fetch-books.ts';
-import { readMarketPages } from './fetch-markets.ts';
+import { createBookReader } from './fetch-books.ts';
+import { createMarketPages } from './fetch-markets.ts';
 import { createPriceReader } from './fetch-prices.ts';
 import { createMarketDirectory } from './market-directory.ts';
 import { SLUG } from './outcome-ids.ts';
@@ -60,6 +61,8 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
   const directory = createMarketDirectory(client, marketSettings.pageSize);
+  const readMarketPages = createMarketPages(client, directory);
+  const readBooks = createBookReader(client);
   const takeHistoryTurn = createHistoryTurns(LIMITLESS, {
     baseUrl: options.url,
     requestsPerSecond: options.http?.requestsPerSecond ?? REQUESTS_PER_SECOND,
@@ -104,7 +107,7 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
 
     async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
       const slugs = [...new Set(marketIds)].filter((id) => SLUG.test(id));
-      const { answers, failed } = await readMarketPages(client, directory, slugs, context.signal);
+      const { answers, failed, ...rest } = await readMarketPages(slugs, context.signal);
       const batch = emptyBatch<MarketRecord>();
       for (const { row, ageMs } of answers) {
         const parsed = parseMarkets([row], context.now(), ageMs);
@@ -116,7 +119,7 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
       report.unknowns(batch.unknowns);
       report.received('markets', answers.length + failed.length);
       report.skipped('markets', batch.skipped);
-      return { records: batch.records, rejected: [...batch.rejected, ...failed] };
+      return { records: batch.records, rejected: [...batch.rejected, ...failed], ...unreadOf(rest) };
     },
 
     async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
@@ -132,7 +135,7 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
       report.received('trades', unread);
       report.skipped('trades', Array(unread).fill('pool'));
       const { round, queue, roundAtMs } = page.position;
-      const isCaughtUp = round === undefined && queue.length === 0;
+      const isCaughtUp = round === undefined && queue.length === 0 && page.fault === undefined;
       return { ...identify(rows), ...page, ...(isCaughtUp && { caughtUpMs: roundAtMs }) };
     },
 
@@ -159,7 +162,8 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
 
     async fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>> {
       const wanted = new Set(outcomeIds);
-      const answers = await getBooks(client, await directory.placesOf(outcomeIds, context), context.signal);
+      const asked = await readBooks(await directory.placesOf(outcomeIds, context), context.signal);
+      const answers = asked.answers.flatMap(({ answer }) => answer ?? []);
       const nowMs = context.now();
       const batch = emptyBatch<BookRecord>();
       for (const answer of answers) {
@@ -168,9 +172,11 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
         batch.rejected.push(...parsed.rejected);
       }
       report.received('books', answers.length, batch, 2);
+      const refused = rejectMembers('books', asked.refused, nowMs);
+      report.received('books', refused.length);
       const records = batch.records.filter((book) => wanted.has(book.outcomeId));
       report.skipped('books', Array(batch.records.length - records.length).fill('not_requested'));
-      return { records, rejected: batch.rejected };
+      return { records, rejected: [...batch.rejected, ...refused], ...unreadOf(asked) };
     },
 
     close: () => client.close(),

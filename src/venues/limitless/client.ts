@@ -1,5 +1,6 @@
 import { VenueError } from '../errors.ts';
-import { createVenueHttp, type VenueAnswer, type VenueHttpOptions } from '../http/http.ts';
+import { type BatchRequest, createVenueHttp, type VenueAnswer, type VenueHttpOptions } from '../http/http.ts';
+import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
 import { flattenGroups } from './listed-rows.ts';
 
@@ -41,11 +42,13 @@ export interface LimitlessClient {
   /** `GET /markets/active`: markets that are not resolved. */
   listMarkets(query: PageQuery, signal: AbortSignal): Promise<ListedPage>;
   /** One market or group in any state; throws `http_status` 404 for an unknown slug. */
-  getMarket(slug: string, signal: AbortSignal): Promise<VenueAnswer>;
+  getMarket(slug: string, signal: AbortSignal, batch?: BatchRequest): Promise<VenueAnswer>;
   /** The book of YES. */
-  getBook(slug: string, signal: AbortSignal): Promise<VenueAnswer>;
+  getBook(slug: string, signal: AbortSignal, batch?: BatchRequest): Promise<VenueAnswer>;
   /** Trades of one market. */
   listEvents(slug: string, query: PageQuery, signal: AbortSignal): Promise<EventsPage>;
+  /** The requests of one route that each name an id. */
+  members(route: string): MemberBatches;
   breakerState(): BreakerState;
   close(): Promise<void>;
 }
@@ -76,14 +79,15 @@ export function createLimitlessClient(options: {
       const { ageMs, observedAt } = answer;
       return { rows: flattenGroups(listed), isEmpty: listed.length === 0, ageMs, observedAt };
     },
-    getMarket: (slug, signal) => http.get({ route: 'market', path: marketPath(slug), signal }),
-    getBook: (slug, signal) => http.get({ route: 'book', path: `${marketPath(slug)}/orderbook`, signal }),
+    getMarket: (slug, signal, batch) => http.get({ route: 'market', path: marketPath(slug), signal, batch }),
+    getBook: (slug, signal, batch) => http.get({ route: 'book', path: `${marketPath(slug)}/orderbook`, signal, batch }),
     async listEvents(slug, query, signal) {
       const path = `${marketPath(slug)}/events`;
       const { json, ageMs, observedAt } = await http.get({ route: 'events', path, query: queryOf(query), signal });
       const rows = readList(json, ['events']);
       return { rows, total: readTotal(json, rows, query), ageMs, observedAt };
     },
+    members: (route) => createMemberBatches({ ...http, venue: LIMITLESS, route, observer: options.observer }),
     breakerState: () => http.breakerState(),
     close: () => http.close(),
   };

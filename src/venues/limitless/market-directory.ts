@@ -1,4 +1,5 @@
 import { boundedCache } from '../../domain/values/bounded-cache.ts';
+import type { BatchRequest } from '../http/http.ts';
 import { isHttpStatus, type LimitlessClient } from './client.ts';
 import { factsOf } from './listed-rows.ts';
 import { limitlessPrices } from './models.ts';
@@ -25,7 +26,7 @@ export interface MarketDirectory {
   /** The markets with books behind these outcomes; walks the listing for unknown ones. Throws VenueError. */
   placesOf(outcomeIds: readonly string[], context: { signal: AbortSignal; now(): number }): Promise<Place[]>;
   /** The facts of a group, which the pages of its options only name. Throws VenueError. */
-  groupOf(slug: string, signal: AbortSignal): Promise<object>;
+  groupOf(slug: string, signal: AbortSignal, batch?: BatchRequest): Promise<object>;
 }
 
 export function createMarketDirectory(
@@ -67,10 +68,10 @@ export function createMarketDirectory(
       const found = new Map(outcomeIds.flatMap((id) => places.get(id) ?? []).map((place) => [place.slug, place]));
       return [...found.values()];
     },
-    async groupOf(slug, signal) {
+    async groupOf(slug, signal, batch) {
       const known = groups.get(slug);
       if (known !== undefined) return known;
-      const facts = await client.getMarket(slug, signal).then(
+      const facts = await client.getMarket(slug, signal, batch).then(
         ({ json }) => factsOf(json),
         (error: unknown) => {
           if (isHttpStatus(error, [404])) return {};

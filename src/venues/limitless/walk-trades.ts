@@ -74,6 +74,8 @@ export interface TradePage {
   more: boolean;
   /** The reason, when a part could not be read. */
   truncated?: string;
+  /** No feed of this page was served. The walk goes on behind them, because they may be the only ones that fail. */
+  fault?: VenueError;
 }
 
 /** Reads the next feeds, or the next page of the listing. Throws the errors of `source`. */
@@ -194,8 +196,8 @@ async function readFeeds(
   };
   await Promise.all(Array.from({ length: FEEDS_AT_ONCE }, work));
   const [failure] = failures;
-  if (failure !== undefined && reads.size === 0 && failures.size > 1) throw failure[1];
-  return afterReads(at, slugs, reads, failure && `feed of ${failure[0]}: ${failure[1].message}`);
+  const page = afterReads(at, slugs, reads, failure && `feed of ${failure[0]}: ${failure[1].message}`);
+  return failure !== undefined && reads.size === 0 && failures.size > 1 ? { ...page, fault: failure[1] } : page;
 }
 
 interface FeedRead {

@@ -1,9 +1,10 @@
 import type { MarketRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
 import { DAY_MS } from '../../domain/values/durations.ts';
-import { VenueError } from '../errors.ts';
+import { isOfHost, VenueError } from '../errors.ts';
 import { createHistoryTurns } from '../history-turns.ts';
 import { observedAtMs } from '../http/age.ts';
+import { rejectMembers, unreadOf } from '../http/member-batches.ts';
 import type { VenueObserver } from '../observer.ts';
 import { emptyBatch } from '../parsed-batch.ts';
 import type {
@@ -18,7 +19,7 @@ import type {
 } from '../port.ts';
 import { createReport } from '../report.ts';
 import { createManifoldClient, MANIFOLD, type ManifoldHttpSettings, PER_SECOND } from './client.ts';
-import { readMarketPages, unavailable } from './fetch-markets.ts';
+import { createMarketPages, unavailable } from './fetch-markets.ts';
 import { partsOfOutcomeId, VENUE_ID } from './outcome-ids.ts';
 import { contractIdOf, parseMarkets } from './parse-market.ts';
 import { countProbs, parseProbs } from './parse-price.ts';
@@ -80,6 +81,8 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
     openLedger: options.http?.openLedger,
   });
   const report = createReport(MANIFOLD, observer);
+  const readMarketPages = createMarketPages(client);
+  const probs = client.members('market_probs');
 
   /** The page of these raw markets; markets without a record are on the venue's list too. */
   function marketPage(
@@ -113,9 +116,17 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
       const at = openWalk(position, nowMs, marketSettings);
       if (!isListing(at)) {
         const contractIds = at.pending.slice(0, marketSettings.answersPerCall);
-        const { rows, unknown, failed } = await readMarketPages(client, contractIds, context.signal);
-        const rejected = [...failed, ...unknown.map((id) => unavailable(id, 'listed, but unknown by its id'))];
-        return marketPage(rows, rejected, withoutPending(at, contractIds.length), nowMs);
+        try {
+          const { rows, unknown, failed, unread, fault } = await readMarketPages(contractIds, context.signal);
+          const rejected = [...failed, ...unknown.map((id) => unavailable(id, 'listed, but unknown by its id'))];
+          const deferred = [...unread, ...failed.flatMap(({ recordId }) => recordId ?? [])];
+          const page = marketPage(rows, rejected, withoutPending(at, contractIds.length, deferred), nowMs);
+          return fault ? { ...page, fault } : page;
+        } catch (error) {
+          if (!(error instanceof VenueError) || isOfHost(error)) throw error;
+          const page = marketPage([], [], withoutPending(at, contractIds.length, contractIds), nowMs);
+          return { ...page, isIdle: true, fault: error };
+        }
       }
       const rows = await client.listMarkets(nextQuery(at, marketSettings), context.signal);
       const next = advance(at, rows, nowMs, marketSettings);
@@ -125,12 +136,12 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
 
     async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
       const contractIds = [...new Set(marketIds)].filter((id) => VENUE_ID.test(id));
-      const { rows, failed } = await readMarketPages(client, contractIds, context.signal);
+      const { rows, failed, ...rest } = await readMarketPages(contractIds, context.signal);
       const { records, rejected, unknowns, skipped } = parseMarkets(rows, context.now());
       report.unknowns(unknowns);
       report.skipped('markets', skipped);
       report.received('markets', rows.length + failed.length);
-      return { records, rejected: [...rejected, ...failed] };
+      return { records, rejected: [...rejected, ...failed], ...unreadOf(rest) };
     },
 
     async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
@@ -168,17 +179,20 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
       const contractIds = [...new Set(outcomeIds.flatMap((id) => partsOfOutcomeId(id)?.contractId ?? []))];
       const batch = emptyBatch<PriceRecord>();
       let received = 0;
-      for (let start = 0; start < contractIds.length; start += MAX_PROBS) {
-        const answer = await client.listProbs(contractIds.slice(start, start + MAX_PROBS), context.signal);
+      const asked = await probs.ask(contractIds, (ids, request) => client.listProbs(ids, context.signal, request), {
+        size: MAX_PROBS,
+      });
+      for (const { answer } of asked.answers) {
         const { records, rejected, skipped } = parseProbs(answer.probs, observedAtMs(answer, context.now()), wanted);
         batch.records.push(...records);
         batch.rejected.push(...rejected);
         batch.skipped.push(...skipped);
         received += countProbs(answer.probs);
       }
+      const refused = rejectMembers('prices', asked.refused, context.now());
       report.skipped('prices', batch.skipped);
-      report.received('prices', received);
-      return { records: batch.records, rejected: batch.rejected };
+      report.received('prices', received + refused.length);
+      return { records: batch.records, rejected: [...batch.rejected, ...refused], ...unreadOf(asked) };
     },
 
     fetchBooks: async () => ({ records: [], rejected: [] }),

@@ -1,5 +1,6 @@
 import { VenueError } from '../errors.ts';
-import { createVenueHttp, type VenueHttpOptions } from '../http/http.ts';
+import { type BatchRequest, createVenueHttp, type VenueHttpOptions } from '../http/http.ts';
+import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
 
 export const MANIFOLD = 'manifold';
@@ -36,11 +37,13 @@ export interface ManifoldClient {
   /** `LiteMarket`s, newest first in the requested order. */
   listMarkets(query: MarketsQuery, signal: AbortSignal): Promise<unknown[]>;
   /** A `FullMarket`: a `LiteMarket` with answers and description. */
-  getMarket(contractId: string, signal: AbortSignal): Promise<unknown>;
+  getMarket(contractId: string, signal: AbortSignal, batch?: BatchRequest): Promise<unknown>;
   /** Bets of one market, or of all public markets. */
   listBets(query: BetsQuery, signal: AbortSignal): Promise<unknown[]>;
   /** Probabilities by contract id, at most 100; unknown contracts are absent. */
-  listProbs(contractIds: readonly string[], signal: AbortSignal): Promise<ObservedProbs>;
+  listProbs(contractIds: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedProbs>;
+  /** The batches of one route. */
+  members(route: string): MemberBatches;
   breakerState(): BreakerState;
   close(): Promise<void>;
 }
@@ -72,8 +75,8 @@ export function createManifoldClient(options: {
       if (before !== undefined) query.set('before', before);
       return readArray(await http.getJson({ route: 'markets', path: '/markets', query, signal }), 'markets');
     },
-    getMarket(contractId, signal) {
-      return http.getJson({ route: 'market', path: `/market/${encodeURIComponent(contractId)}`, signal });
+    getMarket(contractId, signal, batch) {
+      return http.getJson({ route: 'market', path: `/market/${encodeURIComponent(contractId)}`, signal, batch });
     },
     async listBets({ order, contractId, afterMs, beforeMs, limit }, signal) {
       const query = new URLSearchParams({ limit: String(limit), afterTime: String(afterMs), order });
@@ -81,12 +84,14 @@ export function createManifoldClient(options: {
       if (contractId !== undefined) query.set('contractId', contractId);
       return readArray(await http.getJson({ route: 'bets', path: '/bets', query, signal }), 'bets');
     },
-    async listProbs(contractIds, signal) {
+    async listProbs(contractIds, signal, batch) {
       const query = new URLSearchParams();
       for (const id of contractIds) query.append('ids', id);
-      const { json, observedAt } = await http.get({ route: 'market_probs', path: '/market-probs', query, signal });
+      const request = { route: 'market_probs', path: '/market-probs', query, signal, batch };
+      const { json, observedAt } = await http.get(request);
       return { probs: readObject(json), observedAt };
     },
+    members: (route) => createMemberBatches({ ...http, venue: MANIFOLD, route, observer: options.observer }),
     breakerState: () => http.breakerState(),
     close: () => http.close(),
   };

@@ -43,6 +43,8 @@ const position = z.object({
   mark: z.number().optional(),
   walk: walkState.optional(),
   pending: z.array(z.string()),
+  /** Markets whose own pages failed. The next walk reads them first. */
+  deferred: z.array(z.string()).exactOptional(),
   /** A full walk that missed nothing so far. It ends once the listing and its pending markets were read. */
   sweep: z.object({ startedAtMs: z.number(), isListed: z.boolean() }).optional(),
 });
@@ -52,13 +54,16 @@ type Walk = z.infer<typeof walkState>;
 /** Clocks differ and indexes lag: a walk by change goes this far below the last change seen. */
 const MARK_OVERLAP_MS = 10_000;
 const MAX_SKEW_MS = 60_000;
+/** Later ones replace the first. */
+const MAX_DEFERRED = 5_000;
 
 /** The walk of a stored position, or a new walk when the position has none or is unreadable. */
 export function openWalk(stored: unknown, nowMs: number, settings: MarketWalkSettings): MarketPosition {
   const parsed = position.safeParse(stored);
   const last: MarketPosition = parsed.success ? parsed.data : { v: 1, pending: [] };
   if (last.walk || last.pending.length > 0) return last;
-  const { sweep: _, ...at } = last;
+  const { sweep: _, deferred = [], ...others } = last;
+  const at: MarketPosition = { ...others, pending: deferred };
   const start = { page: 0, seen: [], nextMark: nowMs - MAX_SKEW_MS };
   const sinceFullMs = nowMs - (at.fullWalkAtMs ?? Number.NEGATIVE_INFINITY);
   if (sinceFullMs >= 0 && sinceFullMs < settings.fullWalkEveryMs) {
@@ -73,9 +78,11 @@ export function openWalk(stored: unknown, nowMs: number, settings: MarketWalkSet
   return { ...at, fullWalkAtMs: nowMs, walk, sweep: { startedAtMs: nowMs, isListed: false } };
 }
 
-/** The position after this many pending pages were read. */
-export function withoutPending(at: MarketPosition, count: number): MarketPosition {
-  return { ...at, pending: at.pending.slice(count) };
+/** The position after this many pending pages were asked for; the unread ones wait for the next walk. */
+export function withoutPending(at: MarketPosition, count: number, unread: readonly string[] = []): MarketPosition {
+  const after = { ...at, pending: at.pending.slice(count) };
+  if (unread.length === 0) return after;
+  return { ...after, deferred: [...new Set([...(at.deferred ?? []), ...unread])].slice(-MAX_DEFERRED) };
 }
 
 /**

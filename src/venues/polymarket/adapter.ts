@@ -24,7 +24,7 @@ import {
   type PolymarketHttpSettings,
   type PolymarketUrls,
 } from './client.ts';
-import { fetchBooks, fetchPrices, MAX_BOOKS } from './fetch-books.ts';
+import { createBookReader, MAX_BOOKS } from './fetch-books.ts';
 import { findMarkets, MAX_CONDITION_IDS } from './fetch-markets.ts';
 import { parseMarkets } from './parse-market.ts';
 import { identifyTrades } from './parse-trade.ts';
@@ -83,6 +83,8 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
   });
 
   const report = createReport(POLYMARKET, observer);
+  const books = createBookReader(client, report);
+  const lookUps = client.members('gamma', 'markets_by_id');
 
   return {
     venue: POLYMARKET,
@@ -139,17 +141,17 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
     },
 
     async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
-      const { records, rejected, unknowns, received } = await findMarkets(client, marketIds, context);
+      const { unknowns, received, skipped: _, ...batch } = await findMarkets(client, lookUps, marketIds, context);
       report.unknowns(unknowns);
       report.received('markets', received);
-      return { records, rejected };
+      return batch;
     },
 
-    fetchPrices: (outcomeIds, context, mirrors) => fetchPrices(client, outcomeIds, context, report, mirrors),
+    fetchPrices: books.fetchPrices,
     fetchesAtOnce: FETCHES_AT_ONCE,
     mirrorsOutcomes: true,
 
-    fetchBooks: (outcomeIds, context) => fetchBooks(client, 'books', outcomeIds, context, report),
+    fetchBooks: books.fetchBooks,
 
     close: () => client.close(),
   };

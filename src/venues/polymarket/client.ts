@@ -1,6 +1,13 @@
 import { VenueError } from '../errors.ts';
 import type { ObservedRows } from '../http/age.ts';
-import { createVenueHttp, type VenueAnswer, type VenueHttp, type VenueHttpOptions } from '../http/http.ts';
+import {
+  type BatchRequest,
+  createVenueHttp,
+  type VenueAnswer,
+  type VenueHttp,
+  type VenueHttpOptions,
+} from '../http/http.ts';
+import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
 import { wholeConditionId } from './condition-ids.ts';
 import { type DataPage, readDataPage } from './data-page.ts';
@@ -57,15 +64,17 @@ export interface TradesQuery {
 export interface PolymarketClient {
   listMarkets(query: MarketsQuery, signal: AbortSignal): Promise<MarketsAnswer>;
   /** Markets with these condition ids, either closed or not; unknown ids are absent. An answer in several pages is read completely. */
-  findMarkets(lookUp: LookUp, signal: AbortSignal): Promise<MarketsAnswer>;
+  findMarkets(lookUp: LookUp, signal: AbortSignal, batch?: BatchRequest): Promise<MarketsAnswer>;
   /** Trades of takers in all markets or in one, newest first. */
   listTrades(query: TradesQuery, signal: AbortSignal): Promise<DataPage>;
   /** Unknown and closed tokens are absent from the answer. */
-  listBooks(tokenIds: readonly string[], signal: AbortSignal): Promise<ObservedRows>;
+  listBooks(tokenIds: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
   /** Tokens that never traded are absent, or have no side. */
-  listLastTrades(tokenIds: readonly string[], signal: AbortSignal): Promise<ObservedRows>;
+  listLastTrades(tokenIds: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
   /** The only row is the book. */
-  getBook(tokenId: string, signal: AbortSignal): Promise<ObservedRows>;
+  getBook(tokenId: string, signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
+  /** The batches of one route of Gamma or of the CLOB. */
+  members(host: 'gamma' | 'clob', route: string): MemberBatches;
   breakerStates(): Record<string, BreakerState>;
   close(): Promise<void>;
 }
@@ -111,7 +120,7 @@ export function createPolymarketClient(options: {
       }
       return readPlain(await gamma.get({ route: 'markets', path: '/markets', ...request }));
     },
-    findMarkets: (lookUp, signal) => lookUpMarkets(gamma, lookUp, signal),
+    findMarkets: (lookUp, signal, batch) => lookUpMarkets(gamma, lookUp, { signal, batch }),
     async listTrades({ market, limit, cursor }, signal) {
       // A cursor contains the place only: with other filters the walk would continue in another list.
       const parameters = new URLSearchParams({
@@ -125,21 +134,23 @@ export function createPolymarketClient(options: {
       const answer = await data.get({ route, path: '/v2/trades', query: parameters, signal });
       return readDataPage(POLYMARKET, answer, 'trades');
     },
-    async listBooks(tokenIds, signal) {
-      const request = { route: 'books', path: '/books', body: tokens(tokenIds), signal };
+    async listBooks(tokenIds, signal, batch) {
+      const request = { route: 'books', path: '/books', body: tokens(tokenIds), signal, batch };
       const { json, observedAt } = await clob.post(request);
       return { rows: readArray(json, 'books'), observedAt };
     },
-    async listLastTrades(tokenIds, signal) {
-      const request = { route: 'last_trades', path: '/last-trades-prices', body: tokens(tokenIds), signal };
+    async listLastTrades(tokenIds, signal, batch) {
+      const request = { route: 'last_trades', path: '/last-trades-prices', body: tokens(tokenIds), signal, batch };
       const { json, observedAt } = await clob.post(request);
       return { rows: readArray(json, 'last trades'), observedAt };
     },
-    async getBook(tokenId, signal) {
+    async getBook(tokenId, signal, batch) {
       const query = new URLSearchParams({ token_id: tokenId });
-      const { json, observedAt } = await clob.get({ route: 'book', path: '/book', query, signal });
+      const { json, observedAt } = await clob.get({ route: 'book', path: '/book', query, signal, batch });
       return { rows: [json], observedAt };
     },
+    members: (host, route) =>
+      createMemberBatches({ ...{ gamma, clob }[host], venue: POLYMARKET, route, observer: options.observer }),
     breakerStates: () => Object.fromEntries([gamma, clob, data].map((http) => [http.host, http.breakerState()])),
     async close() {
       await Promise.all([gamma.close(), clob.close(), data.close()]);
@@ -172,17 +183,22 @@ function gammaParameters({ limit, closed }: { limit: number; closed: boolean }):
   return new URLSearchParams({ limit: String(limit), closed: String(closed), include_tag: 'true' });
 }
 
+interface LookUpCall {
+  signal: AbortSignal;
+  batch: BatchRequest | undefined;
+}
+
 /**
  * By the keyset listing; by the older, deprecated one where the keyset listing refuses the look-up or ignores its ids.
  * @throws VenueError of the keyset listing when the older one is gone
  */
-async function lookUpMarkets(gamma: VenueHttp, lookUp: LookUp, signal: AbortSignal): Promise<MarketsAnswer> {
+async function lookUpMarkets(gamma: VenueHttp, lookUp: LookUp, call: LookUpCall): Promise<MarketsAnswer> {
   const query = gammaParameters(lookUp);
   for (const conditionId of lookUp.conditionIds) query.append('condition_ids', conditionId);
   let unfiltered: MarketsAnswer | undefined;
   let refusal: unknown;
   try {
-    const answer = await readWholeLookUp(gamma, query, lookUp.conditionIds.length, signal);
+    const answer = await readWholeLookUp(gamma, query, lookUp.conditionIds.length, call);
     if (isOnlyAbout(lookUp.conditionIds, answer.rows)) return answer;
     unfiltered = answer;
   } catch (error) {
@@ -190,7 +206,7 @@ async function lookUpMarkets(gamma: VenueHttp, lookUp: LookUp, signal: AbortSign
     refusal = error;
   }
   try {
-    return readPlain(await gamma.get({ route: 'markets_by_id', path: '/markets', query, signal }));
+    return readPlain(await gamma.get({ route: 'markets_by_id', path: '/markets', query, ...call }));
   } catch (error) {
     if (!isHttpStatus(error, [404, 405, 410])) throw error;
     if (unfiltered) return unfiltered;
@@ -203,7 +219,7 @@ async function readWholeLookUp(
   gamma: VenueHttp,
   query: URLSearchParams,
   most: number,
-  signal: AbortSignal,
+  call: LookUpCall,
 ): Promise<MarketsAnswer> {
   const rows: unknown[] = [];
   let ageMs = 0;
@@ -212,7 +228,7 @@ async function readWholeLookUp(
     const page = new URLSearchParams(query);
     if (cursor !== undefined) page.set('after_cursor', cursor);
     const answer = readKeyset(
-      await gamma.get({ route: 'markets_by_id', path: '/markets/keyset', query: page, signal }),
+      await gamma.get({ route: 'markets_by_id', path: '/markets/keyset', query: page, ...call }),
     );
     rows.push(...answer.rows);
     ageMs = Math.max(ageMs, answer.ageMs ?? 0);

@@ -1,6 +1,9 @@
 import type { MarketRecord } from '../../domain/markets/market.ts';
 import { VenueError } from '../errors.ts';
+import type { BatchRequest } from '../http/http.ts';
+import { type MemberBatches, rejectMembers, unreadOf } from '../http/member-batches.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
+import type { CallContext } from '../port.ts';
 import { type MarketsAnswer, POLYMARKET, type PolymarketClient } from './client.ts';
 import { isConditionId, wholeConditionId } from './condition-ids.ts';
 import { parseMarkets } from './parse-market.ts';
@@ -10,40 +13,84 @@ export const MAX_CONDITION_IDS = 90;
 /** The venue clamps a higher limit to this one. */
 const MAX_LIMIT = 100;
 
+type LookUpClient = Pick<PolymarketClient, 'findMarkets'>;
+type LookUpContext = Pick<CallContext, 'signal' | 'now'>;
+
+interface FoundMarkets extends ParsedBatch<MarketRecord> {
+  received: number;
+}
+
 /**
- * Markets by condition id, in any state. Gamma lists either closed or other markets: ids that are absent from the open markets are then
- * looked up among the closed ones. This order finds a market that closes in between.
+ * Markets by condition id, in any state. An id that breaks the look-up of the others is rejected.
  * @throws VenueError also when an answer contains markets that were not requested, or comes from a cache and lacks some: an absent market
  * may still exist.
  */
 export async function findMarkets(
-  client: Pick<PolymarketClient, 'findMarkets'>,
+  client: LookUpClient,
+  batches: MemberBatches,
   marketIds: readonly string[],
-  context: { signal: AbortSignal; now(): number },
-): Promise<ParsedBatch<MarketRecord> & { received: number }> {
-  const found = { ...emptyBatch<MarketRecord>(), received: 0 };
-  const asked = [...new Set(marketIds)].filter(isConditionId);
-  for (let start = 0; start < asked.length; start += MAX_CONDITION_IDS) {
-    const wanted = new Map(asked.slice(start, start + MAX_CONDITION_IDS).map((id) => [wholeConditionId(id), id]));
-    let oldestMs = 0;
-    for (const closed of [false, true]) {
-      if (wanted.size === 0) break;
-      const { rows, ageMs = 0 } = await lookUp(client, [...wanted.values()], closed, context);
-      oldestMs = Math.max(oldestMs, ageMs);
-      const batch = parseMarkets(rows, context.now(), ageMs);
-      takeOff(wanted, batch);
-      found.received += rows.length;
-      found.records.push(...batch.records);
-      found.rejected.push(...batch.rejected);
-      found.unknowns.push(...batch.unknowns);
-      found.skipped.push(...batch.skipped);
-    }
-    if (oldestMs > 0 && wanted.size > 0) {
-      const message = `${wanted.size} markets are absent from a cached answer, ${oldestMs / 1000} s old`;
-      throw new VenueError(POLYMARKET, 'invalid_payload', message, { retryable: true });
-    }
+  context: LookUpContext,
+): Promise<FoundMarkets> {
+  const conditionIds = [...new Set(marketIds)].filter(isConditionId);
+  const asked = await batches.ask(conditionIds, (ids, request) => findBatch(client, ids, context, request), {
+    size: MAX_CONDITION_IDS,
+  });
+  const rejected = rejectMembers('markets', asked.refused, context.now());
+  const found: FoundMarkets = { ...emptyBatch<MarketRecord>(), received: rejected.length, ...unreadOf(asked) };
+  found.rejected.push(...rejected);
+  let absent = 0;
+  let oldestMs = 0;
+  for (const { answer } of asked.answers) {
+    found.received += answer.received;
+    found.records.push(...answer.batch.records);
+    found.rejected.push(...answer.batch.rejected);
+    found.unknowns.push(...answer.batch.unknowns);
+    found.skipped.push(...answer.batch.skipped);
+    if (answer.oldestMs === 0) continue;
+    absent += answer.absent;
+    oldestMs = Math.max(oldestMs, answer.oldestMs);
+  }
+  if (absent > 0) {
+    const message = `${absent} markets are absent from a cached answer, ${oldestMs / 1000} s old`;
+    throw new VenueError(POLYMARKET, 'invalid_payload', message, { retryable: true });
   }
   return found;
+}
+
+interface FoundBatch {
+  batch: ParsedBatch<MarketRecord>;
+  received: number;
+  /** Requested markets that no answer names. */
+  absent: number;
+  /** The age of the oldest answer; 0 when none came from a cache. */
+  oldestMs: number;
+}
+
+/**
+ * Gamma lists either closed or other markets: ids that are absent from the open markets are then looked up among the closed ones. This
+ * order finds a market that closes in between.
+ */
+async function findBatch(
+  client: LookUpClient,
+  conditionIds: readonly string[],
+  context: LookUpContext,
+  request: BatchRequest,
+): Promise<FoundBatch> {
+  const found = { batch: emptyBatch<MarketRecord>(), received: 0, oldestMs: 0 };
+  const wanted = new Map(conditionIds.map((id) => [wholeConditionId(id), id]));
+  for (const closed of [false, true]) {
+    if (wanted.size === 0) break;
+    const { rows, ageMs = 0 } = await lookUp(client, [...wanted.values()], closed, context, request);
+    found.oldestMs = Math.max(found.oldestMs, ageMs);
+    const batch = parseMarkets(rows, context.now(), ageMs);
+    takeOff(wanted, batch);
+    found.received += rows.length;
+    found.batch.records.push(...batch.records);
+    found.batch.rejected.push(...batch.rejected);
+    found.batch.unknowns.push(...batch.unknowns);
+    found.batch.skipped.push(...batch.skipped);
+  }
+  return { ...found, absent: wanted.size };
 }
 
 /**
@@ -51,16 +98,17 @@ export async function findMarkets(
  * asks once more with another limit.
  */
 async function lookUp(
-  client: Pick<PolymarketClient, 'findMarkets'>,
+  client: LookUpClient,
   conditionIds: readonly string[],
   closed: boolean,
-  { signal, now }: { signal: AbortSignal; now(): number },
+  { signal, now }: LookUpContext,
+  request: BatchRequest,
 ): Promise<MarketsAnswer> {
   const second = Math.floor(now() / 1000);
   const limitAt = (turn: number) => conditionIds.length + (turn % (MAX_LIMIT + 1 - conditionIds.length));
-  const answer = await client.findMarkets({ conditionIds, closed, limit: limitAt(second) }, signal);
+  const answer = await client.findMarkets({ conditionIds, closed, limit: limitAt(second) }, signal, request);
   if (answer.ageMs === undefined) return answer;
-  return client.findMarkets({ conditionIds, closed, limit: limitAt(second + 1) }, signal);
+  return client.findMarkets({ conditionIds, closed, limit: limitAt(second + 1) }, signal, request);
 }
 
 /** Removes the markets of the answer, rejected ones included, because the venue knows them. */

@@ -1,5 +1,6 @@
 import { VenueError } from '../errors.ts';
-import { createVenueHttp, type VenueAnswer } from '../http/http.ts';
+import { type BatchRequest, createVenueHttp, type VenueAnswer } from '../http/http.ts';
+import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { VenueObserver } from '../observer.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
 
@@ -12,9 +13,11 @@ interface ObservedPrices {
 /** Jupiter's two reads ([limits](../../../docs/venues.md#solana)). Both calls throw VenueError only. */
 interface JupiterClient {
   /** Price v3: entries by mint, at most 50; mints without a reliable price are absent. */
-  getPrices(mints: readonly string[], signal: AbortSignal): Promise<ObservedPrices>;
+  getPrices(mints: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedPrices>;
   /** Tokens v2: rows with `id` (the mint) and `symbol`. At most 100 mints. */
-  searchTokens(mints: readonly string[], signal: AbortSignal): Promise<unknown[]>;
+  searchTokens(mints: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<unknown[]>;
+  /** The batches of one route. */
+  members(route: string): MemberBatches;
   close(): Promise<void>;
 }
 
@@ -42,9 +45,15 @@ export function createJupiterClient(options: {
     ...(options.key !== undefined && { headers: { 'x-api-key': options.key } }),
     ...(options.observer && { observer: options.observer }),
   });
-  async function get(route: string, path: string, query: URLSearchParams, signal: AbortSignal): Promise<VenueAnswer> {
+  async function get(
+    route: string,
+    path: string,
+    query: URLSearchParams,
+    signal: AbortSignal,
+    batch: BatchRequest | undefined,
+  ): Promise<VenueAnswer> {
     try {
-      return await http.get({ route, path, query, signal });
+      return await http.get({ route, path, query, signal, batch });
     } catch (error) {
       const statusCode = error instanceof VenueError ? error.statusCode : undefined;
       if (statusCode !== 401) throw error;
@@ -54,20 +63,21 @@ export function createJupiterClient(options: {
     }
   }
   return {
-    async getPrices(mints, signal) {
+    async getPrices(mints, signal, batch) {
       const query = new URLSearchParams({ ids: mints.join(',') });
-      const { json, observedAt } = await get('token_prices', '/price/v3', query, signal);
+      const { json, observedAt } = await get('token_prices', '/price/v3', query, signal, batch);
       if (json !== null && typeof json === 'object' && !Array.isArray(json)) {
         return { entries: json as Record<string, unknown>, observedAt };
       }
       throw new VenueError(SOLANA, 'invalid_payload', 'token prices: expected an object', { retryable: true });
     },
-    async searchTokens(mints, signal) {
+    async searchTokens(mints, signal, batch) {
       const query = new URLSearchParams({ query: mints.join(',') });
-      const { json } = await get('token_search', '/tokens/v2/search', query, signal);
+      const { json } = await get('token_search', '/tokens/v2/search', query, signal, batch);
       if (Array.isArray(json)) return json;
       throw new VenueError(SOLANA, 'invalid_payload', 'token search: expected a list', { retryable: true });
     },
+    members: (route) => createMemberBatches({ ...http, venue: SOLANA, route, observer: options.observer }),
     close: () => http.close(),
   };
 }

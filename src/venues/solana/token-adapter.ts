@@ -3,6 +3,7 @@ import { VENUES } from '../../domain/markets/venue.ts';
 import { isPublicKey } from '../../domain/values/base58.ts';
 import { VenueError } from '../errors.ts';
 import { observedAtMs } from '../http/age.ts';
+import { rejectMembers, unreadOf } from '../http/member-batches.ts';
 import type { VenueObserver } from '../observer.ts';
 import { createReport } from '../report.ts';
 import type { TokenAdapter } from '../token-port.ts';
@@ -36,6 +37,8 @@ export function createSolanaTokens(options: {
   });
   const slots = createSeenSlots();
   const report = createReport(SOLANA, observer);
+  const prices = client.members('token_prices');
+  const searches = client.members('token_search');
   return {
     venue: SOLANA,
     currency: VENUES.solana.currency,
@@ -45,29 +48,39 @@ export function createSolanaTokens(options: {
     async fetchTokenPrices(mints, context) {
       const wanted = [...new Set(mints)].filter(isPublicKey);
       if (wanted.length === 0) return { records: [], rejected: [] };
-      const answer = await client.getPrices(wanted, context.signal);
-      const { quotes, rejected } = parseTokenPrices(answer.entries, wanted);
+      const asked = await prices.ask(wanted, (each, request) => client.getPrices(each, context.signal, request), {
+        size: MAX_PRICES,
+      });
+      const nowMs = context.now();
+      const parts = asked.answers.map(({ members, answer }) => {
+        const { quotes, rejected } = parseTokenPrices(answer.entries, members);
+        const asOfMs = observedAtMs(answer, nowMs);
+        return { quotes: quotes.map((quote) => ({ ...quote, asOfMs })), rejected };
+      });
+      const quotes = parts.flatMap((part) => part.quotes);
+      const rejected = parts.flatMap((part) => part.rejected);
       if (quotes.length === 0 && rejected.length >= SYSTEMIC_ENTRIES) {
         const message = `no price of ${rejected.length} is readable: ${rejected[0]?.reason}, ${rejected[0]?.detail}`;
         throw new VenueError(SOLANA, 'invalid_payload', message, { retryable: true });
       }
-      const nowMs = context.now();
-      const asOfMs = observedAtMs(answer, nowMs);
       const records = quotes
         .filter(({ mint, slot }) => slot === undefined || slots.isCurrent(mint, slot, nowMs))
-        .map(({ mint, price }): PriceRecord => ({ outcomeId: mint, asOfMs, price }));
+        .map(({ mint, price, asOfMs }): PriceRecord => ({ outcomeId: mint, asOfMs, price }));
       report.skipped('prices', Array(quotes.length - records.length).fill('stale_slot'));
-      report.received('prices', quotes.length + rejected.length);
-      return { records, rejected };
+      const refused = rejectMembers('prices', asked.refused, nowMs);
+      report.received('prices', quotes.length + rejected.length + refused.length);
+      return { records, rejected: [...rejected, ...refused], ...unreadOf(asked) };
     },
 
     async fetchTokenSymbols(mints, context) {
       const wanted = [...new Set(mints)].filter(isPublicKey);
       const symbols = new Map<string, string>();
-      for (let start = 0; start < wanted.length; start += MAX_SYMBOLS) {
-        const part = wanted.slice(start, start + MAX_SYMBOLS);
-        const rows = await client.searchTokens(part, context.signal);
-        for (const [mint, symbol] of parseTokenSymbols(rows, part)) symbols.set(mint, symbol);
+      const asked = await searches.ask(wanted, (part, request) => client.searchTokens(part, context.signal, request), {
+        size: MAX_SYMBOLS,
+      });
+      if (asked.fault) throw asked.fault;
+      for (const { members, answer } of asked.answers) {
+        for (const [mint, symbol] of parseTokenSymbols(answer, members)) symbols.set(mint, symbol);
       }
       return symbols;
     },

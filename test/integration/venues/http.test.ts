@@ -238,3 +238,53 @@ describe('createVenueHttp', () => {
     expect(http.breakerState()).toBe('closed');
   });
 });
+
+describe('requests of a batch', () => {
+  const ask = (isPart: boolean) =>
+    http.getJson({ route: 'batch', path: '/batch', signal: new AbortController().signal, batch: { isPart } });
+
+  it('have one attempt when they are a part of a batch that failed', async () => {
+    server.script(json(500, {}));
+    await errorOf(ask(true));
+    expect(server.requests.length).toBe(1);
+    await errorOf(ask(false));
+    expect(server.requests.length).toBe(4);
+  });
+
+  it('do not open the breaker unless their failures are blamed on the host', async () => {
+    http = open({ breakerFailures: 5 });
+    server.script(json(500, {}));
+    const failures: VenueError[] = [];
+    for (let call = 0; call < 6; call += 1) failures.push(await errorOf(ask(true)));
+    expect(breakers).toEqual([]);
+    await http.blame(failures);
+    expect(breakers.map(({ state }) => state)).toEqual(['open']);
+  });
+
+  it('open the breaker again when they test it', async () => {
+    http = open({ breakerFailures: 1, breakerOpenMs: 1 });
+    server.script(json(500, {}));
+    await errorOf(get());
+    await vi.waitFor(async () => expect((await errorOf(ask(true))).code).toBe('http_status'));
+    const states = breakers.map(({ state }) => state);
+    expect(states.slice(-2)).toEqual(['half_open', 'open']);
+    expect(states).not.toContain('closed');
+  });
+
+  it('know a failing host by three routes without a success between them', async () => {
+    server.script(json(500, {}));
+    const failing = async (route: string) => {
+      await errorOf(http.getJson({ route, path: '/x', signal: new AbortController().signal, batch: { isPart: true } }));
+      return http.isFailing();
+    };
+    expect([await failing('a'), await failing('a'), await failing('b'), await failing('c')]).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
+    server.script(json(200, {}));
+    await get();
+    expect(http.isFailing()).toBe(false);
+  });
+});

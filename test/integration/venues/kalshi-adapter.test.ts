@@ -1,11 +1,13 @@
+import { constants, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ExchangeOptions } from '../../../sim/options.ts';
 import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { createKalshiAdapter } from '../../../src/venues/kalshi/adapter.ts';
+import { readKalshiKey } from '../../../src/venues/kalshi/feed/key.ts';
 import type { SkipEvent, TruncationEvent, UnknownValueEvent } from '../../../src/venues/observer.ts';
 import type { CallContext, VenueAdapter } from '../../../src/venues/port.ts';
 import { startSimulatedKalshi } from '../../conformance/venue-adapter/kalshi-exchange.ts';
-import { type Answer, json, ScriptedServer } from './scripted-server.ts';
+import { type Answer, json, ScriptedServer, type SeenRequest } from './scripted-server.ts';
 
 const NOW = Date.UTC(2026, 7, 9);
 const BASE = '/trade-api/v2';
@@ -32,9 +34,11 @@ describe('the Kalshi adapter', () => {
   let truncations: TruncationEvent[];
   let skips: SkipEvent[];
   let routes: Record<string, Answer>;
+  let serverUrl: string;
 
   beforeEach(async () => {
     const url = await server.start();
+    serverUrl = url;
     server.requests.length = 0;
     unknowns = [];
     truncations = [];
@@ -70,6 +74,41 @@ describe('the Kalshi adapter', () => {
       if (!page.more) return { records, position };
     }
   }
+
+  it('signs its requests with the key, and goes on without it for an hour when the venue refuses it', async () => {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+    const key = readKalshiKey('id-1', privateKey.export({ type: 'pkcs8', format: 'pem' }) as string);
+    const refusals: unknown[] = [];
+    const signed = createKalshiAdapter({
+      url: `${serverUrl}${BASE}`,
+      http: { requestsPerSecond: 10_000, maxAttempts: 1 },
+      key,
+      observer: { onKeyRefused: (event) => refusals.push(event) },
+    });
+    try {
+      routes['/markets'] = json(200, { markets: [market('A')], cursor: '' });
+      await signed.fetchPrices(['A:yes'], context);
+      const { headers, path } = server.requests[0] ?? { headers: {} as SeenRequest['headers'], path: '' };
+      expect(headers['kalshi-access-key']).toBe('id-1');
+      const stamp = Number(headers['kalshi-access-timestamp']);
+      const isValid = verify(
+        'sha256',
+        Buffer.from(`${stamp}GET${path}`),
+        { key: createPublicKey(privateKey), padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 },
+        Buffer.from(String(headers['kalshi-access-signature']), 'base64'),
+      );
+      expect(isValid).toBe(true);
+      const answer = routes['/markets'];
+      routes['/markets'] = (request, response) =>
+        ('kalshi-access-key' in request.headers ? json(401, {}) : answer)?.(request, response);
+      for (let call = 0; call < 2; call += 1)
+        expect((await signed.fetchPrices(['A:yes'], context)).records).toHaveLength(1);
+      expect(server.requests.filter((request) => 'kalshi-access-key' in request.headers)).toHaveLength(2);
+      expect(refusals).toMatchObject([{ venue: 'kalshi', statusCode: 401 }]);
+    } finally {
+      await signed.close();
+    }
+  });
 
   it('requests quotes by one comma list and books by repeated parameters, and returns requested outcomes only', async () => {
     routes['/markets'] = json(200, { markets: [market('A'), market('B')], cursor: '' });

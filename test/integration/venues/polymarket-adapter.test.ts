@@ -213,11 +213,15 @@ describe('the Polymarket adapter', () => {
     expect(rejected).toEqual([]);
   });
 
-  it('throws when the venue fails instead of returning a part', async () => {
+  it('rejects a token whose book fails while the venue answers for others', async () => {
     routes['POST /clob/books'] = json(404, {});
     routes['GET /clob/book'] = (request, response) =>
       json(request.query.get('token_id') === '5' ? 500 : 404, {})(request, response);
-    await expect(adapter.fetchBooks(['1', '5', '9'], context)).rejects.toMatchObject({ statusCode: 500 });
+    const { records, rejected } = await adapter.fetchBooks(['1', '5', '9'], context);
+    expect({ records, rejected }).toMatchObject({
+      records: [],
+      rejected: [{ recordId: '5', reason: 'member_refused' }],
+    });
   });
 
   it('requests takers only from the trade feed of all markets, with the smallest fills', async () => {

@@ -42,6 +42,27 @@ describe('FaultBoard', () => {
     expect(share).toBeLessThan(0.35);
   });
 
+  it('refuses the requests that name a bad member, in the path, the query or the body', () => {
+    const board = newBoard();
+    board.add({ host: '*', kind: 'bad_member', members: { ids: ['bad'] } });
+    const targets = ['/a/bad/b', '/a?ids=x,bad', '/a?ids=x&ids=bad', '/a?ids=x', '/a/good', '/a?ids=badly'];
+    expect(targets.map((target) => board.take(asked('kalshi', target)).length)).toEqual([1, 1, 1, 0, 0, 0]);
+    const body = JSON.stringify([{ token_id: 'x' }, { token_id: 'bad' }]);
+    expect(board.take({ ...asked('clob', '/books'), body })).toHaveLength(1);
+  });
+
+  it('refuses only requests that name all members that fail together', () => {
+    const board = newBoard();
+    board.add({ host: '*', kind: 'bad_member', members: { ids: ['a', 'b'], together: true } });
+    const hits = ['/x?ids=a', '/x?ids=b', '/x?ids=a,b'].map((target) => board.take(asked('kalshi', target)).length);
+    expect(hits).toEqual([0, 0, 1]);
+  });
+
+  it.each([undefined, { ids: [] }, { ids: [''] }, { ids: ['a'], status: 200 }])('refuses bad members %j', (members) => {
+    const add = () => newBoard().add({ host: '*', kind: 'bad_member', members });
+    expect(add).toThrow(SimControlError);
+  });
+
   it('ends a fault after its seconds', () => {
     let second = 100;
     const board = newBoard(1, () => second);

@@ -2,7 +2,7 @@ import { constants, createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import type { FeedRefusal } from '../../feeds/port.ts';
 
 /** The signed path of the WebSocket. */
-const PATH = '/trade-api/ws/v2';
+const FEED_PATH = '/trade-api/ws/v2';
 /** Documented: RSA-PSS with SHA-256, MGF1 with SHA-256, and a salt of 32 bytes. */
 const SALT_BYTES = 32;
 /** A clock that is further away from the venue's explains a refusal. */
@@ -30,9 +30,9 @@ export function readKalshiKey(id: string, pem: string): KalshiKey {
   return { id, privateKey };
 }
 
-/** The headers of a handshake at this moment, epoch milliseconds. */
-export function signedHeaders({ id, privateKey }: KalshiKey, nowMs: number): Record<string, string> {
-  const bytes = Buffer.from(`${nowMs}GET${PATH}`);
+/** The headers of a GET of this path, without its query, at this moment, epoch milliseconds; by default of a handshake of the feed. */
+export function signedHeaders({ id, privateKey }: KalshiKey, nowMs: number, path = FEED_PATH): Record<string, string> {
+  const bytes = Buffer.from(`${nowMs}GET${path}`);
   const padding = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: SALT_BYTES };
   const signature =
     privateKey.asymmetricKeyType === 'rsa'

@@ -197,6 +197,20 @@ describe('a market is not gone', () => {
     expect(await catalog()).toEqual({ a: 'open', b: 'open', c: 'open missing' });
   });
 
+  it('while the venue leaves it unread, and the others are looked up', async () => {
+    await missAfter(['a', 'b', 'c']);
+    const asked: string[][] = [];
+    const look = async (ids: readonly string[]) => {
+      asked.push([...ids]);
+      const unread = ids.filter((id) => id === 'a');
+      const records = ids.filter((id) => id === 'c').map((id) => market(id));
+      return { records, rejected: [], ...(unread.length > 0 && { unread }) };
+    };
+    await poll(adapterOf(quiet, look));
+    expect(asked.flat()).toEqual(['a', 'b', 'c']);
+    expect(await catalog()).toEqual({ a: 'open missing', b: 'closed gone', c: 'open' });
+  });
+
   it('when the venue fails, which is logged before the walk continues, and it is requested again', async () => {
     await missAfter(['a']);
     const { log, lines } = capturedLog();

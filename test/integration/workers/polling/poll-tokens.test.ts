@@ -256,6 +256,36 @@ describe('prices of tokens', () => {
     expect(await emitted()).toEqual([]);
   });
 
+  it.each([400, 500])(
+    'are written although another alert names a mint that Jupiter answers with %i',
+    async (status) => {
+      const [bad, good] = [mintOf('NEWT'), mintOf('WOOF')];
+      exchange.solana.setPrice({ mint: good, usd: 3 });
+      await alert(bad, 'above', '1');
+      const made = await alert(good, 'above', '2');
+      exchange.addFault({ host: 'jupiter', path: '/price', kind: 'bad_member', members: { ids: [bad], status } });
+      const first = await tick();
+      expect(first.report).toMatchObject({ records: 1, rejected: 1 });
+      expect(await priceOf(good)).toBe('3');
+      await evaluate();
+      expect(await findAlert(test.db, owner, made.id)).toMatchObject({ status: 'triggered' });
+      await alert(good, 'above', '1000');
+      expect((await tick()).prices).toEqual([[good]]);
+      expect((await test.db.query(STATE))[0]).toMatchObject({ hasSucceeded: true, consecutiveFailures: 0 });
+    },
+  );
+
+  it('begin with other mints after a batch that failed', async () => {
+    const [bad, good] = [mintOf('NEWT'), mintOf('WOOF')];
+    await alert(bad, 'above', '1');
+    exchange.addFault({ host: 'jupiter', path: '/price', kind: 'bad_member', members: { ids: [bad] } });
+    expect((await tick()).report).toEqual({ failed: 'HTTP 500' });
+    exchange.solana.setPrice({ mint: good, usd: 4 });
+    await alert(good, 'above', '1000');
+    expect((await tick()).prices).toEqual([[good], [bad]]);
+    expect(await priceOf(good)).toBe('4');
+  });
+
   it('fail the poll when Jupiter is down, and the alert stays active', async () => {
     const mint = mintOf('NEWT');
     exchange.solana.setPrice({ mint, usd: 5 });

@@ -107,8 +107,8 @@ describe('the price poll', () => {
     expect(adapter.batches).toEqual([]);
   });
 
-  it('continues at the failed page after a failure', async () => {
-    for (const marketId of ['a', 'b']) await aStoredMarket(test.db, { venue: 'v', marketId });
+  it('continues behind the failed page after a failure, and reads it in the next sweep', async () => {
+    for (const marketId of ['a', 'b', 'c']) await aStoredMarket(test.db, { venue: 'v', marketId });
     let calls = 0;
     const adapter = scriptedAdapter({
       maxOutcomesPerFetch: 2,
@@ -119,8 +119,11 @@ describe('the price poll', () => {
       },
     });
     expect(await run(pollPrices, adapter)).toEqual({ failed: 'too slow' });
+    const [, failed] = adapter.batches.splice(0);
     expect(await run(pollPrices, adapter)).toMatchObject({ records: 2 });
-    expect(adapter.batches[2]).toEqual(adapter.batches[1]);
+    expect(adapter.batches.flat()).not.toContain(failed?.[0]);
+    expect(await run(pollPrices, adapter)).toMatchObject({ records: 6 });
+    expect(adapter.batches).toContainEqual(failed);
   });
 
   it('ignores prices of other outcomes than the request, and accepts missing ones', async () => {

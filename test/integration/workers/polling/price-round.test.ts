@@ -112,7 +112,7 @@ describe('a price sweep by ids', () => {
     expect(adapter.batches.flat()).toEqual(FIRSTS);
   });
 
-  it('stores the pages in flight when a request fails, ends the tick, and repeats only the failed page', async () => {
+  it('stores the pages in flight when a request fails, ends the tick, and begins the next one behind the failed page', async () => {
     let isDown = true;
     const adapter = overlapping(async (ids, call) => {
       if (isDown && ids.includes('b:no')) throw new VenueError('v', 'network', 'unreachable', { retryable: true });
@@ -125,7 +125,11 @@ describe('a price sweep by ids', () => {
     isDown = false;
     adapter.batches.splice(0);
     expect(await run(adapter)).toMatchObject({ rejected: 0 });
-    expect(adapter.batches.flat()).toEqual(FIRSTS.slice(1));
+    expect(adapter.batches.flat()).not.toContain('b:no');
+    expect(await mints()).toEqual(both(NAMES.filter((name) => name !== 'b')));
+    adapter.batches.splice(0);
+    await run(adapter);
+    expect(adapter.batches.flat()).toEqual(FIRSTS);
     expect(await mints()).toEqual(both(NAMES));
   });
 

@@ -207,6 +207,27 @@ describe('a price sweep over the list of a venue', () => {
     expect(await priced()).toEqual(await expectedPrices());
   });
 
+  it('goes on with the other parts after a page that fails, and ends without that part', async () => {
+    const { log, lines } = capturedLog();
+    exchange.addFault({
+      host: 'kalshi',
+      path: '/trade-api/v2/markets',
+      kind: 'bad_member',
+      members: { ids: ['paused'] },
+    });
+    const after = await until(async () => {
+      await sweep({ log });
+      return position();
+    }, isComplete);
+    expect(after.tally).toMatchObject({ failed: 1 });
+    expect(lines.join()).toContain('price sweep ended with unread prices');
+    const open = after.parts.filter(({ part }) => part.listing === 'window');
+    expect(open.length).toBeGreaterThan(1);
+    expect(open.every(({ part }) => part.pages > 0)).toBe(true);
+    expect((await priced()).length).toBeGreaterThan(MARKETS);
+    exchange.clearFaults();
+  });
+
   it('ends the tick at an outage of the host, and continues at its position afterwards', async () => {
     const failing = { host: 'kalshi', path: '/trade-api/v2/markets', kind: 'reset' } as const;
     let answers = 0;

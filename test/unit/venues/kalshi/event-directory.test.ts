@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { VenueError } from '../../../../src/venues/errors.ts';
+import { createMemberBatches } from '../../../../src/venues/http/member-batches.ts';
 import { createEventDirectory } from '../../../../src/venues/kalshi/event-directory.ts';
 
 const signal = new AbortController().signal;
@@ -13,18 +14,26 @@ function setup() {
   const factsOf = (ticker: string) => ({ event_ticker: ticker, title: `Title of ${ticker}` });
   const isKnown = (ticker: string) => /^E([1-9]|[1-9]\d|[12]\d\d|300)$/.test(ticker);
   const venue = {
+    broken: [] as string[],
     batch: async (tickers: readonly string[]): Promise<unknown[]> => tickers.filter(isKnown).map(factsOf),
   };
-  const directory = createEventDirectory({
-    listEventsByTicker: (tickers) => {
-      asked.push(`batch of ${tickers.length}`);
-      return venue.batch(tickers);
+  const failures: string[] = [];
+  const directory = createEventDirectory(
+    {
+      members: (route) =>
+        createMemberBatches({ venue: 'kalshi', route, isFailing: () => false, blame: async () => undefined }),
+      listEventsByTicker: (tickers) => {
+        asked.push(`batch of ${tickers.length}`);
+        return venue.batch(tickers);
+      },
+      getEvent: async (ticker) => {
+        asked.push(ticker);
+        if (venue.broken.includes(ticker)) throw httpError(500);
+        return isKnown(ticker) ? factsOf(ticker) : undefined;
+      },
     },
-    getEvent: async (ticker) => {
-      asked.push(ticker);
-      return isKnown(ticker) ? factsOf(ticker) : undefined;
-    },
-  });
+    (detail) => failures.push(detail),
+  );
   const titles = async (...events: string[]) => {
     const rows = await directory.complete(
       events.map((event, at) => row(`M${at}`, event)),
@@ -32,7 +41,7 @@ function setup() {
     );
     return rows.map((each) => (each as { event?: { title?: string } }).event?.title);
   };
-  return { asked, venue, directory, titles };
+  return { asked, venue, directory, titles, failures };
 }
 
 describe('the event directory', () => {
@@ -80,18 +89,30 @@ describe('the event directory', () => {
     expect(asked).toEqual(['batch of 2', 'E2', 'E3', 'E4']);
   });
 
-  it('throws a failure of the venue and remembers the batch before it', async () => {
+  it('reads the other events of a batch that one event breaks, and that one by its own route', async () => {
     const { asked, venue, titles } = setup();
     const { batch } = venue;
     venue.batch = async (tickers) => {
-      if (tickers.includes('E101')) throw httpError(503);
+      if (tickers.includes('E3')) throw httpError(503);
       return batch(tickers);
     };
-    const events = Array.from({ length: 102 }, (_, at) => `E${at + 1}`);
-    await expect(titles(...events)).rejects.toMatchObject({ statusCode: 503 });
-    venue.batch = batch;
-    await titles(...events);
-    expect(asked).toEqual(['batch of 100', 'batch of 2', 'batch of 2']);
+    expect(await titles('E1', 'E2', 'E3', 'E4')).toEqual(['E1', 'E2', 'E3', 'E4'].map((event) => `Title of ${event}`));
+    expect(asked).toEqual(['batch of 4', 'batch of 2', 'batch of 2', 'batch of 1', 'batch of 1', 'E3']);
+  });
+
+  it('leaves a row without its event when the venue does not serve that event, and reports it', async () => {
+    const { venue, titles, failures } = setup();
+    venue.broken = ['E9'];
+    expect(await titles('E9')).toEqual([undefined]);
+    expect(failures).toEqual(['events: HTTP 500']);
+  });
+
+  it('throws while the host takes no requests', async () => {
+    const { venue, titles } = setup();
+    venue.batch = async () => {
+      throw new VenueError('kalshi', 'circuit_open', 'the circuit breaker is open', { retryable: true });
+    };
+    await expect(titles('E1', 'E2')).rejects.toMatchObject({ code: 'circuit_open' });
   });
 
   it('requests no event of a combination', async () => {

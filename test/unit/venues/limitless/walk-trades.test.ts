@@ -4,6 +4,7 @@ import { eventsSizeAt, listingSizeAt } from '../../../../src/venues/limitless/pa
 import { identifyTrades } from '../../../../src/venues/limitless/parse-trade.ts';
 import {
   readTradePage,
+  type TradePage,
   type TradePosition,
   type TradeWalkSettings,
 } from '../../../../src/venues/limitless/walk-trades.ts';
@@ -38,7 +39,7 @@ class Venue {
   position: unknown = null;
 
   /** Follows the walk until it rests; returns the ids of the trades. */
-  async follow(): Promise<string[]> {
+  async follow(onPage: (page: TradePage) => void = () => undefined): Promise<string[]> {
     const ids: string[] = [];
     for (let calls = 0; calls < 100; calls += 1) {
       const page = await readTradePage(this.position, this.nowMs, SETTINGS, {
@@ -57,6 +58,7 @@ class Venue {
           return pageOf(feed.events, query, feed.ageMs);
         },
       });
+      onPage(page);
       this.unread += page.unread;
       ids.push(...identifyTrades(page.rows).records.map((trade) => trade.tradeId));
       this.position = JSON.parse(JSON.stringify(page.position));
@@ -185,12 +187,17 @@ describe('readTradePage', () => {
     expect(await venue.follow()).toHaveLength(1);
   });
 
-  it('throws when the venue serves none of several feeds', async () => {
+  it('goes on behind several feeds of which the venue serves none, and reports the fault', async () => {
     const error = new VenueError('limitless', 'http_status', 'HTTP 500', { retryable: true, statusCode: 500 });
     const venue = new Venue();
     venue.feeds.set('a', { volume: '5', events: [], error });
     venue.feeds.set('b', { volume: '5', events: [], error });
-    await expect(venue.follow()).rejects.toBe(error);
+    const faults: unknown[] = [];
+    expect(await venue.follow((page) => faults.push(...(page.fault ? [page.fault] : [])))).toEqual([]);
+    expect(new Set(faults)).toEqual(new Set([error]));
+    venue.feeds.set('c', { volume: '5', events: [event(500)] });
+    venue.nowMs += SETTINGS.roundEveryMs;
+    expect(await venue.follow()).toHaveLength(1);
   });
 
   it('reports a rejected row once, although the overlap reads it again', async () => {

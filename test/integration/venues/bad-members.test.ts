@@ -1,0 +1,253 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type BadMembers, type Exchange, type FaultHost, startExchange } from '../../../sim/exchange.ts';
+import { MEMBER_REFUSED } from '../../../src/venues/http/member-batches.ts';
+import { createKalshiAdapter } from '../../../src/venues/kalshi/adapter.ts';
+import { createLimitlessAdapter } from '../../../src/venues/limitless/adapter.ts';
+import { createManifoldAdapter } from '../../../src/venues/manifold/adapter.ts';
+import type { BreakerEvent, MembersEvent } from '../../../src/venues/observer.ts';
+import { createPolymarketAdapter } from '../../../src/venues/polymarket/adapter.ts';
+import type { Batch, CallContext, VenueAdapter } from '../../../src/venues/port.ts';
+import { createSolanaTokens } from '../../../src/venues/solana/token-adapter.ts';
+import { findPlaces, type MarketVenue } from '../../e2e/venue-ledger.ts';
+
+const SECOND = 1_790_000_000;
+const context: CallContext = { signal: new AbortController().signal, now: () => SECOND * 1000 };
+
+let exchange: Exchange;
+let breakers: BreakerEvent[];
+let members: MembersEvent[];
+let open: { close(): Promise<void> }[];
+
+beforeAll(async () => {
+  exchange = await startExchange({
+    seed: 7,
+    markets: 40,
+    historyHours: 0.1,
+    rollingSeconds: 0,
+    nowSecond: SECOND,
+    paused: true,
+    solanaTraffic: false,
+  });
+});
+afterAll(() => exchange.close());
+beforeEach(() => {
+  breakers = [];
+  members = [];
+  open = [];
+});
+afterEach(async () => {
+  exchange.clearFaults();
+  await Promise.all(open.map((adapter) => adapter.close()));
+});
+
+/** Adapters as a process that has just started has them. */
+function adapters() {
+  const shared = {
+    observer: {
+      onBreaker: (event: BreakerEvent) => breakers.push(event),
+      onMembers: (event: MembersEvent) => members.push(event),
+    },
+    http: { requestsPerSecond: 10_000, burst: 1_000, retryDelayMs: 1 },
+  };
+  const made = {
+    polymarket: createPolymarketAdapter({
+      urls: { gamma: exchange.gammaUrl, clob: exchange.clobUrl, data: exchange.dataUrl },
+      ...shared,
+    }),
+    kalshi: createKalshiAdapter({ url: exchange.kalshiUrl, ...shared }),
+    manifold: createManifoldAdapter({ url: exchange.manifoldUrl, ...shared }),
+    limitless: createLimitlessAdapter({ url: exchange.limitlessUrl, ...shared }),
+    solana: createSolanaTokens({ jupiter: exchange.jupiterUrl, ...shared }),
+  };
+  open.push(...Object.values(made));
+  return made;
+}
+type Adapters = ReturnType<typeof adapters>;
+
+/** A batch that an adapter sends. */
+interface BatchUnderTest {
+  name: string;
+  host: FaultHost;
+  /** Only these requests fail. */
+  path?: string;
+  ids(): Promise<string[]>;
+  ask(made: Adapters, ids: string[]): Promise<Batch<{ marketId?: string; outcomeId?: string }>>;
+  /** The id by which the venue knows an outcome or a market. */
+  memberOf(id: string): string;
+}
+
+const same = (id: string) => id;
+const beforeColon = (id: string) => id.split(':')[0] ?? '';
+const placesOf = async (venue: MarketVenue) => [...(await findPlaces(exchange)).values()].map((place) => place[venue]);
+const marketIds = (venue: MarketVenue) => async () => [
+  ...new Set((await placesOf(venue)).map(({ marketId }) => marketId)),
+];
+const outcomeIds = (venue: MarketVenue) => async () =>
+  (await placesOf(venue)).flatMap((place) => [...place.outcomeIds]);
+const slugOf = async (outcomeId: string) =>
+  (await placesOf('limitless')).find((place) => place.outcomeIds.includes(outcomeId))?.marketId ?? '';
+
+function marketBatch(venue: MarketVenue, host: FaultHost): BatchUnderTest {
+  const ask = (made: Adapters, ids: string[]) => made[venue].fetchMarkets(ids, context);
+  return { name: `markets of ${venue}`, host, ids: marketIds(venue), ask, memberOf: same };
+}
+
+function outcomeBatch(
+  venue: Exclude<MarketVenue, 'limitless'>,
+  kind: 'prices' | 'books',
+  path: string,
+  memberOf: BatchUnderTest['memberOf'],
+): BatchUnderTest {
+  const host = venue === 'polymarket' ? 'clob' : venue;
+  const ask = (made: Adapters, ids: string[]) => {
+    const adapter: VenueAdapter = made[venue];
+    return kind === 'prices' ? adapter.fetchPrices(ids, context) : adapter.fetchBooks(ids, context);
+  };
+  return { name: `${kind} of ${venue}`, host, path, ids: outcomeIds(venue), ask, memberOf };
+}
+
+const BATCHES: BatchUnderTest[] = [
+  outcomeBatch('polymarket', 'prices', '/books', same),
+  outcomeBatch('polymarket', 'books', '/books', same),
+  marketBatch('polymarket', 'gamma'),
+  outcomeBatch('kalshi', 'prices', '/trade-api/v2/markets', beforeColon),
+  outcomeBatch('kalshi', 'books', '/trade-api/v2/markets/orderbooks', beforeColon),
+  marketBatch('kalshi', 'kalshi'),
+  outcomeBatch('manifold', 'prices', '/v0/market-probs', beforeColon),
+  marketBatch('manifold', 'manifold'),
+  marketBatch('limitless', 'limitless'),
+  {
+    name: 'token prices of solana',
+    host: 'jupiter',
+    path: '/price/v3',
+    ids: async () => exchange.solana.tokens().map(({ mint }) => mint),
+    ask: (made, ids) => made.solana.fetchTokenPrices(ids, context),
+    memberOf: same,
+  },
+];
+
+function breakWith(batch: Pick<BatchUnderTest, 'host' | 'path'>, bad: BadMembers) {
+  exchange.addFault({ host: batch.host, ...(batch.path && { path: batch.path }), kind: 'bad_member', members: bad });
+}
+
+describe.each(BATCHES)('$name', (batch) => {
+  const idOf = (record: { marketId?: string; outcomeId?: string }) => record.marketId ?? record.outcomeId ?? '';
+  const read = async (made = adapters()) => {
+    const { records, rejected, unread, fault } = await batch.ask(made, await batch.ids());
+    const refused = rejected
+      .filter(({ reason }) => [MEMBER_REFUSED, 'page_unavailable'].includes(reason))
+      .map(({ recordId }) => recordId);
+    return { ids: records.map(idOf).sort(), refused: refused.sort(), unread, fault };
+  };
+  /** Distinct members of records, not beside each other where the batch has more than two. */
+  async function members2(): Promise<{ all: string[]; bad: [string, string] }> {
+    const all = (await read()).ids;
+    const named = [...new Set(all.map(batch.memberOf))];
+    const [first = '', last = ''] = [named[0], named.at(-1)];
+    expect(named.length).toBeGreaterThan(2);
+    return { all, bad: [first, last] };
+  }
+  const without = (ids: string[], bad: readonly string[]) => ids.filter((id) => !bad.includes(batch.memberOf(id)));
+
+  it.each([400, 500])(
+    'come without two members that break the batch with %i, and the breaker stays closed',
+    async (status) => {
+      // Where a request names one member, the venue answers 400 for one that it does not know.
+      const { all, bad } = await members2();
+      breakWith(batch, { ids: bad, status });
+      const made = adapters();
+      const first = await read(made);
+      expect(first).toEqual({ ids: without(all, bad), refused: [...bad].sort(), unread: undefined, fault: undefined });
+      const again = await read(made);
+      expect({ ...again, unread: [...(again.unread ?? [])].sort() }).toEqual({
+        ids: without(all, bad),
+        refused: [],
+        unread: [...bad].sort(),
+        fault: undefined,
+      });
+      expect(breakers).toEqual([]);
+      expect(members.flatMap(({ refused }) => refused.map(({ member }) => member)).sort()).toEqual([...bad].sort());
+      exchange.clearFaults();
+      expect((await read()).ids).toEqual(all);
+    },
+  );
+
+  it('come with both members that fail only beside each other', async () => {
+    const { all, bad } = await members2();
+    breakWith(batch, { ids: bad, together: true });
+    const made = adapters();
+    for (let call = 0; call < 2; call += 1) {
+      expect(await read(made)).toEqual({ ids: all, refused: [], unread: undefined, fault: undefined });
+    }
+    expect({ breakers, members }).toEqual({ breakers: [], members: [] });
+  });
+});
+
+describe('books of limitless', () => {
+  it('come without a market whose book fails, and the breaker stays closed', async () => {
+    const ids = await outcomeIds('limitless')();
+    const all = (await adapters().limitless.fetchBooks(ids, context)).records.map(({ outcomeId }) => outcomeId);
+    const bad = await slugOf(all[0] ?? '');
+    exchange.addFault({ host: 'limitless', path: `/markets/${bad}/orderbook`, kind: 'status500' });
+    const { limitless } = adapters();
+    const { records, rejected } = await limitless.fetchBooks(ids, context);
+    const good = await Promise.all(all.map(async (id) => ((await slugOf(id)) === bad ? [] : [id])));
+    expect(records.map(({ outcomeId }) => outcomeId).sort()).toEqual(good.flat().sort());
+    expect(rejected).toMatchObject([{ recordId: bad, reason: MEMBER_REFUSED }]);
+    expect((await limitless.fetchBooks(ids, context)).unread).toEqual([bad]);
+    expect(breakers).toEqual([]);
+  });
+});
+
+describe('last trades of polymarket', () => {
+  it('leave the prices of other tokens as they are when they fail', async () => {
+    const ids = await outcomeIds('polymarket')();
+    const before = (await adapters().polymarket.fetchPrices(ids, context)).records;
+    exchange.addFault({ host: 'clob', path: '/last-trades-prices', kind: 'status500' });
+    const { records } = await adapters().polymarket.fetchPrices(ids, context);
+    const prices = new Map(before.map(({ outcomeId, price }) => [outcomeId, price]));
+    expect(records.length).toBeGreaterThan(0);
+    expect(records.every(({ outcomeId, price }) => prices.get(outcomeId) === price)).toBe(true);
+  });
+});
+
+describe('symbols of solana', () => {
+  it('come without the mint that breaks the search', async () => {
+    const tokens = exchange.solana.tokens();
+    const bad = tokens[1]?.mint ?? '';
+    breakWith({ host: 'jupiter', path: '/tokens/v2/search' }, { ids: [bad] });
+    const symbols = await adapters().solana.fetchTokenSymbols(
+      tokens.map(({ mint }) => mint),
+      context,
+    );
+    expect([...symbols.keys()].sort()).toEqual(
+      tokens
+        .map(({ mint }) => mint)
+        .filter((mint) => mint !== bad)
+        .sort(),
+    );
+  });
+});
+
+describe('a refused batch route of kalshi', () => {
+  it('is asked once, and not for every chunk and call', async () => {
+    exchange.addFault({
+      host: 'kalshi',
+      path: '/trade-api/v2/markets/orderbooks',
+      kind: 'bad_member',
+      members: { ids: ['orderbooks'], status: 401 },
+    });
+    const ids = await outcomeIds('kalshi')();
+    const { kalshi } = adapters();
+    const before = exchange.requests().length;
+    const first = await kalshi.fetchBooks(ids, context);
+    const second = await kalshi.fetchBooks(ids, context);
+    expect(first.records.length).toBeGreaterThan(0);
+    expect(second.records.length).toBe(first.records.length);
+    const paths = exchange
+      .requests()
+      .slice(before)
+      .map(({ path }) => path);
+    expect(paths.filter((path) => path.endsWith('/orderbooks')).length).toBe(1);
+  });
+});
