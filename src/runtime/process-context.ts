@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts';
 import { DATABASE_POOL_SIZE, DATABASE_SILENCE_MS } from '../config/pools.ts';
 import { asError, OddswireError } from '../domain/values/errors.ts';
+import { processLag } from '../domain/values/process-lag.ts';
 import { dependencyGauge, poolGauges } from '../observe/dependency-gauges.ts';
 import type { Logger } from '../observe/logger.ts';
 import { createMetrics, type Metrics } from '../observe/metrics.ts';
@@ -127,6 +128,7 @@ export async function openProcessContext(
         read: async () => metrics.stalled.set((await liveness(probed)).length > 0 ? 1 : 0),
         forget: () => undefined,
       },
+      { name: 'lateness', read: async () => metrics.lateShare.set(processLag().share()), forget: () => undefined },
     );
     const probes = createProbeServer(probed);
     const probeUrl = await listen(probes, config.metrics.host, config.metrics.port);

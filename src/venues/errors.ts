@@ -2,6 +2,7 @@ import { OddswireError } from '../domain/values/errors.ts';
 
 export type VenueErrorCode =
   | 'timeout'
+  | 'process_late'
   | 'network'
   | 'http_status'
   | 'rate_limited'
@@ -13,7 +14,7 @@ export type VenueErrorCode =
 
 /**
  * A call to a venue that failed as a whole. `retryAfterMs` is the pause that the venue requested, if any. `budget_unavailable` is no fault
- * of the venue: the ledger of its request budget did not answer.
+ * of the venue: the ledger of its request budget did not answer. Neither is `process_late`: a deadline passed while this process ran late.
  */
 export class VenueError extends OddswireError {
   readonly venue: string;

@@ -43,6 +43,7 @@ import { AlertBacktests0029 } from './migrations/0029-alert-backtests.ts';
 import { Broadcasts0030 } from './migrations/0030-broadcasts.ts';
 import { AccountKeys0031 } from './migrations/0031-account-keys.ts';
 import { FeedStateSince0032 } from './migrations/0032-feed-state-since.ts';
+import { LateProcesses0036 } from './migrations/0036-late-processes.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -89,6 +90,7 @@ export const MIGRATIONS = [
   Broadcasts0030,
   AccountKeys0031,
   FeedStateSince0032,
+  LateProcesses0036,
 ] as const;
 
 /**
