@@ -11,7 +11,7 @@ import { RandomStream } from '../random.ts';
 import type { World } from '../world/world.ts';
 import { FollowedMarkets } from './followed-markets.ts';
 import { FeedSocket } from './socket.ts';
-import type { FeedHost } from './socket-faults.ts';
+import type { FeedHost, SocketFault } from './socket-faults.ts';
 import type { SimVenueFeed } from './venue-feed.ts';
 
 const FAULT_DOMAIN = 63;
@@ -39,6 +39,7 @@ interface Handshake {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
   readonly head: Buffer;
+  readonly faults: readonly SocketFault[];
 }
 
 /** The WebSocket feeds of the four venues over one engine. */
@@ -98,15 +99,15 @@ export class FeedHub {
     const faults = this.faults.socketFaults(name, 'handshake');
     const slow = faults.find(({ how }) => how === 'slow_handshake');
     if (slow !== undefined) {
-      setTimeout(() => this.check(name, host, { request, socket, head }), slow.delayMs ?? DEFAULT_DELAY_MS).unref();
+      setTimeout(() => this.check(name, host, { request, socket, head, faults }), slow.delayMs ?? DEFAULT_DELAY_MS).unref();
       return undefined;
     }
-    return this.check(name, host, { request, socket, head });
+    return this.check(name, host, { request, socket, head, faults });
   }
 
-  private check(name: FeedHost, host: Host, { request, socket, head }: Handshake): undefined {
+  private check(name: FeedHost, host: Host, { request, socket, head, faults }: Handshake): undefined {
     if (socket.destroyed) return undefined;
-    const rejection = this.faults.socketFaults(name, 'handshake').find(({ how }) => how === 'reject');
+    const rejection = faults.find(({ how }) => how === 'reject');
     if (rejection !== undefined) return refuse(socket, rejection.status ?? DEFAULT_REFUSAL, 'rejected');
     const unsigned = name === 'kalshi' ? this.kalshiKeys.refusalOf(request.headers, Date.now()) : undefined;
     if (unsigned !== undefined) return refuse(socket, 401, unsigned);

@@ -163,6 +163,7 @@ export class FeedConnection {
 
   #connect(): void {
     const sentMs = this.#now();
+    const lag = processLag().begin();
     const handshakeMs = processLag().stretched(this.#timing.handshakeMs);
     this.#nextTryMs = undefined;
     this.#setState('connecting', '');
@@ -221,7 +222,11 @@ export class FeedConnection {
     });
     socket.on(
       'error',
-      ifCurrent((error: Error) => this.#disconnected('disconnected', error.message)),
+      ifCurrent((error: Error) => {
+        const isOwnDelay = this.#state === 'connecting' && lag.wasLate();
+        const why = isOwnDelay ? ` while this process was late by ${Math.round(lag.lateMs())} ms` : '';
+        this.#disconnected('disconnected', `${error.message}${why}`);
+      }),
     );
     socket.on(
       'close',

@@ -133,6 +133,8 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   });
   /** The latest fault of the venue: the cause of an open breaker. */
   let fault: VenueError | undefined;
+  /** The refusal since the latest success: the cause of a budget that is used up. */
+  let refusal: VenueError | undefined;
   // A test call without an answer proves no recovery, whatever its cause.
   const isFault = (error: Error) =>
     isVenueFault(error) || (breaker.state === CircuitState.HalfOpen && !hasAnswer(error));
@@ -183,6 +185,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       });
       const failure = options.failureIn?.(result.json);
       if (failure) throw failure;
+      refusal = undefined;
       budget.succeeded(takenAt);
       const ageMs = parseAgeMs(result.headers.age);
       report('ok', result.statusCode, ageMs);
@@ -194,6 +197,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       for (const key of keys) error.message = error.message.replaceAll(key, '[redacted]');
       report(error.code as VenueErrorCode, error.statusCode);
       if (isVenueFault(error)) fault = error;
+      if (error.code === 'rate_limited') refusal = error;
       if (error.code === 'rate_limited' && !error.keepsRate) await budget.limited(takenAt);
       if (error.retryAfterMs) await budget.pause(error.retryAfterMs);
       throw error;
@@ -228,7 +232,9 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       });
     } catch (thrown) {
       if (thrown instanceof BrokenCircuitError) throw circuitOpen(venue, fault);
-      throw toVenueError(venue, thrown, request.signal, call);
+      const error = toVenueError(venue, thrown, request.signal, call);
+      if (refusal && thrown instanceof BudgetExceededError) error.message = `${refusal.message}; ${error.message}`;
+      throw error;
     }
   }
 
