@@ -99,7 +99,10 @@ export class FeedHub {
     const faults = this.faults.socketFaults(name, 'handshake');
     const slow = faults.find(({ how }) => how === 'slow_handshake');
     if (slow !== undefined) {
-      setTimeout(() => this.check(name, host, { request, socket, head, faults }), slow.delayMs ?? DEFAULT_DELAY_MS).unref();
+      setTimeout(
+        () => this.check(name, host, { request, socket, head, faults }),
+        slow.delayMs ?? DEFAULT_DELAY_MS,
+      ).unref();
       return undefined;
     }
     return this.check(name, host, { request, socket, head, faults });

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
 import { VERSION } from '../config/version.ts';
 import { asError } from '../domain/values/errors.ts';
-import { processLag } from '../domain/values/process-lag.ts';
 import { within } from '../domain/values/within.ts';
 import { FailureStreaks } from '../observe/failure-streaks.ts';
 import type { Logger } from '../observe/logger.ts';
+import { processLag } from '../observe/process-lag.ts';
 import type { Queryable } from '../store/db/tx.ts';
 import { beat, beginHeartbeat, endHeartbeat } from '../store/ops/heartbeats.ts';
 

@@ -1,11 +1,11 @@
 import type { Config } from '../config/config.ts';
 import { DATABASE_POOL_SIZE, DATABASE_SILENCE_MS } from '../config/pools.ts';
 import { asError, OddswireError } from '../domain/values/errors.ts';
-import { processLag } from '../domain/values/process-lag.ts';
 import { dependencyGauge, poolGauges } from '../observe/dependency-gauges.ts';
 import type { Logger } from '../observe/logger.ts';
 import { createMetrics, type Metrics } from '../observe/metrics.ts';
 import { checkedOncePerSecond, createProbeServer, type Dependency, liveness } from '../observe/probe-server.ts';
+import { processLag } from '../observe/process-lag.ts';
 import { createQueueBackend } from '../queues/backend.ts';
 import type { JobName } from '../queues/jobs.ts';
 import type { QueueBackend } from '../queues/port.ts';

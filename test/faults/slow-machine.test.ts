@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { VARIABLES } from '../../src/config/variables.ts';
 import { VENUES } from '../../src/domain/markets/venue.ts';
+import { sql } from '../../src/store/db/tx.ts';
 import { findPlaces, ledgerTape, MARKET_VENUES, storedTapes } from '../e2e/venue-ledger.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
@@ -19,6 +20,11 @@ const WITHIN = { timeoutMs: 500_000, everyMs: 1_000 };
 /** The trades of so many seconds are compared. */
 const TAPE_SECONDS = 60;
 const INTERVALS = ['POLL_MARKETS_MS', 'POLL_PRICES_MS', 'POLL_TRADES_MS', 'POLL_BOOKS_MS', 'POLL_WALLETS_MS'] as const;
+
+const POLLS = sql(
+  'test_slow_polls',
+  'SELECT venue, kind, last_success_at, idle_at, last_error, consecutive_failures FROM poll_state ORDER BY venue, kind',
+);
 
 interface Listed {
   market_id: string;
@@ -47,7 +53,7 @@ describe.each(BACKENDS)('oddswire at its default intervals on about half a core,
         databaseUrl: database.url,
         counts: { ...ofEach(1), streamer: 1 },
         ...(kind === 'redis' && redisUrl !== null && { redisUrl, queuePrefix: `slow${Date.now()}` }),
-        exchange: { seed: 21, markets: 8, rollingSeconds: 0, historyHours: 1 },
+        exchange: { seed: 21, markets: 10, rollingSeconds: 0, historyHours: 1 },
         environment: { ...Object.fromEntries(defaults), VENUES: MARKET_VENUES.join(','), ...core.environment },
         startLimitMs: 400_000,
         listenerOf: () => ({ line: (text) => void lines.push(text) }),
@@ -60,20 +66,29 @@ describe.each(BACKENDS)('oddswire at its default intervals on about half a core,
     });
 
     /** The market of each venue for which `arrives` holds. */
-    async function eachVenue(arrives: (venue: string, market: Listed) => Promise<boolean>, only: readonly string[] = MARKET_VENUES) {
+    async function eachVenue(
+      arrives: (venue: string, market: Listed) => Promise<boolean>,
+      only: readonly string[] = MARKET_VENUES,
+    ) {
       for (const venue of only) {
-        await eventually(async () => {
-          const markets = await fleet.read<Listed[]>(`/v1/${venue}/markets?status=open&limit=20`);
-          for (const market of markets) if (await arrives(venue, market)) return true;
-          return false;
-        }, Boolean, WITHIN);
+        await eventually(
+          async () => {
+            const markets = await fleet.read<Listed[]>(`/v1/${venue}/markets?status=open&limit=20`);
+            for (const market of markets) if (await arrives(venue, market)) return true;
+            return false;
+          },
+          Boolean,
+          WITHIN,
+        );
       }
     }
-    const hasRows = (path: string) => async (venue: string, { market_id, outcomes }: Listed) => {
-      const outcome = encodeURIComponent(outcomes[0]?.outcome_id ?? '');
-      const address = `/v1/${venue}/markets/${encodeURIComponent(market_id)}/${path}`.replace('OUTCOME', outcome);
-      return (await fleet.read<unknown[]>(address)).length > 0;
-    };
+    const hasRows =
+      (path: string) =>
+      async (venue: string, { market_id, outcomes }: Listed) => {
+        const outcome = encodeURIComponent(outcomes[0]?.outcome_id ?? '');
+        const address = `/v1/${venue}/markets/${encodeURIComponent(market_id)}/${path}`.replace('OUTCOME', outcome);
+        return (await fleet.read<unknown[]>(address)).length > 0;
+      };
 
     it('prices, books, trades, candles and snapshots of each venue arrive', async () => {
       await eachVenue(async (venue, { market_id }) => {
@@ -84,8 +99,8 @@ describe.each(BACKENDS)('oddswire at its default intervals on about half a core,
       const withBooks = MARKET_VENUES.filter((venue) => VENUES[venue].capabilities.books);
       await eachVenue(async (venue, { market_id }) => {
         const path = `/v1/${venue}/markets/${encodeURIComponent(market_id)}/orderbook`;
-        const found = await fleet.read<{ outcomes: unknown[] }>(path).catch(() => undefined);
-        return (found?.outcomes.length ?? 0) > 0;
+        const found = await fleet.read<{ bids: unknown[]; asks: unknown[] }>(path).catch(() => undefined);
+        return found !== undefined && found.bids.length + found.asks.length > 0;
       }, withBooks);
       await eachVenue(hasRows('trades'));
       await eachVenue(hasRows('candles?interval=1m'));
@@ -95,7 +110,11 @@ describe.each(BACKENDS)('oddswire at its default intervals on about half a core,
     it('every trade of a minute is stored once', async () => {
       const from = fleet.exchange.second() + 5;
       const until = from + TAPE_SECONDS;
-      await eventually(async () => fleet.exchange.second(), (second) => second > until, WITHIN);
+      await eventually(
+        async () => fleet.exchange.second(),
+        (second) => second > until,
+        WITHIN,
+      );
       const places = await findPlaces(fleet.exchange);
       for (const venue of MARKET_VENUES) {
         const truth = ledgerTape(venue, fleet.exchange.ledger().trades, places, from, until);
@@ -127,18 +146,27 @@ describe.each(BACKENDS)('oddswire at its default intervals on about half a core,
         condition: 'above',
         price: 0.000001,
       });
-      await eventually(async () => fleet.receiver.requests.length, (count) => count > 0, WITHIN);
+      await eventually(
+        async () => fleet.receiver.requests.length,
+        (count) => count > 0,
+        WITHIN,
+      );
     });
 
     it('every poll works, every feed is live, no venue is blamed and no breaker opened', async () => {
       await eventually(
-        () => fleet.read<Venue[]>('/v1/venues'),
-        (venues) =>
+        async () => ({
+          venues: await fleet.read<Venue[]>('/v1/venues'),
+          polls: await database.db.query(POLLS),
+        }),
+        ({ venues }) =>
           venues.length === MARKET_VENUES.length &&
           venues.every(({ healthy, failing, feed }) => healthy && !failing && feed?.state === 'live'),
         WITHIN,
       );
-      const logged = lines.flatMap((text) => (text.startsWith('{') ? [JSON.parse(text) as Record<string, unknown>] : []));
+      const logged = lines.flatMap((text) =>
+        text.startsWith('{') ? [JSON.parse(text) as Record<string, unknown>] : [],
+      );
       expect(logged.filter(({ msg }) => msg === 'venue circuit breaker')).toEqual([]);
       const blamed = logged.filter(({ msg, code }) => msg === 'poll failed' && code !== 'process_late');
       expect(blamed).toEqual([]);

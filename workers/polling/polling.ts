@@ -1,8 +1,8 @@
 import { asError } from '../../src/domain/values/errors.ts';
-import { processLag } from '../../src/domain/values/process-lag.ts';
 import { forwardAbort } from '../../src/domain/values/signals.ts';
 import { failureFields } from '../../src/observe/failure-fields.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { processLag } from '../../src/observe/process-lag.ts';
 import { JOBS } from '../../src/queues/jobs.ts';
 import { acquirePollLease, advancePoll, POLL_LEASES, restPoll } from '../../src/store/catalog/poll-state.ts';
 import { quarantine } from '../../src/store/catalog/quarantine.ts';

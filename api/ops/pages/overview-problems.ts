@@ -264,7 +264,9 @@ function troubledFeeds({ venues, feeds, gapsSince, nowMs }: ProblemFacts): Probl
     };
     if (state === 'silent') return warning('sends no data', gapsSince.get(venue) ?? null, why);
     if (state === 'given_up') {
-      const wait = feed.nextTryAt ? `, and tries again in ${duration(Math.max(0, feed.nextTryAt.getTime() - nowMs))}` : '';
+      const wait = feed.nextTryAt
+        ? `, and tries again in ${duration(Math.max(0, feed.nextTryAt.getTime() - nowMs))}`
+        : '';
       return warning(`loses changes of every market${wait}`, gapsSince.get(venue) ?? null, why);
     }
     if (state === 'refused') return warning('refuses the credentials', null, why);

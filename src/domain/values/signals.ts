@@ -1,5 +1,3 @@
-import type { LagMeter, ProcessLag } from './process-lag.ts';
-
 /** The controllers that follow a signal, and the end of its only listener. */
 interface Followers {
   readonly controllers: Set<AbortController>;
@@ -56,14 +54,13 @@ export function openDeadline(parents: readonly AbortSignal[], ms: number): Deadl
   return open(parents, ms, () => ms);
 }
 
-/** A deadline that does not count the time in which this process was late, up to a limit: see `LagMeter.stretched`. */
-export function openStretchingDeadline(
+/** A deadline that does not count the time in which this process was late, up to a limit, as `lag` measures it from now on. */
+export function openStretchingDeadline<Lag extends { stretched(limitMs: number): number }>(
   parents: readonly AbortSignal[],
   ms: number,
-  lag: ProcessLag,
-): Deadline & { readonly lag: LagMeter } {
-  const meter = lag.begin();
-  return { ...open(parents, ms, () => meter.stretched(ms)), lag: meter };
+  lag: Lag,
+): Deadline & { readonly lag: Lag } {
+  return { ...open(parents, ms, () => lag.stretched(ms)), lag };
 }
 
 function open(parents: readonly AbortSignal[], ms: number, limitMs: () => number): Deadline {

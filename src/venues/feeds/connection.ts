@@ -1,6 +1,6 @@
 import WebSocket from 'ws';
 import { asError } from '../../domain/values/errors.ts';
-import { processLag } from '../../domain/values/process-lag.ts';
+import { processLag } from '../../observe/process-lag.ts';
 import { FeedGaps } from './gaps.ts';
 import { BURST_MS, MarketLosses } from './market-losses.ts';
 import type { FeedListener, FeedLoss, FeedMarket, FeedSession, FeedState, GapReason, VenueFeed } from './port.ts';
@@ -358,7 +358,10 @@ export class FeedConnection {
       this.#gaps.endOf(of, nowMs);
       return;
     }
-    if (isStillGivenUp) return this.#giveUp(nowMs, lost.length);
+    if (isStillGivenUp) {
+      this.#giveUp(nowMs, lost.length);
+      return;
+    }
     this.#losses.note(marketIds, reason);
     this.#requestLost(nowMs);
   }
@@ -370,7 +373,10 @@ export class FeedConnection {
   #requestLost(nowMs: number): void {
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
     const { refresh, givenUp, reconnect } = this.#losses.answer(nowMs);
-    if (givenUp.length > 0 && !this.#hasSoundMarket(nowMs)) return this.#giveUp(nowMs, givenUp.length);
+    if (givenUp.length > 0 && !this.#hasSoundMarket(nowMs)) {
+      this.#giveUp(nowMs, givenUp.length);
+      return;
+    }
     if (givenUp.length > 0) {
       this.remove(givenUp);
       this.#listener.onGivenUp(givenUp);
@@ -398,7 +404,10 @@ export class FeedConnection {
     const delayMs = this.#timing.maxBackoffMs * (0.5 + this.#random() / 2);
     this.#isGivenUp = true;
     this.#nextTryMs = nowMs + delayMs;
-    this.#setState('given_up', `no market stays complete: ${lost} of ${this.#markets.size} lose changes after new snapshots`);
+    this.#setState(
+      'given_up',
+      `no market stays complete: ${lost} of ${this.#markets.size} lose changes after new snapshots`,
+    );
     this.#later(delayMs);
   }
 

@@ -12,8 +12,8 @@ import {
 } from 'cockatiel';
 import { Pool } from 'undici';
 import { asError } from '../../domain/values/errors.ts';
-import { type LagMeter, type ProcessLag, processLag } from '../../domain/values/process-lag.ts';
 import { openStretchingDeadline } from '../../domain/values/signals.ts';
+import { type LagMeter, type ProcessLag, processLag } from '../../observe/process-lag.ts';
 import { VenueError, type VenueErrorCode } from '../errors.ts';
 import type { BreakerState, RequestEvent, VenueObserver } from '../observer.ts';
 import { cachedForMs, parseAgeMs } from './age.ts';
@@ -166,7 +166,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
         ...(statusCode !== undefined && { statusCode }),
         ...(ageMs !== undefined && { ageMs }),
       });
-    const deadline = openStretchingDeadline([signal], attemptTimeoutMs, lag);
+    const deadline = openStretchingDeadline([signal], attemptTimeoutMs, lag.begin());
     try {
       const result = await attemptJson(pool, {
         venue,
@@ -243,7 +243,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   }
 
   async function call(request: VenueRequest, body?: string): Promise<VenueAnswer> {
-    const deadline = openStretchingDeadline([request.signal], callTimeoutMs, lag);
+    const deadline = openStretchingDeadline([request.signal], callTimeoutMs, lag.begin());
     let backoff: IBackoff<unknown> | undefined;
     /** The failure of the attempt before. */
     let before: VenueError | undefined;

@@ -134,7 +134,10 @@ export function streamTests(desk: ConsoleDesk): void {
       const venues = ['polymarket', 'kalshi', 'manifold', 'limitless'].map((venue) => ({ venue, healthy: false }));
       await streams.send('heartbeat', heartbeat({ venues }));
       await line(/^the polls of polymarket fail or are late, prices may be old$/);
-      await streams.send('heartbeat', heartbeat({ venues: venues.map((each) => ({ ...each, healthy: each.venue === 'polymarket' })) }));
+      await streams.send(
+        'heartbeat',
+        heartbeat({ venues: venues.map((each) => ({ ...each, healthy: each.venue === 'polymarket' })) }),
+      );
       await line('live, complete to 05:24:00');
       await closeScripted();
     });

@@ -141,7 +141,9 @@ describe('a streamer of kalshi with a slow handshake', () => {
       ({ feed: found }) => ![undefined, 'standby', 'no_markets'].includes(found.reason),
     );
     expect(feed.state).toBe('connecting');
-    expect(feed.reason).toMatch(/^slow_handshake: the answer came \d+ s after the signature: header_timestamp_expired$/);
+    expect(feed.reason).toMatch(
+      /^slow_handshake: the answer came \d+ s after the signature: header_timestamp_expired$/,
+    );
     expect(refusals()).toEqual([]);
     exchange.clearFaults();
     await quotesAgree(test.db, exchange, 'kalshi');

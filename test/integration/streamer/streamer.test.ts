@@ -5,10 +5,10 @@ import type { Exchange } from '../../../sim/exchange.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { readFeedStates } from '../../../src/store/feeds/streamers.ts';
-import { startTestApi } from '../api/api-harness.ts';
 import { findPlaces, ledgerTape, storedTapes } from '../../e2e/venue-ledger.ts';
 import { eventually } from '../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { startTestApi } from '../api/api-harness.ts';
 import { capturedLog, LosableDatabase } from '../workers/worker-harness.ts';
 import {
   type FeedVenue,
@@ -225,7 +225,11 @@ describe('a streamer that is late', () => {
       );
       await test.db.query(RETURN);
     }
-    expect(times().filter(({ level }) => level === 'warn').map((line) => line.times)).toEqual([1, 2, 4]);
+    expect(
+      times()
+        .filter(({ level }) => level === 'warn')
+        .map((line) => line.times),
+    ).toEqual([1, 2, 4]);
   });
 });
 
@@ -262,9 +266,13 @@ describe('a feed whose markets all freeze at once', () => {
       aheadMs += 11_000;
     }, 200);
     running.push({ stop: async () => clearInterval(hurry) });
-    const feed = await eventually(feedOfApi, (found) => found?.state === 'given_up' && found.next_try_at !== undefined, {
-      timeoutMs: 50_000,
-    });
+    const feed = await eventually(
+      feedOfApi,
+      (found) => found?.state === 'given_up' && found.next_try_at !== undefined,
+      {
+        timeoutMs: 50_000,
+      },
+    );
     expect(feed?.reason).toMatch(/^no market stays complete: \d+ of \d+ lose changes after new snapshots$/);
     clearInterval(hurry);
     exchange.clearFaults(fault.id);

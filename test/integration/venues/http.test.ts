@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ProcessLag } from '../../../src/domain/values/process-lag.ts';
+import { ProcessLag } from '../../../src/observe/process-lag.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import { createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../../../src/venues/http/http.ts';
 import type { BreakerEvent, RequestEvent } from '../../../src/venues/observer.ts';

@@ -65,7 +65,10 @@ export function describeKalshiRefusal({ statusCode, headers, body, sentMs, nowMs
   }
   if (isOfTime && nowMs - sentMs > MAX_SKEW_MS) {
     const seconds = Math.round((nowMs - sentMs) / 1000);
-    return { detail: `slow_handshake: the answer came ${seconds} s after the signature: ${code}`, isOfCredentials: false };
+    return {
+      detail: `slow_handshake: the answer came ${seconds} s after the signature: ${code}`,
+      isOfCredentials: false,
+    };
   }
   const reason = /expired/i.test(code) && !isOfTime ? 'key_expired' : 'key_refused';
   return { detail: `${reason}: ${code}`, isOfCredentials: true };

@@ -232,7 +232,9 @@ describe('a poll that dies', () => {
       await test.db.query(END_LEASE, [venue]);
       return lastPage([trade(9)], { page: 'frozen' });
     });
-    expect(await poll(frozen)).toEqual({ failed: `the lease of the trades poll of ${venue} ended before it was renewed` });
+    expect(await poll(frozen)).toEqual({
+      failed: `the lease of the trades poll of ${venue} ended before it was renewed`,
+    });
     expect(await tradeIds()).toEqual([]);
     expect(await state()).toMatchObject({ position: null });
   });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { ProcessLag } from '../../../../src/domain/values/process-lag.ts';
+import { ProcessLag } from '../../../src/observe/process-lag.ts';
 
 const SAMPLE_MS = 100;
 
