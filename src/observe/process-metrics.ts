@@ -56,7 +56,7 @@ export function processMetrics(registry: Registry) {
       registers,
     }),
     lateShare: new Gauge({
-      name: 'process_late_share',
+      name: 'oddswire_process_late_share',
       help: 'The part of the last ten seconds in which this process could not run although it was due, 0..1',
       registers,
     }),
