@@ -1,16 +1,19 @@
 import { z } from 'zod';
 import { count, epochTime } from './wire.ts';
 
-export const feedState = z.enum(['off', 'connecting', 'live', 'silent', 'refused', 'stopped']);
+export const feedState = z.enum(['off', 'connecting', 'live', 'silent', 'refused', 'given_up', 'stopped']);
 
 /** The feed of a venue, as all streamers together see it. */
 export const feed = z
   .object({
     state: feedState.meta({
       description:
-        '`live`: data arrives. `connecting`: it does not yet, or not any more. `silent`: the venue answers pings and sends no data. `refused`: the venue rejects the key. `stopped`: no streamer runs. `off`: the configuration turns it off, with the reason. Polls continue in every state.',
+        '`live`: data arrives. `connecting`: it does not yet, or not any more. `silent`: the venue answers pings and sends no data. `refused`: the venue rejects the key. `given_up`: no market of a connection stayed complete, so it waits before its next try. `stopped`: no streamer runs. `off`: the configuration turns it off, with the reason. Polls continue in every state.',
     }),
     reason: z.string().optional().meta({ description: 'Why the state is not `live`.' }),
+    next_try_at: epochTime.optional().meta({
+      description: 'Of `given_up`: when the feed connects again. Absent while it tries.',
+    }),
     subscribed: count.meta({ description: 'Outcomes whose changes the feed sends.' }),
     messages_per_second: z.number().min(0),
     lag_ms: z.number().optional().meta({

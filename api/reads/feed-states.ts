@@ -7,6 +7,7 @@ import { type FeedReport, type FeedState, readFeedStates } from '../../src/store
 import type { BookGap } from '../../src/store/series/market-series.ts';
 import type { FeedBody, FeedGapBody } from '../contract/feed.ts';
 import type { ApiDeps } from '../deps.ts';
+import { epochSeconds } from '../http/respond.ts';
 import { feedsOff } from './venue-catalog.ts';
 
 /** The oldest ones of an answer. */
@@ -32,10 +33,11 @@ export async function readVenueFeeds({ db, venues }: Pick<ApiDeps, 'db' | 'venue
 
 /** The feed of a venue in an answer, without addresses. `gaps`: those of the last 24 hours. */
 export function presentFeed(report: FeedReport, gaps: number): FeedBody {
-  const { state, reason, subscribed, messagesPerSecond, lagMs } = report;
+  const { state, reason, subscribed, messagesPerSecond, lagMs, nextTryAt } = report;
   return {
     state,
     reason: reason === null ? undefined : withoutAddresses(reason),
+    next_try_at: nextTryAt ? epochSeconds(nextTryAt) : undefined,
     subscribed,
     messages_per_second: Math.round(messagesPerSecond * 10) / 10,
     lag_ms: lagMs === null ? undefined : Math.round(lagMs),

@@ -11,13 +11,14 @@ import { RandomStream } from '../random.ts';
 import type { World } from '../world/world.ts';
 import { FollowedMarkets } from './followed-markets.ts';
 import { FeedSocket } from './socket.ts';
-import type { FeedHost } from './socket-faults.ts';
+import type { FeedHost, SocketFault } from './socket-faults.ts';
 import type { SimVenueFeed } from './venue-feed.ts';
 
 const FAULT_DOMAIN = 63;
 const MAX_FRAME_BYTES = 4 * 1024 * 1024;
 const NORMAL_MAX_IDS = Number.POSITIVE_INFINITY;
 const DEFAULT_MAX_IDS = 50;
+const DEFAULT_DELAY_MS = 6_000;
 const DEFAULT_REFUSAL = 429;
 
 /** The addresses of the feeds below the address of the exchange. */
@@ -32,6 +33,13 @@ interface Host {
   readonly feed: SimVenueFeed;
   readonly followed: FollowedMarkets;
   readonly sockets: Set<FeedSocket>;
+}
+
+interface Handshake {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly faults: readonly SocketFault[];
 }
 
 /** The WebSocket feeds of the four venues over one engine. */
@@ -88,7 +96,21 @@ export class FeedHub {
     const found = [...this.hosts].find(([name]) => FEED_PATHS[name] === path);
     if (found === undefined) return refuse(socket, 404, 'not found');
     const [name, host] = found;
-    const rejection = this.faults.socketFaults(name, 'handshake').at(0);
+    const faults = this.faults.socketFaults(name, 'handshake');
+    const slow = faults.find(({ how }) => how === 'slow_handshake');
+    if (slow !== undefined) {
+      setTimeout(
+        () => this.check(name, host, { request, socket, head, faults }),
+        slow.delayMs ?? DEFAULT_DELAY_MS,
+      ).unref();
+      return undefined;
+    }
+    return this.check(name, host, { request, socket, head, faults });
+  }
+
+  private check(name: FeedHost, host: Host, { request, socket, head, faults }: Handshake): undefined {
+    if (socket.destroyed) return undefined;
+    const rejection = faults.find(({ how }) => how === 'reject');
     if (rejection !== undefined) return refuse(socket, rejection.status ?? DEFAULT_REFUSAL, 'rejected');
     const unsigned = name === 'kalshi' ? this.kalshiKeys.refusalOf(request.headers, Date.now()) : undefined;
     if (unsigned !== undefined) return refuse(socket, 401, unsigned);

@@ -55,6 +55,11 @@ export function processMetrics(registry: Registry) {
       help: '1 when the work of this process is stalled although its dependencies answer; see /health/live',
       registers,
     }),
+    lateShare: new Gauge({
+      name: 'oddswire_process_late_share',
+      help: 'The part of the last ten seconds in which this process could not run although it was due, 0..1',
+      registers,
+    }),
     collectFailures: new Counter({
       name: 'metrics_collect_failures_total',
       help: 'Gauges that could not be read for a scrape, by source',

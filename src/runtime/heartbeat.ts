@@ -4,6 +4,7 @@ import { asError } from '../domain/values/errors.ts';
 import { within } from '../domain/values/within.ts';
 import { FailureStreaks } from '../observe/failure-streaks.ts';
 import type { Logger } from '../observe/logger.ts';
+import { processLag } from '../observe/process-lag.ts';
 import type { Queryable } from '../store/db/tx.ts';
 import { beat, beginHeartbeat, endHeartbeat } from '../store/ops/heartbeats.ts';
 
@@ -12,11 +13,13 @@ const EVERY_MS = 1_000;
 const END_TIMEOUT_MS = 1_000;
 
 /**
- * Stores a heartbeat of this process every second, so that the operator pages show a suspended or dead process. The next beat waits for
+ * Stores a heartbeat of this process every second, with its lateness, so that the operator pages show a suspended, dead or
+ * overloaded process. The next beat waits for
  * the answer to the last one, and an unavailable database leaves a gap.
  */
 export function startHeartbeat(db: Queryable, name: string, log: Logger): { close(): Promise<void> } {
   const identity = { process: name, host: hostname(), pid: process.pid, version: VERSION };
+  const lag = processLag();
   const streaks = new FailureStreaks();
   let id: number | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -25,7 +28,7 @@ export function startHeartbeat(db: Queryable, name: string, log: Logger): { clos
   async function storeBeat(): Promise<void> {
     try {
       // The row of a process that was suspended for a day is gone.
-      if (id === undefined || !(await beat(db, id))) id = await beginHeartbeat(db, identity);
+      if (id === undefined || !(await beat(db, id, lag.share()))) id = await beginHeartbeat(db, identity);
       streaks.succeeded('beat');
     } catch (error) {
       const { inARow, shouldLog } = streaks.failed('beat');

@@ -5,6 +5,7 @@ import { dependencyGauge, poolGauges } from '../observe/dependency-gauges.ts';
 import type { Logger } from '../observe/logger.ts';
 import { createMetrics, type Metrics } from '../observe/metrics.ts';
 import { checkedOncePerSecond, createProbeServer, type Dependency, liveness } from '../observe/probe-server.ts';
+import { processLag } from '../observe/process-lag.ts';
 import { createQueueBackend } from '../queues/backend.ts';
 import type { JobName } from '../queues/jobs.ts';
 import type { QueueBackend } from '../queues/port.ts';
@@ -127,6 +128,7 @@ export async function openProcessContext(
         read: async () => metrics.stalled.set((await liveness(probed)).length > 0 ? 1 : 0),
         forget: () => undefined,
       },
+      { name: 'lateness', read: async () => metrics.lateShare.set(processLag().share()), forget: () => undefined },
     );
     const probes = createProbeServer(probed);
     const probeUrl = await listen(probes, config.metrics.host, config.metrics.port);

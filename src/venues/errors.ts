@@ -2,6 +2,7 @@ import { OddswireError } from '../domain/values/errors.ts';
 
 export type VenueErrorCode =
   | 'timeout'
+  | 'process_late'
   | 'network'
   | 'http_status'
   | 'rate_limited'
@@ -13,7 +14,7 @@ export type VenueErrorCode =
 
 /**
  * A call to a venue that failed as a whole. `retryAfterMs` is the pause that the venue requested, if any. `budget_unavailable` is no fault
- * of the venue: the ledger of its request budget did not answer.
+ * of the venue: the ledger of its request budget did not answer. Neither is `process_late`: a deadline passed while this process ran late.
  */
 export class VenueError extends OddswireError {
   readonly venue: string;
@@ -42,9 +43,10 @@ export class VenueError extends OddswireError {
   }
 }
 
-/** Failures that say nothing of what was asked: other requests to the host fail too. */
+/** Failures that say nothing of what was asked: other requests fail too. */
 const OF_THE_HOST: ReadonlySet<string> = new Set([
   'aborted',
+  'process_late',
   'rate_limited',
   'budget_unavailable',
   'circuit_open',
@@ -58,7 +60,7 @@ const OF_AN_ANSWER: ReadonlySet<string> = new Set([
 /** The venue or a proxy refuses this client, whatever it asks for. */
 const REFUSES_CLIENT: ReadonlySet<number> = new Set([401, 407]);
 
-/** Whether the host takes no request at present, so that no other request has a chance. */
+/** Whether the host takes no request at present, or this process is too late to read answers, so that no other request has a chance. */
 export function isOfHost({ code }: VenueError): boolean {
   return OF_THE_HOST.has(code);
 }

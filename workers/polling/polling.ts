@@ -2,6 +2,7 @@ import { asError } from '../../src/domain/values/errors.ts';
 import { forwardAbort } from '../../src/domain/values/signals.ts';
 import { failureFields } from '../../src/observe/failure-fields.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { processLag } from '../../src/observe/process-lag.ts';
 import { JOBS } from '../../src/queues/jobs.ts';
 import { acquirePollLease, advancePoll, POLL_LEASES, restPoll } from '../../src/store/catalog/poll-state.ts';
 import { quarantine } from '../../src/store/catalog/quarantine.ts';
@@ -116,7 +117,9 @@ export async function runPoll<A extends object, R, W extends Written, P extends 
     if (requests === 'sent') await POLL_LEASES.release(context.db, lease, null);
     else await restPoll(context.db, lease, requests === 'nothing to request');
   };
-  const end = await underLease(context, POLL_LEASES, lease, walk, { endLease });
+  const lag = processLag().begin();
+  const isCharged = (error: Error) => !isOwnFault(error, lag.wasLate());
+  const end = await underLease(context, POLL_LEASES, lease, walk, { endLease, isCharged });
   const streaks = streaksOf(context.db);
   const streak = `${venue} ${kind}`;
   if ('result' in end) {
@@ -132,11 +135,20 @@ export async function runPoll<A extends object, R, W extends Written, P extends 
     throw error;
   }
   // An outage of a venue is a state that venue health shows, so the job does not fail and only its first failure is logged.
-  if (failures > 0) {
+  if (!context.stopping.aborted) {
     const level = streaks.failed(streak).inARow === 1 ? 'warn' : 'debug';
     context.log[level]({ venue, kind, failures, ...failureFields(error) }, 'poll failed');
   }
   return { failed: error.message };
+}
+
+/**
+ * Whether a failed poll says nothing about its venue: this process lost the lease, or was so late that the deadline of a request, of the job or
+ * of the ledger passed.
+ */
+function isOwnFault({ code }: Error & { code?: unknown }, wasLate: boolean): boolean {
+  if (code === 'process_late' || code === 'lease_lost') return true;
+  return wasLate && (code === 'aborted' || code === 'budget_unavailable');
 }
 
 interface LeasedWork<T> {

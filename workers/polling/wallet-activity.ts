@@ -132,5 +132,8 @@ export async function rereadActivity(
 
 /** True when the host accepts no requests for any wallet at present. A 403 refuses the client as such. */
 export function isHostAway({ code, statusCode }: VenueError): boolean {
-  return ['circuit_open', 'rate_limited', 'budget_unavailable', 'aborted'].includes(code) || statusCode === 403;
+  return (
+    ['circuit_open', 'rate_limited', 'budget_unavailable', 'process_late', 'aborted'].includes(code) ||
+    statusCode === 403
+  );
 }

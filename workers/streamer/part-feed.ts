@@ -1,5 +1,6 @@
 import { uuidv7 } from 'uuidv7';
 import type { PriceRecord } from '../../src/domain/markets/market.ts';
+import { shouldLog } from '../../src/observe/failure-streaks.ts';
 import { closeGaps, openGap } from '../../src/store/feeds/gaps.ts';
 import type { WantedMarket } from '../../src/store/feeds/markets.ts';
 import { FeedConnection, type FeedTiming } from '../../src/venues/feeds/connection.ts';
@@ -57,6 +58,8 @@ export class PartFeed {
   #isOpen = false;
   #detail = '';
   #lastGap: string | undefined;
+  /** How often the connection was given up. */
+  #timesGivenUp = 0;
 
   constructor(options: PartOptions) {
     const { part, feed, deps, timing, seenAtMs } = options;
@@ -77,11 +80,17 @@ export class PartFeed {
     });
   }
 
-  /** Undefined while there is no market to subscribe to. */
-  get state(): { state: FeedState; detail: string; isSilent: boolean } | undefined {
+  /** Undefined while no market is wanted. `nextTryMs` is that of `given_up`, epoch milliseconds; absent during a try. */
+  get state(): { state: FeedState; detail: string; isSilent: boolean; nextTryMs?: number | undefined } | undefined {
+    if (this.#markets.size === 0 && this.#givenUp.size > 0) {
+      const detail = `each of the ${this.#givenUp.size} wanted markets keeps losing changes`;
+      return { state: 'given_up', detail, isSilent: false, nextTryMs: Math.min(...this.#givenUp.values()) };
+    }
     if (!this.#isOpen || this.#markets.size === 0) return undefined;
+    const { state, givenUp } = this.#connection;
+    if (givenUp) return { state: 'given_up', detail: this.#detail, isSilent: false, ...givenUp };
     const isSilent = this.#lastGap === 'silent' || this.#lastGap === 'half_open';
-    return { state: this.#connection.state, detail: this.#detail, isSilent };
+    return { state, detail: this.#detail, isSilent };
   }
 
   /** The subscribed outcomes. */
@@ -237,7 +246,12 @@ export class PartFeed {
       onLive();
     }
     if (state === 'refused') onRefused(detail);
-    else if (state === 'waiting' || state === 'live') {
+    else if (state === 'given_up') {
+      this.#timesGivenUp += 1;
+      const level = shouldLog(this.#timesGivenUp) ? 'warn' : 'debug';
+      const line = { venue: feed.venue, part: this.part, times: this.#timesGivenUp, detail };
+      deps.log[level](line, 'feed given up until its next try; polls read its markets');
+    } else if (state === 'waiting' || state === 'live') {
       deps.log.debug({ venue: feed.venue, part: this.part, state, detail }, 'feed connection');
     }
     // The next attempt must not hide the reason of the last failure.

@@ -1,4 +1,5 @@
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
+import { shouldLog } from '../../src/observe/failure-streaks.ts';
 import { noteAnnounced } from '../../src/store/catalog/market-sightings.ts';
 import { marketsWithOpenGaps } from '../../src/store/feeds/gaps.ts';
 import { mostTradedFeedMarkets, type WantedMarket, wantedFeedMarkets } from '../../src/store/feeds/markets.ts';
@@ -21,6 +22,8 @@ const RANK_EVERY_MS = 60_000;
 const REQUEST_EVERY_MS = 1_000;
 /** A streamer without reports for a moment must not move parts to and fro. */
 const ROUNDS_UNTIL_RELEASE = 3;
+/** After this time without one, a loss of parts is news again. */
+const LOSS_MEMORY_MS = 600_000;
 
 interface VenueOptions {
   readonly deps: StreamerDeps;
@@ -47,6 +50,9 @@ export class VenueFeeds {
   #isCreated = false;
   #needsPlan = false;
   #roundsOverShare = 0;
+  /** Losses of parts to other streamers, and the time of the last one. */
+  #timesLost = 0;
+  #lostAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: VenueOptions) {
     const { deps, streamer, venue } = options;
@@ -64,14 +70,19 @@ export class VenueFeeds {
     return [...this.#held.keys()];
   }
 
-  /** Ends those of `parts` that this streamer does not hold any more. */
+  /** Ends those of `parts` that another streamer has taken. */
   keep(parts: readonly number[], held: readonly FeedPart[]): void {
     const ours = new Set(held.filter(({ venue }) => venue === this.venue).map(({ part }) => part));
-    for (const part of parts) {
-      if (ours.has(part) || !this.#held.has(part)) continue;
-      this.#close(part);
-      this.#options.deps.log.warn({ venue: this.venue, part }, 'part of a feed lost: another streamer reads it');
-    }
+    const lost = parts.filter((part) => !ours.has(part) && this.#held.has(part));
+    if (lost.length === 0) return;
+    for (const part of lost) this.#close(part);
+    const nowMs = performance.now();
+    if (nowMs - this.#lostAtMs > LOSS_MEMORY_MS) this.#timesLost = 0;
+    this.#lostAtMs = nowMs;
+    this.#timesLost += 1;
+    const level = shouldLog(this.#timesLost) ? 'warn' : 'debug';
+    const line = { venue: this.venue, parts: lost, times: this.#timesLost };
+    this.#options.deps.log[level](line, 'parts of a feed lost: another streamer took them while this one was late');
   }
 
   /** Takes free parts up to the share of this streamer, or gives back those above it. */
@@ -83,10 +94,17 @@ export class VenueFeeds {
     this.#roundsOverShare = this.#held.size > share ? this.#roundsOverShare + 1 : 0;
     if (this.#roundsOverShare >= ROUNDS_UNTIL_RELEASE) await this.#release([...this.#held.keys()].slice(share));
     const limit = share - this.#held.size;
-    const claimed = await claimParts(deps.db, streamer, { venue: this.venue, parts: this.#parts, limit });
+    const claimed = await claimParts(deps.db, streamer, {
+      venue: this.venue,
+      parts: this.#parts,
+      limit,
+      held: [...this.#held.keys()],
+    });
     for (const { part, seenAtMs } of claimed) this.#held.set(part, this.#open(part, seenAtMs));
     if (claimed.length > 0) {
-      deps.log.info({ venue: this.venue, parts: claimed.map(({ part }) => part) }, 'parts of a feed taken');
+      // Each loss has its own line, so parts that come back again and again need none.
+      const level = this.#timesLost === 0 || shouldLog(this.#timesLost) ? 'info' : 'debug';
+      deps.log[level]({ venue: this.venue, parts: claimed.map(({ part }) => part) }, 'parts of a feed taken');
     }
     if (claimed.length > 0) this.#needsPlan = true;
   }
@@ -147,11 +165,17 @@ export class VenueFeeds {
     const states = [...this.#held.values()].flatMap((part) => part.state ?? []);
     const bad = states.find(({ state }) => state === 'refused');
     const silent = states.find(({ state, isSilent }) => isSilent && state !== 'live');
+    const givenUp = states.filter(({ state }) => state === 'given_up');
     const away = states.find(({ state }) => state !== 'live');
     const subscribed = [...this.#held.values()].reduce((sum, { outcomes }) => sum + outcomes, 0);
     const common = { venue: this.venue, subscribed, ...this.#meter.read() };
     if (bad) return { ...common, state: 'refused', reason: bad.detail };
     if (silent) return { ...common, state: 'silent', reason: silent.detail };
+    if (givenUp[0]) {
+      const tries = givenUp.flatMap(({ nextTryMs }) => nextTryMs ?? []);
+      const nextTryAt = tries.length > 0 ? new Date(Math.min(...tries)) : null;
+      return { ...common, state: 'given_up', reason: givenUp[0].detail, nextTryAt };
+    }
     if (away) return { ...common, state: 'connecting', reason: away.detail || null };
     if (states.length > 0) return { ...common, state: 'live', reason: null };
     const idle: IdleReason = this.#held.size === 0 ? 'standby' : 'no_markets';

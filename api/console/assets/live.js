@@ -30,7 +30,8 @@ function rangeOf(start, end) {
 /**
  * Opens a stream. `on` gets every message. `read` reads the data of the page again: after a gap, and when the stream begins at the present
  * although the page is older. A stream with `hasSnapshot` begins with the data of the page. `line` is the element with the state, and
- * `words` are MARKETS or EVENTS. Without `hasSession` the stream is that of a visitor. `close` ends the stream, its listeners and its timers.
+ * `words` are MARKETS or EVENTS. Of other venues
+ * than `venues`, the page shows nothing. Without `hasSession` the stream is that of a visitor. `close` ends the stream, its listeners and its timers.
  */
 export function follow({
   url,
@@ -41,6 +42,7 @@ export function follow({
   hasSnapshot = false,
   hasSession = true,
   words = MARKETS,
+  venues: shown,
 }) {
   const closing = new AbortController();
   const { signal } = closing;
@@ -116,8 +118,9 @@ export function follow({
       const { checked_at, interval_seconds, venues = [] } = message.data;
       checked = checked_at;
       expectWithin(interval_seconds * 1_000);
-      const silent = venues.filter(({ healthy }) => !healthy).map(({ venue }) => venue);
-      if (silent.length > 0) say(`${silent.join(', ')} does not answer, ${words.doubt}`, 'warn');
+      const unhealthy = venues.filter(({ venue, healthy }) => !healthy && (shown?.includes(venue) ?? true));
+      const names = unhealthy.map(({ venue }) => venue).join(', ');
+      if (names) say(`the polls of ${names} fail or are late, ${words.doubt}`, 'warn');
       else say(`live, complete to ${clock(checked)}`, 'good');
     } else if (event.type === 'stale') {
       // The server repeats it as often as a heartbeat, and the next heartbeat states how often that is.

@@ -76,7 +76,7 @@ async function readTable(signal) {
   if (!found) throw new Error('the page has no results');
   if (signal.aborted) return;
   const results = document.getElementById('results');
-  if (found.dataset.markets !== results.dataset.markets) {
+  if (found.dataset.markets !== results.dataset.markets || found.dataset.venues !== results.dataset.venues) {
     results.replaceWith(found);
     start();
     return;
@@ -119,6 +119,7 @@ function start() {
     url: `/console/stream/all?channels=prices&snapshot=true&market_ids=${ids.map(encodeURIComponent).join(',')}`,
     line: results.querySelector('[data-live]'),
     hasSnapshot: true,
+    venues: results.dataset.venues.split(','),
     on(type, message) {
       if (type === 'price') receive(message.outcome_id, message.data.price);
       if (type === 'snapshot') for (const { outcome_id, price } of message.data.outcomes) receive(outcome_id, price);

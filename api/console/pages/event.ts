@@ -56,7 +56,7 @@ export function eventPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): voi
       ])}
 ${newAlert(request, event)}
 ${leading.length > 0 && eventChart(leading)}
-<div id="results" data-markets="${markets.map(({ market_id }) => market_id).join(',')}">
+<div id="results" data-venues="${event.venue}" data-markets="${markets.map(({ market_id }) => market_id).join(',')}">
 <div class="state-line"><p class="muted">${event.market_count > MAX_MARKETS && `The ${MAX_MARKETS} most traded markets`}</p>
 <p class="live" data-live>As of ${new Date(request.nowMs).toISOString().slice(11, 19)} UTC; reload to update</p></div>
 ${marketTable(markets, trends, { hasHeadings: false })}</div>

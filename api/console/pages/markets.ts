@@ -71,7 +71,7 @@ export function marketsPage(router: ConsoleRouter, deps: MarketsDeps): void {
         title: 'Markets',
         scripts: ['markets.js'],
         body: html`${filterForm(filters, venues, categories)}
-<div id="results" data-markets="${[...new Set(markets.map(({ market_id }) => market_id))].join(',')}">
+<div id="results" data-venues="${[...new Set(markets.map(({ venue }) => venue))].join(',')}" data-markets="${[...new Set(markets.map(({ market_id }) => market_id))].join(',')}">
 <div class="state-line"><p class="muted">${summary(filters, markets.length, isSimilar)}</p>
 <p class="live" data-live>As of ${new Date(request.nowMs).toISOString().slice(11, 19)} UTC</p></div>
 ${

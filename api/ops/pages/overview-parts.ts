@@ -29,6 +29,7 @@ import {
 } from '../html.ts';
 import {
   isLateStage,
+  isOverloaded,
   isSilent,
   isTroubled,
   OPTIONAL_PROCESS,
@@ -36,6 +37,7 @@ import {
   PROCESSES,
   type Problem,
   type ProblemFacts,
+  percentOf,
   STAGE_NAME,
 } from './overview-problems.ts';
 import { endpointName, shownUrl } from './shown-values.ts';
@@ -49,6 +51,13 @@ export function stateSentence(problems: readonly Problem[], nowMs: number): Html
   }
   const tone = problems.some((each) => each.tone !== 'warn') ? 'bad' : 'warn';
   if (others.length === 0) return html`<p class="verdict ${tone}">${problemText(first, nowMs)}</p>`;
+  if (first.isCause) {
+    const count =
+      others.length === 1
+        ? 'Another problem may be its effect.'
+        : `${others.length} other problems may be its effects.`;
+    return html`<div class="verdict ${tone}"><p>${problemText(first, nowMs)}</p><p>${count}</p>${problemList(others, nowMs)}</div>`;
+  }
   const oldest = problems.reduce<Date | null>(
     (since, each) => (each.since !== null && (since === null || each.since < since) ? each.since : since),
     null,
@@ -56,7 +65,11 @@ export function stateSentence(problems: readonly Problem[], nowMs: number): Html
   return html`<div class="verdict ${tone}"><p>${problems.length} problems${
     oldest !== null && html`, the oldest since ${moment(oldest, nowMs)}`
   }.</p>
-<ul>${problems.map((problem) => html`<li class="${problem.tone ?? 'bad'}">${problemText(problem, nowMs)}</li>`)}</ul></div>`;
+${problemList(problems, nowMs)}</div>`;
+}
+
+function problemList(problems: readonly Problem[], nowMs: number): Html {
+  return html`<ul>${problems.map((problem) => html`<li class="${problem.tone ?? 'bad'}">${problemText(problem, nowMs)}</li>`)}</ul>`;
 }
 
 function problemText({ sentence, since, link }: Problem, nowMs: number): Html {
@@ -241,7 +254,14 @@ export function processTable(processes: readonly ProcessHeartbeat[], nowMs: numb
               : badge('bad', 'missing')
             : isSilent(row)
               ? badge('bad', 'no heartbeat')
-              : badge('good', 'running'),
+              : isOverloaded(row)
+                ? badge('bad', 'overloaded')
+                : badge('good', 'running'),
+      },
+      {
+        label: 'Late in 10 s',
+        cell: ({ row }) => (row === null || row.lateShare === null || isSilent(row) ? NONE : percentOf(row.lateShare)),
+        isNumeric: true,
       },
       {
         label: 'Last heartbeat',

@@ -23,6 +23,8 @@ export interface Problem {
   sentence: HtmlValue;
   /** The page about it: a path. */
   link: string;
+  /** A problem that others may be an effect of. It stands before them. */
+  isCause?: true;
   /** `bad` by default; `warn` when the service works on without loss. */
   tone?: Extract<Tone, 'bad' | 'warn'>;
 }
@@ -61,6 +63,8 @@ export const STAGE_NAME: Readonly<Record<string, string>> = {
 
 /** A process sends a heartbeat every second. */
 const SILENT_MS = 5_000;
+/** A process that is late for this part of ten seconds has no processor time for its work. */
+const OVERLOADED_SHARE = 0.25;
 /** A silent process counts this long as missing while another one of its kind works: it may have been removed on purpose. */
 const MISSED_MS = 3_600_000;
 /** A mark usually waits about a second. An older mark means a stalled stage. */
@@ -84,6 +88,7 @@ const GROWTH_AT_LEAST = 2_000;
  * The kinds of problems, in the order of the page. A kind is a function of the facts: a new kind is one more entry.
  */
 const KINDS: readonly ((facts: ProblemFacts) => readonly Problem[])[] = [
+  overload,
   missingDependencies,
   silentProcesses,
   lateStages,
@@ -105,6 +110,31 @@ export function findProblems(facts: ProblemFacts): Problem[] {
 
 function missingDependencies({ missing }: ProblemFacts): Problem[] {
   return missing.map((name) => ({ since: null, sentence: `The ${name} does not answer.`, link: '/ops' }));
+}
+
+/** Whether a running process gets too little processor time. */
+export function isOverloaded(row: ProcessHeartbeat): boolean {
+  return !isSilent(row) && (row.lateShare ?? 0) >= OVERLOADED_SHARE;
+}
+
+/** One late process may have too much work. Several on one machine show that the machine has too little. */
+function overload({ processes }: ProblemFacts): Problem[] {
+  const late = processes.filter(isOverloaded);
+  const hosts = [...new Set(late.map(({ host }) => host))];
+  return hosts.map((host): Problem => {
+    const rows = late.filter((row) => row.host === host).toSorted((a, b) => (b.lateShare ?? 0) - (a.lateShare ?? 0));
+    const named = rows.map(({ process, lateShare }) => `${process} ${percentOf(lateShare)}`).join(', ');
+    const [first] = rows;
+    const sentence =
+      rows.length > 1
+        ? html`The machine <code>${host}</code> is overloaded. Its processes ran late in these parts of the last 10 s: ${named}.`
+        : html`The ${first?.process} is overloaded: process ${first?.pid} on <code>${host}</code> ran late in ${percentOf(first?.lateShare)} of the last 10 s.`;
+    return { since: null, sentence, link: '/ops#processes', isCause: true };
+  });
+}
+
+export function percentOf(share: number | null | undefined): string {
+  return `${Math.round(100 * (share ?? 0))} %`;
 }
 
 /** Whether a process sends no heartbeat. */
@@ -197,7 +227,8 @@ export function isTroubled(poll: OpsPoll, pollMs: EnabledVenue['pollMs'], nowMs:
   return poll.consecutiveFailures > 0 || poll.lastSuccessAt !== null || isIdlePoll(poll) || !poll.isInFlight;
 }
 
-function failingVenues({ venues, polls, nowMs }: ProblemFacts): Problem[] {
+function failingVenues({ venues, polls, processes, nowMs }: ProblemFacts): Problem[] {
+  const isPollerLate = processes.some((row) => row.process === 'poller' && isOverloaded(row));
   return venues.flatMap(({ venue, title, pollMs }): Problem[] => {
     const own = polls.filter((poll) => poll.venue === venue);
     if (own.length === 0) {
@@ -215,7 +246,7 @@ function failingVenues({ venues, polls, nowMs }: ProblemFacts): Problem[] {
     return [
       {
         since: worst.lastSuccessAt,
-        sentence: html`${title} ${problem}: ${kinds}.${
+        sentence: html`${title} ${problem}${lastError === null && isPollerLate && ' while the poller is overloaded'}: ${kinds}.${
           lastError !== null &&
           html` <q>${lastError}</q> (${kind}, ${count(consecutiveFailures, 'failure', 'failures')} in a row).`
         } ${nextAttempt(worst, pollMs, nowMs)}`,
@@ -237,6 +268,12 @@ function troubledFeeds({ venues, feeds, gapsSince, nowMs }: ProblemFacts): Probl
       return [{ since, sentence, link: '/ops/venues', tone: 'warn' }];
     };
     if (state === 'silent') return warning('sends no data', gapsSince.get(venue) ?? null, why);
+    if (state === 'given_up') {
+      const wait = feed.nextTryAt
+        ? `, and tries again in ${duration(Math.max(0, feed.nextTryAt.getTime() - nowMs))}`
+        : '';
+      return warning(`loses changes of every market${wait}`, gapsSince.get(venue) ?? null, why);
+    }
     if (state === 'refused') return warning('refuses the credentials', null, why);
     if (connectingSince === null || nowMs - connectingSince.getTime() <= CONNECTING_MS) return [];
     return warning('does not connect', connectingSince, connectingReason);

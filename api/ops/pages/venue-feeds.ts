@@ -12,15 +12,16 @@ const TONES: Readonly<Record<StoredFeedState, Tone>> = {
   connecting: 'warn',
   silent: 'bad',
   refused: 'bad',
+  given_up: 'bad',
   stopped: 'bad',
   off: 'idle',
 };
 
 export function feedBadge(state: StoredFeedState): Html {
-  return badge(TONES[state], state);
+  return badge(TONES[state], state.replace('_', ' '));
 }
 
-export function feedTable(venues: readonly EnabledVenue[], { states, open, recent }: VenueFeeds): Html {
+export function feedTable(venues: readonly EnabledVenue[], { states, open, recent }: VenueFeeds, nowMs: number): Html {
   const titles = new Map<string, string>(venues.map(({ venue, title }) => [venue, title]));
   return table<FeedReport>({
     caption: 'WebSocket feeds',
@@ -40,6 +41,7 @@ export function feedTable(venues: readonly EnabledVenue[], { states, open, recen
       { label: 'Open gaps', cell: ({ venue }) => openGaps(open.get(venue) ?? 0) },
       { label: 'Gaps in 24 h', cell: ({ venue }) => number(recent.get(venue) ?? 0), isNumeric: true },
       { label: 'Reason', cell: ({ state, reason }) => longText(reason ?? (state === 'stopped' ? STOPPED : null)) },
+      { label: 'Next try', cell: ({ nextTryAt }) => ago(nextTryAt, nowMs) },
     ],
     rows: venues.flatMap(({ venue }) => states.get(venue) ?? []),
     empty: 'No enabled venue has markets.',

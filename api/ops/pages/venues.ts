@@ -54,7 +54,7 @@ export function venuePages(router: OpsRouter, deps: VenueDeps): void {
 ${ageTable(deps.venues, freshness, nowMs)}
 <h2 id="feeds">Feeds</h2>
 <p class="lead">A feed makes prices fresher. Polls continue beside it, and read the markets of its gaps.</p>
-${feedTable(deps.venues, feeds)}
+${feedTable(deps.venues, feeds, nowMs)}
 ${deps.venues.map((profile) => {
   const { venue } = profile;
   const times = rejected.filter((each) => each.venue === venue).reduce((sum, each) => sum + each.times, 0);
@@ -98,7 +98,7 @@ ${pollTable(profile, polls, nowMs)}</section>`;
       const body = html`<p class="lead">Currency: ${profile.currency}. Capabilities: ${offers.join(', ')}.</p>
 ${pollTable(profile, polls, nowMs)}${breakerNote()}
 ${profile.capabilities.prices && ageTable([profile], freshness, nowMs)}
-${profile.capabilities.markets && html`<h2 id="feed">Feed</h2>${feedTable([profile], feeds)}<h2 id="gaps">Gaps of the feed</h2>${gapTable(gaps, nowMs)}`}
+${profile.capabilities.markets && html`<h2 id="feed">Feed</h2>${feedTable([profile], feeds, nowMs)}<h2 id="gaps">Gaps of the feed</h2>${gapTable(gaps, nowMs)}`}
 <h2 id="completeness">Completeness</h2>${completenessFacts(completeness.get(venue), profile.pollMs.trades, nowMs)}${rereadText(rereads.get(venue), nowMs)}
 <h2>Markets</h2>${countTable(counts.filter((each) => each.venue === venue))}
 <h2 id="rejected">Rejected records</h2>

@@ -1,14 +1,45 @@
+/** The controllers that follow a signal, and the end of its only listener. */
+interface Followers {
+  readonly controllers: Set<AbortController>;
+  readonly unlisten: () => void;
+}
+
+const followersOf = new WeakMap<AbortSignal, Followers>();
+
 /**
  * Aborts `controller` when `signal` aborts, with its reason, until the returned function is called: a long-lived signal keeps the link.
+ * A signal has one listener, however many controllers follow it: each job of a process follows the same one, and Node warns of more than
+ * ten listeners.
  *
  * Use this instead of `AbortSignal.any`: on Node 20 that leaves a reference in each source for ever, and a timeout among its sources never
  * fires after a garbage collection.
  */
 export function forwardAbort(signal: AbortSignal, controller: AbortController): () => void {
-  const forward = () => controller.abort(signal.reason);
-  if (signal.aborted) forward();
-  else signal.addEventListener('abort', forward, { once: true });
-  return () => signal.removeEventListener('abort', forward);
+  if (signal.aborted) {
+    controller.abort(signal.reason);
+    return () => undefined;
+  }
+  const followers = followersOf.get(signal) ?? follow(signal);
+  followers.controllers.add(controller);
+  return () => {
+    if (!followers.controllers.delete(controller) || followers.controllers.size > 0) return;
+    followers.unlisten();
+    followersOf.delete(signal);
+  };
+}
+
+function follow(signal: AbortSignal): Followers {
+  const controllers = new Set<AbortController>();
+  const forward = () => {
+    followersOf.delete(signal);
+    const all = [...controllers];
+    controllers.clear();
+    for (const controller of all) controller.abort(signal.reason);
+  };
+  signal.addEventListener('abort', forward, { once: true });
+  const followers = { controllers, unlisten: () => signal.removeEventListener('abort', forward) };
+  followersOf.set(signal, followers);
+  return followers;
 }
 
 /** A moment after which work stops, and the signal that fires then. Always `close()` it: it holds a timer and listeners. */
@@ -20,13 +51,33 @@ interface Deadline {
 
 /** Aborts when one of `parents` aborts or after `ms`, whichever comes first. */
 export function openDeadline(parents: readonly AbortSignal[], ms: number): Deadline {
+  return open(parents, ms, () => ms);
+}
+
+/** A deadline that does not count the time in which this process was late, up to a limit, as `lag` measures it from now on. */
+export function openStretchingDeadline<Lag extends { stretched(limitMs: number): number }>(
+  parents: readonly AbortSignal[],
+  ms: number,
+  lag: Lag,
+): Deadline & { readonly lag: Lag } {
+  return { ...open(parents, ms, () => lag.stretched(ms)), lag };
+}
+
+function open(parents: readonly AbortSignal[], ms: number, limitMs: () => number): Deadline {
   const controller = new AbortController();
-  const endsAt = performance.now() + ms;
-  const timer = setTimeout(() => controller.abort(new Error(`deadline of ${ms} ms passed`)), ms);
+  const beganMs = performance.now();
+  const leftMs = () => Math.max(0, beganMs + limitMs() - performance.now());
+  let timer = setTimeout(end, ms);
+  function end(): void {
+    // A timer fires up to a millisecond early.
+    const left = leftMs();
+    if (left >= 1) timer = setTimeout(end, left);
+    else controller.abort(new Error(`deadline of ${ms} ms passed`));
+  }
   const unlinks = parents.map((parent) => forwardAbort(parent, controller));
   return {
     signal: controller.signal,
-    remainingMs: () => Math.max(0, endsAt - performance.now()),
+    remainingMs: leftMs,
     close: () => {
       clearTimeout(timer);
       for (const unlink of unlinks) unlink();

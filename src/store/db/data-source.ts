@@ -45,6 +45,7 @@ import { AccountKeys0031 } from './migrations/0031-account-keys.ts';
 import { FeedStateSince0032 } from './migrations/0032-feed-state-since.ts';
 import { Corrections0034 } from './migrations/0034-corrections.ts';
 import { TradeReread0035 } from './migrations/0035-trade-reread.ts';
+import { LateProcesses0036 } from './migrations/0036-late-processes.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -93,6 +94,7 @@ export const MIGRATIONS = [
   FeedStateSince0032,
   Corrections0034,
   TradeReread0035,
+  LateProcesses0036,
 ] as const;
 
 /**

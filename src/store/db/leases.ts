@@ -9,10 +9,10 @@ export interface Lease {
   readonly token: string;
 }
 
-/** Another process holds the lease now, or the row is gone: the caller's transaction must roll back. */
+/** The lease ended before its renewal, and another process may hold it, or the row is gone: the caller's transaction must roll back. */
 export class LeaseLostError extends OddswireError {
   constructor(subject: string) {
-    super('lease_lost', `${subject} was taken over`, { retryable: true });
+    super('lease_lost', `the lease of ${subject} ended before it was renewed`, { retryable: true });
   }
 }
 

@@ -30,28 +30,30 @@ export async function createParts(db: Queryable, venue: string, parts: number): 
 const CLAIM = sql(
   'claim_feed_parts',
   `WITH free AS MATERIALIZED (
-     SELECT venue, part FROM feed_part WHERE venue = $1 AND part < $2 AND (owner IS NULL OR lease_until <= clock_timestamp())
+     SELECT venue, part FROM feed_part WHERE venue = $1 AND part < $2 AND part <> ALL ($5::int[]) AND (owner IS NULL OR owner = $4 OR lease_until <= clock_timestamp())
      ORDER BY part LIMIT $3 FOR UPDATE SKIP LOCKED)
    UPDATE feed_part p SET owner = $4, lease_until = ${LEASE_END} FROM free WHERE p.venue = free.venue AND p.part = free.part
    RETURNING p.venue, p.part, (extract(epoch FROM p.seen_at) * 1000)::float8 AS seen_at_ms`,
 );
 
-/** Takes at most `limit` parts without a living owner. */
+/** Takes at most `limit` parts without a living owner. `held`: the parts that this streamer reads. */
 export function claimParts(
   db: Queryable,
   streamer: string,
-  { venue, parts, limit }: { venue: string; parts: number; limit: number },
+  { venue, parts, limit, held = [] }: { venue: string; parts: number; limit: number; held?: readonly number[] },
 ): Promise<ClaimedPart[]> {
-  return limit <= 0 ? Promise.resolve([]) : db.query(CLAIM, [venue, parts, limit, streamer]);
+  return limit <= 0 ? Promise.resolve([]) : db.query(CLAIM, [venue, parts, limit, streamer, held]);
 }
 
 const RENEW = sql(
   'renew_feed_parts',
-  `UPDATE feed_part SET lease_until = ${LEASE_END}, seen_at = clock_timestamp()
-   WHERE owner = $1 AND lease_until > clock_timestamp() RETURNING venue, part`,
+  `UPDATE feed_part SET lease_until = ${LEASE_END}, seen_at = clock_timestamp() WHERE owner = $1 RETURNING venue, part`,
 );
 
-/** Extends the leases of a streamer. Returns the parts that it still holds: every other one is lost. */
+/**
+ * Extends the leases of a streamer, also one that ended while this streamer was late: nobody else has read its part since. Returns the parts
+ * that it still holds: every other one has another owner.
+ */
 export function renewParts(db: Queryable, streamer: string): Promise<FeedPart[]> {
   return db.query(RENEW, [streamer]);
 }
@@ -74,7 +76,7 @@ export async function releaseParts(
 
 const HELD = sql(
   'held_feed_parts',
-  `SELECT part FROM feed_part WHERE owner = $1 AND venue = $2 AND part = ANY ($3::int[]) AND lease_until > clock_timestamp()`,
+  `SELECT part FROM feed_part WHERE owner = $1 AND venue = $2 AND part = ANY ($3::int[])`,
 );
 
 /** The parts among these that the streamer holds now. A write of another part must not happen: its new owner writes newer facts. */

@@ -7,9 +7,10 @@ import { type Queryable, sql } from '../db/tx.ts';
  * - `live`: data arrives
  * - `silent`: connected, but without the data that the venue owes
  * - `refused`: the venue rejects the credentials
+ * - `given_up`: no market stayed complete, so the feed waits until its next try; the state lasts until data arrives
  * - `stopped`: no streamer runs, although the configuration turns the feed on
  */
-export const FEED_STATES = ['off', 'connecting', 'live', 'silent', 'refused', 'stopped'] as const;
+export const FEED_STATES = ['off', 'connecting', 'live', 'silent', 'refused', 'given_up', 'stopped'] as const;
 export type StoredFeedState = (typeof FEED_STATES)[number];
 
 /** The state of a venue's feed in one streamer, or in all of them. */
@@ -22,6 +23,8 @@ export interface FeedReport {
   readonly messagesPerSecond: number;
   /** Median of the delay from the venue's time to arrival, milliseconds; null when the venue states no times. */
   readonly lagMs: number | null;
+  /** Of `given_up`, unless a try is under way. */
+  readonly nextTryAt?: Date | null;
 }
 
 /** The state over all streamers. */
@@ -46,11 +49,11 @@ const isIdle = (row: string) =>
 const REPORT = sql(
   'report_feeds',
   `WITH forgotten AS (DELETE FROM feed_streamer WHERE reported_at < clock_timestamp() - interval '1 minute' AND streamer <> $1)
-   INSERT INTO feed_streamer (streamer, venue, state, reason, subscribed, messages_per_second, lag_ms, reported_at, state_since)
+   INSERT INTO feed_streamer (streamer, venue, state, reason, subscribed, messages_per_second, lag_ms, next_try_at, reported_at, state_since)
    SELECT $1, r.*, clock_timestamp(), clock_timestamp()
-   FROM unnest($2::text[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::float8[]) r
+   FROM unnest($2::text[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::float8[], $8::timestamptz[]) r
    ON CONFLICT (streamer, venue) DO UPDATE SET state = excluded.state, reason = excluded.reason, subscribed = excluded.subscribed,
-     messages_per_second = excluded.messages_per_second, lag_ms = excluded.lag_ms, reported_at = excluded.reported_at,
+     messages_per_second = excluded.messages_per_second, lag_ms = excluded.lag_ms, next_try_at = excluded.next_try_at, reported_at = excluded.reported_at,
      state_since = CASE WHEN feed_streamer.state = excluded.state AND ${isIdle('feed_streamer')} = ${isIdle('excluded')}
        THEN feed_streamer.state_since ELSE excluded.state_since END`,
 );
@@ -65,6 +68,7 @@ export async function reportFeeds(db: Queryable, streamer: string, reports: read
     reports.map(({ subscribed }) => subscribed),
     reports.map(({ messagesPerSecond }) => messagesPerSecond),
     reports.map(({ lagMs }) => lagMs),
+    reports.map(({ nextTryAt }) => nextTryAt ?? null),
   ]);
 }
 
@@ -92,10 +96,11 @@ const READ = sql(
   `SELECT venue, (array_agg(state ORDER BY rank))[1] AS state, (array_agg(reason ORDER BY rank))[1] AS reason,
      sum(subscribed)::int AS subscribed, sum(messages_per_second) AS messages_per_second,
      sum(lag_ms * messages_per_second) / nullif(sum(messages_per_second) FILTER (WHERE lag_ms IS NOT NULL), 0) AS lag_ms,
+     min(next_try_at) FILTER (WHERE state = 'given_up') AS next_try_at,
      min(state_since) FILTER (WHERE is_trying) AS connecting_since,
      (array_agg(reason ORDER BY state_since) FILTER (WHERE is_trying))[1] AS connecting_reason
    FROM (
-     SELECT *, array_position(ARRAY['refused', 'silent', 'live', 'connecting', 'off'], state) AS rank,
+     SELECT *, array_position(ARRAY['refused', 'silent', 'given_up', 'live', 'connecting', 'off'], state) AS rank,
        state = 'connecting' AND NOT ${isIdle('feed_streamer')} AS is_trying
      FROM feed_streamer WHERE reported_at > ${GONE}) s
    GROUP BY venue`,
@@ -119,6 +124,7 @@ export async function readFeedStates(
     subscribed: 0,
     messagesPerSecond: 0,
     lagMs: null,
+    nextTryAt: null,
     connectingSince: null,
     connectingReason: null,
   });

@@ -1,11 +1,13 @@
 import WebSocket from 'ws';
 import { asError } from '../../domain/values/errors.ts';
+import { processLag } from '../../observe/process-lag.ts';
 import { FeedGaps } from './gaps.ts';
-import { MarketLosses } from './market-losses.ts';
+import { BURST_MS, MarketLosses } from './market-losses.ts';
 import type { FeedListener, FeedLoss, FeedMarket, FeedSession, FeedState, GapReason, VenueFeed } from './port.ts';
 
 /** Durations in milliseconds. */
 export interface FeedTiming {
+  /** Longer while this process runs late. */
   readonly handshakeMs: number;
   /**
    * Without data for so long, the connection requests snapshots, which the venue must answer with data: they contain each change of which
@@ -62,14 +64,22 @@ export class FeedConnection {
   readonly #random: () => number;
   readonly #timing: FeedTiming;
   readonly #markets = new Map<string, FeedMarket>();
+  /** When each market was added. */
+  readonly #addedMs = new Map<string, number>();
   readonly #losses: MarketLosses;
   readonly #gaps: FeedGaps;
   #session: FeedSession;
   #socket: WebSocket | undefined;
   #state: FeedState = 'waiting';
   #attempts = 0;
+  /** No market stayed complete, and no data has arrived since. */
+  #isGivenUp = false;
+  #nextTryMs: number | undefined;
   #lastDataMs: number;
   #lastFrameMs: number;
+  /** The same without the forgiven stalls of this process: a gap begins there. */
+  #gotDataMs: number;
+  #heardMs: number;
   #lastPingMs: number;
   #lastCheckMs: number;
   #probedMs = 0;
@@ -91,12 +101,19 @@ export class FeedConnection {
     this.#session = feed.createSession();
     this.#lastDataMs = now();
     this.#lastFrameMs = now();
+    this.#gotDataMs = now();
+    this.#heardMs = now();
     this.#lastPingMs = now();
     this.#lastCheckMs = now();
   }
 
   get state(): FeedState {
     return this.#state;
+  }
+
+  /** The state `given_up`, which lasts until data arrives; the time of the next try, epoch milliseconds, while the connection waits for it. */
+  get givenUp(): { readonly nextTryMs: number | undefined } | undefined {
+    return this.#isGivenUp ? { nextTryMs: this.#nextTryMs } : undefined;
   }
 
   get session(): FeedSession {
@@ -124,12 +141,16 @@ export class FeedConnection {
 
   add(markets: readonly FeedMarket[]): void {
     const added = markets.filter(({ marketId }) => !this.#markets.has(marketId));
-    for (const market of added) this.#markets.set(market.marketId, market);
+    for (const market of added) {
+      this.#markets.set(market.marketId, market);
+      this.#addedMs.set(market.marketId, this.#now());
+    }
     if (this.#socket?.readyState === WebSocket.OPEN) this.#send(this.#session.subscribe(added, this.#now()));
   }
 
   remove(marketIds: readonly string[]): void {
     const removed = marketIds.filter((id) => this.#markets.delete(id));
+    for (const id of removed) this.#addedMs.delete(id);
     this.#gaps.forget(removed, this.#now());
     this.#losses.forget(removed);
     if (this.#socket?.readyState === WebSocket.OPEN) this.#send(this.#session.unsubscribe(removed, this.#now()));
@@ -141,23 +162,26 @@ export class FeedConnection {
   }
 
   #connect(): void {
-    const nowMs = this.#now();
+    const sentMs = this.#now();
+    const lag = processLag().begin();
+    const handshakeMs = processLag().stretched(this.#timing.handshakeMs);
+    this.#nextTryMs = undefined;
     this.#setState('connecting', '');
     let headers: Readonly<Record<string, string>>;
     try {
-      headers = this.#feed.headers(nowMs);
+      headers = this.#feed.headers(sentMs);
     } catch (error) {
       this.#refuse(`the handshake could not be signed: ${asError(error).message}`);
       return;
     }
     const socket = new WebSocket(this.#feed.url, {
       headers,
-      handshakeTimeout: this.#timing.handshakeMs,
+      handshakeTimeout: handshakeMs,
       maxPayload: this.#feed.limits.maxFrameBytes,
       perMessageDeflate: false,
     });
     this.#socket = socket;
-    this.#lastFrameMs = nowMs;
+    this.#lastFrameMs = sentMs;
     // A socket that was replaced must not change the state of its successor.
     const ifCurrent =
       <Args extends unknown[]>(act: (...args: Args) => void) =>
@@ -172,17 +196,17 @@ export class FeedConnection {
       'message',
       ifCurrent((data: Buffer) => this.#received(data.toString('utf8'))),
     );
-    const sawFrame = ifCurrent(() => {
-      this.#lastFrameMs = this.#now();
-    });
+    const sawFrame = ifCurrent(() => this.#heard(this.#now()));
     socket.on('ping', sawFrame);
     socket.on('pong', sawFrame);
     socket.on('unexpected-response', (_request, response) => {
       let body = '';
+      const nowMs = this.#now();
       const done = ifCurrent(() => {
         const { statusCode = 0, headers: answered } = response;
-        const detail = this.#feed.describeRefusal({ statusCode, headers: answered, body, nowMs });
-        if (statusCode === 401 || statusCode === 403) this.#refuse(detail);
+        const answer = { statusCode, headers: answered, body, sentMs, nowMs };
+        const { detail, isOfCredentials } = this.#feed.describeRefusal(answer);
+        if (isOfCredentials) this.#refuse(detail);
         else this.#disconnected('disconnected', detail);
         response.destroy();
         socket.terminate();
@@ -192,13 +216,17 @@ export class FeedConnection {
         body += chunk;
         if (body.length >= MAX_REFUSAL_LENGTH) done();
       });
-      response.setTimeout(this.#timing.handshakeMs, done);
+      response.setTimeout(handshakeMs, done);
       response.on('close', done);
       response.on('error', done);
     });
     socket.on(
       'error',
-      ifCurrent((error: Error) => this.#disconnected('disconnected', error.message)),
+      ifCurrent((error: Error) => {
+        const isOwnDelay = this.#state === 'connecting' && lag.wasLate();
+        const why = isOwnDelay ? ` while this process was late by ${Math.round(lag.lateMs())} ms` : '';
+        this.#disconnected('disconnected', `${error.message}${why}`);
+      }),
     );
     socket.on(
       'close',
@@ -209,8 +237,8 @@ export class FeedConnection {
   #opened(): void {
     const nowMs = this.#now();
     this.#session = this.#feed.createSession();
-    this.#lastFrameMs = nowMs;
-    this.#lastDataMs = nowMs;
+    this.#heard(nowMs);
+    this.#gotData(nowMs);
     this.#lastPingMs = nowMs;
     // The new subscription brings new snapshots.
     this.#losses.recovered();
@@ -220,13 +248,14 @@ export class FeedConnection {
 
   #received(frame: string): void {
     const nowMs = this.#now();
-    this.#lastFrameMs = nowMs;
+    this.#heard(nowMs);
     const reading = this.#session.take(frame, nowMs);
     this.#send(reading.sends);
     this.#listener.onReading(reading, this.#session);
     if (reading.updates.length > 0 || reading.applied > 0) {
-      this.#lastDataMs = nowMs;
+      this.#gotData(nowMs);
       this.#attempts = 0;
+      this.#isGivenUp = false;
       this.#setState('live', '');
     }
     for (const update of reading.updates) {
@@ -241,6 +270,16 @@ export class FeedConnection {
       }
     }
     for (const loss of reading.losses) this.#lost(loss);
+  }
+
+  #heard(nowMs: number): void {
+    this.#lastFrameMs = nowMs;
+    this.#heardMs = nowMs;
+  }
+
+  #gotData(nowMs: number): void {
+    this.#lastDataMs = nowMs;
+    this.#gotDataMs = nowMs;
   }
 
   #check(): void {
@@ -280,7 +319,7 @@ export class FeedConnection {
   #watchData(nowMs: number): void {
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
     if (!this.#feed.hasSnapshots || this.#markets.size === 0) {
-      this.#lastDataMs = nowMs;
+      this.#gotData(nowMs);
       return;
     }
     const { silentAfterMs, probeAfterMs, quietAfterMs } = this.#timing;
@@ -305,30 +344,71 @@ export class FeedConnection {
   }
 
   #lost(loss: FeedLoss | { of: 'books'; reason: GapReason; marketIds: readonly string[] }): void {
+    // Every market has an open gap, and a new connection brings new snapshots.
+    if (this.#state === 'given_up') return;
     const nowMs = this.#now();
     const marketIds = loss.marketIds.filter((id) => this.#markets.has(id));
     const lost = marketIds.flatMap((id) => this.#markets.get(id) ?? []);
     if (lost.length === 0) return;
     const { of, reason } = loss;
+    // After a connection was given up, a handshake without data shows that the fault lasts.
+    const isStillGivenUp = this.#isGivenUp && of === 'books';
     this.#gaps.start({ of, reason, markets: lost, fromMs: nowMs });
     if (of !== 'books') {
       this.#gaps.endOf(of, nowMs);
+      return;
+    }
+    if (isStillGivenUp) {
+      this.#giveUp(nowMs, lost.length);
       return;
     }
     this.#losses.note(marketIds, reason);
     this.#requestLost(nowMs);
   }
 
-  /** Requests the snapshots that are due. Losses that continue reconnect, and then leave the market to the polls. */
+  /**
+   * Requests the snapshots that are due. Losses that continue reconnect, and then leave the market to the polls. When every market loses
+   * changes, the fault is that of the connection.
+   */
   #requestLost(nowMs: number): void {
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
     const { refresh, givenUp, reconnect } = this.#losses.answer(nowMs);
+    if (givenUp.length > 0 && !this.#hasSoundMarket(nowMs)) {
+      this.#giveUp(nowMs, givenUp.length);
+      return;
+    }
     if (givenUp.length > 0) {
       this.remove(givenUp);
       this.#listener.onGivenUp(givenUp);
     }
     if (reconnect) this.#drop('disconnected', `${reconnect} again after new snapshots`);
     else if (refresh.length > 0) this.#send(this.#session.refresh(refresh, nowMs));
+  }
+
+  /** Whether a market has been complete for a while: then the others lose changes by faults of their own. */
+  #hasSoundMarket(nowMs: number): boolean {
+    for (const [id, { outcomeIds }] of this.#markets) {
+      if (nowMs - (this.#addedMs.get(id) ?? nowMs) < BURST_MS || !this.#losses.isSound(id, nowMs)) continue;
+      const hasBooks = outcomeIds.every((outcomeId) => this.#session.book(outcomeId) !== undefined);
+      if (hasBooks || !this.#feed.hasSnapshots) return true;
+    }
+    return false;
+  }
+
+  /** Ends the socket for the longest wait of the backoff. Its markets begin without a record of losses, because no loss was their own. */
+  #giveUp(nowMs: number, lost: number): void {
+    this.#socket?.terminate();
+    this.#socket = undefined;
+    this.#losses.forget(this.#markets.keys());
+    this.#gaps.start({ of: 'books', reason: 'disconnected', markets: [...this.#markets.values()], fromMs: nowMs });
+    const delayMs = this.#timing.maxBackoffMs * (0.5 + this.#random() / 2);
+    this.#isGivenUp = true;
+    this.#nextTryMs = nowMs + delayMs;
+    this.#setState(
+      'given_up',
+      `no market stays complete: ${lost} of ${this.#markets.size} lose changes after new snapshots`,
+    );
+    this.#later(delayMs);
   }
 
   #refuse(detail: string): void {
@@ -347,7 +427,7 @@ export class FeedConnection {
     this.#socket = undefined;
     // Before the first data there is nothing that could have a gap.
     if (this.#state === 'live' && this.#markets.size > 0) {
-      const fromMs = reason === 'disconnected' ? this.#lastFrameMs : this.#lastDataMs;
+      const fromMs = reason === 'disconnected' ? this.#heardMs : this.#gotDataMs;
       this.#gaps.start({ of: 'books', reason, markets: [...this.#markets.values()], fromMs });
     }
     this.#setState('waiting', detail);

@@ -3,7 +3,7 @@ import { describeKalshiRefusal, type KalshiKey, signedHeaders } from '../kalshi/
 import { createLimitlessSession } from '../limitless/feed/feed.ts';
 import { createManifoldSession } from '../manifold/feed/feed.ts';
 import { createPolymarketSession } from '../polymarket/feed/feed.ts';
-import type { FeedRefusal, VenueFeed } from './port.ts';
+import type { FeedRefusal, RefusalReason, VenueFeed } from './port.ts';
 
 /** The WebSocket addresses by venue. */
 export interface FeedUrls {
@@ -86,6 +86,6 @@ function isFeedVenue(venue: string): venue is keyof FeedUrls {
   return Object.hasOwn(MAKERS, venue);
 }
 
-function describeStatus({ statusCode }: FeedRefusal): string {
-  return `status ${statusCode}`;
+function describeStatus({ statusCode }: FeedRefusal): RefusalReason {
+  return { detail: `status ${statusCode}`, isOfCredentials: statusCode === 401 || statusCode === 403 };
 }

@@ -26,7 +26,7 @@ interface Losses {
 export interface LossAnswer {
   /** Markets that need new snapshots. */
   readonly refresh: readonly string[];
-  /** Markets to leave to the polls. */
+  /** Markets that lose changes in spite of a new connection. */
   readonly givenUp: readonly string[];
   /** Set when the connection must begin again, which brings all snapshots: the reason of the last loss. */
   readonly reconnect: GapReason | undefined;
@@ -55,7 +55,13 @@ export class MarketLosses {
     for (const losses of this.#losses.values()) losses.isLost = false;
   }
 
-  forget(marketIds: readonly string[]): void {
+  /** Whether the market lost nothing for the time that ends a burst. */
+  isSound(marketId: string, nowMs: number): boolean {
+    const losses = this.#losses.get(marketId);
+    return losses === undefined || (!losses.isLost && nowMs - losses.requestedMs >= BURST_MS);
+  }
+
+  forget(marketIds: Iterable<string>): void {
     for (const id of marketIds) this.#losses.delete(id);
   }
 

@@ -112,8 +112,7 @@ export interface VenueFeed {
   readonly hasSnapshots: boolean;
   /** Headers of the handshake, signed for this moment. */
   headers(nowMs: number): Readonly<Record<string, string>>;
-  /** The reason of a refused handshake in one line, without secrets. */
-  describeRefusal(refusal: FeedRefusal): string;
+  describeRefusal(refusal: FeedRefusal): RefusalReason;
 }
 
 /** An answer to a handshake other than 101. */
@@ -122,11 +121,24 @@ export interface FeedRefusal {
   readonly headers: IncomingHttpHeaders;
   /** At most 2 KiB. */
   readonly body: string;
+  /** The moment of the signature, and that of the answer, epoch milliseconds. */
+  readonly sentMs: number;
   readonly nowMs: number;
 }
 
-/** The states of a connection. `live`: data arrived since the handshake. `refused`: the venue rejects the credentials. */
-export type FeedState = 'connecting' | 'open' | 'live' | 'waiting' | 'refused' | 'closed';
+/** The reason of a refused handshake. */
+export interface RefusalReason {
+  /** One line without secrets. */
+  readonly detail: string;
+  /** Whether the venue rejects the credentials, so that a new attempt soon is useless. */
+  readonly isOfCredentials: boolean;
+}
+
+/**
+ * The states of a connection. `live`: data arrived since the handshake. `refused`: the venue rejects the credentials. `given_up`: no market of the
+ * connection stayed complete, so it waits for a while before it tries again.
+ */
+export type FeedState = 'connecting' | 'open' | 'live' | 'waiting' | 'refused' | 'given_up' | 'closed';
 
 /** The reasons of a gap: a loss that a session found, or one of the connection. */
 export type GapReason = FeedLoss['reason'] | 'disconnected' | 'silent' | 'half_open' | 'differs_from_poll';
@@ -147,6 +159,6 @@ export interface FeedListener {
   onState(state: FeedState, detail: string): void;
   onGapStart(gap: FeedGap): void;
   onGapEnd(gap: FeedGap & { readonly toMs: number }): void;
-  /** Markets that stay incomplete after a reconnect: only polls read them from now on. */
+  /** Markets that stay incomplete after a reconnect, while others are complete: only polls read them from now on. */
   onGivenUp(marketIds: readonly string[]): void;
 }

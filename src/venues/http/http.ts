@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   BrokenCircuitError,
+  type CircuitBreakerPolicy,
   CircuitState,
   ConsecutiveBreaker,
   circuitBreaker,
@@ -11,7 +12,8 @@ import {
 } from 'cockatiel';
 import { Pool } from 'undici';
 import { asError } from '../../domain/values/errors.ts';
-import { openDeadline } from '../../domain/values/signals.ts';
+import { openStretchingDeadline } from '../../domain/values/signals.ts';
+import { type LagMeter, type ProcessLag, processLag } from '../../observe/process-lag.ts';
 import { mayBeOfMember, VenueError, type VenueErrorCode } from '../errors.ts';
 import type { BreakerState, RequestEvent, VenueObserver } from '../observer.ts';
 import { cachedForMs, parseAgeMs } from './age.ts';
@@ -33,7 +35,10 @@ export interface VenueHttpOptions {
   /** Opens the ledger of the budget; the default is one in memory. */
   openLedger?: OpenLedger;
   connections?: number;
-  /** One deadline over connect, headers and body of an attempt; the wait for one of the `connections` comes before. */
+  /**
+   * One deadline over connect, headers and body of an attempt; the wait for one of the `connections` comes before. This and the deadline of
+   * a call do not count the time in which this process was late.
+   */
   attemptTimeoutMs?: number;
   /** One deadline over all attempts of a call and the waits between them. */
   callTimeoutMs?: number;
@@ -52,6 +57,8 @@ export interface VenueHttpOptions {
   /** A failure that the venue reports in an answer of status 200. */
   failureIn?(json: unknown): VenueError | undefined;
   observer?: VenueObserver;
+  /** The default is that of this process. */
+  lag?: ProcessLag;
 }
 
 interface VenueRequest {
@@ -119,7 +126,7 @@ const BREAKER_STATES: Record<CircuitState, BreakerState> = {
  * has retries of its own, because the waits of cockatiel cannot be aborted and cannot be refused when they outlast the deadline.
  */
 export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
-  const { venue, observer } = options;
+  const { venue, observer, lag = processLag() } = options;
   const url = new URL(options.baseUrl);
   const basePath = url.pathname.replace(/\/+$/, '');
   const attemptTimeoutMs = options.attemptTimeoutMs ?? 8_000;
@@ -142,17 +149,21 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   const failingRoutes = new Set<string>();
   /** Failures of batches, which the breaker does not count unless they are blamed on the host. */
   const held = new WeakSet<Error>();
-  const breaker = circuitBreaker(
-    handleWhen((error) => isVenueFault(error) && !held.has(error)),
-    {
-      halfOpenAfter: new ExponentialBackoff({
-        initialDelay: options.breakerOpenMs ?? 10_000,
-        maxDelay: Math.max(MAX_BREAKER_OPEN_MS, options.breakerOpenMs ?? 0),
-        generator: noJitterGenerator,
-      }),
-      breaker: new ConsecutiveBreaker(options.breakerFailures ?? 5),
-    },
-  );
+  /** The latest fault of the venue: the cause of an open breaker. */
+  let fault: VenueError | undefined;
+  /** The refusal since the latest success: the cause of a budget that is used up. */
+  let refusal: VenueError | undefined;
+  // A test call without an answer proves no recovery, whatever its cause.
+  const isFault = (error: Error) =>
+    (isVenueFault(error) && !held.has(error)) || (breaker.state === CircuitState.HalfOpen && !hasAnswer(error));
+  const breaker: CircuitBreakerPolicy = circuitBreaker(handleWhen(isFault), {
+    halfOpenAfter: new ExponentialBackoff({
+      initialDelay: options.breakerOpenMs ?? 10_000,
+      maxDelay: Math.max(MAX_BREAKER_OPEN_MS, options.breakerOpenMs ?? 0),
+      generator: noJitterGenerator,
+    }),
+    breaker: new ConsecutiveBreaker(options.breakerFailures ?? 5),
+  });
   breaker.onStateChange((state) => observer?.onBreaker?.({ venue, host: url.host, state: BREAKER_STATES[state] }));
 
   async function attempt(
@@ -173,7 +184,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
         ...(statusCode !== undefined && { statusCode }),
         ...(ageMs !== undefined && { ageMs }),
       });
-    const deadline = openDeadline([signal], attemptTimeoutMs);
+    const deadline = openStretchingDeadline([signal], attemptTimeoutMs, lag.begin());
     try {
       const result = await attemptJson(pool, {
         venue,
@@ -193,6 +204,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       });
       const failure = options.failureIn?.(result.json);
       if (failure) throw failure;
+      refusal = undefined;
       budget.succeeded(takenAt);
       failingRoutes.clear();
       const ageMs = parseAgeMs(result.headers.age);
@@ -200,11 +212,15 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       const observedAt = started - cachedForMs(ageMs);
       return { json: result.json, headers: result.headers, ageMs: ageMs ?? 0, observedAt };
     } catch (thrown) {
-      const error = toVenueError(venue, thrown, request.signal, deadline.signal);
+      const error = toVenueError(venue, thrown, request.signal, deadline);
       // Some venues repeat the key that they refuse.
       for (const key of keys) error.message = error.message.replaceAll(key, '[redacted]');
       report(error.code as VenueErrorCode, error.statusCode);
-      if (isVenueFault(error)) failingRoutes.add(request.route);
+      if (isVenueFault(error)) {
+        fault = error;
+        failingRoutes.add(request.route);
+      }
+      if (error.code === 'rate_limited') refusal = error;
       if (error.code === 'rate_limited' && !error.keepsRate) await budget.limited(takenAt);
       if (error.retryAfterMs) await budget.pause(error.retryAfterMs);
       throw error;
@@ -229,16 +245,16 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     }
   }
 
-  async function guarded(request: VenueRequest, body: string | undefined, signal: AbortSignal, waitMs: number) {
+  async function guarded(request: VenueRequest, body: string | undefined, call: CallDeadline) {
     // While one call tests whether the venue has recovered, the others fail at once instead of queueing behind it.
-    if (breaker.state === CircuitState.HalfOpen) throw circuitOpen(venue);
+    if (breaker.state === CircuitState.HalfOpen) throw circuitOpen(venue, fault);
     // The one call that tests an open breaker decides about the host, whatever it asks for.
     const isHeld = request.batch !== undefined && breaker.state === CircuitState.Closed;
     try {
       return await breaker.execute(async () => {
-        const { takenAt, release } = await turn(signal, waitMs);
+        const { takenAt, release } = await turn(call.signal, call.remainingMs());
         try {
-          return await attempt(request, body, signal, takenAt);
+          return await attempt(request, body, call.signal, takenAt);
         } catch (error) {
           if (isHeld && error instanceof VenueError && mayBeOfMember(error)) held.add(error);
           throw error;
@@ -247,8 +263,10 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
         }
       });
     } catch (thrown) {
-      if (thrown instanceof BrokenCircuitError) throw circuitOpen(venue);
-      throw toVenueError(venue, thrown, request.signal, signal);
+      if (thrown instanceof BrokenCircuitError) throw circuitOpen(venue, fault);
+      const error = toVenueError(venue, thrown, request.signal, call);
+      if (refusal && thrown instanceof BudgetExceededError) error.message = `${refusal.message}; ${error.message}`;
+      throw error;
     }
   }
 
@@ -257,15 +275,20 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   }
 
   async function call(request: VenueRequest, body?: string): Promise<VenueAnswer> {
-    const deadline = openDeadline([request.signal], callTimeoutMs);
+    const deadline = openStretchingDeadline([request.signal], callTimeoutMs, lag.begin());
     const attempts = request.batch?.isPart ? 1 : maxAttempts;
     let backoff: IBackoff<unknown> | undefined;
+    /** The failure of the attempt before. */
+    let before: VenueError | undefined;
     try {
       for (let tries = 1; ; tries += 1) {
         try {
-          return await guarded(request, body, deadline.signal, deadline.remainingMs());
+          return await guarded(request, body, deadline);
         } catch (thrown) {
-          const error = toVenueError(venue, thrown, request.signal, deadline.signal);
+          const error = toVenueError(venue, thrown, request.signal, deadline);
+          // The end of the call, while its retry waited or just began, would hide the reason of the retry.
+          if (deadline.signal.aborted && !request.signal.aborted && before) throw before;
+          before = error;
           if (!isWorthRetrying(error) || tries >= attempts) throw error;
           backoff = backoff ? backoff.next(undefined) : firstBackoff(options.retryDelayMs ?? 250);
           const waitMs = Math.max(error.retryAfterMs ?? 0, backoff.duration);
@@ -274,7 +297,8 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
         }
       }
     } catch (thrown) {
-      throw toVenueError(venue, thrown, request.signal, deadline.signal);
+      if (deadline.signal.aborted && !request.signal.aborted && before) throw before;
+      throw toVenueError(venue, thrown, request.signal, deadline);
     } finally {
       deadline.close();
     }
@@ -320,21 +344,44 @@ function isWorthRetrying(error: VenueError): boolean {
   return error.retryable && error.code !== 'circuit_open' && error.code !== 'aborted';
 }
 
-function circuitOpen(venue: string): VenueError {
-  return new VenueError(venue, 'circuit_open', 'the circuit breaker is open', { retryable: true });
+/** Whether the host sent an answer, whatever its status. */
+function hasAnswer(error: Error): boolean {
+  return error instanceof VenueError && error.statusCode !== undefined;
 }
 
-function toVenueError(venue: string, thrown: unknown, caller: AbortSignal, deadline: AbortSignal): VenueError {
+/** The cause comes first: the open breaker is its consequence. */
+function circuitOpen(venue: string, fault: VenueError | undefined): VenueError {
+  const why = fault === undefined ? '' : `${fault.message}; `;
+  return new VenueError(venue, 'circuit_open', `${why}the circuit breaker is open`, { retryable: true, cause: fault });
+}
+
+/** The deadline of an attempt or of a call. */
+interface CallDeadline {
+  readonly signal: AbortSignal;
+  readonly lag: LagMeter;
+  remainingMs(): number;
+}
+
+const CONNECT_TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
+
+function toVenueError(venue: string, thrown: unknown, caller: AbortSignal, { signal, lag }: CallDeadline): VenueError {
   if (thrown instanceof VenueError) return thrown;
   const ofBudget = budgetFailure(venue, thrown);
   if (ofBudget) return ofBudget;
-  if (caller.aborted)
-    return new VenueError(venue, 'aborted', 'the call was aborted', { retryable: true, cause: thrown });
-  if (deadline.aborted) {
-    return new VenueError(venue, 'timeout', asError(deadline.reason).message, { retryable: true, cause: thrown });
+  if (caller.aborted) {
+    const { reason } = caller;
+    const why = reason instanceof Error && reason.name !== 'AbortError' ? `: ${reason.message}` : '';
+    return new VenueError(venue, 'aborted', `the call was aborted${why}`, { retryable: true, cause: thrown });
   }
   const cause = asError(thrown);
   const code = (cause as { code?: unknown }).code;
+  if ((signal.aborted || CONNECT_TIMEOUTS.has(code)) && lag.wasLate()) {
+    const late = `this process was late by ${Math.round(lag.lateMs())} ms, and no answer was read in time`;
+    return new VenueError(venue, 'process_late', late, { retryable: true, cause: thrown });
+  }
+  if (signal.aborted) {
+    return new VenueError(venue, 'timeout', asError(signal.reason).message, { retryable: true, cause: thrown });
+  }
   const message = typeof code === 'string' ? `${code}: ${cause.message}` : cause.message;
   return new VenueError(venue, 'network', message, { retryable: true, cause });
 }

@@ -58,7 +58,7 @@ export type TradePosition = z.infer<typeof position>;
 const MAX_TRACKED = 5_000;
 const FEEDS_AT_ONCE = 2;
 /** Failures that say nothing of one market. */
-const OF_THE_HOST = new Set(['aborted', 'rate_limited', 'budget_unavailable', 'circuit_open']);
+const OF_THE_HOST = new Set(['aborted', 'rate_limited', 'budget_unavailable', 'process_late', 'circuit_open']);
 
 export interface TradeSource {
   listMarkets(query: PageQuery): Promise<ListedPage>;

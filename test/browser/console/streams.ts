@@ -129,6 +129,19 @@ export function streamTests(desk: ConsoleDesk): void {
       },
     );
 
+    test('an event page names late polls of its own venue only', async () => {
+      await openScripted('/events/polymarket/chess-final');
+      const venues = ['polymarket', 'kalshi', 'manifold', 'limitless'].map((venue) => ({ venue, healthy: false }));
+      await streams.send('heartbeat', heartbeat({ venues }));
+      await line(/^the polls of polymarket fail or are late, prices may be old$/);
+      await streams.send(
+        'heartbeat',
+        heartbeat({ venues: venues.map((each) => ({ ...each, healthy: each.venue === 'polymarket' })) }),
+      );
+      await line('live, complete to 05:24:00');
+      await closeScripted();
+    });
+
     test('a page names a missing heartbeat soon after a change', async () => {
       await openScripted(desk.marketPath());
       const [yes] = desk.world.market.outcomes;

@@ -59,7 +59,10 @@ function run(name: string, environment: Record<string, string>, cwd?: string): R
     },
     async stop() {
       child.kill('SIGINT');
-      return (await exited)[0];
+      const [code] = await exited;
+      const warning = lines.find((line) => /\(node:\d+\) .*Warning: /.test(line));
+      if (warning !== undefined) throw new Error(`a process warned: ${warning}`);
+      return code;
     },
   };
   return running;

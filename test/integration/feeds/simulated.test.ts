@@ -229,13 +229,16 @@ describe('a connection to kalshi that loses changes', () => {
     expect(run.givenUp).toEqual([]);
   });
 
-  it('connects again and then gives markets up when the losses last', async () => {
-    const { run } = await losing({ snapshotPauseMs: 5 });
+  it('connects again, and then backs off as a whole, when the losses of all markets last', async () => {
+    const { run, fault } = await losing({ snapshotPauseMs: 5 });
     await eventually(
-      async () => run.givenUp.length,
-      (count) => count > 0,
+      async () => run.states,
+      (states) => states.includes('given_up'),
       { everyMs: 20 },
     );
+    expect(run.givenUp).toEqual([]);
+    run.exchange.clearFaults(fault.id);
+    await agrees(run, 'kalshi', () => run.connection.state === 'live');
     expect(run.details.some((detail) => detail.endsWith('again after new snapshots'))).toBe(true);
   });
 });

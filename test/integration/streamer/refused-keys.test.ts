@@ -132,6 +132,24 @@ describe.each(CASES)('a streamer of kalshi with $name', ({ reason, prepare, skew
   });
 });
 
+describe('a streamer of kalshi with a slow handshake', () => {
+  it('names the handshake, not the clock and not the key, and tries again soon', async () => {
+    exchange.addFault({ host: 'kalshi', kind: 'socket', socket: { how: 'slow_handshake', delayMs: 5_500 } });
+    const { refusals } = start(exchange.createKalshiKey(), Date.now);
+    const { feed } = await eventually(
+      async () => ({ feed: await feedOfApi() }),
+      ({ feed: found }) => ![undefined, 'standby', 'no_markets'].includes(found.reason),
+    );
+    expect(feed.state).toBe('connecting');
+    expect(feed.reason).toMatch(
+      /^slow_handshake: the answer came \d+ s after the signature: header_timestamp_expired$/,
+    );
+    expect(refusals()).toEqual([]);
+    exchange.clearFaults();
+    await quotesAgree(test.db, exchange, 'kalshi');
+  });
+});
+
 describe('a streamer of kalshi that was refused', () => {
   it('logs another line when the reason changes, and when the venue refuses again after it accepted', async () => {
     const key = exchange.createKalshiKey();

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { enabledVenues } from '../../../api/reads/venue-catalog.ts';
 import type { Exchange } from '../../../sim/exchange.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { sql } from '../../../src/store/db/tx.ts';
@@ -7,7 +8,8 @@ import { readFeedStates } from '../../../src/store/feeds/streamers.ts';
 import { findPlaces, ledgerTape, storedTapes } from '../../e2e/venue-ledger.ts';
 import { eventually } from '../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
-import { LosableDatabase } from '../workers/worker-harness.ts';
+import { startTestApi } from '../api/api-harness.ts';
+import { capturedLog, LosableDatabase } from '../workers/worker-harness.ts';
 import {
   type FeedVenue,
   pollTape,
@@ -25,6 +27,19 @@ const MISSING = sql(
   'test_announced_markets',
   'SELECT count(*)::int AS markets FROM market_stats WHERE missing_since IS NOT NULL',
 );
+const EXPIRE = sql(
+  'test_expire_all_parts',
+  `UPDATE feed_part SET lease_until = clock_timestamp() - interval '1 ms' WHERE owner IS NOT NULL`,
+);
+const ENDED = sql(
+  'test_ended_parts',
+  'SELECT count(*)::int AS ended FROM feed_part WHERE owner IS NOT NULL AND lease_until <= clock_timestamp()',
+);
+const STEAL = sql(
+  'test_steal_parts',
+  `UPDATE feed_part SET owner = 'thief', lease_until = clock_timestamp() + interval '1 minute'`,
+);
+const RETURN = sql('test_return_parts', 'UPDATE feed_part SET owner = NULL, lease_until = NULL');
 const POLLED = sql(
   'test_newer_poll',
   `UPDATE latest_price SET bid = 0.01, ask = 0.99, as_of = clock_timestamp() WHERE token_id = (
@@ -167,6 +182,103 @@ describe('two streamers', () => {
     await first.stop();
     expect(await owners()).toEqual([]);
     expect(await stateOf('polymarket')).toMatchObject({ state: 'stopped' });
+  });
+});
+
+describe('a streamer that is late', () => {
+  it('keeps its parts, its connections and its silence when nobody else reads them', async () => {
+    await storeCatalog(test.db, config, 'limitless');
+    const { log, lines } = capturedLog();
+    const late = runStreamer({ db: test.db, config, exchange, venue: 'limitless', streamer: 'one', log });
+    running.push(late);
+    await quotesAgree(test.db, exchange, 'limitless');
+    const before = (await gaps()).length;
+    for (let round = 0; round < 5; round += 1) {
+      await test.db.query(EXPIRE);
+      exchange.step(1);
+      await eventually(
+        () => test.db.query<{ ended: number }>(ENDED),
+        ([row]) => row?.ended === 0,
+      );
+    }
+    await quotesAgree(test.db, exchange, 'limitless');
+    expect(lines.filter((line) => line.includes('parts of a feed lost'))).toEqual([]);
+    expect((await gaps()).slice(before).filter(({ reason }) => reason === 'moved')).toEqual([]);
+  });
+
+  it('names the loss of its parts in few lines when another one takes them again and again', async () => {
+    await storeCatalog(test.db, config, 'limitless');
+    const { log, lines } = capturedLog();
+    running.push(runStreamer({ db: test.db, config, exchange, venue: 'limitless', streamer: 'one', log }));
+    const times = () =>
+      lines
+        .map((line) => JSON.parse(line) as { msg: string; level: string; times: number })
+        .filter(({ msg }) => msg === 'parts of a feed lost: another streamer took them while this one was late');
+    const seen = () => times().at(-1)?.times ?? 0;
+    while (seen() < 5) {
+      const count = seen();
+      await eventually(owners, (rows) => rows.length > 0 && rows.every(({ owner }) => owner === 'one'));
+      await test.db.query(STEAL);
+      await eventually(
+        async () => seen(),
+        (now) => now > count,
+      );
+      await test.db.query(RETURN);
+    }
+    expect(
+      times()
+        .filter(({ level }) => level === 'warn')
+        .map((line) => line.times),
+    ).toEqual([1, 2, 4]);
+  });
+});
+
+describe('a feed whose markets all freeze at once', () => {
+  it('is given up as a whole, says when it tries again, and works as soon as the venue does', async () => {
+    await storeCatalog(test.db, config, 'polymarket');
+    const api = await startTestApi(
+      { venues: enabledVenues(['polymarket'], { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 }) },
+      { beside: { databaseUrl: test.url } },
+    );
+    running.push({ stop: () => api.close() });
+    const client = await api.client();
+    let aheadMs = 0;
+    const streamer = runStreamer({
+      db: test.db,
+      config,
+      exchange,
+      venue: 'polymarket',
+      streamer: 'one',
+      now: () => Date.now() + aheadMs,
+      // Only the missing snapshots show the fault.
+      timing: { quietAfterMs: 3_600_000, probeAfterMs: 3_600_000, silentAfterMs: 3_600_000, maxBackoffMs: 2_000 },
+    });
+    running.push(streamer);
+    await quotesAgree(test.db, exchange, 'polymarket');
+    const fault = exchange.addFault({ host: 'clob', kind: 'socket', socket: { how: 'freeze' } });
+    exchange.addFault({ host: 'clob', kind: 'socket', socket: { how: 'restart' } });
+    const feedOfApi = async () => {
+      const { body } = await client.market('/v1/venues');
+      return (body.data as { feed: { state: string; reason?: string; next_try_at?: number } }[])[0]?.feed;
+    };
+    // Snapshots are missing after ten seconds.
+    const hurry = setInterval(() => {
+      aheadMs += 11_000;
+    }, 200);
+    running.push({ stop: async () => clearInterval(hurry) });
+    const feed = await eventually(
+      feedOfApi,
+      (found) => found?.state === 'given_up' && found.next_try_at !== undefined,
+      {
+        timeoutMs: 50_000,
+      },
+    );
+    expect(feed?.reason).toMatch(/^no market stays complete: \d+ of \d+ lose changes after new snapshots$/);
+    clearInterval(hurry);
+    exchange.clearFaults(fault.id);
+    exchange.step(2);
+    await quotesAgree(test.db, exchange, 'polymarket');
+    await eventually(feedOfApi, (found) => found?.state === 'live' && found.next_try_at === undefined);
   });
 });
 

@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ProcessLag } from '../../../src/observe/process-lag.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import { createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../../../src/venues/http/http.ts';
 import type { BreakerEvent, RequestEvent } from '../../../src/venues/observer.ts';
@@ -7,6 +8,8 @@ import { GUARD_MS } from '../../support/eventually.ts';
 import { hangUp, json, raw, ScriptedServer, silence } from './scripted-server.ts';
 
 const server = new ScriptedServer();
+/** A busy machine must not turn the faults of these tests into its own. */
+const NEVER_LATE = new ProcessLag(() => 0);
 let baseUrl = '';
 let http: VenueHttp;
 let requests: RequestEvent[];
@@ -19,6 +22,7 @@ function open(options: Partial<VenueHttpOptions> = {}): VenueHttp {
     requestsPerSecond: 10_000,
     retryDelayMs: 1,
     breakerFailures: 100,
+    lag: NEVER_LATE,
     observer: { onRequest: (event) => requests.push(event), onBreaker: (event) => breakers.push(event) },
     ...options,
   });
@@ -236,6 +240,68 @@ describe('createVenueHttp', () => {
     await errorOf(get());
     await errorOf(get(AbortSignal.abort()));
     expect(http.breakerState()).toBe('closed');
+  });
+
+  it('names the failure behind an open breaker', async () => {
+    await http.close();
+    http = open({ breakerFailures: 1, breakerOpenMs: 60_000, maxAttempts: 1 });
+    server.script(json(500, {}));
+    await errorOf(get());
+    const error = await errorOf(get());
+    expect(error.message).toBe('HTTP 500; the circuit breaker is open');
+    expect(error.cause).toMatchObject({ code: 'http_status', statusCode: 500 });
+  });
+
+  it('names the failure of the attempt before when the deadline of the call ends its retry', async () => {
+    await http.close();
+    http = open({ callTimeoutMs: 300, maxAttempts: 2 });
+    server.script(json(500, {}), silence);
+    expect(await errorOf(get())).toMatchObject({ code: 'http_status', message: 'HTTP 500' });
+  });
+
+  it('names the reason of an abort', async () => {
+    const reason = new Error('deadline of 60000 ms passed');
+    expect(await errorOf(get(AbortSignal.abort(reason)))).toMatchObject({
+      code: 'aborted',
+      message: 'the call was aborted: deadline of 60000 ms passed',
+    });
+  });
+
+  describe('in a process that is late', () => {
+    /** Occupies the thread, as a long task does. */
+    const block = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+    it('reads an answer that came while the process could not run', async () => {
+      await http.close();
+      http = open({ attemptTimeoutMs: 1_000, callTimeoutMs: 1_000, maxAttempts: 1, lag: new ProcessLag() });
+      server.answer = (request, response) => {
+        block(1_500);
+        json(200, { ok: 1 })(request, response);
+      };
+      expect(await get()).toEqual({ ok: 1 });
+    });
+
+    it('counts no missed deadline against the venue, and opens no breaker', async () => {
+      await http.close();
+      http = open({ attemptTimeoutMs: 200, maxAttempts: 1, breakerFailures: 1, lag: new ProcessLag() });
+      server.answer = () => block(1_000);
+      const error = await errorOf(get());
+      expect(error).toMatchObject({ code: 'process_late', retryable: true });
+      expect(error.message).toMatch(/^this process was late by \d+ ms, and no answer was read in time$/);
+      expect([http.breakerState(), requests.map(({ outcome }) => outcome)]).toEqual(['closed', ['process_late']]);
+    });
+
+    it('keeps an open breaker open when the answer to its test call is not read', async () => {
+      await http.close();
+      const lag = new ProcessLag();
+      http = open({ attemptTimeoutMs: 200, maxAttempts: 1, breakerFailures: 1, breakerOpenMs: 60_000, lag });
+      server.script(json(500, {}));
+      await errorOf(get());
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 });
+      server.answer = () => block(1_000);
+      expect((await errorOf(get())).code).toBe('process_late');
+      expect(http.breakerState()).toBe('open');
+    });
   });
 });
 

@@ -52,4 +52,11 @@ it('the gauges of feeds show each feed that is on, over all streamers, and the g
   expect(await countOpenGaps(test.db)).toEqual(new Map([['polymarket', 1]]));
   await closeGaps(test.db, { ...gap, toMs: 2_000 });
   expect(await samples()).toMatchObject({ 'feed_gaps_open polymarket': 0 });
+  // A feed without a market to subscribe to has no samples; one that was given up has them.
+  const idle: FeedReport = { ...report, state: 'connecting', reason: 'no_markets' };
+  await reportFeeds(test.db, 'one', [{ ...report, state: 'given_up', reason: 'no market', nextTryAt: new Date() }]);
+  await reportFeeds(test.db, 'two', [idle]);
+  expect(await samples()).toMatchObject({ 'feed_up polymarket': 0 });
+  await reportFeeds(test.db, 'one', [idle]);
+  expect(await samples()).not.toHaveProperty('feed_up polymarket');
 });

@@ -39,6 +39,7 @@ export class OddswireProcess {
   readonly name: ProcessName;
   readonly #environment: Record<string, string>;
   #child: ChildProcess | undefined;
+  readonly #warnings: string[] = [];
   /** The last lines of its output, for the message of a failed test. */
   readonly lines: string[] = [];
   readonly #listener: ProcessListener;
@@ -59,7 +60,10 @@ export class OddswireProcess {
     this.#child = child;
     endWithThisProcess(child);
     child.once('exit', (code, signal) => this.#listener.exit?.(signal ?? code ?? 0));
-    child.stderr?.on('data', (chunk: Buffer) => this.#keep(chunk.toString()));
+    child.stderr?.on('data', (chunk: Buffer) => {
+      this.#keep(chunk.toString());
+      this.#warnings.push(...(chunk.toString().match(/^\(node:\d+\) .*Warning: .*$/gm) ?? []));
+    });
     return new Promise((resolve, reject) => {
       let address: string | undefined;
       const limit = setTimeout(() => child.kill('SIGKILL'), limitMs);
@@ -92,7 +96,10 @@ export class OddswireProcess {
     this.#child?.kill(signal);
   }
 
-  /** Sends the signal and resolves with the exit code, or null after a signal; after the time limit it is killed. */
+  /**
+   * Sends the signal and resolves with the exit code, or null after a signal; after the time limit it is killed.
+   * @throws when Node warned of the process
+   */
   async end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#child;
     if (!child || !this.isRunning) return child?.exitCode ?? null;
@@ -103,6 +110,8 @@ export class OddswireProcess {
     const limit = setTimeout(() => child.kill('SIGKILL'), END_LIMIT_MS);
     const [code] = await exited;
     clearTimeout(limit);
+    const [warning] = this.#warnings.splice(0);
+    if (warning !== undefined) throw new Error(`${this.name} warned: ${warning}`);
     return code;
   }
 

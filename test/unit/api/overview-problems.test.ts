@@ -17,6 +17,7 @@ const aProcess = (process: string, silentSeconds = 0, isReplaced = false) => ({
   seenAt: at(silentSeconds),
   silentMs: silentSeconds * 1000,
   isReplaced,
+  lateShare: 0 as number | null,
 });
 const aPoll = {
   venue: 'polymarket',
@@ -101,6 +102,39 @@ describe('the problems of the overview', () => {
       },
     ]);
     expect([found(feeds(at(59))), found(feeds(null))]).toEqual([[], []]);
+  });
+
+  it('name an overloaded process first', () => {
+    const late = (process: string, lateShare: number | null) => ({ ...aProcess(process), lateShare });
+    const stages = [{ stage: 'fold-candles', waiting: 3, deadLetters: 0, deadSince: null, oldestMs: 200_000 }];
+    const [first, ...others] = found({
+      processes: [...RUNNING.slice(0, 1), late('poller', 0.62), ...RUNNING.slice(2)],
+      polls: [{ ...aPoll, lastSuccessAt: at(300) }],
+      missing: ['queue store'],
+      stages,
+    });
+    expect(first).toEqual({
+      sentence: 'The poller is overloaded: process 7 on machine ran late in 62 % of the last 10 s.',
+      since: null,
+      link: '/ops#processes',
+    });
+    expect(others.map(({ sentence }) => sentence)).toEqual([
+      'The queue store does not answer.',
+      'Candles from trades is late: 3 marks wait.',
+      'Polymarket is late while the poller is overloaded: prices. The next attempt is in 3 s.',
+    ]);
+  });
+
+  it('name an overloaded machine when several of its processes are late', () => {
+    const processes = RUNNING.map((row, index) => ({ ...row, lateShare: [0.1, 0.3, 0.5, null, 0.24][index] ?? null }));
+    expect(found({ processes })).toMatchObject([
+      {
+        sentence:
+          'The machine machine is overloaded. Its processes ran late in these parts of the last 10 s: aggregator 50 %, poller 30 %.',
+      },
+    ]);
+    // A silent process states the past.
+    expect(found({ processes: [...RUNNING, { ...aProcess('api', 60, true), lateShare: 0.9 }] })).toEqual([]);
   });
 
   it('name a stopped streamer, but none that never ran', () => {

@@ -1,5 +1,5 @@
 import { constants, createPrivateKey, type KeyObject, sign } from 'node:crypto';
-import type { FeedRefusal } from '../../feeds/port.ts';
+import type { FeedRefusal, RefusalReason } from '../../feeds/port.ts';
 
 /** The signed path of the WebSocket. */
 const FEED_PATH = '/trade-api/ws/v2';
@@ -45,15 +45,31 @@ export function signedHeaders({ id, privateKey }: KalshiKey, nowMs: number, path
   };
 }
 
-/** The cause of a refused handshake: the clock when it is wrong, else the venue's own code. */
-export function describeKalshiRefusal({ statusCode, headers, body, nowMs }: FeedRefusal): string {
-  const skewMs = typeof headers.date === 'string' ? nowMs - Date.parse(headers.date) : Number.NaN;
-  const isUnauthorized = statusCode === 401 || statusCode === 403;
-  if (isUnauthorized && Math.abs(skewMs) > MAX_SKEW_MS) {
-    return `clock_skew: the clock of this machine differs from the venue's by ${Math.round(skewMs / 1000)} s`;
-  }
+/**
+ * The cause of a refused handshake: the clock when it is wrong, a handshake that was too slow for its signature, else the venue's own code.
+ * With right clocks, the date of the answer is between the signature and the arrival.
+ */
+export function describeKalshiRefusal({ statusCode, headers, body, sentMs, nowMs }: FeedRefusal): RefusalReason {
   const code = /"(?:details|code)"\s*:\s*"([\w .-]{1,80})"(?!.*"details")/.exec(body)?.[1] ?? 'without a code';
-  if (!isUnauthorized) return `status ${statusCode}: ${code}`;
-  if (/expired/i.test(code) && !/timestamp/i.test(code)) return `key_expired: ${code}`;
-  return `key_refused: ${code}`;
+  if (statusCode !== 401 && statusCode !== 403)
+    return { detail: `status ${statusCode}: ${code}`, isOfCredentials: false };
+  const dateMs = typeof headers.date === 'string' ? Date.parse(headers.date) : Number.NaN;
+  const skewMs = dateMs < sentMs ? sentMs - dateMs : Math.min(0, nowMs - dateMs);
+  const isOfTime = /timestamp/i.test(code);
+  if (Math.abs(skewMs) > MAX_SKEW_MS) {
+    const seconds = Math.round(skewMs / 1000);
+    return {
+      detail: `clock_skew: the clock of this machine differs from the venue's by ${seconds} s`,
+      isOfCredentials: true,
+    };
+  }
+  if (isOfTime && nowMs - sentMs > MAX_SKEW_MS) {
+    const seconds = Math.round((nowMs - sentMs) / 1000);
+    return {
+      detail: `slow_handshake: the answer came ${seconds} s after the signature: ${code}`,
+      isOfCredentials: false,
+    };
+  }
+  const reason = /expired/i.test(code) && !isOfTime ? 'key_expired' : 'key_refused';
+  return { detail: `${reason}: ${code}`, isOfCredentials: true };
 }

@@ -61,9 +61,9 @@ describe('the overview of a running deliverer', () => {
 });
 
 /** Beats for a process that does not run here. */
-async function startHeartbeatOf(begin: () => Promise<number>) {
+async function startHeartbeatOf(begin: () => Promise<number>, lateShare = 0) {
   const id = await begin();
-  const timer = setInterval(() => void beat(api.db, id).catch(() => undefined), 500);
+  const timer = setInterval(() => void beat(api.db, id, lateShare).catch(() => undefined), 500);
   return {
     async stop() {
       clearInterval(timer);
@@ -71,6 +71,25 @@ async function startHeartbeatOf(begin: () => Promise<number>) {
     },
   };
 }
+
+describe('the overview of an overloaded machine', () => {
+  it('names the machine in its first line, with the parts of its processes', async () => {
+    const identity = { host: 'slow-machine', pid: 1, version: '1.0.0' };
+    const beats = await Promise.all(
+      OTHERS.map((process, i) =>
+        startHeartbeatOf(() => beginHeartbeat(api.db, { process, ...identity }), i > 1 ? 0.4 : 0),
+      ),
+    );
+    try {
+      const text = await stateUntil((state) => state.includes('slow-machine'));
+      expect(text).toMatch(
+        /^The machine slow-machine is overloaded. Its processes ran late in these parts of the last 10 s: aggregator 40 %, alerter 40 %. Details/,
+      );
+    } finally {
+      for (const each of beats) await each.stop();
+    }
+  });
+});
 
 describe('a heartbeat', () => {
   const silence = sql(
@@ -93,8 +112,10 @@ describe('a heartbeat', () => {
       [6, false],
     ]);
     await endHeartbeat(api.db, next);
-    expect(await beat(api.db, next)).toBe(false);
-    expect(await beat(api.db, id)).toBe(true);
+    expect(await beat(api.db, next, 0)).toBe(false);
+    expect((await rows())[0]).toMatchObject({ pid: 5, lateShare: null });
+    expect(await beat(api.db, id, 0.625)).toBe(true);
+    expect((await rows())[0]).toMatchObject({ pid: 5, lateShare: 0.625 });
     await endHeartbeat(api.db, id);
   });
 

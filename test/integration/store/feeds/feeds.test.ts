@@ -53,13 +53,31 @@ describe('parts of a feed', () => {
     expect(await heldParts(db, 'b', 'kalshi', [0, 2])).toEqual(new Set([2]));
     expect(await renewParts(db, 'a')).toHaveLength(2);
     await db.query(EXPIRE, ['a']);
-    expect(await heldParts(db, 'a', 'kalshi', [0, 1])).toEqual(new Set());
-    expect(await renewParts(db, 'a')).toEqual([]);
     const taken = await claimParts(db, 'b', wanted);
     expect(taken.map(({ part }) => part)).toEqual([0, 1]);
     expect(taken.every(({ seenAtMs }) => seenAtMs !== null)).toBe(true);
+    expect(await heldParts(db, 'a', 'kalshi', [0, 1])).toEqual(new Set());
+    expect(await renewParts(db, 'a')).toEqual([]);
     await releaseParts(db, 'b', 'kalshi', [1]);
     expect(await claimParts(db, 'a', wanted)).toMatchObject([{ part: 1 }]);
+  });
+
+  it('stay with an owner that was late while nobody took them', async () => {
+    const { db } = test;
+    await createParts(db, 'limitless', 2);
+    await claimParts(db, 'late', { venue: 'limitless', parts: 2, limit: 2 });
+    await db.query(EXPIRE, ['late']);
+    expect(await heldParts(db, 'late', 'limitless', [0, 1])).toEqual(new Set([0, 1]));
+    expect(await claimParts(db, 'late', { venue: 'limitless', parts: 2, limit: 2, held: [0, 1] })).toEqual([]);
+    expect(await renewParts(db, 'late')).toHaveLength(2);
+    expect(await claimParts(db, 'other', { venue: 'limitless', parts: 2, limit: 2 })).toEqual([]);
+  });
+
+  it('are claimed again by an owner that does not read them', async () => {
+    const { db } = test;
+    await createParts(db, 'manifold', 1);
+    await claimParts(db, 'forgetful', { venue: 'manifold', parts: 1, limit: 1 });
+    expect(await claimParts(db, 'forgetful', { venue: 'manifold', parts: 1, limit: 1 })).toMatchObject([{ part: 0 }]);
   });
 });
 

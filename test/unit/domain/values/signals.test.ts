@@ -27,6 +27,23 @@ describe('forwardAbort', () => {
     source.abort();
     expect(target.signal.aborted).toBe(false);
   });
+
+  it('makes Node warn of nothing when many controllers follow one signal', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => void warnings.push(warning);
+    process.on('warning', note);
+    const source = new AbortController();
+    const targets = Array.from({ length: 50 }, () => new AbortController());
+    const unlinks = targets.map((target) => forwardAbort(source.signal, target));
+    unlinks[7]?.();
+    source.abort('stopping');
+    // A warning is emitted in a later tick.
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+    expect(targets.map(({ signal }) => signal.aborted)).toEqual(targets.map((_, index) => index !== 7));
+    expect(getEventListeners(source.signal, 'abort')).toEqual([]);
+  });
 });
 
 describe('openDeadline', () => {

@@ -1,5 +1,6 @@
 import { constants, generateKeyPairSync, verify } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import type { FeedRefusal } from '../../../../src/venues/feeds/port.ts';
 import { describeKalshiRefusal, readKalshiKey, signedHeaders } from '../../../../src/venues/kalshi/feed/key.ts';
 
 const NOW_MS = 1_790_000_000_123;
@@ -59,7 +60,9 @@ describe('readKalshiKey', () => {
 });
 
 describe('describeKalshiRefusal', () => {
-  const refusal = (statusCode: number, details: string, dateMs = NOW_MS) => ({
+  const describeRefusal = (refusal: FeedRefusal) => describeKalshiRefusal(refusal).detail;
+  const refusal = (statusCode: number, details: string, dateMs = NOW_MS, sentMs = NOW_MS) => ({
+    sentMs,
     statusCode,
     headers: { date: new Date(dateMs).toUTCString() },
     body: JSON.stringify({ error: { code: 'authentication_error', message: 'authentication_error', details } }),
@@ -67,9 +70,24 @@ describe('describeKalshiRefusal', () => {
   });
 
   it('names the clock when it differs from the date of the answer', () => {
-    expect(describeKalshiRefusal(refusal(401, 'header_timestamp_expired', NOW_MS - 60_000))).toBe(
+    expect(describeRefusal(refusal(401, 'header_timestamp_expired', NOW_MS - 60_000))).toBe(
       "clock_skew: the clock of this machine differs from the venue's by 60 s",
     );
+    expect(describeRefusal(refusal(401, 'header_timestamp_expired', NOW_MS + 60_000))).toBe(
+      "clock_skew: the clock of this machine differs from the venue's by -60 s",
+    );
+  });
+
+  it.each([8_000, 4_000, 0])('names a slow handshake when the venue answered %i ms before the arrival', (beforeMs) => {
+    const slow = refusal(401, 'header_timestamp_expired', NOW_MS - beforeMs, NOW_MS - 9_000);
+    expect(describeKalshiRefusal(slow)).toEqual({
+      detail: 'slow_handshake: the answer came 9 s after the signature: header_timestamp_expired',
+      isOfCredentials: false,
+    });
+    expect(describeKalshiRefusal({ ...slow, body: '{"details":"NOT_FOUND"}' })).toEqual({
+      detail: 'key_refused: NOT_FOUND',
+      isOfCredentials: true,
+    });
   });
 
   it.each([
@@ -77,11 +95,11 @@ describe('describeKalshiRefusal', () => {
     [401, 'API_KEY_EXPIRED', 'key_expired: API_KEY_EXPIRED'],
     [429, 'too many requests', 'status 429: too many requests'],
   ])('describes status %i with %s as %s', (status, details, expected) => {
-    expect(describeKalshiRefusal(refusal(status, details))).toBe(expected);
+    expect(describeRefusal(refusal(status, details))).toBe(expected);
   });
 
   it('describes an answer that is not JSON', () => {
-    const answer = { statusCode: 403, headers: {}, body: '<html>denied</html>', nowMs: NOW_MS };
-    expect(describeKalshiRefusal(answer)).toBe('key_refused: without a code');
+    const answer = { statusCode: 403, headers: {}, body: '<html>denied</html>', sentMs: NOW_MS, nowMs: NOW_MS };
+    expect(describeRefusal(answer)).toBe('key_refused: without a code');
   });
 });
