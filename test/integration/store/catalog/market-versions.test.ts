@@ -138,6 +138,7 @@ describe('writeMarkets with versions', () => {
             [`${id}:b`, 'Bee'],
             [`${id}:a`, 'A'],
           ],
+          payouts: [],
         },
       },
     ]);
