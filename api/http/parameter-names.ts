@@ -1,7 +1,7 @@
+import type { z } from 'zod';
 import { nearest } from '../../src/domain/values/nearest.ts';
 import type { ApiContext } from '../deps.ts';
 import { type ErrorDetail, invalidRequest } from '../errors.ts';
-import type { RouteContract } from './route.ts';
 
 /**
  * The operations of releases that ignored a query parameter that no route knows. They warn about it in two releases, and then refuse it
@@ -65,7 +65,7 @@ const MIN_MISSPELT = 3;
  * headers, and by `ctx.state.warnings`. The check throws `invalid_request` with all faults.
  */
 export function parameterCheck(
-  { operationId, query }: Pick<RouteContract, 'operationId' | 'query'>,
+  { operationId, query }: { operationId: string; query?: z.ZodObject },
   known: ReadonlySet<string>,
 ): (ctx: ApiContext) => void {
   const names = Object.keys(query?.shape ?? {});

@@ -25,6 +25,20 @@ describe('oddswire-cli', () => {
     expect(await oddswireCli(['help', name])).toEqual(help);
   });
 
+  it('prints the warnings of the service to standard error', async () => {
+    const warnings = [{ path: 'statuz', message: 'is ignored; did you mean status?' }];
+    const meta = { request_id: 'req_1', timestamp: 1, next_cursor: null, warnings };
+    const server = createServer((_request, response) => {
+      response.setHeader('Content-Type', 'application/json');
+      response.end(JSON.stringify({ success: true, data: [], meta }));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const env = { ...KEY, ODDSWIRE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+    const { code, stderr } = await oddswireCli(['markets'], { env });
+    expect([code, stderr]).toEqual([0, expect.stringContaining('warning: statuz is ignored; did you mean status?\n')]);
+    await new Promise((resolve) => server.close(resolve));
+  });
+
   it('suggests a command for a misspelt one', async () => {
     expect(await oddswireCli(['prcies'])).toMatchObject({
       code: 2,

@@ -55,7 +55,11 @@ async function thrownBy(call: Promise<unknown>): Promise<unknown> {
 it('passes the warnings of an answer on, and none of an answer without them', async () => {
   const warnings = [{ path: 'statuz', message: 'is ignored; did you mean status?' }];
   const warned = () =>
-    Response.json({ success: true, data: [], meta: { request_id: 'req_1', timestamp: 1, next_cursor: null, warnings } });
+    Response.json({
+      success: true,
+      data: [],
+      meta: { request_id: 'req_1', timestamp: 1, next_cursor: null, warnings },
+    });
   const plain = () =>
     Response.json({ success: true, data: [], meta: { request_id: 'req_2', timestamp: 1, next_cursor: null } });
   const given: unknown[] = [];
