@@ -13,8 +13,8 @@ export type VenueErrorCode =
   | 'aborted';
 
 /**
- * A call to a venue that failed as a whole. `retryAfterMs` is the pause that the venue requested, if any. `budget_unavailable` is no fault
- * of the venue: the ledger of its request budget did not answer. Neither is `process_late`: a deadline passed while this process ran late.
+ * A call to a venue that failed as a whole. `retryAfterMs` is the pause that the venue requested, if any. Two codes do not count against
+ * the venue: with `budget_unavailable` the ledger of its request budget did not answer, and with `process_late` this process ran late.
  */
 export class VenueError extends OddswireError {
   readonly venue: string;
@@ -43,7 +43,7 @@ export class VenueError extends OddswireError {
   }
 }
 
-/** Failures that say nothing of what was asked: other requests fail too. */
+/** Failures that do not depend on the request: other requests fail too. */
 const OF_THE_HOST: ReadonlySet<string> = new Set([
   'aborted',
   'process_late',
@@ -51,13 +51,13 @@ const OF_THE_HOST: ReadonlySet<string> = new Set([
   'budget_unavailable',
   'circuit_open',
 ] satisfies VenueErrorCode[]);
-/** Failures of an answer. A connection that fails and a deadline that passes are none. */
+/** Failures of an answer, unlike those of a connection or a deadline. */
 const OF_AN_ANSWER: ReadonlySet<string> = new Set([
   'http_status',
   'invalid_payload',
   'response_too_large',
 ] satisfies VenueErrorCode[]);
-/** The venue or a proxy refuses this client, whatever it asks for. */
+/** The venue or a proxy refuses this client for every request. */
 const REFUSES_CLIENT: ReadonlySet<number> = new Set([401, 407]);
 
 /** Whether the host takes no request at present, or this process is too late to read answers, so that no other request has a chance. */

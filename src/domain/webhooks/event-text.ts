@@ -1,5 +1,5 @@
 import { printable } from '../values/text.ts';
-import { counted, type Data, joined } from './chat-values.ts';
+import { counted, type Data, joined, numberOf, signed } from './chat-values.ts';
 import type { EventType } from './event.ts';
 
 /** An event for a line on a terminal. A part without a fact is empty; no part can control the terminal. */
@@ -31,7 +31,7 @@ const TEXTS: Readonly<Record<EventType, (data: Data) => Partial<EventText>>> = {
   }),
   balance_change: (data) => ({
     subject: joined(word(data['venue']), name(data['wallet']), name(data['tokenSymbol'] ?? data['tokenMint'])),
-    facts: joined(signed(word(data['change'])), prefixed('to', word(data['currentBalance']))),
+    facts: joined(signed(numberOf(data['change'])), prefixed('to', word(data['currentBalance']))),
   }),
   alert_expired: (data) => ({
     facts: joined(word(data['condition']), name(data['name'] ?? data['tokenMint'] ?? data['alertId'])),
@@ -106,10 +106,6 @@ function tradeFacts(data: Data): string {
 
 function prefixed(preposition: string, text: string): string {
   return text === '' ? '' : `${preposition} ${text}`;
-}
-
-function signed(number: string): string {
-  return Number(number) > 0 ? `+${number}` : number;
 }
 
 /** A short value of one of our enumerations, ids or numbers. */
