@@ -1,7 +1,7 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
-import { ALERT_STATUSES } from '../../src/domain/alerts/alert.ts';
-import { CONDITIONS } from '../../src/domain/alerts/conditions.ts';
+import { ALERT_STATUSES, DIRECTIONS, UNITS } from '../../src/domain/alerts/alert.ts';
+import { CONDITIONS, type Condition, conditionOf, isOfNewMarkets } from '../../src/domain/alerts/conditions.ts';
 import type { RouteCalls } from './internal-calls.ts';
 import { toolResult } from './tool-result.ts';
 
@@ -34,22 +34,56 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
   server.registerTool(
     'create_alert',
     {
-      title: 'Create a price alert',
-      description:
-        'Creates an alert that fires once, at the first observed price that meets its condition; touching the target counts. It fires at ' +
-        "once when the present price meets it. The event goes to a webhook of the account and to the account's stream of events.",
+      title: 'Create an alert',
+      description: `Creates an alert on an outcome, or with a scope on all outcomes of markets. It fires once, or with repeat again after a cool-down; touching a threshold counts. The event goes to a webhook of the account and to the account's stream of events. Conditions with their fields: ${CONDITIONS.map(
+        conditionText,
+      ).join('; ')}.`,
       inputSchema: z.strictObject({
-        outcome_id: z.string().min(1).describe('outcome_id of a market, or another token.'),
-        condition: z.enum(['above', 'below']),
-        price: z.number().positive().describe('The target; of an outcome at most 1.'),
+        outcome_id: z
+          .string()
+          .min(1)
+          .optional()
+          .describe('outcome_id of a market, or another token; absent with a scope.'),
+        scope: z
+          .strictObject({
+            market_id: z.string().optional(),
+            event_id: z.string().optional(),
+            venue: z.string().optional(),
+            category: z.string().optional(),
+            q: z.string().optional().describe('Each word is in the title of the market or of its event.'),
+          })
+          .optional()
+          .describe('The markets of an alert without outcome_id. All given fields must fit, also for later markets.'),
+        condition: z.enum(CONDITIONS),
+        price: amount('The target price, of an outcome at most 1; or the spread.'),
+        change: amount('The least move.'),
+        unit: z.enum(UNITS).optional().describe('Of the move: of the price, or percent of the earlier price.'),
+        direction: z
+          .enum(DIRECTIONS)
+          .optional()
+          .describe('Of a spread: at_most, at_least. Of a change: up, down; absent for both.'),
+        notional: amount('Price times size, in the currency of the outcome.'),
+        times: amount('A multiple of the mean of the windows before.'),
+        windows: z.number().int().positive().optional().describe('The number of windows for the mean.'),
+        window_seconds: z.number().int().positive().optional(),
+        repeat: z.boolean().optional().describe('Fires again after cooldown_seconds.'),
+        cooldown_seconds: z.number().int().positive().optional(),
+        expires_at: z.string().optional().describe('ISO 8601 with an offset: observations from then on do not count.'),
+        name: z.string().optional().describe('The event has it.'),
         webhook_id: z.string().optional().describe('Default: the oldest active webhook that lists price_alert.'),
       }),
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
     },
-    ({ outcome_id: tokenMint, condition, price, webhook_id: webhookId }) =>
+    ({ outcome_id: tokenMint, window_seconds, cooldown_seconds, expires_at, webhook_id, ...fields }) =>
       toolResult(async () => {
-        const body = { tokenMint, condition, price, ...(webhookId !== undefined && { webhookId }) };
-        const { data } = await calls.post('/v1/alerts', body);
+        const { data } = await calls.post('/v1/alerts', {
+          ...fields,
+          tokenMint,
+          windowSeconds: window_seconds,
+          cooldownSeconds: cooldown_seconds,
+          expiresAt: expires_at,
+          webhookId: webhook_id,
+        });
         return { alert: data };
       }),
   );
@@ -113,6 +147,18 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
         return { job: { ...backtest, ...(backtest.result && { result: shortened(backtest.result) }) } };
       }),
   );
+}
+
+const amount = (description: string) => z.number().positive().optional().describe(description);
+
+/** `change (change, unit, window_seconds, direction?)`, in the names of the tool. */
+function conditionText(name: Condition): string {
+  const { required, optional = [] } = conditionOf(name);
+  const fields = [...required, ...optional.map((field) => `${field}?`)]
+    .join(', ')
+    .replace('windowSeconds', 'window_seconds');
+  const subject = isOfNewMarkets(name) ? ' (scope)' : '';
+  return fields === '' ? `${name}${subject}` : `${name} (${fields})`;
 }
 
 interface Result {

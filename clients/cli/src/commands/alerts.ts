@@ -1,13 +1,17 @@
-import { UsageError } from '../../../../bin/cli/arguments.ts';
+import { choiceOf, UsageError } from '../../../../bin/cli/arguments.ts';
+import { parseSpan } from '../../../../bin/cli/moments.ts';
+import { DIRECTIONS, UNITS } from '../../../../src/domain/alerts/alert.ts';
+import { CONDITIONS, conditionOf, thresholdField } from '../../../../src/domain/alerts/conditions.ts';
 import type { Alert } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { CURSOR } from '../options.ts';
-import { FORMATS, wholeNumber } from '../read-arguments.ts';
+import { FORMATS, futureMoment, wholeNumber } from '../read-arguments.ts';
 import { type Column, MAX_ITEMS, printRows, readUpTo, utcOf } from '../rows.ts';
 import { alertOfJson, backtestAlert } from './alert-backtest.ts';
 
 const DEFAULT_LIMIT = 50;
+const withoutThreshold = CONDITIONS.filter((condition) => thresholdField({ condition }) === null);
 
 const COLUMNS: readonly Column<Alert>[] = [
   { name: 'id', of: ({ id }) => id },
@@ -25,10 +29,11 @@ export const alerts: CliCommand = {
   summary: 'Lists, creates, deletes and backtests alerts.',
   forms: [
     'alerts [list]',
-    'alerts create OUTCOME above|below PRICE [--webhook ID]',
+    'alerts create OUTCOME CONDITION [THRESHOLD] [OPTIONS OF THE CONDITION] [--webhook ID]',
+    'alerts create JSON [--webhook ID]',
     'alerts get ID',
     'alerts delete ID',
-    'alerts backtest OUTCOME above|below PRICE [--start TIME] [--end TIME]',
+    'alerts backtest OUTCOME CONDITION [THRESHOLD] [OPTIONS OF THE CONDITION] [--start TIME] [--end TIME]',
     'alerts backtest JSON [--start TIME] [--end TIME]',
   ],
   verbs: ['list', 'create', 'get', 'delete', 'backtest'],
@@ -37,24 +42,33 @@ export const alerts: CliCommand = {
       value: 'ID',
       help: 'the webhook of a new alert, by default the oldest active one that lists price_alert',
     },
+    direction: { value: 'D', choices: DIRECTIONS, help: 'of a spread at_most or at_least, of a change up or down' },
+    unit: { value: 'U', choices: UNITS, help: 'of a change, by default absolute' },
+    window: { value: 'SPAN', help: 'the window of a change or a volume, such as 15m or 1h' },
+    windows: { value: 'N', help: 'the windows for the mean; THRESHOLD of a volume is then a multiple of it' },
+    repeat: { help: 'fires again after the cool-down' },
+    cooldown: { value: 'SPAN', help: 'the least time between two firings, with --repeat' },
+    expires: { value: 'TIME', help: 'the end of a new alert: a span from now, a date or a time' },
+    name: { value: 'TEXT', help: 'the name of a new alert, which its events have' },
     limit: { value: 'N', help: `the number of listed alerts, by default ${DEFAULT_LIMIT}` },
     cursor: CURSOR,
     start: { value: 'TIME', help: 'the start of a backtest, by default a day before its end' },
     end: { value: 'TIME', help: 'the end of a backtest, by default now' },
     ...FORMATS,
   },
-  notes:
-    'JSON is a body of POST /v1/alerts, with any condition. TIME is an age such as 24h, a date, ISO 8601 in UTC, or epoch seconds.',
+  notes: `CONDITION is one of ${CONDITIONS.join(', ')}. THRESHOLD is a price, a spread, a move or an amount; ${withoutThreshold.join(' and ')} have none.
+  JSON is a body of POST /v1/alerts, also with a scope. TIME is an age such as 24h, a date, ISO 8601 in UTC, or epoch seconds.`,
   words: [0, 4],
   async run(call) {
     const [verb = 'list', ...rest] = call.words;
     const { signal } = call.io;
     if (verb === 'list') return listAlerts(call);
-    if (verb === 'create') return printAlert(call, await call.client().alerts.create(newAlert(call, rest), { signal }));
-    if (verb === 'backtest') {
+    if (verb === 'create' || verb === 'backtest') {
       const [json = '', ...more] = rest;
       const isJson = json.startsWith('{') && more.length === 0;
-      return backtestAlert(call, isJson ? alertOfJson(json) : newAlert(call, rest, 'backtest'));
+      const alert = { ...(isJson ? alertOfJson(json) : newAlert(call, rest, verb)), ...givenFields(call) };
+      if (verb === 'backtest') return backtestAlert(call, alert);
+      return printAlert(call, await call.client().alerts.create(alert, { signal }));
     }
     const id = oneId(rest, `alerts ${verb}`);
     if (verb === 'get') return printAlert(call, await call.client().alerts.get(id, { signal }));
@@ -86,18 +100,58 @@ async function printAlert(call: Call, alert: Alert): Promise<number> {
   return EXIT.done;
 }
 
-function newAlert(call: Call, [tokenMint, condition, price, ...more]: readonly string[], verb = 'create') {
+type NewAlert = Parameters<ReturnType<Call['client']>['alerts']['create']>[0];
+
+/** The alert of the words behind a verb. The API checks which fields belong together. @throws UsageError */
+function newAlert(call: Call, [tokenMint, name, threshold, ...more]: readonly string[], verb: string): NewAlert {
+  const condition = CONDITIONS.find((each) => each === name);
+  const windows = wholeNumber(call, 'windows', [1, Number.MAX_SAFE_INTEGER]);
+  const field = condition === undefined ? null : thresholdField({ condition, windows });
   const problems = [
-    ...(tokenMint === undefined || more.length > 0 ? [`alerts ${verb} takes OUTCOME above|below PRICE`] : []),
-    ...(condition === 'above' || condition === 'below' ? [] : ['the condition must be above or below']),
-    ...(price !== undefined && /^\d*\.?\d+$/.test(price) ? [] : ['the price must be a decimal number such as 0.62']),
+    ...(tokenMint === undefined || more.length > 0 ? [`alerts ${verb} takes OUTCOME CONDITION [THRESHOLD]`] : []),
+    ...(condition === undefined ? [`the condition must be one of ${CONDITIONS.join(', ')}`] : []),
+    ...(condition !== undefined && field === null && threshold !== undefined ? [`${condition} has no threshold`] : []),
+    ...(field !== null && !/^\d*\.?\d+$/.test(threshold ?? '')
+      ? [`the ${field === 'price' ? 'price' : 'threshold'} must be a decimal number such as 0.62`]
+      : []),
   ];
-  if (problems.length > 0 || tokenMint === undefined) throw new UsageError(problems);
-  const webhookId = call.texts.get('webhook');
+  if (problems.length > 0 || tokenMint === undefined || condition === undefined) throw new UsageError(problems);
+  const hasUnit = conditionOf(condition).required.includes('unit');
   return {
     tokenMint,
-    condition: condition === 'above' ? ('above' as const) : ('below' as const),
-    price: Number(price),
+    condition,
+    ...(field !== null && { [field]: Number(threshold) }),
+    ...(windows !== undefined && { windows }),
+    ...(hasUnit && { unit: 'absolute' as const }),
+  };
+}
+
+/** The options of a condition and of an alert. @throws UsageError */
+function givenFields(call: Call): Partial<NewAlert> {
+  const { texts, flags } = call;
+  const direction = choiceOf(call, 'direction', DIRECTIONS);
+  const unit = choiceOf(call, 'unit', UNITS);
+  const windowSeconds = spanOf(call, 'window');
+  const cooldownSeconds = spanOf(call, 'cooldown');
+  const expires = futureMoment(call, 'expires', call.io.now());
+  const name = texts.get('name');
+  const webhookId = texts.get('webhook');
+  return {
+    ...(direction !== undefined && { direction }),
+    ...(unit !== undefined && { unit }),
+    ...(windowSeconds !== undefined && { windowSeconds }),
+    ...(flags.has('repeat') && { repeat: true }),
+    ...(cooldownSeconds !== undefined && { cooldownSeconds }),
+    ...(expires !== undefined && { expiresAt: new Date(expires * 1_000).toISOString() }),
+    ...(name !== undefined && { name }),
     ...(webhookId !== undefined && { webhookId }),
   };
+}
+
+function spanOf({ texts }: Call, name: string): number | undefined {
+  const text = texts.get(name);
+  if (text === undefined) return undefined;
+  const seconds = parseSpan(text);
+  if (seconds === null) throw new UsageError([`--${name} must be a span such as 90s, 15m or 1h`]);
+  return seconds;
 }

@@ -4,6 +4,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VERSION } from '../../../../src/config/version.ts';
 import { ALERT_STATUSES } from '../../../../src/domain/alerts/alert.ts';
+import { CONDITIONS, type Condition } from '../../../../src/domain/alerts/conditions.ts';
 import { createBacktest } from '../../../../src/store/alerts/backtest-jobs.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
@@ -145,6 +146,30 @@ describe('POST /mcp', () => {
     const stranger = await connected((await api.client()).key);
     expect((await called('list_alerts', {}, stranger)).value).toMatchObject({ alerts: [] });
     await stranger.close();
+  });
+
+  it('creates an alert of every condition, with the fields that the tool describes', async () => {
+    const outcome_id = market.outcomes[0]?.outcomeId;
+    const fields: Readonly<Record<Condition, Record<string, unknown>>> = {
+      above: { outcome_id, price: 0.9 },
+      below: { outcome_id, price: 0.1 },
+      crosses_above: { outcome_id, price: 0.8, repeat: true, cooldown_seconds: 60 },
+      crosses_below: { outcome_id, price: 0.2, expires_at: '2999-01-01T00:00:00Z' },
+      change: { outcome_id, change: 5, unit: 'percent', window_seconds: 900, direction: 'up' },
+      spread: { outcome_id, price: 0.1, direction: 'at_least' },
+      trade: { outcome_id, notional: 1_000 },
+      volume: { outcome_id, times: 3, windows: 24, window_seconds: 3_600 },
+      status: { outcome_id },
+      new_market: { scope: { venue: 'polymarket', q: 'snow' }, name: 'snow' },
+    };
+    const createTool = (await client.listTools()).tools.find(({ name }) => name === 'create_alert');
+    for (const condition of CONDITIONS) {
+      const made = await called('create_alert', { condition, ...fields[condition] });
+      expect([condition, made.isError, made.value]).toMatchObject([condition, false, { alert: { condition } }]);
+      expect(createTool?.description).toContain(condition);
+    }
+    const wrong = await called('create_alert', { condition: 'change', outcome_id, change: 0.1 });
+    expect(wrong.text).toContain('windowSeconds: is required with the condition change');
   });
 
   it('lists the alerts of each status', async () => {
