@@ -1,3 +1,4 @@
+import { LongNumber } from '../values/exact-json.ts';
 import { printable } from '../values/text.ts';
 import { counted, type Data, joined, numberOf, signed } from './chat-values.ts';
 import type { EventType } from './event.ts';
@@ -13,7 +14,10 @@ export interface EventText {
 
 const MAX_NAME = 20;
 
-/** The facts of an event in words. The body of an event is foreign data: an absent field leaves no trace. */
+/**
+ * The facts of an event in words. The body of an event is foreign data: an absent field leaves no trace. Data of `parseExactJson` keep all
+ * digits.
+ */
 export function eventText(type: string, data: Data): EventText {
   const { subject = '', facts = '' } = TEXTS[type as EventType]?.(data) ?? {};
   return {
@@ -110,6 +114,7 @@ function prefixed(preposition: string, text: string): string {
 
 /** A short value of one of our enumerations, ids or numbers. */
 function word(value: unknown): string {
+  if (value instanceof LongNumber) return value.text;
   return typeof value === 'string' || typeof value === 'number' ? printable(String(value)) : '';
 }
 

@@ -100,7 +100,7 @@ describe('oddswire-cli listen', () => {
     const { id, body } = await anEvent('balance_change');
     await io.until('stdout', id);
     expect(io.written.stdout).toMatch(
-      /^03:04:05\.678 {2}balance_change {2}evt_\d+ {2}kalshi w m \+1 {2}-> 204 in \d+ ms\n$/,
+      /^03:04:05\.678 {2}balance_change {2}evt_\d+ {2}kalshi w m \+1 to 12345678901234567890\.5 {2}-> 204 in \d+ ms\n$/,
     );
     const [request] = hook.received;
     expect(request?.body.toString()).toBe(body);

@@ -67,7 +67,7 @@ const FACTS: Readonly<Record<EventType, string>> = {
   alert_expired: 'crosses_above 7132104567925221259…',
   webhook_failing: 'http_status wh_01987f5e-6a3b-7c11…',
   webhook_paused: 'gone wh_01987f5e-6a3b-7c11-8b5e-0…',
-  market_status: 'closed to resolved (Yes)',
+  market_status: 'closed to resolved (outcome)',
   new_market: '  open  ',
   trade: 'buy 2500 at 0.62',
   feed_gap: 'disconnected, 1 market, ended',

@@ -1,4 +1,6 @@
 import { UsageError } from '../../../../bin/cli/arguments.ts';
+import { parseExactJson } from '../../../../src/domain/values/exact-json.ts';
+import type { Data } from '../../../../src/domain/webhooks/chat-values.ts';
 import { eventText } from '../../../../src/domain/webhooks/event-text.ts';
 import { OddswireApiError, type WebhookEvent } from '../../../typescript/src/index.ts';
 import { type Call, type CliCommand, CommandError } from '../command.ts';
@@ -152,7 +154,7 @@ class Listener {
       return;
     }
     const time = colours.dim(event.timestamp.slice(11, 23));
-    const { subject, facts, market } = eventText(event.type, event.data);
+    const { subject, facts, market } = eventText(event.type, (parseExactJson(event.body).value as { data: Data }).data);
     const parts = [
       time,
       colours.cyan(event.type.padEnd(14)),
