@@ -1,7 +1,5 @@
 import type { UnknownValue } from './parsed-batch.ts';
-
-/** The greatest accepted difference of clocks. */
-const MAX_AHEAD_MS = 300_000;
+import { MAX_AHEAD_MS } from './venue-time.ts';
 
 interface PastTimes {
   createdAtMs: number | undefined;

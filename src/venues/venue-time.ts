@@ -6,6 +6,12 @@ const MIN_MS = Date.UTC(2000, 0, 1);
 const MAX_MS = 253_402_300_799_999;
 
 /**
+ * The greatest accepted difference of clocks. A record further in the future is rejected, because it would move a watermark, or hide every
+ * later record.
+ */
+export const MAX_AHEAD_MS = 300_000;
+
+/**
  * Epoch milliseconds of the date texts of venues: ISO 8601 with 0 to 9 fraction digits, `2026-07-24 00:00:16+00` with a space and a
  * two-digit zone, or a date alone (its midnight). No zone means UTC. Other texts are undefined.
  */

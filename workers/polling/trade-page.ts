@@ -2,11 +2,9 @@ import type { TradeRecord } from '../../src/domain/markets/market.ts';
 import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { writeTrades } from '../../src/store/series/trades.ts';
 import type { Page, RejectedRecord, VenueAdapter } from '../../src/venues/port.ts';
+import { MAX_AHEAD_MS } from '../../src/venues/venue-time.ts';
 import type { JobContext } from '../process/define.ts';
 import type { PageStore } from './polling.ts';
-
-/** The clock of a venue may be this far ahead of ours. */
-const FUTURE_TOLERANCE_MS = 300_000;
 
 type TimeLimits = Pick<JobContext, 'config' | 'now'>;
 
@@ -17,7 +15,7 @@ export function tradeFloorMs(context: TimeLimits): number {
 
 /** The page with trades of the future and from before the retention floor among its rejected records. */
 export function rejectUntimely<P extends Page<TradeRecord>>(context: TimeLimits, page: P): P {
-  const latestMs = context.now() + FUTURE_TOLERANCE_MS;
+  const latestMs = context.now() + MAX_AHEAD_MS;
   const earliestMs = tradeFloorMs(context);
   const isTimely = ({ tsMs }: TradeRecord) => tsMs <= latestMs && tsMs >= earliestMs;
   const untimely = page.records.filter((trade) => !isTimely(trade));
@@ -25,7 +23,7 @@ export function rejectUntimely<P extends Page<TradeRecord>>(context: TimeLimits,
   const rejected = untimely.map(
     (trade): RejectedRecord => ({
       kind: 'trades',
-      reason: trade.tsMs > latestMs ? 'time_in_future' : 'before_retention_floor',
+      reason: trade.tsMs > latestMs ? 'timestamp_in_future' : 'before_retention_floor',
       recordId: trade.tradeId,
       detail: `trade at ${new Date(trade.tsMs).toISOString()}`,
       sample: JSON.stringify(trade),

@@ -5,7 +5,7 @@ import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
-import { parsePreciseVenueTimeMs } from '../venue-time.ts';
+import { MAX_AHEAD_MS, parsePreciseVenueTimeMs } from '../venue-time.ts';
 import { COMBINATION, isCombinationTicker } from './combination.ts';
 import { isAbsent, otherSide, readPrice } from './dollars.ts';
 import { type KalshiTrade, kalshiTrade } from './models.ts';
@@ -14,8 +14,6 @@ import { fieldOf } from './parse-market.ts';
 
 /** Before the venue existed. */
 const MIN_MS = Date.UTC(2018, 0, 1);
-/** Clocks differ. Rows further in the future are rejected, because they would move the watermark of the feed. */
-const MAX_AHEAD_MS = 300_000;
 
 /** One row of the trade feed. */
 export interface FeedRow {

@@ -5,15 +5,13 @@ import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
-import { parseVenueTimeMs } from '../venue-time.ts';
+import { MAX_AHEAD_MS, parseVenueTimeMs } from '../venue-time.ts';
 import { textOf } from './listed-rows.ts';
 import { type LimitlessEvent, limitlessEvent } from './models.ts';
 import { fromRaw } from './parse-market.ts';
 
 /** Before the venue existed. */
 const MIN_MS = Date.UTC(2023, 0, 1);
-/** Clocks differ; anything dated further ahead is rejected, so that it cannot move a watermark. */
-const MAX_AHEAD_MS = 300_000;
 
 /** One row of a market's feed, before it has an id. */
 export interface FeedRow {

@@ -12,14 +12,13 @@ import {
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
+import { MAX_AHEAD_MS } from '../venue-time.ts';
 import { type ManifoldBet, manifoldBet } from './models.ts';
 import { outcomeIdOf } from './outcome-ids.ts';
 import { ownFills } from './own-fills.ts';
 
 /** Before the venue existed. */
 const MIN_MS = Date.UTC(2021, 0, 1);
-/** Clocks differ. Bets further in the future are rejected, because they would move the watermark of the feed. */
-const MAX_AHEAD_MS = 300_000;
 /**
  * Digits after the point of a price, which is a quotient. The venue sends amounts with up to 17 digits, so this keeps a quotient by a
  * round number of shares exact.

@@ -13,10 +13,9 @@ import { isStorableText } from '../../domain/values/text.ts';
 import type { Batch, RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
+import { MAX_AHEAD_MS } from '../venue-time.ts';
 import { type ClobBook, clobBook, clobLastTrade } from './models.ts';
 
-/** Clocks differ. A book further in the future would keep every later one from being stored. */
-const MAX_AHEAD_MS = 5 * 60_000;
 /** 2018, before the venue existed: a lower time is in seconds or garbage. */
 const MIN_MS = 1_514_764_800_000;
 

@@ -6,14 +6,13 @@ import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
+import { MAX_AHEAD_MS } from '../venue-time.ts';
 import { wholeConditionId } from './condition-ids.ts';
 import { type DataTrade, dataTrade } from './models.ts';
 import { canonicalTrade } from './trade-ids.ts';
 
 /** 2018-01-01 in seconds: before the venue existed. */
 const MIN_SECOND = 1_514_764_800;
-/** Clocks differ. Rows further in the future are rejected, because they would move the watermark of the feed. */
-const MAX_AHEAD_SECONDS = 300;
 
 /** One row of the trade feed, before it has an id. */
 export interface FeedRow {
@@ -108,9 +107,7 @@ export function readSecond(stamp: unknown, nowMs: number): Reading<number> {
     typeof stamp === 'number' ? stamp : typeof stamp === 'string' && stamp !== '' ? Number(stamp) : Number.NaN;
   if (!Number.isSafeInteger(second)) return reject('invalid_field', 'timestamp: not whole seconds');
   if (second < MIN_SECOND) return reject('timestamp_out_of_range', `timestamp: ${second}`);
-  return second * 1000 > nowMs + MAX_AHEAD_SECONDS * 1000
-    ? reject('timestamp_in_future', `timestamp: ${second}`)
-    : accept(second);
+  return second * 1000 > nowMs + MAX_AHEAD_MS ? reject('timestamp_in_future', `timestamp: ${second}`) : accept(second);
 }
 
 /**

@@ -2,11 +2,9 @@ import type { Quotes } from '../../../domain/markets/quoted-price.ts';
 import { compareDecimals, type Decimal, parseDecimal, ZERO } from '../../../domain/values/decimal.ts';
 import { isPlausibleQuantity } from '../../quantity.ts';
 import { accept, type Reading, reject } from '../../rejection.ts';
+import { MAX_AHEAD_MS } from '../../venue-time.ts';
 import { readPrice } from '../dollars.ts';
 import { realQuote } from '../parse-price.ts';
-
-/** Clocks differ. Changes further in the future are rejected. */
-const MAX_AHEAD_MS = 300_000;
 
 /** The price and the change of size of a delta. */
 export function readChange(

@@ -3,7 +3,7 @@ import type { BookRecord, PriceRecord } from '../../../domain/markets/market.ts'
 import type { FeedLoss, FeedMarket, FeedReading, FeedSession } from '../../feeds/port.ts';
 import { emptyReading, isObject, parseFrame, quarantine, sawVenueTime, skip } from '../../feeds/reading.ts';
 import { type Reading, readModel, reject } from '../../rejection.ts';
-import { parseVenueTimeMs } from '../../venue-time.ts';
+import { MAX_AHEAD_MS, parseVenueTimeMs } from '../../venue-time.ts';
 import { parseBooks } from '../parse-book.ts';
 import { bookUpdate, lifecycleEvent } from './models.ts';
 
@@ -12,8 +12,6 @@ const CONNECT = `40${NAMESPACE},`;
 const EVENT = `42${NAMESPACE},`;
 const REFUSED = `44${NAMESPACE},`;
 const SNAPSHOT_WITHIN_MS = 10_000;
-/** Clocks differ. Books further in the future are rejected. */
-const MAX_AHEAD_MS = 300_000;
 const MAX_REMEMBERED_EVENTS = 10_000;
 
 interface Market {

@@ -9,10 +9,9 @@ import {
 } from '../../../domain/values/decimal.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../../quantity.ts';
 import { accept, type Reading, reject } from '../../rejection.ts';
+import { MAX_AHEAD_MS } from '../../venue-time.ts';
 import type { FeedLeg } from './models.ts';
 
-/** Clocks differ. A change further in the future would hide all later ones. */
-const MAX_AHEAD_MS = 5 * 60_000;
 /** 2018, before the venue existed. */
 const MIN_MS = 1_514_764_800_000;
 

@@ -166,7 +166,7 @@ describe('a poll', () => {
     expect(await test.db.query(QUARANTINE, [venue])).toMatchObject([
       { reason: 'before_retention_floor', recordId: 'ancient' },
       { reason: 'before_retention_floor', recordId: 'too-old' },
-      { reason: 'time_in_future', recordId: 'too-soon' },
+      { reason: 'timestamp_in_future', recordId: 'too-soon' },
     ]);
   });
 });
