@@ -17,7 +17,7 @@ export type LaneJob = 'fold-candles' | 'evaluate-alerts';
 
 /**
  * Enqueues wake-ups. A wake-up is never the only copy of a fact: when the queue store is unavailable, the producer logs and
- * counts the call, and the timer of the process that owns the stage enqueues it again (docs/architecture.md, "The one mechanism").
+ * counts the call, and the timer of the process that owns the stage enqueues it again (docs/architecture.md, "The mechanism").
  */
 export interface Producer {
   /** Enqueues one job and waits until the queue store confirms it. @throws when the queue store rejects it */

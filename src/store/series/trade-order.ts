@@ -6,7 +6,7 @@ const SIGNED_PRICE = 'coalesce(price * side, 0)';
 
 /**
  * The keys of the single order of trades of an outcome, as columns of a single relation of trade rows. `compareTrades` in
- * `src/domain/markets/trade-order.ts` is the same rule. The index leads with `(token_id, ts)`, so that rows of one outcome need an
+ * `test/support/laws/trade-order.ts` is the same rule. The index leads with `(token_id, ts)`, so that rows of one outcome need an
  * incremental sort of their ties only.
  */
 const KEYS = ['ts', 'ordinal', SIGNED_PRICE, 'trade_id COLLATE "C"'] as const;

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { compareTrades, type OrderedTrade } from '../../../src/domain/markets/trade-order.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { parsePreciseVenueTimeMs } from '../../../src/venues/venue-time.ts';
+import { compareTrades, type OrderedTrade } from '../../support/laws/trade-order.ts';
 import { bucketStart } from '../../support/postgres/candle-fold.ts';
 import { listRecordedFiles, printTable, readRecordedCsv, venueDataFolder } from '../../support/venue-data.ts';
 

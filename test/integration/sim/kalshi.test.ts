@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LedgerRow } from '../../../sim/exchange.ts';
 import { tickerOf } from '../../../sim/kalshi/wire.ts';
-import { compareTrades } from '../../../src/domain/markets/trade-order.ts';
 import { type Decimal, decimal, ONE, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import { parsePreciseVenueTimeMs } from '../../../src/venues/venue-time.ts';
+import { compareTrades } from '../../support/laws/trade-order.ts';
 import { type HttpExchange, NOW, startHttpExchange } from './http-exchange.ts';
 
 interface KalshiMarket {

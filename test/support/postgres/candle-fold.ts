@@ -1,5 +1,5 @@
-import { compareTrades, type OrderedTrade } from '../../../src/domain/markets/trade-order.ts';
 import { addDecimals, compareDecimals, type Decimal, multiplyDecimals } from '../../../src/domain/values/decimal.ts';
+import { compareTrades, type OrderedTrade } from '../laws/trade-order.ts';
 
 /** OHLCV of one outcome over `[start, start + interval)`. `start` is epoch seconds; volume in units, notional = sum of price x size. */
 export interface Candle {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareTrades, type OrderedTrade, signedPrice } from '../../../../src/domain/markets/trade-order.ts';
-import { decimal } from '../../../../src/domain/values/decimal.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
+import { compareTrades, type OrderedTrade, signedPrice } from '../../support/laws/trade-order.ts';
 
 /** Few values of each field: most samples tie in some of them. */
 const trade: fc.Arbitrary<OrderedTrade> = fc.record(

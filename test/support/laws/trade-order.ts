@@ -1,5 +1,5 @@
-import { compareDecimals, type Decimal, negateDecimal, ZERO } from '../values/decimal.ts';
-import type { TradeRecord } from './market.ts';
+import type { TradeRecord } from '../../../src/domain/markets/market.ts';
+import { compareDecimals, type Decimal, negateDecimal, ZERO } from '../../../src/domain/values/decimal.ts';
 
 /** The fields of a trade that decide its place on the tape of its outcome. */
 export type OrderedTrade = Pick<TradeRecord, 'tsMs' | 'tradeId' | 'price' | 'side' | 'ordinal'>;
