@@ -3,7 +3,7 @@ import { findMarket } from '../src/store/catalog/market-reads.ts';
 import { type AuditedOutcome, auditVenue } from '../src/store/series/candle-audit.ts';
 import { compareWithVenue } from './audit/against-venue.ts';
 import { AUDIT_OPTIONS, AUDIT_USAGE, type AuditOptions, parseAuditArguments } from './audit/arguments.ts';
-import { createAuditOutput } from './audit/output.ts';
+import { auditExitCode, createAuditOutput, NOTHING_COMPARED } from './audit/output.ts';
 import { describeDifference, differenceJson } from './audit/report.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
 
@@ -33,6 +33,7 @@ async function auditStored(options: AuditOptions, { db, config }: CommandContext
   const range = { ...options.range, start: Math.max(options.range.start, floor) };
   const output = createAuditOutput(options);
   let outcomes = 0;
+  let compared = 0;
   let reportedAtMs = performance.now();
   for await (const step of auditVenue(db, { venue, range, repair, ...(marketId !== undefined && { marketId }) })) {
     const byToken = new Map<bigint, AuditedOutcome>(step.outcomes.map((outcome) => [outcome.tokenId, outcome]));
@@ -44,6 +45,7 @@ async function auditStored(options: AuditOptions, { db, config }: CommandContext
       );
     }
     outcomes += step.outcomes.length;
+    compared += step.compared;
     if (performance.now() - reportedAtMs > PROGRESS_EVERY_MS) {
       process.stderr.write(`${outcomes} outcomes, ${output.found} differences so far\n`);
       reportedAtMs = performance.now();
@@ -51,8 +53,10 @@ async function auditStored(options: AuditOptions, { db, config }: CommandContext
   }
   const isRepaired = repair && output.found > 0;
   process.stderr.write(
-    `${outcomes} outcomes audited, ${output.found} candles differ${isRepaired ? ', all repaired' : ''}\n`,
+    compared === 0
+      ? `${NOTHING_COMPARED}: ${outcomes} outcomes have no trades or candles in this range, or these wait for a fold\n`
+      : `${compared} candles of ${outcomes} outcomes compared, ${output.found} differ${isRepaired ? ', all repaired' : ''}\n`,
   );
-  await output.end({ outcomes, repaired: isRepaired });
-  return output.found === 0 || repair ? 0 : 1;
+  await output.end({ outcomes, compared, repaired: isRepaired });
+  return auditExitCode({ compared, differences: repair ? 0 : output.found });
 }

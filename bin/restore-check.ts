@@ -25,7 +25,7 @@ export const command = operatorCommand<{ json: boolean }>({
   Checks a restored database before the processes start, and writes nothing: version of the schema, keys of SECRETS_KEYS, owner
   and rights, sequences. Prints the age of the backup, the API keys that are valid again, the alerts that may fire again, the
   pending deliveries, and the state from which the queues are rebuilt.
-  Needs the variables of a process. Exit code: 0 no problem, 1 problems.`,
+  Needs the variables of a process. Exit code: 0 no problem, 1 problems, 3 no problem but also no rows to check.`,
   options: OPTIONS,
   parse(argv) {
     const problems: string[] = [];
@@ -37,7 +37,8 @@ export const command = operatorCommand<{ json: boolean }>({
   async run({ json }, context) {
     const findings = await findingsOf(context);
     await print(json ? `${JSON.stringify(findings)}\n` : findingsText(findings));
-    return findings.some(({ state }) => state === 'problem') ? 1 : 0;
+    if (findings.some(({ state }) => state === 'problem')) return 1;
+    return findings.some(({ state }) => state === 'empty') ? 3 : 0;
   },
 });
 
@@ -97,6 +98,8 @@ async function checkRights({ db }: CommandContext): Promise<Finding[]> {
 async function checkSequences({ db }: CommandContext): Promise<Finding> {
   const { checked, late } = await sequenceState(db);
   const check = 'sequences';
+  if (checked === 0)
+    return { check, state: 'problem', text: 'no sequence belongs to a table: the dump is not complete' };
   if (late.length === 0) return { check, state: 'ok', text: `${checked} sequences are not behind their tables` };
   const each = late.map(({ name, lastValue, highest }) => `${name} is at ${lastValue}, its table at ${highest}`);
   return { check, state: 'problem', text: `${each.join('; ')}: set them with setval` };
@@ -105,7 +108,7 @@ async function checkSequences({ db }: CommandContext): Promise<Finding> {
 async function checkKeys(context: CommandContext): Promise<Finding> {
   const check = 'SECRETS_KEYS';
   const used = [...new Set((await keysInUse(context.db)).map(({ kid }) => kid))];
-  const inUse = used.length === 0 ? 'no sealed values' : `sealed values use ${used.join(', ')}`;
+  const inUse = used.length === 0 ? 'no sealed values, so none was compared' : `sealed values use ${used.join(', ')}`;
   const problem = (text: string): Finding => ({ check, state: 'problem', text: `${inUse}; ${text}` });
   try {
     const box = createSecretBox(await keyRingOf(context));
@@ -113,7 +116,7 @@ async function checkKeys(context: CommandContext): Promise<Finding> {
     if (missing.length > 0) return problem(`the ring lacks ${missing.join(', ')}`);
     const differing = (await differingKeys(context.db, box)).map(({ kid }) => kid);
     if (differing.length > 0) return problem(`the ring has other bytes for ${differing.join(', ')}`);
-    return { check, state: 'ok', text: `${inUse}; the ring has ${box.kids.join(', ')}` };
+    return { check, state: used.length === 0 ? 'note' : 'ok', text: `${inUse}; the ring has ${box.kids.join(', ')}` };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return problem(error.problems.join('; '));
@@ -132,7 +135,10 @@ async function ageOf({ db }: CommandContext): Promise<Finding[]> {
     const text = `the newest row is ${sayAge(-age)} in the future: check the clock of the database`;
     return [...findings, { check: 'age', state: 'problem', text }];
   }
-  const text = ages.length === 0 ? 'the database has no rows' : `the backup is at least ${sayAge(age)} old`;
+  if (ages.length === 0) {
+    return [...findings, { check: 'age', state: 'empty', text: 'the database has no rows: nothing was compared' }];
+  }
+  const text = `the backup is at least ${sayAge(age)} old`;
   return [...findings, { check: 'age', state: 'note', text }];
 }
 

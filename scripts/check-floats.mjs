@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Prices, sizes and amounts are decimals (src/domain/values/decimal.ts). A conversion of a text into a binary float loses digits, so each
-// `Number(` and `parseFloat(` in these folders needs a reason here: the file, the number of conversions, and what they convert.
+// `Number(` and `parseFloat(` in these folders needs a reason here: the file, the number of conversions, and what they convert. So does each
+// binary float in the SQL of the store.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -57,19 +58,79 @@ const ALLOWED = {
   'src/venues/venue-time.ts': [14, 'parts of a time'],
 };
 
+const SQL_FOLDER = 'src/store/';
+/** Released migrations never change. */
+const MIGRATIONS = 'src/store/db/migrations/';
+const SQL_FLOAT = /\bfloat[48]?\b|\bdouble precision\b|::(?:real|double)\b/g;
+
+/** @type {Readonly<Record<string, readonly [count: number, reason: string]>>} */
+const ALLOWED_SQL = {
+  'src/store/alerts/backtest-gaps.ts': [2, 'times'],
+  'src/store/alerts/rule-candidates.ts': [
+    4,
+    'bounds that probe.ts widens by more than the error; decimals decide about the rules they find',
+  ],
+  'src/store/alerts/window-memory.ts': [1, 'a time'],
+  'src/store/catalog/host-budgets.ts': [4, 'times of requests'],
+  'src/store/catalog/market-as-of.ts': [4, 'a time'],
+  'src/store/catalog/market-heat.ts': [1, 'ages'],
+  'src/store/catalog/market-rows.ts': [1, 'an age'],
+  'src/store/catalog/market-search.ts': [1, 'the similarity of two texts, which pg_trgm computes as a float'],
+  'src/store/catalog/poll-state.ts': [2, 'a time'],
+  'src/store/catalog/quarantine-reads.ts': [2, 'counts'],
+  'src/store/db/database-clock.ts': [1, 'a time'],
+  'src/store/db/entities/webhook-subscription.ts': [1, 'a rate of requests'],
+  'src/store/db/epoch-ms.ts': [1, 'whole milliseconds'],
+  'src/store/deliveries/due.ts': [1, 'an age'],
+  'src/store/deliveries/outcomes.ts': [1, 'durations'],
+  'src/store/deliveries/rate.ts': [3, 'times of permits'],
+  'src/store/feeds/gaps.ts': [6, 'times'],
+  'src/store/feeds/markets.ts': [1, 'a time'],
+  'src/store/feeds/parts.ts': [1, 'a time'],
+  'src/store/feeds/streamers.ts': [2, 'messages per second and a lag'],
+  'src/store/journal/claim.ts': [3, 'sequence numbers, which are exact up to 2^53, and an age'],
+  'src/store/journal/read-journal.ts': [3, 'sequence numbers, which are exact up to 2^53'],
+  'src/store/journal/retention.ts': [2, 'bytes and minutes'],
+  'src/store/marks/backlog.ts': [3, 'ages and bytes'],
+  'src/store/ops/heartbeats.ts': [1, 'an age'],
+  'src/store/ops/markets.ts': [1, 'a start of a bucket'],
+  'src/store/ops/overview.ts': [7, 'times, ages and counts of rows'],
+  'src/store/ops/restored-data.ts': [1, 'an age'],
+  'src/store/ops/webhooks.ts': [1, 'a start of an hour'],
+  'src/store/prices/outcome-locks.ts': [1, 'times'],
+  'src/store/series/book-reads.ts': [2, 'an age and a time'],
+  'src/store/series/candle-audit.ts': [1, 'a start of a bucket'],
+  'src/store/series/candle-refold.ts': [4, 'counts'],
+  'src/store/series/feed-faults.ts': [3, 'times'],
+  'src/store/series/market-series.ts': [4, 'times'],
+  'src/store/series/price-reads.ts': [5, 'a time'],
+  'src/store/series/quoted-markets.ts': [1, 'a time'],
+  'src/store/series/reads.ts': [4, 'times'],
+  'src/store/series/trade-history.ts': [1, 'a count'],
+  'src/store/series/trade-repairs.ts': [5, 'a time, counts, and the volumes of a log line'],
+  'src/store/series/trade-reread.ts': [7, 'counts and times'],
+  'src/store/series/trade-walks.ts': [2, 'a count and an age'],
+  'src/store/series/trade-witness.ts': [16, 'times, and a share that is rounded in decimals first'],
+  'src/store/series/trades.ts': [1, 'times'],
+};
+
 /** The text without comments. Strings with `//` are addresses, which contain no conversion. */
 const codeOf = (text) => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(?<![:'"`])\/\/.*$/gm, '');
 
-/** The faults of these sources, path to text: conversions without a reason, and reasons without a conversion. */
-export function findFloats(sources, allowed = ALLOWED) {
+/** The faults of these sources, path to text: floats without a reason, and reasons without a float. */
+export function findFloats(sources, allowed = ALLOWED, allowedSql = ALLOWED_SQL) {
   const faults = [];
+  const compare = (file, found, [count = 0] = [], what) => {
+    if (found > count) faults.push(`${file}: ${found} ${what}, ${count} of them with a reason`);
+    if (found < count) faults.push(`${file}: ${found} ${what}, but a reason for ${count}`);
+  };
   for (const [file, text] of sources) {
-    const found = codeOf(text).match(CONVERSION)?.length ?? 0;
-    const [count = 0] = allowed[file] ?? [];
-    if (found > count) faults.push(`${file}: ${found} conversions to binary floats, ${count} of them with a reason`);
-    if (found < count) faults.push(`${file}: ${found} conversions to binary floats, but a reason for ${count}`);
+    const code = codeOf(text);
+    compare(file, code.match(CONVERSION)?.length ?? 0, allowed[file], 'conversions to binary floats');
+    if (!file.startsWith(SQL_FOLDER) || file.startsWith(MIGRATIONS)) continue;
+    compare(file, code.match(SQL_FLOAT)?.length ?? 0, allowedSql[file], 'binary floats in SQL');
   }
-  const missing = Object.keys(allowed).filter((file) => !sources.has(file));
+  const missing = Object.keys({ ...allowed, ...allowedSql }).filter((file) => !sources.has(file));
   return [...faults, ...missing.map((file) => `${file}: a reason for a file that does not exist`)];
 }
 

@@ -1,20 +1,35 @@
 import { VENUES } from '../../src/domain/markets/venue.ts';
+import {
+  decimal,
+  type Decimal as ExactDecimal,
+  multiplyDecimals,
+  roundedText,
+  scaleOf,
+  subtractDecimals,
+} from '../../src/domain/values/decimal.ts';
 import { type Html, html, NONE } from '../ops/html.ts';
-import { commonDigits, withDigits } from '../ops/pages/shown-values.ts';
+import { commonDigits, groupedDigits, withDigits } from '../ops/pages/shown-values.ts';
 import type { Decimal, Market } from './answers.ts';
+
+const HUNDRED = decimal('100');
+
+/** A probability or a difference of two in percent or points, with one decimal. */
+export function hundredfold(value: ExactDecimal): string {
+  return roundedText(multiplyDecimals(value, HUNDRED), 1);
+}
 
 /** A probability in percent with one decimal: `19.5 %`. */
 export function percent(price: Decimal | null | undefined): string | undefined {
-  return price === null || price === undefined ? undefined : `${(Number(price) * 100).toFixed(1)} %`;
+  return price === null || price === undefined ? undefined : `${hundredfold(decimal(price))} %`;
 }
 
 /** A change of a probability in points: arrow, size and sign for readers without colours. */
 export function change(from: Decimal | null | undefined, to: Decimal | null | undefined): Html {
   if (from === null || from === undefined || to === null || to === undefined) return NONE;
-  const points = (Number(to) - Number(from)) * 100;
-  const size = Math.abs(points).toFixed(1);
+  const points = hundredfold(subtractDecimals(decimal(to), decimal(from)));
+  const size = points.replace('-', '');
   if (size === '0.0') return html`<span class="num muted">0.0 pt</span>`;
-  const isUp = points > 0;
+  const isUp = !points.startsWith('-');
   const [tone, arrow, sign] = isUp ? ['up', '▲', '+'] : ['down', '▼', '−'];
   return html`<span class="num ${tone}"><span aria-hidden="true">${arrow}</span> ${sign}${size} pt</span>`;
 }
@@ -36,14 +51,18 @@ export function priceColumn(values: readonly (Decimal | null | undefined)[]): ty
 
 /** Shows the amounts of one column with two decimals when one of them has any. */
 export function amountColumn(values: readonly (Decimal | null | undefined)[]): typeof amount {
-  const digits = values.some((value) => value !== null && !Number.isInteger(Number(value ?? 0))) ? 2 : 0;
+  const hasFraction = (value: Decimal | null | undefined) =>
+    value !== null && value !== undefined && scaleOf(decimal(value)) > 0;
+  const digits = values.some(hasFraction) ? 2 : 0;
   return (value) => amount(value, digits);
 }
 
 /** A size or another amount, in groups of three digits, with at most two decimals. */
 export function amount(value: Decimal | null | undefined, minimumFractionDigits = 0): Html {
   if (value === null || value === undefined) return NONE;
-  const text = Number(value).toLocaleString('en-US', { minimumFractionDigits, maximumFractionDigits: 2 });
+  const [whole = '', fraction = ''] = roundedText(decimal(value), 2).split('.');
+  const kept = fraction.replace(/0+$/, '').padEnd(minimumFractionDigits, '0');
+  const text = groupedDigits(kept === '' ? whole : `${whole}.${kept}`);
   return html`<span class="num" title="${plain(value)}">${text}</span>`;
 }
 

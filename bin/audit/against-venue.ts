@@ -13,7 +13,7 @@ import {
 } from '../../src/venues/kalshi/fetch-candlesticks.ts';
 import type { CommandContext } from '../operator-command.ts';
 import type { AuditOptions } from './arguments.ts';
-import { createAuditOutput } from './output.ts';
+import { auditExitCode, createAuditOutput, NOTHING_COMPARED } from './output.ts';
 import { describeDisagreement } from './report.ts';
 
 const MINUTE_SECONDS = 60;
@@ -72,8 +72,9 @@ export async function compareWithVenue(
       `${within.length} candles of ${minutes} min compared, ${disagreements.length} fields differ\n`,
     );
   }
+  if (compared === 0) process.stderr.write(`${NOTHING_COMPARED}: the venue has no candles in this range\n`);
   await output.end({ compared });
-  return output.found === 0 ? 0 : 1;
+  return auditExitCode({ compared, differences: output.found });
 }
 
 /** The range of the compared candles: the venue has no candles outside of it. */

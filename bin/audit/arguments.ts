@@ -21,9 +21,9 @@ export const AUDIT_USAGE = `usage: oddswire audit candles --venue VENUE [--marke
   Compares the stored candles with a fold of the stored trades and prints the differences; --repair folds those minutes again.
   --against compares them with the venue's own candlesticks instead, requested from the venue or read from a recorded answer.
   TIME is epoch seconds or ISO 8601 (2026-11-01, 2026-11-01T12:00Z); the default is the last 7 days.
-  --json prints one object: {"differences": [...], "found": N, "outcomes": N, "repaired": false}; with --against "compared"
-  candles instead of "outcomes". --limit N prints N differences at most (default 50).
-  Exit code: 0 no differences or all repaired, 1 differences or no such market.`;
+  --json prints one object: {"differences": [...], "found": N, "outcomes": N, "compared": N, "repaired": false}; with --against
+  only "compared" beside the differences. --limit N prints N differences at most (default 50).
+  Exit code: 0 no differences or all repaired, 1 differences or no such market, 3 nothing was compared.`;
 
 export const AUDIT_OPTIONS = {
   venue: { value: 'VENUE', choices: VENUE_NAMES },

@@ -2,6 +2,14 @@ import { printable } from '../../src/domain/values/text.ts';
 import { print } from '../output/print.ts';
 import type { AuditOptions } from './arguments.ts';
 
+export const NOTHING_COMPARED = 'nothing was compared';
+
+/** An audit that compared nothing proves nothing, so it does not end like one that found no difference. */
+export function auditExitCode({ compared, differences }: { compared: number; differences: number }): number {
+  if (differences > 0) return 1;
+  return compared === 0 ? 3 : 0;
+}
+
 /** Prints differences as they are found: a line each, or one JSON object in which they are a list. */
 export function createAuditOutput({ json, limit }: Pick<AuditOptions, 'json' | 'limit'>) {
   let found = 0;

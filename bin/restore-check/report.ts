@@ -3,8 +3,8 @@ import { printable } from '../../src/domain/values/text.ts';
 /** A line of `oddswire restore-check`. */
 export interface Finding {
   readonly check: string;
-  /** A note needs a decision or no action; a problem prevents a sound start. */
-  readonly state: 'ok' | 'problem' | 'note';
+  /** A note needs a decision or no action; a problem prevents a sound start; empty means that no data could be checked. */
+  readonly state: 'ok' | 'problem' | 'note' | 'empty';
   readonly text: string;
 }
 
@@ -15,7 +15,8 @@ export function findingsText(findings: readonly Finding[]): string {
     ({ check, state, text }) => `${state.padEnd('problem'.length)}  ${check.padEnd(width)}  ${printable(text)}\n`,
   );
   const problems = findings.filter(({ state }) => state === 'problem').length;
-  return `${lines.join('')}${problems === 0 ? 'No problems.' : `Problems: ${problems}.`}\n`;
+  const none = findings.some(({ state }) => state === 'empty') ? 'Nothing was compared.' : 'No problems.';
+  return `${lines.join('')}${problems === 0 ? none : `Problems: ${problems}.`}\n`;
 }
 
 const UNITS = [

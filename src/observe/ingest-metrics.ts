@@ -55,7 +55,7 @@ export function ingestMetrics(registry: Registry) {
     }),
     failuresInARow: new Gauge({
       name: 'ingest_failures_in_a_row',
-      help: 'Failed polls since the last success',
+      help: 'Failed polls since the last success; absent before the first poll',
       labelNames: ['venue', 'kind'],
       registers,
     }),
@@ -86,7 +86,7 @@ export function ingestMetrics(registry: Registry) {
     }),
     walletsUnseen: new Gauge({
       name: 'wallet_oldest_poll_seconds',
-      help: 'Longest time since the last poll of a readable watched wallet',
+      help: 'Longest time since the last poll of a readable watched wallet; absent without one',
       labelNames: ['venue'],
       registers,
     }),

@@ -97,7 +97,8 @@ function pollGauges({ config, db, metrics, now }: WorkerDeps): Collector {
       for (const { venue, kind, everyMs } of polls) {
         const age = ages.find((one) => one.venue === venue && one.kind === kind);
         metrics.pollInterval.set({ venue, kind }, everyMs / 1000);
-        metrics.failuresInARow.set({ venue, kind }, age?.failuresInARow ?? 0);
+        // A poll that was never tried has no failures, and no success either.
+        if (age !== undefined) metrics.failuresInARow.set({ venue, kind }, age.failuresInARow);
         metrics.sinceSuccess.set({ venue, kind }, age?.sinceSuccessSeconds ?? (now() - startedAtMs) / 1000);
       }
     },
@@ -137,7 +138,8 @@ function walletGauges({ config, db, metrics }: WorkerDeps): Collector {
     name: 'wallets',
     async read() {
       const ages = await walletAges(db, venues);
-      for (const venue of venues) metrics.walletsUnseen.set({ venue }, ages.get(venue) ?? 0);
+      metrics.walletsUnseen.reset();
+      for (const [venue, seconds] of ages) metrics.walletsUnseen.set({ venue }, seconds);
     },
     forget: () => metrics.walletsUnseen.reset(),
   };

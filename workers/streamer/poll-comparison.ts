@@ -1,4 +1,5 @@
 import type { PriceRecord } from '../../src/domain/markets/market.ts';
+import { decimal } from '../../src/domain/values/decimal.ts';
 import { type StoredQuote, storedQuotes } from '../../src/store/feeds/markets.ts';
 import type { StreamerDeps } from './deps.ts';
 import type { PartFeed } from './part-feed.ts';
@@ -62,5 +63,5 @@ function isSame(quote: PriceRecord, row: StoredQuote): boolean {
 }
 
 function isEqual(one: string | undefined, other: string | null): boolean {
-  return one === undefined || other === null ? one === undefined && other === null : Number(one) === Number(other);
+  return one === undefined || other === null ? one === undefined && other === null : decimal(one) === decimal(other);
 }

@@ -109,7 +109,7 @@ function paint() {
 }
 
 async function read(path) {
-  const query = isPublic ? '' : `?${new URLSearchParams({ outcome, range })}`;
+  const query = `?${new URLSearchParams(isPublic ? { outcome } : { outcome, range })}`;
   const answer = await fetch(`${source}/${path}${query}`, {
     headers: { Accept: 'application/json' },
   });

@@ -1,8 +1,9 @@
 import { conditionOf } from '../../../src/domain/alerts/conditions.ts';
+import { decimal, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import { type Html, html } from '../../ops/html.ts';
 import { shortId } from '../../ops/pages/shown-values.ts';
 import type { Alert, AlertScope, Decimal } from '../answers.ts';
-import { eventPath, marketPath, percent, plain, venueTitle } from '../values.ts';
+import { eventPath, hundredfold, marketPath, percent, plain, venueTitle } from '../values.ts';
 import type { Name } from './named-outcomes.ts';
 
 /** The condition of an alert in words. Prices of outcomes are probabilities, other prices have the currency of the alert. */
@@ -29,8 +30,8 @@ export function targetOf(alert: Alert): Decimal | undefined {
 /** The distance of a target from the present price, in points. */
 export function distance(target: Decimal | undefined, present: Decimal | null | undefined): string {
   if (target === undefined || present === null || present === undefined) return '–';
-  const size = (Number(target) - Number(present)) * 100;
-  return `${size < 0 ? '−' : '+'}${Math.abs(size).toFixed(1)} pt`;
+  const points = hundredfold(subtractDecimals(decimal(target), decimal(present)));
+  return `${points.startsWith('-') ? '−' : '+'}${points.replace('-', '')} pt`;
 }
 
 /** The outcome or the markets of an alert, with a link where a page exists. */
@@ -65,7 +66,7 @@ export function secondsOf(text: string): number | null {
 }
 
 function points(size: Decimal | undefined): string {
-  return `${(Number(size) * 100).toFixed(1)} points`;
+  return `${hundredfold(decimal(size ?? 0))} points`;
 }
 
 function grouped(amount: Decimal | undefined): string {

@@ -1,3 +1,4 @@
+import { compareDecimals, type Decimal, parseDecimal } from '../../../src/domain/values/decimal.ts';
 import { isWebAddress } from '../../../src/domain/values/parse-url.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { invalidRequest } from '../../errors.ts';
@@ -81,11 +82,11 @@ export function marketPage(router: ConsoleRouter, deps: MarketDeps): void {
   });
 }
 
-/** Without a named outcome the view has the first one, or with `showsLeader` the leader among more than two. */
-export async function viewOf(request: MarketRequest, { showsLeader = true } = {}): Promise<View> {
+/** Without a named outcome the view has the first one, or the leader among more than two. */
+export async function viewOf(request: MarketRequest): Promise<View> {
   const answer = await request.api<Market>(marketCall(request));
   const market = answer.data;
-  const wanted = textField(request.query, 'outcome') ?? (showsLeader ? await leaderOf(request, market) : undefined);
+  const wanted = textField(request.query, 'outcome') ?? (await leaderOf(request, market));
   const outcome =
     wanted === undefined ? market.outcomes[0] : market.outcomes.find(({ outcome_id }) => outcome_id === wanted);
   if (wanted !== undefined && !outcome) {
@@ -104,13 +105,12 @@ export async function viewOf(request: MarketRequest, { showsLeader = true } = {}
 async function leaderOf(request: MarketRequest, market: Market): Promise<string | undefined> {
   if (market.outcomes.length <= 2) return undefined;
   const priced = (await pricesOf(request, market))?.data.outcomes ?? [];
-  const leader = priced
-    .filter(({ price }) => price !== undefined)
-    .reduce<(typeof priced)[number] | undefined>(
-      (best, each) => (best === undefined || Number(each.price) > Number(best.price) ? each : best),
-      undefined,
-    );
-  return leader?.outcome_id;
+  let leader: { id: string; price: Decimal } | undefined;
+  for (const { outcome_id: id, price: shown } of priced) {
+    const price = parseDecimal(shown);
+    if (price !== null && (leader === undefined || compareDecimals(price, leader.price) > 0)) leader = { id, price };
+  }
+  return leader?.id;
 }
 
 function marketCall({ params }: Pick<ConsoleRequest, 'params'>): ApiCall {

@@ -28,6 +28,7 @@ const SOURCE = '/console/public';
 const STREAM = `${SOURCE}/stream`;
 /** A stream that resumes names its position. */
 const CURSOR = 'cursor';
+const OUTCOME = 'outcome';
 /** Open streams of one address: the pages of an office, but not the places of all visitors. */
 const STREAMS_PER_ADDRESS = 10;
 
@@ -113,11 +114,14 @@ export function createPublicMarket(
 
     routes(router) {
       router.get(`${SOURCE}/series.json`, async (ctx) => {
-        takeOnly(ctx, []);
-        const request = requestOf(ctx.state);
+        takeOnly(ctx, [OUTCOME]);
+        const outcome = new URLSearchParams(ctx.querystring).get(OUTCOME) ?? '';
+        // The page names the outcome that it shows: the leader may have changed since.
+        const query = new URLSearchParams(outcome === '' ? {} : { [OUTCOME]: outcome });
+        const request = { ...requestOf(ctx.state), query };
         ctx.type = 'application/json; charset=utf-8';
-        ctx.body = await shared('series', async () =>
-          JSON.stringify(await readChart(request, await viewOf(request, FIRST_OUTCOME))),
+        ctx.body = await shared(`series ${outcome}`, async () =>
+          JSON.stringify(await readChart(request, await viewOf(request))),
         );
       });
       router.get(STREAM, async (ctx) => {
@@ -137,9 +141,6 @@ export function createPublicMarket(
   };
 }
 
-/** The requests of the script name no outcome, and the leader may change between two of them. */
-const FIRST_OUTCOME = { showsLeader: false };
-
 /** @throws ApiError `invalid_request` for every other parameter */
 function takeOnly({ querystring }: ApiContext, names: readonly string[]): void {
   const foreign = [...new Set(new URLSearchParams(querystring).keys())].filter((name) => !names.includes(name));
@@ -148,7 +149,7 @@ function takeOnly({ querystring }: ApiContext, names: readonly string[]): void {
 }
 
 async function draw(request: MarketRequest, deps: Pick<ApiDeps, 'db'>): Promise<Html> {
-  const view = await viewOf(request, FIRST_OUTCOME);
+  const view = await viewOf(request);
   const { market, outcome } = view;
   if (!outcome) throw new ApiError('market_not_found', 'this market has no outcome');
   const [prices, trends] = await Promise.all([

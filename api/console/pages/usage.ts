@@ -220,7 +220,7 @@ ${view.checks({
   options: own.map((each) => [each, each] as const),
   hint: 'A key has at most the scopes of this session. With keys, its owner can create and revoke keys.',
 })}
-${view.field({ label: 'Expires', name: 'expiresAt', type: 'date', hint: 'End of this day, UTC. Leave empty for no expiry.' })}`)}
+${view.field({ label: 'Expires', name: 'expiresAt', type: 'date', hint: 'End of this day, UTC. Empty: the end of the key of this session, or none if it has no end.' })}`)}
 <button type="submit" class="primary">Create key</button>`,
     'form card',
   )}</details>`;

@@ -4,10 +4,11 @@ import {
   type MarketSort,
   type MarketStatus,
 } from '../../../src/domain/markets/market.ts';
+import { compareDecimals, decimal } from '../../../src/domain/values/decimal.ts';
 import { listMarkets } from '../../../src/store/catalog/market-list.ts';
 import type { StoredMarket } from '../../../src/store/catalog/market-reads.ts';
 import { searchMarkets } from '../../../src/store/catalog/market-search.ts';
-import { type FirstPrice, readFirstPrices } from '../../../src/store/ops/markets.ts';
+import { type LeadingPrice, readLeadingPrices } from '../../../src/store/ops/markets.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { toPlace, toPosition } from '../../routes/markets.ts';
 import { choice, field, filterForm } from '../forms.ts';
@@ -37,7 +38,7 @@ interface Found {
   next?: readonly string[];
 }
 
-/** Orders of this page beside those of the API: by the price of the first outcome. */
+/** Orders of this page beside those of the API: by the price of the first or leading outcome. */
 const PRICE_SORTS = ['price', 'price_low'] as const;
 type PriceSort = (typeof PRICE_SORTS)[number];
 const SORTS = [...MARKET_SORTS, ...PRICE_SORTS];
@@ -78,7 +79,7 @@ export function marketsPage(router: OpsRouter, deps: MarketDeps): void {
       });
       const isByPrice = text === undefined && isPriceSort(sort);
       const pks = found.markets.map(({ pk }) => pk);
-      const prices = await readFirstPrices(deps.db, pks);
+      const prices = await readLeadingPrices(deps.db, pks);
       const body = html`${filterForm(
         MARKETS_PATH,
         html`${field({ label: 'Words', name: 'q', type: 'search', value: text ?? '' })}
@@ -128,20 +129,23 @@ async function findByPrice(
   sort: PriceSort,
 ): Promise<Found> {
   const { markets } = await listMarkets(db, { ...filters, sort: 'volume_24h', limit: PRICED_MARKETS });
-  const prices = await readFirstPrices(
+  const prices = await readLeadingPrices(
     db,
     markets.map(({ pk }) => pk),
   );
   const sign = sort === 'price' ? -1 : 1;
-  const priceOf = ({ pk }: StoredMarket) => Number(prices.get(pk)?.price);
-  const sorted = markets.filter(({ pk }) => prices.has(pk)).sort((a, b) => sign * (priceOf(a) - priceOf(b)));
+  const priced = markets.flatMap((market) => {
+    const price = prices.get(market.pk)?.price;
+    return price === undefined ? [] : [{ market, price: decimal(price) }];
+  });
+  const sorted = priced.sort((a, b) => sign * compareDecimals(a.price, b.price)).map(({ market }) => market);
   const end = Number(before) + filters.limit;
   return { markets: sorted.slice(Number(before), end), ...(end < sorted.length && { next: [String(end)] }) };
 }
 
 function marketTable(
   markets: readonly StoredMarket[],
-  prices: ReadonlyMap<bigint, FirstPrice>,
+  prices: ReadonlyMap<bigint, LeadingPrice>,
   currencies: ReadonlyMap<string, string>,
   nowMs: number,
 ): Html {
@@ -170,7 +174,7 @@ function marketTable(
   });
 }
 
-function priceCell(first: FirstPrice | undefined, priceText: ReturnType<typeof decimalColumn>): Html {
+function priceCell(first: LeadingPrice | undefined, priceText: ReturnType<typeof decimalColumn>): Html {
   if (first === undefined) return NONE;
   return html`${priceText(first.price)} <span class="under-cell muted">${first.label}</span>`;
 }

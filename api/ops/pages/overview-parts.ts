@@ -202,7 +202,7 @@ export function stageTable(backlogs: readonly StageBacklog[]): Html {
       { label: 'Pending', cell: ({ waiting }) => number(waiting), isNumeric: true },
       {
         label: 'Oldest',
-        cell: ({ oldestMs }) => (oldestMs === null ? NONE : oldestMs < 60_000 ? 'less than 1 min' : duration(oldestMs)),
+        cell: ({ oldestMs }) => (oldestMs === null ? NONE : oldestText(oldestMs)),
       },
       { label: 'Dead-lettered', cell: ({ deadLetters }) => number(deadLetters), isNumeric: true },
       { label: 'State', cell: stageState },
@@ -212,8 +212,15 @@ export function stageTable(backlogs: readonly StageBacklog[]): Html {
   });
 }
 
+/** The age is a minimum, so that a mark without a full minute may wait for nearly two. */
+function oldestText(oldestMs: number | 'unknown'): string {
+  if (oldestMs === 'unknown') return 'unknown';
+  return oldestMs < 60_000 ? 'less than 2 min' : duration(oldestMs);
+}
+
 function stageState(backlog: StageBacklog): Html {
   if (isLateStage(backlog)) return badge('bad', 'late');
+  if (backlog.oldestMs === 'unknown') return badge('warn', 'age unknown');
   return backlog.deadLetters > 0 ? badge('warn', 'dead letters') : badge('good', 'on time');
 }
 

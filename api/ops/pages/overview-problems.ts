@@ -92,6 +92,7 @@ const KINDS: readonly ((facts: ProblemFacts) => readonly Problem[])[] = [
   missingDependencies,
   silentProcesses,
   lateStages,
+  unknownStages,
   latePublisher,
   lateDeliveries,
   growingBacklogs,
@@ -167,15 +168,23 @@ function silentProcesses({ processes }: ProblemFacts): Problem[] {
 
 /** Whether marks of a stage wait too long. A snapshot is due only at the end of its minute. */
 export function isLateStage({ stage, oldestMs }: StageBacklog): boolean {
-  return oldestMs !== null && oldestMs > STALLED_MS + (stage === 'sample-snapshots' ? 60_000 : 0);
+  return typeof oldestMs === 'number' && oldestMs > STALLED_MS + (stage === 'sample-snapshots' ? 60_000 : 0);
 }
 
 function lateStages({ stages, nowMs }: ProblemFacts): Problem[] {
   return stages.filter(isLateStage).map(({ stage, oldestMs, waiting }) => ({
-    since: new Date(nowMs - (oldestMs ?? 0)),
+    since: typeof oldestMs === 'number' ? new Date(nowMs - oldestMs) : null,
     sentence: `${STAGE_NAME[stage] ?? stage} is late: ${count(waiting, 'mark waits', 'marks wait')}.`,
     link: '/ops#stages',
   }));
+}
+
+/** Without new samples nobody knows how long a newer mark waits. */
+function unknownStages({ stages }: ProblemFacts): Problem[] {
+  const names = stages.flatMap(({ stage, oldestMs }) => (oldestMs === 'unknown' ? [STAGE_NAME[stage] ?? stage] : []));
+  if (names.length === 0) return [];
+  const sentence = `The age of waiting marks is unknown, because no sample of the last two minutes exists: ${names.join(', ')}.`;
+  return [{ since: null, sentence, link: '/ops#stages', tone: 'warn' }];
 }
 
 function latePublisher({ journal: { checkedAt, readAt } }: ProblemFacts): Problem[] {

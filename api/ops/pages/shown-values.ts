@@ -1,3 +1,4 @@
+import { decimal, roundedText } from '../../../src/domain/values/decimal.ts';
 import { parseUrl } from '../../../src/domain/values/parse-url.ts';
 import { badge, code, type Html, type HtmlValue, html, NONE, type Tone } from '../html.ts';
 
@@ -5,11 +6,16 @@ import { badge, code, type Html, type HtmlValue, html, NONE, type Tone } from '.
 const SHOWN_FRACTION = 4;
 const SHOWN_BEHIND_ZEROS = 3;
 
+/** The digits before the point in groups of three. */
+export function groupedDigits(text: string): string {
+  return text.replace(/\B(?=(?:\d{3})+(?:\.|$))(?<!\.\d*)/g, ',');
+}
+
 /** `numeric` text: exact if short, otherwise truncated, with every digit in the title. The whole part is in groups of three. */
 export function decimalText(text: string | null | undefined): Html {
   if (text === null || text === undefined) return NONE;
   const [whole = '', fraction = ''] = text.split('.');
-  const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ',');
+  const grouped = groupedDigits(whole);
   const zeros = fraction.length - fraction.replace(/^0+/, '').length;
   const shown = Math.max(SHOWN_FRACTION, zeros + SHOWN_BEHIND_ZEROS);
   if (fraction.length <= shown) {
@@ -37,17 +43,14 @@ export function withDigits(text: string, digits: number): string {
   return digits === 0 ? text : `${whole}.${fraction.padEnd(digits, '0')}`;
 }
 
-/** From this value on an amount needs no more than cents. */
-const WHOLE = 1;
-
 /** An amount in a currency, rounded to cents, with every digit in the title: 1,234,567.89 USD. */
 export function amountText(text: string | null | undefined, currency: string): Html {
   if (text === null || text === undefined) return NONE;
-  const value = Number(text);
+  const value = decimal(text);
   const unit = html` <span class="muted">${currency}</span>`;
-  if (value !== 0 && Math.abs(value) < WHOLE) return html`${decimalText(text)}${unit}`;
-  const shown = value.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
-  return html`<span class="num" title="${text}">${shown}</span>${unit}`;
+  // From a whole unit on, an amount needs no more than cents.
+  if (/^-?0\./.test(value)) return html`${decimalText(text)}${unit}`;
+  return html`<span class="num" title="${text}">${groupedDigits(roundedText(value, 2))}</span>${unit}`;
 }
 
 const ID_TAIL = 8;

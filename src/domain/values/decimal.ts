@@ -81,6 +81,16 @@ export function fromUnits(value: bigint, scale: number): Decimal {
   return canonical(text) ?? ZERO;
 }
 
+/** The text for people with exactly this many digits after the point, rounded half away from zero. A zero has no sign. */
+export function roundedText(value: Decimal, digits: number): string {
+  const scale = Math.max(scaleOf(value), digits);
+  const dropped = 10n ** BigInt(scale - digits);
+  const units = (magnitudeOf(toUnits(value, scale)) + dropped / 2n) / dropped;
+  const text = units.toString().padStart(digits + 1, '0');
+  const sign = value.startsWith('-') && units !== 0n ? '-' : '';
+  return digits === 0 ? `${sign}${text}` : `${sign}${text.slice(0, -digits)}.${text.slice(-digits)}`;
+}
+
 /** -1, 0 or 1. */
 export function compareDecimals(a: Decimal, b: Decimal): -1 | 0 | 1 {
   if (a === b) return 0;

@@ -1,4 +1,5 @@
 import { type Queryable, sql } from '../db/tx.ts';
+import { LEADER_FIRST } from '../series/market-trends.ts';
 import type { StoredCandle } from '../series/reads.ts';
 import { HISTORY_COLUMNS, type TradeHistory } from '../series/trade-history.ts';
 
@@ -100,21 +101,27 @@ export async function readLastCandles(
   return (await db.query<StoredCandle>(LAST_CANDLES, [tokenId, intervalSeconds, limit])).reverse();
 }
 
-/** The latest price of the first outcome of a market, `numeric` text. */
-export interface FirstPrice {
+/** The latest price of the first outcome of a market, or of the leader among more than two, `numeric` text. */
+export interface LeadingPrice {
   marketPk: bigint;
   label: string;
   price: string;
 }
 
-const FIRST_PRICES = sql(
-  'ops_first_prices',
-  `SELECT o.market_id AS market_pk, o.label, l.price FROM outcome o JOIN current_price l ON l.token_id = o.token_id
-   WHERE o.market_id = ANY ($1::bigint[]) AND o.ordinal = 0`,
+const LEADING_PRICES = sql(
+  'ops_leading_prices',
+  `SELECT k.* FROM unnest($1::bigint[]) AS m (id)
+   CROSS JOIN LATERAL (
+     SELECT o.market_id AS market_pk, o.label, l.price FROM outcome o LEFT JOIN current_price l ON l.token_id = o.token_id
+     WHERE o.market_id = m.id ORDER BY ${LEADER_FIRST} LIMIT 1) k
+   WHERE k.price IS NOT NULL`,
 );
 
 /** The prices of these markets, in one statement; markets without a price are absent. */
-export async function readFirstPrices(db: Queryable, marketPks: readonly bigint[]): Promise<Map<bigint, FirstPrice>> {
-  const rows = marketPks.length === 0 ? [] : await db.query<FirstPrice>(FIRST_PRICES, [marketPks]);
+export async function readLeadingPrices(
+  db: Queryable,
+  marketPks: readonly bigint[],
+): Promise<Map<bigint, LeadingPrice>> {
+  const rows = marketPks.length === 0 ? [] : await db.query<LeadingPrice>(LEADING_PRICES, [marketPks]);
   return new Map(rows.map((row) => [row.marketPk, row]));
 }

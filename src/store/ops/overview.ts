@@ -99,15 +99,26 @@ export interface StageBacklog {
   deadLetters: number;
   /** The time of the oldest dead letter; null without one. */
   deadSince: Date | null;
-  /** The minimum age of the oldest mark, milliseconds, to the minute; null without a mark. */
-  oldestMs: number | null;
+  /**
+   * The minimum age of the oldest mark, milliseconds, to the two minutes between samples; null without a mark. Unknown for a mark that is
+   * newer than the last sample while no new sample comes.
+   */
+  oldestMs: number | 'unknown' | null;
 }
 
-/** Keys are assigned in time order, so a mark is as old as the first sample whose last key is not below its own. */
+/** Two intervals of the samples: a mark that is newer than a sample of this age may wait for as long. */
+const SAMPLED_WITHIN_SECONDS = 120;
+
+/**
+ * Keys are assigned in time order, so a mark is as old as the first sample whose last key is not below its own. Without such a sample it is
+ * newer than the last one, whose age says nothing when the samples stopped: null.
+ */
 const MARK_SEEN = sql(
   'ops_marks_seen',
-  `SELECT o.id, extract(epoch FROM clock_timestamp() - (
-     SELECT min(t.at) FROM ops_throughput t WHERE t.last_mark_id >= o.id))::float AS seconds
+  `SELECT o.id, coalesce(
+     extract(epoch FROM clock_timestamp() - (SELECT min(t.at) FROM ops_throughput t WHERE t.last_mark_id >= o.id)),
+     CASE WHEN (SELECT max(t.at) FROM ops_throughput t) > clock_timestamp() - interval '${SAMPLED_WITHIN_SECONDS} seconds'
+       THEN 0 END)::float AS seconds
    FROM unnest($1::bigint[]) AS o (id)`,
 );
 
@@ -121,13 +132,13 @@ export async function readStageBacklogs(db: Queryable): Promise<StageBacklog[]> 
   const hasDead = states.some(({ deadLetters }) => deadLetters > 0);
   const dead = hasDead ? await db.query<{ stage: string; since: Date }>(DEAD_SINCE) : [];
   const deadSinceOf = new Map(dead.map(({ stage, since }) => [stage, since]));
-  const ageOf = new Map(seen.map(({ id, seconds }) => [id, (seconds ?? 0) * 1000]));
+  const ageOf = new Map(seen.map(({ id, seconds }) => [id, seconds === null ? 'unknown' : seconds * 1000] as const));
   return states.map(({ stage, waiting, deadLetters, oldestId }) => ({
     stage,
     waiting,
     deadLetters,
     deadSince: deadSinceOf.get(stage) ?? null,
-    oldestMs: oldestId === null ? null : (ageOf.get(oldestId) ?? 0),
+    oldestMs: oldestId === null ? null : (ageOf.get(oldestId) ?? 'unknown'),
   }));
 }
 

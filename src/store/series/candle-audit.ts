@@ -62,8 +62,9 @@ function candleOf(row: string): string {
 }
 
 /**
- * Folds every interval directly from trades instead of the interval below, so that the audit also checks the cascade. A bucket with a
- * pending mark will be folded soon and is skipped: one statement reads trades, marks and candles, hence in one snapshot.
+ * Folds every interval directly from trades instead of the interval below, so that the audit also checks the cascade. A bucket that differs
+ * and has a pending mark will be folded soon and is skipped: one statement reads trades, marks and candles, hence in one snapshot. The one
+ * row has the number of the other buckets.
  */
 const DIFFERENCES = sql(
   'audit_differences',
@@ -78,15 +79,22 @@ const DIFFERENCES = sql(
      GROUP BY 1, 2, 3),
    stored AS MATERIALIZED (
      SELECT c.* FROM candle c JOIN token USING (token_id)
-     WHERE c.interval_seconds = ANY ($4::int[]) AND c.bucket >= $2 AND c.bucket < $3)
-   SELECT token_id, interval_seconds, bucket::float8 AS bucket, ${candleOf('s')} AS stored, ${candleOf('f')} AS folded
-   FROM stored s FULL JOIN (SELECT * FROM folded WHERE bucket >= $2 AND bucket < $3) f
-     USING (token_id, interval_seconds, bucket)
-   WHERE (${VALUES.map((name) => `s.${name}`).join(', ')}) IS DISTINCT FROM
-         (${VALUES.map((name) => `f.${name}`).join(', ')})
-     AND NOT EXISTS (SELECT FROM mark WHERE stage = 'fold-candles' AND shard = $5 AND key = token_id
-                       AND ${isMinuteWithin('bucket', 'bucket + interval_seconds')})
-   ORDER BY token_id, interval_seconds, bucket`,
+     WHERE c.interval_seconds = ANY ($4::int[]) AND c.bucket >= $2 AND c.bucket < $3),
+   pair AS MATERIALIZED (
+     SELECT token_id, interval_seconds, bucket, ${candleOf('s')} AS stored, ${candleOf('f')} AS folded,
+       (${VALUES.map((name) => `s.${name}`).join(', ')}) IS DISTINCT FROM
+       (${VALUES.map((name) => `f.${name}`).join(', ')}) AS is_different
+     FROM stored s FULL JOIN (SELECT * FROM folded WHERE bucket >= $2 AND bucket < $3) f
+       USING (token_id, interval_seconds, bucket)),
+   different AS MATERIALIZED (
+     SELECT token_id, interval_seconds, bucket, stored, folded,
+       EXISTS (SELECT FROM mark WHERE stage = 'fold-candles' AND shard = $5 AND key = token_id
+                 AND ${isMinuteWithin('bucket', 'bucket + interval_seconds')}) AS is_pending
+     FROM pair WHERE is_different)
+   SELECT (SELECT count(*) FROM pair)::int - (SELECT count(*) FROM different WHERE is_pending)::int AS compared,
+     d.token_id, d.interval_seconds, d.bucket::float8 AS bucket, d.stored, d.folded
+   FROM (VALUES (1)) one (row) LEFT JOIN different d ON NOT d.is_pending
+   ORDER BY d.token_id, d.interval_seconds, d.bucket`,
 );
 
 const DELETE_CANDLES = sql(
@@ -139,18 +147,21 @@ function auditCandles(
   tokenIds: readonly bigint[],
   range: TimeRange,
   options: { repair: boolean },
-): Promise<CandleDifference[]> {
+): Promise<{ compared: number; differences: CandleDifference[] }> {
   return db.transaction(async (tx) => {
     await lockShards(tx, 'fold-candles', [shard]);
     const values = [tokenIds, range.start, range.end, Object.values(INTERVAL_SECONDS), shard];
-    const differences = await tx.query<CandleDifference>(DIFFERENCES, values);
+    const rows = await tx.query<CandleDifference & { compared: number; tokenId: bigint | null }>(DIFFERENCES, values);
+    const differences = rows.flatMap(({ compared: _, ...row }) => (row.tokenId === null ? [] : [row]));
     if (options.repair && differences.length > 0) await repair(tx, differences);
-    return differences;
+    return { compared: rows[0]?.compared ?? 0, differences };
   });
 }
 
 interface AuditProgress {
   outcomes: AuditedOutcome[];
+  /** Buckets with a stored or a folded candle, except those that wait for a fold. */
+  compared: number;
   differences: CandleDifference[];
 }
 
@@ -170,11 +181,15 @@ export async function* auditVenue(
     const last = outcomes.at(-1);
     if (!last) return;
     const differences: CandleDifference[] = [];
+    let compared = 0;
     for (let shard = 0; shard < SHARDS; shard += 1) {
       const tokenIds = outcomes.map(({ tokenId }) => tokenId).filter((tokenId) => shardOf(tokenId) === shard);
-      if (tokenIds.length > 0) differences.push(...(await auditCandles(db, shard, tokenIds, range, { repair })));
+      if (tokenIds.length === 0) continue;
+      const found = await auditCandles(db, shard, tokenIds, range, { repair });
+      compared += found.compared;
+      differences.push(...found.differences);
     }
-    yield { outcomes, differences };
+    yield { outcomes, compared, differences };
     afterTokenId = last.tokenId;
   }
 }

@@ -25,7 +25,7 @@ export interface MarketTrend {
  * The order of the outcomes `o` of a market: of more than two, the one with the highest price `l` comes first, because the first
  * one of a question such as "Who wins?" is any of them.
  */
-const LEADER_FIRST = `CASE WHEN (SELECT count(*) FROM outcome each WHERE each.market_id = o.market_id) > 2 THEN l.price END DESC NULLS LAST, o.ordinal`;
+export const LEADER_FIRST = `CASE WHEN (SELECT count(*) FROM outcome each WHERE each.market_id = o.market_id) > 2 THEN l.price END DESC NULLS LAST, o.ordinal`;
 
 /** $1 venues, $2 market ids, $3 the last full hour in epoch seconds, $4 outcome ids or nulls. One or two index probes per market and hour. */
 const TRENDS = sql(
@@ -50,7 +50,8 @@ const TRENDS = sql(
 );
 
 /**
- * The trends of these markets, in any order: of the named outcome, or of the first one, or of the leader among more than two. Omits unknown markets, and those without the outcome.
+ * The trends of these markets, in any order: of the named outcome, or of the first one, or of the leader among more than two. Omits
+ * unknown markets, and those without the outcome.
  */
 export function readTrends(
   db: Queryable,

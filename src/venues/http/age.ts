@@ -1,15 +1,14 @@
-/** One day. A larger value comes from a broken clock: no venue caches a list for longer. */
+/** One day: no venue caches a list for longer. */
 const MAX_AGE_SECONDS = 86_400;
 
 /**
- * Milliseconds of an `Age` header (RFC 9111 section 5.1: whole seconds). Undefined when it is absent, not a whole number of
- * seconds, or more than a day.
+ * Milliseconds of an `Age` header (RFC 9111 section 5.1: whole seconds, of a list the first), at most a day; undefined without one. A cache
+ * sent the answer, so a value that is not a number of seconds means an unknown age: a day, because none would look fresh.
  */
 export function parseAgeMs(header: string | string[] | undefined): number | undefined {
-  const text = (Array.isArray(header) ? header[0] : header)?.trim() ?? '';
-  if (!/^\d{1,9}$/.test(text)) return undefined;
-  const seconds = Number(text);
-  return seconds > MAX_AGE_SECONDS ? undefined : seconds * 1000;
+  const text = (Array.isArray(header) ? header[0] : header)?.split(',')[0]?.trim();
+  if (text === undefined) return undefined;
+  return 1000 * (/^\d+$/.test(text) ? Math.min(Number(text), MAX_AGE_SECONDS) : MAX_AGE_SECONDS);
 }
 
 /**

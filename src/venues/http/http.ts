@@ -81,7 +81,7 @@ export interface VenueAnswer {
   json: unknown;
   /** Lower-case names. */
   headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** How long the answer was in a cache (RFC 9111 section 5.1), milliseconds; 0 without a valid `Age` header. */
+  /** How long the answer was in a cache (RFC 9111 section 5.1), milliseconds; 0 without an `Age` header. */
   ageMs: number;
   /**
    * The venue made the answer at this moment or later, on the clock of `performance.now()`: the start of the request less the time in

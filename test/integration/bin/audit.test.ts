@@ -11,6 +11,7 @@ import type { Page } from '../../../src/venues/port.ts';
 import { startSimulatedKalshi } from '../../conformance/venue-adapter/kalshi-exchange.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { storedCandles } from '../../factories/stored-series.ts';
+import { aTrade } from '../../factories/trades.ts';
 import { drain } from '../../support/drain.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { readRecordedJson, venueDataFolder } from '../../support/venue-data.ts';
@@ -92,6 +93,35 @@ describe('oddswire audit', () => {
     },
   );
 
+  it('says that it compared nothing, and ends with 3, without trades and without candles', async () => {
+    const empty = await audit(['candles', '--venue', 'manifold', '--json']);
+    expect([empty.code, JSON.parse(empty.out)]).toEqual([
+      3,
+      { differences: [], found: 0, outcomes: 0, compared: 0, repaired: false },
+    ]);
+    await aStoredMarket(test.db, { venue: 'manifold' });
+    const untraded = await audit(['candles', '--venue', 'manifold']);
+    expect(untraded).toMatchObject({ code: 3, out: '' });
+    expect(untraded.err).toBe(
+      'nothing was compared: 2 outcomes have no trades or candles in this range, or these wait for a fold\n',
+    );
+  });
+
+  it('says that it compared nothing when all trades wait for a fold', async () => {
+    const market = await aStoredMarket(test.db, { venue: 'limitless' });
+    const tsMs = Date.now() - 3_600_000;
+    await new Partitions(test.db).ensure('trade', [tsMs]);
+    const trade = aTrade({ outcomeId: market.outcomes[0]?.outcomeId ?? '', tsMs });
+    await test.db.transaction((tx) => writeTrades(tx, [trade], 'USD'));
+    expect(await audit(['candles', '--venue', 'limitless'])).toMatchObject({ code: 3, out: '' });
+    await fold();
+    const folded = await audit(['candles', '--venue', 'limitless']);
+    expect(folded).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/^[1-9]\d* candles of 2 outcomes compared, 0 differ\n$/),
+    });
+  });
+
   it('finds candles of a simulated Kalshi equal to its candlesticks when orders sweep several prices, and a broken candle in both ways', async () => {
     const venue = await startSimulatedKalshi();
     const adapter = venue.createAdapter();
@@ -121,7 +151,13 @@ describe('oddswire audit', () => {
       const clean = await audit([...whole, '--json']);
       expect([clean.code, JSON.parse(clean.out)]).toEqual([
         0,
-        { differences: [], found: 0, outcomes: expect.any(Number), repaired: false },
+        {
+          differences: [],
+          found: 0,
+          outcomes: expect.any(Number),
+          compared: expect.any(Number),
+          repaired: false,
+        },
       ]);
       const swept = await sweptTickers();
       expect(swept.length).toBeGreaterThan(2);

@@ -29,7 +29,7 @@ const run = (text: string) => test.db.dataSource.query(text);
 
 interface Finding {
   check: string;
-  state: 'ok' | 'problem' | 'note';
+  state: 'ok' | 'problem' | 'note' | 'empty';
   text: string;
 }
 
@@ -74,6 +74,14 @@ describe('oddswire restore-check', () => {
     expect(found.of('queues')).toEqual([expect.stringMatching(/in the schema bullmq .*1 marks of evaluate-alerts/)]);
     const text = await oddswire(['restore-check'], { DATABASE_URL: test.url, SECRETS_KEYS: RING });
     expect(text).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ok +schema .*\nNo problems\.\n$/s) });
+  });
+
+  it('says that it compared nothing, and ends with 3, when the database has no rows', async () => {
+    const found = await check();
+    expect([found.code, found.problems]).toEqual([3, []]);
+    expect(found.of('age')).toEqual(['the database has no rows: nothing was compared']);
+    const text = await oddswire(['restore-check'], { DATABASE_URL: test.url, SECRETS_KEYS: RING });
+    expect(text).toMatchObject({ code: 3, stdout: expect.stringMatching(/\nNothing was compared\.\n$/) });
   });
 
   it('names a migration that the database lacks or that this release does not know, and checks no more', async () => {

@@ -74,6 +74,7 @@ const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
     ...[
       'json price_alert',
       'json price_alert change',
+      'json price_alert correction',
       'json price_alert status',
       'json transaction',
       'json balance_change',

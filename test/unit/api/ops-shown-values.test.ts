@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { change, percent } from '../../../api/console/values.ts';
 import { hexDump, prettyJson } from '../../../api/ops/pages/pretty-json.ts';
-import { decimalText, shownUrl } from '../../../api/ops/pages/shown-values.ts';
+import { amountText, decimalText, shownUrl } from '../../../api/ops/pages/shown-values.ts';
 
 describe('pretty JSON', () => {
   it('keeps the JSON value at any depth', () => {
@@ -48,6 +49,36 @@ describe('decimals', () => {
         .replace(/<[^>]*>/g, ''),
     ).toBe(shown);
     if (shown.endsWith('…')) expect(decimalText(text).toString()).toContain(`title="${text}"`);
+  });
+});
+
+describe('rounded values', () => {
+  const textOf = (markup: { toString(): string }) => markup.toString().replace(/<[^>]*>/g, '');
+
+  it.each([
+    ['1234567.885', '1,234,567.89 USD'],
+    ['1.005', '1.01 USD'],
+    ['-1234.5', '-1,234.50 USD'],
+    ['9007199254740993.25', '9,007,199,254,740,993.25 USD'],
+    ['0.123456', '0.1234… USD'],
+    ['0', '0.00 USD'],
+  ])('the amount %s is shown as %s', (text, shown) => {
+    expect(textOf(amountText(text, 'USD'))).toBe(shown);
+  });
+
+  it.each([
+    ['0.0145', '1.5 %'],
+    [0.2925, '29.3 %'],
+    ['0.5', '50.0 %'],
+    [1e-7, '0.0 %'],
+  ])('the price %s is shown as %s', (price, shown) => {
+    expect(percent(price)).toBe(shown);
+  });
+
+  it('a change is the exact difference, and a rounded zero has no sign', () => {
+    expect(textOf(change('0.1', '0.1145'))).toBe('▲ +1.5 pt');
+    expect(textOf(change('0.1145', '0.1'))).toBe('▼ −1.5 pt');
+    expect(textOf(change('0.1', '0.0996'))).toBe('0.0 pt');
   });
 });
 

@@ -104,6 +104,22 @@ describe('the problems of the overview', () => {
     expect([found(feeds(at(59))), found(feeds(null))]).toEqual([[], []]);
   });
 
+  it('name the stages whose marks have an unknown age', () => {
+    const stage = { waiting: 3, deadLetters: 0, deadSince: null };
+    const stages = [
+      { ...stage, stage: 'fold-candles', oldestMs: 'unknown' as const },
+      { ...stage, stage: 'evaluate-alerts', oldestMs: 10 },
+    ];
+    expect(found({ stages })).toEqual([
+      {
+        sentence:
+          'The age of waiting marks is unknown, because no sample of the last two minutes exists: Candles from trades.',
+        since: null,
+        link: '/ops#stages',
+      },
+    ]);
+  });
+
   it('name an overloaded process first', () => {
     const late = (process: string, lateShare: number | null) => ({ ...aProcess(process), lateShare });
     const stages = [{ stage: 'fold-candles', waiting: 3, deadLetters: 0, deadSince: null, oldestMs: 200_000 }];

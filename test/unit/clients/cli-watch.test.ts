@@ -48,6 +48,14 @@ describe('WatchBoard', () => {
     expect(row).toMatch(/^Rain\ufffd\? +Yes +0\.45 +\+0\.030 +0\.40 +0\.44 +buy 3 @ 0\.45$/);
   });
 
+  it('shows the exact change', () => {
+    const board = aBoard();
+    for (const message of [price('0.1'), price('0.1145')]) board.apply(message, 0);
+    expect(board.text(plain, size, 0)).toContain(' +0.015 ');
+    board.apply(price('0.1000000001'), 0);
+    expect(board.text(plain, size, 0)).toContain(' +0.000 ');
+  });
+
   it('begins with a snapshot, and learns a new title', () => {
     const board = aBoard();
     const outcomes = [{ outcome_id: 'm-yes', price: '0.1' }];

@@ -8,11 +8,16 @@ describe('parseAgeMs', () => {
     [' 7 ', 7_000],
     [['3', '9'], 3_000],
     ['86400', 86_400_000],
+    ['3, 9', 3_000],
   ])('reads %j', (header, ms) => {
     expect(parseAgeMs(header)).toBe(ms);
   });
 
-  it.each([undefined, '', '-1', '1.5', 'old', '86401'])('returns undefined for %j', (header) => {
-    expect(parseAgeMs(header)).toBeUndefined();
+  it.each(['', '-1', '1.5', 'old', '86401', '9'.repeat(400)])('returns the longest age for %j', (header) => {
+    expect(parseAgeMs(header)).toBe(86_400_000);
+  });
+
+  it('returns undefined without a header', () => {
+    expect(parseAgeMs(undefined)).toBeUndefined();
   });
 });

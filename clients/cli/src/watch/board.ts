@@ -1,3 +1,11 @@
+import {
+  compareDecimals,
+  type Decimal,
+  parseDecimal,
+  roundedText,
+  subtractDecimals,
+  ZERO,
+} from '../../../../src/domain/values/decimal.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { Market, StreamItem } from '../../../typescript/src/index.ts';
 import type { Colours } from '../colours.ts';
@@ -99,12 +107,13 @@ export class WatchBoard {
     const lines = visible.map((quote, at) => {
       const isNewMarket = visible[at - 1]?.marketId !== quote.marketId;
       const change = changeOf(quote);
+      const sign = compareDecimals(change, ZERO);
       const cells = this.#row(
         [
           isNewMarket ? quote.title : '',
           quote.label,
           quote.price ?? '-',
-          change === 0 ? '' : `${change > 0 ? '+' : ''}${change.toFixed(3)}`,
+          sign === 0 ? '' : `${sign > 0 ? '+' : ''}${roundedText(change, 3)}`,
           quote.bid ?? '',
           quote.ask ?? '',
           quote.lastTrade ?? '',
@@ -112,7 +121,7 @@ export class WatchBoard {
         titleWidth,
       );
       const line = cut(cells, columns);
-      const painted = change > 0 ? colours.green(line) : change < 0 ? colours.red(line) : line;
+      const painted = sign > 0 ? colours.green(line) : sign < 0 ? colours.red(line) : line;
       return quote.changedMs !== undefined && nowMs - quote.changedMs < CHANGED_MS ? colours.bold(painted) : painted;
     });
     const status = this.#paint(colours)(cut(this.statusText(), columns));
@@ -195,8 +204,9 @@ export class WatchBoard {
 }
 
 /** The change of the price since the start. */
-function changeOf({ price, first }: Readonly<Quote>): number {
-  return price === undefined || first === undefined ? 0 : Number((Number(price) - Number(first)).toFixed(6));
+function changeOf({ price, first }: Readonly<Quote>): Decimal {
+  const [now, before] = [parseDecimal(price), parseDecimal(first)];
+  return now === null || before === null ? ZERO : subtractDecimals(now, before);
 }
 
 function clock(isoTime: string): string {

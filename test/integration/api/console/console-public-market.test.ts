@@ -46,6 +46,33 @@ describe('without CONSOLE_PUBLIC_MARKET', () => {
   });
 });
 
+describe('with a public market of three outcomes', () => {
+  let api: TestApi;
+  beforeAll(async () => {
+    api = await startTestApi({
+      console: { publicMarket: { venue: 'polymarket', marketId: MARKET_ID } },
+      now: Date.now,
+    });
+  });
+  afterAll(() => api?.close());
+
+  it('the start page shows the leader, and its data is that of the outcome on the page', async () => {
+    const { outcomes } = await aStoredMarket(api.db, { marketId: MARKET_ID, labels: ['Ada', 'Bob', 'Cyd'] });
+    for (const [at, price] of ['0.2', '0.7', '0.1'].entries()) {
+      await aStoredPrice(api.db, outcomes[at]?.tokenId ?? 0n, { price, asOf: new Date() });
+    }
+    const { text } = await start(api);
+    expect(text).toContain(`data-outcome="${outcomes[1]?.outcomeId}"`);
+    const lastOf = async (outcomeId: string) => {
+      const answer = await api.call(`${SERIES}?${new URLSearchParams({ outcome: outcomeId })}`, { redirect: 'manual' });
+      return (JSON.parse(answer.text) as { line: { value: number }[] }).line.at(-1)?.value;
+    };
+    expect(await lastOf(outcomes[1]?.outcomeId ?? '')).toBe(0.7);
+    expect(await lastOf(outcomes[2]?.outcomeId ?? '')).toBe(0.1);
+    expect(await statusOf(api, `${SERIES}?outcome=nothing`)).toBe(400);
+  });
+});
+
 describe('with CONSOLE_PUBLIC_MARKET', () => {
   let api: TestApi;
   let journal: ConfirmedJournal;

@@ -7,6 +7,13 @@ import { aStoredMarket, type TestMarket } from '../../../factories/stored-market
 import { aStoredBook, storedCandles, storedSnapshots, storedTrades } from '../../../factories/stored-series.ts';
 import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
 
+const READ_TAPE = sql(
+  'test_series_tape',
+  `INSERT INTO poll_state (venue, kind, first_success_at, last_success_at, caught_up_at)
+   VALUES ('polymarket', 'trades', 'epoch', $1, $1)`,
+);
+const FORGET_TAPE = sql('test_series_no_tape', 'DELETE FROM poll_state');
+
 let api: TestApi;
 let client: Client;
 
@@ -136,13 +143,20 @@ describe('candles', () => {
     expect(answer.body.error.message).toContain('5000');
   });
 
-  it('may be cached longer after their end', async () => {
+  it('may be cached longer after their end when the trades were read past it', async () => {
     const { marketId } = await aStoredMarket(api.db);
-    const path = `/v1/all/markets/${marketId}/candles`;
-    const closed = await client.market(`${path}?end=${NOW - 3 * HOUR}`);
-    expect(closed.headers.get('cache-control')).toBe('private, max-age=60');
-    const recent = await client.market(`${path}?end=${NOW - HOUR}`);
-    expect(recent.headers.get('cache-control')).toBe('private, max-age=1');
+    const cacheControl = async (end: number) => {
+      const answer = await client.market(`/v1/all/markets/${marketId}/candles?end=${end}`);
+      return answer.headers.get('cache-control');
+    };
+    expect(await cacheControl(NOW - 4 * HOUR)).toBe('private, max-age=1');
+    await api.db.query(READ_TAPE, [new Date((NOW - 2 * HOUR) * 1000).toISOString()]);
+    try {
+      expect(await cacheControl(NOW - 3 * HOUR)).toBe('private, max-age=60');
+      expect(await cacheControl(NOW - HOUR)).toBe('private, max-age=1');
+    } finally {
+      await api.db.query(FORGET_TAPE);
+    }
   });
 
   it('are an empty list for a market without outcomes', async () => {

@@ -308,6 +308,17 @@ describe('the list of markets', () => {
     expect((await operator.page('/ops/markets?sort=name')).status).toBe(400);
   });
 
+  it('shows the leader of a market with more than two outcomes by name', async () => {
+    const { outcomes } = await aStoredMarket(api.db, { title: 'Who wins the cup?', labels: ['Ada', 'Bob', 'Cyd'] });
+    const shown = async () =>
+      /Who wins the cup\?.*?data-label="Price"><div>(.*?)<\/div>/s.exec(await read('/ops/markets?q=cup'))?.[1];
+    expect(await shown()).toContain('none');
+    for (const [at, price] of ['0.2', '0.7', '0.1'].entries()) {
+      await aStoredPrice(api.db, outcomes[at]?.tokenId ?? 0n, { price, asOf: new Date() });
+    }
+    expect(await shown()).toBe('<span class="num">0.7</span> <span class="under-cell muted">Bob</span>');
+  });
+
   it('orders the markets with the largest volume by the price of their first outcome', async () => {
     for (const price of ['0.31', '0.9']) {
       const { outcomes } = await aStoredMarket(api.db, { stats: ['1', '1', '1'] });

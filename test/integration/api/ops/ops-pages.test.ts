@@ -15,6 +15,8 @@ import { logIn, type OpsClient, testOps } from './ops-client.ts';
 
 const HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
 
+const SHIFT_SAMPLES = sql('test_shift_samples', 'UPDATE ops_throughput SET at = at + $1::interval');
+
 let api: TestApi;
 let operator: OpsClient;
 let viewer: OpsClient;
@@ -260,6 +262,21 @@ describe('the overview', () => {
     const { oldestMs = null } = (await age()) ?? {};
     expect(oldestMs).toBeGreaterThanOrEqual(240_000);
     expect(oldestMs).toBeLessThan(420_000);
+  });
+
+  it('shows an unknown age, not a low one, for a mark that is newer than the last sample when samples stopped', async () => {
+    const shift = (by: string) => api.db.query(SHIFT_SAMPLES, [by]);
+    await insertMarks(api.db, 'sample-snapshots', [{ key: 1n, detail: 60n }]);
+    await shift('-10 minutes');
+    try {
+      const backlogs = await readStageBacklogs(api.db);
+      expect(backlogs.find(({ stage }) => stage === 'sample-snapshots')).toMatchObject({
+        waiting: 1,
+        oldestMs: 'unknown',
+      });
+    } finally {
+      await shift('10 minutes');
+    }
   });
 });
 

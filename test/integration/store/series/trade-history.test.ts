@@ -55,7 +55,13 @@ describe('the stored trade history of a market', () => {
   it('has the start of polling of its venue, its earliest possible start, and no walk', async () => {
     const opened = new Date(FROM + 5_000);
     const { pk } = await aStoredMarket(test.db, { venue, openAt: opened, createdAt: new Date(FROM) });
-    expect(await readTradeFacts(test.db, pk)).toEqual({ liveMs: null, beganMs: FROM, history: null, witness: null });
+    expect(await readTradeFacts(test.db, pk)).toEqual({
+      liveMs: null,
+      caughtUpMs: null,
+      beganMs: FROM,
+      history: null,
+      witness: null,
+    });
     const { pk: other } = await aStoredMarket(test.db, { venue, openAt: opened });
     expect(await readTradeFacts(test.db, other)).toMatchObject({ beganMs: opened.getTime() });
     const { pk: ageless } = await aStoredMarket(test.db, { venue });
