@@ -131,7 +131,10 @@ function takeTurns(context: JobContext, adapter: VenueAdapter) {
       unanswered.push(marketPk);
       turn = undefined;
       const { marketId } = walk;
-      context.log.debug({ venue: adapter.venue, marketId, purpose, ...failureFields(thrown) }, 'trade history unanswered');
+      context.log.debug(
+        { venue: adapter.venue, marketId, purpose, ...failureFields(thrown) },
+        'trade history unanswered',
+      );
       return 'unanswered';
     }
   }
