@@ -303,3 +303,64 @@ describe('pages of quotes of kalshi that fail for one market', () => {
     await expect(sweep(kalshi)).rejects.toMatchObject({ statusCode: 500 });
   });
 });
+
+describe('pages of the listing of limitless that fail for one market', () => {
+  it.each([1, 2])(
+    'leave the catalog and the prices of all other markets as they are, with %i bad markets',
+    async (count) => {
+      const ids = await outcomeIds('limitless')();
+      const catalog = async (limitless: VenueAdapter) => {
+        const read = { ids: [] as string[], reasons: new Set<string>(), ended: false };
+        let position: unknown = null;
+        for (let more = true; more; ) {
+          const page = await limitless.pollMarkets(position, context);
+          read.ids.push(...page.records.map(({ marketId }) => marketId));
+          for (const { reason } of page.rejected) read.reasons.add(reason);
+          read.ended = page.sweep?.ended === true;
+          ({ more, position } = page);
+        }
+        return { ...read, ids: [...new Set(read.ids)].sort() };
+      };
+      const prices = async (limitless: VenueAdapter) => {
+        const { records, rejected } = await limitless.fetchPrices(ids, context);
+        return {
+          ids: records.map(({ outcomeId }) => outcomeId).sort(),
+          reasons: new Set(rejected.map(({ reason }) => reason)),
+        };
+      };
+      const good = { catalog: await catalog(adapters().limitless), prices: await prices(adapters().limitless) };
+      const alone = [...(await findPlaces(exchange)).values()].flatMap(({ limitless: { hasFeed, marketId } }) =>
+        hasFeed && good.catalog.ids.includes(marketId) ? [marketId] : [],
+      );
+      // The first markets of the exchange are a group, which is one row of the listing.
+      const bad = alone.slice(-count);
+      expect(new Set(bad).size).toBe(count);
+      exchange.addFault({
+        host: 'limitless',
+        path: '/markets/active',
+        kind: 'bad_member',
+        members: { ids: bad, inAnswer: true },
+      });
+      const { limitless } = adapters();
+      const found = { catalog: await catalog(limitless), prices: await prices(limitless) };
+      expect(found.catalog).toEqual({
+        ids: good.catalog.ids.filter((id) => !bad.includes(id)),
+        reasons: new Set(['page_unavailable']),
+        ended: true,
+      });
+      const lost = (await placesOf('limitless')).filter(({ marketId }) => bad.includes(marketId));
+      const lostIds = lost.flatMap(({ outcomeIds: each }) => [...each]);
+      expect(found.prices).toEqual({
+        ids: good.prices.ids.filter((id) => !lostIds.includes(id)),
+        reasons: new Set(['page_unavailable']),
+      });
+      expect(breakers).toEqual([]);
+    },
+  );
+
+  it('are the fault of the host when every page fails', async () => {
+    exchange.addFault({ host: 'limitless', path: '/markets/active', kind: 'status500' });
+    const { limitless } = adapters();
+    await expect(limitless.pollMarkets(null, context)).rejects.toMatchObject({ statusCode: 500 });
+  });
+});
