@@ -98,7 +98,11 @@ export function createLimitlessClient(options: {
       }).ask(
         places,
         async (members, batch) =>
-          Promise.all(pagesOf(Number(members[0]), members.length).map((part) => listPart(part, signal, batch))),
+          Promise.all(
+            pagesOf(first + places.indexOf(members[0] ?? ''), members.length).map((part) =>
+              listPart(part, signal, batch),
+            ),
+          ),
         { size: limit },
       );
       if (fault) throw fault;
