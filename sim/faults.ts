@@ -10,7 +10,8 @@ import { isLiveFeed, tradeRouteOf } from './trade-routes.ts';
  * cuts the body, `html` sends a web page instead, `rename_field` and `set_field` change its fields. `cdn_cache` puts a CDN before
  * the route: it repeats the same answer, with its age, for `maxAgeSeconds` of simulated time. `repeat_cursor` answers a page with the
  * cursor of its request, and `expired_cursor` refuses a request with a cursor; the parameter and the field are called `cursor`.
- * `bad_member` refuses each request that names one of some ids, beside any others: in its path, its query or its body.
+ * `bad_member` refuses each request that names one of some ids, beside any others: in its path, its query or its body; or each request
+ * whose answer would name one.
  * `trade_feed` loses or delays trades in correct answers of the routes of trades, which nothing but the totals of the markets shows.
  * `socket` hits the WebSocket feeds of a host and no request.
  */
@@ -75,6 +76,8 @@ export interface FeedFault {
 /** Ids that break a request. */
 export interface BadMembers {
   readonly ids: readonly string[];
+  /** The answer names them, and not the request: a page of a listing fails for one of its rows. Default false. */
+  readonly inAnswer?: boolean | undefined;
   /** Only a request that names all of them fails. Default: any. */
   readonly together?: boolean | undefined;
   /** 400..599. Default 500. */
@@ -174,7 +177,7 @@ export class FaultBoard {
       if (request.kind === 'socket' || !isOf(request.host, asked.host)) continue;
       if (request.path !== undefined && !asked.path.startsWith(request.path)) continue;
       if (request.feed !== undefined && !hitsFeed(request.feed, asked)) continue;
-      if (request.members !== undefined && !namesBad(request.members, asked)) continue;
+      if (request.members !== undefined && !request.members.inAnswer && !namesBad(request.members, asked)) continue;
       if (request.probability !== undefined && !this.random.chance(Math.round(request.probability * 1_000_000)))
         continue;
       fault.applied += 1;
@@ -215,6 +218,13 @@ function namesBad({ ids, together = false }: BadMembers, { path, query, body = '
   ]);
   const isNamed = (id: string) => named.has(id) || body.includes(JSON.stringify(id));
   return together ? ids.every(isNamed) : ids.some(isNamed);
+}
+
+/** Whether a request fails for its answer. */
+export function isBadAnswer({ members }: FaultRequest, body: string): boolean {
+  if (!members?.inAnswer) return false;
+  const isNamed = (id: string) => body.includes(JSON.stringify(id));
+  return members.together ? members.ids.every(isNamed) : members.ids.some(isNamed);
 }
 
 function hitsFeed({ hitsHistory = false }: FeedFault, asked: Pick<SimRequest, 'host' | 'path' | 'query'>): boolean {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { PortTakenError } from '../errors.ts';
-import { type FaultBoard, type FaultRequest, setField } from '../faults.ts';
+import { type FaultBoard, type FaultRequest, isBadAnswer, setField } from '../faults.ts';
 import type { CdnCache } from './cdn-cache.ts';
 import { type DelayOptions, delayOf } from './delays.ts';
 import type { DocumentedRates } from './documented-rates.ts';
@@ -117,12 +117,20 @@ async function handle(
     return;
   }
   parts.beforeAnswer();
-  const refusal = hits.find(({ kind }) => kind === 'status429' || kind === 'status500' || kind === 'bad_member');
+  const refusal = hits.find(
+    ({ kind, members }) =>
+      kind === 'status429' || kind === 'status500' || (kind === 'bad_member' && members?.inAnswer !== true),
+  );
   if (refusal !== undefined) {
     refuse(response, refusal);
     return;
   }
   const reply = answerOf(parts, request, hits);
+  const badRow = hits.find((hit) => isBadAnswer(hit, reply.body));
+  if (badRow !== undefined) {
+    refuse(response, badRow);
+    return;
+  }
   record.bytes = Buffer.byteLength(reply.body);
   await answerFaulty(response, reply, hits, closing);
 }

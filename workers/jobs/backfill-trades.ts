@@ -1,5 +1,6 @@
 import type { TradeRecord } from '../../src/domain/markets/market.ts';
 import { asError } from '../../src/domain/values/errors.ts';
+import { failureFields } from '../../src/observe/failure-fields.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { announceArrival } from '../../src/store/catalog/arrivals.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
@@ -15,7 +16,7 @@ import {
   touchTradeHistory,
   type WalkPurpose,
 } from '../../src/store/series/trade-walks.ts';
-import { VenueError } from '../../src/venues/errors.ts';
+import { mayBeOfMember, VenueError } from '../../src/venues/errors.ts';
 import type { CallContext, HistoryPage, Page, VenueAdapter } from '../../src/venues/port.ts';
 import { type PageSource, runPoll } from '../polling/polling.ts';
 import { rejectUntimely, tradeFloorMs, tradeStore, type WrittenTrades } from '../polling/trade-page.ts';
@@ -24,6 +25,8 @@ import { defineJob, type JobContext } from '../process/define.ts';
 /** A turn of one market while others wait. A market without any page gets its turn after the next page. */
 const TURN_MS = 5_000;
 const TURN_PAGES = 20;
+/** So many markets that fail without a success between them are the fault of the host. */
+const MARKETS_OF_FAILING_HOST = 3;
 
 /** A page of the walk of one market, or a failed try. */
 interface BackfillPage extends Page<TradeRecord> {
@@ -76,30 +79,65 @@ export const backfillTrades = defineJob('backfill-trades', async ({ venue }, con
   return report;
 });
 
-/** Reads page after page of the markets whose turn it is. */
+/**
+ * Reads page after page of the markets whose turn it is. A market without an answer waits for the next run, and the others go on; at the
+ * end the run fails with the first such failure.
+ */
 function takeTurns(context: JobContext, adapter: VenueAdapter) {
   let turn: { marketPk: bigint; purpose: WalkPurpose; pages: number; endsAtMs: number } | undefined;
+  const unanswered: bigint[] = [];
+  let failure: VenueError | undefined;
+  let inARow = 0;
+  let hasAnswer = false;
+
+  /** A timeout is the fault of one market only where others have answers. */
+  const isOfMarket = (error: VenueError) => mayBeOfMember(error) || (error.code === 'timeout' && hasAnswer);
+
   return async (_position: unknown, call: CallContext): Promise<BackfillPage | undefined> => {
+    for (;;) {
+      const page = await nextPage(call);
+      if (page !== 'unanswered') return page;
+    }
+  };
+
+  async function nextPage(call: CallContext): Promise<BackfillPage | 'unanswered' | undefined> {
     if (turn && (turn.pages >= TURN_PAGES || performance.now() >= turn.endsAtMs)) turn = undefined;
     const walk =
-      (await nextTradeHistory(context.db, adapter.venue, turn)) ?? (await nextReread(context, adapter, call));
-    if (!walk) return undefined;
+      (await nextTradeHistory(context.db, adapter.venue, turn, unanswered)) ??
+      (await nextReread(context, adapter, call, unanswered));
+    if (!walk) {
+      if (failure) throw failure;
+      return undefined;
+    }
     const { marketPk, purpose } = walk;
     if (turn?.marketPk !== marketPk || turn.purpose !== purpose) {
       turn = { marketPk, purpose, pages: 0, endsAtMs: performance.now() + TURN_MS };
     }
     turn.pages += 1;
     try {
-      return rejectUntimely(context, await readPage(walk, adapter, call, tradeFloorMs(context)));
+      const page = rejectUntimely(context, await readPage(walk, adapter, call, tradeFloorMs(context)));
+      inARow = 0;
+      hasAnswer = true;
+      return page;
     } catch (thrown) {
+      const isRetryable = thrown instanceof VenueError && thrown.retryable;
+      if (!isRetryable && !call.signal.aborted) return { ...EMPTY, walk, failure: asError(thrown).message };
       // An outage concerns every market of the venue. But the venue may never answer for this one, so others come first.
-      if ((thrown instanceof VenueError && thrown.retryable) || call.signal.aborted) {
-        await touchTradeHistory(context.db, walk);
-        throw thrown;
-      }
-      return { ...EMPTY, walk, failure: asError(thrown).message };
+      await touchTradeHistory(context.db, walk);
+      inARow += 1;
+      const isOver = call.signal.aborted || inARow >= MARKETS_OF_FAILING_HOST;
+      if (!isRetryable || isOver || !isOfMarket(thrown)) throw thrown;
+      failure ??= thrown;
+      unanswered.push(marketPk);
+      turn = undefined;
+      const { marketId } = walk;
+      context.log.debug(
+        { venue: adapter.venue, marketId, purpose, ...failureFields(thrown) },
+        'trade history unanswered',
+      );
+      return 'unanswered';
     }
-  };
+  }
 }
 
 /** The walk over the next market of a pass over stored trades; null when no pass is due. */
@@ -107,13 +145,14 @@ async function nextReread(
   { db, log }: JobContext,
   { venue }: VenueAdapter,
   { signal }: CallContext,
+  except: readonly bigint[],
 ): Promise<OpenHistory | null> {
   while (!signal.aborted) {
     const step = await nextRereadMarket(db, venue);
     if (!step) return null;
     const { isEnded, ...counts } = step;
     if (isEnded) log.info({ venue, ...counts }, 'prices of stored trades read again');
-    const walk = await nextTradeHistory(db, venue);
+    const walk = await nextTradeHistory(db, venue, undefined, except);
     if (walk) return walk;
   }
   return null;

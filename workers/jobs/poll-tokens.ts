@@ -1,5 +1,6 @@
 import type { PriceRecord } from '../../src/domain/markets/market.ts';
 import { failureFields } from '../../src/observe/failure-fields.ts';
+import { oncePerOwner } from '../../src/store/db/batcher.ts';
 import {
   forgetUnwatched,
   notePricesAsked,
@@ -16,6 +17,8 @@ import { defineJob, type JobContext } from '../process/define.ts';
 
 /** Mints whose prices one walk deletes at its end. The next walk deletes the rest. */
 const MAX_FORGOTTEN = 1_000;
+/** Causes of failed requests for symbols that have their line, by venue, since the latest success. */
+const loggedCauses = oncePerOwner((_db: object) => new Map<string, Set<string>>());
 
 interface TokenPage extends RequestedPage<PriceRecord> {
   tokens: readonly WatchedToken[];
@@ -63,7 +66,10 @@ export const pollTokens = defineJob('poll-tokens', ({ venue }, context) => {
   return runPoll(context, { venue, lease: 'tokens', adapters: context.tokenAdapters }, open);
 });
 
-/** Symbols are for display only, so prices are stored without them when their request fails. */
+/**
+ * Symbols are for display only, so prices are stored without them when their request fails. Each cause of failures has one line until
+ * symbols are read again.
+ */
 async function symbolsOf(
   context: JobContext,
   adapter: TokenAdapter,
@@ -72,11 +78,18 @@ async function symbolsOf(
 ): Promise<ReadonlyMap<string, string> | undefined> {
   const mints = tokens.filter(({ needsSymbol, mint }) => needsSymbol && adapter.isMint(mint)).map(({ mint }) => mint);
   if (mints.length === 0) return undefined;
+  const { venue } = adapter;
+  const logged = loggedCauses(context.db);
   try {
-    return await adapter.fetchTokenSymbols(mints, call);
+    const symbols = await adapter.fetchTokenSymbols(mints, call);
+    logged.delete(venue);
+    return symbols;
   } catch (error) {
     if (!(error instanceof VenueError) || error.code === 'aborted') throw error;
-    context.log.info({ venue: adapter.venue, ...failureFields(error) }, 'token symbols not read');
+    const cause = `${error.code} ${error.statusCode ?? ''}`;
+    const causes = logged.get(venue) ?? new Set();
+    context.log[causes.has(cause) ? 'debug' : 'info']({ venue, ...failureFields(error) }, 'token symbols not read');
+    logged.set(venue, causes.add(cause));
     return undefined;
   }
 }

@@ -38,7 +38,7 @@ const WALKS = PURPOSES.map((purpose) => `SELECT '${purpose}' AS purpose, ${COLUM
 /** The least recently touched of the due walks. */
 const longestWaiting = (rank: number, condition: string) =>
   `(SELECT ${rank} AS rank, h.*, m.venue_market_id FROM (${WALKS}) h JOIN market m ON m.id = h.market_id
-    WHERE m.venue = $1 AND ${IS_DUE} AND ${condition} ORDER BY h.touched_at NULLS FIRST, h.requested_at LIMIT 1)`;
+    WHERE m.venue = $1 AND ${IS_DUE} AND h.market_id <> ALL ($4::bigint[]) AND ${condition} ORDER BY h.touched_at NULLS FIRST, h.requested_at LIMIT 1)`;
 
 const NEXT = sql(
   'next_trade_history',
@@ -51,14 +51,15 @@ const NEXT = sql(
 
 /**
  * The next walk: untouched walks for clients in the order of their requests, then the current walk (`keep`), then the least recently
- * touched; a re-read only when no other walk is due. Null when no walk is due.
+ * touched; a re-read only when no other walk is due. Null when no walk is due but those of the markets `except`.
  */
 export async function nextTradeHistory(
   db: Queryable,
   venue: string,
   keep?: Pick<OpenHistory, 'marketPk' | 'purpose'>,
+  except: readonly bigint[] = [],
 ): Promise<OpenHistory | null> {
-  const [walk] = await db.query<OpenHistory>(NEXT, [venue, keep?.marketPk ?? null, keep?.purpose ?? null]);
+  const [walk] = await db.query<OpenHistory>(NEXT, [venue, keep?.marketPk ?? null, keep?.purpose ?? null, except]);
   return walk ?? null;
 }
 

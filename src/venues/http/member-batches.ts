@@ -37,13 +37,15 @@ interface AskOptions {
   atOnce?: number;
   /** Whether an error is about the route and not about a member: it is thrown at once. */
   isOfRoute?(error: VenueError): boolean;
+  /** The host answered another request of the caller just now: a member that fails alone is bad without a success beside it. */
+  isAnswering?: boolean;
 }
 
 export interface MemberBatches {
   /**
    * Asks for members, `size` of them a request. A batch that fails for a reason that may be one member's is halved until the bad member
    * stands alone. It then goes into quarantine, and the others get their answers.
-   * @throws VenueError when no member was answered
+   * @throws VenueError when no member was answered, unless the host `isAnswering`
    */
   ask<A>(
     members: readonly string[],
@@ -147,7 +149,7 @@ export function createMemberBatches(host: Host): MemberBatches {
     async ask<A>(
       members: readonly string[],
       request: (members: readonly string[], batch: BatchRequest) => Promise<A>,
-      { size, atOnce = 1, isOfRoute = () => false }: AskOptions,
+      { size, atOnce = 1, isOfRoute = () => false, isAnswering = false }: AskOptions,
     ): Promise<Asked<A>> {
       const { pieces, waiting: unread } = plan(members, size);
       const answers: Asked<A>['answers'] = [];
@@ -181,7 +183,8 @@ export function createMemberBatches(host: Host): MemberBatches {
       /** Nothing was answered, which is no reason to halve now; but the next call asks for these members last, and apart. */
       function unanswered({ members: asked, isPart, group }: Piece, error: VenueError): void {
         const [member] = asked;
-        if (error.code === 'timeout' && isPart && asked.length === 1 && answers.length > 0 && member !== undefined) {
+        const hasAnswer = answers.length > 0 || isAnswering;
+        if (error.code === 'timeout' && isPart && asked.length === 1 && hasAnswer && member !== undefined) {
           alone.push({ member, error });
           return;
         }
@@ -257,8 +260,9 @@ export function createMemberBatches(host: Host): MemberBatches {
       await Promise.all(Array.from({ length: atOnce }, work));
 
       const cause = stop?.error ?? failures[0];
-      if (answers.length === 0 || stop?.isThrown) {
-        await host.blame(failures);
+      if (answers.length === 0 && (stop || alone.length === 0 || !isAnswering)) await host.blame(failures);
+      const isProof = answers.length > 0 || (isAnswering && alone.length > 0);
+      if (!isProof || stop?.isThrown) {
         for (const { member } of alone) remember([member], true);
         if (cause === undefined) return { answers, refused: [], unread };
         if (!isOfHost(cause) && !stop?.isThrown) isDoubtful = true;

@@ -38,7 +38,7 @@ export interface KalshiClient {
   /** `GET /markets` by ticker, at most 100. Unknown tickers and archived markets are absent. */
   listQuotes(tickers: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
   /** A page of `GET /markets` with the quotes of all markets that match, without combinations. */
-  listAllQuotes(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer & ObservedRows>;
+  listAllQuotes(parameters: Parameters, signal: AbortSignal, batch?: BatchRequest): Promise<ListAnswer & ObservedRows>;
   /** Rows `{ticker, orderbook_fp}`; at most 100 tickers. */
   listBooks(tickers: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
   /** One such row. */
@@ -110,9 +110,9 @@ export function createKalshiClient(options: ClientOptions): KalshiClient {
       const { json, observedAt } = await http.get({ route: 'quotes', path: '/markets', query, signal, batch });
       return { rows: readList(json, 'markets').rows, observedAt };
     },
-    async listAllQuotes(parameters, signal) {
+    async listAllQuotes(parameters, signal, batch) {
       const query = queryOf({ ...NO_COMBINATIONS, ...parameters });
-      const { json, observedAt } = await http.get({ route: 'all_quotes', path: '/markets', query, signal });
+      const { json, observedAt } = await http.get({ route: 'all_quotes', path: '/markets', query, signal, batch });
       return { ...readList(json, 'markets'), observedAt };
     },
     async listBooks(tickers, signal, batch) {

@@ -1,12 +1,23 @@
-import { VenueError } from '../errors.ts';
+import { mayBeOfMember, VenueError } from '../errors.ts';
 import { observedAtMs } from '../http/age.ts';
 import type { PriceSweep } from '../port.ts';
+import { rejectRecord } from '../rejection.ts';
 import type { Report } from '../report.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import { isHttpStatus, type KalshiClient } from './client.ts';
 import { fieldOf } from './parse-market.ts';
 import { parsePrices } from './parse-price.ts';
-import { afterPage, afterRefusal, nextFilters, openParts, readPart, type Step } from './sweep-windows.ts';
+import {
+  afterFailure,
+  afterPage,
+  afterRefusal,
+  isHostFailing,
+  isNarrowed,
+  nextFilters,
+  openParts,
+  readPart,
+  type Step,
+} from './sweep-windows.ts';
 
 export interface SweepSettings {
   /** The venue allows 1,000. */
@@ -30,7 +41,10 @@ export function createPriceSweep(client: KalshiClient, settings: SweepSettings, 
         return { part: next, more };
       };
       try {
-        const answer = await client.listAllQuotes({ limit: settings.marketsPerPage, ...nextFilters(part) }, signal);
+        const parameters = { limit: settings.marketsPerPage, ...nextFilters(part) };
+        // The last failure before the host is at fault counts for the breaker.
+        const batch = isHostFailing(part) ? undefined : { isPart: isNarrowed(part) };
+        const answer = await client.listAllQuotes(parameters, signal, batch);
         const { rows, nextCursor } = answer;
         const { records, rejected, unknowns, skipped } = parsePrices(rows, observedAtMs(answer, now()));
         report.unknowns(unknowns);
@@ -39,9 +53,20 @@ export function createPriceSweep(client: KalshiClient, settings: SweepSettings, 
         const markets = part.listing === 'rest' ? 0 : rows.length;
         return { records, rejected, markets, ...end(afterPage(part, nextCursor, rows.map(createdSecondOf))) };
       } catch (error) {
-        if (!isHttpStatus(error, [400, 422])) throw error;
-        const why = `HTTP ${error instanceof VenueError ? error.statusCode : ''}`;
-        return { ...nothing, ...end(afterRefusal(part, why)) };
+        if (!(error instanceof VenueError) || signal.aborted) throw error;
+        if (isHttpStatus(error, [400, 422]))
+          return { ...nothing, ...end(afterRefusal(part, `HTTP ${error.statusCode}`)) };
+        if (!mayBeOfMember(error) || isHostFailing(part)) throw error;
+        const { skipped, ...step } = afterFailure(part, now(), error.message);
+        if (skipped === undefined) return { ...nothing, ...end(step) };
+        const { from, to } = part;
+        const rejection = { reason: 'page_unavailable', detail: skipped };
+        report.received('prices', 1);
+        return {
+          ...nothing,
+          rejected: [rejectRecord('prices', { from, to }, rejection, `created ${from}`)],
+          ...end(step),
+        };
       }
     },
   };

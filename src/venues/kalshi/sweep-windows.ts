@@ -19,6 +19,8 @@ const MAX_RESTARTS = 2;
 const MAX_PAGES = 1_000;
 /** Pages per sweep of the listing without windows, beside the windows. */
 const REST_PAGES = 4;
+/** With one bad market, one of two halves is read. So many failures in a row are the fault of the host. */
+const MAX_FAILURES = 6;
 /** It is not documented whether `created_ts` filters include their bounds, and creation times have microseconds. */
 const OVERLAP_SECONDS = 1;
 
@@ -40,6 +42,12 @@ const part = z.object({
   samples: z.array(z.number().int()),
   /** The venue refused the part. */
   isRefused: z.boolean().optional(),
+  /** A page failed, so the part is read in smaller windows: these follow the current one. */
+  windows: z.array(z.object({ from: z.number().int().optional(), to: z.number().int().optional() })).optional(),
+  /** Samples before the current window. */
+  sampled: z.number().int().optional(),
+  /** Failed windows since the last page. */
+  failures: z.number().int().optional(),
 });
 export type Part = z.infer<typeof part>;
 
@@ -114,10 +122,10 @@ export interface Step {
 
 /** The part after a page. `created`: the creation time of each row, epoch seconds, if it is readable. */
 export function afterPage(at: Part, nextCursor: string | undefined, created: readonly (number | undefined)[]): Step {
-  const { cursor, ...rest } = at;
+  const { cursor, failures: _, ...rest } = at;
   const sampled = SAMPLED.flatMap((share) => created[Math.floor(share * created.length)] ?? []);
   const read = { ...rest, pages: at.pages + 1, samples: [...at.samples, ...sampled] };
-  if (nextCursor === undefined) return { part: read, more: false };
+  if (nextCursor === undefined) return nextWindow(read);
   if (nextCursor === cursor) return restarted(at, 'the venue repeats a cursor');
   if (read.pages >= MAX_PAGES) return { part: read, more: false, cutShort: `more than ${MAX_PAGES} pages` };
   const isEnough = at.listing === 'rest' && read.pages >= REST_PAGES;
@@ -131,7 +139,55 @@ export function afterRefusal(at: Part, why: string): Step {
     : restarted(at, why);
 }
 
+/** Whether a page of the part that fails now is the fault of the host. */
+export function isHostFailing({ failures = 0 }: Part): boolean {
+  return failures + 1 >= MAX_FAILURES;
+}
+
+/** Whether the current window is a part of one that failed. */
+export function isNarrowed({ windows }: Part): boolean {
+  return windows !== undefined;
+}
+
+/**
+ * The part after a page that the venue cannot serve: the halves of its window wait behind the others, until the second in which the bad
+ * market was created stands alone. That second is skipped. A listing without windows ends, and the next sweep begins it anew.
+ */
+export function afterFailure(at: Part, nowMs: number, why: string): Step & { skipped?: string } {
+  const { cursor: _, ...part } = at;
+  if (at.listing === 'rest') return { part, more: false, cutShort: why };
+  const { from, to, windows = [], failures = 0, sampled = 0 } = part;
+  const samples = part.samples.slice(0, sampled);
+  const failed = { ...part, samples, failures: failures + 1 };
+  const low = from ?? 0;
+  const high = to ?? Math.max(low, Math.floor(nowMs / 1000) + DAY);
+  if (high - low <= 1) {
+    const second = new Date(low * 1000).toISOString();
+    return { ...nextWindow({ ...failed, windows }), skipped: `markets created at ${second}: ${why}` };
+  }
+  const middle = Math.floor((low + high) / 2);
+  return nextWindow({
+    ...failed,
+    windows: [
+      ...windows,
+      { ...(from !== undefined && { from }), to: middle },
+      { from: middle, ...(to !== undefined && { to }) },
+    ],
+  });
+}
+
+/** The part at its next window, if one waits. */
+function nextWindow(at: Part): Step {
+  const [next, ...windows] = at.windows ?? [];
+  if (next === undefined) return { part: at, more: false };
+  const { from: _from, to: _to, cursor: _cursor, ...part } = at;
+  return { part: { ...part, ...next, windows, restarts: 0, sampled: at.samples.length }, more: true };
+}
+
 function restarted({ cursor, ...at }: Part, why: string): Step {
   if (at.restarts >= MAX_RESTARTS) return { part: at, more: false, cutShort: why };
-  return { part: { ...at, pages: 0, samples: [], restarts: at.restarts + 1 }, more: true };
+  return {
+    part: { ...at, pages: 0, samples: at.samples.slice(0, at.sampled ?? 0), restarts: at.restarts + 1 },
+    more: true,
+  };
 }

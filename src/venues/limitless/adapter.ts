@@ -14,6 +14,7 @@ import {
   MAX_EVENTS,
   MAX_LISTED,
   REQUESTS_PER_SECOND,
+  rejectSkipped,
 } from './client.ts';
 import { createBookReader } from './fetch-books.ts';
 import { createMarketPages } from './fetch-markets.ts';
@@ -71,7 +72,7 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
   const report = createReport(LIMITLESS, observer);
   const readPrices = createPriceReader(client, marketSettings.pageSize, (answer, batch) => {
     directory.learn(answer.rows);
-    report.received('prices', answer.rows.length, batch, 2);
+    report.received('prices', answer.rows.length + (answer.skipped?.length ?? 0), batch, 2);
     report.skipped('prices', batch.skipped);
   });
 
@@ -96,12 +97,14 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
       const answer = await client.listMarkets(nextQuery(at), context.signal);
       directory.learn(answer.rows);
       const { records, rejected, unknowns, skipped } = parseMarkets(answer.rows, nowMs, answer.ageMs);
+      const unlisted = rejectSkipped('markets', answer);
       report.unknowns(unknowns);
-      report.received('markets', answer.rows.length);
+      report.received('markets', answer.rows.length + unlisted.length);
       report.skipped('markets', skipped);
       const { cutShort, sweep, ...next } = advance(at, answer, nowMs, marketSettings);
       report.truncated('markets', cutShort);
       const alsoListed = rejected.flatMap(({ recordId = '' }) => (SLUG.test(recordId) ? [recordId] : []));
+      rejected.push(...unlisted);
       return { records, rejected, ...next, sweep: { ...sweep, ...(alsoListed.length > 0 && { alsoListed }) } };
     },
 

@@ -1,7 +1,9 @@
 import { VenueError } from '../errors.ts';
 import { type BatchRequest, createVenueHttp, type VenueAnswer, type VenueHttpOptions } from '../http/http.ts';
 import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
-import type { BreakerState, VenueObserver } from '../observer.ts';
+import type { BreakerState, RefusedMember, VenueObserver } from '../observer.ts';
+import type { RecordKind, RejectedRecord } from '../port.ts';
+import { rejectRecord } from '../rejection.ts';
 import { flattenGroups } from './listed-rows.ts';
 
 export const LIMITLESS = 'limitless';
@@ -24,6 +26,8 @@ export interface ListedPage {
   rows: unknown[];
   /** Past the end of the list. */
   isEmpty: boolean;
+  /** Markets of this page that the venue cannot list, by their places in the list. */
+  skipped?: readonly RefusedMember[];
   ageMs: number;
   observedAt: number;
 }
@@ -39,7 +43,10 @@ export interface EventsPage {
 
 /** Limitless' read endpoints, without a key. Every call throws VenueError only. */
 export interface LimitlessClient {
-  /** `GET /markets/active`: markets that are not resolved. */
+  /**
+   * `GET /markets/active`: markets that are not resolved. A page that the venue cannot serve for one of its markets is read in smaller
+   * pages, and that market is `skipped`.
+   */
   listMarkets(query: PageQuery, signal: AbortSignal): Promise<ListedPage>;
   /** One market or group in any state; throws `http_status` 404 for an unknown slug. */
   getMarket(slug: string, signal: AbortSignal, batch?: BatchRequest): Promise<VenueAnswer>;
@@ -72,12 +79,41 @@ export function createLimitlessClient(options: {
     ...options.http,
     ...(options.observer && { observer: options.observer }),
   });
+  async function listPart(query: PageQuery, signal: AbortSignal, batch: BatchRequest) {
+    const answer = await http.get({ route: 'markets', path: '/markets/active', query: queryOf(query), signal, batch });
+    const listed = readList(answer.json, ['data', 'markets']);
+    const { ageMs, observedAt } = answer;
+    return { rows: flattenGroups(listed), isEmpty: listed.length === 0, ageMs, observedAt };
+  }
+
   return {
-    async listMarkets(query, signal) {
-      const answer = await http.get({ route: 'markets', path: '/markets/active', query: queryOf(query), signal });
-      const listed = readList(answer.json, ['data', 'markets']);
-      const { ageMs, observedAt } = answer;
-      return { rows: flattenGroups(listed), isEmpty: listed.length === 0, ageMs, observedAt };
+    async listMarkets({ page, limit }, signal) {
+      const first = (page - 1) * limit;
+      const places = Array.from({ length: limit }, (_, at) => String(first + at));
+      // Places move with every new market, so the batches of a page remember nothing for the next one.
+      const { answers, refused, fault } = await createMemberBatches({
+        ...http,
+        venue: LIMITLESS,
+        route: 'markets',
+      }).ask(
+        places,
+        async (members, batch) =>
+          Promise.all(
+            pagesOf(first + places.indexOf(members[0] ?? ''), members.length).map((part) =>
+              listPart(part, signal, batch),
+            ),
+          ),
+        { size: limit },
+      );
+      if (fault) throw fault;
+      const parts = answers.flatMap(({ answer }) => answer);
+      return {
+        rows: parts.flatMap(({ rows }) => rows),
+        isEmpty: refused.length === 0 && parts.every(({ isEmpty }) => isEmpty),
+        ...(refused.length > 0 && { skipped: refused }),
+        ageMs: Math.max(...parts.map(({ ageMs }) => ageMs)),
+        observedAt: Math.min(...parts.map(({ observedAt }) => observedAt)),
+      };
     },
     getMarket: (slug, signal, batch) => http.get({ route: 'market', path: marketPath(slug), signal, batch }),
     getBook: (slug, signal, batch) => http.get({ route: 'book', path: `${marketPath(slug)}/orderbook`, signal, batch }),
@@ -95,6 +131,26 @@ export function createLimitlessClient(options: {
 
 function marketPath(slug: string): string {
   return `/markets/${encodeURIComponent(slug)}`;
+}
+
+/** The fewest pages that together are these places of the list: a page begins at a multiple of its size. */
+function pagesOf(first: number, count: number): PageQuery[] {
+  const pages: PageQuery[] = [];
+  for (let at = first; at < first + count; ) {
+    let limit = first + count - at;
+    while (at % limit !== 0) limit -= 1;
+    pages.push({ page: at / limit + 1, limit });
+    at += limit;
+  }
+  return pages;
+}
+
+/** The rejected records that stand for the markets that a page does not list. */
+export function rejectSkipped(kind: RecordKind, { skipped = [] }: Pick<ListedPage, 'skipped'>): RejectedRecord[] {
+  return skipped.map(({ member, reason }) => {
+    const rejection = { reason: 'page_unavailable', detail: `place ${member} of the listing: ${reason}` };
+    return rejectRecord(kind, { place: member }, rejection, `place ${member}`);
+  });
 }
 
 function queryOf({ page, limit }: PageQuery): URLSearchParams {

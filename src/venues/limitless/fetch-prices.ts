@@ -2,7 +2,7 @@ import type { PriceRecord } from '../../domain/markets/market.ts';
 import { observedAtMs } from '../http/age.ts';
 import type { ParsedBatch } from '../parsed-batch.ts';
 import type { Batch, CallContext } from '../port.ts';
-import type { LimitlessClient, ListedPage } from './client.ts';
+import { type LimitlessClient, type ListedPage, rejectSkipped } from './client.ts';
 import { listingSizeAt } from './page-sizes.ts';
 import { parsePrices } from './parse-price.ts';
 import { reasonToStop } from './walk-markets.ts';
@@ -50,6 +50,7 @@ export function createPriceReader(
         return read;
       }
       const batch = parsePrices(answer.rows, observedAtMs(answer, now()));
+      batch.rejected.push(...rejectSkipped('prices', answer));
       takePage(answer, batch);
       read.rejected.push(...batch.rejected);
       for (const record of batch.records) {

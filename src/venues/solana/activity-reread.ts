@@ -67,7 +67,7 @@ export async function readRereadPage(
   });
   const listed: ListedTransaction[] = wanted.map((row) => ({ ...row, atMs: row.atMs ?? nowMs, sinceMs: nowMs }));
   budget.take(listed.length);
-  const read = await readTransactions(client, address, listed, settings.version, context.signal);
+  const read = await readTransactions(client, address, listed, settings.version, context);
 
   // Only the presence of amounts matters here: the live walk compares them.
   const known = round.amounts && { amounts: {} };

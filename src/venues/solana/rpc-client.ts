@@ -1,5 +1,6 @@
 import { VenueError } from '../errors.ts';
-import { createVenueHttp } from '../http/http.ts';
+import { type BatchRequest, createVenueHttp } from '../http/http.ts';
+import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { VenueObserver } from '../observer.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
 import { FORBIDDEN, failureIn } from './rpc-error.ts';
@@ -32,7 +33,9 @@ export interface RpcClient {
   /** Signatures of transactions that name this account, newest first. */
   listSignatures(account: string, query: SignaturesQuery, signal: AbortSignal): Promise<unknown[]>;
   /** Null while the node does not have it. A transaction above `maxVersion` is an `RpcError` UNSUPPORTED_VERSION. */
-  getTransaction(signature: string, maxVersion: number, signal: AbortSignal): Promise<unknown>;
+  getTransaction(signature: string, maxVersion: number, signal: AbortSignal, batch?: BatchRequest): Promise<unknown>;
+  /** The requests for transactions, of all wallets. */
+  readonly transactions: MemberBatches;
   /** Lamports. */
   getBalance(owner: string, signal: AbortSignal): Promise<AtSlot>;
   /** The owner's accounts in one of the token programs. */
@@ -66,12 +69,17 @@ export function createRpcClient(options: {
   });
   const path = url.pathname === '/' ? '/' : '';
   let blockedUntilMs = 0;
-  async function call(method: string, params: readonly unknown[], signal: AbortSignal): Promise<unknown> {
+  async function call(
+    method: string,
+    params: readonly unknown[],
+    signal: AbortSignal,
+    batch?: BatchRequest,
+  ): Promise<unknown> {
     const leftMs = Math.ceil(blockedUntilMs - performance.now());
     if (leftMs > 0) throw blocked(leftMs);
     const body = { jsonrpc: '2.0', id: 1, method, params };
     try {
-      const answer = await http.postJson({ route: method, path, query: url.searchParams, body, signal });
+      const answer = await http.postJson({ route: method, path, query: url.searchParams, body, signal, batch });
       return (answer as { result: unknown }).result;
     } catch (error) {
       if (!(error instanceof VenueError) || error.statusCode !== FORBIDDEN) throw error;
@@ -85,10 +93,11 @@ export function createRpcClient(options: {
       const rows = await call('getSignaturesForAddress', [account, { ...COMMITMENT, ...query }], signal);
       return Array.isArray(rows) ? rows : refuse('getSignaturesForAddress: expected a list');
     },
-    getTransaction(signature, maxVersion, signal) {
+    getTransaction(signature, maxVersion, signal, batch) {
       const config = { ...COMMITMENT, encoding: 'jsonParsed', maxSupportedTransactionVersion: maxVersion };
-      return call('getTransaction', [signature, config], signal);
+      return call('getTransaction', [signature, config], signal, batch);
     },
+    transactions: createMemberBatches({ ...http, venue: SOLANA, route: 'getTransaction', observer: options.observer }),
     async getBalance(owner, signal) {
       return readAtSlot('getBalance', await call('getBalance', [owner, COMMITMENT], signal));
     },

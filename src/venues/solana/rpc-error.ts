@@ -6,6 +6,8 @@ import { SOLANA } from './hosts.ts';
 export const UNSUPPORTED_VERSION = -32015;
 /** Block not available (yet), slot skipped or not kept, status not available yet: the transaction is unavailable now. */
 export const NOT_AVAILABLE: ReadonlySet<number> = new Set([-32004, -32007, -32009, -32014]);
+/** The node does not serve this method at all. */
+export const METHOD_NOT_FOUND = -32601;
 /** The node is behind or unhealthy, or behind `minContextSlot`. Several providers also use -32005 for rate limits. */
 const BEHIND: ReadonlySet<number> = new Set([-32005, -32016]);
 /** The codes of providers for rate limits. */

@@ -71,7 +71,7 @@ export async function readActivityPage(
   const wanted = fresh.filter(({ signature }) => !known.has(signature));
   const listed: ListedTransaction[] = wanted.map((row) => ({ ...row, atMs: row.atMs ?? nowMs, sinceMs: nowMs }));
   const all = [...retried, ...listed];
-  const read = await readTransactions(client, wallet.address, all, settings.version, context.signal);
+  const read = await readTransactions(client, wallet.address, all, settings.version, context);
 
   const { missing, givenUp } = stillMissing(read.missing, nowMs - settings.waitForMs);
   const waiting = [...from.waiting.slice(retried.length), ...missing];

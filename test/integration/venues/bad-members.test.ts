@@ -251,3 +251,116 @@ describe('a refused batch route of kalshi', () => {
     expect(paths.filter((path) => path.endsWith('/orderbooks')).length).toBe(1);
   });
 });
+
+describe('pages of quotes of kalshi that fail for one market', () => {
+  /** One sweep, part after part. */
+  async function sweep(kalshi: VenueAdapter, previous: readonly unknown[] = []) {
+    const { sweepPrices } = kalshi;
+    if (sweepPrices === undefined) throw new TypeError('kalshi sweeps its prices');
+    const read = { ids: new Set<string>(), rejected: new Set<string>(), parts: [] as unknown[] };
+    for (const begun of sweepPrices.parts(SECOND * 1000, previous)) {
+      let part: unknown = begun;
+      for (let more = true; more; ) {
+        const page = await sweepPrices.fetch(part, context);
+        for (const { outcomeId } of page.records) read.ids.add(outcomeId);
+        for (const { reason } of page.rejected) read.rejected.add(reason);
+        part = JSON.parse(JSON.stringify(page.part));
+        more = page.more;
+      }
+      read.parts.push(part);
+    }
+    return { ...read, ids: [...read.ids].sort() };
+  }
+
+  it.each([1, 2])('leave the prices of all but its neighbours of a second, with %i bad markets', async (count) => {
+    const { kalshi } = adapters();
+    const before = await sweep(kalshi);
+    const tickers = [...new Set(before.ids.map(beforeColon))];
+    const bad = count === 1 ? tickers.slice(0, 1) : [tickers[0] ?? '', tickers.at(-1) ?? ''];
+    exchange.addFault({
+      host: 'kalshi',
+      path: '/trade-api/v2/markets',
+      kind: 'bad_member',
+      members: { ids: bad, inAnswer: true },
+    });
+    const start = exchange.requests().length;
+    const { ids, rejected, parts } = await sweep(kalshi);
+    const seconds = exchange.requests().length - start;
+    expect(rejected).toEqual(new Set(['page_unavailable']));
+    expect(ids.length).toBeGreaterThan(before.ids.length / 2);
+    expect(ids.every((id) => before.ids.includes(id) && !bad.includes(beforeColon(id)))).toBe(true);
+    expect(seconds).toBeLessThan(count * 150);
+    expect(breakers).toEqual([]);
+    // The next sweep goes on as well, and reads the market when it heals.
+    expect((await sweep(kalshi, parts)).ids).toEqual(ids);
+    exchange.clearFaults();
+    expect((await sweep(kalshi, parts)).ids).toEqual(before.ids);
+  });
+
+  it('are the fault of the host when every page fails', async () => {
+    exchange.addFault({ host: 'kalshi', path: '/trade-api/v2/markets', kind: 'status500' });
+    const { kalshi } = adapters();
+    await expect(sweep(kalshi)).rejects.toMatchObject({ statusCode: 500 });
+  });
+});
+
+describe('pages of the listing of limitless that fail for one market', () => {
+  it.each([1, 2])(
+    'leave the catalog and the prices of all other markets as they are, with %i bad markets',
+    async (count) => {
+      const ids = await outcomeIds('limitless')();
+      const catalog = async (limitless: VenueAdapter) => {
+        const read = { ids: [] as string[], reasons: new Set<string>(), ended: false };
+        let position: unknown = null;
+        for (let more = true; more; ) {
+          const page = await limitless.pollMarkets(position, context);
+          read.ids.push(...page.records.map(({ marketId }) => marketId));
+          for (const { reason } of page.rejected) read.reasons.add(reason);
+          read.ended = page.sweep?.ended === true;
+          ({ more, position } = page);
+        }
+        return { ...read, ids: [...new Set(read.ids)].sort() };
+      };
+      const prices = async (limitless: VenueAdapter) => {
+        const { records, rejected } = await limitless.fetchPrices(ids, context);
+        return {
+          ids: records.map(({ outcomeId }) => outcomeId).sort(),
+          reasons: new Set(rejected.map(({ reason }) => reason)),
+        };
+      };
+      const good = { catalog: await catalog(adapters().limitless), prices: await prices(adapters().limitless) };
+      const alone = [...(await findPlaces(exchange)).values()].flatMap(({ limitless: { hasFeed, marketId } }) =>
+        hasFeed && good.catalog.ids.includes(marketId) ? [marketId] : [],
+      );
+      // The first markets of the exchange are a group, which is one row of the listing.
+      const bad = alone.slice(-count);
+      expect(new Set(bad).size).toBe(count);
+      exchange.addFault({
+        host: 'limitless',
+        path: '/markets/active',
+        kind: 'bad_member',
+        members: { ids: bad, inAnswer: true },
+      });
+      const { limitless } = adapters();
+      const found = { catalog: await catalog(limitless), prices: await prices(limitless) };
+      expect(found.catalog).toEqual({
+        ids: good.catalog.ids.filter((id) => !bad.includes(id)),
+        reasons: new Set(['page_unavailable']),
+        ended: true,
+      });
+      const lost = (await placesOf('limitless')).filter(({ marketId }) => bad.includes(marketId));
+      const lostIds = lost.flatMap(({ outcomeIds: each }) => [...each]);
+      expect(found.prices).toEqual({
+        ids: good.prices.ids.filter((id) => !lostIds.includes(id)),
+        reasons: new Set(['page_unavailable']),
+      });
+      expect(breakers).toEqual([]);
+    },
+  );
+
+  it('are the fault of the host when every page fails', async () => {
+    exchange.addFault({ host: 'limitless', path: '/markets/active', kind: 'status500' });
+    const { limitless } = adapters();
+    await expect(limitless.pollMarkets(null, context)).rejects.toMatchObject({ statusCode: 500 });
+  });
+});

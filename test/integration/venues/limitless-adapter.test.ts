@@ -131,7 +131,7 @@ describe('the Limitless adapter', () => {
     expect(requests(/events/)).toHaveLength(read.length);
   });
 
-  it('stores its prices when the listing fails midway, and goes on there', async () => {
+  it('stores its prices when the connection fails midway, and goes on there', async () => {
     const markets = await catalog();
     const ids = markets.flatMap(({ outcomes }) => outcomes.map((outcome) => outcome.outcomeId));
     const { records: all } = await adapter.fetchPrices(ids, context);
@@ -144,7 +144,7 @@ describe('the Limitless adapter', () => {
       observer: {
         onRequest: () => {
           pages += 1;
-          if (pages === 1) venue.exchange.addFault({ host: 'limitless', kind: 'status500', count: 1 });
+          if (pages === 1) venue.exchange.addFault({ host: 'limitless', kind: 'reset', count: 1 });
         },
       },
     });

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { type Exchange, type ExchangeOptions, startExchange } from '../../../sim/exchange.ts';
 import { addDecimals, type Decimal, ZERO } from '../../../src/domain/values/decimal.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
-import type { TruncationEvent } from '../../../src/venues/observer.ts';
+import type { BreakerEvent, TruncationEvent } from '../../../src/venues/observer.ts';
 import type { RejectedRecord } from '../../../src/venues/port.ts';
 import { unitsOf } from '../../../src/venues/solana/amount.ts';
 import { createSolanaWallets } from '../../../src/venues/solana/wallet-adapter.ts';
@@ -87,6 +87,14 @@ function holdings({ exchange }: Chain, owner: string): Map<string, Decimal> {
 }
 
 const ids = (records: readonly WalletTransaction[]) => records.map(({ transactionId }) => transactionId);
+
+/** Requests for these transactions fail; those of lists that name one of them do not. */
+function failTransactions({ exchange }: Chain, signatures: readonly string[]): void {
+  for (const signature of signatures) {
+    const members = { ids: ['getTransaction', signature], together: true };
+    exchange.addFault({ host: 'solana', kind: 'bad_member', members });
+  }
+}
 
 describe('transactions of a wallet', () => {
   it('add up to its balances, poll after poll, for all kinds of transactions', async () => {
@@ -224,6 +232,71 @@ describe('transactions of a wallet', () => {
     const { records, rejected } = await on.walk(position);
     expect(records).toHaveLength(1);
     expect(rejected).toMatchObject([{ reason: 'unsupported_version' }]);
+  });
+
+  it.each([1, 2, 4])(
+    'whose request fails, %i of them, do not delay others, stay visible and are read after they heal',
+    async (bad) => {
+      const on = await chain();
+      const { position } = await on.walk(null);
+      const sent = Array.from({ length: 6 }, (_, at) =>
+        on.exchange.solana.transfer({ from: on.me, to: on.friend, units: String(at + 1) }),
+      ).map(({ signature }) => signature);
+      const failing = sent.slice(0, bad);
+      failTransactions(on, failing);
+      const first = await on.walk(position);
+      expect(ids(first.records).sort()).toEqual(sent.slice(bad).sort());
+      // Where three fail in a row, a fourth one has its turn in the next poll.
+      const again = await on.walk(first.position);
+      const rejected = [...first.rejected, ...again.rejected];
+      expect(rejected.map(({ recordId, reason }) => `${recordId} ${reason}`).sort()).toEqual(
+        failing.map((signature) => `${signature} member_refused`).sort(),
+      );
+      expect(again.records).toEqual([]);
+      const third = await on.walk(again.position);
+      expect([...third.records, ...third.rejected]).toEqual([]);
+      on.exchange.clearFaults();
+      // A process that starts asks at once.
+      const adapter = createSolanaWallets({ url: on.exchange.solanaUrl, http: QUICK });
+      closing.push(() => adapter.close());
+      const call = { signal: new AbortController().signal, now: () => on.second() * 1000 };
+      const healed = await adapter.pollActivity({ address: on.me, sinceMs: NOW * 1000 }, third.position, call);
+      expect(ids(healed.records).sort()).toEqual([...failing].sort());
+      expect(healed.position).toMatchObject({ waiting: [] });
+    },
+  );
+
+  it('of several wallets whose only new one fails leave the breaker closed and every wallet going on', async () => {
+    const on = await chain({}, {});
+    const breakers: BreakerEvent[] = [];
+    const observer = { onBreaker: (event: BreakerEvent) => void breakers.push(event) };
+    const adapter = createSolanaWallets({ url: on.exchange.solanaUrl, http: QUICK, observer });
+    closing.push(() => adapter.close());
+    const call = { signal: new AbortController().signal, now: () => on.second() * 1000 };
+    const people = on.exchange.solana.people().slice(0, 6);
+    const failing = people.map((from) => {
+      const to = on.exchange.solana.people().find((each) => !people.includes(each)) ?? '';
+      return on.exchange.solana.transfer({ from, to, units: '1' }).signature;
+    });
+    failTransactions(on, failing);
+    for (const address of people) {
+      let position: unknown = null;
+      for (let more = true; more; ) {
+        const page = await adapter.pollActivity({ address, sinceMs: NOW * 1000 }, position, call);
+        ({ more } = page);
+        position = page.position;
+      }
+      expect(position).toMatchObject({ slot: expect.any(Number), waiting: [{ signature: expect.any(String) }] });
+    }
+    expect(breakers).toEqual([]);
+  });
+
+  it('none of which the node serves are the fault of the node', async () => {
+    const on = await chain();
+    const { position } = await on.walk(null);
+    on.exchange.solana.transfer({ from: on.me, to: on.friend, units: '1' });
+    on.exchange.solana.failRpc({ method: 'getTransaction', code: -32601, message: 'Method not found', count: 9 });
+    await expect(on.walk(position)).rejects.toMatchObject({ code: 'http_status' });
   });
 
   it('of a wallet with too many token accounts include only transactions that name it, and report the truncation', async () => {

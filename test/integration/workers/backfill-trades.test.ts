@@ -266,6 +266,39 @@ describe('a backfill of a rejected market', () => {
   });
 });
 
+describe('a backfill of a market that the venue never answers for', () => {
+  const unanswered = () =>
+    new VenueError(on.venue, 'http_status', 'the venue answered 500', { retryable: true, statusCode: 500 });
+
+  it('stores the other markets in the same run, and then fails with the reason', async () => {
+    const [bad, good, late] = [await on.aRequest(), await on.aRequest(), await on.aRequest()];
+    const tape = [...tapeOf(good, 3), ...tapeOf(late, 3)];
+    const serve = historyOf(tape, 1);
+    const asked: string[] = [];
+    const adapter = adapterOf((request, position, call) => {
+      asked.push(request.marketId);
+      return request.marketId === bad.marketId ? Promise.reject(unanswered()) : serve(request, position, call);
+    });
+    const producer = wakeRecorder();
+    expect(await on.run(adapter, { producer })).toEqual({ failed: 'the venue answered 500' });
+    expect(await on.storedIds(good, late)).toEqual(idsOf(tape));
+    expect(asked.filter((marketId) => marketId === bad.marketId)).toHaveLength(1);
+    expect(producer.woken).not.toContain('backfill-trades');
+    expect(await on.walkOf(bad)).toMatchObject({ status: 'queued', failures: 0, isTouched: true });
+  });
+
+  it('stops after three markets without an answer, because the host is the cause', async () => {
+    for (let at = 0; at < 5; at += 1) await on.aRequest();
+    const asked = new Set<string>();
+    const adapter = adapterOf(({ marketId }) => {
+      asked.add(marketId);
+      return Promise.reject(unanswered());
+    });
+    expect(await on.run(adapter)).toEqual({ failed: 'the venue answered 500' });
+    expect(asked.size).toBe(3);
+  });
+});
+
 describe('a backfill of a venue that is down', () => {
   it('counts a failure of the lease and of no market, and the next run starts with another market', async () => {
     const [first, second] = [await on.aRequest(), await on.aRequest()];

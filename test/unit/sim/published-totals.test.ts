@@ -10,7 +10,7 @@ import type { Market } from '../../../sim/world/market.ts';
 import type { Trade } from '../../../sim/world/trade-tape.ts';
 import { World } from '../../../sim/world/world.ts';
 
-const SEED = 5;
+const SEED = 6;
 const NOW = 1_790_000_000;
 const MILLION = 1_000_000;
 const BUCKET = 300;

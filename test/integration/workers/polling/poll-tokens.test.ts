@@ -231,6 +231,28 @@ describe('symbols of tokens', () => {
     expect(await priceOf(mint)).toBe('7');
     expect((await tick()).symbols).toEqual([[mint]]);
   });
+
+  it('that cannot be read have one line for each cause, until they are read again', async () => {
+    const mint = mintOf('NEWT');
+    await alert(mint, 'above', '1000000');
+    const { log, lines } = capturedLog();
+    const tickWith = async (status: number) => {
+      await test.db.query(FORGET_SYMBOL, [mint]);
+      exchange.addFault({ host: 'jupiter', path: '/tokens', kind: 'status500', status, count: 1 });
+      await tick({ log });
+    };
+    const reasons = () =>
+      lines
+        .map((line) => JSON.parse(line) as { level: string; msg: string; reason: string })
+        .filter(({ msg, level }) => msg === 'token symbols not read' && level !== 'debug')
+        .map(({ reason }) => reason);
+    for (const status of [500, 500, 503, 500, 503]) await tickWith(status);
+    expect(reasons()).toEqual([expect.stringContaining('500'), expect.stringContaining('503')]);
+    await test.db.query(FORGET_SYMBOL, [mint]);
+    await tick({ log });
+    await tickWith(500);
+    expect(reasons()).toHaveLength(3);
+  });
 });
 
 describe('prices of tokens', () => {
