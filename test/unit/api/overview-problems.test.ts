@@ -129,7 +129,7 @@ describe('the problems of the overview', () => {
     const lastError = 'this process was late by 9000 ms: the call was aborted';
     expect(found({ polls: [{ ...aPoll, lastSuccessAt: at(300), lastError }] }).map(({ sentence }) => sentence)).toEqual(
       [
-        'Polymarket is late: prices. <q>this process was late by 9000 ms: the call was aborted</q> (prices). The next attempt is in 3 s.',
+        'Polymarket is late: prices. this process was late by 9000 ms: the call was aborted (prices). The next attempt is in 3 s.',
       ],
     );
   });
