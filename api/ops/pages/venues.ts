@@ -169,6 +169,7 @@ function pollState(poll: OpsPoll, pollMs: EnabledVenue['pollMs'], nowMs: number)
   }
   if (isPollHealthy(poll, pollMs, nowMs)) {
     if (poll.consecutiveFailures > 0) return badge('warn', 'last attempt failed');
+    if (poll.lastError !== null) return badge('warn', 'last attempt late');
     return isIdlePoll(poll) ? badge('idle', 'nothing to request') : badge('good', 'healthy');
   }
   return poll.consecutiveFailures > 0
