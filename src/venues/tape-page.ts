@@ -3,6 +3,15 @@ import type { ParsedBatch } from './parsed-batch.ts';
 import type { TapePage } from './port.ts';
 import type { Report } from './report.ts';
 
+/** Far below the deadline of a poll: a slow machine stores what it has read before its tick ends. */
+const CALL_MS = 10_000;
+
+/** Tells when a call that begins now, and reads several pages, begins no further one. The next call continues at its position. */
+export function callEnd(callMs = CALL_MS): () => boolean {
+  const endsAtMs = performance.now() + callMs;
+  return () => performance.now() >= endsAtMs;
+}
+
 /** A page of a tape whose position has a walk in progress, gaps to fill, and the time at which the newest trades were read. */
 interface WalkedPage {
   rows: readonly unknown[];

@@ -7,6 +7,7 @@ import { storedDelivery } from '../factories/deliveries.ts';
 import { anOperator } from '../factories/operators.ts';
 import { startTestApi } from '../integration/api/api-harness.ts';
 import { OPS_PASSWORDS, testOps } from '../integration/api/ops/ops-client.ts';
+import { eventually } from '../support/eventually.ts';
 import { unvisited } from './every-page.ts';
 import { describeInChromium, pageLike } from './in-chromium.ts';
 import {
@@ -21,7 +22,7 @@ import {
   WIDE,
   watchedPage,
 } from './open-page.ts';
-import { anOpsWorld, type OpsWorld, stopComparisons } from './ops-world.ts';
+import { anOpsWorld, type OpsWorld, overloadTheMachine, stopComparisons } from './ops-world.ts';
 
 const start = () => startTestApi({ console: {}, ops: testOps({ queueNames: ['deliveries'] }), now: Date.now });
 
@@ -350,5 +351,34 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
     await page.goto(`${opened.api.url}/ops/deliveries`);
     expect(new URL(page.url()).pathname).toBe('/ops/login');
     await context.close();
+  });
+
+  test('an overloaded machine comes first on the overview, and its late polls and given-up feed look sound', async () => {
+    await overloadTheMachine(opened.api.db);
+    const { page, problems } = tab;
+    problems.length = 0;
+    // The overview keeps its facts for a few seconds.
+    await eventually(
+      async () => {
+        await page.goto(`${opened.api.url}/ops`);
+        return page.locator('main').textContent();
+      },
+      (text) => text?.includes('Polymarket is late') === true,
+      { timeoutMs: 60_000, everyMs: 500 },
+    );
+    for (const [name, path] of [
+      ['overview-overloaded', '/ops'],
+      ['venue-overloaded', '/ops/venues/polymarket'],
+    ] as const) {
+      await expectSoundForms(page, name, () => page.goto(`${opened.api.url}${path}`));
+      const text = (await page.locator('main').textContent()) ?? '';
+      expect(text).toContain('this process was late by 41250 ms');
+      expect(text).toMatch(/given[_ ]up/);
+      if (path === '/ops') {
+        const [overloaded = -1, late = -1] = ['is overloaded', 'Polymarket is late'].map((part) => text.indexOf(part));
+        expect([overloaded > 0, overloaded < late]).toEqual([true, true]);
+      }
+    }
+    expect(problems).toEqual([]);
   });
 });

@@ -155,6 +155,22 @@ export async function stopComparisons(db: Database, { pk }: TestMarket): Promise
   await aVenueCompleteness(db, 'polymarket', summary);
 }
 
+const OVERLOAD = sql('world_overload', `UPDATE process_heartbeat SET late_share = 0.3 + 0.1 * (pid % 5)`);
+const LATE_POLLS = sql(
+  'world_late_polls',
+  `UPDATE poll_state SET consecutive_failures = 0, last_error = 'this process was late by 41250 ms: the call was aborted'
+   WHERE venue = 'polymarket'`,
+);
+const GIVE_UP_FEED = sql(
+  'world_give_up_feed',
+  `UPDATE feed_streamer SET state = 'given_up', reason = 'no_markets', next_try_at = now() + interval '25 seconds'`,
+);
+
+/** A machine without free processors, whose polls are late, and a feed of which no market stays complete. */
+export async function overloadTheMachine(db: Database): Promise<void> {
+  for (const statement of [OVERLOAD, LATE_POLLS, GIVE_UP_FEED]) await db.query(statement);
+}
+
 async function someDeliveries(
   db: Database,
   of: { accountId: bigint; healthy: bigint; failing: bigint; market: TestMarket },

@@ -112,14 +112,21 @@ export async function runPoll<A extends object, R, W extends Written, P extends 
   const lease = await acquirePollLease(context.db, venue, kind, newLeaseToken(context.presence.key));
   if (!lease) return { skipped: 'already running' };
   const advance: Advance = (tx, position, isIdle) => advancePoll(tx, lease, position, isIdle);
-  const walk = () => walkPages(context, open(adapter, advance), { venue, position: lease.position, advance });
+  const lag = processLag().begin();
+  const walk = async () => {
+    try {
+      return await walkPages(context, open(adapter, advance), { venue, position: lease.position, advance });
+    } catch (thrown) {
+      throw !context.stopping.aborted && lag.wasLate() ? ownIfLate(venue, asError(thrown), lag.lateMs()) : thrown;
+    }
+  };
   const endLease = async ({ requests }: Walked) => {
     if (requests === 'sent') await POLL_LEASES.release(context.db, lease, null);
     else await restPoll(context.db, lease, requests === 'nothing to request');
   };
-  const lag = processLag().begin();
-  const isCharged = (error: Error) => !isOwnFault(error, lag.wasLate());
-  const end = await underLease(context, POLL_LEASES, lease, walk, { endLease, isCharged });
+  // An own fault that repeats keeps the poll from its work, so the state shows its reason.
+  const uncharged = { isCharged: (error: Error) => !isOwnFault(error), reasonOf: ({ message }: Error) => message };
+  const end = await underLease(context, POLL_LEASES, lease, walk, { endLease, ...uncharged });
   const streaks = streaksOf(context.db);
   const streak = `${venue} ${kind}`;
   if ('result' in end) {
@@ -142,18 +149,23 @@ export async function runPoll<A extends object, R, W extends Written, P extends 
   return { failed: error.message };
 }
 
-/**
- * Whether a failed poll says nothing about its venue: this process lost the lease, or was so late that the deadline of a request, of the job or
- * of the ledger passed.
- */
-function isOwnFault({ code }: Error & { code?: unknown }, wasLate: boolean): boolean {
-  if (code === 'process_late' || code === 'lease_lost') return true;
-  return wasLate && (code === 'aborted' || code === 'budget_unavailable');
+/** Whether a failed poll says nothing about its venue: another process took it over, or this process was too late. */
+function isOwnFault({ code }: Error & { code?: unknown }): boolean {
+  return code === 'process_late' || code === 'lease_lost';
+}
+
+/** The failure of a poll of a late process: the deadline of the job or of the ledger may have passed because of it. */
+function ownIfLate(venue: string, error: Error & { code?: unknown }, lateMs: number): Error {
+  if (error.code !== 'aborted' && error.code !== 'budget_unavailable') return error;
+  const late = `this process was late by ${Math.round(lateMs)} ms: ${error.message}`;
+  return new VenueError(venue, 'process_late', late, { retryable: true, cause: error });
 }
 
 interface LeasedWork<T> {
   /** Whether an error counts as a failure in a row. Default: every error. */
   isCharged?(error: Error): boolean;
+  /** The stored reason of an error that does not count. Default: none. */
+  reasonOf?(error: Error): string | null;
   /** Ends the lease after the work. Default: with a success. */
   endLease?(result: T): Promise<unknown>;
 }
@@ -164,7 +176,11 @@ export async function underLease<L extends Lease, T>(
   leases: Leases<L>,
   lease: L,
   work: () => Promise<T>,
-  { isCharged = () => true, endLease = () => leases.release(db, lease, null) }: LeasedWork<T> = {},
+  {
+    isCharged = () => true,
+    reasonOf = () => null,
+    endLease = () => leases.release(db, lease, null),
+  }: LeasedWork<T> = {},
 ): Promise<{ result: T } | { error: Error; failures: number }> {
   const renew = () => leases.renew(db, lease).catch((error: unknown) => log.warn({ err: error }, 'lease not renewed'));
   const heartbeat = setInterval(renew, (leases.seconds * 1000) / 3);
@@ -177,7 +193,7 @@ export async function underLease<L extends Lease, T>(
     if (!(error instanceof VenueError) && isDatabaseUnavailable(error)) throw error;
     if (!stopping.aborted && isCharged(error))
       return { error, failures: await leases.release(db, lease, error.message) };
-    await leases.abandon(db, lease);
+    await leases.abandon(db, lease, stopping.aborted ? null : reasonOf(error));
     return { error, failures: 0 };
   } finally {
     clearInterval(heartbeat);

@@ -251,13 +251,15 @@ function failingVenues({ venues, polls, processes, nowMs }: ProblemFacts): Probl
     if (worst === undefined) return [];
     const { lastError, consecutiveFailures, kind } = worst;
     const kinds = troubled.map((poll) => poll.kind).join(', ');
-    const problem = lastError === null ? 'is late' : 'fails';
+    // A late process leaves a reason that does not count as a failure.
+    const isLate = consecutiveFailures === 0;
+    const problem = isLate ? 'is late' : 'fails';
+    const inARow = isLate ? '' : `, ${count(consecutiveFailures, 'failure', 'failures')} in a row`;
     return [
       {
         since: worst.lastSuccessAt,
-        sentence: html`${title} ${problem}${lastError === null && isPollerLate && ' while the poller is overloaded'}: ${kinds}.${
-          lastError !== null &&
-          html` <q>${lastError}</q> (${kind}, ${count(consecutiveFailures, 'failure', 'failures')} in a row).`
+        sentence: html`${title} ${problem}${isLate && isPollerLate && ' while the poller is overloaded'}: ${kinds}.${
+          lastError !== null && html` <q>${lastError}</q> (${kind}${inARow}).`
         } ${nextAttempt(worst, pollMs, nowMs)}`,
         link: `/ops/venues/${encodeURIComponent(venue)}`,
       },

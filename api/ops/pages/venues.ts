@@ -164,10 +164,12 @@ function pollTable(profile: EnabledVenue, all: readonly OpsPoll[], nowMs: number
 function pollState(poll: OpsPoll, pollMs: EnabledVenue['pollMs'], nowMs: number): Html {
   if (poll.lastError !== null && BREAKER_OPEN.test(poll.lastError)) return badge('bad', 'breaker open');
   if (!isScheduledPoll(poll.kind, pollMs)) {
-    return poll.lastError === null ? badge('idle', 'on demand') : badge('warn', 'failed');
+    if (poll.lastError === null) return badge('idle', 'on demand');
+    return badge('warn', poll.consecutiveFailures > 0 ? 'failed' : 'late');
   }
   if (isPollHealthy(poll, pollMs, nowMs)) {
     if (poll.consecutiveFailures > 0) return badge('warn', 'last attempt failed');
+    if (poll.lastError !== null) return badge('warn', 'last attempt late');
     return isIdlePoll(poll) ? badge('idle', 'nothing to request') : badge('good', 'healthy');
   }
   return poll.consecutiveFailures > 0

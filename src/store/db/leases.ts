@@ -3,16 +3,22 @@ import { newToken } from '../../domain/values/ids.ts';
 import { scrubText } from '../../domain/values/text.ts';
 import { type Queryable, sql } from './tx.ts';
 
-/** The right of one poll to work on a row until the lease ends. The key columns of the row are fields of the lease. */
+/**
+ * The right of one poll to work on a row. When the lease has ended, another process may take the row with a token of its own; until then
+ * the poll continues. The key columns of the row are fields of the lease.
+ */
 export interface Lease {
   readonly venue: string;
   readonly token: string;
 }
 
-/** The lease ended before its renewal, and another process may hold it, or the row is gone: the caller's transaction must roll back. */
+/**
+ * Another process took the row after the lease had ended, or released all leases of this process, or the row is gone: the caller's transaction
+ * must roll back.
+ */
 export class LeaseLostError extends OddswireError {
   constructor(subject: string) {
-    super('lease_lost', `the lease of ${subject} ended before it was renewed`, { retryable: true });
+    super('lease_lost', `${subject} was taken over`, { retryable: true });
   }
 }
 
@@ -33,12 +39,15 @@ interface LeaseTable<L> {
 
 export interface Leases<L extends Lease> {
   readonly seconds: number;
-  /** Extends the lease during a slow fetch. Has no effect on a lost lease. */
+  /** Extends the lease during a slow fetch, also one that has ended. Has no effect on a lost lease. */
   renew(db: Queryable, lease: L): Promise<void>;
   /** Ends the lease with success (`error` null) or a failure. Returns the number of consecutive failures, 0 when the lease was lost. */
   release(db: Queryable, lease: L, error: string | null): Promise<number>;
-  /** Ends the lease without success or failure, because the process stops or the fault is not the row's. */
-  abandon(db: Queryable, lease: L): Promise<void>;
+  /**
+   * Ends the lease without success or failure, because the process stops or the fault is not the row's. A `reason` becomes the last error,
+   * and is not counted.
+   */
+  abandon(db: Queryable, lease: L, reason?: string | null): Promise<void>;
   /** Ends every lease of a process; returns their number. A process that still runs finds its leases lost. */
   endOf(db: Queryable, presence: number): Promise<number>;
   /**
@@ -69,20 +78,26 @@ export function positionText(position: unknown): string | null {
   return position === null || position === undefined ? null : JSON.stringify(position);
 }
 
+function errorText(error: string | null): string | null {
+  return error === null ? null : scrubText(error.slice(0, 500));
+}
+
 /** The leases of a table with the columns `lease_token`, `lease_until` and `last_error`. */
 export function leasesIn<L extends Lease>({ table, name, key, seconds, ...columns }: LeaseTable<L>): Leases<L> {
   const { failuresColumn: failures, successColumn: success, subject } = columns;
   const value = `$${key.length + 2}`;
   const isRenewed = `lease_until = ${leaseEnd(seconds)}`;
   const isOurs = [...key, 'lease_token'].map((column, index) => `${column} = $${index + 1}`).join(' AND ');
-  const isHeld = `${isOurs} AND lease_until > clock_timestamp()`;
   const byOutcome = (column: string, succeeded: string, failed: string) =>
     `${column} = CASE WHEN ${value}::text IS NULL THEN ${succeeded} ELSE ${failed} END`;
   const noteSuccess = success === undefined ? '' : `${byOutcome(success, 'clock_timestamp()', success)}, `;
   const valuesOf = (lease: L): unknown[] => [...key.map((column) => lease[column]), lease.token];
 
-  const RENEW = sql(`renew_${name}`, `UPDATE ${table} SET ${isRenewed} WHERE ${isHeld}`);
-  const ABANDON = sql(`abandon_${name}`, `UPDATE ${table} SET ${LEASE_ENDED} WHERE ${isOurs}`);
+  const RENEW = sql(`renew_${name}`, `UPDATE ${table} SET ${isRenewed} WHERE ${isOurs}`);
+  const ABANDON = sql(
+    `abandon_${name}`,
+    `UPDATE ${table} SET ${LEASE_ENDED}, last_error = coalesce(${value}, last_error) WHERE ${isOurs}`,
+  );
   const END = sql(`end_${name}s`, `UPDATE ${table} SET ${LEASE_ENDED} WHERE lease_token LIKE $1 RETURNING lease_token`);
   const RELEASE = sql(
     `release_${name}`,
@@ -95,18 +110,17 @@ export function leasesIn<L extends Lease>({ table, name, key, seconds, ...column
       await db.query(RENEW, valuesOf(lease));
     },
     async release(db, lease, error) {
-      const text = error === null ? null : scrubText(error.slice(0, 500));
-      const [row] = await db.query<{ failures: number }>(RELEASE, [...valuesOf(lease), text]);
+      const [row] = await db.query<{ failures: number }>(RELEASE, [...valuesOf(lease), errorText(error)]);
       return row?.failures ?? 0;
     },
-    async abandon(db, lease) {
-      await db.query(ABANDON, valuesOf(lease));
+    async abandon(db, lease, reason = null) {
+      await db.query(ABANDON, [...valuesOf(lease), errorText(reason)]);
     },
     async endOf(db, presence) {
       return (await db.query(END, [`${presence}.%`])).length;
     },
     advancing(statementName, assignments) {
-      const text = `UPDATE ${table} SET ${assignments(value)}, ${isRenewed} WHERE ${isHeld} RETURNING lease_until`;
+      const text = `UPDATE ${table} SET ${assignments(value)}, ${isRenewed} WHERE ${isOurs} RETURNING lease_until`;
       const ADVANCE = sql(statementName, text);
       return async (tx, lease, moved) => {
         const rows = await tx.query(ADVANCE, [...valuesOf(lease), moved]);

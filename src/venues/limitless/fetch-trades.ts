@@ -24,6 +24,8 @@ export interface Pager {
   /** Events a page. A place does not depend on it, so each call may have another. */
   limit: number;
   pagesPerCall: number;
+  /** Whether the call begins no further page. */
+  isEnd(): boolean;
 }
 
 export interface StretchRead {
@@ -45,7 +47,10 @@ interface PlacedRow extends FeedRow {
 const MAX_PAGES = 60;
 
 /** Reads on in a stretch. Throws the errors of `list`, and VenueError when all of many rows are unreadable. */
-export async function readStretch(from: Stretch, { list, nowMs, limit, pagesPerCall }: Pager): Promise<StretchRead> {
+export async function readStretch(
+  from: Stretch,
+  { list, nowMs, limit, pagesPerCall, isEnd }: Pager,
+): Promise<StretchRead> {
   const { next } = from;
   let total = from.total ?? 0;
   let page = next === undefined ? 1 : Math.floor((total - 1 - next) / limit) + 1;
@@ -65,9 +70,9 @@ export async function readStretch(from: Stretch, { list, nowMs, limit, pagesPerC
       rows.push({ ...row, place });
     }
     const lastMs = rows.findLast((row) => row.ms !== undefined)?.ms;
-    const isEnd = answer.rows.length < limit || place === 0;
-    if (isEnd || (lastMs !== undefined && lastMs < from.floorMs)) return { rows: inRange(rows, from), ageMs };
-    if (pages >= pagesPerCall && lastMs !== undefined) {
+    const isFeedEnd = answer.rows.length < limit || place === 0;
+    if (isFeedEnd || (lastMs !== undefined && lastMs < from.floorMs)) return { rows: inRange(rows, from), ageMs };
+    if ((pages >= pagesPerCall || isEnd()) && lastMs !== undefined) {
       // All of it is newer than the range: nothing to hold back.
       if (lastMs > (from.nextMs ?? lastMs)) {
         return { rows: inRange(rows, from), left: { ...from, next: place - 1, total }, ageMs };

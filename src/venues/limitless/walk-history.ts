@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { HistoryRequest } from '../port.ts';
+import { callEnd } from '../tape-page.ts';
 import { reachedAt, type WalkBackStep } from '../walk-back-step.ts';
 import { type EventsPage, isHttpStatus, type PageQuery } from './client.ts';
 import { readStretch, type StretchRead, stretch } from './fetch-trades.ts';
@@ -20,7 +21,7 @@ export async function readHistoryPage(
   request: HistoryRequest,
   stored: unknown,
   nowMs: number,
-  settings: { pageSize: number; pagesPerCall: number },
+  settings: { pageSize: number; pagesPerCall: number; callMs?: number },
   list: (query: PageQuery) => Promise<EventsPage>,
 ): Promise<HistoryStep> {
   const { marketId, outcomeIds, fromMs, toMs } = request;
@@ -34,7 +35,8 @@ export async function readHistoryPage(
   const from = parsed.success && parsed.data.left.floorMs === fromMs ? parsed.data.left : range;
   let read: StretchRead;
   try {
-    read = await readStretch(from, { list, nowMs, limit, pagesPerCall: settings.pagesPerCall });
+    const { pagesPerCall, callMs } = settings;
+    read = await readStretch(from, { list, nowMs, limit, pagesPerCall, isEnd: callEnd(callMs) });
   } catch (error) {
     if (!isHttpStatus(error, [400, 404])) throw error;
     return { ...done, reachedMs: reachedAbove(request, from.nextMs), truncated: `${marketId}: the venue has no feed` };

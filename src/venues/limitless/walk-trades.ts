@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { VenueError } from '../errors.ts';
 import { cachedForMs } from '../http/age.ts';
+import { callEnd } from '../tape-page.ts';
 import { type EventsPage, isHttpStatus, LIMITLESS, type ListedPage, type PageQuery } from './client.ts';
-import { readStretch, type StretchRead, stretch } from './fetch-trades.ts';
+import { type Pager, readStretch, type StretchRead, stretch } from './fetch-trades.ts';
 import { textOf } from './listed-rows.ts';
 import { eventsSizeAt, listingSizeAt } from './page-sizes.ts';
 import type { FeedRow } from './parse-trade.ts';
@@ -22,6 +23,8 @@ export interface TradeWalkSettings {
   pagesPerCall: number;
   /** Feeds in one call, two of them at once: the position is written once a call. */
   feedsPerCall: number;
+  /** A call begins no further request after this long. */
+  callMs?: number;
   /** A round begins this long after the one before at the earliest. */
   roundEveryMs: number;
   overlapMs: number;
@@ -169,35 +172,48 @@ function dueOf(slugs: readonly string[], markets: Readonly<Record<string, Tracke
   });
 }
 
-/** Reads the first feeds of the queue. One that the venue cannot serve waits for its next turn; when it serves none, it is broken. */
+/**
+ * Reads the first feeds of the queue. One that the venue cannot serve waits for its next turn; when it serves none, it is broken. When the
+ * host fails behind a feed that was read, that feed is kept, and the others remain in the queue.
+ */
 async function readFeeds(
   at: TradePosition,
   nowMs: number,
   settings: TradeWalkSettings,
   source: TradeSource,
 ): Promise<TradePage> {
-  const slugs = at.queue.slice(0, settings.feedsPerCall);
-  const waiting = [...slugs];
+  const waiting = at.queue.slice(0, settings.feedsPerCall);
+  const unread = at.queue.slice(settings.feedsPerCall);
+  const isEnd = callEnd(settings.callMs);
   const reads = new Map<string, FeedRead>();
   const failures = new Map<string, VenueError>();
+  let hostFailure: VenueError | undefined;
   const work = async () => {
-    for (let slug = waiting.shift(); slug !== undefined; slug = waiting.shift()) {
+    do {
+      const slug = waiting.shift();
+      if (slug === undefined) return;
       try {
-        const read = await readFeedOf(slug, at, nowMs, settings, source);
+        const read = await readFeedOf(slug, at, nowMs, { ...settings, isEnd }, source);
         if (read !== undefined) reads.set(slug, read);
       } catch (error) {
-        if (!(error instanceof VenueError) || OF_THE_HOST.has(error.code)) {
-          waiting.length = 0;
-          throw error;
-        }
-        failures.set(slug, error);
+        if (!(error instanceof VenueError)) throw error;
+        if (OF_THE_HOST.has(error.code)) {
+          hostFailure ??= error;
+          unread.unshift(slug);
+        } else failures.set(slug, error);
       }
-    }
+    } while (!isEnd() && hostFailure === undefined);
   };
   await Promise.all(Array.from({ length: FEEDS_AT_ONCE }, work));
+  if (hostFailure !== undefined && reads.size === 0) throw hostFailure;
   const [failure] = failures;
-  const page = afterReads(at, slugs, reads, failure && `feed of ${failure[0]}: ${failure[1].message}`);
-  return failure !== undefined && reads.size === 0 && failures.size > 1 ? { ...page, fault: failure[1] } : page;
+  const page = afterReads(
+    { ...at, queue: [...waiting, ...unread] },
+    reads,
+    failure && `feed of ${failure[0]}: ${failure[1].message}`,
+  );
+  const fault = hostFailure ?? (reads.size === 0 && failures.size > 1 ? failure?.[1] : undefined);
+  return fault === undefined ? page : { ...page, fault };
 }
 
 interface FeedRead {
@@ -209,7 +225,7 @@ async function readFeedOf(
   slug: string,
   at: TradePosition,
   nowMs: number,
-  settings: TradeWalkSettings,
+  settings: TradeWalkSettings & Pick<Pager, 'isEnd'>,
   source: TradeSource,
 ): Promise<FeedRead | undefined> {
   const market = own(at.markets, slug);
@@ -219,7 +235,8 @@ async function readFeedOf(
   const limit = eventsSizeAt(settings.pageSize, nowMs);
   const from = begun ?? { floorMs };
   const list = (query: PageQuery) => source.listEvents(slug, query);
-  const read = await readStretch(from, { list, nowMs, limit, pagesPerCall: settings.pagesPerCall }).catch(withoutFeed);
+  const { pagesPerCall, isEnd } = settings;
+  const read = await readStretch(from, { list, nowMs, limit, pagesPerCall, isEnd }).catch(withoutFeed);
   const newestMs = Math.max(0, ...read.rows.map((row) => Math.min(row.ms ?? 0, nowMs)));
   const topMs = Math.max(begun?.topMs ?? market.t, newestMs);
   const readMs = begun?.readMs ?? nowMs - (read.ageMs > 0 ? cachedForMs(read.ageMs) : 0);
@@ -232,12 +249,7 @@ function withoutFeed(error: unknown): StretchRead {
   return { rows: [], ageMs: 0 };
 }
 
-function afterReads(
-  at: TradePosition,
-  slugs: readonly string[],
-  reads: ReadonlyMap<string, FeedRead>,
-  failed: string | undefined,
-): TradePage {
+function afterReads(at: TradePosition, reads: ReadonlyMap<string, FeedRead>, failed: string | undefined): TradePage {
   const markets = { ...at.markets };
   const walks = { ...at.walks };
   const rows: FeedRow[] = [];
@@ -257,7 +269,7 @@ function afterReads(
       markets[slug] = { ...market, t: next.topMs, r: Math.max(market.r, next.readMs) };
     }
   }
-  const queue = [...unfinished, ...at.queue.slice(slugs.length)];
+  const queue = [...unfinished, ...at.queue];
   return {
     rows,
     unread: 0,

@@ -32,8 +32,10 @@ export interface FeedPage {
 export interface Pager {
   list: ListTrades;
   nowMs: number;
-  /** Pages of one call, at least 2: the last page of a call is the first one of the next call. */
+  /** Pages of one call, at least LEAST_PAGES. */
   pagesPerCall: number;
+  /** Whether the call begins no further page. */
+  isEnd(): boolean;
 }
 
 export interface StretchRead {
@@ -49,6 +51,8 @@ export interface StretchRead {
   truncated?: string;
 }
 
+/** The last page of a call is the first one of the next call. */
+const LEAST_PAGES = 2;
 /** A block has some hundred fills. A second with this many pages is a fault of the venue. */
 const MAX_PAGES = 60;
 
@@ -82,7 +86,8 @@ export async function readStretch(stretch: Stretch, pager: Pager, first?: FeedPa
       const read = { rows: between(rows, floor, next), timeless: withoutTime(rows) };
       return last === undefined || last >= floor ? { ...read, isFeedEnd: true } : read;
     }
-    if (pages.length >= pager.pagesPerCall && last !== next) {
+    const isCallEnd = pages.length >= pager.pagesPerCall || (pages.length >= LEAST_PAGES && pager.isEnd());
+    if (isCallEnd && last !== next) {
       if (last === undefined || last > next) {
         return { rows: [], timeless: withoutTime(rows), left: { next, floor, cursor: nextCursor } };
       }

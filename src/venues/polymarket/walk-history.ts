@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { HistoryRequest } from '../port.ts';
+import { callEnd } from '../tape-page.ts';
 import { reachedAt, type WalkBackStep } from '../walk-back-step.ts';
 import type { TradesQuery } from './client.ts';
 import { isConditionId, wholeConditionId } from './condition-ids.ts';
@@ -29,7 +30,7 @@ export async function readHistoryPage(
   request: HistoryRequest,
   stored: unknown,
   nowMs: number,
-  settings: { pageSize: number; pagesPerCall: number },
+  settings: { pageSize: number; pagesPerCall: number; callMs?: number },
   list: (query: TradesQuery) => Promise<DataPage>,
 ): Promise<HistoryStep> {
   const open = openStretch(request, stored);
@@ -47,6 +48,7 @@ export async function readHistoryPage(
     },
     nowMs,
     pagesPerCall: settings.pagesPerCall,
+    isEnd: callEnd(settings.callMs),
   });
   if (isIgnored) {
     const truncated = `trades from ${floor} to ${next} (epoch seconds): the venue ignores the market of the request`;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { callEnd } from '../tape-page.ts';
 import type { TradesQuery } from './client.ts';
 import type { DataPage } from './data-page.ts';
 import { pageSizeAt } from './data-page.ts';
@@ -23,6 +24,8 @@ export interface TradeWalkSettings {
   /** The largest page; `pageSizeAt` gives each first page its own size. */
   pageSize: number;
   pagesPerCall: number;
+  /** A call begins no further page after this long. */
+  callMs?: number;
   overlapSeconds: number;
   initialLookbackSeconds: number;
   /** A longer rest of a walk becomes a gap. */
@@ -79,6 +82,7 @@ export async function readTradePage(
     list: (cursor) => list({ limit, ...(cursor !== undefined && { cursor }) }),
     nowMs,
     pagesPerCall: settings.pagesPerCall,
+    isEnd: callEnd(settings.callMs),
     settings,
   };
   if (at.walk) return afterWalk(at, at.walk, await readStretch(at.walk, pager), pager);

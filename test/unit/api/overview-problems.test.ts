@@ -141,6 +141,15 @@ describe('the problems of the overview', () => {
     ]);
   });
 
+  it('name the lateness of the poller as the reason of a late poll', () => {
+    const lastError = 'this process was late by 9000 ms: the call was aborted';
+    expect(found({ polls: [{ ...aPoll, lastSuccessAt: at(300), lastError }] }).map(({ sentence }) => sentence)).toEqual(
+      [
+        'Polymarket is late: prices. this process was late by 9000 ms: the call was aborted (prices). The next attempt is in 3 s.',
+      ],
+    );
+  });
+
   it('name an overloaded machine when several of its processes are late', () => {
     const processes = RUNNING.map((row, index) => ({ ...row, lateShare: [0.1, 0.3, 0.5, null, 0.24][index] ?? null }));
     expect(found({ processes })).toMatchObject([

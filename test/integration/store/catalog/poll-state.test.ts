@@ -111,13 +111,15 @@ describe('the lease of a poll', () => {
     await advancePoll(test.db, next, 'still theirs');
   });
 
-  it('cannot be advanced when it has expired, even without a takeover', async () => {
+  it('is renewed by its poll after it has expired, while nobody took it', async () => {
     const lease = await acquire();
-    await test.db.query(EXPIRE, [venue]);
-    await POLL_LEASES.renew(test.db, lease);
-    expect((await state()).leaseLeft).toBeLessThan(0);
-    await expect(advancePoll(test.db, lease, 'late')).rejects.toThrow(LeaseLostError);
-    expect((await state()).position).toBeNull();
+    for (const renew of [() => POLL_LEASES.renew(test.db, lease), () => advancePoll(test.db, lease, 'late')]) {
+      await test.db.query(EXPIRE, [venue]);
+      await renew();
+      expect((await state()).leaseLeft).toBeGreaterThan(POLL_LEASE_SECONDS - 5);
+      expect(await acquirePollLease(test.db, venue, 'trades', 'other')).toBeNull();
+    }
+    expect((await state()).position).toBe('"late"');
   });
 
   it('is renewed by a page and by the heartbeat', async () => {
@@ -188,5 +190,11 @@ describe('the poll state', () => {
       leaseToken: null,
     });
     expect(await attempt()).not.toBeNull();
+  });
+
+  it('keeps the reason of an abandoned poll as its last error, and counts nothing', async () => {
+    await POLL_LEASES.release(test.db, await acquire(), 'first');
+    await POLL_LEASES.abandon(test.db, await acquire(), 'late \u0000');
+    expect(await state()).toMatchObject({ lastError: 'late \uFFFD', consecutiveFailures: 1, leaseToken: null });
   });
 });

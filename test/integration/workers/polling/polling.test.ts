@@ -28,6 +28,8 @@ const QUARANTINE = sql(
   'test_quarantined',
   'SELECT kind, reason, record_id, times::int FROM quarantine WHERE venue = $1 ORDER BY reason, record_id',
 );
+/** Longer than the lateness at which a missed deadline is the fault of the process. */
+const LATE_MS = 1_000;
 const END_LEASE = sql('test_end_lease', `UPDATE poll_state SET lease_until = now() - interval '1 ms' WHERE venue = $1`);
 const FOLD_MARKS = sql('test_fold_marks', `SELECT count(*)::int AS marks FROM mark WHERE stage = 'fold-candles'`);
 
@@ -59,6 +61,12 @@ const poll = (adapter: ScriptedAdapter, fields: Partial<ContextFields> = {}) =>
   pollTrades.run({ venue }, context(adapter, fields));
 const adapterOf = (trades: NonNullable<Parameters<typeof scriptedAdapter>[0]['trades']>) =>
   scriptedAdapter({ venue, trades });
+
+/** Blocks the event loop, as a machine without a free processor does. */
+function blockFor(ms: number): void {
+  const untilMs = performance.now() + ms;
+  while (performance.now() < untilMs);
+}
 
 const state = async () => (await test.db.query<Record<string, unknown>>(STATE, [venue]))[0];
 const tradeIds = async () => (await test.db.query<{ tradeId: string }>(TRADES)).map((row) => row.tradeId);
@@ -221,22 +229,20 @@ describe('a poll that dies', () => {
     await test.db.query(END_LEASE, [venue]);
     expect(await poll(adapterOf(pagesOf(THREE_PAGES)))).toMatchObject({ written: 5 });
     mayGoOn.open();
-    expect(await report).toEqual({ failed: `the lease of the trades poll of ${venue} ended before it was renewed` });
+    expect(await report).toEqual({ failed: `the trades poll of ${venue} was taken over` });
     expect(producer.woken).toEqual([]);
     expect(await tradeIds()).toEqual(['t1', 't2', 't3', 't4', 't5']);
     expect(await state()).toMatchObject({ position: '{"page":3}', lastError: null, consecutiveFailures: 0 });
   });
 
-  it('writes nothing when its lease expired while it was frozen, even without a takeover', async () => {
-    const frozen = adapterOf(async () => {
+  it('continues when its lease ended while it was frozen and nobody took it', async () => {
+    const good = pagesOf(THREE_PAGES);
+    const frozen = adapterOf(async (position) => {
       await test.db.query(END_LEASE, [venue]);
-      return lastPage([trade(9)], { page: 'frozen' });
+      return good(position);
     });
-    expect(await poll(frozen)).toEqual({
-      failed: `the lease of the trades poll of ${venue} ended before it was renewed`,
-    });
-    expect(await tradeIds()).toEqual([]);
-    expect(await state()).toMatchObject({ position: null });
+    expect(await poll(frozen)).toMatchObject({ pages: 3, written: 5 });
+    expect(await state()).toMatchObject({ position: '{"page":3}', isLeased: false, lastError: null });
   });
 });
 
@@ -285,6 +291,33 @@ describe('a poll that fails', () => {
     expect(await state()).toMatchObject({ hasSucceeded: true, lastError: null, consecutiveFailures: 0 });
     await poll(adapter, { log });
     expect(warnings()).toHaveLength(2);
+  });
+
+  it('because its process is late keeps the reason in its state, counts nothing, and logs one line until it succeeds', async () => {
+    const { log, lines } = capturedLog();
+    const late = () => new VenueError(venue, 'process_late', 'this process was late by 9000 ms', { retryable: true });
+    const aborted = () => {
+      blockFor(LATE_MS);
+      return new VenueError(venue, 'aborted', 'the call was aborted', { retryable: true });
+    };
+    for (const [failure, reason] of [
+      [late, /^this process was late by 9000 ms$/],
+      [aborted, /^this process was late by \d+ ms: the call was aborted$/],
+    ] as const) {
+      const good = pagesOf(THREE_PAGES);
+      const adapter = adapterOf((position) => (position === null ? good(position) : Promise.reject(failure())));
+      await poll(adapter, { log });
+      expect(await state()).toMatchObject({
+        position: '{"page":1}',
+        isLeased: false,
+        lastError: expect.stringMatching(reason),
+        consecutiveFailures: 0,
+      });
+    }
+    const warnings = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
+    expect(warnings).toEqual([expect.objectContaining({ msg: 'poll failed', code: 'process_late', failures: 0 })]);
+    expect(await poll(adapterOf(pagesOf(THREE_PAGES)), { log })).toMatchObject({ written: 3 });
+    expect(await state()).toMatchObject({ lastError: null });
   });
 
   it('half-way keeps the stored pages, and continues after them', async () => {

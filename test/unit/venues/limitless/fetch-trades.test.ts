@@ -14,6 +14,7 @@ async function readAll(from: Stretch, list: (query: PageQuery) => ReturnType<typ
       nowMs: NOW_MS,
       limit: 10 + calls,
       pagesPerCall,
+      isEnd: () => false,
     });
     ids.push(...identifyTrades(read.rows).records.map((trade) => trade.tradeId));
     ({ left } = read);
@@ -77,7 +78,13 @@ describe('readStretch', () => {
 
   it('throws when no row of many can be read', async () => {
     const rows = Array(20).fill(event(1_000, { price: 'much' }));
-    const pager = { list: async (query: PageQuery) => pageOf(rows, query), nowMs: NOW_MS, limit: 40, pagesPerCall: 2 };
+    const pager = {
+      list: async (query: PageQuery) => pageOf(rows, query),
+      nowMs: NOW_MS,
+      limit: 40,
+      pagesPerCall: 2,
+      isEnd: () => false,
+    };
     await expect(readStretch(all, pager)).rejects.toMatchObject({ code: 'invalid_payload' });
   });
 });

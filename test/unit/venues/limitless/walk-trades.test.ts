@@ -39,10 +39,10 @@ class Venue {
   position: unknown = null;
 
   /** Follows the walk until it rests; returns the ids of the trades. */
-  async follow(onPage: (page: TradePage) => void = () => undefined): Promise<string[]> {
+  async follow(onPage: (page: TradePage) => void = () => undefined, settings = SETTINGS): Promise<string[]> {
     const ids: string[] = [];
     for (let calls = 0; calls < 100; calls += 1) {
-      const page = await readTradePage(this.position, this.nowMs, SETTINGS, {
+      const page = await readTradePage(this.position, this.nowMs, settings, {
         listMarkets: async ({ page: number, limit }) => {
           const rows = [...this.feeds]
             .map(([slug, { volume, isPool }]) => (isPool ? pool(slug, volume) : row(slug, volume)))
@@ -198,6 +198,33 @@ describe('readTradePage', () => {
     venue.feeds.set('c', { volume: '5', events: [event(500)] });
     venue.nowMs += SETTINGS.roundEveryMs;
     expect(await venue.follow()).toHaveLength(1);
+  });
+
+  it('gives its pages one after the other when each call ends after its first requests', async () => {
+    const slugs = ['a', 'b', 'c', 'd', 'e'];
+    const events = Array.from({ length: 450 }, (_, index) => event(1_000 + index * 10));
+    const venue = new Venue();
+    for (const slug of slugs) venue.feeds.set(slug, { volume: '5', events });
+    const rows: number[] = [];
+    const ids = await venue.follow((page) => rows.push(page.rows.length), { ...SETTINGS, callMs: 0 });
+    expect(ids).toHaveLength(slugs.length * events.length);
+    expect(venue.reads.length).toBeGreaterThan(slugs.length * 4);
+    // Two feeds at once, a page each.
+    expect(Math.max(...rows)).toBeLessThanOrEqual(2 * SETTINGS.pageSize);
+  });
+
+  it('keeps the feeds that it read before the host failed, and continues behind them', async () => {
+    const late = new VenueError('limitless', 'process_late', 'late', { retryable: true });
+    const venue = new Venue();
+    for (const slug of ['a', 'c']) venue.feeds.set(slug, { volume: '5', events: [event(500)] });
+    venue.feeds.set('b', { volume: '5', events: [], error: late });
+    const faults: unknown[] = [];
+    const first = venue.follow((page) => {
+      faults.push(...(page.fault ? [page.fault] : []));
+      if (page.fault) venue.feeds.set('b', { volume: '5', events: [event(400)] });
+    });
+    expect(await first).toHaveLength(3);
+    expect(faults).toEqual([late]);
   });
 
   it('reports a rejected row once, although the overlap reads it again', async () => {

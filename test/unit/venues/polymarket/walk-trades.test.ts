@@ -1,10 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { identifyTrades } from '../../../../src/venues/polymarket/parse-trade.ts';
-import { readTradePage, type TradePage } from '../../../../src/venues/polymarket/walk-trades.ts';
+import {
+  readTradePage,
+  type TradePage,
+  type TradeWalkSettings,
+} from '../../../../src/venues/polymarket/walk-trades.ts';
 import { Feed, PAGE_SIZE, type Row, START } from './trade-feed.ts';
 
-const SETTINGS = {
+const SETTINGS: TradeWalkSettings = {
   pageSize: PAGE_SIZE,
   pagesPerCall: 2,
   overlapSeconds: 30,
@@ -18,8 +22,14 @@ class Poller {
   readonly truncated: string[] = [];
   position: unknown = null;
 
+  readonly settings: TradeWalkSettings;
+
+  constructor(settings = SETTINGS) {
+    this.settings = settings;
+  }
+
   async page(feed: Feed, isStored = true): Promise<TradePage> {
-    const page = await readTradePage(this.position, feed.second * 1000, SETTINGS, feed.list);
+    const page = await readTradePage(this.position, feed.second * 1000, this.settings, feed.list);
     for (const trade of identifyTrades(page.rows).records) this.ids.add(trade.tradeId);
     if (page.truncated !== undefined) this.truncated.push(page.truncated);
     if (isStored) this.position = JSON.parse(JSON.stringify(page.position));
@@ -99,6 +109,17 @@ describe('readTradePage', () => {
       ),
       { numRuns: 400 },
     );
+  });
+
+  it('continues after two pages when each call ends after its first requests', async () => {
+    const feed = new Feed();
+    for (let each = 0; each < 200; each += 1) feed.trade(each, START - 300 + each);
+    const fast = new Poller({ ...SETTINGS, pagesPerCall: 100 });
+    const slow = new Poller({ ...SETTINGS, pagesPerCall: 100, callMs: 0 });
+    const [few, many] = [await fast.walk(feed), await slow.walk(feed)];
+    expect(many).toBeGreaterThan(few);
+    expect(slow.sorted()).toEqual(feed.truth());
+    expect(slow.truncated).toEqual([]);
   });
 
   it('starts its look-back before now and goes no further', async () => {
