@@ -6,6 +6,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { standardSignature } from '../../../src/domain/webhooks/signature.ts';
 import { freePort } from '../../../src/embedded/free-port.ts';
+import { auditVenue } from '../../../src/store/series/candle-audit.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../factories/stored-series.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -139,6 +140,7 @@ beforeAll(async () => {
   const [yes] = market.outcomes;
   if (yes === undefined) throw new Error('the market has no outcome');
   await fill(market.pk, yes.tokenId);
+  await fillForAudit();
   const { key } = await api.client();
   const DATABASE_URL = api.databaseUrl;
   const made = await fetch(`${api.url}/v1/webhooks`, {
@@ -160,6 +162,19 @@ afterAll(async () => {
   await client?.end();
   await Promise.all([api?.close(), folder?.remove()]);
 });
+
+/** A trade with its candles in the range of the printed audits. */
+async function fillForAudit(): Promise<void> {
+  const { outcomes } = await aStoredMarket(api.db, { venue: 'kalshi' });
+  const at = new Date('2026-11-01T12:00:00Z');
+  await storedTrades(
+    api.db,
+    outcomes.map(({ tokenId }) => ({ tokenId, at, tradeId: `audited-${tokenId}` })),
+  );
+  const start = Date.UTC(2026, 10, 1) / 1_000;
+  const range = { start, end: start + 86_400 };
+  for await (const _ of auditVenue(api.db, { venue: 'kalshi', range, repair: true }));
+}
 
 /** Rows of a market that was known a minute ago, so that every printed read finds something. */
 async function fill(marketPk: bigint, tokenId: bigint): Promise<void> {

@@ -223,13 +223,12 @@ describe('a scrape', () => {
       {
         ingest_since_success_seconds: POLLS,
         ingest_poll_interval_seconds: POLLS,
-        ingest_failures_in_a_row: { venue: 'solana', kind: 'tokens' },
+        ingest_failures_in_a_row: POLLS,
         queue_jobs: { queue: 'venue-polymarket', state: 'active' },
         venue_responses_total: { venue: 'polymarket', status: '2xx' },
         venue_breaker_state: { venue: 'polymarket' },
         venue_request_rate: { venue: 'polymarket' },
         venue_budget_wait_seconds: { venue: 'polymarket' },
-        wallet_oldest_poll_seconds: { venue: 'solana' },
       },
     ],
     [

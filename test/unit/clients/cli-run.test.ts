@@ -78,7 +78,12 @@ describe('oddswire-cli', () => {
     [['trades', 'm', '--json', '--csv'], 'choose --json or --csv'],
     [['trades', 'm', '--start', 'yesterday'], '--start must be an age such as 24h'],
     [['alerts', 'make'], '"make" must be one of list, create, get, delete'],
-    [['alerts', 'create', 'o', 'over', 'x'], 'the condition must be above or below'],
+    [['alerts', 'create', 'o', 'over', 'x'], 'the condition must be one of above, below, crosses_above'],
+    [['alerts', 'create', 'o', 'above'], 'the price must be a decimal number'],
+    [['alerts', 'create', 'o', 'volume', 'much', '--windows', '3'], 'the threshold must be a decimal number'],
+    [['alerts', 'create', 'o', 'status', '0.5'], 'status has no threshold'],
+    [['alerts', 'create', 'o', 'change', '0.5', '--window', 'long'], '--window must be a span such as 90s'],
+    [['alerts', 'create', 'o', 'spread', '0.5', '--direction', 'left'], '--direction must be one of at_most'],
     [['alerts', 'get'], 'alerts get takes one id'],
     [
       ['webhooks', 'create', 'https://example.com', '--events', 'trades'],
