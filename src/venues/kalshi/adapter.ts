@@ -3,6 +3,7 @@ import { VENUES } from '../../domain/markets/venue.ts';
 import { createHistoryTurns } from '../history-turns.ts';
 import { observedAtMs } from '../http/age.ts';
 import { type Asked, rejectMembers, unreadOf } from '../http/member-batches.ts';
+import { createPageReader } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, TapePage, VenueAdapter } from '../port.ts';
@@ -74,6 +75,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
     }),
   });
   const report = createReport(KALSHI, observer);
+  const readPage = createPageReader();
   const routes = { quotes: client.members('quotes'), archived: client.members('archived_markets') };
   const skipUnknown = createUnknownMarketFilter(client, routes.quotes, MAX_TICKERS);
   const readBooks = createBookReader(client, MAX_TICKERS);
@@ -112,10 +114,12 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
 
     async pollMarkets(position: unknown, context: CallContext): Promise<MarketPage> {
       const walk = openWalk(position, context.now(), marketSettings);
-      const step = await listMarkets(client, directories, walk, marketSettings, context);
+      const step = await listMarkets(client, readPage, directories, walk, marketSettings, context);
       report.truncated('markets', step.skipped);
       if (step.answer === undefined) {
-        return { records: [], rejected: [], position: step.walk, more: step.walk.phases.length > 0 };
+        const rejected = step.failed ? [step.failed] : [];
+        report.received('markets', rejected.length);
+        return { records: [], rejected, position: step.walk, more: step.walk.phases.length > 0 };
       }
       const { records, rejected, unknowns, skipped } = parseMarkets(step.answer.rows, context.now());
       report.unknowns(unknowns);

@@ -26,9 +26,9 @@ export interface CandlesticksOf {
 /** Kalshi's read endpoints ([routes](../../../docs/venues.md#kalshi)). Every call throws VenueError only. */
 export interface KalshiClient {
   /** `GET /events` with nested markets: a row is a market with its event. */
-  listEvents(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
+  listEvents(parameters: Parameters, signal: AbortSignal, batch?: BatchRequest): Promise<ListAnswer>;
   /** `GET /markets` without combinations: a row is a market that names its event by ticker only. */
-  listMarkets(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
+  listMarkets(parameters: Parameters, signal: AbortSignal, batch?: BatchRequest): Promise<ListAnswer>;
   /** `GET /events` by ticker, without markets. The filter does not exist before June 2026: such an answer is about other events. */
   listEventsByTicker(eventTickers: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<unknown[]>;
   /** `GET /series`: all, or the changes since `min_updated_ts`. */
@@ -80,13 +80,14 @@ export function createKalshiClient(options: ClientOptions): KalshiClient {
     http.getJson({ route, path, query: queryOf(parameters), signal, batch });
 
   return {
-    async listEvents(parameters, signal) {
-      const json = await get('events', '/events', { with_nested_markets: 'true', ...parameters }, signal);
+    async listEvents(parameters, signal, batch) {
+      const json = await get('events', '/events', { with_nested_markets: 'true', ...parameters }, signal, batch);
       const { rows, ...rest } = readList(json, 'events');
       return { ...rest, rows: rows.flatMap(marketsOfEvent) };
     },
-    async listMarkets(parameters, signal) {
-      return readList(await get('markets', '/markets', { ...NO_COMBINATIONS, ...parameters }, signal), 'markets');
+    async listMarkets(parameters, signal, batch) {
+      const json = await get('markets', '/markets', { ...NO_COMBINATIONS, ...parameters }, signal, batch);
+      return readList(json, 'markets');
     },
     async listEventsByTicker(eventTickers, signal, batch) {
       const parameters = { tickers: eventTickers.join(','), limit: eventTickers.length };

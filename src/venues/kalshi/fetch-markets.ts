@@ -1,11 +1,14 @@
 import { isOfHost, VenueError } from '../errors.ts';
+import type { BatchRequest } from '../http/http.ts';
 import type { Asked, MemberBatches } from '../http/member-batches.ts';
-import type { CallContext } from '../port.ts';
-import { isHttpStatus, type KalshiClient, type ListAnswer } from './client.ts';
+import type { createPageReader } from '../http/page-reader.ts';
+import type { CallContext, RejectedRecord } from '../port.ts';
+import { rejectRecord } from '../rejection.ts';
+import { isHttpStatus, type KalshiClient, type ListAnswer, type Parameters } from './client.ts';
 import type { EventDirectory } from './event-directory.ts';
 import { fieldOf } from './parse-market.ts';
 import type { SeriesDirectory } from './series-directory.ts';
-import { afterRefusal, type MarketPosition, type MarketWalkSettings, nextQuery } from './walk-markets.ts';
+import { afterFailure, afterRefusal, type MarketPosition, type MarketWalkSettings, nextQuery } from './walk-markets.ts';
 
 /** The form of the venue's market ids. Other ids would break the comma list of the request. */
 const TICKER = /^[^\s,:]{1,200}$/;
@@ -20,22 +23,35 @@ interface MarketStep {
   walk: MarketPosition;
   answer?: ListAnswer;
   skipped?: string;
+  /** Stands for the row that no page of the phase can go past. */
+  failed?: RejectedRecord;
 }
 
-/** One page with the events and series of its markets. It goes around an expired cursor and a refused filter. */
+/** Listings beside those of the walk, for the question whether the venue serves any page of a route. */
+const PROBES = { events: { limit: 1, status: 'settled' }, markets: { limit: 1, status: 'unopened' } } as const;
+
+/** One page with the events and series of its markets. It goes around an expired cursor, a refused filter, and a row that fails. */
 export async function listMarkets(
   client: KalshiClient,
+  readPage: ReturnType<typeof createPageReader>,
   { events, series }: Directories,
   walk: MarketPosition,
   settings: MarketWalkSettings,
   { signal, now }: CallContext,
 ): Promise<MarketStep> {
   const { listing, parameters } = nextQuery(walk, settings);
+  const list = (asked: Parameters, batch: BatchRequest | undefined) =>
+    listing === 'events' ? client.listEvents(asked, signal, batch) : client.listMarkets(asked, signal, batch);
   let answer: ListAnswer;
   try {
-    answer = await (listing === 'events'
-      ? client.listEvents(parameters, signal)
-      : client.listMarkets(parameters, signal));
+    const page = await readPage({
+      size: listing === 'events' ? settings.eventsPerPage : settings.marketsPerPage,
+      isFirst: walk.phases[0]?.page === 0,
+      read: (limit, batch) => list({ ...parameters, limit }, batch),
+      probe: (batch) => list(PROBES[listing], batch),
+    });
+    if ('failure' in page) return failedStep(walk, page.failure);
+    answer = page.answer;
   } catch (error) {
     const without = isHttpStatus(error, [400, 422]) ? afterRefusal(walk) : undefined;
     if (without === undefined) throw error;
@@ -49,6 +65,18 @@ export async function listMarkets(
   if (listing === 'events') events.learn(rows);
   else rows = await events.complete(rows, signal);
   return { walk, answer: { ...answer, rows: await series.complete(rows, now(), signal) } };
+}
+
+function failedStep(walk: MarketPosition, { message }: VenueError): MarketStep {
+  const { name, page } = walk.phases[0] ?? {};
+  const detail = `${name} markets, behind ${page} pages: ${message} for the next row alone`;
+  const failed = rejectRecord(
+    'markets',
+    { phase: name, page },
+    { reason: 'page_unavailable', detail },
+    `${name} markets`,
+  );
+  return { walk: afterFailure(walk), failed };
 }
 
 interface Lookup {

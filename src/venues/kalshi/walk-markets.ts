@@ -104,6 +104,14 @@ export function afterRefusal(at: MarketPosition): MarketPosition | undefined {
   return current.name === 'open' && current.cursor === undefined ? undefined : withoutPhase({ ...at, hasMissed: true });
 }
 
+/**
+ * After a page whose next row alone fails: the walk without the phase, because only the failed page names what follows. Its sweep never
+ * ends, so no market counts as missing.
+ */
+export function afterFailure(at: MarketPosition): MarketPosition {
+  return withoutPhase({ ...at, hasMissed: true });
+}
+
 interface Advance {
   position: MarketPosition;
   /** Set on the pages of the phases that together list every market that is not over. */

@@ -5,6 +5,7 @@ import { isOfHost, VenueError } from '../errors.ts';
 import { createHistoryTurns } from '../history-turns.ts';
 import { observedAtMs } from '../http/age.ts';
 import { rejectMembers, unreadOf } from '../http/member-batches.ts';
+import { createPageReader } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
 import { emptyBatch } from '../parsed-batch.ts';
 import type {
@@ -27,6 +28,7 @@ import { betTimeMs, parseBets } from './parse-trade.ts';
 import { readHistoryPage } from './walk-history.ts';
 import {
   advance,
+  afterFailure,
   closeSweep,
   hasMore,
   isListing,
@@ -35,6 +37,7 @@ import {
   nextQuery,
   openWalk,
   withoutPending,
+  withoutSweep,
 } from './walk-markets.ts';
 import { type BetWalkSettings, readBetPage } from './walk-trades.ts';
 
@@ -81,6 +84,7 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
     openLedger: options.http?.openLedger,
   });
   const report = createReport(MANIFOLD, observer);
+  const readPage = createPageReader();
   const readMarketPages = createMarketPages(client);
   const probs = client.members('market_probs');
 
@@ -128,8 +132,26 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
           return { ...page, isIdle: true, fault: error };
         }
       }
-      const rows = await client.listMarkets(nextQuery(at, marketSettings), context.signal);
-      const next = advance(at, rows, nowMs, marketSettings);
+      const query = nextQuery(at, marketSettings);
+      const page = await readPage({
+        size: query.limit,
+        isFirst: at.walk.page === 0,
+        // The page repeats the markets that were seen before: a smaller one has a new market beside them.
+        read: (limit, batch) => {
+          const narrowed = { ...query, limit: Math.min(query.limit, limit + at.walk.seen.length) };
+          return client.listMarkets(narrowed, context.signal, batch);
+        },
+        probe: (batch) => {
+          const sort = query.sort === 'created-time' ? 'updated-time' : 'created-time';
+          return client.listMarkets({ sort, limit: 1 }, context.signal, batch);
+        },
+      });
+      if ('failure' in page) {
+        const detail = `${at.walk.kind} walk, behind ${at.walk.page} pages: ${page.failure.message} for the next market alone`;
+        return marketPage([], [unavailable(`${at.walk.kind} walk`, detail)], afterFailure(at), nowMs);
+      }
+      const rows = page.answer;
+      const next = advance(page.isNarrowed ? withoutSweep(at) : at, rows, nowMs, marketSettings);
       report.truncated('markets', next.cutShort);
       return marketPage(next.fresh, [], next.position, nowMs);
     },

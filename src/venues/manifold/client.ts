@@ -35,7 +35,7 @@ interface ObservedProbs {
 /** Manifold's v0 read endpoints ([routes](../../../docs/venues.md#manifold)). Every call throws VenueError only. */
 export interface ManifoldClient {
   /** `LiteMarket`s, newest first in the requested order. */
-  listMarkets(query: MarketsQuery, signal: AbortSignal): Promise<unknown[]>;
+  listMarkets(query: MarketsQuery, signal: AbortSignal, batch?: BatchRequest): Promise<unknown[]>;
   /** A `FullMarket`: a `LiteMarket` with answers and description. */
   getMarket(contractId: string, signal: AbortSignal, batch?: BatchRequest): Promise<unknown>;
   /** Bets of one market, or of all public markets. */
@@ -70,10 +70,10 @@ export function createManifoldClient(options: {
     ...(options.observer && { observer: options.observer }),
   });
   return {
-    async listMarkets({ sort, limit, before }, signal) {
+    async listMarkets({ sort, limit, before }, signal, batch) {
       const query = new URLSearchParams({ limit: String(limit), sort, order: 'desc' });
       if (before !== undefined) query.set('before', before);
-      return readArray(await http.getJson({ route: 'markets', path: '/markets', query, signal }), 'markets');
+      return readArray(await http.getJson({ route: 'markets', path: '/markets', query, signal, batch }), 'markets');
     },
     getMarket(contractId, signal, batch) {
       return http.getJson({ route: 'market', path: `/market/${encodeURIComponent(contractId)}`, signal, batch });

@@ -124,6 +124,23 @@ interface Advance {
   cutShort?: string;
 }
 
+/**
+ * After a page whose next row alone fails: the walk ends, because only the failed page names what follows. Its sweep never ends, so no
+ * market counts as missing.
+ */
+export function afterFailure({ walk, sweep: _, ...at }: MarketPosition & { walk: Walk }): MarketPosition {
+  // A walk by change keeps the old mark, so the next walk reads the same changes.
+  return walk.kind === 'full' ? { ...at, mark: Math.max(walk.nextMark, at.mark ?? 0) } : at;
+}
+
+/**
+ * A page below the whole size may end between markets of one millisecond without showing it, so its walk proves no absence.
+ */
+export function withoutSweep(at: MarketPosition & { walk: Walk }): MarketPosition & { walk: Walk } {
+  const { sweep: _, ...others } = at;
+  return others;
+}
+
 /** The position after a page of the listing. */
 export function advance(
   at: MarketPosition & { walk: Walk },

@@ -1,7 +1,8 @@
 import type { MarketRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
-import { VenueError } from '../errors.ts';
+import { isOfHost, VenueError } from '../errors.ts';
 import { createHistoryTurns } from '../history-turns.ts';
+import { createPageReader, isOfRow } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
 import type {
   Batch,
@@ -13,11 +14,13 @@ import type {
   TapePage,
   VenueAdapter,
 } from '../port.ts';
+import { rejectRecord } from '../rejection.ts';
 import { createReport } from '../report.ts';
 import { tapePage } from '../tape-page.ts';
 import {
   createPolymarketClient,
   type MarketsAnswer,
+  type MarketsQuery,
   PER_SECOND,
   POLYMARKET,
   type PolymarketClient,
@@ -31,12 +34,14 @@ import { identifyTrades } from './parse-trade.ts';
 import { readHistoryPage } from './walk-history.ts';
 import {
   advance,
+  afterFailure,
   afterRefusal,
   type MarketPosition,
   type MarketWalkSettings,
   nextQuery,
   openWalk,
   switchListing,
+  withoutPhase,
 } from './walk-markets.ts';
 import { readTradePage, type TradeWalkSettings } from './walk-trades.ts';
 
@@ -83,6 +88,7 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
   });
 
   const report = createReport(POLYMARKET, observer);
+  const readPage = createPageReader();
   const books = createBookReader(client, report);
   const lookUps = client.members('gamma', 'markets_by_id');
 
@@ -95,10 +101,12 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
     async pollMarkets(position: unknown, context: CallContext): Promise<MarketPage> {
       const nowMs = context.now();
       const walk = openWalk(position, nowMs, marketSettings);
-      const step = await listMarkets(client, walk, marketSettings, context.signal);
+      const step = await listMarkets(client, readPage, walk, marketSettings, context.signal);
       report.truncated('markets', step.skipped);
       if (step.answer === undefined) {
-        return { records: [], rejected: [], position: step.walk, more: step.walk.phases.length > 0 };
+        const rejected = step.failed ? [step.failed] : [];
+        report.received('markets', rejected.length);
+        return { records: [], rejected, position: step.walk, more: step.walk.phases.length > 0 };
       }
       const { records, rejected, unknowns } = parseMarkets(step.answer.rows, nowMs, step.answer.ageMs);
       report.unknowns(unknowns);
@@ -161,21 +169,34 @@ interface MarketStep {
   walk: MarketPosition;
   answer?: MarketsAnswer;
   skipped?: string;
+  /** Stands for a market that fails in the listing. */
+  failed?: RejectedRecord;
 }
 
-/** One page. It goes around a listing that is gone, an expired cursor and an unknown order. */
+/** One page. It goes around a listing that is gone, an expired cursor, an unknown order, and a market that fails. */
 async function listMarkets(
   client: PolymarketClient,
+  readPage: ReturnType<typeof createPageReader>,
   walk: MarketPosition,
   settings: MarketWalkSettings,
   signal: AbortSignal,
 ): Promise<MarketStep> {
   try {
-    return { walk, answer: await client.listMarkets(nextQuery(walk, settings), signal) };
+    const query = nextQuery(walk, settings);
+    const { cursor: _, offset: __, ...first } = query;
+    const page = await readPage({
+      size: query.limit,
+      isFirst: walk.phases[0]?.page === 0,
+      read: (limit, batch) => client.listMarkets({ ...query, limit }, signal, batch),
+      probe: (batch) => client.listMarkets({ ...first, closed: !query.closed, limit: 1 }, signal, batch),
+    });
+    if ('answer' in page) return { walk, answer: page.answer };
+    const isByOffset = walk.listing === 'offset' || (await servesOffsets(client, first, signal));
+    return failedStep(walk, page.failure, isByOffset);
   } catch (error) {
     const statusCode = error instanceof VenueError ? (error.statusCode ?? 0) : 0;
     if (walk.listing === 'keyset' && [404, 405, 410].includes(statusCode)) {
-      return listMarkets(client, switchListing(walk, 'offset'), settings, signal);
+      return listMarkets(client, readPage, switchListing(walk, 'offset'), settings, signal);
     }
     const without = statusCode === 400 || statusCode === 422 ? afterRefusal(walk) : undefined;
     if (without === undefined) throw error;
@@ -183,6 +204,36 @@ async function listMarkets(
       walk: without,
       skipped: `the venue refused a page of the ${walk.phases[0]?.name} markets: HTTP ${statusCode}`,
     };
+  }
+}
+
+/**
+ * The step past a market that fails. Only a page by offset can begin behind it: a walk by cursor begins its phase again by offset, where
+ * the venue still has that listing.
+ */
+function failedStep(walk: MarketPosition, { message }: VenueError, isByOffset: boolean): MarketStep {
+  const { name, offset } = walk.phases[0] ?? {};
+  if (walk.listing === 'keyset' && isByOffset) {
+    const skipped = `${name} markets: ${message} for the market behind ${offset} others; the walk begins again by offset`;
+    return { walk: switchListing(walk, 'offset'), skipped };
+  }
+  const place = `${name} markets, place ${offset}`;
+  const rejection = { reason: 'page_unavailable', detail: `${place}: ${message}` };
+  const failed = rejectRecord('markets', { phase: name, place: offset }, rejection, place);
+  return { walk: walk.listing === 'offset' ? afterFailure(walk) : withoutPhase(walk), failed };
+}
+
+async function servesOffsets(
+  client: PolymarketClient,
+  query: Omit<MarketsQuery, 'cursor' | 'offset'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await client.listMarkets({ ...query, listing: 'offset', limit: 1 }, signal, { isPart: true });
+    return true;
+  } catch (error) {
+    if (!(error instanceof VenueError) || isOfHost(error)) throw error;
+    return isOfRow(error);
   }
 }
 

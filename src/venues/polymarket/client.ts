@@ -62,7 +62,7 @@ export interface TradesQuery {
 
 /** Polymarket's read endpoints ([routes](../../../docs/venues.md#polymarket)). Every call throws VenueError only. */
 export interface PolymarketClient {
-  listMarkets(query: MarketsQuery, signal: AbortSignal): Promise<MarketsAnswer>;
+  listMarkets(query: MarketsQuery, signal: AbortSignal, batch?: BatchRequest): Promise<MarketsAnswer>;
   /** Markets with these condition ids, either closed or not; unknown ids are absent. An answer in several pages is read completely. */
   findMarkets(lookUp: LookUp, signal: AbortSignal, batch?: BatchRequest): Promise<MarketsAnswer>;
   /** Trades of takers in all markets or in one, newest first. */
@@ -113,8 +113,8 @@ export function createPolymarketClient(options: {
   const data = open('trades', options.urls.data, PER_SECOND.data);
 
   return {
-    async listMarkets(query, signal) {
-      const request = { query: marketsParameters(query), signal };
+    async listMarkets(query, signal, batch) {
+      const request = { query: marketsParameters(query), signal, batch };
       if (query.listing === 'keyset') {
         return readKeyset(await gamma.get({ route: 'markets_keyset', path: '/markets/keyset', ...request }));
       }

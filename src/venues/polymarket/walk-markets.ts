@@ -29,6 +29,8 @@ const phase = z.object({
   page: z.number().int(),
   /** Restarts of the phase after a refused cursor. */
   restarts: z.number().int(),
+  /** Places in a row that were skipped before the next page, because their markets fail. */
+  skipped: z.number().int().optional(),
   firstId: z.string().optional(),
   previousFirstId: z.string().optional(),
   /** The creation time of the oldest page from a cache. */
@@ -57,6 +59,8 @@ const MARK_OVERLAP_MS = 10_000;
 const MAX_SKEW_MS = 60_000;
 /** A venue that refuses its own cursors would otherwise restart a phase endlessly. */
 const MAX_RESTARTS = 2;
+/** More places in a row are no markets that fail, but a listing that fails. */
+const MAX_SKIPPED = 3;
 /** The lifetime of a page in the venue's cache. */
 const MAX_AGE_MS = 300_000;
 /** This many walks by change use different limits: more than run within the lifetime of a page. */
@@ -110,8 +114,23 @@ export function afterRefusal(at: MarketPosition): MarketPosition | undefined {
     const again = { ...restarted(current), restarts: current.restarts + 1 };
     return { ...at, phases: [again, ...at.phases.slice(1)] };
   }
-  if (current.cursor !== undefined) return { ...at, phases: at.phases.slice(1) };
-  return current.byChange || current.offset > 0 ? { ...at, phases: at.phases.slice(1) } : undefined;
+  return current.cursor !== undefined || current.byChange || current.offset > 0 ? withoutPhase(at) : undefined;
+}
+
+/**
+ * After a page by offset whose next market alone fails: the same walk behind that market, or without the phase after too many of them. A
+ * walk by offset proves no absence.
+ */
+export function afterFailure(at: MarketPosition): MarketPosition {
+  const current = currentPhase(at);
+  const { offset, skipped = 0 } = current;
+  if (skipped >= MAX_SKIPPED) return withoutPhase(at);
+  return { ...at, phases: [{ ...current, offset: offset + 1, skipped: skipped + 1 }, ...at.phases.slice(1)] };
+}
+
+/** The walk without its phase, which missed markets: its mark stays. */
+export function withoutPhase(at: MarketPosition): MarketPosition {
+  return { ...at, phases: at.phases.slice(1) };
 }
 
 function restarted(current: Phase): Phase {

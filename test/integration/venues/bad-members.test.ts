@@ -364,3 +364,102 @@ describe('pages of the listing of limitless that fail for one market', () => {
     await expect(limitless.pollMarkets(null, context)).rejects.toMatchObject({ statusCode: 500 });
   });
 });
+
+describe.each([
+  { venue: 'polymarket', host: 'gamma', listing: '/markets/keyset' },
+  { venue: 'kalshi', host: 'kalshi', listing: '/trade-api/v2/events' },
+  { venue: 'manifold', host: 'manifold', listing: '/v0/markets' },
+] as const)('pages of the catalog of $venue that fail for one market', ({ venue, host, listing }) => {
+  /** From a stored position to the end of its walk. */
+  async function walk(adapter: VenueAdapter, stored: unknown = null, nowMs = SECOND * 1000) {
+    const read = { ids: new Set<string>(), reasons: new Set<string>(), ended: false, position: stored };
+    for (let more = true; more; ) {
+      const page = await adapter.pollMarkets(read.position, { ...context, now: () => nowMs });
+      for (const { marketId } of page.records) read.ids.add(marketId);
+      for (const { reason } of page.rejected) read.reasons.add(reason);
+      read.ended ||= page.sweep?.ended === true;
+      read.position = JSON.parse(JSON.stringify(page.position));
+      more = page.more;
+    }
+    return { ...read, ids: [...read.ids] };
+  }
+  const multiple = async () => (await placesOf('manifold')).map(({ marketId }) => marketId);
+  /** Markets amid the listing, not beside each other, that are rows of their own. */
+  async function amid(ids: readonly string[], count: number) {
+    const all = await multiple();
+    const alone = venue === 'manifold' ? ids.filter((id) => all.indexOf(id) === all.lastIndexOf(id)) : ids;
+    return Array.from({ length: count }, (_, at) => alone[Math.floor((alone.length * (at + 1)) / (count + 1))] ?? '');
+  }
+  const breakListing = (ids: readonly string[]) => breakWith({ host }, { ids, inAnswer: true });
+  const small = { polymarket: { pageSize: 8 }, kalshi: { eventsPerPage: 8 }, manifold: { pageSize: 8 } };
+  const withSmallPages = () => {
+    const http = { requestsPerSecond: 10_000, burst: 1_000, retryDelayMs: 1 };
+    const urls = { gamma: exchange.gammaUrl, clob: exchange.clobUrl, data: exchange.dataUrl };
+    const adapter = {
+      polymarket: () => createPolymarketAdapter({ urls, http, markets: small.polymarket }),
+      kalshi: () => createKalshiAdapter({ url: exchange.kalshiUrl, http, markets: small.kalshi }),
+      manifold: () => createManifoldAdapter({ url: exchange.manifoldUrl, http, markets: small.manifold }),
+    }[venue]();
+    open.push(adapter);
+    return adapter;
+  };
+
+  it.each([
+    { count: 1, pages: 'whole' },
+    { count: 2, pages: 'whole' },
+    { count: 2, pages: 'small' },
+  ])('end no sweep, but the walk ends, with $count bad markets and $pages pages', async ({ count, pages }) => {
+    const good = await walk(adapters()[venue]);
+    expect(good.ended).toBe(true);
+    const bad = await amid(good.ids, count);
+    breakListing(bad);
+    const adapter = pages === 'whole' ? adapters()[venue] : withSmallPages();
+    const before = exchange.requests().length;
+    const found = await walk(adapter);
+    const requests = exchange.requests().length - before;
+    expect({ reasons: found.reasons, ended: found.ended }).toEqual({
+      reasons: new Set(['page_unavailable']),
+      ended: false,
+    });
+    // Only Polymarket can begin a page behind a bad market.
+    const above = good.ids.slice(0, good.ids.indexOf(bad[0] ?? ''));
+    const expected = venue === 'polymarket' ? good.ids.filter((id) => !bad.includes(id)) : above;
+    const isRead = (id: string) => found.ids.includes(id);
+    const missed = expected.filter((id) => !isRead(id));
+    // A row of Kalshi's listing is an event, which may have several markets.
+    expect(missed.length).toBeLessThan(venue === 'kalshi' ? 10 : 1);
+    expect(found.ids.length).toBeGreaterThan(good.ids.length / 5);
+    expect(bad.some(isRead)).toBe(false);
+    expect(requests).toBeLessThan(60 + 30 * count);
+    expect(breakers).toEqual([]);
+
+    // The next walk by change goes as far as it can and ends too.
+    const next = await walk(adapter, found.position, SECOND * 1000 + 30_000);
+    expect(next.ended).toBe(false);
+
+    // After the market healed, the next full walk is a sweep again.
+    exchange.clearFaults();
+    const healed = await walk(adapter, next.position, SECOND * 1000 + 90_000_000);
+    const everRead = [...found.ids, ...next.ids, ...healed.ids];
+    expect({ ended: healed.ended, missing: good.ids.filter((id) => !everRead.includes(id)) }).toEqual({
+      ended: true,
+      missing: [],
+    });
+  });
+
+  it('are read in whole when the market heals while its page is narrowed', async () => {
+    const good = await walk(adapters()[venue]);
+    const [bad = ''] = await amid(good.ids, 1);
+    exchange.addFault({ host, kind: 'bad_member', members: { ids: [bad], inAnswer: true }, count: 4 });
+    const found = await walk(adapters()[venue]);
+    expect(good.ids.filter((id) => !found.ids.includes(id))).toEqual([]);
+    expect(found.reasons).toEqual(new Set());
+    // A narrowed page of Manifold may end between markets of one millisecond.
+    expect(found.ended).toBe(venue !== 'manifold');
+  });
+
+  it('are the fault of the host when every page fails', async () => {
+    exchange.addFault({ host, path: listing, kind: 'status500' });
+    await expect(adapters()[venue].pollMarkets(null, context)).rejects.toMatchObject({ statusCode: 500 });
+  });
+});

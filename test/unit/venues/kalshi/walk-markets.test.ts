@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ListAnswer } from '../../../../src/venues/kalshi/client.ts';
 import {
   advance,
+  afterFailure,
   afterRefusal,
   type MarketPosition,
   nextQuery,
@@ -111,6 +112,19 @@ describe('the walk over the Kalshi catalog', () => {
     expect(afterRefusal(at)).toBeUndefined();
     const unopened = advance(at, LAST, SETTINGS).position;
     expect(afterRefusal(unopened)?.phases[0]?.name).toBe('closed');
+  });
+
+  it('goes on with the next phase when a row fails, and ends no sweep', () => {
+    const begun = openWalk(null, START, SETTINGS);
+    const second = advance(begun, { rows: [], nextCursor: 'a' }, SETTINGS).position;
+    const after = afterFailure(second);
+    expect(after.phases.map(({ name }) => name)).toEqual(['unopened', 'closed', 'settled']);
+    const { position, sweeps } = walk(after);
+    expect(sweeps.filter((each) => each.endsWith('true'))).toEqual([]);
+    expect(position).toEqual({ v: 1, phases: [], fullWalkAtMs: START, since: SECOND });
+    const recent = openWalk(position, START + 30_000, SETTINGS);
+    // The next walk between full ones begins at the same second again.
+    expect(walk(afterFailure(recent)).position).toEqual(position);
   });
 
   describe('sweeps', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   advance,
+  afterFailure,
   closeSweep,
   hasMore,
   isListing,
@@ -9,6 +10,7 @@ import {
   nextQuery,
   openWalk,
   withoutPending,
+  withoutSweep,
 } from '../../../../src/venues/manifold/walk-markets.ts';
 
 const NOW = 1_790_000_000_000;
@@ -176,6 +178,39 @@ describe('sweeps', () => {
     const cut = advance(second, many.slice(0, 3), NOW, SETTINGS);
     expect(cut.cutShort).toMatch(/repeats a page/);
     expect(closeSweep(cut.position).sweep).toBeUndefined();
+  });
+});
+
+describe('a market that fails in the listing', () => {
+  const many = Array.from({ length: 7 }, (_, index) => row(`m${index}`, 1_000 + index));
+  const listing = (stored: unknown, nowMs = NOW) => {
+    const at = openWalk(stored, nowMs, SETTINGS);
+    if (!isListing(at)) throw new Error('not listing');
+    return at;
+  };
+
+  it('ends the walk without a sweep, and the next full walk is a sweep', () => {
+    const second = listing(advance(listing(null), many.slice(0, 3), NOW, SETTINGS).position);
+    const after = afterFailure(second);
+    expect({ more: hasMore(after), sweep: closeSweep(after).sweep }).toEqual({ more: false, sweep: undefined });
+    expect(after).toEqual({ v: 1, fullWalkAtMs: NOW, mark: NOW - 60_000, pending: [] });
+    expect(walk(after, many, NOW + 3_600_000).sweeps.at(-1)?.ended).toBe(true);
+  });
+
+  it('keeps the mark of a walk by change', () => {
+    const { position } = walk(null, many);
+    const changed = many.map((each) => ({ ...each, lastUpdatedTime: NOW + 1_000 }));
+    const recent = listing(position, NOW + 60_000);
+    const next = advance(recent, changed.slice(0, 3), NOW + 60_000, SETTINGS);
+    expect(next.position.walk?.nextMark).toBe(NOW + 1_000);
+    expect(afterFailure({ ...recent, ...next.position, walk: next.position.walk ?? recent.walk }).mark).toBe(
+      position.mark,
+    );
+  });
+
+  it('lets no sweep end that read a narrowed page', () => {
+    const last = advance(withoutSweep(listing(null)), [], NOW, SETTINGS);
+    expect(closeSweep(last.position).sweep).toBeUndefined();
   });
 });
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { MarketsAnswer, MarketsQuery } from '../../../../src/venues/polymarket/client.ts';
 import {
   advance,
+  afterFailure,
   afterRefusal,
   type MarketPosition,
   nextQuery,
@@ -287,6 +288,22 @@ describe('the market walk', () => {
       phases: begun.phases.map((phase) => ({ ...phase, offset: 2_500 })),
     };
     expect(afterRefusal(deep)?.phases.map((phase) => phase.name)).toEqual(['closed']);
+  });
+
+  it('skips a market that fails by offset, and drops the phase after three in a row', () => {
+    const catalog = new Catalog();
+    catalog.add(25);
+    const begun = switchListing(openWalk(null, START, SETTINGS), 'offset');
+    let at = advance(begun, catalog.list(nextQuery(begun, SETTINGS)), START, SETTINGS).position;
+    for (let place = 10; place < 13; place += 1) {
+      expect(nextQuery(at, SETTINGS).offset).toBe(place);
+      at = afterFailure(openWalk(JSON.parse(JSON.stringify(at)), START, SETTINGS));
+    }
+    expect(afterFailure(at).phases.map((phase) => phase.name)).toEqual(['closed']);
+    // A page between them begins the count anew.
+    const { position } = advance(at, catalog.list(nextQuery(at, SETTINGS)), START, SETTINGS);
+    expect(nextQuery(position, SETTINGS).offset).toBe(23);
+    expect(afterFailure(position).phases[0]).toMatchObject({ name: 'open', offset: 24, skipped: 1 });
   });
 
   describe('with pages from a cache', () => {
