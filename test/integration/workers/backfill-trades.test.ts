@@ -354,7 +354,7 @@ describe('two backfills of one venue', () => {
     await on.endLease();
     expect(await on.run(adapterOf(serve))).toMatchObject({ written: 4 });
     mayGoOn.open();
-    expect(await frozen).toEqual({ failed: expect.stringContaining('ended before it was renewed') });
+    expect(await frozen).toEqual({ failed: expect.stringContaining('taken over') });
     expect(await on.storedIds(market)).toEqual(idsOf(tape));
     expect(await on.walkOf(market)).toMatchObject({ status: 'done', pages: 2, trades: 4 });
   });

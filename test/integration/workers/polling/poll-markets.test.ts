@@ -375,7 +375,7 @@ describe('a market is not gone', () => {
     await test.db.query(END_LEASE, [venue]);
     await poll(adapterOf(sweepOf(NOW + 1, [], [market('a')]), knows(market('a'))));
     mayGoOn.open();
-    expect(await frozen).toEqual({ failed: expect.stringContaining('ended before it was renewed') });
+    expect(await frozen).toEqual({ failed: expect.stringContaining('taken over') });
     expect(await catalog()).toEqual({ a: 'open' });
     expect(await versions()).toBe(0);
   });
