@@ -160,14 +160,14 @@ export function createMemberBatches(host: Host): MemberBatches {
       let stop: { error: VenueError; isThrown: boolean } | undefined;
 
       /** The failure of one request; undefined when it succeeded, or when the call stops. */
-      async function attempt({ members: asked, isPart, group }: Piece): Promise<VenueError | undefined> {
+      async function attempt(piece: Piece): Promise<VenueError | undefined> {
+        const { members: asked, isPart } = piece;
         if (stop) {
           unread.push(...asked);
           return undefined;
         }
         try {
-          const answer = await request(asked, { isPart: isPart || isDoubtful });
-          succeeded({ members: asked, isPart, ...(group && { group }) }, answer);
+          succeeded(piece, await request(asked, { isPart: isPart || isDoubtful }));
           return undefined;
         } catch (thrown) {
           if (!(thrown instanceof VenueError)) throw thrown;
@@ -175,7 +175,7 @@ export function createMemberBatches(host: Host): MemberBatches {
           if (answers.length === 0 && isOfRoute(thrown)) stop ??= { error: thrown, isThrown: true };
           else if (mayBeOfMember(thrown)) return thrown;
           else stop ??= { error: thrown, isThrown: false };
-          unanswered({ members: asked, isPart, ...(group && { group }) }, thrown);
+          unanswered(piece, thrown);
           return undefined;
         }
       }
@@ -249,11 +249,14 @@ export function createMemberBatches(host: Host): MemberBatches {
         for (const each of failed) await narrow(each.piece, each.error);
       }
 
+      /** A member that fails again alone, while the host answers for others, says nothing new of the host. */
+      const isExpected = ({ members: [member = ''] }: Piece) => answers.length > 0 && quarantine.has(member);
+
       const work = async () => {
         for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) {
           const error = await attempt(piece);
           if (error === undefined) continue;
-          if (piece.members.length === 1) strike(error);
+          if (piece.members.length === 1 && !isExpected(piece)) strike(error);
           await narrow(piece, error);
         }
       };
