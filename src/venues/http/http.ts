@@ -278,7 +278,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     const deadline = openStretchingDeadline([request.signal], callTimeoutMs, lag.begin());
     const attempts = request.batch?.isPart ? 1 : maxAttempts;
     let backoff: IBackoff<unknown> | undefined;
-    /** The failure of the attempt before. */
+    /** The reason of the current retry. */
     let before: VenueError | undefined;
     try {
       for (let tries = 1; ; tries += 1) {
@@ -286,17 +286,16 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
           return await guarded(request, body, deadline);
         } catch (thrown) {
           const error = toVenueError(venue, thrown, request.signal, deadline);
-          // The end of the call, while its retry waited or just began, would hide the reason of the retry.
-          if (deadline.signal.aborted && !request.signal.aborted && before) throw before;
-          before = error;
           if (!isWorthRetrying(error) || tries >= attempts) throw error;
           backoff = backoff ? backoff.next(undefined) : firstBackoff(options.retryDelayMs ?? 250);
           const waitMs = Math.max(error.retryAfterMs ?? 0, backoff.duration);
           if (waitMs >= deadline.remainingMs()) throw error;
+          before = error;
           await sleep(waitMs, undefined, { signal: deadline.signal });
         }
       }
     } catch (thrown) {
+      // The end of the call, while its retry waited or just began, would hide the reason of the retry.
       if (deadline.signal.aborted && !request.signal.aborted && before) throw before;
       throw toVenueError(venue, thrown, request.signal, deadline);
     } finally {
