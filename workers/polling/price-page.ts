@@ -99,7 +99,7 @@ export function withTokenIds<R extends { outcomeId: string }>(
   });
 }
 
-/** A batch without an answer, which the walk leaves behind: the next tick begins with others. Rethrows what says nothing of the batch. */
+/** A batch without an answer, which the walk leaves behind: the next tick begins with others. Rethrows other errors. */
 export function failedBatch(error: unknown): Batch<never> & Pick<Page<never>, 'isIdle' | 'fault'> {
   if (!(error instanceof VenueError) || isOfHost(error)) throw error;
   return { records: [], rejected: [], isIdle: true, fault: error };

@@ -95,7 +95,7 @@ export function createMemberBatches(host: Host): MemberBatches {
   /** No member was answered in the latest call that failed: the first success ends the doubt about all groups. */
   let isDoubtful = false;
 
-  /** The requests of a call in their order: what never failed, then what failed, the longest ago first, then members on probation. */
+  /** The requests of a call in their order: members that never failed, then failed ones, the oldest failure first, then members on probation. */
   function plan(members: readonly string[], size: number): { pieces: Piece[]; waiting: string[] } {
     const nowMs = now();
     groups = groups.filter(({ untilMs }) => nowMs < untilMs);
@@ -180,7 +180,7 @@ export function createMemberBatches(host: Host): MemberBatches {
         }
       }
 
-      /** Nothing was answered, which is no reason to halve now; but the next call asks for these members last, and apart. */
+      /** Without an answer, the call does not halve; but the next call asks for these members last, and apart. */
       function unanswered({ members: asked, isPart, group }: Piece, error: VenueError): void {
         const [member] = asked;
         const hasAnswer = answers.length > 0 || isAnswering;
@@ -204,7 +204,7 @@ export function createMemberBatches(host: Host): MemberBatches {
         mergeSuspects();
       }
 
-      /** The host works again: what failed with it is asked together. */
+      /** The host works again: the call asks for the suspects together. */
       function mergeSuspects(): void {
         const suspect = pieces.filter(({ group }) => group?.isSuspect);
         groups = groups.filter(({ isSuspect }) => !isSuspect);
@@ -296,7 +296,7 @@ export function rejectMembers(kind: RecordKind, refused: readonly RefusedMember[
   });
 }
 
-/** The part of a batch that says what was not read. */
+/** The unread members of a batch, with the reason. */
 export function unreadOf({
   unread,
   fault,

@@ -215,7 +215,7 @@ describe('the batches of a route', () => {
     expect(requests.length).toBe(1);
   });
 
-  it('keep the answers when the host fails in the middle, and name what is unread', async () => {
+  it('keep the answers and name the unread members when the host fails in the middle', async () => {
     let left = 2;
     const { ask } = setup(() => (left-- > 0 ? undefined : error(0, 'network')), 10);
     const { answered, unread, fault } = await ask(names(40));
