@@ -9,7 +9,7 @@ import { writeBooks } from '../../src/store/series/books.ts';
 import { isOfHost, VenueError } from '../../src/venues/errors.ts';
 import type { Batch, Page } from '../../src/venues/port.ts';
 import type { JobContext } from '../process/define.ts';
-import type { PageStore } from './polling.ts';
+import type { PageStore } from './page-store.ts';
 import { PriceConfirmations } from './price-confirmations.ts';
 
 /** The answer to a request for certain outcomes. Records of other outcomes are not stored. */

@@ -12,7 +12,8 @@ import {
   type WalletTransaction,
 } from '../../src/venues/wallet-port.ts';
 import type { JobContext } from '../process/define.ts';
-import { type PageSource, type PageStore, walkPages } from './polling.ts';
+import type { PageStore } from './page-store.ts';
+import { type PageSource, walkPages } from './polling.ts';
 
 /** A busy wallet makes room for the others after so many pages. */
 const MAX_ACTIVITY_PAGES = 20;

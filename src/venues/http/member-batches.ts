@@ -4,6 +4,7 @@ import type { RefusedMember, VenueObserver } from '../observer.ts';
 import type { Batch, RecordKind, RejectedRecord } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
 import type { BatchRequest, VenueHttp } from './http.ts';
+import { chunks, halvesOf } from './parts.ts';
 
 /** The reason of the rejected record that stands for a member in quarantine. */
 export const MEMBER_REFUSED = 'member_refused';
@@ -276,15 +277,6 @@ export function createMemberBatches(host: Host): MemberBatches {
       return { answers, refused, unread, ...(stop && { fault: stop.error }) };
     },
   };
-}
-
-function chunks<T>(items: readonly T[], size: number): T[][] {
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) => items.slice(at * size, (at + 1) * size));
-}
-
-function halvesOf<T>(items: readonly T[]): T[][] {
-  const middle = Math.ceil(items.length / 2);
-  return [items.slice(0, middle), items.slice(middle)].filter((half) => half.length > 0);
 }
 
 /** The rejected records that stand for members in quarantine. */
