@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isOfHost, VenueError } from '../errors.ts';
 import { cachedForMs } from '../http/age.ts';
 import { callEnd } from '../tape-page.ts';
-import { type EventsPage, isHttpStatus, LIMITLESS, type ListedPage, type PageQuery } from './client.ts';
+import { AT_ONCE, type EventsPage, isHttpStatus, LIMITLESS, type ListedPage, type PageQuery } from './client.ts';
 import { type Pager, readStretch, type StretchRead, stretch } from './fetch-trades.ts';
 import { textOf } from './listed-rows.ts';
 import { eventsSizeAt, listingSizeAt } from './page-sizes.ts';
@@ -59,7 +59,6 @@ export type TradePosition = z.infer<typeof position>;
 
 /** The bound of the position: about ten times the catalog of 2026. */
 const MAX_TRACKED = 5_000;
-const FEEDS_AT_ONCE = 2;
 
 export interface TradeSource {
   listMarkets(query: PageQuery): Promise<ListedPage>;
@@ -202,7 +201,7 @@ async function readFeeds(
       }
     } while (!isEnd() && hostFailure === undefined);
   };
-  await Promise.all(Array.from({ length: FEEDS_AT_ONCE }, work));
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
   if (hostFailure !== undefined && reads.size === 0) throw hostFailure;
   const [failure] = failures;
   const page = afterReads(
