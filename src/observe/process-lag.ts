@@ -4,7 +4,7 @@ const SAMPLE_MS = 100;
 const TOLERATED_MS = 20;
 /** `share` covers this time. */
 const WINDOW_MS = 10_000;
-/** A wait that is longer than its limit by this factor is no answer any more. */
+/** A wait is never stretched beyond this factor. */
 const MAX_STRETCH = 4;
 /** A process was late in a time when it was late for this part of it, and for this long. */
 const LATE_SHARE = 0.2;

@@ -13,9 +13,8 @@ const EVERY_MS = 1_000;
 const END_TIMEOUT_MS = 1_000;
 
 /**
- * Stores a heartbeat of this process every second, with its lateness, so that the operator pages show a suspended, dead or
- * overloaded process. The next beat waits for
- * the answer to the last one, and an unavailable database leaves a gap.
+ * Stores a heartbeat of this process every second, with its lateness, so that the operator pages show a suspended, dead or overloaded
+ * process. The next beat waits for the answer to the last one, and an unavailable database leaves a gap.
  */
 export function startHeartbeat(db: Queryable, name: string, log: Logger): { close(): Promise<void> } {
   const identity = { process: name, host: hostname(), pid: process.pid, version: VERSION };

@@ -3,7 +3,7 @@ import type { ParsedBatch } from './parsed-batch.ts';
 import type { TapePage } from './port.ts';
 import type { Report } from './report.ts';
 
-/** Far below the deadline of a poll: a slow machine stores what it has read before its tick ends. */
+/** Far below the deadline of a poll: a slow machine stores its pages before its tick ends. */
 const CALL_MS = 10_000;
 
 /** Tells when a call that begins now, and reads several pages, begins no further one. The next call continues at its position. */

@@ -11,7 +11,7 @@ import { writePrices } from '../../src/store/prices/prices.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import { writeTrades } from '../../src/store/series/trades.ts';
 import type { PollKind, RejectedRecord } from '../../src/venues/port.ts';
-import { type PageStore, writePage } from '../../workers/polling/polling.ts';
+import { type PageStore, writePage } from '../../workers/polling/page-store.ts';
 import type { ParsedRecords } from './venue-adapter/venue-under-test.ts';
 
 /** Returns the number of records that changed something. */

@@ -126,7 +126,7 @@ describe.each(BACKENDS)('ids that break the requests of every venue, queues on %
       (venues) => venues === bad.size,
       WAIT,
     );
-    // Whatever is read from here on is read beside the bad ids.
+    // From here on, the processes read everything beside the bad ids.
     const sinceMs = await nowMs();
     await eventually(
       () => stale(sinceMs),

@@ -7,7 +7,8 @@ import { type ComparedTotals, compareTotals, confirmTotals } from '../../src/sto
 import { marketsToWitness, mostActiveMarkets, type WitnessMarket } from '../../src/store/series/witness-markets.ts';
 import type { VenueAdapter } from '../../src/venues/port.ts';
 import { marketStore } from '../polling/market-page.ts';
-import { type Advance, runPoll } from '../polling/polling.ts';
+import type { Advance } from '../polling/page-store.ts';
+import { runPoll } from '../polling/polling.ts';
 import { failedBatch } from '../polling/price-page.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 

@@ -5,7 +5,7 @@ import { oncePerOwner } from '../../src/store/db/batcher.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { Batch, CallContext, MarketPage, VenueAdapter } from '../../src/venues/port.ts';
 import type { JobContext } from '../process/define.ts';
-import { type PageStore, storePage, type WalkState } from './polling.ts';
+import { type PageStore, storePage, type WalkState } from './page-store.ts';
 
 /** After this time the walk continues, so that many missing markets do not stall the catalog. */
 const TURN_MS = 10_000;

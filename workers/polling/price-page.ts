@@ -9,7 +9,7 @@ import { writeBooks } from '../../src/store/series/books.ts';
 import { isOfHost, VenueError } from '../../src/venues/errors.ts';
 import type { Batch, Page } from '../../src/venues/port.ts';
 import type { JobContext } from '../process/define.ts';
-import type { PageStore } from './polling.ts';
+import type { PageStore } from './page-store.ts';
 import { PriceConfirmations } from './price-confirmations.ts';
 
 /** The answer to a request for certain outcomes. Records of other outcomes are not stored. */
@@ -99,7 +99,7 @@ export function withTokenIds<R extends { outcomeId: string }>(
   });
 }
 
-/** A batch without an answer, which the walk leaves behind: the next tick begins with others. Rethrows what says nothing of the batch. */
+/** A batch without an answer, which the walk leaves behind: the next tick begins with others. Rethrows other errors. */
 export function failedBatch(error: unknown): Batch<never> & Pick<Page<never>, 'isIdle' | 'fault'> {
   if (!(error instanceof VenueError) || isOfHost(error)) throw error;
   return { records: [], rejected: [], isIdle: true, fault: error };

@@ -4,7 +4,7 @@ import { writeTrades } from '../../src/store/series/trades.ts';
 import type { Page, RejectedRecord, VenueAdapter } from '../../src/venues/port.ts';
 import { MAX_AHEAD_MS } from '../../src/venues/venue-time.ts';
 import type { JobContext } from '../process/define.ts';
-import type { PageStore } from './polling.ts';
+import type { PageStore } from './page-store.ts';
 
 type TimeLimits = Pick<JobContext, 'config' | 'now'>;
 

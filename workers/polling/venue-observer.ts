@@ -48,7 +48,7 @@ export function venueObserver(metrics: Metrics, log: Logger): VenueObserver {
       metrics.venueQuarantinedMembers.set({ venue, route }, quarantined);
       const fields = { venue, route, quarantined };
       if (refused.length > 0) {
-        // A member that stays bad is no news; its retries are counted and stored with its rejected record.
+        // Only the first failure of a member is news; its retries are counted and stored with its rejected record.
         const level = refused.some(({ failures }) => failures === 1) ? 'warn' : 'debug';
         log[level](
           { ...fields, count: refused.length, refused: refused.slice(0, MAX_LOGGED) },

@@ -4,7 +4,7 @@ import { removeRecovered } from '../../src/store/catalog/quarantine.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { emitTransactions, storedTransactions, type WalletNews } from '../../src/store/wallets/events.ts';
 import { advanceActivity, type WalletLease } from '../../src/store/wallets/watch.ts';
-import { VenueError } from '../../src/venues/errors.ts';
+import { isOfHost, VenueError } from '../../src/venues/errors.ts';
 import {
   REJECTED_FOR_VERSION,
   type WalletAdapter,
@@ -12,7 +12,8 @@ import {
   type WalletTransaction,
 } from '../../src/venues/wallet-port.ts';
 import type { JobContext } from '../process/define.ts';
-import { type PageSource, type PageStore, walkPages } from './polling.ts';
+import type { PageStore } from './page-store.ts';
+import { type PageSource, walkPages } from './polling.ts';
 
 /** A busy wallet makes room for the others after so many pages. */
 const MAX_ACTIVITY_PAGES = 20;
@@ -131,9 +132,6 @@ export async function rereadActivity(
 }
 
 /** True when the host accepts no requests for any wallet at present. A 403 refuses the client as such. */
-export function isHostAway({ code, statusCode }: VenueError): boolean {
-  return (
-    ['circuit_open', 'rate_limited', 'budget_unavailable', 'process_late', 'aborted'].includes(code) ||
-    statusCode === 403
-  );
+export function isHostAway(error: VenueError): boolean {
+  return isOfHost(error) || error.statusCode === 403;
 }

@@ -4,7 +4,7 @@ import { heldParts } from '../../src/store/feeds/parts.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import type { Page } from '../../src/venues/port.ts';
-import type { PageStore } from '../polling/polling.ts';
+import type { PageStore } from '../polling/page-store.ts';
 import { priceStore, type RequestedPage, type SweptPrices, withTokenIds } from '../polling/price-page.ts';
 import { tradeStore, type WrittenTrades } from '../polling/trade-page.ts';
 import type { StreamerDeps } from './deps.ts';

@@ -5,7 +5,7 @@ import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { heldParts } from '../../src/store/feeds/parts.ts';
 import type { Page, RecordKind, RejectedRecord } from '../../src/venues/port.ts';
-import { type PageStore, storePage } from '../polling/polling.ts';
+import { type PageStore, storePage } from '../polling/page-store.ts';
 import { rejectUntimely } from '../polling/trade-page.ts';
 import type { StreamerDeps } from './deps.ts';
 import { type FeedPage, feedBookStore, feedPriceStore, feedTradeStore } from './feed-stores.ts';

@@ -344,8 +344,8 @@ export class FeedConnection {
   }
 
   #lost(loss: FeedLoss | { of: 'books'; reason: GapReason; marketIds: readonly string[] }): void {
-    // Every market has an open gap, and a new connection brings new snapshots.
-    if (this.#state === 'given_up') return;
+    // While it is given up, every market has an open gap, and a new connection brings new snapshots.
+    if (this.#state === 'given_up' || this.#state === 'closed') return;
     const nowMs = this.#now();
     const marketIds = loss.marketIds.filter((id) => this.#markets.has(id));
     const lost = marketIds.flatMap((id) => this.#markets.get(id) ?? []);

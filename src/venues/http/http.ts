@@ -153,7 +153,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   let fault: VenueError | undefined;
   /** The refusal since the latest success: the cause of a budget that is used up. */
   let refusal: VenueError | undefined;
-  // A test call without an answer proves no recovery, whatever its cause.
+  // A test call without an answer never proves a recovery.
   const isFault = (error: Error) =>
     (isVenueFault(error) && !held.has(error)) || (breaker.state === CircuitState.HalfOpen && !hasAnswer(error));
   const breaker: CircuitBreakerPolicy = circuitBreaker(handleWhen(isFault), {
@@ -248,7 +248,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   async function guarded(request: VenueRequest, body: string | undefined, call: CallDeadline) {
     // While one call tests whether the venue has recovered, the others fail at once instead of queueing behind it.
     if (breaker.state === CircuitState.HalfOpen) throw circuitOpen(venue, fault);
-    // The one call that tests an open breaker decides about the host, whatever it asks for.
+    // The one call that tests an open breaker decides about the host, even a batch.
     const isHeld = request.batch !== undefined && breaker.state === CircuitState.Closed;
     try {
       return await breaker.execute(async () => {
@@ -278,7 +278,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
     const deadline = openStretchingDeadline([request.signal], callTimeoutMs, lag.begin());
     const attempts = request.batch?.isPart ? 1 : maxAttempts;
     let backoff: IBackoff<unknown> | undefined;
-    /** The failure of the attempt before. */
+    /** The reason of the current retry. */
     let before: VenueError | undefined;
     try {
       for (let tries = 1; ; tries += 1) {
@@ -286,17 +286,16 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
           return await guarded(request, body, deadline);
         } catch (thrown) {
           const error = toVenueError(venue, thrown, request.signal, deadline);
-          // The end of the call, while its retry waited or just began, would hide the reason of the retry.
-          if (deadline.signal.aborted && !request.signal.aborted && before) throw before;
-          before = error;
           if (!isWorthRetrying(error) || tries >= attempts) throw error;
           backoff = backoff ? backoff.next(undefined) : firstBackoff(options.retryDelayMs ?? 250);
           const waitMs = Math.max(error.retryAfterMs ?? 0, backoff.duration);
           if (waitMs >= deadline.remainingMs()) throw error;
+          before = error;
           await sleep(waitMs, undefined, { signal: deadline.signal });
         }
       }
     } catch (thrown) {
+      // The end of the call, while its retry waited or just began, would hide the reason of the retry.
       if (deadline.signal.aborted && !request.signal.aborted && before) throw before;
       throw toVenueError(venue, thrown, request.signal, deadline);
     } finally {
@@ -344,7 +343,7 @@ function isWorthRetrying(error: VenueError): boolean {
   return error.retryable && error.code !== 'circuit_open' && error.code !== 'aborted';
 }
 
-/** Whether the host sent an answer, whatever its status. */
+/** Whether the host sent an answer of any status. */
 function hasAnswer(error: Error): boolean {
   return error instanceof VenueError && error.statusCode !== undefined;
 }

@@ -4,6 +4,7 @@ import type { RefusedMember, VenueObserver } from '../observer.ts';
 import type { Batch, RecordKind, RejectedRecord } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
 import type { BatchRequest, VenueHttp } from './http.ts';
+import { chunks, halvesOf } from './parts.ts';
 
 /** The reason of the rejected record that stands for a member in quarantine. */
 export const MEMBER_REFUSED = 'member_refused';
@@ -95,7 +96,7 @@ export function createMemberBatches(host: Host): MemberBatches {
   /** No member was answered in the latest call that failed: the first success ends the doubt about all groups. */
   let isDoubtful = false;
 
-  /** The requests of a call in their order: what never failed, then what failed, the longest ago first, then members on probation. */
+  /** The requests of a call in their order: members that never failed, then failed ones, the oldest failure first, then members on probation. */
   function plan(members: readonly string[], size: number): { pieces: Piece[]; waiting: string[] } {
     const nowMs = now();
     groups = groups.filter(({ untilMs }) => nowMs < untilMs);
@@ -160,14 +161,14 @@ export function createMemberBatches(host: Host): MemberBatches {
       let stop: { error: VenueError; isThrown: boolean } | undefined;
 
       /** The failure of one request; undefined when it succeeded, or when the call stops. */
-      async function attempt({ members: asked, isPart, group }: Piece): Promise<VenueError | undefined> {
+      async function attempt(piece: Piece): Promise<VenueError | undefined> {
+        const { members: asked, isPart } = piece;
         if (stop) {
           unread.push(...asked);
           return undefined;
         }
         try {
-          const answer = await request(asked, { isPart: isPart || isDoubtful });
-          succeeded({ members: asked, isPart, ...(group && { group }) }, answer);
+          succeeded(piece, await request(asked, { isPart: isPart || isDoubtful }));
           return undefined;
         } catch (thrown) {
           if (!(thrown instanceof VenueError)) throw thrown;
@@ -175,12 +176,12 @@ export function createMemberBatches(host: Host): MemberBatches {
           if (answers.length === 0 && isOfRoute(thrown)) stop ??= { error: thrown, isThrown: true };
           else if (mayBeOfMember(thrown)) return thrown;
           else stop ??= { error: thrown, isThrown: false };
-          unanswered({ members: asked, isPart, ...(group && { group }) }, thrown);
+          unanswered(piece, thrown);
           return undefined;
         }
       }
 
-      /** Nothing was answered, which is no reason to halve now; but the next call asks for these members last, and apart. */
+      /** Without an answer, the call does not halve; but the next call asks for these members last, and apart. */
       function unanswered({ members: asked, isPart, group }: Piece, error: VenueError): void {
         const [member] = asked;
         const hasAnswer = answers.length > 0 || isAnswering;
@@ -204,7 +205,7 @@ export function createMemberBatches(host: Host): MemberBatches {
         mergeSuspects();
       }
 
-      /** The host works again: what failed with it is asked together. */
+      /** The host works again: the call asks for the suspects together. */
       function mergeSuspects(): void {
         const suspect = pieces.filter(({ group }) => group?.isSuspect);
         groups = groups.filter(({ isSuspect }) => !isSuspect);
@@ -249,11 +250,14 @@ export function createMemberBatches(host: Host): MemberBatches {
         for (const each of failed) await narrow(each.piece, each.error);
       }
 
+      /** A member that fails again alone, while the host answers for others, says nothing new of the host. */
+      const isExpected = ({ members: [member = ''] }: Piece) => answers.length > 0 && quarantine.has(member);
+
       const work = async () => {
         for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) {
           const error = await attempt(piece);
           if (error === undefined) continue;
-          if (piece.members.length === 1) strike(error);
+          if (piece.members.length === 1 && !isExpected(piece)) strike(error);
           await narrow(piece, error);
         }
       };
@@ -275,15 +279,6 @@ export function createMemberBatches(host: Host): MemberBatches {
   };
 }
 
-function chunks<T>(items: readonly T[], size: number): T[][] {
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) => items.slice(at * size, (at + 1) * size));
-}
-
-function halvesOf<T>(items: readonly T[]): T[][] {
-  const middle = Math.ceil(items.length / 2);
-  return [items.slice(0, middle), items.slice(middle)].filter((half) => half.length > 0);
-}
-
 /** The rejected records that stand for members in quarantine. */
 export function rejectMembers(kind: RecordKind, refused: readonly RefusedMember[], nowMs: number): RejectedRecord[] {
   return refused.map(({ member, route, reason, failures, retryAfterMs }) => {
@@ -293,7 +288,7 @@ export function rejectMembers(kind: RecordKind, refused: readonly RefusedMember[
   });
 }
 
-/** The part of a batch that says what was not read. */
+/** The unread members of a batch, with the reason. */
 export function unreadOf({
   unread,
   fault,

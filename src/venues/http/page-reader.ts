@@ -21,7 +21,7 @@ type PageResult<A> = { answer: A; isNarrowed: boolean } | { failure: VenueError 
  * retries, so that the rows above the bad one are read. Pages then stay small until the bad row is alone or was read. The result is a
  * failure when the next row alone fails and the probe succeeds.
  *
- * What it knows about the next page is in memory only: a process that starts finds the bad row again with a few requests.
+ * Its knowledge of the next page is in memory only: a process that starts finds the bad row again with a few requests.
  */
 export function createPageReader(): <A>(page: PageRead<A>) => Promise<PageResult<A>> {
   /** The bad row is among the next so many rows. */

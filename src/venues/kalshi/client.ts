@@ -176,12 +176,16 @@ function openHttp({
     headersOf: (path) => (key !== undefined && isSigned() ? signedHeaders(key, Date.now(), path) : {}),
   });
   const get: VenueHttp['get'] = async (request) => {
+    const wasSigned = isSigned();
     try {
       return await opened.get(request);
     } catch (error) {
-      if (!isSigned() || !isHttpStatus(error, [401])) throw error;
-      unsignedUntilMs = performance.now() + UNSIGNED_FOR_MS;
-      observer?.onKeyRefused?.({ venue: KALSHI, host: opened.host, statusCode: 401 });
+      if (!wasSigned || !isHttpStatus(error, [401])) throw error;
+      // Of several requests that the venue refuses at once, the first ends the use of the key.
+      if (isSigned()) {
+        unsignedUntilMs = performance.now() + UNSIGNED_FOR_MS;
+        observer?.onKeyRefused?.({ venue: KALSHI, host: opened.host, statusCode: 401 });
+      }
       return opened.get(request);
     }
   };

@@ -27,7 +27,7 @@ interface MarketStep {
   failed?: RejectedRecord;
 }
 
-/** Listings beside those of the walk, for the question whether the venue serves any page of a route. */
+/** Listings that the walk does not read: they show whether the venue serves any page of a route. */
 const PROBES = { events: { limit: 1, status: 'settled' }, markets: { limit: 1, status: 'unopened' } } as const;
 
 /** One page with the events and series of its markets. It goes around an expired cursor, a refused filter, and a row that fails. */

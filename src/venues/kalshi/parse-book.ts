@@ -102,7 +102,6 @@ function readLevels(side: string, dollars: KalshiSides['yes'], cents: KalshiSide
     }
     if (size !== '0') levels.push({ price: price.value, size });
   }
-  // Floats order different prices correctly unless they are equal as floats; only then the slower exact comparison runs.
   levels.sort((a, b) => compareDecimals(b.price, a.price));
   const merged: PriceLevel[] = [];
   for (const level of levels) {

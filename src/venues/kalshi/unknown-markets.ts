@@ -54,7 +54,6 @@ export function createUnknownMarketFilter(
     const isKnown = ({ outcomeId }: BookRecord) => !tickersOf([outcomeId]).some((ticker) => unknown.has(ticker));
     const reasons = Array.from(unknown, (ticker) => (checked.has(ticker) ? UNKNOWN_MARKET : UNCONFIRMED_MARKET));
     const skipped = [...batch.skipped, ...reasons];
-    if (fault) return { ...batch, records: batch.records.filter(isKnown), skipped, fault };
-    return { ...batch, records: batch.records.filter(isKnown), skipped };
+    return { ...batch, records: batch.records.filter(isKnown), skipped, ...(fault && { fault }) };
   };
 }

@@ -105,7 +105,7 @@ export function afterRefusal(at: MarketPosition): MarketPosition | undefined {
 }
 
 /**
- * After a page whose next row alone fails: the walk without the phase, because only the failed page names what follows. Its sweep never
+ * After a page whose next row alone fails: the walk without the phase, because only the failed page names the next one. Its sweep never
  * ends, so no market counts as missing.
  */
 export function afterFailure(at: MarketPosition): MarketPosition {

@@ -62,7 +62,8 @@ export interface LimitlessClient {
 
 /** The venue publishes no limit. Its own clients send two requests at once and pause 300 ms, which is about this rate. */
 export const REQUESTS_PER_SECOND = 3;
-const AT_ONCE = 2;
+/** Requests in flight at once. */
+export const AT_ONCE = 2;
 
 export function createLimitlessClient(options: {
   /** Everything before `/markets`: `https://api.limitless.exchange`. */

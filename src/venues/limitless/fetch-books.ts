@@ -1,9 +1,6 @@
 import type { Asked } from '../http/member-batches.ts';
-import { isHttpStatus, type LimitlessClient } from './client.ts';
+import { AT_ONCE, isHttpStatus, type LimitlessClient } from './client.ts';
 import type { OutcomeIds } from './outcome-ids.ts';
-
-/** Requests in flight at once: as many as the venue's own clients send. */
-const AT_ONCE = 2;
 
 interface Place {
   slug: string;

@@ -2,13 +2,10 @@ import type { BatchRequest } from '../http/http.ts';
 import type { Asked } from '../http/member-batches.ts';
 import type { RejectedRecord } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
-import { isHttpStatus, type LimitlessClient } from './client.ts';
+import { AT_ONCE, isHttpStatus, type LimitlessClient } from './client.ts';
 import { textOf } from './listed-rows.ts';
 import type { MarketDirectory } from './market-directory.ts';
 import { SLUG } from './outcome-ids.ts';
-
-/** Requests in flight at once: as many as the venue's own clients send. */
-const AT_ONCE = 2;
 
 interface MarketPages extends Pick<Asked<unknown>, 'unread' | 'fault'> {
   answers: { row: unknown; ageMs: number }[];

@@ -65,7 +65,6 @@ function readSide(side: string, raw: LimitlessBook['bids'], direction: 1 | -1): 
     }
     if (size !== '0') levels.push({ price, size: fromRaw(size) });
   }
-  // Floats order levels of different price right unless they are equal as floats; only then the exact comparison is paid for.
   levels.sort((a, b) => direction * compareDecimals(a.price, b.price));
   const merged: PriceLevel[] = [];
   for (const level of levels) {

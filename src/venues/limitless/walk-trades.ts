@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { VenueError } from '../errors.ts';
+import { isOfHost, VenueError } from '../errors.ts';
 import { cachedForMs } from '../http/age.ts';
 import { callEnd } from '../tape-page.ts';
-import { type EventsPage, isHttpStatus, LIMITLESS, type ListedPage, type PageQuery } from './client.ts';
+import { AT_ONCE, type EventsPage, isHttpStatus, LIMITLESS, type ListedPage, type PageQuery } from './client.ts';
 import { type Pager, readStretch, type StretchRead, stretch } from './fetch-trades.ts';
 import { textOf } from './listed-rows.ts';
 import { eventsSizeAt, listingSizeAt } from './page-sizes.ts';
@@ -59,9 +59,6 @@ export type TradePosition = z.infer<typeof position>;
 
 /** The bound of the position: about ten times the catalog of 2026. */
 const MAX_TRACKED = 5_000;
-const FEEDS_AT_ONCE = 2;
-/** Failures that say nothing of one market. */
-const OF_THE_HOST = new Set(['aborted', 'rate_limited', 'budget_unavailable', 'process_late', 'circuit_open']);
 
 export interface TradeSource {
   listMarkets(query: PageQuery): Promise<ListedPage>;
@@ -197,14 +194,14 @@ async function readFeeds(
         if (read !== undefined) reads.set(slug, read);
       } catch (error) {
         if (!(error instanceof VenueError)) throw error;
-        if (OF_THE_HOST.has(error.code)) {
+        if (isOfHost(error)) {
           hostFailure ??= error;
           unread.unshift(slug);
         } else failures.set(slug, error);
       }
     } while (!isEnd() && hostFailure === undefined);
   };
-  await Promise.all(Array.from({ length: FEEDS_AT_ONCE }, work));
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
   if (hostFailure !== undefined && reads.size === 0) throw hostFailure;
   const [failure] = failures;
   const page = afterReads(

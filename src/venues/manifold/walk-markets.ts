@@ -125,7 +125,7 @@ interface Advance {
 }
 
 /**
- * After a page whose next row alone fails: the walk ends, because only the failed page names what follows. Its sweep never ends, so no
+ * After a page whose next row alone fails: the walk ends, because only the failed page names the next one. Its sweep never ends, so no
  * market counts as missing.
  */
 export function afterFailure({ walk, sweep: _, ...at }: MarketPosition & { walk: Walk }): MarketPosition {

@@ -99,7 +99,6 @@ function readSide(side: string, raw: ClobBook['bids'], direction: 1 | -1): Readi
     }
     if (size !== '0') levels.push({ price, size });
   }
-  // Floats order different prices correctly unless they are equal as floats; only then the slower exact comparison runs.
   levels.sort((a, b) => direction * compareDecimals(a.price, b.price));
   return accept(mergeEqualPrices(levels));
 }

@@ -59,7 +59,7 @@ const MARK_OVERLAP_MS = 10_000;
 const MAX_SKEW_MS = 60_000;
 /** A venue that refuses its own cursors would otherwise restart a phase endlessly. */
 const MAX_RESTARTS = 2;
-/** More places in a row are no markets that fail, but a listing that fails. */
+/** After more places in a row, the listing fails as a whole. */
 const MAX_SKIPPED = 3;
 /** The lifetime of a page in the venue's cache. */
 const MAX_AGE_MS = 300_000;

@@ -95,7 +95,7 @@ async function faultsOf(folder: string): Promise<string[]> {
   } catch (error) {
     const { stdout } = error as { stdout?: string };
     const faults = (stdout ?? '').split(/^claims\//m).filter((text) => text.includes('error TS'));
-    // A compiler that does not run is no verdict.
+    // A compiler that does not run has no verdict.
     if (faults.length === 0) throw error;
     return faults.map((text) => text.trim().replace(/^(.*)\.ts\(\d+,\d+\): error /, '$1: '));
   }

@@ -75,7 +75,7 @@ describe('the Kalshi adapter', () => {
     }
   }
 
-  it('signs its requests with the key, and goes on without it for an hour when the venue refuses it', async () => {
+  function openSigned() {
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
     const key = readKalshiKey('id-1', privateKey.export({ type: 'pkcs8', format: 'pem' }) as string);
     const refusals: unknown[] = [];
@@ -85,6 +85,12 @@ describe('the Kalshi adapter', () => {
       key,
       observer: { onKeyRefused: (event) => refusals.push(event) },
     });
+    return { signed, privateKey, refusals };
+  }
+  const isSigned = ({ headers }: SeenRequest) => 'kalshi-access-key' in headers;
+
+  it('signs its requests with the key, and goes on without it for an hour when the venue refuses it', async () => {
+    const { signed, privateKey, refusals } = openSigned();
     try {
       routes['/markets'] = json(200, { markets: [market('A')], cursor: '' });
       await signed.fetchPrices(['A:yes'], context);
@@ -99,12 +105,28 @@ describe('the Kalshi adapter', () => {
       );
       expect(isValid).toBe(true);
       const answer = routes['/markets'];
-      routes['/markets'] = (request, response) =>
-        ('kalshi-access-key' in request.headers ? json(401, {}) : answer)?.(request, response);
+      routes['/markets'] = (request, response) => (isSigned(request) ? json(401, {}) : answer)?.(request, response);
       for (let call = 0; call < 2; call += 1)
         expect((await signed.fetchPrices(['A:yes'], context)).records).toHaveLength(1);
-      expect(server.requests.filter((request) => 'kalshi-access-key' in request.headers)).toHaveLength(2);
+      expect(server.requests.filter(isSigned)).toHaveLength(2);
       expect(refusals).toMatchObject([{ venue: 'kalshi', statusCode: 401 }]);
+    } finally {
+      await signed.close();
+    }
+  });
+
+  it('repeats each refused request without the key when the venue refuses several at once', async () => {
+    const { signed, refusals } = openSigned();
+    const refuse: (() => void)[] = [];
+    routes['/markets'] = (request, response) => {
+      if (!isSigned(request)) return json(200, { markets: [market('A')], cursor: '' })(request, response);
+      refuse.push(() => json(401, {})(request, response));
+      if (refuse.length === 2) for (const each of refuse) each();
+    };
+    try {
+      const answers = await Promise.all([1, 2].map(() => signed.fetchPrices(['A:yes'], context)));
+      expect(answers.map(({ records }) => records.length)).toEqual([1, 1]);
+      expect(refusals).toHaveLength(1);
     } finally {
       await signed.close();
     }

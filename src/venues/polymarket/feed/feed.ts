@@ -4,6 +4,7 @@ import type { Decimal } from '../../../domain/values/decimal.ts';
 import { isStorableText } from '../../../domain/values/text.ts';
 import type { FeedLoss, FeedMarket, FeedReading, FeedSession } from '../../feeds/port.ts';
 import { emptyReading, isObject, parseFrame, quarantine, sawVenueTime, skip } from '../../feeds/reading.ts';
+import { chunks } from '../../http/parts.ts';
 import { readModel } from '../../rejection.ts';
 import { shortConditionId, wholeConditionId } from '../condition-ids.ts';
 import { parseBooks, priceWithLast } from '../parse-book.ts';
@@ -82,7 +83,7 @@ class PolymarketSession implements FeedSession {
         added.push(tokenId);
       }
     }
-    return chunks(added).map((assets_ids) => {
+    return chunks(added, IDS_PER_MESSAGE).map((assets_ids) => {
       if (this.#isOpen) return JSON.stringify({ operation: 'subscribe', assets_ids });
       this.#isOpen = true;
       return JSON.stringify({ assets_ids, type: 'market', custom_feature_enabled: true });
@@ -97,7 +98,9 @@ class PolymarketSession implements FeedSession {
       this.#marketIds.delete(wholeConditionId(id));
     }
     for (const id of tokenIds) this.#tokens.delete(id);
-    return chunks(tokenIds).map((assets_ids) => JSON.stringify({ operation: 'unsubscribe', assets_ids }));
+    return chunks(tokenIds, IDS_PER_MESSAGE).map((assets_ids) =>
+      JSON.stringify({ operation: 'unsubscribe', assets_ids }),
+    );
   }
 
   /** A repeated subscribe is ignored; after an unsubscribe it brings a new snapshot. */
@@ -107,7 +110,7 @@ class PolymarketSession implements FeedSession {
       const token = this.#tokens.get(id);
       if (token) token.awaitedSinceMs = nowMs;
     }
-    return chunks(tokenIds).flatMap((assets_ids) => [
+    return chunks(tokenIds, IDS_PER_MESSAGE).flatMap((assets_ids) => [
       JSON.stringify({ operation: 'unsubscribe', assets_ids }),
       JSON.stringify({ operation: 'subscribe', assets_ids }),
     ]);
@@ -397,10 +400,4 @@ class PolymarketSession implements FeedSession {
 
 function loss(reason: FeedLoss['reason'], marketIds: Iterable<string>): FeedLoss {
   return { of: 'books', reason, marketIds: [...marketIds] };
-}
-
-function chunks(tokenIds: readonly string[]): string[][] {
-  const parts: string[][] = [];
-  for (let at = 0; at < tokenIds.length; at += IDS_PER_MESSAGE) parts.push(tokenIds.slice(at, at + IDS_PER_MESSAGE));
-  return parts;
 }

@@ -21,10 +21,13 @@ describe('a connection', () => {
   let givenUp: string[];
   let nowMs: number;
   let handshakes: number;
+  /** The next try at each moment at which the connection was given up. */
+  let nextTries: (number | undefined)[];
 
   beforeEach(async () => {
     server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
     await new Promise((resolve) => server.once('listening', resolve));
+    nextTries = [];
     [bad, isSilent, states, details, givenUp, nowMs, handshakes] = [new Set(), false, [], [], [], 1_800_000_000_000, 0];
     server.on('connection', (socket: WebSocket) => {
       handshakes += 1;
@@ -39,6 +42,7 @@ describe('a connection', () => {
         onState(state, detail) {
           states.push(state);
           details.push(detail);
+          if (state === 'given_up') nextTries.push(connection.givenUp?.nextTryMs);
         },
         onGapStart: () => undefined,
         onGapEnd: () => undefined,
@@ -96,7 +100,7 @@ describe('a connection', () => {
     expect(details[states.indexOf('given_up')]).toBe(
       'no market stays complete: 3 of 3 lose changes after new snapshots',
     );
-    const at = connection.givenUp?.nextTryMs ?? Number.NaN;
+    const at = nextTries[0] ?? Number.NaN;
     expect(at - nowMs).toBeGreaterThanOrEqual(MAX_BACKOFF_MS / 2);
     expect(at - nowMs).toBeLessThanOrEqual(MAX_BACKOFF_MS);
     bad.clear();
@@ -118,6 +122,17 @@ describe('a connection', () => {
     bad.clear();
     for (const client of server.clients) client.send('data');
     await until(() => connection.state === 'live');
+  });
+
+  it('plans no further try when a poll shows a loss after its close', async () => {
+    await until(() => connection.state === 'live');
+    for (const id of MARKETS) bad.add(id);
+    await until(() => states.includes('given_up'));
+    connection.close();
+    const before = connection.givenUp;
+    nowMs += 1;
+    connection.lost(MARKETS);
+    expect(connection.givenUp).toEqual(before);
   });
 
   it('calls no market complete that it has just added', async () => {

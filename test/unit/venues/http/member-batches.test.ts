@@ -95,6 +95,20 @@ describe('the batches of a route', () => {
     expect(waits.slice(-3)).toEqual([3_600_000, 3_600_000, 3_600_000]);
   });
 
+  it('report no fault of the host when many members in quarantine fail again beside an answer', async () => {
+    const bad = ['m10', 'm30', 'm50', 'm70', 'm90'];
+    const { ask, host } = setup(brokenBy(bad));
+    const confined = new Set<string>();
+    for (let call = 0; confined.size < bad.length && call < bad.length; call += 1) {
+      for (const { member } of (await ask(names(100))).refused) confined.add(member);
+    }
+    host.nowMs += 30_000;
+    const { answered, refused, unread, fault } = await ask(names(100));
+    expect(answered).toEqual(without(names(100), bad));
+    expect(refused.map(({ member, failures }) => [member, failures])).toEqual(bad.map((member) => [member, 2]));
+    expect({ unread, fault }).toEqual({ unread: [], fault: undefined });
+  });
+
   it('ask for a member with the others again when it heals, and begin with the shortest wait when it fails later', async () => {
     const { ask, host, events } = setup(brokenBy(['m1']));
     await ask(names(4));
@@ -201,7 +215,7 @@ describe('the batches of a route', () => {
     expect(requests.length).toBe(1);
   });
 
-  it('keep the answers when the host fails in the middle, and name what is unread', async () => {
+  it('keep the answers and name the unread members when the host fails in the middle', async () => {
     let left = 2;
     const { ask } = setup(() => (left-- > 0 ? undefined : error(0, 'network')), 10);
     const { answered, unread, fault } = await ask(names(40));
