@@ -12,7 +12,13 @@ import type { FormerRule } from '../db/entities/alert.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { finalSince } from './hits.ts';
 import { observationBefore, quoteBefore } from './quote-in-effect.ts';
-import type { Candidate } from './rule-candidates.ts';
+
+/** A rule that the new observations of an outcome may fire. */
+export interface Candidate {
+  alertPk: bigint;
+  /** The outcome; the market for a rule on the state of markets. */
+  subject: bigint;
+}
 
 /** The stored fields of an alert with a probe. */
 export interface RuleFields {
