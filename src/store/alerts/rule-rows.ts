@@ -3,8 +3,8 @@ import type { Observed } from '../../domain/alerts/condition.ts';
 import {
   type Condition,
   MARKET_CONDITION_NAMES,
+  OUTCOME_CONDITIONS,
   type OutcomeConditionName,
-  outcomeCondition,
 } from '../../domain/alerts/conditions.ts';
 import { type LastFiring, lookbackOf, type Rule } from '../../domain/alerts/rule.ts';
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
@@ -143,7 +143,7 @@ export function toRule(row: RuleFields & { finalMs?: bigint | null }, sinceMs?: 
     startMs: Math.max(start, sinceMs ?? start),
     endMs: Math.min(Number.POSITIVE_INFINITY, ...ends),
     cooldownMs: row.cooldownSeconds === null ? null : row.cooldownSeconds * 1_000,
-    seesStart: sinceMs === undefined && row.scope === null && outcomeCondition(condition).isState,
+    seesStart: sinceMs === undefined && row.scope === null && OUTCOME_CONDITIONS[condition].isState,
   };
 }
 
