@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Prices, sizes and amounts are decimals (src/domain/values/decimal.ts). A conversion of a text into a binary float loses digits, so each
-// `Number(` and `parseFloat(` in these folders needs a reason here: the file, the number of conversions, and what they convert. So does each
+// `Number(` and `parseFloat(` in these folders needs a reason here: the file, the number of conversions, and their subject. So does each
 // binary float in the SQL of the store.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

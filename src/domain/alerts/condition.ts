@@ -3,8 +3,8 @@ import type { ChatFacts, Content, Data } from '../webhooks/chat-values.ts';
 import type { Direction, Unit } from './alert.ts';
 
 /*
- * What a condition is. A file of `conditions` defines one, with everything that depends on it: its fields, its evaluation live and in a
- * backtest, its place in the index of rules, and its words. `conditions.ts` is the table of all.
+ * A file of `conditions` defines a condition with everything that depends on it: its fields, its evaluation live and in a backtest,
+ * its place in the index of rules, and its words. `conditions.ts` is the table of all.
  */
 
 /** The fields of an alert that depend on its condition, in the order of the documents. */
@@ -68,11 +68,11 @@ export interface RuleShape {
 }
 
 interface ConditionBase {
-  /** In a list of choices. */
+  /** Its name in a list of choices. */
   readonly label: string;
   readonly required: readonly ConditionField[];
   readonly optional?: readonly ConditionField[];
-  /** What `price` is, when it is no target. */
+  /** The name of `price` when it is no target. */
   readonly priceLabel?: string;
   /** The choice of `direction`, the default first; an empty value omits the field. */
   readonly direction?: {
@@ -197,7 +197,7 @@ export interface MarketCondition extends ConditionBase {
   /** Whether it needs a scope, because no outcome exists yet. */
   readonly needsScope: boolean;
   /** Whether a change meets it. `former` is the status before; null for a new market. */
-  isReported(change: { status: string; former: string | null }): boolean;
+  isReported: (change: { status: string; former: string | null }) => boolean;
 }
 
 export type ConditionDefinition = OutcomeCondition | MarketCondition;

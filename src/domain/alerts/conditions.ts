@@ -7,7 +7,7 @@ import { spread } from './conditions/spread.ts';
 import { trade } from './conditions/trade.ts';
 import { volume } from './conditions/volume.ts';
 
-const OUTCOME_CONDITIONS = {
+export const OUTCOME_CONDITIONS = {
   above,
   below,
   crosses_above: crossesAbove,
@@ -18,7 +18,7 @@ const OUTCOME_CONDITIONS = {
   volume,
 } as const satisfies Readonly<Record<string, OutcomeCondition>>;
 
-const MARKET_CONDITIONS = { status, new_market: newMarket } as const satisfies Readonly<
+export const MARKET_CONDITIONS = { status, new_market: newMarket } as const satisfies Readonly<
   Record<string, MarketCondition>
 >;
 
@@ -41,14 +41,6 @@ export function conditionOf(name: Condition): ConditionDefinition {
   return TABLE[name];
 }
 
-export function outcomeCondition(name: OutcomeConditionName): OutcomeCondition {
-  return OUTCOME_CONDITIONS[name];
-}
-
-export function marketCondition(name: MarketConditionName): MarketCondition {
-  return MARKET_CONDITIONS[name];
-}
-
 export function isMarketCondition(name: Condition): name is MarketConditionName {
   return TABLE[name].of === 'market';
 }
@@ -65,14 +57,11 @@ export function findCondition(name: string | undefined): ConditionDefinition | u
 }
 
 /** The API's field that holds the threshold of an alert; null without one. */
-export function thresholdField({
-  condition,
-  ...shape
-}: { condition: Condition } & Pick<RuleShape, 'windows'>): ThresholdField | null {
-  return TABLE[condition].threshold(shape);
+export function thresholdField(alert: { condition: Condition } & Pick<RuleShape, 'windows'>): ThresholdField | null {
+  return TABLE[alert.condition].threshold(alert);
 }
 
 /** The part of the index of rules that contains an alert. */
-export function probeOf({ condition, ...shape }: { condition: Condition } & RuleShape): string {
-  return TABLE[condition].probe(shape);
+export function probeOf(alert: { condition: Condition } & RuleShape): string {
+  return TABLE[alert.condition].probe(alert);
 }

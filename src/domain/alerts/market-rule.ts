@@ -1,8 +1,8 @@
 import { type Decimal, ONE, ZERO } from '../values/decimal.ts';
-import { type MarketConditionName, marketCondition } from './conditions.ts';
+import { MARKET_CONDITIONS, type MarketConditionName } from './conditions.ts';
 import type { LastFiring } from './rule.ts';
 
-/** What an outcome of a market pays per unit. */
+/** The payout of an outcome of a market, per unit. */
 export interface OutcomePayout {
   outcomeId: string;
   payout: Decimal;
@@ -40,11 +40,6 @@ export function isFinal(status: string): boolean {
   return status === 'resolved' || status === 'settled';
 }
 
-/** Whether the change meets the condition. */
-export function isReported(condition: MarketConditionName, change: Pick<MarketChange, 'status' | 'former'>): boolean {
-  return marketCondition(condition).isReported(change);
-}
-
 /** The payouts of a result that are known. */
 export function knownPayouts({ status, payouts }: Pick<MarketChange, 'status' | 'payouts'>): readonly OutcomePayout[] {
   return isFinal(status) ? (payouts ?? []) : [];
@@ -56,11 +51,12 @@ export function marketFirings<Change extends Pick<MarketChange, 'n' | 'atMs' | '
   changes: readonly Change[],
   last?: LastFiring,
 ): Change[] {
-  const { condition, startMs, endMs, cooldownMs } = rule;
+  const { startMs, endMs, cooldownMs } = rule;
+  const condition = MARKET_CONDITIONS[rule.condition];
   const fired: Change[] = [];
   let before = last;
   for (const change of changes) {
-    if (change.atMs < startMs || change.atMs >= endMs || !isReported(condition, change)) continue;
+    if (change.atMs < startMs || change.atMs >= endMs || !condition.isReported(change)) continue;
     const isDue =
       before === undefined || (cooldownMs !== null && change.n > before.n && change.atMs - before.atMs >= cooldownMs);
     if (!isDue) continue;

@@ -1,5 +1,5 @@
 import type { ProbeFacts, ProbePart, ProbeRange, WindowFacts } from './condition.ts';
-import { OUTCOME_CONDITION_NAMES, outcomeCondition } from './conditions.ts';
+import { OUTCOME_CONDITIONS } from './conditions.ts';
 
 /** A part of the index of rules, as a rule names it. */
 export interface Probe {
@@ -10,7 +10,7 @@ export interface Probe {
   readonly part: ProbePart | undefined;
 }
 
-const PARTS = new Map(OUTCOME_CONDITION_NAMES.flatMap((name) => Object.entries(outcomeCondition(name).probes)));
+const PARTS = new Map(Object.values(OUTCOME_CONDITIONS).flatMap(({ probes }) => Object.entries(probes)));
 
 /** Probes are few, and a batch reads thousands of them. */
 const probes = new Map<string, Probe>();

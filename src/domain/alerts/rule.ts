@@ -1,6 +1,6 @@
 import type { Decimal } from '../values/decimal.ts';
 import type { Evaluation, Measure, Observed, Terms } from './condition.ts';
-import { type OutcomeConditionName, outcomeCondition } from './conditions.ts';
+import { OUTCOME_CONDITIONS, type OutcomeConditionName } from './conditions.ts';
 
 /** A condition on the observations of one outcome. */
 export interface Rule extends Terms {
@@ -33,8 +33,8 @@ export interface Firing extends LastFiring, Measure {
 }
 
 /** The time before an observation that its evaluation needs, in milliseconds, besides the one observation before that time. */
-export function lookbackOf({ condition, ...terms }: Pick<Rule, 'condition' | 'windowMs' | 'windows'>): number {
-  return outcomeCondition(condition).lookbackMs?.(terms) ?? 0;
+export function lookbackOf(rule: Pick<Rule, 'condition' | 'windowMs' | 'windows'>): number {
+  return OUTCOME_CONDITIONS[rule.condition].lookbackMs?.(rule) ?? 0;
 }
 
 /**
@@ -54,7 +54,7 @@ export class RuleRun {
   constructor(rule: Rule, last?: LastFiring) {
     this.#rule = rule;
     this.#last = last;
-    this.#evaluation = outcomeCondition(rule.condition).evaluation(rule);
+    this.#evaluation = OUTCOME_CONDITIONS[rule.condition].evaluation(rule);
   }
 
   /** Takes the next observation; returns the firing at the start, when it comes before it, and its own. */

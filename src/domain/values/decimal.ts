@@ -149,3 +149,4 @@ export function midpoint(a: Decimal, b: Decimal): Decimal {
 
 export const ZERO = '0' as Decimal;
 export const ONE = '1' as Decimal;
+export const HUNDRED = '100' as Decimal;

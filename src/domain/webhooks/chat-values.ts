@@ -1,8 +1,8 @@
 import {
   compareDecimals,
   type Decimal,
-  decimal,
   divideDecimals,
+  HUNDRED,
   multiplyDecimals,
   parseDecimal,
   subtractDecimals,
@@ -50,7 +50,6 @@ export function statusFields(data: Data, { winner, previousWinner }: ChatFacts):
     ],
   ];
 }
-const HUNDRED = decimal(100);
 
 /** `+0.02 (+3.3 %) from 0.6`. */
 export function moveOf(from: Decimal | undefined, to: Decimal | undefined): string | undefined {

@@ -11,7 +11,7 @@ export const MAX_SECRET_LENGTH = 256;
 export const MIN_STANDARD_KEY_BYTES = 24;
 export const MAX_STANDARD_KEY_BYTES = 64;
 
-/** Other products write `v1,whsec_…`. As plain text such a secret never verifies, because receivers decode what follows the prefix. */
+/** Other products write `v1,whsec_…`. As plain text such a secret never verifies, because receivers decode the text behind the prefix. */
 const MISPLACED_PREFIX =
   'must have "whsec_" at its beginning or not at all: a prefix such as "v1," is not part of a secret';
 

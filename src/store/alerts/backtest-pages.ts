@@ -1,5 +1,5 @@
 import type { NeededObservations, Observed } from '../../domain/alerts/condition.ts';
-import { outcomeCondition } from '../../domain/alerts/conditions.ts';
+import { OUTCOME_CONDITIONS } from '../../domain/alerts/conditions.ts';
 import type { Rule } from '../../domain/alerts/rule.ts';
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
 import { listPartitions } from '../db/partitions.ts';
@@ -45,7 +45,7 @@ function viewOf({ of, side, isCrossing }: NeededObservations): View {
  * row of the driver costs more than the statement needs for it.
  */
 function pageStatement(source: Source, rule: Pick<Rule, 'condition' | 'direction'>): Statement {
-  const needs = outcomeCondition(rule.condition).needs(rule);
+  const needs = OUTCOME_CONDITIONS[rule.condition].needs(rule);
   const { fields, needed } = viewOf(needs);
   const isKept = source === 'observation';
   const behind = isKept

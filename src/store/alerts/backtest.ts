@@ -5,8 +5,8 @@ import {
   type Condition,
   isMarketCondition,
   type MarketConditionName,
+  OUTCOME_CONDITIONS,
   type OutcomeConditionName,
-  outcomeCondition,
 } from '../../domain/alerts/conditions.ts';
 import {
   correctionsOf,
@@ -142,7 +142,7 @@ async function planBacktest(
   const { markets: maxMarkets, rows: maxWork } = limits;
   const marketPks = request.scope ? await marketsInScope(db, request, maxMarkets + 1) : [];
   if (marketPks.length > maxMarkets) return null;
-  if (isOfMarkets(request)) {
+  if (isMarketCondition(request.condition)) {
     const markets = await findMarkets(db, request, marketPks);
     const work = markets.reduce((sum, { changes }) => sum + changes.length, 0);
     return work > maxWork ? null : { request, outcomes: [], markets, parts: [], work };
@@ -207,7 +207,7 @@ async function runPlan(db: Queryable, plan: BacktestPlan, onProgress: OnProgress
   const { request, markets, outcomes, exactFromMs } = plan;
   const found = new Firings();
   const corrections = new Firings();
-  const observations = isOfMarkets(request)
+  const observations = isMarketCondition(request.condition)
     ? evaluateMarkets(request, markets, found, corrections)
     : await evaluateOutcomes(db, plan, found, onProgress);
   const marketPks = [
@@ -357,10 +357,6 @@ function numbered(observed: Observed): Observed {
   return observed.n === 0n ? { ...observed, n: numberOfQuote(observed.atMs) } : observed;
 }
 
-function isOfMarkets({ condition }: BacktestRequest): boolean {
-  return isMarketCondition(condition);
-}
-
 function endOf({ endMs, expiresMs = Number.POSITIVE_INFINITY }: BacktestRequest): number {
   return Math.min(endMs, expiresMs);
 }
@@ -382,7 +378,7 @@ function toRule(request: BacktestRequest): Rule {
     startMs,
     endMs: endOf(request),
     cooldownMs: cooldownOf(request),
-    seesStart: scope === undefined && outcomeCondition(condition).isState,
+    seesStart: scope === undefined && OUTCOME_CONDITIONS[condition].isState,
   };
 }
 

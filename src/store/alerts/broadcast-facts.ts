@@ -1,10 +1,5 @@
-import {
-  correctionsOf,
-  isFinal,
-  isReported,
-  knownPayouts,
-  type MarketChange,
-} from '../../domain/alerts/market-rule.ts';
+import { newMarket, status as statusCondition } from '../../domain/alerts/conditions/market.ts';
+import { correctionsOf, isFinal, knownPayouts, type MarketChange } from '../../domain/alerts/market-rule.ts';
 import type { ApiJson } from '../../domain/values/api-json.ts';
 import { decimal } from '../../domain/values/decimal.ts';
 import {
@@ -79,7 +74,7 @@ function factsOfMarket(
   { sinceMs, group }: { sinceMs: number; group: string },
 ): Fact[] {
   const market = { ...row, eventId: row.eventId ?? undefined, category: row.category ?? undefined };
-  const corrections = correctionsOf(changes, (change) => isReported('status', change));
+  const corrections = correctionsOf(changes, statusCondition.isReported);
   const correctionOf = new Map(corrections.map((correction) => [correction.change.n, correction]));
   const statusOf = (change: MarketChange) => {
     const { status, former, atMs, winner, resolution } = change;
@@ -98,16 +93,16 @@ function factsOfMarket(
   return recent.flatMap((change): Fact[] => {
     const { atMs, status } = change;
     const common = { atMs, group };
-    if (isReported('new_market', change)) {
+    if (newMarket.isReported(change)) {
       const { createdAt, closeAt, url } = row;
       const times = { createdAt: createdAt ?? undefined, closeAt: closeAt ?? undefined, observedAt: new Date(atMs) };
       const data = newMarketData({ ...market, ...times, status, url: url ?? undefined });
       return [{ ...common, type: 'new_market', identity: `${row.venue}:${row.marketId}`, data }];
     }
     const correction = correctionOf.get(change.n);
-    const isStatus = isReported('status', change);
+    const isStatus = statusCondition.isReported(change);
     if (!isStatus && correction === undefined) return [];
-    const reports = (correction?.earlier ?? []).filter((earlier) => isReported('status', earlier));
+    const reports = (correction?.earlier ?? []).filter(statusCondition.isReported);
     const corrects = reports.map((report) => ({ atMs: report.atMs, data: statusOf(report) }));
     return [
       {

@@ -18,15 +18,15 @@ export const pendingSince = (now: string) => `least(${now} - ${GRACE},
        (SELECT min(${EVALUATED_MOMENT}) FROM mark WHERE stage = 'evaluate-alerts'))`;
 
 /**
- * Alerts past their end, when no observation and no change of a market before the end waits for its evaluation. A paused alert is not
- * evaluated. Also drops the former conditions of alerts whose observations have been evaluated.
+ * Alerts past their end, when no observation and no change of a market before the end waits for its evaluation. A paused alert is
+ * evaluated for the time before its pause only. Also drops the former conditions of alerts whose observations have been evaluated.
  */
 const EXPIRE_DUE = sql(
   'expire_due_alerts',
   `WITH pending AS MATERIALIZED (SELECT ${pendingSince('clock_timestamp()')} AS until),
    due AS MATERIALIZED (
      SELECT pk FROM alert WHERE status IN ('active', 'paused') AND expires_at <= (SELECT until FROM pending)
-       AND (is_armed OR status = 'paused') ORDER BY expires_at LIMIT ${BATCH}),
+       AND (is_armed OR status = 'paused' AND former IS NULL) ORDER BY expires_at LIMIT ${BATCH}),
    locked AS MATERIALIZED (
      SELECT pk FROM alert WHERE pk IN (SELECT pk FROM due) AND status IN ('active', 'paused') ORDER BY pk FOR UPDATE),
    expired AS (

@@ -50,8 +50,8 @@ export interface MarketCorrection {
 
 interface MarketFirings {
   fired: MarketFiring[];
-  /** The changed markets, and those of new rules. */
-  marketPks: bigint[];
+  /** The markets that `findCorrections` must look at: changed ones, and those of new rules, if a status alert fired on them before. */
+  reported: bigint[];
   isCut: boolean;
 }
 
@@ -62,10 +62,14 @@ interface MarketSearch {
   limit: number;
 }
 
-/** Pairs of rules and markets: of changed markets by their keys and outcomes, and of new rules by their scope or token. */
+/**
+ * Pairs of rules and markets: of changed markets by their keys and outcomes, and of new rules by their scope or token. A row without a rule
+ * is one of these markets on which a status alert fired before. Firings on outcomes have a price.
+ */
 const PAIRS = sql(
   'market_rule_pairs',
-  `WITH changed AS MATERIALIZED (SELECT unnest($1::bigint[]) AS market_id)
+  `WITH changed AS MATERIALIZED (SELECT unnest($1::bigint[]) AS market_id),
+   pair AS MATERIALIZED (
    SELECT a.pk AS alert_pk, m.id AS market_id FROM changed c JOIN market m ON m.id = c.market_id
    CROSS JOIN LATERAL ${KEYS_OF_MARKET} k CROSS JOIN LATERAL (
      SELECT a.pk FROM alert a WHERE a.scope_key = k.key AND a.probe IN ${OF_MARKETS} AND a.status = 'active'
@@ -83,7 +87,11 @@ const PAIRS = sql(
    UNION
    SELECT a.pk, m.id FROM alert a CROSS JOIN changed c JOIN market m ON m.id = c.market_id
    WHERE a.former IS NOT NULL AND ${IS_EVALUATED} AND a.probe IN ${OF_MARKETS}
-     AND (a.scope_key IS NOT NULL AND ${IS_IN_SCOPE} OR EXISTS (SELECT FROM outcome o WHERE o.market_id = m.id AND o.token_id = a.token_id))`,
+     AND (a.scope_key IS NOT NULL AND ${IS_IN_SCOPE} OR EXISTS (SELECT FROM outcome o WHERE o.market_id = m.id AND o.token_id = a.token_id)))
+   SELECT alert_pk, market_id FROM pair
+   UNION ALL
+   SELECT NULL, s.market_id FROM (SELECT market_id FROM changed UNION SELECT market_id FROM pair) s WHERE EXISTS (
+     SELECT FROM alert_firing f JOIN alert a ON a.pk = f.alert_pk WHERE f.subject = s.market_id AND f.price IS NULL AND a.condition = 'status')`,
 );
 
 const ROWS = sql(
@@ -144,10 +152,11 @@ export async function readMarketChanges(
 
 /** Finds the firings of rules on the state of markets. New rules are evaluated from their start. */
 export async function findMarketFirings(tx: Tx, { changedOf, created, limit }: MarketSearch): Promise<MarketFirings> {
-  const none = { fired: [], marketPks: [...changedOf.keys()], isCut: false };
-  if (changedOf.size === 0 && created.length === 0) return none;
-  const pairs = await tx.query<{ alertPk: bigint; marketId: bigint }>(PAIRS, [[...changedOf.keys()], created]);
-  if (pairs.length === 0) return none;
+  if (changedOf.size === 0 && created.length === 0) return { fired: [], reported: [], isCut: false };
+  const found = await tx.query<{ alertPk: bigint | null; marketId: bigint }>(PAIRS, [[...changedOf.keys()], created]);
+  const reported = found.flatMap(({ alertPk, marketId }) => (alertPk === null ? [marketId] : []));
+  const pairs = found.filter(({ alertPk }) => alertPk !== null);
+  if (pairs.length === 0) return { fired: [], reported, isCut: false };
   const rows = await tx.query<MarketRuleRow>(ROWS, [
     pairs.map(({ alertPk }) => alertPk),
     pairs.map(({ marketId }) => marketId),
@@ -161,19 +170,15 @@ export async function findMarketFirings(tx: Tx, { changedOf, created, limit }: M
     const parts = row.isActive ? [...former, { row, rule: toMarketRule(row, sinceMs) }] : former;
     let last = lastFiringOf(row);
     return parts.flatMap((part) => {
-      const found = marketFirings(part.rule, changes.get(row.subject) ?? [], last);
-      last = found.at(-1) ?? last;
-      return found.map((change) => ({ row: part.row, change }));
+      const firings = marketFirings(part.rule, changes.get(row.subject) ?? [], last);
+      last = firings.at(-1) ?? last;
+      return firings.map((change) => ({ row: part.row, change }));
     });
   });
-  return {
-    fired: fired.slice(0, limit),
-    marketPks: [...new Set([...changedOf.keys(), ...pairs.map(({ marketId }) => marketId)])],
-    isCut: fired.length > limit,
-  };
+  return { fired: fired.slice(0, limit), reported, isCut: fired.length > limit };
 }
 
-/** The alerts that fired on these markets, in any state: a correction is no firing. Firings on outcomes have a price. */
+/** The status alerts that fired on these markets, in any state, because a correction ends no alert. Firings on outcomes have a price. */
 const REPORTERS = sql(
   'market_rule_reporters',
   `SELECT ${RULE_FIELDS}, m.id AS subject, t.mint AS token_mint, m.venue, m.venue_market_id, m.title, NULL AS last_n, NULL AS last_ms, f.fired

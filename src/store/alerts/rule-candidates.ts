@@ -3,16 +3,10 @@ import { isPossible, rangeOf } from '../../domain/alerts/probe.ts';
 import { MAX_DIGITS } from '../../domain/values/decimal.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { observationBefore, quoteBefore } from './quote-in-effect.ts';
+import type { Candidate } from './rule-rows.ts';
 import { IS_IN_SCOPE } from './scopes.ts';
 import { type ProbeRow, readTokenRules, type TokenRules } from './token-rules.ts';
 import { firstUnknownMs, type KnownPrices, type KnownWindows, type WindowMemory } from './window-memory.ts';
-
-/** A rule that the new observations of an outcome may fire. */
-export interface Candidate {
-  alertPk: bigint;
-  /** The outcome; the market for a rule on the state of markets. */
-  subject: bigint;
-}
 
 /**
  * SQL of joins: the newest kept observation of token `b` before a moment, as `o`; without one the quote in effect, as `q`. OFFSET 0 keeps
@@ -158,16 +152,17 @@ interface NearRow {
 }
 
 /**
- * The rules that observations since these moments may fire, epoch milliseconds by token. It takes no lock. The memory is that of this
- * process for this database.
+ * The rules that observations since these moments may fire, epoch milliseconds by token: by their present conditions, or perhaps by former
+ * ones. It takes no lock. The memory is that of this process for this database.
  */
 export async function findCandidates(
   db: Queryable,
   sinceOf: ReadonlyMap<bigint, number>,
   memory: WindowMemory,
 ): Promise<Candidate[]> {
-  const rulesOf = sinceOf.size === 0 ? new Map<bigint, TokenRules>() : await readTokenRules(db, [...sinceOf.keys()]);
-  if (rulesOf.size === 0) return [];
+  if (sinceOf.size === 0) return [];
+  const { rulesOf, former } = await readTokenRules(db, [...sinceOf.keys()]);
+  if (rulesOf.size === 0) return former;
   const windows = await memory.windowsOf(db);
   const readOf = new Map<bigint, TokenRead>();
   for (const [tokenId, rules] of rulesOf) {
@@ -197,14 +192,15 @@ export async function findCandidates(
     const range = metRange(row, facts, windowOf.get(windowKey(tokenId, row.probe.seconds)));
     return range ? [{ tokenId, scopeKey: row.scopeKey, probe: row.probe.text, ...range }] : [];
   });
-  if (ranges.length === 0) return [];
-  return db.query(CANDIDATES, [
+  if (ranges.length === 0) return former;
+  const met = await db.query<Candidate>(CANDIDATES, [
     ranges.map(({ tokenId }) => tokenId),
     ranges.map(({ scopeKey }) => scopeKey),
     ranges.map(({ probe }) => probe),
     ranges.map(({ from }) => from),
     ranges.map(({ to }) => to),
   ]);
+  return [...former, ...met];
 }
 
 const secondsOfTrade = ({ seconds, volumeSeconds }: TokenRules) => Math.max(seconds, volumeSeconds);

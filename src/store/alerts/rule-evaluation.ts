@@ -66,7 +66,7 @@ export async function evaluateRules(
   );
   const occurredAt = new Date();
   const firing = pending.filter(({ stored }) => isNew.has(stored.eventId)).sort(byTime);
-  const corrections = await correct(tx, firing, { marketPks: markets.marketPks, changedOf, created, limit });
+  const corrections = await correct(tx, firing, { reported: markets.reported, changedOf, created, limit });
   const deliveries = await insertAlertEvents(
     tx,
     [...firing, ...corrections.sent].sort(byTime).map((one): AlertEvent => toEvent(one, occurredAt)),
@@ -94,24 +94,27 @@ async function correct(
   tx: Tx,
   firing: Pending[],
   {
-    marketPks,
+    reported,
     changedOf,
     created,
     limit,
   }: {
-    marketPks: readonly bigint[];
+    /** Markets on which a status alert fired before. */
+    reported: readonly bigint[];
     changedOf: ReadonlyMap<bigint, number>;
     created: readonly bigint[];
     limit: number;
   },
 ): Promise<{ sent: Pending[]; isCut: boolean }> {
-  const firingOf = new Map(firing.map((one) => [`${one.stored.pk} ${one.stored.subject} ${one.stored.n}`, one]));
+  const onStatus = firing.filter(({ row }) => row.condition === 'status');
+  const firingOf = new Map(onStatus.map((one) => [`${one.stored.pk} ${one.stored.subject} ${one.stored.n}`, one]));
   const firstOf = new Map<string, number>();
-  for (const { stored } of firing) {
+  for (const { stored } of onStatus) {
     const pair = `${stored.pk} ${stored.subject}`;
     firstOf.set(pair, Math.min(stored.atMs, firstOf.get(pair) ?? stored.atMs));
   }
   const isNew = new Set(created);
+  const marketPks = [...new Set([...reported, ...onStatus.map(({ stored }) => stored.subject)])];
   const found = await findCorrections(tx, marketPks, ({ pk, subject, startMs }) =>
     Math.min(
       changedOf.get(subject) ?? Number.POSITIVE_INFINITY,

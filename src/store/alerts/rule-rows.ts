@@ -3,8 +3,8 @@ import type { Observed } from '../../domain/alerts/condition.ts';
 import {
   type Condition,
   MARKET_CONDITION_NAMES,
+  OUTCOME_CONDITIONS,
   type OutcomeConditionName,
-  outcomeCondition,
 } from '../../domain/alerts/conditions.ts';
 import { type LastFiring, lookbackOf, type Rule } from '../../domain/alerts/rule.ts';
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
@@ -12,7 +12,13 @@ import type { FormerRule } from '../db/entities/alert.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { finalSince } from './hits.ts';
 import { observationBefore, quoteBefore } from './quote-in-effect.ts';
-import type { Candidate } from './rule-candidates.ts';
+
+/** A rule that the new observations of an outcome may fire. */
+export interface Candidate {
+  alertPk: bigint;
+  /** The outcome; the market for a rule on the state of markets. */
+  subject: bigint;
+}
 
 /** The stored fields of an alert with a probe. */
 export interface RuleFields {
@@ -137,7 +143,7 @@ export function toRule(row: RuleFields & { finalMs?: bigint | null }, sinceMs?: 
     startMs: Math.max(start, sinceMs ?? start),
     endMs: Math.min(Number.POSITIVE_INFINITY, ...ends),
     cooldownMs: row.cooldownSeconds === null ? null : row.cooldownSeconds * 1_000,
-    seesStart: sinceMs === undefined && row.scope === null && outcomeCondition(condition).isState,
+    seesStart: sinceMs === undefined && row.scope === null && OUTCOME_CONDITIONS[condition].isState,
   };
 }
 

@@ -1,7 +1,8 @@
 import { type Firing, firingsOf, type Rule } from '../../domain/alerts/rule.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
-import { type Candidate, findCandidates } from './rule-candidates.ts';
+import { findCandidates } from './rule-candidates.ts';
 import {
+  type Candidate,
   formerParts,
   IS_EVALUATED,
   lastFiringOf,
@@ -15,7 +16,7 @@ import {
   toRule,
   wholeMs,
 } from './rule-rows.ts';
-import { IS_IN_SCOPE, MARKETS_IN_SCOPE } from './scopes.ts';
+import { MARKETS_IN_SCOPE } from './scopes.ts';
 import type { WindowMemory } from './window-memory.ts';
 
 /** A firing of a rule on an outcome. */
@@ -54,8 +55,8 @@ export interface RuleFirings {
 }
 
 /**
- * New rules with their outcomes, and rules with former conditions on the observed tokens ($2), which no index finds by its threshold. A
- * scope may hold thousands of outcomes, so only those count that got an observation since the start of the rule.
+ * New rules with their outcomes. A scope may hold thousands of outcomes, so only those count that got an observation since the start of
+ * the rule.
  */
 const CREATED = sql(
   'created_rules',
@@ -64,15 +65,7 @@ const CREATED = sql(
    UNION ALL
    SELECT a.pk, o.token_id FROM alert a CROSS JOIN LATERAL ${MARKETS_IN_SCOPE} m JOIN outcome o ON o.market_id = m.id
    WHERE a.pk = ANY ($1::bigint[]) AND ${IS_EVALUATED} AND a.scope_key IS NOT NULL AND a.condition NOT IN ${OF_MARKETS}
-     AND EXISTS (SELECT FROM observation s WHERE s.token_id = o.token_id AND s.received_at >= ${STARTS} OFFSET 0)
-   UNION
-   SELECT a.pk, t.token_id FROM alert a JOIN unnest($2::bigint[]) AS t (token_id) ON t.token_id = a.token_id
-   WHERE a.former IS NOT NULL AND ${IS_EVALUATED} AND a.condition <> 'status'
-   UNION
-   SELECT a.pk, o.token_id FROM alert a CROSS JOIN unnest($2::bigint[]) AS t (token_id)
-   JOIN outcome o ON o.token_id = t.token_id JOIN market m ON m.id = o.market_id
-   WHERE a.former IS NOT NULL AND ${IS_EVALUATED} AND a.scope_key IS NOT NULL AND a.condition NOT IN ${OF_MARKETS}
-     AND ${IS_IN_SCOPE}`,
+     AND EXISTS (SELECT FROM observation s WHERE s.token_id = o.token_id AND s.received_at >= ${STARTS} OFFSET 0)`,
 );
 
 /** In key order, so that evaluators do not deadlock. The rows of armed rules need no lock before they fire. */
@@ -101,9 +94,7 @@ const ARM = sql(
  */
 export async function findRuleFirings(tx: Tx, { sinceOf, created, limit, memory }: RuleSearch): Promise<RuleFirings> {
   const armed = created.length === 0 ? [] : await tx.query<RevisedRule>(REVISIONS, [created]);
-  const observed = [...sinceOf.keys()];
-  const isIdle = created.length === 0 && observed.length === 0;
-  const fromNew = isIdle ? [] : await tx.query<Candidate>(CREATED, [created, observed]);
+  const fromNew = created.length === 0 ? [] : await tx.query<Candidate>(CREATED, [created]);
   const candidates = unique([...fromNew, ...(await findCandidates(tx, sinceOf, memory))]);
   const result: RuleFirings = { fired: [], armed, isCut: false };
   if (candidates.length === 0) return result;

@@ -1,6 +1,7 @@
 import { isPossible, type Probe, toProbe } from '../../domain/alerts/probe.ts';
 import { type Queryable, sql } from '../db/tx.ts';
-import { HAS_SCOPES, KEYS_OF_MARKET } from './scopes.ts';
+import { type Candidate, IS_EVALUATED, OF_MARKETS } from './rule-rows.ts';
+import { HAS_SCOPES, IS_IN_SCOPE, KEYS_OF_MARKET } from './scopes.ts';
 
 /** Index entries per step: more than the rules of most outcomes. */
 const STEP = 16;
@@ -15,9 +16,12 @@ function nextRules(column: 'token_id' | 'scope_key', value: string, behind: stri
        AND a.probe IS NOT NULL AND a.probe > ${behind} ORDER BY a.probe, a.target LIMIT ${STEP}) e HAVING count(*) > 0)`;
 }
 
+/** SQL of whether rule `a` on outcomes has former conditions that are evaluated: no index finds them by their thresholds. Few rules have one. */
+const HAS_FORMER = `a.former IS NOT NULL AND ${IS_EVALUATED} AND a.condition NOT IN ${OF_MARKETS}`;
+
 /**
  * The probes and thresholds of active rules on these tokens, in the order of the index: most tokens have none. It steps from probe to
- * probe, so that a hundred thousand rules on an outcome cost as much as sixteen.
+ * probe, so that a hundred thousand rules on an outcome cost as much as sixteen. Also the rules with former conditions.
  */
 const PROBES = sql(
   'rule_probes',
@@ -34,13 +38,18 @@ const PROBES = sql(
      SELECT k.key, f.* FROM (SELECT DISTINCT key FROM keyed) k CROSS JOIN LATERAL ${nextRules('scope_key', 'k.key', `''`)} f
      UNION ALL
      SELECT p.key, f.* FROM of_key p CROSS JOIN LATERAL ${nextRules('scope_key', 'p.key', 'p.last')} f WHERE p.last IS NOT NULL)
-   SELECT token_id, NULL AS scope_key, rules, last FROM of_token
-   UNION ALL SELECT k.token_id, k.key, p.rules, p.last FROM keyed k JOIN of_key p ON p.key = k.key`,
+   SELECT token_id, NULL AS scope_key, rules, last, NULL::bigint AS former_pk FROM of_token
+   UNION ALL SELECT k.token_id, k.key, p.rules, p.last, NULL FROM keyed k JOIN of_key p ON p.key = k.key
+   UNION ALL SELECT t.token_id, NULL, NULL, NULL, a.pk FROM alert a JOIN observed t ON t.token_id = a.token_id WHERE ${HAS_FORMER}
+   UNION ALL
+   SELECT t.token_id, NULL, NULL, NULL, a.pk FROM alert a CROSS JOIN observed t JOIN outcome o ON o.token_id = t.token_id
+   JOIN market m ON m.id = o.market_id WHERE ${HAS_FORMER} AND a.scope_key IS NOT NULL AND ${IS_IN_SCOPE}`,
 );
 
-/** Rules of a token, or of a key of its market, in the order of their probes and thresholds. */
+/** Rules of a token, or of a key of its market, in the order of their probes and thresholds; or one rule with former conditions. */
 interface StepRow {
   tokenId: bigint;
+  formerPk: bigint | null;
   scopeKey: string | null;
   /** `probe threshold`, separated by commas; null when none has a threshold. */
   rules: string | null;
@@ -67,10 +76,18 @@ export interface TokenRules {
   greatestBelow: number;
 }
 
-/** The active rules with a probe on these tokens and on their markets, by token. */
-export async function readTokenRules(db: Queryable, tokenIds: readonly bigint[]): Promise<Map<bigint, TokenRules>> {
+/** The active rules with a probe on these tokens and on their markets, by token, and the rules with former conditions on them. */
+export async function readTokenRules(
+  db: Queryable,
+  tokenIds: readonly bigint[],
+): Promise<{ rulesOf: Map<bigint, TokenRules>; former: Candidate[] }> {
   const rulesOf = new Map<bigint, TokenRules>();
+  const former: Candidate[] = [];
   for (const step of await db.query<StepRow>(PROBES, [tokenIds])) {
+    if (step.formerPk !== null) {
+      former.push({ alertPk: step.formerPk, subject: step.tokenId });
+      continue;
+    }
     let rules = rulesOf.get(step.tokenId);
     if (!rules) {
       rules = {
@@ -84,7 +101,7 @@ export async function readTokenRules(db: Queryable, tokenIds: readonly bigint[])
     }
     addRules(rules, step);
   }
-  return rulesOf;
+  return { rulesOf, former };
 }
 
 function addRules(known: TokenRules, { scopeKey, rules, last }: StepRow): void {

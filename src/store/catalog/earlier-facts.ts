@@ -4,7 +4,7 @@ import { insertPublishSql, LATE_TRADE_MS } from '../marks/publish-marks.ts';
 
 /*
  * The publisher finds the market of a change by its outcome. A claim that takes a mark before the market is stored has no market to name,
- * and drops the mark. So the transaction that stores the outcome marks what was stored before.
+ * and drops the mark. So the transaction that stores the outcome marks the earlier facts.
  *
  * Trades become a range of history, because a claim that takes the trade's own mark after this commit publishes it: a second mark of the
  * trade would publish it twice. States are published as they are at the claim. The range of candles contains those of trades that are not

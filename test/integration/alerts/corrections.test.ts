@@ -69,7 +69,7 @@ async function eventsOf({ id }: { id: string }): Promise<Data[]> {
   return (await desk.db.query<Row>(EVENTS, [id])).map(dataOf);
 }
 
-/** A state of a market with two outcomes: what each pays, or nothing. The one that pays 1 won. */
+/** A state of a market with two outcomes: the payout of each, or none. The one that pays 1 won. */
 function stated(market: MarketRecord, status: MarketStatus, payouts?: readonly [string, string]): MarketRecord {
   const outcomes = market.outcomes.map(({ outcomeId, label }, index) => ({
     outcomeId,

@@ -40,6 +40,11 @@ const CLAIM_KEY = sql(
   'test_claim_key',
   `DELETE FROM mark WHERE stage = 'evaluate-alerts' AND key = $1 RETURNING id, key, detail`,
 );
+const CLAIM_OBSERVED = sql(
+  'test_claim_observed',
+  `DELETE FROM mark WHERE stage = 'evaluate-alerts' AND detail > 0 AND key = (SELECT token_id FROM alert WHERE pk = $1)`,
+);
+const END_AGO = sql('test_end_ago', `UPDATE alert SET expires_at = now() - interval '30 seconds' WHERE pk = $1`);
 
 let desk: AlertDesk;
 beforeAll(async () => {
@@ -210,6 +215,19 @@ describe('a pause while the alerter is down', () => {
     await change(alert, { status: 'active' });
     await desk.see(mint, '0.8');
     expect((await eventsOf(alert)).map((event) => event['currentPrice'])).toEqual([0.6, 0.8]);
+  });
+
+  it('lets the alert fire although its end passes before its evaluation', async () => {
+    const mint = newId('req');
+    const alert = await anArmed({ ...above, tokenMint: mint, expiresAt: new Date(Date.now() + 600_000) });
+    await seenAgo(mint, 60, '0.6');
+    await change(alert, { status: 'paused' });
+    // An evaluation that read the alert before the pause took the mark of the observation.
+    await desk.db.query(CLAIM_OBSERVED, [alert.pk]);
+    await desk.db.query(END_AGO, [alert.pk]);
+    expect((await expireDueAlerts(desk.db)).alerts).not.toContain(alert.id);
+    expect(await eventsOf(alert)).toMatchObject([{ currentPrice: 0.6 }]);
+    expect(await stateOf(alert)).toMatchObject({ status: 'triggered' });
   });
 
   it('keeps the former condition until the observations before it have been evaluated', async () => {

@@ -1,4 +1,11 @@
-import { compareDecimals, type Decimal, multiplyDecimals, subtractDecimals, ZERO } from '../../values/decimal.ts';
+import {
+  compareDecimals,
+  type Decimal,
+  HUNDRED,
+  multiplyDecimals,
+  subtractDecimals,
+  ZERO,
+} from '../../values/decimal.ts';
 import { span } from '../../values/durations.ts';
 import { joined, numberOf, textOf } from '../../webhooks/chat-values.ts';
 import { moveField, priceOf, windowOf } from '../chat-words.ts';
@@ -16,7 +23,6 @@ import { PriceWindow, type Standing } from '../windows.ts';
 
 /** More than the relative error of a few operations on doubles. */
 const ERROR_OF_NUMBERS = 1e-12;
-const HUNDRED = '100' as Decimal;
 
 /** The price moves by a difference or a percentage within a window. */
 export const change: OutcomeCondition = {

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The firings on markets, for corrections of a reported result. Also what an alert was before its last changes, until the observations of
- * that time have been evaluated. An older process neither reads nor writes either.
+ * The firings on markets, for corrections of a reported result. Also the conditions of an alert before its last changes, until the
+ * observations of that time have been evaluated. An older process neither reads nor writes either.
  */
 const INDEXES: readonly { name: string; on: string }[] = [
   { name: 'alert_firing_of_market', on: `alert_firing (subject) WHERE price IS NULL` },

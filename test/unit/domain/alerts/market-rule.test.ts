@@ -80,7 +80,7 @@ describe('correctionsOf', () => {
     expect(correctionsOf(changes(OPEN, YES, NO), () => false)).toEqual([]);
   });
 
-  it('leads from the reported winner to the last one, whatever the states between', () => {
+  it('leads from the reported winner to the last one, over any states between', () => {
     const state = fc.constantFrom(OPEN, YES, NO, HALVES, UNKNOWN, settled(YES), settled(NO));
     fc.assert(
       fc.property(fc.array(state, { minLength: 1, maxLength: 12 }), (later) => {

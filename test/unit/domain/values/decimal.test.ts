@@ -10,6 +10,7 @@ import {
   multiplyDecimals,
   negateDecimal,
   parseDecimal,
+  roundedText,
   subtractDecimals,
 } from '../../../../src/domain/values/decimal.ts';
 
@@ -306,6 +307,18 @@ describe('decimal arithmetic', () => {
       '-2',
     ]);
     expect(() => divideDecimals(decimal('1'), decimal('0'), 3)).toThrow(RangeError);
+  });
+
+  it.each([
+    ['0.125', 2, '0.13'],
+    ['-0.125', 2, '-0.13'],
+    ['0.124999', 2, '0.12'],
+    ['-0.004', 2, '0.00'],
+    ['7', 2, '7.00'],
+    ['0.5', 0, '1'],
+    ['-12345678901234567890.95', 1, '-12345678901234567891.0'],
+  ])('writes %s with %i digits for people, rounded half away from zero', (value, digits, text) => {
+    expect(roundedText(decimal(value), digits)).toBe(text);
   });
 
   it('computes midpoints like exact rationals', () => {
