@@ -139,6 +139,6 @@ function formRows(schema: JsonSchema, prefix: string): string {
 /** The description and the fields of a schema. */
 export function schemaBody(schema: JsonSchema): string {
   const rows = fieldRows(schema);
-  const what = schema.description === undefined ? '' : `<p>${withCode(schema.description)}</p>`;
-  return rows === '' ? `${what}<p class="type">${typeOf(schema)}</p>` : `${what}<dl class="fields">${rows}</dl>`;
+  const intro = schema.description === undefined ? '' : `<p>${withCode(schema.description)}</p>`;
+  return rows === '' ? `${intro}<p class="type">${typeOf(schema)}</p>` : `${intro}<dl class="fields">${rows}</dl>`;
 }

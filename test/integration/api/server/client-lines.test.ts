@@ -39,7 +39,7 @@ function headOf(method: string, path: string, ...headers: string[]): string {
   return [`${method} ${path} HTTP/1.1`, ...own, ...headers, '', ''].join('\r\n');
 }
 
-/** Repeats what a client does, one after the other. */
+/** Repeats an act of a client, one after the other. */
 async function repeat(work: () => Promise<unknown>): Promise<void> {
   for (let i = 0; i < TIMES; i++) await work();
 }
