@@ -111,7 +111,7 @@ describe('a client', () => {
     expect(lines.filter(({ err }) => err !== undefined)).toEqual([]);
   });
 
-  it('that meets a fault of the server causes a line per route, and the others are counted', async () => {
+  it('that meets a fault of the server causes one error and one warning per route', async () => {
     const { db } = api;
     const query = db.query;
     db.query = () => Promise.reject(new TypeError('a fault'));
