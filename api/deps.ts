@@ -39,7 +39,7 @@ export interface ApiState {
   log: Logger;
   /** Set by `authenticate`. */
   caller?: Caller;
-  /** What the route ignores, for `meta.warnings`; see http/parameter-names.ts. */
+  /** The ignored parameters of the request, for `meta.warnings`; see http/parameter-names.ts. */
   warnings?: readonly ErrorDetail[];
   /** Set by the guard of the operator pages. */
   ops?: LiveSession;

@@ -1,7 +1,7 @@
 import { html } from 'ghtml';
-import { Marked } from 'marked';
 import { ERROR_MEANINGS } from '../contract/error.ts';
 import { docsPage } from './frame.ts';
+import { renderMarkdown } from './markdown.ts';
 import { fieldRow, fieldRows, type JsonSchema, schemaBody, typeOf, withCode } from './schema-markup.ts';
 
 interface Parameter {
@@ -79,7 +79,7 @@ export function referencePage(document: ReferenceDocument): string {
   const schemas = Object.entries(document.components.schemas).sort(([a], [b]) => (a < b ? -1 : 1));
   const headers = Object.entries(document.components.headers);
   const main = html`<h1>API reference</h1>
-<div class="intro">!${new Marked({ async: false }).parse(document.info.description, { async: false })}
+<div class="intro">!${renderMarkdown(document.info.description, (target) => target).body}
 <p>Version ${document.info.version}. <a href="/docs/read/api">The guide</a> explains the rules, and <a href="/openapi.json">openapi.json</a> is this document for programs.</p></div>
 <form class="key"><label for="key">API key for the requests of this page</label>
 <input id="key" type="password" autocomplete="off" spellcheck="false" aria-describedby="key-note">

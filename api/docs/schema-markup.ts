@@ -74,15 +74,12 @@ function oneOf(values: readonly unknown[]): string {
   return codes.length === 1 ? (codes[0] ?? '') : `one of ${codes.join(', ')}`;
 }
 
-/** `anyOf` a value and a list of such values is how a parameter takes one or several. */
+/** `anyOf` a value, a comma list and a list of such values is how a parameter takes one or several. */
 function unionOf(forms: readonly JsonSchema[]): string {
-  const [one, several] = forms;
-  if (
-    forms.length === 2 &&
-    one?.enum !== undefined &&
-    JSON.stringify(several?.items?.enum) === JSON.stringify(one.enum)
-  )
-    return oneOf(one.enum).replace('one of', 'one or several of');
+  const one = forms[0]?.enum;
+  const takesSeveral =
+    one !== undefined && forms.some(({ items }) => JSON.stringify(items?.enum) === JSON.stringify(one));
+  if (takesSeveral) return oneOf(one).replace('one of', 'one or several of');
   const isOfObjects = forms.every(({ properties }) => properties !== undefined);
   return isOfObjects ? `one of ${forms.length} forms` : forms.map(typeOf).join(' or ');
 }
@@ -142,6 +139,6 @@ function formRows(schema: JsonSchema, prefix: string): string {
 /** The description and the fields of a schema. */
 export function schemaBody(schema: JsonSchema): string {
   const rows = fieldRows(schema);
-  const what = schema.description === undefined ? '' : `<p>${withCode(schema.description)}</p>`;
-  return rows === '' ? `${what}<p class="type">${typeOf(schema)}</p>` : `${what}<dl class="fields">${rows}</dl>`;
+  const intro = schema.description === undefined ? '' : `<p>${withCode(schema.description)}</p>`;
+  return rows === '' ? `${intro}<p class="type">${typeOf(schema)}</p>` : `${intro}<dl class="fields">${rows}</dl>`;
 }

@@ -1,4 +1,5 @@
 import { html } from 'ghtml';
+import { withCode } from './schema-markup.ts';
 
 interface Schema {
   description?: string;
@@ -19,14 +20,6 @@ const EXAMPLES: Readonly<Record<string, string>> = {
 {"type":"subscribe","id":"a","venue":"all","channels":["prices"]}`,
   accountEvents: `curl -N -H "X-API-Key: $ODDSWIRE_KEY" "$ODDSWIRE_URL/v1/events/stream"`,
 };
-
-/** A text of the document as markup: the parts in backticks are code. */
-function withCode(text: string): string {
-  return text
-    .split('`')
-    .map((part, index) => (index % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))
-    .join('');
-}
 
 /** The streams of the AsyncAPI document as markup: each channel with a call and its messages. */
 export function streamsBody(document: object): string {

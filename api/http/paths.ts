@@ -2,7 +2,7 @@ import type { RouterMiddleware } from '@koa/router';
 import type { ApiRouter, ApiState } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 
-/** What answers one method of a path. */
+/** The answer to one method of a path. */
 export interface PathRoute {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** With `:name` for a parameter. */

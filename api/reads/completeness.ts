@@ -14,7 +14,7 @@ export function presentMarketCoverage(witness: Witness | null): CoverageBody | u
   return { share: coveredShare(storedVolume, venueVolume), since: seconds(since), checked_at };
 }
 
-/** What the latest comparisons of a venue cover. */
+/** The range of the latest comparisons of a venue. */
 export interface Comparing {
   /** The witness compares new volumes. Otherwise the tape is behind, and a total is compared only after its trades were read. */
   isComparing: boolean;

@@ -194,7 +194,7 @@ function judge(facts: TradeFacts, bounds: Bounds): TradeCoverage {
   return partial(bounds.isWalkable ? null : 'the venue offers no older trades');
 }
 
-/** Also without a proven loss: a volume too small to prove one is no evidence of complete trades. */
+/** Also without a proven loss: a small volume proves neither a loss nor complete trades. */
 function isContradicted({ missingSince, storedVolume, venueVolume }: Witness, relativeTolerance: number): boolean {
   return missingSince !== null || coveredShare(storedVolume, venueVolume) < 1 - relativeTolerance;
 }

@@ -45,7 +45,7 @@ const ABANDONED = new Set([
   'ERR_STREAM_DESTROYED',
 ]);
 
-/** A client may abandon answers as often as it likes, and that is no fault. */
+/** A client may abandon any number of answers. The server has no fault then. */
 function logUnfinished(log: Logger, error: Error & { code?: string }): void {
   const { code = '' } = error;
   const message = 'answer not completed';

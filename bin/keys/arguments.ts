@@ -1,7 +1,7 @@
 import { isName, MAX_NAME_LENGTH, SCOPES, type Scope } from '../../src/domain/values/api-key.ts';
 import type { AccountQuotas } from '../../src/store/accounts/quotas.ts';
 import { type Arguments, type Options, readArguments, UsageError } from '../cli/arguments.ts';
-import { parseMoment, parseSpan } from '../cli/moments.ts';
+import { parseFuture } from '../cli/moments.ts';
 
 export type KeysOptions = { json: boolean } & (
   | { verb: 'create'; account: string; name: string; scopes: readonly Scope[]; expiresAt?: Date }
@@ -148,9 +148,8 @@ function readScopes({ texts }: Arguments, problems: string[]): Scope[] {
 function readExpiry({ texts }: Arguments, nowMs: number, problems: string[]): Date | undefined {
   const text = texts.get('expires');
   if (text === undefined) return undefined;
-  const span = parseSpan(text);
-  const seconds = parseMoment(text);
-  const atMs = span !== null ? nowMs + span * 1_000 : seconds !== null ? seconds * 1_000 : null;
+  const seconds = parseFuture(text, nowMs / 1_000);
+  const atMs = seconds === null ? null : seconds * 1_000;
   if (atMs === null) problems.push('--expires must be an age from now (12h, 90d), epoch seconds or an ISO 8601 time');
   else if (atMs <= nowMs) problems.push('--expires must not be in the past');
   else if (atMs > MAX_EXPIRY_MS) problems.push('--expires must be before the year 10000');

@@ -30,8 +30,8 @@ function rangeOf(start, end) {
 /**
  * Opens a stream. `on` gets every message. `read` reads the data of the page again: after a gap, and when the stream begins at the present
  * although the page is older. A stream with `hasSnapshot` begins with the data of the page. `line` is the element with the state, and
- * `words` are MARKETS or EVENTS. Of other venues
- * than `venues`, the page shows nothing. Without `hasSession` the stream is that of a visitor. `close` ends the stream, its listeners and its timers.
+ * `words` are MARKETS or EVENTS. The line names polls of `venues` only, the venues of the page. Without `hasSession` the stream is that of a
+ * visitor. `close` ends the stream, its listeners and its timers.
  */
 export function follow({
   url,

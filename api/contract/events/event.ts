@@ -174,6 +174,11 @@ const ALERT_MARKET = {
 const ALERT_TOKEN = '71321045679252212594626385532706912750332728571942532289631379312455583992563';
 const OTHER_TOKEN = '52114319501245915516055106046884209969926127482827954674443846427813813222426';
 const ALERT_NAMES = { name: 'Rain in May', ...ALERT_MARKET, title: 'Will it rain on 1 May?' };
+const STATUS_ALERT = {
+  alertId: 'alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c05',
+  condition: 'status',
+  status: 'resolved',
+} as const;
 
 /** An event of each form of an alert: on a target, by another rule on observations, on the state of a market, and a correction. */
 export const PRICE_ALERT_EXAMPLES = {
@@ -215,9 +220,7 @@ export const PRICE_ALERT_EXAMPLES = {
     type: 'price_alert',
     timestamp: AT,
     data: {
-      alertId: 'alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c05',
-      condition: 'status',
-      status: 'resolved',
+      ...STATUS_ALERT,
       previousStatus: 'closed',
       winningOutcomeId: ALERT_TOKEN,
       observedAt: AT,
@@ -229,9 +232,7 @@ export const PRICE_ALERT_EXAMPLES = {
     type: 'price_alert',
     timestamp: AT,
     data: {
-      alertId: 'alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c05',
-      condition: 'status',
-      status: 'resolved',
+      ...STATUS_ALERT,
       previousStatus: 'resolved',
       winningOutcomeId: ALERT_TOKEN,
       ...correctionExample(ALERT_TOKEN, OTHER_TOKEN),

@@ -105,16 +105,17 @@ function typescriptOf(url, { method, headers, body }) {
 
 /** Indented JSON with the digits of the answer, which a parser of numbers would round. */
 function pretty(text) {
-  let depth = 0;
   let out = '';
+  let depth = 0;
+  let before = '';
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"?|[{}[\],:]|[^\s"{}[\],:]+/gs)) {
-    if (token === '}' || token === ']') {
-      depth = Math.max(0, depth - 1);
-      out = /[{[]\s*$/.test(out) ? out.trimEnd() : `${out}\n${'  '.repeat(depth)}`;
-    }
+    const isEnd = token === '}' || token === ']';
+    const isAfterStart = before === '{' || before === '[';
+    if (isEnd) depth = Math.max(0, depth - 1);
+    if (isEnd ? !isAfterStart : isAfterStart || before === ',') out += `\n${'  '.repeat(depth)}`;
     if (token === '{' || token === '[') depth += 1;
-    const isOpen = token === '{' || token === '[' || token === ',';
-    out += token === ':' ? ': ' : isOpen ? `${token}\n${'  '.repeat(depth)}` : token;
+    out += token === ':' ? ': ' : token;
+    before = token;
   }
   return out;
 }

@@ -179,7 +179,7 @@ function lateStages({ stages, nowMs }: ProblemFacts): Problem[] {
   }));
 }
 
-/** Without new samples nobody knows how long a newer mark waits. */
+/** Without new samples, the wait of a newer mark is unknown. */
 function unknownStages({ stages }: ProblemFacts): Problem[] {
   const names = stages.flatMap(({ stage, oldestMs }) => (oldestMs === 'unknown' ? [STAGE_NAME[stage] ?? stage] : []));
   if (names.length === 0) return [];

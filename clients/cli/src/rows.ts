@@ -78,8 +78,8 @@ function textOf(cell: Cell): string {
   return cell === undefined || cell === null ? '' : String(cell);
 }
 
-/** A number has no formula in it, also with a sign. */
-const NUMBER = /^-?\d+(\.\d+)?$/;
+/** A number has no formula in it, also with a sign or an exponent. */
+const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
 /** Spreadsheets read a cell that begins so as a formula, and titles come from strangers. Full-width forms count as well. */
 const FORMULA = /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/;
 
@@ -87,7 +87,7 @@ const FORMULA = /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/;
  * A cell by RFC 4180. A text that a spreadsheet would run as a formula begins with `'`, as OWASP recommends. Separators of other locales
  * are quoted too: without quotes, the part behind one would be a cell of its own.
  */
-export function csvCell(text: string): string {
+function csvCell(text: string): string {
   const safe = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
   return safe !== text || /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

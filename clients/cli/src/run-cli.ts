@@ -87,7 +87,9 @@ function callOf(command: CliCommand, argv: readonly string[], io: Io): Call {
         decimals: 'string',
         headers: { 'User-Agent': `oddswire-cli/${VERSION}` },
         onWarning: (warnings) =>
-          void io.stderr.write(warnings.map(({ path, message }) => `warning: ${path} ${message}\n`).join('')),
+          void io.stderr.write(
+            warnings.map(({ path, message }) => `warning: ${printable(`${path} ${message}`)}\n`).join(''),
+          ),
       });
       return { settings, client };
     } catch (error) {

@@ -26,7 +26,7 @@ describe('oddswire-cli', () => {
   });
 
   it('prints the warnings of the service to standard error', async () => {
-    const warnings = [{ path: 'statuz', message: 'is ignored; did you mean status?' }];
+    const warnings = [{ path: 'statuz', message: 'is ignored\x1b[2J; did you mean status?' }];
     const meta = { request_id: 'req_1', timestamp: 1, next_cursor: null, warnings };
     const server = createServer((_request, response) => {
       response.setHeader('Content-Type', 'application/json');
@@ -35,7 +35,10 @@ describe('oddswire-cli', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const env = { ...KEY, ODDSWIRE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
     const { code, stderr } = await oddswireCli(['markets'], { env });
-    expect([code, stderr]).toEqual([0, expect.stringContaining('warning: statuz is ignored; did you mean status?\n')]);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining('warning: statuz is ignored\ufffd[2J; did you mean status?\n'),
+    ]);
     await new Promise((resolve) => server.close(resolve));
   });
 
@@ -260,6 +263,8 @@ describe('the output', () => {
     ['a;=1+1', '"a;=1+1"'],
     // Numbers stay numbers, also with a sign.
     ['-0.25', '-0.25'],
+    ['-1e-7', '-1e-7'],
+    ['-1e-7+cmd', `"'-1e-7+cmd"`],
     ['0.25', '0.25'],
     ['a=1', 'a=1'],
   ])('keeps the cell %j of CSV from being a formula', async (tokenMint, cell) => {

@@ -96,7 +96,7 @@ describe('the compose files', () => {
     const secrets = Object.keys(SECRET_READERS);
     for (const name of ours) {
       const { env_file: files, environment } = { ...oddswire, ...production.services.get(name) };
-      // The file has every secret. What `environment` names has its value instead.
+      // The file has every secret. A value of `environment` replaces that of the file.
       expect(JSON.stringify(files), name).toContain('.env');
       const given = mapping(environment);
       for (const secret of secrets) {

@@ -382,7 +382,7 @@ describe('a read while the polls of trades fail', () => {
     expect(historyIn(await get(market, 'trades'))).toMatchObject({ status: 'complete', covered_to: COVERED_TO });
   });
 
-  it('is no history for caches behind the time up to which it is complete', async () => {
+  it('is kept briefly by caches behind the time up to which it is complete', async () => {
     const market = await liveBorn();
     await readTapeTo(api, BEHIND);
     const cacheOf = async (path: string) => (await get(market, path)).headers.get('cache-control');

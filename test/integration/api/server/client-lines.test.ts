@@ -39,7 +39,7 @@ function headOf(method: string, path: string, ...headers: string[]): string {
   return [`${method} ${path} HTTP/1.1`, ...own, ...headers, '', ''].join('\r\n');
 }
 
-/** Repeats what a client does, one after the other. */
+/** Repeats an act of a client, one after the other. */
 async function repeat(work: () => Promise<unknown>): Promise<void> {
   for (let i = 0; i < TIMES; i++) await work();
 }
@@ -111,7 +111,7 @@ describe('a client', () => {
     expect(lines.filter(({ err }) => err !== undefined)).toEqual([]);
   });
 
-  it('that meets a fault of the server causes a line per route, and the others are counted', async () => {
+  it('that meets a fault of the server causes one error and one warning per route', async () => {
     const { db } = api;
     const query = db.query;
     db.query = () => Promise.reject(new TypeError('a fault'));

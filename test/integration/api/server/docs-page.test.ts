@@ -103,6 +103,14 @@ describe('/docs', () => {
     expect(entryOf('receive_price_alert')).not.toContain('<form');
   });
 
+  it('states each choice of a parameter with several values once', () => {
+    const entry = textOf(entryOf('listMarkets'));
+    expect(entry).toContain(
+      'status one or several of created , open , halted , closed , resolved , settled , unopened , active , paused ',
+    );
+    expect(entry).not.toContain('list of one of');
+  });
+
   it('links a page of the guides that a description names', () => {
     expect(entryOf('createAlert')).toContain('<a href="/docs/read/alerts">docs/alerts.md</a>');
   });

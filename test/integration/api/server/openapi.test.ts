@@ -159,7 +159,7 @@ describe('/openapi.json', () => {
   it('names exactly the routes of the router', () => {
     const router = new Router<ApiState>();
     register(router, api.deps, routeTable(api.deps));
-    // A layer with every method refuses those that a path does not have.
+    // A layer with every method refuses the other methods of its path.
     const answering = router.stack.filter(({ methods }) => !methods.includes('OPTIONS'));
     const routed = answering.flatMap(({ methods, path }) =>
       methods

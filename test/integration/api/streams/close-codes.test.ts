@@ -51,7 +51,7 @@ function repeat(times: number, work: () => void): void {
   for (let i = 0; i < times; i++) work();
 }
 
-/** Writes bytes that are no frame of a client. */
+/** Writes bytes that do not form a frame of a client. */
 function writeRaw({ socket }: SocketReader, bytes: Buffer): void {
   (socket as unknown as { _socket: Socket })._socket.write(bytes);
 }
