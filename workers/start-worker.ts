@@ -25,7 +25,7 @@ import type { WorkerDeps } from './process/deps.ts';
 import { createHostLedgers } from './process/host-ledgers.ts';
 import { kalshiKeyOf } from './process/kalshi-key.ts';
 import { startPublishing } from './process/publishing.ts';
-import { restore, retryDeadLetters, startRestoring } from './process/restore.ts';
+import { reconcile, retryDeadLetters, startReconciling } from './process/reconcile.ts';
 import { gaugesOf } from './process/role-gauges.ts';
 import { processorsOf } from './roles.ts';
 
@@ -87,7 +87,7 @@ export async function startWorker(
     const processor = createProcessor(processors, deps, tracker);
     metrics.collectors.add(...gaugesOf(role, deps), ledgers.gauge(metrics));
     // A full disk or a full Redis must not end the process: the timer tries again.
-    await inOrder([() => retryDeadLetters(role, deps), () => restore(role, deps, backend)]).catch((error: unknown) =>
+    await inOrder([() => retryDeadLetters(role, deps), () => reconcile(role, deps, backend)]).catch((error: unknown) =>
       log.warn({ err: error }, 'queue not restored at start; the timer retries'),
     );
     const workers = names.map((name) => {
@@ -100,8 +100,8 @@ export async function startWorker(
     for (const worker of workers) {
       worker.run().catch((error: unknown) => log.error({ err: error, queue: worker.name }, 'worker loop ended'));
     }
-    const restoring = startRestoring(role, deps, backend, tracker);
-    processContext.onStop(() => restoring.stop());
+    const reconciling = startReconciling(role, deps, backend, tracker);
+    processContext.onStop(() => reconciling.stop());
     const publishing = startPublishing(role, deps, tracker);
     processContext.onStop(() => publishing.stop());
     processContext.judgeBy(() =>

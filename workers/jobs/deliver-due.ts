@@ -41,7 +41,7 @@ export const deliverDue = defineJob('deliver-due', async ({ lane }, context) => 
             context.producer.wakeDeliveries([subscription.pk], Math.min(waitMs, LONGEST_WAIT_MS), 'permit');
         }
         after = due.length < MAX_SUBSCRIPTIONS ? 0n : (due.at(-1)?.pk ?? 0n);
-        // Other processes send the rest, or the restoring timer finds it again.
+        // Other processes send the rest, or the reconcile timer finds it again.
         if (after === 0n && round.isIdle && inFlight.begun === round.begun) break;
         if (after !== 0n && inFlight.size < LANE_IN_FLIGHT / 2) continue;
       }

@@ -1,7 +1,7 @@
 import { isFoldBacklog, refoldPiece, refoldProgress } from '../../src/store/series/candle-refold.ts';
 import { defineJob } from '../process/define.ts';
 
-/** A run holds a place of the queue `candles` for this long. The restoring timer starts the next run. */
+/** A run holds a place of the queue `candles` for this long. The reconcile timer starts the next run. */
 const RUN_MS = 3_000;
 /** With more pending minutes, the stage catches up before the job marks more. */
 const MAX_WAITING = 20_000;

@@ -6,7 +6,7 @@ import { forgetAbsent, takeAbsent } from '../../src/store/db/presence.ts';
 import { endClaimsOf } from '../../src/store/deliveries/claims.ts';
 import { WALLET_LEASES } from '../../src/store/wallets/watch.ts';
 import type { WorkerDeps } from './deps.ts';
-import { wakePending } from './restore.ts';
+import { wakePending } from './reconcile.ts';
 
 /**
  * Ends the leases and claims of an ended process, requeues its jobs and wakes the stages, so that other processes continue its work at

@@ -36,7 +36,7 @@ export function defineJob<Name extends JobName>(
 
 /**
  * The wrapper of every job: deadline, log line, metric, error mapping. BullMQ does not retry a failed job, because a job is only a
- * wake-up, and the restoring timer enqueues another while work is pending.
+ * wake-up, and the reconcile timer enqueues another while work is pending.
  */
 export function createProcessor(
   jobs: readonly DefinedJob[],

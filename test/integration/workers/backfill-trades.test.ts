@@ -5,7 +5,7 @@ import { createArrivals } from '../../../src/store/catalog/arrivals.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import type { HistoryPage, HistoryRequest } from '../../../src/venues/port.ts';
-import { restore } from '../../../workers/process/restore.ts';
+import { reconcile } from '../../../workers/process/reconcile.ts';
 import type { TestMarket } from '../../factories/stored-market.ts';
 import { aTrade } from '../../factories/trades.ts';
 import { type Script, scriptedAdapter } from '../../factories/venue-adapter.ts';
@@ -360,7 +360,7 @@ describe('two backfills of one venue', () => {
   });
 });
 
-describe('the restoring timer of the poller', () => {
+describe('the reconcile timer of the poller', () => {
   const backend = { restore: async () => false } as unknown as QueueBackend;
 
   it('wakes venues with due walks, and measures all walks', async () => {
@@ -369,7 +369,7 @@ describe('the restoring timer of the poller', () => {
     const round = async () => {
       const producer = wakeRecorder();
       const deps = jobContext({ db: test.db, config, producer });
-      await restore('poller', deps, backend).catch((error: Error) => expect(error.message).toContain('no queues'));
+      await reconcile('poller', deps, backend).catch((error: Error) => expect(error.message).toContain('no queues'));
       const gauge = (await deps.metrics.historyBackfills.get()).values;
       return { woken: producer.woken, gauge: gauge.map(({ labels, value }) => [labels.venue, labels.status, value]) };
     };

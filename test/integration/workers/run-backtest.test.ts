@@ -15,7 +15,7 @@ import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { Database, type Statement, sql } from '../../../src/store/db/tx.ts';
 import { runBacktestJob } from '../../../workers/jobs/run-backtest.ts';
-import { restore } from '../../../workers/process/restore.ts';
+import { reconcile } from '../../../workers/process/reconcile.ts';
 import { startWorker } from '../../../workers/start-worker.ts';
 import { anAccount } from '../../factories/alerts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
@@ -198,13 +198,13 @@ describe('run-backtest', () => {
   });
 });
 
-describe('the restoring timer of an aggregator', () => {
+describe('the reconcile timer of an aggregator', () => {
   it('wakes a backtest whose wake-up was lost', async () => {
     await create();
     const producer = wakeRecorder();
-    const backend = { restore: async () => false } as Parameters<typeof restore>[2];
+    const backend = { restore: async () => false } as Parameters<typeof reconcile>[2];
     // Schedules need queues, which this test does not have; the other steps run all the same.
-    await restore('aggregator', { ...contextOf(test.db), producer }, backend).catch(() => undefined);
+    await reconcile('aggregator', { ...contextOf(test.db), producer }, backend).catch(() => undefined);
     expect(producer.woken).toContain('run-backtest');
   });
 });

@@ -7,7 +7,7 @@ import { sql } from '../../../src/store/db/tx.ts';
 import type { Stage } from '../../../src/store/marks/detail.ts';
 import { insertMarks } from '../../../src/store/marks/marks.ts';
 import type { WorkerDeps } from '../../../workers/process/deps.ts';
-import { restore, startRestoring } from '../../../workers/process/restore.ts';
+import { reconcile, startReconciling } from '../../../workers/process/reconcile.ts';
 import { gaugesOf } from '../../../workers/process/role-gauges.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
@@ -57,7 +57,7 @@ function scraped(role: Role, deps: WorkerDeps): Promise<string> {
   return deps.metrics.text();
 }
 
-describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
+describe.each(BACKENDS)('a round of the reconcile timer on %s', (kind) => {
   describe.skipIf(!isAvailable(kind))('after the queue store was wiped', () => {
     let queues: TestBackend;
     let producer: Producer;
@@ -79,7 +79,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
     async function wipedAndRestored(role: Role, over: Partial<WorkerDeps> = {}): Promise<WorkerDeps> {
       await queues.wipe();
       const deps = depsOf(producer, over);
-      await restore(role, deps, queues.backend);
+      await reconcile(role, deps, queues.backend);
       await producer.idle();
       return deps;
     }
@@ -95,7 +95,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
         const expected = schedulesOf(role, config);
         const queue = producer.queue(role === 'poller' ? 'venue-polymarket' : 'candles');
         const { log, lines } = capturedLog();
-        await restore(role, depsOf(producer), queues.backend);
+        await reconcile(role, depsOf(producer), queues.backend);
         await wipedAndRestored(role, { log });
         const schedulers = await queue.getJobSchedulers();
         expect(schedulers.map(({ key, every, pattern }) => [key, pattern ?? Number(every)]).sort()).toEqual(
@@ -106,7 +106,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
         expect(lines.some((line) => line.includes('schedules set'))).toBe(true);
         expect(lines.some((line) => line.includes('queue store was gone'))).toBe(kind === 'postgres');
         const again = capturedLog();
-        await restore(role, depsOf(producer, { log: again.log }), queues.backend);
+        await reconcile(role, depsOf(producer, { log: again.log }), queues.backend);
         expect(again.lines).toEqual([]);
       },
     );
@@ -140,8 +140,8 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
       await dueRow();
       await mark('evaluate-alerts');
       for (let round = 0; round < 3; round++) {
-        await restore('deliverer', depsOf(producer), queues.backend);
-        await restore('alerter', depsOf(producer), queues.backend);
+        await reconcile('deliverer', depsOf(producer), queues.backend);
+        await reconcile('alerter', depsOf(producer), queues.backend);
         await producer.idle();
       }
       expect(await waiting('deliveries')).toHaveLength(1);
@@ -177,7 +177,7 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
       );
       const subscriptionPk = await dueRow();
       const isWoken = () =>
-        restore('deliverer', depsOf(producer), queues.backend).then(
+        reconcile('deliverer', depsOf(producer), queues.backend).then(
           () => true,
           () => false,
         );
@@ -188,13 +188,13 @@ describe.each(BACKENDS)('a round of the restoring timer on %s', (kind) => {
   });
 });
 
-describe('a round of the restoring timer', () => {
-  const idleStore = { restore: async () => false } as Parameters<typeof restore>[2];
+describe('a round of the reconcile timer', () => {
+  const idleStore = { restore: async () => false } as Parameters<typeof reconcile>[2];
 
   it('wakes no stage without a backlog', async () => {
     for (const role of ['alerter', 'deliverer'] as const) {
       const producer = wakeRecorder();
-      await restore(role, depsOf(producer), idleStore);
+      await reconcile(role, depsOf(producer), idleStore);
       expect(producer.woken).toEqual([]);
     }
   });
@@ -204,7 +204,7 @@ describe('a round of the restoring timer', () => {
     await mark('sample-snapshots');
     await dueRow();
     const producer = wakeRecorder();
-    await restore('alerter', depsOf(producer), idleStore);
+    await reconcile('alerter', depsOf(producer), idleStore);
     expect(producer.woken).toEqual([]);
   });
 
@@ -217,13 +217,13 @@ describe('a round of the restoring timer', () => {
           rounds += 1;
           throw new Error('queue store away');
         },
-      } as unknown as Parameters<typeof restore>[2];
+      } as unknown as Parameters<typeof reconcile>[2];
       const { log, lines } = capturedLog();
       const stopping = new AbortController();
       // The database is down too, so no step of the round waits for real time.
       const db = new LosableDatabase(test.db.dataSource);
       db.loseStatements = ['count_trade_histories'];
-      const timer = startRestoring('poller', depsOf(wakeRecorder(), { db, log, stopping: stopping.signal }), away);
+      const timer = startReconciling('poller', depsOf(wakeRecorder(), { db, log, stopping: stopping.signal }), away);
       await vi.advanceTimersByTimeAsync(60_000);
       expect(rounds).toBeGreaterThanOrEqual(10);
       expect(rounds).toBeLessThanOrEqual(15);

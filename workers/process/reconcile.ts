@@ -27,10 +27,10 @@ const LANE_STAGES: Record<Role, readonly LaneJob[]> = {
 const MAX_WOKEN = 1_000;
 
 /**
- * Starts the timer that restores the queue from the database. It runs in the process and not in the queue, so the loss of the queue
+ * Starts the timer that reconciles the queue with the database. It runs in the process and not in the queue, so the loss of the queue
  * store does not stop it. It re-creates the store and the schedulers, and wakes stages with pending marks or due rows.
  */
-export function startRestoring(
+export function startReconciling(
   role: Role,
   deps: WorkerDeps,
   backend: QueueBackend,
@@ -44,7 +44,7 @@ export function startRestoring(
     if (deps.stopping.aborted) return;
     timer = setTimeout(
       () => {
-        round = restore(role, deps, backend)
+        round = reconcile(role, deps, backend)
           .then(
             () => void streaks.succeeded('round'),
             (error: unknown) => {
@@ -70,7 +70,7 @@ export function startRestoring(
 }
 
 /** One round of the timer. Each step runs even when an earlier step failed. */
-export async function restore(role: Role, deps: WorkerDeps, backend: QueueBackend): Promise<void> {
+export async function reconcile(role: Role, deps: WorkerDeps, backend: QueueBackend): Promise<void> {
   const { db, producer, log } = deps;
   await inOrder([
     async () => {
@@ -90,7 +90,7 @@ export async function restore(role: Role, deps: WorkerDeps, backend: QueueBacken
       producer.wakeDeliveries(await dueSubscriptions(db, MAX_WOKEN));
     },
     async () => {
-      if (role === 'poller') await restoreHistories(deps);
+      if (role === 'poller') await wakeHistories(deps);
     },
     async () => {
       if (role === 'alerter') await expireAlerts(deps);
@@ -125,7 +125,7 @@ export async function wakePending({ db, producer }: Pick<WorkerDeps, 'db' | 'pro
 }
 
 /** Wakes the venues with markets that wait for older trades, and measures the backlog. */
-async function restoreHistories({ config, db, metrics, producer }: WorkerDeps): Promise<void> {
+async function wakeHistories({ config, db, metrics, producer }: WorkerDeps): Promise<void> {
   const counts = await countTradeHistories(db);
   metrics.historyBackfills.reset();
   for (const venue of config.venues) {
