@@ -1,12 +1,11 @@
 import { VENUE_NAMES, type VenueName } from '../domain/markets/venue.ts';
-import { VARIABLES } from './variables.ts';
 
 /** The venues that have a feed. */
 export const FEED_VENUES = ['polymarket', 'kalshi', 'manifold', 'limitless'] as const satisfies readonly VenueName[];
 export type FeedVenue = (typeof FEED_VENUES)[number];
 
 /** The public addresses. They are used only beside the public addresses of the venue's API, so that no test reads a real venue. */
-const PUBLIC_URLS: Readonly<Record<FeedVenue, string>> = {
+export const PUBLIC_FEED_URLS: Readonly<Record<FeedVenue, string>> = {
   polymarket: 'wss://ws-subscriptions-clob.polymarket.com/ws/market',
   kalshi: 'wss://external-api-ws.kalshi.com/trade-api/ws/v2',
   manifold: 'wss://api.manifold.markets/ws',
@@ -53,42 +52,4 @@ export function parseFeeds(text: string): VenueName[] {
   const known = names.filter(isVenue);
   if (known.length < names.length) throw new Error(`on, off, or a list of ${FEED_VENUES.join(', ')}`);
   return [...new Set(known)];
-}
-
-interface FeedValues {
-  readonly FEEDS: readonly VenueName[];
-  readonly FEED_MARKETS: number;
-  readonly POLYMARKET_CLOB_URL: string;
-  readonly POLYMARKET_FEED_URL?: string | undefined;
-  readonly KALSHI_API_URL: string;
-  readonly KALSHI_FEED_URL?: string | undefined;
-  readonly KALSHI_API_KEY_ID?: string | undefined;
-  readonly KALSHI_PRIVATE_KEY_FILE?: string | undefined;
-  readonly MANIFOLD_API_URL: string;
-  readonly MANIFOLD_FEED_URL?: string | undefined;
-  readonly LIMITLESS_API_URL: string;
-  readonly LIMITLESS_FEED_URL?: string | undefined;
-}
-
-export function readFeeds(value: FeedValues): FeedsConfig {
-  const { KALSHI_API_KEY_ID: id, KALSHI_PRIVATE_KEY_FILE: file } = value;
-  const urls = {
-    polymarket: value.POLYMARKET_FEED_URL ?? publicUrl('polymarket', 'POLYMARKET_CLOB_URL', value),
-    kalshi: value.KALSHI_FEED_URL ?? publicUrl('kalshi', 'KALSHI_API_URL', value),
-    manifold: value.MANIFOLD_FEED_URL ?? publicUrl('manifold', 'MANIFOLD_API_URL', value),
-    limitless: value.LIMITLESS_FEED_URL ?? publicUrl('limitless', 'LIMITLESS_API_URL', value),
-  };
-  return {
-    venues: value.FEEDS,
-    markets: value.FEED_MARKETS,
-    urls: Object.fromEntries(Object.entries(urls).filter(([, url]) => url !== undefined)),
-    hasKalshiKeyId: id !== undefined,
-    ...(id !== undefined && file !== undefined && { kalshiKey: { id, file } }),
-  };
-}
-
-type ApiVariable = 'POLYMARKET_CLOB_URL' | 'KALSHI_API_URL' | 'MANIFOLD_API_URL' | 'LIMITLESS_API_URL';
-
-function publicUrl(venue: FeedVenue, variable: ApiVariable, value: FeedValues): string | undefined {
-  return value[variable] === VARIABLES[variable].default ? PUBLIC_URLS[venue] : undefined;
 }

@@ -29,6 +29,10 @@ export function wholeNumber(min: number, max: number, hint?: string) {
 export const port = wholeNumber(0, 65_535);
 export const milliseconds = wholeNumber(100, 86_400_000);
 export const days = wholeNumber(1, 36_500);
+/** Megabytes, as bytes. */
+export const megabytes = (min: number, max: number) => wholeNumber(min, max).transform((count) => count * 1_000_000);
+/** An id or a key of another service. */
+export const printable = z.string().regex(/^[\x21-\x7e]{1,512}$/, 'printable ASCII without spaces');
 export const quota = wholeNumber(0, 2_147_483_647);
 const isDecodable = (text: string): boolean => {
   try {

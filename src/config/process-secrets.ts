@@ -1,27 +1,15 @@
-import type { VariableName } from './variables.ts';
+import { VARIABLES } from './variables.ts';
 
-/** The processes that need a secret. Every other process ignores the variable, and the runner does not pass it on. */
-export const SECRET_READERS = {
-  SECRETS_KEYS: ['api', 'deliverer'],
-  BOOTSTRAP_API_KEY: ['api'],
-  OPS_PASSWORD: ['api'],
-  OPS_VIEWER_PASSWORD: ['api'],
-  JUPITER_API_KEY: ['poller'],
-  // The API only reports whether the feed of Kalshi is on.
-  KALSHI_API_KEY_ID: ['api', 'poller', 'streamer'],
-  KALSHI_PRIVATE_KEY_FILE: ['poller', 'streamer'],
-  // The API only reports whether wallets of Solana are on.
-  SOLANA_RPC_URL: ['api', 'poller'],
-} as const satisfies Partial<Record<VariableName, readonly string[]>>;
+/** The variables that hold a secret, each with the processes that need it. */
+export const SECRET_READERS: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  Object.entries(VARIABLES).flatMap(([name, { readers }]) => (readers ? [[name, readers]] : [])),
+);
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Whether the process of this name may have the variable: any variable without a row above. */
+/** Whether the process of this name may have the variable. */
 export function mayRead(processName: string, variable: string): boolean {
-  const readers: readonly string[] | undefined = Object.hasOwn(SECRET_READERS, variable)
-    ? SECRET_READERS[variable as keyof typeof SECRET_READERS]
-    : undefined;
-  return readers === undefined || readers.includes(processName);
+  return !Object.hasOwn(SECRET_READERS, variable) || (SECRET_READERS[variable]?.includes(processName) ?? false);
 }
 
 /** The environment without the secrets that the process does not need. */
