@@ -8,9 +8,9 @@ export default defineConfig({
     // These wait for minutes for fail-overs and restarts: `npm run test:faults`.
     exclude: ['test/faults/**'],
     globalSetup: ['test/support/global-setup-in-memory.ts'],
-    // Guards, and no promises of a time: a busy machine can pause for seconds, and a slow one needs a minute for some tests.
-    testTimeout: 180_000,
-    hookTimeout: 300_000,
+    // Guards, and no promises of a time: a busy machine can pause for seconds, and a slow one needs minutes for some tests.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     expect: { poll: { timeout: GUARD_MS } },
     pool: 'forks',
     // Our modules keep no state, so the files of one worker share their imports, which saves a third of the time.

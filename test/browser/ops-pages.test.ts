@@ -364,7 +364,7 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
         return page.locator('main').textContent();
       },
       (text) => text?.includes('Polymarket is late') === true,
-      { timeoutMs: 60_000, everyMs: 500 },
+      { everyMs: 500 },
     );
     for (const [name, path] of [
       ['overview-overloaded', '/ops'],

@@ -81,7 +81,7 @@ function describeExchange(out: Outgoing, { status, body }: Received): string {
 }
 
 it(`the API answers ${REQUESTS} generated requests according to the document`, {
-  timeout: 180_000 + REQUESTS * 60,
+  timeout: 600_000 + REQUESTS * 60,
 }, async () => {
   const plan = fc
     .tuple(plans(api.contract), contentTypes)

@@ -162,9 +162,12 @@ async function* readOnce(
   const expectWithin = (limitMs: number) => {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      // A heartbeat may have arrived: nothing is read while the caller works on a message.
-      if (isCallerBusy) isOverdue = true;
-      else connection.abort(new OddswireConnectionError('timeout', `no heartbeat within ${limitMs} ms`));
+      // A heartbeat may have arrived: a process that was suspended runs its timers before it reads, and nothing is read while the caller
+      // works on a message.
+      timer = setTimeout(() => {
+        if (isCallerBusy) isOverdue = true;
+        else connection.abort(new OddswireConnectionError('timeout', `no heartbeat within ${limitMs} ms`));
+      });
     }, limitMs);
   };
   const expectHeartbeat = () => expectWithin(state.intervalMs + graceMs);

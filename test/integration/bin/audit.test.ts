@@ -192,7 +192,7 @@ describe('oddswire audit', () => {
       await adapter.close();
       await venue.close();
     }
-  }, 180_000);
+  });
 
   const recorded = venueDataFolder('kalshi');
   it.skipIf(recorded === undefined)('reads recorded candlesticks from a file', async () => {

@@ -50,9 +50,7 @@ function run(name: string, environment: Record<string, string>, cwd?: string): R
     child,
     lines,
     async line(pattern) {
-      await eventually(async () => lines.some((line) => pattern.test(line)) || child.exitCode !== null, Boolean, {
-        timeoutMs: 200_000,
-      });
+      await eventually(async () => lines.some((line) => pattern.test(line)) || child.exitCode !== null, Boolean);
       const found = lines.find((line) => pattern.test(line));
       if (found === undefined) throw new Error(`no line ${pattern}:\n${lines.join('\n')}`);
       return found;
@@ -68,7 +66,7 @@ function run(name: string, environment: Record<string, string>, cwd?: string): R
   return running;
 }
 
-describe('oddswire start', { timeout: 240_000 }, () => {
+describe('oddswire start', () => {
   async function startWithoutVenues(
     environment: Record<string, string> = {},
     cwd?: string,
@@ -110,7 +108,6 @@ describe('oddswire start', { timeout: 240_000 }, () => {
     await eventually(
       () => database.db.query<{ failures: number }>(FAILURES),
       (rows) => rows.length === 2 && rows.every(({ failures }) => failures >= 4),
-      { timeoutMs: 120_000 },
     );
     expect(await started.stop()).toBe(0);
     expect(started.lines.filter((line) => /"stack"|^ +at /.test(line))).toEqual([]);
@@ -118,7 +115,7 @@ describe('oddswire start', { timeout: 240_000 }, () => {
     const polls = failed.map(({ venue, kind }) => `${venue} ${kind}`);
     expect(polls).toEqual(expect.arrayContaining(['polymarket markets', 'kalshi markets']));
     expect(polls.length).toBe(new Set(polls).size);
-  }, 120_000);
+  });
 
   it('finds files of its settings in the folder of the caller', async () => {
     const folder = await openFolder('oddswire-start-');
@@ -134,7 +131,7 @@ describe('oddswire start', { timeout: 240_000 }, () => {
     const feeds = JSON.parse(await started.line(/"msg":"feeds"/)) as { on: string[] };
     expect(feeds.on).toContain('kalshi');
     await started.line(/^ {2}feeds {7}kalshi; their states are in /);
-  }, 120_000);
+  });
 
   it('stops its processes when the reader of its output ends', async () => {
     // A broken pipe shows at the next line.
@@ -144,10 +141,10 @@ describe('oddswire start', { timeout: 240_000 }, () => {
     started.child.stdout?.destroy();
     started.child.stderr?.destroy();
     expect((await exited)[0]).toBe(0);
-  }, 120_000);
+  });
 });
 
-describe('oddswire demo', { timeout: 240_000 }, () => {
+describe('oddswire demo', () => {
   it('prints its settings, and other commands in the same folder find its database', async () => {
     const folder = await openFolder('oddswire-demo-');
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
@@ -188,5 +185,5 @@ describe('oddswire demo', { timeout: 240_000 }, () => {
     expect(rejected).toMatchObject({ code: 0, stderr: found });
     expect(audit).toMatchObject({ code: 1, stderr: expect.stringContaining('kalshi has no market none') });
     expect(await demo.stop()).toBe(0);
-  }, 120_000);
+  });
 });

@@ -266,13 +266,7 @@ describe('a feed whose markets all freeze at once', () => {
       aheadMs += 11_000;
     }, 200);
     running.push({ stop: async () => clearInterval(hurry) });
-    const feed = await eventually(
-      feedOfApi,
-      (found) => found?.state === 'given_up' && found.next_try_at !== undefined,
-      {
-        timeoutMs: 50_000,
-      },
-    );
+    const feed = await eventually(feedOfApi, (found) => found?.state === 'given_up' && found.next_try_at !== undefined);
     expect(feed?.reason).toMatch(/^no market stays complete: \d+ of \d+ lose changes after new snapshots$/);
     clearInterval(hurry);
     exchange.clearFaults(fault.id);

@@ -6,8 +6,8 @@ import { testAuthority } from '../../support/tls.ts';
 
 export const SECRET = 'correct horse battery staple';
 export const LOOPBACK = allowing('127.0.0.0/8');
-/** Far longer than any loopback answer takes: a test that reaches it has failed. */
-const PATIENT_MS = 15_000;
+/** Longer than an answer takes on a slow machine, and shorter than the lease of an attempt. A test that reaches it has failed. */
+const PATIENT_MS = 50_000;
 
 /** A delivery as the database returns it, to `url`. */
 export function delivery(url: string, more: Partial<OutgoingDelivery> = {}): OutgoingDelivery {

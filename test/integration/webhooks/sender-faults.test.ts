@@ -172,11 +172,11 @@ describe('an attempt at a receiver that sends too much', () => {
       (socket) => {
         socket.write(`${OK_HEAD}content-length: 100000\r\n\r\n${'x'.repeat(40_000)}`);
       },
-      { deadlineMs: 60_000 },
+      { deadlineMs: 3_600_000 },
     );
     expect(outcome).toMatchObject({ kind: 'delivered', statusCode: 200 });
     await server.idle();
-  }, 10_000);
+  });
 
   it('does not inflate a gzip bomb', async () => {
     const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024));

@@ -81,4 +81,22 @@ describe('stream()', () => {
     expect(asked()).toBe(1);
     await messages.return();
   });
+
+  it('does not report silent when its process was suspended for longer than a heartbeat may take', async () => {
+    const { next, messages, asked } = await follow((response) => {
+      const beating = setInterval(() => response.write(HEARTBEAT), 20);
+      response.once('close', () => clearInterval(beating));
+    });
+    const types = new Set<string>();
+    for (let suspended = 0; suspended < 5; suspended += 1) {
+      const read = next();
+      const untilMs = performance.now() + 500;
+      while (performance.now() < untilMs);
+      types.add((await read).type);
+      for (let more = 0; more < 3; more += 1) types.add((await next()).type);
+    }
+    expect([...types]).toEqual(['heartbeat']);
+    expect(asked()).toBe(1);
+    await messages.return();
+  });
 });

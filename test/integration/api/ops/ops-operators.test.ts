@@ -143,7 +143,7 @@ describe('a login', () => {
     expect(statuses.filter((status) => status !== 429 && status !== 403)).toEqual([]);
     // Without the cookie too, when the others have stopped for a moment.
     expect((await send(ALICE)).status).toBe(303);
-  }, 120_000);
+  });
 
   it('has no known browser after a change of the password', async () => {
     const first = await tryLogin(api, 'another-password-of-bob', { name: 'bob' });
