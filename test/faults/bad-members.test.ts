@@ -98,7 +98,7 @@ describe.each(BACKENDS)('ids that break the requests of every venue, queues on %
     const slugs = first('limitless', (place) => place.limitless.hasFeed);
     bad.set('limitless', { ids: slugs, marketIds: slugs });
     bad.set('solana', { ids: mints.slice(0, 2), marketIds: mints.slice(0, 2) });
-  }, 240_000);
+  });
   afterAll(async () => {
     await system?.stop();
     await database?.drop();
@@ -107,7 +107,7 @@ describe.each(BACKENDS)('ids that break the requests of every venue, queues on %
   it('every venue has prices and books before the fault', async () => {
     const kinds = async () => new Set([...(await pricesOf()), ...(await booksOf())].map(({ venue }) => venue)).size;
     await eventually(kinds, (venues) => venues === 5, WAIT);
-  }, 240_000);
+  });
 
   it('leave the prices and books of all other ids fresh, and the bad ids in quarantine', async () => {
     const path: Record<string, Pick<FaultRequest, 'host' | 'path'>> = {
@@ -135,7 +135,7 @@ describe.each(BACKENDS)('ids that break the requests of every venue, queues on %
     );
     const refused = await database.db.query<{ venue: string; recordId: string }>(REFUSED);
     for (const { venue, recordId } of refused) expect(bad.get(venue)?.ids).toContain(recordId);
-  }, 600_000);
+  });
 
   it('are read again after they heal, at the latest at their retry time', async () => {
     system.exchange.clearFaults();
@@ -145,7 +145,7 @@ describe.each(BACKENDS)('ids that break the requests of every venue, queues on %
       return { ids: ages.length, old: ages.filter(({ asOfMs }) => asOfMs <= sinceMs).length };
     };
     await eventually(healed, ({ ids, old }) => ids > 0 && old === 0, { timeoutMs: 500_000, everyMs: 1_000 });
-  }, 600_000);
+  });
 
   it('of which two fail only beside each other leave every price fresh', async () => {
     const ids = bad.get('manifold')?.ids ?? [];
@@ -159,5 +159,5 @@ describe.each(BACKENDS)('ids that break the requests of every venue, queues on %
     const old = async () =>
       (await pricesOf()).filter(({ venue, asOfMs }) => venue === 'manifold' && asOfMs <= sinceMs).length;
     await eventually(old, (count) => count === 0, WAIT);
-  }, 240_000);
+  });
 });

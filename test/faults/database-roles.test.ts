@@ -148,15 +148,13 @@ describe.each(BACKENDS)('the processes with the restricted role and queues on %s
       environmentOf: { poller: workers, aggregator: workers, alerter: workers },
       listenerOf: () => ({ line: (text) => lines.push(text) }),
     });
-  }, 600_000);
+  });
   afterAll(async () => {
     await fleet?.stop();
     await redis?.stop();
   });
 
-  it('fold candles and deliver webhooks; workers without sealed values need no SECRETS_KEYS', {
-    timeout: 600_000,
-  }, async () => {
+  it('fold candles and deliver webhooks; workers without sealed values need no SECRETS_KEYS', async () => {
     await eventually(
       () => rows('SELECT FROM candle WHERE interval_seconds = 60 LIMIT 1'),
       (found) => found.length > 0,
@@ -174,7 +172,7 @@ describe.each(BACKENDS)('the processes with the restricted role and queues on %s
     );
   });
 
-  it('create coming partitions and drop partitions past their retention', { timeout: 600_000 }, async () => {
+  it('create coming partitions and drop partitions past their retention', async () => {
     for (const table of ['trade', 'price_history', 'book_history', 'observation']) {
       const suffix = (ageDays: number) =>
         new Date(Date.now() - ageDays * DAY_MS)
@@ -190,7 +188,7 @@ describe.each(BACKENDS)('the processes with the restricted role and queues on %s
     }
   });
 
-  it('publish changes in the journal, and drop its old partitions', { timeout: 600_000 }, async () => {
+  it('publish changes in the journal, and drop its old partitions', async () => {
     await app.query(`SELECT create_journal_partition(now() - interval '100 minutes')`);
     await eventually(
       () => rows('SELECT kind FROM journal GROUP BY kind ORDER BY kind'),

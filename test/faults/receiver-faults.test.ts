@@ -81,6 +81,5 @@ describe.each(BACKENDS)('the deliverer with receivers that misbehave, queues on 
       expect(requests.filter(({ path }) => path === '/elsewhere')).toEqual([]);
       expect(requests.filter(({ path, duplicate }) => path === '/hook' && duplicate)).toEqual([]);
     },
-    480_000,
   );
 });

@@ -145,9 +145,7 @@ describe('the runbook for a new key', () => {
     ]);
   });
 
-  it('keeps replays and deliveries working at every step, with processes of two steps side by side', {
-    timeout: 600_000,
-  }, async () => {
+  it('keeps replays and deliveries working at every step, with processes of two steps side by side', async () => {
     await expectService();
     let ring = FIRST_RING;
     for (const line of stepsOfRunbook().flat()) {

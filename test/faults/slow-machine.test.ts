@@ -58,7 +58,7 @@ describe.each(BACKENDS)('oddswire at its default intervals on about half a core,
         startLimitMs: 400_000,
         listenerOf: () => ({ line: (text) => void lines.push(text) }),
       });
-    }, 500_000);
+    });
     afterAll(async () => {
       await fleet?.stop();
       core?.stop();

@@ -70,6 +70,5 @@ describe.each(BACKENDS)('polling of a venue that misbehaves, queues on %s', (bac
       await campaign.expectNothingLost();
       expect(await impossibleRows(database.db)).toEqual([]);
     },
-    480_000,
   );
 });

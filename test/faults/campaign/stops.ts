@@ -50,6 +50,5 @@ export function describeStops(backend: BackendKind): void {
       expect(counts.filter((count) => count > 1).length).toBeLessThanOrEqual(WINDOWS_MS.length * MAX_IN_FLIGHT);
       expect(counts[0]).toBeLessThanOrEqual(1 + WINDOWS_MS.length);
     },
-    480_000,
   );
 }
