@@ -81,7 +81,8 @@ const ROOMS = {
     webhooks: ['values'],
     alerts: ['values', 'webhooks'],
     wallets: ['values', 'webhooks'],
-    chat: ['values', 'webhooks', 'alerts'],
+    events: ['values', 'webhooks', 'alerts', 'wallets'],
+    chat: ['values', 'webhooks', 'events'],
     live: ['values'],
   },
   'src/store': {

@@ -1,21 +1,8 @@
 import type { ZodOpenApiPathItemObject, ZodOpenApiPathsObject } from 'zod-openapi';
+import { EVENTS } from '../../src/domain/events/events.ts';
 import { type ApiJson, toJsonText } from '../../src/domain/values/api-json.ts';
 import { EVENT_TYPES, type EventType } from '../../src/domain/webhooks/event.ts';
 import { EVENT_EXAMPLES, EVENT_SCHEMAS, PRICE_ALERT_EXAMPLES } from '../contract/events/event.ts';
-
-const SUMMARIES: Readonly<Record<EventType, string>> = {
-  price_alert: 'A price met the condition of an alert',
-  transaction: 'A watched wallet has a new transaction',
-  balance_change: 'A balance of a watched wallet changed',
-  webhook_failing: 'Another webhook of the account fails',
-  webhook_paused: 'oddswire paused another webhook of the account',
-  alert_expired: 'The time of an alert ended',
-  market_status: 'A market halted, closed or got its result',
-  new_market: 'oddswire stored a market for the first time',
-  trade: 'A trade that a filter lets pass',
-  feed_gap: 'The feed of a venue may have lost messages',
-  test: 'A client requested a test event',
-};
 
 /** The headers of a delivery. */
 const DELIVERY_HEADERS: Readonly<Record<string, { description: string; pattern?: string; type?: 'integer' }>> = {
@@ -58,7 +45,7 @@ function receive(type: EventType): NonNullable<ZodOpenApiPathItemObject['post']>
   return {
     operationId: `receive_${type}`,
     tags: ['events'],
-    summary: SUMMARIES[type],
+    summary: EVENTS[type].summary,
     // A delivery carries signatures instead of a credential.
     security: [],
     description: 'Verify the signature over the raw body, store `webhook-id`, and answer 2xx within 15 seconds.',

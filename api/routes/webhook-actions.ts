@@ -1,3 +1,4 @@
+import { EVENTS } from '../../src/domain/events/events.ts';
 import { generateSecret } from '../../src/domain/webhooks/signature.ts';
 import { rotateSecret } from '../../src/store/deliveries/subscriptions.ts';
 import { createTestEvent } from '../../src/store/deliveries/test-events.ts';
@@ -7,7 +8,6 @@ import { rotateBody, rotatedWebhook, rotatedWebhookExample, testBody } from '../
 import type { ApiDeps } from '../deps.ts';
 import { type Route, writeRoute } from '../http/route.ts';
 import { presentDelivery } from './present-delivery.ts';
-import { testEventBody } from './test-event.ts';
 import { presentSubscription, WEBHOOKS_GROUP, webhookNotFound } from './webhooks.ts';
 
 const tag = 'webhooks';
@@ -43,7 +43,7 @@ export function webhookActionRoutes(deps: ApiDeps): Route[] {
       async (tx, { caller, params: { webhook_id: webhookId }, body: { eventType } }) => {
         const occurredAt = new Date(deps.now());
         const made = await createTestEvent(tx, caller.accountId, webhookId, eventType, (eventId) =>
-          testEventBody({ eventId, type: eventType, occurredAt, webhookId }),
+          EVENTS[eventType].sample({ eventId, occurredAt }, webhookId),
         );
         if (!made) throw webhookNotFound();
         return {

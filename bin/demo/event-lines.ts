@@ -1,5 +1,5 @@
+import { eventText } from '../../src/domain/events/events.ts';
 import { printable } from '../../src/domain/values/text.ts';
-import { eventText } from '../../src/domain/webhooks/event-text.ts';
 import type { Colours } from '../output/colours.ts';
 
 /** A line of the receiver with `--json`. */

@@ -1,5 +1,5 @@
-import { testEventBody } from '../../api/routes/test-event.ts';
 import type { ChatFormat } from '../../src/domain/chat/chat-message.ts';
+import { EVENTS } from '../../src/domain/events/events.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
@@ -38,7 +38,7 @@ export async function aDelivery(
   const eventId = newId('evt');
   const id = newId('dlv');
   const occurredAt = new Date('2026-01-01T00:00:00.000Z');
-  const body = fields.body ?? testEventBody({ eventId, type, occurredAt, webhookId: 'wh_sample' });
+  const body = fields.body ?? EVENTS[type].sample({ eventId, occurredAt }, 'wh_sample');
   const [event] = await db.query<{ pk: bigint }>(INSERT_EVENT, [
     eventId,
     fields.accountId,

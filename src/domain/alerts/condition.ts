@@ -88,6 +88,8 @@ interface ConditionBase {
   /** When it fires, in words that continue "Fires". */
   sentence<Value>(values: ConditionValues<Value>, words: Wording<Value>): string;
   chat(alert: ChatAlert): Content;
+  /** A firing for a line on a terminal, from the data of its event; without it `<condition> <target price>: <price>`. */
+  line?(data: Data): string;
 }
 
 /** One observation of an outcome. docs/alerts.md defines its order and its time. */

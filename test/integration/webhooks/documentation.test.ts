@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PRICE_ALERT_EXAMPLES } from '../../../api/contract/events/event.ts';
-import { testEventBody } from '../../../api/routes/test-event.ts';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { VARIABLES } from '../../../src/config/variables.ts';
+import { EVENTS } from '../../../src/domain/events/events.ts';
 import { toJsonText } from '../../../src/domain/values/api-json.ts';
 import { EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
 import { EXCERPT_BYTES } from '../../../src/domain/webhooks/excerpt.ts';
@@ -130,12 +130,8 @@ describe('the documented request', () => {
 
   it.each(EVENT_TYPES)('has the body of a %s event', (type) => {
     const shown = JSON.parse(codeBlock(`json ${type}`)) as { id: string; timestamp: string };
-    const made = testEventBody({
-      eventId: shown.id,
-      type,
-      occurredAt: new Date(shown.timestamp),
-      webhookId: 'wh_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c02',
-    });
+    const stamp = { eventId: shown.id, occurredAt: new Date(shown.timestamp) };
+    const made = EVENTS[type].sample(stamp, 'wh_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c02');
     expect(shown).toEqual(JSON.parse(made));
     expect(Object.keys(shown)).toEqual(['id', 'type', 'timestamp', 'data']);
   });

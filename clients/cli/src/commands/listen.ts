@@ -1,7 +1,7 @@
 import { UsageError } from '../../../../bin/cli/arguments.ts';
+import { eventText } from '../../../../src/domain/events/events.ts';
 import { parseExactJson } from '../../../../src/domain/values/exact-json.ts';
 import type { Data } from '../../../../src/domain/webhooks/chat-values.ts';
-import { eventText } from '../../../../src/domain/webhooks/event-text.ts';
 import { OddswireApiError, type WebhookEvent } from '../../../typescript/src/index.ts';
 import { type Call, type CliCommand, CommandError } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -79,18 +79,6 @@ class Listener {
     try {
       for await (const item of stream) {
         switch (item.type) {
-          case 'price_alert':
-          case 'transaction':
-          case 'balance_change':
-          case 'alert_expired':
-          case 'webhook_failing':
-          case 'webhook_paused':
-          case 'market_status':
-          case 'new_market':
-          case 'trade':
-          case 'feed_gap':
-            await this.#handle(item);
-            break;
           case 'heartbeat':
             if (this.#contact === 'none') await this.#call.note('connected');
             if (this.#contact === 'lost') await this.#warn('connected again; no event is missing');
@@ -118,6 +106,10 @@ class Listener {
                 : 'GAP: the database was restored from a backup',
             );
             break;
+          case 'lagged':
+            break;
+          default:
+            await this.#handle(item);
         }
         if (item.type !== 'silent') await this.#keep(item.cursor);
       }

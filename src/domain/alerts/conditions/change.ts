@@ -8,6 +8,7 @@ import {
 } from '../../values/decimal.ts';
 import { span } from '../../values/durations.ts';
 import { joined, numberOf, textOf } from '../../webhooks/chat-values.ts';
+import { observed, word } from '../../webhooks/line-values.ts';
 import { moveField, priceOf, windowOf } from '../chat-words.ts';
 import {
   ANY_THRESHOLD,
@@ -59,6 +60,11 @@ export const change: OutcomeCondition = {
     const by = unit === 'percent' ? `${size} %` : words.difference(size);
     const within = windowSeconds === undefined ? '' : ` within ${span(windowSeconds)}`;
     return `when it moves ${direction === undefined ? '' : `${direction} `}by ${by}${within}`;
+  },
+  line(data) {
+    const [before, price] = [word(data['fromPrice']), word(data['currentPrice'])];
+    const unit = data['unit'] === 'percent' ? '%' : '';
+    return observed(joined('change', word(data['change']), unit), before === '' ? price : `${before} to ${price}`);
   },
   chat({ subject, data }) {
     const size = joined(numberOf(data['change']), data['unit'] === 'percent' ? '%' : undefined);

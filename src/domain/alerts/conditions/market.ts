@@ -1,4 +1,5 @@
 import { isCorrection, joined, statusFields, textOf } from '../../webhooks/chat-values.ts';
+import { statusFacts } from '../../webhooks/line-values.ts';
 import type { MarketCondition } from '../condition.ts';
 
 const REPORTED = new Set(['halted', 'closed', 'resolved', 'settled']);
@@ -21,6 +22,7 @@ export const status: MarketCondition = {
     title: joined(isCorrection(data) ? 'Correction:' : 'Market alert:', textOf(data['status']), '·', name),
     fields: statusFields(data, facts),
   }),
+  line: (data) => joined('status', statusFacts(data)),
 };
 
 /** A market appears. */
@@ -37,4 +39,5 @@ export const newMarket: MarketCondition = {
     title: `New market: ${name}`,
     fields: [['Venue', textOf(data['venue'])], ...statusFields(data, facts)],
   }),
+  line: (data) => joined('new_market', statusFacts(data)),
 };

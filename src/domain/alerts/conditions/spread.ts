@@ -1,5 +1,6 @@
 import { subtractDecimals } from '../../values/decimal.ts';
 import { joined, numberOf } from '../../webhooks/chat-values.ts';
+import { observed, word } from '../../webhooks/line-values.ts';
 import { priceOf } from '../chat-words.ts';
 import { from, isAtLeast, isAtMost, type OutcomeCondition, upTo } from '../condition.ts';
 
@@ -35,6 +36,7 @@ export const spread: OutcomeCondition = {
   }),
   sentence: ({ price, direction }, words) =>
     `at a spread of ${direction === 'at_least' ? 'at least' : 'at most'} ${words.difference(price)}`,
+  line: (data) => observed(joined('spread', word(data['targetPrice'])), word(data['value'])),
   chat({ subject, data }) {
     const value = numberOf(data['value']);
     const threshold = joined(data['direction'] === 'at_most' ? 'at most' : 'at least', numberOf(data['targetPrice']));

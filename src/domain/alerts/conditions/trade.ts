@@ -1,5 +1,6 @@
 import { multiplyDecimals } from '../../values/decimal.ts';
 import { joined, numberOf } from '../../webhooks/chat-values.ts';
+import { observed, prefixed, word } from '../../webhooks/line-values.ts';
 import { priceOf } from '../chat-words.ts';
 import { isAtLeast, type OutcomeCondition, upTo } from '../condition.ts';
 
@@ -21,6 +22,11 @@ export const trade: OutcomeCondition = {
     },
   }),
   sentence: ({ notional }, words) => `at a trade of ${words.amount(notional)}`,
+  line: (data) =>
+    observed(
+      joined('trade', word(data['notional'])),
+      joined(word(data['value']), prefixed('at', word(data['currentPrice']))),
+    ),
   chat({ subject, data }) {
     const value = numberOf(data['value']);
     const threshold = joined('at least', numberOf(data['notional']));

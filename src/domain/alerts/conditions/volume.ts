@@ -1,5 +1,6 @@
 import { span } from '../../values/durations.ts';
 import { joined, numberOf } from '../../webhooks/chat-values.ts';
+import { observed, word } from '../../webhooks/line-values.ts';
 import { MAX_WINDOWS_SECONDS } from '../alert.ts';
 import { priceOf, windowOf } from '../chat-words.ts';
 import { ANY_THRESHOLD, type OutcomeCondition, upTo, windowClass } from '../condition.ts';
@@ -57,6 +58,10 @@ export const volume: OutcomeCondition = {
   sentence({ notional, times, windows, windowSeconds }, words) {
     const amount = times === undefined ? words.amount(notional) : `${times} × the mean of ${windows} windows`;
     return `when ${amount} is traded${windowSeconds === undefined ? '' : ` within ${span(windowSeconds)}`}`;
+  },
+  line(data) {
+    const times = word(data['times']);
+    return observed(joined('volume', times === '' ? word(data['notional']) : `${times} times`), word(data['value']));
   },
   chat({ subject, data }) {
     const traded = joined(numberOf(data['value']), windowOf(data));

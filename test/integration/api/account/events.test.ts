@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { testEventBody } from '../../../../api/routes/test-event.ts';
+import { EVENTS } from '../../../../src/domain/events/events.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import type { EventType } from '../../../../src/domain/webhooks/event.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -29,7 +29,7 @@ const RETRIED = sql(
 );
 
 const bodyOf = (eventId: string, type: EventType) =>
-  testEventBody({ eventId, type, occurredAt: new Date('2026-01-01'), webhookId: 'wh_sample' });
+  EVENTS[type].sample({ eventId, occurredAt: new Date('2026-01-01') }, 'wh_sample');
 
 async function anEvent(fields: { type?: EventType; targetPk?: bigint } = {}): Promise<string> {
   const { type = 'price_alert', targetPk = null } = fields;

@@ -9,9 +9,9 @@ import type { ApiState } from '../../../../api/deps.ts';
 import { STATUS_OF } from '../../../../api/errors.ts';
 import { register } from '../../../../api/http/route.ts';
 import { openApiText } from '../../../../api/routes/openapi.ts';
-import { testEventBody } from '../../../../api/routes/test-event.ts';
 import { routeTable } from '../../../../api/server/route-table.ts';
 import { VERSION } from '../../../../src/config/version.ts';
+import { EVENTS } from '../../../../src/domain/events/events.ts';
 import { EVENT_TYPES } from '../../../../src/domain/webhooks/event.ts';
 import { signBody, standardSignature } from '../../../../src/domain/webhooks/signature.ts';
 import { ALERT_BODIES } from '../../../factories/alert-events.ts';
@@ -333,7 +333,7 @@ describe('the webhooks section', () => {
   it('matches the sent body of every event', () => {
     expect(Object.keys(document.webhooks).sort()).toEqual([...EVENT_TYPES].sort());
     for (const type of EVENT_TYPES) {
-      const body = testEventBody({ eventId: 'evt_1', type, occurredAt: new Date(1.7e12), webhookId: 'wh_1' });
+      const body = EVENTS[type].sample({ eventId: 'evt_1', occurredAt: new Date(1.7e12) }, 'wh_1');
       const place = pointer(['webhooks', type, 'post', 'requestBody', 'content', 'application/json', 'schema']);
       expect([type, contract.problemsOfValue(JSON.parse(body), place)]).toEqual([type, []]);
       expect(contract.problemsOfValue({ ...JSON.parse(body), type: 'other' }, place)).not.toEqual([]);

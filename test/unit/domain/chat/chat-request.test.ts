@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { testEventBody } from '../../../../api/routes/test-event.ts';
 import type { Condition } from '../../../../src/domain/alerts/conditions.ts';
 import { CHAT_FORMATS, chatMessage } from '../../../../src/domain/chat/chat-message.ts';
 import { askedWaitSeconds, chatRequest } from '../../../../src/domain/chat/chat-request.ts';
 import { chatUrlProblem, redactedUrl } from '../../../../src/domain/chat/chat-url.ts';
+import { EVENTS } from '../../../../src/domain/events/events.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import type { ChatFacts } from '../../../../src/domain/webhooks/chat-values.ts';
 import { EVENT_TYPES, type EventType } from '../../../../src/domain/webhooks/event.ts';
@@ -13,7 +13,7 @@ import { PATHS, SCHEMAS } from '../../../support/chat-services.ts';
 
 const FACTS: ChatFacts = { title: 'Will it rain?', outcome: 'Yes', url: 'https://venue.example.com/markets/rain' };
 const bodyOf = (type: (typeof EVENT_TYPES)[number]) =>
-  testEventBody({ eventId: 'evt_1', type, occurredAt: new Date('2026-01-02T03:04:05.678Z'), webhookId: 'wh_1' });
+  EVENTS[type].sample({ eventId: 'evt_1', occurredAt: new Date('2026-01-02T03:04:05.678Z') }, 'wh_1');
 const urlOf = (format: keyof typeof PATHS) => `https://chat.example.com${PATHS[format]}`;
 const sent = (format: keyof typeof PATHS, body: string, facts = FACTS, skipped = 0) =>
   JSON.parse(chatRequest(format, urlOf(format), chatMessage(body, facts, skipped)).body) as unknown;

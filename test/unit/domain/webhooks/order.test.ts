@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { testEventBody } from '../../../../api/routes/test-event.ts';
+import { EVENTS } from '../../../../src/domain/events/events.ts';
 import { EVENT_TYPES, type EventType } from '../../../../src/domain/webhooks/event.ts';
 import { ORDER_BY, orderKeyOf } from '../../../../src/domain/webhooks/order.ts';
 
 const sample = (type: EventType) =>
-  testEventBody({ eventId: 'evt_1', type, occurredAt: new Date('2026-01-01T00:00:00.000Z'), webhookId: 'wh_1' });
+  EVENTS[type].sample({ eventId: 'evt_1', occurredAt: new Date('2026-01-01T00:00:00.000Z') }, 'wh_1');
 
 /** The kinds of events with a key, by the order. */
 const KEYED: Record<(typeof ORDER_BY)[number], readonly EventType[]> = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { eventText } from '../../../../src/domain/webhooks/event-text.ts';
+import { eventText } from '../../../../src/domain/events/events.ts';
 
 describe('eventText', () => {
   it('names the outcome and the market of an alert beside its facts', () => {
