@@ -88,5 +88,5 @@ it(
       RUNS === undefined ? { numRuns: 16, seed: 1_874_919 } : { numRuns: Number(RUNS) },
     );
   },
-  RUNS === undefined ? 60_000 : 3_600_000,
+  RUNS === undefined ? undefined : 3_600_000,
 );

@@ -111,5 +111,5 @@ it(
       RUNS === undefined ? { numRuns: 16, seed: 523, endOnFailure: true } : { numRuns: Number(RUNS) },
     );
   },
-  RUNS === undefined ? 120_000 : 3_600_000,
+  RUNS === undefined ? undefined : 3_600_000,
 );
