@@ -13,7 +13,7 @@ import type { Intent, Trade } from './world/trade-tape.ts';
 import type { World } from './world/world.ts';
 
 /** One outcome as the control routes show it; prices are decimal text, absent when unknown. */
-export interface OutcomeState {
+interface OutcomeState {
   readonly tokenId: string;
   readonly label: string;
   readonly bestBid?: string | undefined;

@@ -33,18 +33,9 @@ import { liveSource } from './world/live-source.ts';
 import { WalletLedger } from './world/wallet-ledger.ts';
 import { World } from './world/world.ts';
 
-export type {
-  ExchangeControl,
-  ExchangeState,
-  ForcedPrice,
-  LedgerPage,
-  LedgerRow,
-  MarketState,
-  PriceRequest,
-  SteerRequest,
-} from './control.ts';
-export { PortTakenError, RecordingsError, SimControlError } from './errors.ts';
-export type { BadMembers, Fault, FaultHost, FaultRequest, FeedFault } from './faults.ts';
+export type { LedgerRow, MarketState, SteerRequest } from './control.ts';
+export { PortTakenError, RecordingsError } from './errors.ts';
+export type { BadMembers, FaultHost, FaultRequest, FeedFault } from './faults.ts';
 export type { SocketFault } from './feeds/socket-faults.ts';
 export type { ExchangeOptions } from './options.ts';
 export type { SimRequest } from './server/reply.ts';

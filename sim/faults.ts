@@ -15,7 +15,7 @@ import { isLiveFeed, tradeRouteOf } from './trade-routes.ts';
  * `trade_feed` loses or delays trades in correct answers of the routes of trades, which nothing but the totals of the markets shows.
  * `socket` hits the WebSocket feeds of a host and no request.
  */
-export const FAULT_KINDS = [
+const FAULT_KINDS = [
   'latency',
   'drip',
   'hang',
@@ -34,7 +34,7 @@ export const FAULT_KINDS = [
   'socket',
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
-export const FAULT_HOSTS = [
+const FAULT_HOSTS = [
   'gamma',
   'clob',
   'data',
@@ -54,7 +54,7 @@ const POLYMARKET_HOSTS = ['gamma', 'clob', 'data'];
  * `cached` answers with an older view of the trades, `truncated` omits a share of the rows of each page, `repeating` repeats one page,
  * `empty` has no rows.
  */
-export const FEED_FAULTS = ['cached', 'truncated', 'repeating', 'empty'] as const;
+const FEED_FAULTS = ['cached', 'truncated', 'repeating', 'empty'] as const;
 
 /** The fault of a feed of trades. It hits the live feed only: the history of one market stays right unless `hitsHistory` is set. */
 export interface FeedFault {

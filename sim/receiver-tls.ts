@@ -22,7 +22,7 @@ export interface CertificateAuthority {
   readonly issue: (hosts: readonly string[], validity?: Validity) => Promise<ServerCertificate>;
 }
 
-export interface Validity {
+interface Validity {
   readonly notBefore: Date;
   readonly notAfter: Date;
 }

@@ -45,7 +45,7 @@ export type ReplyRule =
   | Reply
   | ((request: ReceivedRequest, response: ServerResponse) => Reply | undefined | Promise<Reply | undefined>);
 
-export interface ReceiverOptions {
+interface ReceiverOptions {
   /** Default 0: any free port. */
   readonly port?: number;
   /** Default 127.0.0.1. */

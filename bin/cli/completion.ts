@@ -1,7 +1,7 @@
 import type { Options } from './arguments.ts';
 
 /** A command as a shell completes it. */
-export interface CompletedCommand {
+interface CompletedCommand {
   readonly summary: string;
   /** The words that may follow its name. */
   readonly verbs?: readonly string[];

@@ -6,7 +6,7 @@ export type BookSide = 'bid' | 'ask';
  * An order on the axis of the first outcome: `ticks` counts ticks of its price, `size` whole millionths of a share.
  * A buy of the second outcome at `1 - p` is an ask here at `p`; `note` carries the trader's original request.
  */
-export interface OrderRequest<Note> {
+interface OrderRequest<Note> {
   readonly owner: number;
   readonly side: BookSide;
   /** The worst acceptable price, in ticks, `1..ticksPerUnit-1`. */
@@ -17,7 +17,7 @@ export interface OrderRequest<Note> {
   readonly note: Note;
 }
 
-export interface Fill<Note> {
+interface Fill<Note> {
   readonly makerOrderId: number;
   readonly makerOwner: number;
   readonly makerNote: Note;
@@ -33,7 +33,7 @@ export interface Placement<Note> {
   readonly dropped: number;
 }
 
-export interface DepthLevel {
+interface DepthLevel {
   readonly ticks: number;
   readonly size: number;
 }

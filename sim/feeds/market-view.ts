@@ -3,7 +3,7 @@ import { visibleMarket } from '../world/quiet-market.ts';
 import type { World } from '../world/world.ts';
 
 /** The levels of one side by ticks, on the axis of the first outcome; sizes in millionths. */
-export type LevelView = ReadonlyMap<number, number>;
+type LevelView = ReadonlyMap<number, number>;
 
 /** A market as its feeds show it at one moment. */
 export interface MarketView {

@@ -6,7 +6,7 @@ import { SimControlError } from '../errors.ts';
  * neither reads nor writes on a connection any more. `close_large` closes a connection that subscribes to more than `maxIds` at once.
  * `reject` answers handshakes with `status`, and `slow_handshake` checks them after `delayMs`. `restart` ends all connections of the host.
  */
-export const SOCKET_FAULTS = [
+const SOCKET_FAULTS = [
   'freeze',
   'drop',
   'repeat',
@@ -20,7 +20,7 @@ export const SOCKET_FAULTS = [
   'slow_handshake',
   'restart',
 ] as const;
-export type SocketFaultKind = (typeof SOCKET_FAULTS)[number];
+type SocketFaultKind = (typeof SOCKET_FAULTS)[number];
 
 /** The hosts that have feeds. */
 export const FEED_HOSTS = ['clob', 'kalshi', 'manifold', 'limitless'] as const;

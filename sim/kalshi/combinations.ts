@@ -96,7 +96,7 @@ export function combinationEvent({ ticker }: Combination): Wire {
   };
 }
 
-export function combinationEventTicker(ticker: string): string {
+function combinationEventTicker(ticker: string): string {
   return ticker.slice(0, ticker.lastIndexOf('-'));
 }
 

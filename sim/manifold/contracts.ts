@@ -27,7 +27,7 @@ const SITE = 'https://manifold.markets';
 /** A poll, which has no tradable outcomes; the listing always contains it. */
 export const POLL_ID = 'pollOfNobody';
 
-export function contractIdOf(seed: number, isMultiple: boolean, no: number): string {
+function contractIdOf(seed: number, isMultiple: boolean, no: number): string {
   return hashHex(2, seed, DOMAIN.contract, isMultiple ? 1 : 0, no).slice(0, 12);
 }
 

@@ -118,11 +118,11 @@ export function gammaMarket(
 }
 
 /** A list in Gamma's format: a JSON text with a space after each comma. */
-export function listText(values: readonly string[]): string {
+function listText(values: readonly string[]): string {
   return `[${values.map((value) => JSON.stringify(value)).join(', ')}]`;
 }
 
-export function updatedAt(market: Market): string {
+function updatedAt(market: Market): string {
   const changedMs = market.changedAtMs;
   return isoMicros(Math.floor(changedMs / 1000), (changedMs % 1000) * 1000 + (market.spec.no % 1000));
 }

@@ -1,5 +1,5 @@
 /** One member of a JSON container: the position of its text, neither parsed nor rewritten. */
-export interface JsonSlice {
+interface JsonSlice {
   readonly key: string | undefined;
   readonly text: string;
 }

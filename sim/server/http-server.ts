@@ -12,9 +12,9 @@ import type { FaultyFeed } from './faulty-feed.ts';
 import { isSimHost, json, plainError, type Reply, type SimHost, type SimRequest } from './reply.ts';
 import type { RequestLog, RequestRecord } from './request-log.ts';
 
-export type HostRoutes = Record<SimHost, (request: SimRequest) => Reply | undefined>;
+type HostRoutes = Record<SimHost, (request: SimRequest) => Reply | undefined>;
 
-export interface SimServerParts {
+interface SimServerParts {
   readonly routes: HostRoutes;
   readonly faults: FaultBoard;
   readonly log: RequestLog;
@@ -33,7 +33,7 @@ export interface SimServerParts {
   readonly onAnswered: (request: SimRequest, record: RequestRecord) => void;
 }
 
-export interface SimServer {
+interface SimServer {
   readonly port: number;
   close(): Promise<void>;
 }

@@ -55,7 +55,7 @@ export interface Execution {
 }
 
 /** The steps of a transaction. A token step names both accounts and the owner of the first, but not the owner of the second. */
-export interface Steps {
+interface Steps {
   sol(from: string, to: string, lamports: bigint): void;
   token(from: TokenAccount, to: TokenAccount, amount: bigint): void;
   wrap(owner: string, account: TokenAccount, lamports: bigint): void;

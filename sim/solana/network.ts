@@ -20,7 +20,7 @@ export interface TransferRequest {
 }
 
 /** The failure of the next calls of a JSON-RPC method: an error in an answer of status 200, or another status. */
-export interface RpcFailure {
+interface RpcFailure {
   readonly method: string;
   readonly code: number;
   readonly message: string;
@@ -30,7 +30,7 @@ export interface RpcFailure {
   readonly count?: number | undefined;
 }
 
-export interface PriceOverride {
+interface PriceOverride {
   readonly mint: string;
   /** Null: no reliable price. */
   readonly usd: number | null;

@@ -4,7 +4,7 @@ import { formatScaled } from './decimal-text.ts';
 /** The venue's displayed price: the midpoint, or with a spread over 0.10 the last trade. */
 const WIDEST_SPREAD_PERCENT = 10;
 
-export interface TokenQuote {
+interface TokenQuote {
   readonly bid: number | undefined;
   readonly ask: number | undefined;
 }

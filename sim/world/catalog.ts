@@ -50,7 +50,7 @@ export interface EventSpec {
   readonly marketNos: readonly number[];
 }
 
-export interface CatalogPlan {
+interface CatalogPlan {
   readonly seed: number;
   /** The number of existing and planned markets, without the rolling series. */
   readonly markets: number;

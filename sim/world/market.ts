@@ -9,7 +9,7 @@ export const UNITS = 1_000_000;
 export type MarketPhase = 'scheduled' | 'open' | 'proposed' | 'disputed' | 'resolved';
 
 /** The last trade printed for one outcome token, in that token's own ticks. */
-export interface TokenLast {
+interface TokenLast {
   readonly ticks: number;
   readonly side: TradeSide;
 }
@@ -25,7 +25,7 @@ export interface MarketOrder {
 }
 
 /** A forced level: traders skip the market until `untilSecond`, so that it keeps the requested price. */
-export interface Pin {
+interface Pin {
   readonly ticks: number;
   untilSecond: number;
 }

@@ -5,7 +5,7 @@ import { type Market, UNITS } from './market.ts';
 import type { Intent, Trade } from './trade-tape.ts';
 import type { World } from './world.ts';
 
-export type ActivityType = 'TRADE' | 'SPLIT' | 'REDEEM' | 'DEPOSIT';
+type ActivityType = 'TRADE' | 'SPLIT' | 'REDEEM' | 'DEPOSIT';
 
 /** One row of a wallet's activity. Sizes in millionths of a share, cash in millionths of a dollar. */
 export interface WalletActivity {

@@ -1,7 +1,7 @@
 import { VENUE_NAMES, type VenueName } from '../domain/markets/venue.ts';
 
 /** The venues that have a feed. */
-export const FEED_VENUES = ['polymarket', 'kalshi', 'manifold', 'limitless'] as const satisfies readonly VenueName[];
+const FEED_VENUES = ['polymarket', 'kalshi', 'manifold', 'limitless'] as const satisfies readonly VenueName[];
 export type FeedVenue = (typeof FEED_VENUES)[number];
 
 /** The public addresses. They are used only beside the public addresses of the venue's API, so that no test reads a real venue. */

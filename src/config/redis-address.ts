@@ -1,7 +1,7 @@
 import { OddswireError } from '../domain/values/errors.ts';
 
 /** An invalid REDIS_URL. The message never repeats any part of it, because it may contain a password. */
-export class RedisUrlError extends OddswireError {
+class RedisUrlError extends OddswireError {
   constructor(message: string) {
     super('invalid_redis_url', message);
   }

@@ -12,7 +12,7 @@ export interface Dependency {
   mayBeMissing?: boolean;
 }
 
-export interface Readiness {
+interface Readiness {
   isReady: boolean;
   /** Names of the unavailable dependencies. */
   missing: string[];

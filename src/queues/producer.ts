@@ -10,7 +10,7 @@ import type { QueueBackend } from './port.ts';
 const MAX_WOKEN_ONE_BY_ONE = 16;
 
 /** Why a wake-up is delayed: until a retry, or until the rate of a webhook permits further attempts. */
-export type DelayedFor = 'retry' | 'permit';
+type DelayedFor = 'retry' | 'permit';
 
 /** The stages whose wake-ups go out per lane. */
 export type LaneJob = 'fold-candles' | 'evaluate-alerts';

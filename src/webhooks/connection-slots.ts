@@ -12,7 +12,7 @@ interface SlotRequest {
 }
 
 /** Shares the connections of each origin among the accounts that send there. */
-export interface ConnectionSlots {
+interface ConnectionSlots {
   /** A slot of the origin; null when none became free in time. */
   acquire(request: SlotRequest): Promise<ReleaseSlot | null>;
 }

@@ -28,7 +28,7 @@ class ProxyTimeoutError extends OddswireError {
 const PROXY_AUTHENTICATION_REQUIRED = 407;
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
-export interface TunnelRequest {
+interface TunnelRequest {
   /** `http://` or `https://`, with an optional user name and password. */
   proxy: URL;
   /** The checked address of the receiver: the proxy resolves no name, so it cannot connect to another address. */

@@ -22,7 +22,7 @@ export interface DnsClient {
   readonly cancel: () => void;
 }
 
-export interface ResolverOptions {
+interface ResolverOptions {
   /** Per name server, one try. Default 2000. */
   readonly timeoutMs?: number;
   /** How long an answer is used. Default 30 000. */

@@ -152,7 +152,7 @@ export interface WitnessState {
   isMissing: boolean;
 }
 
-export interface Comparison {
+interface Comparison {
   /** `restarted`: the comparison begins anew at this total. */
   outcome: 'covered' | 'missing' | 'restarted';
   baseline: Decimal;

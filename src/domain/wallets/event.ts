@@ -25,7 +25,7 @@ export interface TransactionEvent extends WalletEvent {
 }
 
 /** The data of a `balance_change` event. */
-export interface BalanceChangeEvent extends WalletEvent {
+interface BalanceChangeEvent extends WalletEvent {
   tokenMint: string;
   tokenSymbol?: string;
   marketId?: string;

@@ -1,7 +1,7 @@
 import { type EventStamp, eventBody } from './event-body.ts';
 
 /** The data of an event about a webhook of the account. It never contains the URL, which may contain a secret. */
-export interface WebhookTrouble extends EventStamp {
+interface WebhookTrouble extends EventStamp {
   webhookId: string;
   /** The first failure since the last success. */
   failingSince: Date;

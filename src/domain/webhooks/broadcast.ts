@@ -4,7 +4,7 @@ import { type CorrectedResult, correctionFields } from './correction.ts';
 import type { EventFilter } from './filter.ts';
 
 /** The market of a broadcast. */
-export interface BroadcastMarket {
+interface BroadcastMarket {
   venue: string;
   marketId: string;
   /** The venue's event: a group of markets. */
@@ -21,7 +21,7 @@ const marketOf = ({ venue, marketId, eventId, title, category }: BroadcastMarket
   category,
 });
 
-export interface MarketStatus extends BroadcastMarket {
+interface MarketStatus extends BroadcastMarket {
   status: string;
   previousStatus: string;
   /** Of a resolved market. */
@@ -45,7 +45,7 @@ export function marketStatusData(event: MarketStatus): ApiJson {
   };
 }
 
-export interface NewMarket extends BroadcastMarket {
+interface NewMarket extends BroadcastMarket {
   status: string;
   createdAt?: Date | undefined;
   closeAt?: Date | undefined;
@@ -66,7 +66,7 @@ export function newMarketData(event: NewMarket): ApiJson {
   };
 }
 
-export interface TradeMade extends BroadcastMarket {
+interface TradeMade extends BroadcastMarket {
   tokenMint: string;
   tokenSymbol: string;
   tradeId: string;
@@ -96,7 +96,7 @@ export function tradeData(event: TradeMade): ApiJson {
   };
 }
 
-export interface FeedGap {
+interface FeedGap {
   venue: string;
   gapId: string;
   /** `books`, `trades` or `markets`. */
@@ -127,10 +127,10 @@ export function feedGapData({ venue, gapId, affected, cause, from, to, markets, 
 }
 
 /** The least `data.notional` that bounds a subscription to `trade`, in the currency of the market. */
-export const MIN_TRADE_NOTIONAL = 1_000;
+const MIN_TRADE_NOTIONAL = 1_000;
 
 /** The trades that a filter lets pass: those of markets, of events of venues, or of a least notional. */
-export type TradeBound = { by: 'market' | 'event'; ids: readonly string[] } | { by: 'notional'; atLeast: number };
+type TradeBound = { by: 'market' | 'event'; ids: readonly string[] } | { by: 'notional'; atLeast: number };
 
 /** The narrowest bound of a filter; null when it excludes too few trades. */
 export function tradeBoundOf(filter: EventFilter | null): TradeBound | null {

@@ -1,8 +1,8 @@
-export const MAX_HEADERS = 10;
-export const MAX_HEADER_NAME = 64;
-export const MAX_HEADER_VALUE = 1_024;
+const MAX_HEADERS = 10;
+const MAX_HEADER_NAME = 64;
+const MAX_HEADER_VALUE = 1_024;
 /** Over all names and values. */
-export const MAX_HEADER_CHARACTERS = 4_096;
+const MAX_HEADER_CHARACTERS = 4_096;
 
 /** Names that belong to the connection, to the request of oddswire, or to proxies. Also every name with one of the prefixes below. */
 export const FORBIDDEN_HEADERS: readonly string[] = [
@@ -30,7 +30,7 @@ export const FORBIDDEN_PREFIXES: readonly string[] = ['proxy-', 'sec-', 'webhook
 export type ExtraHeaders = Readonly<Record<string, string>>;
 
 /** A reason against the headers of a webhook; `name` is absent when it concerns all of them. The text repeats no value. */
-export interface HeaderProblem {
+interface HeaderProblem {
   name?: string;
   message: string;
 }

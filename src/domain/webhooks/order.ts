@@ -15,7 +15,7 @@ const FIELDS: Readonly<Record<OrderBy, readonly string[]>> = {
  * The key of an event, 32 characters of any event body: events with the same key arrive in order. Null when the event lacks a field of
  * the key. A hash, because ids of venues are longer than an index allows.
  */
-export function orderKey(orderBy: OrderBy, event: { readonly data?: unknown }): string | null {
+function orderKey(orderBy: OrderBy, event: { readonly data?: unknown }): string | null {
   const data = event.data as Readonly<Record<string, unknown>> | undefined;
   const parts = FIELDS[orderBy].map((field) => data?.[field]);
   if (parts.some((part) => typeof part !== 'string')) return null;
