@@ -22,12 +22,13 @@ interface WalkedPage {
 
 /** The page with its trades, counted in the report. It has caught up when nothing is left to be read. */
 export function tapePage(report: Report, page: WalkedPage, batch: ParsedBatch<TradeRecord>): TapePage {
-  const { records, rejected, unknowns, skipped } = batch;
   report.truncated('trades', page.truncated);
-  report.unknowns(unknowns);
-  report.received('trades', page.rows.length);
-  report.skipped('trades', skipped);
   const { position, more } = page;
   const isCaughtUp = position.walk === undefined && position.gaps.length === 0;
-  return { records, rejected, position, more, ...(isCaughtUp && { caughtUpMs: position.headAtMs }) };
+  return {
+    ...report.counted('trades', page.rows.length, batch),
+    position,
+    more,
+    ...(isCaughtUp && { caughtUpMs: position.headAtMs }),
+  };
 }

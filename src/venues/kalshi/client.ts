@@ -1,4 +1,4 @@
-import { VenueError } from '../errors.ts';
+import { isHttpStatus, VenueError } from '../errors.ts';
 import type { ObservedRows } from '../http/age.ts';
 import { type BatchRequest, createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../http/http.ts';
 import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
@@ -190,11 +190,6 @@ function openHttp({
     }
   };
   return { ...opened, get, getJson: async (request) => (await get(request)).json };
-}
-
-/** Whether a call failed because the venue answered with one of these statuses. */
-export function isHttpStatus(error: unknown, statusCodes: readonly number[]): boolean {
-  return error instanceof VenueError && error.code === 'http_status' && statusCodes.includes(error.statusCode ?? 0);
 }
 
 function queryOf(parameters: Parameters): URLSearchParams {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { isHttpStatus } from '../errors.ts';
 import type { HistoryRequest } from '../port.ts';
 import { reachedAt, type WalkBackStep } from '../walk-back-step.ts';
-import { isHttpStatus, type ListAnswer, type Parameters } from './client.ts';
+import type { ListAnswer, Parameters } from './client.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
 import type { FeedRow } from './parse-trade.ts';
 import { readStretch, type StretchPage, stretch } from './walk-trades.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { isHttpStatus } from '../errors.ts';
 import { refuseUnreadable } from '../unreadable-page.ts';
-import { isHttpStatus, KALSHI, type ListAnswer, type Parameters } from './client.ts';
+import { KALSHI, type ListAnswer, type Parameters } from './client.ts';
 import { type FeedRow, readFeed } from './parse-trade.ts';
 
 /**

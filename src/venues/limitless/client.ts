@@ -158,11 +158,6 @@ function queryOf({ page, limit }: PageQuery): URLSearchParams {
   return new URLSearchParams({ page: String(page), limit: String(limit) });
 }
 
-/** Whether an error is an answer of one of these statuses. */
-export function isHttpStatus(error: unknown, statuses: readonly number[]): boolean {
-  return error instanceof VenueError && error.code === 'http_status' && statuses.includes(error.statusCode ?? 0);
-}
-
 /** The list of an answer, bare or under the first of these keys that exists. */
 function readList(json: unknown, keys: readonly string[]): unknown[] {
   const answer = (json ?? {}) as Record<string, unknown>;

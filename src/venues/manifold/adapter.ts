@@ -4,10 +4,9 @@ import { DAY_MS } from '../../domain/values/durations.ts';
 import { isOfHost, VenueError } from '../errors.ts';
 import { createHistoryTurns } from '../history-turns.ts';
 import { observedAtMs } from '../http/age.ts';
-import { rejectMembers, unreadOf } from '../http/member-batches.ts';
+import { joinAnswers, unreadOf } from '../http/member-batches.ts';
 import { createPageReader } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
-import { emptyBatch } from '../parsed-batch.ts';
 import type {
   Batch,
   CallContext,
@@ -88,6 +87,12 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
   const readMarketPages = createMarketPages(client);
   const probs = client.members('market_probs');
 
+  function countedMarkets(rows: readonly unknown[], failed: readonly RejectedRecord[], nowMs: number) {
+    const parsed = parseMarkets(rows, nowMs);
+    parsed.rejected.push(...failed);
+    return report.counted('markets', rows.length + failed.length, parsed);
+  }
+
   /** The page of these raw markets; markets without a record are on the venue's list too. */
   function marketPage(
     rows: readonly unknown[],
@@ -95,14 +100,11 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
     at: MarketPosition,
     nowMs: number,
   ): MarketPage {
-    const { records, rejected, unknowns, skipped } = parseMarkets(rows, nowMs);
-    report.unknowns(unknowns);
-    report.skipped('markets', skipped);
-    report.received('markets', rows.length + failed.length);
+    const batch = countedMarkets(rows, failed, nowMs);
     const { position, sweep } = closeSweep(at);
-    const page = { records, rejected: [...rejected, ...failed], position, more: hasMore(position) };
+    const page = { ...batch, position, more: hasMore(position) };
     if (sweep === undefined) return page;
-    const isRecord = new Set(records.map((record) => record.marketId));
+    const isRecord = new Set(batch.records.map((record) => record.marketId));
     const alsoListed = rows
       .flatMap((row) => contractIdOf(row) ?? [])
       .filter((id) => VENUE_ID.test(id) && !isRecord.has(id));
@@ -159,26 +161,20 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
     async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
       const contractIds = [...new Set(marketIds)].filter((id) => VENUE_ID.test(id));
       const { rows, failed, ...rest } = await readMarketPages(contractIds, context.signal);
-      const { records, rejected, unknowns, skipped } = parseMarkets(rows, context.now());
-      report.unknowns(unknowns);
-      report.skipped('markets', skipped);
-      report.received('markets', rows.length + failed.length);
-      return { records, rejected: [...rejected, ...failed], ...unreadOf(rest) };
+      return { ...countedMarkets(rows, failed, context.now()), ...unreadOf(rest) };
     },
 
     async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
       const nowMs = context.now();
       const page = await readBetPage(position, nowMs, tradeSettings, (query) => client.listBets(query, context.signal));
-      const { records, rejected, unknowns, skipped } = parseBets(page.rows, nowMs);
-      throwIfNoneReadable(page.rows, rejected);
+      const { rows, position: after, more } = page;
+      const { rejected: all, ...parsed } = parseBets(rows, nowMs);
+      throwIfNoneReadable(rows, all);
       report.truncated('trades', page.truncated);
-      const firstSeen = freshRejections(page.rows, page.reportedMs, nowMs, rejected);
-      report.unknowns(unknowns);
-      report.skipped('trades', skipped);
-      report.skipped('trades', Array(rejected.length - firstSeen.length).fill('rejected_before'));
-      report.received('trades', page.rows.length);
-      const { more } = page;
-      return { records, rejected: firstSeen, position: page.position, more, ...(!more && { caughtUpMs: nowMs }) };
+      const rejected = freshRejections(rows, page.reportedMs, nowMs, all);
+      parsed.skipped.push(...Array(all.length - rejected.length).fill('rejected_before'));
+      const batch = report.counted('trades', rows.length, { ...parsed, rejected });
+      return { ...batch, position: after, more, ...(!more && { caughtUpMs: nowMs }) };
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {
@@ -187,34 +183,24 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
         await takeHistoryTurn(context.signal);
         return client.listBets(query, context.signal);
       });
-      const { records, rejected, unknowns, skipped } = parseBets(rows, nowMs);
-      throwIfNoneReadable(rows, rejected);
+      const parsed = parseBets(rows, nowMs);
+      throwIfNoneReadable(rows, parsed.rejected);
       report.truncated('trades', page.truncated);
-      report.unknowns(unknowns);
-      report.skipped('trades', skipped);
-      report.received('trades', rows.length);
-      return { records, rejected, ...page };
+      return { ...report.counted('trades', rows.length, parsed), ...page };
     },
 
     async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
       const wanted = new Set(outcomeIds);
       const contractIds = [...new Set(outcomeIds.flatMap((id) => partsOfOutcomeId(id)?.contractId ?? []))];
-      const batch = emptyBatch<PriceRecord>();
-      let received = 0;
       const asked = await probs.ask(contractIds, (ids, request) => client.listProbs(ids, context.signal, request), {
         size: MAX_PROBS,
       });
-      for (const { answer } of asked.answers) {
-        const { records, rejected, skipped } = parseProbs(answer.probs, observedAtMs(answer, context.now()), wanted);
-        batch.records.push(...records);
-        batch.rejected.push(...rejected);
-        batch.skipped.push(...skipped);
-        received += countProbs(answer.probs);
-      }
-      const refused = rejectMembers('prices', asked.refused, context.now());
-      report.skipped('prices', batch.skipped);
-      report.received('prices', received + refused.length);
-      return { records: batch.records, rejected: [...batch.rejected, ...refused], ...unreadOf(asked) };
+      const nowMs = context.now();
+      const { rows, batch } = joinAnswers('prices', asked, nowMs, (answer) => ({
+        rows: countProbs(answer.probs),
+        part: parseProbs(answer.probs, observedAtMs(answer, nowMs), wanted),
+      }));
+      return { ...report.counted('prices', rows, batch), ...unreadOf(asked) };
     },
 
     fetchBooks: async () => ({ records: [], rejected: [] }),

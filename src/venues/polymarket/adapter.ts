@@ -105,20 +105,18 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       report.truncated('markets', step.skipped);
       if (step.answer === undefined) {
         const rejected = step.failed ? [step.failed] : [];
-        report.received('markets', rejected.length);
-        return { records: [], rejected, position: step.walk, more: step.walk.phases.length > 0 };
+        const batch = report.counted('markets', rejected.length, { records: [], rejected });
+        return { ...batch, position: step.walk, more: step.walk.phases.length > 0 };
       }
-      const { records, rejected, unknowns } = parseMarkets(step.answer.rows, nowMs, step.answer.ageMs);
-      report.unknowns(unknowns);
-      report.received('markets', step.answer.rows.length);
+      const { rows, ageMs } = step.answer;
+      const batch = report.counted('markets', rows.length, parseMarkets(rows, nowMs, ageMs));
       const next = advance(step.walk, step.answer, nowMs, marketSettings);
       report.truncated('markets', next.cutShort);
       return {
-        records,
-        rejected,
+        ...batch,
         position: next.position,
         more: next.position.phases.length > 0,
-        ...(next.sweep && { sweep: { ...next.sweep, alsoListed: idsOf(rejected) } }),
+        ...(next.sweep && { sweep: { ...next.sweep, alsoListed: idsOf(batch.rejected) } }),
       };
     },
 
@@ -141,18 +139,12 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
         },
       );
       report.truncated('trades', page.truncated);
-      const { records, rejected, unknowns, skipped } = identifyTrades(rows);
-      report.unknowns(unknowns);
-      report.received('trades', rows.length);
-      report.skipped('trades', skipped);
-      return { records, rejected, ...page };
+      return { ...report.counted('trades', rows.length, identifyTrades(rows)), ...page };
     },
 
     async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
-      const { unknowns, received, skipped: _, ...batch } = await findMarkets(client, lookUps, marketIds, context);
-      report.unknowns(unknowns);
-      report.received('markets', received);
-      return batch;
+      const { rows, batch, ...unread } = await findMarkets(client, lookUps, marketIds, context);
+      return { ...report.counted('markets', rows, batch), ...unread };
     },
 
     fetchPrices: books.fetchPrices,

@@ -1,4 +1,4 @@
-import { VenueError } from '../errors.ts';
+import { isHttpStatus, VenueError } from '../errors.ts';
 import type { ObservedRows } from '../http/age.ts';
 import {
   type BatchRequest,
@@ -269,8 +269,4 @@ function aged(rows: unknown[], ageMs: number): MarketsAnswer {
 function readArray(json: unknown, what: string): unknown[] {
   if (Array.isArray(json)) return json;
   throw new VenueError(POLYMARKET, 'invalid_payload', `${what}: expected a list`, { retryable: true });
-}
-
-export function isHttpStatus(error: unknown, statusCodes: readonly number[]): boolean {
-  return error instanceof VenueError && error.code === 'http_status' && statusCodes.includes(error.statusCode ?? 0);
 }

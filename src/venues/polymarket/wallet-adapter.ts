@@ -34,10 +34,7 @@ export function createPolymarketWallets(options: PolymarketWalletOptions): Walle
         client.listActivity(address, start, next, { nowMs, signal: context.signal }),
       );
       report.truncated('wallets', truncated);
-      const { records, rejected, unknowns } = parseActivity(rows, nowMs);
-      report.unknowns(unknowns);
-      report.received('wallets', rows.length);
-      return { records, rejected, ...page };
+      return { ...report.counted('wallets', rows.length, parseActivity(rows, nowMs)), ...page };
     },
 
     async pollBalances(address, position, context) {

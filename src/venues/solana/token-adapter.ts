@@ -66,10 +66,10 @@ export function createSolanaTokens(options: {
       const records = quotes
         .filter(({ mint, slot }) => slot === undefined || slots.isCurrent(mint, slot, nowMs))
         .map(({ mint, price, asOfMs }): PriceRecord => ({ outcomeId: mint, asOfMs, price }));
-      report.skipped('prices', Array(quotes.length - records.length).fill('stale_slot'));
-      const refused = rejectMembers('prices', asked.refused, nowMs);
-      report.received('prices', quotes.length + rejected.length + refused.length);
-      return { records, rejected: [...rejected, ...refused], ...unreadOf(asked) };
+      const skipped = Array(quotes.length - records.length).fill('stale_slot');
+      rejected.push(...rejectMembers('prices', asked.refused, nowMs));
+      const batch = report.counted('prices', quotes.length + rejected.length, { records, rejected, skipped });
+      return { ...batch, ...unreadOf(asked) };
     },
 
     async fetchTokenSymbols(mints, context) {
