@@ -7,7 +7,6 @@ import { createPageReader } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
 import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, TapePage, VenueAdapter } from '../port.ts';
 import { createReport } from '../report.ts';
-import { tapePage } from '../tape-page.ts';
 import { createKalshiClient, KALSHI, type KalshiHttpSettings, REQUESTS_PER_SECOND } from './client.ts';
 import { createEventDirectory } from './event-directory.ts';
 import type { KalshiKey } from './feed/key.ts';
@@ -121,10 +120,11 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
     },
 
     async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
-      const page = await readTradePage(position, context.now(), tradeSettings, (parameters) =>
+      const { rows, truncated, ...page } = await readTradePage(position, context.now(), tradeSettings, (parameters) =>
         client.listTrades(parameters, context.signal),
       );
-      return tapePage(report, page, collectTrades(page.rows));
+      report.truncated('trades', truncated);
+      return { ...report.counted('trades', rows.length, collectTrades(rows)), ...page };
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {

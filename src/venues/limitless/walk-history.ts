@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isHttpStatus } from '../errors.ts';
 import type { HistoryRequest } from '../port.ts';
-import { callEnd } from '../tape-page.ts';
+import { callEnd } from '../tape-walk.ts';
 import { reachedAt, type WalkBackStep } from '../walk-back-step.ts';
 import type { EventsPage, PageQuery } from './client.ts';
 import { readStretch, type StretchRead, stretch } from './fetch-trades.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isHttpStatus, isOfHost, VenueError } from '../errors.ts';
 import { cachedForMs } from '../http/age.ts';
-import { callEnd } from '../tape-page.ts';
+import { callEnd } from '../tape-walk.ts';
 import { AT_ONCE, type EventsPage, LIMITLESS, type ListedPage, type PageQuery } from './client.ts';
 import { type Pager, readStretch, type StretchRead, stretch } from './fetch-trades.ts';
 import { textOf } from './listed-rows.ts';

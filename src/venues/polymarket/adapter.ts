@@ -16,7 +16,6 @@ import type {
 } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
 import { createReport } from '../report.ts';
-import { tapePage } from '../tape-page.ts';
 import {
   createPolymarketClient,
   type MarketsAnswer,
@@ -121,10 +120,11 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
     },
 
     async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
-      const page = await readTradePage(position, context.now(), tradeSettings, (query) =>
+      const { rows, truncated, ...page } = await readTradePage(position, context.now(), tradeSettings, (query) =>
         client.listTrades(query, context.signal),
       );
-      return tapePage(report, page, identifyTrades(page.rows));
+      report.truncated('trades', truncated);
+      return { ...report.counted('trades', rows.length, identifyTrades(rows)), ...page };
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {
