@@ -1,13 +1,14 @@
 import type { BookRecord, MarketRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
-import { createHistoryTurns } from '../history-turns.ts';
 import { observedAtMs } from '../http/age.ts';
+import type { VenueHttpSettings } from '../http/http.ts';
 import { joinAnswers, rejectMembers, unreadOf } from '../http/member-batches.ts';
 import { createPageReader } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
 import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, TapePage, VenueAdapter } from '../port.ts';
 import { createReport } from '../report.ts';
-import { createKalshiClient, KALSHI, type KalshiHttpSettings, REQUESTS_PER_SECOND } from './client.ts';
+import { createHistoryTurns } from '../walk-back.ts';
+import { createKalshiClient, KALSHI, REQUESTS_PER_SECOND } from './client.ts';
 import { createEventDirectory } from './event-directory.ts';
 import type { KalshiKey } from './feed/key.ts';
 import { createBookReader } from './fetch-books.ts';
@@ -28,7 +29,7 @@ interface KalshiOptions {
   /** Everything before `/markets`: `https://external-api.kalshi.com/trade-api/v2`. */
   url: string;
   observer?: VenueObserver;
-  http?: KalshiHttpSettings;
+  http?: VenueHttpSettings;
   /** Signs the requests; they need none. */
   key?: KalshiKey;
   markets?: Partial<MarketWalkSettings>;
@@ -66,11 +67,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
   const readHistory = createHistoryReader(client, {
     pageSize: tradeSettings.pageSize,
-    takeTurn: createHistoryTurns(KALSHI, {
-      baseUrl: options.url,
-      requestsPerSecond: options.http?.requestsPerSecond ?? REQUESTS_PER_SECOND,
-      openLedger: options.http?.openLedger,
-    }),
+    takeTurn: createHistoryTurns(KALSHI, options.url, REQUESTS_PER_SECOND, options.http),
   });
   const report = createReport(KALSHI, observer);
   const readPage = createPageReader();

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isHttpStatus } from '../errors.ts';
 import type { HistoryRequest } from '../port.ts';
 import { type StretchRead, stretch } from '../tape-walk.ts';
-import { reachedAt, type WalkBackStep } from '../walk-back-step.ts';
+import { reachedAt, type WalkBackStep } from '../walk-back.ts';
 import type { ListAnswer, Parameters } from './client.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
 import type { FeedRow } from './parse-trade.ts';

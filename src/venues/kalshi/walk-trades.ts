@@ -1,4 +1,5 @@
 import { isHttpStatus } from '../errors.ts';
+import { refuseUnreadable, rejectedOf } from '../rejection.ts';
 import {
   newTape,
   type Stretch,
@@ -8,7 +9,6 @@ import {
   tapePosition,
   walkTape,
 } from '../tape-walk.ts';
-import { refuseUnreadable } from '../unreadable-page.ts';
 import { KALSHI, type ListAnswer, type Parameters } from './client.ts';
 import { type FeedRow, readFeed } from './parse-trade.ts';
 
@@ -101,6 +101,6 @@ function unread({ next, floor }: Stretch, why: string): string {
 
 function readPage(answer: readonly unknown[], nowMs: number): FeedRow[] {
   const rows = readFeed(answer, nowMs);
-  refuseUnreadable(KALSHI, rows);
+  refuseUnreadable(KALSHI, 'trade', rows.length, rejectedOf(rows));
   return rows;
 }

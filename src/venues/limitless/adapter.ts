@@ -1,16 +1,16 @@
 import type { BookRecord, MarketRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
-import { createHistoryTurns } from '../history-turns.ts';
 import { observedAtMs } from '../http/age.ts';
+import type { VenueHttpSettings } from '../http/http.ts';
 import { joinAnswers, unreadOf } from '../http/member-batches.ts';
 import type { VenueObserver } from '../observer.ts';
 import { addPart, emptyBatch } from '../parsed-batch.ts';
 import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, TapePage, VenueAdapter } from '../port.ts';
 import { createReport } from '../report.ts';
+import { createHistoryTurns } from '../walk-back.ts';
 import {
   createLimitlessClient,
   LIMITLESS,
-  type LimitlessHttpSettings,
   MAX_EVENTS,
   MAX_LISTED,
   REQUESTS_PER_SECOND,
@@ -32,7 +32,7 @@ interface LimitlessOptions {
   /** Everything before `/markets`: `https://api.limitless.exchange`. */
   url: string;
   observer?: VenueObserver;
-  http?: LimitlessHttpSettings;
+  http?: VenueHttpSettings;
   markets?: Partial<MarketWalkSettings>;
   trades?: Partial<TradeWalkSettings>;
 }
@@ -64,11 +64,7 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
   const directory = createMarketDirectory(client, marketSettings.pageSize);
   const readMarketPages = createMarketPages(client, directory);
   const readBooks = createBookReader(client);
-  const takeHistoryTurn = createHistoryTurns(LIMITLESS, {
-    baseUrl: options.url,
-    requestsPerSecond: options.http?.requestsPerSecond ?? REQUESTS_PER_SECOND,
-    openLedger: options.http?.openLedger,
-  });
+  const takeHistoryTurn = createHistoryTurns(LIMITLESS, options.url, REQUESTS_PER_SECOND, options.http);
   const report = createReport(LIMITLESS, observer);
   const readPrices = createPriceReader(client, marketSettings.pageSize, (answer, batch) => {
     directory.learn(answer.rows);

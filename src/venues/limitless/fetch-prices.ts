@@ -15,8 +15,8 @@ type ReadPrices = (outcomeIds: readonly string[], context: CallContext) => Promi
 /**
  * Reads prices from the listing, 25 markets a request: one request per book would take ten times as long. A call goes on at the page where
  * the last one ran out of time or failed, so every page has its turn at any request rate. Only the process keeps this place; its loss
- * costs a walk. `takePage` gets each page with its batch, and counts it. The result contains every price on the pages, also of other outcomes. A call throws
- * VenueError when its first page fails.
+ * costs a walk. `takePage` gets each page with its batch, and counts it. The result has every price on the pages, also of other outcomes. A
+ * call throws VenueError when its first page fails.
  */
 export function createPriceReader(
   client: Pick<LimitlessClient, 'listMarkets'>,

@@ -2,8 +2,8 @@ import type { MarketRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
 import { DAY_MS } from '../../domain/values/durations.ts';
 import { isOfHost, VenueError } from '../errors.ts';
-import { createHistoryTurns } from '../history-turns.ts';
 import { observedAtMs } from '../http/age.ts';
+import type { VenueHttpSettings } from '../http/http.ts';
 import { joinAnswers, unreadOf } from '../http/member-batches.ts';
 import { createPageReader } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
@@ -17,8 +17,10 @@ import type {
   TapePage,
   VenueAdapter,
 } from '../port.ts';
+import { refuseUnreadable } from '../rejection.ts';
 import { createReport } from '../report.ts';
-import { createManifoldClient, MANIFOLD, type ManifoldHttpSettings, PER_SECOND } from './client.ts';
+import { createHistoryTurns } from '../walk-back.ts';
+import { createManifoldClient, MANIFOLD, PER_SECOND } from './client.ts';
 import { createMarketPages, unavailable } from './fetch-markets.ts';
 import { partsOfOutcomeId, VENUE_ID } from './outcome-ids.ts';
 import { contractIdOf, parseMarkets } from './parse-market.ts';
@@ -44,7 +46,7 @@ interface ManifoldOptions {
   /** With the version path: `https://api.manifold.markets/v0`. */
   url: string;
   observer?: VenueObserver;
-  http?: ManifoldHttpSettings;
+  http?: VenueHttpSettings;
   markets?: Partial<MarketWalkSettings>;
   trades?: Partial<BetWalkSettings>;
 }
@@ -67,8 +69,6 @@ const MAX_PROBS = 100;
 const MAX_OUTCOMES = 1_000;
 /** Each is a request of its own: two seconds' worth of the budget. */
 const MAX_MARKETS = 16;
-/** So many bets, all rejected, mean a changed format: the walk must not skip them permanently. */
-const SYSTEMIC_ROWS = 20;
 
 /** Manifold, play money. Position formats are private to this folder. */
 export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
@@ -77,11 +77,7 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
 
-  const takeHistoryTurn = createHistoryTurns(MANIFOLD, {
-    baseUrl: options.url,
-    requestsPerSecond: options.http?.requestsPerSecond ?? PER_SECOND,
-    openLedger: options.http?.openLedger,
-  });
+  const takeHistoryTurn = createHistoryTurns(MANIFOLD, options.url, PER_SECOND, options.http);
   const report = createReport(MANIFOLD, observer);
   const readPage = createPageReader();
   const readMarketPages = createMarketPages(client);
@@ -169,7 +165,7 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
       const page = await readBetPage(position, nowMs, tradeSettings, (query) => client.listBets(query, context.signal));
       const { rows, position: after, more } = page;
       const { rejected: all, ...parsed } = parseBets(rows, nowMs);
-      throwIfNoneReadable(rows, all);
+      refuseUnreadable(MANIFOLD, 'bet', rows.length, all);
       report.truncated('trades', page.truncated);
       const rejected = freshRejections(rows, page.reportedMs, nowMs, all);
       parsed.skipped.push(...Array(all.length - rejected.length).fill('rejected_before'));
@@ -184,7 +180,7 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
         return client.listBets(query, context.signal);
       });
       const parsed = parseBets(rows, nowMs);
-      throwIfNoneReadable(rows, parsed.rejected);
+      refuseUnreadable(MANIFOLD, 'bet', rows.length, parsed.rejected);
       report.truncated('trades', page.truncated);
       return { ...report.counted('trades', rows.length, parsed), ...page };
     },
@@ -207,14 +203,6 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
 
     close: () => client.close(),
   };
-}
-
-/** @throws VenueError when none of many bets is readable. */
-function throwIfNoneReadable(rows: readonly unknown[], rejected: readonly RejectedRecord[]): void {
-  if (rows.length < SYSTEMIC_ROWS || rejected.length < rows.length) return;
-  const [first] = rejected;
-  const message = `no bet of ${rows.length} is readable: ${first?.reason}, ${first?.detail}`;
-  throw new VenueError(MANIFOLD, 'invalid_payload', message, { retryable: true });
 }
 
 /** Rejections within the overlap were reported when the bets were first read. */

@@ -1,7 +1,7 @@
 import type { MarketRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
 import { isOfHost, VenueError } from '../errors.ts';
-import { createHistoryTurns } from '../history-turns.ts';
+import type { VenueHttpSettings } from '../http/http.ts';
 import { createPageReader, isOfRow } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
 import type {
@@ -16,6 +16,7 @@ import type {
 } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
 import { createReport } from '../report.ts';
+import { createHistoryTurns } from '../walk-back.ts';
 import {
   createPolymarketClient,
   type MarketsAnswer,
@@ -23,7 +24,6 @@ import {
   PER_SECOND,
   POLYMARKET,
   type PolymarketClient,
-  type PolymarketHttpSettings,
   type PolymarketUrls,
 } from './client.ts';
 import { createBookReader, MAX_BOOKS } from './fetch-books.ts';
@@ -53,7 +53,7 @@ const FETCHES_AT_ONCE = 8;
 interface PolymarketOptions {
   urls: PolymarketUrls;
   observer?: VenueObserver;
-  http?: PolymarketHttpSettings;
+  http?: VenueHttpSettings;
   markets?: Partial<MarketWalkSettings>;
   trades?: Partial<TradeWalkSettings>;
 }
@@ -80,11 +80,7 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
   const client = createPolymarketClient(options);
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
-  const takeHistoryTurn = createHistoryTurns(POLYMARKET, {
-    baseUrl: options.urls.data,
-    requestsPerSecond: options.http?.requestsPerSecond ?? PER_SECOND.data,
-    openLedger: options.http?.openLedger,
-  });
+  const takeHistoryTurn = createHistoryTurns(POLYMARKET, options.urls.data, PER_SECOND.data, options.http);
 
   const report = createReport(POLYMARKET, observer);
   const readPage = createPageReader();

@@ -1,6 +1,6 @@
 import { VenueError } from '../errors.ts';
+import { refuseUnreadable, rejectedOf } from '../rejection.ts';
 import type { Stretch, StretchRead } from '../tape-walk.ts';
-import { refuseUnreadable } from '../unreadable-page.ts';
 import { POLYMARKET } from './client.ts';
 import type { DataPage } from './data-page.ts';
 import { type FeedRow, readFeed } from './parse-trade.ts';
@@ -45,7 +45,7 @@ export async function readPage(cursor: string | undefined, { list, nowMs }: Page
     });
   }
   const rows = readFeed(raw, nowMs);
-  refuseUnreadable(POLYMARKET, rows);
+  refuseUnreadable(POLYMARKET, 'trade', rows.length, rejectedOf(rows));
   return { ...page, rows };
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { HistoryRequest } from '../port.ts';
 import { callEnd, type Stretch } from '../tape-walk.ts';
-import { reachedAt, type WalkBackStep } from '../walk-back-step.ts';
+import { reachedAt, type WalkBackStep } from '../walk-back.ts';
 import type { TradesQuery } from './client.ts';
 import { isConditionId, wholeConditionId } from './condition-ids.ts';
 import { type DataPage, pageSizeAt } from './data-page.ts';
