@@ -71,9 +71,7 @@ interface Tape<Row> {
   nowMs: number;
   /** Reads the next pages of a stretch. */
   read(from: Stretch): Promise<StretchRead<Row>>;
-  /**
-   * Begins a walk with its first pages. Without `walk` they have no new second. Undefined: it is too early for a walk.
-   */
+  /** Begins a walk with its first pages. Without `walk` they have no new second. Undefined: it is too early for a walk. */
   begin(): Promise<{ walk?: Walk; read: StretchRead<Row> } | undefined>;
 }
 
@@ -111,9 +109,9 @@ function afterWalk<Row extends TapeRow>(
   // Rejected and skipped rows below the watermark were counted when they were first read.
   const isStored = ({ trade, skipped }: Row) => trade !== undefined && skipped === undefined;
   const rows = read.rows.filter((row) => isStored(row) || (row.second ?? Number.POSITIVE_INFINITY) > at.watermark);
+  const newest = read.rows.reduce((latest, row) => Math.max(latest, row.second ?? 0), 0);
   // A trade ahead of this clock must not move the watermark past later trades.
-  const now = Math.floor(nowMs / 1000);
-  const top = Math.max(walk.top, ...read.rows.map((row) => Math.min(row.second ?? 0, now)));
+  const top = Math.max(walk.top, Math.min(newest, Math.floor(nowMs / 1000)));
   const page = { ...read, rows };
   if (left && left.next - left.floor <= settings.longGapSeconds) {
     return { ...page, ...placed({ ...at, walk: { ...left, top } }) };
