@@ -129,10 +129,11 @@ const ROOMS = {
   },
   workers: {
     process: [],
-    polling: ['process'],
+    ingest: [],
+    polling: ['process', 'ingest'],
     delivery: ['process'],
-    streamer: ['process', 'polling'],
-    jobs: ['process', 'polling', 'delivery'],
+    streamer: ['process', 'ingest'],
+    jobs: ['process', 'ingest', 'polling', 'delivery'],
   },
 };
 

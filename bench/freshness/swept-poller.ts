@@ -6,7 +6,7 @@ import { OddswireProcess } from '../../test/support/processes/system.ts';
 
 const OTHER_KINDS = ['markets', 'trades', 'books', 'witness'] as const;
 
-/** The log line of a complete sweep (workers/polling/sweep-tally.ts). */
+/** The log line of a complete sweep (workers/polling/sweep-walk.ts). */
 export interface LoggedSweep {
   readonly seconds: number;
   readonly markets: number;

@@ -69,3 +69,8 @@ export function isOfHost({ code }: VenueError): boolean {
 export function mayBeOfMember({ code, statusCode = 0 }: VenueError): boolean {
   return OF_AN_ANSWER.has(code) && !REFUSES_CLIENT.has(statusCode);
 }
+
+/** Whether a call failed because the venue answered with one of these statuses. */
+export function isHttpStatus(error: unknown, statusCodes: readonly number[]): boolean {
+  return error instanceof VenueError && error.code === 'http_status' && statusCodes.includes(error.statusCode ?? 0);
+}

@@ -22,3 +22,11 @@ export interface ParsedBatch<R> extends Batch<R> {
 export function emptyBatch<R>(): ParsedBatch<R> {
   return { records: [], rejected: [], unknowns: [], skipped: [] };
 }
+
+/** Adds the batch of one answer to the batch of all answers. */
+export function addPart<R>(batch: ParsedBatch<R>, part: ParsedBatch<R>): void {
+  batch.records.push(...part.records);
+  batch.rejected.push(...part.rejected);
+  batch.unknowns.push(...part.unknowns);
+  batch.skipped.push(...part.skipped);
+}

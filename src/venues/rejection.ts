@@ -1,11 +1,14 @@
 import type { z } from 'zod';
 import { asError } from '../domain/values/errors.ts';
 import { scrubText } from '../domain/values/text.ts';
+import { VenueError } from './errors.ts';
 import type { RecordKind, RejectedRecord } from './port.ts';
 
 const MAX_DETAIL = 500;
 const MAX_SAMPLE_BYTES = 4096;
 const MAX_ID = 200;
+/** This many rows, all rejected, indicate a changed format. A walk that continued would lose them. */
+const SYSTEMIC_ROWS = 20;
 
 /** Why one record is rejected. `reason` is short and groupable, `detail` is for a person. */
 interface Rejection {
@@ -68,4 +71,20 @@ function sampleOf(raw: unknown): string {
   let end = MAX_SAMPLE_BYTES;
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return bytes.subarray(0, end).toString();
+}
+
+/**
+ * For a page of so many rows (`what` names one), some of which may be rejected.
+ * @throws VenueError when all of many rows are
+ */
+export function refuseUnreadable(venue: string, what: string, rows: number, rejected: readonly RejectedRecord[]): void {
+  const [first] = rejected;
+  if (!first || rows < SYSTEMIC_ROWS || rejected.length < rows) return;
+  const message = `no ${what} of ${rows} is readable: ${first.reason}, ${first.detail}`;
+  throw new VenueError(venue, 'invalid_payload', message, { retryable: true });
+}
+
+/** The rejections of the rows of a feed. */
+export function rejectedOf(rows: readonly { rejected?: RejectedRecord }[]): RejectedRecord[] {
+  return rows.flatMap(({ rejected }) => rejected ?? []);
 }

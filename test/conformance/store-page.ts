@@ -11,7 +11,7 @@ import { writePrices } from '../../src/store/prices/prices.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import { writeTrades } from '../../src/store/series/trades.ts';
 import type { PollKind, RejectedRecord } from '../../src/venues/port.ts';
-import { type PageStore, writePage } from '../../workers/polling/page-store.ts';
+import { type PageStore, writePage } from '../../workers/ingest/store-page.ts';
 import type { ParsedRecords } from './venue-adapter/venue-under-test.ts';
 
 /** Returns the number of records that changed something. */
@@ -76,12 +76,10 @@ export async function storePage(
   const store: PageStore<unknown, { written: number }> = {
     kind,
     write: async (tx, some) => ({ written: await writerOf(venue, kind)(tx, some, nowMs) }),
-    wake: () => undefined,
   };
-  const page = { records, rejected, position: { at: newToken() }, more: false };
-  const { position } = lease;
-  const advance = (tx: Tx, moved: unknown) => advancePoll(tx, lease, moved);
-  const stored = await writePage({ db }, store, page, { venue, position, advance });
+  const after = { at: newToken() };
+  const advance = (tx: Tx, isLast: boolean) => advancePoll(tx, lease, isLast ? after : lease.position);
+  const stored = await writePage({ db }, store, { records, rejected }, { venue, advance });
   await POLL_LEASES.release(db, lease, null);
   return {
     written: stored.parts.reduce((sum, part) => sum + part.written, 0),

@@ -18,8 +18,9 @@ import {
 } from '../../src/store/series/trade-walks.ts';
 import { mayBeOfMember, VenueError } from '../../src/venues/errors.ts';
 import type { CallContext, HistoryPage, Page, VenueAdapter } from '../../src/venues/port.ts';
-import { type PageSource, runPoll } from '../polling/polling.ts';
-import { rejectUntimely, tradeFloorMs, tradeStore, type WrittenTrades } from '../polling/trade-page.ts';
+import { rejectUntimely, tradeFloorMs, tradeStore, type WrittenTrades } from '../ingest/trade-store.ts';
+import { runPoll } from '../polling/lease.ts';
+import { type PageSource, walkPages } from '../polling/walk.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 
 /** A turn of one market while others wait. A market without any page gets its turn after the next page. */
@@ -55,7 +56,7 @@ export const backfillTrades = defineJob('backfill-trades', async ({ venue }, con
       fetch: takeTurns(context, adapter),
       async write(tx, records, page) {
         if (page.walk.purpose === 'reread') return { written: 0, tokenIds: [] };
-        const part = await store.write(tx, records, page);
+        const part = await store.write(tx, records);
         await countHistoryTrades(tx, page.walk, part.written);
         return part;
       },
@@ -70,7 +71,9 @@ export const backfillTrades = defineJob('backfill-trades', async ({ venue }, con
       },
     };
   };
-  const report = await runPoll(context, { venue, lease: 'history', adapters: context.adapters }, open);
+  const report = await runPoll(context, { venue, lease: 'history', adapters: context.adapters }, (adapter, start) =>
+    walkPages(context, open(adapter), start),
+  );
   // A wake-up during the run found the lease taken, so its walk is counted after the release.
   if (!('failed' in report || 'skipped' in report || stopping.aborted)) {
     const counts = await countTradeHistories(db);

@@ -1,11 +1,11 @@
 import type { BookRecord } from '../../src/domain/markets/market.ts';
 import { announceArrival } from '../../src/store/catalog/arrivals.ts';
 import { bookOutcomesOfMarket } from '../../src/store/catalog/watched-outcomes.ts';
-import type { Tx } from '../../src/store/db/tx.ts';
 import { MEMBER_REFUSED } from '../../src/venues/http/member-batches.ts';
-import type { CallContext, Page } from '../../src/venues/port.ts';
-import { walkPages } from '../polling/polling.ts';
-import { bookStore, fetchRequested } from '../polling/price-page.ts';
+import { bookStore } from '../ingest/price-store.ts';
+import type { Written } from '../ingest/store-page.ts';
+import { fetchRequested, type RequestedPage } from '../polling/requested-batch.ts';
+import { type PageSource, walkPages } from '../polling/walk.ts';
 import { defineJob } from '../process/define.ts';
 
 /**
@@ -20,9 +20,9 @@ export const fetchBook = defineJob('fetch-book', async ({ venue, marketPk }, con
   const pending = await bookOutcomesOfMarket(context.db, venue, BigInt(marketPk));
   const outcomes = pending.length;
   let isUnread = false;
-  const source = {
+  const source: PageSource<BookRecord, Written, RequestedPage<BookRecord>> = {
     ...bookStore(context),
-    async fetch(_position: unknown, call: CallContext) {
+    async fetch(_position, call) {
       const batch = pending.splice(0, adapter.maxBooksPerFetch ?? adapter.maxOutcomesPerFetch);
       const books = await fetchRequested(batch, (ids) => adapter.fetchBooks(ids, call));
       isUnread ||=
@@ -31,7 +31,7 @@ export const fetchBook = defineJob('fetch-book', async ({ venue, marketPk }, con
         books.rejected.some(({ reason }) => reason === MEMBER_REFUSED);
       return { ...books, position: null, more: pending.length > 0 };
     },
-    async finish(tx: Tx, { more }: Page<BookRecord>) {
+    async finish(tx, { more }) {
       if (!more && !isUnread) await announceArrival(tx, `book:${marketPk}`);
     },
   };

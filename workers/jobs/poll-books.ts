@@ -1,6 +1,10 @@
+import type { BookRecord } from '../../src/domain/markets/market.ts';
 import { hotOutcomes, mostTradedMarkets, type WatchedOutcome } from '../../src/store/catalog/watched-outcomes.ts';
-import { runPoll } from '../polling/polling.ts';
-import { bookStore, fetchRequested } from '../polling/price-page.ts';
+import { bookStore } from '../ingest/price-store.ts';
+import type { Written } from '../ingest/store-page.ts';
+import { runPoll } from '../polling/lease.ts';
+import { fetchRequested, type RequestedPage } from '../polling/requested-batch.ts';
+import { type PageSource, walkPages } from '../polling/walk.ts';
 import { defineJob } from '../process/define.ts';
 
 /** Volumes change with the catalog poll, once a minute. The position of the poll keeps the ranking for as long. */
@@ -41,24 +45,27 @@ export const pollBooks = defineJob('poll-books', ({ venue }, context) => {
     return { atMs, traded: (await mostTradedMarkets(context.db, venue, bookPollMarkets)).map(String) };
   }
 
-  return runPoll(context, { venue, lease: 'books', adapters: context.adapters }, (adapter) => ({
-    ...bookStore(context),
-    async fetch(before, call) {
-      let position = before;
-      if (!pending) {
-        const ranked = await ranking(before);
-        const { leftBehind = 0, ...kept } = ranked;
-        const outcomes = await hotOutcomes(context.db, venue, bookPollMarkets, ranked.traded.map(BigInt));
-        hot = outcomes.length;
-        left = leftBehind < hot ? leftBehind : 0;
-        pending = [...outcomes.slice(left), ...outcomes.slice(0, left)];
-        position = kept;
-      }
-      const batch = pending.splice(0, adapter.maxBooksPerFetch ?? adapter.maxOutcomesPerFetch);
-      const books = await fetchRequested(batch, (ids) => adapter.fetchBooks(ids, call));
-      left = hot === 0 ? 0 : (left + batch.length) % hot;
-      if (books.fault) position = { ...(position as Ranking), leftBehind: left };
-      return { ...books, position, more: pending.length > 0 && performance.now() < endsAtMs };
-    },
-  }));
+  return runPoll(context, { venue, lease: 'books', adapters: context.adapters }, (adapter, start) => {
+    const source: PageSource<BookRecord, Written, RequestedPage<BookRecord>> = {
+      ...bookStore(context),
+      async fetch(before, call) {
+        let position = before;
+        if (!pending) {
+          const ranked = await ranking(before);
+          const { leftBehind = 0, ...kept } = ranked;
+          const outcomes = await hotOutcomes(context.db, venue, bookPollMarkets, ranked.traded.map(BigInt));
+          hot = outcomes.length;
+          left = leftBehind < hot ? leftBehind : 0;
+          pending = [...outcomes.slice(left), ...outcomes.slice(0, left)];
+          position = kept;
+        }
+        const batch = pending.splice(0, adapter.maxBooksPerFetch ?? adapter.maxOutcomesPerFetch);
+        const books = await fetchRequested(batch, (ids) => adapter.fetchBooks(ids, call));
+        left = hot === 0 ? 0 : (left + batch.length) % hot;
+        if (books.fault) position = { ...(position as Ranking), leftBehind: left };
+        return { ...books, position, more: pending.length > 0 && performance.now() < endsAtMs };
+      },
+    };
+    return walkPages(context, source, start);
+  });
 });

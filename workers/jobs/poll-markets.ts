@@ -1,20 +1,22 @@
+import type { MarketRecord } from '../../src/domain/markets/market.ts';
 import { markMissing, noteListed } from '../../src/store/catalog/market-sightings.ts';
-import { marketStore } from '../polling/market-page.ts';
+import type { MarketPage } from '../../src/venues/port.ts';
+import { marketStore, type WrittenMarkets } from '../ingest/market-store.ts';
+import { runPoll } from '../polling/lease.ts';
 import { verifyMissing } from '../polling/missing-markets.ts';
-import { runPoll } from '../polling/polling.ts';
+import { type PageSource, walkPages } from '../polling/walk.ts';
 import { defineJob } from '../process/define.ts';
 
 /** Walks the catalog of a venue, and verifies the markets that a complete sweep did not name. */
 export const pollMarkets = defineJob('poll-markets', ({ venue }, context) =>
-  runPoll(context, { venue, lease: 'markets', adapters: context.adapters }, (adapter, advance) => {
+  runPoll(context, { venue, lease: 'markets', adapters: context.adapters }, (adapter, start) => {
     // True at the start, because the process that ended the last sweep may have died.
     let mayBeMissing = true;
     const store = marketStore(context, adapter);
-    return {
+    const listing: PageSource<MarketRecord, WrittenMarkets, MarketPage> = {
       ...store,
       async beforePage(position, call) {
-        if (mayBeMissing)
-          mayBeMissing = await verifyMissing(context, adapter, store, { venue, position, advance }, call);
+        if (mayBeMissing) mayBeMissing = await verifyMissing(context, adapter, store, { ...start, position }, call);
       },
       fetch: (position, call) => adapter.pollMarkets(position, call),
       async finish(tx, { sweep }) {
@@ -26,5 +28,6 @@ export const pollMarkets = defineJob('poll-markets', ({ venue }, context) =>
         mayBeMissing ||= missing > 0;
       },
     };
+    return walkPages(context, listing, start);
   }),
 );

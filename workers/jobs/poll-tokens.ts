@@ -11,8 +11,10 @@ import {
 import { VenueError } from '../../src/venues/errors.ts';
 import type { CallContext } from '../../src/venues/port.ts';
 import type { TokenAdapter } from '../../src/venues/token-port.ts';
-import { type PageSource, runPoll } from '../polling/polling.ts';
-import { failedBatch, priceStore, type RequestedPage, type SweptPrices } from '../polling/price-page.ts';
+import { priceStore, type SweptPrices } from '../ingest/price-store.ts';
+import { runPoll } from '../polling/lease.ts';
+import { failedBatch, type RequestedPage } from '../polling/requested-batch.ts';
+import { type PageSource, walkPages } from '../polling/walk.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 
 /** Mints whose prices one walk deletes at its end. The next walk deletes the rest. */
@@ -63,7 +65,9 @@ export const pollTokens = defineJob('poll-tokens', ({ venue }, context) => {
       );
     },
   });
-  return runPoll(context, { venue, lease: 'tokens', adapters: context.tokenAdapters }, open);
+  return runPoll(context, { venue, lease: 'tokens', adapters: context.tokenAdapters }, (adapter, start) =>
+    walkPages(context, open(adapter), start),
+  );
 });
 
 /**

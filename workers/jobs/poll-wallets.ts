@@ -8,7 +8,7 @@ import { emitBalanceChanges } from '../../src/store/wallets/events.ts';
 import { advanceBalances, claimWallets, WALLET_LEASES, type WalletLease } from '../../src/store/wallets/watch.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { WalletAdapter } from '../../src/venues/wallet-port.ts';
-import { underLease } from '../polling/polling.ts';
+import { underLease } from '../polling/lease.ts';
 import { followActivity, isHostAway, rereadActivity, type WalletReport } from '../polling/wallet-activity.ts';
 import { readBalances } from '../polling/wallet-balances.ts';
 import { defineJob, type JobContext } from '../process/define.ts';

@@ -1,15 +1,15 @@
 import type { MarketRecord } from '../../src/domain/markets/market.ts';
 import { type VolumeRule, volumeRuleOf } from '../../src/domain/markets/volume-witness.ts';
 import { marketIdsOf } from '../../src/store/catalog/market-reads.ts';
-import type { Database } from '../../src/store/db/tx.ts';
+import type { Database, Tx } from '../../src/store/db/tx.ts';
 import { requestTradeRepairs, type SettledRepair, settleTradeRepairs } from '../../src/store/series/trade-repairs.ts';
 import { type ComparedTotals, compareTotals, confirmTotals } from '../../src/store/series/trade-witness.ts';
 import { marketsToWitness, mostActiveMarkets, type WitnessMarket } from '../../src/store/series/witness-markets.ts';
 import type { VenueAdapter } from '../../src/venues/port.ts';
-import { marketStore } from '../polling/market-page.ts';
-import type { Advance } from '../polling/page-store.ts';
-import { runPoll } from '../polling/polling.ts';
-import { failedBatch } from '../polling/price-page.ts';
+import { marketStore, type WrittenMarkets } from '../ingest/market-store.ts';
+import { runPoll } from '../polling/lease.ts';
+import { failedBatch } from '../polling/requested-batch.ts';
+import { type PageSource, walkPages } from '../polling/walk.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 
 /** Volumes change with the catalog poll, once a minute. The position keeps the ranking for as long. */
@@ -39,13 +39,13 @@ function isPosition(position: unknown): position is Position {
 export const witnessTrades = defineJob('witness-trades', async ({ venue }, context) => {
   const rule = volumeRuleOf(venue);
   if (rule === undefined) return { skipped: 'no totals' };
-  return runPoll(context, { venue, lease: 'witness', adapters: context.adapters }, (adapter, advance) => {
+  return runPoll(context, { venue, lease: 'witness', adapters: context.adapters }, (adapter, start) => {
     let isCompared = false;
     let pending: Pending | undefined;
     const store = marketStore(context, adapter);
-    return {
+    const source: PageSource<MarketRecord, WrittenMarkets> = {
       ...store,
-      async write(tx, records: readonly MarketRecord[], page) {
+      async write(tx, records, page) {
         const written = await store.write(tx, records, page);
         await confirmTotals(tx, venue, rule, records, context.now());
         return written;
@@ -53,7 +53,7 @@ export const witnessTrades = defineJob('witness-trades', async ({ venue }, conte
       async beforePage(position) {
         if (isCompared) return;
         isCompared = true;
-        await compare(context, adapter, rule, (tx) => advance(tx, position));
+        await compare(context, adapter, rule, (tx) => start.advance(tx, position));
       },
       async fetch(before, call) {
         pending ??= await choose(context, adapter, rule, before);
@@ -67,6 +67,7 @@ export const witnessTrades = defineJob('witness-trades', async ({ venue }, conte
         };
       },
     };
+    return walkPages(context, source, start);
   });
 });
 
@@ -102,7 +103,7 @@ async function compare(
   context: JobContext,
   { venue }: VenueAdapter,
   rule: VolumeRule,
-  keepLease: (tx: Parameters<Advance>[0]) => Promise<void>,
+  keepLease: (tx: Tx) => Promise<void>,
 ): Promise<void> {
   const { db, now, producer } = context;
   const [compared, settled, requested] = await db.transaction(async (tx) => {

@@ -2,15 +2,16 @@ import type { MarketRecord } from '../../src/domain/markets/market.ts';
 import { failureFields } from '../../src/observe/failure-fields.ts';
 import { type MissingMarket, missingMarkets, settleMissing } from '../../src/store/catalog/market-sightings.ts';
 import { oncePerOwner } from '../../src/store/db/batcher.ts';
+import type { Tx } from '../../src/store/db/tx.ts';
 import { VenueError } from '../../src/venues/errors.ts';
-import type { Batch, CallContext, MarketPage, VenueAdapter } from '../../src/venues/port.ts';
+import type { Batch, CallContext, VenueAdapter } from '../../src/venues/port.ts';
+import type { MarketStore } from '../ingest/market-store.ts';
+import { storePage } from '../ingest/store-page.ts';
 import type { JobContext } from '../process/define.ts';
-import { type PageStore, storePage, type WalkState } from './page-store.ts';
+import type { WalkStart } from './walk.ts';
 
 /** After this time the walk continues, so that many missing markets do not stall the catalog. */
 const TURN_MS = 10_000;
-
-export type MarketStore = PageStore<MarketRecord, { written: number; finalTokenIds: readonly bigint[] }, MarketPage>;
 
 /** The last market that this process asked for, by venue: markets that stay missing do not keep the others waiting. */
 const lastAsked = oncePerOwner((_db: object) => new Map<string, bigint>());
@@ -26,7 +27,7 @@ export async function verifyMissing(
   context: JobContext,
   adapter: VenueAdapter,
   store: MarketStore,
-  walk: WalkState,
+  walk: Required<WalkStart>,
   call: CallContext,
 ): Promise<boolean> {
   const { venue } = walk;
@@ -69,12 +70,12 @@ export async function verifyMissing(
 async function settle(
   context: JobContext,
   store: MarketStore,
-  walk: WalkState,
+  walk: Required<WalkStart>,
   asked: readonly MissingMarket[],
   answer: Batch<MarketRecord>,
 ): Promise<void> {
   const { log, metrics } = context;
-  const { venue, position } = walk;
+  const { venue, position, advance } = walk;
   const { unknown, isPlain } = readAnswer(asked, answer);
   let gone = 0;
   const settling: MarketStore = {
@@ -83,7 +84,8 @@ async function settle(
       gone = await settleMissing(tx, asked, unknown);
     },
   };
-  const { written, rejected } = await storePage(context, settling, { ...answer, position, more: false }, walk);
+  const origin = { venue, advance: (tx: Tx) => advance(tx, position) };
+  const { written, rejected } = await storePage(context, settling, answer, origin);
   metrics.marketsGone.inc({ venue }, gone);
   const counts = { venue, asked: asked.length, known: answer.records.length, written, rejected, gone };
   if (isPlain) log.info(counts, 'missing markets verified');

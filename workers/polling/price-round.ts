@@ -6,8 +6,8 @@ import {
 } from '../../src/store/catalog/watched-outcomes.ts';
 import type { VenueAdapter } from '../../src/venues/port.ts';
 import type { JobContext } from '../process/define.ts';
-import { fetchRequested, priceStore } from './price-page.ts';
-import { type SweepSource, type SweepTally, sweepClock, tallyOf } from './sweep-tally.ts';
+import { fetchRequested } from './requested-batch.ts';
+import type { SweepSource } from './sweep-walk.ts';
 
 /** Outcomes by key: those after `from`, up to `to`. */
 interface Range {
@@ -17,9 +17,8 @@ interface Range {
   isLast: boolean;
 }
 
-/** A sweep that names the outcomes. The position is null between two sweeps. */
+/** A sweep that names the outcomes. The stored position is null between two sweeps. */
 interface RoundPosition {
-  tally: SweepTally;
   /** Everything up to this key is stored. */
   afterTokenId: string;
   /** Stored ranges beyond it: pages in flight are before them. A process that takes over requests them again. */
@@ -37,13 +36,13 @@ interface OutcomesRequest {
  * the tick, and the next tick begins behind it: its outcomes have their turn in the next sweep. Where prices do not come with
  * books, each tick begins with one batch of outcomes that clients read recently.
  */
-export function priceRound(context: JobContext, venue: string, adapter: VenueAdapter): SweepSource<OutcomesRequest> {
-  const { db } = context;
+export function priceRound(
+  { db }: JobContext,
+  venue: string,
+  adapter: VenueAdapter,
+): SweepSource<RoundPosition, OutcomesRequest> {
   const { maxOutcomesPerFetch: limit, mirrorsOutcomes: pairs = false } = adapter;
   const onlyBooks = adapter.capabilities.books && adapter.pricesWithoutBooks !== true;
-  const store = priceStore(context);
-  const clock = sweepClock(context, venue);
-  let isOpened = false;
   let isRecentDue = !adapter.capabilities.books;
 
   async function rangeAfter(from: string): Promise<OutcomesRequest> {
@@ -53,29 +52,18 @@ export function priceRound(context: JobContext, venue: string, adapter: VenueAda
   }
 
   return {
-    ...store,
     atOnce: adapter.fetchesAtOnce ?? 1,
+    resume: (stored) => (isRoundPosition(stored) ? { afterTokenId: stored.afterTokenId, ahead: [] } : undefined),
+    begin: () => ({ afterTokenId: '0', ahead: [] }),
 
-    open(stored) {
-      const isFirst = !isOpened;
-      isOpened = true;
-      if (isFirst && isRoundPosition(stored)) {
-        clock.resume(stored.tally);
-        return { position: { ...stored, ahead: [] } };
-      }
-      const tally = clock.begin();
-      return tally && { position: { tally, afterTokenId: '0', ahead: [] } satisfies RoundPosition };
-    },
-
-    async take(position, inFlight) {
+    async take({ afterTokenId, ahead }, inFlight) {
       if (isRecentDue) {
         isRecentDue = false;
         const outcomes = await recentlyReadOutcomes(db, venue, limit);
         if (outcomes.length > 0) return { outcomes };
       }
       const ranges = [...inFlight].map(({ range }) => range);
-      if (position === null || ranges.includes(undefined)) return undefined;
-      const { afterTokenId, ahead } = position as RoundPosition;
+      if (ranges.includes(undefined)) return undefined;
       const taken = [...ahead, ...ranges.filter((range) => range !== undefined)];
       if (taken.some(({ isLast }) => isLast)) return undefined;
       return rangeAfter(
@@ -94,17 +82,16 @@ export function priceRound(context: JobContext, venue: string, adapter: VenueAda
         ...pairsOf.map(([, other]) => [other.outcomeId, other.tokenId] as const),
       ]);
       const markets = outcomes.filter((outcome) => 'isFirst' in outcome && outcome.isFirst).length;
-      return (before) => {
-        const position = before as RoundPosition;
-        const tally = clock.counted(position.tally, { markets, skipped: 0, isFailed: answer.fault !== undefined });
-        const after = moved({ ...position, tally }, range);
-        return { ...answer, tokenIdOf, tally, isSweepEnd: after === null, position: after, more: after !== null };
+      return {
+        ...answer,
+        tokenIdOf,
+        markets,
+        skipped: 0,
+        place(before) {
+          const position = moved(before, range);
+          return { position, isSweepEnd: position === null, isFailed: answer.fault !== undefined };
+        },
       };
-    },
-
-    wake(written, page) {
-      store.wake(written, page);
-      clock.stored(written, page);
     },
   };
 }
@@ -124,5 +111,5 @@ function moved(position: RoundPosition, range: Range | undefined): RoundPosition
 
 function isRoundPosition(position: unknown): position is RoundPosition {
   const { afterTokenId, ahead } = (position ?? {}) as Partial<RoundPosition>;
-  return tallyOf(position) !== undefined && typeof afterTokenId === 'string' && Array.isArray(ahead);
+  return typeof afterTokenId === 'string' && Array.isArray(ahead);
 }

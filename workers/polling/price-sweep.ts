@@ -2,8 +2,8 @@ import { tradableOutcomes } from '../../src/store/catalog/watched-outcomes.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { PriceSweep, SweepPart } from '../../src/venues/port.ts';
 import type { JobContext } from '../process/define.ts';
-import { failedBatch, priceStore } from './price-page.ts';
-import { type SweepSource, type SweepTally, sweepClock, tallyOf } from './sweep-tally.ts';
+import { failedBatch } from './requested-batch.ts';
+import type { SweepSource } from './sweep-walk.ts';
 
 /** The skip reason of a price whose market is not stored as tradable: the catalog poll stores it, or has stored its end. */
 const UNKNOWN_MARKET = 'unknown_market';
@@ -20,7 +20,6 @@ interface SweptPart {
 
 /** The parts of a sweep with their cursors. After a complete sweep no part has more pages; the next sweep evaluates its parts. */
 interface SweepPosition {
-  tally: SweepTally;
   parts: readonly SweptPart[];
 }
 
@@ -30,32 +29,22 @@ interface PartRequest {
 }
 
 /** Sweeps over the quotes that a venue lists for all its open markets. Pages of different parts overlap. */
-export function priceSweep(context: JobContext, venue: string, sweep: PriceSweep): SweepSource<PartRequest> {
-  const { db, metrics } = context;
-  const store = priceStore(context);
-  const clock = sweepClock(context, venue);
-  let isResumed = false;
+export function priceSweep(
+  { db, metrics }: JobContext,
+  venue: string,
+  sweep: PriceSweep,
+): SweepSource<SweepPosition, PartRequest> {
   return {
-    ...store,
     atOnce: sweep.atOnce,
 
-    open(stored) {
-      const last = isSweepPosition(stored) ? stored : undefined;
-      if (!isResumed && last?.parts.some(({ more }) => more)) {
-        isResumed = true;
-        clock.resume(last.tally);
-        return { position: last };
-      }
-      isResumed = true;
-      const tally = clock.begin();
-      if (!tally) return undefined;
-      const previous = last?.parts.map(({ part }) => part) ?? [];
-      const parts = sweep.parts(tally.startedAtMs, previous).map((part) => ({ part, more: true }));
-      return { position: { tally, parts } satisfies SweepPosition };
+    resume: (stored) => (isSweepPosition(stored) && stored.parts.some(({ more }) => more) ? stored : undefined),
+
+    begin(startedAtMs, stored) {
+      const previous = isSweepPosition(stored) ? stored.parts.map(({ part }) => part) : [];
+      return { parts: sweep.parts(startedAtMs, previous).map((part) => ({ part, more: true })) };
     },
 
-    async take(position, inFlight) {
-      const { parts } = position as SweepPosition;
+    async take({ parts }, inFlight) {
       const busy = new Set([...inFlight].map(({ index }) => index));
       const open = parts.flatMap(({ more, failures = 0 }, index) =>
         more && !busy.has(index) ? [{ index, failures }] : [],
@@ -79,28 +68,26 @@ export function priceSweep(context: JobContext, venue: string, sweep: PriceSweep
       const tokenIdOf = new Map(known.map(({ outcomeId, tokenId }) => [outcomeId, tokenId]));
       const prices = records.filter(({ outcomeId }) => tokenIdOf.has(outcomeId));
       const skipped = records.length - prices.length;
-      metrics.skippedRecords.inc({ venue, kind: store.kind, reason: UNKNOWN_MARKET }, skipped);
-      return (before) => {
-        const position = before as SweepPosition;
-        const failures = fault === undefined ? 0 : (position.parts[index]?.failures ?? 0) + 1;
-        const isGivenUp = failures >= MAX_FAILURES;
-        const tally = clock.counted(position.tally, { markets, skipped, isFailed: isGivenUp });
-        const swept = { part: after, more: more && !isGivenUp, ...(failures > 0 && !isGivenUp && { failures }) };
-        const parts = position.parts.with(index, swept);
-        const isSweepEnd = !parts.some((each) => each.more);
-        const place = { position: { tally, parts } satisfies SweepPosition, more: !isSweepEnd };
-        const failure = fault && { fault, isIdle: true as const };
-        return { records: prices, rejected, tokenIdOf, tally, isSweepEnd, ...place, ...failure };
+      metrics.skippedRecords.inc({ venue, kind: 'prices', reason: UNKNOWN_MARKET }, skipped);
+      return {
+        records: prices,
+        rejected,
+        tokenIdOf,
+        markets,
+        skipped,
+        ...(fault && { fault, isIdle: true }),
+        place(before) {
+          const failures = fault === undefined ? 0 : (before.parts[index]?.failures ?? 0) + 1;
+          const isGivenUp = failures >= MAX_FAILURES;
+          const swept = { part: after, more: more && !isGivenUp, ...(failures > 0 && !isGivenUp && { failures }) };
+          const parts = before.parts.with(index, swept);
+          return { position: { parts }, isSweepEnd: !parts.some((each) => each.more), isFailed: isGivenUp };
+        },
       };
-    },
-
-    wake(written, page) {
-      store.wake(written, page);
-      clock.stored(written, page);
     },
   };
 }
 
 function isSweepPosition(position: unknown): position is SweepPosition {
-  return tallyOf(position) !== undefined && Array.isArray((position as Partial<SweepPosition>).parts);
+  return Array.isArray(((position ?? {}) as Partial<SweepPosition>).parts);
 }

@@ -11,9 +11,9 @@ import {
   type WalletPage,
   type WalletTransaction,
 } from '../../src/venues/wallet-port.ts';
+import type { PageStore } from '../ingest/store-page.ts';
 import type { JobContext } from '../process/define.ts';
-import type { PageStore } from './page-store.ts';
-import { type PageSource, walkPages } from './polling.ts';
+import { type PageSource, walkPages } from './walk.ts';
 
 /** A busy wallet makes room for the others after so many pages. */
 const MAX_ACTIVITY_PAGES = 20;
@@ -39,10 +39,9 @@ interface WrittenActivity {
 }
 
 type ActivityPage = WalletPage<WalletTransaction>;
-type ActivityStore = PageStore<WalletTransaction, WrittenActivity, ActivityPage>;
 
 /** Stores new transactions of a wallet with their events and deliveries. */
-function activityStore(context: JobContext, lease: WalletLease, report: WalletReport): ActivityStore {
+function activityStore(context: JobContext, lease: WalletLease, report: WalletReport) {
   const { venue } = lease;
   const { log, metrics, producer } = context;
   const version = { venue, kind: 'wallets', reason: REJECTED_FOR_VERSION };
@@ -66,7 +65,7 @@ function activityStore(context: JobContext, lease: WalletLease, report: WalletRe
         log.info({ venue, recovered, events: news.events }, 'rejected transactions recovered');
       }
     },
-  };
+  } satisfies PageStore<WalletTransaction, WrittenActivity>;
 }
 
 function walkActivity(
@@ -125,7 +124,7 @@ export async function rereadActivity(
       }
     },
     wake(parts, page) {
-      store.wake(parts, page);
+      store.wake(parts);
       if (!page.more) log.info({ venue, watchedWallet: String(lease.pk) }, 'wallet re-read from its start');
     },
   });

@@ -1,22 +1,15 @@
-import type { Config } from '../../src/config/config.ts';
-import type { Logger } from '../../src/observe/logger.ts';
-import type { Metrics } from '../../src/observe/metrics.ts';
 import type { Producer } from '../../src/queues/producer.ts';
 import type { WindowMemory } from '../../src/store/alerts/window-memory.ts';
-import type { Partitions } from '../../src/store/db/partitions.ts';
 import type { Presence } from '../../src/store/db/presence.ts';
-import type { Database } from '../../src/store/db/tx.ts';
 import type { VenueAdapter } from '../../src/venues/port.ts';
 import type { TokenAdapter } from '../../src/venues/token-port.ts';
 import type { WalletAdapter } from '../../src/venues/wallet-port.ts';
 import type { SecretBox } from '../../src/webhooks/secret-box.ts';
 import type { Sender } from '../../src/webhooks/sender.ts';
+import type { IngestDeps } from '../ingest/store-page.ts';
 
 /** The dependencies of the jobs of one process. */
-export interface WorkerDeps {
-  readonly config: Config;
-  readonly db: Database;
-  readonly partitions: Partitions;
+export interface WorkerDeps extends IngestDeps {
   readonly producer: Producer;
   readonly adapters: ReadonlyMap<string, VenueAdapter>;
   readonly walletAdapters: ReadonlyMap<string, WalletAdapter>;
@@ -25,12 +18,8 @@ export interface WorkerDeps {
   readonly secretBox: SecretBox;
   /** The windows of alerts that this process has read. */
   readonly windows: WindowMemory;
-  readonly metrics: Metrics;
-  readonly log: Logger;
   /** Names this process in its claims. */
   readonly presence: Pick<Presence, 'key'>;
   /** Fires when the process is told to stop. */
   readonly stopping: AbortSignal;
-  /** Epoch milliseconds, by the database's clock where processes run. */
-  now(): number;
 }

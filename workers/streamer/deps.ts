@@ -1,7 +1,9 @@
-import type { WorkerDeps } from '../process/deps.ts';
+import type { Producer } from '../../src/queues/producer.ts';
+import type { IngestDeps } from '../ingest/store-page.ts';
 
 /** The dependencies of the streamer. */
-export type StreamerDeps = Pick<
-  WorkerDeps,
-  'config' | 'db' | 'partitions' | 'producer' | 'metrics' | 'log' | 'stopping' | 'now'
->;
+export interface StreamerDeps extends IngestDeps {
+  readonly producer: Producer;
+  /** Fires when the process is told to stop. */
+  readonly stopping: AbortSignal;
+}

@@ -4,11 +4,11 @@ import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { heldParts } from '../../src/store/feeds/parts.ts';
-import type { Page, RecordKind, RejectedRecord } from '../../src/venues/port.ts';
-import { type PageStore, storePage } from '../polling/page-store.ts';
-import { rejectUntimely } from '../polling/trade-page.ts';
+import type { RecordKind, RejectedRecord } from '../../src/venues/port.ts';
+import { type PageStore, storePage, type Written } from '../ingest/store-page.ts';
+import { rejectUntimely, tradeStore } from '../ingest/trade-store.ts';
 import type { StreamerDeps } from './deps.ts';
-import { type FeedPage, feedBookStore, feedPriceStore, feedTradeStore } from './feed-stores.ts';
+import { type FeedBatch, feedBookStore, feedPriceStore } from './feed-stores.ts';
 import { StageWaker } from './stage-waker.ts';
 
 /** A batch collects the changes of this time. */
@@ -64,9 +64,9 @@ export class FeedWriter {
   readonly #venue: VenueName;
   readonly #streamer: string;
   readonly #waker: StageWaker;
-  readonly #prices: PageStore<PriceRecord, { written: number }, FeedPage<PriceRecord>>;
-  readonly #bookStore: PageStore<BookRecord, { written: number }, FeedPage<BookRecord>>;
-  readonly #tradeStore: PageStore<TradeRecord, { written: number }, Page<TradeRecord>>;
+  readonly #prices: PageStore<PriceRecord, Written, FeedBatch<PriceRecord>>;
+  readonly #bookStore: PageStore<BookRecord, Written, FeedBatch<BookRecord>>;
+  readonly #tradeStore: PageStore<TradeRecord, Written>;
   readonly #streaks = new FailureStreaks();
   #quotes = new Map<bigint, Pending<PriceRecord>>();
   #books = new Map<bigint, DueBook>();
@@ -85,10 +85,10 @@ export class FeedWriter {
     this.#venue = venue;
     this.#streamer = streamer;
     this.#waker = new StageWaker(deps.producer);
-    const options = { deps, venue, streamer, waker: this.#waker };
+    const options = { deps: { ...deps, producer: this.#waker }, venue, streamer };
     this.#prices = feedPriceStore(options);
     this.#bookStore = feedBookStore(options);
-    this.#tradeStore = feedTradeStore(options, VENUES[venue].currency);
+    this.#tradeStore = tradeStore(options.deps, VENUES[venue]);
     this.#bookTimer = setInterval(() => this.#writeBooks(), LOOK_FOR_BOOKS_MS);
   }
 
@@ -183,7 +183,7 @@ export class FeedWriter {
 
   async #flush(): Promise<void> {
     const { metrics, now } = this.#deps;
-    const from = { venue: this.#venue, position: null };
+    const origin = { venue: this.#venue };
     const quotes = this.#quotes;
     const trades = this.#trades;
     const rejected = this.#rejected;
@@ -195,10 +195,10 @@ export class FeedWriter {
     try {
       if (quotes.size > 0 || rejected.length > 0) {
         const pending = [...quotes.values()];
-        const page = { ...pageOf(pending), rejected };
-        this.#received('prices', page.records.length);
+        const batch = { ...batchOf(pending), rejected };
+        this.#received('prices', batch.records.length);
         for (const { kind } of rejected) this.#received(kind, 1);
-        await storePage(this.#deps, this.#prices, page, from);
+        await storePage(this.#deps, this.#prices, batch, origin);
         const storedMs = now();
         for (const { record } of pending) {
           const { seenAtMs = record.asOfMs } = record;
@@ -206,9 +206,9 @@ export class FeedWriter {
         }
       }
       if (trades.length > 0) {
-        const page = { records: trades, rejected: [], position: null, more: false };
+        const batch = { records: trades, rejected: [] };
         this.#received('trades', trades.length);
-        await storePage(this.#deps, this.#tradeStore, rejectUntimely(this.#deps, page), from);
+        await storePage(this.#deps, this.#tradeStore, rejectUntimely(this.#deps, batch), origin);
       }
       if (writes.length > 0) await this.#writeParts(writes);
     } catch (error) {
@@ -262,19 +262,17 @@ export class FeedWriter {
     });
     if (pending.length === 0) return;
     this.#received('books', pending.length);
-    await storePage(this.#deps, this.#bookStore, pageOf(pending), { venue: this.#venue, position: null });
+    await storePage(this.#deps, this.#bookStore, batchOf(pending), { venue: this.#venue });
     for (const { outcome, record } of pending) {
       this.#booksWritten.set(outcome.tokenId, { atMs: nowMs, asOfMs: record.asOfMs });
     }
   }
 }
 
-function pageOf<R extends PriceRecord | BookRecord>(pending: readonly Pending<R>[]): FeedPage<R> {
+function batchOf<R extends PriceRecord | BookRecord>(pending: readonly Pending<R>[]): FeedBatch<R> {
   return {
     records: pending.map(({ record }) => record),
     rejected: [],
-    position: null,
-    more: false,
     tokenIdOf: new Map(pending.map(({ outcome }) => [outcome.outcomeId, outcome.tokenId])),
     partOf: new Map(pending.map(({ outcome }) => [outcome.outcomeId, outcome.part])),
   };

@@ -61,6 +61,9 @@ export interface VenueHttpOptions {
   lag?: ProcessLag;
 }
 
+/** The options that a test or a shared ledger changes. */
+export type VenueHttpSettings = Partial<Omit<VenueHttpOptions, 'venue' | 'baseUrl' | 'observer'>>;
+
 interface VenueRequest {
   /** Fixed label for metrics. */
   route: string;

@@ -1,6 +1,7 @@
 import { boundedCache } from '../../domain/values/bounded-cache.ts';
 import { isOfHost, mayBeOfMember, VenueError } from '../errors.ts';
 import type { RefusedMember, VenueObserver } from '../observer.ts';
+import { addPart, emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { Batch, RecordKind, RejectedRecord } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
 import type { BatchRequest, VenueHttp } from './http.ts';
@@ -277,6 +278,24 @@ export function createMemberBatches(host: Host): MemberBatches {
       return { answers, refused, unread, ...(stop && { fault: stop.error }) };
     },
   };
+}
+
+/** The raw records of all answers, and the batch that they make. A member in quarantine counts as a rejected record. */
+export function joinAnswers<A, R>(
+  kind: RecordKind,
+  { answers, refused }: Asked<A | undefined>,
+  nowMs: number,
+  parse: (answer: A, members: ReadonlySet<string>) => { rows: number; part: ParsedBatch<R> },
+): { rows: number; batch: ParsedBatch<R> } {
+  const batch = { ...emptyBatch<R>(), rejected: rejectMembers(kind, refused, nowMs) };
+  let rows = refused.length;
+  for (const { members, answer } of answers) {
+    if (answer === undefined) continue;
+    const parsed = parse(answer, new Set(members));
+    rows += parsed.rows;
+    addPart(batch, parsed.part);
+  }
+  return { rows, batch };
 }
 
 /** The rejected records that stand for members in quarantine. */

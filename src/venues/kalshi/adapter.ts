@@ -1,15 +1,14 @@
 import type { BookRecord, MarketRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
-import { createHistoryTurns } from '../history-turns.ts';
 import { observedAtMs } from '../http/age.ts';
-import { type Asked, rejectMembers, unreadOf } from '../http/member-batches.ts';
+import type { VenueHttpSettings } from '../http/http.ts';
+import { joinAnswers, rejectMembers, unreadOf } from '../http/member-batches.ts';
 import { createPageReader } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
-import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, TapePage, VenueAdapter } from '../port.ts';
 import { createReport } from '../report.ts';
-import { tapePage } from '../tape-page.ts';
-import { createKalshiClient, KALSHI, type KalshiHttpSettings, REQUESTS_PER_SECOND } from './client.ts';
+import { createHistoryTurns } from '../walk-back.ts';
+import { createKalshiClient, KALSHI, REQUESTS_PER_SECOND } from './client.ts';
 import { createEventDirectory } from './event-directory.ts';
 import type { KalshiKey } from './feed/key.ts';
 import { createBookReader } from './fetch-books.ts';
@@ -30,7 +29,7 @@ interface KalshiOptions {
   /** Everything before `/markets`: `https://external-api.kalshi.com/trade-api/v2`. */
   url: string;
   observer?: VenueObserver;
-  http?: KalshiHttpSettings;
+  http?: VenueHttpSettings;
   /** Signs the requests; they need none. */
   key?: KalshiKey;
   markets?: Partial<MarketWalkSettings>;
@@ -68,11 +67,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
   const readHistory = createHistoryReader(client, {
     pageSize: tradeSettings.pageSize,
-    takeTurn: createHistoryTurns(KALSHI, {
-      baseUrl: options.url,
-      requestsPerSecond: options.http?.requestsPerSecond ?? REQUESTS_PER_SECOND,
-      openLedger: options.http?.openLedger,
-    }),
+    takeTurn: createHistoryTurns(KALSHI, options.url, REQUESTS_PER_SECOND, options.http),
   });
   const report = createReport(KALSHI, observer);
   const readPage = createPageReader();
@@ -83,27 +78,6 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
     events: createEventDirectory(client, (detail) => report.truncated('markets', detail)),
     series: createSeriesDirectory(client, (detail) => report.truncated('markets', detail)),
   };
-
-  /** The requested records among those of the outcomes' markets. */
-  function requested<R extends { outcomeId: string }>(
-    kind: 'prices' | 'books',
-    outcomeIds: readonly string[],
-    { skipped, fault, ...batch }: ParsedBatch<R>,
-    asked: Asked<unknown>,
-    nowMs: number,
-  ): Batch<R> {
-    const wanted = new Set(outcomeIds);
-    const records = batch.records.filter((record) => wanted.has(record.outcomeId));
-    const refused = rejectMembers(kind, asked.refused, nowMs);
-    report.received(kind, refused.length);
-    report.skipped(kind, [...skipped, ...Array(batch.records.length - records.length).fill('not_requested')]);
-    return {
-      records,
-      rejected: [...batch.rejected, ...refused],
-      ...(fault && { fault }),
-      ...unreadOf(asked),
-    };
-  }
 
   return {
     venue: KALSHI,
@@ -118,47 +92,42 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       report.truncated('markets', step.skipped);
       if (step.answer === undefined) {
         const rejected = step.failed ? [step.failed] : [];
-        report.received('markets', rejected.length);
-        return { records: [], rejected, position: step.walk, more: step.walk.phases.length > 0 };
+        const batch = report.counted('markets', rejected.length, { records: [], rejected });
+        return { ...batch, position: step.walk, more: step.walk.phases.length > 0 };
       }
-      const { records, rejected, unknowns, skipped } = parseMarkets(step.answer.rows, context.now());
-      report.unknowns(unknowns);
-      report.received('markets', step.answer.rows.length);
-      report.skipped('markets', skipped);
+      const { rows } = step.answer;
+      const batch = report.counted('markets', rows.length, parseMarkets(rows, context.now()));
       const next = advance(step.walk, step.answer, marketSettings);
       report.truncated('markets', next.cutShort);
-      const page = { records, rejected, position: next.position, more: next.position.phases.length > 0 };
+      const page = { ...batch, position: next.position, more: next.position.phases.length > 0 };
       if (next.sweep === undefined) return page;
-      const alsoListed = rejected.flatMap((each) => each.recordId ?? []);
+      const alsoListed = batch.rejected.flatMap((each) => each.recordId ?? []);
       return { ...page, sweep: { ...next.sweep, ...(alsoListed.length > 0 && { alsoListed }) } };
     },
 
     async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
       const asked = await findMarkets(client, { directories, ...routes, size: MAX_TICKERS }, marketIds, context);
-      const { records, rejected, unknowns, skipped } = parseMarkets(asked.rows, context.now());
+      const { rows } = asked;
+      const parsed = parseMarkets(rows, context.now());
       const refused = rejectMembers('markets', asked.refused, context.now());
-      report.unknowns(unknowns);
-      report.received('markets', asked.rows.length + refused.length);
-      report.skipped('markets', skipped);
-      if (asked.rows.length === 0 && asked.fault) throw asked.fault;
-      return { records, rejected: [...rejected, ...refused], ...unreadOf(asked) };
+      parsed.rejected.push(...refused);
+      const batch = report.counted('markets', rows.length + refused.length, parsed);
+      if (rows.length === 0 && asked.fault) throw asked.fault;
+      return { ...batch, ...unreadOf(asked) };
     },
 
     async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
-      const page = await readTradePage(position, context.now(), tradeSettings, (parameters) =>
+      const { rows, truncated, ...page } = await readTradePage(position, context.now(), tradeSettings, (parameters) =>
         client.listTrades(parameters, context.signal),
       );
-      return tapePage(report, page, collectTrades(page.rows));
+      report.truncated('trades', truncated);
+      return { ...report.counted('trades', rows.length, collectTrades(rows)), ...page };
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {
       const { rows, ...page } = await readHistory(request, position, context);
       report.truncated('trades', page.truncated);
-      const { records, rejected, unknowns, skipped } = collectTrades(rows);
-      report.unknowns(unknowns);
-      report.received('trades', rows.length);
-      report.skipped('trades', skipped);
-      return { records, rejected, ...page };
+      return { ...report.counted('trades', rows.length, collectTrades(rows)), ...page };
     },
 
     async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
@@ -168,16 +137,14 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
         { size: MAX_TICKERS },
       );
       const nowMs = context.now();
-      const batch = emptyBatch<PriceRecord>();
-      for (const { members, answer } of asked.answers) {
-        const part = parsePrices(answer.rows, observedAtMs(answer, nowMs), new Set(members));
-        report.unknowns(part.unknowns);
-        report.received('prices', answer.rows.length, part, 2);
-        batch.records.push(...part.records);
-        batch.rejected.push(...part.rejected);
-        batch.skipped.push(...part.skipped);
-      }
-      return requested('prices', outcomeIds, batch, asked, nowMs);
+      const { rows, batch } = joinAnswers('prices', asked, nowMs, (answer, tickers) => ({
+        rows: answer.rows.length,
+        part: parsePrices(answer.rows, observedAtMs(answer, nowMs), tickers),
+      }));
+      return {
+        ...report.requested('prices', report.counted('prices', rows, batch, 2), outcomeIds),
+        ...unreadOf(asked),
+      };
     },
 
     sweepPrices: createPriceSweep(client, { ...SWEEP_SETTINGS, ...options.prices }, report),
@@ -185,20 +152,13 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
     async fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>> {
       const asked = await readBooks(tickersOf(outcomeIds), context.signal);
       const nowMs = context.now();
-      const parsed = emptyBatch<BookRecord>();
-      let received = 0;
-      for (const { members, answer } of asked.answers) {
-        if (answer === undefined) continue;
-        const part = parseBooks(answer.rows, observedAtMs(answer, nowMs), new Set(members));
-        parsed.records.push(...part.records);
-        parsed.rejected.push(...part.rejected);
-        parsed.skipped.push(...part.skipped);
-        received += answer.rows.length;
-      }
-      const known = await skipUnknown(parsed, context.signal);
-      report.received('books', received, known, 2);
+      const { rows, batch } = joinAnswers('books', asked, nowMs, (answer, tickers) => ({
+        rows: answer.rows.length,
+        part: parseBooks(answer.rows, observedAtMs(answer, nowMs), tickers),
+      }));
+      const known = report.counted('books', rows, await skipUnknown(batch, context.signal), 2);
       if (known.records.length === 0 && known.fault) throw known.fault;
-      return requested('books', outcomeIds, known, asked, nowMs);
+      return { ...report.requested('books', known, outcomeIds), ...unreadOf(asked) };
     },
 
     close: () => client.close(),

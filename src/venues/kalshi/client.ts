@@ -1,6 +1,6 @@
-import { VenueError } from '../errors.ts';
+import { isHttpStatus, VenueError } from '../errors.ts';
 import type { ObservedRows } from '../http/age.ts';
-import { type BatchRequest, createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../http/http.ts';
+import { type BatchRequest, createVenueHttp, type VenueHttp, type VenueHttpSettings } from '../http/http.ts';
 import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
 import { type KalshiKey, signedHeaders } from './feed/key.ts';
@@ -8,8 +8,6 @@ import { type KalshiKey, signedHeaders } from './feed/key.ts';
 export const KALSHI = 'kalshi';
 
 /** Settings of the host's client that tests and operators may change. */
-export type KalshiHttpSettings = Partial<Omit<VenueHttpOptions, 'venue' | 'baseUrl' | 'observer'>>;
-
 /** Query parameters by name; undefined ones are not sent. */
 export type Parameters = Readonly<Record<string, string | number | undefined>>;
 
@@ -68,7 +66,7 @@ const NO_COMBINATIONS = { mve_filter: 'exclude' };
 interface ClientOptions {
   /** Everything before `/markets`: `https://external-api.kalshi.com/trade-api/v2`. */
   url: string;
-  http?: KalshiHttpSettings;
+  http?: VenueHttpSettings;
   observer?: VenueObserver;
   /** Signs the requests. */
   key?: KalshiKey;
@@ -190,11 +188,6 @@ function openHttp({
     }
   };
   return { ...opened, get, getJson: async (request) => (await get(request)).json };
-}
-
-/** Whether a call failed because the venue answered with one of these statuses. */
-export function isHttpStatus(error: unknown, statusCodes: readonly number[]): boolean {
-  return error instanceof VenueError && error.code === 'http_status' && statusCodes.includes(error.statusCode ?? 0);
 }
 
 function queryOf(parameters: Parameters): URLSearchParams {

@@ -1,7 +1,7 @@
 import { boundedCache } from '../../domain/values/bounded-cache.ts';
-import { isOfHost, VenueError } from '../errors.ts';
+import { isHttpStatus, isOfHost, VenueError } from '../errors.ts';
 import type { BatchRequest } from '../http/http.ts';
-import { isHttpStatus, type KalshiClient, withEvent } from './client.ts';
+import { type KalshiClient, withEvent } from './client.ts';
 import { isCombination } from './combination.ts';
 import { fieldOf } from './parse-market.ts';
 

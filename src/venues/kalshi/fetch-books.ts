@@ -1,7 +1,8 @@
+import { isHttpStatus } from '../errors.ts';
 import type { ObservedRows } from '../http/age.ts';
 import { createBatchRoute } from '../http/batch-route.ts';
 import type { Asked } from '../http/member-batches.ts';
-import { isHttpStatus, type KalshiClient } from './client.ts';
+import type { KalshiClient } from './client.ts';
 
 /** Single book requests in flight at once, where the batch route is unusable. */
 const BOOKS_AT_ONCE = 8;

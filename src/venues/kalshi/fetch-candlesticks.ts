@@ -1,6 +1,6 @@
 import { type Decimal, parseDecimal } from '../../domain/values/decimal.ts';
-import { VenueError } from '../errors.ts';
-import { isHttpStatus, KALSHI, type KalshiClient } from './client.ts';
+import { isHttpStatus, VenueError } from '../errors.ts';
+import { KALSHI, type KalshiClient } from './client.ts';
 import { isAbsent, readPrice } from './dollars.ts';
 import { fieldOf } from './parse-market.ts';
 

@@ -1,6 +1,7 @@
+import { isHttpStatus } from '../errors.ts';
 import type { CallContext, HistoryRequest } from '../port.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
-import { isHttpStatus, type KalshiClient } from './client.ts';
+import type { KalshiClient } from './client.ts';
 import { fieldOf, parseMarkets } from './parse-market.ts';
 import { type HistoryStep, readHistoryPage } from './walk-history.ts';
 

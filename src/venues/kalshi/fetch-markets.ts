@@ -1,10 +1,10 @@
-import { isOfHost, VenueError } from '../errors.ts';
+import { isHttpStatus, isOfHost, VenueError } from '../errors.ts';
 import type { BatchRequest } from '../http/http.ts';
 import type { Asked, MemberBatches } from '../http/member-batches.ts';
 import type { createPageReader } from '../http/page-reader.ts';
 import type { CallContext, RejectedRecord } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
-import { isHttpStatus, type KalshiClient, type ListAnswer, type Parameters } from './client.ts';
+import type { KalshiClient, ListAnswer, Parameters } from './client.ts';
 import type { EventDirectory } from './event-directory.ts';
 import { fieldOf } from './parse-market.ts';
 import type { SeriesDirectory } from './series-directory.ts';

@@ -1,10 +1,8 @@
 import type { MarketRecord } from '../../domain/markets/market.ts';
-import { pastTimes } from '../market-times.ts';
+import { pastTimes, siblingFields, unstorableField } from '../market-fields.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
-import { siblingFields } from '../sibling-fields.ts';
-import { unstorableField } from '../unstorable-field.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import { COMBINATION, isCombination } from './combination.ts';
 import { type KalshiMarket, kalshiMarket } from './models.ts';

@@ -1,7 +1,7 @@
 import { asError } from '../../domain/values/errors.ts';
-import { VenueError } from '../errors.ts';
+import { isHttpStatus, VenueError } from '../errors.ts';
 import { readModel } from '../rejection.ts';
-import { isHttpStatus, KALSHI, type KalshiClient, type ListAnswer, type Parameters } from './client.ts';
+import { KALSHI, type KalshiClient, type ListAnswer, type Parameters } from './client.ts';
 import { isCombination } from './combination.ts';
 import { type KalshiSeries, kalshiSeries } from './models.ts';
 import { fieldOf } from './parse-market.ts';

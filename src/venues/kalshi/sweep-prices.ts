@@ -1,10 +1,10 @@
-import { mayBeOfMember, VenueError } from '../errors.ts';
+import { isHttpStatus, mayBeOfMember, VenueError } from '../errors.ts';
 import { observedAtMs } from '../http/age.ts';
 import type { PriceSweep } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
 import type { Report } from '../report.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
-import { isHttpStatus, type KalshiClient } from './client.ts';
+import type { KalshiClient } from './client.ts';
 import { fieldOf } from './parse-market.ts';
 import { parsePrices } from './parse-price.ts';
 import {
@@ -43,15 +43,12 @@ export function createPriceSweep(client: KalshiClient, settings: SweepSettings, 
       try {
         const parameters = { limit: settings.marketsPerPage, ...nextFilters(part) };
         // The last failure before the host is at fault counts for the breaker.
-        const batch = isHostFailing(part) ? undefined : { isPart: isNarrowed(part) };
-        const answer = await client.listAllQuotes(parameters, signal, batch);
+        const request = isHostFailing(part) ? undefined : { isPart: isNarrowed(part) };
+        const answer = await client.listAllQuotes(parameters, signal, request);
         const { rows, nextCursor } = answer;
-        const { records, rejected, unknowns, skipped } = parsePrices(rows, observedAtMs(answer, now()));
-        report.unknowns(unknowns);
-        report.received('prices', rows.length, { rejected, skipped }, 2);
-        report.skipped('prices', skipped);
+        const batch = report.counted('prices', rows.length, parsePrices(rows, observedAtMs(answer, now())), 2);
         const markets = part.listing === 'rest' ? 0 : rows.length;
-        return { records, rejected, markets, ...end(afterPage(part, nextCursor, rows.map(createdSecondOf))) };
+        return { ...batch, markets, ...end(afterPage(part, nextCursor, rows.map(createdSecondOf))) };
       } catch (error) {
         if (!(error instanceof VenueError) || signal.aborted) throw error;
         if (isHttpStatus(error, [400, 422]))
@@ -61,12 +58,8 @@ export function createPriceSweep(client: KalshiClient, settings: SweepSettings, 
         if (skipped === undefined) return { ...nothing, ...end(step) };
         const { from, to } = part;
         const rejection = { reason: 'page_unavailable', detail: skipped };
-        report.received('prices', 1);
-        return {
-          ...nothing,
-          rejected: [rejectRecord('prices', { from, to }, rejection, `created ${from}`)],
-          ...end(step),
-        };
+        const rejected = [rejectRecord('prices', { from, to }, rejection, `created ${from}`)];
+        return { ...nothing, ...report.counted('prices', 1, { records: [], rejected }), ...end(step) };
       }
     },
   };

@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { isHttpStatus } from '../errors.ts';
 import type { HistoryRequest } from '../port.ts';
-import { reachedAt, type WalkBackStep } from '../walk-back-step.ts';
-import { isHttpStatus, type ListAnswer, type Parameters } from './client.ts';
+import { type StretchRead, stretch } from '../tape-walk.ts';
+import { reachedAt, type WalkBackStep } from '../walk-back.ts';
+import type { ListAnswer, Parameters } from './client.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
 import type { FeedRow } from './parse-trade.ts';
-import { readStretch, type StretchPage, stretch } from './walk-trades.ts';
+import { readStretch } from './walk-trades.ts';
 
 /**
  * The walk back over one market's trades, one page per call: down the live route as far as it goes, then down the archive for trades older
@@ -50,7 +52,7 @@ export async function readHistoryPage(
   const at: HistoryPosition = parsed.success
     ? parsed.data
     : { v: 1, route: 'live', left: { end: range.end, next: range.end, floor: range.floor }, idlePages: 0 };
-  let page: StretchPage;
+  let page: StretchRead<FeedRow>;
   try {
     const list = (parameters: Parameters) => routes.list(at.route, parameters);
     page = await readStretch(at.left, { list, nowMs, settings });
@@ -65,7 +67,7 @@ export async function readHistoryPage(
 async function follow(
   request: HistoryRequest,
   at: HistoryPosition,
-  page: StretchPage,
+  page: StretchRead<FeedRow>,
   routes: HistoryRoutes,
 ): Promise<HistoryStep> {
   const rows = rowsInRange(request, page.rows);

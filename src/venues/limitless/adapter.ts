@@ -1,16 +1,16 @@
-import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../domain/markets/market.ts';
+import type { BookRecord, MarketRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
-import { createHistoryTurns } from '../history-turns.ts';
 import { observedAtMs } from '../http/age.ts';
-import { rejectMembers, unreadOf } from '../http/member-batches.ts';
+import type { VenueHttpSettings } from '../http/http.ts';
+import { joinAnswers, unreadOf } from '../http/member-batches.ts';
 import type { VenueObserver } from '../observer.ts';
-import { emptyBatch } from '../parsed-batch.ts';
+import { addPart, emptyBatch } from '../parsed-batch.ts';
 import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, TapePage, VenueAdapter } from '../port.ts';
 import { createReport } from '../report.ts';
+import { createHistoryTurns } from '../walk-back.ts';
 import {
   createLimitlessClient,
   LIMITLESS,
-  type LimitlessHttpSettings,
   MAX_EVENTS,
   MAX_LISTED,
   REQUESTS_PER_SECOND,
@@ -23,7 +23,7 @@ import { createMarketDirectory } from './market-directory.ts';
 import { SLUG } from './outcome-ids.ts';
 import { parseBooks } from './parse-book.ts';
 import { parseMarkets } from './parse-market.ts';
-import { type FeedRow, identifyTrades } from './parse-trade.ts';
+import { identifyTrades } from './parse-trade.ts';
 import { readHistoryPage } from './walk-history.ts';
 import { advance, type MarketWalkSettings, nextQuery, openWalk } from './walk-markets.ts';
 import { readTradePage, type TradeWalkSettings } from './walk-trades.ts';
@@ -32,7 +32,7 @@ interface LimitlessOptions {
   /** Everything before `/markets`: `https://api.limitless.exchange`. */
   url: string;
   observer?: VenueObserver;
-  http?: LimitlessHttpSettings;
+  http?: VenueHttpSettings;
   markets?: Partial<MarketWalkSettings>;
   trades?: Partial<TradeWalkSettings>;
 }
@@ -64,24 +64,12 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
   const directory = createMarketDirectory(client, marketSettings.pageSize);
   const readMarketPages = createMarketPages(client, directory);
   const readBooks = createBookReader(client);
-  const takeHistoryTurn = createHistoryTurns(LIMITLESS, {
-    baseUrl: options.url,
-    requestsPerSecond: options.http?.requestsPerSecond ?? REQUESTS_PER_SECOND,
-    openLedger: options.http?.openLedger,
-  });
+  const takeHistoryTurn = createHistoryTurns(LIMITLESS, options.url, REQUESTS_PER_SECOND, options.http);
   const report = createReport(LIMITLESS, observer);
   const readPrices = createPriceReader(client, marketSettings.pageSize, (answer, batch) => {
     directory.learn(answer.rows);
-    report.received('prices', answer.rows.length + (answer.skipped?.length ?? 0), batch, 2);
-    report.skipped('prices', batch.skipped);
+    return report.counted('prices', answer.rows.length + (answer.skipped?.length ?? 0), batch, 2);
   });
-
-  function identify(rows: readonly FeedRow[]): Batch<TradeRecord> {
-    const { records, rejected, unknowns } = identifyTrades(rows);
-    report.unknowns(unknowns);
-    report.received('trades', rows.length);
-    return { records, rejected };
-  }
 
   return {
     venue: LIMITLESS,
@@ -96,33 +84,22 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
       const at = openWalk(position, nowMs, marketSettings);
       const answer = await client.listMarkets(nextQuery(at), context.signal);
       directory.learn(answer.rows);
-      const { records, rejected, unknowns, skipped } = parseMarkets(answer.rows, nowMs, answer.ageMs);
+      const parsed = parseMarkets(answer.rows, nowMs, answer.ageMs);
+      const alsoListed = parsed.rejected.flatMap(({ recordId = '' }) => (SLUG.test(recordId) ? [recordId] : []));
       const unlisted = rejectSkipped('markets', answer);
-      report.unknowns(unknowns);
-      report.received('markets', answer.rows.length + unlisted.length);
-      report.skipped('markets', skipped);
+      parsed.rejected.push(...unlisted);
+      const batch = report.counted('markets', answer.rows.length + unlisted.length, parsed);
       const { cutShort, sweep, ...next } = advance(at, answer, nowMs, marketSettings);
       report.truncated('markets', cutShort);
-      const alsoListed = rejected.flatMap(({ recordId = '' }) => (SLUG.test(recordId) ? [recordId] : []));
-      rejected.push(...unlisted);
-      return { records, rejected, ...next, sweep: { ...sweep, ...(alsoListed.length > 0 && { alsoListed }) } };
+      return { ...batch, ...next, sweep: { ...sweep, ...(alsoListed.length > 0 && { alsoListed }) } };
     },
 
     async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
       const slugs = [...new Set(marketIds)].filter((id) => SLUG.test(id));
       const { answers, failed, ...rest } = await readMarketPages(slugs, context.signal);
-      const batch = emptyBatch<MarketRecord>();
-      for (const { row, ageMs } of answers) {
-        const parsed = parseMarkets([row], context.now(), ageMs);
-        batch.records.push(...parsed.records);
-        batch.rejected.push(...parsed.rejected);
-        batch.unknowns.push(...parsed.unknowns);
-        batch.skipped.push(...parsed.skipped);
-      }
-      report.unknowns(batch.unknowns);
-      report.received('markets', answers.length + failed.length);
-      report.skipped('markets', batch.skipped);
-      return { records: batch.records, rejected: [...batch.rejected, ...failed], ...unreadOf(rest) };
+      const batch = { ...emptyBatch<MarketRecord>(), rejected: failed };
+      for (const { row, ageMs } of answers) addPart(batch, parseMarkets([row], context.now(), ageMs));
+      return { ...report.counted('markets', answers.length + failed.length, batch), ...unreadOf(rest) };
     },
 
     async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
@@ -135,11 +112,12 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
         listEvents: (slug, query) => client.listEvents(slug, query, context.signal),
       });
       report.truncated('trades', truncated);
-      report.received('trades', unread);
-      report.skipped('trades', Array(unread).fill('pool'));
+      const parsed = identifyTrades(rows);
+      parsed.skipped.push(...Array(unread).fill('pool'));
+      const batch = report.counted('trades', rows.length + unread, parsed);
       const { round, queue, roundAtMs } = page.position;
       const isCaughtUp = round === undefined && queue.length === 0 && page.fault === undefined;
-      return { ...identify(rows), ...page, ...(isCaughtUp && { caughtUpMs: roundAtMs }) };
+      return { ...batch, ...page, ...(isCaughtUp && { caughtUpMs: roundAtMs }) };
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {
@@ -154,32 +132,21 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
         },
       );
       report.truncated('trades', page.truncated);
-      return { ...identify(rows), ...page };
+      return { ...report.counted('trades', rows.length, identifyTrades(rows)), ...page };
     },
 
     async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
-      const { notRequested, ...batch } = await readPrices(outcomeIds, context);
-      report.skipped('prices', Array(notRequested).fill('not_requested'));
-      return batch;
+      return report.requested('prices', await readPrices(outcomeIds, context), outcomeIds);
     },
 
     async fetchBooks(outcomeIds: readonly string[], context: CallContext): Promise<Batch<BookRecord>> {
-      const wanted = new Set(outcomeIds);
       const asked = await readBooks(await directory.placesOf(outcomeIds, context), context.signal);
-      const answers = asked.answers.flatMap(({ answer }) => answer ?? []);
       const nowMs = context.now();
-      const batch = emptyBatch<BookRecord>();
-      for (const answer of answers) {
-        const parsed = parseBooks([answer.row], observedAtMs(answer, nowMs));
-        batch.records.push(...parsed.records);
-        batch.rejected.push(...parsed.rejected);
-      }
-      report.received('books', answers.length, batch, 2);
-      const refused = rejectMembers('books', asked.refused, nowMs);
-      report.received('books', refused.length);
-      const records = batch.records.filter((book) => wanted.has(book.outcomeId));
-      report.skipped('books', Array(batch.records.length - records.length).fill('not_requested'));
-      return { records, rejected: [...batch.rejected, ...refused], ...unreadOf(asked) };
+      const { rows, batch } = joinAnswers('books', asked, nowMs, (answer) => ({
+        rows: 1,
+        part: parseBooks([answer.row], observedAtMs(answer, nowMs)),
+      }));
+      return { ...report.requested('books', report.counted('books', rows, batch, 2), outcomeIds), ...unreadOf(asked) };
     },
 
     close: () => client.close(),

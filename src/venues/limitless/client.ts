@@ -1,5 +1,5 @@
 import { VenueError } from '../errors.ts';
-import { type BatchRequest, createVenueHttp, type VenueAnswer, type VenueHttpOptions } from '../http/http.ts';
+import { type BatchRequest, createVenueHttp, type VenueAnswer, type VenueHttpSettings } from '../http/http.ts';
 import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { BreakerState, RefusedMember, VenueObserver } from '../observer.ts';
 import type { RecordKind, RejectedRecord } from '../port.ts';
@@ -9,8 +9,6 @@ import { flattenGroups } from './listed-rows.ts';
 export const LIMITLESS = 'limitless';
 
 /** Settings of the host's client that tests and operators may change. */
-export type LimitlessHttpSettings = Partial<Omit<VenueHttpOptions, 'venue' | 'baseUrl' | 'observer'>>;
-
 /** The largest pages of the venue: it answers 400 above 25 markets, and serves at most 100 events. */
 export const MAX_LISTED = 25;
 export const MAX_EVENTS = 100;
@@ -68,7 +66,7 @@ export const AT_ONCE = 2;
 export function createLimitlessClient(options: {
   /** Everything before `/markets`: `https://api.limitless.exchange`. */
   url: string;
-  http?: LimitlessHttpSettings;
+  http?: VenueHttpSettings;
   observer?: VenueObserver;
 }): LimitlessClient {
   const http = createVenueHttp({
@@ -156,11 +154,6 @@ export function rejectSkipped(kind: RecordKind, { skipped = [] }: Pick<ListedPag
 
 function queryOf({ page, limit }: PageQuery): URLSearchParams {
   return new URLSearchParams({ page: String(page), limit: String(limit) });
-}
-
-/** Whether an error is an answer of one of these statuses. */
-export function isHttpStatus(error: unknown, statuses: readonly number[]): boolean {
-  return error instanceof VenueError && error.code === 'http_status' && statuses.includes(error.statusCode ?? 0);
 }
 
 /** The list of an answer, bare or under the first of these keys that exists. */

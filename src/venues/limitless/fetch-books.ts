@@ -1,5 +1,6 @@
+import { isHttpStatus } from '../errors.ts';
 import type { Asked } from '../http/member-batches.ts';
-import { AT_ONCE, isHttpStatus, type LimitlessClient } from './client.ts';
+import { AT_ONCE, type LimitlessClient } from './client.ts';
 import type { OutcomeIds } from './outcome-ids.ts';
 
 interface Place {

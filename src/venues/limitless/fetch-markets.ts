@@ -1,8 +1,9 @@
+import { isHttpStatus } from '../errors.ts';
 import type { BatchRequest } from '../http/http.ts';
 import type { Asked } from '../http/member-batches.ts';
 import type { RejectedRecord } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
-import { AT_ONCE, isHttpStatus, type LimitlessClient } from './client.ts';
+import { AT_ONCE, type LimitlessClient } from './client.ts';
 import { textOf } from './listed-rows.ts';
 import type { MarketDirectory } from './market-directory.ts';
 import { SLUG } from './outcome-ids.ts';

@@ -10,30 +10,25 @@ import { reasonToStop } from './walk-markets.ts';
 /** Half the deadline of a price poll, so that the pages read so far are stored. */
 const TURN_MS = 25_000;
 
-interface PricesRead extends Batch<PriceRecord> {
-  /** Prices on these pages that were not requested. */
-  notRequested: number;
-}
-
-type ReadPrices = (outcomeIds: readonly string[], context: CallContext) => Promise<PricesRead>;
+type ReadPrices = (outcomeIds: readonly string[], context: CallContext) => Promise<Batch<PriceRecord>>;
 
 /**
  * Reads prices from the listing, 25 markets a request: one request per book would take ten times as long. A call goes on at the page where
  * the last one ran out of time or failed, so every page has its turn at any request rate. Only the process keeps this place; its loss
- * costs a walk. `takePage` gets each page with its batch. A call throws VenueError when its first page fails.
+ * costs a walk. `takePage` gets each page with its batch, and counts it. The result has every price on the pages, also of other outcomes. A
+ * call throws VenueError when its first page fails.
  */
 export function createPriceReader(
   client: Pick<LimitlessClient, 'listMarkets'>,
   pageSize: number,
-  takePage: (answer: ListedPage, batch: ParsedBatch<PriceRecord>) => void,
+  takePage: (answer: ListedPage, batch: ParsedBatch<PriceRecord>) => Batch<PriceRecord>,
 ): ReadPrices {
   const start = (nowMs: number) => ({ page: 1, limit: listingSizeAt(pageSize, nowMs) });
   let next: ReturnType<typeof start> | undefined;
 
   return async (outcomeIds, { signal, now }) => {
-    const wanted = new Set(outcomeIds);
     const missing = new Set(outcomeIds);
-    const read: PricesRead = { records: [], rejected: [], notRequested: 0 };
+    const read: Batch<PriceRecord> = { records: [], rejected: [] };
     const enoughAtMs = performance.now() + TURN_MS;
     let at = next ?? start(now());
     let pages = 0;
@@ -51,13 +46,10 @@ export function createPriceReader(
       }
       const batch = parsePrices(answer.rows, observedAtMs(answer, now()));
       batch.rejected.push(...rejectSkipped('prices', answer));
-      takePage(answer, batch);
-      read.rejected.push(...batch.rejected);
-      for (const record of batch.records) {
-        if (wanted.has(record.outcomeId)) read.records.push(record);
-        else read.notRequested += 1;
-        missing.delete(record.outcomeId);
-      }
+      const { records, rejected } = takePage(answer, batch);
+      read.records.push(...records);
+      read.rejected.push(...rejected);
+      for (const { outcomeId } of records) missing.delete(outcomeId);
       pages += 1;
       at = { ...at, page: at.page + 1 };
       next = at;

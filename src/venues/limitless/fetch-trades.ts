@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { refuseUnreadable } from '../unreadable-page.ts';
+import { refuseUnreadable, rejectedOf } from '../rejection.ts';
 import { type EventsPage, LIMITLESS, type PageQuery } from './client.ts';
 import { type FeedRow, readFeed } from './parse-trade.ts';
 
@@ -99,6 +99,6 @@ function inRange(rows: readonly PlacedRow[], { floorMs, nextMs = Number.POSITIVE
 
 function readPage(raw: readonly unknown[], nowMs: number): FeedRow[] {
   const rows = readFeed(raw, nowMs);
-  refuseUnreadable(LIMITLESS, rows);
+  refuseUnreadable(LIMITLESS, 'trade', rows.length, rejectedOf(rows));
   return rows;
 }

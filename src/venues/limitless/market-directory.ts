@@ -1,6 +1,7 @@
 import { boundedCache } from '../../domain/values/bounded-cache.ts';
+import { isHttpStatus } from '../errors.ts';
 import type { BatchRequest } from '../http/http.ts';
-import { isHttpStatus, type LimitlessClient } from './client.ts';
+import type { LimitlessClient } from './client.ts';
 import { factsOf } from './listed-rows.ts';
 import { limitlessPrices } from './models.ts';
 import { type OutcomeIds, outcomeIdsOf } from './outcome-ids.ts';

@@ -1,11 +1,9 @@
 import type { MarketRecord, OutcomeRecord } from '../../domain/markets/market.ts';
 import { type Decimal, multiplyDecimals, ONE, parseDecimal, ZERO } from '../../domain/values/decimal.ts';
-import { pastTimes } from '../market-times.ts';
+import { pastTimes, siblingFields, unstorableField } from '../market-fields.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
-import { siblingFields } from '../sibling-fields.ts';
-import { unstorableField } from '../unstorable-field.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import { textOfHtml } from './html-text.ts';
 import { textOf } from './listed-rows.ts';

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { isHttpStatus } from '../errors.ts';
 import type { HistoryRequest } from '../port.ts';
-import { callEnd } from '../tape-page.ts';
-import { reachedAt, type WalkBackStep } from '../walk-back-step.ts';
-import { type EventsPage, isHttpStatus, type PageQuery } from './client.ts';
+import { callEnd } from '../tape-walk.ts';
+import { reachedAt, type WalkBackStep } from '../walk-back.ts';
+import type { EventsPage, PageQuery } from './client.ts';
 import { readStretch, type StretchRead, stretch } from './fetch-trades.ts';
 import { SLUG, slugOfOutcomeId } from './outcome-ids.ts';
 import { eventsSizeAt } from './page-sizes.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { isOfHost, VenueError } from '../errors.ts';
+import { isHttpStatus, isOfHost, VenueError } from '../errors.ts';
 import { cachedForMs } from '../http/age.ts';
-import { callEnd } from '../tape-page.ts';
-import { AT_ONCE, type EventsPage, isHttpStatus, LIMITLESS, type ListedPage, type PageQuery } from './client.ts';
+import { callEnd } from '../tape-walk.ts';
+import { AT_ONCE, type EventsPage, LIMITLESS, type ListedPage, type PageQuery } from './client.ts';
 import { type Pager, readStretch, type StretchRead, stretch } from './fetch-trades.ts';
 import { textOf } from './listed-rows.ts';
 import { eventsSizeAt, listingSizeAt } from './page-sizes.ts';

@@ -2,12 +2,11 @@ import type { MarketRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
 import { DAY_MS } from '../../domain/values/durations.ts';
 import { isOfHost, VenueError } from '../errors.ts';
-import { createHistoryTurns } from '../history-turns.ts';
 import { observedAtMs } from '../http/age.ts';
-import { rejectMembers, unreadOf } from '../http/member-batches.ts';
+import type { VenueHttpSettings } from '../http/http.ts';
+import { joinAnswers, unreadOf } from '../http/member-batches.ts';
 import { createPageReader } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
-import { emptyBatch } from '../parsed-batch.ts';
 import type {
   Batch,
   CallContext,
@@ -18,8 +17,10 @@ import type {
   TapePage,
   VenueAdapter,
 } from '../port.ts';
+import { refuseUnreadable } from '../rejection.ts';
 import { createReport } from '../report.ts';
-import { createManifoldClient, MANIFOLD, type ManifoldHttpSettings, PER_SECOND } from './client.ts';
+import { createHistoryTurns } from '../walk-back.ts';
+import { createManifoldClient, MANIFOLD, PER_SECOND } from './client.ts';
 import { createMarketPages, unavailable } from './fetch-markets.ts';
 import { partsOfOutcomeId, VENUE_ID } from './outcome-ids.ts';
 import { contractIdOf, parseMarkets } from './parse-market.ts';
@@ -45,7 +46,7 @@ interface ManifoldOptions {
   /** With the version path: `https://api.manifold.markets/v0`. */
   url: string;
   observer?: VenueObserver;
-  http?: ManifoldHttpSettings;
+  http?: VenueHttpSettings;
   markets?: Partial<MarketWalkSettings>;
   trades?: Partial<BetWalkSettings>;
 }
@@ -68,8 +69,6 @@ const MAX_PROBS = 100;
 const MAX_OUTCOMES = 1_000;
 /** Each is a request of its own: two seconds' worth of the budget. */
 const MAX_MARKETS = 16;
-/** So many bets, all rejected, mean a changed format: the walk must not skip them permanently. */
-const SYSTEMIC_ROWS = 20;
 
 /** Manifold, play money. Position formats are private to this folder. */
 export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
@@ -78,15 +77,17 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
 
-  const takeHistoryTurn = createHistoryTurns(MANIFOLD, {
-    baseUrl: options.url,
-    requestsPerSecond: options.http?.requestsPerSecond ?? PER_SECOND,
-    openLedger: options.http?.openLedger,
-  });
+  const takeHistoryTurn = createHistoryTurns(MANIFOLD, options.url, PER_SECOND, options.http);
   const report = createReport(MANIFOLD, observer);
   const readPage = createPageReader();
   const readMarketPages = createMarketPages(client);
   const probs = client.members('market_probs');
+
+  function countedMarkets(rows: readonly unknown[], failed: readonly RejectedRecord[], nowMs: number) {
+    const parsed = parseMarkets(rows, nowMs);
+    parsed.rejected.push(...failed);
+    return report.counted('markets', rows.length + failed.length, parsed);
+  }
 
   /** The page of these raw markets; markets without a record are on the venue's list too. */
   function marketPage(
@@ -95,14 +96,11 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
     at: MarketPosition,
     nowMs: number,
   ): MarketPage {
-    const { records, rejected, unknowns, skipped } = parseMarkets(rows, nowMs);
-    report.unknowns(unknowns);
-    report.skipped('markets', skipped);
-    report.received('markets', rows.length + failed.length);
+    const batch = countedMarkets(rows, failed, nowMs);
     const { position, sweep } = closeSweep(at);
-    const page = { records, rejected: [...rejected, ...failed], position, more: hasMore(position) };
+    const page = { ...batch, position, more: hasMore(position) };
     if (sweep === undefined) return page;
-    const isRecord = new Set(records.map((record) => record.marketId));
+    const isRecord = new Set(batch.records.map((record) => record.marketId));
     const alsoListed = rows
       .flatMap((row) => contractIdOf(row) ?? [])
       .filter((id) => VENUE_ID.test(id) && !isRecord.has(id));
@@ -159,26 +157,20 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
     async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
       const contractIds = [...new Set(marketIds)].filter((id) => VENUE_ID.test(id));
       const { rows, failed, ...rest } = await readMarketPages(contractIds, context.signal);
-      const { records, rejected, unknowns, skipped } = parseMarkets(rows, context.now());
-      report.unknowns(unknowns);
-      report.skipped('markets', skipped);
-      report.received('markets', rows.length + failed.length);
-      return { records, rejected: [...rejected, ...failed], ...unreadOf(rest) };
+      return { ...countedMarkets(rows, failed, context.now()), ...unreadOf(rest) };
     },
 
     async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
       const nowMs = context.now();
       const page = await readBetPage(position, nowMs, tradeSettings, (query) => client.listBets(query, context.signal));
-      const { records, rejected, unknowns, skipped } = parseBets(page.rows, nowMs);
-      throwIfNoneReadable(page.rows, rejected);
+      const { rows, position: after, more } = page;
+      const { rejected: all, ...parsed } = parseBets(rows, nowMs);
+      refuseUnreadable(MANIFOLD, 'bet', rows.length, all);
       report.truncated('trades', page.truncated);
-      const firstSeen = freshRejections(page.rows, page.reportedMs, nowMs, rejected);
-      report.unknowns(unknowns);
-      report.skipped('trades', skipped);
-      report.skipped('trades', Array(rejected.length - firstSeen.length).fill('rejected_before'));
-      report.received('trades', page.rows.length);
-      const { more } = page;
-      return { records, rejected: firstSeen, position: page.position, more, ...(!more && { caughtUpMs: nowMs }) };
+      const rejected = freshRejections(rows, page.reportedMs, nowMs, all);
+      parsed.skipped.push(...Array(all.length - rejected.length).fill('rejected_before'));
+      const batch = report.counted('trades', rows.length, { ...parsed, rejected });
+      return { ...batch, position: after, more, ...(!more && { caughtUpMs: nowMs }) };
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {
@@ -187,48 +179,30 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
         await takeHistoryTurn(context.signal);
         return client.listBets(query, context.signal);
       });
-      const { records, rejected, unknowns, skipped } = parseBets(rows, nowMs);
-      throwIfNoneReadable(rows, rejected);
+      const parsed = parseBets(rows, nowMs);
+      refuseUnreadable(MANIFOLD, 'bet', rows.length, parsed.rejected);
       report.truncated('trades', page.truncated);
-      report.unknowns(unknowns);
-      report.skipped('trades', skipped);
-      report.received('trades', rows.length);
-      return { records, rejected, ...page };
+      return { ...report.counted('trades', rows.length, parsed), ...page };
     },
 
     async fetchPrices(outcomeIds: readonly string[], context: CallContext): Promise<Batch<PriceRecord>> {
       const wanted = new Set(outcomeIds);
       const contractIds = [...new Set(outcomeIds.flatMap((id) => partsOfOutcomeId(id)?.contractId ?? []))];
-      const batch = emptyBatch<PriceRecord>();
-      let received = 0;
       const asked = await probs.ask(contractIds, (ids, request) => client.listProbs(ids, context.signal, request), {
         size: MAX_PROBS,
       });
-      for (const { answer } of asked.answers) {
-        const { records, rejected, skipped } = parseProbs(answer.probs, observedAtMs(answer, context.now()), wanted);
-        batch.records.push(...records);
-        batch.rejected.push(...rejected);
-        batch.skipped.push(...skipped);
-        received += countProbs(answer.probs);
-      }
-      const refused = rejectMembers('prices', asked.refused, context.now());
-      report.skipped('prices', batch.skipped);
-      report.received('prices', received + refused.length);
-      return { records: batch.records, rejected: [...batch.rejected, ...refused], ...unreadOf(asked) };
+      const nowMs = context.now();
+      const { rows, batch } = joinAnswers('prices', asked, nowMs, (answer) => ({
+        rows: countProbs(answer.probs),
+        part: parseProbs(answer.probs, observedAtMs(answer, nowMs), wanted),
+      }));
+      return { ...report.counted('prices', rows, batch), ...unreadOf(asked) };
     },
 
     fetchBooks: async () => ({ records: [], rejected: [] }),
 
     close: () => client.close(),
   };
-}
-
-/** @throws VenueError when none of many bets is readable. */
-function throwIfNoneReadable(rows: readonly unknown[], rejected: readonly RejectedRecord[]): void {
-  if (rows.length < SYSTEMIC_ROWS || rejected.length < rows.length) return;
-  const [first] = rejected;
-  const message = `no bet of ${rows.length} is readable: ${first?.reason}, ${first?.detail}`;
-  throw new VenueError(MANIFOLD, 'invalid_payload', message, { retryable: true });
 }
 
 /** Rejections within the overlap were reported when the bets were first read. */

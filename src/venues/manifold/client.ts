@@ -1,13 +1,11 @@
 import { VenueError } from '../errors.ts';
-import { type BatchRequest, createVenueHttp, type VenueHttpOptions } from '../http/http.ts';
+import { type BatchRequest, createVenueHttp, type VenueHttpSettings } from '../http/http.ts';
 import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
 
 export const MANIFOLD = 'manifold';
 
 /** Settings of the host's client that tests and operators may change. */
-export type ManifoldHttpSettings = Partial<Omit<VenueHttpOptions, 'venue' | 'baseUrl' | 'observer'>>;
-
 export interface MarketsQuery {
   /** `created-time` stays stable during a walk; `updated-time` lists the latest change first. */
   sort: 'created-time' | 'updated-time';
@@ -58,7 +56,7 @@ const BURST = 4;
  */
 export function createManifoldClient(options: {
   url: string;
-  http?: ManifoldHttpSettings;
+  http?: VenueHttpSettings;
   observer?: VenueObserver;
 }): ManifoldClient {
   const http = createVenueHttp({

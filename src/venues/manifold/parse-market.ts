@@ -1,10 +1,9 @@
 import type { MarketRecord } from '../../domain/markets/market.ts';
 import { isStorableText } from '../../domain/values/text.ts';
-import { pastTimes } from '../market-times.ts';
+import { pastTimes, unstorableField } from '../market-fields.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
-import { unstorableField } from '../unstorable-field.ts';
 import { type ManifoldMarket, manifoldMarket, marketKind } from './models.ts';
 import { manifoldLife } from './status.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { VenueError } from '../errors.ts';
 import type { HistoryRequest } from '../port.ts';
-import type { WalkBackStep } from '../walk-back-step.ts';
+import type { WalkBackStep } from '../walk-back.ts';
 import { type BetsQuery, MANIFOLD } from './client.ts';
 import { betTimeMs } from './parse-trade.ts';
 

@@ -1,7 +1,7 @@
 import type { MarketRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
 import { isOfHost, VenueError } from '../errors.ts';
-import { createHistoryTurns } from '../history-turns.ts';
+import type { VenueHttpSettings } from '../http/http.ts';
 import { createPageReader, isOfRow } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
 import type {
@@ -16,7 +16,7 @@ import type {
 } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
 import { createReport } from '../report.ts';
-import { tapePage } from '../tape-page.ts';
+import { createHistoryTurns } from '../walk-back.ts';
 import {
   createPolymarketClient,
   type MarketsAnswer,
@@ -24,7 +24,6 @@ import {
   PER_SECOND,
   POLYMARKET,
   type PolymarketClient,
-  type PolymarketHttpSettings,
   type PolymarketUrls,
 } from './client.ts';
 import { createBookReader, MAX_BOOKS } from './fetch-books.ts';
@@ -54,7 +53,7 @@ const FETCHES_AT_ONCE = 8;
 interface PolymarketOptions {
   urls: PolymarketUrls;
   observer?: VenueObserver;
-  http?: PolymarketHttpSettings;
+  http?: VenueHttpSettings;
   markets?: Partial<MarketWalkSettings>;
   trades?: Partial<TradeWalkSettings>;
 }
@@ -81,11 +80,7 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
   const client = createPolymarketClient(options);
   const marketSettings = { ...MARKET_SETTINGS, ...options.markets };
   const tradeSettings = { ...TRADE_SETTINGS, ...options.trades };
-  const takeHistoryTurn = createHistoryTurns(POLYMARKET, {
-    baseUrl: options.urls.data,
-    requestsPerSecond: options.http?.requestsPerSecond ?? PER_SECOND.data,
-    openLedger: options.http?.openLedger,
-  });
+  const takeHistoryTurn = createHistoryTurns(POLYMARKET, options.urls.data, PER_SECOND.data, options.http);
 
   const report = createReport(POLYMARKET, observer);
   const readPage = createPageReader();
@@ -105,28 +100,27 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       report.truncated('markets', step.skipped);
       if (step.answer === undefined) {
         const rejected = step.failed ? [step.failed] : [];
-        report.received('markets', rejected.length);
-        return { records: [], rejected, position: step.walk, more: step.walk.phases.length > 0 };
+        const batch = report.counted('markets', rejected.length, { records: [], rejected });
+        return { ...batch, position: step.walk, more: step.walk.phases.length > 0 };
       }
-      const { records, rejected, unknowns } = parseMarkets(step.answer.rows, nowMs, step.answer.ageMs);
-      report.unknowns(unknowns);
-      report.received('markets', step.answer.rows.length);
+      const { rows, ageMs } = step.answer;
+      const batch = report.counted('markets', rows.length, parseMarkets(rows, nowMs, ageMs));
       const next = advance(step.walk, step.answer, nowMs, marketSettings);
       report.truncated('markets', next.cutShort);
       return {
-        records,
-        rejected,
+        ...batch,
         position: next.position,
         more: next.position.phases.length > 0,
-        ...(next.sweep && { sweep: { ...next.sweep, alsoListed: idsOf(rejected) } }),
+        ...(next.sweep && { sweep: { ...next.sweep, alsoListed: idsOf(batch.rejected) } }),
       };
     },
 
     async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
-      const page = await readTradePage(position, context.now(), tradeSettings, (query) =>
+      const { rows, truncated, ...page } = await readTradePage(position, context.now(), tradeSettings, (query) =>
         client.listTrades(query, context.signal),
       );
-      return tapePage(report, page, identifyTrades(page.rows));
+      report.truncated('trades', truncated);
+      return { ...report.counted('trades', rows.length, identifyTrades(rows)), ...page };
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {
@@ -141,18 +135,12 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
         },
       );
       report.truncated('trades', page.truncated);
-      const { records, rejected, unknowns, skipped } = identifyTrades(rows);
-      report.unknowns(unknowns);
-      report.received('trades', rows.length);
-      report.skipped('trades', skipped);
-      return { records, rejected, ...page };
+      return { ...report.counted('trades', rows.length, identifyTrades(rows)), ...page };
     },
 
     async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
-      const { unknowns, received, skipped: _, ...batch } = await findMarkets(client, lookUps, marketIds, context);
-      report.unknowns(unknowns);
-      report.received('markets', received);
-      return batch;
+      const { rows, batch, ...unread } = await findMarkets(client, lookUps, marketIds, context);
+      return { ...report.counted('markets', rows, batch), ...unread };
     },
 
     fetchPrices: books.fetchPrices,

@@ -1,11 +1,11 @@
-import { VenueError } from '../errors.ts';
+import { isHttpStatus, VenueError } from '../errors.ts';
 import type { ObservedRows } from '../http/age.ts';
 import {
   type BatchRequest,
   createVenueHttp,
   type VenueAnswer,
   type VenueHttp,
-  type VenueHttpOptions,
+  type VenueHttpSettings,
 } from '../http/http.ts';
 import { createMemberBatches, type MemberBatches } from '../http/member-batches.ts';
 import type { BreakerState, VenueObserver } from '../observer.ts';
@@ -21,8 +21,6 @@ export interface PolymarketUrls {
 }
 
 /** Settings of the three hosts' clients that tests and operators may change. */
-export type PolymarketHttpSettings = Partial<Omit<VenueHttpOptions, 'venue' | 'baseUrl' | 'observer'>>;
-
 /** The listing of Gamma: by keyset, or the older one by offset where the keyset listing is absent. */
 export type Listing = 'keyset' | 'offset';
 
@@ -95,7 +93,7 @@ const SMALLEST_FILL = '0.000001';
 
 export function createPolymarketClient(options: {
   urls: PolymarketUrls;
-  http?: PolymarketHttpSettings;
+  http?: VenueHttpSettings;
   observer?: VenueObserver;
 }): PolymarketClient {
   const open = (budget: string, baseUrl: string, requestsPerSecond: number, connections?: number): VenueHttp =>
@@ -269,8 +267,4 @@ function aged(rows: unknown[], ageMs: number): MarketsAnswer {
 function readArray(json: unknown, what: string): unknown[] {
   if (Array.isArray(json)) return json;
   throw new VenueError(POLYMARKET, 'invalid_payload', `${what}: expected a list`, { retryable: true });
-}
-
-export function isHttpStatus(error: unknown, statusCodes: readonly number[]): boolean {
-  return error instanceof VenueError && error.code === 'http_status' && statusCodes.includes(error.statusCode ?? 0);
 }

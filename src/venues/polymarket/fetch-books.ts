@@ -2,13 +2,13 @@ import { quotesOf } from '../../domain/markets/book-price.ts';
 import type { BookRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { isTight } from '../../domain/markets/quoted-price.ts';
 import type { Decimal } from '../../domain/values/decimal.ts';
-import { VenueError } from '../errors.ts';
+import { isHttpStatus, VenueError } from '../errors.ts';
 import { type ObservedRows, observedAtMs } from '../http/age.ts';
 import { createBatchRoute } from '../http/batch-route.ts';
-import { type Asked, rejectMembers, unreadOf } from '../http/member-batches.ts';
+import { type Asked, joinAnswers, rejectMembers, unreadOf } from '../http/member-batches.ts';
 import type { Batch, CallContext, RejectedRecord } from '../port.ts';
 import type { Report } from '../report.ts';
-import { isHttpStatus, type PolymarketClient } from './client.ts';
+import type { PolymarketClient } from './client.ts';
 import { bestQuotesOfOther, parseBooks, parseLastTrades, priceWithLast } from './parse-book.ts';
 
 /** The limit of `POST /books`, tokens. */
@@ -68,26 +68,15 @@ export function createBookReader(
     });
   }
 
-  async function readBooks(
-    kind: 'books' | 'prices',
-    outcomeIds: readonly string[],
-    context: CallContext,
-  ): Promise<Batch<BookRecord>> {
+  async function readBooks(kind: 'books' | 'prices', outcomeIds: readonly string[], { signal, now }: CallContext) {
     // The made-up ids of markets without tokens have no book.
     const tokenIds = [...new Set(outcomeIds)].filter((id) => TOKEN_ID.test(id));
-    const asked = await listBooks(tokenIds, context.signal);
-    const rejected = rejectMembers(kind, asked.refused, context.now());
-    const batch: Batch<BookRecord> = { records: [], rejected, ...unreadOf(asked) };
-    let received = rejected.length;
-    for (const { members, answer } of asked.answers) {
-      if (answer === undefined) continue;
-      const parsed = parseBooks(kind, answer.rows, observedAtMs(answer, context.now()), new Set(members));
-      batch.records.push(...parsed.records);
-      batch.rejected.push(...parsed.rejected);
-      received += answer.rows.length;
-    }
-    report.received(kind, received);
-    return batch;
+    const asked = await listBooks(tokenIds, signal);
+    const read = joinAnswers(kind, asked, now(), (answer, requested) => ({
+      rows: answer.rows.length,
+      part: parseBooks(kind, answer.rows, observedAtMs(answer, now()), requested),
+    }));
+    return { ...read, ...unreadOf(asked) };
   }
 
   async function readLastTrades(tokenIds: readonly string[], context: CallContext): Promise<LastTrades> {
@@ -116,7 +105,7 @@ export function createBookReader(
 
   return {
     async fetchPrices(outcomeIds, context, mirrors = new Map()) {
-      const books = await readBooks('prices', outcomeIds, context);
+      const { rows, batch: books, ...unread } = await readBooks('prices', outcomeIds, context);
       const both = books.records.flatMap((book) => {
         const other = mirrors.get(book.outcomeId);
         return other === undefined ? [book] : [book, bestQuotesOfOther(book, other)];
@@ -131,18 +120,17 @@ export function createBookReader(
         return priceWithLast({ ...book, ...times }, price);
       });
       const records = prices.filter((price) => price !== undefined);
-      report.skipped('prices', Array(prices.length - records.length).fill('no_price'));
+      const rejected = [...books.rejected, ...last.rejected];
+      const skipped = Array(prices.length - records.length).fill('no_price');
       // The other side of a book counts as a record. Last trades complete prices: only a rejected one counts by itself.
-      report.received('prices', both.length - books.records.length + last.rejected.length);
-      const { unread, fault = last.fault } = books;
-      return {
-        records,
-        rejected: [...books.rejected, ...last.rejected],
-        ...(unread && { unread }),
-        ...(fault && { fault }),
-      };
+      const received = rows + both.length - books.records.length + last.rejected.length;
+      const fault = last.fault && { fault: last.fault };
+      return { ...report.counted('prices', received, { records, rejected, skipped }), ...fault, ...unread };
     },
-    fetchBooks: (outcomeIds, context) => readBooks('books', outcomeIds, context),
+    async fetchBooks(outcomeIds, context) {
+      const { rows, batch, ...unread } = await readBooks('books', outcomeIds, context);
+      return { ...report.counted('books', rows, batch), ...unread };
+    },
   };
 }
 

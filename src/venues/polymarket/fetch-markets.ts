@@ -1,9 +1,9 @@
 import type { MarketRecord } from '../../domain/markets/market.ts';
 import { VenueError } from '../errors.ts';
 import type { BatchRequest } from '../http/http.ts';
-import { type MemberBatches, rejectMembers, unreadOf } from '../http/member-batches.ts';
-import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
-import type { CallContext } from '../port.ts';
+import { joinAnswers, type MemberBatches, unreadOf } from '../http/member-batches.ts';
+import { addPart, emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
+import type { Batch, CallContext } from '../port.ts';
 import { type MarketsAnswer, POLYMARKET, type PolymarketClient } from './client.ts';
 import { isConditionId, wholeConditionId } from './condition-ids.ts';
 import { parseMarkets } from './parse-market.ts';
@@ -16,8 +16,10 @@ const MAX_LIMIT = 100;
 type LookUpClient = Pick<PolymarketClient, 'findMarkets'>;
 type LookUpContext = Pick<CallContext, 'signal' | 'now'>;
 
-interface FoundMarkets extends ParsedBatch<MarketRecord> {
-  received: number;
+interface FoundMarkets extends Pick<Batch<MarketRecord>, 'unread' | 'fault'> {
+  /** Raw records. */
+  rows: number;
+  batch: ParsedBatch<MarketRecord>;
 }
 
 /**
@@ -35,31 +37,19 @@ export async function findMarkets(
   const asked = await batches.ask(conditionIds, (ids, request) => findBatch(client, ids, context, request), {
     size: MAX_CONDITION_IDS,
   });
-  const rejected = rejectMembers('markets', asked.refused, context.now());
-  const found: FoundMarkets = { ...emptyBatch<MarketRecord>(), received: rejected.length, ...unreadOf(asked) };
-  found.rejected.push(...rejected);
-  let absent = 0;
-  let oldestMs = 0;
-  for (const { answer } of asked.answers) {
-    found.received += answer.received;
-    found.records.push(...answer.batch.records);
-    found.rejected.push(...answer.batch.rejected);
-    found.unknowns.push(...answer.batch.unknowns);
-    found.skipped.push(...answer.batch.skipped);
-    if (answer.oldestMs === 0) continue;
-    absent += answer.absent;
-    oldestMs = Math.max(oldestMs, answer.oldestMs);
-  }
+  const cached = asked.answers.filter(({ answer }) => answer.oldestMs > 0).map(({ answer }) => answer);
+  const absent = cached.reduce((sum, answer) => sum + answer.absent, 0);
   if (absent > 0) {
+    const oldestMs = Math.max(...cached.map((answer) => answer.oldestMs));
     const message = `${absent} markets are absent from a cached answer, ${oldestMs / 1000} s old`;
     throw new VenueError(POLYMARKET, 'invalid_payload', message, { retryable: true });
   }
-  return found;
+  return { ...joinAnswers('markets', asked, context.now(), (answer) => answer), ...unreadOf(asked) };
 }
 
 interface FoundBatch {
-  batch: ParsedBatch<MarketRecord>;
-  received: number;
+  part: ParsedBatch<MarketRecord>;
+  rows: number;
   /** Requested markets that no answer names. */
   absent: number;
   /** The age of the oldest answer; 0 when none came from a cache. */
@@ -76,7 +66,7 @@ async function findBatch(
   context: LookUpContext,
   request: BatchRequest,
 ): Promise<FoundBatch> {
-  const found = { batch: emptyBatch<MarketRecord>(), received: 0, oldestMs: 0 };
+  const found = { part: emptyBatch<MarketRecord>(), rows: 0, oldestMs: 0 };
   const wanted = new Map(conditionIds.map((id) => [wholeConditionId(id), id]));
   for (const closed of [false, true]) {
     if (wanted.size === 0) break;
@@ -84,11 +74,8 @@ async function findBatch(
     found.oldestMs = Math.max(found.oldestMs, ageMs);
     const batch = parseMarkets(rows, context.now(), ageMs);
     takeOff(wanted, batch);
-    found.received += rows.length;
-    found.batch.records.push(...batch.records);
-    found.batch.rejected.push(...batch.rejected);
-    found.batch.unknowns.push(...batch.unknowns);
-    found.batch.skipped.push(...batch.skipped);
+    found.rows += rows.length;
+    addPart(found.part, batch);
   }
   return { ...found, absent: wanted.size };
 }

@@ -1,27 +1,12 @@
-import { z } from 'zod';
 import { VenueError } from '../errors.ts';
-import { refuseUnreadable } from '../unreadable-page.ts';
+import { refuseUnreadable, rejectedOf } from '../rejection.ts';
+import type { Stretch, StretchRead } from '../tape-walk.ts';
 import { POLYMARKET } from './client.ts';
 import type { DataPage } from './data-page.ts';
 import { type FeedRow, readFeed } from './parse-trade.ts';
 
-/**
- * Pages of a trade feed without ids, for the walk over the global feed and the walk back over one market. A page follows the previous one
- * by cursor, newest first by second, and new rows do not move it. Equal rows are counted within their second, so a second is taken only
- * when one call read it completely; the page on which it begins is read again for that.
- */
-export const stretch = z.object({
-  /** The newest unread second. */
-  next: z.number().int(),
-  /** The last second to read. */
-  floor: z.number().int(),
-  /** The cursor of a page at or above the first row of `next`; absent for the newest page. */
-  cursor: z.string().exactOptional(),
-});
-export type Stretch = z.infer<typeof stretch>;
-
 /** One page of the feed; without a cursor, the newest. */
-export type ListTrades = (cursor: string | undefined) => Promise<DataPage>;
+type ListTrades = (cursor: string | undefined) => Promise<DataPage>;
 
 export interface FeedPage {
   rows: FeedRow[];
@@ -38,17 +23,12 @@ export interface Pager {
   isEnd(): boolean;
 }
 
-export interface StretchRead {
-  /** Rows of complete seconds of the stretch, newest first. */
-  rows: FeedRow[];
+/** Rows of complete seconds of a stretch, newest first. */
+interface SecondsRead extends StretchRead<FeedRow> {
   /** Rows without a usable time, each once. */
   timeless: FeedRow[];
-  /** The unread rest. */
-  left?: Stretch;
   /** The feed ended above the floor. */
   isFeedEnd?: true;
-  /** The unreadable part, if any. */
-  truncated?: string;
 }
 
 /** The last page of a call is the first one of the next call. */
@@ -65,12 +45,17 @@ export async function readPage(cursor: string | undefined, { list, nowMs }: Page
     });
   }
   const rows = readFeed(raw, nowMs);
-  refuseUnreadable(POLYMARKET, rows);
+  refuseUnreadable(POLYMARKET, 'trade', rows.length, rejectedOf(rows));
   return { ...page, rows };
 }
 
-/** Reads the next pages of a stretch. `first` is the page of its cursor, if the caller has it already. */
-export async function readStretch(stretch: Stretch, pager: Pager, first?: FeedPage): Promise<StretchRead> {
+/**
+ * Reads the next pages of a stretch of a feed without ids, for the walk over the global feed and the walk back over one market. A page
+ * follows the previous one by cursor, newest first by second, and new rows do not move it. Equal rows are counted within their second, so a
+ * second is taken only when one call read it completely; the page on which it begins is read again for that. The cursor of a stretch is that
+ * of a page at or above the first row of `next`. `first` is the page of its cursor, if the caller has it already.
+ */
+export async function readStretch(stretch: Stretch, pager: Pager, first?: FeedPage): Promise<SecondsRead> {
   const { next, floor } = stretch;
   let { cursor } = stretch;
   let page = first ?? (await openPage(cursor, pager));
@@ -109,7 +94,7 @@ function cutAt(
   second: number,
   { next, floor }: Stretch,
   pages: readonly { cursor: string | undefined; rows: FeedRow[] }[],
-): StretchRead {
+): SecondsRead {
   const isRest = (row: FeedRow) => row.second !== undefined && row.second <= second;
   const index = pages.findIndex((page) => page.rows.some(isRest));
   const cursor = pages[index]?.cursor;

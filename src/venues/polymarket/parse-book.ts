@@ -10,7 +10,8 @@ import {
   ZERO,
 } from '../../domain/values/decimal.ts';
 import { isStorableText } from '../../domain/values/text.ts';
-import type { Batch, RejectedRecord } from '../port.ts';
+import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
+import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { MAX_AHEAD_MS } from '../venue-time.ts';
@@ -28,8 +29,8 @@ export function parseBooks(
   rows: readonly unknown[],
   nowMs: number,
   requested?: ReadonlySet<string>,
-): Batch<BookRecord> {
-  const batch: Batch<BookRecord> = { records: [], rejected: [] };
+): ParsedBatch<BookRecord> {
+  const batch = emptyBatch<BookRecord>();
   const seen = new Set<string>();
   for (const row of rows) {
     const reading = parseBook(row, nowMs, seen, requested);

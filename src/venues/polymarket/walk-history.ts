@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { HistoryRequest } from '../port.ts';
-import { callEnd } from '../tape-page.ts';
-import { reachedAt, type WalkBackStep } from '../walk-back-step.ts';
+import { callEnd, type Stretch } from '../tape-walk.ts';
+import { reachedAt, type WalkBackStep } from '../walk-back.ts';
 import type { TradesQuery } from './client.ts';
 import { isConditionId, wholeConditionId } from './condition-ids.ts';
 import { type DataPage, pageSizeAt } from './data-page.ts';
-import { readStretch, type Stretch } from './fetch-trades.ts';
+import { readStretch } from './fetch-trades.ts';
 import type { FeedRow } from './parse-trade.ts';
 
 /**

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import type { VenueHttpSettings } from '../http/http.ts';
 import type { VenueObserver } from '../observer.ts';
 import { createReport } from '../report.ts';
 import type { WalletAdapter } from '../wallet-port.ts';
-import { POLYMARKET, type PolymarketHttpSettings } from './client.ts';
+import { POLYMARKET } from './client.ts';
 import { type ActivityWalkSettings, readActivity } from './walk-wallets.ts';
 import { parseActivity } from './wallet-activity.ts';
 import { createWalletClient } from './wallet-client.ts';
@@ -12,7 +13,7 @@ interface PolymarketWalletOptions {
   /** The address of the Data API. */
   url: string;
   observer?: VenueObserver;
-  http?: PolymarketHttpSettings;
+  http?: VenueHttpSettings;
   activity?: Partial<ActivityWalkSettings>;
 }
 
@@ -34,10 +35,7 @@ export function createPolymarketWallets(options: PolymarketWalletOptions): Walle
         client.listActivity(address, start, next, { nowMs, signal: context.signal }),
       );
       report.truncated('wallets', truncated);
-      const { records, rejected, unknowns } = parseActivity(rows, nowMs);
-      report.unknowns(unknowns);
-      report.received('wallets', rows.length);
-      return { records, rejected, ...page };
+      return { ...report.counted('wallets', rows.length, parseActivity(rows, nowMs)), ...page };
     },
 
     async pollBalances(address, position, context) {

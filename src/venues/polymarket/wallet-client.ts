@@ -1,6 +1,7 @@
+import type { VenueHttpSettings } from '../http/http.ts';
 import { createVenueHttp } from '../http/http.ts';
 import type { VenueObserver } from '../observer.ts';
-import { POLYMARKET, type PolymarketHttpSettings } from './client.ts';
+import { POLYMARKET } from './client.ts';
 import { pageSizeAt, readDataPage } from './data-page.ts';
 
 /** The next page of a listing. Older releases also stored pages of version 1, which the venue no longer serves. */
@@ -38,7 +39,7 @@ const PAGE_SIZE = 1_000;
 export function createWalletClient(options: {
   url: string;
   observer?: VenueObserver;
-  http?: PolymarketHttpSettings;
+  http?: VenueHttpSettings;
 }): WalletClient {
   const http = createVenueHttp({
     venue: POLYMARKET,

@@ -1,10 +1,10 @@
 import type { PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
 import { isPublicKey } from '../../domain/values/base58.ts';
-import { VenueError } from '../errors.ts';
 import { observedAtMs } from '../http/age.ts';
 import { rejectMembers, unreadOf } from '../http/member-batches.ts';
 import type { VenueObserver } from '../observer.ts';
+import { refuseUnreadable } from '../rejection.ts';
 import { createReport } from '../report.ts';
 import type { TokenAdapter } from '../token-port.ts';
 import { SOLANA, type SolanaHttpSettings } from './hosts.ts';
@@ -16,8 +16,6 @@ import { createSeenSlots } from './seen-slots.ts';
 /** The limits of one Price v3 request and of one Tokens v2 search, mints. */
 const MAX_PRICES = 50;
 const MAX_SYMBOLS = 100;
-/** So many entries, all rejected, mean a changed format. */
-const SYSTEMIC_ENTRIES = 20;
 
 /** Token prices and symbols from Jupiter. A price has the time of the answer; Jupiter gives only the slot of the last swap. */
 export function createSolanaTokens(options: {
@@ -59,17 +57,14 @@ export function createSolanaTokens(options: {
       });
       const quotes = parts.flatMap((part) => part.quotes);
       const rejected = parts.flatMap((part) => part.rejected);
-      if (quotes.length === 0 && rejected.length >= SYSTEMIC_ENTRIES) {
-        const message = `no price of ${rejected.length} is readable: ${rejected[0]?.reason}, ${rejected[0]?.detail}`;
-        throw new VenueError(SOLANA, 'invalid_payload', message, { retryable: true });
-      }
+      refuseUnreadable(SOLANA, 'price', quotes.length + rejected.length, rejected);
       const records = quotes
         .filter(({ mint, slot }) => slot === undefined || slots.isCurrent(mint, slot, nowMs))
         .map(({ mint, price, asOfMs }): PriceRecord => ({ outcomeId: mint, asOfMs, price }));
-      report.skipped('prices', Array(quotes.length - records.length).fill('stale_slot'));
-      const refused = rejectMembers('prices', asked.refused, nowMs);
-      report.received('prices', quotes.length + rejected.length + refused.length);
-      return { records, rejected: [...rejected, ...refused], ...unreadOf(asked) };
+      const skipped = Array(quotes.length - records.length).fill('stale_slot');
+      rejected.push(...rejectMembers('prices', asked.refused, nowMs));
+      const batch = report.counted('prices', quotes.length + rejected.length, { records, rejected, skipped });
+      return { ...batch, ...unreadOf(asked) };
     },
 
     async fetchTokenSymbols(mints, context) {

@@ -28,15 +28,13 @@ export function createSolanaWallets(options: {
     async pollActivity(wallet, position, context) {
       const { truncated, ...page } = await readActivityPage(client, wallet, position, settings, context);
       report.truncated('wallets', truncated);
-      report.received('wallets', page.records.length + page.rejected.length);
-      return page;
+      return report.counted('wallets', page.records.length + page.rejected.length, page);
     },
     async rereadActivity(wallet, position, context) {
       if (!isRereadDue(position, settings) || !budget.isAvailable()) return undefined;
       const { truncated, ...page } = await readRereadPage({ client, budget, settings }, wallet, position, context);
       report.truncated('wallets', truncated);
-      report.received('wallets', page.records.length + page.rejected.length);
-      return page;
+      return report.counted('wallets', page.records.length + page.rejected.length, page);
     },
     pollBalances: (address, _position, context) => readBalances(client, address, context.signal),
     close: () => client.close(),

@@ -10,7 +10,7 @@ import { type Database, isDatabaseUnavailable, sql, type Tx } from '../../../src
 import { workShards } from '../../../src/store/marks/stage.ts';
 import { writePrices } from '../../../src/store/prices/prices.ts';
 import { writeTrades } from '../../../src/store/series/trades.ts';
-import { writeBookPage } from '../../../workers/polling/price-page.ts';
+import { writeBookPage } from '../../../workers/ingest/price-store.ts';
 import { anAccount, anAlert, aSubscription } from '../../factories/alerts.ts';
 import { aTrade } from '../../factories/trades.ts';
 import { judge, type MadeAlert, type SeenPrice } from './alert-law.ts';

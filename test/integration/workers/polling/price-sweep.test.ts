@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { type Exchange, type RequestRecord, startExchange } from '../../../../sim/exchange.ts';
 import { tickerOf } from '../../../../sim/kalshi/wire.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import type { VenueHttpSettings } from '../../../../src/venues/http/http.ts';
 import { type BudgetTerms, createMemoryLedger, type RateLedger } from '../../../../src/venues/http/rate-ledger.ts';
 import { createKalshiAdapter } from '../../../../src/venues/kalshi/adapter.ts';
-import type { KalshiHttpSettings } from '../../../../src/venues/kalshi/client.ts';
 import { outcomeIdsOf } from '../../../../src/venues/kalshi/outcome-ids.ts';
 import type { VenueObserver } from '../../../../src/venues/observer.ts';
 import type { VenueAdapter } from '../../../../src/venues/port.ts';
@@ -65,7 +65,7 @@ afterEach(() => {
 });
 
 /** A new process has a new adapter. */
-function open(observer?: VenueObserver, http: Pick<KalshiHttpSettings, 'openLedger'> = {}): VenueAdapter {
+function open(observer?: VenueObserver, http: Pick<VenueHttpSettings, 'openLedger'> = {}): VenueAdapter {
   return createKalshiAdapter({
     url: exchange.kalshiUrl,
     prices: { marketsPerPage: PAGE },

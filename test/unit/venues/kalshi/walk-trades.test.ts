@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { VenueError } from '../../../../src/venues/errors.ts';
 import type { ListAnswer, Parameters } from '../../../../src/venues/kalshi/client.ts';
-import { readTradePage, type TradePage } from '../../../../src/venues/kalshi/walk-trades.ts';
+import type { FeedRow } from '../../../../src/venues/kalshi/parse-trade.ts';
+import { readTradePage } from '../../../../src/venues/kalshi/walk-trades.ts';
+import type { TapeStep } from '../../../../src/venues/tape-walk.ts';
 
 const START = Date.UTC(2026, 6, 1) / 1000;
 const SETTINGS = {
@@ -59,8 +61,8 @@ async function follow(
   feed: Feed,
   from: unknown,
   seen: Set<string>,
-): Promise<{ position: unknown; pages: TradePage[] }> {
-  const pages: TradePage[] = [];
+): Promise<{ position: unknown; pages: TapeStep<FeedRow>[] }> {
+  const pages: TapeStep<FeedRow>[] = [];
   let position = from;
   for (let at = 0; at < 500; at += 1) {
     const page = await readTradePage(position, feed.now * 1000, SETTINGS, async (query) => feed.list(query));

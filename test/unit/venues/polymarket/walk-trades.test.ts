@@ -1,11 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { identifyTrades } from '../../../../src/venues/polymarket/parse-trade.ts';
-import {
-  readTradePage,
-  type TradePage,
-  type TradeWalkSettings,
-} from '../../../../src/venues/polymarket/walk-trades.ts';
+import { type FeedRow, identifyTrades } from '../../../../src/venues/polymarket/parse-trade.ts';
+import { readTradePage, type TradeWalkSettings } from '../../../../src/venues/polymarket/walk-trades.ts';
+import type { TapeStep } from '../../../../src/venues/tape-walk.ts';
 import { Feed, PAGE_SIZE, type Row, START } from './trade-feed.ts';
 
 const SETTINGS: TradeWalkSettings = {
@@ -28,7 +25,7 @@ class Poller {
     this.settings = settings;
   }
 
-  async page(feed: Feed, isStored = true): Promise<TradePage> {
+  async page(feed: Feed, isStored = true): Promise<TapeStep<FeedRow>> {
     const page = await readTradePage(this.position, feed.second * 1000, this.settings, feed.list);
     for (const trade of identifyTrades(page.rows).records) this.ids.add(trade.tradeId);
     if (page.truncated !== undefined) this.truncated.push(page.truncated);

@@ -1,12 +1,19 @@
+import type { MarketRecord } from '../../src/domain/markets/market.ts';
 import { writeMarkets } from '../../src/store/catalog/markets.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
-import type { VenueAdapter } from '../../src/venues/port.ts';
-import type { JobContext } from '../process/define.ts';
-import type { MarketStore } from './missing-markets.ts';
+import type { Batch, MarketPage, VenueAdapter } from '../../src/venues/port.ts';
+import type { IngestDeps, PageStore, Written } from './store-page.ts';
+
+export interface WrittenMarkets extends Written {
+  finalTokenIds: readonly bigint[];
+}
+
+/** Markets of a listing, or of a request that names them. */
+export type MarketStore = PageStore<MarketRecord, WrittenMarkets, Batch<MarketRecord> & Pick<MarketPage, 'sweep'>>;
 
 /** Stores markets of one venue, and wakes the alerts of markets with a new final outcome. */
 export function marketStore(
-  { partitions, producer, now }: JobContext,
+  { partitions, producer, now }: Pick<IngestDeps, 'partitions' | 'producer' | 'now'>,
   { venue, currency }: Pick<VenueAdapter, 'venue' | 'currency'>,
 ): MarketStore {
   return {

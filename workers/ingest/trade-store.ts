@@ -1,22 +1,22 @@
 import type { TradeRecord } from '../../src/domain/markets/market.ts';
 import { DAY_MS } from '../../src/domain/values/durations.ts';
+import { shardsOf } from '../../src/store/marks/marks.ts';
 import { writeTrades } from '../../src/store/series/trades.ts';
-import type { Page, RejectedRecord, VenueAdapter } from '../../src/venues/port.ts';
+import type { Batch, RejectedRecord, VenueAdapter } from '../../src/venues/port.ts';
 import { MAX_AHEAD_MS } from '../../src/venues/venue-time.ts';
-import type { JobContext } from '../process/define.ts';
-import type { PageStore } from './page-store.ts';
+import type { IngestDeps, PageStore, Written } from './store-page.ts';
 
-type TimeLimits = Pick<JobContext, 'config' | 'now'>;
+type TimeLimits = Pick<IngestDeps, 'config' | 'now'>;
 
 /** Trades before this moment, epoch milliseconds, are neither accepted nor kept. */
-export function tradeFloorMs(context: TimeLimits): number {
-  return context.now() - context.config.retention.tradesDays * DAY_MS;
+export function tradeFloorMs({ config, now }: TimeLimits): number {
+  return now() - config.retention.tradesDays * DAY_MS;
 }
 
 /** The page with trades of the future and from before the retention floor among its rejected records. */
-export function rejectUntimely<P extends Page<TradeRecord>>(context: TimeLimits, page: P): P {
-  const latestMs = context.now() + MAX_AHEAD_MS;
-  const earliestMs = tradeFloorMs(context);
+export function rejectUntimely<P extends Batch<TradeRecord>>(limits: TimeLimits, page: P): P {
+  const latestMs = limits.now() + MAX_AHEAD_MS;
+  const earliestMs = tradeFloorMs(limits);
   const isTimely = ({ tsMs }: TradeRecord) => tsMs <= latestMs && tsMs >= earliestMs;
   const untimely = page.records.filter((trade) => !isTimely(trade));
   if (untimely.length === 0) return page;
@@ -33,17 +33,16 @@ export function rejectUntimely<P extends Page<TradeRecord>>(context: TimeLimits,
 }
 
 /** The result of writing trades. */
-export interface WrittenTrades {
-  written: number;
+export interface WrittenTrades extends Written {
   /** Outcomes with a new trade. */
   tokenIds: readonly bigint[];
 }
 
-/** Stores trades of one venue with the marks that follow from them. */
+/** Stores trades of one venue with the marks that follow from them, and wakes the stages of their outcomes. */
 export function tradeStore(
-  { partitions }: Pick<JobContext, 'partitions'>,
+  { partitions, producer }: Pick<IngestDeps, 'partitions' | 'producer'>,
   { currency }: Pick<VenueAdapter, 'currency'>,
-): Omit<PageStore<TradeRecord, WrittenTrades>, 'wake'> {
+) {
   return {
     kind: 'trades',
     async prepare({ records }) {
@@ -57,5 +56,10 @@ export function tradeStore(
       const { inserted, tokenIds } = await writeTrades(tx, records, currency);
       return { written: inserted, tokenIds };
     },
-  };
+    wake(parts) {
+      const shards = shardsOf(parts.flatMap(({ tokenIds }) => tokenIds));
+      producer.wakeStage('fold-candles', shards);
+      producer.wakeStage('evaluate-alerts', shards);
+    },
+  } satisfies PageStore<TradeRecord, WrittenTrades>;
 }

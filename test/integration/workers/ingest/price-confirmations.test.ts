@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { PriceConfirmations } from '../../../../workers/polling/price-confirmations.ts';
+import { PriceConfirmations } from '../../../../workers/ingest/price-confirmations.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';

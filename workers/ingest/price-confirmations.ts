@@ -1,5 +1,5 @@
 import { type ConfirmedPrice, confirmPrices } from '../../src/store/prices/checks.ts';
-import type { JobContext } from '../process/define.ts';
+import type { IngestDeps } from './store-page.ts';
 
 /** A write touches most blocks of a venue, whether it confirms a hundred prices or ten thousand. */
 const EVERY_MS = 5_000;
@@ -9,13 +9,13 @@ const EVERY_MS = 5_000;
  * A process that dies, or a write that fails, loses them, and these prices look older than they are until the next sweep.
  */
 export class PriceConfirmations {
-  readonly #context: Pick<JobContext, 'db' | 'log'>;
+  readonly #context: Pick<IngestDeps, 'db' | 'log'>;
   readonly #now: () => number;
   #pending = new Map<bigint, ConfirmedPrice>();
   #lastMs: number;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(context: Pick<JobContext, 'db' | 'log'>, now: () => number = () => performance.now()) {
+  constructor(context: Pick<IngestDeps, 'db' | 'log'>, now: () => number = () => performance.now()) {
     this.#context = context;
     this.#now = now;
     this.#lastMs = now();

@@ -1,14 +1,28 @@
+import type { Config } from '../../src/config/config.ts';
 import { asError } from '../../src/domain/values/errors.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import type { Metrics } from '../../src/observe/metrics.ts';
+import type { Producer } from '../../src/queues/producer.ts';
 import { quarantine } from '../../src/store/catalog/quarantine.ts';
-import { isContentRefused, type Tx } from '../../src/store/db/tx.ts';
+import type { Partitions } from '../../src/store/db/partitions.ts';
+import { type Database, isContentRefused, type Tx } from '../../src/store/db/tx.ts';
 import { halvesOf } from '../../src/venues/http/parts.ts';
-import type { Page, RecordKind, RejectedRecord } from '../../src/venues/port.ts';
-import type { JobContext } from '../process/define.ts';
+import type { Batch, RecordKind, RejectedRecord } from '../../src/venues/port.ts';
 
-export type Advance = (tx: Tx, position: unknown, isIdle?: boolean) => Promise<void>;
+/** The dependencies of the stores of pages, in a worker and in the streamer. */
+export interface IngestDeps {
+  readonly config: Config;
+  readonly db: Database;
+  readonly partitions: Partitions;
+  readonly producer: Pick<Producer, 'wakeStage'>;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** Epoch milliseconds, by the database's clock where processes run. */
+  now(): number;
+}
 
-/** How pages of one kind of records are stored. `W` is the result of writing records. */
-export interface PageStore<R, W, P extends Page<R> = Page<R>> {
+/** How pages of one kind of records are stored: pages of a walk, or batches of a feed. `W` is the result of writing records. */
+export interface PageStore<R, W, P extends Batch<R> = Batch<R>> {
   kind: RecordKind;
   /** The kind of the stored rows in `ingest_rows_total`, when it is not `kind`. */
   rowKind?: string;
@@ -19,7 +33,7 @@ export interface PageStore<R, W, P extends Page<R> = Page<R>> {
   /** Writes facts about the page as a whole, once, after its records and in the transaction that moves the position. */
   finish?(tx: Tx, page: P): Promise<void>;
   /** Wakes the next stages after the commit. `parts` has more than one element when Postgres refused the page as a whole. */
-  wake(parts: readonly W[], page: P): void;
+  wake?(parts: readonly W[], page: P): void;
   /** Completes the work of all pages at the end of the walk, also of one that failed. */
   end?(): Promise<void>;
 }
@@ -30,28 +44,30 @@ export interface Written {
   written: number;
 }
 
-/** A walk over the pages of a venue. */
-export interface WalkState {
+/** Where a page comes from. */
+interface PageOrigin {
   venue: string;
-  position: unknown;
-  /** Moves the position in the transaction of a page. Absent: the walk has no position. @throws LeaseLostError */
-  advance?: Advance;
+  /**
+   * The first statements of each transaction of the page: they move the position of a walk. `isLast` is false while a part of the page is
+   * not stored. Absent: no position. @throws LeaseLostError
+   */
+  advance?(tx: Tx, isLast: boolean): Promise<void>;
 }
 
 /** Stores one page: partitions, transaction, counters, wake-ups. Each of its records counts as written, rejected or unchanged. */
-export async function storePage<R, W extends Written, P extends Page<R>>(
-  context: Pick<JobContext, 'db' | 'metrics'>,
+export async function storePage<R, W extends Written, P extends Batch<R>>(
+  deps: Pick<IngestDeps, 'db' | 'metrics'>,
   store: PageStore<R, W, P>,
   page: P,
-  from: WalkState,
+  origin: PageOrigin,
 ): Promise<{ written: number; rejected: number }> {
-  const { metrics } = context;
+  const { metrics } = deps;
   const { kind, rowKind = kind } = store;
-  const { venue } = from;
+  const { venue } = origin;
   let stored: { parts: W[]; rejected: RejectedRecord[] };
   try {
     await store.prepare?.(page);
-    stored = await writePage(context, store, page, from);
+    stored = await writePage(deps, store, page, origin);
   } catch (error) {
     // The next poll receives the page again: without this, its records would count as received twice and as stored once.
     metrics.skippedRecords.inc({ venue, kind, reason: 'not_stored' }, page.records.length + page.rejected.length);
@@ -63,7 +79,7 @@ export async function storePage<R, W extends Written, P extends Page<R>>(
   metrics.ingestedRows.inc({ venue, kind: rowKind }, written);
   metrics.duplicateRecords.inc({ venue, kind }, Math.max(0, page.records.length - written - rejectedByStore.length));
   for (const { reason } of rejected) metrics.rejectedRecords.inc({ venue, kind, reason });
-  store.wake(parts, page);
+  store.wake?.(parts, page);
   return { written, rejected: rejected.length };
 }
 
@@ -72,17 +88,17 @@ export async function storePage<R, W extends Written, P extends Page<R>>(
  * the position unchanged, until the rejected record stands alone; the last transaction quarantines it and moves the position.
  * A process that dies between these transactions repeats the page, and every write of a record is idempotent.
  */
-export async function writePage<R, W, P extends Page<R>>(
-  { db }: Pick<JobContext, 'db'>,
+export async function writePage<R, W, P extends Batch<R>>(
+  { db }: Pick<IngestDeps, 'db'>,
   { kind, write, finish }: PageStore<R, W, P>,
   page: P,
-  { venue, position, advance }: WalkState,
+  { venue, advance }: PageOrigin,
 ): Promise<{ parts: W[]; rejected: RejectedRecord[] }> {
   const parts: W[] = [];
   const rejected: RejectedRecord[] = [];
   const transact = (records: readonly R[], isLast: boolean): Promise<W> =>
     db.transaction(async (tx) => {
-      await advance?.(tx, isLast ? page.position : position, page.isIdle);
+      await advance?.(tx, isLast);
       if (isLast) await quarantine(tx, venue, [...page.rejected, ...rejected]);
       const part = await write(tx, records, page);
       if (isLast) await finish?.(tx, page);
