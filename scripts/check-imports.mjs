@@ -83,7 +83,8 @@ const ROOMS = {
     wallets: ['values', 'webhooks'],
     events: ['values', 'webhooks', 'alerts', 'wallets'],
     chat: ['values', 'webhooks', 'events'],
-    live: ['values'],
+    wire: ['values', 'markets'],
+    live: ['values', 'wire'],
   },
   'src/store': {
     db: [],

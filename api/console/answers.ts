@@ -1,81 +1,38 @@
+import type { z } from 'zod';
 import type { AlertStatus, Direction, Unit } from '../../src/domain/alerts/alert.ts';
 import type { Condition } from '../../src/domain/alerts/conditions.ts';
 import type { ChatFormat } from '../../src/domain/chat/chat-message.ts';
+import type { ExactNumber } from '../../src/domain/values/api-json.ts';
 import type { FilterCondition } from '../../src/domain/webhooks/filter.ts';
 import type { OrderBy } from '../../src/domain/webhooks/order.ts';
+import type { BookBody, LevelBody } from '../contract/book.ts';
+import type { MarketBody } from '../contract/market.ts';
+import type { PricesBody } from '../contract/price.ts';
+import type { CandleBody, snapshot } from '../contract/series.ts';
+import type { TradeBody } from '../contract/trade.ts';
 
 /** A decimal of an answer: a number, or text when DECIMAL_FORMAT is `string`. */
 export type Decimal = number | string;
 
-/** The fields of the API's answers that the pages show. */
-export interface Market {
-  market_id: string;
-  venue: string;
-  event_id?: string;
-  event_title?: string;
-  title: string;
-  sibling_label?: string;
-  description: string;
-  category?: string;
-  status: string;
-  outcomes: { outcome_id: string; label: string }[];
-  created_at?: number;
-  open_at?: number;
-  close_at?: number;
-  resolved_at?: number;
-  winning_outcome_id?: string;
-  resolution_criteria?: string;
-  url?: string;
-  volume?: Decimal;
-  volume_24h?: Decimal;
-  liquidity?: Decimal;
-  coverage?: { share: number; since: number; checked_at: number };
-  updated_at: number;
-}
+/** An answer as parsed JSON. */
+type Parsed<T> =
+  T extends ExactNumber<'decimal'>
+    ? Decimal
+    : T extends ExactNumber<'number'>
+      ? number
+      : T extends object
+        ? { [Name in keyof T]: Parsed<T[Name]> }
+        : T;
 
-export interface Prices {
-  market_id: string;
-  as_of: number;
-  outcomes: { outcome_id: string; price?: Decimal; best_bid?: Decimal; best_ask?: Decimal }[];
-}
+export type Market = Parsed<MarketBody>;
+export type Prices = Parsed<PricesBody>;
+export type Book = Parsed<BookBody>;
+export type Level = Parsed<LevelBody>;
+export type Trade = Parsed<TradeBody>;
+export type Candle = Parsed<CandleBody>;
+export type Snapshot = Parsed<z.output<typeof snapshot>>;
 
-export interface Level {
-  price: Decimal;
-  size: Decimal;
-}
-
-export interface Book {
-  as_of: number;
-  bids: Level[];
-  asks: Level[];
-  best_bid?: Decimal;
-  best_ask?: Decimal;
-  spread?: Decimal;
-}
-
-export interface Trade {
-  trade_id: string;
-  outcome_id: string;
-  timestamp: number;
-  price: Decimal;
-  size: Decimal;
-  side?: 'buy' | 'sell';
-}
-
-export interface Candle {
-  timestamp: number;
-  open: Decimal;
-  high: Decimal;
-  low: Decimal;
-  close: Decimal;
-  volume: Decimal;
-  trades: number;
-}
-
-export interface Snapshot {
-  timestamp: number;
-  price: Decimal;
-}
+/* The fields of the other answers that the pages show. */
 
 export interface AlertScope {
   market_id?: string;

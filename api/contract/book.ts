@@ -1,32 +1,15 @@
 import { z } from 'zod';
 import { MARKET_STATUSES } from '../../src/domain/markets/market.ts';
 import { decimalField } from '../../src/domain/values/api-json.ts';
+import { BOOK } from '../../src/domain/wire/market-data.ts';
 import { param } from '../http/input.ts';
 import { feedGaps } from './feed.ts';
 import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE } from './market.ts';
-import { coldReads, count, decimalValue, epochTime, opaqueId } from './wire.ts';
+import { coldReads, epochTime, shapeOf } from './wire.ts';
 
-const level = z.object({
-  price: decimalValue,
-  size: decimalValue,
-  count: count.optional().meta({ description: 'Orders at this price, if the venue reports it.' }),
-});
-export type LevelBody = z.output<typeof level>;
-
-/** An orderbook snapshot (specification section 2.6). */
-export const book = z
-  .object({
-    market_id: opaqueId,
-    outcome_id: opaqueId,
-    as_of: epochTime.meta({ description: 'Time of the book.' }),
-    bids: z.array(level).meta({ description: 'Best price first (falling).' }),
-    asks: z.array(level).meta({ description: 'Best price first (rising).' }),
-    best_bid: decimalValue.optional(),
-    best_ask: decimalValue.optional(),
-    spread: decimalValue.optional(),
-  })
-  .meta({ description: 'The book of one outcome at one moment.' });
+export const book = z.object(shapeOf(BOOK)).meta({ description: 'The book of one outcome at one moment.' });
 export type BookBody = z.output<typeof book>;
+export type LevelBody = BookBody['bids'][number];
 
 export const bookExample: BookBody = {
   market_id: MARKET_ID_EXAMPLE,

@@ -7,6 +7,7 @@ import {
   STALE_REASONS,
 } from '../../src/domain/live/channels.ts';
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
+import { MARKET_CHANGE, PRICE } from '../../src/domain/wire/market-data.ts';
 import { listParam, param, replacing } from '../http/input.ts';
 import { book } from './book.ts';
 import { BROADCAST_LIST } from './events/broadcast-event.ts';
@@ -19,11 +20,11 @@ import {
   webhookPausedEvent,
 } from './events/event.ts';
 import { feedState } from './feed.ts';
-import { categoryFilter, MARKET_ID_EXAMPLE, market, OUTCOME_ID_EXAMPLE } from './market.ts';
+import { categoryFilter, MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE } from './market.ts';
 import { prices } from './price.ts';
 import { candle } from './series.ts';
 import { trade } from './trade.ts';
-import { count, decimalValue, epochTime, isoTime, numberValue, opaqueId } from './wire.ts';
+import { count, epochTime, isoTime, opaqueId, shapeOf } from './wire.ts';
 
 const seq = count.meta({
   description: 'The number of the change in the journal. You have every change of the subscription up to it.',
@@ -59,15 +60,7 @@ export const priceMessage = z
     ...ofOutcome,
     ...ofSocket,
     conflated,
-    data: z.object({
-      market_id: opaqueId,
-      outcome_id: opaqueId,
-      as_of: epochTime.meta({ description: "The venue's time of the price." }),
-      price: decimalValue.optional(),
-      probability: numberValue.optional(),
-      best_bid: decimalValue.optional(),
-      best_ask: decimalValue.optional(),
-    }),
+    data: z.object(shapeOf(PRICE)),
   })
   .meta({ description: 'The price of an outcome changed.' });
 
@@ -95,7 +88,7 @@ export const marketMessage = z
     ...ofMarket,
     ...ofSocket,
     conflated,
-    data: market.omit({ description: true, resolution_criteria: true, coverage: true }),
+    data: z.object(shapeOf(MARKET_CHANGE)),
   })
   .meta({ description: 'A market appeared or changed. The message omits its long texts.' });
 

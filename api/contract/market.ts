@@ -1,42 +1,19 @@
 import { z } from 'zod';
 import { MARKET_SORTS, MARKET_STATUSES, type MarketStatus } from '../../src/domain/markets/market.ts';
 import { decimalField } from '../../src/domain/values/api-json.ts';
+import { MARKET } from '../../src/domain/wire/market-data.ts';
 import { listParam, param } from '../http/input.ts';
 import { coverage, coverageExample } from './completeness.ts';
-import { decimalValue, epochTime, opaqueId } from './wire.ts';
+import { shapeOf } from './wire.ts';
 
-/** A market (specification section 2.3). */
+const { updated_at, ...others } = shapeOf(MARKET);
 export const market = z
   .object({
-    market_id: opaqueId.meta({ description: "The venue's own id." }),
-    venue: z.string(),
-    event_id: z.string().optional(),
-    event_title: z.string().optional().meta({ description: 'The title of its event.' }),
-    title: z.string(),
-    sibling_label: z.string().optional().meta({
-      description: 'Distinguishes the market from other markets of its event with the same title.',
-    }),
-    description: z.string(),
-    category: z.string().optional().meta({ description: "The venue's spelling." }),
-    tags: z.array(z.string()),
-    status: z.enum(MARKET_STATUSES),
-    outcomes: z
-      .array(z.object({ outcome_id: opaqueId, label: z.string() }))
-      .meta({ description: 'Alerts name an `outcome_id` in their field `tokenMint`.' }),
-    created_at: epochTime.optional(),
-    open_at: epochTime.optional(),
-    close_at: epochTime.optional(),
-    resolved_at: epochTime.optional(),
-    winning_outcome_id: z.string().optional(),
-    resolution_criteria: z.string().optional(),
-    url: z.string().optional(),
-    volume: decimalValue.optional().meta({ description: "Lifetime volume in the venue's unit." }),
-    volume_24h: decimalValue.optional(),
-    liquidity: decimalValue.optional(),
+    ...others,
     coverage: coverage
       .optional()
       .meta({ description: 'Only with one market, and absent when its volume was never compared.' }),
-    updated_at: epochTime.meta({ description: 'When oddswire received this version.' }),
+    updated_at,
   })
   .meta({ description: 'A market. Unknown fields are absent.' });
 export type MarketBody = z.output<typeof market>;

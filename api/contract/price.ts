@@ -1,8 +1,12 @@
 import { z } from 'zod';
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
+import { PROBABILITY_RANGE } from '../../src/domain/wire/fields.ts';
+import { OUTCOME_PRICE } from '../../src/domain/wire/market-data.ts';
 import { param } from '../http/input.ts';
 import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLES } from './market.ts';
-import { decimalValue, epochTime, numberValue, opaqueId } from './wire.ts';
+import { epochTime, opaqueId, shapeOf } from './wire.ts';
+
+const quote = shapeOf(OUTCOME_PRICE);
 
 /** A price snapshot (specification section 2.4). */
 export const prices = z
@@ -11,14 +15,11 @@ export const prices = z
     as_of: epochTime.meta({ description: "The venue's time of the newest price." }),
     outcomes: z.array(
       z.object({
-        outcome_id: opaqueId,
-        price: decimalValue.optional(),
-        probability: numberValue.optional().meta({
+        ...quote,
+        probability: quote.probability.meta({
           description: 'The price, if a winning share pays 1.',
-          override: { minimum: 0, maximum: 1 },
+          override: { minimum: PROBABILITY_RANGE.least, maximum: PROBABILITY_RANGE.greatest },
         }),
-        best_bid: decimalValue.optional(),
-        best_ask: decimalValue.optional(),
       }),
     ),
   })

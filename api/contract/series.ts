@@ -2,28 +2,14 @@ import { z } from 'zod';
 import { INTERVALS } from '../../src/domain/markets/candle.ts';
 import { decimalField } from '../../src/domain/values/api-json.ts';
 import { DEFAULT_BUCKETS, MAX_BUCKETS } from '../../src/domain/values/time-range.ts';
+import { CANDLE } from '../../src/domain/wire/market-data.ts';
 import { param } from '../http/input.ts';
 import { coverage, coverageExample } from './completeness.ts';
 import { feedGaps } from './feed.ts';
 import { OUTCOME_ID_EXAMPLE } from './market.ts';
-import { coldReads, count, decimalValue, epochTime, opaqueId } from './wire.ts';
+import { coldReads, count, decimalValue, epochTime, opaqueId, shapeOf } from './wire.ts';
 
-const bucketStart = epochTime.meta({ description: 'Start of the bucket, epoch seconds.' });
-
-/** A candle. */
-export const candle = z
-  .object({
-    timestamp: bucketStart,
-    open: decimalValue,
-    high: decimalValue,
-    low: decimalValue,
-    close: decimalValue,
-    volume: decimalValue.meta({ description: 'Units traded.' }),
-    notional: decimalValue.meta({ description: 'Sum of price times size.' }),
-    trades: count,
-    closed: z.boolean().meta({ description: 'Whether the bucket has ended.' }),
-  })
-  .meta({ description: 'OHLCV of one outcome over one bucket.' });
+export const candle = z.object(shapeOf(CANDLE)).meta({ description: 'OHLCV of one outcome over one bucket.' });
 export type CandleBody = z.output<typeof candle>;
 
 export const candleExample: CandleBody = {
@@ -39,7 +25,7 @@ export const candleExample: CandleBody = {
 };
 
 export const volumeWindow = z.object({
-  timestamp: bucketStart,
+  timestamp: candle.shape.timestamp,
   volume: decimalValue,
   notional: decimalValue,
   trades: count,

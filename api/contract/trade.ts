@@ -1,20 +1,12 @@
 import { z } from 'zod';
 import { decimalField } from '../../src/domain/values/api-json.ts';
+import { TRADE } from '../../src/domain/wire/market-data.ts';
 import { param } from '../http/input.ts';
 import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE } from './market.ts';
 import { history } from './series.ts';
-import { coldReads, decimalValue, epochTime, opaqueId } from './wire.ts';
+import { coldReads, shapeOf } from './wire.ts';
 
-/** A trade (specification section 2.7, plus `outcome_id`). */
-export const trade = z.object({
-  trade_id: opaqueId,
-  market_id: opaqueId,
-  outcome_id: opaqueId,
-  timestamp: epochTime,
-  price: decimalValue,
-  size: decimalValue,
-  side: z.enum(['buy', 'sell']).optional().meta({ description: 'Side of the taker, if known.' }),
-});
+export const trade = z.object(shapeOf(TRADE));
 export type TradeBody = z.output<typeof trade>;
 
 export const tradeExample: TradeBody = {

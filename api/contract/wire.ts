@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type {} from 'zod-openapi';
 import type { ExactNumber, JsonText } from '../../src/domain/values/api-json.ts';
 import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
+import type { Field, Fields } from '../../src/domain/wire/fields.ts';
 
 /** The format of a schema whose JSON type depends on DECIMAL_FORMAT; the document states the type. */
 export const DECIMAL = 'decimal';
@@ -40,3 +41,43 @@ export const coldReads = z.literal('exhausted').optional().meta({
   description:
     'The account has used up its cold reads of this minute: `data` holds the stored state, without a venue request.',
 });
+
+const SCHEMAS = {
+  id: opaqueId,
+  text: z.string(),
+  texts: z.array(z.string()),
+  count,
+  flag: z.boolean(),
+  time: epochTime,
+  bucket: epochTime,
+  decimal: decimalValue,
+  probability: numberValue,
+};
+
+type SchemaOf<F extends Field> = F extends { words: infer Words extends readonly string[] }
+  ? z.ZodEnum<z.core.util.ToEnum<Words[number]>>
+  : F extends { of: infer Of extends Fields }
+    ? z.ZodArray<z.ZodObject<Shape<Of>>>
+    : F extends { kind: infer K extends keyof typeof SCHEMAS }
+      ? (typeof SCHEMAS)[K]
+      : never;
+type Shape<T extends Fields> = {
+  [N in keyof T]: T[N] extends { optional: true } ? z.ZodOptional<SchemaOf<T[N]>> : SchemaOf<T[N]>;
+};
+
+/** The shape of an object with these fields. */
+export function shapeOf<T extends Fields>(fields: T): Shape<T> {
+  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, schemaOf(field)])) as Shape<T>;
+}
+
+function schemaOf(field: Field): z.ZodType {
+  const known = valueSchemaOf(field);
+  const schema = field.optional ? known.optional() : known;
+  return field.about === undefined ? schema : schema.meta({ description: field.about });
+}
+
+function valueSchemaOf(field: Field): z.ZodType {
+  if (field.kind === 'word') return z.enum(field.words);
+  if (field.kind === 'list') return z.array(z.object(shapeOf(field.of)));
+  return SCHEMAS[field.kind];
+}

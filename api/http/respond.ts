@@ -216,9 +216,6 @@ export function matchesEtag(header: string, etag: string): boolean {
   return header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === opaque);
 }
 
-/** Epoch seconds; undefined when unknown. */
-export function epochSeconds(at: Date): number;
-export function epochSeconds(at: Date | null): number | undefined;
-export function epochSeconds(at: Date | null): number | undefined {
-  return at === null ? undefined : Math.floor(at.getTime() / 1000);
+export function epochSeconds(at: Date): number {
+  return Math.floor(at.getTime() / 1000);
 }

@@ -1,5 +1,5 @@
-import { numberField, optionalDecimal } from '../../src/domain/values/api-json.ts';
-import { compareDecimals, decimal, ONE, ZERO } from '../../src/domain/values/decimal.ts';
+import { optionalDecimal } from '../../src/domain/values/api-json.ts';
+import { probabilityOf } from '../../src/domain/wire/fields.ts';
 import type { MarketPrices } from '../../src/store/series/price-reads.ts';
 import type { PricesBody } from '../contract/price.ts';
 import { epochSeconds } from '../http/respond.ts';
@@ -17,15 +17,9 @@ export function presentPrices({ marketId, outcomes }: MarketPrices): PricesBody 
     outcomes: outcomes.map(({ outcomeId, price, bid, ask }) => ({
       outcome_id: outcomeId,
       price: optionalDecimal(price),
-      probability: price === null ? undefined : probability(price),
+      probability: price === null ? undefined : probabilityOf(price),
       best_bid: optionalDecimal(bid),
       best_ask: optionalDecimal(ask),
     })),
   };
-}
-
-/** The price of a share that pays 1 is its probability. A price outside 0..1 has no probability. */
-function probability(price: string) {
-  const value = decimal(price);
-  return compareDecimals(value, ZERO) >= 0 && compareDecimals(value, ONE) <= 0 ? numberField(price) : undefined;
 }

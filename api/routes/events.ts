@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { optionalDecimal } from '../../src/domain/values/api-json.ts';
+import { rowPresenter } from '../../src/domain/wire/fields.ts';
+import { MARKET_EVENT } from '../../src/domain/wire/market-data.ts';
 import { findEvent, listEvents, type StoredEvent } from '../../src/store/catalog/market-event-reads.ts';
 import { listMarkets } from '../../src/store/catalog/market-list.ts';
 import {
@@ -14,7 +15,6 @@ import {
 } from '../contract/events/market-event.ts';
 import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
-import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import { venueScopes } from './market-scope.ts';
 import { presentMarket, toStatuses } from './markets.ts';
@@ -114,21 +114,4 @@ export function eventRoutes(deps: ApiDeps): Route[] {
   ];
 }
 
-function presentEvent(event: StoredEvent): MarketEventBody {
-  return {
-    event_id: event.eventId,
-    venue: event.venue,
-    title: event.title ?? undefined,
-    category: event.category ?? undefined,
-    tags: event.tags,
-    status: event.status,
-    market_count: event.marketCount,
-    created_at: epochSeconds(event.createdAt),
-    open_at: epochSeconds(event.openAt),
-    close_at: epochSeconds(event.closeAt),
-    url: event.url ?? undefined,
-    volume: optionalDecimal(event.volume),
-    volume_24h: optionalDecimal(event.volume24h),
-    updated_at: epochSeconds(event.updatedAt),
-  };
-}
+const presentEvent: (event: StoredEvent) => MarketEventBody = rowPresenter(MARKET_EVENT);

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { MARKET_STATUSES, type MarketStatus } from '../../src/domain/markets/market.ts';
-import { optionalDecimal } from '../../src/domain/values/api-json.ts';
 import { InvalidCursorError } from '../../src/domain/values/cursor.ts';
+import { rowPresenter } from '../../src/domain/wire/fields.ts';
+import { MARKET } from '../../src/domain/wire/market-data.ts';
 import { findMarketAt } from '../../src/store/catalog/market-as-of.ts';
 import { listMarkets } from '../../src/store/catalog/market-list.ts';
 import type { StoredMarket } from '../../src/store/catalog/market-reads.ts';
@@ -20,7 +21,7 @@ import {
 import type { ApiDeps } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { checkAsOf } from '../http/input.ts';
-import { epochSeconds, type MarketAnswer } from '../http/respond.ts';
+import type { MarketAnswer } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import { presentMarketCoverage } from '../reads/completeness.ts';
 import type { NamedKind } from '../reads/journal-view.ts';
@@ -172,30 +173,4 @@ export function presentCoveredMarket(market: StoredMarket, witness: Witness | nu
   return { ...presentMarket(market), coverage: presentMarketCoverage(witness) };
 }
 
-/** A market (specification section 2.3). */
-export function presentMarket(market: StoredMarket): MarketBody {
-  return {
-    market_id: market.marketId,
-    venue: market.venue,
-    event_id: market.eventId ?? undefined,
-    event_title: market.eventTitle ?? undefined,
-    title: market.title,
-    sibling_label: market.siblingLabel ?? undefined,
-    description: market.description,
-    category: market.category ?? undefined,
-    tags: market.tags,
-    status: market.status,
-    outcomes: market.outcomes.map(({ outcomeId, label }) => ({ outcome_id: outcomeId, label })),
-    created_at: epochSeconds(market.createdAt),
-    open_at: epochSeconds(market.openAt),
-    close_at: epochSeconds(market.closeAt),
-    resolved_at: epochSeconds(market.resolvedAt),
-    winning_outcome_id: market.winningOutcomeId ?? undefined,
-    resolution_criteria: market.resolutionCriteria ?? undefined,
-    url: market.url ?? undefined,
-    volume: optionalDecimal(market.volume),
-    volume_24h: optionalDecimal(market.volume24h),
-    liquidity: optionalDecimal(market.liquidity),
-    updated_at: epochSeconds(market.updatedAt),
-  };
-}
+export const presentMarket: (market: StoredMarket) => MarketBody = rowPresenter(MARKET);

@@ -1,29 +1,14 @@
 import { z } from 'zod';
-import { MARKET_STATUSES } from '../../../src/domain/markets/market.ts';
 import { decimalField } from '../../../src/domain/values/api-json.ts';
+import { MARKET_EVENT } from '../../../src/domain/wire/market-data.ts';
 import { param } from '../../http/input.ts';
 import { categoryFilter, EVENT_ID_EXAMPLE, MAX_SEARCH_LENGTH, market, marketExample, statusFilter } from '../market.ts';
-import { decimalValue, epochTime, opaqueId } from '../wire.ts';
+import { shapeOf } from '../wire.ts';
 
-/** A venue's event, which groups markets. */
 export const marketEvent = z
   .object({
-    event_id: opaqueId.meta({ description: "The venue's own id." }),
-    venue: z.string(),
-    title: z.string().optional().meta({ description: 'Absent while oddswire knows only the id.' }),
-    category: z.string().optional().meta({ description: 'The most frequent category of its markets.' }),
-    tags: z.array(z.string()).meta({ description: 'The tags of its markets.' }),
-    status: z.enum(MARKET_STATUSES).meta({
-      description: 'The first of open, halted, created, closed, resolved, settled that a market of it has.',
-    }),
+    ...shapeOf(MARKET_EVENT),
     market_count: z.number().int().meta({ description: 'Number of stored markets of the event.' }),
-    created_at: epochTime.optional().meta({ description: 'When its first market was created.' }),
-    open_at: epochTime.optional().meta({ description: 'When its first market opens.' }),
-    close_at: epochTime.optional().meta({ description: 'When its last market closes.' }),
-    url: z.string().optional(),
-    volume: decimalValue.optional().meta({ description: 'Sum of the known volumes of its markets.' }),
-    volume_24h: decimalValue.optional(),
-    updated_at: epochTime.meta({ description: 'When the event or one of its markets last changed.' }),
   })
   .meta({ description: 'An event. Unknown fields are absent.' });
 export type MarketEventBody = z.output<typeof marketEvent>;

@@ -1,5 +1,6 @@
 import type { ApiJson } from '../values/api-json.ts';
-import { decimalField, numberField } from '../values/api-json.ts';
+import { type Fields, presentBody } from '../wire/fields.ts';
+import { BOOK, CANDLE, MARKET, PRICE, TRADE } from '../wire/market-data.ts';
 
 /**
  * The kinds of changes in the journal. `history` names a range of trades that were added late or removed, and `gap` a range that a venue's
@@ -41,23 +42,16 @@ export interface Change {
 
 export type ChangeBody = Readonly<Record<string, unknown>>;
 
-/** Fields of bodies with exact decimals, which DECIMAL_FORMAT may turn into strings. */
-const DECIMALS = new Set(
-  'price size best_bid best_ask spread open high low close volume notional volume_24h liquidity'.split(' '),
-);
+/** The fields of the kinds that are objects of the read API. */
+const FIELDS_OF_KIND: Readonly<Partial<Record<ChangeKind, Fields>>> = {
+  price: PRICE,
+  trade: TRADE,
+  book: BOOK,
+  candle: CANDLE,
+  market: MARKET,
+};
 
 /** The `data` of a message: the body with its decimals as exact numbers. */
-export function changeData(change: Pick<Change, 'body'>): ApiJson {
-  return withDecimals(change.body);
-}
-
-function withDecimals(value: unknown, field = ''): ApiJson {
-  if (typeof value === 'string') {
-    if (DECIMALS.has(field)) return decimalField(value);
-    return field === 'probability' ? numberField(value) : value;
-  }
-  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
-  if (Array.isArray(value)) return value.map((item) => withDecimals(item));
-  if (typeof value !== 'object') throw new TypeError(`a body holds a ${typeof value}`);
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withDecimals(item, key)]));
+export function changeData({ kind, body }: Pick<Change, 'kind' | 'body'>): ApiJson {
+  return presentBody(FIELDS_OF_KIND[kind] ?? {}, body);
 }

@@ -1,32 +1,12 @@
 import { MARKET_STATUSES, type MarketStatus } from '../../domain/markets/market.ts';
+import type { Row } from '../../domain/wire/fields.ts';
+import type { MARKET_EVENT } from '../../domain/wire/market-data.ts';
 import { type Queryable, type Statement, sql, sqlPlannedPerCall } from '../db/tx.ts';
 import { MAX_EVENT_ID_LENGTH } from './market-events.ts';
 import { wordsQuery } from './market-search.ts';
 
 /** An event with sums over its markets, `numeric` as text, unknown as null. */
-export interface StoredEvent {
-  pk: bigint;
-  venue: string;
-  eventId: string;
-  title: string | null;
-  category: string | null;
-  /** The distinct tags of its markets, sorted. */
-  tags: string[];
-  status: MarketStatus;
-  url: string | null;
-  /** The number of its markets. */
-  marketCount: number;
-  /** The creation of its first market, and the first opening of one. */
-  createdAt: Date | null;
-  openAt: Date | null;
-  /** The close of its last market. */
-  closeAt: Date | null;
-  /** Sums of the known volumes. */
-  volume: string | null;
-  volume24h: string | null;
-  /** The latest change of the event or of one of its markets. */
-  updatedAt: Date;
-}
+export type StoredEvent = Row<typeof MARKET_EVENT> & { pk: bigint };
 
 const EVENT_COLUMNS = `e.id AS pk, e.venue, e.event_id, e.title, e.category, e.status, e.url, a.market_count, a.created_at, a.open_at,
   a.close_at, a.volume, a.volume_24h, greatest(e.updated_at, a.updated_at) AS updated_at, t.tags`;

@@ -1,37 +1,17 @@
 import type { MarketStatus } from '../../domain/markets/market.ts';
+import type { Row } from '../../domain/wire/fields.ts';
+import { MARKET } from '../../domain/wire/market-data.ts';
 import { type Queryable, sql } from '../db/tx.ts';
+import { marketColumn } from '../journal/bodies.ts';
 
 /** A stored market: venue ids, `numeric` as text, unknown as null. */
-export interface StoredMarket {
-  pk: bigint;
-  venue: string;
-  marketId: string;
-  eventId: string | null;
-  eventTitle: string | null;
-  siblingLabel: string | null;
-  title: string;
-  description: string;
-  category: string | null;
-  tags: string[];
-  status: MarketStatus;
-  outcomes: { outcomeId: string; label: string }[];
-  createdAt: Date | null;
-  openAt: Date | null;
-  closeAt: Date | null;
-  resolvedAt: Date | null;
-  winningOutcomeId: string | null;
-  resolutionCriteria: string | null;
-  url: string | null;
-  updatedAt: Date;
-  volume: string | null;
-  volume24h: string | null;
-  liquidity: string | null;
-}
+export type StoredMarket = Row<typeof MARKET> & { pk: bigint };
 
 /** The columns of a `StoredMarket`, of `market m` joined with MARKET_PARTS. */
-export const MARKET_COLUMNS = `m.id AS pk, m.venue, m.venue_market_id AS market_id, m.event_id, m.event_title, m.sibling_label, m.title, m.description, m.category, m.tags, m.status,
-  m.created_at, m.open_at, m.close_at, m.resolved_at, m.winning_outcome_id, m.resolution_criteria, m.url, m.updated_at,
-  s.volume, s.volume_24h, s.liquidity, coalesce(o.outcomes, '[]') AS outcomes`;
+export const MARKET_COLUMNS = [
+  'm.id AS pk',
+  ...Object.keys(MARKET).map((name) => `${marketColumn(name)} AS ${name}`),
+].join(', ');
 
 export const MARKET_PARTS = `LEFT JOIN market_stats s ON s.market_id = m.id
   LEFT JOIN LATERAL (

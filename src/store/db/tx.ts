@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg, { type PoolClient } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import { asError, OddswireError } from '../../domain/values/errors.ts';
+import { keyOf } from '../../domain/wire/fields.ts';
 
 /** One SQL statement with a name: Postgres parses and plans it once per connection. */
 export interface Statement {
@@ -43,17 +44,6 @@ const INT8_ARRAY = 1016;
 const toTexts = TYPES.getTypeParser(INT8_ARRAY) as unknown as (text: string) => string[];
 TYPES.setTypeParser(pg.types.builtins.INT8, BigInt);
 TYPES.setTypeParser(INT8_ARRAY, (text) => toTexts(text).map(BigInt));
-
-const keys = new Map<string, string>();
-
-/** The key of a column: `volume_24h` becomes `volume24h`. Cached, because statements run often and return thousands of rows. */
-function keyOf(column: string): string {
-  const known = keys.get(column);
-  if (known !== undefined) return known;
-  const key = column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
-  keys.set(column, key);
-  return key;
-}
 
 /** SQLSTATEs after which the same transaction can run again. */
 const RETRYABLE_SQLSTATES = new Set(['40001', '40P01', '55P03']);

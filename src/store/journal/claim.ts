@@ -1,6 +1,7 @@
 import { ORIGIN } from '../db/origin.ts';
 import { sql } from '../db/tx.ts';
 import { FACT_CODES, PUBLISH_KINDS } from '../marks/publish-marks.ts';
+import { BOOK_BODY, CANDLE_BODY, MARKET_BODY, PRICE_BODY, secondsOf, TRADE_BODY } from './bodies.ts';
 import { NEWEST_HEAD } from './read-journal.ts';
 
 /*
@@ -88,83 +89,6 @@ const WHOSE = `CROSS JOIN LATERAL (
      WHERE o.token_id = w.key OFFSET 0) who`;
 const IDS = 'who.venue, who.market_id, who.outcome_id';
 
-/** JSON of an object without its unknown fields. */
-function object(fields: Readonly<Record<string, string>>): string {
-  const parts = Object.entries(fields).map(([name, value]) => `'${name}', ${value}`);
-  return `json_strip_nulls(json_build_object(${parts.join(', ')}))`;
-}
-
-function seconds(moment: string): string {
-  return `floor(extract(epoch FROM ${moment}))::bigint`;
-}
-
-const PRICE_BODY = object({
-  as_of: seconds('l.as_of'),
-  price: 'l.price::text',
-  probability: 'CASE WHEN l.price BETWEEN 0 AND 1 THEN l.price::text END',
-  best_bid: 'l.bid::text',
-  best_ask: 'l.ask::text',
-});
-
-const TRADE_BODY = object({
-  trade_id: 't.trade_id',
-  timestamp: seconds('t.ts'),
-  price: 't.price::text',
-  size: 't.size::text',
-  side: `CASE WHEN t.side > 0 THEN 'buy' WHEN t.side < 0 THEN 'sell' END`,
-});
-
-const topOf = (side: string) =>
-  `CASE WHEN ${side} ->> 0 IS NULL THEN '[]'::json ELSE json_build_array(${object({
-    price: `${side} -> 0 ->> 0`,
-    size: `${side} -> 0 ->> 1`,
-    count: `${side} -> 0 -> 2`,
-  })}) END`;
-
-const BOOK_BODY = object({
-  as_of: seconds('b.as_of'),
-  bids: topOf('b.bids'),
-  asks: topOf('b.asks'),
-  best_bid: 'b.bids -> 0 ->> 0',
-  best_ask: 'b.asks -> 0 ->> 0',
-  spread: '((b.asks -> 0 ->> 0)::numeric - (b.bids -> 0 ->> 0)::numeric)::text',
-});
-
-const CANDLE_BODY = object({
-  interval: `'1m'`,
-  timestamp: 'c.bucket',
-  open: 'c.open::text',
-  high: 'c.high::text',
-  low: 'c.low::text',
-  close: 'c.close::text',
-  volume: 'c.volume::text',
-  notional: 'c.notional::text',
-  trades: 'c.trades',
-  closed: 'c.bucket < h.closing',
-});
-
-const MARKET_BODY = object({
-  venue: 'k.venue',
-  event_id: 'k.event_id',
-  event_title: 'k.event_title',
-  title: 'k.title',
-  sibling_label: 'k.sibling_label',
-  category: 'k.category',
-  tags: 'k.tags',
-  status: 'k.status',
-  outcomes: `coalesce(o.outcomes, '[]'::json)`,
-  created_at: seconds('k.created_at'),
-  open_at: seconds('k.open_at'),
-  close_at: seconds('k.close_at'),
-  resolved_at: seconds('k.resolved_at'),
-  winning_outcome_id: 'k.winning_outcome_id',
-  url: 'k.url',
-  volume: 's.volume::text',
-  volume_24h: 's.volume_24h::text',
-  liquidity: 's.liquidity::text',
-  updated_at: seconds('k.updated_at'),
-});
-
 const {
   price,
   trade,
@@ -178,7 +102,7 @@ const {
 } = PUBLISH_KINDS;
 
 /** Whole seconds that contain the interval. `to` is null while the gap lasts. */
-const GAP_BODY = `json_build_object('gap_id', g.gap, 'from', ${seconds('g.from_at')}, 'to', ceil(extract(epoch FROM g.to_at))::bigint,
+const GAP_BODY = `json_build_object('gap_id', g.gap, 'from', ${secondsOf('g.from_at')}, 'to', ceil(extract(epoch FROM g.to_at))::bigint,
      'affected', g.affected, 'reason', g.reason)`;
 
 const FACT_NAME = `CASE w.detail ${Object.entries(FACT_CODES)
@@ -208,9 +132,9 @@ const CHANGES = [
      GROUP BY key, detail) w ${WHOSE}
    CROSS JOIN LATERAL (
      SELECT * FROM candle c WHERE c.token_id = w.key AND c.interval_seconds = 60 AND c.bucket = w.detail OFFSET 0) c`,
-  `SELECT w.n, 'market', k.venue, k.venue_market_id, NULL, ${MARKET_BODY}, NULL, NULL
+  `SELECT w.n, 'market', m.venue, m.venue_market_id, NULL, ${MARKET_BODY}, NULL, NULL
    FROM (SELECT key, max(n) AS n FROM slice WHERE kind = ${market} GROUP BY key) w
-   CROSS JOIN LATERAL (SELECT * FROM market k WHERE k.id = w.key OFFSET 0) k
+   CROSS JOIN LATERAL (SELECT * FROM market m WHERE m.id = w.key OFFSET 0) m
    LEFT JOIN LATERAL (SELECT * FROM market_stats s WHERE s.market_id = w.key OFFSET 0) s ON true
    CROSS JOIN LATERAL (
      SELECT json_agg(json_build_object('outcome_id', t.mint, 'label', o.label) ORDER BY o.ordinal) AS outcomes

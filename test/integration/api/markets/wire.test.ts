@@ -166,7 +166,7 @@ async function writeGaps(): Promise<void> {
   await api.db.transaction((tx) => closeGaps(tx, { ...gap, toMs: (BASE - 40) * 1_000 + 100 }));
 }
 
-/** Replaces what differs between two runs: the time of the run, and moments that the database sets. */
+/** Replaces the differences between two runs: the time of the run, and moments that the database sets. */
 function comparable(text: string): string {
   return text.replace(/"(updated_at|at)":("[^"]*"|\d+)/g, '"$1":…').replace(/\b\d{10}\b/g, (digits) => {
     const distance = Number(digits) - BASE;
