@@ -1,4 +1,3 @@
-import type { StaleReason } from '../../src/domain/live/channels.ts';
 import type { AccountUse } from './account-use.ts';
 import type { Filter } from './filter.ts';
 import type { Frame, Message } from './frame.ts';
@@ -78,16 +77,9 @@ export class StreamClient implements SlowReader {
   /** Whether the last write left messages, or the connection does not accept more. */
   #isSlow = false;
   #waiting: (() => void)[] | undefined;
-  /** Milliseconds of the monotonic clock. */
-  writtenAtMs = Number.NEGATIVE_INFINITY;
-  heartbeatDueMs = 0;
-  /** The cursor of the last sent message of a stream of account events. */
-  sentCursor: string | undefined;
-  /** Whether a heartbeat was sent since the last change. */
-  hasHeartbeat = false;
-  /** The cause of a silence that the client knows, and when it is repeated. */
-  reportedReason: StaleReason | undefined;
-  staleDueMs = 0;
+  #writtenAtMs = Number.NEGATIVE_INFINITY;
+  #changedAtMs = Number.NEGATIVE_INFINITY;
+  #sentCursor: string | undefined;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -99,6 +91,21 @@ export class StreamClient implements SlowReader {
 
   get hasEnded(): boolean {
     return this.#hasEnded;
+  }
+
+  /** The time of the last write, milliseconds of the monotonic clock. */
+  get writtenAtMs(): number {
+    return this.#writtenAtMs;
+  }
+
+  /** The same of the last write with other messages than those of `whenIdle`. */
+  get changedAtMs(): number {
+    return this.#changedAtMs;
+  }
+
+  /** The cursor of the last sent message of a stream of account events. */
+  get sentCursor(): string | undefined {
+    return this.#sentCursor;
   }
 
   /** Bytes of unsent messages, here and in the connection. */
@@ -158,12 +165,12 @@ export class StreamClient implements SlowReader {
     const allowed = wanted === 0 ? 0 : this.use.takeMessages(wanted);
     const messages = this.#outbox.take(allowed, MAX_WRITE_BYTES);
     this.use.giveBackMessages(allowed - messages.length);
-    if (messages.length > 0) this.hasHeartbeat = false;
+    if (messages.length > 0) this.#changedAtMs = nowMs;
     if (this.#outbox.size === 0 && whenIdle) messages.push(...whenIdle());
     for (const { message, subscriptions } of messages) this.#note(message, subscriptions);
     if (messages.length > 0) {
       this.#sink.send(messages);
-      this.writtenAtMs = nowMs;
+      this.#writtenAtMs = nowMs;
     }
     this.#isSlow = this.#outbox.size > 0 || this.#sink.isBlocked;
     if (this.#isSlow) this.#options.memory.note(this);
@@ -210,7 +217,7 @@ export class StreamClient implements SlowReader {
 
   #note({ seq, cursor }: Message, ids: readonly string[]): void {
     if (seq === undefined) {
-      this.sentCursor = cursor;
+      this.#sentCursor = cursor;
       return;
     }
     for (const id of ids) {

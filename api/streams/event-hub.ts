@@ -1,20 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { StaleReason } from '../../src/domain/live/channels.ts';
 import type { ApiJson } from '../../src/domain/values/api-json.ts';
 import { type CursorCodec, InvalidCursorError } from '../../src/domain/values/cursor.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import { EventHorizon, readEventsOf, type StoredEvent } from '../../src/store/deliveries/event-tail.ts';
+import { MAX_STALE_MS } from '../reads/journal-view.ts';
 import type { StreamClient } from './client.ts';
+import { Continuity } from './continuity.ts';
 import { type Message, streamMessage } from './frame.ts';
 import type { Unsent } from './outbox.ts';
 import { WriteRounds } from './write-rounds.ts';
 
 const POLL_MS = 100;
 const PAGE = 200;
-/** As for market streams: a heartbeat claims completeness only when the events were read within this time. */
-const MAX_STALE_MS = 1_000;
-const IDLE_MS = 1_000;
 /** The only part of an event stream. */
 export const EVENTS = 'events';
 
@@ -45,11 +45,14 @@ interface EventStream {
   state: 'replaying' | 'live';
   /** Events up to this key were handed to the client. */
   position: EventPosition;
+  /** The cursor with which the stream began. */
+  firstCursor: string;
 }
 
 /** Hands the stored events of accounts to their streams. The events are read once for all streams, and only while a stream is open. */
 export class EventHub {
   readonly rounds: WriteRounds;
+  readonly #continuity: Continuity;
   readonly #options: EventHubOptions;
   readonly #streams = new Map<StreamClient, EventStream>();
   #horizon: EventHorizon;
@@ -67,7 +70,14 @@ export class EventHub {
   constructor(options: EventHubOptions) {
     this.#options = options;
     this.#horizon = new EventHorizon(options.db);
-    this.rounds = new WriteRounds((client, nowMs) => this.#whenIdle(client, nowMs));
+    this.rounds = new WriteRounds((client, nowMs) => this.#continuity.whenIdle(client, nowMs));
+    this.#continuity = new Continuity({
+      rounds: this.rounds,
+      staleMs: (nowMs) => (this.#complete ? nowMs - this.#complete.seenAtMs : Number.POSITIVE_INFINITY),
+      reason: (nowMs) => (nowMs - this.#readAtMs <= MAX_STALE_MS ? 'commit_pending' : 'database_unreachable'),
+      heartbeat: (client) => this.#heartbeat(client),
+      stale: (client, reason) => this.#stale(client, reason),
+    });
   }
 
   get clients(): ReadonlyMap<StreamClient, unknown> {
@@ -83,8 +93,9 @@ export class EventHub {
 
   /** Sends the events of the account after a position, by default all later ones. Resolves when the stream is live or has ended. */
   async add(client: StreamClient, accountId: bigint, from: EventPosition | undefined): Promise<void> {
-    const stream: EventStream = { client, accountId, state: 'replaying', position: from ?? NOWHERE };
+    const stream: EventStream = { client, accountId, state: 'replaying', position: from ?? NOWHERE, firstCursor: '' };
     this.#streams.set(client, stream);
+    this.#continuity.add(client);
     this.#start();
     await this.#catchUp(stream, from);
     this.rounds.mark(client);
@@ -92,6 +103,7 @@ export class EventHub {
 
   remove(client: StreamClient): void {
     this.#streams.delete(client);
+    this.#continuity.remove(client);
     this.rounds.forget(client);
   }
 
@@ -99,7 +111,7 @@ export class EventHub {
   readonly finalMessages = (client: StreamClient): readonly Unsent[] => {
     const stream = this.#streams.get(client);
     if (!stream) return [];
-    const cursor = client.sentCursor ?? '';
+    const cursor = client.sentCursor ?? stream.firstCursor;
     const head = { type: 'lagged', at: new Date() } as const;
     const message = streamMessage(head, { reason: 'slow_reader', cursor }, { cursor, decimalFormat: 'number' });
     return [{ message, subscriptions: [EVENTS], conflated: 0 }];
@@ -131,8 +143,7 @@ export class EventHub {
           'events of streams not read; will retry',
         );
       }
-      const nowMs = performance.now();
-      for (const client of this.#streams.keys()) if (this.#isDue(client, nowMs)) this.rounds.mark(client);
+      this.#continuity.markDue(performance.now());
       await delay(POLL_MS, undefined, { signal, ref: false }).catch(() => undefined);
     }
     // The next stream begins after the events that exist then.
@@ -219,7 +230,7 @@ export class EventHub {
     const epoch = this.#epoch ?? '';
     const nowMs = Date.now();
     stream.position = from ?? { epoch, pk: here, atMs: nowMs };
-    client.sentCursor = this.#encode(accountId, stream.position);
+    stream.firstCursor = this.#encode(accountId, stream.position);
     const reason = from && this.#gapReason(from, epoch, nowMs);
     if (reason !== undefined) {
       // Keys of another epoch are not comparable, so the stream begins with the next event.
@@ -253,28 +264,9 @@ export class EventHub {
     return nowMs - atMs > this.#options.retentionMs ? 'expired' : undefined;
   }
 
-  #isDue(client: StreamClient, nowMs: number): boolean {
-    const isFresh = this.#isFresh(nowMs);
-    if (!isFresh) return client.reportedReason === undefined || nowMs >= client.staleDueMs;
-    if (nowMs >= client.heartbeatDueMs || client.reportedReason !== undefined) return true;
-    return !client.hasHeartbeat && nowMs - client.writtenAtMs >= IDLE_MS;
-  }
-
-  #isFresh(nowMs: number): boolean {
-    return this.#complete !== undefined && nowMs - this.#complete.seenAtMs <= MAX_STALE_MS;
-  }
-
-  #whenIdle(client: StreamClient, nowMs: number): readonly Unsent[] {
+  #heartbeat(client: StreamClient): readonly Unsent[] {
     const stream = this.#streams.get(client);
-    if (stream?.state !== 'live' || !this.#isDue(client, nowMs)) return [];
-    if (!this.#isFresh(nowMs) || !this.#complete) {
-      client.reportedReason = nowMs - this.#readAtMs <= MAX_STALE_MS ? 'commit_pending' : 'database_unreachable';
-      client.staleDueMs = nowMs + client.heartbeatMs;
-      return this.#control(stream, 'stale', new Date(), { reason: client.reportedReason });
-    }
-    client.reportedReason = undefined;
-    client.hasHeartbeat = true;
-    client.heartbeatDueMs = nowMs + client.heartbeatMs;
+    if (stream?.state !== 'live' || !this.#complete) return [];
     const { readAt } = this.#complete;
     const pk =
       this.#delivered !== undefined && this.#delivered > stream.position.pk ? this.#delivered : stream.position.pk;
@@ -283,6 +275,11 @@ export class EventHub {
       checked_at: readAt.toISOString(),
       interval_seconds: client.heartbeatMs / 1_000,
     });
+  }
+
+  #stale(client: StreamClient, reason: StaleReason): readonly Unsent[] {
+    const stream = this.#streams.get(client);
+    return stream?.state === 'live' ? this.#control(stream, 'stale', new Date(), { reason }) : [];
   }
 
   #control(

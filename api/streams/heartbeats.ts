@@ -10,15 +10,12 @@ import { readFeedStates, type StoredFeedState } from '../../src/store/feeds/stre
 import { areHealthy } from '../reads/poll-health.ts';
 import { type EnabledVenue, feedsOff } from '../reads/venue-catalog.ts';
 import type { StreamClient } from './client.ts';
+import { Continuity } from './continuity.ts';
 import type { StreamCursors } from './cursors.ts';
 import { type Message, streamMessage } from './frame.ts';
 import type { MarketHub } from './hub.ts';
 import type { Unsent } from './outbox.ts';
 
-/** A heartbeat claims completeness only when the journal was confirmed within this time. */
-const MAX_STALE_MS = 1_000;
-/** A client gets a heartbeat this long after its last change, so that it soon knows that no more followed. */
-const IDLE_MS = 1_000;
 const CHECK_EVERY_MS = 250;
 const READ_VENUES_EVERY_MS = 1_000;
 /** A heartbeat does not state an older state of the venues. */
@@ -51,13 +48,10 @@ interface VenueState {
   open_gaps: number;
 }
 
-/**
- * States to clients that their streams are complete, or why this is unknown. Heartbeats stop while the journal is not confirmed: their
- * absence shows that a quiet stream may not be a quiet market. A `stale` message then names the cause.
- */
+/** The messages of market streams about their continuity, and the state of the venues in them. */
 export class Heartbeats {
+  readonly continuity: Continuity;
   readonly #options: HeartbeatOptions;
-  readonly #clients = new Set<StreamClient>();
   readonly #timer: NodeJS.Timeout;
   #venues: VenueState[] = [];
   #venuesReadAtMs = Number.NEGATIVE_INFINITY;
@@ -70,64 +64,34 @@ export class Heartbeats {
   #madeFor: unknown;
 
   constructor(options: HeartbeatOptions) {
+    const { hub } = options;
     this.#options = options;
+    this.continuity = new Continuity({
+      rounds: hub.rounds,
+      staleMs: () => hub.staleMs(),
+      reason: () => this.#reason,
+      heartbeat: (client) => this.#heartbeats(client),
+      stale: (client, reason) => this.#staleMessages(client, reason),
+    });
     this.#timer = setInterval(() => this.#check(), CHECK_EVERY_MS);
     this.#timer.unref();
   }
 
-  /** The client gets its first heartbeat at once. */
   add(client: StreamClient): void {
-    this.#clients.add(client);
-    client.heartbeatDueMs = 0;
+    this.continuity.add(client);
     void this.#readVenues(performance.now());
-    this.#options.hub.rounds.mark(client);
-  }
-
-  remove(client: StreamClient): void {
-    this.#clients.delete(client);
-  }
-
-  get clients(): ReadonlySet<StreamClient> {
-    return this.#clients;
   }
 
   close(): void {
     clearInterval(this.#timer);
   }
 
-  /** The messages of a client for which nothing else waits: a heartbeat for each venue of its subscriptions, or the cause of the silence. */
-  readonly whenIdle = (client: StreamClient, nowMs: number): readonly Unsent[] => {
-    if (!this.#isDue(client, nowMs)) return [];
-    const { hub } = this.#options;
-    if (!this.#isFresh()) return this.#staleMessages(client, nowMs);
-    if (!hub.isCaughtUp || nowMs - this.#venuesReadAtMs > MAX_VENUES_AGE_MS) return [];
-    const messages = this.#perVenue(client, (venue) => this.#heartbeat(venue, client.heartbeatMs));
-    if (messages.length === 0) return [];
-    client.heartbeatDueMs = nowMs + client.heartbeatMs;
-    client.reportedReason = undefined;
-    client.hasHeartbeat = true;
-    return messages;
-  };
-
-  #isFresh(): boolean {
-    return this.#options.hub.staleMs() <= MAX_STALE_MS;
-  }
-
-  #isDue(client: StreamClient, nowMs: number): boolean {
-    if (!this.#isFresh()) {
-      return this.#reason !== undefined && (client.reportedReason !== this.#reason || nowMs >= client.staleDueMs);
-    }
-    if (nowMs >= client.heartbeatDueMs || client.reportedReason !== undefined) return true;
-    return !client.hasHeartbeat && nowMs - client.writtenAtMs >= IDLE_MS;
-  }
-
   #check(): void {
     const nowMs = performance.now();
-    const { hub } = this.#options;
     void this.#readVenues(nowMs);
-    if (this.#isFresh()) this.#reason = undefined;
-    else if (this.#clients.size > 0) void this.#judge();
-    for (const client of this.#clients) if (this.#isDue(client, nowMs)) hub.rounds.mark(client);
+    if (this.continuity.isFresh(nowMs)) this.#reason = undefined;
+    else if (this.continuity.size > 0) void this.#judge();
+    this.continuity.markDue(nowMs);
   }
 
   /** A message per venue of the subscriptions that are complete up to the head. */
@@ -143,25 +107,23 @@ export class Heartbeats {
     return [...byVenue].map(([venue, subscriptions]) => ({ message: messageOf(venue), subscriptions, conflated: 0 }));
   }
 
-  #heartbeat(venue: string, everyMs: number): Message {
-    return this.#message(venue, `heartbeat ${everyMs}`, (checkedAt) => ({
-      checked_at: checkedAt,
-      interval_seconds: everyMs / 1_000,
-      venues: this.#venues.filter((state) => venue === 'all' || state.venue === venue),
-    }));
+  /** A heartbeat for each venue of the subscriptions, while the state of the venues is known. */
+  #heartbeats(client: StreamClient): readonly Unsent[] {
+    if (!this.#options.hub.isCaughtUp || performance.now() - this.#venuesReadAtMs > MAX_VENUES_AGE_MS) return [];
+    const { heartbeatMs } = client;
+    return this.#perVenue(client, (venue) =>
+      this.#message(venue, `heartbeat ${heartbeatMs}`, (checkedAt) => ({
+        checked_at: checkedAt,
+        interval_seconds: heartbeatMs / 1_000,
+        venues: this.#venues.filter((state) => venue === 'all' || state.venue === venue),
+      })),
+    );
   }
 
-  #staleMessages(client: StreamClient, nowMs: number): readonly Unsent[] {
-    const reason = this.#reason;
-    if (reason === undefined) return [];
-    const messages = this.#perVenue(client, (venue) =>
+  #staleMessages(client: StreamClient, reason: StaleReason): readonly Unsent[] {
+    return this.#perVenue(client, (venue) =>
       this.#message(venue, `stale ${reason}`, (checkedAt) => ({ reason, checked_at: checkedAt })),
     );
-    if (messages.length > 0) {
-      client.reportedReason = reason;
-      client.staleDueMs = nowMs + client.heartbeatMs;
-    }
-    return messages;
   }
 
   #message(venue: string, kind: string, dataOf: (checkedAt: string) => ApiJson): Message {
@@ -204,7 +166,7 @@ export class Heartbeats {
   }
 
   async #readVenues(nowMs: number): Promise<void> {
-    if (this.#isReadingVenues || this.#clients.size === 0 || nowMs - this.#venuesReadAtMs < READ_VENUES_EVERY_MS)
+    if (this.#isReadingVenues || this.continuity.size === 0 || nowMs - this.#venuesReadAtMs < READ_VENUES_EVERY_MS)
       return;
     this.#isReadingVenues = true;
     const { db, venues, now, log } = this.#options;
@@ -246,10 +208,7 @@ export class Heartbeats {
     });
     this.#venues = states;
     this.#made.clear();
-    const nowMs = performance.now();
-    for (const client of this.#clients) {
-      if (hasChanged) client.heartbeatDueMs = 0;
-      if (this.#isDue(client, nowMs)) this.#options.hub.rounds.mark(client);
-    }
+    if (hasChanged) this.continuity.hasten();
+    this.continuity.markDue(performance.now());
   }
 }

@@ -88,7 +88,7 @@ export class Streams implements OpenStreams {
     this.#keys = new KeyWatch(db, log);
     this.#memory = new UnsentMemory(options.maxUnsentTotalBytes);
     const { cursors } = this;
-    const rounds = new WriteRounds((client, nowMs) => this.#heartbeats.whenIdle(client, nowMs));
+    const rounds = new WriteRounds((client, nowMs) => this.#heartbeats.continuity.whenIdle(client, nowMs));
     const onDispatched = (type: string, count: number) => metrics?.streamMessages.inc({ type }, count);
     this.#hub = new MarketHub({ tail, db, cursors, decimalFormat, log, recentBytes, onDispatched }, rounds);
     this.#heartbeats = new Heartbeats({ hub: this.#hub, db, cursors, decimalFormat, venues, log, now });
@@ -163,7 +163,7 @@ export class Streams implements OpenStreams {
         ? this.#beginWithSnapshot(subscription, position)
         : this.#replays.run(subscription, from);
     this.#endOnFailure(started, client);
-    client.heartbeatDueMs = 0;
+    this.#heartbeats.continuity.hasten([client]);
     this.#hub.rounds.mark(client);
     return from.seq;
   }
@@ -230,7 +230,7 @@ export class Streams implements OpenStreams {
     for (const subscription of client.subscriptions.values()) this.#hub.remove(subscription);
     client.subscriptions.clear();
     this.#clients.delete(client);
-    this.#heartbeats.remove(client);
+    this.#heartbeats.continuity.remove(client);
     this.#hub.rounds.forget(client);
     this.events.remove(client);
   }
