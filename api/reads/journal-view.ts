@@ -44,7 +44,7 @@ export class JournalView {
   readonly #stopListening: () => void;
   readonly #named: ((named: Named) => void)[] = [];
   readonly #resets: (() => void)[] = [];
-  readonly #rounds: ((checkedAt: Date) => void)[] = [];
+  readonly #confirmations: ((checkedAt: Date) => void)[] = [];
   /** By `subjectKey`; the least recently named first. Entries of whole venues stay. */
   readonly #lastOf = new Map<string, LastSeqs>();
   readonly #lastOfVenue = new Map<string, LastSeqs>();
@@ -98,7 +98,7 @@ export class JournalView {
 
   /** Adds a listener for each confirmation of the journal: all changes that were committed before `checkedAt` were delivered. */
   onConfirmed(listener: (checkedAt: Date) => void): void {
-    this.#rounds.push(listener);
+    this.#confirmations.push(listener);
   }
 
   close(): void {
@@ -116,7 +116,7 @@ export class JournalView {
     for (const change of changes) this.#name(change);
     if (upTo < head.seq) return;
     this.#confirmedMs = this.#now() - this.#tail.staleMs();
-    for (const listener of this.#rounds) listener(head.checkedAt);
+    for (const listener of this.#confirmations) listener(head.checkedAt);
   }
 
   #name(change: Change): void {

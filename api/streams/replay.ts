@@ -8,7 +8,6 @@ import { matches } from './filter.ts';
 import type { Frame } from './frame.ts';
 import { gapMessage } from './gap-message.ts';
 import type { MarketHub } from './hub.ts';
-import { createTurns } from './turns.ts';
 
 /** Changes per read. */
 const PAGE = 500;
@@ -34,7 +33,7 @@ type Page = { frames: readonly Frame[]; upTo: number } | { lost: number } | { ep
 /** Sends the changes that a client missed, and then makes its subscription live. */
 export class Replays {
   readonly #options: ReplayOptions;
-  readonly #turns = createTurns(MAX_READS);
+  readonly #reads = taskLimit(MAX_READS);
 
   constructor(options: ReplayOptions) {
     this.#options = options;
@@ -125,7 +124,7 @@ export class Replays {
         if (filter.category !== undefined) await hub.categories.load(recent);
         return { frames: recent, upTo };
       }
-      return await this.#turns.run(() => this.#readPage(filter, after, hub.seq, epoch, db));
+      return await this.#reads.run(() => this.#readPage(filter, after, hub.seq, epoch, db));
     } catch (error) {
       log.debug({ err: error }, 'stored changes not read; will retry');
       return undefined;
@@ -156,4 +155,24 @@ export class Replays {
     const last = changes.length < PAGE ? upTo : (changes.at(-1)?.seq ?? upTo);
     return { frames: changes.map((change) => hub.frameOf(change)), upTo: last };
   }
+}
+
+/** Limits how many tasks run at once. The others wait in their order. */
+function taskLimit(limit: number): { run<T>(task: () => Promise<T>): Promise<T> } {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return {
+    async run(task) {
+      if (running >= limit) await new Promise<void>((resolve) => void waiting.push(resolve));
+      else running += 1;
+      try {
+        return await task();
+      } finally {
+        const next = waiting.shift();
+        // The next task takes the place over.
+        if (next) next();
+        else running -= 1;
+      }
+    },
+  };
 }

@@ -5,8 +5,8 @@ import type { WorkerDeps } from './deps.ts';
 
 /** The process that hosts the publisher: it writes derived data and maintains storage already, and its own work is mostly SQL. */
 const HOST: Role = 'aggregator';
-/** For liveness: a round takes milliseconds, and a lost session returns within seconds. */
-const ROUND_MS = 5_000;
+/** For liveness: a look for marks takes milliseconds, and a lost session returns within seconds. */
+const LOOK_MS = 5_000;
 
 /** Starts the publisher of the journal in its host; elsewhere it does nothing. */
 export function startPublishing(
@@ -15,12 +15,12 @@ export function startPublishing(
   tracker: LivenessTracker,
 ): { stop(): Promise<void> } {
   if (role !== HOST) return { stop: async () => undefined };
-  const beat = tracker.loop('publisher', ROUND_MS);
+  const beat = tracker.loop('publisher', LOOK_MS);
   return startPublisher({
     databaseUrl: config.databaseDirectUrl,
     log,
     ...config.journal,
-    onRound: beat,
+    onLook: beat,
     onClaimed({ byKind }, seconds) {
       if (byKind === null) return;
       metrics.journalClaim.observe(seconds);

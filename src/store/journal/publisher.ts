@@ -33,8 +33,8 @@ export interface PublisherOptions {
   maxBytes: number;
   /** Called after each claim with its duration, seconds. */
   onClaimed?(claimed: Claimed, seconds: number): void;
-  /** Called at the end of each round. */
-  onRound?(): void;
+  /** Called after each look for marks. */
+  onLook?(): void;
   marksPerClaim?: number;
 }
 
@@ -43,8 +43,8 @@ export interface Publisher {
   stop(): Promise<void>;
 }
 
-/** The result of a round. */
-type Round = 'full' | 'published' | 'idle' | 'overtaken';
+/** The result of a look for marks, with the claim that may follow. */
+type Result = 'full' | 'published' | 'idle' | 'overtaken';
 
 /**
  * Publishes marks until it is stopped. Two publishers may run: claims exclude each other, and one that finds the other at work only
@@ -109,18 +109,18 @@ class Session {
     while (!signal.aborted) {
       await this.#maintain();
       const startedMs = performance.now();
-      const round = await this.#round();
-      this.#isActive = round !== 'overtaken';
-      this.#options.onRound?.();
-      if (round === 'full') continue;
+      const result = await this.#look();
+      this.#isActive = result !== 'overtaken';
+      this.#options.onLook?.();
+      if (result === 'full') continue;
       const busyMs = Math.min(Math.max(performance.now() - startedMs, SHORTEST_PAUSE_MS), LONGEST_BUSY_PAUSE_MS);
-      idlePauseMs = round === 'idle' ? Math.min(idlePauseMs * IDLE_GROWTH, LONGEST_IDLE_PAUSE_MS) : SHORTEST_PAUSE_MS;
-      const pauseMs = { published: busyMs, idle: idlePauseMs, overtaken: STANDBY_MS }[round];
+      idlePauseMs = result === 'idle' ? Math.min(idlePauseMs * IDLE_GROWTH, LONGEST_IDLE_PAUSE_MS) : SHORTEST_PAUSE_MS;
+      const pauseMs = { published: busyMs, idle: idlePauseMs, overtaken: STANDBY_MS }[result];
       await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
 
-  async #round(): Promise<Round> {
+  async #look(): Promise<Result> {
     const [look] = await this.#db.query<Look>(LOOK);
     if (!look) throw new TypeError('the journal has no head');
     const isOwn = look.turn === this.#turn;
@@ -130,7 +130,7 @@ class Session {
     return this.#claim();
   }
 
-  async #claim(): Promise<Round> {
+  async #claim(): Promise<Result> {
     const startedMs = performance.now();
     try {
       const [claimed] = await this.#db.query<Claimed>(CLAIM, [this.#options.marksPerClaim ?? MARKS_PER_CLAIM]);
