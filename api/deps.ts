@@ -14,10 +14,10 @@ import type { SecretBox } from '../src/webhooks/secret-box.ts';
 import type { AccountLimits } from './access/account-limits.ts';
 import type { FailedKeys } from './access/failed-keys.ts';
 import type { KeyDirectory } from './access/key-directory.ts';
-import type { ConsoleSessionState } from './console/session-state.ts';
 import type { ErrorDetail } from './errors.ts';
-import type { OpsPasswords } from './ops/credentials.ts';
-import type { LiveSession } from './ops/operator.ts';
+import type { ConsoleSessionState } from './pages/console/access/session-state.ts';
+import type { OpsPasswords } from './pages/ops/access/credentials.ts';
+import type { LiveSession } from './pages/ops/access/operator.ts';
 import type { AnswerCache } from './reads/answer-cache.ts';
 import type { MarketMemory } from './reads/market-memory.ts';
 import type { ReadTracker } from './reads/read-tracker.ts';
@@ -68,7 +68,7 @@ export interface OpsOptions {
   noPassword: string;
   /** The address of the pages for browsers, without a trailing slash. Absent: plain http at the requested address. */
   publicUrl?: string;
-  /** The host names of the pages; see ops/hosts.ts. */
+  /** The host names of the pages; see pages/ops/access/hosts.ts. */
   hosts?: readonly string[];
   /** The operator's proxies: only their `X-Forwarded-For` counts. Default: no proxies. */
   trustedProxies?: readonly Cidr[];

@@ -1,8 +1,8 @@
 import type { BrowserContext } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { registerPages } from '../../api/ops/app.ts';
-import { loadOpsAssets } from '../../api/ops/assets.ts';
-import { createOpsRouter } from '../../api/ops/route.ts';
+import { loadOpsAssets } from '../../api/pages/kit/assets.ts';
+import { registerPages } from '../../api/pages/ops/app.ts';
+import { createOpsRouter } from '../../api/pages/ops/route.ts';
 import { storedDelivery } from '../factories/deliveries.ts';
 import { anOperator } from '../factories/operators.ts';
 import { startTestApi } from '../integration/api/api-harness.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createApiCalls } from '../../../api/console/api-calls.ts';
-import { registerConsolePages } from '../../../api/console/app.ts';
-import { createConsoleRouter } from '../../../api/console/route.ts';
-import { loadAssets } from '../../../api/ops/assets.ts';
+import { createApiCalls } from '../../../api/pages/console/api-calls.ts';
+import { registerConsolePages } from '../../../api/pages/console/app.ts';
+import { createConsoleRouter } from '../../../api/pages/console/route.ts';
+import { loadAssets } from '../../../api/pages/kit/assets.ts';
 import { routeTable } from '../../../api/server/route-table.ts';
 import { type ConsoleDesk, DRAWN, GOOD } from '../console-desk.ts';
 import { unvisited } from '../every-page.ts';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { barScale, bars } from '../../../api/ops/bars.ts';
-import { actionButton, actionForm } from '../../../api/ops/forms.ts';
-import { ago, duration, html, pager, table } from '../../../api/ops/html.ts';
-import { csrfTokenOf } from '../../../api/ops/operator.ts';
+import { barScale, bars } from '../../../api/pages/kit/bars.ts';
+import { actionButton, actionForm } from '../../../api/pages/kit/forms.ts';
+import { ago, duration, html, pager, table } from '../../../api/pages/kit/html.ts';
+import { csrfTokenOf } from '../../../api/pages/ops/access/operator.ts';
 import { briefly } from '../../../src/domain/values/briefly.ts';
 import { showDirectionControls } from '../../../src/domain/values/text.ts';
 

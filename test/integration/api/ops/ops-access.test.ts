@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiDeps } from '../../../../api/deps.ts';
-import { registerPages } from '../../../../api/ops/app.ts';
-import { loadOpsAssets } from '../../../../api/ops/assets.ts';
-import { createOpsRouter } from '../../../../api/ops/route.ts';
+import { loadOpsAssets } from '../../../../api/pages/kit/assets.ts';
+import { registerPages } from '../../../../api/pages/ops/app.ts';
+import { createOpsRouter } from '../../../../api/pages/ops/route.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { AS_BROWSER, logIn, type OpsClient, testOps } from './ops-client.ts';

@@ -1,5 +1,5 @@
 import type { OpsOptions } from '../../../../api/deps.ts';
-import type { OpsRole } from '../../../../api/ops/operator.ts';
+import type { OpsRole } from '../../../../api/pages/ops/access/operator.ts';
 import { noPassword } from '../../../../src/domain/values/password.ts';
 import { PASSWORD_COST } from '../../../factories/operators.ts';
 import type { Answer, TestApi } from '../api-harness.ts';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { registerConsolePages } from '../../../../api/console/app.ts';
-import { createConsoleRouter } from '../../../../api/console/route.ts';
 import type { ApiDeps } from '../../../../api/deps.ts';
-import { registerPages } from '../../../../api/ops/app.ts';
-import { loadOpsAssets } from '../../../../api/ops/assets.ts';
-import { createOpsRouter } from '../../../../api/ops/route.ts';
+import { registerConsolePages } from '../../../../api/pages/console/app.ts';
+import { createConsoleRouter } from '../../../../api/pages/console/route.ts';
+import { loadOpsAssets } from '../../../../api/pages/kit/assets.ts';
+import { registerPages } from '../../../../api/pages/ops/app.ts';
+import { createOpsRouter } from '../../../../api/pages/ops/route.ts';
 import { type OpenApi, operationsOf } from '../../../support/api-contract.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { signIn } from '../console/console-client.ts';

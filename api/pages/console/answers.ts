@@ -1,0 +1,214 @@
+import type { AlertStatus, Direction, Unit } from '../../../src/domain/alerts/alert.ts';
+import type { Condition } from '../../../src/domain/alerts/conditions.ts';
+import type { ChatFormat } from '../../../src/domain/chat/chat-message.ts';
+import type { FilterCondition } from '../../../src/domain/webhooks/filter.ts';
+import type { OrderBy } from '../../../src/domain/webhooks/order.ts';
+
+/** A decimal of an answer: a number, or text when DECIMAL_FORMAT is `string`. */
+export type Decimal = number | string;
+
+/** The fields of the API's answers that the pages show. */
+export interface Market {
+  market_id: string;
+  venue: string;
+  event_id?: string;
+  event_title?: string;
+  title: string;
+  sibling_label?: string;
+  description: string;
+  category?: string;
+  status: string;
+  outcomes: { outcome_id: string; label: string }[];
+  created_at?: number;
+  open_at?: number;
+  close_at?: number;
+  resolved_at?: number;
+  winning_outcome_id?: string;
+  resolution_criteria?: string;
+  url?: string;
+  volume?: Decimal;
+  volume_24h?: Decimal;
+  liquidity?: Decimal;
+  coverage?: { share: number; since: number; checked_at: number };
+  updated_at: number;
+}
+
+export interface Prices {
+  market_id: string;
+  as_of: number;
+  outcomes: { outcome_id: string; price?: Decimal; best_bid?: Decimal; best_ask?: Decimal }[];
+}
+
+export interface Level {
+  price: Decimal;
+  size: Decimal;
+}
+
+export interface Book {
+  as_of: number;
+  bids: Level[];
+  asks: Level[];
+  best_bid?: Decimal;
+  best_ask?: Decimal;
+  spread?: Decimal;
+}
+
+export interface Trade {
+  trade_id: string;
+  outcome_id: string;
+  timestamp: number;
+  price: Decimal;
+  size: Decimal;
+  side?: 'buy' | 'sell';
+}
+
+export interface Candle {
+  timestamp: number;
+  open: Decimal;
+  high: Decimal;
+  low: Decimal;
+  close: Decimal;
+  volume: Decimal;
+  trades: number;
+}
+
+export interface Snapshot {
+  timestamp: number;
+  price: Decimal;
+}
+
+export interface AlertScope {
+  market_id?: string;
+  event_id?: string;
+  venue?: string;
+  category?: string;
+  q?: string;
+}
+
+export interface Alert {
+  id: string;
+  tokenMint?: string;
+  scope?: AlertScope;
+  condition: Condition;
+  price?: Decimal;
+  direction?: Direction;
+  change?: Decimal;
+  unit?: Unit;
+  windowSeconds?: number;
+  notional?: Decimal;
+  times?: Decimal;
+  windows?: number;
+  repeat?: true;
+  cooldownSeconds?: number;
+  expiresAt?: string;
+  name?: string;
+  note?: string;
+  status: AlertStatus;
+  webhookId?: string;
+  createdAt: string;
+  triggeredAt?: string;
+  triggeredPrice?: Decimal;
+  expiredAt?: string;
+  eventId?: string;
+  currency?: string;
+  firings?: Firing[];
+}
+
+export interface Firing {
+  at: string;
+  tokenMint?: string;
+  venue?: string;
+  marketId?: string;
+  price?: Decimal;
+  fromPrice?: Decimal;
+  value?: Decimal;
+  eventId: string;
+}
+
+export interface BacktestFiring extends Omit<Firing, 'eventId'> {
+  /** Of a market. */
+  status?: string;
+}
+
+export interface BacktestGap {
+  start: string;
+  end: string;
+  cause: string;
+  venue: string;
+}
+
+export interface BacktestResult {
+  firings: BacktestFiring[];
+  firingCount: number;
+  observations: number;
+  gaps: BacktestGap[];
+  approximate: boolean;
+  exactFrom?: string;
+}
+
+/** The result, or the job that computes it. */
+export type Backtest =
+  | BacktestResult
+  | { id: string; progress: number; result?: BacktestResult; error?: { code: string; message: string } };
+
+export interface Webhook {
+  id: string;
+  url: string;
+  events: string[];
+  status: 'active' | 'paused';
+  createdAt?: string;
+  pauseReason?: string;
+  ordered?: true;
+  orderBy?: OrderBy;
+  filter?: FilterCondition[];
+  maxPerSecond?: number;
+  headerNames?: string[];
+  description?: string;
+  /** Absent: signed JSON. */
+  format?: ChatFormat;
+}
+
+export interface Delivery {
+  id: string;
+  eventId: string;
+  eventType: string;
+  status: string;
+  attempts: number;
+  createdAt: string;
+  nextAttemptAt?: string;
+  deliveredAt?: string;
+  lastStatusCode?: number;
+  lastError?: string;
+}
+
+export interface Attempt {
+  attempt: number;
+  startedAt: string;
+  durationMs: number;
+  outcome: string;
+  statusCode?: number;
+  errorCode?: string;
+  responseBody?: string;
+  responseEncoding?: string;
+}
+
+export interface AccountEvent {
+  id: string;
+  type: string;
+  createdAt: string;
+  deliveries: number;
+  undelivered: boolean;
+  payload: { data?: { [field: string]: unknown } };
+}
+
+export interface ApiKey {
+  id: string;
+  name: string;
+  scopes: string[];
+  status: 'active' | 'expired' | 'revoked';
+  current: boolean;
+  createdAt: string;
+  expiresAt?: string;
+  lastUsedAt?: string;
+  revokedAt?: string;
+}
