@@ -1,10 +1,9 @@
-import { choice, field } from '../kit/forms.ts';
+import { actionButton, actionForm, choice, field } from '../kit/forms.ts';
 import { type Html, html, table } from '../kit/html.ts';
 import { shownUrl } from '../kit/shown-values.ts';
 import { alertButtons } from './alert-trial.ts';
 import { distance, firesWhen, hasPriceTarget, targetOf } from './alert-words.ts';
 import type { Alert, Decimal, Market, Webhook } from './answers.ts';
-import { consoleButton, consoleForm } from './forms.ts';
 import type { ConsoleRequest } from './route.ts';
 import type { Range } from './series.ts';
 import { marketPath } from './values.ts';
@@ -64,7 +63,7 @@ ${table<Alert>({
     {
       label: 'Action',
       cell: (alert) =>
-        consoleButton(request, {
+        actionButton(request, {
           action: `/alerts/${alert.id}/delete`,
           label: 'Delete',
           of: `the alert ${firesWhen(alert, true)}`,
@@ -74,7 +73,7 @@ ${table<Alert>({
   rows: alerts,
   empty: 'No alerts yet. Click a price on the chart, or enter one here.',
 })}
-<details class="fold" id="alert-form" data-new-alert><summary class="button">New alert</summary>${consoleForm(
+<details class="fold" id="alert-form" data-new-alert><summary class="button">New alert</summary>${actionForm(
     request,
     '/alerts',
     html`<div class="form"><input type="hidden" name="tokenMint" value="${outcome.outcome_id}"><input type="hidden" name="back" value="${marketPath(market)}"><input type="hidden" name="over" value="${range}">

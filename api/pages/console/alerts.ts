@@ -1,15 +1,15 @@
 import { span } from '../../../src/domain/values/durations.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { type FormView, formView } from '../kit/form-view.ts';
+import { actionButton, actionForm } from '../kit/forms.ts';
 import { ago, badge, facts, type Html, html, longText, NONE, type Tone, table } from '../kit/html.ts';
-import { pages, tabs } from '../kit/paging.ts';
+import { PAGE_ROWS, pager, switches } from '../kit/lists.ts';
+import type { PageContent } from '../kit/router.ts';
 import { shortId } from '../kit/shown-values.ts';
 import { alertChange, alertFields, atAlertFields, editFields, newAlertBody } from './alert-fields.ts';
 import { alertButtons, alertTrial, atTrialFields, TRIAL_PATH, trialRange } from './alert-trial.ts';
 import { distance, firesWhen, subjectOf, targetOf } from './alert-words.ts';
 import type { Alert, Firing, Webhook } from './answers.ts';
-import { consoleButton, consoleForm } from './forms.ts';
-import type { PageContent } from './layout.ts';
 import { type Names, namesOf } from './named-outcomes.ts';
 import { programExamples, quoted } from './program.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
@@ -17,7 +17,6 @@ import { amount, marketPath, minute, percent, price } from './values.ts';
 
 const PATH = '/alerts';
 const NEW_PATH = TRIAL_PATH;
-const PER_PAGE = 50;
 const MAX_WEBHOOKS = 100;
 const TONES: Readonly<Record<string, Tone>> = { active: 'good', paused: 'warn', triggered: 'idle', expired: 'idle' };
 const CRUMBS = html`<p class="crumbs"><a href="${PATH}">Alerts</a></p>`;
@@ -38,7 +37,7 @@ export function alertPages(router: ConsoleRouter, deps: AlertsDeps): void {
     scope,
     async load(request) {
       const status = request.query.get('status') ?? 'active';
-      const query = { status, limit: PER_PAGE, cursor: request.query.get('cursor') ?? undefined };
+      const query = { status, limit: PAGE_ROWS, cursor: request.query.get('cursor') ?? undefined };
       const list = { operationId: 'listAlerts', query };
       const { data: alerts, meta, text } = await request.api<Alert[]>(list);
       const names = await namesOf(
@@ -47,14 +46,14 @@ export function alertPages(router: ConsoleRouter, deps: AlertsDeps): void {
         alerts.map(({ tokenMint }) => tokenMint),
       );
       const body = html`<p><a class="button" data-new-alert href="${NEW_PATH}">New alert</a></p>
-<div class="switches">${tabs(request, 'status', 'Status', [
+<div class="switches">${switches(request, 'status', 'Status', [
         ['active', 'Active'],
         ['paused', 'Paused'],
         ['triggered', 'Fired'],
         ['expired', 'Expired'],
       ])}</div>
 ${alertTable(alerts, names, status, request.nowMs)}
-${pages(request, meta.next_cursor)}
+${pager(request, meta.next_cursor)}
 ${programExamples(request, {
   calls: [['these alerts', list]],
   typescript: `for await (const alert of client.alerts.iterate({ status: ${quoted(status)} })) console.log(alert);`,
@@ -137,7 +136,7 @@ ${programExamples(request, {
     const body = html`${facts([
       ['Watches', subjectOf(alert, names.get(alert.tokenMint ?? ''))],
       ['Fires', words(alert, names)],
-    ])}${consoleForm(
+    ])}${actionForm(
       request,
       `${path}/edit`,
       html`${view.withReasons(editFields(view, alert, webhooks))}
@@ -213,7 +212,7 @@ async function newPage(deps: AlertsDeps, request: ConsoleRequest, view: FormView
       html`${name.title} · ${name.label}${name.price !== undefined && `, now ${percent(name.price) ?? 'without a price'}`}`,
   };
   const range = trialRange(view);
-  const body = consoleForm(
+  const body = actionForm(
     request,
     PATH,
     html`<div class="form"><input type="hidden" name="back" value="${view.value('back')}">
@@ -306,12 +305,12 @@ function alertActions(request: ConsoleRequest, { id, status }: Alert): Html {
   const isPaused = status === 'paused';
   return html`${
     (isPaused || status === 'active') &&
-    html`<a class="button" href="${path}/edit">Edit</a>${consoleButton(request, {
+    html`<a class="button" href="${path}/edit">Edit</a>${actionButton(request, {
       action: `${path}/status`,
       label: isPaused ? 'Resume' : 'Pause',
       fields: html`<input type="hidden" name="status" value="${isPaused ? 'active' : 'paused'}">`,
     })}`
-  }${consoleButton(request, {
+  }${actionButton(request, {
     action: `${path}/delete`,
     label: 'Delete alert',
     isDangerous: true,

@@ -6,7 +6,7 @@ import type { ApiContext, ApiDeps, ApiState } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { REPLAYED } from '../../http/idempotent-write.ts';
 import type { Route } from '../../http/route.ts';
-import type { ConsoleSessionState } from './access/session-state.ts';
+import type { ConsoleSession } from '../kit/session.ts';
 
 /** A call of a route of the API. */
 export interface ApiCall {
@@ -41,12 +41,12 @@ export interface ShownRequest {
 export interface ApiCalls {
   /** @throws ApiError as the route, and `insufficient_scope` */
   call<Data>(
-    session: Pick<ConsoleSessionState, 'caller'>,
+    session: Pick<ConsoleSession, 'caller'>,
     state: Pick<ApiState, 'requestId' | 'log'>,
     call: ApiCall,
   ): Promise<ApiAnswer<Data>>;
   /** Answers a request with the stream of a route. */
-  stream(ctx: ApiContext, session: Pick<ConsoleSessionState, 'caller'>, operationId: string): Promise<void>;
+  stream(ctx: ApiContext, session: Pick<ConsoleSession, 'caller'>, operationId: string): Promise<void>;
   shown(call: ApiCall): ShownRequest;
 }
 
@@ -79,7 +79,7 @@ export function createApiCalls(deps: ApiDeps, routes: readonly Route[]): ApiCall
   return {
     shown,
     async call<Data>(
-      session: Pick<ConsoleSessionState, 'caller'>,
+      session: Pick<ConsoleSession, 'caller'>,
       state: Pick<ApiState, 'requestId' | 'log'>,
       call: ApiCall,
     ) {
@@ -128,7 +128,7 @@ export async function orNothing<T>(answer: Promise<T>): Promise<T | undefined> {
 }
 
 /** @throws ApiError `insufficient_scope` */
-export function requireScope({ caller }: Pick<ConsoleSessionState, 'caller'>, scope: string | undefined): void {
+export function requireScope({ caller }: Pick<ConsoleSession, 'caller'>, scope: string | undefined): void {
   if (scope === undefined || caller.scopes.includes(scope)) return;
   throw new ApiError('insufficient_scope', `your key lacks the scope ${scope}; sign in with a key that has it`);
 }

@@ -1,16 +1,12 @@
 import Router from '@koa/router';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiDeps, ApiState, ConsoleOptions } from '../../deps.ts';
-import { ApiError } from '../../errors.ts';
 import type { Route } from '../../http/route.ts';
 import { tooManyRequests } from '../../middleware/rate-limit.ts';
-import { loadAssets, type OpsAssets } from '../kit/assets.ts';
-import { errorPages, pageNotFound } from '../kit/error-pages.ts';
+import { type Assets, loadAssets } from '../kit/assets.ts';
 import { type Html, html } from '../kit/html.ts';
-import { contentSecurityPolicy, isRead, isSameOrigin, wantsHtml } from '../ops/access/guard.ts';
-import { sendAssets } from '../ops/app.ts';
-import { consoleSessionOf, findConsoleSessionOf } from './access/session.ts';
-import { createSessionWatch } from './access/session-watch.ts';
+import { createSite, leadToSignIn } from '../kit/site.ts';
+import { consoleSessionOf, createSessionWatch, findConsoleSessionOf } from './access/session.ts';
 import { linkRoutes, signInRoutes, signOutRoutes } from './access/sign-in.ts';
 import { alertPages } from './alerts.ts';
 import { createApiCalls } from './api-calls.ts';
@@ -79,43 +75,25 @@ export function createConsole(deps: ApiDeps, options: ConsoleOptions, routes: re
   });
   const pages = createConsoleRouter(deps, calls, assets);
   registerConsolePages(pages, deps);
-  const layers: readonly Middleware<ApiState>[] = [
-    errorPages(deps, (ctx, title, text) => errorPage(ctx, assets, title, text)),
-    headers,
-    sendAssets(assets),
-    entry.routes() as Middleware<ApiState>,
-    guard(deps),
-    inside.routes() as Middleware<ApiState>,
-    pages.routes(),
-    pageNotFound,
-  ];
-  return (ctx, next) => {
-    if (!OWN.test(ctx.path)) return next();
-    return layers.reduceRight<() => Promise<unknown>>((inner, layer) => async () => layer(ctx, inner), next)();
-  };
+  return createSite(deps, {
+    has: (path) => OWN.test(path),
+    assets,
+    errorPage: (ctx, title, text) => errorPage(ctx, assets, title, text),
+    name: 'the pages of the console',
+    layers: [
+      entry.routes() as Middleware<ApiState>,
+      guard(deps),
+      inside.routes() as Middleware<ApiState>,
+      pages.routes(),
+    ],
+  });
 }
-
-/** Headers that block third parties. Accepts writes only from the pages themselves. */
-const headers: Middleware<ApiState> = async (ctx, next) => {
-  ctx.set('Content-Security-Policy', contentSecurityPolicy(ctx.path));
-  // Without a referrer, browsers send `Origin: null` with forms.
-  ctx.set('Referrer-Policy', 'same-origin');
-  ctx.set('X-Content-Type-Options', 'nosniff');
-  ctx.set('X-Frame-Options', 'DENY');
-  ctx.set('Cross-Origin-Opener-Policy', 'same-origin');
-  ctx.set('Cross-Origin-Resource-Policy', 'same-origin');
-  ctx.set('Cache-Control', 'no-store');
-  if (!isRead(ctx) && !isSameOrigin(ctx, undefined)) {
-    throw new ApiError('cross_origin', 'the server accepts changes only from the pages of the console');
-  }
-  await next();
-};
 
 /** Admits requests with a session within the limit of the account. Leads other requests to the sign-in. */
 function guard(deps: Pick<ApiDeps, 'db' | 'now' | 'limits'>): Middleware<ApiState> {
   return async (ctx, next) => {
     const session = await findConsoleSessionOf(ctx, deps);
-    if (session === null) return requireSignIn(ctx);
+    if (session === null) return leadToSignIn(ctx, { signIn: '/', realm: 'oddswire', message: 'sign in at /' });
     ctx.state.console = session;
     const admission = deps.limits.take('requests', session.caller.accountId, session.ratePerMinute);
     if (admission?.isAdmitted === false) throw tooManyRequests(admission);
@@ -123,25 +101,16 @@ function guard(deps: Pick<ApiDeps, 'db' | 'now' | 'limits'>): Middleware<ApiStat
   };
 }
 
-function requireSignIn(ctx: ParameterizedContext<ApiState>): void {
-  if (isRead(ctx) && wantsHtml(ctx)) {
-    ctx.status = 303;
-    ctx.redirect(`/?${new URLSearchParams({ next: ctx.url }).toString()}`);
-    return;
-  }
-  throw new ApiError('unauthorized', 'sign in at /', { headers: { 'WWW-Authenticate': 'Session realm="oddswire"' } });
-}
-
 /** The page of a failure. */
 function errorPage(
   ctx: ParameterizedContext<ApiState>,
-  assets: OpsAssets,
+  assets: Assets,
   title: string,
-  text: (help: Html) => Html,
+  text: (advice: Html) => Html,
 ): string {
   const session = ctx.state.console;
   const body = text(html`<p>Go back and change the input, or
 <a href="${session ? '/markets' : '/'}">${session ? 'open the markets' : 'sign in'}</a>.
 If it fails again, give the operator this request id.</p>`);
-  return consolePage(assets, { title, body, ...(session && { session }) });
+  return consolePage(assets, { title, body, session });
 }

@@ -1,9 +1,9 @@
 import type { ApiDeps } from '../../deps.ts';
+import { actionButton } from '../kit/forms.ts';
 import { ago, badge, facts, type Html, html, NONE, number } from '../kit/html.ts';
+import { sentRequest } from '../kit/sent-request.ts';
 import { DELIVERY_TONES } from '../kit/shown-values.ts';
-import { sentRequest } from '../ops/sent-request.ts';
 import type { Attempt, Delivery } from './answers.ts';
-import { consoleButton } from './forms.ts';
 import { programExamples, quoted } from './program.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
 import { clock, minute } from './values.ts';
@@ -36,7 +36,7 @@ export function deliveryPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): 
       ])}
 <div class="actions">${
         delivery.status !== 'pending' &&
-        consoleButton(request, {
+        actionButton(request, {
           action: `${WEBHOOKS_PATH}/${params.webhook_id}/deliveries/${delivery.id}/resend`,
           label: 'Send again',
           confirm: 'Your receiver gets the event again, with the same event id.',

@@ -1,7 +1,8 @@
-import type { OpsAssets } from '../kit/assets.ts';
+import type { Assets } from '../kit/assets.ts';
 import { type Html, html } from '../kit/html.ts';
 import { htmlPage } from '../kit/page.ts';
-import type { ConsoleSessionState } from './access/session-state.ts';
+import type { PageContent } from '../kit/router.ts';
+import { type ConsoleSession, csrfField } from '../kit/session.ts';
 
 /** The parts of the console, in the order of the navigation, with the scope that they need; every key may read one without a scope. */
 export const SECTIONS = {
@@ -13,23 +14,12 @@ export const SECTIONS = {
 } as const;
 export type Section = keyof typeof SECTIONS;
 
-export interface PageContent {
-  title: string;
-  /** Between the title and the text: where the page belongs. */
-  above?: Html;
-  body: Html;
-  /** Files of api/pages/console/assets, loaded as modules after `console.js`. */
-  scripts?: readonly string[];
-  /** Default: 200. */
-  status?: number;
-}
-
 interface PageOptions extends PageContent {
   section?: Section;
   /** Absent when signed out: the page then has no navigation. */
-  session?: ConsoleSessionState;
+  session?: ConsoleSession | undefined;
   /** The result of the last action, shown once. */
-  flash?: string;
+  flash?: string | null;
 }
 
 /** The first page for these scopes. */
@@ -41,24 +31,20 @@ function isAllowed(scopes: readonly string[], scope: string | undefined): boolea
   return scope === undefined || scopes.includes(scope);
 }
 
-/** A whole page as HTML text. */
-export function consolePage(assets: OpsAssets, options: PageOptions): string {
-  const { title, above, section, session, body, scripts = [], flash } = options;
+/** A whole page as HTML text. Its scripts are loaded after `console.js`. */
+export function consolePage(assets: Assets, { section, session, scripts = [], ...content }: PageOptions): string {
   return htmlPage(assets, {
-    title,
+    ...content,
     styles: ['ops.css', 'console.css'],
     scripts: session || scripts.length > 0 ? ['console.js', ...scripts] : [],
     bodyClass: 'console',
     header: header(session, section),
-    flash,
-    above,
-    body,
     hasCharts: scripts.includes('market.js'),
     below: session && keyboardHelp(),
   });
 }
 
-function header(session: ConsoleSessionState | undefined, current: Section | undefined): Html {
+function header(session: ConsoleSession | undefined, current: Section | undefined): Html {
   if (session === undefined) {
     return html`<header class="top"><a class="brand" href="/">oddswire</a>
 <nav class="sections" aria-label="Sections"><ul><li><a href="/docs">API</a></li></ul></nav></header>`;
@@ -71,7 +57,7 @@ function header(session: ConsoleSessionState | undefined, current: Section | und
       html`<li><a href="${path}"${name === current && html` aria-current="page"`}>${label}</a></li>`,
   )}<li><a href="/docs">API</a></li></ul></nav>
 <div class="who"><a class="operator" href="/usage">${session.accountName}</a>
-<form method="post" action="/sign-out"><input type="hidden" name="csrf" value="${session.csrf}">
+<form method="post" action="/sign-out">${csrfField(session.csrf)}
 <button type="submit" class="quiet">Sign out</button></form></div>
 </header>`;
 }

@@ -1,7 +1,7 @@
 import { SUBSCRIBABLE_EVENTS } from '../../../src/domain/webhooks/event.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ago, badge, html, table } from '../kit/html.ts';
-import { pages } from '../kit/paging.ts';
+import { PAGE_ROWS, pager } from '../kit/lists.ts';
 import { shortId } from '../kit/shown-values.ts';
 import type { AccountEvent } from './answers.ts';
 import type { Name } from './named-outcomes.ts';
@@ -10,7 +10,6 @@ import { programExamples } from './program.ts';
 import type { ConsoleRouter } from './route.ts';
 import { marketPath } from './values.ts';
 
-const PER_PAGE = 50;
 /** The fields that distinguish events, with their labels, for the page and its script. */
 const FIELDS: readonly (readonly [name: string, label: string])[] = [
   ['title', ''],
@@ -48,7 +47,7 @@ export function livePage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void
     section: 'live',
     scope: 'webhooks',
     async load(request) {
-      const query = { limit: PER_PAGE, cursor: request.query.get('cursor') ?? undefined };
+      const query = { limit: PAGE_ROWS, cursor: request.query.get('cursor') ?? undefined };
       const isNewest = query.cursor === undefined;
       const call = { operationId: 'listAccountEvents', query };
       const { data: events, meta, text } = await request.api<AccountEvent[]>(call);
@@ -89,7 +88,7 @@ export function livePage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void
         rows: events,
         empty: 'No events yet. An alert that fires makes the first one.',
       })}</div>
-${pages(request, meta.next_cursor)}
+${pager(request, meta.next_cursor)}
 ${programExamples(request, {
   calls: [
     ['the stored events', call],

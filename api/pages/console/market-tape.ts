@@ -1,11 +1,10 @@
 import { decimal, midpoint } from '../../../src/domain/values/decimal.ts';
+import { depthBar } from '../kit/drawings.ts';
 import { emptyState, type Html, html, NONE, table } from '../kit/html.ts';
 import type { Book, Decimal, Level, Market, Trade } from './answers.ts';
 import { amountColumn, clock, fromSeconds, priceColumn } from './values.ts';
 
 const SHOWN_LEVELS = 6;
-/** Width of a bar in drawing units; the cell stretches it. */
-const BAR_WIDTH = 100;
 
 /** A level, or the price in the middle of the best two, which has no size. */
 interface LadderRow {
@@ -44,17 +43,14 @@ ${table<LadderRow>({
     { label: 'Side', cell: ({ side }) => html`<span class="${SIDE_CLASSES[side]}">${side}</span>` },
     { label: `Price (${currency})`, isNumeric: true, cell: (row) => price(row.price) },
     { label: 'Size', isNumeric: true, cell: (row) => row.size !== undefined && size(row.size) },
-    { label: 'Depth', cell: (row) => row.size !== undefined && bar(Number(row.size) / largest, row.side) },
+    {
+      label: 'Depth',
+      cell: (row) => row.size !== undefined && depthBar(Number(row.size) / largest, `depth ${row.side}`),
+    },
   ],
   rows,
   empty: 'No orders.',
 })}`;
-}
-
-function bar(share: number, side: string): Html {
-  const width = Math.max(1, share * BAR_WIDTH).toFixed(1);
-  return html`<svg class="depth ${side}" viewBox="0 0 ${BAR_WIDTH} 10" preserveAspectRatio="none" aria-hidden="true">
-<rect width="${width}" height="10"/></svg>`;
 }
 
 /** The latest trades, newest first. */

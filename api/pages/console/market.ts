@@ -5,6 +5,7 @@ import { invalidRequest } from '../../errors.ts';
 import { lineChart } from '../kit/drawings.ts';
 import { chosen, textField } from '../kit/filters.ts';
 import { badge, duration, facts, type Html, html, table } from '../kit/html.ts';
+import { withQuery } from '../kit/lists.ts';
 import { shareText } from '../kit/shown-values.ts';
 import { alertSection, readOutcomeAlerts } from './alert-form.ts';
 import type { Book, Candle, Market, Prices, Trade } from './answers.ts';
@@ -26,7 +27,6 @@ import {
   percent,
   priceColumn,
   venueTitle,
-  withQuery,
 } from './values.ts';
 
 const PATH = '/markets/:venue/:market_id';
@@ -251,7 +251,7 @@ export function headline(
 
 function switches(request: ConsoleRequest, { market, outcome, range, kind }: View): Html {
   const link = (label: string, isCurrent: boolean, to: Record<string, string>, data: string) =>
-    html`<a href="${withQuery(request.path, request.query, to)}" data-switch="${data}"${
+    html`<a href="${withQuery(request, to)}" data-switch="${data}"${
       isCurrent && html` aria-current="true"`
     }>${label}</a>`;
   return html`<div class="switches">

@@ -9,7 +9,7 @@ import { sparkline } from '../kit/drawings.ts';
 import { chosen, textField } from '../kit/filters.ts';
 import { choice, field } from '../kit/forms.ts';
 import { badge, type Html, html, NONE, type Tone, table } from '../kit/html.ts';
-import { pages } from '../kit/paging.ts';
+import { PAGE_ROWS, pager } from '../kit/lists.ts';
 import type { Market } from './answers.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
 import {
@@ -25,7 +25,6 @@ import {
 } from './values.ts';
 
 const PATH = '/markets';
-const PER_PAGE = 50;
 const MAX_CATEGORIES = 200;
 const MAX_LABEL = 28;
 const SORTS = ['volume_24h', 'move', 'close_at', 'created'] as const;
@@ -80,7 +79,7 @@ ${
   html`<p class="hint">A search by words has its own order: the best match first.</p>`
 }
 ${marketTable(markets, trends)}
-${pages(request, next)}
+${pager(request, next)}
 </div>`,
       };
     },
@@ -113,7 +112,7 @@ async function findMarkets(
       category,
       status: status === 'any' ? undefined : status,
       sort: text === undefined ? sort : undefined,
-      limit: PER_PAGE,
+      limit: PAGE_ROWS,
       cursor: request.query.get('cursor') ?? undefined,
     },
   });
@@ -134,7 +133,7 @@ async function findMoved(
     {
       venues: venue === undefined ? venues : [venue],
       statuses: MARKET_STATUSES.filter((each) => status === 'any' || each === status),
-      limit: PER_PAGE,
+      limit: PAGE_ROWS,
       ...(category !== undefined && { category }),
       ...(cursor !== null && { after: [move, pk] as const }),
     },
@@ -195,7 +194,7 @@ ${choice({ label: 'Order', name: 'sort', value: sort, options: SORTS.map((each) 
 function summary({ text, sort }: Filters, count: number, isSimilar: boolean): string {
   if (text !== undefined && isSimilar) return `No market contains these words. ${count} titles are similar.`;
   if (text !== undefined) {
-    if (count === PER_PAGE) return `The best ${count} matches`;
+    if (count === PAGE_ROWS) return `The best ${count} matches`;
     return count === 1 ? '1 match' : `${count} matches`;
   }
   if (sort === 'move') return 'The largest moves of the 500 most traded markets';

@@ -5,18 +5,17 @@ import { MAX_WIDE_SCOPES } from '../../../src/store/alerts/scopes.ts';
 import { type AccountUsage, MAX_COUNTED_OF_ACCOUNT, readAccountUsage } from '../../../src/store/ops/account-usage.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { type FormView, formView } from '../kit/form-view.ts';
+import { actionButton, actionForm, onceShown } from '../kit/forms.ts';
 import { ago, badge, facts, type Html, type HtmlValue, html, longText, NONE, number, table } from '../kit/html.ts';
-import { onceShown } from '../kit/once-shown.ts';
-import { pages, tabs } from '../kit/paging.ts';
+import { PAGE_ROWS, pager, switches } from '../kit/lists.ts';
+import type { PageContent } from '../kit/router.ts';
 import type { ApiKey } from './answers.ts';
-import { consoleButton, consoleForm } from './forms.ts';
-import { type PageContent, SECTIONS } from './layout.ts';
+import { SECTIONS } from './layout.ts';
 import { programExamples } from './program.ts';
 import type { ActionRequest, ConsoleRequest, ConsoleRouter } from './route.ts';
 
 const { path: PATH } = SECTIONS.usage;
 const KEYS_PATH = `${PATH}/keys`;
-const PER_PAGE = 50;
 const scope: Scope = 'keys';
 
 type UsageDeps = Pick<ApiDeps, 'db' | 'limits' | 'streams' | 'quotas'>;
@@ -90,7 +89,7 @@ ${keys ?? html`<h2>Keys</h2><p class="empty">This session does not have the scop
 <h2>Sessions</h2>
 <p class="lead">This browser keeps a session, not the key.
 The session ends after 12 hours, and at once when the key is revoked or expires.</p>
-${consoleButton(request, {
+${actionButton(request, {
   action: '/sign-out-everywhere',
   label: 'Sign out everywhere',
   isDangerous: true,
@@ -175,7 +174,7 @@ function limitTable(limits: readonly Limit[]): Html {
 async function keySection(request: ConsoleRequest, view: FormView): Promise<Html> {
   const query = {
     status: request.query.get('status') ?? 'active',
-    limit: PER_PAGE,
+    limit: PAGE_ROWS,
     cursor: request.query.get('cursor') ?? undefined,
   };
   const call = { operationId: 'listKeys', query };
@@ -184,13 +183,13 @@ async function keySection(request: ConsoleRequest, view: FormView): Promise<Html
   const place = { path: PATH, query: request.query };
   return html`<h2 id="keys">Keys</h2>
 ${createForm(request, view)}
-<div class="switches">${tabs(place, 'status', 'State', [
+<div class="switches">${switches(place, 'status', 'State', [
     ['active', 'Active'],
     ['expired', 'Expired'],
     ['revoked', 'Revoked'],
   ])}</div>
 ${keyTable(request, keys)}
-${pages(place, meta.next_cursor)}
+${pager(place, meta.next_cursor)}
 ${programExamples(request, {
   calls: [
     ['these keys', call],
@@ -204,7 +203,7 @@ ${programExamples(request, {
 function createForm(request: ConsoleRequest, view: FormView): Html {
   const { scopes } = request.session.caller;
   const own = SCOPES.filter((each) => scopes.includes(each));
-  return html`<details class="fold" data-new-alert${view.isRejected && html` open`}><summary class="button">New key</summary>${consoleForm(
+  return html`<details class="fold" data-new-alert${view.isRejected && html` open`}><summary class="button">New key</summary>${actionForm(
     request,
     KEYS_PATH,
     html`${view.withReasons(html`${view.field({
@@ -249,7 +248,7 @@ function keyTable(request: ConsoleRequest, keys: readonly ApiKey[]): Html {
         label: 'Action',
         cell: ({ id, name, status, current }) =>
           status !== 'revoked' &&
-          consoleButton(request, {
+          actionButton(request, {
             action: `${KEYS_PATH}/${encodeURIComponent(id)}/revoke`,
             label: 'Revoke',
             of: `the key ${name}`,

@@ -119,18 +119,3 @@ export function marketPath({ venue, market_id }: Pick<Market, 'venue' | 'market_
 export function eventPath(venue: string, eventId: string): string {
   return `/events/${encodeURIComponent(venue)}/${encodeURIComponent(eventId)}`;
 }
-
-/** The address of a page with some parameters replaced; undefined removes one. Starts again at the first page. */
-export function withQuery(
-  path: string,
-  query: URLSearchParams,
-  change: Readonly<Record<string, string | undefined>>,
-): string {
-  const target = new URLSearchParams(query);
-  target.delete('cursor');
-  for (const [name, value] of Object.entries(change)) {
-    if (value === undefined) target.delete(name);
-    else target.set(name, value);
-  }
-  return target.size === 0 ? path : `${path}?${target.toString()}`;
-}

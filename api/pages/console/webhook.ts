@@ -4,13 +4,12 @@ import { FIGURED_DELIVERIES, readWebhookFigures } from '../../../src/store/deliv
 import type { ApiDeps } from '../../deps.ts';
 import { fieldMoment, momentField } from '../kit/filters.ts';
 import { type FormView, formView } from '../kit/form-view.ts';
-import { choice } from '../kit/forms.ts';
+import { actionButton, actionForm, choice } from '../kit/forms.ts';
 import { ago, badge, facts, type Html, type HtmlValue, html, NONE, number, table } from '../kit/html.ts';
-import { pages, tabs } from '../kit/paging.ts';
+import { PAGE_ROWS, pager, switches } from '../kit/lists.ts';
+import type { PageContent } from '../kit/router.ts';
 import { DELIVERY_TONES, shortId, shownUrl } from '../kit/shown-values.ts';
 import type { Delivery, Webhook } from './answers.ts';
-import { consoleButton, consoleForm } from './forms.ts';
-import type { PageContent } from './layout.ts';
 import { programExamples, quoted } from './program.ts';
 import type { ActionRequest, ConsoleRequest, ConsoleRouter } from './route.ts';
 import { minute } from './values.ts';
@@ -18,7 +17,6 @@ import { atWebhookFields, filterWords, webhookChange, webhookFields, withoutEmpt
 import { pendingText, secretPage, successRate, WEBHOOKS_CRUMBS, WEBHOOKS_PATH, webhookState } from './webhooks.ts';
 
 const PATH = `${WEBHOOKS_PATH}/:webhook_id`;
-const PER_PAGE = 50;
 
 /** /webhooks/{id}: one webhook with its deliveries and actions. */
 export function webhookPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void {
@@ -32,7 +30,7 @@ export function webhookPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): v
       const { data: webhook } = await request.api<Webhook>({ operationId: 'getWebhook', params });
       const query = {
         status: request.query.get('status') ?? undefined,
-        limit: PER_PAGE,
+        limit: PAGE_ROWS,
         cursor: request.query.get('cursor') ?? undefined,
       };
       const call = { operationId: 'listDeliveries', params, query };
@@ -55,7 +53,7 @@ export function webhookPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): v
 <p class="hint">The figures cover the attempts of the newest ${number(FIGURED_DELIVERIES)} deliveries.</p>
 ${actions(request, webhook)}
 <h2>Deliveries</h2>
-<div class="switches">${tabs(request, 'status', 'Status', [
+<div class="switches">${switches(request, 'status', 'Status', [
         ['', 'All'],
         ['pending', 'Pending'],
         ['delivered', 'Delivered'],
@@ -63,7 +61,7 @@ ${actions(request, webhook)}
         ['cancelled', 'Cancelled'],
       ])}</div>
 ${deliveryTable(webhook.id, deliveries, request.nowMs)}
-${pages(request, meta.next_cursor)}
+${pager(request, meta.next_cursor)}
 ${programExamples(request, {
   calls: [['these deliveries', call]],
   typescript: `for await (const delivery of client.deliveries.iterate(${quoted(webhook.id)})) console.log(delivery);`,
@@ -80,7 +78,7 @@ ${programExamples(request, {
   const editPage = async (request: ConsoleRequest, view: FormView): Promise<PageContent> => {
     const { data: webhook } = await request.api<Webhook>({ operationId: 'getWebhook', params: paramsOf(request) });
     const path = `${WEBHOOKS_PATH}/${webhook.id}`;
-    const body = consoleForm(
+    const body = actionForm(
       request,
       `${path}/edit`,
       html`${view.withReasons(webhookFields(view, webhook))}
@@ -161,7 +159,7 @@ function paramsOf({ params }: ConsoleRequest): { webhook_id: string } {
 function actions(request: ConsoleRequest, { id, status }: Webhook): Html {
   const path = `${WEBHOOKS_PATH}/${id}`;
   const isActive = status === 'active';
-  return html`<div class="actions"><a class="button" href="${path}/edit">Edit</a>${consoleForm(
+  return html`<div class="actions"><a class="button" href="${path}/edit">Edit</a>${actionForm(
     request,
     `${path}/test`,
     html`${choice({ label: 'Test event', name: 'eventType', value: 'test', options: EVENT_TYPES.map((each) => [each, each] as const) })}
@@ -170,26 +168,26 @@ function actions(request: ConsoleRequest, { id, status }: Webhook): Html {
   )}
 ${
   isActive
-    ? consoleButton(request, {
+    ? actionButton(request, {
         action: `${path}/status`,
         label: 'Pause',
         confirm: 'oddswire cancels the pending deliveries. You can send the events of the pause again afterwards.',
         fields: html`<input type="hidden" name="status" value="paused">`,
       })
-    : consoleButton(request, {
+    : actionButton(request, {
         action: `${path}/status`,
         label: 'Resume',
         fields: html`<input type="hidden" name="status" value="active">`,
       })
 }
-${consoleButton(request, {
+${actionButton(request, {
   action: `${path}/rotate`,
   label: 'Rotate secret',
   confirm: 'oddswire makes a new secret. For 24 hours webhook-signature carries signatures of both secrets.',
 })}
 ${
   isActive &&
-  consoleButton(request, {
+  actionButton(request, {
     action: `${path}/recover`,
     label: 'Recover',
     confirm: 'oddswire sends every event since this time that no attempt delivered.',
@@ -197,7 +195,7 @@ ${
 <input id="field-since" name="since" type="datetime-local" required value="${fieldMoment(new Date(request.nowMs - DAY_MS))}">`,
   })
 }
-${consoleButton(request, {
+${actionButton(request, {
   action: `${path}/delete`,
   label: 'Delete',
   isDangerous: true,

@@ -5,20 +5,18 @@ import {
 } from '../../../src/store/deliveries/webhook-figures.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { type FormView, formView } from '../kit/form-view.ts';
+import { actionButton, actionForm, onceShown } from '../kit/forms.ts';
 import { badge, type Html, html, NONE, number, table } from '../kit/html.ts';
-import { onceShown } from '../kit/once-shown.ts';
-import { pages } from '../kit/paging.ts';
+import { PAGE_ROWS, pager } from '../kit/lists.ts';
+import type { PageContent } from '../kit/router.ts';
 import { shownUrl } from '../kit/shown-values.ts';
 import type { Webhook } from './answers.ts';
-import { consoleButton, consoleForm } from './forms.ts';
-import type { PageContent } from './layout.ts';
 import { programExamples } from './program.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
 import { atWebhookFields, newWebhookBody, webhookFields, withoutEmptyRows } from './webhook-fields.ts';
 
 export const WEBHOOKS_PATH = '/webhooks';
 const NEW_PATH = `${WEBHOOKS_PATH}/new`;
-const PER_PAGE = 50;
 export const WEBHOOKS_CRUMBS = html`<p class="crumbs"><a href="${WEBHOOKS_PATH}">Webhooks</a></p>`;
 
 /** /webhooks: the account's webhooks with their figures, and the creation of one. */
@@ -29,14 +27,14 @@ export function webhooksPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): 
     section,
     scope,
     async load(request) {
-      const query = { limit: PER_PAGE, cursor: request.query.get('cursor') ?? undefined };
+      const query = { limit: PAGE_ROWS, cursor: request.query.get('cursor') ?? undefined };
       const call = { operationId: 'listWebhooks', query };
       const { data: webhooks, meta, text } = await request.api<Webhook[]>(call);
       const ids = webhooks.map(({ id }) => id);
       const figures = await readWebhookFigures(deps.db, request.session.caller.accountId, ids);
       const body = html`<p><a class="button" data-new-alert href="${NEW_PATH}">New webhook</a></p>
 ${webhookTable(webhooks, figures)}
-${pages(request, meta.next_cursor)}
+${pager(request, meta.next_cursor)}
 ${programExamples(request, {
   calls: [['these webhooks', call]],
   typescript: 'for await (const webhook of client.webhooks.iterate()) console.log(webhook);',
@@ -69,7 +67,7 @@ function newPage(request: ConsoleRequest, view: FormView): PageContent {
   return {
     title: 'New webhook',
     above: WEBHOOKS_CRUMBS,
-    body: consoleForm(
+    body: actionForm(
       request,
       WEBHOOKS_PATH,
       html`${view.withReasons(webhookFields(view))}<button type="submit" class="primary">Create webhook</button>`,
@@ -92,7 +90,7 @@ export function secretPage(
       isReplay ? html`<h2>The secret was shown once, at its creation.</h2>` : onceShown('secret', webhook.secret)
     }
 <p class="hint">Your receiver checks the signature of each event with it. If you lose it, rotate it.</p></div>
-<div class="actions under">${consoleButton(request, { action: `${path}/test`, label: 'Send a test event' })}
+<div class="actions under">${actionButton(request, { action: `${path}/test`, label: 'Send a test event' })}
 <a class="button" href="${path}">Open the webhook</a></div>`,
   };
 }

@@ -20,7 +20,7 @@ interface Asset {
 }
 
 /** The style sheets and scripts of a group of pages: the operator pages, or the console. */
-export interface OpsAssets {
+export interface Assets {
   /** The URL of a file, which changes with its content. @throws OddswireError for an unknown name. */
   url(name: string): string;
   /** Whether a path is below the assets. */
@@ -29,15 +29,10 @@ export interface OpsAssets {
   send(ctx: ParameterizedContext<ApiState>): void;
 }
 
-/** The files of the operator pages. */
-export function loadOpsAssets(): OpsAssets {
-  return loadAssets('/ops/assets', ['ops']);
-}
-
 /**
  * Reads the files of `api/pages/<group>/assets` and the chart library once.
  */
-export function loadAssets(basePath: string, groups: readonly string[]): OpsAssets {
+export function loadAssets(basePath: string, groups: readonly string[]): Assets {
   const assets = new Map<string, Asset>();
   for (const group of groups) {
     const folder = join(packageRoot(), 'api', 'pages', group, 'assets');

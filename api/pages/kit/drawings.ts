@@ -76,3 +76,56 @@ function path(
 function fixed(value: number): string {
   return String(Math.round(value * 10) / 10);
 }
+
+const BARS = { width: 240, height: 56 };
+/** Bars above this multiple of the recent median are cut. */
+const OUTLIER = 6;
+/** The newest minutes, which decide the scale. */
+const RECENT = 20;
+/** The room above a cut scale that shows the ends of cut bars. */
+const HEADROOM = 1.15;
+
+type Values = readonly (number | null)[];
+
+/**
+ * The value of a full bar: the highest one, unless it exceeds the recent values by far. The first read of a venue's history would otherwise
+ * flatten the rest of the chart.
+ */
+export function barScale(values: Values): number {
+  const known = values.filter((value) => value !== null);
+  const highest = Math.max(1, ...known);
+  const recent = values
+    .slice(-RECENT)
+    .filter((value) => value !== null && value > 0)
+    .toSorted((a, b) => (a ?? 0) - (b ?? 0));
+  const median = recent[Math.floor(recent.length / 2)] ?? null;
+  if (median === null || highest <= OUTLIER * median) return highest;
+  return HEADROOM * Math.max(1, ...known.filter((value) => value <= OUTLIER * median));
+}
+
+/**
+ * A bar chart with one bar per minute. The server draws it, so it needs no script. Unknown minutes are ticks; bars above the scale end in
+ * a cut.
+ */
+export function bars(values: Values, label: string, scale = barScale(values)): Html {
+  const step = BARS.width / values.length;
+  const shapes = values.map((value, index) => {
+    const x = (index * step).toFixed(2);
+    const width = (step - 1).toFixed(2);
+    if (value === null) return html`<rect class="gap" x="${x}" y="${BARS.height - 1}" width="${width}" height="1"/>`;
+    // A non-zero value stays visible.
+    const height = value === 0 ? 0 : Math.max(1.5, Math.min(1, value / scale) * (BARS.height - 2));
+    const bar = html`<rect x="${x}" y="${(BARS.height - 1 - height).toFixed(2)}" width="${width}" height="${height.toFixed(2)}"/>`;
+    return value > scale ? html`${bar}<rect class="cut" x="${x}" y="5" width="${width}" height="2.5"/>` : bar;
+  });
+  return html`<svg class="bars" viewBox="0 0 ${BARS.width} ${BARS.height}" preserveAspectRatio="none" role="img" aria-label="${label}">
+<rect class="base" x="0" y="${BARS.height - 1}" width="${BARS.width}" height="1"/>${shapes}</svg>`;
+}
+
+const DEPTH_WIDTH = 100;
+
+/** The size of a level of a book, as a share of the largest one. Hidden from screen readers: the cell beside it has the figure. */
+export function depthBar(share: number, classes = 'depth'): Html {
+  const width = Math.max(1, share * DEPTH_WIDTH).toFixed(1);
+  return html`<svg class="${classes}" viewBox="0 0 ${DEPTH_WIDTH} 10" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="10"/></svg>`;
+}

@@ -2,6 +2,7 @@ import { isStorableText } from '../../../src/domain/values/text.ts';
 import type { ApiContext } from '../../deps.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { readBytes } from '../../middleware/json-body.ts';
+import { isSameText, type Session } from './session.ts';
 
 /**
  * The fields of a form.
@@ -21,4 +22,11 @@ export async function readForm(ctx: ApiContext): Promise<URLSearchParams> {
     }
   }
   return form;
+}
+
+/** The fields of a form of this session. @throws ApiError `cross_origin` for a form of another one */
+export async function enterForm(ctx: ApiContext, { csrf }: Session): Promise<URLSearchParams> {
+  const form = await readForm(ctx);
+  if (isSameText(form.get('csrf') ?? '', csrf)) return form;
+  throw new ApiError('cross_origin', 'this form belongs to an earlier session; reload the page');
 }

@@ -1,21 +1,24 @@
-import type { OpsRequest } from '../ops/route.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
+import type { Session } from './session.ts';
 
-type Viewer = Pick<OpsRequest, 'operator' | 'csrf'>;
+/** A request whose session may send forms. */
+interface Viewer {
+  session: Pick<Session, 'hiddenFields' | 'mayAct'>;
+}
 
-/** A form that posts to an action. Empty for viewers, because the server rejects their actions. */
-export function actionForm(request: Viewer, action: string, fields: HtmlValue, classes = 'form'): Html {
-  if (request.operator.role !== 'operator') return html``;
+/** A form that posts to an action. Empty for a session that may not act, because the server rejects its actions. */
+export function actionForm({ session }: Viewer, action: string, fields: HtmlValue, classes = 'form'): Html {
+  if (!session.mayAct) return html``;
   return html`<form method="post" action="${action}" class="${classes}">
-<input type="hidden" name="csrf" value="${request.csrf}">${fields}</form>`;
+${session.hiddenFields()}${fields}</form>`;
 }
 
 /**
  * A button that acts at once, or with `confirm` after a second press next to a description of the effect. It works without a
- * script. Empty for viewers.
+ * script. Empty for a session that may not act.
  */
 export function actionButton(
-  request: Viewer,
+  viewer: Viewer,
   options: {
     action: string;
     label: string;
@@ -25,24 +28,28 @@ export function actionButton(
     confirm?: HtmlValue;
     /** The label of the second button; default: `label`. */
     submitLabel?: string;
-    /** Hidden fields. */
-    fields?: Readonly<Record<string, string>>;
+    fields?: HtmlValue;
   },
 ): Html {
-  const { action, label, of, isDangerous, confirm, submitLabel = label, fields = {} } = options;
-  const hidden = Object.entries(fields).map(
-    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
-  );
+  const { action, label, of, isDangerous, confirm, submitLabel = label, fields } = options;
   const named = (text: string) => html`${text}${of !== undefined && html`<span class="visually-hidden"> ${of}</span>`}`;
   const tone = isDangerous ? 'danger' : '';
-  const form = actionForm(
-    request,
-    action,
-    html`${hidden}<button type="submit" class="${tone}">${named(submitLabel)}</button>`,
-    'inline',
-  );
-  if (confirm === undefined || request.operator.role !== 'operator') return form;
+  const button = html`${fields}<button type="submit" class="${tone}">${named(submitLabel)}</button>`;
+  const form = actionForm(viewer, action, button, 'inline');
+  if (confirm === undefined || !viewer.session.mayAct) return form;
   return html`<details class="confirm"><summary class="button">${named(label)}…</summary><div class="sure"><p>${confirm}</p>${form}</div></details>`;
+}
+
+/** Fields that a form sends unseen. */
+export function hidden(fields: Readonly<Record<string, string>>): Html {
+  return html`${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`;
+}
+
+/** A key or a secret, on the only page that shows it. */
+export function onceShown(name: 'key' | 'secret', value: string): Html {
+  return html`<h2>Copy the ${name} now. It is shown only once.</h2>
+<code class="secret" tabindex="0">${value}</code>
+<p><button type="button" data-copy="${value}">Copy</button></p>`;
 }
 
 interface Labelled {

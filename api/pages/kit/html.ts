@@ -143,22 +143,3 @@ export function emptyState(text: HtmlValue): Html {
 export function facts(pairs: readonly (readonly [name: string, value: HtmlValue])[]): Html {
   return html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
-
-/** Links to the first and the next page of a list with keyset cursors. Keeps the filters. */
-export function pager(
-  path: string,
-  query: URLSearchParams,
-  next: string | undefined,
-  labels: { first: string; next: string } = { first: 'Newest', next: 'Older' },
-): Html {
-  const link = (cursor: string | undefined): string => {
-    const target = new URLSearchParams(query);
-    target.delete('cursor');
-    if (cursor !== undefined) target.set('cursor', cursor);
-    return target.size === 0 ? path : `${path}?${target.toString()}`;
-  };
-  if (!query.has('cursor') && next === undefined) return html``;
-  return html`<nav class="pager" aria-label="Pages">${
-    query.has('cursor') && html`<a class="button" href="${link(undefined)}">${labels.first}</a>`
-  }${next !== undefined && html`<a class="button" href="${link(next)}" rel="next">${labels.next}</a>`}</nav>`;
-}

@@ -1,20 +1,15 @@
-import type { OpsAssets } from './assets.ts';
+import type { Assets } from './assets.ts';
 import { type Html, html } from './html.ts';
+import type { PageContent } from './router.ts';
 
-interface Parts {
-  title: string;
+interface Parts extends Omit<PageContent, 'status'> {
   /** Files of assets, in the order of loading. */
   styles: readonly string[];
-  /** Files of assets, loaded as modules. */
-  scripts: readonly string[];
   bodyClass?: string;
   header: Html | undefined;
   mainClass?: string;
   /** The result of the last action, shown once. */
-  flash: string | undefined;
-  /** Between the result and the title: where the page belongs. */
-  above?: Html | undefined;
-  body: Html;
+  flash?: string | null | undefined;
   /** Charts need the credit that their licence asks for. */
   hasCharts: boolean;
   /** After the text. */
@@ -22,8 +17,8 @@ interface Parts {
 }
 
 /** The frame that the pages of operators and of the console have in common, as HTML text. */
-export function htmlPage(assets: OpsAssets, parts: Parts): string {
-  const { title, styles, scripts, bodyClass, header, mainClass, flash, above, body, hasCharts, below } = parts;
+export function htmlPage(assets: Assets, parts: Parts): string {
+  const { title, styles, scripts = [], bodyClass, header, mainClass, flash, above, body, hasCharts, below } = parts;
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -39,7 +34,7 @@ ${scripts.map((name) => html`<script type="module" src="${assets.url(name)}"></s
 <a class="skip" href="#main">Skip to content</a>
 ${header}
 <main id="main" tabindex="-1"${classOf(mainClass)}>
-${flash !== undefined && flash !== '' && html`<p class="flash" role="status">${flash}</p>`}
+${flash && html`<p class="flash" role="status">${flash}</p>`}
 ${above}
 <h1>${title}</h1>
 ${body}

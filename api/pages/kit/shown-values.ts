@@ -1,6 +1,6 @@
 import { decimal, roundedText } from '../../../src/domain/values/decimal.ts';
 import { parseUrl } from '../../../src/domain/values/parse-url.ts';
-import { badge, code, type Html, type HtmlValue, html, NONE, type Tone } from './html.ts';
+import { badge, code, type Html, html, NONE, type Tone } from './html.ts';
 
 /** Digits after the point in lists, without leading zeros. The title attribute holds the full value. */
 const SHOWN_FRACTION = 4;
@@ -96,11 +96,6 @@ export function deliveryState({ status, attempts }: { status: string; attempts: 
   return badge(DELIVERY_TONES[state] ?? 'idle', state);
 }
 
-/** The page of one market. */
-export function marketPath(market: { venue: string; marketId: string }): string {
-  return `/ops/markets/${encodeURIComponent(market.venue)}/${encodeURIComponent(market.marketId)}`;
-}
-
 /** A share of 0 to 1 as percents. Shares below 1 never show as 100 %. */
 export function shareText(share: number): Html {
   return html`<span class="num">${(Math.floor(share * 10_000 + 1e-6) / 100).toFixed(2)} %</span>`;
@@ -109,26 +104,4 @@ export function shareText(share: number): Html {
 /** A part of a whole as percents with one decimal, rounded down, so that 100 % means no failure. */
 export function percent(part: number, whole: number): string {
   return `${(Math.floor((part / whole) * 1000) / 10).toFixed(1)} %`;
-}
-
-const ID_PAGES: Readonly<Record<string, (id: string) => string>> = {
-  wh: (id) => `/ops/webhooks/${id}`,
-  dlv: (id) => `/ops/deliveries/${id}`,
-  evt: (id) => `/ops/deliveries?event=${id}`,
-  alert: (id) => `/ops/alerts?id=${id}`,
-};
-const ID = /\b((wh|dlv|evt|alert)_[0-9a-f][0-9a-f-]{7,63})\b/g;
-
-/** A text whose ids are links to their pages. */
-export function linkedIds(text: string): Html {
-  const parts: HtmlValue[] = [];
-  let end = 0;
-  for (const match of text.matchAll(ID)) {
-    const [id = '', , kind = ''] = match;
-    const to = ID_PAGES[kind];
-    if (to === undefined) continue;
-    parts.push(text.slice(end, match.index), html`<a href="${to(id)}">${shortId(id)}</a>`);
-    end = match.index + id.length;
-  }
-  return html`${parts}${text.slice(end)}`;
 }

@@ -6,9 +6,9 @@ import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { actionForm, field } from '../kit/forms.ts';
 import { facts, type Html, type HtmlValue, html, number, time } from '../kit/html.ts';
+import type { OpsRequest, OpsRouter } from './actions.ts';
 import { accountPath, keyTable } from './keys.ts';
 import { LIMIT_FIELDS, MAX_LIMIT, readLimitsForm } from './keys-form.ts';
-import type { OpsRequest, OpsRouter } from './route.ts';
 
 const PATH = '/ops/accounts/:id';
 const MAX_KEYS = 100;
@@ -72,7 +72,7 @@ function ownOrDefault(limit: number | null): HtmlValue {
 }
 
 function limitsForm(request: OpsRequest, account: OpsAccount, defaults: ApiDeps['quotas']): Html {
-  if (request.operator.role !== 'operator') return html``;
+  if (!request.session.mayAct) return html``;
   const fields = (Object.keys(LIMIT_FIELDS) as (keyof AccountQuotas)[]).map((name) => {
     const own = account[name];
     const byDefault = name in defaults ? ` (${defaults[name as keyof typeof defaults].toLocaleString('en-US')})` : '';

@@ -11,25 +11,13 @@ import {
 import type { ApiDeps } from '../../deps.ts';
 import { anyOf, chosen, textField } from '../kit/filters.ts';
 import { choice, field, filterForm } from '../kit/forms.ts';
-import {
-  ago,
-  badge,
-  code,
-  type Html,
-  html,
-  longText,
-  NONE,
-  number,
-  pager,
-  type Tone,
-  table,
-  time,
-} from '../kit/html.ts';
-import { decimalColumn, decimalText, marketPath, shortId } from '../kit/shown-values.ts';
-import type { OpsRouter } from './route.ts';
+import { ago, badge, code, type Html, html, longText, NONE, number, type Tone, table, time } from '../kit/html.ts';
+import { BY_AGE, PAGE_ROWS, pager } from '../kit/lists.ts';
+import { decimalColumn, decimalText, shortId } from '../kit/shown-values.ts';
+import type { OpsRouter } from './actions.ts';
+import { marketPath } from './links.ts';
 
 const PATH = '/ops/alerts';
-const PAGE_SIZE = 50;
 const MAX_DEAD_LETTERS = 50;
 const TONES: Readonly<Record<AlertStatus, Tone>> = {
   active: 'good',
@@ -50,14 +38,14 @@ export function alertsPage(router: OpsRouter, deps: AlertDeps): void {
       const scope = JSON.stringify([PATH, filter]);
       const cursor = query.get('cursor');
       const [after] = cursor === null ? [] : deps.cursors.decode(scope, cursor);
-      const found = await listOpsAlerts(deps.db, filter, PAGE_SIZE, after === undefined ? undefined : BigInt(after));
+      const found = await listOpsAlerts(deps.db, filter, PAGE_ROWS, after === undefined ? undefined : BigInt(after));
       const deadLetters = await listDeadLetters(deps.db, MAX_DEAD_LETTERS + 1);
       const body = html`<p class="lead">Price alerts of all accounts, newest first, with the distance from the price to the target.</p>
 ${deadLetters.length > 0 && deadLetterTable(deadLetters, nowMs)}
 ${filters(filter)}
 ${alertTable(found.alerts, nowMs)}
 ${found.searchedSince !== undefined && html`<p class="hint">The search covers alerts since ${time(found.searchedSince)} UTC. Older pages may hold more.</p>`}
-${pager(PATH, query, found.next === undefined ? undefined : deps.cursors.encode(scope, [String(found.next)]))}`;
+${pager({ path: PATH, query }, found.next === undefined ? undefined : deps.cursors.encode(scope, [String(found.next)]), BY_AGE)}`;
       return { title: 'Alerts', body };
     },
   });

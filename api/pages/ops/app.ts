@@ -1,15 +1,13 @@
 import Router from '@koa/router';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiDeps, ApiState, OpsOptions } from '../../deps.ts';
-import { methodNotAllowed } from '../../http/paths.ts';
-import { loadOpsAssets, type OpsAssets } from '../kit/assets.ts';
-import { errorPages, pageNotFound } from '../kit/error-pages.ts';
+import { type Assets, loadAssets } from '../kit/assets.ts';
 import { type Html, html } from '../kit/html.ts';
-import { opsGuard, opsHeaders } from './access/guard.ts';
-import { opsHosts } from './access/hosts.ts';
+import { createSite } from '../kit/site.ts';
 import { loginRoutes, logoutRoutes } from './access/login.ts';
-import { csrfTokenOf } from './access/operator.ts';
+import { opsGuard, opsHosts } from './access/session.ts';
 import { accountPages } from './account.ts';
+import { createOpsRouter, type OpsRouter } from './actions.ts';
 import { alertsPage } from './alerts.ts';
 import { auditPages } from './audit.ts';
 import { deliveriesPage } from './deliveries.ts';
@@ -20,12 +18,11 @@ import { marketPage } from './market.ts';
 import { marketsPage } from './markets.ts';
 import { overviewPages } from './overview.ts';
 import { queueBoard } from './queue-board.ts';
-import { createOpsRouter, type OpsRouter } from './route.ts';
 import { venuePages } from './venues.ts';
 import { webhookPage } from './webhook.ts';
 import { webhooksPage } from './webhooks.ts';
 
-/** Registers every page: one line per file in `pages/`. */
+/** Registers every page: one line per file. */
 export function registerPages(router: OpsRouter, deps: ApiDeps): void {
   overviewPages(router, deps);
   venuePages(router, deps);
@@ -43,51 +40,38 @@ export function registerPages(router: OpsRouter, deps: ApiDeps): void {
 
 /** The operator pages: /ops and all paths below it. */
 export function createOps(deps: ApiDeps, ops: OpsOptions): Middleware<ApiState> {
-  const assets = loadOpsAssets();
+  const assets = loadAssets('/ops/assets', ['ops']);
   const entry = new Router<ApiState>({ sensitive: true });
   loginRoutes(entry, deps, ops, assets);
   const exit = new Router<ApiState>({ sensitive: true });
   logoutRoutes(exit, deps, ops);
   const pages = createOpsRouter(deps, assets);
   registerPages(pages, deps);
-  const layers: readonly Middleware<ApiState>[] = [
-    errorPages(deps, (ctx, title, text) => errorPage(ctx, assets, title, text)),
-    opsHosts(ops),
-    opsHeaders(ops),
-    sendAssets(assets),
-    entry.routes() as Middleware<ApiState>,
-    opsGuard(deps, ops),
-    queueBoard(deps, ops),
-    exit.routes() as Middleware<ApiState>,
-    pages.routes(),
-    pageNotFound,
-  ];
-  return (ctx, next) => {
-    if (ctx.path !== '/ops' && !ctx.path.startsWith('/ops/')) return next();
-    return layers.reduceRight<() => Promise<unknown>>((inner, layer) => async () => layer(ctx, inner), next)();
-  };
-}
-
-export function sendAssets(assets: OpsAssets): Middleware<ApiState> {
-  return async (ctx, next) => {
-    if (!assets.has(ctx.path)) return next();
-    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD']);
-    assets.send(ctx);
-  };
+  return createSite(deps, {
+    has: (path) => path === '/ops' || path.startsWith('/ops/'),
+    assets,
+    errorPage: (ctx, title, text) => errorPage(ctx, assets, title, text),
+    name: 'the operator pages',
+    publicUrl: ops.publicUrl,
+    admit: opsHosts(ops),
+    layers: [
+      entry.routes() as Middleware<ApiState>,
+      opsGuard(deps, ops),
+      queueBoard(deps, ops),
+      exit.routes() as Middleware<ApiState>,
+      pages.routes(),
+    ],
+  });
 }
 
 /** The page of a failure. */
 function errorPage(
   ctx: ParameterizedContext<ApiState>,
-  assets: OpsAssets,
+  assets: Assets,
   title: string,
-  text: (help: Html) => Html,
+  text: (advice: Html) => Html,
 ): string {
   const session = ctx.state.ops;
   const [path, label] = session ? ['/ops', 'Overview'] : ['/ops/login', 'Log in'];
-  return page(assets, {
-    title,
-    body: text(html`<p><a class="button" href="${path}">${label}</a></p>`),
-    ...(session && { operator: session.operator, csrf: csrfTokenOf(session.token) }),
-  });
+  return page(assets, { title, body: text(html`<p><a class="button" href="${path}">${label}</a></p>`), session });
 }

@@ -10,13 +10,15 @@ import { type ListedSession, listSessions } from '../../../src/store/ops/session
 import type { ApiDeps } from '../../deps.ts';
 import { anyOf, chosen, textField } from '../kit/filters.ts';
 import { actionButton, choice, field, filterForm } from '../kit/forms.ts';
-import { ago, badge, code, type Html, html, longText, NONE, pager, type Tone, table, time } from '../kit/html.ts';
-import { linkedIds, shortId } from '../kit/shown-values.ts';
-import { sessionIdOf } from './access/operator.ts';
-import type { OpsRequest, OpsRouter } from './route.ts';
+import { ago, badge, code, type Html, html, longText, NONE, type Tone, table, time } from '../kit/html.ts';
+import { BY_AGE, pager } from '../kit/lists.ts';
+import { shortId } from '../kit/shown-values.ts';
+import { sessionIdOf } from './access/session.ts';
+import type { OpsRequest, OpsRouter } from './actions.ts';
+import { linkedIds } from './links.ts';
 
 const PATH = '/ops/audit';
-const PAGE_SIZE = 30;
+const AUDIT_ROWS = 30;
 const MAX_SESSIONS = 50;
 const TONES: Readonly<Record<AuditStatus, Tone>> = {
   done: 'good',
@@ -37,7 +39,7 @@ export function auditPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursor
       const scope = JSON.stringify([PATH, filter]);
       const [after] = cursor === null ? [] : deps.cursors.decode(scope, cursor);
       const [{ actions, next, searchedSince }, sessions] = await Promise.all([
-        listActions(deps.db, PAGE_SIZE, after === undefined ? undefined : BigInt(after), filter),
+        listActions(deps.db, AUDIT_ROWS, after === undefined ? undefined : BigInt(after), filter),
         cursor === null && Object.keys(filter).length === 0 ? listSessions(deps.db, MAX_SESSIONS, nowMs) : null,
       ]);
       const body = html`<p class="lead">All changes through these pages, by commands and by the keys of accounts, and all login attempts. Creations and deletions of
@@ -45,7 +47,7 @@ alerts are in the log only. <code>oddswire audit-trail</code> exports all rows.<
 ${filters(filter)}
 ${actionTable(actions)}
 ${searchedSince !== undefined && html`<p class="hint">The search covers actions since ${time(searchedSince)} UTC. Older pages may hold more.</p>`}
-${pager(PATH, query, next === undefined ? undefined : deps.cursors.encode(scope, [String(next)]))}
+${pager({ path: PATH, query }, next === undefined ? undefined : deps.cursors.encode(scope, [String(next)]), BY_AGE)}
 ${sessions && sessionList(request, sessions)}`;
       return { title: 'Audit log', body };
     },
@@ -106,7 +108,7 @@ function actorCell({ source, account, actor, keyName, role, sessionId, address }
 }
 
 function sessionList(request: OpsRequest, sessions: readonly ListedSession[]): Html {
-  const { nowMs, operator } = request;
+  const { nowMs, session: own } = request;
   const name = ({ tokenHash }: ListedSession) => sessionIdOf(tokenHash);
   return html`<h2>Open sessions</h2>
 ${table<ListedSession>({
@@ -115,7 +117,7 @@ ${table<ListedSession>({
     {
       label: 'Session',
       cell: (session) =>
-        html`${code(name(session))}${name(session) === operator.sessionId && html` <span class="muted">this session</span>`}`,
+        html`${code(name(session))}${name(session) === own.operator.sessionId && html` <span class="muted">this session</span>`}`,
     },
     { label: 'Operator', cell: ({ actor, role }) => actor ?? role },
     { label: 'Role at login', cell: ({ role }) => role },

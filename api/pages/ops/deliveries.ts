@@ -17,16 +17,15 @@ import {
 import type { ApiDeps } from '../../deps.ts';
 import { invalidRequest } from '../../errors.ts';
 import { anyOf, chosen, fieldMoment, momentField, textField } from '../kit/filters.ts';
-import { actionButton, choice, field, filterForm } from '../kit/forms.ts';
-import { ago, code, type Html, html, longText, NONE, number, pager, table, time } from '../kit/html.ts';
+import { actionButton, choice, field, filterForm, hidden } from '../kit/forms.ts';
+import { ago, code, type Html, html, longText, NONE, number, table, time } from '../kit/html.ts';
+import { BY_AGE, PAGE_ROWS, pager, tabs } from '../kit/lists.ts';
 import { deliveryState, endpointName, shortId, shownUrl } from '../kit/shown-values.ts';
-import { tabs } from '../kit/tabs.ts';
+import type { OpsRequest, OpsRouter } from './actions.ts';
 import { subjectText } from './delivery-subject.ts';
-import type { OpsRequest, OpsRouter } from './route.ts';
 
 export const DELIVERIES_PATH = '/ops/deliveries';
 const RETRY_PATH = '/ops/deliveries/retry-all';
-const PAGE_SIZE = 50;
 
 type DeliveriesDeps = Pick<ApiDeps, 'db' | 'cursors' | 'producer'>;
 
@@ -44,12 +43,12 @@ export function deliveriesPage(router: OpsRouter, deps: DeliveriesDeps): void {
       const found = await listOpsDeliveries(
         deps.db,
         filter,
-        PAGE_SIZE,
+        PAGE_ROWS,
         after === undefined ? undefined : BigInt(after),
       );
       const [counts, retryable] = await Promise.all([
         countOpsDeliveries(deps.db, filter),
-        request.operator.role === 'operator' ? countRetryable(deps.db, filter) : null,
+        request.session.mayAct ? countRetryable(deps.db, filter) : null,
       ]);
       const body = html`${stateTabs(query, filter, counts)}
 ${filters(filter)}
@@ -62,7 +61,7 @@ ${
   found.searchedSince !== undefined &&
   html`<p class="hint">The search covers deliveries since ${time(found.searchedSince)} UTC. Older pages may hold more.</p>`
 }
-${pager(DELIVERIES_PATH, query, found.next === undefined ? undefined : deps.cursors.encode(scope, [String(found.next)]))}`
+${pager({ path: DELIVERIES_PATH, query }, found.next === undefined ? undefined : deps.cursors.encode(scope, [String(found.next)]), BY_AGE)}`
 }`;
       return { title: 'Deliveries', body };
     },
@@ -146,7 +145,10 @@ function stateTabs(
     return { value, label, ...(count && { count }) };
   };
   const items = [item('', 'All'), ...DELIVERY_STATES.map((state) => item(state, TAB_LABELS[state]))];
-  return tabs({ path: DELIVERIES_PATH, query, name: 'status', label: 'State', current: filter.status ?? '', items });
+  return tabs(
+    { path: DELIVERIES_PATH, query },
+    { name: 'status', label: 'State', current: filter.status ?? '', items },
+  );
 }
 
 function filters(filter: OpsDeliveryFilter): Html {
@@ -174,12 +176,12 @@ function retryAll(request: OpsRequest, filter: OpsDeliveryFilter, range: Retryab
     label: deliveries === 1 ? 'Retry 1 delivery' : `Retry ${isBound ? 'the newest' : 'all'} ${count}`,
     submitLabel: `Retry ${many}`,
     confirm: `This makes ${many} with the state “${filter.status}” due again: one attempt each, at once or at its turn in an ordered webhook. Deliveries of paused webhooks are not among them.`,
-    fields: {
+    fields: hidden({
       ...Object.fromEntries(fieldsOf(filter)),
       count: String(deliveries),
       oldest: String(oldest),
       newest: String(newest),
-    },
+    }),
   })}</div>`;
 }
 

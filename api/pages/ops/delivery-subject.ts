@@ -1,7 +1,8 @@
 import type { EventType } from '../../../src/domain/webhooks/event.ts';
 import type { DeliverySubject } from '../../../src/store/ops/delivery-subjects.ts';
 import { type Html, html } from '../kit/html.ts';
-import { decimalText, marketPath, shortId } from '../kit/shown-values.ts';
+import { decimalText, shortId } from '../kit/shown-values.ts';
+import { marketPath } from './links.ts';
 
 /** An event in words, with a link to its market. */
 export function subjectText(eventType: EventType, subject: DeliverySubject): Html {

@@ -7,10 +7,10 @@ import { presentExcerpt } from '../../routes/present-delivery.ts';
 import { actionButton } from '../kit/forms.ts';
 import { ago, badge, code, facts, type Html, html, NONE, number, table, time } from '../kit/html.ts';
 import { hexDump } from '../kit/pretty-json.ts';
+import { sentRequest } from '../kit/sent-request.ts';
 import { deliveryState, shownUrl } from '../kit/shown-values.ts';
+import type { OpsRequest, OpsRouter } from './actions.ts';
 import { DELIVERIES_PATH } from './deliveries.ts';
-import type { OpsRequest, OpsRouter } from './route.ts';
-import { sentRequest } from './sent-request.ts';
 import { subscriptionState, webhookPath } from './webhook.ts';
 
 type DeliveryDeps = Pick<ApiDeps, 'db' | 'producer'>;

@@ -5,13 +5,12 @@ import { listOpsAccounts, listOpsKeys, type OpsAccount, type OpsKey } from '../.
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { actionButton, actionForm, checks, field } from '../kit/forms.ts';
-import { ago, badge, code, type Html, html, longText, NONE, number, pager, table, time } from '../kit/html.ts';
+import { ago, badge, code, type Html, html, longText, NONE, number, table, time } from '../kit/html.ts';
+import { BY_AGE, PAGE_ROWS, pager } from '../kit/lists.ts';
+import type { OpsRequest, OpsRouter } from './actions.ts';
 import { readKeyForm, readLinkForm } from './keys-form.ts';
-import type { OpsRequest, OpsRouter } from './route.ts';
 
 const PATH = '/ops/keys';
-const KEYS_PER_PAGE = 50;
-const ACCOUNTS_PER_PAGE = 50;
 
 /** The page of an account. */
 export function accountPath(id: bigint): string {
@@ -33,14 +32,14 @@ export function keyPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursors'
       const { keys, next } = await listOpsKeys(
         deps.db,
         { isRevokedShown, ...(account !== undefined && { account }) },
-        { limit: KEYS_PER_PAGE, ...(cursor !== null && { after: { createdMicros, id } }) },
+        { limit: PAGE_ROWS, ...(cursor !== null && { after: { createdMicros, id } }) },
       );
       const body = html`<p class="lead">The API keys of all accounts. <a href="/ops/accounts">Accounts and their limits</a></p>
 ${createForm(request, account)}
 ${deps.console && linkForm(request, account)}
 ${filters(account, isRevokedShown)}
 ${keyTable(request, keys)}
-${pager(PATH, query, next && deps.cursors.encode(scope, [next.createdMicros, next.id]))}`;
+${pager({ path: PATH, query }, next && deps.cursors.encode(scope, [next.createdMicros, next.id]), BY_AGE)}`;
       return { title: 'API keys', body };
     },
   });
@@ -71,10 +70,14 @@ ${pager(PATH, query, next && deps.cursors.encode(scope, [next.createdMicros, nex
     section: 'keys',
     action: 'key.link',
     target: ({ form }) => `account ${form.get('account') ?? ''}`,
-    async inTransaction(tx, { form, operator, origin, nowMs }) {
+    async inTransaction(tx, { form, session, origin, nowMs }) {
       if (!deps.console) throw new ApiError('not_found', 'the console is off');
       const { accountName, scopes } = readLinkForm(form);
-      const { token, expiresAt } = await issueSignInLink(tx, { accountName, scopes, issuedBy: operator.name }, nowMs);
+      const { token, expiresAt } = await issueSignInLink(
+        tx,
+        { accountName, scopes, issuedBy: session.operator.name },
+        nowMs,
+      );
       return {
         result: `Created a sign-in link with the scopes ${scopes.join(', ')}.`,
         page: {
@@ -109,12 +112,12 @@ When the console has another host than these pages, replace the host.</p></div>
       const [after] = cursor === null ? [] : deps.cursors.decode('/ops/accounts', cursor);
       const { accounts, next } = await listOpsAccounts(
         deps.db,
-        ACCOUNTS_PER_PAGE,
+        PAGE_ROWS,
         after === undefined ? undefined : BigInt(after),
       );
       const body = html`<p class="lead">Keys, webhooks, alerts, wallets and limits belong to an account. The first <a href="${PATH}">key</a> creates the account.</p>
 ${accountTable(accounts)}
-${pager('/ops/accounts', query, next === undefined ? undefined : deps.cursors.encode('/ops/accounts', [String(next)]))}`;
+${pager({ path: '/ops/accounts', query }, next === undefined ? undefined : deps.cursors.encode('/ops/accounts', [String(next)]), BY_AGE)}`;
       return { title: 'Accounts', body };
     },
   });
@@ -181,7 +184,7 @@ ${scopeChecks()}
 ${field({ label: 'Expires', name: 'expires', type: 'date', hint: 'End of this day, UTC. Leave empty for no expiry.' })}
 <button type="submit" class="primary">Create key</button>`,
   );
-  if (request.operator.role !== 'operator') return html``;
+  if (!request.session.mayAct) return html``;
   return html`<details class="fold"><summary class="button">New key</summary><div class="card">${form}</div></details>`;
 }
 
@@ -191,7 +194,7 @@ function scopeChecks(form?: string): Html {
 }
 
 function linkForm(request: OpsRequest, account: string | undefined): Html {
-  if (request.operator.role !== 'operator') return html``;
+  if (!request.session.mayAct) return html``;
   const form = actionForm(
     request,
     `${PATH}/link`,

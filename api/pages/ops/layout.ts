@@ -1,7 +1,8 @@
-import type { OpsAssets } from '../kit/assets.ts';
+import type { Assets } from '../kit/assets.ts';
 import { type Html, html } from '../kit/html.ts';
 import { htmlPage } from '../kit/page.ts';
-import type { Operator } from './access/operator.ts';
+import type { PageContent } from '../kit/router.ts';
+import { csrfField, type OperatorSession } from '../kit/session.ts';
 
 /** The parts of the operator pages, in the order of the navigation. */
 const SECTIONS = {
@@ -17,38 +18,28 @@ const SECTIONS = {
 } as const;
 export type Section = keyof typeof SECTIONS;
 
-interface PageOptions {
-  /** The heading and the start of the window title. */
-  title: string;
+interface PageOptions extends PageContent {
   /** Absent for pages outside the sections, such as errors. */
   section?: Section;
-  /** Absent without a session: the page then has no navigation. */
-  operator?: Operator;
-  /** The session's form token; needed with `operator`. */
-  csrf?: string;
-  body: Html;
-  /** Files of api/pages/ops/assets, loaded as modules. */
-  scripts?: readonly string[];
+  /** Absent when logged out: the page then has no navigation. */
+  session?: OperatorSession | undefined;
   /** The result of the last action, shown once. */
-  flash?: string;
+  flash?: string | null;
 }
 
 /** A whole page as HTML text. */
-export function page(assets: OpsAssets, options: PageOptions): string {
-  const { title, section, operator, csrf, body, scripts = [], flash } = options;
+export function page(assets: Assets, { section, session, scripts = [], ...content }: PageOptions): string {
   return htmlPage(assets, {
-    title,
+    ...content,
     styles: ['ops.css'],
     scripts,
-    header: operator && header(operator, csrf ?? '', section),
-    ...(operator === undefined && { mainClass: 'bare' }),
-    flash,
-    body,
-    hasCharts: scripts.some((name) => name.endsWith('chart.js')),
+    header: session && header(session, section),
+    ...(session === undefined && { mainClass: 'bare' }),
+    hasCharts: scripts.includes('candle-chart.js'),
   });
 }
 
-function header(operator: Operator, csrf: string, current: Section | undefined): Html {
+function header({ operator, csrf }: OperatorSession, current: Section | undefined): Html {
   const links = Object.entries(SECTIONS).map(
     ([name, { label, path }]) =>
       html`<li><a href="${path}"${name === current ? html` aria-current="page"` : ''}>${label}</a></li>`,
@@ -57,7 +48,7 @@ function header(operator: Operator, csrf: string, current: Section | undefined):
 <a class="brand" href="/ops">oddswire</a>
 <nav class="sections" aria-label="Sections"><ul>${links}</ul></nav>
 <form class="who" method="post" action="/ops/logout">
-<input type="hidden" name="csrf" value="${csrf}">
+${csrfField(csrf)}
 <span class="operator">${operator.name}</span> <span class="role">${operator.role}</span>
 <button type="submit" class="quiet">Log out</button>
 </form>

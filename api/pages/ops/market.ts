@@ -19,11 +19,9 @@ import { comparingOf } from '../../reads/completeness.ts';
 import { chosen, textField } from '../kit/filters.ts';
 import { ago, badge, code, facts, type Html, html, longText, NONE, number, table, time } from '../kit/html.ts';
 import { amountText, decimalColumn, decimalText, shareText } from '../kit/shown-values.ts';
-import { bookView } from './market-book.ts';
-import { chart, type MarketView, viewPath } from './market-chart.ts';
-import { observationTable, tradeTable } from './market-tape.ts';
+import type { OpsRequest, OpsRouter } from './actions.ts';
+import { bookView, chart, type MarketView, observationTable, tradeTable, viewPath } from './market-parts.ts';
 import { MARKETS_PATH, marketName, marketState } from './markets.ts';
-import type { OpsRequest, OpsRouter } from './route.ts';
 
 const PATH = `${MARKETS_PATH}/:venue/:market_id`;
 const DATA_PATH = '/ops/data/markets/:venue/:market_id/candles.json';

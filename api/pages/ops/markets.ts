@@ -13,12 +13,13 @@ import type { ApiDeps } from '../../deps.ts';
 import { toPlace, toPosition } from '../../routes/markets.ts';
 import { anyOf, chosen, textField } from '../kit/filters.ts';
 import { choice, field, filterForm } from '../kit/forms.ts';
-import { ago, badge, type Html, html, longText, NONE, pager, type Tone, table } from '../kit/html.ts';
-import { amountText, decimalColumn, marketPath } from '../kit/shown-values.ts';
-import type { OpsRouter } from './route.ts';
+import { ago, badge, type Html, html, longText, NONE, type Tone, table } from '../kit/html.ts';
+import { BY_AGE, PAGE_ROWS, pager } from '../kit/lists.ts';
+import { amountText, decimalColumn } from '../kit/shown-values.ts';
+import type { OpsRouter } from './actions.ts';
+import { marketPath } from './links.ts';
 
 export const MARKETS_PATH = '/ops/markets';
-const PAGE_SIZE = 50;
 /** The limit of the search in the API. */
 const MAX_SEARCH_LENGTH = 200;
 const MARKET_TONES: Readonly<Record<MarketStatus, Tone>> = {
@@ -72,7 +73,7 @@ export function marketsPage(router: OpsRouter, deps: MarketDeps): void {
       const cursor = query.get('cursor');
       const found = await find(deps, cursor === null ? undefined : deps.cursors.decode(scope, cursor), text, {
         venues: venue === undefined ? venues : [venue],
-        limit: PAGE_SIZE,
+        limit: PAGE_ROWS,
         ...(status !== undefined && { statuses: [status] }),
         ...(category !== undefined && { category }),
         ...(sort !== undefined && { sort }),
@@ -92,7 +93,7 @@ ${found.isSimilar && html`<p class="hint">No market contains these words. The ta
 ${sort !== undefined && text !== undefined && html`<p class="hint">A search by words has its own order: the best match first.</p>`}
 ${isByPrice && html`<p class="hint">The order by price covers the ${PRICED_MARKETS} markets with the largest volume of the last 24 hours.</p>`}
 ${marketTable(found.markets, prices, currencies, nowMs)}
-${pager(MARKETS_PATH, query, found.next === undefined ? undefined : deps.cursors.encode(scope, found.next))}`;
+${pager({ path: MARKETS_PATH, query }, found.next === undefined ? undefined : deps.cursors.encode(scope, found.next), BY_AGE)}`;
       return { title: 'Markets', body };
     },
   });

@@ -12,7 +12,7 @@ import {
 import type { OpsPoll } from '../../../src/store/ops/venues.ts';
 import { type RefoldProgress, refoldShare } from '../../../src/store/series/candle-refold.ts';
 import { isIdlePoll, isScheduledPoll } from '../../reads/poll-health.ts';
-import { barScale, bars } from '../kit/bars.ts';
+import { barScale, bars } from '../kit/drawings.ts';
 import {
   ago,
   badge,

@@ -18,6 +18,7 @@ import { type RefoldProgress, refoldProgress } from '../../../src/store/series/c
 import type { ApiDeps } from '../../deps.ts';
 import { readVenueFeeds } from '../../reads/feed-states.ts';
 import { html } from '../kit/html.ts';
+import type { OpsRouter } from './actions.ts';
 import {
   deliveryCards,
   failingTable,
@@ -29,7 +30,6 @@ import {
   venueCards,
 } from './overview-parts.ts';
 import { findProblems, type ProblemFacts } from './overview-problems.ts';
-import type { OpsRouter } from './route.ts';
 
 const PATH = '/ops';
 const FRAGMENTS_PATH = '/ops/overview.json';

@@ -1,9 +1,9 @@
 import type { Middleware, ParameterizedContext } from 'koa';
+import type { OperatorRole } from '../../../src/store/ops/operators.ts';
 import type { ApiDeps, ApiState, OpsOptions } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
-import { requireOperator, runAudited } from './access/audit.ts';
-import type { OpsRole } from './access/operator.ts';
 import { sessionOf } from './access/session.ts';
+import { requireOperator, runAudited } from './actions.ts';
 
 const BASE_PATH = '/ops/queues';
 
@@ -17,15 +17,15 @@ const BACK_LINK =
 
 /**
  * bull-board under /ops/queues: viewers read, operators also write, and the audit log records each write. Its writes carry no form
- * token. Three rules block other sites: browsers send the cookie only with same-site requests, `opsHeaders` checks the origin of
+ * token. Three rules block other sites: browsers send the cookie only with same-site requests, the headers of the site check the origin of
  * each write, and a body must be JSON, which forms cannot send.
  */
 export function queueBoard(
   deps: Pick<ApiDeps, 'producer' | 'db' | 'now' | 'log'>,
   ops: OpsOptions,
 ): Middleware<ApiState> {
-  const boards = new Map<OpsRole, Promise<Middleware<ApiState>>>();
-  const boardOf = (role: OpsRole) => {
+  const boards = new Map<OperatorRole, Promise<Middleware<ApiState>>>();
+  const boardOf = (role: OperatorRole) => {
     const known = boards.get(role) ?? board(deps, ops, role === 'viewer');
     boards.set(role, known);
     return known;

@@ -17,22 +17,10 @@ import { comparingOf } from '../../reads/completeness.ts';
 import { readVenueFeeds } from '../../reads/feed-states.ts';
 import { isIdlePoll, isPollHealthy, isScheduledPoll } from '../../reads/poll-health.ts';
 import type { EnabledVenue } from '../../reads/venue-catalog.ts';
-import {
-  ago,
-  badge,
-  code,
-  duration,
-  facts,
-  type Html,
-  html,
-  longText,
-  NONE,
-  number,
-  pager,
-  table,
-} from '../kit/html.ts';
+import { ago, badge, code, duration, facts, type Html, html, longText, NONE, number, table } from '../kit/html.ts';
+import { BY_AGE, pager } from '../kit/lists.ts';
 import { shareText } from '../kit/shown-values.ts';
-import type { OpsRouter } from './route.ts';
+import type { OpsRouter } from './actions.ts';
 import { feedTable, gapTable, SHOWN_GAPS } from './venue-feeds.ts';
 
 const PATH = '/ops/venues';
@@ -122,7 +110,7 @@ ${rejectionTable(
 )}
 <h2>Newest samples${reason !== undefined && html` of <code>${reason}</code>`}</h2>
 ${reason !== undefined && html`<p><a href="${venuePath(venue)}#rejected">Show all reasons</a></p>`}
-${sampleList(samples.entries, nowMs)}${pager(venuePath(venue), query, next)}`;
+${sampleList(samples.entries, nowMs)}${pager({ path: venuePath(venue), query }, next, BY_AGE)}`;
       return { title: profile.title, body };
     },
   });

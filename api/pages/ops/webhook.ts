@@ -17,7 +17,7 @@ import { fieldMoment, momentField } from '../kit/filters.ts';
 import { actionButton, actionForm, field } from '../kit/forms.ts';
 import { ago, badge, code, facts, type Html, html, NONE, number, table, time } from '../kit/html.ts';
 import { percent, shortId, shownUrl } from '../kit/shown-values.ts';
-import type { ActionRequest, OpsRequest, OpsRouter } from './route.ts';
+import type { ActionRequest, OpsRequest, OpsRouter } from './actions.ts';
 import { hourChart } from './webhook-chart.ts';
 
 const PATH = '/ops/webhooks/:webhook_id';
@@ -161,7 +161,7 @@ function statusButton(request: OpsRequest, { id, status }: OpsSubscription): Htm
 }
 
 function recoverForm(request: OpsRequest, id: string): Html {
-  if (request.operator.role !== 'operator') return html``;
+  if (!request.session.mayAct) return html``;
   return html`<h2>Recover</h2>
 <p class="lead">Makes the undelivered events of this webhook since a moment due again. You can repeat this safely.</p>
 ${actionForm(

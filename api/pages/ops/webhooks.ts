@@ -11,26 +11,12 @@ import {
 import type { ApiDeps } from '../../deps.ts';
 import { chosen, textField } from '../kit/filters.ts';
 import { field, filterForm } from '../kit/forms.ts';
-import {
-  ago,
-  badge,
-  code,
-  duration,
-  type Html,
-  html,
-  longText,
-  NONE,
-  number,
-  pager,
-  type Tone,
-  table,
-} from '../kit/html.ts';
+import { ago, badge, code, duration, type Html, html, longText, NONE, number, type Tone, table } from '../kit/html.ts';
+import { PAGE_ROWS, pager, tabs } from '../kit/lists.ts';
 import { endpointName, percent, shownUrl } from '../kit/shown-values.ts';
-import { tabs } from '../kit/tabs.ts';
-import type { OpsRouter } from './route.ts';
+import type { OpsRouter } from './actions.ts';
 
 const PATH = '/ops/webhooks';
-const PAGE_SIZE = 50;
 
 const SHOWN: Readonly<Record<WebhookState, { label: string; tab: string; tone: Tone }>> = {
   failing: { label: 'failing', tab: 'Failing', tone: 'bad' },
@@ -50,17 +36,18 @@ export function webhooksPage(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'curs
       const scope = JSON.stringify([PATH, filter]);
       const cursor = query.get('cursor');
       const [offset = '0'] = cursor === null ? [] : deps.cursors.decode(scope, cursor);
-      const period = { sinceMs: nowMs - DAY_MS, limit: PAGE_SIZE, offset: Number(offset) };
+      const period = { sinceMs: nowMs - DAY_MS, limit: PAGE_ROWS, offset: Number(offset) };
       const { webhooks, next } = await listWebhooks(deps.db, filter, period);
       const body = html`<p class="lead">The webhooks of all accounts, worst first: failing ones, those that oddswire stopped, those that fail in part, then the others.</p>
-${tabs({
-  path: PATH,
-  query,
-  name: 'state',
-  label: 'State',
-  current: filter.state ?? '',
-  items: [{ value: '', label: 'All' }, ...WEBHOOK_STATES.map((value) => ({ value, label: SHOWN[value].tab }))],
-})}
+${tabs(
+  { path: PATH, query },
+  {
+    name: 'state',
+    label: 'State',
+    current: filter.state ?? '',
+    items: [{ value: '', label: 'All' }, ...WEBHOOK_STATES.map((value) => ({ value, label: SHOWN[value].tab }))],
+  },
+)}
 ${filterForm(
   PATH,
   html`${field({ label: 'Webhook', name: 'webhook', type: 'search', value: filter.webhook ?? '', hint: 'id, or part of the address' })}
@@ -69,7 +56,7 @@ ${filter.state !== undefined && html`<input type="hidden" name="state" value="${
 )}
 ${webhookTable(webhooks, nowMs)}
 <p class="hint">Success and p95 cover the last 24 hours, at most the newest ${number(MEASURED_EACH)} deliveries of a webhook.</p>
-${pager(PATH, query, next === undefined ? undefined : deps.cursors.encode(scope, [String(next)]), { first: 'Worst', next: 'More' })}`;
+${pager({ path: PATH, query }, next === undefined ? undefined : deps.cursors.encode(scope, [String(next)]), { first: 'Worst', next: 'More' })}`;
       return { title: 'Webhooks', body };
     },
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { barScale } from '../../../api/pages/kit/bars.ts';
+import { barScale } from '../../../api/pages/kit/drawings.ts';
 import { html } from '../../../api/pages/kit/html.ts';
 import { findProblems, type ProblemFacts } from '../../../api/pages/ops/overview-problems.ts';
 import type { EnabledVenue } from '../../../api/reads/venue-catalog.ts';

@@ -1,8 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import type { ParameterizedContext } from 'koa';
-import { CONSOLE_SESSION_MS, findConsoleSession } from '../../../../src/store/accounts/console-sessions.ts';
+import { FailureStreaks } from '../../../../src/observe/failure-streaks.ts';
+import {
+  CONSOLE_SESSION_MS,
+  findConsoleSession,
+  findValidConsoleSessions,
+} from '../../../../src/store/accounts/console-sessions.ts';
 import type { ApiDeps, ApiState } from '../../../deps.ts';
-import { csrfTokenOf, hashSessionToken, isSessionToken } from '../../ops/access/operator.ts';
-import type { ConsoleSessionState } from './session-state.ts';
+import { html } from '../../kit/html.ts';
+import { type ConsoleSession, csrfField, csrfTokenOf, hashSessionToken, isSessionToken } from '../../kit/session.ts';
 
 type AnyContext = ParameterizedContext<ApiState>;
 
@@ -15,7 +21,7 @@ const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Strict';
 export async function findConsoleSessionOf(
   ctx: AnyContext,
   deps: Pick<ApiDeps, 'db' | 'now'>,
-): Promise<ConsoleSessionState | null> {
+): Promise<ConsoleSession | null> {
   const token = ctx.cookies.get(SECURE_COOKIE) ?? ctx.cookies.get(PLAIN_COOKIE);
   if (!isSessionToken(token)) return null;
   const tokenHash = hashSessionToken(token);
@@ -23,11 +29,23 @@ export async function findConsoleSessionOf(
   if (found === null) return null;
   const { accountId, keyId, scopes, coldReadsPerMinute, accountName, keyName, ratePerMinute, flash } = found;
   const caller = { accountId, keyId, scopes, coldReadsPerMinute };
-  return { caller, accountName, keyName, ratePerMinute, tokenHash, csrf: csrfTokenOf(token), flash };
+  const csrf = csrfTokenOf(token);
+  return {
+    caller,
+    accountName,
+    keyName,
+    ratePerMinute,
+    tokenHash,
+    csrf,
+    // The field `once` makes a form that is sent twice one write.
+    hiddenFields: () => html`${csrfField(csrf)}<input type="hidden" name="once" value="${randomUUID()}">`,
+    mayAct: true,
+    flash,
+  };
 }
 
 /** The session of a request behind the guard. */
-export function consoleSessionOf(ctx: AnyContext): ConsoleSessionState {
+export function consoleSessionOf(ctx: AnyContext): ConsoleSession {
   const { console } = ctx.state;
   if (!console) throw new TypeError('this route does not run behind the guard of the console');
   return console;
@@ -53,4 +71,59 @@ export function clearSessionCookies(ctx: AnyContext): void {
   ctx.append('Set-Cookie', `${SECURE_COOKIE}=; ${ATTRIBUTES}; Secure; Max-Age=0`);
   ctx.append('Set-Cookie', `${PLAIN_COOKIE}=; ${ATTRIBUTES}; Max-Age=0`);
   ctx.set('Clear-Site-Data', '"cache"');
+}
+
+/** With the time of the query, the streams of a session end within two seconds after it. */
+const CHECK_EVERY_MS = 1_000;
+
+interface Watched {
+  tokenHash: Buffer;
+  end(): void;
+}
+
+/** Ends open streams of sessions that ended: one statement for all sessions of this process, and none without a stream. */
+export interface SessionWatch {
+  /** Returns the end of the watch. */
+  add(stream: Watched): () => void;
+}
+
+export function createSessionWatch(deps: Pick<ApiDeps, 'db' | 'log' | 'now'>): SessionWatch {
+  const open = new Set<Watched>();
+  const streaks = new FailureStreaks();
+  let timer: NodeJS.Timeout | undefined;
+
+  async function check(): Promise<void> {
+    try {
+      const asked = [...open];
+      const valid = await findValidConsoleSessions(
+        deps.db,
+        asked.map(({ tokenHash }) => tokenHash),
+        deps.now(),
+      );
+      streaks.succeeded('check');
+      for (const stream of asked) if (!valid.has(stream.tokenHash.toString('hex'))) stream.end();
+    } catch (error) {
+      const { inARow, shouldLog } = streaks.failed('check');
+      deps.log[shouldLog ? 'warn' : 'debug'](
+        { err: error, inARow },
+        'sessions of open streams not checked; will retry',
+      );
+    }
+    timer = undefined;
+    schedule();
+  }
+
+  function schedule(): void {
+    if (timer !== undefined || open.size === 0) return;
+    timer = setTimeout(() => void check(), CHECK_EVERY_MS);
+    timer.unref();
+  }
+
+  return {
+    add(stream) {
+      open.add(stream);
+      schedule();
+      return () => void open.delete(stream);
+    },
+  };
 }

@@ -14,14 +14,14 @@ import {
 import { recordAction } from '../../../../src/store/ops/actions.ts';
 import { clientNetwork } from '../../../access/client-address.ts';
 import type { ApiContext, ApiDeps, ApiState, ConsoleOptions } from '../../../deps.ts';
-import type { OpsAssets } from '../../kit/assets.ts';
-import { readForm } from '../../kit/form-body.ts';
+import type { Assets } from '../../kit/assets.ts';
+import { enterForm, readForm } from '../../kit/form-body.ts';
 import { field } from '../../kit/forms.ts';
 import { type Html, html } from '../../kit/html.ts';
-import { hashSessionToken, newSessionToken } from '../../ops/access/operator.ts';
-import { consolePage, type PageContent, startPath } from '../layout.ts';
+import type { PageContent } from '../../kit/router.ts';
+import { hashSessionToken, newSessionToken } from '../../kit/session.ts';
+import { consolePage, startPath } from '../layout.ts';
 import type { PublicMarket } from '../public-market.ts';
-import { enterForm } from '../route.ts';
 import { clearSessionCookies, consoleSessionOf, findConsoleSessionOf, setSessionCookie } from './session.ts';
 
 type SignInDeps = Pick<ApiDeps, 'db' | 'now' | 'keys' | 'failedKeys'>;
@@ -32,7 +32,7 @@ export function signInRoutes(
   router: Router<ApiState>,
   deps: SignInDeps,
   options: ConsoleOptions,
-  { assets, market }: { assets: OpsAssets; market: PublicMarket | undefined },
+  { assets, market }: { assets: Assets; market: PublicMarket | undefined },
 ): void {
   async function sendStart(ctx: ApiContext, next: string | null, problem?: string): Promise<void> {
     const page = startPage(next, { market: await market?.part(ctx.state), problem });
@@ -76,19 +76,21 @@ export function signInRoutes(
 /** Ends this session, or all sessions of the account. Needs a session. */
 export function signOutRoutes(router: Router<ApiState>, deps: SignInDeps): void {
   router.post('/sign-out', async (ctx) => {
-    await enterForm(ctx);
-    await endConsoleSession(deps.db, consoleSessionOf(ctx).tokenHash);
+    const session = consoleSessionOf(ctx);
+    await enterForm(ctx, session);
+    await endConsoleSession(deps.db, session.tokenHash);
     leave(ctx);
   });
   router.post('/sign-out-everywhere', async (ctx) => {
-    await enterForm(ctx);
-    await endConsoleSessionsOf(deps.db, consoleSessionOf(ctx).caller.accountId);
+    const session = consoleSessionOf(ctx);
+    await enterForm(ctx, session);
+    await endConsoleSessionsOf(deps.db, session.caller.accountId);
     leave(ctx);
   });
 }
 
 /** `/console/sign-in/{token}`: the page of a one-time link. Its button uses the link, so that a preview of the link does not. */
-export function linkRoutes(router: Router<ApiState>, deps: LinkDeps, options: ConsoleOptions, assets: OpsAssets): void {
+export function linkRoutes(router: Router<ApiState>, deps: LinkDeps, options: ConsoleOptions, assets: Assets): void {
   router.get(`${LINK_PATH}/:token`, async (ctx) => {
     const token = ctx.params['token'] ?? '';
     const link = await findSignInLink(deps.db, token, deps.now());
@@ -128,7 +130,7 @@ export function linkRoutes(router: Router<ApiState>, deps: LinkDeps, options: Co
 }
 
 /** The answer to a used, expired or unknown link. */
-function sendNoLink(ctx: ApiContext, assets: OpsAssets): void {
+function sendNoLink(ctx: ApiContext, assets: Assets): void {
   const body = html`<p class="lead">This link was used, has expired, or is not complete. A link works once and for ${LINK_MINUTES} minutes.</p>
 <p>Ask the operator for another link, or <a href="/">sign in with a key</a>.</p>`;
   sendPage(ctx, 404, consolePage(assets, { title: 'The link does not work', body }));

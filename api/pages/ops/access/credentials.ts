@@ -6,12 +6,13 @@ import {
   findOperator,
   isConfiguredName,
   OPERATOR_ROLES,
+  type OperatorRole,
 } from '../../../../src/store/ops/operators.ts';
 import type { OpsSession } from '../../../../src/store/ops/sessions.ts';
-import { isSameText, type OpsRole } from './operator.ts';
+import { isSameText } from '../../kit/session.ts';
 
 /** The passwords of the configuration by role; a role without one has no such login. */
-export type OpsPasswords = Readonly<Partial<Record<OpsRole, string>>>;
+export type OpsPasswords = Readonly<Partial<Record<OperatorRole, string>>>;
 
 interface CredentialOptions {
   passwords: OpsPasswords;
@@ -24,7 +25,7 @@ interface CredentialOptions {
 /** A login that exists. */
 export interface Credential {
   name: string;
-  role: OpsRole;
+  role: OperatorRole;
   /** Identifies the password without revealing it. A session ends when this differs from the session's copy. */
   fingerprint: Buffer;
   isPassword(offered: string): boolean | Promise<boolean>;
@@ -59,7 +60,7 @@ export async function matchCredential(
 export function operatorOfSession(
   options: CredentialOptions,
   session: OpsSession,
-): { name: string; role: OpsRole } | null {
+): { name: string; role: OperatorRole } | null {
   const { actor, operatorRole, operatorPasswordHash } = session;
   if (actor !== null && operatorRole !== null && operatorPasswordHash !== null) {
     const fingerprint = fingerprintOf(options.sessionKey, `stored:${actor}:${operatorPasswordHash}`);
@@ -78,7 +79,7 @@ export function knownDeviceToken(sessionKey: Uint8Array, { fingerprint }: Creden
   return createHmac('sha256', sessionKey).update('known device').update(fingerprint).digest('base64url');
 }
 
-function configuredCredential({ passwords, sessionKey }: CredentialOptions, role: OpsRole): Credential | null {
+function configuredCredential({ passwords, sessionKey }: CredentialOptions, role: OperatorRole): Credential | null {
   const password = passwords[role];
   if (password === undefined) return null;
   return {

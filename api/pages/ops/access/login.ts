@@ -4,17 +4,16 @@ import { recordAction } from '../../../../src/store/ops/actions.ts';
 import { beginSession, endAllSessions, endSession } from '../../../../src/store/ops/sessions.ts';
 import type { ApiContext, ApiDeps, ApiState, OpsOptions } from '../../../deps.ts';
 import { ApiError } from '../../../errors.ts';
-import type { OpsAssets } from '../../kit/assets.ts';
-import { readForm } from '../../kit/form-body.ts';
+import type { Assets } from '../../kit/assets.ts';
+import { enterForm, readForm } from '../../kit/form-body.ts';
 import { field } from '../../kit/forms.ts';
 import { html } from '../../kit/html.ts';
+import { hashSessionToken, isSameText, newSessionToken } from '../../kit/session.ts';
+import { inAuditedTransaction, requireOperator } from '../actions.ts';
 import { page } from '../layout.ts';
-import { enterForm } from '../route.ts';
-import { inAuditedTransaction, requireOperator } from './audit.ts';
 import { type Credential, credentialsOf, knownDeviceToken, matchCredential } from './credentials.ts';
 import { createLoginTurns, type LoginLane } from './login-turns.ts';
-import { hashSessionToken, isSameText, newSessionToken, sessionIdOf } from './operator.ts';
-import { addressOf, cookieOf, findLiveSession, knownCookieOf, sessionOf } from './session.ts';
+import { addressOf, cookieOf, findLiveSession, knownCookieOf, sessionIdOf, sessionOf } from './session.ts';
 
 const LOGIN_PATH = '/ops/login';
 const START = '/ops';
@@ -30,7 +29,7 @@ type LoginDeps = Pick<ApiDeps, 'db' | 'now' | 'log' | 'limits'>;
  * The login page and its form. A password is checked before its failures count, so the failures of others never refuse a correct one.
  * Turns bound the cost and the rate of checks. A browser with an earlier login of the same name has a turn of its own.
  */
-export function loginRoutes(router: Router<ApiState>, deps: LoginDeps, ops: OpsOptions, assets: OpsAssets): void {
+export function loginRoutes(router: Router<ApiState>, deps: LoginDeps, ops: OpsOptions, assets: Assets): void {
   const turns = createLoginTurns();
 
   router.get(LOGIN_PATH, async (ctx) => {
@@ -115,8 +114,9 @@ async function noteFailure(
 /** Logs out this session or all sessions. Needs a session. */
 export function logoutRoutes(router: Router<ApiState>, deps: LoginDeps, ops: OpsOptions): void {
   router.post('/ops/logout', async (ctx) => {
-    await enterForm(ctx);
-    const { operator, tokenHash } = sessionOf(ctx);
+    const session = sessionOf(ctx);
+    await enterForm(ctx, session);
+    const { operator, tokenHash } = session;
     const entry = { action: 'logout', target: 'session', operator, requestId: ctx.state.requestId };
     await inAuditedTransaction(deps, entry, async (tx) => {
       await endSession(tx, tokenHash);
@@ -126,10 +126,11 @@ export function logoutRoutes(router: Router<ApiState>, deps: LoginDeps, ops: Ops
   });
 
   router.post('/ops/logout-everywhere', async (ctx) => {
-    const { operator } = sessionOf(ctx);
+    const session = sessionOf(ctx);
+    const { operator } = session;
     const entry = { action: 'logout.everywhere', target: 'every session', operator, requestId: ctx.state.requestId };
     await requireOperator(deps, entry);
-    await enterForm(ctx);
+    await enterForm(ctx, session);
     await inAuditedTransaction(deps, entry, async (tx) => {
       const count = await endAllSessions(tx);
       return { result: count === 1 ? 'Ended 1 session.' : `Ended ${count} sessions.` };
@@ -140,7 +141,7 @@ export function logoutRoutes(router: Router<ApiState>, deps: LoginDeps, ops: Ops
 
 function sendLoginPage(
   ctx: ApiContext,
-  assets: OpsAssets,
+  assets: Assets,
   next: string,
   failed?: { problem: string; name: string },
 ): void {

@@ -1,9 +1,12 @@
-import type { ParameterizedContext } from 'koa';
+import type { Middleware, ParameterizedContext } from 'koa';
+import { hostNameOf, isFixedHost } from '../../../../src/domain/values/host-name.ts';
 import { findSession, touchSession } from '../../../../src/store/ops/sessions.ts';
 import { clientNetwork } from '../../../access/client-address.ts';
 import type { ApiDeps, ApiState, OpsOptions } from '../../../deps.ts';
+import { ApiError } from '../../../errors.ts';
+import { csrfField, csrfTokenOf, hashSessionToken, isSessionToken, type OperatorSession } from '../../kit/session.ts';
+import { leadToSignIn } from '../../kit/site.ts';
 import { operatorOfSession } from './credentials.ts';
-import { hashSessionToken, isSessionToken, type LiveSession, sessionIdOf } from './operator.ts';
 
 type AnyContext = ParameterizedContext<ApiState>;
 
@@ -27,6 +30,11 @@ export function addressOf(ctx: AnyContext, ops: Pick<OpsOptions, 'trustedProxies
   return clientNetwork(ctx.req, ops.trustedProxies ?? []);
 }
 
+/** The visible name of a session: the beginning of the stored hash. */
+export function sessionIdOf(tokenHash: Buffer): string {
+  return tokenHash.toString('hex').slice(0, 10);
+}
+
 /**
  * The session of the request's cookie, or null. Each request queries it, because it may have ended in another process. A session is
  * invalid when its operator was removed or has another password.
@@ -35,7 +43,7 @@ export async function findLiveSession(
   ctx: AnyContext,
   deps: Pick<ApiDeps, 'db' | 'now'>,
   ops: OpsOptions,
-): Promise<LiveSession | null> {
+): Promise<OperatorSession | null> {
   const token = ctx.cookies.get(cookieOf(ops).name);
   if (!isSessionToken(token)) return null;
   const tokenHash = hashSessionToken(token);
@@ -44,8 +52,15 @@ export async function findLiveSession(
   const current = operatorOfSession(ops, session);
   if (current === null) return null;
   if (isUse(ctx)) await touchSession(deps.db, tokenHash, session, deps.now());
-  const operator = { ...current, sessionId: sessionIdOf(tokenHash), address: addressOf(ctx, ops) };
-  return { operator, token, tokenHash, flash: session.flash };
+  const csrf = csrfTokenOf(token);
+  return {
+    operator: { ...current, sessionId: sessionIdOf(tokenHash), address: addressOf(ctx, ops) },
+    tokenHash,
+    csrf,
+    hiddenFields: () => csrfField(csrf),
+    mayAct: current.role === 'operator',
+    flash: session.flash,
+  };
 }
 
 /** Whether a person sent the request. The refresh of an open page must not extend a session. */
@@ -54,8 +69,38 @@ function isUse(ctx: AnyContext): boolean {
 }
 
 /** The session of a request behind the guard. */
-export function sessionOf(ctx: AnyContext): LiveSession {
+export function sessionOf(ctx: AnyContext): OperatorSession {
   const { ops } = ctx.state;
   if (!ops) throw new TypeError('this route does not run behind opsGuard');
   return ops;
+}
+
+/** Admits requests with a session, which it puts into the state. Redirects other requests to the login page. */
+export function opsGuard(deps: Pick<ApiDeps, 'db' | 'now'>, ops: OpsOptions): Middleware<ApiState> {
+  return async (ctx, next) => {
+    const session = await findLiveSession(ctx, deps, ops);
+    if (session === null) {
+      const realm = 'oddswire ops';
+      return leadToSignIn(ctx, { signIn: '/ops/login', start: '/ops', realm, message: 'log in at /ops/login' });
+    }
+    ctx.state.ops = session;
+    await next();
+  };
+}
+
+/**
+ * Accepts requests for the host names of the pages only. By DNS rebinding, the owner of any domain can point it at this address, for
+ * example at 127.0.0.1: for a browser, its pages and the operator pages then have the same origin. Only the Host header shows the
+ * difference. Without configured names, the pages accept loopback names and IP addresses, which a domain cannot imitate.
+ */
+export function opsHosts({ hosts = [] }: Pick<OpsOptions, 'hosts'>): Middleware<ApiState> {
+  return async (ctx, next) => {
+    const name = hostNameOf(ctx.get('Host'));
+    const isAccepted = name !== null && (hosts.length > 0 ? hosts.includes(name) : isFixedHost(name));
+    if (isAccepted) return next();
+    throw new ApiError(
+      'misdirected_request',
+      'the operator pages do not serve this host name; OPS_HOSTS and OPS_PUBLIC_URL name their hosts',
+    );
+  };
 }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiDeps } from '../../../../api/deps.ts';
-import { loadOpsAssets } from '../../../../api/pages/kit/assets.ts';
+import { loadAssets } from '../../../../api/pages/kit/assets.ts';
+import { createOpsRouter } from '../../../../api/pages/ops/actions.ts';
 import { registerPages } from '../../../../api/pages/ops/app.ts';
-import { createOpsRouter } from '../../../../api/pages/ops/route.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { AS_BROWSER, logIn, type OpsClient, testOps } from './ops-client.ts';
@@ -19,7 +19,7 @@ afterAll(() => api.close());
 
 /** The registered routes with filled path parameters. Nothing runs them. */
 const routes = (() => {
-  const router = createOpsRouter({} as ApiDeps, loadOpsAssets());
+  const router = createOpsRouter({} as ApiDeps, loadAssets('/ops/assets', ['ops']));
   registerPages(router, { venues: [] } as Partial<ApiDeps> as ApiDeps);
   return router.registered.map(({ kind, path }) => ({ kind, path: path.replaceAll(/:\w+/g, '1') }));
 })();

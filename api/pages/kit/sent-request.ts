@@ -5,8 +5,8 @@ import { readChatFacts } from '../../../src/store/deliveries/chat-facts.ts';
 import { type RequestFacts, readRequestFacts } from '../../../src/store/deliveries/request-facts.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
-import { code, type Html, html, table } from '../kit/html.ts';
-import { prettyJson } from '../kit/pretty-json.ts';
+import { code, type Html, html, table } from './html.ts';
+import { prettyJson } from './pretty-json.ts';
 
 interface SentDelivery {
   id: string;

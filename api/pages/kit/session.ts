@@ -1,26 +1,47 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { OperatorRole } from '../../../../src/store/ops/operators.ts';
+import type { OperatorRole } from '../../../src/store/ops/operators.ts';
+import { type Html, html } from './html.ts';
+
+/** The session of a request: of an operator, or of a key in the console. */
+export interface Session {
+  tokenHash: Buffer;
+  /** The token of every form of the session. */
+  csrf: string;
+  /** The hidden fields of the forms of actions. */
+  hiddenFields(): Html;
+  /** Whether the session may change anything. The pages of another one have no forms. */
+  mayAct: boolean;
+  /** The message that the next page shows once. */
+  flash: string | null;
+}
 
 /** Viewers only read; operators also act. */
-export type OpsRole = OperatorRole;
-
-/** A session of the operator pages. */
 export interface Operator {
   name: string;
-  role: OpsRole;
+  role: OperatorRole;
   /** Names the session in the audit log without revealing its token. */
   sessionId: string;
   /** The client address of this request. */
   address: string;
 }
 
-/** The session of a request. */
-export interface LiveSession {
+export interface OperatorSession extends Session {
   operator: Operator;
-  token: string;
-  tokenHash: Buffer;
-  /** The message that the next page shows once. */
-  flash: string | null;
+}
+
+/** A session of the console, without its key. */
+export interface ConsoleSession extends Session {
+  caller: {
+    accountId: bigint;
+    keyId: string;
+    scopes: readonly string[];
+    /** The account's own limit; null: the limit of the configuration. */
+    coldReadsPerMinute: number | null;
+  };
+  accountName: string;
+  keyName: string;
+  /** The account's own limit of requests per minute; null: the default. */
+  ratePerMinute: number | null;
 }
 
 const TOKEN_BYTES = 32;
@@ -41,14 +62,14 @@ export function hashSessionToken(token: string): Buffer {
   return createHash('sha256').update(token, 'utf8').digest();
 }
 
-/** The visible name of a session: the beginning of the stored hash. */
-export function sessionIdOf(tokenHash: Buffer): string {
-  return tokenHash.toString('hex').slice(0, 10);
-}
-
 /** The token in every form of a session, derived from the session token so that no other page can know it. */
 export function csrfTokenOf(sessionToken: string): string {
   return createHmac('sha256', sessionToken).update('oddswire ops form', 'utf8').digest('base64url');
+}
+
+/** The field of every form that `enterForm` checks. */
+export function csrfField(csrf: string): Html {
+  return html`<input type="hidden" name="csrf" value="${csrf}">`;
 }
 
 /** Compares two texts in a time that does not depend on the first difference. */
