@@ -1,5 +1,5 @@
 import type { Scope } from '../../../src/domain/values/api-key.ts';
-import { setConsoleFlash } from '../../../src/store/accounts/console-sessions.ts';
+import { consoleSessions } from '../../../src/store/accounts/sessions.ts';
 import type { ApiDeps } from '../../deps.ts';
 import type { Assets } from '../kit/assets.ts';
 import { createPageRouter, type PageRequest, type PageRouter } from '../kit/router.ts';
@@ -36,6 +36,6 @@ export function createConsoleRouter(deps: Pick<ApiDeps, 'db' | 'now'>, calls: Ap
     }),
     admit: ({ session }, { scope }) => requireScope(session, scope),
     show: (content) => consolePage(assets, content),
-    setFlash: setConsoleFlash,
+    setFlash: consoleSessions.setFlash,
   });
 }

@@ -1,7 +1,7 @@
 import { asError } from '../../../src/domain/values/errors.ts';
+import { operatorSessions } from '../../../src/store/accounts/sessions.ts';
 import type { Tx } from '../../../src/store/db/tx.ts';
 import { type AuditEntry, finishAction, recordAction } from '../../../src/store/ops/actions.ts';
-import { setFlash } from '../../../src/store/ops/sessions.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import type { Assets } from '../kit/assets.ts';
@@ -64,7 +64,7 @@ export function createOpsRouter(deps: AuditDeps, assets: Assets): OpsRouter {
       if (action !== undefined) await requireOperator(deps, auditedOf(request, action, request.path));
     },
     show: (content) => page(assets, content),
-    setFlash,
+    setFlash: operatorSessions.setFlash,
   });
   return {
     ...router,

@@ -1,3 +1,4 @@
+import { type ListedSession, operatorSessions } from '../../../src/store/accounts/sessions.ts';
 import {
   ACTION_SOURCES,
   type ActionFilter,
@@ -6,7 +7,6 @@ import {
   type AuditStatus,
   listActions,
 } from '../../../src/store/ops/actions.ts';
-import { type ListedSession, listSessions } from '../../../src/store/ops/sessions.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { anyOf, chosen, textField } from '../kit/filters.ts';
 import { actionButton, choice, field, filterForm } from '../kit/forms.ts';
@@ -40,7 +40,9 @@ export function auditPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursor
       const [after] = cursor === null ? [] : deps.cursors.decode(scope, cursor);
       const [{ actions, next, searchedSince }, sessions] = await Promise.all([
         listActions(deps.db, AUDIT_ROWS, after === undefined ? undefined : BigInt(after), filter),
-        cursor === null && Object.keys(filter).length === 0 ? listSessions(deps.db, MAX_SESSIONS, nowMs) : null,
+        cursor === null && Object.keys(filter).length === 0
+          ? operatorSessions.list(deps.db, MAX_SESSIONS, nowMs)
+          : null,
       ]);
       const body = html`<p class="lead">All changes through these pages, by commands and by the keys of accounts, and all login attempts. Creations and deletions of
 alerts are in the log only. <code>oddswire audit-trail</code> exports all rows.</p>

@@ -1,11 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ParameterizedContext } from 'koa';
 import { FailureStreaks } from '../../../../src/observe/failure-streaks.ts';
-import {
-  CONSOLE_SESSION_MS,
-  findConsoleSession,
-  findValidConsoleSessions,
-} from '../../../../src/store/accounts/console-sessions.ts';
+import { consoleSessions, SESSION_MAX_MS } from '../../../../src/store/accounts/sessions.ts';
 import type { ApiDeps, ApiState } from '../../../deps.ts';
 import { html } from '../../kit/html.ts';
 import { type ConsoleSession, csrfField, csrfTokenOf, hashSessionToken, isSessionToken } from '../../kit/session.ts';
@@ -25,7 +21,7 @@ export async function findConsoleSessionOf(
   const token = ctx.cookies.get(SECURE_COOKIE) ?? ctx.cookies.get(PLAIN_COOKIE);
   if (!isSessionToken(token)) return null;
   const tokenHash = hashSessionToken(token);
-  const found = await findConsoleSession(deps.db, tokenHash, deps.now());
+  const found = await consoleSessions.find(deps.db, tokenHash, deps.now());
   if (found === null) return null;
   const { accountId, keyId, scopes, coldReadsPerMinute, accountName, keyName, ratePerMinute, flash } = found;
   const caller = { accountId, keyId, scopes, coldReadsPerMinute };
@@ -56,7 +52,7 @@ export function consoleSessionOf(ctx: AnyContext): ConsoleSession {
  * that terminates TLS: with https the cookie is `Secure`.
  */
 export function setSessionCookie(ctx: AnyContext, token: string): void {
-  const more = `Max-Age=${CONSOLE_SESSION_MS / 1_000}`;
+  const more = `Max-Age=${SESSION_MAX_MS / 1_000}`;
   const isSecure = ctx.get('Origin').startsWith('https:');
   ctx.append(
     'Set-Cookie',
@@ -95,7 +91,7 @@ export function createSessionWatch(deps: Pick<ApiDeps, 'db' | 'log' | 'now'>): S
   async function check(): Promise<void> {
     try {
       const asked = [...open];
-      const valid = await findValidConsoleSessions(
+      const valid = await consoleSessions.findValid(
         deps.db,
         asked.map(({ tokenHash }) => tokenHash),
         deps.now(),

@@ -1,10 +1,6 @@
 import type Router from '@koa/router';
 import { parseUrl } from '../../../../src/domain/values/parse-url.ts';
-import {
-  beginConsoleSession,
-  endConsoleSession,
-  endConsoleSessionsOf,
-} from '../../../../src/store/accounts/console-sessions.ts';
+import { consoleSessions } from '../../../../src/store/accounts/sessions.ts';
 import {
   beginSessionOfLink,
   findSignInLink,
@@ -66,7 +62,7 @@ export function signInRoutes(
     const token = newSessionToken();
     const address = clientNetwork(ctx.req, options.trustedProxies ?? []);
     const session = { tokenHash: hashSessionToken(token), keyId: found.id, address };
-    await deps.db.transaction((tx) => beginConsoleSession(tx, session, deps.now()));
+    await deps.db.transaction((tx) => consoleSessions.begin(tx, session, deps.now()));
     setSessionCookie(ctx, token);
     ctx.redirect(nextPath(next) ?? startPath(found.scopes));
     ctx.status = 303;
@@ -78,13 +74,13 @@ export function signOutRoutes(router: Router<ApiState>, deps: SignInDeps): void 
   router.post('/sign-out', async (ctx) => {
     const session = consoleSessionOf(ctx);
     await enterForm(ctx, session);
-    await endConsoleSession(deps.db, session.tokenHash);
+    await consoleSessions.end(deps.db, session.tokenHash);
     leave(ctx);
   });
   router.post('/sign-out-everywhere', async (ctx) => {
     const session = consoleSessionOf(ctx);
     await enterForm(ctx, session);
-    await endConsoleSessionsOf(deps.db, session.caller.accountId);
+    await consoleSessions.endOf(deps.db, session.caller.accountId);
     leave(ctx);
   });
 }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { isPassword } from '../../../../src/domain/values/password.ts';
+import type { StoredOperatorSession } from '../../../../src/store/accounts/sessions.ts';
 import type { Queryable } from '../../../../src/store/db/tx.ts';
 import {
   CONFIGURED_NAMES,
@@ -8,7 +9,6 @@ import {
   OPERATOR_ROLES,
   type OperatorRole,
 } from '../../../../src/store/ops/operators.ts';
-import type { OpsSession } from '../../../../src/store/ops/sessions.ts';
 import { isSameText } from '../../kit/session.ts';
 
 /** The passwords of the configuration by role; a role without one has no such login. */
@@ -59,7 +59,7 @@ export async function matchCredential(
 /** The present name and role of a session's operator, or null when the login was removed or its password changed. */
 export function operatorOfSession(
   options: CredentialOptions,
-  session: OpsSession,
+  session: StoredOperatorSession,
 ): { name: string; role: OperatorRole } | null {
   const { actor, operatorRole, operatorPasswordHash } = session;
   if (actor !== null && operatorRole !== null && operatorPasswordHash !== null) {

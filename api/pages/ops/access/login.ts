@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import { parseUrl } from '../../../../src/domain/values/parse-url.ts';
+import { operatorSessions } from '../../../../src/store/accounts/sessions.ts';
 import { recordAction } from '../../../../src/store/ops/actions.ts';
-import { beginSession, endAllSessions, endSession } from '../../../../src/store/ops/sessions.ts';
 import type { ApiContext, ApiDeps, ApiState, OpsOptions } from '../../../deps.ts';
 import { ApiError } from '../../../errors.ts';
 import type { Assets } from '../../kit/assets.ts';
@@ -69,7 +69,7 @@ async function enter(ctx: ApiContext, deps: LoginDeps, ops: OpsOptions, credenti
   const tokenHash = hashSessionToken(token);
   await deps.db.transaction(async (tx) => {
     const session = { tokenHash, role, actor: name, passwordFingerprint: fingerprint, address };
-    await beginSession(tx, session, deps.now());
+    await operatorSessions.begin(tx, session, deps.now());
     const from = { actor: name, role, sessionId: sessionIdOf(tokenHash), address, requestId: ctx.state.requestId };
     await recordAction(tx, { ...from, action: 'login', target: 'session', status: 'done', result: '' }, deps.now());
   });
@@ -119,7 +119,7 @@ export function logoutRoutes(router: Router<ApiState>, deps: LoginDeps, ops: Ops
     const { operator, tokenHash } = session;
     const entry = { action: 'logout', target: 'session', operator, requestId: ctx.state.requestId };
     await inAuditedTransaction(deps, entry, async (tx) => {
-      await endSession(tx, tokenHash);
+      await operatorSessions.end(tx, tokenHash);
       return { result: '' };
     });
     leave(ctx, ops);
@@ -132,7 +132,7 @@ export function logoutRoutes(router: Router<ApiState>, deps: LoginDeps, ops: Ops
     await requireOperator(deps, entry);
     await enterForm(ctx, session);
     await inAuditedTransaction(deps, entry, async (tx) => {
-      const count = await endAllSessions(tx);
+      const count = await operatorSessions.endAll(tx);
       return { result: count === 1 ? 'Ended 1 session.' : `Ended ${count} sessions.` };
     });
     leave(ctx, ops);

@@ -1,6 +1,6 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import { hostNameOf, isFixedHost } from '../../../../src/domain/values/host-name.ts';
-import { findSession, touchSession } from '../../../../src/store/ops/sessions.ts';
+import { operatorSessions } from '../../../../src/store/accounts/sessions.ts';
 import { clientNetwork } from '../../../access/client-address.ts';
 import type { ApiDeps, ApiState, OpsOptions } from '../../../deps.ts';
 import { ApiError } from '../../../errors.ts';
@@ -47,11 +47,11 @@ export async function findLiveSession(
   const token = ctx.cookies.get(cookieOf(ops).name);
   if (!isSessionToken(token)) return null;
   const tokenHash = hashSessionToken(token);
-  const session = await findSession(deps.db, tokenHash, deps.now());
+  const session = await operatorSessions.find(deps.db, tokenHash, deps.now());
   if (session === null) return null;
   const current = operatorOfSession(ops, session);
   if (current === null) return null;
-  if (isUse(ctx)) await touchSession(deps.db, tokenHash, session, deps.now());
+  if (isUse(ctx)) await operatorSessions.touch(deps.db, tokenHash, session, deps.now());
   const csrf = csrfTokenOf(token);
   return {
     operator: { ...current, sessionId: sessionIdOf(tokenHash), address: addressOf(ctx, ops) },
