@@ -110,7 +110,7 @@ const ROOMS = {
     docs: ['.', 'http', 'contract', 'openapi'],
     routes: ['.', 'access', 'http', 'contract', 'reads', 'openapi', 'streams', 'docs'],
     pages: ['.', 'access', 'middleware', 'http', 'contract', 'reads', 'streams', 'routes'],
-    mcp: ['.', 'middleware'],
+    mcp: ['.', 'middleware', 'http', 'reads'],
     server: ['.', 'access', 'middleware', 'http', 'reads', 'openapi', 'streams', 'docs', 'routes', 'pages', 'mcp'],
   },
   'api/pages': {

@@ -1,7 +1,6 @@
 import Router from '@koa/router';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiDeps, ApiState, ConsoleOptions } from '../../deps.ts';
-import type { Route } from '../../http/route.ts';
 import { tooManyRequests } from '../../middleware/rate-limit.ts';
 import { type Assets, loadAssets } from '../kit/assets.ts';
 import { type Html, html } from '../kit/html.ts';
@@ -9,7 +8,7 @@ import { createSite, leadToSignIn } from '../kit/site.ts';
 import { consoleSessionOf, createSessionWatch, findConsoleSessionOf } from './access/session.ts';
 import { linkRoutes, signInRoutes, signOutRoutes } from './access/sign-in.ts';
 import { alertPages } from './alerts.ts';
-import { createApiCalls } from './api-calls.ts';
+import type { ApiCalls } from './api-calls.ts';
 import { deliveryPage } from './delivery.ts';
 import { eventPage } from './event.ts';
 import { consolePage, SECTIONS } from './layout.ts';
@@ -40,9 +39,8 @@ export function registerConsolePages(router: ConsoleRouter, deps: ApiDeps): void
 }
 
 /** The console: pages for the owners of keys, at `/`. */
-export function createConsole(deps: ApiDeps, options: ConsoleOptions, routes: readonly Route[]): Middleware<ApiState> {
+export function createConsole(deps: ApiDeps, options: ConsoleOptions, calls: ApiCalls): Middleware<ApiState> {
   const assets = loadAssets('/console/assets', ['ops', 'console']);
-  const calls = createApiCalls(deps, routes);
   const entry = new Router<ApiState>({ sensitive: true });
   const market = createPublicMarket(deps, calls, options);
   market?.routes(entry);

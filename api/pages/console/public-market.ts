@@ -33,12 +33,11 @@ const OUTCOME = 'outcome';
 const STREAMS_PER_ADDRESS = 10;
 
 type PublicDeps = Pick<ApiDeps, 'db' | 'now' | 'answers' | 'log'>;
-type RequestState = Pick<ApiState, 'requestId' | 'log'>;
 
 /** The market of the start page. */
 export interface PublicMarket {
   /** The part of the page; undefined while the market is not stored or cannot be read. */
-  part(state: RequestState): Promise<Html | undefined>;
+  part(requestId: string): Promise<Html | undefined>;
   /** Its data and its stream. They serve this market only, and every visitor the same. */
   routes(router: Router<ApiState>): void;
 }
@@ -55,12 +54,12 @@ export function createPublicMarket(
   let wasShown: boolean | undefined;
   const openStreams = new OpenCounts();
 
-  function requestOf(state: RequestState): MarketRequest {
+  function requestOf(requestId: string): MarketRequest {
     return {
       params: { venue, market_id: marketId },
       query: new URLSearchParams(),
       nowMs: deps.now(),
-      api: (call) => calls.call({ caller: VISITOR }, state, call),
+      api: (call) => calls.call({ caller: VISITOR }, requestId, call),
     };
   }
 
@@ -97,9 +96,9 @@ export function createPublicMarket(
   }
 
   return {
-    async part(state) {
+    async part(requestId) {
       try {
-        const request = requestOf(state);
+        const request = requestOf(requestId);
         const text = await shared('part', async () => (await orNothing(draw(request, deps)))?.toString() ?? '');
         streaks.succeeded('read');
         note(text !== '');
@@ -118,7 +117,7 @@ export function createPublicMarket(
         const outcome = new URLSearchParams(ctx.querystring).get(OUTCOME) ?? '';
         // The page names the outcome that it shows: the leader may have changed since.
         const query = new URLSearchParams(outcome === '' ? {} : { [OUTCOME]: outcome });
-        const request = { ...requestOf(ctx.state), query };
+        const request = { ...requestOf(ctx.state.requestId), query };
         ctx.type = 'application/json; charset=utf-8';
         ctx.body = await shared(`series ${outcome}`, async () =>
           JSON.stringify(await readChart(request, await viewOf(request))),

@@ -29,9 +29,9 @@ export type ConsoleRouter = PageRouter<ConsoleRequest, Section, Rule>;
 export function createConsoleRouter(deps: Pick<ApiDeps, 'db' | 'now'>, calls: ApiCalls, assets: Assets): ConsoleRouter {
   return createPageRouter(deps, {
     sessionOf: consoleSessionOf,
-    requestOf: (request, { state: { requestId, log } }) => ({
+    requestOf: (request) => ({
       ...request,
-      api: (call) => calls.call(request.session, { requestId, log }, call),
+      api: (call) => calls.call(request.session, request.requestId, call),
       shown: calls.shown,
     }),
     admit: ({ session }, { scope }) => requireScope(session, scope),

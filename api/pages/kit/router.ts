@@ -61,7 +61,7 @@ interface ActionDefinition<R, Section> {
 /** What distinguishes the pages of operators from those of the console. A definition also has the fields of `Rule`. */
 interface Pages<S extends Session, R extends PageRequest<S>, Section, Rule> {
   sessionOf(ctx: ApiContext): S;
-  requestOf(request: PageRequest<S>, ctx: ApiContext): R;
+  requestOf(request: PageRequest<S>): R;
   /** Runs before everything else. @throws ApiError to reject the request */
   admit(request: R, rule: Rule): void | Promise<void>;
   /** A whole page as HTML text. */
@@ -96,19 +96,16 @@ export function createPageRouter<S extends Session, R extends PageRequest<S>, Se
     const { path } = rule;
     registered.push({ kind, path });
     const step: RouterMiddleware<ApiState> = async (ctx) => {
-      const request = requestOf(
-        {
-          session: sessionOf(ctx),
-          params: ctx.params,
-          query: new URLSearchParams(ctx.querystring),
-          path: ctx.path,
-          requestId: ctx.state.requestId,
-          nowMs: deps.now(),
-          // The header names the scheme that the browser sees, also behind a proxy that terminates TLS. Only forms have it.
-          origin: ctx.get('Origin') || `${ctx.protocol}://${ctx.host}`,
-        },
-        ctx,
-      );
+      const request = requestOf({
+        session: sessionOf(ctx),
+        params: ctx.params,
+        query: new URLSearchParams(ctx.querystring),
+        path: ctx.path,
+        requestId: ctx.state.requestId,
+        nowMs: deps.now(),
+        // The header names the scheme that the browser sees, also behind a proxy that terminates TLS. Only forms have it.
+        origin: ctx.get('Origin') || `${ctx.protocol}://${ctx.host}`,
+      });
       await admit(request, rule);
       await answer(ctx, request);
     };

@@ -31,7 +31,7 @@ export function signInRoutes(
   { assets, market }: { assets: Assets; market: PublicMarket | undefined },
 ): void {
   async function sendStart(ctx: ApiContext, next: string | null, problem?: string): Promise<void> {
-    const page = startPage(next, { market: await market?.part(ctx.state), problem });
+    const page = startPage(next, { market: await market?.part(ctx.state.requestId), problem });
     sendPage(ctx, problem === undefined ? 200 : 403, consolePage(assets, page));
   }
 
