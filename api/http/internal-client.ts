@@ -12,14 +12,14 @@ import { ApiError, type ErrorCode, type ErrorDetail } from '../errors.ts';
 import { type InternalCall, markInternal } from '../middleware/request-context.ts';
 
 /** On whose behalf a call is made: of the caller of a session, or of the key in `headers`. */
-export interface Origin extends InternalCall {
+interface Origin extends InternalCall {
   requestId: string;
   headers?: Readonly<Record<string, string>>;
   /** The limit of wrong keys counts per address. */
   remoteAddress?: string | undefined;
 }
 
-export interface InternalRequest {
+interface InternalRequest {
   method: string;
   /** Path and query. */
   target: string;

@@ -77,7 +77,7 @@ function callsFor(ctx: ApiContext, client: InternalClient, deps: ApiDeps): Route
 }
 
 /** A server for one request: stateless, so any API process answers. */
-export function createMcpServer(calls: RouteCalls): McpServer {
+function createMcpServer(calls: RouteCalls): McpServer {
   const server = new McpServer({ name: 'oddswire', version: VERSION }, { instructions: INSTRUCTIONS });
   addMarketTools(server, calls);
   addAlertTools(server, calls);

@@ -83,7 +83,7 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
   const FOREIGN = new Set(['queues']);
 
   test('the list contains every page of the router', () => {
-    const router = createOpsRouter(opened.api.deps, loadAssets('/ops/assets', ['ops']));
+    const router = createOpsRouter(opened.api.deps, loadAssets('/ops/assets', 'ops'));
     registerPages(router, opened.api.deps);
     const visited = pages.map(([, path]) => path());
     expect(unvisited(router.registered, visited)).toEqual([]);

@@ -40,7 +40,7 @@ export function registerConsolePages(router: ConsoleRouter, deps: ApiDeps): void
 
 /** The console: pages for the owners of keys, at `/`. */
 export function createConsole(deps: ApiDeps, options: ConsoleOptions, calls: ApiCalls): Middleware<ApiState> {
-  const assets = loadAssets('/console/assets', ['ops', 'console']);
+  const assets = loadAssets('/console/assets', 'console');
   const entry = new Router<ApiState>({ sensitive: true });
   const market = createPublicMarket(deps, calls, options);
   market?.routes(entry);

@@ -35,7 +35,6 @@ function isAllowed(scopes: readonly string[], scope: string | undefined): boolea
 export function consolePage(assets: Assets, { section, session, scripts = [], ...content }: PageOptions): string {
   return htmlPage(assets, {
     ...content,
-    styles: ['ops.css', 'console.css'],
     scripts: session || scripts.length > 0 ? ['console.js', ...scripts] : [],
     bodyClass: 'console',
     header: header(session, section),

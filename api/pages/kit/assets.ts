@@ -29,13 +29,11 @@ export interface Assets {
   send(ctx: ParameterizedContext<ApiState>): void;
 }
 
-/**
- * Reads the files of `api/pages/<group>/assets` and the chart library once.
- */
-export function loadAssets(basePath: string, groups: readonly string[]): Assets {
+/** Reads the files of a group of pages, those of all pages, and the chart library once. */
+export function loadAssets(basePath: string, group: 'ops' | 'console'): Assets {
   const assets = new Map<string, Asset>();
-  for (const group of groups) {
-    const folder = join(packageRoot(), 'api', 'pages', group, 'assets');
+  for (const part of ['kit', group]) {
+    const folder = join(packageRoot(), 'api', 'pages', part, 'assets');
     for (const name of readdirSync(folder).sort()) {
       const extension = name.slice(name.lastIndexOf('.') + 1);
       if (extension === 'css' || extension === 'js') {

@@ -3,8 +3,6 @@ import { type Html, html } from './html.ts';
 import type { PageContent } from './router.ts';
 
 interface Parts extends Omit<PageContent, 'status'> {
-  /** Files of assets, in the order of loading. */
-  styles: readonly string[];
   bodyClass?: string;
   header: Html | undefined;
   mainClass?: string;
@@ -18,7 +16,7 @@ interface Parts extends Omit<PageContent, 'status'> {
 
 /** The frame that the pages of operators and of the console have in common, as HTML text. */
 export function htmlPage(assets: Assets, parts: Parts): string {
-  const { title, styles, scripts = [], bodyClass, header, mainClass, flash, above, body, hasCharts, below } = parts;
+  const { title, scripts = [], bodyClass, header, mainClass, flash, above, body, hasCharts, below } = parts;
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -27,7 +25,7 @@ export function htmlPage(assets: Assets, parts: Parts): string {
 <meta name="color-scheme" content="light dark">
 <title>${title} · oddswire</title>
 <link rel="icon" href="data:,">
-${styles.map((name) => html`<link rel="stylesheet" href="${assets.url(name)}">`)}
+<link rel="stylesheet" href="${assets.url('pages.css')}">
 ${scripts.map((name) => html`<script type="module" src="${assets.url(name)}"></script>`)}
 </head>
 <body${classOf(bodyClass)}>

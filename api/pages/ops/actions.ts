@@ -93,7 +93,7 @@ function auditedOf({ session: { operator }, requestId }: OpsRequest, action: str
 }
 
 /** An action before it runs. */
-export interface AuditedAction {
+interface AuditedAction {
   action: string;
   target: string;
   operator: Operator;

@@ -40,7 +40,7 @@ export function registerPages(router: OpsRouter, deps: ApiDeps): void {
 
 /** The operator pages: /ops and all paths below it. */
 export function createOps(deps: ApiDeps, ops: OpsOptions): Middleware<ApiState> {
-  const assets = loadAssets('/ops/assets', ['ops']);
+  const assets = loadAssets('/ops/assets', 'ops');
   const entry = new Router<ApiState>({ sensitive: true });
   loginRoutes(entry, deps, ops, assets);
   const exit = new Router<ApiState>({ sensitive: true });

@@ -31,7 +31,6 @@ interface PageOptions extends PageContent {
 export function page(assets: Assets, { section, session, scripts = [], ...content }: PageOptions): string {
   return htmlPage(assets, {
     ...content,
-    styles: ['ops.css'],
     scripts,
     header: session && header(session, section),
     ...(session === undefined && { mainClass: 'bare' }),

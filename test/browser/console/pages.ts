@@ -43,7 +43,7 @@ export function pageTests(desk: ConsoleDesk): void {
 
   test('the list contains every page of the router', () => {
     const { deps } = desk.api;
-    const assets = loadAssets('/console/assets', ['ops', 'console']);
+    const assets = loadAssets('/console/assets', 'console');
     const router = createConsoleRouter(deps, {} as never, assets);
     registerConsolePages(router, deps);
     const visited = pages.map(([, path]) => path());

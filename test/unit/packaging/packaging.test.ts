@@ -262,6 +262,7 @@ describe('the image', () => {
     expect(copied.map(({ rest }) => rest.split(' ').at(-1))).toEqual([
       './package.json',
       './node_modules',
+      './api/pages/kit/assets',
       './api/pages/ops/assets',
       './api/pages/console/assets',
       './api/docs/assets',

@@ -1,13 +1,7 @@
 // The chart, book and trades of one market, kept current by the stream.
-import {
-  CandlestickSeries,
-  ColorType,
-  createChart,
-  createSeriesMarkers,
-  HistogramSeries,
-  LineSeries,
-} from './lightweight-charts.js';
+import { createSeriesMarkers, LineSeries } from './lightweight-charts.js';
 import { alertPrice, flash, follow, paced, percent, showChange } from './live.js';
+import { colors, drawnCandle, openChart, paintChart } from './price-chart.js';
 
 const SERIES_EVERY_MS = 10_000;
 const TAPE_EVERY_MS = 2_000;
@@ -28,84 +22,34 @@ const isPublic = 'isPublic' in root.dataset;
 const box = document.getElementById('market-chart');
 const legend = document.querySelector('[data-legend]');
 const zoom = document.querySelector('[data-zoom]');
-const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
 let { range, kind } = box.dataset;
 let isZoomed = false;
 let drawn = { line: [], candles: [], interval: '5m' };
 
 const inside = (value) => (value < -1e-9 || value > 1 + 1e-9 ? '' : Math.abs(value).toFixed(2));
-const chart = createChart(box, {
-  autoSize: true,
-  layout: {
-    attributionLogo: false,
-    fontFamily: getComputedStyle(document.body).fontFamily,
-    panes: { enableResize: false },
-  },
-  timeScale: { timeVisible: true, secondsVisible: false, rightOffset: 2 },
-  kineticScroll: { mouse: false, touch: !calm },
-  // The chart must not capture the scrolling of the page on a phone.
-  handleScroll: { vertTouchDrag: false, mouseWheel: false },
-  handleScale: { mouseWheel: false, axisPressedMouseMove: { time: true, price: false } },
+const opened = openChart(box, {
+  rightOffset: 2,
+  pane: 1,
+  layout: { panes: { enableResize: false } },
+  handleScale: { axisPressedMouseMove: { time: true, price: false } },
 });
+const { chart, candles, volume } = opened;
 const whole = () => (isZoomed ? undefined : { priceRange: { minValue: 0, maxValue: 1 } });
 const shared = {
   priceFormat: { type: 'custom', minMove: 0.0001, formatter: inside },
   autoscaleInfoProvider: (original) => whole() ?? original(),
 };
 const line = chart.addSeries(LineSeries, { ...shared, lineWidth: 2 });
-const candles = chart.addSeries(CandlestickSeries, { ...shared, borderVisible: false });
-const volume = chart.addSeries(
-  HistogramSeries,
-  { priceFormat: { type: 'volume' }, lastValueVisible: false, priceLineVisible: false },
-  1,
-);
+candles.applyOptions(shared);
 chart.panes()[1]?.setHeight(64);
 // The uppermost label of the axis would be cut.
 volume.priceScale().applyOptions({ scaleMargins: { top: 0.3, bottom: 0 } });
 line.priceScale().applyOptions({ scaleMargins: { top: 0.06, bottom: 0.04 } });
 
-function colors() {
-  const style = getComputedStyle(document.documentElement);
-  const named = (name) => style.getPropertyValue(name).trim();
-  return {
-    card: named('--card'),
-    grid: named('--line'),
-    soft: named('--ink-soft'),
-    series: named('--series'),
-    accent: named('--accent'),
-    ink: named('--ink'),
-    up: named('--up'),
-    down: named('--down'),
-  };
-}
-
 function paint() {
-  const color = colors();
-  chart.applyOptions({
-    layout: {
-      background: { type: ColorType.Solid, color: color.card },
-      textColor: color.soft,
-      panes: { separatorColor: color.grid },
-    },
-    grid: { vertLines: { color: color.grid }, horzLines: { color: color.grid } },
-    rightPriceScale: { borderColor: color.grid },
-    timeScale: { borderColor: color.grid },
-  });
-  line.applyOptions({ color: color.series, visible: kind === 'line' });
-  candles.applyOptions({
-    upColor: color.up,
-    downColor: color.down,
-    wickUpColor: color.up,
-    wickDownColor: color.down,
-    visible: kind === 'candle',
-  });
-  volume.setData(
-    drawn.candles.map((c) => ({
-      time: c.time,
-      value: c.volume,
-      color: `${c.close >= c.open ? color.up : color.down}80`,
-    })),
-  );
+  paintChart(opened, drawn.candles);
+  line.applyOptions({ color: colors().series, visible: kind === 'line' });
+  candles.applyOptions({ visible: kind === 'candle' });
 }
 
 async function read(path) {
@@ -141,14 +85,7 @@ async function loadSeries({ fit = false } = {}) {
   drawn = {
     interval: found.interval,
     line: found.line,
-    candles: found.candles.map((c) => ({
-      time: c.timestamp,
-      open: Number(c.open),
-      high: Number(c.high),
-      low: Number(c.low),
-      close: Number(c.close),
-      volume: Number(c.volume),
-    })),
+    candles: found.candles.map(drawnCandle),
   };
   line.setData(drawn.line);
   candles.setData(drawn.candles.map(({ volume: _, ...candle }) => candle));

@@ -1,5 +1,5 @@
-// Draws the candles of a market page and refreshes them. Exact figures arrive as text; only the drawing rounds them.
-import { CandlestickSeries, ColorType, createChart, HistogramSeries } from './lightweight-charts.js';
+// Draws the candles of a market page and refreshes them.
+import { drawnCandle, openChart, paintChart } from './price-chart.js';
 
 const REFRESH_MS = 15_000;
 const MAX_DIGITS = 8;
@@ -10,46 +10,13 @@ const status = document.getElementById('candle-status');
 if (box && status) start(box, status);
 
 function start(box, status) {
-  const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
-  const chart = createChart(box, {
-    autoSize: true,
-    layout: { attributionLogo: false, fontFamily: getComputedStyle(document.body).fontFamily },
-    timeScale: { timeVisible: true, secondsVisible: false, rightOffset: 3 },
-    kineticScroll: { mouse: false, touch: !calm },
-    // The chart must not capture the scrolling of the page on a phone.
-    handleScroll: { vertTouchDrag: false, mouseWheel: false },
-    handleScale: { mouseWheel: false },
-  });
-  const candles = chart.addSeries(CandlestickSeries, {});
-  const volume = chart.addSeries(HistogramSeries, {
-    priceScaleId: '',
-    priceFormat: { type: 'volume' },
-    lastValueVisible: false,
-    priceLineVisible: false,
-  });
+  const opened = openChart(box, { rightOffset: 3, pane: 0 });
+  const { chart, candles, volume } = opened;
   candles.priceScale().applyOptions({ scaleMargins: { top: 0.08, bottom: 0.26 } });
   volume.priceScale().applyOptions({ scaleMargins: { top: 0.8, bottom: 0 } });
 
   let drawn = [];
-  const paint = () => {
-    const color = colors();
-    chart.applyOptions({
-      layout: { background: { type: ColorType.Solid, color: color.card }, textColor: color.soft },
-      grid: { vertLines: { color: color.line }, horzLines: { color: color.line } },
-      rightPriceScale: { borderColor: color.line },
-      timeScale: { borderColor: color.line },
-    });
-    candles.applyOptions({
-      upColor: color.up,
-      downColor: color.down,
-      borderVisible: false,
-      wickUpColor: color.up,
-      wickDownColor: color.down,
-    });
-    volume.setData(
-      drawn.map((c) => ({ time: c.time, value: c.volume, color: c.close >= c.open ? color.upSoft : color.downSoft })),
-    );
-  };
+  const paint = () => paintChart(opened, drawn);
 
   let isFirst = true;
   const load = async () => {
@@ -65,14 +32,7 @@ function start(box, status) {
     // The margin below a low price would show negative prices, which do not exist.
     const formatter = (price) => (price < 0 ? '' : price.toFixed(precision));
     candles.applyOptions({ priceFormat: { type: 'custom', formatter, minMove: 10 ** -precision } });
-    drawn = exact.map((c) => ({
-      time: c.time,
-      open: Number(c.open),
-      high: Number(c.high),
-      low: Number(c.low),
-      close: Number(c.close),
-      volume: Number(c.volume),
-    }));
+    drawn = exact.map(drawnCandle);
     candles.setData(drawn.map(({ volume: _, ...candle }) => candle));
     paint();
     if (isFirst) showLast(chart, box, drawn.length);
@@ -106,20 +66,4 @@ function showLast(chart, box, count) {
 
 function fraction(text) {
   return text.includes('.') ? text.length - text.indexOf('.') - 1 : 0;
-}
-
-/** The colours of the page, which follow the light or dark setting of the system. */
-function colors() {
-  const style = getComputedStyle(document.documentElement);
-  const named = (name) => style.getPropertyValue(name).trim();
-  const [up, down] = [named('--up'), named('--down')];
-  return {
-    card: named('--card'),
-    line: named('--line'),
-    soft: named('--ink-soft'),
-    up,
-    down,
-    upSoft: `${up}80`,
-    downSoft: `${down}80`,
-  };
 }

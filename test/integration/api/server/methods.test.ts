@@ -80,7 +80,7 @@ describe('a method that a path does not accept', () => {
   });
 
   it('is 405 with Allow on every path of the console', async () => {
-    const router = createConsoleRouter({} as ApiDeps, {} as never, loadAssets('/ops/assets', ['ops']));
+    const router = createConsoleRouter({} as ApiDeps, {} as never, loadAssets('/ops/assets', 'ops'));
     registerConsolePages(router, { venues: [] } as Partial<ApiDeps> as ApiDeps);
     const routes = router.registered.map(({ kind, path }) => ({ path, method: kind === 'action' ? 'POST' : 'GET' }));
     const client = await signIn(api);
@@ -91,7 +91,7 @@ describe('a method that a path does not accept', () => {
   });
 
   it('is 405 with Allow on every path of the operator pages', async () => {
-    const router = createOpsRouter({} as ApiDeps, loadAssets('/ops/assets', ['ops']));
+    const router = createOpsRouter({} as ApiDeps, loadAssets('/ops/assets', 'ops'));
     registerPages(router, { venues: [] } as Partial<ApiDeps> as ApiDeps);
     const routes = router.registered.map(({ kind, path }) => ({ path, method: kind === 'action' ? 'POST' : 'GET' }));
     const client = await logIn(api);
