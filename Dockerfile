@@ -28,8 +28,9 @@ ENV NODE_ENV=production \
 WORKDIR /app
 COPY --from=packages /app/package.json ./package.json
 COPY --from=packages /app/node_modules ./node_modules
-COPY --from=build /app/api/ops/assets ./api/ops/assets
-COPY --from=build /app/api/console/assets ./api/console/assets
+COPY --from=build /app/api/pages/kit/assets ./api/pages/kit/assets
+COPY --from=build /app/api/pages/ops/assets ./api/pages/ops/assets
+COPY --from=build /app/api/pages/console/assets ./api/pages/console/assets
 COPY --from=build /app/api/docs/assets ./api/docs/assets
 COPY --from=build /app/dist ./dist
 COPY docs ./docs

@@ -14,10 +14,9 @@ import type { SecretBox } from '../src/webhooks/secret-box.ts';
 import type { AccountLimits } from './access/account-limits.ts';
 import type { FailedKeys } from './access/failed-keys.ts';
 import type { KeyDirectory } from './access/key-directory.ts';
-import type { ConsoleSessionState } from './console/session-state.ts';
 import type { ErrorDetail } from './errors.ts';
-import type { OpsPasswords } from './ops/credentials.ts';
-import type { LiveSession } from './ops/operator.ts';
+import type { ConsoleSession, OperatorSession } from './pages/kit/session.ts';
+import type { OpsPasswords } from './pages/ops/access/credentials.ts';
 import type { AnswerCache } from './reads/answer-cache.ts';
 import type { MarketMemory } from './reads/market-memory.ts';
 import type { ReadTracker } from './reads/read-tracker.ts';
@@ -42,9 +41,9 @@ export interface ApiState {
   /** The ignored parameters of the request, for `meta.warnings`; see http/parameter-names.ts. */
   warnings?: readonly ErrorDetail[];
   /** Set by the guard of the operator pages. */
-  ops?: LiveSession;
+  ops?: OperatorSession;
   /** Set by the guard of the console. */
-  console?: ConsoleSessionState;
+  console?: ConsoleSession;
 }
 
 export type ApiContext = RouterContext<ApiState>;
@@ -68,7 +67,7 @@ export interface OpsOptions {
   noPassword: string;
   /** The address of the pages for browsers, without a trailing slash. Absent: plain http at the requested address. */
   publicUrl?: string;
-  /** The host names of the pages; see ops/hosts.ts. */
+  /** The host names of the pages; see `opsHosts`. */
   hosts?: readonly string[];
   /** The operator's proxies: only their `X-Forwarded-For` counts. Default: no proxies. */
   trustedProxies?: readonly Cidr[];

@@ -1,8 +1,8 @@
 import { OddswireError } from '../src/domain/values/errors.ts';
 import { hashPassword } from '../src/domain/values/password.ts';
+import { SESSION_IDLE_MS } from '../src/store/accounts/sessions.ts';
 import type { Database, Queryable } from '../src/store/db/tx.ts';
 import { changeOperator, type ListedOperator, listOperators, type OperatorChange } from '../src/store/ops/operators.ts';
-import { SESSION_IDLE_MS } from '../src/store/ops/sessions.ts';
 import { operatorCommand } from './operator-command.ts';
 import {
   OPERATORS_OPTIONS,

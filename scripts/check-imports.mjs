@@ -14,9 +14,10 @@ const areaOf = (file) =>
     .slice(0, file.startsWith('src/') ? 2 : 1)
     .join('/');
 
-/** The first folder below the area, '.' for the area's own files. */
-const roomOf = (file) => {
-  const inside = file.slice(areaOf(file).length + 1).split('/');
+/** The first folder below a folder, '.' for its own files; undefined outside of it. */
+const roomOf = (folder, file) => {
+  if (!file.startsWith(`${folder}/`)) return undefined;
+  const inside = file.slice(folder.length + 1).split('/');
   return inside.length > 1 ? inside[0] : '.';
 };
 
@@ -110,23 +111,14 @@ const ROOMS = {
     streams: ['.', 'access', 'middleware', 'http', 'contract', 'reads'],
     docs: ['.', 'http', 'contract', 'openapi'],
     routes: ['.', 'access', 'http', 'contract', 'reads', 'openapi', 'streams', 'docs'],
-    ops: ['.', 'access', 'middleware', 'http', 'reads', 'routes'],
-    console: ['.', 'access', 'middleware', 'http', 'contract', 'reads', 'streams', 'routes', 'ops'],
-    mcp: ['.', 'middleware'],
-    server: [
-      '.',
-      'access',
-      'middleware',
-      'http',
-      'reads',
-      'openapi',
-      'streams',
-      'docs',
-      'routes',
-      'ops',
-      'console',
-      'mcp',
-    ],
+    pages: ['.', 'access', 'middleware', 'http', 'contract', 'reads', 'streams', 'routes'],
+    mcp: ['.', 'middleware', 'http', 'reads'],
+    server: ['.', 'access', 'middleware', 'http', 'reads', 'openapi', 'streams', 'docs', 'routes', 'pages', 'mcp'],
+  },
+  'api/pages': {
+    kit: [],
+    ops: ['kit'],
+    console: ['kit'],
   },
   workers: {
     process: [],
@@ -191,11 +183,12 @@ for (const file of files) {
 
 /** Type imports do not exist at run time: api/deps.ts names the types of every room. */
 function checkRooms(file, target, isType) {
-  const rooms = ROOMS[areaOf(file)];
-  const [from, to] = [roomOf(file), roomOf(target)];
-  if (rooms === undefined || from === to || from === '.' || isType) return;
-  if (!rooms[from]?.includes(to))
-    problems.push(`${file}: ${areaOf(file)}/${from} must not import ${areaOf(file)}/${to}`);
+  if (isType) return;
+  for (const [folder, rooms] of Object.entries(ROOMS)) {
+    const [from, to] = [roomOf(folder, file), roomOf(folder, target)];
+    if (from === undefined || to === undefined || from === to || from === '.') continue;
+    if (!rooms[from]?.includes(to)) problems.push(`${file}: ${folder}/${from} must not import ${folder}/${to}`);
+  }
 }
 
 function check(file, specifier, isType) {

@@ -6,6 +6,8 @@ import type { Admission } from './account-limits.ts';
 export interface ColdAllowance {
   /** Counts a cold read of the account. Returns false when the account has used up the cold reads of this minute. */
   take(): boolean;
+  /** How long the read waits for its venue, milliseconds. */
+  readonly waitMs: number;
   /** Whether `take` returned false: the answer then holds the stored data, and other accounts do not share it. */
   readonly isExhausted: boolean;
   /** 429 for a read without stored data. */
@@ -13,9 +15,10 @@ export interface ColdAllowance {
 }
 
 /** The allowance of a request; see AccountLimits for how accounts are counted. */
-export function coldAllowance(deps: Pick<ApiDeps, 'limits'>, caller: Caller): ColdAllowance {
+export function coldAllowance(deps: Pick<ApiDeps, 'limits' | 'coldWaitMs'>, caller: Caller): ColdAllowance {
   let rejected: Admission | undefined;
   return {
+    waitMs: deps.coldWaitMs,
     take() {
       const admission = deps.limits.take('cold_reads', caller.accountId, caller.coldReadsPerMinute);
       if (admission?.isAdmitted === false) rejected = admission;

@@ -40,16 +40,16 @@ export interface MarketRead<Data extends ApiJson = ApiJson, Meta extends Fields 
   remembered?(): MemoryAnswer | undefined;
 }
 
-type MarketDeps = Pick<ApiDeps, 'decimalFormat' | 'now' | 'answers' | 'limits' | 'memory'>;
+type MarketDeps = Pick<ApiDeps, 'decimalFormat' | 'now' | 'answers' | 'limits' | 'memory' | 'coldWaitMs'>;
 
 /**
  * Answers a market route: envelope with meta, weak ETag, 304, from memory when possible. The ETag covers
  * data and the stable part of meta (`next_cursor`), but not request id and timestamp, which change per request.
  */
 export async function sendMarketData(ctx: ApiContext, deps: MarketDeps, read: MarketRead): Promise<void> {
-  const remembered = read.remembered?.();
-  if (remembered) {
-    deps.memory?.used(remembered);
+  const remembered = deps.memory && read.remembered?.();
+  if (deps.memory && remembered) {
+    deps.memory.used(remembered);
     sendPrepared(ctx, deps, remembered.answer);
     return;
   }

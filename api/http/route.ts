@@ -7,6 +7,7 @@ import { type ErrorCode, invalidRequest } from '../errors.ts';
 import { authenticate, callerOf } from '../middleware/authenticate.ts';
 import { type Deprecation, deprecation } from '../middleware/deprecation.ts';
 import { readJsonBody } from '../middleware/json-body.ts';
+import { internalCallOf } from '../middleware/request-context.ts';
 import { answerOnce, type WriteAnswer, type WriteProgress } from './idempotent-write.ts';
 import { bodyChecker, queryReader } from './input.ts';
 import { parameterCheck } from './parameter-names.ts';
@@ -387,7 +388,7 @@ export function register(router: ApiRouter, deps: ApiDeps, routes: readonly Rout
         return next();
       });
     }
-    steps.push((ctx) => run(ctx, deps));
+    steps.push((ctx) => run(ctx, internalCallOf(ctx.req)?.deps ?? deps));
     return { method: contract.method, path: contract.path, steps };
   });
   registerPaths(router, entries);

@@ -2,8 +2,7 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
 import { ALERT_STATUSES, DIRECTIONS, UNITS } from '../../src/domain/alerts/alert.ts';
 import { CONDITIONS, type Condition, conditionOf, isOfNewMarkets } from '../../src/domain/alerts/conditions.ts';
-import type { RouteCalls } from './internal-calls.ts';
-import { toolResult } from './tool-result.ts';
+import { type RouteCalls, toolResult } from './tool-result.ts';
 
 const MAX_FIRINGS = 100;
 const MAX_ALERTS = 100;
@@ -25,7 +24,7 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
       annotations: { readOnlyHint: true, openWorldHint: false },
     },
     ({ outcome_id: tokenMint, ...filter }) =>
-      toolResult(async () => {
+      toolResult(calls, async () => {
         const { data, meta } = await calls.get('/v1/alerts', { ...filter, tokenMint });
         return { alerts: data, next_cursor: meta['next_cursor'] ?? null };
       }),
@@ -75,7 +74,7 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
     },
     ({ outcome_id: tokenMint, window_seconds, cooldown_seconds, expires_at, webhook_id, ...fields }) =>
-      toolResult(async () => {
+      toolResult(calls, async () => {
         const { data } = await calls.post('/v1/alerts', {
           ...fields,
           tokenMint,
@@ -97,7 +96,7 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     },
     ({ alert_id: id }) =>
-      toolResult(async () => {
+      toolResult(calls, async () => {
         const { data } = await calls.delete(`/v1/alerts/${encodeURIComponent(id)}`);
         return { alert: data };
       }),
@@ -136,7 +135,7 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
     },
     ({ alert, start, end, backtest_id: id }) =>
-      toolResult(async () => {
+      toolResult(calls, async () => {
         const path = '/v1/alerts/backtest';
         const { data } =
           id === undefined

@@ -2,8 +2,7 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
 import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
 import { MARKET_SORTS, MARKET_STATUSES } from '../../src/domain/markets/market.ts';
-import type { RouteCalls } from './internal-calls.ts';
-import { ifKnown, toolResult } from './tool-result.ts';
+import { ifKnown, type RouteCalls, toolResult } from './tool-result.ts';
 
 const READ_ONLY = { readOnlyHint: true, openWorldHint: false } as const;
 const DEFAULT_MARKETS = 10;
@@ -65,7 +64,7 @@ export function addMarketTools(server: McpServer, calls: RouteCalls): void {
       annotations: READ_ONLY,
     },
     ({ query, venue: asked, ...filter }) =>
-      toolResult(async () => {
+      toolResult(calls, async () => {
         const path = `/v1/${encodeURIComponent(asked ?? 'all')}/markets`;
         const { data, meta } = await calls.get(path, { ...filter, q: query });
         return { markets: await withPrices(calls, data as ListedMarket[]), next_cursor: meta['next_cursor'] ?? null };
@@ -82,7 +81,7 @@ export function addMarketTools(server: McpServer, calls: RouteCalls): void {
       inputSchema: z.strictObject({ market_id: marketId, venue }),
       annotations: READ_ONLY,
     },
-    ({ market_id: id, venue: asked }) => toolResult(() => readMarket(calls, id, asked)),
+    ({ market_id: id, venue: asked }) => toolResult(calls, () => readMarket(calls, id, asked)),
   );
 
   server.registerTool(
@@ -125,7 +124,7 @@ export function addMarketTools(server: McpServer, calls: RouteCalls): void {
       annotations: READ_ONLY,
     },
     ({ market_id: id, venue: asked, series, interval = DEFAULT_INTERVAL, limit, cursor: after, ...range }) =>
-      toolResult(async () => {
+      toolResult(calls, async () => {
         const path = pathOf(asked, id);
         if (series === 'trades') {
           const page = { limit: limit ?? MAX_ROWS, cursor: after };

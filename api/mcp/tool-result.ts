@@ -1,15 +1,27 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
-import { RouteError } from './internal-calls.ts';
+import { ApiError } from '../errors.ts';
+import type { InternalQuery, RouteAnswer } from '../http/internal-client.ts';
+
+/** Calls of the API's own routes for one request of a client. They throw ApiError. */
+export interface RouteCalls {
+  readonly requestId: string;
+  get(path: string, query?: InternalQuery): Promise<RouteAnswer>;
+  post(path: string, body: object): Promise<RouteAnswer>;
+  delete(path: string): Promise<RouteAnswer>;
+}
 
 /** The result of a tool: its value as JSON text and as structure. An error of the API is a result that the model can read. */
-export async function toolResult(work: () => Promise<Record<string, unknown>>): Promise<CallToolResult> {
+export async function toolResult(
+  { requestId }: Pick<RouteCalls, 'requestId'>,
+  work: () => Promise<Record<string, unknown>>,
+): Promise<CallToolResult> {
   try {
     const value = await work();
     return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value };
   } catch (error) {
-    if (!(error instanceof RouteError)) throw error;
+    if (!(error instanceof ApiError)) throw error;
     const details = error.details.map(({ path, message }) => `${path}: ${message}`);
-    const lines = [`${error.code}: ${error.message}`, ...details, `request ${error.requestId}`];
+    const lines = [`${error.code}: ${error.message}`, ...details, `request ${requestId}`];
     return { content: [{ type: 'text', text: lines.join('\n') }], isError: true };
   }
 }
@@ -22,7 +34,7 @@ export async function ifKnown<Value>(value: Promise<Value>): Promise<Value | nul
   try {
     return await value;
   } catch (error) {
-    if (error instanceof RouteError && WITHOUT_DATA.includes(error.code)) return null;
+    if (error instanceof ApiError && WITHOUT_DATA.includes(error.code)) return null;
     throw error;
   }
 }

@@ -4,6 +4,7 @@ import type { Admission } from '../access/account-limits.ts';
 import type { ApiContext, ApiDeps, ApiState, Caller, RouteGroup } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { rateLimitHeaders, tooManyRequests } from './rate-limit.ts';
+import { internalCallOf } from './request-context.ts';
 
 const CHALLENGE = { Authorization: 'Bearer realm="oddswire"', 'X-API-Key': 'ApiKey realm="oddswire"' };
 
@@ -12,12 +13,13 @@ type AuthDeps = Pick<ApiDeps, 'keys' | 'now' | 'limits' | 'failedKeys'>;
 /**
  * Accepts a request with a valid key in the header of its route group (specification section 5), within the limit of its account, and
  * with the scope of the route. A key in the other header gets 401 with a message that names the right header. Every answer states
- * the remaining limit.
+ * the remaining limit. The caller of a session needs no key, and its page has been counted.
  */
 export function authenticate(deps: AuthDeps, group: RouteGroup): RouterMiddleware<ApiState> {
   return async (ctx, next) => {
-    const scopes = await admit(deps, ctx, group, offeredKey(ctx, group));
-    requireScope(scopes, group);
+    const caller = internalCallOf(ctx.req)?.caller;
+    if (caller) ctx.state.caller = caller;
+    requireScope(caller ? caller.scopes : await admit(deps, ctx, group, offeredKey(ctx, group)), group);
     await next();
   };
 }

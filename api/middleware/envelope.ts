@@ -66,6 +66,8 @@ export function logFailedRequest(
   ctx: ParameterizedContext<ApiState>,
   thrown: unknown,
 ): void {
+  // A call inside this process has logged it.
+  if (thrown instanceof ApiError) return;
   const { requestId } = ctx.state;
   const fields = { requestId, err: thrown };
   logLimited(log, { level: 'error', fields, message: 'request failed', kind: routeOf(ctx) });

@@ -1,4 +1,5 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { Middleware, ParameterizedContext } from 'koa';
 import { newId } from '../../src/domain/values/ids.ts';
 import { logLimited } from '../../src/observe/limited-lines.ts';
@@ -7,6 +8,25 @@ import type { ApiContext, ApiDeps, ApiState, Caller } from '../deps.ts';
 import type { ErrorDetail } from '../errors.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** What distinguishes a call inside this process from a request of a client; see http/internal-client.ts. */
+export interface InternalCall {
+  /** The caller of a session: its page counts in the limits, the metrics and the log, so the call does not. */
+  caller?: Caller;
+  /** The dependencies of the answer in place of those of the app: the format of decimals, caches, the wait for a venue. */
+  deps: ApiDeps;
+}
+
+/** A symbol on the connection, which no client can send, in place of a header. */
+const INTERNAL = Symbol('internal call');
+
+export function markInternal(connection: Duplex, call: InternalCall): void {
+  Object.assign(connection, { [INTERNAL]: call });
+}
+
+export function internalCallOf({ socket }: IncomingMessage): InternalCall | undefined {
+  return (socket as { [INTERNAL]?: InternalCall })[INTERNAL];
+}
 
 /** Creates the logger at first use, because most requests never log. */
 class RequestState implements ApiState {
@@ -36,13 +56,15 @@ export function requestContext(deps: Pick<ApiDeps, 'log' | 'onRequest'>): Middle
     const requestId = requestIdOf(ctx.get('X-Request-Id'));
     ctx.state = new RequestState(requestId, deps.log);
     ctx.set('X-Request-Id', requestId);
-    reportRequest(deps, ctx.res, {
-      startedAtMs,
-      method: ctx.method,
-      requestId,
-      route: () => routeOf(ctx),
-      keyId: () => ctx.state.caller?.keyId,
-    });
+    if (internalCallOf(ctx.req)?.caller === undefined) {
+      reportRequest(deps, ctx.res, {
+        startedAtMs,
+        method: ctx.method,
+        requestId,
+        route: () => routeOf(ctx),
+        keyId: () => ctx.state.caller?.keyId,
+      });
+    }
     await next();
   };
 }

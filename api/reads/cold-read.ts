@@ -25,24 +25,24 @@ function mayHaveBook(market: Pick<MarketTokens, 'hasBook' | 'status'>): boolean 
 interface ColdBooks {
   /**
    * The read of a latest book. If the book is absent or unseen for a minute and `cold` allows it, a job fetches it, for at most
-   * `deps.coldWaitMs`, and `again` reads it. Then the stored book is the answer, even when it is stale. A read that waits for the job of
+   * `cold.waitMs`, and `again` reads it. Then the stored book is the answer, even when it is stale. A read that waits for the job of
    * another read costs no cold read.
    */
   refreshed(
     read: BookRead,
     again: () => Promise<BookRead | null>,
-    cold: Pick<ColdAllowance, 'take'>,
+    cold: Pick<ColdAllowance, 'take' | 'waitMs'>,
   ): Promise<BookRead>;
 }
 
-interface ColdBookDeps extends Pick<ApiDeps, 'arrivals' | 'coldWaitMs' | 'now'> {
+interface ColdBookDeps extends Pick<ApiDeps, 'arrivals' | 'now'> {
   producer: Pick<ApiDeps['producer'], 'wake'>;
 }
 
-/** Keeps the fetches in flight and the recent fetches without a book in memory. */
+/** Keeps the fetches in flight and the recent fetches without a book in memory: a read with a short wait says nothing about a longer one. */
 export function createColdBooks(deps: ColdBookDeps): ColdBooks {
-  const inFlight = new Map<bigint, Promise<boolean>>();
-  const withoutBook = new LRUCache<bigint, true>({
+  const inFlight = new Map<string, Promise<boolean>>();
+  const withoutBook = new LRUCache<string, true>({
     max: MAX_REMEMBERED,
     ttl: NO_BOOK_MS,
     ttlResolution: 0,
@@ -50,13 +50,12 @@ export function createColdBooks(deps: ColdBookDeps): ColdBooks {
   });
 
   /** Concurrent requests for one market share one job. */
-  function fetched(market: MarketTokens): Promise<boolean> {
-    const { pk, venue } = market;
-    const joined = inFlight.get(pk);
+  function fetched({ pk, venue }: MarketTokens, key: string, waitMs: number): Promise<boolean> {
+    const joined = inFlight.get(key);
     if (joined) return joined;
     // Listen before the wake-up, which could cause an announcement at once.
-    const arrival = deps.arrivals.waitFor(`book:${pk}`, deps.coldWaitMs).finally(() => inFlight.delete(pk));
-    inFlight.set(pk, arrival);
+    const arrival = deps.arrivals.waitFor(`book:${pk}`, waitMs).finally(() => inFlight.delete(key));
+    inFlight.set(key, arrival);
     deps.producer.wake('fetch-book', { venue, marketPk: String(pk) });
     return arrival;
   }
@@ -64,12 +63,13 @@ export function createColdBooks(deps: ColdBookDeps): ColdBooks {
   return {
     async refreshed(read, again, cold) {
       const { market } = read;
-      if (!isCold(read.book) || !mayHaveBook(market) || withoutBook.has(market.pk)) return read;
-      if (!inFlight.has(market.pk) && (inFlight.size >= MAX_IN_FLIGHT || !cold.take())) return read;
-      await fetched(market);
+      const key = `${market.pk} ${cold.waitMs}`;
+      if (!isCold(read.book) || !mayHaveBook(market) || withoutBook.has(key)) return read;
+      if (!inFlight.has(key) && (inFlight.size >= MAX_IN_FLIGHT || !cold.take())) return read;
+      await fetched(market, key, cold.waitMs);
       // Reads also without an announcement, because a lost connection misses it.
       const after = (await again()) ?? read;
-      if (isCold(after.book)) withoutBook.set(market.pk, true);
+      if (isCold(after.book)) withoutBook.set(key, true);
       return after;
     },
   };

@@ -41,20 +41,17 @@ interface TradeCoverages {
   judge(market: MarketTokens, facts: TradeFacts): TradeCoverage;
   /**
    * Requests a backfill when this range (epoch seconds, open ends absent) lacks trades, no earlier request covers it and `cold` allows
-   * it. Waits for the first page, at most `deps.coldWaitMs`. False when it requested and awaited nothing: the read before it holds.
+   * it. Waits for the first page, at most `cold.waitMs`. False when it requested and awaited nothing: the read before it holds.
    */
   deepen(
     market: MarketTokens,
     coverage: TradeCoverage,
     range: Partial<TimeRange>,
-    cold: Pick<ColdAllowance, 'take'>,
+    cold: Pick<ColdAllowance, 'take' | 'waitMs'>,
   ): Promise<boolean>;
 }
 
-type CoverageDeps = Pick<
-  ApiDeps,
-  'db' | 'arrivals' | 'producer' | 'coldWaitMs' | 'venues' | 'tradeRetentionMs' | 'now'
->;
+type CoverageDeps = Pick<ApiDeps, 'db' | 'arrivals' | 'producer' | 'venues' | 'tradeRetentionMs' | 'now'>;
 
 export function createTradeCoverages(deps: CoverageDeps): TradeCoverages {
   const walkable = new Set<string>(deps.venues.filter((venue) => venue.capabilities.history).map(({ venue }) => venue));
@@ -81,7 +78,7 @@ export function createTradeCoverages(deps: CoverageDeps): TradeCoverages {
       if (!walkable.has(market.venue) || coveredMs === null || !lacks(coverage, range)) return false;
       const isNew = isWorthAsking(history, wantedMs);
       // A later request also waits for the first page, for the rest of the time.
-      const waitMs = isNew || !history ? deps.coldWaitMs : deps.coldWaitMs - (history.asOfMs - history.requestedMs);
+      const waitMs = isNew || !history ? cold.waitMs : cold.waitMs - (history.asOfMs - history.requestedMs);
       if (!isNew && (!isUntouched(history) || waitMs <= 0)) return false;
       if (isNew && !cold.take()) return false;
       const wait = new AbortController();

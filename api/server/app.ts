@@ -4,10 +4,10 @@ import Koa, { type Middleware } from 'koa';
 import { asError } from '../../src/domain/values/errors.ts';
 import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
-import { createConsole } from '../console/app.ts';
 import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
 import { docsSite } from '../docs/site.ts';
 import { ApiError } from '../errors.ts';
+import { InternalClient } from '../http/internal-client.ts';
 import { methodNotAllowed } from '../http/paths.ts';
 import { register } from '../http/route.ts';
 import { StaticFile, sendFile } from '../http/static-file.ts';
@@ -21,8 +21,9 @@ import { requestContext } from '../middleware/request-context.ts';
 import { securityHeaders } from '../middleware/security-headers.ts';
 import { targetLength } from '../middleware/target-length.ts';
 import { textGuard } from '../middleware/text-guard.ts';
-import { createOps } from '../ops/app.ts';
-import { createAnswerCache } from '../reads/answer-cache.ts';
+import { createApiCalls } from '../pages/console/api-calls.ts';
+import { createConsole } from '../pages/console/app.ts';
+import { createOps } from '../pages/ops/app.ts';
 import { withRecentAnswers } from '../reads/recent-answers.ts';
 import { marketVenues } from '../routes/market-scope.ts';
 import { SOCKET_PATH } from '../streams/socket/server.ts';
@@ -33,7 +34,7 @@ const llmsText = new StaticFile('text/plain; charset=utf-8', LLMS_SECONDS, () =>
 
 /** The request listener of the HTTP API. It neither listens nor owns its dependencies. */
 export function createApi(deps: ApiDeps): RequestListener {
-  return withRecentAnswers(deps, createApp(deps).callback());
+  return withRecentAnswers(deps, createApp(deps));
 }
 
 /** The codes of a connection that its client has closed. */
@@ -53,8 +54,9 @@ function logUnfinished(log: Logger, error: Error & { code?: string }): void {
   else logLimited(log, { level: 'warn', fields: { err: error }, message });
 }
 
-function createApp(deps: ApiDeps, isInternal = false): Koa<ApiState> {
+function createApp(deps: ApiDeps): RequestListener {
   const app = new Koa<ApiState>();
+  const client = new InternalClient((request, response) => listener(request, response));
   app.on('error', (error) => logUnfinished(deps.log, asError(error)));
   app.use(requestContext(deps));
   app.use(securityHeaders);
@@ -67,29 +69,16 @@ function createApp(deps: ApiDeps, isInternal = false): Koa<ApiState> {
 
   app.use(docsSite({ decimalFormat: deps.decimalFormat, venues: marketVenues(deps) }));
   const routes = routeTable(deps);
-  if (deps.console) app.use(createConsole(deps, deps.console, routeTable(forPages(deps))));
+  if (deps.console) app.use(createConsole(deps, deps.console, createApiCalls(deps, client, routes)));
   const router = new Router<ApiState>({ sensitive: true });
   register(router, deps, routes);
   router.get(SOCKET_PATH, notUpgraded);
   router.get('/llms.txt', (ctx) => sendFile(ctx, llmsText));
-  if (!isInternal) router.post(MCP_PATH, authenticateAnyKey(deps), mcpEndpoint(deps, createInternalRoutes(deps)));
+  router.post(MCP_PATH, authenticateAnyKey(deps), mcpEndpoint(deps, client));
   app.use(router.routes());
   app.use(unrouted);
-  return app;
-}
-
-/** A page waits for a venue only briefly: its script reads again. Answers of such loads are not shared with requests of the API. */
-const PAGE_COLD_WAIT_MS = 50;
-function forPages(deps: ApiDeps): ApiDeps {
-  return { ...deps, coldWaitMs: PAGE_COLD_WAIT_MS, answers: createAnswerCache({ ttlMs: 0 }) };
-}
-
-/**
- * The routes for the tools of /mcp: their decimals are text, because a model's parser of JSON would round numbers. Answers in memory have
- * the format of the configuration, so these routes keep their own.
- */
-function createInternalRoutes({ memory: _memory, ops: _ops, console: _console, ...deps }: ApiDeps): RequestListener {
-  return createApp({ ...deps, decimalFormat: 'string', answers: createAnswerCache() }, true).callback();
+  const listener = app.callback();
+  return listener;
 }
 
 /** The answer to a plain request for the WebSocket. The server handles upgrades before the app. */

@@ -25,7 +25,6 @@ import { createAccountLimits } from '../access/account-limits.ts';
 import { createFailedKeys } from '../access/failed-keys.ts';
 import { createKeyDirectory } from '../access/key-directory.ts';
 import type { ApiDeps, RequestSample } from '../deps.ts';
-import { startThroughputSampler } from '../ops/throughput-sampler.ts';
 import { createReadTracker } from '../reads/read-tracker.ts';
 import { enabledVenues } from '../reads/venue-catalog.ts';
 import { marketVenues, venueScopes } from '../routes/market-scope.ts';
@@ -36,6 +35,7 @@ import { createApi } from './app.ts';
 import { createDraining, notStopping } from './draining.ts';
 import { createHttpServer } from './http-server.ts';
 import { createLiveReads } from './live-reads.ts';
+import { startThroughputSampler } from './throughput-sampler.ts';
 
 /** The latest changes for streams, in addition to the memory of reads. */
 const STREAMS_SHARE = 1 / 32;

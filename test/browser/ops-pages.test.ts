@@ -1,8 +1,8 @@
 import type { BrowserContext } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { registerPages } from '../../api/ops/app.ts';
-import { loadOpsAssets } from '../../api/ops/assets.ts';
-import { createOpsRouter } from '../../api/ops/route.ts';
+import { loadAssets } from '../../api/pages/kit/assets.ts';
+import { createOpsRouter } from '../../api/pages/ops/actions.ts';
+import { registerPages } from '../../api/pages/ops/app.ts';
 import { storedDelivery } from '../factories/deliveries.ts';
 import { anOperator } from '../factories/operators.ts';
 import { startTestApi } from '../integration/api/api-harness.ts';
@@ -83,7 +83,7 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
   const FOREIGN = new Set(['queues']);
 
   test('the list contains every page of the router', () => {
-    const router = createOpsRouter(opened.api.deps, loadOpsAssets());
+    const router = createOpsRouter(opened.api.deps, loadAssets('/ops/assets', 'ops'));
     registerPages(router, opened.api.deps);
     const visited = pages.map(([, path]) => path());
     expect(unvisited(router.registered, visited)).toEqual([]);

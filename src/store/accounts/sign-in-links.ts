@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Scope } from '../../domain/values/api-key.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { addApiKey, ensureAccount } from './accounts.ts';
-import { beginConsoleSession, CONSOLE_SESSION_MS } from './console-sessions.ts';
+import { consoleSessions, SESSION_MAX_MS } from './sessions.ts';
 
 /** The path of a link, without its token. */
 export const LINK_PATH = '/console/sign-in';
@@ -82,9 +82,9 @@ export async function beginSessionOfLink(
   const { id: keyId } = await addApiKey(tx, link.accountId, {
     name: `sign-in link (${link.issuedBy.slice(0, MAX_ISSUER_LENGTH)})`,
     scopes: link.scopes,
-    expiresAt: new Date(nowMs + CONSOLE_SESSION_MS),
+    expiresAt: new Date(nowMs + SESSION_MAX_MS),
   });
-  await beginConsoleSession(tx, { ...session, keyId }, nowMs);
+  await consoleSessions.begin(tx, { ...session, keyId }, nowMs);
   return { ...link, keyId };
 }
 

@@ -1,9 +1,7 @@
 import { expect, test } from 'vitest';
-import { createApiCalls } from '../../../api/console/api-calls.ts';
-import { registerConsolePages } from '../../../api/console/app.ts';
-import { createConsoleRouter } from '../../../api/console/route.ts';
-import { loadAssets } from '../../../api/ops/assets.ts';
-import { routeTable } from '../../../api/server/route-table.ts';
+import { registerConsolePages } from '../../../api/pages/console/app.ts';
+import { createConsoleRouter } from '../../../api/pages/console/route.ts';
+import { loadAssets } from '../../../api/pages/kit/assets.ts';
 import { type ConsoleDesk, DRAWN, GOOD } from '../console-desk.ts';
 import { unvisited } from '../every-page.ts';
 import { expectSoundForms, WIDE, watchedPage } from '../open-page.ts';
@@ -45,8 +43,8 @@ export function pageTests(desk: ConsoleDesk): void {
 
   test('the list contains every page of the router', () => {
     const { deps } = desk.api;
-    const assets = loadAssets('/console/assets', ['ops', 'console']);
-    const router = createConsoleRouter(deps, createApiCalls(deps, routeTable(deps)), assets);
+    const assets = loadAssets('/console/assets', 'console');
+    const router = createConsoleRouter(deps, {} as never, assets);
     registerConsolePages(router, deps);
     const visited = pages.map(([, path]) => path());
     expect(unvisited(router.registered, visited)).toEqual([]);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 // The scripts of pages have no types.
-const script = new URL('../../../api/console/assets/live.js', import.meta.url).href;
+const script = new URL('../../../api/pages/console/assets/live.js', import.meta.url).href;
 const { alertPrice } = (await import(script)) as { alertPrice: (price: number) => string };
 
 it.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { suggestedTarget } from '../../../api/console/pages/alert-form.ts';
+import { suggestedTarget } from '../../../api/pages/console/alert-form.ts';
 
 it.each([
   [0.5, 0.55],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { alertChange, newAlertBody } from '../../../api/console/pages/alert-fields.ts';
-import { newWebhookBody } from '../../../api/console/pages/webhook-fields.ts';
+import { alertChange, newAlertBody } from '../../../api/pages/console/alert-fields.ts';
+import { newWebhookBody } from '../../../api/pages/console/webhook-fields.ts';
 
 const alertOf = (notional: string) =>
   newAlertBody(new URLSearchParams({ condition: 'trade', tokenMint: 't', notional }));

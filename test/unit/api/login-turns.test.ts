@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLoginTurns, type LoginLane } from '../../../api/ops/login-turns.ts';
+import { createLoginTurns, type LoginLane } from '../../../api/pages/ops/access/login-turns.ts';
 import { gate } from '../../support/gate.ts';
 
 const lane = (id: string, isKnown = false): LoginLane => ({ id, isKnown });

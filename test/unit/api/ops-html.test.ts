@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { barScale, bars } from '../../../api/ops/bars.ts';
-import { actionButton, actionForm } from '../../../api/ops/forms.ts';
-import { ago, duration, html, pager, table } from '../../../api/ops/html.ts';
-import { csrfTokenOf } from '../../../api/ops/operator.ts';
+import { barScale, bars } from '../../../api/pages/kit/drawings.ts';
+import { actionButton, actionForm } from '../../../api/pages/kit/forms.ts';
+import { ago, duration, html, table } from '../../../api/pages/kit/html.ts';
+import { pager } from '../../../api/pages/kit/lists.ts';
+import { csrfField, csrfTokenOf } from '../../../api/pages/kit/session.ts';
 import { briefly } from '../../../src/domain/values/briefly.ts';
 import { showDirectionControls } from '../../../src/domain/values/text.ts';
 
@@ -84,7 +85,7 @@ describe('page parts', () => {
   it('keep the filters in page links', () => {
     const links = (query: string, next?: string) =>
       [
-        ...pager('/ops/x', new URLSearchParams(query), next)
+        ...pager({ path: '/ops/x', query: new URLSearchParams(query) }, next)
           .toString()
           .matchAll(/href="([^"]*)"/g),
       ].map(([, href = '']) => readBack(href));
@@ -108,8 +109,7 @@ describe('page parts', () => {
 
   it('show no actions to viewers', () => {
     const as = (role: 'viewer' | 'operator') => ({
-      operator: { name: 'a', role, sessionId: '', address: '' },
-      csrf: 'token',
+      session: { mayAct: role === 'operator', hiddenFields: () => csrfField('token') },
     });
     const button = { action: '/ops/x', label: 'Do', confirm: 'Sure?' };
     expect(actionButton(as('viewer'), button).toString()).toBe('');

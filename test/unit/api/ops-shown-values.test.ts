@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { change, percent } from '../../../api/console/values.ts';
-import { hexDump, prettyJson } from '../../../api/ops/pages/pretty-json.ts';
-import { amountText, decimalText, shownUrl } from '../../../api/ops/pages/shown-values.ts';
+import { change, percent } from '../../../api/pages/console/values.ts';
+import { hexDump, prettyJson } from '../../../api/pages/kit/pretty-json.ts';
+import { amountText, decimalText, shownUrl } from '../../../api/pages/kit/shown-values.ts';
 
 describe('pretty JSON', () => {
   it('keeps the JSON value at any depth', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { barScale } from '../../../api/ops/bars.ts';
-import { html } from '../../../api/ops/html.ts';
-import { findProblems, type ProblemFacts } from '../../../api/ops/pages/overview-problems.ts';
+import { barScale } from '../../../api/pages/kit/drawings.ts';
+import { html } from '../../../api/pages/kit/html.ts';
+import { findProblems, type ProblemFacts } from '../../../api/pages/ops/overview-problems.ts';
 import type { EnabledVenue } from '../../../api/reads/venue-catalog.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');

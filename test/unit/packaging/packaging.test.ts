@@ -262,8 +262,9 @@ describe('the image', () => {
     expect(copied.map(({ rest }) => rest.split(' ').at(-1))).toEqual([
       './package.json',
       './node_modules',
-      './api/ops/assets',
-      './api/console/assets',
+      './api/pages/kit/assets',
+      './api/pages/ops/assets',
+      './api/pages/console/assets',
       './api/docs/assets',
       './dist',
       './docs',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
-import { CONSOLE_SESSION_MS } from '../../../../src/store/accounts/console-sessions.ts';
+import { SESSION_MAX_MS } from '../../../../src/store/accounts/sessions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { confirmJournal } from '../../../support/journal.ts';
 import { ofType, openSse } from '../../../support/sse.ts';
@@ -82,7 +82,7 @@ describe('sessions of the console', () => {
   it('end after 12 hours', async () => {
     const browser = await signIn(api);
     const before = api.clock.nowMs;
-    api.clock.nowMs += CONSOLE_SESSION_MS - 1;
+    api.clock.nowMs += SESSION_MAX_MS - 1;
     expect((await browser.page('/markets')).status).toBe(200);
     api.clock.nowMs += 2;
     expect((await browser.page('/markets')).status).toBe(303);

@@ -7,8 +7,9 @@ import { AS_BROWSER } from '../ops/ops-client.ts';
 import { type ConsoleClient, signIn } from './console-client.ts';
 
 let api: TestApi;
+const routes: string[] = [];
 beforeAll(async () => {
-  api = await startTestApi({ console: {} });
+  api = await startTestApi({ console: {}, onRequest: ({ route }) => routes.push(route) });
 });
 afterAll(() => api?.close());
 
@@ -28,6 +29,16 @@ async function create(browser: ConsoleClient, fields: Record<string, string>, sc
     body: form,
   });
 }
+
+it('a page counts as one request in the limits and the metrics, however many routes it calls', async () => {
+  const browser = await signIn(api);
+  const { accountId } = browser;
+  const usedBefore = api.deps.limits.look('requests', accountId, null)?.remaining ?? 0;
+  routes.length = 0;
+  await browser.page('/alerts');
+  await expect.poll(() => routes).toEqual(['/alerts']);
+  expect(usedBefore - (api.deps.limits.look('requests', accountId, null)?.remaining ?? 0)).toBe(1);
+});
 
 describe('the usage page', () => {
   it('shows the limits of the account and its use of them', async () => {

@@ -92,7 +92,6 @@ describe('an unpolled book', () => {
           wakes += 1;
         },
       },
-      coldWaitMs: NEVER_MS,
       now: Date.now,
     });
     const market = (pk: number): MarketTokens => ({
@@ -107,6 +106,7 @@ describe('an unpolled book', () => {
     });
     let paid = 0;
     const paying = {
+      waitMs: NEVER_MS,
       take() {
         paid += 1;
         return true;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiDeps } from '../../../../api/deps.ts';
-import { registerPages } from '../../../../api/ops/app.ts';
-import { loadOpsAssets } from '../../../../api/ops/assets.ts';
-import { createOpsRouter } from '../../../../api/ops/route.ts';
+import { loadAssets } from '../../../../api/pages/kit/assets.ts';
+import { createOpsRouter } from '../../../../api/pages/ops/actions.ts';
+import { registerPages } from '../../../../api/pages/ops/app.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { AS_BROWSER, logIn, type OpsClient, testOps } from './ops-client.ts';
@@ -19,7 +19,7 @@ afterAll(() => api.close());
 
 /** The registered routes with filled path parameters. Nothing runs them. */
 const routes = (() => {
-  const router = createOpsRouter({} as ApiDeps, loadOpsAssets());
+  const router = createOpsRouter({} as ApiDeps, loadAssets('/ops/assets', 'ops'));
   registerPages(router, { venues: [] } as Partial<ApiDeps> as ApiDeps);
   return router.registered.map(({ kind, path }) => ({ kind, path: path.replaceAll(/:\w+/g, '1') }));
 })();
@@ -110,7 +110,7 @@ describe('a failure', () => {
 describe('the asset files', () => {
   it('are compressed, and cached for a year under an address that changes with their content', async () => {
     const { text } = await operator.page('/ops');
-    const [address = ''] = /\/ops\/assets\/[0-9a-f]{16}\/ops\.css/.exec(text) ?? [];
+    const [address = ''] = /\/ops\/assets\/[0-9a-f]{16}\/pages\.css/.exec(text) ?? [];
     const answer = await api.call(address);
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toBe('text/css; charset=utf-8');
@@ -123,11 +123,11 @@ describe('the asset files', () => {
   });
 
   it('are exactly the files of the folder', async () => {
-    const paths = ['/app.ts', '/..%2fapp.ts', '/../app.ts', '/constructor', '/a/ops.css', '', '/'];
+    const paths = ['/app.ts', '/..%2fapp.ts', '/../app.ts', '/constructor', '/a/pages.css', '', '/'];
     for (const path of paths) {
       expect([path, (await api.call(`/ops/assets/x${path}`)).status]).toEqual([path, 404]);
     }
-    expect((await api.call('/ops/assets/x/ops.css', { method: 'POST', headers: { Origin: api.url } })).status).toBe(
+    expect((await api.call('/ops/assets/x/pages.css', { method: 'POST', headers: { Origin: api.url } })).status).toBe(
       405,
     );
   });

@@ -1,6 +1,6 @@
 import type { OpsOptions } from '../../../../api/deps.ts';
-import type { OpsRole } from '../../../../api/ops/operator.ts';
 import { noPassword } from '../../../../src/domain/values/password.ts';
+import type { OperatorRole } from '../../../../src/store/ops/operators.ts';
 import { PASSWORD_COST } from '../../../factories/operators.ts';
 import type { Answer, TestApi } from '../api-harness.ts';
 
@@ -39,7 +39,7 @@ export function tryLogin(api: TestApi, password: string, fields: Record<string, 
 }
 
 /** Logs in with a password of the configuration. */
-export function logIn(api: TestApi, role: OpsRole = 'operator'): Promise<OpsClient> {
+export function logIn(api: TestApi, role: OperatorRole = 'operator'): Promise<OpsClient> {
   return logInAs(api, '', OPS_PASSWORDS[role]);
 }
 

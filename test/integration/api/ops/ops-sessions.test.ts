@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SESSION_IDLE_MS, SESSION_MAX_MS } from '../../../../src/store/accounts/sessions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
-import { SESSION_IDLE_MS, SESSION_MAX_MS } from '../../../../src/store/ops/sessions.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { AS_BROWSER, logIn, OPS_PASSWORDS, type OpsClient, testOps, tryLogin } from './ops-client.ts';
 

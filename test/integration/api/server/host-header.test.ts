@@ -65,7 +65,7 @@ describe('the operator pages', () => {
       expect([host, (await page(api, host)).status]).toEqual([host, 200]);
     }
     for (const host of ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example:8080', 'evil:80', '']) {
-      for (const path of ['/ops', '/ops/login', '/ops/queues', '/ops/assets/x/ops.css', '/ops/overview.json']) {
+      for (const path of ['/ops', '/ops/login', '/ops/queues', '/ops/assets/x/pages.css', '/ops/overview.json']) {
         expect([host, path, (await page(api, host, path)).status]).toEqual([host, path, 421]);
       }
     }

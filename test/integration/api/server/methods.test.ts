@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { registerConsolePages } from '../../../../api/console/app.ts';
-import { createConsoleRouter } from '../../../../api/console/route.ts';
 import type { ApiDeps } from '../../../../api/deps.ts';
-import { registerPages } from '../../../../api/ops/app.ts';
-import { loadOpsAssets } from '../../../../api/ops/assets.ts';
-import { createOpsRouter } from '../../../../api/ops/route.ts';
+import { registerConsolePages } from '../../../../api/pages/console/app.ts';
+import { createConsoleRouter } from '../../../../api/pages/console/route.ts';
+import { loadAssets } from '../../../../api/pages/kit/assets.ts';
+import { createOpsRouter } from '../../../../api/pages/ops/actions.ts';
+import { registerPages } from '../../../../api/pages/ops/app.ts';
 import { type OpenApi, operationsOf } from '../../../support/api-contract.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
 import { signIn } from '../console/console-client.ts';
@@ -80,7 +80,7 @@ describe('a method that a path does not accept', () => {
   });
 
   it('is 405 with Allow on every path of the console', async () => {
-    const router = createConsoleRouter({} as ApiDeps, {} as never, loadOpsAssets());
+    const router = createConsoleRouter({} as ApiDeps, {} as never, loadAssets('/ops/assets', 'ops'));
     registerConsolePages(router, { venues: [] } as Partial<ApiDeps> as ApiDeps);
     const routes = router.registered.map(({ kind, path }) => ({ path, method: kind === 'action' ? 'POST' : 'GET' }));
     const client = await signIn(api);
@@ -91,7 +91,7 @@ describe('a method that a path does not accept', () => {
   });
 
   it('is 405 with Allow on every path of the operator pages', async () => {
-    const router = createOpsRouter({} as ApiDeps, loadOpsAssets());
+    const router = createOpsRouter({} as ApiDeps, loadAssets('/ops/assets', 'ops'));
     registerPages(router, { venues: [] } as Partial<ApiDeps> as ApiDeps);
     const routes = router.registered.map(({ kind, path }) => ({ path, method: kind === 'action' ? 'POST' : 'GET' }));
     const client = await logIn(api);

@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto';
+import type { ParameterizedContext } from 'koa';
+import { FailureStreaks } from '../../../../src/observe/failure-streaks.ts';
+import { consoleSessions, SESSION_MAX_MS } from '../../../../src/store/accounts/sessions.ts';
+import type { ApiDeps, ApiState } from '../../../deps.ts';
+import { html } from '../../kit/html.ts';
+import { type ConsoleSession, csrfField, csrfTokenOf, hashSessionToken, isSessionToken } from '../../kit/session.ts';
+
+type AnyContext = ParameterizedContext<ApiState>;
+
+/** With https the prefix binds the cookie to this host, and plain http pages cannot set it. */
+const SECURE_COOKIE = '__Host-oddswire_console';
+const PLAIN_COOKIE = 'oddswire_console';
+const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Strict';
+
+/** The session of the request's cookie, or null. Each request queries it, because its key may have been revoked. */
+export async function findConsoleSessionOf(
+  ctx: AnyContext,
+  deps: Pick<ApiDeps, 'db' | 'now'>,
+): Promise<ConsoleSession | null> {
+  const token = ctx.cookies.get(SECURE_COOKIE) ?? ctx.cookies.get(PLAIN_COOKIE);
+  if (!isSessionToken(token)) return null;
+  const tokenHash = hashSessionToken(token);
+  const found = await consoleSessions.find(deps.db, tokenHash, deps.now());
+  if (found === null) return null;
+  const { accountId, keyId, scopes, coldReadsPerMinute, accountName, keyName, ratePerMinute, flash } = found;
+  const caller = { accountId, keyId, scopes, coldReadsPerMinute };
+  const csrf = csrfTokenOf(token);
+  return {
+    caller,
+    accountName,
+    keyName,
+    ratePerMinute,
+    tokenHash,
+    csrf,
+    // The field `once` makes a form that is sent twice one write.
+    hiddenFields: () => html`${csrfField(csrf)}<input type="hidden" name="once" value="${randomUUID()}">`,
+    mayAct: true,
+    flash,
+  };
+}
+
+/** The session of a request behind the guard. */
+export function consoleSessionOf(ctx: AnyContext): ConsoleSession {
+  const { console } = ctx.state;
+  if (!console) throw new TypeError('this route does not run behind the guard of the console');
+  return console;
+}
+
+/**
+ * Sets the cookie of a new session. The header `Origin` of the sign-in form names the scheme that the browser sees, also behind a proxy
+ * that terminates TLS: with https the cookie is `Secure`.
+ */
+export function setSessionCookie(ctx: AnyContext, token: string): void {
+  const more = `Max-Age=${SESSION_MAX_MS / 1_000}`;
+  const isSecure = ctx.get('Origin').startsWith('https:');
+  ctx.append(
+    'Set-Cookie',
+    isSecure
+      ? `${SECURE_COOKIE}=${token}; ${ATTRIBUTES}; Secure; ${more}`
+      : `${PLAIN_COOKIE}=${token}; ${ATTRIBUTES}; ${more}`,
+  );
+}
+
+/** Deletes the cookies of a session, and the browser's cache of the pages. */
+export function clearSessionCookies(ctx: AnyContext): void {
+  ctx.append('Set-Cookie', `${SECURE_COOKIE}=; ${ATTRIBUTES}; Secure; Max-Age=0`);
+  ctx.append('Set-Cookie', `${PLAIN_COOKIE}=; ${ATTRIBUTES}; Max-Age=0`);
+  ctx.set('Clear-Site-Data', '"cache"');
+}
+
+/** With the time of the query, the streams of a session end within two seconds after it. */
+const CHECK_EVERY_MS = 1_000;
+
+interface Watched {
+  tokenHash: Buffer;
+  end(): void;
+}
+
+/** Ends open streams of sessions that ended: one statement for all sessions of this process, and none without a stream. */
+export interface SessionWatch {
+  /** Returns the end of the watch. */
+  add(stream: Watched): () => void;
+}
+
+export function createSessionWatch(deps: Pick<ApiDeps, 'db' | 'log' | 'now'>): SessionWatch {
+  const open = new Set<Watched>();
+  const streaks = new FailureStreaks();
+  let timer: NodeJS.Timeout | undefined;
+
+  async function check(): Promise<void> {
+    try {
+      const asked = [...open];
+      const valid = await consoleSessions.findValid(
+        deps.db,
+        asked.map(({ tokenHash }) => tokenHash),
+        deps.now(),
+      );
+      streaks.succeeded('check');
+      for (const stream of asked) if (!valid.has(stream.tokenHash.toString('hex'))) stream.end();
+    } catch (error) {
+      const { inARow, shouldLog } = streaks.failed('check');
+      deps.log[shouldLog ? 'warn' : 'debug'](
+        { err: error, inARow },
+        'sessions of open streams not checked; will retry',
+      );
+    }
+    timer = undefined;
+    schedule();
+  }
+
+  function schedule(): void {
+    if (timer !== undefined || open.size === 0) return;
+    timer = setTimeout(() => void check(), CHECK_EVERY_MS);
+    timer.unref();
+  }
+
+  return {
+    add(stream) {
+      open.add(stream);
+      schedule();
+      return () => void open.delete(stream);
+    },
+  };
+}

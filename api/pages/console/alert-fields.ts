@@ -1,0 +1,302 @@
+import { DEFAULT_COOLDOWN_SECONDS } from '../../../src/domain/alerts/alert.ts';
+import {
+  CONDITION_FIELDS,
+  type ConditionDefinition,
+  THRESHOLD_FIELDS,
+  type ThresholdField,
+} from '../../../src/domain/alerts/condition.ts';
+import {
+  CONDITIONS,
+  type Condition,
+  conditionOf,
+  findCondition,
+  isOfNewMarkets,
+} from '../../../src/domain/alerts/conditions.ts';
+import { span } from '../../../src/domain/values/durations.ts';
+import { ApiError } from '../../errors.ts';
+import { fieldMoment, momentField } from '../kit/filters.ts';
+import { type FormView, isEdited, linesOf, withPoint } from '../kit/form-view.ts';
+import { type Html, html } from '../kit/html.ts';
+import { shownUrl } from '../kit/shown-values.ts';
+import { secondsOf } from './alert-words.ts';
+import type { Alert, Webhook } from './answers.ts';
+import { plain, venueTitle } from './values.ts';
+
+const SCOPE_FIELDS = ['market_id', 'event_id', 'venue', 'category', 'q'] as const;
+
+/** The name in the form of the field `direction` of a condition: several conditions have one, with other values. */
+const directionName = (condition: Condition) => `${condition}Direction`;
+
+/** The conditions with a direction. */
+const DIRECTED = CONDITIONS.flatMap((name) => {
+  const { direction } = conditionOf(name);
+  return direction === undefined ? [] : [{ name, direction }];
+});
+
+/** The classes of the parts of the form that a condition needs. */
+function shownParts(condition: string): string {
+  const definition = findCondition(condition);
+  if (definition === undefined) return '';
+  const fields = [...definition.required, ...(definition.optional ?? [])];
+  return [
+    ...fields.map((field) => (field === 'direction' ? `when-direction-of-${condition}` : `when-${field}`)),
+    ...(fields.includes('price') ? [definition.priceLabel === undefined ? 'for-price' : 'for-spread'] : []),
+    ...(isOfNewMarkets(condition as Condition) ? ['new-markets'] : []),
+  ].join(' ');
+}
+
+interface Choices {
+  /** The active webhooks that list `price_alert`. */
+  webhooks: readonly Webhook[];
+  venues: readonly string[];
+  /** The name of the outcome that the form names. */
+  outcome?: Html | undefined;
+}
+
+/** All fields of a new alert. The style sheet shows those of the chosen condition; the body has only those, with every browser. */
+export function alertFields(view: FormView, { webhooks, venues, outcome }: Choices): Html {
+  const isScope = view.value('subject') === 'scope';
+  return html`${view.choice({
+    label: 'Condition',
+    name: 'condition',
+    value: 'above',
+    options: CONDITIONS.map((each) => [each, conditionOf(each).label] as const),
+    showsOf: shownParts,
+  })}
+<fieldset><legend>Watches</legend>
+<div class="radios"><label class="check"><input type="radio" name="subject" value="token" id="subject-token"${!isScope && html` checked`}>one outcome</label>
+<label class="check"><input type="radio" name="subject" value="scope" id="subject-scope"${isScope && html` checked`}>all outcomes of markets</label></div>
+<div class="for-token">${view.field({
+    label: 'Outcome',
+    name: 'tokenMint',
+    hint: outcome ? undefined : 'The id of an outcome, as a market page copies it, or of a token.',
+  })}${outcome && html`<p class="hint">${outcome}</p>`}</div>
+<div class="for-scope"><p class="hint" id="field-scope">At least one field. All given ones must fit, also for markets that appear later.</p>${view.problem('scope', 'All outcomes of markets')}
+<div class="pair"><div class="for-market">${view.field({ label: 'Id of a market', name: 'scope.market_id' })}</div>
+${view.field({ label: 'Id of an event', name: 'scope.event_id' })}
+${view.choice({
+  label: 'Venue',
+  name: 'scope.venue',
+  value: '',
+  options: [['', 'any'], ...venues.map((venue) => [venue, venueTitle(venue)] as const)],
+})}
+${view.field({ label: 'Category', name: 'scope.category', hint: 'In the spelling of the venue.' })}
+${view.field({ label: 'Words', name: 'scope.q', hint: 'Each one is in the title of the market or of its event.' })}</div></div></fieldset>
+<div class="when-price">${view.field({
+    label: html`<span class="for-price">Price</span> <span class="for-spread">Spread</span>`,
+    called: findCondition(view.value('condition'))?.priceLabel ?? 'Price',
+    name: 'price',
+    hint: 'In the currency of the outcome: 0.25 is 25 %. For other tokens the price itself.',
+  })}</div>
+<div class="when-change"><div class="pair">${view.field({ label: 'Move', name: 'change', hint: 'At least this: 0.05 is 5 points.' })}
+${unitField(view)}</div></div>
+${DIRECTED.map(
+  ({ name, direction }) =>
+    html`<div class="when-direction-of-${name}">${directionField(view, direction, directionName(name))}</div>`,
+)}
+<div class="when-notional">${view.field({
+    label: 'Amount',
+    name: 'notional',
+    hint: 'Price times size, in the currency of the outcome. For a volume: the sum of the trades of the window.',
+  })}</div>
+<div class="when-times"><div class="pair">${view.field({ label: 'Or multiple', name: 'times', hint: 'Of the mean of the windows before, such as 3.' })}
+${view.field({ label: 'Windows for the mean', name: 'windows' })}</div></div>
+<div class="when-windowSeconds">${view.field({ label: 'Window', name: 'windowSeconds', hint: 'Such as 90 s, 15 min or 1 h; at most 24 h.' })}</div>
+<fieldset><legend>Then</legend>
+<label class="check"><input type="checkbox" name="repeat" id="field-repeat" value="true"${view.isChecked('repeat') && html` checked`}>fire again after a cool-down</label>
+<div class="with-repeat">${cooldownField(view, span(DEFAULT_COOLDOWN_SECONDS))}</div>
+${webhookField(view, webhooks)}
+${endField(view)}</fieldset>
+${nameFields(view)}`;
+}
+
+/** The fields that an alert can change. Without `webhooks`, the key must not read them. */
+export function editFields(view: FormView, alert: Alert, webhooks: readonly Webhook[] | undefined): Html {
+  const threshold = thresholdOf(alert);
+  const repeats = alert.cooldownSeconds !== undefined;
+  const { direction } = conditionOf(alert.condition);
+  return html`${
+    threshold !== undefined &&
+    view.field({ label: THRESHOLD_LABELS[threshold], name: threshold, value: plain(alert[threshold] ?? '') })
+  }
+${alert.unit !== undefined && unitField(view, alert.unit)}
+${direction !== undefined && directionField(view, direction, 'direction', alert.direction ?? '')}
+${alert.windows !== undefined && view.field({ label: 'Windows for the mean', name: 'windows', value: String(alert.windows) })}
+${
+  alert.windowSeconds !== undefined &&
+  view.field({
+    label: 'Window',
+    name: 'windowSeconds',
+    value: span(alert.windowSeconds),
+    hint: 'Such as 15 min or 1 h.',
+  })
+}
+${view.choice({
+  label: 'Fires',
+  name: 'repeat',
+  value: String(repeats),
+  options: [
+    ['false', alert.tokenMint === undefined ? 'once for each outcome or market' : 'once'],
+    ['true', 'again after a cool-down'],
+  ],
+})}
+${cooldownField(view, span(alert.cooldownSeconds ?? DEFAULT_COOLDOWN_SECONDS))}
+<p class="hint">A change of the fields above, or of the end, starts the alert anew: it looks at observations from then on.${
+    repeats &&
+    alert.tokenMint !== undefined &&
+    alert.triggeredAt !== undefined &&
+    ' This alert has fired: when it fires only once, it ends now.'
+  }</p>
+${endField(view, alert.expiresAt)}
+${webhooks !== undefined && webhookField(view, webhooks, alert.webhookId)}
+${nameFields(view, alert)}`;
+}
+
+function directionField(
+  view: FormView,
+  { label, options }: NonNullable<ConditionDefinition['direction']>,
+  name: string,
+  value: string = options[0]?.[0] ?? '',
+): Html {
+  return view.choice({ label, name, value, options });
+}
+
+function unitField(view: FormView, value = 'absolute'): Html {
+  return view.choice({
+    label: 'Unit of the move',
+    name: 'unit',
+    value,
+    options: [
+      ['absolute', 'of the price'],
+      ['percent', '% of the earlier price'],
+    ],
+  });
+}
+
+function webhookField(view: FormView, webhooks: readonly Webhook[], value = ''): Html {
+  const named = webhooks.map(({ id, url }) => [id, shownUrl(url)] as const);
+  const isListed = value === '' || named.some(([id]) => id === value);
+  return view.choice({
+    label: 'Webhook',
+    name: 'webhookId',
+    value,
+    options: [['', 'the default webhook'], ...named, ...(isListed ? [] : [[value, value] as const])],
+  });
+}
+
+const THRESHOLD_LABELS: Readonly<Record<ThresholdField, string>> = {
+  price: 'Price',
+  change: 'Move',
+  notional: 'Amount',
+  times: 'Multiple',
+};
+
+function thresholdOf(alert: Alert): ThresholdField | undefined {
+  return THRESHOLD_FIELDS.find((each) => alert[each] !== undefined);
+}
+
+function cooldownField(view: FormView, value: string): Html {
+  return view.field({
+    label: 'Cool-down',
+    name: 'cooldownSeconds',
+    value,
+    hint: 'The least time between two firings on one outcome, such as 15 min or 1 d.',
+  });
+}
+
+function endField(view: FormView, expiresAt?: string): Html {
+  return view.field({
+    label: 'Ends (UTC)',
+    name: 'expiresAt',
+    type: 'datetime-local',
+    value: expiresAt === undefined ? '' : fieldMoment(new Date(expiresAt)),
+    hint: 'Leave empty for no end.',
+  });
+}
+
+function nameFields(view: FormView, { name = '', note = '' }: Pick<Alert, 'name' | 'note'> = {}): Html {
+  return html`${view.field({ label: 'Name', name: 'name', value: name, hint: 'Optional. The event has it.' })}
+${view.area({ label: 'Note', name: 'note', value: note, hint: 'Optional, for you.' })}`;
+}
+
+/** The body of `POST /v1/alerts`: only the fields of the chosen condition. */
+export function newAlertBody(form: URLSearchParams): Record<string, unknown> {
+  const text = (name: string) => (form.get(name) ?? '').trim();
+  const condition = CONDITIONS.find((each) => each === text('condition'));
+  const { required = [], optional = [] } = (condition && conditionOf(condition)) ?? {};
+  const isOfNew = condition !== undefined && isOfNewMarkets(condition);
+  const body: Record<string, unknown> = { condition: condition ?? text('condition') };
+  if (isOfNew || text('subject') === 'scope') {
+    body['scope'] = Object.fromEntries(
+      SCOPE_FIELDS.filter((each) => !isOfNew || each !== 'market_id')
+        .map((each) => [each, text(`scope.${each}`)] as const)
+        .filter(([, value]) => value !== ''),
+    );
+  } else if (text('tokenMint') !== '') body['tokenMint'] = text('tokenMint');
+  for (const name of CONDITION_FIELDS) {
+    if (![...required, ...optional].includes(name)) continue;
+    const value = text(name === 'direction' && condition ? directionName(condition) : name);
+    if (value !== '') body[name] = inputOf(name, value);
+  }
+  if (form.has('repeat')) {
+    body['repeat'] = true;
+    if (text('cooldownSeconds') !== '') body['cooldownSeconds'] = secondsOf(text('cooldownSeconds'));
+  }
+  const end = momentField(form, 'expiresAt');
+  if (end !== undefined) body['expiresAt'] = end.toISOString();
+  for (const name of ['name', 'note', 'webhookId']) if (text(name) !== '') body[name] = linesOf(text(name));
+  return body;
+}
+
+/** The body of `PATCH /v1/alerts/{id}`: only the fields that differ, because some of them start the alert anew. */
+export function alertChange(form: URLSearchParams, alert: Alert): Record<string, unknown> {
+  const text = (name: string) => (form.get(name) ?? '').trim();
+  const body: Record<string, unknown> = {};
+  const threshold = thresholdOf(alert);
+  if (threshold !== undefined && text(threshold) !== plain(alert[threshold] ?? '')) {
+    body[threshold] = inputOf(threshold, text(threshold));
+  }
+  // A field that the form does not have stays.
+  for (const name of ['direction', 'unit', 'windows'] as const) {
+    if (form.has(name) && text(name) !== String(alert[name] ?? '')) body[name] = inputOf(name, text(name)) || null;
+  }
+  const windowSeconds = secondsOf(text('windowSeconds'));
+  if (alert.windowSeconds !== undefined && windowSeconds !== alert.windowSeconds) body['windowSeconds'] = windowSeconds;
+  const repeats = alert.cooldownSeconds !== undefined;
+  const shallRepeat = form.has('repeat') ? text('repeat') === 'true' : repeats;
+  if (shallRepeat !== repeats) body['repeat'] = shallRepeat;
+  const cooldownSeconds = secondsOf(text('cooldownSeconds'));
+  const hasCooldown = repeats || text('cooldownSeconds') !== '';
+  if (shallRepeat && hasCooldown && cooldownSeconds !== alert.cooldownSeconds)
+    body['cooldownSeconds'] = cooldownSeconds;
+  if (form.has('webhookId') && text('webhookId') !== (alert.webhookId ?? '')) {
+    body['webhookId'] = text('webhookId') || null;
+  }
+  const before = alert.expiresAt === undefined ? '' : fieldMoment(new Date(alert.expiresAt));
+  if (text('expiresAt') !== before) body['expiresAt'] = momentField(form, 'expiresAt')?.toISOString() ?? null;
+  for (const name of ['name', 'note'] as const) {
+    if (isEdited(text(name), alert[name])) body[name] = linesOf(text(name)) || null;
+  }
+  return body;
+}
+
+/** The reasons of a rejection with the names of the form. */
+export function atAlertFields(error: ApiError, form: URLSearchParams): ApiError {
+  const condition = CONDITIONS.find((each) => each === form.get('condition'));
+  const direction = condition && conditionOf(condition).direction ? directionName(condition) : 'direction';
+  const details = error.details.map(({ path, message }) => ({
+    path: path === 'direction' ? direction : path,
+    message,
+  }));
+  return new ApiError(error.code as 'invalid_request', error.message, { details });
+}
+
+function inputOf(name: string, text: string): unknown {
+  if (name === 'direction' || name === 'unit') return text;
+  return name === 'windowSeconds' ? secondsOf(text) : numberOf(withPoint(name, text));
+}
+
+/** The number of a field; null, which the API rejects with a message, for other text. */
+function numberOf(text: string): number | null {
+  return text === '' || !Number.isFinite(Number(text)) ? null : Number(text);
+}

@@ -1,0 +1,171 @@
+import type { z } from 'zod';
+import type { AlertStatus, Direction, Unit } from '../../../src/domain/alerts/alert.ts';
+import type { Condition } from '../../../src/domain/alerts/conditions.ts';
+import type { ChatFormat } from '../../../src/domain/chat/chat-message.ts';
+import type { ExactNumber } from '../../../src/domain/values/api-json.ts';
+import type { FilterCondition } from '../../../src/domain/webhooks/filter.ts';
+import type { OrderBy } from '../../../src/domain/webhooks/order.ts';
+import type { BookBody, LevelBody } from '../../contract/book.ts';
+import type { MarketBody } from '../../contract/market.ts';
+import type { PricesBody } from '../../contract/price.ts';
+import type { CandleBody, snapshot } from '../../contract/series.ts';
+import type { TradeBody } from '../../contract/trade.ts';
+
+/** A decimal of an answer: a number, or text when DECIMAL_FORMAT is `string`. */
+export type Decimal = number | string;
+
+/** An answer as parsed JSON. */
+type Parsed<T> =
+  T extends ExactNumber<'decimal'>
+    ? Decimal
+    : T extends ExactNumber<'number'>
+      ? number
+      : T extends object
+        ? { [Name in keyof T]: Parsed<T[Name]> }
+        : T;
+
+export type Market = Parsed<MarketBody>;
+export type Prices = Parsed<PricesBody>;
+export type Book = Parsed<BookBody>;
+export type Level = Parsed<LevelBody>;
+export type Trade = Parsed<TradeBody>;
+export type Candle = Parsed<CandleBody>;
+export type Snapshot = Parsed<z.output<typeof snapshot>>;
+
+/* The fields of the other answers that the pages show. */
+
+export interface AlertScope {
+  market_id?: string;
+  event_id?: string;
+  venue?: string;
+  category?: string;
+  q?: string;
+}
+
+export interface Alert {
+  id: string;
+  tokenMint?: string;
+  scope?: AlertScope;
+  condition: Condition;
+  price?: Decimal;
+  direction?: Direction;
+  change?: Decimal;
+  unit?: Unit;
+  windowSeconds?: number;
+  notional?: Decimal;
+  times?: Decimal;
+  windows?: number;
+  repeat?: true;
+  cooldownSeconds?: number;
+  expiresAt?: string;
+  name?: string;
+  note?: string;
+  status: AlertStatus;
+  webhookId?: string;
+  createdAt: string;
+  triggeredAt?: string;
+  triggeredPrice?: Decimal;
+  expiredAt?: string;
+  eventId?: string;
+  currency?: string;
+  firings?: Firing[];
+}
+
+export interface Firing {
+  at: string;
+  tokenMint?: string;
+  venue?: string;
+  marketId?: string;
+  price?: Decimal;
+  fromPrice?: Decimal;
+  value?: Decimal;
+  eventId: string;
+}
+
+export interface BacktestFiring extends Omit<Firing, 'eventId'> {
+  /** Of a market. */
+  status?: string;
+}
+
+export interface BacktestGap {
+  start: string;
+  end: string;
+  cause: string;
+  venue: string;
+}
+
+export interface BacktestResult {
+  firings: BacktestFiring[];
+  firingCount: number;
+  observations: number;
+  gaps: BacktestGap[];
+  approximate: boolean;
+  exactFrom?: string;
+}
+
+/** The result, or the job that computes it. */
+export type Backtest =
+  | BacktestResult
+  | { id: string; progress: number; result?: BacktestResult; error?: { code: string; message: string } };
+
+export interface Webhook {
+  id: string;
+  url: string;
+  events: string[];
+  status: 'active' | 'paused';
+  createdAt?: string;
+  pauseReason?: string;
+  ordered?: true;
+  orderBy?: OrderBy;
+  filter?: FilterCondition[];
+  maxPerSecond?: number;
+  headerNames?: string[];
+  description?: string;
+  /** Absent: signed JSON. */
+  format?: ChatFormat;
+}
+
+export interface Delivery {
+  id: string;
+  eventId: string;
+  eventType: string;
+  status: string;
+  attempts: number;
+  createdAt: string;
+  nextAttemptAt?: string;
+  deliveredAt?: string;
+  lastStatusCode?: number;
+  lastError?: string;
+}
+
+export interface Attempt {
+  attempt: number;
+  startedAt: string;
+  durationMs: number;
+  outcome: string;
+  statusCode?: number;
+  errorCode?: string;
+  responseBody?: string;
+  responseEncoding?: string;
+}
+
+export interface AccountEvent {
+  id: string;
+  type: string;
+  createdAt: string;
+  deliveries: number;
+  undelivered: boolean;
+  payload: { data?: { [field: string]: unknown } };
+}
+
+export interface ApiKey {
+  id: string;
+  name: string;
+  scopes: string[];
+  status: 'active' | 'expired' | 'revoked';
+  current: boolean;
+  createdAt: string;
+  expiresAt?: string;
+  lastUsedAt?: string;
+  revokedAt?: string;
+}

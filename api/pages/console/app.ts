@@ -1,0 +1,114 @@
+import Router from '@koa/router';
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { ApiDeps, ApiState, ConsoleOptions } from '../../deps.ts';
+import { tooManyRequests } from '../../middleware/rate-limit.ts';
+import { type Assets, loadAssets } from '../kit/assets.ts';
+import { type Html, html } from '../kit/html.ts';
+import { createSite, leadToSignIn } from '../kit/site.ts';
+import { consoleSessionOf, createSessionWatch, findConsoleSessionOf } from './access/session.ts';
+import { linkRoutes, signInRoutes, signOutRoutes } from './access/sign-in.ts';
+import { alertPages } from './alerts.ts';
+import type { ApiCalls } from './api-calls.ts';
+import { deliveryPage } from './delivery.ts';
+import { eventPage } from './event.ts';
+import { consolePage, SECTIONS } from './layout.ts';
+import { livePage } from './live.ts';
+import { marketPage } from './market.ts';
+import { marketsPage } from './markets.ts';
+import { createPublicMarket } from './public-market.ts';
+import { type ConsoleRouter, createConsoleRouter } from './route.ts';
+import { usagePages } from './usage.ts';
+import { webhookPage } from './webhook.ts';
+import { webhooksPage } from './webhooks.ts';
+
+/** The first segments of the paths of the console. All other paths belong to the API. */
+const OWN =
+  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|alerts|webhooks|live|usage|console)(?:\/|$))/;
+
+/** Registers every page. */
+export function registerConsolePages(router: ConsoleRouter, deps: ApiDeps): void {
+  marketsPage(router, deps);
+  marketPage(router, deps);
+  eventPage(router, deps);
+  alertPages(router, deps);
+  webhooksPage(router, deps);
+  webhookPage(router, deps);
+  deliveryPage(router, deps);
+  livePage(router, deps);
+  usagePages(router, deps);
+}
+
+/** The console: pages for the owners of keys, at `/`. */
+export function createConsole(deps: ApiDeps, options: ConsoleOptions, calls: ApiCalls): Middleware<ApiState> {
+  const assets = loadAssets('/console/assets', 'console');
+  const entry = new Router<ApiState>({ sensitive: true });
+  const market = createPublicMarket(deps, calls, options);
+  market?.routes(entry);
+  signInRoutes(entry, deps, options, { assets, market });
+  linkRoutes(entry, deps, options, assets);
+  const inside = new Router<ApiState>({ sensitive: true });
+  signOutRoutes(inside, deps);
+  const watch = createSessionWatch(deps);
+  const streams = [
+    ['/console/stream/events', 'streamAccountEvents'],
+    ['/console/stream/:venue', 'streamMarkets'],
+  ] as const;
+  for (const [path, operationId] of streams) {
+    inside.get(path, async (ctx) => {
+      const session = consoleSessionOf(ctx);
+      await calls.stream(ctx, session, operationId);
+      const unwatch = watch.add({ tokenHash: session.tokenHash, end: () => ctx.res.destroy() });
+      ctx.res.once('close', unwatch);
+      if (ctx.res.closed) unwatch();
+    });
+  }
+  // The former address of the page.
+  inside.get('/account', (ctx) => {
+    ctx.redirect(SECTIONS.usage.path);
+    ctx.status = 308;
+  });
+  // Pages that a former version served ask here whether their session has ended.
+  inside.get('/console/session.json', (ctx) => {
+    ctx.body = { account: consoleSessionOf(ctx).accountName };
+  });
+  const pages = createConsoleRouter(deps, calls, assets);
+  registerConsolePages(pages, deps);
+  return createSite(deps, {
+    has: (path) => OWN.test(path),
+    assets,
+    errorPage: (ctx, title, text) => errorPage(ctx, assets, title, text),
+    name: 'the pages of the console',
+    layers: [
+      entry.routes() as Middleware<ApiState>,
+      guard(deps),
+      inside.routes() as Middleware<ApiState>,
+      pages.routes(),
+    ],
+  });
+}
+
+/** Admits requests with a session within the limit of the account. Leads other requests to the sign-in. */
+function guard(deps: Pick<ApiDeps, 'db' | 'now' | 'limits'>): Middleware<ApiState> {
+  return async (ctx, next) => {
+    const session = await findConsoleSessionOf(ctx, deps);
+    if (session === null) return leadToSignIn(ctx, { signIn: '/', realm: 'oddswire', message: 'sign in at /' });
+    ctx.state.console = session;
+    const admission = deps.limits.take('requests', session.caller.accountId, session.ratePerMinute);
+    if (admission?.isAdmitted === false) throw tooManyRequests(admission);
+    await next();
+  };
+}
+
+/** The page of a failure. */
+function errorPage(
+  ctx: ParameterizedContext<ApiState>,
+  assets: Assets,
+  title: string,
+  text: (advice: Html) => Html,
+): string {
+  const session = ctx.state.console;
+  const body = text(html`<p>Go back and change the input, or
+<a href="${session ? '/markets' : '/'}">${session ? 'open the markets' : 'sign in'}</a>.
+If it fails again, give the operator this request id.</p>`);
+  return consolePage(assets, { title, body, session });
+}

@@ -1,0 +1,50 @@
+import { type Html, html } from '../kit/html.ts';
+import { prettyJson } from '../kit/pretty-json.ts';
+import type { ApiCall } from './api-calls.ts';
+import type { ConsoleRequest } from './route.ts';
+
+interface Example {
+  /** The calls behind the page, with a word for each. */
+  calls: readonly (readonly [comment: string, call: ApiCall])[];
+  /** The same with the TypeScript client. */
+  typescript: string;
+  /** An answer of the first call. */
+  json: string;
+}
+
+/** The same data in a program: curl, the typed client, and the answer. The key stays out of it. */
+export function programExamples({ shown, origin }: Pick<ConsoleRequest, 'shown' | 'origin'>, example: Example): Html {
+  const curl = example.calls.map(([comment, call], index) => {
+    const { method, target, header, body } = shown(call);
+    const key = header === 'Authorization' ? '"Authorization: Bearer $KEY"' : '"X-API-Key: $KEY"';
+    const write = method === 'GET' ? '' : ` -X ${method}`;
+    const sent = body === undefined ? '' : ` -H 'Content-Type: application/json' -d '${body.replaceAll("'", "'\\''")}'`;
+    const address = html`"<span data-origin>${origin}</span>${target}"`;
+    return html`${index === 0 ? '' : '\n'}# ${comment}\ncurl${write} -H ${key}${sent} ${address}`;
+  });
+  const client = html`import { createClient } from '@oddswire/client';
+
+const client = createClient({ baseUrl: '<span data-origin>${origin}</span>', apiKey: key });
+${example.typescript}`;
+  return html`<section class="program" aria-labelledby="program-title"><h2 id="program-title">This data in a program</h2>
+${tab('curl', 'curl', curl, true)}${tab('typescript', 'TypeScript', client)}${tab('json', 'JSON', pretty(example.json))}</section>`;
+}
+
+function tab(id: string, label: string, text: Html | string | readonly Html[], isOpen = false): Html {
+  return html`<details name="program"${isOpen && html` open`}><summary>${label}</summary>
+<div class="code"><button type="button" class="copy" data-copy-from="program-${id}" data-copy>Copy</button>
+<pre id="program-${id}" tabindex="0" aria-label="${label}">${text}</pre></div></details>`;
+}
+
+/** A text in quotes for TypeScript. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+}
+
+const MAX_SHOWN = 4_000;
+
+/** Indented JSON with the digits of the answer. */
+function pretty(text: string): string {
+  const indented = prettyJson(text);
+  return indented.length > MAX_SHOWN ? `${indented.slice(0, MAX_SHOWN)}\n…` : indented;
+}

@@ -1,0 +1,131 @@
+import { type Html, html } from './html.ts';
+
+interface Point {
+  /** Position on the axis of time, any unit. */
+  x: number;
+  /** 0 to 1. */
+  y: number;
+}
+
+const SPARK = { width: 96, height: 28 };
+
+/** A line of the last day without axes, scaled to its own range. Hidden from screen readers: the change stands beside it. */
+export function sparkline(values: readonly (number | null)[]): Html {
+  const points = values.flatMap((y, x) => (y === null ? [] : [{ x, y }]));
+  if (points.length < 2) return html`<span class="none" aria-hidden="true">–</span>`;
+  const low = Math.min(...points.map(({ y }) => y));
+  // A flat price is a line in the middle, and small changes do not look large.
+  const span = Math.max(0.02, Math.max(...points.map(({ y }) => y)) - low);
+  const line = path(points, {
+    ...SPARK,
+    fromX: 0,
+    toX: values.length - 1,
+    low: low - (span - (Math.max(...points.map(({ y }) => y)) - low)) / 2,
+    span,
+  });
+  const { width, height } = SPARK;
+  return html`<svg class="spark" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" preserveAspectRatio="none"
+ aria-hidden="true"><path d="${line}"/></svg>`;
+}
+
+const CHART = { width: 800, height: 300 };
+
+/** A point with a title. */
+export interface ChartMark extends Point {
+  title: string;
+}
+
+/** Lines and marks on an axis of 0 to 1, for browsers without scripts. `span`: the ends of the axis of time; default: those of the lines. */
+export function lineChart(
+  lines: readonly (readonly Point[])[],
+  label: string,
+  { marks = [], span }: { marks?: readonly ChartMark[]; span?: readonly [from: number, to: number] } = {},
+): Html {
+  const all = lines.flat();
+  const [fromX, toX] = span ?? [Math.min(...all.map(({ x }) => x)), Math.max(...all.map(({ x }) => x))];
+  const grid = [0, 0.25, 0.5, 0.75, 1].map((share) => {
+    const y = fixed((1 - share) * (CHART.height - 2) + 1);
+    return html`<path class="gridline" d="M0 ${y}H${CHART.width}"/>`;
+  });
+  return html`<svg class="line-chart" viewBox="0 0 ${CHART.width} ${CHART.height}" preserveAspectRatio="none" role="img"
+ aria-label="${label}">${grid}${lines.map(
+   (points, index) =>
+     points.length > 1 &&
+     html`<path class="line series-${index % 8}" d="${path(points, { ...CHART, fromX, toX, low: 0, span: 1 })}"/>`,
+ )}${marks.map(
+   // A dot is a line without length, so that the stretched picture does not distort it.
+   ({ title, ...point }) =>
+     html`<path class="mark" d="${path([point], { ...CHART, fromX, toX, low: 0, span: 1 })}h0.01"><title>${title}</title></path>`,
+ )}</svg>`;
+}
+
+function path(
+  points: readonly Point[],
+  box: { width: number; height: number; fromX: number; toX: number; low: number; span: number },
+): string {
+  const { width, height, fromX, toX, low, span } = box;
+  return points
+    .map(({ x, y }, index) => {
+      const left = ((x - fromX) / Math.max(1, toX - fromX)) * width;
+      const top = (1 - (y - low) / span) * (height - 4) + 2;
+      return `${index === 0 ? 'M' : 'L'}${fixed(left)} ${fixed(top)}`;
+    })
+    .join('');
+}
+
+function fixed(value: number): string {
+  return String(Math.round(value * 10) / 10);
+}
+
+const BARS = { width: 240, height: 56 };
+/** Bars above this multiple of the recent median are cut. */
+const OUTLIER = 6;
+/** The newest minutes, which decide the scale. */
+const RECENT = 20;
+/** The room above a cut scale that shows the ends of cut bars. */
+const HEADROOM = 1.15;
+
+type Values = readonly (number | null)[];
+
+/**
+ * The value of a full bar: the highest one, unless it exceeds the recent values by far. The first read of a venue's history would otherwise
+ * flatten the rest of the chart.
+ */
+export function barScale(values: Values): number {
+  const known = values.filter((value) => value !== null);
+  const highest = Math.max(1, ...known);
+  const recent = values
+    .slice(-RECENT)
+    .filter((value) => value !== null && value > 0)
+    .toSorted((a, b) => (a ?? 0) - (b ?? 0));
+  const median = recent[Math.floor(recent.length / 2)] ?? null;
+  if (median === null || highest <= OUTLIER * median) return highest;
+  return HEADROOM * Math.max(1, ...known.filter((value) => value <= OUTLIER * median));
+}
+
+/**
+ * A bar chart with one bar per minute. The server draws it, so it needs no script. Unknown minutes are ticks; bars above the scale end in
+ * a cut.
+ */
+export function bars(values: Values, label: string, scale = barScale(values)): Html {
+  const step = BARS.width / values.length;
+  const shapes = values.map((value, index) => {
+    const x = (index * step).toFixed(2);
+    const width = (step - 1).toFixed(2);
+    if (value === null) return html`<rect class="gap" x="${x}" y="${BARS.height - 1}" width="${width}" height="1"/>`;
+    // A non-zero value stays visible.
+    const height = value === 0 ? 0 : Math.max(1.5, Math.min(1, value / scale) * (BARS.height - 2));
+    const bar = html`<rect x="${x}" y="${(BARS.height - 1 - height).toFixed(2)}" width="${width}" height="${height.toFixed(2)}"/>`;
+    return value > scale ? html`${bar}<rect class="cut" x="${x}" y="5" width="${width}" height="2.5"/>` : bar;
+  });
+  return html`<svg class="bars" viewBox="0 0 ${BARS.width} ${BARS.height}" preserveAspectRatio="none" role="img" aria-label="${label}">
+<rect class="base" x="0" y="${BARS.height - 1}" width="${BARS.width}" height="1"/>${shapes}</svg>`;
+}
+
+const DEPTH_WIDTH = 100;
+
+/** The size of a level of a book, as a share of the largest one. Hidden from screen readers: the cell beside it has the figure. */
+export function depthBar(share: number, classes = 'depth'): Html {
+  const width = Math.max(1, share * DEPTH_WIDTH).toFixed(1);
+  return html`<svg class="${classes}" viewBox="0 0 ${DEPTH_WIDTH} 10" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="10"/></svg>`;
+}

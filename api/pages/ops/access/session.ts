@@ -1,0 +1,106 @@
+import type { Middleware, ParameterizedContext } from 'koa';
+import { hostNameOf, isFixedHost } from '../../../../src/domain/values/host-name.ts';
+import { operatorSessions } from '../../../../src/store/accounts/sessions.ts';
+import { clientNetwork } from '../../../access/client-address.ts';
+import type { ApiDeps, ApiState, OpsOptions } from '../../../deps.ts';
+import { ApiError } from '../../../errors.ts';
+import { csrfField, csrfTokenOf, hashSessionToken, isSessionToken, type OperatorSession } from '../../kit/session.ts';
+import { leadToSignIn } from '../../kit/site.ts';
+import { operatorOfSession } from './credentials.ts';
+
+type AnyContext = ParameterizedContext<ApiState>;
+
+/** The cookie of the token. With https the prefix binds the cookie to this host, and plain http pages cannot set it. */
+export function cookieOf(ops: Pick<OpsOptions, 'publicUrl'>): { name: string; attributes: string } {
+  return ops.publicUrl?.startsWith('https:')
+    ? { name: '__Host-oddswire_ops', attributes: 'Path=/; Secure; HttpOnly; SameSite=Strict' }
+    : { name: 'oddswire_ops', attributes: 'Path=/ops; HttpOnly; SameSite=Strict' };
+}
+
+/** The cookie of a browser with an earlier login (see credentials.ts). Only the login page gets it. */
+export function knownCookieOf(ops: Pick<OpsOptions, 'publicUrl'>): { name: string; attributes: string } {
+  const attributes = 'Path=/ops/login; HttpOnly; SameSite=Strict';
+  return ops.publicUrl?.startsWith('https:')
+    ? { name: '__Secure-oddswire_ops_known', attributes: `${attributes}; Secure` }
+    : { name: 'oddswire_ops_known', attributes };
+}
+
+/** The client address for the audit log and the login limits. */
+export function addressOf(ctx: AnyContext, ops: Pick<OpsOptions, 'trustedProxies'>): string {
+  return clientNetwork(ctx.req, ops.trustedProxies ?? []);
+}
+
+/** The visible name of a session: the beginning of the stored hash. */
+export function sessionIdOf(tokenHash: Buffer): string {
+  return tokenHash.toString('hex').slice(0, 10);
+}
+
+/**
+ * The session of the request's cookie, or null. Each request queries it, because it may have ended in another process. A session is
+ * invalid when its operator was removed or has another password.
+ */
+export async function findLiveSession(
+  ctx: AnyContext,
+  deps: Pick<ApiDeps, 'db' | 'now'>,
+  ops: OpsOptions,
+): Promise<OperatorSession | null> {
+  const token = ctx.cookies.get(cookieOf(ops).name);
+  if (!isSessionToken(token)) return null;
+  const tokenHash = hashSessionToken(token);
+  const session = await operatorSessions.find(deps.db, tokenHash, deps.now());
+  if (session === null) return null;
+  const current = operatorOfSession(ops, session);
+  if (current === null) return null;
+  if (isUse(ctx)) await operatorSessions.touch(deps.db, tokenHash, session, deps.now());
+  const csrf = csrfTokenOf(token);
+  return {
+    operator: { ...current, sessionId: sessionIdOf(tokenHash), address: addressOf(ctx, ops) },
+    tokenHash,
+    csrf,
+    hiddenFields: () => csrfField(csrf),
+    mayAct: current.role === 'operator',
+    flash: session.flash,
+  };
+}
+
+/** Whether a person sent the request. The refresh of an open page must not extend a session. */
+function isUse(ctx: AnyContext): boolean {
+  return ctx.method !== 'GET' || !(ctx.path.endsWith('.json') || ctx.path.startsWith('/ops/queues/api/'));
+}
+
+/** The session of a request behind the guard. */
+export function sessionOf(ctx: AnyContext): OperatorSession {
+  const { ops } = ctx.state;
+  if (!ops) throw new TypeError('this route does not run behind opsGuard');
+  return ops;
+}
+
+/** Admits requests with a session, which it puts into the state. Redirects other requests to the login page. */
+export function opsGuard(deps: Pick<ApiDeps, 'db' | 'now'>, ops: OpsOptions): Middleware<ApiState> {
+  return async (ctx, next) => {
+    const session = await findLiveSession(ctx, deps, ops);
+    if (session === null) {
+      const realm = 'oddswire ops';
+      return leadToSignIn(ctx, { signIn: '/ops/login', start: '/ops', realm, message: 'log in at /ops/login' });
+    }
+    ctx.state.ops = session;
+    await next();
+  };
+}
+
+/**
+ * Accepts requests for the host names of the pages only. By DNS rebinding, the owner of any domain can point it at this address, for
+ * example at 127.0.0.1: for a browser, its pages and the operator pages then have the same origin. Only the Host header shows the
+ * difference. Without configured names, the pages accept loopback names and IP addresses, which a domain cannot imitate.
+ */
+export function opsHosts({ hosts = [] }: Pick<OpsOptions, 'hosts'>): Middleware<ApiState> {
+  return async (ctx, next) => {
+    const name = hostNameOf(ctx.get('Host'));
+    const isAccepted = name !== null && (hosts.length > 0 ? hosts.includes(name) : isFixedHost(name));
+    if (isAccepted) return next();
+    throw new ApiError(
+      'misdirected_request',
+      'the operator pages do not serve this host name; OPS_HOSTS and OPS_PUBLIC_URL name their hosts',
+    );
+  };
+}

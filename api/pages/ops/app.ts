@@ -1,0 +1,77 @@
+import Router from '@koa/router';
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { ApiDeps, ApiState, OpsOptions } from '../../deps.ts';
+import { type Assets, loadAssets } from '../kit/assets.ts';
+import { type Html, html } from '../kit/html.ts';
+import { createSite } from '../kit/site.ts';
+import { loginRoutes, logoutRoutes } from './access/login.ts';
+import { opsGuard, opsHosts } from './access/session.ts';
+import { accountPages } from './account.ts';
+import { createOpsRouter, type OpsRouter } from './actions.ts';
+import { alertsPage } from './alerts.ts';
+import { auditPages } from './audit.ts';
+import { deliveriesPage } from './deliveries.ts';
+import { deliveryPage } from './delivery.ts';
+import { keyPages } from './keys.ts';
+import { page } from './layout.ts';
+import { marketPage } from './market.ts';
+import { marketsPage } from './markets.ts';
+import { overviewPages } from './overview.ts';
+import { queueBoard } from './queue-board.ts';
+import { venuePages } from './venues.ts';
+import { webhookPage } from './webhook.ts';
+import { webhooksPage } from './webhooks.ts';
+
+/** Registers every page: one line per file. */
+export function registerPages(router: OpsRouter, deps: ApiDeps): void {
+  overviewPages(router, deps);
+  venuePages(router, deps);
+  keyPages(router, deps);
+  accountPages(router, deps);
+  auditPages(router, deps);
+  alertsPage(router, deps);
+  deliveriesPage(router, deps);
+  deliveryPage(router, deps);
+  marketPage(router, deps);
+  marketsPage(router, deps);
+  webhookPage(router, deps);
+  webhooksPage(router, deps);
+}
+
+/** The operator pages: /ops and all paths below it. */
+export function createOps(deps: ApiDeps, ops: OpsOptions): Middleware<ApiState> {
+  const assets = loadAssets('/ops/assets', 'ops');
+  const entry = new Router<ApiState>({ sensitive: true });
+  loginRoutes(entry, deps, ops, assets);
+  const exit = new Router<ApiState>({ sensitive: true });
+  logoutRoutes(exit, deps, ops);
+  const pages = createOpsRouter(deps, assets);
+  registerPages(pages, deps);
+  return createSite(deps, {
+    has: (path) => path === '/ops' || path.startsWith('/ops/'),
+    assets,
+    errorPage: (ctx, title, text) => errorPage(ctx, assets, title, text),
+    name: 'the operator pages',
+    publicUrl: ops.publicUrl,
+    admit: opsHosts(ops),
+    layers: [
+      entry.routes() as Middleware<ApiState>,
+      opsGuard(deps, ops),
+      queueBoard(deps, ops),
+      exit.routes() as Middleware<ApiState>,
+      pages.routes(),
+    ],
+  });
+}
+
+/** The page of a failure. */
+function errorPage(
+  ctx: ParameterizedContext<ApiState>,
+  assets: Assets,
+  title: string,
+  text: (advice: Html) => Html,
+): string {
+  const session = ctx.state.ops;
+  const [path, label] = session ? ['/ops', 'Overview'] : ['/ops/login', 'Log in'];
+  return page(assets, { title, body: text(html`<p><a class="button" href="${path}">${label}</a></p>`), session });
+}

@@ -1,0 +1,285 @@
+import type { FeedReport } from '../../../src/store/feeds/streamers.ts';
+import type { ProcessHeartbeat } from '../../../src/store/ops/heartbeats.ts';
+import {
+  type DeliveryLoad,
+  type FailingEndpoint,
+  MAX_COUNTED_DUE,
+  type StageBacklog,
+  THROUGHPUT_MINUTES,
+  type Throughput,
+  type ThroughputKind,
+} from '../../../src/store/ops/overview.ts';
+import type { OpsPoll } from '../../../src/store/ops/venues.ts';
+import { type RefoldProgress, refoldShare } from '../../../src/store/series/candle-refold.ts';
+import { isIdlePoll, isScheduledPoll } from '../../reads/poll-health.ts';
+import { barScale, bars } from '../kit/drawings.ts';
+import {
+  ago,
+  badge,
+  clock,
+  code,
+  duration,
+  emptyState,
+  type Html,
+  html,
+  longText,
+  NONE,
+  number,
+  table,
+} from '../kit/html.ts';
+import { endpointName, shownUrl } from '../kit/shown-values.ts';
+import {
+  isLateStage,
+  isOverloaded,
+  isSilent,
+  isTroubled,
+  OPTIONAL_PROCESS,
+  OVERDUE_MS,
+  PROCESSES,
+  type Problem,
+  type ProblemFacts,
+  percentOf,
+  STAGE_NAME,
+} from './overview-problems.ts';
+import { feedBadge } from './venue-feeds.ts';
+
+/** The first sentence of the page: all is well, or each problem with its start and a link. */
+export function stateSentence(problems: readonly Problem[], nowMs: number): Html {
+  const [first, ...others] = problems;
+  if (first === undefined) {
+    return html`<p class="verdict good">All is well: every process sends its heartbeat, every venue is fresh, and no backlog waits.</p>`;
+  }
+  const tone = problems.some((each) => each.tone !== 'warn') ? 'bad' : 'warn';
+  if (others.length === 0) return html`<p class="verdict ${tone}">${problemText(first, nowMs)}</p>`;
+  if (first.isCause) {
+    const count =
+      others.length === 1
+        ? 'Another problem may be its effect.'
+        : `${others.length} other problems may be its effects.`;
+    return html`<div class="verdict ${tone}"><p>${problemText(first, nowMs)}</p><p>${count}</p>${problemList(others, nowMs)}</div>`;
+  }
+  const oldest = problems.reduce<Date | null>(
+    (since, each) => (each.since !== null && (since === null || each.since < since) ? each.since : since),
+    null,
+  );
+  return html`<div class="verdict ${tone}"><p>${problems.length} problems${
+    oldest !== null && html`, the oldest since ${moment(oldest, nowMs)}`
+  }.</p>
+${problemList(problems, nowMs)}</div>`;
+}
+
+function problemList(problems: readonly Problem[], nowMs: number): Html {
+  return html`<ul>${problems.map((problem) => html`<li class="${problem.tone ?? 'bad'}">${problemText(problem, nowMs)}</li>`)}</ul>`;
+}
+
+function problemText({ sentence, since, link }: Problem, nowMs: number): Html {
+  return html`${sentence} ${since !== null && html`<span class="since">Since ${moment(since, nowMs)}.</span> `}<a href="${link}">Details</a>`;
+}
+
+/** The time of day, with the date of another day, and the distance. */
+function moment(at: Date, nowMs: number): Html {
+  return html`${clock(at, nowMs)} UTC (${ago(at, nowMs)})`;
+}
+
+const LABELS: Readonly<Record<ThroughputKind, string>> = {
+  trades: 'Trades',
+  priceChanges: 'Price changes',
+  events: 'Events',
+  attempts: 'Delivery attempts',
+};
+
+/** The charts of the last hour. */
+export function throughputCharts(rates: Throughput): Html {
+  return html`<div class="grid">${Object.entries(LABELS).map(([kind, label]) => {
+    const values = rates[kind as ThroughputKind];
+    const known = values.filter((value) => value !== null);
+    const latest = values.at(-1) ?? known.at(-1);
+    const highest = known.length === 0 ? null : Math.max(...known);
+    const scale = barScale(values);
+    const isCut = highest !== null && highest > scale;
+    const words = `${label} per minute over the last hour: ${
+      latest === undefined ? 'no samples yet' : `${perMinute(latest)} now, peak ${perMinute(highest ?? 0)}`
+    }${isCut ? `; bars above ${perMinute(scale)} are cut` : ''}`;
+    return html`<div class="card"><h3>${label}</h3>
+<span class="figure">${latest === undefined ? NONE : perMinute(latest)} <small>per minute</small></span>
+${bars(values, words, scale)}
+<div class="axis" aria-hidden="true"><span>−${THROUGHPUT_MINUTES} min</span><span>${
+      highest === null ? 'no samples yet' : `peak ${perMinute(highest)}${isCut ? ', cut' : ''}`
+    }</span><span>now</span></div></div>`;
+  })}</div>`;
+}
+
+function perMinute(rate: number): string {
+  return rate.toLocaleString('en-US', { maximumFractionDigits: rate < 10 ? 1 : 0 });
+}
+
+/** A card per venue with the age of its stalest poll. */
+export function venueCards(
+  { polls, venues, feeds }: Pick<ProblemFacts, 'polls' | 'venues' | 'feeds'>,
+  nowMs: number,
+): Html {
+  if (venues.length === 0) return emptyState('No venue is enabled. Set VENUES to enable venues.');
+  return html`<div class="grid small">${venues.map(({ venue, title, pollMs }) => {
+    const scheduled = polls.filter((poll) => poll.venue === venue && isScheduledPoll(poll.kind, pollMs));
+    const [stalest] = scheduled.toSorted((a, b) => ranAt(a) - ranAt(b));
+    const unhealthy = scheduled.filter((poll) => isTroubled(poll, pollMs, nowMs));
+    const feed = feeds.get(venue);
+    const at = stalest === undefined || ranAt(stalest) === 0 ? null : ranAt(stalest);
+    return html`<div class="card"><h3><a href="/ops/venues/${encodeURIComponent(venue)}">${title}</a></h3>
+<span class="figure">${at === null ? NONE : duration(Math.max(0, nowMs - at))} <small>${
+      stalest === undefined
+        ? 'never polled'
+        : at === null
+          ? `${stalest.kind}: no success yet`
+          : `since the last success of ${stalest.kind}`
+    }</small></span>
+<p class="under">${
+      scheduled.length === 0
+        ? badge('idle', 'not polled yet')
+        : unhealthy.length === 0
+          ? badge('good', 'healthy')
+          : html`${badge('bad', 'unhealthy')} <span class="muted">${unhealthy.map(({ kind }) => kind).join(', ')}</span>`
+    }</p>${feed && feedLine(feed)}</div>`;
+  })}</div>`;
+}
+
+function feedLine({ state, messagesPerSecond }: FeedReport): Html {
+  const rate = state === 'live' && html` <span class="muted">${perMinute(messagesPerSecond)} messages/s</span>`;
+  return html`<p class="under">Feed: ${feedBadge(state)}${rate}</p>`;
+}
+
+/** Epoch milliseconds; 0 before the first success. */
+function ranAt(poll: OpsPoll): number {
+  return (isIdlePoll(poll) ? poll.idleAt : poll.lastSuccessAt)?.getTime() ?? 0;
+}
+
+/** The load of the deliverers. */
+export function deliveryCards({ due, inFlight, oldestOverdueMs }: DeliveryLoad): Html {
+  const isLate = oldestOverdueMs !== null && oldestOverdueMs > OVERDUE_MS;
+  return html`<div class="grid small">
+<div class="card"><h3>Due or in flight</h3><span class="figure">${
+    due > MAX_COUNTED_DUE ? html`${number(MAX_COUNTED_DUE)}+` : number(due)
+  }</span><p class="under muted">attempts</p></div>
+<div class="card"><h3>In flight</h3><span class="figure">${number(inFlight)}</span><p class="under muted">claimed by a deliverer</p></div>
+<div class="card"><h3>Oldest overdue</h3><span class="figure">${
+    oldestOverdueMs === null ? NONE : duration(oldestOverdueMs)
+  }</span><p class="under">${
+    oldestOverdueMs === null ? badge('good', 'no backlog') : isLate ? badge('bad', 'late') : badge('good', 'on time')
+  }</p></div></div>`;
+}
+
+/** The endpoints without a success, longest failure first. */
+export function failingTable(endpoints: readonly FailingEndpoint[], nowMs: number): Html {
+  return table<FailingEndpoint>({
+    caption: 'Failing endpoints, longest failure first',
+    columns: [
+      {
+        label: 'Endpoint',
+        cell: ({ id, url }) =>
+          html`<a class="long" href="/ops/webhooks/${encodeURIComponent(id)}" title="${shownUrl(url)}">${endpointName(url)}</a>`,
+      },
+      { label: 'Account', cell: ({ account }) => longText(account) },
+      { label: 'Failing since', cell: ({ failingSince }) => ago(failingSince, nowMs) },
+      { label: 'Exhausted', cell: ({ exhausted }) => number(exhausted), isNumeric: true },
+      { label: 'State', cell: ({ status }) => badge(status === 'paused' ? 'idle' : 'warn', status) },
+      {
+        label: 'Last error',
+        cell: ({ lastError, lastStatusCode }) =>
+          html`${lastStatusCode !== null && html`<span class="num">${lastStatusCode}</span> `}${code(lastError)}`,
+      },
+    ],
+    rows: endpoints,
+    empty: 'No endpoint is failing.',
+  });
+}
+
+/** The pending marks of each stage. */
+export function stageTable(backlogs: readonly StageBacklog[]): Html {
+  return table<StageBacklog>({
+    caption: 'Pending marks of each stage',
+    columns: [
+      { label: 'Stage', cell: ({ stage }) => html`${STAGE_NAME[stage] ?? stage} <code class="muted">${stage}</code>` },
+      { label: 'Pending', cell: ({ waiting }) => number(waiting), isNumeric: true },
+      {
+        label: 'Oldest',
+        cell: ({ oldestMs }) => (oldestMs === null ? NONE : oldestText(oldestMs)),
+      },
+      { label: 'Dead-lettered', cell: ({ deadLetters }) => number(deadLetters), isNumeric: true },
+      { label: 'State', cell: stageState },
+    ],
+    rows: backlogs,
+    empty: 'No stage exists.',
+  });
+}
+
+/** The age is a minimum, so that a mark without a full minute may wait for nearly two. */
+function oldestText(oldestMs: number | 'unknown'): string {
+  if (oldestMs === 'unknown') return 'unknown';
+  return oldestMs < 60_000 ? 'less than 2 min' : duration(oldestMs);
+}
+
+function stageState(backlog: StageBacklog): Html {
+  if (isLateStage(backlog)) return badge('bad', 'late');
+  if (backlog.oldestMs === 'unknown') return badge('warn', 'age unknown');
+  return backlog.deadLetters > 0 ? badge('warn', 'dead letters') : badge('good', 'on time');
+}
+
+/** The unfinished passes over stored candles after an upgrade. */
+export function refoldProgressLines(passes: readonly RefoldProgress[]): Html {
+  const open = passes.filter(({ isFinished }) => !isFinished);
+  return html`${open.map(
+    (each) =>
+      html`<p class="under">Refold of stored candles, pass ${each.pass} of ${passes.length}: ${Math.floor(
+        refoldShare(each) * 100,
+      )} % · ${number(each.minutes)} minutes marked</p>`,
+  )}`;
+}
+
+interface ShownProcess {
+  kind: string;
+  /** Null: no process of this kind is known. */
+  row: ProcessHeartbeat | null;
+}
+
+/** The processes by their heartbeats, without the ended ones that another process replaced. */
+export function processTable(processes: readonly ProcessHeartbeat[], nowMs: number): Html {
+  const shown = processes.filter((row) => !isSilent(row) || !row.isReplaced);
+  const rows = PROCESSES.flatMap((kind): ShownProcess[] => {
+    const own = shown.filter(({ process }) => process === kind);
+    return own.length === 0 ? [{ kind, row: null }] : own.map((row) => ({ kind, row }));
+  });
+  return table<ShownProcess>({
+    caption: 'Processes by their heartbeats',
+    columns: [
+      { label: 'Process', cell: ({ kind }) => kind },
+      {
+        label: 'State',
+        cell: ({ kind, row }) =>
+          row === null
+            ? kind === OPTIONAL_PROCESS
+              ? badge('idle', 'not started')
+              : badge('bad', 'missing')
+            : isSilent(row)
+              ? badge('bad', 'no heartbeat')
+              : isOverloaded(row)
+                ? badge('bad', 'overloaded')
+                : badge('good', 'running'),
+      },
+      {
+        label: 'Late in 10 s',
+        cell: ({ row }) => (row === null || row.lateShare === null || isSilent(row) ? NONE : percentOf(row.lateShare)),
+        isNumeric: true,
+      },
+      {
+        label: 'Last heartbeat',
+        cell: ({ row }) => (row === null ? NONE : row.silentMs < 1_000 ? 'now' : `${duration(row.silentMs)} ago`),
+      },
+      { label: 'Machine', cell: ({ row }) => longText(row?.host) },
+      { label: 'Process id', cell: ({ row }) => (row === null ? NONE : String(row.pid)), isNumeric: true },
+      { label: 'Version', cell: ({ row }) => row?.version ?? NONE },
+      { label: 'Started', cell: ({ row }) => ago(row?.startedAt, nowMs) },
+    ],
+    rows,
+    empty: 'No process is known.',
+  });
+}

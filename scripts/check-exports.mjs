@@ -1,0 +1,59 @@
+#!/usr/bin/env node
+// Reports exports that no other file imports: an export is a promise to other files, and each one makes its file harder to change.
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+
+const ROOT = resolve(import.meta.dirname ?? '.', '..');
+const CHECKED = ['api', 'bin', 'sim', 'src', 'workers'];
+const IMPORTERS = [...CHECKED, 'bench', 'clients', 'scripts', 'test'];
+
+const DECLARED = /^export (?:async )?(?:abstract )?(?:function\*?|const|let|class|interface|type|enum) ([\w$]+)/gm;
+const LISTED = /^export (?:type )?\{([^}]*)\}/gm;
+const IMPORT = /(?:^|\n)(?:import|export)\s+(?:type\s+)?([^'";]*?)\s*from\s+['"](\.[^'"]+)['"]/g;
+const DYNAMIC = /import\(\s*['"](\.[^'"]+)['"]\s*\)/g;
+
+const files = IMPORTERS.flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true })
+    .map((name) => join(folder, String(name)).replaceAll('\\', '/'))
+    .filter((name) => /\.(m?ts|mjs)$/.test(name) && !name.includes('node_modules/') && !name.includes('/dist/')),
+);
+const texts = new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
+
+const namesIn = (list) =>
+  list
+    .split(',')
+    .map((name) => name.trim().replace(/^type /, ''))
+    .filter(Boolean);
+
+/** Imported names by file; `*` for a whole module. */
+const imported = new Map();
+const addImport = (file, specifier, name) => {
+  const target = relative(ROOT, resolve(ROOT, dirname(file), specifier));
+  if (!imported.has(target)) imported.set(target, new Set());
+  imported.get(target).add(name);
+};
+for (const [file, text] of texts) {
+  for (const [, what, specifier] of text.matchAll(IMPORT)) {
+    const listed = /\{([^}]*)\}/.exec(what)?.[1];
+    for (const name of namesIn(listed ?? '')) addImport(file, specifier, name.split(' as ')[0].trim());
+    if (what.includes('*')) addImport(file, specifier, '*');
+  }
+  for (const [, specifier] of text.matchAll(DYNAMIC)) addImport(file, specifier, '*');
+}
+
+const problems = [];
+for (const [file, text] of texts) {
+  if (!CHECKED.includes(file.split('/')[0])) continue;
+  const used = imported.get(file) ?? new Set();
+  const listed = [...text.matchAll(LISTED)].flatMap(([, list]) =>
+    namesIn(list).map((name) => name.split(' as ').at(-1)),
+  );
+  const exported = [...[...text.matchAll(DECLARED)].map(([, name]) => name), ...listed];
+  for (const name of exported) {
+    if (!used.has(name) && !used.has('*')) problems.push(`${file}: no other file imports ${name}`);
+  }
+}
+
+for (const problem of problems) console.error(problem);
+console.log(`exports: ${files.length} files, ${problems.length} problems`);
+process.exit(problems.length === 0 ? 0 : 1);
