@@ -1,5 +1,4 @@
-import { priceAlertBody } from '../../src/domain/alerts/price-alert-event.ts';
-import { alertExpiredBody } from '../../src/domain/alerts/rule-event.ts';
+import { alertExpiredBody, ruleBody } from '../../src/domain/alerts/rule-event.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { balanceChangeBody, transactionBody } from '../../src/domain/wallets/event.ts';
 import { webhookFailingBody, webhookPausedBody } from '../../src/domain/webhooks/account-event.ts';
@@ -41,14 +40,14 @@ export function testEventBody({ eventId, type, occurredAt, webhookId }: TestEven
     case 'test':
       return eventBody(type, { eventId, occurredAt }, { test: true, webhookId });
     case 'price_alert':
-      return priceAlertBody({
+      return ruleBody({
         eventId,
         occurredAt,
         alertId: 'alert_sample',
         ...TOKEN,
         condition: 'above',
-        targetPrice: decimal('0.6'),
-        currentPrice: decimal('0.62'),
+        threshold: decimal('0.6'),
+        firing: { price: decimal('0.62') },
         venue: WALLET.venue,
         marketId: WALLET.marketId,
       });

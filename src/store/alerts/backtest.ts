@@ -284,8 +284,7 @@ async function evaluateOutcomes(
     const runs = new Map(batch.map((outcome) => [outcome.tokenId, runOf(rule, outcome, found)]));
     const before = await readObservations(
       db,
-      new Map(batch.map(({ tokenId }) => [tokenId, rule.startMs - lookbackOf(rule)])),
-      0,
+      new Map(batch.map(({ tokenId }) => [tokenId, { fromMs: rule.startMs - lookbackOf(rule), untilMs: 0 }])),
     );
     for (const [tokenId, list] of before) runs.get(tokenId)?.take(isApproximate ? list.map(numbered) : list);
     for (const { source, counts, fromMs, beforeMs } of parts) {

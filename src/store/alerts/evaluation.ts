@@ -1,21 +1,28 @@
-import type { AlertCondition } from '../../domain/alerts/conditions.ts';
-import { priceAlertBody } from '../../domain/alerts/price-alert-event.ts';
-import { decimal } from '../../domain/values/decimal.ts';
-import { derivedId } from '../../domain/values/ids.ts';
 import type { BroadcastEvent } from '../../domain/webhooks/event.ts';
-import { sql, type Tx } from '../db/tx.ts';
-import { insertDeliveries } from '../deliveries/events.ts';
-import { decodeCause } from '../marks/detail.ts';
+import type { Tx } from '../db/tx.ts';
+import { knownEvents } from '../deliveries/events.ts';
+import { decodeCause, marketOfKey } from '../marks/detail.ts';
 import { type Mark, putBackMarks } from '../marks/marks.ts';
-import { insertBroadcasts } from './broadcasts.ts';
-import { type AlertDelivery, insertAlertEvents } from './events.ts';
-import { expireAlerts, findHits } from './hits.ts';
-import { evaluateRules, type FiredRule, type SentCorrection } from './rule-evaluation.ts';
+import { findBroadcasts } from './broadcasts.ts';
+import { findCandidates } from './candidates.ts';
+import {
+  bodyOfMarket,
+  emitEvents,
+  type MadeDelivery,
+  type Pending,
+  toEvent,
+  toPending,
+  toPendingCorrection,
+  toPendingOfMarket,
+} from './events.ts';
+import { expireAlerts } from './expiry.ts';
+import { armRules, insertFirings, judgeCandidates, lockRules, readNewRules } from './firings.ts';
+import { findCorrections, findMarketFirings } from './market-rules.ts';
 import { WindowMemory } from './window-memory.ts';
 
 /** The work of one transaction. The remaining tokens keep their marks for the next claim. */
 export interface EvaluationLimits {
-  /** Also the limit of broadcasts. */
+  /** Also the limit of firings on markets, of corrections, and of broadcasts. */
   fired: number;
   /** Per token and condition, so that a token with a hundred thousand met alerts leaves room for the others of its shard. */
   firedPerToken: number;
@@ -24,51 +31,28 @@ export interface EvaluationLimits {
 
 const LIMITS: EvaluationLimits = { fired: 2_000, firedPerToken: 1_000, expired: 10_000 };
 
-/** An alert that names a deleted webhook counts as an alert without one: an older process deletes webhooks without a look at alerts. */
-const LOCK_ALERTS = sql(
-  'lock_alerts',
-  `SELECT a.pk, a.id, a.account_id, a.condition, a.target, a.name, w.pk AS webhook_pk, a.created_at,
-     t.mint AS token_mint, t.symbol, u.label, m.venue, m.venue_market_id
-   FROM alert a
-   JOIN token t ON t.id = a.token_id
-   LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk AND w.deleted_at IS NULL
-   LEFT JOIN outcome u ON u.token_id = a.token_id
-   LEFT JOIN market m ON m.id = u.market_id
-   WHERE a.pk = ANY ($1::bigint[]) AND a.status = 'active' AND a.probe IS NULL ORDER BY a.pk FOR UPDATE OF a`,
-);
-
-const TRIGGER_ALERTS = sql(
-  'trigger_alerts',
-  `UPDATE alert a SET status = 'triggered', triggered_at = now(), triggered_price = f.price, event_id = f.event_id
-   FROM unnest($1::bigint[], $2::numeric[], $3::text[]) AS f (pk, price, event_id) WHERE a.pk = f.pk`,
-);
-
-interface AlertRow {
-  pk: bigint;
-  id: string;
+/** A firing for the log. */
+interface FiredAlert {
+  alertId: string;
   accountId: bigint;
-  condition: AlertCondition;
-  target: string;
-  name: string | null;
-  webhookPk: bigint | null;
-  createdAt: Date;
-  tokenMint: string;
-  symbol: string | null;
-  label: string | null;
-  venue: string | null;
-  venueMarketId: string | null;
+  eventId: string;
+  price?: string;
+  observedAtMs: number;
+  metAtMs: number;
+  delivery?: MadeDelivery;
 }
 
-/** A met alert: the price that met it (`numeric` text), the time of its receipt, and the event. */
-interface Fired extends AlertRow {
-  price: string;
-  atMs: number;
+/** A correction for the log. */
+interface SentCorrection {
+  alertId: string;
+  accountId: bigint;
   eventId: string;
+  observedAtMs: number;
 }
 
 export interface Evaluation {
-  fired: FiredRule[];
-  /** Events about a change of a result that an alert has reported. */
+  fired: FiredAlert[];
+  /** Events about a change of a result that an alert has reported. They change neither the state of the alert nor its cool-down. */
   corrections: SentCorrection[];
   /** Public ids of the alerts that expired unmet. */
   expired: string[];
@@ -78,11 +62,28 @@ export interface Evaluation {
   subscriptionPks: bigint[];
 }
 
+/** A moment of observations of a token, or of a change of a market, epoch milliseconds. */
+interface Moment {
+  key: bigint;
+  atMs: bigint;
+}
+
+/** The claimed marks by their causes. */
+interface Causes {
+  /** Moments of observations of tokens, and the first one of each token. */
+  observed: Moment[];
+  sinceOf: ReadonlyMap<bigint, number>;
+  /** The first moment of each changed market. */
+  changedOf: ReadonlyMap<bigint, number>;
+  /** Keys of new or changed alerts. */
+  created: bigint[];
+}
+
 /**
- * Fires and expires the alerts of the claimed tokens, and emits the broadcasts of the claimed marks. Status, event and deliveries commit
- * in one transaction, and the dedupe key of the event is the alert, so an alert has exactly one event. The caller must have claimed the
- * marks in an earlier statement, under the lock of their shard. When tokens need more than `limits` allow, the same transaction reinserts
- * their marks, so a crash loses nothing. The memory is that of this process for this database.
+ * Evaluates claimed marks: finds the alerts and the broadcasts that they may concern, judges them, and stores firings, events and deliveries.
+ * The caller must have claimed the marks in an earlier statement, under the lock of their shard. Everything commits with the claim: a process
+ * that dies before leaves the marks as they were. When marks need more than `limits` allow, the same transaction reinserts them. The memory is
+ * that of this process for this database.
  */
 export async function evaluateAlerts(
   tx: Tx,
@@ -92,68 +93,62 @@ export async function evaluateAlerts(
     memory = new WindowMemory(),
   }: { limits?: EvaluationLimits | undefined; memory?: WindowMemory } = {},
 ): Promise<Evaluation> {
-  const causes = marks.map(({ key, detail }) => ({ tokenId: key, ...decodeCause(detail) }));
-  const { hits, unfinished } = await findHits(tx, {
-    observed: causes.filter((cause) => cause.kind === 'observed'),
-    created: causes.flatMap((cause) => (cause.kind === 'alertCreated' ? [cause.alertPk] : [])),
-    perhapsFinal: tokensPerhapsFinal(marks),
-    limit: limits.fired,
-    limitPerToken: limits.firedPerToken,
-  });
-  const rules = await evaluateRules(tx, causes, limits.fired, memory);
-  const broadcasts = await insertBroadcasts(tx, marks, limits.fired);
-  const isDone = (mark: Mark) =>
-    unfinished !== 'all' && !unfinished.has(mark.key) && !rules.isCut && !broadcasts.isUnfinished(mark);
-  const hitOf = new Map(hits.map((hit) => [hit.pk, hit]));
-  const locked = hits.length === 0 ? [] : await tx.query<AlertRow>(LOCK_ALERTS, [[...hitOf.keys()]]);
-  const fired = locked.flatMap((row): Fired[] => {
-    const hit = hitOf.get(row.pk);
-    return hit === undefined
-      ? []
-      : [{ ...row, price: hit.price, atMs: hit.atMs, eventId: derivedId('evt', eventKey(row)) }];
-  });
-  const alerts = await fireAlerts(
-    tx,
-    fired.sort((a, b) => a.atMs - b.atMs),
-  );
+  const causes = causesOf(marks);
+  const { created, changedOf } = causes;
+  const limit = limits.fired;
+  const newRules = await readNewRules(tx, created);
+  const perhapsFinal = tokensPerhapsFinal(marks);
+  const { candidates, unfinished } = await findCandidates(tx, { ...causes, perhapsFinal, limits, memory });
+  const outcomes = await judgeCandidates(tx, candidates, limit);
+  const markets = await findMarketFirings(tx, { changedOf, created, limit });
+  const broadcasts = await findBroadcasts(tx, marks, limit);
+  const firing = await fire(tx, [...outcomes.fired.map(toPending), ...markets.fired.map(toPendingOfMarket)]);
+  const corrections = await correct(tx, firing, { reported: markets.reported, changedOf, created, limit });
 
+  const areMarketsCut = markets.isCut || corrections.isCut;
+  const isCut = unfinished === 'all' || outcomes.cut.size > 0 || areMarketsCut;
+  const isDone = (mark: Mark) => !isCut && !unfinished.has(mark.key) && !broadcasts.isUnfinished(mark);
+  await armRules(tx, areMarketsCut ? [] : newRules.filter(({ pk }) => !outcomes.cut.has(pk)));
   // Met alerts must fire before the others of the token expire.
-  const closing = tokensPerhapsFinal(marks.filter(isDone));
-  const expired = closing.length === 0 ? [] : await expireAlerts(tx, closing, limits.expired);
+  const expired = await expireAlerts(tx, tokensPerhapsFinal(marks.filter(isDone)), limits.expired);
   const isClosed = expired.length < limits.expired;
   const unworked = marks.filter((mark) => !isDone(mark) || (mayExpire(mark) && !isClosed));
   await putBackMarks(tx, 'evaluate-alerts', unworked);
-  // One call, after every lock of a row: it locks the ordered webhooks in one order, so that two lanes cannot deadlock.
-  const ofAlerts = inOrder(
-    [...rules.deliveries, ...alerts.deliveries],
-    [...rules.fired, ...rules.corrections, ...alerts.fired],
-  );
-  const deliveries = [...ofAlerts, ...broadcasts.deliveries];
-  const deliveryOf = new Map((await insertDeliveries(tx, deliveries)).map(({ id, eventPk }) => [eventPk, id]));
-  const wantedOf = new Map(ofAlerts.map((delivery) => [delivery.eventId, delivery]));
-  const withDelivery = (rule: FiredRule): FiredRule => {
-    const wanted = wantedOf.get(rule.eventId);
-    const deliveryId = deliveryOf.get(wanted?.eventPk ?? 0n);
-    return wanted && deliveryId !== undefined
-      ? { ...rule, delivery: { deliveryId, webhookId: wanted.webhookId } }
-      : rule;
-  };
+
+  const occurredAt = new Date();
+  const ofAlerts = [...firing, ...corrections.sent].sort(byTime).map((one) => toEvent(one, occurredAt));
+  const emitted = await emitEvents(tx, ofAlerts, broadcasts.broadcasts);
+  const counts = new Map<BroadcastEvent, number>();
+  for (const { event } of broadcasts.broadcasts) {
+    if (emitted.eventIds.has(event.id)) counts.set(event.type, (counts.get(event.type) ?? 0) + 1);
+  }
   return {
-    fired: [...alerts.fired, ...rules.fired].map(withDelivery),
-    corrections: rules.corrections,
-    broadcasts: broadcasts.events,
-    subscriptionPks: [...new Set(deliveries.map(({ subscriptionPk }) => subscriptionPk))],
+    fired: firing.sort(byTime).map((one) => toFired(one, emitted.deliveryOf.get(one.stored.eventId))),
+    corrections: corrections.sent.map(toSent),
     expired,
+    broadcasts: counts,
+    subscriptionPks: emitted.subscriptionPks,
   };
 }
 
-/** An ordered webhook gets the events that one evaluation emits in the order of their observations. */
-function inOrder(
-  deliveries: AlertDelivery[],
-  fired: readonly Pick<FiredRule, 'eventId' | 'observedAtMs'>[],
-): AlertDelivery[] {
-  const atOf = new Map(fired.map(({ eventId, observedAtMs }) => [eventId, observedAtMs]));
-  return deliveries.sort((a, b) => (atOf.get(a.eventId) ?? 0) - (atOf.get(b.eventId) ?? 0));
+function causesOf(marks: readonly Mark[]): Causes {
+  const observed: Moment[] = [];
+  const changed: Moment[] = [];
+  const created: bigint[] = [];
+  for (const { key, detail } of marks) {
+    const cause = decodeCause(detail);
+    if (cause.kind === 'observed') observed.push({ key, atMs: cause.atMs });
+    if (cause.kind === 'marketChanged') changed.push({ key: marketOfKey(key), atMs: cause.atMs });
+    if (cause.kind === 'alertCreated') created.push(cause.alertPk);
+  }
+  return { observed, sinceOf: firstMoments(observed), changedOf: firstMoments(changed), created };
+}
+
+function firstMoments(moments: readonly Moment[]): Map<bigint, number> {
+  const first = new Map<bigint, number>();
+  for (const { key, atMs } of moments)
+    first.set(key, Math.min(Number(atMs), first.get(key) ?? Number.POSITIVE_INFINITY));
+  return first;
 }
 
 /** Only a market that became final, or a new alert on a final market, can leave alerts to expire. */
@@ -166,58 +161,88 @@ function tokensPerhapsFinal(marks: readonly Mark[]): bigint[] {
   return [...new Set(marks.filter(mayExpire).map(({ key }) => key))];
 }
 
-/**
- * The identity of the event of an alert. An alert fires once, so its id is enough. After a restore the first observation that meets the
- * alert arrives again at another time and maybe with another price, and receivers must recognize the event all the same.
- */
-function eventKey({ id }: Pick<AlertRow, 'id'>): string {
-  return `alert:${id}`;
-}
-
-async function fireAlerts(
-  tx: Tx,
-  fired: readonly Fired[],
-): Promise<{ fired: FiredRule[]; deliveries: AlertDelivery[] }> {
-  if (fired.length === 0) return { fired: [], deliveries: [] };
-  const occurredAt = new Date();
-  await tx.query(TRIGGER_ALERTS, [
-    fired.map((row) => row.pk),
-    fired.map((row) => row.price),
-    fired.map((row) => row.eventId),
-  ]);
-  const deliveries = await insertAlertEvents(
+/** Locks the alerts and stores the firings; returns the new ones. An alert that changed since it was read does not fire. */
+async function fire(tx: Tx, found: readonly Pending[]): Promise<Pending[]> {
+  const current = await lockRules(
     tx,
-    fired.map((row) => ({
-      id: row.eventId,
-      accountId: row.accountId,
-      type: 'price_alert' as const,
-      dedupeKey: eventKey(row),
-      webhookPk: row.webhookPk,
-      body: priceAlertBody({
-        eventId: row.eventId,
-        occurredAt,
-        alertId: row.id,
-        tokenMint: row.tokenMint,
-        tokenSymbol: row.symbol ?? row.label ?? row.tokenMint,
-        condition: row.condition,
-        targetPrice: decimal(row.target),
-        currentPrice: decimal(row.price),
-        ...(row.name !== null && { name: row.name }),
-        ...(row.venue !== null && { venue: row.venue }),
-        ...(row.venueMarketId !== null && { marketId: row.venueMarketId }),
-      }),
-    })),
+    found.map(({ row }) => row),
   );
-  return { fired: fired.map(toFiredAlert), deliveries };
+  const pending = found.filter(({ row }) => current.has(row.pk));
+  const isNew = await insertFirings(
+    tx,
+    pending.map(({ stored }) => stored),
+  );
+  return pending.filter(({ stored }) => isNew.has(stored.eventId));
 }
 
-function toFiredAlert({ id, accountId, eventId, price, atMs, createdAt }: Fired): FiredRule {
+/**
+ * The corrections of results that alerts have reported, without the ones that exist. A firing that also changes a reported result becomes
+ * the correction: each change has one event.
+ */
+async function correct(
+  tx: Tx,
+  firing: Pending[],
+  {
+    reported,
+    changedOf,
+    created,
+    limit,
+  }: {
+    /** Markets on which a status alert fired before. */
+    reported: readonly bigint[];
+    changedOf: ReadonlyMap<bigint, number>;
+    created: readonly bigint[];
+    limit: number;
+  },
+): Promise<{ sent: Pending[]; isCut: boolean }> {
+  const onStatus = firing.filter(({ row }) => row.condition === 'status');
+  const firingOf = new Map(onStatus.map((one) => [`${one.stored.pk} ${one.stored.subject} ${one.stored.n}`, one]));
+  const firstOf = new Map<string, number>();
+  for (const { stored } of onStatus) {
+    const pair = `${stored.pk} ${stored.subject}`;
+    firstOf.set(pair, Math.min(stored.atMs, firstOf.get(pair) ?? stored.atMs));
+  }
+  const isNew = new Set(created);
+  const marketPks = [...new Set([...reported, ...onStatus.map(({ stored }) => stored.subject)])];
+  const found = await findCorrections(tx, marketPks, ({ pk, subject, startMs }) =>
+    Math.min(
+      changedOf.get(subject) ?? Number.POSITIVE_INFINITY,
+      isNew.has(pk) ? Number(startMs) : Number.POSITIVE_INFINITY,
+      firstOf.get(`${pk} ${subject}`) ?? Number.POSITIVE_INFINITY,
+    ),
+  );
+  const separate: Pending[] = [];
+  for (const { row, correction, isFiring } of found) {
+    const { change } = correction;
+    if (!isFiring) separate.push(toPendingCorrection(row, correction));
+    const fired = firingOf.get(`${row.pk} ${row.subject} ${change.n}`);
+    if (fired) fired.body = bodyOfMarket(row, change, correction);
+  }
+  const known = await knownEvents(
+    tx,
+    separate.map(({ dedupeKey }) => dedupeKey),
+  );
+  const missing = separate.filter(({ dedupeKey }) => !known.has(dedupeKey));
+  return { sent: missing.slice(0, limit), isCut: missing.length > limit };
+}
+
+/** The order of the observations, in which an ordered webhook gets the events. */
+function byTime({ stored: a }: Pending, { stored: b }: Pending): number {
+  return a.atMs - b.atMs || (a.n < b.n ? -1 : 1);
+}
+
+function toFired({ row, stored }: Pending, delivery: MadeDelivery | undefined): FiredAlert {
   return {
-    alertId: id,
-    accountId,
-    eventId,
-    price,
-    observedAtMs: atMs,
-    metAtMs: Math.max(atMs, createdAt.getTime()),
+    alertId: row.id,
+    accountId: row.accountId,
+    eventId: stored.eventId,
+    ...(stored.price !== undefined && { price: stored.price }),
+    observedAtMs: stored.atMs,
+    metAtMs: Math.max(stored.atMs, Number(row.startMs)),
+    ...(delivery && { delivery }),
   };
+}
+
+function toSent({ row, stored }: Pending): SentCorrection {
+  return { alertId: row.id, accountId: row.accountId, eventId: stored.eventId, observedAtMs: stored.atMs };
 }

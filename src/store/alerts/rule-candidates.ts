@@ -155,7 +155,7 @@ interface NearRow {
  * The rules that observations since these moments may fire, epoch milliseconds by token: by their present conditions, or perhaps by former
  * ones. It takes no lock. The memory is that of this process for this database.
  */
-export async function findCandidates(
+export async function findByProbes(
   db: Queryable,
   sinceOf: ReadonlyMap<bigint, number>,
   memory: WindowMemory,

@@ -10,20 +10,25 @@ import { type LastFiring, lookbackOf, type Rule } from '../../domain/alerts/rule
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
 import type { FormerRule } from '../db/entities/alert.ts';
 import { type Queryable, sql } from '../db/tx.ts';
-import { finalSince } from './hits.ts';
 import { observationBefore, quoteBefore } from './quote-in-effect.ts';
 
-/** A rule that the new observations of an outcome may fire. */
+/** An alert that the new observations of an outcome may fire. */
 export interface Candidate {
   alertPk: bigint;
-  /** The outcome; the market for a rule on the state of markets. */
+  /** The outcome. */
   subject: bigint;
+  /** The first moment whose observations are not evaluated yet, epoch milliseconds; absent: the alert is evaluated from its start. */
+  sinceMs?: number | undefined;
+  /** The evaluation needs no observation from this moment on; absent: it needs all. */
+  untilMs?: number | undefined;
 }
 
-/** The stored fields of an alert with a probe. */
+/** The stored fields of an alert. */
 export interface RuleFields {
   pk: bigint;
   id: string;
+  /** Whether it is an alert of the specification: it has no probe, one event, and no stored firing. */
+  isSpecified: boolean;
   accountId: bigint;
   condition: Condition;
   /** `numeric` text. */
@@ -73,8 +78,22 @@ export const REVISION = '(extract(epoch FROM coalesce(a.changed_at, a.created_at
 export const STARTS = `coalesce(timestamptz 'epoch' + (a.former -> 0 ->> 'fromMs')::bigint * interval '1 millisecond',
   date_trunc('milliseconds', coalesce(a.changed_at, a.created_at)))`;
 
-/** SQL of the fields of rule `a` with its webhook `w`. */
-export const RULE_FIELDS = `a.pk, a.id, a.account_id, a.condition, a.target, a.direction, a.unit, a.window_seconds, a.windows, a.scope,
+const FINAL_STATUSES = `('resolved', 'settled')`;
+
+/**
+ * SQL of the time at which the market of a token got its final outcome, NULL without one. A market that was first stored as final counts
+ * as final from the beginning. `tokenId` must include its table name.
+ */
+export function finalSince(tokenId: string): string {
+  return `(SELECT coalesce((
+      SELECT max(v.known_until) FROM market_version v
+      WHERE v.market_id = m.id AND v.facts ->> 'status' NOT IN ${FINAL_STATUSES}), '-infinity')
+    FROM outcome u JOIN market m ON m.id = u.market_id
+    WHERE u.token_id = ${tokenId} AND m.status IN ${FINAL_STATUSES})`;
+}
+
+/** SQL of the fields of alert `a` with its webhook `w`. */
+export const RULE_FIELDS = `a.pk, a.id, a.probe IS NULL AS is_specified, a.account_id, a.condition, a.target, a.direction, a.unit, a.window_seconds, a.windows, a.scope,
   a.cooldown_seconds, a.name, w.pk AS webhook_pk, a.is_armed, a.status = 'active' AS is_active, a.former,
   ${REVISION} AS revision,
   ${wholeMs('coalesce(a.changed_at, a.created_at)')} AS start_ms, ${wholeMs('a.expires_at')} AS expires_ms`;
@@ -96,11 +115,12 @@ const HAS_COOLED_DOWN = `(f.n IS NULL OR a.former IS NOT NULL OR a.cooldown_seco
 const ROWS = sql(
   'rule_rows',
   `SELECT ${RULE_FIELDS}, c.token_id AS subject, t.mint AS token_mint, t.symbol, u.label, m.venue, m.venue_market_id, m.title,
-     ceil(extract(epoch FROM nullif(${finalSince('c.token_id')}, '-infinity')) * 1000)::bigint AS final_ms,
-     ${finalSince('c.token_id')} = '-infinity' AS was_always_final, f.n AS last_n, ${wholeMs('f.at')} AS last_ms
+     ceil(extract(epoch FROM nullif(d.final_since, '-infinity')) * 1000)::bigint AS final_ms,
+     d.final_since = '-infinity' AS was_always_final, f.n AS last_n, ${wholeMs('f.at')} AS last_ms
    FROM unnest($1::bigint[], $2::bigint[]) AS c (alert_pk, token_id) JOIN alert a ON a.pk = c.alert_pk
    JOIN token t ON t.id = c.token_id ${RULE_WEBHOOK}
    LEFT JOIN outcome u ON u.token_id = c.token_id LEFT JOIN market m ON m.id = u.market_id
+   CROSS JOIN LATERAL (SELECT ${finalSince('c.token_id')} AS final_since OFFSET 0) d
    ${lastFiring('c.token_id')}
    WHERE ${IS_EVALUATED} AND ${HAS_COOLED_DOWN}`,
 );
@@ -128,7 +148,10 @@ export function formerParts<Row extends RuleFields>(row: Row): RulePart<Row>[] {
   }));
 }
 
-/** The condition of a stored rule on an outcome. `sinceMs` omits observations that an earlier evaluation has judged. */
+/**
+ * The condition of a stored rule on an outcome. `sinceMs` omits observations that an earlier evaluation has judged. When it is before the
+ * start, the quote in effect at the start may have become visible since then.
+ */
 export function toRule(row: RuleFields & { finalMs?: bigint | null }, sinceMs?: number): Rule {
   const start = Number(row.startMs);
   const condition = row.condition as OutcomeConditionName;
@@ -143,7 +166,8 @@ export function toRule(row: RuleFields & { finalMs?: bigint | null }, sinceMs?: 
     startMs: Math.max(start, sinceMs ?? start),
     endMs: Math.min(Number.POSITIVE_INFINITY, ...ends),
     cooldownMs: row.cooldownSeconds === null ? null : row.cooldownSeconds * 1_000,
-    seesStart: sinceMs === undefined && row.scope === null && OUTCOME_CONDITIONS[condition].isState,
+    seesStart:
+      !(sinceMs !== undefined && sinceMs >= start) && row.scope === null && OUTCOME_CONDITIONS[condition].isState,
   };
 }
 
@@ -158,7 +182,7 @@ export function lastFiringOf({ lastN, lastMs }: Pick<RuleRow, 'lastN' | 'lastMs'
 const OBSERVATIONS = sql(
   'rule_observations',
   `SELECT b.token_id, o.n, ${wholeMs('o.received_at')} AS at_ms, o.price, o.bid, o.ask, o.size
-   FROM unnest($1::bigint[], $2::timestamptz[]) AS b (token_id, since)
+   FROM unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[]) AS b (token_id, since, until)
    CROSS JOIN LATERAL (
      SELECT 0::bigint AS n, h.received_at, h.price, h.bid, h.ask, NULL::numeric AS size FROM ${quoteBefore('b.token_id', 'b.since')} h
      UNION ALL
@@ -167,7 +191,7 @@ const OBSERVATIONS = sql(
      ${observationBefore('b.token_id', 'b.since', 'o.size IS NULL')}
      UNION ALL
      SELECT o.n, o.received_at, o.price, o.bid, o.ask, o.size FROM observation o
-     WHERE o.token_id = b.token_id AND o.received_at >= b.since AND o.received_at < $3 AND o.n IS NOT NULL) o
+     WHERE o.token_id = b.token_id AND o.received_at >= b.since AND o.received_at < b.until AND o.n IS NOT NULL) o
    ORDER BY b.token_id, o.n`,
 );
 
@@ -181,16 +205,25 @@ interface ObservationRow {
   size: string | null;
 }
 
-/** The observations of each token since its moment, epoch milliseconds, and before `endMs`. */
+/** A time of which an evaluation reads the observations, epoch milliseconds; the end is exclusive. */
+export interface ReadRange {
+  fromMs: number;
+  untilMs: number;
+}
+
+/** After every observation. */
+const NEVER_MS = 8_000_000_000_000;
+
+/** The observations of each token within its range, and before it the ones that `OBSERVATIONS` names. */
 export async function readObservations(
   db: Queryable,
-  sinceOf: ReadonlyMap<bigint, number>,
-  endMs = 8_000_000_000_000,
+  rangeOf: ReadonlyMap<bigint, ReadRange>,
 ): Promise<Map<bigint, Observed[]>> {
+  const ranges = [...rangeOf.values()];
   const rows = await db.query<ObservationRow>(OBSERVATIONS, [
-    [...sinceOf.keys()],
-    [...sinceOf.values()].map((ms) => new Date(ms).toISOString()),
-    new Date(endMs).toISOString(),
+    [...rangeOf.keys()],
+    ranges.map(({ fromMs }) => new Date(fromMs).toISOString()),
+    ranges.map(({ untilMs }) => new Date(Math.min(untilMs, NEVER_MS)).toISOString()),
   ]);
   const found = new Map<bigint, Observed[]>();
   // The driver returns `numeric` text without superfluous zeros only when it was stored so.

@@ -191,7 +191,7 @@ describe('an alert evaluation of a market with a final outcome', () => {
         em: tx.em,
         async query<Row>(statement: Statement, values?: readonly unknown[]) {
           const rows = await tx.query<Row>(statement, values);
-          if (statement.name === 'alert_hits') {
+          if (statement.name === 'alert_candidates') {
             await desk.see(mint, '0.7');
             await desk.resolve(market);
           }

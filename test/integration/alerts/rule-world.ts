@@ -274,7 +274,10 @@ export class RuleWorld {
   async verdicts(manner: Manner): Promise<{ rule: RuleFields; fired: string[]; expected: string[] }[]> {
     await Promise.all(this.#behind.splice(0));
     await this.evaluate({ ...manner, dies: false, isBehind: false });
-    const observations = await readObservations(this.#db, new Map(this.#tokenIds.map((tokenId) => [tokenId, 0])));
+    const observations = await readObservations(
+      this.#db,
+      new Map(this.#tokenIds.map((tokenId) => [tokenId, { fromMs: 0, untilMs: Number.POSITIVE_INFINITY }])),
+    );
     return Promise.all(
       this.#rules.map(async ({ pk, fields, tokens, markets }) => {
         const rows = await this.#db.query<{
