@@ -2,7 +2,7 @@ import type { Config } from '../../src/config/config.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Metrics } from '../../src/observe/metrics.ts';
 import type { Producer } from '../../src/queues/producer.ts';
-import type { WindowMemory } from '../../src/store/alerts/window-memory.ts';
+import type { WindowMemory } from '../../src/store/alerts/windows.ts';
 import type { Partitions } from '../../src/store/db/partitions.ts';
 import type { Presence } from '../../src/store/db/presence.ts';
 import type { Database } from '../../src/store/db/tx.ts';

@@ -1,10 +1,18 @@
 import { ALERT_CONDITIONS, type AlertCondition, OUTCOME_CONDITIONS } from '../../domain/alerts/conditions.ts';
 import { type Queryable, sql } from '../db/tx.ts';
-import { priceInEffect } from './quote-in-effect.ts';
-import { findByProbes } from './rule-candidates.ts';
-import { type Candidate, finalSince, IS_EVALUATED, OF_MARKETS, STARTS, wholeMs } from './rule-rows.ts';
+import { findByProbes } from './probes.ts';
+import {
+  type Candidate,
+  comparisonOf,
+  finalSince,
+  IS_EVALUATED,
+  OF_MARKETS,
+  priceInEffect,
+  STARTS,
+  wholeMs,
+} from './rules.ts';
 import { MARKETS_IN_SCOPE } from './scopes.ts';
-import type { WindowMemory } from './window-memory.ts';
+import type { WindowMemory } from './windows.ts';
 
 /*
  * Finds the alerts on outcomes that an evaluation judges: new ones, the ones with a probe that new observations may meet, and the alerts
@@ -49,10 +57,11 @@ interface Window {
 
 /**
  * SQL of the first moment at which alert `a` of the specification fires: its start, when the price in effect meets it, or an observation;
- * NULL for none. An index finds the alerts by their targets, so `RuleRun` judges only the ones that fire.
+ * NULL for none. The price in effect, instead of the latest one, means that neither a slow evaluator nor a slow writer loses a crossing: a
+ * price that was stamped before an alert and committed after it is in effect at its start, however soon the price changes again.
  */
 export function firstMoment(condition: AlertCondition, { since, until }: Window): string {
-  const comparison = isAtLeast(condition) ? '>=' : '<=';
+  const comparison = comparisonOf(sideOf(condition));
   const isBeforeEnd = (moment: string) => `(${until} IS NULL OR ${moment} < ${until})`;
   return `coalesce(
     (SELECT ${START} WHERE ${since} < ${START} AND ${isBeforeEnd(START)} AND ${priceInEffect('a.token_id', START)} ${comparison} a.target),
@@ -62,10 +71,8 @@ export function firstMoment(condition: AlertCondition, { since, until }: Window)
      ORDER BY o.received_at LIMIT 1))`;
 }
 
-/** Whether prices at the target or above it meet the condition, and not the ones below it. */
-function isAtLeast(condition: AlertCondition): boolean {
-  return OUTCOME_CONDITIONS[condition].needs({}).side === 'at_least';
-}
+/** The side of the target on which prices meet the condition. */
+const sideOf = (condition: AlertCondition) => OUTCOME_CONDITIONS[condition].needs({}).side;
 
 /** The condition must be a literal, because the partial indexes fit only then, in any plan. */
 export function activeAlerts(condition: AlertCondition, token: string): string {
@@ -74,7 +81,7 @@ export function activeAlerts(condition: AlertCondition, token: string): string {
 
 /** Alerts that claimed observations may meet: one index range per token, so cost follows tokens and firings. */
 function ofObservations(condition: AlertCondition): string {
-  const isInRange = isAtLeast(condition) ? 'a.target <= b.high' : 'a.target >= b.low';
+  const isInRange = `${sideOf(condition) === 'at_least' ? 'b.high' : 'b.low'} ${comparisonOf(sideOf(condition))} a.target`;
   return `SELECT a.pk, b.token_id, '${condition}', a.start, a.met FROM bound b CROSS JOIN LATERAL (
      SELECT a.pk, ${START} AS start, f.met FROM alert a
      CROSS JOIN LATERAL (SELECT ${firstMoment(condition, { since: 'b.since', until: 'b.final_since' })} AS met OFFSET 0) f

@@ -7,7 +7,7 @@ import { sql, type Tx } from '../db/tx.ts';
 import { insertDeliveries, insertEvents, type NewEvent } from '../deliveries/events.ts';
 import type { NewFiring, RuleFiring } from './firings.ts';
 import type { MarketFiring, MarketRuleRow } from './market-rules.ts';
-import type { RuleFields } from './rule-rows.ts';
+import type { RuleFields } from './rules.ts';
 
 /** A firing or a correction before its event. */
 export interface Pending {
@@ -130,11 +130,11 @@ interface Emitted {
   subscriptionPks: bigint[];
 }
 
-/** Selects the active subscription of each event: its own, or the account's oldest that lists its type. */
+/** Selects the active subscription of each kind of event: the named one, or the account's oldest that lists its type. */
 const SUBSCRIPTIONS = sql(
   'alert_subscriptions',
-  `SELECT f.event_id, w.pk AS subscription_pk, w.id AS webhook_id
-   FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[]) AS f (event_id, account_id, webhook_pk, type)
+  `SELECT f.kind, w.pk AS subscription_pk, w.id AS webhook_id
+   FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[]) AS f (kind, account_id, webhook_pk, type)
    CROSS JOIN LATERAL (
      SELECT pk, id FROM webhook_subscription w
      WHERE w.account_id = f.account_id AND w.status = 'active' AND w.deleted_at IS NULL AND f.type = ANY (w.events)
@@ -143,7 +143,7 @@ const SUBSCRIPTIONS = sql(
 );
 
 interface SubscriptionRow {
-  eventId: string;
+  kind: string;
   subscriptionPk: bigint;
   webhookId: string;
 }
@@ -161,8 +161,7 @@ export async function emitEvents(
     ...ofAlerts.map(({ webhookPk, ...event }) => ({ ...event, ...(webhookPk !== null && { targetPk: webhookPk }) })),
     ...broadcasts.map(({ event }) => event),
   ]);
-  const found = await findSubscriptions(tx, ofAlerts);
-  const subscriptionOf = new Map(found.map((row) => [row.eventId, row]));
+  const subscriptionOf = await findSubscriptions(tx, ofAlerts);
   const wanted = [
     ...ofAlerts.map(({ id }) => ({ id, subscriptionPks: [subscriptionOf.get(id)?.subscriptionPk ?? []].flat() })),
     ...broadcasts.map(({ event, subscriptionPks }) => ({ id: event.id, subscriptionPks })),
@@ -172,7 +171,7 @@ export async function emitEvents(
   });
   const made = new Map((await insertDeliveries(tx, wanted)).map(({ id, eventPk }) => [eventPk, id]));
   const deliveryOf = new Map<string, MadeDelivery>();
-  for (const { eventId, webhookId } of found) {
+  for (const [eventId, { webhookId }] of subscriptionOf) {
     const deliveryId = made.get(eventPks.get(eventId) ?? 0n);
     if (deliveryId !== undefined) deliveryOf.set(eventId, { deliveryId, webhookId });
   }
@@ -183,12 +182,22 @@ export async function emitEvents(
   };
 }
 
-async function findSubscriptions(tx: Tx, events: readonly AlertEvent[]): Promise<SubscriptionRow[]> {
-  if (events.length === 0) return [];
-  return tx.query<SubscriptionRow>(SUBSCRIPTIONS, [
-    events.map(({ id }) => id),
-    events.map(({ accountId }) => accountId),
-    events.map(({ webhookPk }) => webhookPk),
-    events.map(({ type }) => type),
+/** The subscription of each event, as far as its account has one for it. Thousands of events may have the same. */
+async function findSubscriptions(tx: Tx, events: readonly AlertEvent[]): Promise<Map<string, SubscriptionRow>> {
+  if (events.length === 0) return new Map();
+  const kindOf = ({ accountId, webhookPk, type }: AlertEvent) => `${accountId} ${webhookPk} ${type}`;
+  const kinds = [...new Map(events.map((event) => [kindOf(event), event]))];
+  const rows = await tx.query<SubscriptionRow>(SUBSCRIPTIONS, [
+    kinds.map(([kind]) => kind),
+    kinds.map(([, { accountId }]) => accountId),
+    kinds.map(([, { webhookPk }]) => webhookPk),
+    kinds.map(([, { type }]) => type),
   ]);
+  const rowOf = new Map(rows.map((row) => [row.kind, row]));
+  return new Map(
+    events.flatMap((event) => {
+      const row = rowOf.get(kindOf(event));
+      return row ? [[event.id, row] as const] : [];
+    }),
+  );
 }

@@ -5,7 +5,7 @@ import { type Database, type Queryable, sql } from '../db/tx.ts';
 import { EVALUATED_MOMENT } from '../marks/detail.ts';
 import { activeAlerts, firstMoment } from './candidates.ts';
 import { emitEvents } from './events.ts';
-import { finalSince } from './rule-rows.ts';
+import { finalSince } from './rules.ts';
 
 /** Longer than a transaction holds an observation or a change that it has stamped: these may still fire the alert. */
 const GRACE = `interval '15 seconds'`;

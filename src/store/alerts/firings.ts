@@ -8,13 +8,14 @@ import {
   OF_MARKETS,
   REVISION,
   type ReadRange,
+  type RuleFields,
   type RuleRow,
   readObservations,
   readRules,
   readsSince,
   toRule,
   wholeMs,
-} from './rule-rows.ts';
+} from './rules.ts';
 
 /** A firing of an alert on an outcome. */
 export interface RuleFiring {
@@ -41,10 +42,10 @@ export interface RuleFirings {
   cut: ReadonlySet<bigint>;
 }
 
-/** In key order, so that evaluators do not deadlock. The rows of armed rules need no lock before they fire. */
-const LOCK_NEW = sql(
-  'lock_new_rules',
-  `SELECT pk FROM alert WHERE pk = ANY ($1::bigint[]) AND NOT is_armed ORDER BY pk FOR UPDATE`,
+/** In key order, so that evaluators do not deadlock. Armed rules are locked when they fire, because few of them do. */
+const LOCK_READ = sql(
+  'lock_read_alerts',
+  `SELECT pk FROM alert WHERE pk = ANY ($1::bigint[]) AND (NOT is_armed OR probe IS NULL) ORDER BY pk FOR UPDATE`,
 );
 
 /**
@@ -55,7 +56,7 @@ export async function judgeCandidates(tx: Tx, candidates: readonly Candidate[], 
   const fired: RuleFiring[] = [];
   const cut = new Set<bigint>();
   if (candidates.length === 0) return { fired, cut };
-  await tx.query(LOCK_NEW, [[...new Set(candidates.map(({ alertPk }) => alertPk))]]);
+  await tx.query(LOCK_READ, [[...new Set(candidates.map(({ alertPk }) => alertPk))]]);
   const candidateOf = new Map(candidates.map((one) => [`${one.alertPk} ${one.subject}`, one]));
   const runs = (await readRules(tx, candidates)).flatMap((row): RuleParts[] => {
     const candidate = candidateOf.get(`${row.pk} ${row.subject}`);
@@ -125,12 +126,16 @@ const LOCK_RULES = sql(
   `SELECT a.pk, ${REVISION} AS revision FROM alert a WHERE a.pk = ANY ($1::bigint[]) AND ${IS_EVALUATED} ORDER BY a.pk FOR UPDATE`,
 );
 
-/** Locks the alerts that fire; returns the ones that are evaluated and unchanged since they were read. */
-export async function lockRules(tx: Tx, rules: readonly RevisedRule[]): Promise<Set<bigint>> {
-  if (rules.length === 0) return new Set();
-  const rows = await tx.query<RevisedRule>(LOCK_RULES, [[...new Set(rules.map(({ pk }) => pk))]]);
+/**
+ * Locks the alerts that fire; returns the ones that are evaluated and unchanged since they were read. Alerts of the specification are locked
+ * since then.
+ */
+export async function lockFiring<One extends { row: RuleFields }>(tx: Tx, found: readonly One[]): Promise<One[]> {
+  const unlocked = new Set(found.flatMap(({ row }) => (row.isSpecified ? [] : [row.pk])));
+  if (unlocked.size === 0) return [...found];
+  const rows = await tx.query<RevisedRule>(LOCK_RULES, [[...unlocked]]);
   const revisionOf = new Map(rows.map((row) => [row.pk, row.revision]));
-  return new Set(rules.filter(({ pk, revision }) => revisionOf.get(pk) === revision).map(({ pk }) => pk));
+  return found.filter(({ row }) => row.isSpecified || revisionOf.get(row.pk) === row.revision);
 }
 
 /** An alert of the specification fires once, so it keeps its firing itself. A lock held by the caller proves that it is new. */

@@ -20,7 +20,7 @@ import {
   type RuleFields,
   STARTS,
   wholeMs,
-} from './rule-rows.ts';
+} from './rules.ts';
 import { IS_IN_SCOPE, KEYS_OF_MARKET, MARKETS_IN_SCOPE } from './scopes.ts';
 
 /** A rule on the state of one market. */

@@ -3,7 +3,7 @@ import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { findAlert } from '../../../src/store/alerts/alerts.ts';
-import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
+import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Statement, sql, type Tx } from '../../../src/store/db/tx.ts';
 import { decodeCause } from '../../../src/store/marks/detail.ts';

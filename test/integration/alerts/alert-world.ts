@@ -3,7 +3,7 @@ import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
-import { type EvaluationLimits, evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
+import { type EvaluationLimits, evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { writeMarkets } from '../../../src/store/catalog/markets.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Database, isDatabaseUnavailable, sql, type Tx } from '../../../src/store/db/tx.ts';

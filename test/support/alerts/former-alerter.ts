@@ -1,6 +1,6 @@
 import { ALERT_CONDITIONS, type AlertCondition } from '../../../src/domain/alerts/conditions.ts';
 import { derivedId } from '../../../src/domain/values/ids.ts';
-import type { EvaluationLimits } from '../../../src/store/alerts/evaluation.ts';
+import type { EvaluationLimits } from '../../../src/store/alerts/evaluate.ts';
 import { sql, type Tx } from '../../../src/store/db/tx.ts';
 import { insertDeliveries, insertEvents } from '../../../src/store/deliveries/events.ts';
 import { decodeCause } from '../../../src/store/marks/detail.ts';

@@ -1,16 +1,62 @@
-import { JsonText, toJsonText } from '../../domain/values/api-json.ts';
-import { parseExactJson } from '../../domain/values/exact-json.ts';
-import { derivedId } from '../../domain/values/ids.ts';
-import { tradeBoundOf } from '../../domain/webhooks/broadcast.ts';
-import type { BroadcastEvent } from '../../domain/webhooks/event.ts';
-import { eventBody } from '../../domain/webhooks/event-body.ts';
-import { matchesFilter } from '../../domain/webhooks/filter.ts';
-import type { Queryable } from '../db/tx.ts';
-import { decodeCause, gapOfKey, marketOfKey } from '../marks/detail.ts';
-import type { Mark } from '../marks/marks.ts';
-import { type Fact, type GapCause, readGapFacts, readMarketFacts, readTradeFacts } from './broadcast-facts.ts';
-import { type Listener, readListeners } from './broadcast-listeners.ts';
-import type { Broadcast } from './events.ts';
+import { JsonText, toJsonText } from '../../../domain/values/api-json.ts';
+import { parseExactJson } from '../../../domain/values/exact-json.ts';
+import { derivedId } from '../../../domain/values/ids.ts';
+import { type TradeBound, tradeBoundOf } from '../../../domain/webhooks/broadcast.ts';
+import type { BroadcastEvent } from '../../../domain/webhooks/event.ts';
+import { eventBody } from '../../../domain/webhooks/event-body.ts';
+import { type EventFilter, matchesFilter } from '../../../domain/webhooks/filter.ts';
+import { type Queryable, sql } from '../../db/tx.ts';
+import { decodeCause, gapOfKey, marketOfKey } from '../../marks/detail.ts';
+import { LISTENS } from '../../marks/listeners.ts';
+import type { Mark } from '../../marks/marks.ts';
+import type { Broadcast } from '../events.ts';
+import { wholeMs } from '../rules.ts';
+import { type Fact, type GapCause, readGapFacts, readMarketFacts, readTradeFacts } from './facts.ts';
+
+/** A webhook that lists broadcasts. */
+interface Listener {
+  pk: bigint;
+  accountId: bigint;
+  events: readonly string[];
+  filter: EventFilter | null;
+  /** A paused webhook gets no delivery. The stored event allows a recovery. */
+  isActive: boolean;
+  /** The creation, rounded down: the precision of observations. Epoch milliseconds. */
+  startMs: bigint;
+}
+
+/** SQL of whether a condition `c` of a filter names one of the touched ids. */
+const names = (column: string) => `(c ->> 'equal' IN (SELECT t.${column} FROM touched t)
+       OR EXISTS (SELECT FROM jsonb_array_elements_text(c -> 'in') v WHERE v IN (SELECT t.${column} FROM touched t)))`;
+
+/**
+ * The webhooks that list one of $1, and the ones that list trades whose filter may let a trade of the tokens $2 pass. The index has no rows
+ * without such webhooks, and then the markets of the tokens are not read.
+ */
+const LISTENERS = sql(
+  'broadcast_listeners',
+  `WITH touched AS MATERIALIZED (
+     SELECT DISTINCT m.venue_market_id AS market_id, m.event_id
+     FROM unnest($2::bigint[]) AS k (token_id) JOIN outcome o ON o.token_id = k.token_id JOIN market m ON m.id = o.market_id)
+   SELECT w.pk, w.account_id, w.events, w.filter, w.status = 'active' AS is_active, ${wholeMs('w.created_at')} AS start_ms
+   FROM webhook_subscription w
+   WHERE ${LISTENS} AND (w.events && $1::text[] OR (cardinality($2::bigint[]) > 0 AND 'trade' = ANY (w.events) AND EXISTS (
+     SELECT FROM jsonb_array_elements(w.filter) c WHERE CASE c ->> 'field'
+       WHEN 'data.marketId' THEN ${names('market_id')}
+       WHEN 'data.eventId' THEN ${names('event_id')}
+       ELSE c ->> 'field' = 'data.notional' END)))
+   ORDER BY w.pk`,
+);
+
+/** The webhooks for broadcasts of these types, and for trades of these tokens. */
+async function readListeners(
+  db: Queryable,
+  types: readonly BroadcastEvent[],
+  tradedTokens: readonly bigint[],
+): Promise<Listener[]> {
+  if (types.length === 0 && tradedTokens.length === 0) return [];
+  return db.query<Listener>(LISTENERS, [types, tradedTokens]);
+}
 
 /** Comparisons of a fact with a filter per transaction. */
 const MAX_COMPARED = 100_000;
@@ -35,7 +81,7 @@ export async function findBroadcasts(db: Queryable, marks: readonly Mark[], limi
     listeners.some(({ events }) => names.some((name) => events.includes(name)));
   const facts = [
     ...(hears('new_market', 'market_status') ? await readMarketFacts(db, changedOf) : []),
-    ...(await readTradeFacts(db, observed, listeners)),
+    ...(await readTradeFacts(db, observed, tradeBounds(listeners))),
     ...(hears('feed_gap') ? await readGapFacts(db, gaps) : []),
   ];
   if (facts.length === 0) return none;
@@ -92,6 +138,11 @@ function choose(facts: readonly Fact[], listeners: readonly Listener[], limit: n
     }
   }
   return { broadcasts, left };
+}
+
+/** What the filters of trades pin: each listener of trades has one bound. */
+function tradeBounds(listeners: readonly Listener[]): TradeBound[] {
+  return listeners.flatMap(({ events, filter }) => (events.includes('trade') ? (tradeBoundOf(filter) ?? []) : []));
 }
 
 /** The webhooks that may want a fact. The ones that pin a market or an event of trades are found by it. */

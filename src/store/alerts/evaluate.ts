@@ -3,7 +3,7 @@ import type { Tx } from '../db/tx.ts';
 import { knownEvents } from '../deliveries/events.ts';
 import { decodeCause, marketOfKey } from '../marks/detail.ts';
 import { type Mark, putBackMarks } from '../marks/marks.ts';
-import { findBroadcasts } from './broadcasts.ts';
+import { findBroadcasts } from './broadcasts/broadcasts.ts';
 import { findCandidates } from './candidates.ts';
 import {
   bodyOfMarket,
@@ -16,9 +16,9 @@ import {
   toPendingOfMarket,
 } from './events.ts';
 import { expireAlerts } from './expiry.ts';
-import { armRules, insertFirings, judgeCandidates, lockRules, readNewRules } from './firings.ts';
+import { armRules, insertFirings, judgeCandidates, lockFiring, readNewRules } from './firings.ts';
 import { findCorrections, findMarketFirings } from './market-rules.ts';
-import { WindowMemory } from './window-memory.ts';
+import { WindowMemory } from './windows.ts';
 
 /** The work of one transaction. The remaining tokens keep their marks for the next claim. */
 export interface EvaluationLimits {
@@ -163,11 +163,7 @@ function tokensPerhapsFinal(marks: readonly Mark[]): bigint[] {
 
 /** Locks the alerts and stores the firings; returns the new ones. An alert that changed since it was read does not fire. */
 async function fire(tx: Tx, found: readonly Pending[]): Promise<Pending[]> {
-  const current = await lockRules(
-    tx,
-    found.map(({ row }) => row),
-  );
-  const pending = found.filter(({ row }) => current.has(row.pk));
+  const pending = await lockFiring(tx, found);
   const isNew = await insertFirings(
     tx,
     pending.map(({ stored }) => stored),

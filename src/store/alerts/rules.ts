@@ -1,5 +1,5 @@
 import type { Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
-import type { Observed } from '../../domain/alerts/condition.ts';
+import type { NeededObservations, Observed } from '../../domain/alerts/condition.ts';
 import {
   type Condition,
   MARKET_CONDITION_NAMES,
@@ -10,7 +10,6 @@ import { type LastFiring, lookbackOf, type Rule } from '../../domain/alerts/rule
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
 import type { FormerRule } from '../db/entities/alert.ts';
 import { type Queryable, sql } from '../db/tx.ts';
-import { observationBefore, quoteBefore } from './quote-in-effect.ts';
 
 /** An alert that the new observations of an outcome may fire. */
 export interface Candidate {
@@ -60,6 +59,7 @@ export interface RuleRow extends RuleFields {
   venue: string | null;
   venueMarketId: string | null;
   title: string | null;
+  /** From this moment on no observation counts; 0 for a market that was first stored as final. */
   finalMs: bigint | null;
   lastN: bigint | null;
   lastMs: bigint | null;
@@ -67,6 +67,9 @@ export interface RuleRow extends RuleFields {
 
 /** SQL of the names of the conditions on the state of markets. An index has the same list. */
 export const OF_MARKETS = `(${MARKET_CONDITION_NAMES.map((name) => `'${name}'`).join(', ')})`;
+
+/** SQL of the comparison with a threshold that an observation on a side of it meets. */
+export const comparisonOf = (side: NeededObservations['side']) => (side === 'at_least' ? '>=' : '<=');
 
 /** SQL of a moment in whole milliseconds, the precision of observations, rounded down. */
 export const wholeMs = (moment: string) => `floor(extract(epoch FROM ${moment}) * 1000)::bigint`;
@@ -114,24 +117,23 @@ const HAS_COOLED_DOWN = `(f.n IS NULL OR a.former IS NOT NULL OR a.cooldown_seco
 
 const ROWS = sql(
   'rule_rows',
-  `SELECT ${RULE_FIELDS}, c.token_id AS subject, t.mint AS token_mint, t.symbol, u.label, m.venue, m.venue_market_id, m.title,
-     ceil(extract(epoch FROM nullif(d.final_since, '-infinity')) * 1000)::bigint AS final_ms,
-     d.final_since = '-infinity' AS was_always_final, f.n AS last_n, ${wholeMs('f.at')} AS last_ms
-   FROM unnest($1::bigint[], $2::bigint[]) AS c (alert_pk, token_id) JOIN alert a ON a.pk = c.alert_pk
-   JOIN token t ON t.id = c.token_id ${RULE_WEBHOOK}
-   LEFT JOIN outcome u ON u.token_id = c.token_id LEFT JOIN market m ON m.id = u.market_id
-   CROSS JOIN LATERAL (SELECT ${finalSince('c.token_id')} AS final_since OFFSET 0) d
+  `WITH subject AS MATERIALIZED (
+     SELECT t.id, t.mint, t.symbol, u.label, m.venue, m.venue_market_id, m.title,
+       CASE f.since WHEN '-infinity' THEN 0 ELSE ceil(extract(epoch FROM f.since) * 1000)::bigint END AS final_ms
+     FROM (SELECT DISTINCT token_id FROM unnest($2::bigint[]) AS c (token_id)) c JOIN token t ON t.id = c.token_id
+     LEFT JOIN outcome u ON u.token_id = t.id LEFT JOIN market m ON m.id = u.market_id
+     CROSS JOIN LATERAL (SELECT ${finalSince('t.id')} AS since OFFSET 0) f)
+   SELECT ${RULE_FIELDS}, c.token_id AS subject, s.mint AS token_mint, s.symbol, s.label, s.venue, s.venue_market_id, s.title, s.final_ms,
+     f.n AS last_n, ${wholeMs('f.at')} AS last_ms
+   FROM unnest($1::bigint[], $2::bigint[]) AS c (alert_pk, token_id) JOIN subject s ON s.id = c.token_id
+   JOIN alert a ON a.pk = c.alert_pk ${RULE_WEBHOOK}
    ${lastFiring('c.token_id')}
    WHERE ${IS_EVALUATED} AND ${HAS_COOLED_DOWN}`,
 );
 
 /** The rules of these candidates that may fire, with their state: a rule in its cool-down reads no observations. Call it after the lock of rules that are not armed. */
 export async function readRules(db: Queryable, candidates: readonly Candidate[]): Promise<RuleRow[]> {
-  const rows = await db.query<RuleRow & { wasAlwaysFinal: boolean | null }>(ROWS, [
-    candidates.map(({ alertPk }) => alertPk),
-    candidates.map(({ subject }) => subject),
-  ]);
-  return rows.map(({ wasAlwaysFinal, ...row }) => (wasAlwaysFinal ? { ...row, finalMs: 0n } : row));
+  return db.query<RuleRow>(ROWS, [candidates.map(({ alertPk }) => alertPk), candidates.map(({ subject }) => subject)]);
 }
 
 /** A rule with the condition of one of its times. `isWhole`: its evaluation begins with its start. */
@@ -173,6 +175,46 @@ export function toRule(row: RuleFields & { finalMs?: bigint | null }, sinceMs?: 
 
 export function lastFiringOf({ lastN, lastMs }: Pick<RuleRow, 'lastN' | 'lastMs'>): LastFiring | undefined {
   return lastN === null || lastMs === null ? undefined : { n: lastN, atMs: Number(lastMs) };
+}
+
+/**
+ * SQL of the quote of a token that was in effect right before a moment, as a relation of at most one row. A token without kept price
+ * history has its latest price since before the oldest kept history, because each change adds a row.
+ */
+export function quoteBefore(tokenId: string, moment: string): string {
+  return `(
+    (SELECT h.received_at, h.price, h.bid, h.ask FROM price_history h
+     WHERE h.token_id = ${tokenId} AND h.received_at < ${moment} ORDER BY h.received_at DESC LIMIT 1)
+    UNION ALL
+    (SELECT least(l.received_at, ${moment} - interval '1 millisecond'), l.price, l.bid, l.ask FROM latest_price l
+     WHERE l.token_id = ${tokenId} AND NOT EXISTS (SELECT FROM price_history k WHERE k.token_id = l.token_id))
+    LIMIT 1)`;
+}
+
+/**
+ * SQL of the newest kept observation of a token before a moment, as a relation of at most one row. Ordered by the time alone, the index
+ * gives the newest moment first; an order by the number too would read and sort all observations before the moment.
+ */
+export function observationBefore(tokenId: string, moment: string, condition = 'true'): string {
+  return `(
+    SELECT i.* FROM (
+      SELECT o.n, o.received_at, o.price, o.bid, o.ask, o.size FROM observation o
+      WHERE o.token_id = ${tokenId} AND o.received_at < ${moment} AND o.n IS NOT NULL AND ${condition}
+      ORDER BY o.received_at DESC FETCH FIRST 1 ROW WITH TIES) i
+    ORDER BY i.n DESC LIMIT 1)`;
+}
+
+/**
+ * SQL of the price of the quote that is in effect at a moment, as an evaluation of the observations sees it, NULL without one. The payouts
+ * of a former result, which the market took back, are in price history, and no observations.
+ */
+export function priceInEffect(tokenId: string, moment: string): string {
+  return `(SELECT coalesce(
+      (SELECT h.price WHERE EXISTS (
+         SELECT FROM observation o WHERE o.token_id = ${tokenId} AND o.received_at = h.received_at AND o.size IS NULL)),
+      (SELECT q.price FROM ${observationBefore(tokenId, moment, 'o.size IS NULL')} q),
+      h.price)
+    FROM ${quoteBefore(tokenId, moment)} h)`;
 }
 
 /**

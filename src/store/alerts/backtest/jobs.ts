@@ -1,6 +1,6 @@
-import { newId } from '../../domain/values/ids.ts';
-import { LEASE_ENDED, LeaseLostError, leaseEnd } from '../db/leases.ts';
-import { type Queryable, sql, type Tx } from '../db/tx.ts';
+import { newId } from '../../../domain/values/ids.ts';
+import { LEASE_ENDED, LeaseLostError, leaseEnd } from '../../db/leases.ts';
+import { type Queryable, sql, type Tx } from '../../db/tx.ts';
 import type { BacktestFiring, BacktestRequest, BacktestResult } from './backtest.ts';
 
 export const BACKTEST_STATES = ['queued', 'running', 'done', 'failed'] as const;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createAlert, type NewAlert } from '../../../../src/store/alerts/alerts.ts';
-import { findByProbes } from '../../../../src/store/alerts/rule-candidates.ts';
-import { WindowMemory } from '../../../../src/store/alerts/window-memory.ts';
+import { findByProbes } from '../../../../src/store/alerts/probes.ts';
+import { WindowMemory } from '../../../../src/store/alerts/windows.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { anAccount } from '../../../factories/alerts.ts';
