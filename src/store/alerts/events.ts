@@ -31,14 +31,18 @@ function keyOf(
 
 export function toPending({ row, firing }: RuleFiring): Pending {
   const { pk, subject, isSpecified } = row;
-  const dedupeKey = keyOf(row, { ...firing, subject });
+  const { n, atMs, price, fromPrice, value } = firing;
+  const dedupeKey = keyOf(row, { subject, n, atMs });
+  const eventId = derivedId('evt', dedupeKey);
   return {
     row,
     dedupeKey,
-    stored: { ...firing, pk, subject, isSpecified, eventId: derivedId('evt', dedupeKey) },
-    body: (stamp) =>
+    stored: { pk, subject, n, atMs, price, fromPrice, value, eventId, isSpecified },
+    // A spread of the stamp would cost more than the rest of the body.
+    body: ({ eventId, occurredAt }) =>
       ruleBody({
-        ...stamp,
+        eventId,
+        occurredAt,
         alertId: row.id,
         name: row.name ?? undefined,
         tokenMint: row.tokenMint,
@@ -70,7 +74,7 @@ export function toPendingCorrection(row: MarketRuleRow, correction: Correction):
 function toPendingChange({ row, change }: MarketFiring, suffix: string): Omit<Pending, 'body'> {
   const { pk, subject, isSpecified } = row;
   const { n, atMs } = change;
-  const dedupeKey = `${keyOf(row, { ...change, subject })}${suffix}`;
+  const dedupeKey = `${keyOf(row, { subject, n, atMs })}${suffix}`;
   return { row, dedupeKey, stored: { pk, subject, n, atMs, isSpecified, eventId: derivedId('evt', dedupeKey) } };
 }
 

@@ -107,9 +107,10 @@ export const IS_EVALUATED = `(a.status = 'active' OR a.former IS NOT NULL AND a.
 /** SQL of the webhook `w` of rule `a`: a deleted one counts as none. */
 export const RULE_WEBHOOK = 'LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk AND w.deleted_at IS NULL';
 
-/** SQL of the last firing of rule `a` on a subject. */
+/** SQL of the last firing of alert `a` on a subject. Alerts of the specification have no stored firing. */
 export const lastFiring = (subject: string) => `LEFT JOIN LATERAL (
-     SELECT f.n, f.at FROM alert_firing f WHERE f.alert_pk = a.pk AND f.subject = ${subject} ORDER BY f.n DESC LIMIT 1) f ON true`;
+     SELECT f.n, f.at FROM alert_firing f WHERE f.alert_pk = a.pk AND f.subject = ${subject} AND a.probe IS NOT NULL
+     ORDER BY f.n DESC LIMIT 1) f ON true`;
 
 /** SQL of whether an observation ends the cool-down of rule `a` after its last firing `f`. A rule that is not armed may fire at its start. */
 const HAS_COOLED_DOWN = `(f.n IS NULL OR a.former IS NOT NULL OR a.cooldown_seconds IS NOT NULL AND (NOT a.is_armed OR EXISTS (
