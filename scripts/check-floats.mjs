@@ -35,7 +35,7 @@ const ALLOWED = {
   'src/store/alerts/candidates.ts': [2, 'times'],
   'src/store/alerts/changes.ts': [1, 'a time'],
   'src/store/alerts/evaluate.ts': [3, 'times'],
-  'src/store/alerts/firings.ts': [1, 'a time'],
+  'src/store/alerts/firings.ts': [2, 'times'],
   'src/store/alerts/market-rules.ts': [3, 'times'],
   'src/store/alerts/probes.ts': [
     9,

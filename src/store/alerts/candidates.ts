@@ -1,4 +1,5 @@
 import { ALERT_CONDITIONS, type AlertCondition, OUTCOME_CONDITIONS } from '../../domain/alerts/conditions.ts';
+import { decimal } from '../../domain/values/decimal.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { findByProbes } from './probes.ts';
 import {
@@ -7,7 +8,7 @@ import {
   finalSince,
   IS_EVALUATED,
   OF_MARKETS,
-  priceInEffect,
+  quoteBefore,
   STARTS,
   wholeMs,
 } from './rules.ts';
@@ -64,7 +65,8 @@ export function firstMoment(condition: AlertCondition, { since, until }: Window)
   const comparison = comparisonOf(sideOf(condition));
   const isBeforeEnd = (moment: string) => `(${until} IS NULL OR ${moment} < ${until})`;
   return `coalesce(
-    (SELECT ${START} WHERE ${since} < ${START} AND ${isBeforeEnd(START)} AND ${priceInEffect('a.token_id', START)} ${comparison} a.target),
+    (SELECT ${START} FROM ${quoteBefore('a.token_id', START)} h
+     WHERE ${since} <= a.created_at AND ${isBeforeEnd('a.created_at')} AND h.price ${comparison} a.target),
     (SELECT o.received_at FROM observation o
      WHERE o.token_id = a.token_id AND o.received_at >= greatest(${START}, ${since}) AND o.price ${comparison} a.target
        AND ${isBeforeEnd('o.received_at')} AND o.n IS NOT NULL
@@ -119,7 +121,8 @@ const SPECIFIED = sql(
      SELECT * FROM (SELECT token_id, ${finalSince('i.token_id')} AS final_since FROM unnest($4::bigint[]) AS i (token_id) OFFSET 0) t
      WHERE final_since IS NOT NULL)
    SELECT pk AS alert_pk, token_id AS subject, condition, CASE WHEN met > start THEN ${wholeMs('met')} END AS since_ms,
-     ${wholeMs('met')} + 1 AS until_ms
+     ${wholeMs('met')} + 1 AS until_ms,
+     CASE WHEN met = start THEN (SELECT h.price FROM ${quoteBefore('found.token_id', 'found.start')} h) END AS start_price
    FROM (${eachCondition(ofNew)} UNION ALL ${eachCondition(ofFinal)} UNION ALL ${eachCondition(ofObservations)}) found LIMIT $6`,
 );
 
@@ -130,6 +133,7 @@ interface SpecifiedRow {
   /** Null: the quote in effect at the start may fire it. */
   sinceMs: bigint | null;
   untilMs: bigint;
+  startPrice: string | null;
 }
 
 /**
@@ -159,11 +163,12 @@ export async function findCandidates(db: Queryable, search: CandidateSearch): Pr
   ]);
   const fromNew = created.length === 0 ? [] : await db.query<Candidate>(CREATED, [created]);
   const candidates = unique([
-    ...specified.map(({ alertPk, subject, sinceMs, untilMs }) => ({
+    ...specified.map(({ alertPk, subject, sinceMs, untilMs, startPrice }) => ({
       alertPk,
       subject,
       sinceMs: sinceMs === null ? undefined : Number(sinceMs),
       untilMs: Number(untilMs),
+      startPrice: startPrice === null ? undefined : decimal(startPrice),
     })),
     ...fromNew,
     ...(await findByProbes(db, sinceOf, memory)).map((one) => ({ ...one, sinceMs: sinceOf.get(one.subject) })),

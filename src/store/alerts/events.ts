@@ -98,7 +98,7 @@ export function bodyOfMarket(row: MarketRuleRow, change: MarketChange, correctio
 }
 
 /** An event of an alert, for the webhook that the alert names or for the default one. */
-export interface AlertEvent extends NewEvent {
+interface AlertEvent extends NewEvent {
   /** The subscription that the alert names. */
   webhookPk: bigint | null;
 }

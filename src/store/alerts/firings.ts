@@ -1,3 +1,4 @@
+import type { Observed } from '../../domain/alerts/condition.ts';
 import { type Firing, firingsOf, type Rule } from '../../domain/alerts/rule.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import {
@@ -36,7 +37,7 @@ interface RevisedRule {
   revision: bigint;
 }
 
-export interface RuleFirings {
+interface RuleFirings {
   fired: RuleFiring[];
   /** Alerts with firings beyond the limit, so that the marks must be processed again. */
   cut: ReadonlySet<bigint>;
@@ -64,10 +65,11 @@ export async function judgeCandidates(tx: Tx, candidates: readonly Candidate[], 
     return candidate && parts.length > 0 ? [{ row, candidate, parts }] : [];
   });
   const observations = await readObservations(tx, neededRanges(runs));
-  for (const { row, parts } of runs) {
+  for (const { row, candidate, parts } of runs) {
+    const observed = observedBy(candidate, observations.get(row.subject) ?? [], Number(row.startMs));
     let last = lastFiringOf(row);
     for (const part of parts) {
-      for (const firing of firingsOf(part.rule, observations.get(row.subject) ?? [], last)) {
+      for (const firing of firingsOf(part.rule, observed, last)) {
         last = firing;
         if (fired.length < limit) fired.push({ row: part.row, firing });
         else cut.add(row.pk);
@@ -75,6 +77,13 @@ export async function judgeCandidates(tx: Tx, candidates: readonly Candidate[], 
     }
   }
   return { fired, cut };
+}
+
+/** The observations of a candidate: with a price in effect at the start, the ones before it do not count. */
+function observedBy({ startPrice }: Candidate, list: readonly Observed[], startMs: number): readonly Observed[] {
+  if (startPrice === undefined) return list;
+  const quote = { n: 0n, atMs: startMs - 1, price: startPrice, bid: null, ask: null, size: null };
+  return [quote, ...list.filter(({ atMs }) => atMs >= startMs)];
 }
 
 function partsOf(row: RuleRow, { sinceMs }: Candidate): RuleParts['parts'] {

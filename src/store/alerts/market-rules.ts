@@ -41,7 +41,7 @@ export interface MarketFiring {
 }
 
 /** A change of a result that an event of the alert has reported. */
-export interface MarketCorrection {
+interface MarketCorrection {
   row: MarketRuleRow;
   correction: Correction;
   /** Whether the change is a firing of its own. */

@@ -20,6 +20,8 @@ export interface Candidate {
   sinceMs?: number | undefined;
   /** The evaluation needs no observation from this moment on; absent: it needs all. */
   untilMs?: number | undefined;
+  /** The price in effect at the start of an alert of the specification; absent: it is that of the observations before. */
+  startPrice?: Decimal | undefined;
 }
 
 /** The stored fields of an alert. */
@@ -203,19 +205,6 @@ export function observationBefore(tokenId: string, moment: string, condition = '
       WHERE o.token_id = ${tokenId} AND o.received_at < ${moment} AND o.n IS NOT NULL AND ${condition}
       ORDER BY o.received_at DESC FETCH FIRST 1 ROW WITH TIES) i
     ORDER BY i.n DESC LIMIT 1)`;
-}
-
-/**
- * SQL of the price of the quote that is in effect at a moment, as an evaluation of the observations sees it, NULL without one. The payouts
- * of a former result, which the market took back, are in price history, and no observations.
- */
-export function priceInEffect(tokenId: string, moment: string): string {
-  return `(SELECT coalesce(
-      (SELECT h.price WHERE EXISTS (
-         SELECT FROM observation o WHERE o.token_id = ${tokenId} AND o.received_at = h.received_at AND o.size IS NULL)),
-      (SELECT q.price FROM ${observationBefore(tokenId, moment, 'o.size IS NULL')} q),
-      h.price)
-    FROM ${quoteBefore(tokenId, moment)} h)`;
 }
 
 /**

@@ -76,7 +76,7 @@ export interface BacktestFiring {
 }
 
 /** The change of a result that an earlier event of the alert reported. */
-export interface BacktestCorrection {
+interface BacktestCorrection {
   /** Null for none. */
   previousWinner: string | null;
   payouts: readonly OutcomePayout[];
@@ -110,7 +110,7 @@ interface BacktestPlan {
 }
 
 /** The size of a backtest. */
-export interface WorkLimits {
+interface WorkLimits {
   markets: number;
   rows: number;
 }

@@ -29,7 +29,7 @@ export function partsOf(moments: readonly number[], keptMs: number): Part[] {
 }
 
 /** The position before the first row of a moment. */
-export interface PagePosition {
+interface PagePosition {
   tokenId: bigint;
   /** A time that Postgres reads, with its microseconds. */
   at: string;

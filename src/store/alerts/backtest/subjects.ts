@@ -26,12 +26,12 @@ export interface MarketSubject {
 }
 
 /** A change of a market, and whether the market was in the scope then. */
-export interface ScopedChange extends MarketChange {
+interface ScopedChange extends MarketChange {
   inScope: boolean;
 }
 
 /** The token or the scope of an alert, between two moments, epoch milliseconds. */
-export interface SubjectSearch {
+interface SubjectSearch {
   tokenMint?: string | undefined;
   scope?: Scope | undefined;
   scopeKey: string | null;
