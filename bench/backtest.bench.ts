@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, it } from 'vitest';
 import { decimal } from '../src/domain/values/decimal.ts';
 import { DAY_MS } from '../src/domain/values/durations.ts';
-import { ANSWER_LIMITS, type BacktestRequest, backtest } from '../src/store/alerts/backtest.ts';
+import { ANSWER_LIMITS, type BacktestRequest, backtest } from '../src/store/alerts/backtest/backtest.ts';
 import { ensureTokens } from '../src/store/catalog/tokens.ts';
 import { Partitions } from '../src/store/db/partitions.ts';
 import { sql } from '../src/store/db/tx.ts';

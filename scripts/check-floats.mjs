@@ -28,21 +28,21 @@ const ALLOWED = {
   'src/domain/webhooks/signature.ts': [1, 'a time'],
   'src/domain/webhooks/url.ts': [1, 'a port'],
   'src/store/accounts/rate-usage.ts': [1, 'a count of requests'],
-  'src/store/alerts/backtest-pages.ts': [1, 'a time'],
-  'src/store/alerts/backtest-subjects.ts': [1, 'a time'],
-  'src/store/alerts/broadcast-facts.ts': [1, 'a time'],
-  'src/store/alerts/broadcasts.ts': [4, 'times'],
+  'src/store/alerts/backtest/pages.ts': [1, 'a time'],
+  'src/store/alerts/backtest/subjects.ts': [1, 'a time'],
+  'src/store/alerts/broadcasts/facts.ts': [1, 'a time'],
+  'src/store/alerts/broadcasts/broadcasts.ts': [4, 'times'],
+  'src/store/alerts/candidates.ts': [2, 'times'],
   'src/store/alerts/changes.ts': [1, 'a time'],
-  'src/store/alerts/hits.ts': [1, 'a time'],
+  'src/store/alerts/evaluate.ts': [3, 'times'],
+  'src/store/alerts/firings.ts': [2, 'times'],
   'src/store/alerts/market-rules.ts': [3, 'times'],
-  'src/store/alerts/rule-candidates.ts': [
+  'src/store/alerts/probes.ts': [
     9,
     'bounds that probe.ts widens by more than the error; decimals decide about the rules they find',
   ],
-  'src/store/alerts/rule-evaluation.ts': [3, 'times'],
-  'src/store/alerts/rule-rows.ts': [4, 'times'],
-  'src/store/alerts/rules.ts': [1, 'a time'],
-  'src/store/alerts/token-rules.ts': [1, 'a bound of the same kind as in rule-candidates.ts'],
+  'src/store/alerts/rules.ts': [4, 'times'],
+  'src/store/alerts/token-rules.ts': [1, 'a bound of the same kind as in probes.ts'],
   'src/store/journal/stamp.ts': [1, 'a sequence number'],
   'src/store/prices/checks.ts': [2, 'places and blocks of keys'],
   'src/store/series/candles.ts': [1, 'seconds'],
@@ -65,12 +65,12 @@ const SQL_FLOAT = /\bfloat[48]?\b|\bdouble precision\b|::(?:real|double)\b/g;
 
 /** @type {Readonly<Record<string, readonly [count: number, reason: string]>>} */
 const ALLOWED_SQL = {
-  'src/store/alerts/backtest-gaps.ts': [2, 'times'],
-  'src/store/alerts/rule-candidates.ts': [
+  'src/store/alerts/backtest/subjects.ts': [2, 'times'],
+  'src/store/alerts/probes.ts': [
     4,
     'bounds that probe.ts widens by more than the error; decimals decide about the rules they find',
   ],
-  'src/store/alerts/window-memory.ts': [1, 'a time'],
+  'src/store/alerts/windows.ts': [1, 'a time'],
   'src/store/catalog/host-budgets.ts': [4, 'times of requests'],
   'src/store/catalog/market-as-of.ts': [4, 'a time'],
   'src/store/catalog/market-heat.ts': [1, 'ages'],

@@ -9,7 +9,7 @@ import { concurrencyOf, queuesOfRole, type Role } from '../src/queues/jobs.ts';
 import { oldestWaitingMs } from '../src/queues/state.ts';
 import { inOrder } from '../src/runtime/lifecycle.ts';
 import { openProcessContext } from '../src/runtime/process-context.ts';
-import { WindowMemory } from '../src/store/alerts/window-memory.ts';
+import { WindowMemory } from '../src/store/alerts/windows.ts';
 import { DatabaseClock } from '../src/store/db/database-clock.ts';
 import { Partitions } from '../src/store/db/partitions.ts';
 import { createPresence } from '../src/store/db/presence.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
-import { BACKTEST_ERRORS, BACKTEST_STATES } from '../../src/store/alerts/backtest-jobs.ts';
+import { BACKTEST_ERRORS, BACKTEST_STATES } from '../../src/store/alerts/backtest/jobs.ts';
 import { createAlertBody, createAlertExample, firingFields } from './alert.ts';
 import { correctionShape } from './events/correction.ts';
 import { count, isoTime, opaqueId } from './wire.ts';

@@ -8,14 +8,14 @@ import {
   type BacktestRequest,
   type BacktestResult,
   backtest,
-} from '../../src/store/alerts/backtest.ts';
+} from '../../src/store/alerts/backtest/backtest.ts';
 import {
   type BacktestError,
   createBacktest,
   findBacktest,
   MAX_OPEN_BACKTESTS,
   type StoredBacktest,
-} from '../../src/store/alerts/backtest-jobs.ts';
+} from '../../src/store/alerts/backtest/jobs.ts';
 import { scopeKeyOf } from '../../src/store/alerts/scopes.ts';
 import { findTokens } from '../../src/store/catalog/tokens.ts';
 import type { Tx } from '../../src/store/db/tx.ts';

@@ -2,7 +2,7 @@ import { DEFAULT_COOLDOWN_SECONDS } from '../../src/domain/alerts/alert.ts';
 import { thresholdField } from '../../src/domain/alerts/conditions.ts';
 import { numberField } from '../../src/domain/values/api-json.ts';
 import type { Alert, AlertRefusal, NewAlert } from '../../src/store/alerts/alerts.ts';
-import type { StoredFiring } from '../../src/store/alerts/rules.ts';
+import type { StoredFiring } from '../../src/store/alerts/firings.ts';
 import type { AlertBody, AlertWithFiringsBody, CreateAlertBody } from '../contract/alert.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { webhookNotFound } from './webhooks.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { createAlert, deleteAlert, findAlert, listAlerts } from '../../src/store/alerts/alerts.ts';
-import { readFirings } from '../../src/store/alerts/rules.ts';
+import { readFirings } from '../../src/store/alerts/firings.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
 import { requireQuota } from '../access/quota.ts';
 import {

@@ -1,4 +1,4 @@
-import { priceAlertBody } from '../../src/domain/alerts/price-alert-event.ts';
+import { ruleBody } from '../../src/domain/alerts/rule-event.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import { generateSecret } from '../../src/domain/webhooks/signature.ts';
@@ -93,14 +93,14 @@ export async function aDeliveryWorld(receiver: BareReceiver): Promise<DeliveryWo
 
 /** The body of a price alert as oddswire sends it. */
 export function anAlertBody(eventId: string): string {
-  return priceAlertBody({
+  return ruleBody({
     eventId,
     occurredAt: new Date(),
     alertId: newId('alert'),
     tokenMint: '71321045679252212594626385532706912750332728571942532289631379312455583992563',
     tokenSymbol: 'Yes',
     condition: 'above',
-    targetPrice: decimal('0.65'),
-    currentPrice: decimal('0.66'),
+    threshold: decimal('0.65'),
+    firing: { price: decimal('0.66') },
   });
 }

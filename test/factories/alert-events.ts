@@ -1,5 +1,4 @@
 import { CONDITIONS, type Condition } from '../../src/domain/alerts/conditions.ts';
-import { priceAlertBody } from '../../src/domain/alerts/price-alert-event.ts';
 import { marketRuleBody, type RuleEvent, ruleBody } from '../../src/domain/alerts/rule-event.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 
@@ -61,13 +60,13 @@ export const ALERT_BODIES: readonly (readonly [name: string, body: string])[] = 
   ],
   [
     'a token without a market',
-    priceAlertBody({
+    ruleBody({
       ...STAMP,
       tokenMint: 'So11111111111111111111111111111111111111112',
       tokenSymbol: 'SOL',
       condition: 'above',
-      targetPrice: decimal('200'),
-      currentPrice: decimal('201.5'),
+      threshold: decimal('200'),
+      firing: { price: decimal('201.5') },
     }),
   ],
 ];

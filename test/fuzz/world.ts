@@ -2,7 +2,7 @@ import { SCOPES } from '../../src/domain/values/api-key.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import { EVENT_TYPES } from '../../src/domain/webhooks/event.ts';
 import { createApiKey } from '../../src/store/accounts/accounts.ts';
-import { createBacktest } from '../../src/store/alerts/backtest-jobs.ts';
+import { createBacktest } from '../../src/store/alerts/backtest/jobs.ts';
 import { sql } from '../../src/store/db/tx.ts';
 import { aDelivery } from '../factories/deliveries.ts';
 import { aStoredMarket } from '../factories/stored-market.ts';

@@ -1,4 +1,4 @@
-import { type Evaluation, evaluateAlerts } from '../../src/store/alerts/evaluation.ts';
+import { type Evaluation, evaluateAlerts } from '../../src/store/alerts/evaluate.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 import { runStage } from '../process/staging.ts';
 

@@ -3,7 +3,7 @@ import { pruneIdempotencyKeys } from '../../src/store/accounts/idempotency.ts';
 import { pruneEndedKeys } from '../../src/store/accounts/key-retention.ts';
 import { pruneRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { pruneSignInLinks } from '../../src/store/accounts/sign-in-links.ts';
-import { pruneBacktests } from '../../src/store/alerts/backtest-jobs.ts';
+import { pruneBacktests } from '../../src/store/alerts/backtest/jobs.ts';
 import { pruneFinishedAlerts, pruneFirings } from '../../src/store/alerts/retention.ts';
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';

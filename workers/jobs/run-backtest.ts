@@ -1,12 +1,12 @@
 import { asError } from '../../src/domain/values/errors.ts';
-import { backtest, JOB_LIMITS } from '../../src/store/alerts/backtest.ts';
+import { backtest, JOB_LIMITS } from '../../src/store/alerts/backtest/backtest.ts';
 import {
   advanceBacktest,
   type BacktestClaim,
   claimBacktest,
   finishBacktest,
   releaseBacktest,
-} from '../../src/store/alerts/backtest-jobs.ts';
+} from '../../src/store/alerts/backtest/jobs.ts';
 import { newLeaseToken } from '../../src/store/db/leases.ts';
 import { isDatabaseUnavailable } from '../../src/store/db/tx.ts';
 import { defineJob, type JobContext, type JobReport } from '../process/define.ts';

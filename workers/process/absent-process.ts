@@ -1,6 +1,6 @@
 import { requeueJobsOf } from '../../src/queues/active-jobs.ts';
 import type { QueueBackend } from '../../src/queues/port.ts';
-import { endBacktestsOf } from '../../src/store/alerts/backtest-jobs.ts';
+import { endBacktestsOf } from '../../src/store/alerts/backtest/jobs.ts';
 import { POLL_LEASES } from '../../src/store/catalog/poll-state.ts';
 import { forgetAbsent, takeAbsent } from '../../src/store/db/presence.ts';
 import { endClaimsOf } from '../../src/store/deliveries/claims.ts';

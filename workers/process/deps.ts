@@ -1,5 +1,5 @@
 import type { Producer } from '../../src/queues/producer.ts';
-import type { WindowMemory } from '../../src/store/alerts/window-memory.ts';
+import type { WindowMemory } from '../../src/store/alerts/windows.ts';
 import type { Presence } from '../../src/store/db/presence.ts';
 import type { VenueAdapter } from '../../src/venues/port.ts';
 import type { TokenAdapter } from '../../src/venues/token-port.ts';

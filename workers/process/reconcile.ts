@@ -5,7 +5,7 @@ import type { QueueBackend } from '../../src/queues/port.ts';
 import type { LaneJob } from '../../src/queues/producer.ts';
 import { reconcileSchedules, schedulesOf } from '../../src/queues/schedules.ts';
 import { inOrder } from '../../src/runtime/lifecycle.ts';
-import { dueBacktests } from '../../src/store/alerts/backtest-jobs.ts';
+import { dueBacktests } from '../../src/store/alerts/backtest/jobs.ts';
 import { expireDueAlerts } from '../../src/store/alerts/expiry.ts';
 import { dueSubscriptions } from '../../src/store/deliveries/due.ts';
 import { startStalledKeys } from '../../src/store/deliveries/order.ts';

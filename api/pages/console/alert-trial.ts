@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isMarketCondition } from '../../../src/domain/alerts/conditions.ts';
-import { MAX_OPEN_BACKTESTS } from '../../../src/store/alerts/backtest-jobs.ts';
+import { MAX_OPEN_BACKTESTS } from '../../../src/store/alerts/backtest/jobs.ts';
 import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { type ChartMark, lineChart } from '../kit/drawings.ts';

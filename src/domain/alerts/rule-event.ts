@@ -13,7 +13,7 @@ export interface ConditionFields extends RuleShape {
   threshold?: Decimal | undefined;
 }
 
-/** The data of the event of a rule on an outcome, besides the target of the specification. */
+/** The data of the event of an alert on an outcome. */
 export interface RuleEvent extends EventStamp, ConditionFields {
   alertId: string;
   name?: string | undefined;
@@ -21,11 +21,12 @@ export interface RuleEvent extends EventStamp, ConditionFields {
   tokenSymbol: string;
   venue?: string | undefined;
   marketId?: string | undefined;
+  /** Absent, like the time of the firing, for an alert of the specification: its event has neither. */
   title?: string | undefined;
-  firing: Pick<Firing, 'atMs' | 'price' | 'fromPrice' | 'value'>;
+  firing: Pick<Firing, 'price' | 'fromPrice' | 'value'> & { atMs?: number | undefined };
 }
 
-/** The delivery body of a rule on an outcome. Conditions of the specification keep its six fields. */
+/** The delivery body of an alert on an outcome. Conditions of the specification keep its six fields. */
 export function ruleBody(event: RuleEvent): string {
   const { condition, threshold, direction, unit, windowSeconds, windows, firing } = event;
   const field = thresholdField(event);
@@ -43,7 +44,7 @@ export function ruleBody(event: RuleEvent): string {
     unit,
     windowSeconds,
     windows,
-    observedAt: new Date(firing.atMs).toISOString(),
+    observedAt: firing.atMs === undefined ? undefined : new Date(firing.atMs).toISOString(),
     name: event.name,
     venue: event.venue,
     marketId: event.marketId,

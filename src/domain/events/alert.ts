@@ -1,6 +1,5 @@
 import { findCondition } from '../alerts/conditions.ts';
-import { priceAlertBody } from '../alerts/price-alert-event.ts';
-import { alertExpiredBody } from '../alerts/rule-event.ts';
+import { alertExpiredBody, ruleBody } from '../alerts/rule-event.ts';
 import { decimal } from '../values/decimal.ts';
 import { cut, type Data, joined, textOf } from '../webhooks/chat-values.ts';
 import { name, observed, word } from '../webhooks/line-values.ts';
@@ -19,13 +18,13 @@ export const priceAlert: EventDefinition = {
     return content && { ...content, fields: [['Alert', textOf(data['name'])], ...content.fields] };
   },
   sample: (stamp) =>
-    priceAlertBody({
+    ruleBody({
       ...stamp,
       alertId: 'alert_sample',
       ...SAMPLE_TOKEN,
       condition: 'above',
-      targetPrice: decimal('0.6'),
-      currentPrice: decimal('0.62'),
+      threshold: decimal('0.6'),
+      firing: { price: decimal('0.62') },
       venue: SAMPLE_MARKET.venue,
       marketId: SAMPLE_MARKET.marketId,
     }),

@@ -130,7 +130,7 @@ export function feedGapData({ venue, gapId, affected, cause, from, to, markets, 
 const MIN_TRADE_NOTIONAL = 1_000;
 
 /** The trades that a filter lets pass: those of markets, of events of venues, or of a least notional. */
-type TradeBound = { by: 'market' | 'event'; ids: readonly string[] } | { by: 'notional'; atLeast: number };
+export type TradeBound = { by: 'market' | 'event'; ids: readonly string[] } | { by: 'notional'; atLeast: number };
 
 /** The narrowest bound of a filter; null when it excludes too few trades. */
 export function tradeBoundOf(filter: EventFilter | null): TradeBound | null {

@@ -1,10 +1,11 @@
-import type { Condition } from '../../domain/alerts/conditions.ts';
+import { ALERT_CONDITIONS, type AlertCondition, type Condition } from '../../domain/alerts/conditions.ts';
 import { alertExpiredBody } from '../../domain/alerts/rule-event.ts';
 import { derivedId } from '../../domain/values/ids.ts';
-import { type Database, sql } from '../db/tx.ts';
-import { insertDeliveries } from '../deliveries/events.ts';
+import { type Database, type Queryable, sql } from '../db/tx.ts';
 import { EVALUATED_MOMENT } from '../marks/detail.ts';
-import { insertAlertEvents } from './events.ts';
+import { activeAlerts, firstMoment } from './candidates.ts';
+import { emitEvents } from './events.ts';
+import { finalSince } from './rules.ts';
 
 /** Longer than a transaction holds an observation or a change that it has stamped: these may still fire the alert. */
 const GRACE = `interval '15 seconds'`;
@@ -64,7 +65,7 @@ export function expireDueAlerts(db: Database): Promise<Expired> {
   return db.transaction(async (tx) => {
     const rows = await tx.query<ExpiredRow>(EXPIRE_DUE);
     const occurredAt = new Date();
-    const deliveries = await insertAlertEvents(
+    const { subscriptionPks } = await emitEvents(
       tx,
       rows.map((row) => {
         const dedupeKey = `alert:${row.id}:expired:${row.expiresAt.getTime()}`;
@@ -82,10 +83,41 @@ export function expireDueAlerts(db: Database): Promise<Expired> {
         return { id: eventId, accountId, type: 'alert_expired' as const, dedupeKey, webhookPk, body };
       }),
     );
-    await insertDeliveries(tx, deliveries);
-    return {
-      alerts: rows.map(({ id }) => id),
-      subscriptionPks: [...new Set(deliveries.map(({ subscriptionPk }) => subscriptionPk))],
-    };
+    return { alerts: rows.map(({ id }) => id), subscriptionPks };
   });
+}
+
+function unmetOfFinal(condition: AlertCondition): string {
+  return `SELECT a.pk FROM decided d CROSS JOIN LATERAL (
+     SELECT a.pk FROM alert a WHERE ${activeAlerts(condition, 'd.token_id')}
+       AND ${firstMoment(condition, { since: `'-infinity'`, until: 'd.final_since' })} IS NULL LIMIT $2) a`;
+}
+
+/** Alerts with a probe have been evaluated by now. Alerts on the status of the market outlive its outcome, which they report. */
+const RULES_OF_FINAL = `SELECT a.pk FROM decided d CROSS JOIN LATERAL (
+     SELECT a.pk FROM alert a WHERE a.token_id = d.token_id AND a.status = 'active' AND a.probe IS NOT NULL AND a.probe <> 'status'
+       AND a.is_armed LIMIT $2) a`;
+
+/** Checks again whether each alert is met: its market may have become final since the search for candidates. */
+const EXPIRE_ALERTS = sql(
+  'expire_alerts',
+  `WITH decided AS MATERIALIZED (
+     SELECT * FROM (SELECT token_id, ${finalSince('i.token_id')} AS final_since FROM unnest($1::bigint[]) AS i (token_id) OFFSET 0) t
+     WHERE final_since IS NOT NULL),
+   unmet AS MATERIALIZED (
+     SELECT pk FROM (${[...ALERT_CONDITIONS.map(unmetOfFinal), RULES_OF_FINAL].join(' UNION ALL ')}) u LIMIT $2),
+   locked AS MATERIALIZED (
+     SELECT pk FROM alert WHERE pk = ANY (ARRAY(SELECT pk FROM unmet)) AND status = 'active' ORDER BY pk FOR UPDATE),
+   expired AS (UPDATE alert SET status = 'expired', expired_at = now() WHERE pk = ANY (ARRAY(SELECT pk FROM locked)) RETURNING id)
+   SELECT id FROM expired`,
+);
+
+/**
+ * Expires active alerts of these tokens that no price met before the final outcome of their market, at most `limit`; returns their
+ * public ids.
+ */
+export async function expireAlerts(db: Queryable, tokenIds: readonly bigint[], limit: number): Promise<string[]> {
+  if (tokenIds.length === 0) return [];
+  const rows = await db.query<{ id: string }>(EXPIRE_ALERTS, [tokenIds, limit]);
+  return rows.map((row) => row.id);
 }

@@ -20,7 +20,7 @@ import {
   type RuleFields,
   STARTS,
   wholeMs,
-} from './rule-rows.ts';
+} from './rules.ts';
 import { IS_IN_SCOPE, KEYS_OF_MARKET, MARKETS_IN_SCOPE } from './scopes.ts';
 
 /** A rule on the state of one market. */
@@ -41,7 +41,7 @@ export interface MarketFiring {
 }
 
 /** A change of a result that an event of the alert has reported. */
-export interface MarketCorrection {
+interface MarketCorrection {
   row: MarketRuleRow;
   correction: Correction;
   /** Whether the change is a firing of its own. */

@@ -1,233 +1,274 @@
-import { type Firing, firingsOf, type Rule } from '../../domain/alerts/rule.ts';
-import { type Queryable, sql, type Tx } from '../db/tx.ts';
-import { findCandidates } from './rule-candidates.ts';
+import type { Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
+import type { NeededObservations, Observed } from '../../domain/alerts/condition.ts';
 import {
-  type Candidate,
-  formerParts,
-  IS_EVALUATED,
-  lastFiringOf,
-  OF_MARKETS,
-  REVISION,
-  type RuleRow,
-  readObservations,
-  readRules,
-  readsSince,
-  STARTS,
-  toRule,
-  wholeMs,
-} from './rule-rows.ts';
-import { MARKETS_IN_SCOPE } from './scopes.ts';
-import type { WindowMemory } from './window-memory.ts';
+  type Condition,
+  MARKET_CONDITION_NAMES,
+  OUTCOME_CONDITIONS,
+  type OutcomeConditionName,
+} from '../../domain/alerts/conditions.ts';
+import { type LastFiring, lookbackOf, type Rule } from '../../domain/alerts/rule.ts';
+import { type Decimal, decimal } from '../../domain/values/decimal.ts';
+import type { FormerRule } from '../db/entities/alert.ts';
+import { type Queryable, sql } from '../db/tx.ts';
 
-/** A firing of a rule on an outcome. */
-export interface RuleFiring {
-  row: RuleRow;
-  firing: Firing;
-}
-
-interface RuleSearch {
-  /** The first claimed moment of each token, epoch milliseconds. */
-  sinceOf: ReadonlyMap<bigint, number>;
-  /** Keys of new or changed alerts. */
-  created: readonly bigint[];
-  limit: number;
-  memory: WindowMemory;
-}
-
-/** A rule with its conditions in the order of their times. */
-interface RuleParts {
-  row: RuleRow;
-  parts: { row: RuleRow; rule: Rule }[];
-}
-
-/** A rule as it was read. */
-interface RevisedRule {
-  pk: bigint;
-  revision: bigint;
-}
-
-export interface RuleFirings {
-  fired: RuleFiring[];
-  /** Rules whose observations since their start are evaluated by this transaction. */
-  armed: RevisedRule[];
-  /** Whether the limit cut firings, so that the marks must be processed again. */
-  isCut: boolean;
-}
-
-/**
- * New rules with their outcomes. A scope may hold thousands of outcomes, so only those count that got an observation since the start of
- * the rule.
- */
-const CREATED = sql(
-  'created_rules',
-  `SELECT a.pk AS alert_pk, a.token_id AS subject FROM alert a
-   WHERE a.pk = ANY ($1::bigint[]) AND ${IS_EVALUATED} AND a.probe IS NOT NULL AND a.token_id IS NOT NULL AND a.condition <> 'status'
-   UNION ALL
-   SELECT a.pk, o.token_id FROM alert a CROSS JOIN LATERAL ${MARKETS_IN_SCOPE} m JOIN outcome o ON o.market_id = m.id
-   WHERE a.pk = ANY ($1::bigint[]) AND ${IS_EVALUATED} AND a.scope_key IS NOT NULL AND a.condition NOT IN ${OF_MARKETS}
-     AND EXISTS (SELECT FROM observation s WHERE s.token_id = o.token_id AND s.received_at >= ${STARTS} OFFSET 0)`,
-);
-
-/** In key order, so that evaluators do not deadlock. The rows of armed rules need no lock before they fire. */
-const LOCK_NEW = sql(
-  'lock_new_rules',
-  `SELECT pk FROM alert WHERE pk = ANY ($1::bigint[]) AND NOT is_armed ORDER BY pk FOR UPDATE`,
-);
-
-const REVISIONS = sql(
-  'revisions_of_new_rules',
-  `SELECT a.pk, ${REVISION} AS revision FROM alert a WHERE a.pk = ANY ($1::bigint[]) AND NOT a.is_armed`,
-);
-
-/** A rule that changed meanwhile is armed by the evaluation of the mark of its change. */
-const ARM = sql(
-  'arm_rules',
-  `UPDATE alert SET is_armed = true WHERE pk IN (
-     SELECT a.pk FROM unnest($1::bigint[], $2::bigint[]) AS c (pk, revision) JOIN alert a ON a.pk = c.pk
-     WHERE NOT a.is_armed AND ${REVISION} = c.revision ORDER BY a.pk FOR UPDATE OF a)`,
-);
-
-/**
- * Finds the firings of rules by the new observations of the claimed tokens, and by all observations since the start of new rules. A rule
- * that is not armed is evaluated from its start by each evaluation that meets it, under a lock, because evaluations before its commit
- * did not see it.
- */
-export async function findRuleFirings(tx: Tx, { sinceOf, created, limit, memory }: RuleSearch): Promise<RuleFirings> {
-  const armed = created.length === 0 ? [] : await tx.query<RevisedRule>(REVISIONS, [created]);
-  const fromNew = created.length === 0 ? [] : await tx.query<Candidate>(CREATED, [created]);
-  const candidates = unique([...fromNew, ...(await findCandidates(tx, sinceOf, memory))]);
-  const result: RuleFirings = { fired: [], armed, isCut: false };
-  if (candidates.length === 0) return result;
-  await tx.query(LOCK_NEW, [[...new Set(candidates.map(({ alertPk }) => alertPk))]]);
-  const rows = await readRules(tx, candidates);
-  const isNew = new Set(created);
-  const runs = rows.map((row): RuleParts => {
-    const sinceMs = sinceOf.get(row.subject);
-    const isWhole = !row.isArmed || isNew.has(row.pk) || sinceMs === undefined;
-    const former = formerParts(row).map((part) => ({
-      row: part.row,
-      rule: toRule(part.row, part.isWhole ? undefined : Number(part.row.startMs)),
-    }));
-    return {
-      row,
-      parts: row.isActive ? [...former, { row, rule: toRule(row, isWhole ? undefined : sinceMs) }] : former,
-    };
-  });
-  const observations = await readObservations(tx, firstNeeded(runs.flatMap(({ parts }) => parts)));
-  const cut = new Set<bigint>();
-  for (const { row, parts } of runs) {
-    let last = lastFiringOf(row);
-    for (const part of parts) {
-      for (const firing of firingsOf(part.rule, observations.get(row.subject) ?? [], last)) {
-        last = firing;
-        if (result.fired.length < limit) result.fired.push({ row: part.row, firing });
-        else cut.add(row.pk);
-      }
-    }
-  }
-  result.isCut = cut.size > 0;
-  result.armed = armed.filter(({ pk }) => !cut.has(pk));
-  return result;
-}
-
-/** Marks the rules as evaluated since their start, unless they changed since they were read. */
-export async function armRules(db: Queryable, rules: readonly RevisedRule[]): Promise<void> {
-  if (rules.length > 0) await db.query(ARM, [rules.map(({ pk }) => pk), rules.map(({ revision }) => revision)]);
-}
-
-function unique(candidates: readonly Candidate[]): Candidate[] {
-  return [...new Map(candidates.map((one) => [`${one.alertPk} ${one.subject}`, one])).values()];
-}
-
-/** The first moment that any rule of each token needs. */
-function firstNeeded(runs: readonly { row: RuleRow; rule: Rule }[]): Map<bigint, number> {
-  const sinceOf = new Map<bigint, number>();
-  for (const { row, rule } of runs) {
-    const from = readsSince(rule);
-    sinceOf.set(row.subject, Math.min(from, sinceOf.get(row.subject) ?? from));
-  }
-  return sinceOf;
-}
-
-const LOCK_RULES = sql(
-  'lock_rules',
-  `SELECT a.pk, ${REVISION} AS revision FROM alert a WHERE a.pk = ANY ($1::bigint[]) AND ${IS_EVALUATED} ORDER BY a.pk FOR UPDATE`,
-);
-
-/** Locks the rules that fire; returns the ones that are evaluated and unchanged since they were read. */
-export async function lockRules(tx: Tx, rules: readonly RevisedRule[]): Promise<Set<bigint>> {
-  if (rules.length === 0) return new Set();
-  const rows = await tx.query<RevisedRule>(LOCK_RULES, [[...new Set(rules.map(({ pk }) => pk))]]);
-  const revisionOf = new Map(rows.map((row) => [row.pk, row.revision]));
-  return new Set(rules.filter(({ pk, revision }) => revisionOf.get(pk) === revision).map(({ pk }) => pk));
-}
-
-const INSERT_FIRINGS = sql(
-  'insert_alert_firings',
-  `WITH made AS (
-     INSERT INTO alert_firing (alert_pk, subject, n, at, price, from_price, value, event_id)
-     SELECT pk, subject, n, to_timestamp(at_ms / 1000.0), price, from_price, value, event_id
-     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::numeric[], $6::numeric[], $7::numeric[], $8::text[])
-       AS f (pk, subject, n, at_ms, price, from_price, value, event_id)
-     ORDER BY pk, subject, n ON CONFLICT DO NOTHING RETURNING alert_pk, price, event_id, n),
-   -- A rule on one token without a cool-down has fired for the only time. The last firing shows on the others.
-   last AS (SELECT DISTINCT ON (alert_pk) * FROM made ORDER BY alert_pk, n DESC),
-   shown AS (
-     UPDATE alert a SET status = CASE WHEN a.scope IS NULL AND a.cooldown_seconds IS NULL THEN 'triggered' ELSE a.status END,
-       triggered_at = now(), triggered_price = l.price, event_id = l.event_id
-     FROM last l WHERE a.pk = l.alert_pk)
-   SELECT event_id FROM made`,
-);
-
-export interface NewFiring {
-  pk: bigint;
+/** An alert that the new observations of an outcome may fire. */
+export interface Candidate {
+  alertPk: bigint;
+  /** The outcome. */
   subject: bigint;
-  n: bigint;
-  atMs: number;
-  price?: string | undefined;
-  fromPrice?: string | undefined;
-  value?: string | undefined;
-  eventId: string;
+  /** The first moment whose observations are not evaluated yet, epoch milliseconds; absent: the alert is evaluated from its start. */
+  sinceMs?: number | undefined;
+  /** The evaluation needs no observation from this moment on; absent: it needs all. */
+  untilMs?: number | undefined;
+  /** The price in effect at the start of an alert of the specification; absent: it is that of the observations before. */
+  startPrice?: Decimal | undefined;
 }
 
-/** Inserts firings; returns the ids of the events whose firing is new. */
-export async function insertFirings(tx: Tx, firings: readonly NewFiring[]): Promise<Set<string>> {
-  if (firings.length === 0) return new Set();
-  const rows = await tx.query<{ eventId: string }>(INSERT_FIRINGS, [
-    firings.map(({ pk }) => pk),
-    firings.map(({ subject }) => subject),
-    firings.map(({ n }) => n),
-    firings.map(({ atMs }) => atMs),
-    firings.map(({ price }) => price ?? null),
-    firings.map(({ fromPrice }) => fromPrice ?? null),
-    firings.map(({ value }) => value ?? null),
-    firings.map(({ eventId }) => eventId),
-  ]);
-  return new Set(rows.map(({ eventId }) => eventId));
+/** The stored fields of an alert. */
+export interface RuleFields {
+  pk: bigint;
+  id: string;
+  /** Whether it is an alert of the specification: it has no probe, one event, and no stored firing. */
+  isSpecified: boolean;
+  accountId: bigint;
+  condition: Condition;
+  /** `numeric` text. */
+  target: string | null;
+  direction: Direction | null;
+  unit: Unit | null;
+  windowSeconds: number | null;
+  windows: number | null;
+  scope: Scope | null;
+  cooldownSeconds: number | null;
+  name: string | null;
+  webhookPk: bigint | null;
+  isArmed: boolean;
+  /** Whether it looks at new observations. */
+  isActive: boolean;
+  former: FormerRule[] | null;
+  revision: bigint;
+  /** Epoch milliseconds. */
+  startMs: bigint;
+  expiresMs: bigint | null;
 }
 
-const FIRINGS = sql(
-  'read_alert_firings',
-  `SELECT ${wholeMs('f.at')} AS at_ms, f.price, f.from_price, f.value, f.event_id, t.mint AS token_mint, m.venue, m.venue_market_id
-   FROM alert_firing f JOIN alert a ON a.pk = f.alert_pk
-   LEFT JOIN token t ON t.id = f.subject AND a.condition NOT IN ${OF_MARKETS}
-   LEFT JOIN outcome o ON o.token_id = t.id
-   LEFT JOIN market m ON m.id = coalesce(o.market_id, CASE WHEN a.condition IN ${OF_MARKETS} THEN f.subject END)
-   WHERE f.alert_pk = $1 ORDER BY f.at DESC, f.n DESC LIMIT $2`,
-);
-
-export interface StoredFiring {
-  atMs: bigint;
-  price: string | null;
-  fromPrice: string | null;
-  value: string | null;
-  eventId: string;
-  tokenMint: string | null;
+/** A rule on one outcome. */
+export interface RuleRow extends RuleFields {
+  subject: bigint;
+  tokenMint: string;
+  symbol: string | null;
+  label: string | null;
   venue: string | null;
   venueMarketId: string | null;
+  title: string | null;
+  /** From this moment on no observation counts; 0 for a market that was first stored as final. */
+  finalMs: bigint | null;
+  lastN: bigint | null;
+  lastMs: bigint | null;
 }
 
-/** The newest firings of an alert with a probe. */
-export function readFirings(db: Queryable, alertPk: bigint, limit: number): Promise<StoredFiring[]> {
-  return db.query(FIRINGS, [alertPk, limit]);
+/** SQL of the names of the conditions on the state of markets. An index has the same list. */
+export const OF_MARKETS = `(${MARKET_CONDITION_NAMES.map((name) => `'${name}'`).join(', ')})`;
+
+/** SQL of the comparison with a threshold that an observation on a side of it meets. */
+export const comparisonOf = (side: NeededObservations['side']) => (side === 'at_least' ? '>=' : '<=');
+
+/** SQL of a moment in whole milliseconds, the precision of observations, rounded down. */
+export const wholeMs = (moment: string) => `floor(extract(epoch FROM ${moment}) * 1000)::bigint`;
+
+/** SQL of the revision of rule `a`, which changes with each edit. */
+export const REVISION = '(extract(epoch FROM coalesce(a.changed_at, a.created_at)) * 1000000)::bigint';
+
+/** SQL of the moment from which the observations of rule `a` are evaluated, also under a former condition. */
+export const STARTS = `coalesce(timestamptz 'epoch' + (a.former -> 0 ->> 'fromMs')::bigint * interval '1 millisecond',
+  date_trunc('milliseconds', coalesce(a.changed_at, a.created_at)))`;
+
+const FINAL_STATUSES = `('resolved', 'settled')`;
+
+/**
+ * SQL of the time at which the market of a token got its final outcome, NULL without one. A market that was first stored as final counts
+ * as final from the beginning. `tokenId` must include its table name.
+ */
+export function finalSince(tokenId: string): string {
+  return `(SELECT coalesce((
+      SELECT max(v.known_until) FROM market_version v
+      WHERE v.market_id = m.id AND v.facts ->> 'status' NOT IN ${FINAL_STATUSES}), '-infinity')
+    FROM outcome u JOIN market m ON m.id = u.market_id
+    WHERE u.token_id = ${tokenId} AND m.status IN ${FINAL_STATUSES})`;
+}
+
+/** SQL of the fields of alert `a` with its webhook `w`. */
+export const RULE_FIELDS = `a.pk, a.id, a.probe IS NULL AS is_specified, a.account_id, a.condition, a.target, a.direction, a.unit, a.window_seconds, a.windows, a.scope,
+  a.cooldown_seconds, a.name, w.pk AS webhook_pk, a.is_armed, a.status = 'active' AS is_active, a.former,
+  ${REVISION} AS revision,
+  ${wholeMs('coalesce(a.changed_at, a.created_at)')} AS start_ms, ${wholeMs('a.expires_at')} AS expires_ms`;
+
+/** SQL of whether rule `a` is evaluated: one that is paused or does not repeat any more for the observations before that change. */
+export const IS_EVALUATED = `(a.status = 'active' OR a.former IS NOT NULL AND a.status IN ('paused', 'triggered'))`;
+
+/** SQL of the webhook `w` of rule `a`: a deleted one counts as none. */
+export const RULE_WEBHOOK = 'LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk AND w.deleted_at IS NULL';
+
+/** SQL of the last firing of alert `a` on a subject. Alerts of the specification have no stored firing. */
+export const lastFiring = (subject: string) => `LEFT JOIN LATERAL (
+     SELECT f.n, f.at FROM alert_firing f WHERE f.alert_pk = a.pk AND f.subject = ${subject} AND a.probe IS NOT NULL
+     ORDER BY f.n DESC LIMIT 1) f ON true`;
+
+/** SQL of whether an observation ends the cool-down of rule `a` after its last firing `f`. A rule that is not armed may fire at its start. */
+const HAS_COOLED_DOWN = `(f.n IS NULL OR a.former IS NOT NULL OR a.cooldown_seconds IS NOT NULL AND (NOT a.is_armed OR EXISTS (
+     SELECT FROM observation o WHERE o.token_id = c.token_id AND o.received_at >= f.at + a.cooldown_seconds * interval '1 second' OFFSET 0)))`;
+
+const ROWS = sql(
+  'rule_rows',
+  `WITH subject AS MATERIALIZED (
+     SELECT t.id, t.mint, t.symbol, u.label, m.venue, m.venue_market_id, m.title,
+       CASE f.since WHEN '-infinity' THEN 0 ELSE ceil(extract(epoch FROM f.since) * 1000)::bigint END AS final_ms
+     FROM (SELECT DISTINCT token_id FROM unnest($2::bigint[]) AS c (token_id)) c JOIN token t ON t.id = c.token_id
+     LEFT JOIN outcome u ON u.token_id = t.id LEFT JOIN market m ON m.id = u.market_id
+     CROSS JOIN LATERAL (SELECT ${finalSince('t.id')} AS since OFFSET 0) f)
+   SELECT ${RULE_FIELDS}, c.token_id AS subject, s.mint AS token_mint, s.symbol, s.label, s.venue, s.venue_market_id, s.title, s.final_ms,
+     f.n AS last_n, ${wholeMs('f.at')} AS last_ms
+   FROM unnest($1::bigint[], $2::bigint[]) AS c (alert_pk, token_id) JOIN subject s ON s.id = c.token_id
+   JOIN alert a ON a.pk = c.alert_pk ${RULE_WEBHOOK}
+   ${lastFiring('c.token_id')}
+   WHERE ${IS_EVALUATED} AND ${HAS_COOLED_DOWN}`,
+);
+
+/** The rules of these candidates that may fire, with their state: a rule in its cool-down reads no observations. Call it after the lock of rules that are not armed. */
+export async function readRules(db: Queryable, candidates: readonly Candidate[]): Promise<RuleRow[]> {
+  return db.query<RuleRow>(ROWS, [candidates.map(({ alertPk }) => alertPk), candidates.map(({ subject }) => subject)]);
+}
+
+/** A rule with the condition of one of its times. `isWhole`: its evaluation begins with its start. */
+interface RulePart<Row> {
+  row: Row;
+  isWhole: boolean;
+}
+
+/** The former conditions of a rule, oldest first. Observations of their time may wait. */
+export function formerParts<Row extends RuleFields>(row: Row): RulePart<Row>[] {
+  return (row.former ?? []).map(({ fromMs, untilMs, isWhole, ...condition }) => ({
+    row: { ...row, ...condition, startMs: BigInt(fromMs), expiresMs: BigInt(untilMs) },
+    isWhole,
+  }));
+}
+
+/**
+ * The condition of a stored rule on an outcome. `sinceMs` omits observations that an earlier evaluation has judged. When it is before the
+ * start, the quote in effect at the start may have become visible since then.
+ */
+export function toRule(row: RuleFields & { finalMs?: bigint | null }, sinceMs?: number): Rule {
+  const start = Number(row.startMs);
+  const condition = row.condition as OutcomeConditionName;
+  const ends = [row.expiresMs, row.finalMs ?? null].flatMap((ms) => (ms === null ? [] : [Number(ms)]));
+  return {
+    condition,
+    threshold: decimal(row.target ?? '0'),
+    direction: row.direction ?? undefined,
+    unit: row.unit ?? undefined,
+    windowMs: (row.windowSeconds ?? 0) * 1_000,
+    windows: row.windows ?? undefined,
+    startMs: Math.max(start, sinceMs ?? start),
+    endMs: Math.min(Number.POSITIVE_INFINITY, ...ends),
+    cooldownMs: row.cooldownSeconds === null ? null : row.cooldownSeconds * 1_000,
+    seesStart:
+      !(sinceMs !== undefined && sinceMs >= start) && row.scope === null && OUTCOME_CONDITIONS[condition].isState,
+  };
+}
+
+export function lastFiringOf({ lastN, lastMs }: Pick<RuleRow, 'lastN' | 'lastMs'>): LastFiring | undefined {
+  return lastN === null || lastMs === null ? undefined : { n: lastN, atMs: Number(lastMs) };
+}
+
+/**
+ * SQL of the quote of a token that was in effect right before a moment, as a relation of at most one row. A token without kept price
+ * history has its latest price since before the oldest kept history, because each change adds a row.
+ */
+export function quoteBefore(tokenId: string, moment: string): string {
+  return `(
+    (SELECT h.received_at, h.price, h.bid, h.ask FROM price_history h
+     WHERE h.token_id = ${tokenId} AND h.received_at < ${moment} ORDER BY h.received_at DESC LIMIT 1)
+    UNION ALL
+    (SELECT least(l.received_at, ${moment} - interval '1 millisecond'), l.price, l.bid, l.ask FROM latest_price l
+     WHERE l.token_id = ${tokenId} AND NOT EXISTS (SELECT FROM price_history k WHERE k.token_id = l.token_id))
+    LIMIT 1)`;
+}
+
+/**
+ * SQL of the newest kept observation of a token before a moment, as a relation of at most one row. Ordered by the time alone, the index
+ * gives the newest moment first; an order by the number too would read and sort all observations before the moment.
+ */
+export function observationBefore(tokenId: string, moment: string, condition = 'true'): string {
+  return `(
+    SELECT i.* FROM (
+      SELECT o.n, o.received_at, o.price, o.bid, o.ask, o.size FROM observation o
+      WHERE o.token_id = ${tokenId} AND o.received_at < ${moment} AND o.n IS NOT NULL AND ${condition}
+      ORDER BY o.received_at DESC FETCH FIRST 1 ROW WITH TIES) i
+    ORDER BY i.n DESC LIMIT 1)`;
+}
+
+/**
+ * Observations of tokens since a moment each, with the one and the quote before it, in their order. The quote in effect before that moment
+ * also comes first as number 0, because it may be older than the kept observations.
+ */
+const OBSERVATIONS = sql(
+  'rule_observations',
+  `SELECT b.token_id, o.n, ${wholeMs('o.received_at')} AS at_ms, o.price, o.bid, o.ask, o.size
+   FROM unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[]) AS b (token_id, since, until)
+   CROSS JOIN LATERAL (
+     SELECT 0::bigint AS n, h.received_at, h.price, h.bid, h.ask, NULL::numeric AS size FROM ${quoteBefore('b.token_id', 'b.since')} h
+     UNION ALL
+     ${observationBefore('b.token_id', 'b.since')}
+     UNION
+     ${observationBefore('b.token_id', 'b.since', 'o.size IS NULL')}
+     UNION ALL
+     SELECT o.n, o.received_at, o.price, o.bid, o.ask, o.size FROM observation o
+     WHERE o.token_id = b.token_id AND o.received_at >= b.since AND o.received_at < b.until AND o.n IS NOT NULL) o
+   ORDER BY b.token_id, o.n`,
+);
+
+interface ObservationRow {
+  tokenId: bigint;
+  n: bigint;
+  atMs: bigint;
+  price: string;
+  bid: string | null;
+  ask: string | null;
+  size: string | null;
+}
+
+/** A time of which an evaluation reads the observations, epoch milliseconds; the end is exclusive. */
+export interface ReadRange {
+  fromMs: number;
+  untilMs: number;
+}
+
+/** After every observation. */
+const NEVER_MS = 8_000_000_000_000;
+
+/** The observations of each token within its range, and before it the ones that `OBSERVATIONS` names. */
+export async function readObservations(
+  db: Queryable,
+  rangeOf: ReadonlyMap<bigint, ReadRange>,
+): Promise<Map<bigint, Observed[]>> {
+  const ranges = [...rangeOf.values()];
+  const rows = await db.query<ObservationRow>(OBSERVATIONS, [
+    [...rangeOf.keys()],
+    ranges.map(({ fromMs }) => new Date(fromMs).toISOString()),
+    ranges.map(({ untilMs }) => new Date(Math.min(untilMs, NEVER_MS)).toISOString()),
+  ]);
+  const found = new Map<bigint, Observed[]>();
+  // The driver returns `numeric` text without superfluous zeros only when it was stored so.
+  const exact = (text: string | null): Decimal | null => (text === null ? null : decimal(text));
+  for (const { tokenId, n, atMs, price, bid, ask, size } of rows) {
+    const list = found.get(tokenId) ?? [];
+    found.set(tokenId, list);
+    list.push({ n, atMs: Number(atMs), price: decimal(price), bid: exact(bid), ask: exact(ask), size: exact(size) });
+  }
+  return found;
+}
+
+/** The first moment whose observations an evaluation of the rule reads. */
+export function readsSince(rule: Rule): number {
+  return rule.startMs - lookbackOf(rule);
 }

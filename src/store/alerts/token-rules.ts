@@ -1,6 +1,6 @@
 import { isPossible, type Probe, toProbe } from '../../domain/alerts/probe.ts';
 import { type Queryable, sql } from '../db/tx.ts';
-import { type Candidate, IS_EVALUATED, OF_MARKETS } from './rule-rows.ts';
+import { type Candidate, IS_EVALUATED, OF_MARKETS } from './rules.ts';
 import { HAS_SCOPES, IS_IN_SCOPE, KEYS_OF_MARKET } from './scopes.ts';
 
 /** Index entries per step: more than the rules of most outcomes. */

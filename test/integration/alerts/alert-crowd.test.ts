@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { createAlert } from '../../../src/store/alerts/alerts.ts';
-import { type EvaluationLimits, evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
+import { type EvaluationLimits, evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { waitingShards } from '../../../src/store/marks/marks.ts';

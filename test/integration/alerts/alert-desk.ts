@@ -1,7 +1,7 @@
 import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
-import { type Evaluation, type EvaluationLimits, evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
+import { type Evaluation, type EvaluationLimits, evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { writeMarkets } from '../../../src/store/catalog/markets.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';

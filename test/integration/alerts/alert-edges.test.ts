@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
-import { findAlert } from '../../../src/store/alerts/alerts.ts';
-import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
+import { createAlert, findAlert } from '../../../src/store/alerts/alerts.ts';
+import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Statement, sql, type Tx } from '../../../src/store/db/tx.ts';
 import { decodeCause } from '../../../src/store/marks/detail.ts';
@@ -56,6 +56,24 @@ describe('an alert evaluation with a price in effect at the creation of the aler
     await desk.see(mint, '0.5');
     await desk.evaluate();
     expect(await desk.stateOf(alert)).toMatchObject(FIRED('0.7'));
+  });
+
+  it('fires on such a price when the alert has an end, and so a probe', async () => {
+    const mint = newId('req');
+    await desk.see(mint, '0.5');
+    await desk.evaluate();
+    const expiresAt = new Date(Date.now() + 3_600_000);
+    const request = { tokenMint: mint, condition: 'above', target: decimal('0.6'), expiresAt } as const;
+    const alert = await desk.db.transaction(async (tx) => {
+      await desk.seeIn(tx, mint, '0.7');
+      await tx.query(sql('test_after_the_price', 'SELECT pg_sleep(0.002)'));
+      const made = await desk.db.transaction((other) => createAlert(other, desk.accountId, request));
+      await desk.evaluate();
+      return made.outcome === 'created' ? made.alert : { pk: 0n };
+    });
+    await desk.see(mint, '0.5');
+    await desk.evaluate();
+    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.7' });
   });
 
   it('ignores a trade print from before the creation', async () => {
@@ -191,7 +209,7 @@ describe('an alert evaluation of a market with a final outcome', () => {
         em: tx.em,
         async query<Row>(statement: Statement, values?: readonly unknown[]) {
           const rows = await tx.query<Row>(statement, values);
-          if (statement.name === 'alert_hits') {
+          if (statement.name === 'alert_candidates') {
             await desk.see(mint, '0.7');
             await desk.resolve(market);
           }

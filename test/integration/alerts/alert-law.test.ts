@@ -43,48 +43,58 @@ function step<T>(name: string, values: fc.Arbitrary<T>, run: (world: AlertWorld,
 }
 
 const prices = fc.dictionary(token.map(String), price, { minKeys: 1 });
-const steps = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: step(
-      'poll',
-      fc.record({ kind: fc.constantFrom('prices', 'books'), prices, how }),
-      (world, { kind, prices, how }) =>
-        world.poll(kind, new Map(Object.entries(prices).map(([key, value]) => [Number(key), value])), how),
-    ),
-  },
-  {
-    weight: 3,
-    arbitrary: step(
-      'print',
-      fc.record({ prints: fc.array(fc.tuple(token, price), { minLength: 1, maxLength: 4 }), how }),
-      (world, { prints, how }) => world.print(prints, how),
-    ),
-  },
-  {
-    weight: 7,
-    arbitrary: step(
-      'alert',
-      fc.record({ token, condition: fc.constantFrom('above', 'below'), target: price, held: rarely }),
-      (world, { held, ...fields }) => world.alert(fields, held),
-    ),
-  },
-  { weight: 2, arbitrary: step('commit', fc.nat(), (world, index) => world.commit(index)) },
-  { weight: 1, arbitrary: step('delete', fc.nat(), (world, index) => world.deleteAlert(index)) },
-  { weight: 1, arbitrary: step('resolve', fc.constant(null), (world) => world.resolve()) },
-  { weight: 6, arbitrary: step('evaluate', manner, (world, value) => world.evaluate(value)) },
-);
+const stepsOf = (anyManner: fc.Arbitrary<Manner>) =>
+  fc.oneof(
+    {
+      weight: 6,
+      arbitrary: step(
+        'poll',
+        fc.record({ kind: fc.constantFrom('prices', 'books'), prices, how }),
+        (world, { kind, prices, how }) =>
+          world.poll(kind, new Map(Object.entries(prices).map(([key, value]) => [Number(key), value])), how),
+      ),
+    },
+    {
+      weight: 3,
+      arbitrary: step(
+        'print',
+        fc.record({ prints: fc.array(fc.tuple(token, price), { minLength: 1, maxLength: 4 }), how }),
+        (world, { prints, how }) => world.print(prints, how),
+      ),
+    },
+    {
+      weight: 7,
+      arbitrary: step(
+        'alert',
+        fc.record({ token, condition: fc.constantFrom('above', 'below'), target: price, held: rarely }),
+        (world, { held, ...fields }) => world.alert(fields, held),
+      ),
+    },
+    { weight: 2, arbitrary: step('commit', fc.nat(), (world, index) => world.commit(index)) },
+    { weight: 1, arbitrary: step('delete', fc.nat(), (world, index) => world.deleteAlert(index)) },
+    { weight: 1, arbitrary: step('resolve', fc.constant(null), (world) => world.resolve()) },
+    { weight: 6, arbitrary: step('evaluate', anyManner, (world, value) => world.evaluate(value)) },
+  );
 
-it(
-  'evaluateAlerts fires the alerts of the reference model, once each and on an allowed price, for random histories',
-  async () => {
+it.each([
+  ['evaluateAlerts', fc.constant(0)],
+  ['evaluateAlerts beside evaluators of the former release', fc.nat({ max: 2 })],
+])(
+  '%s fires the alerts of the reference model, once each and on an allowed price, for random histories',
+  async (_, formers) => {
+    const anyManner = fc.tuple(manner, formers).map(([one, count]) => ({ ...one, formers: count }));
+    const steps = stepsOf(anyManner);
     await fc.assert(
-      fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 40, size: 'max' }), manner, async (history, last) => {
-        const world = await AlertWorld.create(test.db);
-        for (const run of history) await run(world);
-        const wrong = (await world.verdicts(last)).filter(({ problem }) => problem !== null);
-        expect(wrong).toEqual([]);
-      }),
+      fc.asyncProperty(
+        fc.array(steps, { minLength: 5, maxLength: 40, size: 'max' }),
+        anyManner,
+        async (history, last) => {
+          const world = await AlertWorld.create(test.db);
+          for (const run of history) await run(world);
+          const wrong = (await world.verdicts(last)).filter(({ problem }) => problem !== null);
+          expect(wrong).toEqual([]);
+        },
+      ),
       RUNS === undefined ? { numRuns: 16, seed: 1_874_919 } : { numRuns: Number(RUNS) },
     );
   },

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { deleteAlert } from '../../../src/store/alerts/alerts.ts';
-import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
+import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { listAccountEvents } from '../../../src/store/deliveries/event-list.ts';
 import { recoverDeliveries } from '../../../src/store/deliveries/recovery.ts';

@@ -3,7 +3,7 @@ import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
-import { type EvaluationLimits, evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
+import { type EvaluationLimits, evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { writeMarkets } from '../../../src/store/catalog/markets.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Database, isDatabaseUnavailable, sql, type Tx } from '../../../src/store/db/tx.ts';
@@ -13,6 +13,7 @@ import { writeTrades } from '../../../src/store/series/trades.ts';
 import { writeBookPage } from '../../../workers/ingest/price-store.ts';
 import { anAccount, anAlert, aSubscription } from '../../factories/alerts.ts';
 import { aTrade } from '../../factories/trades.ts';
+import { evaluateAsFormerly } from '../../support/alerts/former-alerter.ts';
 import { judge, type MadeAlert, type SeenPrice } from './alert-law.ts';
 
 const STAGE = 'evaluate-alerts' as const;
@@ -43,6 +44,8 @@ interface Outcome {
 /** The concurrency and the limits of evaluators. */
 export interface Manner {
   evaluators: number;
+  /** The number of them that are processes of the former release. */
+  formers?: number;
   /** Marks per claim. */
   claimed: number;
   limits: EvaluationLimits;
@@ -246,9 +249,10 @@ export class AlertWorld {
 
   /** Evaluates all pending marks, as the service does: claims shards until no mark is left. It sends no wake-ups. */
   async evaluate(manner: Manner): Promise<void> {
-    const work = Promise.all(Array.from({ length: manner.evaluators }, () => this.#evaluator(manner))).then(
-      () => undefined,
-    );
+    const { evaluators, formers = 0 } = manner;
+    const work = Promise.all(
+      Array.from({ length: evaluators }, (_, index) => this.#evaluator(manner, index < formers)),
+    ).then(() => undefined);
     if (manner.isBehind) {
       this.#behind.push(work);
       return;
@@ -289,14 +293,14 @@ export class AlertWorld {
     return isDeleted || isRecorded ? null : 'the alert differs from its event';
   }
 
-  async #evaluator({ claimed, limits, dies }: Manner): Promise<void> {
+  async #evaluator({ claimed, limits, dies }: Manner, isFormer: boolean): Promise<void> {
     for (;;) {
       try {
         const claim = { limit: claimed, order: 'oldest' } as const;
         const done = await workShards(this.#db, STAGE, ALL_SHARDS, claim, async (tx, marks) => {
-          const result = await evaluateAlerts(tx, marks, { limits });
+          if (isFormer) await evaluateAsFormerly(tx, marks, limits);
+          else await evaluateAlerts(tx, marks, { limits });
           if (dies) await tx.query(DIE);
-          return result;
         });
         if (done.deadLettered.length > 0) throw new Error(`dead-lettered: ${done.deadLettered[0]?.error.message}`);
         if (done.claimed === 0) return;

@@ -9,7 +9,7 @@ import {
   type BacktestResult,
   backtest,
   MAX_FIRINGS,
-} from '../../../src/store/alerts/backtest.ts';
+} from '../../../src/store/alerts/backtest/backtest.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';

@@ -3,7 +3,7 @@ import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import type { EventFilter } from '../../../src/domain/webhooks/filter.ts';
-import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
+import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { isDatabaseUnavailable, sql } from '../../../src/store/db/tx.ts';
 import { closeGaps, openGap } from '../../../src/store/feeds/gaps.ts';
 import { workShards } from '../../../src/store/marks/stage.ts';

@@ -4,7 +4,7 @@ import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import type { EventFilter } from '../../../src/domain/webhooks/filter.ts';
 import { createAlert, deleteAlert, type NewAlert } from '../../../src/store/alerts/alerts.ts';
-import { ANSWER_LIMITS, type BacktestFiring, backtest } from '../../../src/store/alerts/backtest.ts';
+import { ANSWER_LIMITS, type BacktestFiring, backtest } from '../../../src/store/alerts/backtest/backtest.ts';
 import { changeAlert, lockAlert } from '../../../src/store/alerts/changes.ts';
 import { expireDueAlerts } from '../../../src/store/alerts/expiry.ts';
 import { pruneFirings } from '../../../src/store/alerts/retention.ts';

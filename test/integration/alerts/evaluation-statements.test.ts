@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAlert } from '../../../src/store/alerts/alerts.ts';
-import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
+import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { drain } from '../../support/drain.ts';
 import { type AlertDesk, alertDesk } from './alert-desk.ts';
 

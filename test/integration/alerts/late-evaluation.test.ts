@@ -5,7 +5,7 @@ import { addApiKey, revokeApiKey } from '../../../src/store/accounts/accounts.ts
 import { takeQuota } from '../../../src/store/accounts/quotas.ts';
 import { createAlert, deleteAlert, type NewAlert } from '../../../src/store/alerts/alerts.ts';
 import { type AlertChange, changeAlert, lockAlert } from '../../../src/store/alerts/changes.ts';
-import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
+import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { expireDueAlerts } from '../../../src/store/alerts/expiry.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { sql } from '../../../src/store/db/tx.ts';

@@ -3,7 +3,7 @@ import { decimal } from '../../../src/domain/values/decimal.ts';
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { createAlert, type NewAlert } from '../../../src/store/alerts/alerts.ts';
-import { ANSWER_LIMITS, backtest } from '../../../src/store/alerts/backtest.ts';
+import { ANSWER_LIMITS, backtest } from '../../../src/store/alerts/backtest/backtest.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { type AlertDesk, alertDesk } from './alert-desk.ts';

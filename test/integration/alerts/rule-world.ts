@@ -6,9 +6,9 @@ import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { createAlert } from '../../../src/store/alerts/alerts.ts';
-import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
-import { readObservations } from '../../../src/store/alerts/rule-rows.ts';
-import { WindowMemory } from '../../../src/store/alerts/window-memory.ts';
+import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
+import { readObservations } from '../../../src/store/alerts/rules.ts';
+import { WindowMemory } from '../../../src/store/alerts/windows.ts';
 import { writeMarkets } from '../../../src/store/catalog/markets.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Database, isDatabaseUnavailable, sql } from '../../../src/store/db/tx.ts';
@@ -274,7 +274,10 @@ export class RuleWorld {
   async verdicts(manner: Manner): Promise<{ rule: RuleFields; fired: string[]; expected: string[] }[]> {
     await Promise.all(this.#behind.splice(0));
     await this.evaluate({ ...manner, dies: false, isBehind: false });
-    const observations = await readObservations(this.#db, new Map(this.#tokenIds.map((tokenId) => [tokenId, 0])));
+    const observations = await readObservations(
+      this.#db,
+      new Map(this.#tokenIds.map((tokenId) => [tokenId, { fromMs: 0, untilMs: Number.POSITIVE_INFINITY }])),
+    );
     return Promise.all(
       this.#rules.map(async ({ pk, fields, tokens, markets }) => {
         const rows = await this.#db.query<{

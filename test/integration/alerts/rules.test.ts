@@ -4,7 +4,7 @@ import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { createAlert, type NewAlert } from '../../../src/store/alerts/alerts.ts';
 import { changeAlert, lockAlert } from '../../../src/store/alerts/changes.ts';
-import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
+import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { expireDueAlerts } from '../../../src/store/alerts/expiry.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import type { Mark } from '../../../src/store/marks/marks.ts';

@@ -7,7 +7,7 @@ import {
 } from '../../../clients/typescript/src/index.ts';
 import { KEY_OF_PATH } from '../../../clients/typescript/src/schema.ts';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../../../sim/receiver.ts';
-import { createBacktest } from '../../../src/store/alerts/backtest-jobs.ts';
+import { createBacktest } from '../../../src/store/alerts/backtest/jobs.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { deliverWebhook } from '../../../workers/jobs/deliver-webhook.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { tickerOf } from '../../../sim/kalshi/wire.ts';
 import { createAlert } from '../../../src/store/alerts/alerts.ts';
-import { evaluateAlerts } from '../../../src/store/alerts/evaluation.ts';
+import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { outcomeIdsOf } from '../../../src/venues/kalshi/outcome-ids.ts';
 import { startSimulatedKalshi } from '../../conformance/venue-adapter/kalshi-exchange.ts';

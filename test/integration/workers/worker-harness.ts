@@ -5,7 +5,7 @@ import { createLogger, type Logger } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { LANES } from '../../../src/queues/jobs.ts';
 import type { Producer } from '../../../src/queues/producer.ts';
-import { WindowMemory } from '../../../src/store/alerts/window-memory.ts';
+import { WindowMemory } from '../../../src/store/alerts/windows.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { Database, type Statement, type Tx } from '../../../src/store/db/tx.ts';
 import type { VenueAdapter } from '../../../src/venues/port.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createBacktest } from '../../../../src/store/alerts/backtest-jobs.ts';
+import { createBacktest } from '../../../../src/store/alerts/backtest/jobs.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aDelivery } from '../../../factories/deliveries.ts';
 import { anAddress } from '../../../factories/wallets.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { ALL_SHARDS } from '../../../../src/domain/values/shard.ts';
-import { evaluateAlerts } from '../../../../src/store/alerts/evaluation.ts';
+import { evaluateAlerts } from '../../../../src/store/alerts/evaluate.ts';
 import { expireDueAlerts } from '../../../../src/store/alerts/expiry.ts';
 import { ensureTokens } from '../../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';

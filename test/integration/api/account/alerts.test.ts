@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseDecimal } from '../../../../src/domain/values/decimal.ts';
 import { shardOf } from '../../../../src/domain/values/shard.ts';
-import { evaluateAlerts } from '../../../../src/store/alerts/evaluation.ts';
+import { evaluateAlerts } from '../../../../src/store/alerts/evaluate.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { decodeCause } from '../../../../src/store/marks/detail.ts';
 import { claimMarks, lockShards } from '../../../../src/store/marks/marks.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VERSION } from '../../../../src/config/version.ts';
 import { ALERT_STATUSES } from '../../../../src/domain/alerts/alert.ts';
 import { CONDITIONS, type Condition } from '../../../../src/domain/alerts/conditions.ts';
-import { createBacktest } from '../../../../src/store/alerts/backtest-jobs.ts';
+import { createBacktest } from '../../../../src/store/alerts/backtest/jobs.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../../factories/stored-series.ts';

@@ -1,43 +1,57 @@
-import type { NeededObservations, Observed } from '../../domain/alerts/condition.ts';
-import { OUTCOME_CONDITIONS } from '../../domain/alerts/conditions.ts';
-import type { Rule } from '../../domain/alerts/rule.ts';
-import { type Decimal, decimal } from '../../domain/values/decimal.ts';
-import { listPartitions } from '../db/partitions.ts';
-import { type Queryable, type Statement, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import type { NeededObservations, Observed } from '../../../domain/alerts/condition.ts';
+import { OUTCOME_CONDITIONS } from '../../../domain/alerts/conditions.ts';
+import type { Rule } from '../../../domain/alerts/rule.ts';
+import { type Decimal, decimal } from '../../../domain/values/decimal.ts';
+import { listPartitions } from '../../db/partitions.ts';
+import { type Queryable, type Statement, sql, sqlPlannedPerCall } from '../../db/tx.ts';
+import { comparisonOf } from '../rules.ts';
 
 /** The source of observations: the kept ones, or the quotes of price history before them. */
-export type Source = 'observation' | 'price_history';
+type Source = 'observation' | 'price_history';
+
+/** A source with its times, epoch milliseconds, and the number of its rows per token. */
+export interface Part {
+  source: Source;
+  fromMs: number;
+  beforeMs: number;
+  counts: Map<bigint, number>;
+}
+
+/** The times between these moments, each with its source. Price history stands for the observations before `keptMs`. */
+export function partsOf(moments: readonly number[], keptMs: number): Part[] {
+  const cuts = [...new Set([...moments, keptMs])].sort((a, b) => a - b);
+  const [first = 0, last = 0] = [moments[0], moments.at(-1)];
+  return cuts.flatMap((fromMs, index): Part[] => {
+    const beforeMs = cuts[index + 1];
+    if (beforeMs === undefined || fromMs < first || beforeMs > last) return [];
+    return [{ source: fromMs < keptMs ? 'price_history' : 'observation', fromMs, beforeMs, counts: new Map() }];
+  });
+}
 
 /** The position before the first row of a moment. */
-export interface PagePosition {
+interface PagePosition {
   tokenId: bigint;
   /** A time that Postgres reads, with its microseconds. */
   at: string;
   n: bigint;
 }
 
-/** The fields and the rows that a rule looks at. `$6` is its threshold. */
-interface View {
-  fields: readonly ('price' | 'size' | 'bid' | 'ask')[];
-  /** SQL of the rows that may fire, or that the evaluation of others needs. */
-  needed: string;
-}
-
+/** The fields of what a rule looks at, as SQL. */
 const VALUES = {
   price: { fields: ['price'], value: 'price', kind: [] },
   spread: { fields: ['price', 'bid', 'ask'], value: 'ask - bid', kind: ['size IS NULL'] },
   notional: { fields: ['price', 'size'], value: 'price * size', kind: ['size IS NOT NULL'] },
 } as const;
 
-function viewOf({ of, side, isCrossing }: NeededObservations): View {
-  const { fields, value, kind } = VALUES[of];
-  const meets = (of: string) => `${of} ${side === 'at_least' ? '>=' : '<='} $6`;
+/** SQL of the rows that may fire, or that the evaluation of others needs. `$6` is the threshold. */
+function isNeeded({ of, side, isCrossing }: NeededObservations): string {
+  const { value, kind } = VALUES[of];
+  const meets = (text: string) => `${text} ${comparisonOf(side)} $6`;
   // A crossing needs the observation before it. `q` and `f` are the values before and after, NULL at the ends of a page.
   const met = isCrossing
     ? `(q IS NULL OR f IS NULL OR (${meets(value)}) <> (${meets('q')}) OR (${meets(value)}) <> (${meets('f')}))`
     : meets(value);
-  const conditions = [...kind, ...(side === undefined ? [] : [met])];
-  return { fields, needed: conditions.length === 0 ? 'true' : conditions.join(' AND ') };
+  return ['true', ...kind, ...(side === undefined ? [] : [met])].join(' AND ');
 }
 
 /**
@@ -46,7 +60,6 @@ function viewOf({ of, side, isCrossing }: NeededObservations): View {
  */
 function pageStatement(source: Source, rule: Pick<Rule, 'condition' | 'direction'>): Statement {
   const needs = OUTCOME_CONDITIONS[rule.condition].needs(rule);
-  const { fields, needed } = viewOf(needs);
   const isKept = source === 'observation';
   const behind = isKept
     ? '(o.received_at, o.n) > (b.at, b.n) AND o.n IS NOT NULL'
@@ -55,12 +68,12 @@ function pageStatement(source: Source, rule: Pick<Rule, 'condition' | 'direction
   const neighbours = needs.isCrossing
     ? `, lag(o.price) OVER (ORDER BY ${order}) AS q, lead(o.price) OVER (ORDER BY ${order}) AS f`
     : '';
-  const texts = [isKept ? 'n' : `ms - ${UNNUMBERED}`, 'ms', ...fields];
+  const texts = [isKept ? 'n' : `ms - ${UNNUMBERED}`, 'ms', ...VALUES[needs.of].fields];
   return sqlPlannedPerCall(
     `backtest_${source}_${rule.condition}_${rule.direction ?? ''}`,
     `SELECT b.token_id, p.* FROM unnest($1::bigint[], $2::timestamptz[], $3::bigint[]) AS b (token_id, at, n)
      CROSS JOIN LATERAL (
-       SELECT count(*)::int AS rows, string_agg(${texts.map((text) => `(${text})::text`).join(` || ' ' || `)}, E'\n') FILTER (WHERE $6::numeric IS NOT NULL AND (${needed})) AS text,
+       SELECT count(*)::int AS rows, string_agg(${texts.map((text) => `(${text})::text`).join(` || ' ' || `)}, E'\n') FILTER (WHERE $6::numeric IS NOT NULL AND (${isNeeded(needs)})) AS text,
          max(received_at)::text AS last_at, ${isKept ? '(array_agg(n))[count(*)]' : '0::bigint'} AS last_n
        FROM (
          SELECT o.received_at, ${MS} AS ms, ${isKept ? 'o.n' : '0 AS n'}, o.price, o.bid, o.ask, ${isKept ? 'o.size' : 'NULL::numeric AS size'}${neighbours}

@@ -1,74 +1,92 @@
-import { JsonText, toJsonText } from '../../domain/values/api-json.ts';
-import { parseExactJson } from '../../domain/values/exact-json.ts';
-import { derivedId } from '../../domain/values/ids.ts';
-import { tradeBoundOf } from '../../domain/webhooks/broadcast.ts';
-import type { BroadcastEvent } from '../../domain/webhooks/event.ts';
-import { eventBody } from '../../domain/webhooks/event-body.ts';
-import { matchesFilter } from '../../domain/webhooks/filter.ts';
-import type { Tx } from '../db/tx.ts';
-import { insertEvents, type NewEvent } from '../deliveries/events.ts';
-import { decodeCause, gapOfKey, marketOfKey } from '../marks/detail.ts';
-import type { Mark } from '../marks/marks.ts';
-import { type Fact, type GapCause, readGapFacts, readMarketFacts, readTradeFacts } from './broadcast-facts.ts';
-import { type Listener, readListeners } from './broadcast-listeners.ts';
+import { JsonText, toJsonText } from '../../../domain/values/api-json.ts';
+import { parseExactJson } from '../../../domain/values/exact-json.ts';
+import { derivedId } from '../../../domain/values/ids.ts';
+import { type TradeBound, tradeBoundOf } from '../../../domain/webhooks/broadcast.ts';
+import type { BroadcastEvent } from '../../../domain/webhooks/event.ts';
+import { eventBody } from '../../../domain/webhooks/event-body.ts';
+import { type EventFilter, matchesFilter } from '../../../domain/webhooks/filter.ts';
+import { type Queryable, sql } from '../../db/tx.ts';
+import { decodeCause, gapOfKey, marketOfKey } from '../../marks/detail.ts';
+import { LISTENS } from '../../marks/listeners.ts';
+import type { Mark } from '../../marks/marks.ts';
+import type { Broadcast } from '../events.ts';
+import { wholeMs } from '../rules.ts';
+import { type Fact, type GapCause, readGapFacts, readMarketFacts, readTradeFacts } from './facts.ts';
+
+/** A webhook that lists broadcasts. */
+interface Listener {
+  pk: bigint;
+  accountId: bigint;
+  events: readonly string[];
+  filter: EventFilter | null;
+  /** A paused webhook gets no delivery. The stored event allows a recovery. */
+  isActive: boolean;
+  /** The creation, rounded down: the precision of observations. Epoch milliseconds. */
+  startMs: bigint;
+}
+
+/** SQL of whether a condition `c` of a filter names one of the touched ids. */
+const names = (column: string) => `(c ->> 'equal' IN (SELECT t.${column} FROM touched t)
+       OR EXISTS (SELECT FROM jsonb_array_elements_text(c -> 'in') v WHERE v IN (SELECT t.${column} FROM touched t)))`;
+
+/**
+ * The webhooks that list one of $1, and the ones that list trades whose filter may let a trade of the tokens $2 pass. The index has no rows
+ * without such webhooks, and then the markets of the tokens are not read.
+ */
+const LISTENERS = sql(
+  'broadcast_listeners',
+  `WITH touched AS MATERIALIZED (
+     SELECT DISTINCT m.venue_market_id AS market_id, m.event_id
+     FROM unnest($2::bigint[]) AS k (token_id) JOIN outcome o ON o.token_id = k.token_id JOIN market m ON m.id = o.market_id)
+   SELECT w.pk, w.account_id, w.events, w.filter, w.status = 'active' AS is_active, ${wholeMs('w.created_at')} AS start_ms
+   FROM webhook_subscription w
+   WHERE ${LISTENS} AND (w.events && $1::text[] OR (cardinality($2::bigint[]) > 0 AND 'trade' = ANY (w.events) AND EXISTS (
+     SELECT FROM jsonb_array_elements(w.filter) c WHERE CASE c ->> 'field'
+       WHEN 'data.marketId' THEN ${names('market_id')}
+       WHEN 'data.eventId' THEN ${names('event_id')}
+       ELSE c ->> 'field' = 'data.notional' END)))
+   ORDER BY w.pk`,
+);
+
+/** The webhooks for broadcasts of these types, and for trades of these tokens. */
+async function readListeners(
+  db: Queryable,
+  types: readonly BroadcastEvent[],
+  tradedTokens: readonly bigint[],
+): Promise<Listener[]> {
+  if (types.length === 0 && tradedTokens.length === 0) return [];
+  return db.query<Listener>(LISTENERS, [types, tradedTokens]);
+}
 
 /** Comparisons of a fact with a filter per transaction. */
 const MAX_COMPARED = 100_000;
 
 interface Broadcasts {
-  /** The number of new events by type. */
-  events: ReadonlyMap<BroadcastEvent, number>;
-  /** The deliveries that the events need, for `insertDeliveries`. */
-  deliveries: { eventPk: bigint; subscriptionPk: bigint }[];
+  broadcasts: Broadcast[];
   /** Whether the limit left facts of this mark, so that it must be processed again. */
   isUnfinished(mark: Mark): boolean;
 }
 
-/** An event for an account, with its webhooks that do not exclude it. */
-interface Wanted {
-  event: NewEvent;
-  listeners: Listener[];
-}
-
 /**
- * Inserts the events of the broadcasts of claimed marks, one per account with a webhook that lists the type and whose filter does not
- * exclude the fact, and returns a delivery for each of its active ones. The dedupe key of an event is its fact, so that repeated and
- * overlapping marks emit it once. Facts of one group of marks are emitted together; after `limit` events the other groups wait for the
- * next claim.
+ * The events of the broadcasts of claimed marks, one per account with a webhook that lists the type and whose filter does not exclude the
+ * fact, for each of its active ones. The dedupe key of an event is its fact, so that repeated and overlapping marks emit it once. Facts of
+ * one group of marks are emitted together; after `limit` events the other groups wait for the next claim.
  */
-export async function insertBroadcasts(tx: Tx, marks: readonly Mark[], limit: number): Promise<Broadcasts> {
+export async function findBroadcasts(db: Queryable, marks: readonly Mark[], limit: number): Promise<Broadcasts> {
   const { changedOf, observed, gaps, types } = sorted(marks);
-  const listeners = await readListeners(tx, types, [...new Set(observed.map(({ tokenId }) => tokenId))]);
-  const none = { events: new Map(), deliveries: [], isUnfinished: () => false };
+  const listeners = await readListeners(db, types, [...new Set(observed.map(({ tokenId }) => tokenId))]);
+  const none = { broadcasts: [], isUnfinished: () => false };
   if (listeners.length === 0) return none;
   const hears = (...names: BroadcastEvent[]) =>
     listeners.some(({ events }) => names.some((name) => events.includes(name)));
   const facts = [
-    ...(hears('new_market', 'market_status') ? await readMarketFacts(tx, changedOf) : []),
-    ...(await readTradeFacts(tx, observed, listeners)),
-    ...(hears('feed_gap') ? await readGapFacts(tx, gaps) : []),
+    ...(hears('new_market', 'market_status') ? await readMarketFacts(db, changedOf) : []),
+    ...(await readTradeFacts(db, observed, tradeBounds(listeners))),
+    ...(hears('feed_gap') ? await readGapFacts(db, gaps) : []),
   ];
   if (facts.length === 0) return none;
-  const { wanted, left } = choose(facts, listeners, limit);
-  const pkOf = await insertEvents(
-    tx,
-    wanted.map(({ event }) => event),
-  );
-  const deliveries = wanted.flatMap(({ event, listeners: chosen }) => {
-    const eventPk = pkOf.get(event.id);
-    const active = chosen.filter(({ isActive }) => isActive);
-    return eventPk === undefined ? [] : active.map(({ pk }) => ({ eventPk, subscriptionPk: pk }));
-  });
-  const events = new Map<BroadcastEvent, number>();
-  for (const { event } of wanted) {
-    const type = event.type as BroadcastEvent;
-    if (pkOf.has(event.id)) events.set(type, (events.get(type) ?? 0) + 1);
-  }
-  return {
-    events,
-    deliveries,
-    isUnfinished: (mark) => left.has(groupOf(mark)),
-  };
+  const { broadcasts, left } = choose(facts, listeners, limit);
+  return { broadcasts, isUnfinished: (mark) => left.has(groupOf(mark)) };
 }
 
 /** Marks of one group are processed together: the ones of a market or a gap, and the ones of one moment of a token. */
@@ -105,21 +123,26 @@ function choose(facts: readonly Fact[], listeners: readonly Listener[], limit: n
   const candidatesOf = candidates(listeners);
   const byGroup = grouped(facts, ({ group }) => group);
   const occurredAt = new Date();
-  const wanted: Wanted[] = [];
+  const broadcasts: Broadcast[] = [];
   const left = new Set<string>();
   let compared = 0;
   for (const [group, ofGroup] of byGroup) {
-    if (wanted.length >= limit || compared >= MAX_COMPARED) {
+    if (broadcasts.length >= limit || compared >= MAX_COMPARED) {
       left.add(group);
       continue;
     }
     for (const fact of ofGroup) {
       const possible = candidatesOf(fact);
       compared += possible.length;
-      wanted.push(...eventsOf(fact, possible, occurredAt));
+      broadcasts.push(...eventsOf(fact, possible, occurredAt));
     }
   }
-  return { wanted, left };
+  return { broadcasts, left };
+}
+
+/** What the filters of trades pin: each listener of trades has one bound. */
+function tradeBounds(listeners: readonly Listener[]): TradeBound[] {
+  return listeners.flatMap(({ events, filter }) => (events.includes('trade') ? (tradeBoundOf(filter) ?? []) : []));
 }
 
 /** The webhooks that may want a fact. The ones that pin a market or an event of trades are found by it. */
@@ -141,7 +164,7 @@ function eventsOf(
   { type, identity, atMs, data, corrects }: Fact,
   possible: readonly Listener[],
   occurredAt: Date,
-): Wanted[] {
+): Broadcast[] {
   const started = possible.filter(({ startMs }) => atMs >= Number(startMs));
   if (started.length === 0) return [];
   const text = new JsonText(toJsonText(data, 'number'));
@@ -158,7 +181,10 @@ function eventsOf(
     // Ids of venues may be longer than an index allows, so the dedupe key has the hash of the fact.
     const id = derivedId('evt', `${type}:${accountId}:${identity}`);
     const body = eventBody(type, { eventId: id, occurredAt }, text);
-    return { event: { id, accountId, type, body, dedupeKey: `${type}:${id}` }, listeners: ofAccount };
+    return {
+      event: { id, accountId, type, body, dedupeKey: `${type}:${id}` },
+      subscriptionPks: ofAccount.flatMap(({ pk, isActive }) => (isActive ? [pk] : [])),
+    };
   });
 }
 

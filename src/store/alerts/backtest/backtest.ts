@@ -1,25 +1,24 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
-import type { Observed } from '../../domain/alerts/condition.ts';
+import type { Direction, Scope, Unit } from '../../../domain/alerts/alert.ts';
+import type { Observed } from '../../../domain/alerts/condition.ts';
 import {
   type Condition,
   isMarketCondition,
   type MarketConditionName,
   OUTCOME_CONDITIONS,
   type OutcomeConditionName,
-} from '../../domain/alerts/conditions.ts';
+} from '../../../domain/alerts/conditions.ts';
 import {
   correctionsOf,
   isFinal,
   knownPayouts,
   marketFirings,
   type OutcomePayout,
-} from '../../domain/alerts/market-rule.ts';
-import { lookbackOf, type Rule, RuleRun } from '../../domain/alerts/rule.ts';
-import type { Decimal } from '../../domain/values/decimal.ts';
-import { ZERO } from '../../domain/values/decimal.ts';
-import type { Queryable } from '../db/tx.ts';
-import { type BacktestGap, readBacktestGaps } from './backtest-gaps.ts';
+} from '../../../domain/alerts/market-rule.ts';
+import { lookbackOf, type Rule, RuleRun } from '../../../domain/alerts/rule.ts';
+import { type Decimal, ZERO } from '../../../domain/values/decimal.ts';
+import type { Queryable } from '../../db/tx.ts';
+import { readObservations } from '../rules.ts';
 import {
   countObservations,
   hadPrices,
@@ -27,17 +26,19 @@ import {
   ObservationPages,
   observationsKeptFrom,
   type Page,
+  type Part,
+  partsOf,
   positionBefore,
-  type Source,
-} from './backtest-pages.ts';
+} from './pages.ts';
 import {
+  type BacktestGap,
   findMarkets,
   findOutcomes,
   type MarketSubject,
   marketsInScope,
   type OutcomeSubject,
-} from './backtest-subjects.ts';
-import { readObservations } from './rule-rows.ts';
+  readBacktestGaps,
+} from './subjects.ts';
 
 /** An alert that is active from `startMs` until before `endMs`, epoch milliseconds. */
 export interface BacktestRequest {
@@ -75,7 +76,7 @@ export interface BacktestFiring {
 }
 
 /** The change of a result that an earlier event of the alert reported. */
-export interface BacktestCorrection {
+interface BacktestCorrection {
   /** Null for none. */
   previousWinner: string | null;
   payouts: readonly OutcomePayout[];
@@ -108,16 +109,8 @@ interface BacktestPlan {
   exactFromMs?: number | undefined;
 }
 
-/** A source with its times, epoch milliseconds, and the number of its rows per token. */
-interface Part {
-  source: Source;
-  fromMs: number;
-  beforeMs: number;
-  counts: Map<bigint, number>;
-}
-
 /** The size of a backtest. */
-export interface WorkLimits {
+interface WorkLimits {
   markets: number;
   rows: number;
 }
@@ -176,17 +169,6 @@ async function planBacktest(
     work,
     ...(isApproximate && { exactFromMs: keptMs + startMs - fromMs }),
   };
-}
-
-/** The times between these moments, each with its source. Price history stands for the observations before `keptMs`. */
-function partsOf(moments: readonly number[], keptMs: number): Part[] {
-  const cuts = [...new Set([...moments, keptMs])].sort((a, b) => a - b);
-  const [first = 0, last = 0] = [moments[0], moments.at(-1)];
-  return cuts.flatMap((fromMs, index): Part[] => {
-    const beforeMs = cuts[index + 1];
-    if (beforeMs === undefined || fromMs < first || beforeMs > last) return [];
-    return [{ source: fromMs < keptMs ? 'price_history' : 'observation', fromMs, beforeMs, counts: new Map() }];
-  });
 }
 
 /** Called after each page with the finished share, 0 to 1. An error of it ends the run. */
@@ -284,8 +266,7 @@ async function evaluateOutcomes(
     const runs = new Map(batch.map((outcome) => [outcome.tokenId, runOf(rule, outcome, found)]));
     const before = await readObservations(
       db,
-      new Map(batch.map(({ tokenId }) => [tokenId, rule.startMs - lookbackOf(rule)])),
-      0,
+      new Map(batch.map(({ tokenId }) => [tokenId, { fromMs: rule.startMs - lookbackOf(rule), untilMs: 0 }])),
     );
     for (const [tokenId, list] of before) runs.get(tokenId)?.take(isApproximate ? list.map(numbered) : list);
     for (const { source, counts, fromMs, beforeMs } of parts) {

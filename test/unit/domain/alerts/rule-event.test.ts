@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type PriceAlert, priceAlertBody } from '../../../../src/domain/alerts/price-alert-event.ts';
+import { type RuleEvent, ruleBody } from '../../../../src/domain/alerts/rule-event.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { isStorableText } from '../../../../src/domain/values/text.ts';
 
-function anAlert(over: Partial<PriceAlert> = {}): PriceAlert {
+function anAlert(over: Partial<RuleEvent> = {}): RuleEvent {
   return {
     eventId: 'evt_1',
     occurredAt: new Date('2026-02-03T04:05:06.007Z'),
@@ -12,17 +12,17 @@ function anAlert(over: Partial<PriceAlert> = {}): PriceAlert {
     tokenMint: '123',
     tokenSymbol: 'Yes',
     condition: 'above',
-    targetPrice: decimal('0.5'),
-    currentPrice: decimal('0.51'),
+    threshold: decimal('0.5'),
+    firing: { price: decimal('0.51') },
     venue: 'polymarket',
     marketId: '0xabc',
     ...over,
   };
 }
 
-describe('priceAlertBody', () => {
-  it('has the shape of the specification, plus venue and market', () => {
-    expect(JSON.parse(priceAlertBody(anAlert()))).toEqual({
+describe('ruleBody', () => {
+  it('has the shape of the specification, plus venue and market, for an alert of the specification', () => {
+    expect(JSON.parse(ruleBody(anAlert()))).toEqual({
       id: 'evt_1',
       type: 'price_alert',
       timestamp: '2026-02-03T04:05:06.007Z',
@@ -40,12 +40,12 @@ describe('priceAlertBody', () => {
   });
 
   it('has the name of the alert', () => {
-    expect(JSON.parse(priceAlertBody(anAlert({ name: 'half' }))).data).toMatchObject({ name: 'half' });
+    expect(JSON.parse(ruleBody(anAlert({ name: 'half' }))).data).toMatchObject({ name: 'half' });
   });
 
   it('omits an unknown venue and market', () => {
     const { venue: _venue, marketId: _marketId, ...unknown } = anAlert();
-    const { data } = JSON.parse(priceAlertBody(unknown));
+    const { data } = JSON.parse(ruleBody(unknown));
     expect(Object.keys(data)).toEqual([
       'alertId',
       'tokenMint',
@@ -64,7 +64,7 @@ describe('priceAlertBody', () => {
     '1',
     '123456789012345678901',
   ])('writes the price %s digit for digit, as a number', (price) => {
-    const body = priceAlertBody(anAlert({ currentPrice: decimal(price), targetPrice: decimal(price) }));
+    const body = ruleBody(anAlert({ threshold: decimal(price), firing: { price: decimal(price) } }));
     expect(body).toContain(`"targetPrice":${price},"currentPrice":${price},`);
     expect(typeof JSON.parse(body).data.currentPrice).toBe('number');
   });
@@ -75,8 +75,8 @@ describe('priceAlertBody', () => {
       .map((units) => String.fromCharCode(...units));
     const price = fc.double({ min: 0, max: 1e9, noNaN: true }).map((number) => ({ number, price: decimal(number) }));
     fc.assert(
-      fc.property(wild, wild, wild, price, (tokenMint, tokenSymbol, marketId, { number, price: currentPrice }) => {
-        const body = priceAlertBody(anAlert({ tokenMint, tokenSymbol, marketId, currentPrice }));
+      fc.property(wild, wild, wild, price, (tokenMint, tokenSymbol, marketId, { number, price }) => {
+        const body = ruleBody(anAlert({ tokenMint, tokenSymbol, marketId, firing: { price } }));
         expect(isStorableText(body)).toBe(true);
         expect(JSON.parse(body).data).toMatchObject({ tokenMint, tokenSymbol, marketId, currentPrice: number });
       }),

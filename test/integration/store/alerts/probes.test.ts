@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createAlert, type NewAlert } from '../../../../src/store/alerts/alerts.ts';
-import { findCandidates } from '../../../../src/store/alerts/rule-candidates.ts';
-import { WindowMemory } from '../../../../src/store/alerts/window-memory.ts';
+import { findByProbes } from '../../../../src/store/alerts/probes.ts';
+import { WindowMemory } from '../../../../src/store/alerts/windows.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { anAccount } from '../../../factories/alerts.ts';
@@ -62,7 +62,7 @@ const KINDS: readonly [name: string, rule: Omit<NewAlert, 'target'>, meets: (thr
   ['a change in a day', { condition: 'change', unit: 'absolute', windowSeconds: 86_400 }, (change) => change <= 0.5],
 ];
 
-describe('findCandidates', () => {
+describe('findByProbes', () => {
   it('finds exactly the rules whose threshold the new observations may meet', async () => {
     await observe([
       [NOW - 5 * HOUR_MS, 0.9],
@@ -89,7 +89,7 @@ describe('findCandidates', () => {
       [NOW, 0.5],
       [NOW, 0.6, 0.5],
     ]);
-    const candidates = await findCandidates(test.db, new Map([[tokenId, NOW]]), new WindowMemory());
+    const candidates = await findByProbes(test.db, new Map([[tokenId, NOW]]), new WindowMemory());
     const byName = new Map([...expected.keys()].map((name): [string, number[]] => [name, []]));
     for (const { alertPk, subject } of candidates) {
       expect(subject).toBe(tokenId);
@@ -97,12 +97,12 @@ describe('findCandidates', () => {
       byName.get(name)?.push(threshold);
     }
     expect([...byName].map(([name, list]) => [name, list.sort((a, b) => a - b)])).toEqual([...expected]);
-    expect(await findCandidates(test.db, new Map([[tokenId + 1n, NOW]]), new WindowMemory())).toEqual([]);
+    expect(await findByProbes(test.db, new Map([[tokenId + 1n, NOW]]), new WindowMemory())).toEqual([]);
   });
 
   it('finds no rule on volume for a new quote', async () => {
     await observe([[NOW + 1, 0.6]]);
-    const rules = await findCandidates(test.db, new Map([[tokenId, NOW + 1]]), new WindowMemory());
+    const rules = await findByProbes(test.db, new Map([[tokenId, NOW + 1]]), new WindowMemory());
     expect(rules.length).toBeGreaterThan(0);
     const OF_VOLUME = sql(
       'test_rules_of_volume',

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createAlert, type NewAlert } from '../../../../src/store/alerts/alerts.ts';
-import { findCandidates } from '../../../../src/store/alerts/rule-candidates.ts';
-import { WindowMemory } from '../../../../src/store/alerts/window-memory.ts';
+import { findByProbes } from '../../../../src/store/alerts/probes.ts';
+import { WindowMemory } from '../../../../src/store/alerts/windows.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { type Queryable, sql } from '../../../../src/store/db/tx.ts';
 import { anAccount } from '../../../factories/alerts.ts';
@@ -78,7 +78,7 @@ const step = fc.record({
   restarts: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
 });
 
-describe('findCandidates with the windows of former evaluations', () => {
+describe('findByProbes with the windows of former evaluations', () => {
   it('finds the rules that it finds without, for two processes in turn', async () => {
     let known = 0;
     await fc.assert(
@@ -99,8 +99,8 @@ describe('findCandidates with the windows of former evaluations', () => {
           const since = new Map([[tokenId, sinceMs]]);
           const windows = await memory.windowsOf(test.db);
           if (windows.find(tokenId, sinceMs - 900_000, 900)) known += 1;
-          const expected = namesOf(await findCandidates(test.db, since, new WindowMemory()));
-          const found = namesOf(await findCandidates(test.db, since, memory));
+          const expected = namesOf(await findByProbes(test.db, since, new WindowMemory()));
+          const found = namesOf(await findByProbes(test.db, since, memory));
           // An older trade that it reads again may name rules on volumes, which the evaluation then rejects.
           expect(found.filter((name) => name?.startsWith('change') || expected.includes(name))).toEqual(expected);
           sinceMs = Number.POSITIVE_INFINITY;
@@ -115,7 +115,7 @@ describe('findCandidates with the windows of former evaluations', () => {
     const { tokenId, nameOf } = await anOutcome();
     const own = new WindowMemory();
     const observe = (atMs: number, price: string) => test.db.query(OBSERVE, [tokenId, atMs, price, null]);
-    const find = (atMs: number, memory: WindowMemory) => findCandidates(test.db, new Map([[tokenId, atMs]]), memory);
+    const find = (atMs: number, memory: WindowMemory) => findByProbes(test.db, new Map([[tokenId, atMs]]), memory);
     await observe(START_MS - DAY_MS, '0.5');
     await observe(START_MS, '0.5');
     expect(await find(START_MS, own)).toEqual([]);
@@ -131,7 +131,7 @@ describe('findCandidates with the windows of former evaluations', () => {
     const own = new WindowMemory();
     const quote = (atMs: number, price: string) => test.db.query(QUOTE, [tokenId, atMs, price]);
     const observe = (atMs: number, price: string) => test.db.query(OBSERVE, [tokenId, atMs, price, null]);
-    const find = (atMs: number) => findCandidates(test.db, new Map([[tokenId, atMs]]), own);
+    const find = (atMs: number) => findByProbes(test.db, new Map([[tokenId, atMs]]), own);
     await quote(START_MS - 2_000_000, '0.5');
     await quote(START_MS - 800_000, '0.9');
     await observe(START_MS, '0.5');

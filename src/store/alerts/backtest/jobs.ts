@@ -1,10 +1,10 @@
-import { newId } from '../../domain/values/ids.ts';
-import { LEASE_ENDED, LeaseLostError, leaseEnd } from '../db/leases.ts';
-import { type Queryable, sql, type Tx } from '../db/tx.ts';
+import { newId } from '../../../domain/values/ids.ts';
+import { LEASE_ENDED, LeaseLostError, leaseEnd } from '../../db/leases.ts';
+import { type Queryable, sql, type Tx } from '../../db/tx.ts';
 import type { BacktestFiring, BacktestRequest, BacktestResult } from './backtest.ts';
 
 export const BACKTEST_STATES = ['queued', 'running', 'done', 'failed'] as const;
-export type BacktestState = (typeof BACKTEST_STATES)[number];
+type BacktestState = (typeof BACKTEST_STATES)[number];
 
 /** Why a backtest failed: it has more observations or markets than a job evaluates, or each attempt failed. */
 export const BACKTEST_ERRORS = ['too_large', 'attempts_failed'] as const;
@@ -13,7 +13,7 @@ export type BacktestError = (typeof BACKTEST_ERRORS)[number];
 /** Backtests of an account that have not ended. */
 export const MAX_OPEN_BACKTESTS = 3;
 /** An ended backtest can be read for this long. */
-export const BACKTESTS_KEPT_HOURS = 24;
+const BACKTESTS_KEPT_HOURS = 24;
 /** A process that dies without a trace blocks its backtest for this long. It renews the lease with its progress. */
 const LEASE_SECONDS = 30;
 const MAX_ATTEMPTS = 3;

@@ -2,11 +2,10 @@ import type { ProbeFacts, ProbeRange, WindowFacts } from '../../domain/alerts/co
 import { isPossible, rangeOf } from '../../domain/alerts/probe.ts';
 import { MAX_DIGITS } from '../../domain/values/decimal.ts';
 import { type Queryable, sql } from '../db/tx.ts';
-import { observationBefore, quoteBefore } from './quote-in-effect.ts';
-import type { Candidate } from './rule-rows.ts';
+import { type Candidate, observationBefore, quoteBefore } from './rules.ts';
 import { IS_IN_SCOPE } from './scopes.ts';
 import { type ProbeRow, readTokenRules, type TokenRules } from './token-rules.ts';
-import { firstUnknownMs, type KnownPrices, type KnownWindows, type WindowMemory } from './window-memory.ts';
+import { firstUnknownMs, type KnownPrices, type KnownWindows, type WindowMemory } from './windows.ts';
 
 /**
  * SQL of joins: the newest kept observation of token `b` before a moment, as `o`; without one the quote in effect, as `q`. OFFSET 0 keeps
@@ -155,7 +154,7 @@ interface NearRow {
  * The rules that observations since these moments may fire, epoch milliseconds by token: by their present conditions, or perhaps by former
  * ones. It takes no lock. The memory is that of this process for this database.
  */
-export async function findCandidates(
+export async function findByProbes(
   db: Queryable,
   sinceOf: ReadonlyMap<bigint, number>,
   memory: WindowMemory,

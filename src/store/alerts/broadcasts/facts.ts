@@ -1,19 +1,18 @@
-import { newMarket, status as statusCondition } from '../../domain/alerts/conditions/market.ts';
-import { correctionsOf, isFinal, knownPayouts, type MarketChange } from '../../domain/alerts/market-rule.ts';
-import type { ApiJson } from '../../domain/values/api-json.ts';
-import { decimal } from '../../domain/values/decimal.ts';
+import { newMarket, status as statusCondition } from '../../../domain/alerts/conditions/market.ts';
+import { correctionsOf, isFinal, knownPayouts, type MarketChange } from '../../../domain/alerts/market-rule.ts';
+import type { ApiJson } from '../../../domain/values/api-json.ts';
+import { decimal } from '../../../domain/values/decimal.ts';
 import {
   feedGapData,
   MAX_GAP_MARKETS,
   marketStatusData,
   newMarketData,
-  tradeBoundOf,
+  type TradeBound,
   tradeData,
-} from '../../domain/webhooks/broadcast.ts';
-import type { BroadcastEvent } from '../../domain/webhooks/event.ts';
-import { type Queryable, sql } from '../db/tx.ts';
-import type { Listener } from './broadcast-listeners.ts';
-import { readMarketChanges } from './market-rules.ts';
+} from '../../../domain/webhooks/broadcast.ts';
+import type { BroadcastEvent } from '../../../domain/webhooks/event.ts';
+import { type Queryable, sql } from '../../db/tx.ts';
+import { readMarketChanges } from '../market-rules.ts';
 
 /** A fact for every account with a webhook that lists its type. */
 export interface Fact {
@@ -162,15 +161,12 @@ interface TradeRow {
   category: string | null;
 }
 
-/** The trades of these moments that the filters of the listeners may let pass. */
+/** The trades of these moments that are within one of the bounds. */
 export async function readTradeFacts(
   db: Queryable,
   observed: readonly { tokenId: bigint; atMs: bigint; group: string }[],
-  listeners: readonly Listener[],
+  bounds: readonly TradeBound[],
 ): Promise<Fact[]> {
-  const bounds = listeners.flatMap(({ events, filter }) =>
-    events.includes('trade') ? (tradeBoundOf(filter) ?? []) : [],
-  );
   if (bounds.length === 0 || observed.length === 0) return [];
   const ids = (by: 'market' | 'event') => bounds.flatMap((bound) => (bound.by === by ? bound.ids : []));
   const least = bounds.flatMap((bound) => (bound.by === 'notional' ? [bound.atLeast] : []));
