@@ -28,7 +28,8 @@ const namesIn = (list) =>
 /** Imported names by file; `*` for a whole module. */
 const imported = new Map();
 const addImport = (file, specifier, name) => {
-  const target = relative(ROOT, resolve(ROOT, dirname(file), specifier));
+  // A script imports what the build made of a file.
+  const target = relative(ROOT, resolve(ROOT, dirname(file), specifier)).replace(/^dist\/(.*)\.js$/, '$1.ts');
   if (!imported.has(target)) imported.set(target, new Set());
   imported.get(target).add(name);
 };

@@ -38,7 +38,7 @@ export interface MarketState {
 }
 
 /** Markets with an id at the venues; an answer over HTTP lists the first 500. */
-export interface ExchangeState {
+interface ExchangeState {
   readonly mode: 'simulated' | 'recorded';
   readonly seed: number;
   readonly paused: boolean;
@@ -71,7 +71,7 @@ export interface LedgerRow {
 }
 
 /** `firstIndex` is the oldest row still kept: a `since` below it has lost rows. */
-export interface LedgerPage {
+interface LedgerPage {
   readonly firstIndex: number;
   readonly nextIndex: number;
   readonly trades: readonly LedgerRow[];
@@ -85,7 +85,7 @@ export interface PriceRequest {
   readonly holdMs?: number | undefined;
 }
 
-export interface ForcedPrice {
+interface ForcedPrice {
   readonly tokenId: string;
   readonly price: string;
   readonly fills: number;

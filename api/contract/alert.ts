@@ -261,7 +261,7 @@ export const updateAlertBody = z
   .meta({ description: 'At least one field.', override: { minProperties: 1 } });
 export type UpdateAlertBody = z.output<typeof updateAlertBody>;
 
-export const MAX_BULK = 100;
+const MAX_BULK = 100;
 const tooMany = `must have 1 to ${MAX_BULK} items`;
 
 /** Each item is checked on its own, so that one wrong item has one wrong result. */

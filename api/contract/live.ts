@@ -54,7 +54,7 @@ const ofSocket = {
   }),
 };
 
-export const priceMessage = z
+const priceMessage = z
   .object({
     type: z.literal('price'),
     ...ofOutcome,
@@ -64,15 +64,15 @@ export const priceMessage = z
   })
   .meta({ description: 'The price of an outcome changed.' });
 
-export const tradeMessage = z
+const tradeMessage = z
   .object({ type: z.literal('trade'), ...ofOutcome, ...ofSocket, data: trade })
   .meta({ description: 'A trade. Every trade is sent, also to slow readers.' });
 
-export const bookMessage = z
+const bookMessage = z
   .object({ type: z.literal('book'), ...ofOutcome, ...ofSocket, conflated, data: book })
   .meta({ description: 'The best level of a book changed: `bids` and `asks` have one level at most.' });
 
-export const candleMessage = z
+const candleMessage = z
   .object({
     type: z.literal('candle'),
     ...ofOutcome,
@@ -82,7 +82,7 @@ export const candleMessage = z
   })
   .meta({ description: 'A candle of one minute changed, or ended (`closed`).' });
 
-export const marketMessage = z
+const marketMessage = z
   .object({
     type: z.literal('market'),
     ...ofMarket,
@@ -92,7 +92,7 @@ export const marketMessage = z
   })
   .meta({ description: 'A market appeared or changed. The message omits its long texts.' });
 
-export const heartbeatMessage = z
+const heartbeatMessage = z
   .object({
     type: z.literal('heartbeat'),
     ...ofStream,
@@ -143,7 +143,7 @@ const gapData = z.object({
   cause: z.string().optional().meta({ description: 'Only `feed`: why changes may be missing, in a fixed word.' }),
 });
 
-export const gapMessage = z
+const gapMessage = z
   .object({
     type: z.literal('gap'),
     ...ofStream,
@@ -154,7 +154,7 @@ export const gapMessage = z
   })
   .meta({ description: 'The stream lacks changes. It continues after `seq`.' });
 
-export const laggedMessage = z
+const laggedMessage = z
   .object({
     type: z.literal('lagged'),
     ...ofStream,
@@ -163,11 +163,11 @@ export const laggedMessage = z
   })
   .meta({ description: 'You read too slowly, and the stream ends. You have everything up to `seq`.' });
 
-export const snapshotMessage = z
+const snapshotMessage = z
   .object({ type: z.literal('snapshot'), ...ofMarket, ...ofSocket, data: prices })
   .meta({ description: 'The prices of a market at the start of the stream, which include every change up to `seq`.' });
 
-export const staleMessage = z
+const staleMessage = z
   .object({
     type: z.literal('stale'),
     ...ofStream,
@@ -213,24 +213,24 @@ export const streamMessage = z
   .meta({ description: 'The `data` of an event of a market stream.' });
 
 const ofEvents = { at: isoTime };
-export const eventHeartbeat = z
+const eventHeartbeat = z
   .object({
     type: z.literal('heartbeat'),
     ...ofEvents,
     data: z.object({ checked_at: isoTime, interval_seconds: z.number().min(0) }),
   })
   .meta({ description: 'You have every event that was stored by `checked_at`.' });
-export const eventGap = z
+const eventGap = z
   .object({ type: z.literal('gap'), ...ofEvents, data: z.object({ reason: z.enum(['expired', 'epoch']) }) })
   .meta({ description: 'Events after your cursor may be missing. `GET /v1/events` lists the stored ones.' });
-export const eventLagged = z
+const eventLagged = z
   .object({
     type: z.literal('lagged'),
     ...ofEvents,
     data: z.object({ reason: z.literal('slow_reader'), cursor: z.string() }),
   })
   .meta({ description: 'You read too slowly, and the stream ends.' });
-export const eventStale = z
+const eventStale = z
   .object({ type: z.literal('stale'), ...ofEvents, data: z.object({ reason: z.enum(EVENT_STALE_REASONS) }) })
   .meta({ description: 'The server has no answer of its database.' });
 
@@ -297,17 +297,17 @@ export const streamQuery = z.object({
 export const eventStreamQuery = z.object(resume);
 
 const idList = z.array(z.string().min(1).max(MAX_ID_LENGTH)).min(1).max(MAX_IDS);
-export const MAX_SUBSCRIPTION_ID = 64;
+const MAX_SUBSCRIPTION_ID = 64;
 const subscriptionId = z
   .string()
   .min(1)
   .max(MAX_SUBSCRIPTION_ID)
   .meta({ description: 'Your name of the subscription.' });
 
-export const authFrame = z
+const authFrame = z
   .strictObject({ type: z.literal('auth'), key: z.string().min(1).max(256) })
   .meta({ description: 'The API key, as the first frame of a browser, which cannot set headers.' });
-export const subscribeFrame = z
+const subscribeFrame = z
   .strictObject({
     type: z.literal('subscribe'),
     id: subscriptionId,
@@ -320,19 +320,19 @@ export const subscribeFrame = z
     cursor: param.cursor.meta({ description: 'Continue after the message with this cursor.' }),
   })
   .meta({ description: 'Begins a subscription.' });
-export const unsubscribeFrame = z
+const unsubscribeFrame = z
   .strictObject({ type: z.literal('unsubscribe'), id: subscriptionId })
   .meta({ description: 'Ends a subscription.' });
 export const clientFrame = z.discriminatedUnion('type', [authFrame, subscribeFrame, unsubscribeFrame]);
 export type ClientFrame = z.output<typeof clientFrame>;
 
-export const subscribedFrame = z
+const subscribedFrame = z
   .object({ type: z.literal('subscribed'), id: z.string(), seq })
   .meta({ description: 'The subscription began: you have everything up to `seq`.' });
-export const unsubscribedFrame = z
+const unsubscribedFrame = z
   .object({ type: z.literal('unsubscribed'), id: z.string() })
   .meta({ description: 'The subscription ended. No message names it any more.' });
-export const errorFrame = z
+const errorFrame = z
   .object({ type: z.literal('error'), code: z.string(), message: z.string(), id: z.string().optional() })
   .meta({ description: 'A frame of yours was rejected. The connection stays open unless a close code follows.' });
 

@@ -32,7 +32,7 @@ export const rotatedWebhook = webhookWithSecret.extend({
     .optional()
     .meta({ description: 'Until this time `webhook-signature` also carries a signature with the previous secret.' }),
 });
-export type WebhookItem = z.output<typeof webhookItem>;
+type WebhookItem = z.output<typeof webhookItem>;
 export type WebhookBody = z.output<typeof webhook>;
 
 export const webhookItemExample: WebhookItem = {

@@ -5,7 +5,7 @@ const SECTIONS = [
   ['/docs/streams', 'Streams'],
   ['/docs/read', 'Guides'],
 ] as const;
-export type DocsSection = (typeof SECTIONS)[number][0];
+type DocsSection = (typeof SECTIONS)[number][0];
 
 /** The navigation of all pages below /docs, as markup. */
 function docsHeader(current: DocsSection): string {

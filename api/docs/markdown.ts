@@ -12,7 +12,7 @@ function anchorOf(heading: string): string {
 }
 
 /** The heading and the markup of a page. */
-export interface RenderedPage {
+interface RenderedPage {
   title: string;
   body: string;
 }

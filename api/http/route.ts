@@ -79,7 +79,7 @@ export interface RouteContract extends RouteDocs<string> {
 }
 
 /** The answer of a write that goes on after it. */
-export interface AcceptedContract {
+interface AcceptedContract {
   description: string;
   data: z.ZodType;
   example: ApiJson;

@@ -64,7 +64,7 @@ interface AnswerPlace {
 }
 
 /** The source of an answer: the cache, a load in flight, or a new load. */
-export type Lookup = 'hit' | 'shared' | 'miss';
+type Lookup = 'hit' | 'shared' | 'miss';
 
 interface AnswerCacheOptions {
   onLookup?: (lookup: Lookup) => void;

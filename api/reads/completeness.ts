@@ -15,7 +15,7 @@ export function presentMarketCoverage(witness: Witness | null): CoverageBody | u
 }
 
 /** The range of the latest comparisons of a venue. */
-export interface Comparing {
+interface Comparing {
   /** The witness compares new volumes. Otherwise the tape is behind, and a total is compared only after its trades were read. */
   isComparing: boolean;
   /** The latest comparison; while the tape is behind no later than its state. */

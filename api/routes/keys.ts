@@ -20,7 +20,7 @@ import { accountRoute, type Route, writeRoute } from '../http/route.ts';
 import { listQuery, placedList } from './account-list.ts';
 
 const tag = 'keys';
-export const KEYS_GROUP: RouteGroup = { header: 'X-API-Key', scope: 'keys' };
+const KEYS_GROUP: RouteGroup = { header: 'X-API-Key', scope: 'keys' };
 const group = KEYS_GROUP;
 
 /** /v1/keys: the API keys of the account. */

@@ -8,7 +8,7 @@ import type { NamedKind, Subject } from '../reads/journal-view.ts';
 /** Path segments that mean every enabled venue (docs/api.md). */
 const EVERY_VENUE = ['all', 'venue'];
 
-export interface VenueScope {
+interface VenueScope {
   /** The venue's name, or `all`. */
   name: string;
   venues: readonly string[];

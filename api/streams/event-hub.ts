@@ -16,7 +16,7 @@ import { WriteRounds } from './write-rounds.ts';
 const POLL_MS = 100;
 const PAGE = 200;
 /** The only part of an event stream. */
-export const EVENTS = 'events';
+const EVENTS = 'events';
 
 /** A position in the events of an account. */
 export interface EventPosition {

@@ -13,7 +13,7 @@ export interface Filter {
 }
 
 /** The category of a stored market; undefined when it has none. */
-export type CategoryOf = (venue: string, marketId: string) => string | undefined;
+type CategoryOf = (venue: string, marketId: string) => string | undefined;
 
 /** Whether a subscription gets a change. A change without a market or an outcome concerns all of them. */
 export function matches(filter: Filter, frame: Frame, categoryOf: CategoryOf): boolean {

@@ -13,7 +13,7 @@ import { gapMessage } from './gap-message.ts';
 import { RecentFrames } from './recent-frames.ts';
 import type { WriteRounds } from './write-rounds.ts';
 
-export interface HubOptions {
+interface HubOptions {
   tail: Pick<JournalTail, 'on' | 'staleMs'>;
   db: Queryable;
   cursors: StreamCursors;

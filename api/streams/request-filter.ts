@@ -11,7 +11,7 @@ import { ApiError, type ErrorDetail, invalidRequest } from '../errors.ts';
 import type { Filter } from './filter.ts';
 
 /** The checked fields of a request for a stream. */
-export interface FilterRequest {
+interface FilterRequest {
   channels?: readonly Channel[] | undefined;
   market_ids?: readonly string[] | undefined;
   outcome_ids?: readonly string[] | undefined;

@@ -53,7 +53,7 @@ export interface StreamsOptions {
 }
 
 /** Figures of the open streams. */
-export interface StreamUsage {
+interface StreamUsage {
   connections: number;
   subscriptions: number;
   unsentBytes: number;

@@ -9,7 +9,7 @@ const TIMER_MS = 1;
 const SLICE = 200;
 
 /** Messages that a client gets when nothing else waits for it. */
-export type WhenIdle = (client: StreamClient, nowMs: number) => readonly Unsent[];
+type WhenIdle = (client: StreamClient, nowMs: number) => readonly Unsent[];
 
 /** Writes the messages of all connections in rounds, so that changes of a few milliseconds share a write. */
 export class WriteRounds {

@@ -88,7 +88,7 @@ export interface HistoryPage extends Page<TradeRecord> {
 /** A part of the open markets of a venue, whose pages follow each other: opaque JSON of the adapter. */
 export type SweepPart = unknown;
 
-export interface SweepPage extends Batch<PriceRecord> {
+interface SweepPage extends Batch<PriceRecord> {
   /** The part after this page: its next page, or the facts that the next sweep uses. */
   part: SweepPart;
   /** Whether the part has another page in this sweep. */

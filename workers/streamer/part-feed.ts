@@ -19,7 +19,7 @@ interface Outcome extends FeedOutcome {
 }
 
 /** A quote of the feed with its market, for the comparison with the polls. */
-export interface ComparedQuote {
+interface ComparedQuote {
   readonly tokenId: bigint;
   readonly marketId: string;
   readonly quote: PriceRecord;

@@ -12,7 +12,7 @@ const MAX_WEBHOOKS = 100;
 const MAX_ALERTS = 50;
 
 /** The alerts of one outcome, and the form for another. Empty without the scope. */
-export interface OutcomeAlerts {
+interface OutcomeAlerts {
   alerts: Alert[];
   webhooks: Webhook[];
 }

@@ -20,7 +20,7 @@ const UNKNOWN_AGE_DAYS = 90;
 const DAILY_BEYOND_DAYS = 120;
 const MAX_DAYS = 4_000;
 
-export interface ChartWindow {
+interface ChartWindow {
   interval: Interval;
   /** Epoch seconds, both at a boundary of the interval. */
   start: number;

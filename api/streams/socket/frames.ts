@@ -21,7 +21,7 @@ export const CLOSE_CODES = {
 } as const;
 
 /** A frame of a client, or the reason of its rejection. */
-export type ReadFrame = { frame: ClientFrame } | { error: { code: ErrorCode; message: string; id?: string } };
+type ReadFrame = { frame: ClientFrame } | { error: { code: ErrorCode; message: string; id?: string } };
 
 /** Reads a frame of text. Never throws. */
 export function readFrame(text: string): ReadFrame {

@@ -18,14 +18,14 @@ export const CONDITION_FIELDS = [
   'times',
   'windows',
 ] as const;
-export type ConditionField = (typeof CONDITION_FIELDS)[number];
+type ConditionField = (typeof CONDITION_FIELDS)[number];
 
 /** The fields that hold a threshold; an alert has at most one. */
 export const THRESHOLD_FIELDS = ['price', 'change', 'notional', 'times'] as const;
 export type ThresholdField = (typeof THRESHOLD_FIELDS)[number];
 
 /** The values of the fields; `Value` is the type of a decimal where they are used. */
-export interface ConditionValues<Value> {
+interface ConditionValues<Value> {
   price?: Value | undefined;
   direction?: Direction | undefined;
   change?: Value | undefined;
@@ -37,7 +37,7 @@ export interface ConditionValues<Value> {
 }
 
 /** How a page writes values of the subject of an alert. */
-export interface Wording<Value> {
+interface Wording<Value> {
   price(value: Value | undefined): string;
   /** The difference of two prices. */
   difference(value: Value | undefined): string;
@@ -47,7 +47,7 @@ export interface Wording<Value> {
 
 /** The fields given in a request, each valid by itself. */
 export type GivenFields = Readonly<Record<string, unknown>>;
-export type AddFault = (field: ConditionField, message: string) => void;
+type AddFault = (field: ConditionField, message: string) => void;
 
 /** A `price_alert` event whose message a chat receives. */
 export interface ChatAlert {

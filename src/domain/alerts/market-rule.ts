@@ -9,7 +9,7 @@ export interface OutcomePayout {
 }
 
 /** The result of a market: none while its status is not final. */
-export interface MarketResult {
+interface MarketResult {
   winner: string | null;
   /** `outcome`, or `void` when no outcome won. */
   resolution: string | null;

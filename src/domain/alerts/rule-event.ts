@@ -7,7 +7,7 @@ import { type Condition, type MarketConditionName, thresholdField } from './cond
 import type { Firing } from './rule.ts';
 
 /** The fields that define a condition, besides token and scope. */
-export interface ConditionFields extends RuleShape {
+interface ConditionFields extends RuleShape {
   condition: Condition;
   /** Price, change, notional or multiple. */
   threshold?: Decimal | undefined;
@@ -87,7 +87,7 @@ export function marketRuleBody(event: MarketRuleEvent): string {
 }
 
 /** The data of the event of an alert whose time has ended. */
-export interface AlertExpired extends EventStamp {
+interface AlertExpired extends EventStamp {
   alertId: string;
   condition: Condition;
   tokenMint?: string | undefined;

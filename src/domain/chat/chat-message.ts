@@ -30,10 +30,10 @@ export interface ChatMessage {
   timestamp: string;
 }
 
-export const MAX_TITLE = 150;
-export const MAX_FIELDS = 10;
-export const MAX_FIELD_NAME = 64;
-export const MAX_FIELD_VALUE = 256;
+const MAX_TITLE = 150;
+const MAX_FIELDS = 10;
+const MAX_FIELD_NAME = 64;
+const MAX_FIELD_VALUE = 256;
 const MAX_LINK = 2_048;
 
 /** The message for an event; `skipped` is the number of events of its key that were skipped before it. */

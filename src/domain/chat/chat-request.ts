@@ -2,7 +2,7 @@ import { cut } from '../webhooks/chat-values.ts';
 import type { ChatFormat, ChatMessage } from './chat-message.ts';
 
 /** The request of a message: its URL and its JSON body. */
-export interface ChatRequest {
+interface ChatRequest {
   url: string;
   body: string;
 }

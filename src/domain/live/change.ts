@@ -6,11 +6,11 @@ import { BOOK, CANDLE, MARKET, PRICE, TRADE } from '../wire/market-data.ts';
  * The kinds of changes in the journal. `history` names a range of trades that were added late or removed, and `gap` a range that a venue's
  * feed may have lost. `facts` is for reads from memory, and streams skip it.
  */
-export const CHANGE_KINDS = ['price', 'trade', 'book', 'candle', 'market', 'history', 'gap', 'facts'] as const;
+const CHANGE_KINDS = ['price', 'trade', 'book', 'candle', 'market', 'history', 'gap', 'facts'] as const;
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
 /** Facts of answers that change without a message of the streams; see docs/live.md. */
-export const FACT_KINDS = ['volumes', 'coverage', 'book-seen', 'quote-age'] as const;
+const FACT_KINDS = ['volumes', 'coverage', 'book-seen', 'quote-age'] as const;
 export type FactKind = (typeof FACT_KINDS)[number];
 
 /** One row of the journal. */

@@ -5,7 +5,7 @@ export const CHANNELS = ['prices', 'trades', 'books', 'candles', 'markets'] as c
 export type Channel = (typeof CHANNELS)[number];
 
 /** The types of the messages of a market stream. Users script these names. */
-export const MESSAGE_TYPES = [
+const MESSAGE_TYPES = [
   'price',
   'trade',
   'book',

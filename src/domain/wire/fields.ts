@@ -44,7 +44,7 @@ type Sent<F extends Field> = F extends { of: infer Of extends Fields } ? Body<Of
 type Optional<T extends Fields> = { [N in keyof T]: T[N] extends { optional: true } ? N : never }[keyof T];
 
 /** The object as it is sent. */
-export type Body<T extends Fields> = { [N in Exclude<keyof T, Optional<T>>]: Sent<T[N]> } & {
+type Body<T extends Fields> = { [N in Exclude<keyof T, Optional<T>>]: Sent<T[N]> } & {
   [N in Optional<T>]?: Sent<T[N]> | undefined;
 };
 

@@ -105,7 +105,7 @@ export async function ensureBootstrapKey(tx: Tx, key: string): Promise<string | 
 }
 
 /** The fields of a new key. */
-export interface NewKeyFields {
+interface NewKeyFields {
   name: string;
   scopes: readonly Scope[];
   expiresAt?: Date;

@@ -18,7 +18,7 @@ export const KEY_FIELDS = `k.id, a.name AS account, k.name, k.scopes, k.created_
 
 /** The states of a key. A revoked key that has expired too is revoked. */
 export const KEY_STATUSES = ['active', 'expired', 'revoked'] as const;
-export type KeyStatus = (typeof KEY_STATUSES)[number];
+type KeyStatus = (typeof KEY_STATUSES)[number];
 
 /** A key as its account sees it. */
 export interface OwnApiKey extends Omit<ListedApiKey, 'account'> {
@@ -26,7 +26,7 @@ export interface OwnApiKey extends Omit<ListedApiKey, 'account'> {
 }
 
 /** The place of a key in the list of its account. */
-export interface KeyPlace {
+interface KeyPlace {
   /** Epoch microseconds, the precision of Postgres. */
   createdMicros: string;
   id: string;

@@ -14,7 +14,7 @@ const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 const MAX_ISSUER_LENGTH = 80;
 
 /** A link before its use. */
-export interface SignInLink {
+interface SignInLink {
   accountId: bigint;
   accountName: string;
   scopes: Scope[];

@@ -60,7 +60,7 @@ const SELECT_ALERTS = `SELECT a.pk, a.id, t.mint AS token_mint, a.token_id, a.co
 
 const FIND_ALERT = sql('find_alert', `${SELECT_ALERTS} WHERE a.account_id = $1 AND a.id = $2`);
 
-export interface AlertFilter {
+interface AlertFilter {
   statuses?: readonly AlertStatus[];
   condition?: Condition;
   tokenMint?: string;

@@ -2,7 +2,7 @@ import { EVENT_STATUS_ORDER } from '../../domain/markets/market.ts';
 import { type Database, sql, type Tx } from '../db/tx.ts';
 
 /** An event of a venue. Ids longer than MAX_EVENT_ID_LENGTH are ignored. */
-export interface EventKey {
+interface EventKey {
   venue: string;
   eventId: string;
 }

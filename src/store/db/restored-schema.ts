@@ -6,7 +6,7 @@ import { type Queryable, sql, sqlPlannedPerCall } from './tx.ts';
  * may look at whole tables.
  */
 
-export interface SchemaVersion {
+interface SchemaVersion {
   /** Migrations that ran, in order. */
   applied: string[];
   /** Migrations of this release that the database lacks. */
@@ -29,7 +29,7 @@ export async function schemaVersion(db: Queryable): Promise<SchemaVersion | null
   };
 }
 
-export interface SchemaRights {
+interface SchemaRights {
   /** The role of this connection. */
   role: string;
   /** The owners of tables and sequences, with a number each. */
@@ -99,7 +99,7 @@ const SEQUENCES = sql(
    WHERE s.relkind = 'S' AND s.relnamespace = 'public'::regnamespace ORDER BY 1`,
 );
 
-export interface LateSequence {
+interface LateSequence {
   name: string;
   lastValue: bigint;
   /** The highest stored key. */

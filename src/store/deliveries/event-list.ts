@@ -18,13 +18,13 @@ export interface AccountEvent {
   body: string;
 }
 
-export interface EventFilter {
+interface EventFilter {
   type?: SubscribableEvent;
   undelivered?: boolean;
 }
 
 /** A page of events, newest first; `next` is the key after which the next page starts, absent on the last page. */
-export interface EventPage {
+interface EventPage {
   events: AccountEvent[];
   next?: bigint;
 }

@@ -8,7 +8,7 @@ import { type Queryable, sql } from '../db/tx.ts';
 /** Unused permits last this long, so that claims can be a quarter of a second apart. A slow webhook keeps one. */
 export const BURST_SECONDS = 0.25;
 /** A claim without a permit is repeated after this at the earliest, so that several attempts share a claim. */
-export const MIN_WAIT_SECONDS = 0.2;
+const MIN_WAIT_SECONDS = 0.2;
 
 /** The time of the statement: one moment for all parts of a formula. A statement that waited for a lock grants less, never more. */
 const NOW = 'statement_timestamp()';

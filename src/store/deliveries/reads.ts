@@ -34,7 +34,7 @@ export interface DeliveryWithLog extends Delivery {
 }
 
 /** Filters for the deliveries of a subscription. */
-export interface DeliveryFilter {
+interface DeliveryFilter {
   status?: DeliveryStatus;
   eventType?: string;
   /** Created at or after this moment. */
@@ -42,7 +42,7 @@ export interface DeliveryFilter {
 }
 
 /** A page of deliveries, newest first; `next` is the key after which the next page starts, absent on the last page. */
-export interface DeliveryPage {
+interface DeliveryPage {
   deliveries: Delivery[];
   next?: bigint;
 }

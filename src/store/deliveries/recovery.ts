@@ -8,9 +8,9 @@ import { type Delivery, findDelivery } from './reads.ts';
 import { lockSubscription, type Subscription } from './subscriptions.ts';
 
 /** Why a delivery is not sent again. */
-export type ResendRefusal = { outcome: 'webhook_not_found' } | { outcome: 'paused' };
+type ResendRefusal = { outcome: 'webhook_not_found' } | { outcome: 'paused' };
 
-export type Retry =
+type Retry =
   | ResendRefusal
   | { outcome: 'delivery_not_found' }
   /** It is due, or its attempt is in flight. */
@@ -74,7 +74,7 @@ export async function retryDeliveries(tx: Tx, subscriptionPk: bigint, pks: reado
   return subscription ? makePending(tx, subscriptionPk, pks, ['failed', 'cancelled']) : 0;
 }
 
-export type Recovery = ResendRefusal | { outcome: 'recovered'; recovered: number };
+type Recovery = ResendRefusal | { outcome: 'recovered'; recovered: number };
 
 /** Events per transaction. Claims of the subscription wait for it, some tens of milliseconds. */
 const RECOVERY_BATCH = 1_000;
@@ -141,13 +141,13 @@ const RECOVER_EVENTS = sql(
    RETURNING order_key`,
 );
 
-export interface RecoveryTarget {
+interface RecoveryTarget {
   accountId: bigint;
   subscriptionId: string;
   since: Date;
 }
 
-export interface RecoveryRequest extends RecoveryTarget {
+interface RecoveryRequest extends RecoveryTarget {
   db: Database;
   /** Called after each commit that made rows due. */
   onCommit(subscriptionPk: bigint): void;
@@ -172,9 +172,7 @@ export async function recoverDeliveries(request: RecoveryRequest): Promise<Recov
 }
 
 /** The result of one transaction; `next` is the key after which the next one starts, absent at the end. */
-export type RecoveredBatch =
-  | ResendRefusal
-  | { outcome: 'batch'; subscriptionPk: bigint; recovered: number; next?: bigint };
+type RecoveredBatch = ResendRefusal | { outcome: 'batch'; subscriptionPk: bigint; recovered: number; next?: bigint };
 
 /** One transaction of a recovery: of the events after the key `after`, or of the first ones. */
 export async function recoverBatch(tx: Tx, target: RecoveryTarget, after?: bigint): Promise<RecoveredBatch> {

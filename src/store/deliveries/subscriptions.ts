@@ -69,7 +69,7 @@ export async function insertSubscription(
   return rowsOf(tx).findOneOrFail({ select: VIEW, where: { id } });
 }
 
-export type SubscriptionItem = Pick<Subscription, 'pk' | 'id' | 'url' | 'events' | 'status'>;
+type SubscriptionItem = Pick<Subscription, 'pk' | 'id' | 'url' | 'events' | 'status'>;
 
 /** A page of an account's subscriptions, newest first; `next` is the key after which the next page starts, absent on the last page. */
 interface SubscriptionPage {

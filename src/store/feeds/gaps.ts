@@ -3,7 +3,7 @@ import { insertGapMarksSql } from '../marks/detail.ts';
 import { insertPublishSql } from '../marks/publish-marks.ts';
 
 /** An interval in which a feed may have lost changes of these markets. */
-export interface NewGap {
+interface NewGap {
   /** A UUID: opening a gap again has no effect. */
   readonly gap: string;
   readonly venue: string;
@@ -83,7 +83,7 @@ export function marketsWithOpenGaps(db: Queryable, venue: string): Promise<{ pk:
   return db.query(OPEN_MARKETS, [venue]);
 }
 
-export interface StoredGap {
+interface StoredGap {
   readonly gap: string;
   /** The venue's id. */
   readonly marketId: string;

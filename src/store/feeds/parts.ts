@@ -7,13 +7,13 @@ export interface FeedPart {
 }
 
 /** A part that this streamer took over. */
-export interface ClaimedPart extends FeedPart {
+interface ClaimedPart extends FeedPart {
   /** The last moment at which a streamer certainly read the part, epoch milliseconds; null for a new part. */
   readonly seenAtMs: number | null;
 }
 
 /** A part without an owner moves after this time. Streamers renew their leases every 750 ms. */
-export const PART_LEASE_MS = 3_500;
+const PART_LEASE_MS = 3_500;
 
 const LEASE_END = `clock_timestamp() + ${PART_LEASE_MS} * interval '1 millisecond'`;
 

@@ -10,7 +10,7 @@ import { type Queryable, sql } from '../db/tx.ts';
  * - `given_up`: no market stayed complete, so the feed waits until its next try; the state lasts until data arrives
  * - `stopped`: no streamer runs, although the configuration turns the feed on
  */
-export const FEED_STATES = ['off', 'connecting', 'live', 'silent', 'refused', 'given_up', 'stopped'] as const;
+const FEED_STATES = ['off', 'connecting', 'live', 'silent', 'refused', 'given_up', 'stopped'] as const;
 export type StoredFeedState = (typeof FEED_STATES)[number];
 
 /** The state of a venue's feed in one streamer, or in all of them. */
@@ -35,7 +35,7 @@ export interface FeedState extends FeedReport {
 }
 
 /** A streamer that has not reported for so long does not run any more. */
-export const STREAMER_GONE_MS = 5_000;
+const STREAMER_GONE_MS = 5_000;
 /** A streamer without a report for so long gets no share: its parts are free soon. */
 const SHARING_MS = 2_500;
 const GONE = `clock_timestamp() - ${STREAMER_GONE_MS} * interval '1 millisecond'`;

@@ -32,7 +32,7 @@ export async function readJournalHead(db: Queryable): Promise<JournalHead> {
 }
 
 /** Changes with `after < seq <= upTo`. */
-export interface ChangeRange {
+interface ChangeRange {
   after: number;
   upTo: number;
   limit: number;

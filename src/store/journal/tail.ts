@@ -7,7 +7,7 @@ import type { Queryable } from '../db/tx.ts';
 import { type JournalHead, readChanges, readJournalHead } from './read-journal.ts';
 
 /** The Postgres channel of the publisher; the payload is the new `seq`. */
-export const JOURNAL_CHANNEL = 'oddswire_journal';
+const JOURNAL_CHANNEL = 'oddswire_journal';
 
 /** Changes of the journal with the head that includes them. Every read of the head makes one, also without changes. */
 export interface JournalBatch {

@@ -56,7 +56,7 @@ const POLL_AGES = sql(
    FROM poll_state WHERE venue = ANY ($1::text[])`,
 );
 
-export interface PollAge {
+interface PollAge {
   venue: string;
   kind: string;
   failuresInARow: number;

@@ -49,11 +49,6 @@ const MARKET_KEYS = 1n << 60n;
 const ALERT_KEYS = 1n << 61n;
 const GAP_KEYS = 1n << 62n;
 
-/** The key of the marks of a market. */
-export function marketKey(marketPk: bigint): bigint {
-  return MARKET_KEYS + marketPk;
-}
-
 /** The key of the marks of an alert: its token, or a key of its own. */
 export function alertKey({ pk, tokenId }: { pk: bigint; tokenId: bigint | null }): bigint {
   return tokenId ?? ALERT_KEYS + pk;

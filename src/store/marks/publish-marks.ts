@@ -28,7 +28,7 @@ export const PUBLISH_KINDS = {
   facts: 8,
   gap: 9,
 } as const;
-export type PublishKind = keyof typeof PUBLISH_KINDS;
+type PublishKind = keyof typeof PUBLISH_KINDS;
 
 const COLUMNS = {
   price: 'key',

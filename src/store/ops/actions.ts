@@ -9,7 +9,7 @@ export type AuditStatus = (typeof AUDIT_STATUSES)[number];
 
 /** Where an action came from: the operator pages, a request of an account, a command, or a process itself. */
 export const ACTION_SOURCES = ['pages', 'api', 'command', 'process'] as const;
-export type ActionSource = (typeof ACTION_SOURCES)[number];
+type ActionSource = (typeof ACTION_SOURCES)[number];
 
 /** An action as the audit trail stores it. */
 export interface AuditEntry {

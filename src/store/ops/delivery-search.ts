@@ -182,7 +182,7 @@ const LISTED = `SELECT p.*, s.* FROM (${SCANNED}) s
     ORDER BY p.pk DESC`;
 
 /** The limit of each count. */
-export const MAX_COUNTED_DELIVERIES = 1_000;
+const MAX_COUNTED_DELIVERIES = 1_000;
 
 const COUNTED = `SELECT (SELECT count(*)::int FROM page) AS matching, s.scanned FROM (${SCANNED}) s`;
 

@@ -5,7 +5,7 @@ const KEPT = `interval '1 day'`;
 /** The write needs no flush: a crash of the server loses at most one beat. */
 const UNFLUSHED = `SELECT set_config('synchronous_commit', 'off', true)`;
 
-export interface ProcessIdentity {
+interface ProcessIdentity {
   /** `api`, `poller` and so on. */
   process: string;
   /** The name of the machine or container. */

@@ -22,7 +22,7 @@ export interface ListedOperator {
 }
 
 /** The stored login of an operator. */
-export interface OperatorLogin {
+interface OperatorLogin {
   role: OperatorRole;
   passwordHash: string;
 }

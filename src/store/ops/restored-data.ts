@@ -4,7 +4,7 @@ import { type Queryable, sql } from '../db/tx.ts';
  * The contents of a restored database that an operator must know before the processes start. `oddswire restore-check` reads them once.
  */
 
-export interface NewestRow {
+interface NewestRow {
   /** The kind of rows. */
   stage: string;
   /** Null without a row. */
@@ -37,7 +37,7 @@ export function newestRows(db: Queryable): Promise<NewestRow[]> {
   return db.query(NEWEST);
 }
 
-export interface PendingWork {
+interface PendingWork {
   /** Active alerts, of so many accounts. */
   activeAlerts: number;
   alertAccounts: number;

@@ -23,7 +23,7 @@ const MAX_READS = 32;
 export type SeriesRead<Part> = Part & { market: MarketTokens; facts: TradeFacts; stamp: JournalStamp };
 
 /** Which outcome of which market; venues in order of preference. */
-export interface SeriesTarget {
+interface SeriesTarget {
   venues: readonly string[];
   marketId: string;
   /** Absent: the first outcome, or all outcomes of a series over all of them. */
@@ -175,7 +175,7 @@ const VOLUME = statement(
        GROUP BY bucket ORDER BY bucket) w) k`,
 );
 
-export interface VolumeWindow {
+interface VolumeWindow {
   bucket: number;
   volume: string;
   notional: string;
@@ -227,7 +227,7 @@ const TRADES = {
   desc: { first: tradesStatement('desc', false), after: tradesStatement('desc', true) },
 };
 
-export interface TradesQuery {
+interface TradesQuery {
   range: Partial<TimeRange>;
   direction: 'asc' | 'desc';
   limit: number;

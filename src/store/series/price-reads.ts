@@ -2,7 +2,7 @@ import { ONE_MARKET } from '../catalog/market-reads.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** The price of one outcome; all fields but the id are null before the first price. */
-export interface OutcomePrice {
+interface OutcomePrice {
   outcomeId: string;
   price: string | null;
   bid: string | null;

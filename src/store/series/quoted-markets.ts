@@ -5,7 +5,7 @@ import { blockOf, placedCheck } from '../prices/checks.ts';
 import { toWitness, WITNESS_COLUMNS, type Witness, type WitnessRow } from './completeness.ts';
 
 /** A market with the comparison of its volume, as of one snapshot. */
-export interface MarketRead {
+interface MarketRead {
   market: StoredMarket;
   witness: Witness | null;
   stamp: JournalStamp;

@@ -44,7 +44,7 @@ const INSERT_TRADES = sql(
    SELECT token_id, count(*)::int AS trades FROM inserted GROUP BY token_id`,
 );
 
-export interface WrittenTrades {
+interface WrittenTrades {
   /** The number of new trades. */
   inserted: number;
   /** Tokens with new trades, for the wake-ups. */

@@ -1,7 +1,7 @@
 import { type Lease, leaseEnd, leasesIn, positionText } from '../db/leases.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
-export const WALLET_LEASE_SECONDS = 30;
+const WALLET_LEASE_SECONDS = 30;
 /** Concurrent polls of wallets of one venue, over all processes: the claim itself counts them. */
 const MAX_WALLETS_IN_FLIGHT = 8;
 /** Each consecutive failure doubles the interval of a wallet, up to this many times. */

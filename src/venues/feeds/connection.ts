@@ -29,7 +29,7 @@ export interface FeedTiming {
 }
 
 /** Silence is detected after 20 s at most, and a quiet market answers the probe long before. */
-export const FEED_TIMING: FeedTiming = {
+const FEED_TIMING: FeedTiming = {
   handshakeMs: 10_000,
   quietAfterMs: 1_000,
   probeAfterMs: 10_000,

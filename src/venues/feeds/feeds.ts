@@ -6,7 +6,7 @@ import { createPolymarketSession } from '../polymarket/feed/feed.ts';
 import type { FeedRefusal, RefusalReason, VenueFeed } from './port.ts';
 
 /** The WebSocket addresses by venue. */
-export interface FeedUrls {
+interface FeedUrls {
   readonly polymarket: string;
   readonly kalshi: string;
   readonly manifold: string;

@@ -11,7 +11,7 @@ export interface FeedMarket {
 }
 
 /** One change that a feed announced. */
-export type FeedUpdate =
+type FeedUpdate =
   /** The top of a book, or the price of a pool. */
   | { readonly kind: 'quote'; readonly record: PriceRecord }
   /** The book of this outcome changed and is consistent: `FeedSession.book` returns it. */
@@ -24,7 +24,7 @@ export type FeedUpdate =
   | { readonly kind: 'market'; readonly marketId: string; readonly change: string };
 
 /** The reasons of a loss, as metrics and `feed_gap` name them. */
-export const FEED_LOSSES = [
+const FEED_LOSSES = [
   'sequence_gap',
   'hash_mismatch',
   'crossed_book',
@@ -44,7 +44,7 @@ export interface FeedLoss {
 }
 
 /** A statement of the venue about the connection itself. */
-export type FeedNotice =
+type FeedNotice =
   /** Subscriptions have an effect from now on. */
   | { readonly kind: 'ready' }
   /** An answer to a ping. It proves that the socket works, not that data flows. */

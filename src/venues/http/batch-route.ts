@@ -22,7 +22,7 @@ interface Refusal {
 }
 
 /** Asks for members. Answers that say that the venue has nothing are undefined. Throws VenueError. */
-export type AskRoutes = <A>(members: readonly string[], routes: Routes<A>) => Promise<Asked<A | undefined>>;
+type AskRoutes = <A>(members: readonly string[], routes: Routes<A>) => Promise<Asked<A | undefined>>;
 
 /** A batch route with a replacement, one request per member. It remembers for an hour that the venue refuses the batch route. */
 export function createBatchRoute({ isCertain, isPossible }: Refusal): AskRoutes {

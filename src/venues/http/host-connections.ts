@@ -1,5 +1,5 @@
 /** The connections of a host, given to requests in order of arrival. */
-export interface HostConnections {
+interface HostConnections {
   /** Waits for a free connection, and resolves with the function that returns it. Rejects with the reason of the signal when aborted. */
   acquire(signal: AbortSignal): Promise<() => void>;
 }

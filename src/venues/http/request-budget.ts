@@ -15,7 +15,7 @@ export class BudgetExceededError extends Error {
 }
 
 /** Thrown when the ledger does not answer. The message omits the cause, which may name the address of a database. */
-export class BudgetUnavailableError extends Error {
+class BudgetUnavailableError extends Error {
   constructor(cause: unknown) {
     super('the request budget is unavailable', { cause });
     this.name = 'BudgetUnavailableError';

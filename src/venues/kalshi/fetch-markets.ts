@@ -14,7 +14,7 @@ import { afterFailure, afterRefusal, type MarketPosition, type MarketWalkSetting
 const TICKER = /^[^\s,:]{1,200}$/;
 
 /** The facts of markets that are not in their own rows. */
-export interface Directories {
+interface Directories {
   events: EventDirectory;
   series: SeriesDirectory;
 }

@@ -25,7 +25,7 @@ export function factsOf(group: unknown): object {
 }
 
 /** The options of a group, which are markets; none for a market. */
-export function optionsOf(row: unknown): unknown[] {
+function optionsOf(row: unknown): unknown[] {
   const { markets } = (row ?? {}) as { markets?: unknown };
   return Array.isArray(markets) ? markets : [];
 }

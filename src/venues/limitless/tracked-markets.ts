@@ -42,7 +42,7 @@ export function isSpent({ c, r, gone }: Tracked): boolean {
   return gone === 1 && r >= c + CONFIRM_MS;
 }
 
-export interface ListedVolume {
+interface ListedVolume {
   slug: string;
   /** As the venue wrote it; empty where it wrote none. */
   volume: string;

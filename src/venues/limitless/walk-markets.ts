@@ -30,7 +30,7 @@ const position = z.object({
   /** The end of the latest sweep that covered closed markets. */
   closedAtMs: z.number().exactOptional(),
 });
-export type MarketPosition = z.infer<typeof position>;
+type MarketPosition = z.infer<typeof position>;
 type Walk = NonNullable<MarketPosition['walk']>;
 
 /** Ten times the catalog of 2026. */

@@ -60,7 +60,7 @@ export type TradePosition = z.infer<typeof position>;
 /** The bound of the position: about ten times the catalog of 2026. */
 const MAX_TRACKED = 5_000;
 
-export interface TradeSource {
+interface TradeSource {
   listMarkets(query: PageQuery): Promise<ListedPage>;
   listEvents(slug: string, query: PageQuery): Promise<EventsPage>;
 }

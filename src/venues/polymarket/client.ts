@@ -41,7 +41,7 @@ export interface MarketsAnswer {
   ageMs?: number;
 }
 
-export interface LookUp {
+interface LookUp {
   conditionIds: readonly string[];
   closed: boolean;
   /** At least the number of ids. Another value is another address for a cache. */

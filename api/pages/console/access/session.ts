@@ -78,7 +78,7 @@ interface Watched {
 }
 
 /** Ends open streams of sessions that ended: one statement for all sessions of this process, and none without a stream. */
-export interface SessionWatch {
+interface SessionWatch {
   /** Returns the end of the watch. */
   add(stream: Watched): () => void;
 }

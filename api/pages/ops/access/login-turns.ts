@@ -15,7 +15,7 @@ export interface LoginLane {
  * Checks one password at a time, because a check is expensive. Lanes take turns, so a lane with many logins delays another lane by one
  * check. When too many logins wait, the longest lane loses its newest one with 429 `rate_limited`.
  */
-export type LoginTurns = <T>(lane: LoginLane, check: () => Promise<T>) => Promise<T>;
+type LoginTurns = <T>(lane: LoginLane, check: () => Promise<T>) => Promise<T>;
 
 interface Waiting {
   start(): void;

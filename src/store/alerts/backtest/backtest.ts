@@ -116,7 +116,7 @@ interface WorkLimits {
 }
 
 export const MAX_FIRINGS = 1_000;
-export const MAX_GAPS = 100;
+const MAX_GAPS = 100;
 const PAGE_ROWS = 20_000;
 /** Some milliseconds of evaluation, between which the process does other work. */
 const SLICE_ROWS = 4_000;

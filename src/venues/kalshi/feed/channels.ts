@@ -2,11 +2,11 @@
 const TICKERS_PER_COMMAND = 100;
 
 /** The channels with subscribed markets. `market_lifecycle_v2` has no filter and covers every market. */
-export const MARKET_CHANNELS = ['orderbook_delta', 'ticker', 'trade'] as const;
+const MARKET_CHANNELS = ['orderbook_delta', 'ticker', 'trade'] as const;
 const LIFECYCLE = 'market_lifecycle_v2';
 
 /** The place of a message in its channel. */
-export type Place = 'next' | 'repeated' | 'gap' | 'uncounted';
+type Place = 'next' | 'repeated' | 'gap' | 'uncounted';
 
 interface Subscription {
   readonly channel: string;

@@ -20,7 +20,7 @@ interface Mismatch {
 }
 
 /** A snapshot without a hash, or with one that no known context explains, is `unverified`. */
-export type Verdict = 'match' | 'mismatch' | 'unverified';
+type Verdict = 'match' | 'mismatch' | 'unverified';
 
 /** The book of one token: a snapshot, and the deltas since then. */
 export class FeedBook {
