@@ -11,6 +11,8 @@ import { packageRoot } from '../../http/static-file.ts';
 
 const TYPES = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' } as const;
 const YEAR_SECONDS = 31_536_000;
+/** The style sheets of the former release, one per group. During a rolling upgrade its pages request them. */
+const FORMER_STYLES = new Set(['ops.css', 'console.css']);
 
 interface Asset {
   type: string;
@@ -55,7 +57,8 @@ export function loadAssets(basePath: string, group: 'ops' | 'console'): Assets {
     has: (path) => path.startsWith(`${basePath}/`),
     send(ctx) {
       const [requested, name = '', ...rest] = ctx.path.slice(basePath.length + 1).split('/');
-      const asset = rest.length === 0 ? assets.get(name) : undefined;
+      const current = FORMER_STYLES.has(name) ? 'pages.css' : name;
+      const asset = rest.length === 0 ? assets.get(current) : undefined;
       if (asset === undefined) throw new ApiError('not_found', 'the file does not exist');
       // During a rolling upgrade a page of one version may request a file from the other: it gets the current file without caching.
       const isCurrent = requested === version;

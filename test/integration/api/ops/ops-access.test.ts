@@ -122,6 +122,12 @@ describe('the asset files', () => {
     expect([outdated.status, outdated.headers.get('cache-control')]).toEqual([200, 'no-store']);
   });
 
+  it('answer the style sheet of the former release with the current one', async () => {
+    const former = await api.call('/ops/assets/0000000000000000/ops.css');
+    expect([former.status, former.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    expect(former.text).toContain('.console {');
+  });
+
   it('are exactly the files of the folder', async () => {
     const paths = ['/app.ts', '/..%2fapp.ts', '/../app.ts', '/constructor', '/a/pages.css', '', '/'];
     for (const path of paths) {
