@@ -1,13 +1,12 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { newId } from '../../src/domain/values/ids.ts';
-import type { Cidr } from '../../src/domain/webhooks/address-policy.ts';
+import { type Cidr, networkOf } from '../../src/domain/webhooks/address-policy.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { errorBody } from '../middleware/envelope.ts';
 import { SECURITY_HEADERS } from '../middleware/security-headers.ts';
 import type { OpenStreams } from '../streams/port.ts';
 import { boundConnections } from './connection-bounds.ts';
-import { warnOfUntrustedProxy } from './forwarded-warning.ts';
 
 /** The time for requests in flight after a stop. Then the server closes their connections. */
 const DRAIN_MS = 10_000;
@@ -122,4 +121,22 @@ export async function drain(server: Server): Promise<void> {
     clearInterval(sweep);
     clearTimeout(limit);
   }
+}
+
+const HEADERS = ['x-forwarded-for', 'forwarded'] as const;
+
+/**
+ * Warns at the first request with a header of a proxy from an address outside the trusted proxies. Such a proxy is probably the operator's
+ * own: without its address in TRUSTED_PROXIES all of its clients share the limits of one address.
+ */
+function warnOfUntrustedProxy(server: Server, trusted: readonly Cidr[], log: Logger): void {
+  server.on('request', function check({ headers, socket }: IncomingMessage) {
+    const header = HEADERS.find((name) => headers[name] !== undefined);
+    if (header === undefined || networkOf(socket.remoteAddress ?? '', trusted)?.isWithin !== false) return;
+    server.off('request', check);
+    log.warn(
+      { header, peer: socket.remoteAddress, variable: 'TRUSTED_PROXIES' },
+      'a header with the addresses of clients is ignored: if the peer is your proxy, add its address to TRUSTED_PROXIES',
+    );
+  });
 }

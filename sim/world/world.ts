@@ -3,13 +3,12 @@ import { hashWord, RandomStream } from '../random.ts';
 import { moveBelief, shiftBelief } from '../traders/belief.ts';
 import { requote } from '../traders/maker.ts';
 import { actAsRetail } from '../traders/taker.ts';
-import { type Activity, activityOf } from './activity.ts';
+import { STRONG_MAKER } from '../traders/wallets.ts';
 import { type Catalog, planCatalog, rollingMarket } from './catalog.ts';
 import { playDeepHistory } from './deep-history.ts';
 import { advancePhase } from './lifecycle.ts';
 import { Market, type MarketOrder } from './market.ts';
 import type { WorldOptions } from './options.ts';
-import { releasePin } from './pin.ts';
 import { type Intent, TradeTape } from './trade-tape.ts';
 
 interface Desk {
@@ -204,4 +203,34 @@ export class World {
     if (event === undefined) throw new RangeError(`no event ${no}`);
     return event;
   }
+}
+
+/** Ends a hold after its time. */
+function releasePin(market: Market, second: number): void {
+  if (market.pin === undefined || second < market.pin.untilSecond) return;
+  market.pin = undefined;
+  market.book.cancelOwner(STRONG_MAKER);
+  market.touch(second);
+}
+
+/** Chances per market and simulated second, in millionths; orders may exceed a million (several a second). */
+interface Activity {
+  readonly requotesPerMillion: number;
+  readonly ordersPerMillion: number;
+}
+
+/** The cost of the start depends on orders, not on market-seconds: this number keeps it under two seconds. */
+const HISTORY_ORDERS = 12_000;
+
+/** The activity of an average market. The history is thinned, so that its cost does not grow with markets or hours. */
+function activityOf(time: 'history' | 'live', options: WorldOptions): Activity {
+  if (time === 'live') {
+    return {
+      requotesPerMillion: Math.min(1_000_000, Math.floor(200_000 * Math.max(1, options.speed))),
+      ordersPerMillion: Math.floor(200_000 * options.speed),
+    };
+  }
+  const marketSeconds = Math.max(1, Math.min(options.markets, options.liveMarkets) * options.historySeconds);
+  const perMillion = Math.min(100_000, Math.floor((HISTORY_ORDERS * 1_000_000) / marketSeconds));
+  return { requotesPerMillion: perMillion, ordersPerMillion: perMillion };
 }

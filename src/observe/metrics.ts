@@ -1,11 +1,8 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { DURATION_BUCKETS } from './buckets.ts';
 import { Collectors } from './collectors.ts';
-import { feedCounters } from './feed-counters.ts';
-import { feedGauges } from './feed-gauges.ts';
 import { ingestMetrics } from './ingest-metrics.ts';
-import { journalMetrics } from './journal-metrics.ts';
 import { processMetrics } from './process-metrics.ts';
-import { readMetrics } from './read-metrics.ts';
 import { streamMetrics } from './stream-metrics.ts';
 import { workMetrics } from './work-metrics.ts';
 
@@ -45,5 +42,116 @@ export function createMetrics(processName: string, { ofNode = true }: MetricsOpt
       await collectors.collect();
       return registry.metrics();
     },
+  };
+}
+
+/** The venues' feeds, as all processes together see them. A feed that is off has no samples. */
+function feedGauges(registry: Registry) {
+  const of = (name: string, help: string) => new Gauge({ name, help, labelNames: ['venue'], registers: [registry] });
+  return {
+    feedUp: of('feed_up', '1 while data of the feed of the venue arrives, else 0'),
+    feedSubscribed: of('feed_subscribed_outcomes', 'Outcomes whose changes the feed of the venue sends'),
+    feedMessagesPerSecond: of('feed_messages_per_second', 'Messages of the feed of the venue per second'),
+    feedLag: of('feed_lag_seconds', "Time between the venue's time of a message and its arrival"),
+    feedOpenGaps: of('feed_gaps_open', 'Gaps of the feed of the venue that have not ended'),
+  };
+}
+
+/** The journal and its publisher. */
+function journalMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    journalChanges: new Counter({
+      name: 'journal_changes_total',
+      help: 'Changes that this process published',
+      labelNames: ['kind'],
+      registers,
+    }),
+    journalClaim: new Histogram({
+      name: 'journal_claim_duration_seconds',
+      help: 'One claim of the publisher: marks, facts, rows of the journal, commit',
+      buckets: DURATION_BUCKETS,
+      registers,
+    }),
+    journalCheckedAge: new Gauge({
+      name: 'journal_checked_age_seconds',
+      help: 'Time since the journal last held every committed change; streams withhold heartbeats above 1',
+      registers,
+    }),
+    journalSeq: new Gauge({ name: 'journal_seq', help: 'The last number of the journal', registers }),
+    journalBytes: new Gauge({ name: 'journal_bytes', help: 'Size of the journal with its indexes', registers }),
+  };
+}
+
+/** Reads of the API from memory. */
+function readMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    cacheLookups: new Counter({
+      name: 'answer_cache_lookups_total',
+      help: 'Market reads answered by markets in memory (memory), by a kept answer (hit), by a load in flight (shared) or by a new load (miss)',
+      labelNames: ['result'],
+      registers,
+    }),
+    memoryEntries: new Gauge({
+      name: 'read_memory_entries',
+      help: 'Markets and answers in the memory of this process',
+      labelNames: ['part'],
+      registers,
+    }),
+    memoryBytes: new Gauge({
+      name: 'read_memory_bytes',
+      help: 'Approximate memory of markets and answers; API_MEMORY_MB limits the sum',
+      labelNames: ['part'],
+      registers,
+    }),
+    memoryFallback: new Gauge({
+      name: 'read_memory_fallback',
+      help: '1 while reads use the database, because the journal was not confirmed within a second, else 0',
+      registers,
+    }),
+    memoryLoaded: new Gauge({
+      name: 'read_memory_loaded',
+      help: '1 when every open market was read into memory, or as many as it takes, else 0',
+      registers,
+    }),
+  };
+}
+
+/** The messages of the venues' feeds, and their way into the database. */
+function feedCounters(registry: Registry) {
+  const registers = [registry];
+  return {
+    feedMessages: new Counter({
+      name: 'feed_messages_total',
+      help: 'Messages of feeds by how they ended: applied, rejected or skipped',
+      labelNames: ['venue', 'end'],
+      registers,
+    }),
+    feedSkips: new Counter({
+      name: 'feed_skipped_total',
+      help: 'Skipped messages of feeds by the reasons of docs/feeds.md',
+      labelNames: ['venue', 'reason'],
+      registers,
+    }),
+    feedLosses: new Counter({
+      name: 'feed_gaps_total',
+      help: 'Gaps of feeds that this process noticed, by reason',
+      labelNames: ['venue', 'reason'],
+      registers,
+    }),
+    feedGivenUp: new Counter({
+      name: 'feed_given_up_total',
+      help: 'Markets that were left to the polls for ten minutes, because their feed lost changes again and again',
+      labelNames: ['venue'],
+      registers,
+    }),
+    feedWrite: new Histogram({
+      name: 'feed_write_seconds',
+      help: 'From the arrival of a quote to its commit',
+      labelNames: ['venue'],
+      buckets: DURATION_BUCKETS,
+      registers,
+    }),
   };
 }

@@ -1,7 +1,7 @@
 import { Queue, Worker } from 'bullmq';
 import { tlsFailure } from '../domain/values/tls-failure.ts';
+import type { AddUsage } from '../domain/values/usage.ts';
 import type { QueueBackend, QueueBackendOptions } from './port.ts';
-import { createRedisUsage } from './rate-counter.ts';
 import { createRedisClient, type RedisBehaviour, type RedisClient } from './redis-connection.ts';
 import { JOB_RETENTION, WORKER_SETTINGS } from './settings.ts';
 
@@ -90,5 +90,30 @@ export function createRedisQueues(options: QueueBackendOptions & { redisUrl: str
       producer.disconnect();
       consumer?.disconnect();
     },
+  };
+}
+
+/** Longer than any window, so that Redis expires the counters of past windows. */
+const KEPT_MS = 180_000;
+
+/**
+ * `AddUsage` in Redis: one round trip for all subjects. `prefix` contains a hash tag, so that all keys are on one server of a
+ * cluster. Each window has its own key, so no window is ever later than another.
+ */
+function createRedisUsage(redis: RedisClient, prefix: string): AddUsage {
+  return async (entries) => {
+    if (entries.length === 0) return [];
+    const pipeline = redis.pipeline();
+    for (const { kind, subject, windowStartMs, used } of entries) {
+      const key = `${prefix}:usage:${kind}:${subject}:${windowStartMs}`;
+      pipeline.incrby(key, used);
+      pipeline.pexpire(key, KEPT_MS);
+    }
+    const replies = (await pipeline.exec()) ?? [];
+    return entries.map((_, i) => {
+      const [error, total] = replies[2 * i] ?? [new Error('no reply')];
+      if (error) throw error;
+      return Number(total);
+    });
   };
 }

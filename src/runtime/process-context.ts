@@ -1,3 +1,4 @@
+import pg from 'pg';
 import type { Config } from '../config/config.ts';
 import { DATABASE_POOL_SIZE, DATABASE_SILENCE_MS } from '../config/pools.ts';
 import { asError, OddswireError } from '../domain/values/errors.ts';
@@ -22,7 +23,6 @@ import { startHeartbeat } from './heartbeat.ts';
 import { inOrder, StartupError } from './lifecycle.ts';
 import { listen } from './listen.ts';
 import { migrateSchema, migratesAtStart, requireSchema } from './migrate-database.ts';
-import { waitForDatabase } from './wait-for-database.ts';
 import { refuseTlsFailure, waitUntilAnswers } from './wait-until.ts';
 
 /** The parts that every process needs: database, queue store, metrics, probes, key ring. */
@@ -165,4 +165,22 @@ async function refuseWrongKeyRing(db: Database, secretBox: SecretBox): Promise<v
     if (!isRefused) throw error;
     throw new StartupError(`SECRETS_KEYS is not the key ring of this database: ${asError(error).message}`, error);
   }
+}
+
+/**
+ * Resolves when the database accepts a query. Everything else is constructed after this, because BullMQ never recovers from a
+ * failed first connection.
+ * @throws OddswireError `aborted` when the signal fires first
+ */
+function waitForDatabase(databaseUrl: string, log: Logger, signal: AbortSignal): Promise<void> {
+  const ask = async () => {
+    const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 3_000 });
+    try {
+      await client.connect();
+      await client.query('SELECT 1');
+    } finally {
+      await client.end().catch((error: unknown) => log.debug({ err: error }, 'closing a failed connection'));
+    }
+  };
+  return waitUntilAnswers('the database', ask, log, signal);
 }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { BookRecord, PriceRecord, TradeRecord } from '../../src/domain/markets/market.ts';
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import type { LaneJob, Producer } from '../../src/queues/producer.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { heldParts } from '../../src/store/feeds/parts.ts';
 import type { RecordKind, RejectedRecord } from '../../src/venues/port.ts';
@@ -9,7 +10,6 @@ import { type PageStore, storePage, type Written } from '../ingest/store-page.ts
 import { rejectUntimely, tradeStore } from '../ingest/trade-store.ts';
 import type { StreamerDeps } from './deps.ts';
 import { type FeedBatch, feedBookStore, feedPriceStore } from './feed-stores.ts';
-import { StageWaker } from './stage-waker.ts';
 
 /** A batch collects the changes of this time. */
 const BATCH_MS = 4;
@@ -276,4 +276,35 @@ function batchOf<R extends PriceRecord | BookRecord>(pending: readonly Pending<R
     tokenIdOf: new Map(pending.map(({ outcome }) => [outcome.outcomeId, outcome.tokenId])),
     partOf: new Map(pending.map(({ outcome }) => [outcome.outcomeId, outcome.part])),
   };
+}
+
+/** A feed commits hundreds of times a second; each wake-up is a call to the queue store. */
+const EVERY_MS = 20;
+
+type Waker = Pick<Producer, 'wakeStage'>;
+
+/** A producer that collects wake-ups of stages for some milliseconds. */
+class StageWaker implements Waker {
+  readonly #producer: Waker;
+  readonly #waiting = new Map<LaneJob, Set<number>>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(producer: Waker) {
+    this.#producer = producer;
+  }
+
+  wakeStage(name: LaneJob, shards: readonly number[]): void {
+    if (shards.length === 0) return;
+    const waiting = this.#waiting.get(name) ?? new Set();
+    this.#waiting.set(name, waiting);
+    for (const shard of shards) waiting.add(shard);
+    this.#timer ??= setTimeout(() => this.flush(), EVERY_MS);
+  }
+
+  flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const [name, shards] of this.#waiting) this.#producer.wakeStage(name, [...shards]);
+    this.#waiting.clear();
+  }
 }

@@ -6,12 +6,11 @@ import { mostTradedFeedMarkets, type WantedMarket, wantedFeedMarkets } from '../
 import { claimParts, createParts, type FeedPart, releaseParts } from '../../src/store/feeds/parts.ts';
 import type { FeedReport, IdleReason } from '../../src/store/feeds/streamers.ts';
 import type { FeedTiming } from '../../src/venues/feeds/connection.ts';
-import type { VenueFeed } from '../../src/venues/feeds/port.ts';
+import type { FeedLimits, VenueFeed } from '../../src/venues/feeds/port.ts';
 import type { StreamerDeps } from './deps.ts';
 import { FeedMeter } from './feed-meter.ts';
 import { FeedWriter } from './feed-writer.ts';
 import { PartFeed } from './part-feed.ts';
-import { partCount, partOf } from './parts.ts';
 import { PollComparison } from './poll-comparison.ts';
 import { Refusals } from './refusals.ts';
 
@@ -224,4 +223,18 @@ export class VenueFeeds {
     this.#requested.set(job, nowMs);
     this.#options.deps.producer.wake(job, { venue: this.venue });
   }
+}
+
+/** The number of parts of a venue, so that a part of average size is half full: markets spread over the parts by a hash. */
+function partCount({ connections, marketsPerConnection }: FeedLimits, markets: number): number {
+  return Math.max(1, Math.min(connections, Math.ceil((2 * markets) / marketsPerConnection)));
+}
+
+/** The part of a market, the same in every process. FNV-1a over UTF-16 units. */
+function partOf(marketId: string, parts: number): number {
+  let hash = 0x81_1c_9d_c5;
+  for (let index = 0; index < marketId.length; index += 1) {
+    hash = Math.imul(hash ^ marketId.charCodeAt(index), 0x01_00_01_93);
+  }
+  return (hash >>> 0) % parts;
 }

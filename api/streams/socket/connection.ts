@@ -12,7 +12,6 @@ import type { StreamClient } from '../client.ts';
 import { filterOf } from '../request-filter.ts';
 import { CLOSE_CODES, readFrame } from './frames.ts';
 import { createSocketSink } from './sink.ts';
-import { TokenBucket } from './token-bucket.ts';
 
 export type SocketDeps = Pick<ApiDeps, 'db' | 'streams' | 'keys' | 'failedKeys' | 'limits' | 'log' | 'now'> & {
   /** The venues of a name. @throws ApiError `venue_not_found` */
@@ -233,5 +232,32 @@ export class SocketConnection {
     clearInterval(this.#pings);
     clearTimeout(this.#authTimer);
     this.#client?.closed();
+  }
+}
+
+/** Allows a burst, and then a rate. */
+class TokenBucket {
+  readonly #burst: number;
+  readonly #perSecond: number;
+  readonly #nowMs: () => number;
+  #tokens: number;
+  #filledAtMs: number;
+
+  constructor(burst: number, perSecond: number, nowMs: () => number = () => performance.now()) {
+    this.#burst = burst;
+    this.#perSecond = perSecond;
+    this.#nowMs = nowMs;
+    this.#tokens = burst;
+    this.#filledAtMs = nowMs();
+  }
+
+  /** Whether one more is allowed. Counts it. */
+  take(): boolean {
+    const nowMs = this.#nowMs();
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((nowMs - this.#filledAtMs) / 1_000) * this.#perSecond);
+    this.#filledAtMs = nowMs;
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
   }
 }

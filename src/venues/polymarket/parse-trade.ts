@@ -1,5 +1,5 @@
 import type { TradeRecord } from '../../domain/markets/market.ts';
-import { parseDecimal } from '../../domain/values/decimal.ts';
+import { type Decimal, parseDecimal } from '../../domain/values/decimal.ts';
 import { isStorableText } from '../../domain/values/text.ts';
 import { createOrdinals, tradeIdOf } from '../ordinal-ids.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
@@ -9,7 +9,6 @@ import { accept, type Reading, readModel, reject, rejectRecord } from '../reject
 import { MAX_AHEAD_MS } from '../venue-time.ts';
 import { wholeConditionId } from './condition-ids.ts';
 import { type DataTrade, dataTrade } from './models.ts';
-import { canonicalTrade } from './trade-ids.ts';
 
 /** 2018-01-01 in seconds: before the venue existed. */
 const MIN_SECOND = 1_514_764_800;
@@ -129,4 +128,23 @@ export function identifyTrades(newestFirst: readonly FeedRow[]): ParsedBatch<Tra
     batch.records.push({ tradeId, ...row.trade, ordinal });
   }
   return batch;
+}
+
+/** The identity of a trade on a venue without trade ids. */
+interface TradeIdentity {
+  /** Epoch seconds. A transaction lies within one second. Without this field, equal rows of two seconds would share their first ordinal. */
+  second: number;
+  transactionHash: string;
+  tokenId: string;
+  side: string;
+  size: Decimal;
+  price: Decimal;
+  wallet: string;
+}
+
+/** The canonical text of a row: equal trades have equal texts in every notation of numbers and hex digits. */
+function canonicalTrade(trade: TradeIdentity): string {
+  const { second, transactionHash, tokenId, side, size, price, wallet } = trade;
+  const hash = transactionHash.toLowerCase();
+  return [hash, tokenId, side.toUpperCase(), size, price, wallet.toLowerCase(), second].join('|');
 }

@@ -1,11 +1,12 @@
+import { z } from 'zod';
 import { priceOfBook } from '../../../domain/markets/book-price.ts';
 import type { BookRecord, PriceRecord } from '../../../domain/markets/market.ts';
 import type { FeedLoss, FeedMarket, FeedReading, FeedSession } from '../../feeds/port.ts';
 import { emptyReading, isObject, parseFrame, quarantine, sawVenueTime, skip } from '../../feeds/reading.ts';
 import { type Reading, readModel, reject } from '../../rejection.ts';
 import { MAX_AHEAD_MS, parseVenueTimeMs } from '../../venue-time.ts';
+import { SLUG } from '../outcome-ids.ts';
 import { parseBooks } from '../parse-book.ts';
-import { bookUpdate, lifecycleEvent } from './models.ts';
 
 const NAMESPACE = '/markets';
 const CONNECT = `40${NAMESPACE},`;
@@ -220,3 +221,17 @@ function readTime(text: string, nowMs: number): Reading<number> {
 function isSameQuote(a: PriceRecord, b: PriceRecord): boolean {
   return a.price === b.price && a.bid === b.bid && a.ask === b.ask;
 }
+
+/** Socket.IO events that oddswire reads; other fields are ignored. */
+
+const slug = z.string().regex(SLUG);
+
+/** A whole book. `version` counts over the venue and may reset, so it orders nothing. */
+const bookUpdate = z.object({
+  marketSlug: slug,
+  orderbook: z.looseObject({}),
+  timestamp: z.string().min(1).max(60),
+});
+
+/** Sent three times. */
+const lifecycleEvent = z.object({ slug, resolutionDate: z.string().max(60).nullish().catch(undefined) });

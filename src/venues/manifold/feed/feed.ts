@@ -1,11 +1,11 @@
+import { z } from 'zod';
 import { type Decimal, ONE, parseDecimal, subtractDecimals } from '../../../domain/values/decimal.ts';
 import type { FeedLoss, FeedMarket, FeedReading, FeedSession } from '../../feeds/port.ts';
 import { emptyReading, isObject, parseFrame, quarantine, sawVenueTime, skip } from '../../feeds/reading.ts';
 import { isUnitPrice } from '../../quantity.ts';
 import { readModel } from '../../rejection.ts';
-import { outcomeIdOf } from '../outcome-ids.ts';
+import { outcomeIdOf, VENUE_ID } from '../outcome-ids.ts';
 import { betTimeMs, parseBets } from '../parse-trade.ts';
-import { envelope, feedAnswer, feedBet, feedContract } from './models.ts';
 
 /** Topics of one message. */
 const TOPICS_PER_MESSAGE = 100;
@@ -217,3 +217,31 @@ function readProb(value: unknown): Decimal | undefined {
   const price = typeof value === 'number' ? parseDecimal(value) : null;
   return price !== null && isUnitPrice(price) ? price : undefined;
 }
+
+/**
+ * Messages of the WebSocket, from the venue's documentation and source only: no recording exists. Fields that decide identity or money are
+ * strict.
+ */
+
+const id = z.string().regex(VENUE_ID);
+
+const envelope = z.object({
+  type: z.string().min(1).max(60),
+  topic: z.string().min(1).max(300).nullish(),
+  success: z.boolean().nullish(),
+  error: z.string().nullish().catch(undefined),
+  data: z.unknown().optional(),
+});
+
+/** `probAfter` is the probability of YES of the market, or of the answer, after the bet. */
+const feedBet = z.object({
+  contractId: id,
+  answerId: id.nullish(),
+  createdTime: z.number(),
+  probAfter: z.number().nullish(),
+});
+
+/** A part of a contract: the changed fields. */
+const feedContract = z.looseObject({ id });
+
+const feedAnswer = z.looseObject({ id, prob: z.number().nullish() });
