@@ -214,6 +214,8 @@ export function streamTests(desk: ConsoleDesk): void {
       await pause();
       const isReadAgain = page.waitForRequest('**/tape.json?**');
       await streams.send('gap', gap({ ...data, end: TO }));
+      // The page reads its data 6 s after it has received the message.
+      await line('feed gap 2026-11-20 05:20 to 05:23 UTC, the page reads its data again');
       await page.clock.fastForward(6_000);
       await isReadAgain;
       await line('feed gap 2026-11-20 05:20 to 05:23 UTC, data read again');
