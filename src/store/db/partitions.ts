@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { DAY_MS } from '../../domain/values/durations.ts';
 import type { Database, Queryable } from './tx.ts';
 import { sql } from './tx.ts';
@@ -15,6 +16,21 @@ const PARTITION_EXISTS = sql(
   `SELECT EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
      WHERE i.inhparent = $1::regclass AND c.relname = $2) AS exists`,
 );
+
+/**
+ * A statement that was planned before a partition was attached does not read it, but its snapshot may be newer: it would show that a page
+ * is stored, without the rows of the page. Nothing is known of a server that does not track its statements.
+ */
+const OLDER_STATEMENTS = sql(
+  'statements_before_partition',
+  `SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+     WHERE l.relation = $1::regclass AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+       AND a.state = 'active' AND a.query_start < $2::timestamptz) AS exists`,
+);
+const NOW = sql('partition_made_at', 'SELECT clock_timestamp()::text AS at');
+const LOOK_MS = 10;
+/** A statement that has run for so long has been planned. */
+const PLANNED_MS = 10_000;
 
 interface Range {
   name: string;
@@ -43,9 +59,12 @@ export function partitionName(table: PartitionedTable, atMs: number): string {
 export class Partitions {
   readonly #db: Database;
   readonly #known = new Set<string>();
+  readonly #plannedMs: number;
 
-  constructor(db: Database) {
+  /** `plannedMs` is the longest wait for statements that began before a partition existed. */
+  constructor(db: Database, plannedMs = PLANNED_MS) {
     this.#db = db;
+    this.#plannedMs = plannedMs;
   }
 
   /** Ensures partitions for rows of these moments (epoch milliseconds). Must run outside the writing transaction. */
@@ -74,7 +93,19 @@ export class Partitions {
 
   async #create(table: PartitionedTable, { name, from }: Range): Promise<void> {
     const [found] = await this.#db.query<{ exists: boolean }>(PARTITION_EXISTS, [table, name]);
-    if (!found?.exists) await this.#db.transaction((tx) => tx.query(CREATE_PARTITION, [table, from]));
+    if (found?.exists) return;
+    await this.#db.transaction((tx) => tx.query(CREATE_PARTITION, [table, from]));
+    await this.#olderStatementsEnd(table);
+  }
+
+  async #olderStatementsEnd(table: PartitionedTable): Promise<void> {
+    const [made] = await this.#db.query<{ at: string }>(NOW);
+    const endsAtMs = performance.now() + this.#plannedMs;
+    while (performance.now() < endsAtMs) {
+      const [older] = await this.#db.query<{ exists: boolean }>(OLDER_STATEMENTS, [table, made?.at]);
+      if (!older?.exists) return;
+      await delay(LOOK_MS);
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   listPartitions,
@@ -8,6 +9,7 @@ import {
 import { sql } from '../../../../src/store/db/tx.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { aTrade } from '../../../factories/trades.ts';
+import { eventually, GUARD_MS } from '../../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 
 const LIST = sql(
@@ -103,6 +105,44 @@ describe('Partitions', () => {
       ),
     );
     expect(await names('trade')).toHaveLength(6);
+  });
+
+  it('lets no statement see a page whose partition it was planned without', async () => {
+    const { db, url } = test;
+    await partitions.ensure('trade', [Date.UTC(2026, 0)]);
+    const [holder, reader] = [new pg.Client({ connectionString: url }), new pg.Client({ connectionString: url })];
+    await Promise.all([holder.connect(), reader.connect()]);
+    try {
+      await holder.query('CREATE TABLE stored_page (n int)');
+      // The planner runs a stable function for its estimates.
+      await holder.query(`CREATE FUNCTION planned() RETURNS numeric STABLE LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_advisory_lock_shared(1); PERFORM pg_advisory_unlock_shared(1); RETURN 0; END $$`);
+      await holder.query('SELECT pg_advisory_lock(1)');
+      const answer = reader.query(`SELECT (SELECT count(*)::int FROM trade t WHERE t.price > planned()) AS trades,
+        (SELECT count(*)::int FROM stored_page) AS pages`);
+      const isPlanning = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`;
+      await eventually(
+        async () => (await holder.query(isPlanning)).rows.length,
+        (waiting) => waiting === 1,
+      );
+      const stored = new Partitions(db, GUARD_MS).ensure('trade', [Date.UTC(2026, 1)]).then(() =>
+        db.transaction(async (tx) => {
+          await writeTrades(tx, [aTrade({ tsMs: Date.UTC(2026, 1, 5) })], 'USD');
+          await tx.query(sql('test_page', 'INSERT INTO stored_page VALUES (1)'));
+        }),
+      );
+      await eventually(
+        () => names('trade'),
+        (found) => found.includes('trade_202602'),
+      );
+      // More than enough statements for the write, if nothing kept it.
+      for (let look = 0; look < 100; look += 1) await names('trade');
+      await holder.query('SELECT pg_advisory_unlock(1)');
+      expect((await answer).rows).toEqual([{ trades: 0, pages: 0 }]);
+      await stored;
+    } finally {
+      await Promise.all([holder.end(), reader.end()]);
+    }
   });
 
   it('creates a partition without waiting for concurrent reads and writes', async () => {
