@@ -27,7 +27,8 @@ export function delivery(url: string, more: Partial<OutgoingDelivery> = {}): Out
 /** A sender that may reach loopback and trusts the test authority. */
 export async function testSender(more: Partial<SenderOptions> = {}): Promise<Sender> {
   const { caPem } = await testAuthority();
-  return createSender({ version: '1.2.3', deadlineMs: PATIENT_MS, rules: LOOPBACK, extraCaPem: caPem, ...more });
+  const limits = { deadlineMs: PATIENT_MS, connectTimeoutMs: PATIENT_MS };
+  return createSender({ version: '1.2.3', ...limits, rules: LOOPBACK, extraCaPem: caPem, ...more });
 }
 
 /** Names and their addresses; other names have none. */
