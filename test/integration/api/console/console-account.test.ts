@@ -356,6 +356,7 @@ describe('webhooks in the console', () => {
     ] as const) {
       expect((await stranger.post(`${path}/${action}`, fields)).status).toBe(404);
       expect((await browser.post(`${path}/${action}`, fields)).status).toBe(action === 'rotate' ? 200 : 303);
+      if (action === 'test') expect((await browser.page(path)).text).toContain('A test event is on its way.');
     }
     expect((await browser.page(path)).text).toContain('price_alert');
     expect((await browser.post(`${path}/delete`)).headers.get('location')).toBe('/webhooks');
@@ -371,6 +372,7 @@ describe('webhooks in the console', () => {
     const limited = await signIn(api, ['alerts']);
     expect((await limited.post(`${path}/resend`)).status).toBe(403);
     expect((await browser.post(`${path}/resend`)).status).toBe(303);
+    expect((await browser.page(path)).text).toContain('due again');
     expect(api.wakes).toContainEqual({ job: 'deliver-webhook', targets: [pk] });
     expect((await browser.post(`${path}/resend`, { once: 'again' })).status).toBe(409);
   });

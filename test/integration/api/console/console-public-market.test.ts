@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { VISITOR } from '../../../../api/access/visitor.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
-import { aStoredPrice, storedSnapshots } from '../../../factories/stored-series.ts';
+import { aStoredPrice, storedCandles, storedSnapshots } from '../../../factories/stored-series.ts';
 import { type ConfirmedJournal, confirmJournal } from '../../../support/journal.ts';
 import { ofType, openSse } from '../../../support/sse.ts';
 import { startTestApi, type TestApi } from '../api-harness.ts';
@@ -21,6 +21,7 @@ async function aPublicMarket(api: TestApi): Promise<TestMarket> {
   const points = Array.from({ length: 26 }, (_, n) => ({ ts: hour - (25 - n) * 3_600, price: '0.3' }));
   await storedSnapshots(api.db, yes.tokenId, points);
   await aStoredPrice(api.db, yes.tokenId, { price: '0.345', asOf: new Date() });
+  await storedCandles(api.db, yes.tokenId, 300, [{ bucket: hour - 300, close: '0.3456' }]);
   return market;
 }
 
@@ -104,6 +105,7 @@ describe('with CONSOLE_PUBLIC_MARKET', () => {
     expect(text).toContain('34.5 %');
     expect(text).toContain('+4.5 pt');
     expect(text).toContain('<svg class="line-chart"');
+    expect(text).toMatch(/The last 1 candles of 5m as a table.*0\.3456/s);
     expect(text).toContain('name="key"');
   });
 

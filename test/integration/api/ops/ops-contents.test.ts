@@ -376,7 +376,8 @@ describe('one delivery', () => {
 
   it('is retried once with an audit entry and a wake-up of the deliverer', async () => {
     const hook = await aHook();
-    const { id, pk } = await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk, status: 'failed' });
+    const failed = { ...hook, subscriptionPk: hook.pk, status: 'failed', attemptCount: 1 } as const;
+    const { id, pk } = await aDelivery(api.db, failed);
     const path = `/ops/deliveries/${id}/retry`;
     expect((await viewer.post(path)).status).toBe(403);
     expect((await operator.post(path, { csrf: 'forged' })).status).toBe(403);
@@ -392,11 +393,22 @@ describe('one delivery', () => {
       status: 'done',
       role: 'operator',
     });
-    expect(await read(`/ops/deliveries/${id}`)).toContain('due again');
+    const retried = await read(`/ops/deliveries/${id}`);
+    for (const shown of ['due again', 'retrying']) expect(retried).toContain(shown);
+    expect(retried).not.toContain('Retry now');
 
     expect((await operator.post(path)).status).toBe(409);
     expect(await lastAction()).toMatchObject({ action: 'delivery.retry', status: 'refused' });
     expect((await operator.post('/ops/deliveries/dlv_unknown/retry')).status).toBe(404);
+  });
+});
+
+describe('a viewer', () => {
+  it('gets the pages of a delivery, a webhook and keys without a form except the logout', async () => {
+    for (const path of [`deliveries/${world.deliveries.failed.id}`, `webhooks/${world.failing.id}`, 'keys']) {
+      const forms = (await read(`/ops/${path}`, viewer)).matchAll(/<form[^>]*method="post"[^>]*action="([^"]+)"/g);
+      expect([path, ...[...forms].map(([, action]) => action)]).toEqual([path, '/ops/logout']);
+    }
   });
 });
 
