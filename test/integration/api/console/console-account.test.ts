@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { VERSION } from '../../../../src/config/version.ts';
 import { CHAT_FORMATS } from '../../../../src/domain/chat/chat-message.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
@@ -9,15 +9,11 @@ import { aDelivery, setRequests, skipBefore } from '../../../factories/deliverie
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
 import { SCHEMAS } from '../../../support/chat-services.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { AS_BROWSER } from '../ops/ops-client.ts';
 import { type ConsoleClient, signIn } from './console-client.ts';
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await startTestApi({ console: {} });
-});
-afterAll(() => api?.close());
+const api = useTestApi({ console: {} });
 
 async function aWebhook(of: ConsoleClient): Promise<{ id: string; pk: bigint }> {
   const id = newId('wh');

@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { enabledVenues } from '../../../../api/reads/venue-catalog.ts';
 import { aStoredMarket, type StoredMarketFields } from '../../../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedSnapshots } from '../../../factories/stored-series.ts';
 import { rowsOf, textOf } from '../../../support/html-text.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { type ConsoleClient, signIn } from './console-client.ts';
 
 const HOUR_MS = 3_600_000;
 const POLL_MS = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
 
-let api: TestApi;
+const api = useTestApi({ console: {}, venues: enabledVenues(['polymarket', 'kalshi'], POLL_MS), now: Date.now });
 let browser: ConsoleClient;
 
 /** A market with the volume and the price of the last day, and its price a day before. */
@@ -27,7 +27,6 @@ async function aMarket(
 }
 
 beforeAll(async () => {
-  api = await startTestApi({ console: {}, venues: enabledVenues(['polymarket', 'kalshi'], POLL_MS), now: Date.now });
   browser = await signIn(api);
   const [games, rain] = [{ category: 'Games' }, { category: 'Weather' }];
   const kalshi = { venue: 'kalshi' };
@@ -39,7 +38,6 @@ beforeAll(async () => {
   await aMarket('', { ...final, siblingLabel: 'Anna', volume: 400, closesInHours: 30, from: '0.1', to: '0.4' });
   await aMarket('', { ...final, siblingLabel: 'Bert', volume: 100, closesInHours: 31, from: '0.5', to: '0.5' });
 });
-afterAll(() => api?.close());
 
 /** Of markets that no other test lists. */
 const closed = { status: 'resolved', category: 'Others' } as const;

@@ -4,7 +4,7 @@ import { aStoredMarket, type TestMarket } from '../../../factories/stored-market
 import { aStoredPrice, storedCandles, storedSnapshots } from '../../../factories/stored-series.ts';
 import { type ConfirmedJournal, confirmJournal } from '../../../support/journal.ts';
 import { ofType, openSse } from '../../../support/sse.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { startTestApi, type TestApi, useTestApi } from '../api-harness.ts';
 import { AS_BROWSER } from '../ops/ops-client.ts';
 import { signIn } from './console-client.ts';
 
@@ -30,12 +30,8 @@ const statusOf = async (api: TestApi, path: string) =>
   (await api.call(path, { headers: { Accept: 'application/json' }, redirect: 'manual' })).status;
 
 describe('without CONSOLE_PUBLIC_MARKET', () => {
-  let api: TestApi;
-  beforeAll(async () => {
-    api = await startTestApi({ console: {}, now: Date.now });
-    await aPublicMarket(api);
-  });
-  afterAll(() => api?.close());
+  const api = useTestApi({ console: {}, now: Date.now });
+  beforeAll(() => aPublicMarket(api));
 
   it('the start page shows no market, and its data needs a session', async () => {
     const { status, text } = await start(api);
@@ -48,14 +44,10 @@ describe('without CONSOLE_PUBLIC_MARKET', () => {
 });
 
 describe('with a public market of three outcomes', () => {
-  let api: TestApi;
-  beforeAll(async () => {
-    api = await startTestApi({
-      console: { publicMarket: { venue: 'polymarket', marketId: MARKET_ID } },
-      now: Date.now,
-    });
+  const api = useTestApi({
+    console: { publicMarket: { venue: 'polymarket', marketId: MARKET_ID } },
+    now: Date.now,
   });
-  afterAll(() => api?.close());
 
   it('the start page shows the leader, and its data is that of the outcome on the page', async () => {
     const { outcomes } = await aStoredMarket(api.db, { marketId: MARKET_ID, labels: ['Ada', 'Bob', 'Cyd'] });

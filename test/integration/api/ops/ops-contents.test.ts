@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { createApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -8,23 +8,21 @@ import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery, setRequests, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { logIn, type OpsClient, testOps } from './ops-client.ts';
 
 const SECRETS = ['query-secret-of-the-url', 'T0SECRETSECRET'];
 const HOUR_MS = 3_600_000;
 
-let api: TestApi;
+const api = useTestApi({ ops: testOps(), now: Date.now });
 let world: OpsWorld;
 let operator: OpsClient;
 let viewer: OpsClient;
 
 beforeAll(async () => {
-  api = await startTestApi({ ops: testOps(), now: Date.now });
   world = await anOpsWorld(api.db);
   [operator, viewer] = await Promise.all([logIn(api), logIn(api, 'viewer')]);
 });
-afterAll(() => api.close());
 
 const MANY = sql(
   'test_many_deliveries',
