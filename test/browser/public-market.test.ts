@@ -72,16 +72,4 @@ describe.skipIf(chromiumPath === null)('the public market of the start page in C
     await page.locator('[data-live][data-tone="good"]').waitFor();
     await page.close();
   });
-
-  test('a visitor without scripts sees the percentage, the line and its figures', async () => {
-    const context = await browser.newContext({ viewport: PHONE, javaScriptEnabled: false });
-    const page = await context.newPage();
-    await page.goto(api.url);
-    await page.locator('.headline strong', { hasText: '%' }).waitFor();
-    await page.locator('svg.line-chart').waitFor();
-    await page.locator('summary', { hasText: 'as a table' }).click();
-    await page.getByRole('cell').first().waitFor();
-    await page.getByLabel('API key').waitFor();
-    await context.close();
-  });
 });

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../src/domain/markets/market.ts';
 import type { VenueName } from '../../src/domain/markets/venue.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { sql } from '../../src/store/db/tx.ts';
 import type { PollKind } from '../../src/venues/port.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
+import { type TestDatabase, useTestDatabase } from '../support/postgres/database.ts';
 import { listRecordedFiles, printTable, reportedFiles, venueDataFolder } from '../support/venue-data.ts';
 import { storePage } from './store-page.ts';
 import { NOT_APPLICABLE, WALLET_READERS } from './venue-adapter/recordings/other.ts';
@@ -108,15 +108,13 @@ describe.skipIf(folder === undefined)('the account of all recordings', () => {
   });
 
   describe.each(RECORDED_VENUES)('of $name', (venue) => {
-    let test: TestDatabase;
+    const test = useTestDatabase();
     let partitions: Partitions;
     beforeAll(async () => {
-      test = await createTestDatabase();
       partitions = new Partitions(test.db);
       for (const table of ['price_history', 'book_history', 'observation'] as const)
         await partitions.ensureAroundNow(table);
     });
-    afterAll(() => test.drop());
 
     it('leaves no remainder: each record is a row, a duplicate, a rejection or a skip', async () => {
       const { files = [] } = venue.recordings() ?? {};

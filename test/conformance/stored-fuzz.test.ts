@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../src/domain/markets/market.ts';
 import type { VenueName } from '../../src/domain/markets/venue.ts';
 import { summarizeQuarantine } from '../../src/store/catalog/quarantine-reads.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { sql } from '../../src/store/db/tx.ts';
 import type { PollKind } from '../../src/venues/port.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
+import { useTestDatabase } from '../support/postgres/database.ts';
 import { storePage } from './store-page.ts';
 import { mutate, seededRandom } from './venue-adapter/mutations.ts';
 import { type Parse, RECORDED_VENUES } from './venue-adapter/recordings/venues.ts';
@@ -27,15 +27,13 @@ const ROWS = 150;
 const ANSWERS_PER_KIND = 10;
 const MUTATED = 0.7;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let partitions: Partitions;
 beforeAll(async () => {
-  test = await createTestDatabase();
   partitions = new Partitions(test.db);
   for (const table of ['price_history', 'book_history', 'observation'] as const)
     await partitions.ensureAroundNow(table);
 });
-afterAll(() => test.drop());
 
 /** An answer of the venue with mostly damaged records, some of them beside the original; a record may come from any file. */
 function damagedAnswer(files: readonly RecordedFile[], random: () => number): unknown[] {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, sql } from '../../src/store/db/tx.ts';
 import { createAdapters } from '../../src/venues/registry.ts';
 import { eventually } from '../support/eventually.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
+import { useTestDatabase } from '../support/postgres/database.ts';
 import { type System, startSystem } from '../support/processes/system.ts';
 import { venueDataFolder } from '../support/venue-data.ts';
 
@@ -51,18 +51,14 @@ async function walkCatalog({ exchange }: System): Promise<Map<string, string>> {
 
 /** Poller processes read recorded payloads, which the exchange serves verbatim. */
 describe.skipIf(folder === undefined)('the pollers over recorded payloads', () => {
-  let database: TestDatabase;
+  const database = useTestDatabase();
   let system: System;
   let db: Database;
   beforeAll(async () => {
-    database = await createTestDatabase();
     db = database.db;
     system = await startSystem({ databaseUrl: database.url, exchange: { recorded: folder } });
   });
-  afterAll(async () => {
-    await system.stop();
-    await database.drop();
-  });
+  afterAll(() => system.stop());
 
   it('complete a catalog walk and succeed at every kind of poll', async () => {
     const isDone = (polls: PollRow[]) => polls.length === 4 && polls.every((poll) => poll.hasSucceeded);

@@ -62,6 +62,15 @@ export function marketTests(desk: ConsoleDesk): void {
     await page.close();
   });
 
+  test('the curl link of a market opens the request', async () => {
+    const { page } = desk.tab;
+    await page.setViewportSize(WIDE);
+    await page.goto(`${desk.api.url}${desk.marketPath()}`);
+    await page.locator('summary', { hasText: 'curl' }).click();
+    await page.getByRole('link', { name: 'curl' }).click();
+    await page.locator('#program-curl').waitFor({ state: 'visible' });
+  });
+
   test('a click on the chart and two more set an alert', async () => {
     const { page } = desk.tab;
     await page.setViewportSize(WIDE);

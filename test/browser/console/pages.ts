@@ -1,15 +1,26 @@
+import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { registerConsolePages } from '../../../api/pages/console/app.ts';
 import { createConsoleRouter } from '../../../api/pages/console/route.ts';
 import { loadAssets } from '../../../api/pages/kit/assets.ts';
 import { type ConsoleDesk, DRAWN, GOOD } from '../console-desk.ts';
 import { unvisited } from '../every-page.ts';
-import { expectSoundForms, WIDE, watchedPage } from '../open-page.ts';
+import { expectSoundForms, overflow, PHONE, photograph, WIDE, watchedPage } from '../open-page.ts';
 
 /** The largest size of a page with its scripts and styles, compressed bytes. */
 const MAX_PAGE_BYTES = 150 * 1024;
+/** The sizes of text, pixels. */
+const TEXT_SIZES = [12, 14, 16, 20, 28];
+/** The narrowest window in which tables scroll with the page. */
+const NARROWEST = { width: 1100, height: 700 };
 /** Parts of the address of a webhook that may be secrets. */
 const SECRETS = ['query-secret', 'T0SECRETSECRET'];
+
+/** The sizes of the texts of a page, without its chart. */
+const textSizes = (page: Page) =>
+  page.evaluate<number[]>(`[...new Set([...document.body.querySelectorAll('*:not(.chart *)')]
+    .filter((each) => [...each.childNodes].some(({ nodeType, data }) => nodeType === 3 && data.trim() !== ''))
+    .map((each) => parseFloat(getComputedStyle(each).fontSize)))]`);
 
 export function pageTests(desk: ConsoleDesk): void {
   const pages: [name: string, path: () => string, ready?: string][] = [
@@ -51,7 +62,7 @@ export function pageTests(desk: ConsoleDesk): void {
   });
 
   test.for(pages)(
-    '%s has no errors, no foreign hosts, no accessibility faults, no sideways scroll and fits into 150 KB',
+    '%s has no errors, no foreign hosts, no accessibility faults, no sideways scroll, five sizes of text, and fits into 150 KB',
     async ([name, path, ready]) => {
       const { page, problems } = desk.tab;
       problems.length = 0;
@@ -67,10 +78,35 @@ export function pageTests(desk: ConsoleDesk): void {
           .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`,
       );
       expect(bytes).toBeLessThan(MAX_PAGE_BYTES);
+      await page.evaluate(`document.querySelectorAll('details').forEach((each) => { each.open = true; })`);
+      for (const viewport of [PHONE, NARROWEST, WIDE]) {
+        await page.setViewportSize(viewport);
+        expect([viewport.width, await overflow(page)]).toEqual([viewport.width, 0]);
+        expect((await textSizes(page)).filter((size) => !TEXT_SIZES.includes(size))).toEqual([]);
+        await photograph(page, `console-${name}-open-${viewport.width}`);
+      }
       const failed = name === 'error' ? / 400 / : / never /;
       expect(problems.filter((line) => !failed.test(line))).toEqual([]);
     },
   );
+
+  test('the header of a long table stays below the header of the page while the rows scroll', async () => {
+    const { page } = desk.tab;
+    for (const [path, height] of [
+      ['/markets', 320],
+      [`/webhooks/${desk.account.webhook.id}`, 400],
+    ] as const) {
+      await page.setViewportSize({ width: 1280, height });
+      await page.goto(`${desk.api.url}${path}`);
+      const [top, below] = await page.evaluate<[number, number]>(`(() => {
+        const table = [...document.querySelectorAll('table')].at(-1);
+        table.querySelector('tbody tr:last-child').scrollIntoView({ block: 'end' });
+        return [table.querySelector('thead th').getBoundingClientRect().top,
+          document.querySelector('header.top').getBoundingClientRect().bottom];
+      })()`);
+      expect([path, Math.round(top - below)]).toEqual([path, 0]);
+    }
+  });
 
   test('the start says what oddswire is, without a session', async () => {
     const stranger = await desk.browser.newContext({ viewport: WIDE });

@@ -39,6 +39,7 @@ export function streamTests(desk: ConsoleDesk): void {
       await page.locator(GOOD).waitFor();
       const { eventId: later } = await stored();
       await page.locator('#arrivals', { hasText: later }).waitFor();
+      await page.getByText(/^\d new events?$/).waitFor();
       expect(await page.locator(`[data-event="${eventId}"]`).count()).toBe(1);
       await page.close();
     });

@@ -1,27 +1,8 @@
 import { expect, test } from 'vitest';
-import { aDelivery } from '../../factories/deliveries.ts';
-import { type ConsoleDesk, GOOD } from '../console-desk.ts';
+import type { ConsoleDesk } from '../console-desk.ts';
 import { accessibilityFaults, overflow, PHONE, photograph } from '../open-page.ts';
 
 export function webhookTests(desk: ConsoleDesk): void {
-  test('a webhook is created, tested and its delivery sent again', async () => {
-    const { page } = desk.tab;
-    await page.goto(`${desk.api.url}/webhooks`);
-    await page.getByText('New webhook', { exact: true }).click();
-    await page.getByLabel('Address of your receiver').fill('https://new.receiver.test/hook');
-    await page.getByRole('button', { name: 'Create webhook' }).click();
-    const secret = await page.locator('.secret').textContent();
-    expect(secret).toMatch(/^whsec_/);
-    await page.getByRole('button', { name: 'Send a test event' }).click();
-    await page.getByRole('status').getByText('A test event is on its way.').waitFor();
-    expect(await page.content()).not.toContain(secret);
-    await page.goto(`${desk.api.url}/webhooks/${desk.account.webhook.id}/deliveries/${desk.account.failed.id}`);
-    await page.getByText('Send again…').click();
-    await page.getByRole('button', { name: 'Send again', exact: true }).click();
-    await page.getByRole('status').getByText('due again').waitFor();
-    expect(desk.api.wakes).toContainEqual({ job: 'deliver-webhook', targets: [desk.account.webhook.pk] });
-  });
-
   test.for([true, false])(
     'the options of a webhook are rejected and saved, with scripts: %s',
     async (javaScriptEnabled) => {
@@ -44,16 +25,4 @@ export function webhookTests(desk: ConsoleDesk): void {
       await page.close();
     },
   );
-
-  test('the live page shows an event as it is made', async () => {
-    const { page } = desk.tab;
-    await page.goto(`${desk.api.url}/live`);
-    await page.locator(GOOD).waitFor();
-    const { eventId } = await aDelivery(desk.api.db, {
-      accountId: desk.account.accountId,
-      subscriptionPk: desk.account.webhook.pk,
-    });
-    await page.locator('#arrivals', { hasText: eventId }).waitFor();
-    await page.getByText('1 new event').waitFor();
-  });
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { createAlert } from '../../../src/store/alerts/alerts.ts';
@@ -10,7 +10,7 @@ import { workShards } from '../../../src/store/marks/stage.ts';
 import { aSubscription } from '../../factories/alerts.ts';
 import { gate } from '../../support/gate.ts';
 import { LosableDatabase } from '../workers/worker-harness.ts';
-import { type AlertDesk, alertDesk } from './alert-desk.ts';
+import { useAlertDesk } from './alert-desk.ts';
 
 const STAGE = 'evaluate-alerts' as const;
 const LIMITS: EvaluationLimits = { fired: 100, firedPerToken: 40, expired: 70 };
@@ -28,13 +28,9 @@ const COUNTS = sql(
    LEFT JOIN delivery d ON d.event_pk = e.pk WHERE t.mint = $1`,
 );
 
-let desk: AlertDesk;
+const desk = useAlertDesk();
 let mint: string;
-beforeAll(async () => {
-  desk = await alertDesk();
-  await aSubscription(desk.db, { accountId: desk.accountId });
-});
-afterAll(() => desk.drop());
+beforeAll(() => aSubscription(desk.db, { accountId: desk.accountId }));
 beforeEach(() => {
   mint = newId('req');
 });

@@ -11,6 +11,7 @@ import { writeTrades } from '../../../src/store/series/trades.ts';
 import { type AlertFields, anAccount, anAlert } from '../../factories/alerts.ts';
 import { aTrade } from '../../factories/trades.ts';
 import { drain } from '../../support/drain.ts';
+import { forTests } from '../../support/for-tests.ts';
 import { createTestDatabase } from '../../support/postgres/database.ts';
 
 const NEXT_MILLISECOND = sql('test_next_millisecond', 'SELECT pg_sleep(0.002)');
@@ -126,4 +127,9 @@ export async function alertDesk(): Promise<AlertDesk> {
     },
     drop,
   };
+}
+
+/** The desk for the tests of a file or a group. */
+export function useAlertDesk(): AlertDesk {
+  return forTests(alertDesk, (desk) => desk.drop());
 }

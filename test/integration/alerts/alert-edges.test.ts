@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
@@ -12,17 +12,13 @@ import { workShards } from '../../../src/store/marks/stage.ts';
 import { writePrices } from '../../../src/store/prices/prices.ts';
 import { anAccount } from '../../factories/alerts.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
-import { type AlertDesk, alertDesk } from './alert-desk.ts';
+import { useAlertDesk } from './alert-desk.ts';
 
-let desk: AlertDesk;
-beforeAll(async () => {
-  desk = await alertDesk();
-});
-afterAll(() => desk.drop());
+const desk = useAlertDesk();
 
-const FIRED = (price: string) => ({ status: 'triggered', triggeredPrice: price, events: 1 });
+const FIRED = (price: string) => ({ status: 'triggered', triggeredPrice: price, expiredAt: null, events: 1 });
 const ACTIVE = { status: 'active', triggeredPrice: null, events: 0 };
-const EXPIRED = { status: 'expired', triggeredPrice: null, events: 0 };
+const EXPIRED = { status: 'expired', triggeredPrice: null, expiredAt: expect.any(Date), events: 0 };
 
 describe('an alert evaluation with a price in effect at the creation of the alert', () => {
   it('fires on that price when the price changed before the evaluation', async () => {

@@ -1,21 +1,19 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { Partitions } from '../../../src/store/db/partitions.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { AlertWorld, type Manner, TOKENS } from './alert-world.ts';
 
 /** ODDSWIRE_RUNS=500 runs 500 random histories; the default histories are fixed. */
 const RUNS = process.env['ODDSWIRE_RUNS'];
 
-let test: TestDatabase;
+const test = useTestDatabase({ poolSize: 40 });
 beforeAll(async () => {
-  test = await createTestDatabase({ poolSize: 40 });
   const partitions = new Partitions(test.db);
   for (const table of ['observation', 'price_history', 'book_history', 'trade'] as const) {
     await partitions.ensureAroundNow(table);
   }
 });
-afterAll(() => test.drop());
 
 type Step = (world: AlertWorld) => Promise<void>;
 const token = fc.nat({ max: TOKENS - 1 });

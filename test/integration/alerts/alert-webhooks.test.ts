@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { deleteAlert } from '../../../src/store/alerts/alerts.ts';
@@ -11,14 +11,10 @@ import { claimMarks } from '../../../src/store/marks/marks.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { drain } from '../../support/drain.ts';
 import { untilBlocked } from '../../support/postgres/postgres-lock.ts';
-import { type AlertDesk, alertDesk } from './alert-desk.ts';
+import { useAlertDesk } from './alert-desk.ts';
 
-let desk: AlertDesk;
+const desk = useAlertDesk();
 let accountId: bigint;
-beforeAll(async () => {
-  desk = await alertDesk();
-});
-afterAll(() => desk.drop());
 beforeEach(async () => {
   accountId = await anAccount(desk.db);
 });

@@ -1,21 +1,19 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { observedFields, someKind } from '../../support/alerts/some-rules.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { RecordedRun, type RunAlert, TOKENS } from './recorded-run.ts';
 
 /** ODDSWIRE_RUNS=20 records 20 random runs; the default run is fixed. */
 const RUNS = process.env['ODDSWIRE_RUNS'];
 const ALERTS = 1_000;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 beforeAll(async () => {
-  test = await createTestDatabase();
   const partitions = new Partitions(test.db);
   for (const table of ['observation', 'price_history'] as const) await partitions.ensureAroundNow(table);
 });
-afterAll(() => test.drop());
 
 type Step = (run: RecordedRun) => Promise<void>;
 const token = fc.nat({ max: TOKENS - 1 });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
@@ -16,7 +16,7 @@ import { sql } from '../../../src/store/db/tx.ts';
 import { openGap } from '../../../src/store/feeds/gaps.ts';
 import { retirePartitions } from '../../../src/store/series/retention.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 
 /** Quotes at these moments, as `writePrices` stores them. */
 const QUOTES = sql(
@@ -37,12 +37,11 @@ const WITNESS = sql(
    VALUES ($1, 'polymarket', now(), 0, 0, now(), 1, 0, 0, now(), now(), now(), $2)`,
 );
 
-let test: TestDatabase;
+const test = useTestDatabase();
 const NOW = Math.floor(Date.now() / DAY_MS) * DAY_MS + 10 * 3_600_000;
 const startMs = NOW - 3_600_000;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
   const partitions = new Partitions(test.db);
   for (const table of ['observation', 'price_history'] as const) {
     await partitions.ensure(
@@ -51,7 +50,6 @@ beforeAll(async () => {
     );
   }
 });
-afterAll(() => test.drop());
 
 async function run(request: Partial<BacktestRequest>): Promise<BacktestResult> {
   const defaults = { condition: 'above', threshold: decimal('0.5'), scopeKey: null, startMs, endMs: NOW } as const;

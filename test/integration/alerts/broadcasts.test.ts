@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
@@ -10,7 +10,7 @@ import { workShards } from '../../../src/store/marks/stage.ts';
 import { writeTrades } from '../../../src/store/series/trades.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aTrade } from '../../factories/trades.ts';
-import { type AlertDesk, alertDesk } from './alert-desk.ts';
+import { useAlertDesk } from './alert-desk.ts';
 
 const CLEAR = sql(
   'test_delete_webhooks',
@@ -28,11 +28,7 @@ const EVENTS = sql(
    FROM event e WHERE e.account_id = $1 ORDER BY e.pk`,
 );
 
-let desk: AlertDesk;
-beforeAll(async () => {
-  desk = await alertDesk();
-});
-afterAll(() => desk.drop());
+const desk = useAlertDesk();
 beforeEach(async () => {
   await desk.evaluate();
   await desk.db.query(CLEAR);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { MarketRecord, MarketStatus } from '../../../src/domain/markets/market.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
@@ -11,7 +11,7 @@ import { pruneFirings } from '../../../src/store/alerts/retention.ts';
 import { scopeKeyOf } from '../../../src/store/alerts/scopes.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
-import { type AlertDesk, alertDesk } from './alert-desk.ts';
+import { useAlertDesk } from './alert-desk.ts';
 import { storeMarketAt } from './rule-world.ts';
 
 const EVENTS = sql(
@@ -45,11 +45,7 @@ const VERSIONS = sql(
 
 const DAY_MS = 86_400_000;
 
-let desk: AlertDesk;
-beforeAll(async () => {
-  desk = await alertDesk();
-});
-afterAll(() => desk.drop());
+const desk = useAlertDesk();
 
 async function create(request: NewAlert, accountId = desk.accountId): Promise<{ id: string; pk: bigint }> {
   const made = await desk.db.transaction((tx) => createAlert(tx, accountId, request));

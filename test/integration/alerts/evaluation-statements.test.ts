@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createAlert } from '../../../src/store/alerts/alerts.ts';
 import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { drain } from '../../support/drain.ts';
-import { type AlertDesk, alertDesk } from './alert-desk.ts';
+import { useAlertDesk } from './alert-desk.ts';
 
-let desk: AlertDesk;
-beforeAll(async () => {
-  desk = await alertDesk();
-});
-afterAll(() => desk.drop());
+const desk = useAlertDesk();
 
 /** Evaluates all marks; returns the names of the statements that the evaluations ran. */
 async function statements(): Promise<string[]> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { derivedId, newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
@@ -9,7 +9,7 @@ import type { Mark } from '../../../src/store/marks/marks.ts';
 import { workShards } from '../../../src/store/marks/stage.ts';
 import { aSubscription } from '../../factories/alerts.ts';
 import { evaluateAsFormerly } from '../../support/alerts/former-alerter.ts';
-import { type AlertDesk, alertDesk } from './alert-desk.ts';
+import { useAlertDesk } from './alert-desk.ts';
 
 /*
  * During an upgrade processes of the former release run beside new ones. An alert `above` or `below` is stored without a probe by both, and
@@ -49,13 +49,9 @@ const ORDERS = [
   ['new', 'former'],
 ] as const;
 
-let desk: AlertDesk;
+const desk = useAlertDesk();
 let mint: string;
-beforeAll(async () => {
-  desk = await alertDesk();
-  await aSubscription(desk.db, { accountId: desk.accountId });
-});
-afterAll(() => desk.drop());
+beforeAll(() => aSubscription(desk.db, { accountId: desk.accountId }));
 beforeEach(() => {
   mint = newId('req');
 });

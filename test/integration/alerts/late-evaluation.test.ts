@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { addApiKey, revokeApiKey } from '../../../src/store/accounts/accounts.ts';
@@ -13,7 +13,7 @@ import { deleteSubscription } from '../../../src/store/deliveries/subscriptions.
 import type { Mark } from '../../../src/store/marks/marks.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { untilBlocked } from '../../support/postgres/postgres-lock.ts';
-import { type AlertDesk, alertDesk } from './alert-desk.ts';
+import { useAlertDesk } from './alert-desk.ts';
 import { observeAt, storeMarketAt } from './rule-world.ts';
 
 /*
@@ -46,11 +46,7 @@ const CLAIM_OBSERVED = sql(
 );
 const END_AGO = sql('test_end_ago', `UPDATE alert SET expires_at = now() - interval '30 seconds' WHERE pk = $1`);
 
-let desk: AlertDesk;
-beforeAll(async () => {
-  desk = await alertDesk();
-});
-afterAll(() => desk.drop());
+const desk = useAlertDesk();
 
 interface Made {
   id: string;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
@@ -6,7 +6,7 @@ import { createAlert, type NewAlert } from '../../../src/store/alerts/alerts.ts'
 import { ANSWER_LIMITS, backtest } from '../../../src/store/alerts/backtest/backtest.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
-import { type AlertDesk, alertDesk } from './alert-desk.ts';
+import { useAlertDesk } from './alert-desk.ts';
 
 const OF_TOKEN = 'WHERE token_id = (SELECT id FROM token WHERE mint = $1)';
 const FORGET_OBSERVATIONS = sql('test_forget_observations', `DELETE FROM observation ${OF_TOKEN}`);
@@ -31,12 +31,8 @@ const FIRINGS = sql(
    UNION ALL SELECT a.triggered_price, NULL FROM alert a WHERE a.pk = $1 AND a.probe IS NULL AND a.status = 'triggered'`,
 );
 
-let desk: AlertDesk;
-beforeAll(async () => {
-  desk = await alertDesk();
-  await new Partitions(desk.db).ensure('price_history', [Date.now() - 2 * DAY_MS]);
-});
-afterAll(() => desk.drop());
+const desk = useAlertDesk();
+beforeAll(() => new Partitions(desk.db).ensure('price_history', [Date.now() - 2 * DAY_MS]));
 
 const target = decimal('0.5');
 const moves = { target: decimal('40'), unit: 'percent', windowSeconds: 86_400 } as const;

@@ -1,23 +1,21 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { observedFields, someKind } from '../../support/alerts/some-rules.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import type { Manner } from './alert-world.ts';
 import { MARKET_COUNT, type RuleFields, type RuleKind, RuleWorld, TOKENS } from './rule-world.ts';
 
 /** ODDSWIRE_RUNS=500 runs 500 random histories; the default histories are fixed. */
 const RUNS = process.env['ODDSWIRE_RUNS'];
 
-let test: TestDatabase;
+const test = useTestDatabase({ poolSize: 40 });
 beforeAll(async () => {
-  test = await createTestDatabase({ poolSize: 40 });
   const partitions = new Partitions(test.db);
   for (const table of ['observation', 'price_history'] as const) await partitions.ensureAroundNow(table);
   await partitions.ensure('observation', [Date.now() - 7_200_000, Date.now()]);
 });
-afterAll(() => test.drop());
 
 type Step = (world: RuleWorld) => Promise<void>;
 const rarely = fc.nat({ max: 5 }).map((n) => n === 0);

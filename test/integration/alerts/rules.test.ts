@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
@@ -10,7 +10,7 @@ import { sql } from '../../../src/store/db/tx.ts';
 import type { Mark } from '../../../src/store/marks/marks.ts';
 import { aSubscription } from '../../factories/alerts.ts';
 import { untilBlocked } from '../../support/postgres/postgres-lock.ts';
-import { type AlertDesk, alertDesk } from './alert-desk.ts';
+import { useAlertDesk } from './alert-desk.ts';
 import { storeMarketAt } from './rule-world.ts';
 
 const BODIES = sql(
@@ -39,11 +39,7 @@ const claimOf = (detail: '> 0' | '< 0') =>
   );
 const STATUS = sql('test_rule_status', 'SELECT status, event_id FROM alert WHERE pk = $1');
 
-let desk: AlertDesk;
-beforeAll(async () => {
-  desk = await alertDesk();
-});
-afterAll(() => desk.drop());
+const desk = useAlertDesk();
 
 async function create(request: NewAlert): Promise<{ id: string; pk: bigint }> {
   const made = await desk.db.transaction((tx) => createAlert(tx, desk.accountId, request));

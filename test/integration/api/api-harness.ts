@@ -31,6 +31,7 @@ import { followJournal } from '../../../src/store/journal/tail.ts';
 import { createSecretBox, type SecretBox } from '../../../src/webhooks/secret-box.ts';
 import { ApiContract, type Exchange, observed } from '../../support/api-contract.ts';
 import { GUARD_MS } from '../../support/eventually.ts';
+import { forTests } from '../../support/for-tests.ts';
 import { createTestDatabase } from '../../support/postgres/database.ts';
 import { startTcpProxy, type TcpProxy } from './server/tcp-proxy.ts';
 
@@ -261,6 +262,14 @@ export async function startTestApi(
       checkAnswers();
     },
   };
+}
+
+/** The app for the tests of a file or a group. */
+export function useTestApi(...of: Parameters<typeof startTestApi>): TestApi {
+  return forTests(
+    () => startTestApi(...of),
+    (api) => api.close(),
+  );
 }
 
 async function connectBeside(databaseUrl: string, log: Logger) {

@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { textOf } from '../../support/html-text.ts';
-import { startTestApi, type TestApi } from './api-harness.ts';
+import { useTestApi } from './api-harness.ts';
 import { type ConsoleClient, signIn } from './console/console-client.ts';
 import { logIn, type OpsClient, testOps } from './ops/ops-client.ts';
 
-let api: TestApi;
+const api = useTestApi({ console: {}, ops: testOps() });
 let clients: Record<'console' | 'ops', ConsoleClient | OpsClient>;
 beforeAll(async () => {
-  api = await startTestApi({ console: {}, ops: testOps() });
   clients = { console: await signIn(api), ops: await logIn(api) };
 });
-afterAll(() => api?.close());
 
 it.each([
   ['console', '/markets?venue=nowhere', 400],

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery, anAttempt } from '../../factories/deliveries.ts';
 import { factsOf, rowsOf, textOf } from '../../support/html-text.ts';
-import { startTestApi, type TestApi } from './api-harness.ts';
+import { useTestApi } from './api-harness.ts';
 import { type ConsoleClient, signIn } from './console/console-client.ts';
 import { logIn, testOps } from './ops/ops-client.ts';
 
@@ -17,12 +17,11 @@ const AGE_DELIVERY = sql(
 /** 24 of 25 attempts, the 24th of 25 durations, and three pending deliveries. */
 const FIGURES = { success: '96.0 %', p95: '240 ms', pending: '3' };
 
-let api: TestApi;
+const api = useTestApi({ console: {}, ops: testOps(), now: Date.now });
 let browser: ConsoleClient;
 let idle: string;
 let busy: string;
 beforeAll(async () => {
-  api = await startTestApi({ console: {}, ops: testOps(), now: Date.now });
   browser = await signIn(api);
   const { accountId } = browser;
   const webhook = async (name: string, ofAccount = accountId) => {
@@ -48,7 +47,6 @@ beforeAll(async () => {
   const foreign = await delivery(another.pk, 'failed');
   await anAttempt(api.db, foreign.pk, { minutesAgo: 1, ms: 8_000, outcome: 'failed' });
 });
-afterAll(() => api?.close());
 
 it('the list of webhooks shows success, p95 and pending deliveries of each one of the account', async () => {
   const rows = rowsOf((await browser.page('/webhooks')).text);

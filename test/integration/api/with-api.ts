@@ -1,5 +1,5 @@
-import { afterAll, beforeAll } from 'vitest';
-import { type Client, startTestApi, type TestApi } from './api-harness.ts';
+import { forTests } from '../../support/for-tests.ts';
+import { type Client, type TestApi, useTestApi } from './api-harness.ts';
 
 interface Started {
   api: TestApi;
@@ -8,12 +8,8 @@ interface Started {
   stranger: Client;
 }
 
-/** Starts an API with two accounts for the tests of a file, passes it to `keep` before later hooks, and closes it at the end. */
-export function withApi(keep: (started: Started) => void): void {
-  let api: TestApi;
-  beforeAll(async () => {
-    api = await startTestApi();
-    keep({ api, client: await api.client(), stranger: await api.client() });
-  });
-  afterAll(() => api.close());
+/** An API with two accounts for the tests of a file. */
+export function withApi(): Started {
+  const api = useTestApi();
+  return { api, client: forTests(() => api.client()), stranger: forTests(() => api.client()) };
 }

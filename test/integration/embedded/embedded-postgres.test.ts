@@ -42,9 +42,9 @@ async function start(more: Partial<EmbeddedPostgresOptions> = {}): Promise<Embed
 }
 
 /** Starts on an existing cluster, for tests of later behaviour. */
-async function startMade(): Promise<EmbeddedPostgres> {
+async function startMade(more: Partial<EmbeddedPostgresOptions> = {}): Promise<EmbeddedPostgres> {
   await copyCluster(inject('madeCluster'), dataDir);
-  return start();
+  return start(more);
 }
 
 async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
@@ -84,7 +84,7 @@ describe('startEmbeddedPostgres', () => {
   });
 
   it('syncs to disk by default', async () => {
-    const server = await start({ durable: true });
+    const server = await startMade({ durable: true });
     expect(await query(server.url, 'SHOW fsync')).toEqual([{ fsync: 'on' }]);
   });
 

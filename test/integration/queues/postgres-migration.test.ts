@@ -2,21 +2,17 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { createPostgresQueues } from '../../../src/queues/postgres-backend.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let admin: pg.Client;
 beforeAll(async () => {
-  test = await createTestDatabase();
   admin = new pg.Client({ connectionString: test.url });
   await admin.connect();
 });
-afterAll(async () => {
-  await admin.end();
-  await test.drop();
-});
+afterAll(() => admin.end());
 
 it('migrate re-creates a queue schema that is dropped during its creation', async () => {
   const backend = createPostgresQueues({ databaseUrl: test.url, prefix: 'test', workers: 0, log });

@@ -4,21 +4,17 @@ import { createLogger } from '../../../src/observe/logger.ts';
 import type { QueueBackend } from '../../../src/queues/port.ts';
 import { createPostgresQueues } from '../../../src/queues/postgres-backend.ts';
 import { FAILED_FETCH_PAUSE_MS } from '../../../src/queues/postgres-queue.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { wipeQueues } from '../../support/redis/queue-backends.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let backend: QueueBackend;
 beforeAll(async () => {
-  test = await createTestDatabase();
   backend = createPostgresQueues({ databaseUrl: test.url, prefix: 'test', workers: 1, log });
 });
-afterAll(async () => {
-  await backend.close();
-  await test.drop();
-});
+afterAll(() => backend.close());
 
 /** Resolves at the next failed fetch. The search for stalled jobs fails too. */
 function failedFetch(worker: Worker): Promise<void> {

@@ -1,15 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { LedgerRow } from '../../../sim/exchange.ts';
-import { type HttpExchange, startHttpExchange } from './http-exchange.ts';
+import { useHttpExchange } from './http-exchange.ts';
 
-let http: HttpExchange;
-let exchange: HttpExchange['exchange'];
-beforeAll(async () => {
-  http = await startHttpExchange({ markets: 140 });
-  ({ exchange } = http);
-  exchange.step(200);
-});
-afterAll(() => exchange.close());
+const { http, exchange } = useHttpExchange({ markets: 140 }, 200);
 
 describe('the CLOB routes', () => {
   const tokens = () =>

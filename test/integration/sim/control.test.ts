@@ -1,15 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { LedgerRow } from '../../../sim/exchange.ts';
-import { type GammaMarket, type HttpExchange, startHttpExchange } from './http-exchange.ts';
+import { type GammaMarket, useHttpExchange } from './http-exchange.ts';
 
-let http: HttpExchange;
-let exchange: HttpExchange['exchange'];
-beforeAll(async () => {
-  http = await startHttpExchange();
-  ({ exchange } = http);
-  exchange.step(200);
-});
-afterAll(() => exchange.close());
+const { http, exchange } = useHttpExchange({}, 200);
 
 describe('the control routes', () => {
   it('force a price, which all three hosts then show', async () => {

@@ -1,17 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type HttpExchange, startHttpExchange } from './http-exchange.ts';
+import { afterEach, describe, expect, it } from 'vitest';
+import { useHttpExchange } from './http-exchange.ts';
 
-let http: HttpExchange;
-let exchange: HttpExchange['exchange'];
-beforeAll(async () => {
-  http = await startHttpExchange({ historyHours: 0.1 });
-  ({ exchange } = http);
-  exchange.step(200);
-});
+const { http, exchange } = useHttpExchange({ historyHours: 0.1 }, 200);
 afterEach(() => {
   exchange.clearFaults();
 });
-afterAll(() => exchange.close());
 
 describe('an injected fault', () => {
   const url = () => http.data('/v2/trades?limit=50');

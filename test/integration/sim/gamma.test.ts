@@ -1,14 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type GammaMarket, type GammaPage, type HttpExchange, startHttpExchange } from './http-exchange.ts';
+import { describe, expect, it } from 'vitest';
+import { type GammaMarket, type GammaPage, useHttpExchange } from './http-exchange.ts';
 
-let http: HttpExchange;
-let exchange: HttpExchange['exchange'];
-beforeAll(async () => {
-  http = await startHttpExchange({ markets: 140 });
-  ({ exchange } = http);
-  exchange.step(200);
-});
-afterAll(() => exchange.close());
+const { http, exchange } = useHttpExchange({ markets: 140 }, 200);
 
 describe('the Gamma routes', () => {
   it.each(['limit=7', 'limit=7&order=volume24hr&ascending=false', 'limit=100&order=updatedAt', 'limit=70&order=id'])(

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { type Exchange, type ExchangeOptions, startExchange } from '../../../sim/exchange.ts';
+import { forTests } from '../../support/for-tests.ts';
 
 /** The second at which live time begins on the exchanges of these tests. */
 export const NOW = 1_790_000_000;
@@ -115,4 +116,17 @@ export async function startHttpExchange(options: ExchangeOptions = {}): Promise<
       throw new Error('the walk does not end');
     },
   };
+}
+
+/** An exchange for the tests of a file, some seconds after its start. */
+export function useHttpExchange(options: ExchangeOptions, seconds: number): { http: HttpExchange; exchange: Exchange } {
+  const http = forTests(
+    async () => {
+      const started = await startHttpExchange(options);
+      started.exchange.step(seconds);
+      return started;
+    },
+    ({ exchange }) => exchange.close(),
+  );
+  return { http, exchange: forTests(async () => http.exchange) };
 }

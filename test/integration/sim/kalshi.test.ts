@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { LedgerRow } from '../../../sim/exchange.ts';
 import { tickerOf } from '../../../sim/kalshi/wire.ts';
 import { type Decimal, decimal, ONE, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import { parsePreciseVenueTimeMs } from '../../../src/venues/venue-time.ts';
 import { compareTrades } from '../../support/laws/trade-order.ts';
-import { type HttpExchange, NOW, startHttpExchange } from './http-exchange.ts';
+import { NOW, useHttpExchange } from './http-exchange.ts';
 
 interface KalshiMarket {
   ticker: string;
@@ -39,21 +39,19 @@ interface Candle {
 const LIVE_HOURS = 0.5;
 const CUTOFF = NOW - LIVE_HOURS * 3600;
 
-let http: HttpExchange;
-let exchange: HttpExchange['exchange'];
-let ledger: readonly LedgerRow[];
-beforeAll(async () => {
-  http = await startHttpExchange({
+const { http, exchange } = useHttpExchange(
+  {
     kalshiLiveHours: LIVE_HOURS,
     kalshiUnopened: true,
     deepMarkets: 1,
     deepPrints: 300,
-  });
-  ({ exchange } = http);
-  exchange.step(200);
+  },
+  200,
+);
+let ledger: readonly LedgerRow[];
+beforeAll(() => {
   ledger = exchange.ledger().trades;
 });
-afterAll(() => exchange.close());
 
 /** All pages of a listing. */
 async function all<K extends 'markets' | 'trades' | 'events'>(path: string, what: K): Promise<Page[K][number][]> {

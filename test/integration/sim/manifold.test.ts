@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type HttpExchange, startHttpExchange } from './http-exchange.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useHttpExchange } from './http-exchange.ts';
 
 interface Contract {
   id: string;
@@ -17,16 +17,11 @@ interface Bet {
   isRedemption: boolean;
 }
 
-let http: HttpExchange;
-let exchange: HttpExchange['exchange'];
+const { http, exchange } = useHttpExchange({ historyHours: 0.1 }, 200);
 let contracts: Contract[];
 beforeAll(async () => {
-  http = await startHttpExchange({ historyHours: 0.1 });
-  ({ exchange } = http);
-  exchange.step(200);
   contracts = await http.get<Contract[]>(http.manifold('/markets?limit=1000'));
 });
-afterAll(() => exchange.close());
 
 const bets = (query: string) => http.get<Bet[]>(http.manifold(`/bets?${query}`));
 const busiest = () => contracts.filter((each) => each.outcomeType === 'BINARY').toSorted((a, b) => b.volume - a.volume);

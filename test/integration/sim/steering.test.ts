@@ -1,16 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { MarketState, SteerRequest } from '../../../sim/exchange.ts';
 import { tickerOf } from '../../../sim/kalshi/wire.ts';
-import { type DataTrade, type GammaMarket, type HttpExchange, startHttpExchange } from './http-exchange.ts';
+import { type DataTrade, type GammaMarket, useHttpExchange } from './http-exchange.ts';
 
-let http: HttpExchange;
-let exchange: HttpExchange['exchange'];
-beforeAll(async () => {
-  http = await startHttpExchange({ historyHours: 0.1 });
-  ({ exchange } = http);
-  exchange.step(60);
-});
-afterAll(() => exchange.close());
+const { http, exchange } = useHttpExchange({ historyHours: 0.1 }, 60);
 
 interface Contract {
   id: string;

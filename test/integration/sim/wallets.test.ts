@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { REGULAR, TIGHT_MAKER } from '../../../sim/traders/wallets.ts';
 import { walletOf, wholeConditionId } from '../../../sim/world/identity.ts';
-import { type HttpExchange, startHttpExchange } from './http-exchange.ts';
+import { useHttpExchange } from './http-exchange.ts';
 
 interface Activity {
   timestamp: number;
@@ -24,18 +24,13 @@ interface V2<Row> {
   pagination: { has_more: boolean; next_cursor: string | null };
 }
 
-let http: HttpExchange;
-let exchange: HttpExchange['exchange'];
+const { http, exchange } = useHttpExchange({ markets: 30, rollingSeconds: 120, speed: 2 }, 400);
 let maker = '';
 let regular = '';
-beforeAll(async () => {
-  http = await startHttpExchange({ markets: 30, rollingSeconds: 120, speed: 2 });
-  ({ exchange } = http);
-  exchange.step(400);
+beforeAll(() => {
   maker = walletOf(exchange.seed, TIGHT_MAKER).address;
   regular = walletOf(exchange.seed, REGULAR).address;
 });
-afterAll(() => exchange.close());
 
 async function activityOf(user: string): Promise<Activity[]> {
   const filters = `user=${user}&start=1&sort_direction=ASC&exclude_deposits_withdrawals=false`;

@@ -141,18 +141,6 @@ describe('one answer', () => {
     expect(server.requests).toHaveLength(1);
     expect(await rate()).toBe(1_000);
   });
-
-  it('of 429 to each request of a burst halves the rate once', async () => {
-    const { http, rate } = open({ requestsPerSecond: 1_000, connections: 8 });
-    const waiting: (() => void)[] = [];
-    server.answer = (request, response) => {
-      waiting.push(() => json(429, {})(request, response));
-      if (waiting.length === 8) for (const answer of waiting) answer();
-    };
-    const errors = await Promise.all(Array.from({ length: 8 }, () => get(http)));
-    for (const error of errors) expect(error).toMatchObject({ code: 'rate_limited' });
-    expect(await rate()).toBe(500);
-  });
 });
 
 describe('a call', () => {

@@ -39,22 +39,6 @@ function tradingMarkets() {
 }
 
 describe('the Polymarket catalog', () => {
-  it('has tags, and the category of the top-level tag', async () => {
-    const { markets } = await walk(null);
-    const records = [...markets.values()];
-    const tagged = records.filter((record) => record.tags.length > 0);
-    expect(tagged.length).toBeGreaterThan(records.length / 2);
-    expect(tagged.filter((record) => record.category === undefined)).toEqual([]);
-    expect(records.filter((record) => record.isUntagged)).toEqual([]);
-    const categories = new Set(tagged.map((record) => record.category));
-    expect([...categories].sort()).toEqual(
-      ['Culture', 'Economy', 'Geopolitics', 'Politics', 'Sports', 'Tech', 'Weather'].sort(),
-    );
-    expect(records.flatMap((record) => record.tags).filter((tag) => ['all', 'hide-from-new'].includes(tag))).toEqual(
-      [],
-    );
-  });
-
   it('shows no book of a market that is inactive, archived or halted', async () => {
     const [first, second, third, fourth] = tradingMarkets();
     const ids = [first, second, third, fourth].map((market) => market?.conditionId ?? '');
@@ -66,15 +50,6 @@ describe('the Polymarket catalog', () => {
     const byId = new Map(records.map((record) => [record.marketId, record]));
     expect(ids.map((id) => byId.get(id)?.hasBook)).toEqual([false, false, false, true]);
     expect(ids.map((id) => byId.get(id)?.status)).toEqual(['halted', 'closed', 'halted', 'open']);
-  });
-
-  it('finds more than 100 markets by their ids on the keyset listing', async () => {
-    const ids = exchange.state().markets.map((market) => market.conditionId);
-    expect(ids.length).toBeGreaterThan(140);
-    const { records } = await adapter.fetchMarkets(ids, context);
-    expect(new Set(records.map((record) => record.marketId)).size).toBe(ids.length);
-    const paths = exchange.requests().map((request) => request.path);
-    expect(new Set(paths)).toEqual(new Set(['/markets/keyset']));
   });
 
   it('shows a change within a minute when the venue caches every list for five minutes', async () => {

@@ -6,7 +6,7 @@ import type { Sender } from '../../../src/webhooks/sender.ts';
 import { anAccount } from '../../factories/alerts.ts';
 import { GUARD_MS } from '../../support/eventually.ts';
 import { gate } from '../../support/gate.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { type RawServer, startTlsServer, testAuthority } from '../../support/tls.ts';
 import { until } from '../workers/worker-harness.ts';
 import { testSender } from './deliveries.ts';
@@ -15,12 +15,11 @@ import { aDueWebhook, runDeliverer } from './running-deliverer.ts';
 const HEALTHY = 98;
 const EACH = 3;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let receiver: Receiver;
 let dead: RawServer;
 let sender: Sender;
 beforeAll(async () => {
-  test = await createTestDatabase();
   receiver = await startReceiver();
   dead = await startTlsServer({ onRequest: () => undefined });
   sender = await testSender({ extraCaPem: receiver.caPem + (await testAuthority()).caPem });
@@ -28,7 +27,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await sender.close();
   await receiver.close();
-  await test.drop();
 });
 
 const STATES = sql(

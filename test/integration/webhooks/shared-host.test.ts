@@ -6,7 +6,7 @@ import { dueSubscriptions } from '../../../src/store/deliveries/due.ts';
 import type { Sender } from '../../../src/webhooks/sender.ts';
 import { anAccount } from '../../factories/alerts.ts';
 import { gate } from '../../support/gate.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { until } from '../workers/worker-harness.ts';
 import { testSender } from './deliveries.ts';
 import { aDueWebhook, runDeliverer } from './running-deliverer.ts';
@@ -18,18 +18,16 @@ const SLOW_CONNECTIONS = 64;
 /** No attempt of this test reaches it. */
 const DEADLINE_MS = 300_000;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let receiver: Receiver;
 let sender: Sender;
 beforeAll(async () => {
-  test = await createTestDatabase();
   receiver = await startReceiver();
   sender = await testSender({ extraCaPem: receiver.caPem, deadlineMs: DEADLINE_MS });
 });
 afterAll(async () => {
   await sender.close();
   await receiver.close();
-  await test.drop();
 });
 
 const STATES = sql(

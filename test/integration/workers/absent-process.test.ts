@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Job, Worker } from 'bullmq';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createProducer, type Producer } from '../../../src/queues/producer.ts';
 import { acquirePollLease, advancePoll, POLL_LEASES } from '../../../src/store/catalog/poll-state.ts';
 import { LeaseLostError, newLeaseToken } from '../../../src/store/db/leases.ts';
@@ -13,7 +13,7 @@ import { claimWallets } from '../../../src/store/wallets/watch.ts';
 import { releaseAbsent } from '../../../workers/process/absent-process.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery, storedDelivery } from '../../factories/deliveries.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/processes/tcp-proxy.ts';
 import { BACKENDS, createTestBackend, isAvailable, type TestBackend } from '../../support/redis/queue-backends.ts';
 import { capturedLog, until, wakeRecorder } from './worker-harness.ts';
@@ -38,17 +38,15 @@ const WATCH = sql(
    INSERT INTO wallet (id, account_id, watched_pk) SELECT $2, $1, pk FROM watched`,
 );
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let accountId: bigint;
 const closers: (() => Promise<unknown>)[] = [];
 beforeAll(async () => {
-  test = await createTestDatabase();
   accountId = await anAccount(test.db);
 });
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
-afterAll(() => test.drop());
 beforeEach(() => test.db.query(CLEAR));
 
 async function endedProcess(workers: WorkerIds = {}): Promise<number> {

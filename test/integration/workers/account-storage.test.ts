@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ensureBootstrapKey, revokeApiKey } from '../../../src/store/accounts/accounts.ts';
 import { pruneEndedKeys } from '../../../src/store/accounts/key-retention.ts';
 import { pruneFinishedAlerts } from '../../../src/store/alerts/retention.ts';
@@ -14,17 +14,13 @@ import { aDelivery } from '../../factories/deliveries.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { storedTrades } from '../../factories/stored-series.ts';
 import { gate } from '../../support/gate.ts';
-import { type Client, startTestApi, type TestApi } from '../api/api-harness.ts';
+import { type Client, useTestApi } from '../api/api-harness.ts';
 import { ALL_LANES, jobContext, testConfig } from './worker-harness.ts';
 
 const DAY_MS = 86_400_000;
 const ROUNDS = 12;
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await startTestApi();
-});
-afterAll(() => api?.close());
+const api = useTestApi();
 
 const context = () => jobContext({ db: api.db, config: testConfig(api.databaseUrl) });
 

@@ -25,7 +25,7 @@ import { pollWallets } from '../../../workers/jobs/poll-wallets.ts';
 import { venueObserver } from '../../../workers/polling/venue-observer.ts';
 import { anAccount, anAlert, aSubscription } from '../../factories/alerts.ts';
 import { aWatchedWallet, makeWalletsDue } from '../../factories/wallets.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { type ContextFields, jobContext, LosableDatabase, testConfig } from './worker-harness.ts';
 
 const START_SECOND = Math.floor(Date.now() / 1000);
@@ -51,12 +51,11 @@ const END_LEASES = sql(
   'UPDATE poll_state SET lease_until = NULL, lease_token = NULL WHERE venue = $1',
 );
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let exchange: Exchange;
 const metrics = createMetrics('test', { ofNode: false });
 const observer = venueObserver(metrics, createLogger({ process: 'test', level: 'silent' }));
 beforeAll(async () => {
-  test = await createTestDatabase();
   exchange = await startExchange({
     seed: 7,
     markets: 30,
@@ -65,10 +64,7 @@ beforeAll(async () => {
     paused: true,
   });
 });
-afterAll(async () => {
-  await exchange.close();
-  await test.drop();
-});
+afterAll(() => exchange.close());
 
 type Counters = Readonly<Record<'received' | 'rows' | 'duplicates' | 'rejected' | 'skipped', number>>;
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { INTERVAL_SECONDS } from '../../../src/domain/markets/candle.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { sql } from '../../../src/store/db/tx.ts';
@@ -9,7 +9,7 @@ import { aTrade } from '../../factories/trades.ts';
 import { pagesOf, scriptedAdapter } from '../../factories/venue-adapter.ts';
 import { drain } from '../../support/drain.ts';
 import { type Candle, foldTrades } from '../../support/postgres/candle-fold.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { BEGAN, backfillOf, historyOf, idsOf, LIVE, MINUTE_MS, NOW } from './backfill-harness.ts';
 import { LosableDatabase } from './worker-harness.ts';
 
@@ -19,12 +19,8 @@ const CANDLES = sql(
    WHERE t.mint = $1 AND interval_seconds = $2 ORDER BY bucket`,
 );
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let made = 0;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
 
 async function foldWaiting(): Promise<void> {
   await drain(test.db, 'fold-candles', { limit: 500, order: 'newest' }, foldCandles);

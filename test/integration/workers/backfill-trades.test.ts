@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { QueueBackend } from '../../../src/queues/port.ts';
 import { createArrivals } from '../../../src/store/catalog/arrivals.ts';
 import { sql } from '../../../src/store/db/tx.ts';
@@ -11,7 +11,7 @@ import { aTrade } from '../../factories/trades.ts';
 import { type Script, scriptedAdapter } from '../../factories/venue-adapter.ts';
 import { GUARD_MS } from '../../support/eventually.ts';
 import { gate } from '../../support/gate.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import {
   type Backfill,
   BEGAN,
@@ -36,13 +36,9 @@ const QUARANTINED = sql(
 );
 const LATER = sql('test_later', `UPDATE trade_history SET touched_at = touched_at - interval '10 min'`);
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let on: Backfill;
 let made = 0;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
 beforeEach(() => {
   made += 1;
   on = backfillOf(test, `v${made}`);

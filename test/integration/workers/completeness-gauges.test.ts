@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { sql } from '../../../src/store/db/tx.ts';
 import { gaugesOf } from '../../../workers/process/role-gauges.ts';
 import { aVenueCompleteness } from '../../factories/completeness.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { jobContext, testConfig } from './worker-harness.ts';
 
 const NOW = Date.UTC(2026, 5, 15, 12);
@@ -13,11 +13,7 @@ const SET_TAPE = sql(
 );
 const CLEAR = sql('test_gauges_clear', 'TRUNCATE venue_completeness');
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 beforeEach(() => test.db.query(CLEAR));
 
 const at = (agoMs: number) => new Date(NOW - agoMs);

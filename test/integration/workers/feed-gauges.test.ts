@@ -1,18 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { countOpenGaps } from '../../../src/store/feeds/gap-lists.ts';
 import { closeGaps, openGap } from '../../../src/store/feeds/gaps.ts';
 import { type FeedReport, reportFeeds } from '../../../src/store/feeds/streamers.ts';
 import { gaugesOf } from '../../../workers/process/role-gauges.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { jobContext, testConfig } from './worker-harness.ts';
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 
 /** The samples of the feeds by name and venue. */
 async function samples(): Promise<Record<string, number>> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { issueSignInLink } from '../../../src/store/accounts/sign-in-links.ts';
 import { quarantine } from '../../../src/store/catalog/quarantine.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
@@ -8,7 +8,7 @@ import { listActions, recordAction } from '../../../src/store/ops/actions.ts';
 import { maintainStorage } from '../../../workers/jobs/maintain-storage.ts';
 import { anAccount } from '../../factories/alerts.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { capturedLog, jobContext, testConfig } from './worker-harness.ts';
 
 const DAY_MS = 86_400_000;
@@ -25,11 +25,7 @@ const AN_ACTION = {
   requestId: 'req_1',
 } as const;
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 
 const ages = async (table: (typeof TABLES)[number]) =>
   (await listPartitions(test.db, table)).map(({ fromMs }) => Math.floor((Date.now() - fromMs) / DAY_MS));

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { acquirePollLease, POLL_LEASES } from '../../../src/store/catalog/poll-state.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import type { WalletAdapter } from '../../../src/venues/wallet-port.ts';
 import { gaugesOf } from '../../../workers/process/role-gauges.ts';
 import { anAccount } from '../../factories/alerts.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { jobContext, testConfig } from './worker-harness.ts';
 
 const WATCH = sql(
@@ -14,11 +14,7 @@ const WATCH = sql(
    INSERT INTO wallet (id, account_id, watched_pk) SELECT $3, $1, pk FROM watched`,
 );
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 
 async function samples(collector: string, metric: string): Promise<Record<string, number>> {
   const walletAdapters = new Map([['solana', {} as WalletAdapter]]);

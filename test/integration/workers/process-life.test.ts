@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { ROLES, STREAMER } from '../../../src/queues/jobs.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { closedPort } from '../../support/tls.ts';
 import { RING } from './worker-harness.ts';
 
@@ -20,12 +20,8 @@ interface RunningProcess {
   exited: Promise<{ code: number | null; signal: string | null }>;
 }
 
-let test: TestDatabase;
+const test = useTestDatabase({ poolSize: 2 });
 const children: RunningProcess[] = [];
-beforeAll(async () => {
-  test = await createTestDatabase({ poolSize: 2 });
-});
-afterAll(() => test.drop());
 afterEach(async () => {
   for (const { child, exited } of children.splice(0)) {
     child.kill('SIGKILL');

@@ -1,5 +1,5 @@
 import type { Worker } from 'bullmq';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JobName, Role } from '../../../src/queues/jobs.ts';
 import { createProducer, type Producer } from '../../../src/queues/producer.ts';
 import { schedulesOf } from '../../../src/queues/schedules.ts';
@@ -11,7 +11,7 @@ import { reconcile, startReconciling } from '../../../workers/process/reconcile.
 import { gaugesOf } from '../../../workers/process/role-gauges.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { BACKENDS, createTestBackend, isAvailable, type TestBackend } from '../../support/redis/queue-backends.ts';
 import { capturedLog, jobContext, LosableDatabase, testConfig, until, wakeRecorder } from './worker-harness.ts';
 
@@ -19,13 +19,11 @@ const CLEAR = sql('test_clear_work', 'TRUNCATE mark, parked_mark, delivery CASCA
 /** Keys of shards 1, 2 and 5: lanes 1 and 2. */
 const KEYS = [1n, 2n, 5n, 17n];
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let accountId: bigint;
 beforeAll(async () => {
-  test = await createTestDatabase();
   accountId = await anAccount(test.db);
 });
-afterAll(() => test.drop());
 beforeEach(() => test.db.query(CLEAR));
 
 const mark = (stage: Stage) =>

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { INTERVAL_SECONDS } from '../../../src/domain/markets/candle.ts';
 import type { TradeRecord } from '../../../src/domain/markets/market.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
@@ -14,7 +14,7 @@ import { reconcile } from '../../../workers/process/reconcile.ts';
 import { gaugesOf } from '../../../workers/process/role-gauges.ts';
 import { wrongCandles } from '../../e2e/oracle.ts';
 import { drain } from '../../support/drain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { capturedLog, jobContext, LosableDatabase, testConfig, wakeRecorder } from './worker-harness.ts';
 
 /** Two months, so that outcomes have trades in two partitions. */
@@ -34,9 +34,8 @@ const FOLD_BY_ID = `UPDATE candle c SET open = f.open, close = f.close FROM (
   FROM trade CROSS JOIN (VALUES ${INTERVALS.join(', ')}) AS i (seconds) GROUP BY 1, 2, 3) f
   WHERE (c.token_id, c.interval_seconds, c.bucket) = (f.token_id, f.seconds, f.bucket)`;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 beforeAll(async () => {
-  test = await createTestDatabase();
   const partitions = new Partitions(test.db);
   const trades: TradeRecord[] = [];
   for (let minute = 0; minute < MINUTES; minute += 1) {
@@ -58,7 +57,6 @@ beforeAll(async () => {
   await test.db.transaction((tx) => writeTrades(tx, trades, 'USD'));
   await fold();
 });
-afterAll(() => test.drop());
 beforeEach(async () => {
   await run('refold_test_clear', 'TRUNCATE mark, candle_refold');
   await run('refold_test_old_order', FOLD_BY_ID);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
@@ -18,7 +18,7 @@ import { runBacktestJob } from '../../../workers/jobs/run-backtest.ts';
 import { reconcile } from '../../../workers/process/reconcile.ts';
 import { startWorker } from '../../../workers/start-worker.ts';
 import { anAccount } from '../../factories/alerts.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { capturedLog, jobContext, testConfig, until, wakeRecorder } from './worker-harness.ts';
 
 const QUOTES = sql(
@@ -43,11 +43,10 @@ const ROWS = 70_000;
 const startMs = Math.floor(Date.now() / 1_000) * 1_000 - 3_600_000;
 const endMs = startMs + 3_600_000;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let accountId: bigint;
 let request: BacktestRequest;
 beforeAll(async () => {
-  test = await createTestDatabase();
   const partitions = new Partitions(test.db);
   for (const table of ['observation', 'price_history'] as const) await partitions.ensureAroundNow(table);
   const tokenMint = newId('req');
@@ -59,7 +58,6 @@ beforeAll(async () => {
 beforeEach(async () => {
   accountId = await anAccount(test.db);
 });
-afterAll(() => test.drop());
 
 async function create(): Promise<StoredBacktest> {
   const made = await test.db.transaction((tx) => createBacktest(tx, accountId, request));

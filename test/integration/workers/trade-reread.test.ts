@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { TradeReread0035 } from '../../../src/store/db/migrations/0035-trade-reread.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
@@ -16,7 +16,7 @@ import { wrongCandles } from '../../e2e/oracle.ts';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
 import { scriptedAdapter } from '../../factories/venue-adapter.ts';
 import { drain } from '../../support/drain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { capturedLog, jobContext, testConfig, wakeRecorder } from './worker-harness.ts';
 
 const NOW = Date.UTC(2026, 5, 15, 12);
@@ -34,16 +34,14 @@ interface Bet {
   isRedemption: boolean;
 }
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let partitions: Partitions;
 /** The bets that the venue serves, oldest first. */
 let served: Bet[];
 let made = 0;
 beforeAll(async () => {
-  test = await createTestDatabase();
   partitions = new Partitions(test.db);
 });
-afterAll(() => test.drop());
 beforeEach(async () => {
   served = [];
   await run('clear', 'TRUNCATE trade_reread, mark, publish_mark, observation, trade, candle, poll_state');

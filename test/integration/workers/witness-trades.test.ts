@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { sql } from '../../../src/store/db/tx.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import { witnessTrades } from '../../../workers/jobs/witness-trades.ts';
 import { aMarketRecord } from '../../factories/markets.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
 import { WitnessedVenue } from './witness-harness.ts';
 import { LosableDatabase, wakeRecorder } from './worker-harness.ts';
 
@@ -14,12 +14,8 @@ const EMPTY = sql(
 );
 const END_LEASES = sql('test_end_leases', `UPDATE poll_state SET lease_until = now() - interval '1 ms'`);
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let made = 0;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
 beforeEach(async () => {
   await test.db.query(EMPTY);
   made += 1;

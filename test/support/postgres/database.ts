@@ -4,6 +4,7 @@ import { inject } from 'vitest';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { createDataSource } from '../../../src/store/db/data-source.ts';
 import { Database } from '../../../src/store/db/tx.ts';
+import { forTests } from '../for-tests.ts';
 
 /** Created once per run by global-setup: our schema and BullMQ's, empty. */
 export const TEMPLATE_DATABASE = 'oddswire_template';
@@ -46,6 +47,14 @@ export async function createTestDatabase(
       await admin(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     },
   };
+}
+
+/** A separate database for the tests of a file or a group. */
+export function useTestDatabase(options: Parameters<typeof createTestDatabase>[0] = {}): TestDatabase {
+  return forTests(
+    () => createTestDatabase(options),
+    (test) => test.drop(),
+  );
 }
 
 async function admin(url: string, statement: string): Promise<void> {

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { apiKeyId } from '../../../../src/domain/values/api-key.ts';
 import { createApiKey, ensureBootstrapKey, findApiKey, revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { GUARD_MS } from '../../../support/eventually.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 
-let api: TestApi;
-
-beforeAll(async () => {
-  api = await startTestApi();
-});
-afterAll(() => api.close());
+const api = useTestApi();
 
 const MARKET_ROUTES = ['/v1/venues', '/v1/all/markets', '/v1/all/markets/x', '/v1/all/markets/x/trades'];
 const ACCOUNT_ROUTES = ['/v1/webhooks', '/v1/webhooks/wh_x', '/v1/alerts', '/v1/alerts/alert_x'];

@@ -1,24 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { createKeyDirectory, type KeyDirectory } from '../../../../api/access/key-directory.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { createApiKey, revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
 import type { Statement } from '../../../../src/store/db/tx.ts';
 import { gate } from '../../../support/gate.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
 const NOW_MS = Date.now();
 
-let test: TestDatabase;
+const test = useTestDatabase();
 /** Each directory represents one API process. */
 let directories: KeyDirectory[] = [];
 let elapsedMs = 1_000;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
 afterAll(async () => {
   for (const directory of directories) await directory.close();
-  await test.drop();
 });
 
 function openDirectory(): KeyDirectory {

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createBacktest } from '../../../../src/store/alerts/backtest/jobs.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aDelivery } from '../../../factories/deliveries.ts';
 import { anAddress } from '../../../factories/wallets.ts';
-import { type Answer, type Client, startTestApi, type TestApi } from '../api-harness.ts';
+import { type Answer, type Client, useTestApi } from '../api-harness.ts';
 
 /** The parts of the OpenAPI document that this test needs. */
 interface Contract {
@@ -12,7 +12,7 @@ interface Contract {
 
 const PK = sql('test_webhook_pk', 'SELECT pk FROM webhook_subscription WHERE id = $1');
 
-let api: TestApi;
+const api = useTestApi();
 let owner: Client;
 let stranger: Client;
 /** The owner's resources, by path parameter. */
@@ -20,7 +20,6 @@ let owned: Record<string, string>;
 /** Every account route with a resource id, from the contract. */
 let routes: { method: string; path: string; body: unknown }[];
 beforeAll(async () => {
-  api = await startTestApi();
   owner = await api.client();
   stranger = await api.client();
   const make = async (path: string, body: object) => {
@@ -56,7 +55,6 @@ beforeAll(async () => {
         })),
     );
 });
-afterAll(() => api.close());
 
 async function aBacktest(accountId: bigint): Promise<string> {
   const request = { tokenMint: 't', scopeKey: null, condition: 'status', startMs: 0, endMs: 1 } as const;

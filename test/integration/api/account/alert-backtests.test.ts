@@ -7,7 +7,7 @@ import { runBacktestJob } from '../../../../workers/jobs/run-backtest.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 import { jobContext, testConfig } from '../../workers/worker-harness.ts';
-import type { Answer, Client, TestApi } from '../api-harness.ts';
+import type { Answer } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
 const OBSERVE = sql(
@@ -20,12 +20,7 @@ const OBSERVE = sql(
 const HOLD_OBSERVATIONS = sql('test_hold_observations', 'LOCK TABLE observation IN ACCESS EXCLUSIVE MODE');
 const SIGHTED = sql('test_sighted', 'UPDATE market SET updated_at = $2::timestamptz WHERE id = $1');
 
-let api: TestApi;
-let client: Client;
-let stranger: Client;
-withApi((started) => {
-  ({ api, client, stranger } = started);
-});
+const { api, client, stranger } = withApi();
 
 const endMs = Math.floor(Date.now() / 1_000) * 1_000;
 const startMs = endMs - 7_200_000;

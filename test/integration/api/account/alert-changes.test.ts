@@ -8,15 +8,10 @@ import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { workShards } from '../../../../src/store/marks/stage.ts';
 import { writePrices } from '../../../../src/store/prices/prices.ts';
-import type { Answer, Client, TestApi } from '../api-harness.ts';
+import type { Answer } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let api: TestApi;
-let client: Client;
-let stranger: Client;
-withApi((started) => {
-  ({ api, client, stranger } = started);
-});
+const { api, client, stranger } = withApi();
 
 interface AlertData {
   id: string;

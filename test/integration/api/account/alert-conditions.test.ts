@@ -1,11 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Client } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let client: Client;
-withApi((started) => {
-  ({ client } = started);
-});
+const { client } = withApi();
 
 const create = (body: object) => client.account('POST', '/v1/alerts', body);
 

@@ -8,15 +8,10 @@ import { decodeCause } from '../../../../src/store/marks/detail.ts';
 import { claimMarks, lockShards } from '../../../../src/store/marks/marks.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
-import type { Client, TestApi } from '../api-harness.ts';
+import type { Client } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let api: TestApi;
-let client: Client;
-let stranger: Client;
-withApi((started) => {
-  ({ api, client, stranger } = started);
-});
+const { api, client, stranger } = withApi();
 
 interface AlertData {
   id: string;

@@ -2,14 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
 import { oddswire } from '../../bin/run-command.ts';
-import type { Client, TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let api: TestApi;
-let client: Client;
-withApi((started) => {
-  ({ api, client } = started);
-});
+const { api, client } = withApi();
 
 const lastAction = async () => (await listActions(api.db, 1)).actions[0];
 const A_WEBHOOK = { url: 'https://receiver.example.com/?key=hunter2', events: ['price_alert'] };

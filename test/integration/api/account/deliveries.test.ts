@@ -3,18 +3,12 @@ import { newId } from '../../../../src/domain/values/ids.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { anAlert } from '../../../factories/alerts.ts';
 import { aDelivery, type DeliveryFields } from '../../../factories/deliveries.ts';
-import type { Client, TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const HOUR_MS = 3_600_000;
 
-let api: TestApi;
-let client: Client;
-let stranger: Client;
-withApi((started) => {
-  ({ api, client, stranger } = started);
-});
+const { api, client, stranger } = withApi();
 
 const PK = sql('test_webhook_pk', 'SELECT pk FROM webhook_subscription WHERE id = $1');
 const AN_ATTEMPT = sql(

@@ -5,15 +5,11 @@ import type { EventType } from '../../../../src/domain/webhooks/event.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery } from '../../../factories/deliveries.ts';
-import type { Client, TestApi } from '../api-harness.ts';
+import type { Client } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let api: TestApi;
-let stranger: Client;
 let owner: Client;
-withApi((started) => {
-  ({ api, stranger } = started);
-});
+const { api, stranger } = withApi();
 beforeEach(async () => {
   owner = await api.client();
 });

@@ -9,11 +9,7 @@ import { advisoryWaiters } from '../../../support/postgres/postgres-lock.ts';
 import { type Answer, type Client, startTestApi, TEST_KEY, type TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let api: TestApi;
-let client: Client;
-withApi((started) => {
-  ({ api, client } = started);
-});
+const { api, client } = withApi();
 
 const WEBHOOK = { url: 'https://receiver.example.com/hook', events: ['price_alert'] };
 const ALERT = { tokenMint: 'a-token', condition: 'above', price: 0.5 };

@@ -2,17 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
-import type { Answer, Client, TestApi } from '../api-harness.ts';
+import type { Answer, Client } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
 const END_KEY = sql('test_end_key', 'UPDATE api_key SET expires_at = $2 WHERE id = $1');
 
-let api: TestApi;
-let client: Client;
-let stranger: Client;
-withApi((started) => {
-  ({ api, client, stranger } = started);
-});
+const { api, client, stranger } = withApi();
 
 interface KeyData {
   id: string;

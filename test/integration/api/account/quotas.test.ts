@@ -1,25 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { type AccountQuotas, readAccountQuotas, setAccountQuotas } from '../../../../src/store/accounts/quotas.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { anAlert } from '../../../factories/alerts.ts';
 import { anAddress } from '../../../factories/wallets.ts';
 import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
-import { type Answer, type Client, startTestApi, type TestApi } from '../api-harness.ts';
+import { type Answer, type Client, type TestApi, useTestApi } from '../api-harness.ts';
 
 const QUOTA = 5;
 const quotas = { webhooks: QUOTA, alerts: QUOTA, wallets: QUOTA, keys: QUOTA };
 
-let api: TestApi;
-let other: TestApi;
-beforeAll(async () => {
-  api = await startTestApi({ quotas });
-  other = await startTestApi({ quotas }, { beside: api });
-});
-afterAll(async () => {
-  await other.close();
-  await api.close();
-});
+const api = useTestApi({ quotas });
+const other = useTestApi({ quotas }, { beside: api });
 
 const webhook = { url: 'https://receiver.example.com/hook', events: ['price_alert'] };
 const KINDS = [

@@ -1,16 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { createSecretBox } from '../../../../src/webhooks/secret-box.ts';
-import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
+import { startTestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-let api: TestApi;
-let client: Client;
-withApi((started) => {
-  ({ api, client } = started);
-});
+const { api, client } = withApi();
 
 async function aWebhook() {
   const body = { url: 'https://receiver.example.com/hook', events: ['price_alert'] };

@@ -1,14 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { anAddress } from '../../../factories/wallets.ts';
-import type { Answer, Client, TestApi } from '../api-harness.ts';
+import type { Answer } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let api: TestApi;
-let client: Client;
-let stranger: Client;
-withApi((started) => {
-  ({ api, client, stranger } = started);
-});
+const { api, client, stranger } = withApi();
 
 interface WalletData {
   id: string;

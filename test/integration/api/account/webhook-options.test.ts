@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
-import type { Client, TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let api: TestApi;
-let client: Client;
-withApi((started) => {
-  ({ api, client } = started);
-});
+const { api, client } = withApi();
 
 const BASE = { url: 'https://receiver.example.com/hook', events: ['price_alert'] };
 

@@ -1,14 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
-import type { Client, TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let api: TestApi;
-let client: Client;
-let stranger: Client;
-withApi((started) => {
-  ({ api, client, stranger } = started);
-});
+const { api, client, stranger } = withApi();
 
 interface Webhook {
   id: string;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { VERSION } from '../../../../src/config/version.ts';
 import { CHAT_FORMATS } from '../../../../src/domain/chat/chat-message.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
@@ -9,15 +9,11 @@ import { aDelivery, setRequests, skipBefore } from '../../../factories/deliverie
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
 import { SCHEMAS } from '../../../support/chat-services.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { AS_BROWSER } from '../ops/ops-client.ts';
 import { type ConsoleClient, signIn } from './console-client.ts';
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await startTestApi({ console: {} });
-});
-afterAll(() => api?.close());
+const api = useTestApi({ console: {} });
 
 async function aWebhook(of: ConsoleClient): Promise<{ id: string; pk: bigint }> {
   const id = newId('wh');
@@ -356,6 +352,7 @@ describe('webhooks in the console', () => {
     ] as const) {
       expect((await stranger.post(`${path}/${action}`, fields)).status).toBe(404);
       expect((await browser.post(`${path}/${action}`, fields)).status).toBe(action === 'rotate' ? 200 : 303);
+      if (action === 'test') expect((await browser.page(path)).text).toContain('A test event is on its way.');
     }
     expect((await browser.page(path)).text).toContain('price_alert');
     expect((await browser.post(`${path}/delete`)).headers.get('location')).toBe('/webhooks');
@@ -371,6 +368,7 @@ describe('webhooks in the console', () => {
     const limited = await signIn(api, ['alerts']);
     expect((await limited.post(`${path}/resend`)).status).toBe(403);
     expect((await browser.post(`${path}/resend`)).status).toBe(303);
+    expect((await browser.page(path)).text).toContain('due again');
     expect(api.wakes).toContainEqual({ job: 'deliver-webhook', targets: [pk] });
     expect((await browser.post(`${path}/resend`, { once: 'again' })).status).toBe(409);
   });

@@ -1,19 +1,15 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type ConfirmedJournal, confirmJournal } from '../../../support/journal.ts';
 import { ofType, openSse } from '../../../support/sse.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { signIn } from './console-client.ts';
 
-let api: TestApi;
+const api = useTestApi({ console: {} }, { streams: { heartbeatMs: 15_000 } });
 let journal: ConfirmedJournal;
 beforeAll(async () => {
-  api = await startTestApi({ console: {} }, { streams: { heartbeatMs: 15_000 } });
   journal = confirmJournal(api.db);
 });
-afterAll(async () => {
-  await journal.stop();
-  await api.close();
-});
+afterAll(() => journal.stop());
 
 it.for(['all', 'events'])(
   'streams of pages have a heartbeat each 7 s, and those of programs as configured: %s',

@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { LINK_MINUTES } from '../../../../src/store/accounts/sign-in-links.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
-import { type Answer, startTestApi, type TestApi } from '../api-harness.ts';
+import { type Answer, startTestApi, useTestApi } from '../api-harness.ts';
 import { AS_BROWSER, logIn, type OpsClient, testOps } from '../ops/ops-client.ts';
 import { cookieOf } from './console-client.ts';
 
-let api: TestApi;
+const api = useTestApi({ console: {}, ops: testOps() });
 let ops: OpsClient;
 beforeAll(async () => {
-  api = await startTestApi({ console: {}, ops: testOps() });
   ops = await logIn(api);
 });
-afterAll(() => api?.close());
 
 const textOf = ({ text }: Answer) => text.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
 

@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { enabledVenues } from '../../../../api/reads/venue-catalog.ts';
 import { aStoredMarket, type StoredMarketFields } from '../../../factories/stored-market.ts';
-import { aStoredPrice, storedSnapshots } from '../../../factories/stored-series.ts';
-import { textOf } from '../../../support/html-text.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { aStoredBook, aStoredPrice, storedSnapshots } from '../../../factories/stored-series.ts';
+import { rowsOf, textOf } from '../../../support/html-text.ts';
+import { useTestApi } from '../api-harness.ts';
 import { type ConsoleClient, signIn } from './console-client.ts';
 
 const HOUR_MS = 3_600_000;
 const POLL_MS = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
 
-let api: TestApi;
+const api = useTestApi({ console: {}, venues: enabledVenues(['polymarket', 'kalshi'], POLL_MS), now: Date.now });
 let browser: ConsoleClient;
 
 /** A market with the volume and the price of the last day, and its price a day before. */
@@ -27,7 +27,6 @@ async function aMarket(
 }
 
 beforeAll(async () => {
-  api = await startTestApi({ console: {}, venues: enabledVenues(['polymarket', 'kalshi'], POLL_MS), now: Date.now });
   browser = await signIn(api);
   const [games, rain] = [{ category: 'Games' }, { category: 'Weather' }];
   const kalshi = { venue: 'kalshi' };
@@ -39,7 +38,9 @@ beforeAll(async () => {
   await aMarket('', { ...final, siblingLabel: 'Anna', volume: 400, closesInHours: 30, from: '0.1', to: '0.4' });
   await aMarket('', { ...final, siblingLabel: 'Bert', volume: 100, closesInHours: 31, from: '0.5', to: '0.5' });
 });
-afterAll(() => api?.close());
+
+/** Of markets that no other test lists. */
+const closed = { status: 'resolved', category: 'Others' } as const;
 
 /** The titles of the list, from the first to the last. */
 async function titles(query: string): Promise<string[]> {
@@ -92,6 +93,35 @@ describe('the list of markets', () => {
     const { text } = await browser.page('/markets?q=Bert');
     expect(text).not.toContain('class="event-title"');
     expect(await titles('q=rain')).toEqual(['Rain']);
+  });
+});
+
+describe('the page of a market', () => {
+  const levels = (first: number, step: number, count: number) =>
+    Array.from({ length: count }, (_, n) => [(first + n * step).toFixed(2), String(50 + n)] as const);
+
+  it('has its actions, and the mid price between the six best asks and bids', async () => {
+    const { marketId, outcomes } = await aStoredMarket(api.db, { ...closed, url: 'https://venue.test/market' });
+    const book = { asOf: new Date(), bids: levels(0.19, -0.01, 9), asks: levels(0.2, 0.01, 12) };
+    await aStoredBook(api.db, outcomes[0]?.tokenId ?? 0n, book);
+    const { text } = await browser.page(`/markets/polymarket/${marketId}`);
+    const [, actions = ''] = /<span class="crumb-actions">(.*?)<\/span>/s.exec(text) ?? [];
+    expect(textOf(actions)).toBe('Copy id curl Open at venue');
+    const ladder = rowsOf(text).filter(([side = '']) => ['ask', 'mid', 'bid'].includes(side));
+    expect(ladder.map(([side]) => side)).toEqual([...Array(6).fill('ask'), 'mid', ...Array(6).fill('bid')]);
+    expect(ladder[6]?.[1]).toBe('0.195');
+  });
+
+  it('has the change of the last day for each outcome', async () => {
+    const { marketId, outcomes } = await aStoredMarket(api.db, closed);
+    for (const [at, { tokenId, outcomeId, label }] of outcomes.entries()) {
+      const ts = Math.floor(Date.now() / HOUR_MS) * 3_600 - 26 * 3_600;
+      await storedSnapshots(api.db, tokenId, [{ ts, price: '0.1' }]);
+      await aStoredPrice(api.db, tokenId, { price: `0.${at + 2}`, asOf: new Date() });
+      const { text } = await browser.page(`/markets/polymarket/${marketId}?outcome=${outcomeId}`);
+      const [, headline = ''] = /<p class="headline">(.*?)<\/p>/s.exec(text) ?? [];
+      expect(textOf(headline)).toBe(`${label} ${at + 2}0.0 % ▲ +${at + 1}0.0 pt 24 h`);
+    }
   });
 });
 

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createClient } from '../../../../clients/typescript/src/index.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery } from '../../../factories/deliveries.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { signIn } from './console-client.ts';
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await startTestApi({ console: {} });
-});
-afterAll(() => api?.close());
+const api = useTestApi({ console: {} });
 
 type Program = (client: typeof createClient, key: string, output: { log(value: unknown): void }) => Promise<void>;
 const AsyncFunction = (async () => undefined).constructor as new (...code: string[]) => Program;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { VISITOR } from '../../../../api/access/visitor.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
-import { aStoredPrice, storedSnapshots } from '../../../factories/stored-series.ts';
+import { aStoredPrice, storedCandles, storedSnapshots } from '../../../factories/stored-series.ts';
 import { type ConfirmedJournal, confirmJournal } from '../../../support/journal.ts';
 import { ofType, openSse } from '../../../support/sse.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { startTestApi, type TestApi, useTestApi } from '../api-harness.ts';
 import { AS_BROWSER } from '../ops/ops-client.ts';
 import { signIn } from './console-client.ts';
 
@@ -21,6 +21,7 @@ async function aPublicMarket(api: TestApi): Promise<TestMarket> {
   const points = Array.from({ length: 26 }, (_, n) => ({ ts: hour - (25 - n) * 3_600, price: '0.3' }));
   await storedSnapshots(api.db, yes.tokenId, points);
   await aStoredPrice(api.db, yes.tokenId, { price: '0.345', asOf: new Date() });
+  await storedCandles(api.db, yes.tokenId, 300, [{ bucket: hour - 300, close: '0.3456' }]);
   return market;
 }
 
@@ -29,12 +30,8 @@ const statusOf = async (api: TestApi, path: string) =>
   (await api.call(path, { headers: { Accept: 'application/json' }, redirect: 'manual' })).status;
 
 describe('without CONSOLE_PUBLIC_MARKET', () => {
-  let api: TestApi;
-  beforeAll(async () => {
-    api = await startTestApi({ console: {}, now: Date.now });
-    await aPublicMarket(api);
-  });
-  afterAll(() => api?.close());
+  const api = useTestApi({ console: {}, now: Date.now });
+  beforeAll(() => aPublicMarket(api));
 
   it('the start page shows no market, and its data needs a session', async () => {
     const { status, text } = await start(api);
@@ -47,14 +44,10 @@ describe('without CONSOLE_PUBLIC_MARKET', () => {
 });
 
 describe('with a public market of three outcomes', () => {
-  let api: TestApi;
-  beforeAll(async () => {
-    api = await startTestApi({
-      console: { publicMarket: { venue: 'polymarket', marketId: MARKET_ID } },
-      now: Date.now,
-    });
+  const api = useTestApi({
+    console: { publicMarket: { venue: 'polymarket', marketId: MARKET_ID } },
+    now: Date.now,
   });
-  afterAll(() => api?.close());
 
   it('the start page shows the leader, and its data is that of the outcome on the page', async () => {
     const { outcomes } = await aStoredMarket(api.db, { marketId: MARKET_ID, labels: ['Ada', 'Bob', 'Cyd'] });
@@ -104,6 +97,7 @@ describe('with CONSOLE_PUBLIC_MARKET', () => {
     expect(text).toContain('34.5 %');
     expect(text).toContain('+4.5 pt');
     expect(text).toContain('<svg class="line-chart"');
+    expect(text).toMatch(/The last 1 candles of 5m as a table.*0\.3456/s);
     expect(text).toContain('name="key"');
   });
 

@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { type ConsoleClient, signIn } from './console-client.ts';
 
 const PRICE = '37.3 %';
 
-let api: TestApi;
+const api = useTestApi({ console: {}, now: Date.now });
 let market: TestMarket;
 let mint: string;
 beforeAll(async () => {
-  api = await startTestApi({ console: {}, now: Date.now });
   market = await aStoredMarket(api.db, { title: 'Will it hail in Oslo?' });
   const [yes] = market.outcomes;
   mint = yes?.outcomeId ?? '';
   await aStoredPrice(api.db, yes?.tokenId ?? 0n, { price: '0.373', asOf: new Date() });
 });
-afterAll(() => api?.close());
 
 async function pagesWithAlert(browser: ConsoleClient): Promise<string[]> {
   const made = await browser.account('POST', '/v1/alerts', { tokenMint: mint, condition: 'above', price: 0.9 });

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Scope } from '../../../../src/domain/values/api-key.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice, storedCandles, storedSnapshots } from '../../../factories/stored-series.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { signIn } from './console-client.ts';
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await startTestApi({ console: {} });
-});
-afterAll(() => api?.close());
+const api = useTestApi({ console: {} });
 
 const FIVE_MINUTES = 300;
 

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { SESSION_MAX_MS } from '../../../../src/store/accounts/sessions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { confirmJournal } from '../../../support/journal.ts';
 import { ofType, openSse } from '../../../support/sse.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { AS_BROWSER } from '../ops/ops-client.ts';
 import { cookieOf, signIn, trySignIn } from './console-client.ts';
 
 const STORED = sql('test_console_sessions', 'SELECT console_session::text AS row FROM console_session');
 
 describe('sessions of the console', () => {
-  let api: TestApi;
-  beforeAll(async () => {
-    api = await startTestApi({ console: {} });
-  });
-  afterAll(() => api?.close());
+  const api = useTestApi({ console: {} });
 
   it('begin with a key, which neither the cookie nor the database holds', async () => {
     const { key } = await api.client();
@@ -142,11 +138,7 @@ describe('sessions of the console', () => {
 });
 
 describe('the paths of the console', () => {
-  let api: TestApi;
-  beforeAll(async () => {
-    api = await startTestApi({ console: {} });
-  });
-  afterAll(() => api?.close());
+  const api = useTestApi({ console: {} });
 
   it('lead a browser to the sign-in, and answer a program with 401', async () => {
     const program = await api.call('/markets', { redirect: 'manual' });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { ensureTokens } from '../../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
@@ -7,7 +7,7 @@ import { runBacktestJob } from '../../../../workers/jobs/run-backtest.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { storedSnapshots } from '../../../factories/stored-series.ts';
 import { jobContext, testConfig } from '../../workers/worker-harness.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { signIn } from './console-client.ts';
 
 const OBSERVE = sql(
@@ -17,14 +17,13 @@ const OBSERVE = sql(
 );
 const SIGHTED = sql('test_trial_sighted', `UPDATE market SET updated_at = now() - interval '1 hour' WHERE id = $1`);
 
-let api: TestApi;
+const api = useTestApi({ console: {}, now: Date.now });
 let market: TestMarket;
 let tokenMint = '';
 /** More than an answer at once evaluates. */
 let large = '';
 
 beforeAll(async () => {
-  api = await startTestApi({ console: {}, now: Date.now });
   await new Partitions(api.db).ensureAroundNow('observation');
   await new Partitions(api.db).ensureAroundNow('price_history');
   market = await aStoredMarket(api.db, { title: 'Will the owl hoot?' });
@@ -41,7 +40,6 @@ beforeAll(async () => {
   large = newId('req');
   await api.db.query(OBSERVE, [(await ensureTokens(api.db, [large], 'USD')).get(large), 1_000_001]);
 });
-afterAll(() => api?.close());
 
 /** The visible text of the section with the firings. */
 const trialOf = (page: string) =>

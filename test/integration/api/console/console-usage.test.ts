@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { aSubscription } from '../../../factories/alerts.ts';
 import { openSse } from '../../../support/sse.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { AS_BROWSER } from '../ops/ops-client.ts';
 import { type ConsoleClient, signIn } from './console-client.ts';
 
-let api: TestApi;
+const api = useTestApi({ console: {}, onRequest: ({ route }) => routes.push(route) });
 const routes: string[] = [];
-beforeAll(async () => {
-  api = await startTestApi({ console: {}, onRequest: ({ route }) => routes.push(route) });
-});
-afterAll(() => api?.close());
 
 /** The texts of the cells of a row of a page. */
 function rowOf(page: string, name: string): string[] {

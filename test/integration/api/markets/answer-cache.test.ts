@@ -5,10 +5,13 @@ import type { Statement } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
 import { GUARD_MS } from '../../../support/eventually.ts';
-import { type Answer, type Client, startTestApi, type TestApi } from '../api-harness.ts';
+import { type Answer, type Client, useTestApi } from '../api-harness.ts';
 
 const clock = { nowMs: 1_000_000 };
-let api: TestApi;
+const api = useTestApi({
+  answers: createAnswerCache({ now: () => clock.nowMs }),
+  onRequest: (sample) => samples.push(sample),
+});
 let client: Client;
 /** Names of the statements that routes ran, without key look-ups and read notes. */
 let statements: string[] = [];
@@ -16,10 +19,6 @@ let samples: RequestSample[] = [];
 let restore: () => void;
 
 beforeAll(async () => {
-  api = await startTestApi({
-    answers: createAnswerCache({ now: () => clock.nowMs }),
-    onRequest: (sample) => samples.push(sample),
-  });
   client = await api.client();
   const query = api.db.query.bind(api.db);
   api.db.query = <Row>(statement: Statement, values?: readonly unknown[]) => {
@@ -36,7 +35,6 @@ afterEach(() => {
 });
 afterAll(async () => {
   restore();
-  await api.close();
 });
 
 async function aPricedMarket(price = '0.4') {

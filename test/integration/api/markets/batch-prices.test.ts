@@ -1,14 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
-import type { Client, TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let api: TestApi;
-let client: Client;
-withApi((started) => {
-  ({ api, client } = started);
-});
+const { api, client } = withApi();
 
 async function aPricedMarket(price: string, fields: Parameters<typeof aStoredMarket>[1] = {}): Promise<string> {
   const { marketId, outcomes } = await aStoredMarket(api.db, fields);

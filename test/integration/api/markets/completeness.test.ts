@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aRepair, aVenueCompleteness, aWitness } from '../../../factories/completeness.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
-import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
+import { type Client, useTestApi } from '../api-harness.ts';
 import { logIn, testOps } from '../ops/ops-client.ts';
 
 const NOW = 1_764_000_030;
@@ -15,14 +15,12 @@ const SET_TAPE = sql(
 );
 const CLEAR = sql('test_clear_completeness', 'TRUNCATE venue_completeness');
 
-let api: TestApi;
+const api = useTestApi({ ops: testOps() });
 let client: Client;
 beforeAll(async () => {
-  api = await startTestApi({ ops: testOps() });
   api.clock.nowMs = NOW * 1000;
   client = await api.client();
 });
-afterAll(() => api.close());
 
 const volumes = { venue: 'polymarket', since: at(SINCE), comparedAt: at(NOW), venueVolume: '300', storedVolume: '299' };
 

@@ -4,14 +4,9 @@ import { describe, expect, it } from 'vitest';
 import type { MarketStatus } from '../../../../src/domain/markets/market.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket, type StoredMarketFields } from '../../../factories/stored-market.ts';
-import type { Client, TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let api: TestApi;
-let client: Client;
-withApi((started) => {
-  ({ api, client } = started);
-});
+const { api, client } = withApi();
 
 /** A unique word. */
 const aWord = () => `w${randomBytes(6).toString('hex')}`;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ensureTokens } from '../../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { writePrices } from '../../../../src/store/prices/prices.ts';
@@ -10,7 +10,7 @@ import { parseProbs } from '../../../../src/venues/manifold/parse-price.ts';
 import { parseBooks } from '../../../../src/venues/polymarket/parse-book.ts';
 import { identifyTrades, readFeed as readDataFeed } from '../../../../src/venues/polymarket/parse-trade.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
-import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
+import { type Client, useTestApi } from '../api-harness.ts';
 
 /** A number in the spelling of a venue, and its digits. */
 interface Written {
@@ -62,19 +62,17 @@ function complement(digits: string): string {
 }
 
 describe.each(['number', 'string'] as const)('digits of a venue as DECIMAL_FORMAT=%s', (decimalFormat) => {
-  let api: TestApi;
+  const api = useTestApi({ decimalFormat });
   let client: Client;
   const nowMs = Date.now();
   const wire = (digits: string) => (decimalFormat === 'string' ? `"${digits}"` : digits);
 
   beforeAll(async () => {
-    api = await startTestApi({ decimalFormat });
     client = await api.client();
     for (const table of ['trade', 'price_history', 'book_history', 'observation'] as const) {
       await new Partitions(api.db).ensureAroundNow(table);
     }
   });
-  afterAll(() => api.close());
 
   it('reach the client unchanged: books, trades and prices of three venues', async () => {
     await fc.assert(

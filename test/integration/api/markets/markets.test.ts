@@ -2,14 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
-import type { Client, TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let api: TestApi;
-let client: Client;
-withApi((started) => {
-  ({ api, client } = started);
-});
+const { api, client } = withApi();
 
 const at = (seconds: number) => new Date(seconds * 1000);
 

@@ -15,7 +15,7 @@ import { aStoredBook } from '../../../factories/stored-series.ts';
 import { type Script, scriptedAdapter } from '../../../factories/venue-adapter.ts';
 import { gate } from '../../../support/gate.ts';
 import { jobContext, testConfig, until } from '../../workers/worker-harness.ts';
-import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
+import { type Client, useTestApi } from '../api-harness.ts';
 
 const UNSEEN = sql(
   'test_book_unseen',
@@ -40,11 +40,10 @@ const adapter = scriptedAdapter({ venue: 'polymarket', books: (ids, call) => ven
 const NEVER_MS = 60_000;
 let waitMs = NEVER_MS;
 let arrivals: Arrivals;
-let api: TestApi;
+const api = useTestApi({ arrivals: { waitFor: (key) => arrivals.waitFor(key, waitMs) } });
 let client: Client;
 let stop: () => Promise<void>;
 beforeAll(async () => {
-  api = await startTestApi({ arrivals: { waitFor: (key) => arrivals.waitFor(key, waitMs) } });
   client = await api.client();
   arrivals = createArrivals(api.databaseUrl, log);
   await arrivals.ready();
@@ -62,7 +61,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await stop();
   await arrivals.close();
-  await api.close();
 });
 afterEach(() => {
   venue = books;

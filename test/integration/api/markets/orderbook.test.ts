@@ -10,7 +10,7 @@ import { closeGaps, openGap } from '../../../../src/store/feeds/gaps.ts';
 import { writeBooks } from '../../../../src/store/series/books.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
-import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
+import { startTestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
 const RECEIVED = sql(
@@ -24,11 +24,7 @@ const READS = sql(
 );
 const FORGET = sql('test_forget_reads', 'DELETE FROM market_read');
 
-let api: TestApi;
-let client: Client;
-withApi((started) => {
-  ({ api, client } = started);
-});
+const { api, client } = withApi();
 
 beforeAll(async () => {
   await new Partitions(api.db).ensureAroundNow('book_history');

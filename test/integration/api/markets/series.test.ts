@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { enabledVenues } from '../../../../api/reads/venue-catalog.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { openGap } from '../../../../src/store/feeds/gaps.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { aStoredBook, storedCandles, storedSnapshots, storedTrades } from '../../../factories/stored-series.ts';
-import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
+import { type Client, startTestApi, useTestApi } from '../api-harness.ts';
 
 const READ_TAPE = sql(
   'test_series_tape',
@@ -14,7 +14,7 @@ const READ_TAPE = sql(
 );
 const FORGET_TAPE = sql('test_series_no_tape', 'DELETE FROM poll_state');
 
-let api: TestApi;
+const api = useTestApi();
 let client: Client;
 
 const NOW = 1_764_001_234;
@@ -23,11 +23,9 @@ const HOUR = 3_600;
 const THIS_HOUR = Math.floor(NOW / HOUR) * HOUR;
 
 beforeAll(async () => {
-  api = await startTestApi();
   api.clock.nowMs = NOW * 1000 + 500;
   client = await api.client();
 });
-afterAll(() => api.close());
 
 const tokenOf = (market: TestMarket, ordinal = 0) => market.outcomes[ordinal]?.tokenId ?? 0n;
 const timestamps = (data: unknown) => (data as { timestamp: number }[]).map(({ timestamp }) => timestamp);

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { openGap } from '../../../../src/store/feeds/gaps.ts';
 import { reportFeeds } from '../../../../src/store/feeds/streamers.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
-import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
+import { type Client, useTestApi } from '../api-harness.ts';
 
-let api: TestApi;
+const api = useTestApi();
 let client: Client;
 
 const NOW = 1_764_000_000;
@@ -17,11 +17,9 @@ const SET_POLL = sql(
 );
 
 beforeAll(async () => {
-  api = await startTestApi();
   api.clock.nowMs = NOW * 1000;
   client = await api.client();
 });
-afterAll(() => api.close());
 
 async function polls(states: Record<string, [secondsAgo: number | null, failures: number]>): Promise<unknown> {
   for (const [kind, [secondsAgo, failures]] of Object.entries(states)) {

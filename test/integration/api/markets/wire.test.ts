@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { enabledVenues } from '../../../../api/reads/venue-catalog.ts';
 import { createStreamCursors } from '../../../../api/streams/cursors.ts';
 import { frameOf, jsonOf } from '../../../../api/streams/frame.ts';
@@ -17,7 +17,7 @@ import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { storedSnapshots } from '../../../factories/stored-series.ts';
 import { changesAfter, publishPending } from '../../../support/journal.ts';
-import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
+import { type Client, startTestApi, useTestApi } from '../api-harness.ts';
 
 /** The start of the minute of the run. Times of the golden file are relative to it, except those of 2024. */
 const BASE = Math.floor(Date.now() / 60_000) * 60;
@@ -26,13 +26,12 @@ const LATER = BASE + 900;
 const POLL_MS = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
 const GAP = '0199d3a0-0000-7000-8000-000000000001';
 
-let api: TestApi;
+const api = useTestApi({ venues: enabledVenues(['polymarket', 'manifold'], POLL_MS) });
 let client: Client;
 let full: TestMarket;
 let play: TestMarket;
 
 beforeAll(async () => {
-  api = await startTestApi({ venues: enabledVenues(['polymarket', 'manifold'], POLL_MS) });
   client = await api.client();
   for (const table of ['observation', 'price_history', 'book_history'] as const) {
     await new Partitions(api.db).ensureAroundNow(table);
@@ -43,7 +42,6 @@ beforeAll(async () => {
   await writeTape();
   await writeGaps();
 });
-afterAll(() => api.close());
 
 const on2024 = (day: number, hour = 0) => new Date(Date.UTC(2024, 0, day, hour, 30, 15, 987));
 

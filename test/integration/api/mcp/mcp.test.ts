@@ -9,21 +9,20 @@ import { createBacktest } from '../../../../src/store/alerts/backtest/jobs.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../../factories/stored-series.ts';
-import { type Client as ApiClient, startTestApi, type TestApi } from '../api-harness.ts';
+import { type Client as ApiClient, useTestApi } from '../api-harness.ts';
 
 const HOUR = 1_767_319_200;
 const EXACT = '12345678901234567890.123456789';
 const RATE = sql('test_mcp_rate', 'UPDATE account SET rate_per_minute = $2 WHERE id = $1');
 const USED = sql('test_mcp_used', 'SELECT count(*)::int AS count FROM alert');
 
-let api: TestApi;
+const api = useTestApi();
 let account: ApiClient;
 let market: TestMarket;
 let sibling: TestMarket;
 let client: Client;
 
 beforeAll(async () => {
-  api = await startTestApi();
   account = await api.client();
   const event = { eventId: 'weather/may', eventTitle: 'Weather in May' };
   market = await aStoredMarket(api.db, { title: 'Will it snow?', stats: [EXACT, '0.10', null], ...event });
@@ -40,10 +39,7 @@ beforeAll(async () => {
   );
   client = await connected(account.key);
 });
-afterAll(async () => {
-  await client?.close();
-  await api?.close();
-});
+afterAll(() => client?.close());
 
 function transportOf(key: string, headers: Record<string, string> = { Authorization: `Bearer ${key}` }): Transport {
   // The types of the SDK are not made for exactOptionalPropertyTypes.

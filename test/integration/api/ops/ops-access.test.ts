@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ApiDeps } from '../../../../api/deps.ts';
 import { loadAssets } from '../../../../api/pages/kit/assets.ts';
 import { createOpsRouter } from '../../../../api/pages/ops/actions.ts';
 import { registerPages } from '../../../../api/pages/ops/app.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { AS_BROWSER, logIn, type OpsClient, testOps } from './ops-client.ts';
 
-let api: TestApi;
+const api = useTestApi({ ops: testOps() });
 let operator: OpsClient;
 let viewer: OpsClient;
 
 beforeAll(async () => {
-  api = await startTestApi({ ops: testOps() });
   [operator, viewer] = await Promise.all([logIn(api), logIn(api, 'viewer')]);
 });
-afterAll(() => api.close());
 
 /** The registered routes with filled path parameters. Nothing runs them. */
 const routes = (() => {

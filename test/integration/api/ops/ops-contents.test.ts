@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { createApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -8,23 +8,21 @@ import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery, setRequests, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { logIn, type OpsClient, testOps } from './ops-client.ts';
 
 const SECRETS = ['query-secret-of-the-url', 'T0SECRETSECRET'];
 const HOUR_MS = 3_600_000;
 
-let api: TestApi;
+const api = useTestApi({ ops: testOps(), now: Date.now });
 let world: OpsWorld;
 let operator: OpsClient;
 let viewer: OpsClient;
 
 beforeAll(async () => {
-  api = await startTestApi({ ops: testOps(), now: Date.now });
   world = await anOpsWorld(api.db);
   [operator, viewer] = await Promise.all([logIn(api), logIn(api, 'viewer')]);
 });
-afterAll(() => api.close());
 
 const MANY = sql(
   'test_many_deliveries',
@@ -376,7 +374,8 @@ describe('one delivery', () => {
 
   it('is retried once with an audit entry and a wake-up of the deliverer', async () => {
     const hook = await aHook();
-    const { id, pk } = await aDelivery(api.db, { ...hook, subscriptionPk: hook.pk, status: 'failed' });
+    const failed = { ...hook, subscriptionPk: hook.pk, status: 'failed', attemptCount: 1 } as const;
+    const { id, pk } = await aDelivery(api.db, failed);
     const path = `/ops/deliveries/${id}/retry`;
     expect((await viewer.post(path)).status).toBe(403);
     expect((await operator.post(path, { csrf: 'forged' })).status).toBe(403);
@@ -392,11 +391,22 @@ describe('one delivery', () => {
       status: 'done',
       role: 'operator',
     });
-    expect(await read(`/ops/deliveries/${id}`)).toContain('due again');
+    const retried = await read(`/ops/deliveries/${id}`);
+    for (const shown of ['due again', 'retrying']) expect(retried).toContain(shown);
+    expect(retried).not.toContain('Retry now');
 
     expect((await operator.post(path)).status).toBe(409);
     expect(await lastAction()).toMatchObject({ action: 'delivery.retry', status: 'refused' });
     expect((await operator.post('/ops/deliveries/dlv_unknown/retry')).status).toBe(404);
+  });
+});
+
+describe('a viewer', () => {
+  it('gets the pages of a delivery, a webhook and keys without a form except the logout', async () => {
+    for (const path of [`deliveries/${world.deliveries.failed.id}`, `webhooks/${world.failing.id}`, 'keys']) {
+      const forms = (await read(`/ops/${path}`, viewer)).matchAll(/<form[^>]*method="post"[^>]*action="([^"]+)"/g);
+      expect([path, ...[...forms].map(([, action]) => action)]).toEqual([path, '/ops/logout']);
+    }
   });
 });
 

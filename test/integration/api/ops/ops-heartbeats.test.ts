@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { startHeartbeat } from '../../../../src/runtime/heartbeat.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { beat, beginHeartbeat, endHeartbeat, listHeartbeats } from '../../../../src/store/ops/heartbeats.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { OddswireProcess } from '../../../support/processes/system.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { logIn, type OpsClient, testOps } from './ops-client.ts';
 
-let api: TestApi;
+const api = useTestApi({ ops: testOps(), now: Date.now });
 let viewer: OpsClient;
 beforeAll(async () => {
-  api = await startTestApi({ ops: testOps(), now: Date.now });
   viewer = await logIn(api, 'viewer');
 });
-afterAll(() => api.close());
 
 const OTHERS = ['api', 'poller', 'aggregator', 'alerter'];
 

@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
 import { listOperators } from '../../../../src/store/ops/operators.ts';
 import { anOperator, removeOperator, setPassword } from '../../../factories/operators.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { AS_BROWSER, logIn, logInAs, OPS_PASSWORDS, type OpsClient, testOps, tryLogin } from './ops-client.ts';
 
 const ALICE = 'the-password-of-alice';
 const BOB = 'the-password-of-bob';
 
-let api: TestApi;
+const api = useTestApi({ ops: testOps() });
 beforeAll(async () => {
-  api = await startTestApi({ ops: testOps() });
   await anOperator(api.db, { name: 'alice', role: 'operator', password: ALICE });
   await anOperator(api.db, { name: 'bob', role: 'viewer', password: BOB });
 });
-afterAll(() => api.close());
 
 const statusOf = async (client: OpsClient) => (await client.page('/ops/audit')).status;
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { acquirePollLease, POLL_LEASES } from '../../../../src/store/catalog/poll-state.ts';
 import { quarantine } from '../../../../src/store/catalog/quarantine.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -10,22 +10,20 @@ import { listActions } from '../../../../src/store/ops/actions.ts';
 import { readStageBacklogs, readThroughput, sampleThroughput } from '../../../../src/store/ops/overview.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { logIn, type OpsClient, testOps } from './ops-client.ts';
 
 const HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
 
 const SHIFT_SAMPLES = sql('test_shift_samples', 'UPDATE ops_throughput SET at = at + $1::interval');
 
-let api: TestApi;
+const api = useTestApi({ ops: testOps() });
 let operator: OpsClient;
 let viewer: OpsClient;
 
 beforeAll(async () => {
-  api = await startTestApi({ ops: testOps() });
   [operator, viewer] = await Promise.all([logIn(api), logIn(api, 'viewer')]);
 });
-afterAll(() => api.close());
 
 /** Posts a form and opens the redirect target. */
 async function submit(path: string, fields: Record<string, string>) {

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { logIn, type OpsClient, testOps } from './ops-client.ts';
 
 const QUEUES = ['venue-polymarket', 'alerts', 'deliveries', 'candles'];
@@ -11,13 +11,11 @@ interface ShownJob {
   externalUrl?: { displayText: string; href: string };
 }
 
-let api: TestApi;
+const api = useTestApi({ ops: testOps({ queueNames: QUEUES }) });
 let viewer: OpsClient;
 beforeAll(async () => {
-  api = await startTestApi({ ops: testOps({ queueNames: QUEUES }) });
   viewer = await logIn(api, 'viewer');
 });
-afterAll(() => api?.close());
 
 /** The jobs of a queue as the dashboard reads them. */
 async function jobsOf(queue: string): Promise<ShownJob[]> {

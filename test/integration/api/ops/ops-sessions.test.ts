@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { SESSION_IDLE_MS, SESSION_MAX_MS } from '../../../../src/store/accounts/sessions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { startTestApi, useTestApi } from '../api-harness.ts';
 import { AS_BROWSER, logIn, OPS_PASSWORDS, type OpsClient, testOps, tryLogin } from './ops-client.ts';
 
 const SESSIONS = sql(
@@ -11,11 +11,7 @@ const SESSIONS = sql(
   `SELECT encode(token_hash, 'hex') AS hash, ops_session::text AS row FROM ops_session`,
 );
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await startTestApi({ ops: testOps({ queueNames: ['alerts'] }) });
-});
-afterAll(() => api.close());
+const api = useTestApi({ ops: testOps({ queueNames: ['alerts'] }) });
 
 async function statusOf(client: OpsClient, path = '/ops/audit'): Promise<number> {
   return (await client.page(path)).status;

@@ -3,18 +3,16 @@ import { createAccountLimits } from '../../../../api/access/account-limits.ts';
 import { parseCidrs } from '../../../../src/domain/webhooks/address-policy.ts';
 import { addRateUsage } from '../../../../src/store/accounts/rate-usage.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { startTestApi, type TestApi, useTestApi } from '../api-harness.ts';
 import { AS_BROWSER, logIn, OPS_PASSWORDS, type OpsClient, testOps, tryLogin } from './ops-client.ts';
 
-let api: TestApi;
+const api = useTestApi({ ops: testOps({ queueNames: ['alerts', 'deliveries'] }) });
 let operator: OpsClient;
 let viewer: OpsClient;
 
 beforeAll(async () => {
-  api = await startTestApi({ ops: testOps({ queueNames: ['alerts', 'deliveries'] }) });
   [operator, viewer] = await Promise.all([logIn(api), logIn(api, 'viewer')]);
 });
-afterAll(() => api.close());
 
 describe('the queue dashboard', () => {
   it('serves a page without third-party hosts and with a policy that blocks them', async () => {

@@ -1,14 +1,10 @@
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { OddswireError } from '../../../../src/domain/values/errors.ts';
-import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
+import { startTestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let api: TestApi;
-let client: Client;
-withApi((started) => {
-  ({ api, client } = started);
-});
+const { api, client } = withApi();
 
 const json = () => ({ 'X-API-Key': client.key, 'Content-Type': 'application/json' });
 const post = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = json(), path = '/v1/alerts') =>

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Client, type TestApi, useTestApi } from '../api-harness.ts';
 
 const PAGE = 'https://app.example.com';
 const corsHeaders = (headers: Headers) => [...headers.keys()].filter((name) => name.startsWith('access-control-'));
@@ -10,20 +10,12 @@ const preflight = (origin: string) => ({
   headers: { Origin: origin, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'x-api-key' },
 });
 
-let off: TestApi;
-let some: TestApi;
-let all: TestApi;
+const off = useTestApi();
+const some = useTestApi({ corsOrigins: [PAGE] }, { beside: off });
+const all = useTestApi({ corsOrigins: ['*'] }, { beside: off });
 let client: Client;
 beforeAll(async () => {
-  off = await startTestApi();
-  some = await startTestApi({ corsOrigins: [PAGE] }, { beside: off });
-  all = await startTestApi({ corsOrigins: ['*'] }, { beside: off });
   client = await off.client();
-});
-afterAll(async () => {
-  await some.close();
-  await all.close();
-  await off.close();
 });
 
 describe('the API', () => {

@@ -1,13 +1,8 @@
 import { expect, it } from 'vitest';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
-import type { Client, TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let api: TestApi;
-let client: Client;
-withApi((started) => {
-  ({ api, client } = started);
-});
+const { api, client } = withApi();
 
 /** The scopes of lists and a place in each, as the last release wrote them. A client keeps its cursor during an upgrade. */
 const MARKET_LISTS: readonly [path: string, scope: unknown[], place: string[]][] = [

@@ -1,18 +1,16 @@
 import { get, type IncomingMessage, type RequestOptions } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ApiContract, type OpenApi, type ParameterObject } from '../../../support/api-contract.ts';
 import { textOf } from '../../../support/html-text.ts';
-import { type Answer, startTestApi, type TestApi } from '../api-harness.ts';
+import { type Answer, useTestApi } from '../api-harness.ts';
 
-let api: TestApi;
+const api = useTestApi();
 let page: Answer;
 
 beforeAll(async () => {
-  api = await startTestApi();
   page = await api.call('/docs');
 });
-afterAll(() => api.close());
 
 /** The files that the page loads. */
 const loaded = () =>

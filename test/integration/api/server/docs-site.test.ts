@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { linkFrom } from '../../../../api/docs/site.ts';
 import { anchorsOf, PAGES } from '../../../support/markdown.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await startTestApi();
-});
-afterAll(() => api.close());
+const api = useTestApi();
 
 const addressOf = (page: string) =>
   page === 'docs/README.md' ? '/docs/read' : page.replace(/^docs\/(.*)\.md$/, '/docs/read/$1');

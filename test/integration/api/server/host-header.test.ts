@@ -1,20 +1,12 @@
 import { connect } from 'node:net';
 import { text as textOf } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createAnswerCache } from '../../../../api/reads/answer-cache.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { type TestApi, useTestApi } from '../api-harness.ts';
 import { AS_BROWSER, testOps } from '../ops/ops-client.ts';
 
-let api: TestApi;
-let named: TestApi;
-beforeAll(async () => {
-  api = await startTestApi({ ops: testOps(), answers: createAnswerCache() });
-  named = await startTestApi({ ops: testOps({ hosts: ['ops.example.com'] }) });
-});
-afterAll(async () => {
-  await named.close();
-  await api.close();
-});
+const api = useTestApi({ ops: testOps(), answers: createAnswerCache() });
+const named = useTestApi({ ops: testOps({ hosts: ['ops.example.com'] }) });
 
 /** Sends a request with exactly these header lines. */
 async function send(to: TestApi, path: string, lines: readonly string[], version = '1.1') {

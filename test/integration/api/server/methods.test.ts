@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ApiDeps } from '../../../../api/deps.ts';
 import { registerConsolePages } from '../../../../api/pages/console/app.ts';
 import { createConsoleRouter } from '../../../../api/pages/console/route.ts';
@@ -6,17 +6,13 @@ import { loadAssets } from '../../../../api/pages/kit/assets.ts';
 import { createOpsRouter } from '../../../../api/pages/ops/actions.ts';
 import { registerPages } from '../../../../api/pages/ops/app.ts';
 import { type OpenApi, operationsOf } from '../../../support/api-contract.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 import { signIn } from '../console/console-client.ts';
 import { logIn, testOps } from '../ops/ops-client.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await startTestApi({ ops: testOps(), console: {} });
-});
-afterAll(() => api.close());
+const api = useTestApi({ ops: testOps(), console: {} });
 
 interface Accepted {
   path: string;

@@ -1,13 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type JsonSchema, operationsOf } from '../../../support/api-contract.ts';
-import type { Client, TestApi } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
-let api: TestApi;
-let client: Client;
-withApi((started) => {
-  ({ api, client } = started);
-});
+const { api, client } = withApi();
 
 describe('a missing field', () => {
   /** The target of a path with an id in place of each parameter. */

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import Router from '@koa/router';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { EVENT_SCHEMAS } from '../../../../api/contract/events/event.ts';
 import type { ApiState } from '../../../../api/deps.ts';
@@ -24,19 +24,17 @@ import {
   pointer,
   type ResponseObject,
 } from '../../../support/api-contract.ts';
-import { startTestApi, type TestApi } from '../api-harness.ts';
+import { useTestApi } from '../api-harness.ts';
 
-let api: TestApi;
+const api = useTestApi();
 let contract: ApiContract;
 let document: OpenApi;
 
 beforeAll(async () => {
-  api = await startTestApi();
   const answer = await api.call('/openapi.json');
   contract = new ApiContract(answer.text);
   document = contract.document;
 });
-afterAll(() => api.close());
 
 /** Every nested value with its JSON path. */
 function* walk(value: unknown, place: string[] = []): Generator<{ value: unknown; place: string[] }> {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createAccountLimits } from '../../../../api/access/account-limits.ts';
 import type { RequestSample } from '../../../../api/deps.ts';
 import { type AnswerCache, createAnswerCache } from '../../../../api/reads/answer-cache.ts';
@@ -9,7 +9,7 @@ import { setAccountQuotas } from '../../../../src/store/accounts/quotas.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
 import { GUARD_MS } from '../../../support/eventually.ts';
-import { type Answer, startTestApi, type TestApi } from '../api-harness.ts';
+import { type Answer, useTestApi } from '../api-harness.ts';
 
 const LIMIT = 1_000;
 const log = createLogger({ process: 'test', level: 'silent' });
@@ -35,25 +35,24 @@ function switchable(): { latest: AnswerCache; isFast: boolean; fastAnswers: numb
 
 const PAGE = 'https://app.example.com';
 const cache = switchable();
-let api: TestApi;
+const api = useTestApi({
+  answers: cache.latest,
+  limits: createAccountLimits({
+    addUsage: async (entries) => entries.map(({ used }) => used),
+    defaults: { requests: LIMIT, cold_reads: 0 },
+    log,
+    now: () => clock.nowMs,
+  }),
+  corsOrigins: [PAGE],
+  now: () => clock.nowMs,
+  onRequest: (sample) => samples.push(sample),
+});
 const samples: RequestSample[] = [];
 /** The number of requests; each must be counted once. */
 let requests = 0;
 let path: string;
 let key: string;
 beforeAll(async () => {
-  api = await startTestApi({
-    answers: cache.latest,
-    limits: createAccountLimits({
-      addUsage: async (entries) => entries.map(({ used }) => used),
-      defaults: { requests: LIMIT, cold_reads: 0 },
-      log,
-      now: () => clock.nowMs,
-    }),
-    corsOrigins: [PAGE],
-    now: () => clock.nowMs,
-    onRequest: (sample) => samples.push(sample),
-  });
   const { call } = api;
   api.call = (...given) => {
     requests += 1;
@@ -68,7 +67,6 @@ afterEach(() => {
   cache.isFast = false;
   clock.nowMs += 60_000;
 });
-afterAll(() => api.close());
 
 async function aKey(over: { scopes?: readonly Scope[]; rate?: number; expiresAt?: Date } = {}): Promise<string> {
   const accountName = `recent ${Math.random()}`;

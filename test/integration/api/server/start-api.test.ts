@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { startApi } from '../../../../api/server/start-api.ts';
 import { type Config, loadConfig } from '../../../../src/config/config.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
@@ -9,17 +9,12 @@ import { listen } from '../../../../src/runtime/listen.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { anOperator, removeOperator } from '../../../factories/operators.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { freePort } from '../../../support/redis/redis.ts';
 
-let database: TestDatabase;
+const database = useTestDatabase();
 const log = createLogger({ process: 'test', level: 'silent' });
 const KEY = 'a-bootstrap-key-for-tests';
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
 
 function configOf(environment: Record<string, string> = {}): Config {
   return loadConfig({

@@ -38,14 +38,11 @@ export interface StreamWorld {
 }
 
 export function withStreams(): StreamWorld {
-  let started: { api: TestApi; client: Client; stranger: Client };
+  const started = withApi();
   let journal: ConfirmedJournal;
   let contract: AsyncContract | undefined;
   const streams: { reader: SseReader; channel: StreamChannel }[] = [];
   const sockets: SocketReader[] = [];
-  withApi((made) => {
-    started = made;
-  });
   beforeEach(() => {
     journal = confirmJournal(started.api.db);
   });
@@ -64,15 +61,7 @@ export function withStreams(): StreamWorld {
     expect(problems).toEqual([]);
   });
   return {
-    get api() {
-      return started.api;
-    },
-    get client() {
-      return started.client;
-    },
-    get stranger() {
-      return started.stranger;
-    },
+    ...started,
     get journal() {
       return journal;
     },

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import {
   claimIdempotencyKey,
   IDEMPOTENCY_HOURS,
@@ -7,14 +7,10 @@ import {
 } from '../../../../src/store/accounts/idempotency.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { anAccount } from '../../../factories/alerts.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let accountId: bigint;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
 beforeEach(async () => {
   accountId = await anAccount(test.db);
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { idempotencyOwner } from '../../../../src/store/accounts/idempotency.ts';
 import {
   checkKeyRing,
@@ -12,7 +12,7 @@ import { countSealed, type ResealedBatch, resealAll } from '../../../../src/stor
 import { SEALED_COLUMNS } from '../../../../src/store/accounts/sealed-columns.ts';
 import { Database, sql } from '../../../../src/store/db/tx.ts';
 import { createSecretBox, type SecretBox } from '../../../../src/webhooks/secret-box.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const K1 = { kid: 'k1', key: randomBytes(32) };
 const K2 = { kid: 'k2', key: randomBytes(32) };
@@ -35,12 +35,8 @@ const SECRETS = sql(
   'SELECT id, sealed_secret AS sealed, previous_sealed_secret AS previous FROM webhook_subscription',
 );
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let accountId: bigint;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
 beforeEach(async () => {
   await test.db.query(CLEAR);
   const [account] = await test.db.query<{ id: bigint }>(ACCOUNT);

@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { createAlert } from '../../../../src/store/alerts/alerts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { lockOrder } from '../../../../src/store/deliveries/order.ts';
-import { anAccount, anAlert, aSubscription } from '../../../factories/alerts.ts';
+import { anAlert, aSubscription } from '../../../factories/alerts.ts';
 import { gate } from '../../../support/gate.ts';
-import { type AlertDesk, alertDesk } from '../../alerts/alert-desk.ts';
+import { useAlertDesk } from '../../alerts/alert-desk.ts';
 
 /** The advisory locks of `lockOrder`. */
 const ORDER_LOCKS = sql(
@@ -15,32 +15,9 @@ const ORDER_LOCKS = sql(
    WHERE locktype = 'advisory' AND classid = x'6f726472'::int AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
 );
 
-let desk: AlertDesk;
-beforeAll(async () => {
-  desk = await alertDesk();
-});
-afterAll(() => desk.drop());
+const desk = useAlertDesk();
 
 describe('evaluateAlerts', () => {
-  it.each([
-    ['above', '0.60', '0.6', true],
-    ['above', '0.60', '0.5999', false],
-    ['below', '0.40', '0.4', true],
-    ['below', '0.40', '0.4001', false],
-  ] as const)(
-    'evaluates %s %s at price %s as fired: %s (an equal price meets the target)',
-    async (condition, target, price, fires) => {
-      const mint = newId('req');
-      await desk.see(mint, '0.5');
-      const alert = await desk.create(mint, condition, target);
-      await desk.evaluate();
-      expect((await desk.stateOf(alert)).status).toBe('active');
-      await desk.see(mint, price);
-      await desk.evaluate();
-      expect((await desk.stateOf(alert)).status).toBe(fires ? 'triggered' : 'active');
-    },
-  );
-
   it('fires an alert once, at the observation that met it, with one event and one delivery', async () => {
     const mint = newId('req');
     const webhook = await aSubscription(desk.db, { accountId: desk.accountId });
@@ -93,32 +70,6 @@ describe('evaluateAlerts', () => {
     expect(results.flatMap((result) => result.subscriptionPks).sort()).toEqual([lower.pk, higher.pk]);
   });
 
-  it('fires an alert at once when the current price already meets it', async () => {
-    const mint = newId('req');
-    await desk.see(mint, '0.7');
-    await desk.evaluate();
-    const alert = await desk.create(mint, 'above', '0.6');
-    await desk.evaluate();
-    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.7' });
-  });
-
-  it('fires on a spike that ended before the evaluation', async () => {
-    const mint = newId('req');
-    await desk.see(mint, '0.5');
-    const alert = await desk.create(mint, 'above', '0.8');
-    await desk.see(mint, '0.85', '0.5');
-    await desk.evaluate();
-    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.85' });
-  });
-
-  it('ignores an observation from before the creation of the alert', async () => {
-    const mint = newId('req');
-    await desk.see(mint, '0.85', '0.5');
-    const alert = await desk.create(mint, 'above', '0.8');
-    await desk.evaluate();
-    expect((await desk.stateOf(alert)).status).toBe('active');
-  });
-
   it('fires on a trade print, but ignores one that is more than ten minutes late', async () => {
     const mint = newId('req');
     const alert = await desk.create(mint, 'above', '0.8');
@@ -159,21 +110,6 @@ describe('evaluateAlerts', () => {
     expect(await desk.stateOf(alert ?? { pk: 0n })).toMatchObject({ status: 'triggered', triggeredPrice: '0.7' });
   });
 
-  it('fires on a price that was stamped before the alert and committed after its creation', async () => {
-    const mint = newId('req');
-    await desk.see(mint, '0.5');
-    await desk.evaluate();
-    let alert: { pk: bigint } = { pk: 0n };
-    await desk.db.transaction(async (tx) => {
-      await desk.seeIn(tx, mint, '0.7');
-      alert = await desk.create(mint, 'above', '0.6');
-      await desk.evaluate();
-      expect((await desk.stateOf(alert)).status).toBe('active');
-    });
-    await desk.evaluate();
-    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', triggeredPrice: '0.7' });
-  });
-
   it('fires an alert once when several processes evaluate it', async () => {
     const mint = newId('req');
     await desk.see(mint, '0.5');
@@ -182,49 +118,5 @@ describe('evaluateAlerts', () => {
     const results = await Promise.all([desk.evaluate(), desk.evaluate(), desk.evaluate()]);
     expect(results.flat(2).flatMap((result) => result.fired)).toHaveLength(20);
     for (const alert of alerts) expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', events: 1 });
-  });
-
-  it('expires an alert of a final market without an event unless an earlier price met it', async () => {
-    const { market, mint } = desk.market();
-    await desk.list(market);
-    await desk.see(mint, '0.5');
-    const expiring = await desk.create(mint, 'above', '0.9');
-    const met = await desk.create(mint, 'above', '0.6');
-    await desk.see(mint, '0.65');
-    await desk.resolve(market);
-    await desk.evaluate();
-    expect(await desk.stateOf(expiring)).toMatchObject({ status: 'expired', expiredAt: expect.any(Date), events: 0 });
-    expect(await desk.stateOf(met)).toMatchObject({
-      status: 'triggered',
-      expiredAt: null,
-      triggeredPrice: '0.65',
-      events: 1,
-    });
-    const late = await desk.create(mint, 'above', '0.9');
-    await desk.evaluate();
-    expect(await desk.stateOf(late)).toMatchObject({ status: 'expired', events: 0 });
-  });
-
-  it('delivers to the oldest active subscription that lists price_alert when the alert names no webhook', async () => {
-    const owner = await anAccount(desk.db);
-    await aSubscription(desk.db, { accountId: owner, events: ['transaction'] });
-    await aSubscription(desk.db, { accountId: owner, status: 'paused' });
-    const expected = await aSubscription(desk.db, { accountId: owner });
-    await aSubscription(desk.db, { accountId: owner });
-    const mint = newId('req');
-    await desk.see(mint, '0.7');
-    await desk.db.transaction((tx) => anAlert(tx, { accountId: owner, mint, condition: 'above', target: '0.6' }));
-    const results = await desk.evaluate();
-    expect(results.flatMap((result) => result.subscriptionPks)).toEqual([expected]);
-  });
-
-  it('stores the event when the account has no subscription', async () => {
-    const owner = await anAccount(desk.db);
-    const mint = newId('req');
-    await desk.see(mint, '0.7');
-    const fields = { accountId: owner, mint, condition: 'above', target: '0.6' } as const;
-    const alert = await desk.db.transaction((tx) => anAlert(tx, fields));
-    await desk.evaluate();
-    expect(await desk.stateOf(alert)).toMatchObject({ status: 'triggered', events: 1, deliveries: 0 });
   });
 });

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { pruneFirings } from '../../../../src/store/alerts/retention.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { anAccount, anAlert } from '../../../factories/alerts.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const FIRE = sql(
   'test_fire',
@@ -16,11 +16,7 @@ const BULK = sql(
    SELECT $1, 1, n, timestamptz '2020-01-01', 'evt' FROM generate_series(1, 2500) n`,
 );
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 
 async function aRule(): Promise<bigint> {
   const accountId = await anAccount(test.db);

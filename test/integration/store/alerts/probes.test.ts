@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createAlert, type NewAlert } from '../../../../src/store/alerts/alerts.ts';
 import { findByProbes } from '../../../../src/store/alerts/probes.ts';
@@ -7,7 +7,7 @@ import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { anAccount } from '../../../factories/alerts.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const OBSERVE = sql(
   'test_observe_prices',
@@ -23,13 +23,12 @@ const HOUR_MS = 3_600_000;
 /** Thresholds from 0.04 to 0.96: more rules of one probe than a step reads. */
 const THRESHOLDS = Array.from({ length: 24 }, (_, index) => (index + 1) / 25);
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let accountId: bigint;
 let mint: string;
 let tokenId: bigint;
 let marketId: string;
 beforeAll(async () => {
-  test = await createTestDatabase();
   for (const table of ['observation', 'price_history'] as const)
     await new Partitions(test.db).ensure(table, [NOW, NOW - 6 * HOUR_MS]);
   accountId = await anAccount(test.db);
@@ -39,7 +38,6 @@ beforeAll(async () => {
   const [row] = await test.db.query<{ id: bigint }>(TOKEN, [mint]);
   tokenId = row?.id ?? 0n;
 });
-afterAll(() => test.drop());
 
 const observe = (list: readonly (readonly [ms: number, price: number, size?: number])[]) =>
   test.db.query(OBSERVE, [

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createAlert, type NewAlert } from '../../../../src/store/alerts/alerts.ts';
 import { findByProbes } from '../../../../src/store/alerts/probes.ts';
@@ -8,7 +8,7 @@ import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { type Queryable, sql } from '../../../../src/store/db/tx.ts';
 import { anAccount } from '../../../factories/alerts.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { createTestDatabase, useTestDatabase } from '../../../support/postgres/database.ts';
 
 const OBSERVE = sql(
   'test_observe_window',
@@ -24,16 +24,14 @@ const QUOTE = sql(
 const DAY_MS = 86_400_000;
 const START_MS = Date.now() - DAY_MS / 2;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let accountId: bigint;
 beforeAll(async () => {
-  test = await createTestDatabase();
   const partitions = new Partitions(test.db);
   for (const table of ['observation', 'price_history'] as const)
     await partitions.ensure(table, [START_MS - DAY_MS, START_MS, Date.now()]);
   accountId = await anAccount(test.db);
 });
-afterAll(() => test.drop());
 
 const RULES: readonly Omit<NewAlert, 'target'>[] = [60, 300, 900].flatMap((windowSeconds) => [
   { condition: 'change', unit: 'absolute', windowSeconds },

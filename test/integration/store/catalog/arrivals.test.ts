@@ -3,7 +3,7 @@ import { createLogger } from '../../../../src/observe/logger.ts';
 import { type Arrivals, announceArrival, createArrivals } from '../../../../src/store/catalog/arrivals.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { startTcpProxy } from '../../api/server/tcp-proxy.ts';
 
 const LISTENERS = sql(
@@ -14,17 +14,13 @@ const LISTENERS = sql(
 const LONG_MS = 20_000;
 const log = createLogger({ process: 'test', level: 'silent' });
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let arrivals: Arrivals;
 beforeAll(async () => {
-  test = await createTestDatabase();
   arrivals = createArrivals(test.url, log);
   await arrivals.ready();
 });
-afterAll(async () => {
-  await arrivals.close();
-  await test.drop();
-});
+afterAll(() => arrivals.close());
 
 const announce = (...keys: Parameters<typeof announceArrival>[1][]) =>
   test.db.transaction(async (tx) => {

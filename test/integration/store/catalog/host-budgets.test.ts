@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   type BudgetChange,
   changeHostBudget,
@@ -6,7 +6,7 @@ import {
   openHostBudget,
 } from '../../../../src/store/catalog/host-budgets.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const CLEAR = sql('test_clear_budgets', 'TRUNCATE host_budget');
 const AHEAD = sql(
@@ -17,11 +17,7 @@ const AHEAD = sql(
 const HOST = 'venue.test#venue';
 const MINUTE = 60_000;
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 beforeEach(() => test.db.query(CLEAR));
 
 const budget = (ceiling: number, burst = 1) => ({ host: HOST, ceiling, burst });
@@ -80,11 +76,5 @@ describe('changeHostBudget', () => {
     const { waitMs, at } = await change(100, { turns: 1 });
     expect(waitMs).toBeLessThanOrEqual(10 * MINUTE + 10);
     expect(await change(100, { limitedAt: at + 0.001 })).toMatchObject({ rate: 50 });
-  });
-
-  it('ends a pause after ten minutes when the host asks for more', async () => {
-    await open(100);
-    expect(await change(100, { pauseMs: 86_400_000 })).toMatchObject({ waitMs: 10 * MINUTE });
-    expect(await change(100, { turns: 1 })).toMatchObject({ granted: 0 });
   });
 });

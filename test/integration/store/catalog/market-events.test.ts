@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MARKET_STATUSES, type MarketRecord, type MarketStatus } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { findEvent, listEvents } from '../../../../src/store/catalog/market-event-reads.ts';
@@ -10,7 +10,7 @@ import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aMarketRecord } from '../../../factories/markets.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const EVENTS = sql(
   'test_events',
@@ -23,14 +23,10 @@ const MARKETS = sql(
 );
 const NOW = Date.UTC(2026, 2, 1);
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let venue = '';
 let made = 0;
-beforeAll(async () => {
-  test = await createTestDatabase();
-  await new Partitions(test.db).ensureAroundNow('price_history');
-});
-afterAll(() => test.drop());
+beforeAll(() => new Partitions(test.db).ensureAroundNow('price_history'));
 beforeEach(() => {
   made += 1;
   venue = `v${made}`;

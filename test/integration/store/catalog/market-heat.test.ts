@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { noteMarketReads, pruneReads } from '../../../../src/store/catalog/market-heat.ts';
 import {
   bookOutcomesOfMarket,
@@ -9,18 +9,14 @@ import {
 } from '../../../../src/store/catalog/watched-outcomes.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const CLEAR = sql('test_clear_heat', 'TRUNCATE market, outcome, market_stats, token, market_read CASCADE');
 const READS = sql('test_reads', 'SELECT market_id::int AS id FROM market_read ORDER BY read_at DESC');
 const GONE = sql('test_gone', 'UPDATE market SET gone_at = now() WHERE id = $1');
 const MINUTE = 60_000;
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 beforeEach(() => test.db.query(CLEAR));
 
 const market = (marketId: string, volume24h: string | null, over: Parameters<typeof aStoredMarket>[1] = {}) =>

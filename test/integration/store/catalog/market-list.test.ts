@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   MARKET_SORTS,
   MARKET_STATUSES,
@@ -9,13 +9,9 @@ import {
 import { listMarkets } from '../../../../src/store/catalog/market-list.ts';
 import type { StoredMarket } from '../../../../src/store/catalog/market-reads.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 
 const VENUES = ['kalshi', 'polymarket'] as const;
 const CATEGORIES = ['Sports', 'Weather', null] as const;

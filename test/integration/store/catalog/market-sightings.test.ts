@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { markMissing, missingMarkets, settleMissing } from '../../../../src/store/catalog/market-sightings.ts';
@@ -6,7 +6,7 @@ import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aCatalogPage, aMarketRecord } from '../../../factories/markets.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const STATS = sql(
   'test_sighting',
@@ -31,14 +31,10 @@ const ROWS = (table: string) =>
 const SWEEP = Date.UTC(2026, 2, 1);
 const LATER = SWEEP + 3_600_000;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let venue = '';
 let made = 0;
-beforeAll(async () => {
-  test = await createTestDatabase();
-  await new Partitions(test.db).ensureAroundNow('price_history');
-});
-afterAll(() => test.drop());
+beforeAll(() => new Partitions(test.db).ensureAroundNow('price_history'));
 beforeEach(() => {
   made += 1;
   venue = `v${made}`;

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aMarketRecord } from '../../../factories/markets.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 
 const VERSIONS = sql(
@@ -45,14 +45,10 @@ interface VersionRow {
   facts: Record<string, unknown> & { outcomes: [string, string][] };
 }
 
-let test: TestDatabase;
+const test = useTestDatabase({ poolSize: 12 });
 let id = '';
 let made = 0;
-beforeAll(async () => {
-  test = await createTestDatabase({ poolSize: 12 });
-  await new Partitions(test.db).ensureAroundNow('price_history');
-});
-afterAll(() => test.drop());
+beforeAll(() => new Partitions(test.db).ensureAroundNow('price_history'));
 beforeEach(() => {
   made += 1;
   id = `m${made}`;

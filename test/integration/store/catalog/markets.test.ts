@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
@@ -7,7 +7,7 @@ import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { encodeCause } from '../../../../src/store/marks/detail.ts';
 import { aMarketRecord } from '../../../factories/markets.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const MARKET = sql(
   'test_market',
@@ -33,14 +33,10 @@ const OBSERVATIONS = sql('test_observations', 'SELECT price FROM observation');
 
 const NOW = Date.UTC(2026, 2, 1);
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let id = '';
 let made = 0;
-beforeAll(async () => {
-  test = await createTestDatabase();
-  await new Partitions(test.db).ensureAroundNow('price_history');
-});
-afterAll(() => test.drop());
+beforeAll(() => new Partitions(test.db).ensureAroundNow('price_history'));
 beforeEach(async () => {
   made += 1;
   id = `m${made}`;

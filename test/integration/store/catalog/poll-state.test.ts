@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { newToken } from '../../../../src/domain/values/ids.ts';
 import {
   acquirePollLease,
@@ -9,7 +9,7 @@ import {
 } from '../../../../src/store/catalog/poll-state.ts';
 import { LeaseLostError } from '../../../../src/store/db/leases.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const READ = sql(
   'test_poll_state',
@@ -20,13 +20,9 @@ const READ = sql(
 const EXPIRE = sql('test_expire', `UPDATE poll_state SET lease_until = now() - interval '1 ms' WHERE venue = $1`);
 const NEARLY = sql('test_nearly', `UPDATE poll_state SET lease_until = now() + interval '5 s' WHERE venue = $1`);
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let venue = '';
 let made = 0;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
 beforeEach(() => {
   made += 1;
   venue = `v${made}`;

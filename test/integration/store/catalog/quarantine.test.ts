@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { isStorableText } from '../../../../src/domain/values/text.ts';
 import { pruneQuarantine, type QuarantinedRecord, quarantine } from '../../../../src/store/catalog/quarantine.ts';
 import {
@@ -7,7 +7,7 @@ import {
   summarizeQuarantine,
 } from '../../../../src/store/catalog/quarantine-reads.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const READ = sql(
   'test_quarantine',
@@ -15,13 +15,9 @@ const READ = sql(
    FROM quarantine WHERE venue = $1 ORDER BY kind, reason, record_id`,
 );
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let venue = '';
 let made = 0;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
 beforeEach(() => {
   made += 1;
   venue = `v${made}`;

@@ -1,17 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { DatabaseClock } from '../../../../src/store/db/database-clock.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const HOUR_MS = 3_600_000;
 const NOW = sql('test_now', 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS at_ms');
 
 describe('DatabaseClock', () => {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await createTestDatabase({ poolSize: 2 });
-  });
-  afterAll(() => database.drop());
+  const database = useTestDatabase({ poolSize: 2 });
   afterEach(() => {
     vi.useRealTimers();
   });

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { AccountEntity } from '../../../../src/store/db/entities/account.ts';
 import { AlertEntity } from '../../../../src/store/db/entities/alert.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { anAccount, anAlert } from '../../../factories/alerts.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const COLUMNS = sql(
   'test_columns',
@@ -12,11 +12,7 @@ const COLUMNS = sql(
 );
 const PG_TYPES: Record<string, string> = { int: 'integer', timestamptz: 'timestamp with time zone' };
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 
 describe('the entities', () => {
   it('have columns of the names, types and nullability of their tables', async () => {

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   listPartitions,
   type PartitionedTable,
@@ -10,7 +10,7 @@ import { sql } from '../../../../src/store/db/tx.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { aTrade } from '../../../factories/trades.ts';
 import { eventually, GUARD_MS } from '../../../support/eventually.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { createTestDatabase, useTestDatabase } from '../../../support/postgres/database.ts';
 
 const LIST = sql(
   'test_partitions',
@@ -24,12 +24,8 @@ const INDEXES = sql(
    FROM pg_index p LEFT JOIN pg_inherits i ON i.inhparent = p.indexrelid WHERE p.indrelid = $1::regclass`,
 );
 
-let test: TestDatabase;
+const test = useTestDatabase({ poolSize: 12 });
 let partitions: Partitions;
-beforeAll(async () => {
-  test = await createTestDatabase({ poolSize: 12 });
-});
-afterAll(() => test.drop());
 beforeEach(async () => {
   for (const table of ['trade', 'price_history', 'book_history', 'observation'] as const) {
     for (const { name } of await listPartitions(test.db, table)) await test.db.dataSource.query(`DROP TABLE ${name}`);

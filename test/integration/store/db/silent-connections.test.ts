@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { createDataSource } from '../../../../src/store/db/data-source.ts';
 import { poolUse } from '../../../../src/store/db/pool-use.ts';
 import { Database, isDatabaseUnavailable, sql } from '../../../../src/store/db/tx.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { startTcpProxy, type TcpProxy } from '../../../support/processes/tcp-proxy.ts';
 
 const SILENCE_MS = 600;
@@ -12,14 +12,10 @@ const ONE = sql('silent_one', 'SELECT 1 AS one');
 const LOCK = sql('silent_lock', 'SELECT pg_advisory_xact_lock($1)');
 const SLEEP = sql('silent_sleep', 'SELECT pg_sleep($1)');
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let network: TcpProxy;
 let db: Database;
 let lines: Record<string, unknown>[];
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
 beforeEach(async () => {
   lines = [];
   network = await startTcpProxy(test.url);

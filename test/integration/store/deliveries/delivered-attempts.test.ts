@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database, sql, type Tx } from '../../../../src/store/db/tx.ts';
 import { claimDue } from '../../../../src/store/deliveries/claims.ts';
 import { finishAttempt, finishDelivered, type MadeAttempt } from '../../../../src/store/deliveries/outcomes.ts';
@@ -10,15 +10,13 @@ import {
   storedDelivery,
   storedSubscription,
 } from '../../../factories/deliveries.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let accountId: bigint;
 beforeAll(async () => {
-  test = await createTestDatabase();
   accountId = await anAccount(test.db);
 });
-afterAll(() => test.drop());
 
 const DELIVERED = { state: 'delivered' } as const;
 const STARTED = new Date('2026-01-02T03:04:05.678Z');

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import type { EventFilter } from '../../../../src/domain/webhooks/filter.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -6,7 +6,7 @@ import { recoverDeliveries } from '../../../../src/store/deliveries/recovery.ts'
 import { updateSubscription } from '../../../../src/store/deliveries/subscriptions.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { emitOrdered } from '../../../factories/deliveries.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const EVENTS_OF = sql(
   'test_filtered_events',
@@ -15,12 +15,8 @@ const EVENTS_OF = sql(
 );
 const ONLY_A: EventFilter = [{ field: 'data.marketId', equal: 'a' }];
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let accountId: bigint;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
 beforeEach(async () => {
   accountId = await anAccount(test.db);
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { RandomStream } from '../../../../sim/random.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -11,7 +11,7 @@ import { findDelivery } from '../../../../src/store/deliveries/reads.ts';
 import { recoverDeliveries, retryDeliveries, retryDelivery } from '../../../../src/store/deliveries/recovery.ts';
 import { updateSubscription } from '../../../../src/store/deliveries/subscriptions.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { END_LEASE } from './delivery-desk.ts';
 
 const ORDER = sql('test_order_by', 'UPDATE webhook_subscription SET order_by = $2 WHERE pk = $1');
@@ -34,14 +34,10 @@ interface Row {
   isHeld: boolean;
 }
 
-let test: TestDatabase;
+const test = useTestDatabase({ poolSize: 20 });
 let accountId: bigint;
 let id: string;
 let pk: bigint;
-beforeAll(async () => {
-  test = await createTestDatabase({ poolSize: 20 });
-});
-afterAll(() => test.drop());
 beforeEach(async () => {
   accountId = await anAccount(test.db);
   id = newId('wh');

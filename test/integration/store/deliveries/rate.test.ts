@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { claimDue, claimDueOfMany } from '../../../../src/store/deliveries/claims.ts';
 import { dueSubscriptionsOfLane, oldestOverdueSeconds } from '../../../../src/store/deliveries/due.ts';
 import { BURST_SECONDS } from '../../../../src/store/deliveries/rate.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery } from '../../../factories/deliveries.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { END_LEASE } from './delivery-desk.ts';
 
 const SET_RATE_AT = sql(
@@ -14,13 +14,11 @@ const SET_RATE_AT = sql(
 );
 const MOMENT = sql('test_moment', 'SELECT extract(epoch FROM clock_timestamp())::float8 AS seconds');
 
-let test: TestDatabase;
+const test = useTestDatabase({ poolSize: 20 });
 let accountId: bigint;
 beforeAll(async () => {
-  test = await createTestDatabase({ poolSize: 20 });
   accountId = await anAccount(test.db);
 });
-afterAll(() => test.drop());
 
 async function limited(maxPerSecond: number, deliveries: number): Promise<bigint> {
   const pk = await aSubscription(test.db, { accountId, maxPerSecond });

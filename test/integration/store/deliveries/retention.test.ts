@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { Database, sql } from '../../../../src/store/db/tx.ts';
 import { recoverDeliveries, retryDelivery } from '../../../../src/store/deliveries/recovery.ts';
@@ -6,7 +6,7 @@ import { type PrunedEvents, pruneEvents } from '../../../../src/store/deliveries
 import { forgetOldSecrets } from '../../../../src/store/deliveries/subscriptions.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery, type DeliveryFields } from '../../../factories/deliveries.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -38,16 +38,14 @@ const REMAINING = sql(
 );
 const EMPTY = sql('test_empty', 'TRUNCATE event, delivery, delivery_attempt');
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let accountId: bigint;
 let subscriptionPk: bigint;
 const webhookId = newId('wh');
 beforeAll(async () => {
-  test = await createTestDatabase();
   accountId = await anAccount(test.db);
   subscriptionPk = await aSubscription(test.db, { accountId, id: webhookId });
 });
-afterAll(() => test.drop());
 beforeEach(() => test.db.query(EMPTY));
 
 async function old(days: number, fields: Partial<DeliveryFields> = {}, attemptsDaysAgo: number[] = []) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import {
   closeGaps,
@@ -19,7 +19,7 @@ import {
 } from '../../../../src/store/feeds/streamers.ts';
 import { PUBLISH_KINDS } from '../../../../src/store/marks/publish-marks.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const EXPIRE = sql(
   'test_expire_parts',
@@ -32,11 +32,7 @@ const AGE_REPORTS = sql(
 const FORGET_REPORTS = sql('test_forget_reports', 'DELETE FROM feed_streamer');
 const MARKS = sql('test_gap_marks', `SELECT key FROM publish_mark WHERE kind = ${PUBLISH_KINDS.gap} ORDER BY id`);
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 
 describe('parts of a feed', () => {
   it('have one owner until its lease ends', async () => {

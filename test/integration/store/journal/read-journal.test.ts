@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readChanges, readJournalHead } from '../../../../src/store/journal/read-journal.ts';
 import { appendChanges, type NewChange } from '../../../support/journal.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 
 function change(marketId: string, venue = 'polymarket'): NewChange {
   return { kind: 'price', venue, marketId, outcomeId: `${marketId}-yes`, body: { price: '0.10', as_of: 5 } };

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Queryable, sql, type Tx } from '../../../../src/store/db/tx.ts';
 import { stageStates } from '../../../../src/store/marks/backlog.ts';
 import {
@@ -11,7 +11,7 @@ import {
 } from '../../../../src/store/marks/marks.ts';
 import { workShards } from '../../../../src/store/marks/stage.ts';
 import { gate } from '../../../support/gate.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { createTestDatabase, useTestDatabase } from '../../../support/postgres/database.ts';
 import { advisoryWaiters } from '../../../support/postgres/postgres-lock.ts';
 
 const STAGE = 'fold-candles' as const;
@@ -26,12 +26,8 @@ const MARKS_READ = sql(
 );
 const READ_FACTS = sql('test_read_facts', 'SELECT value FROM fact WHERE key = $1 ORDER BY value');
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-  await test.db.query(sql('test_create_fact', 'CREATE TABLE fact (key bigint, value int)'));
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
+beforeAll(() => test.db.query(sql('test_create_fact', 'CREATE TABLE fact (key bigint, value int)')));
 beforeEach(async () => {
   await test.db.query(CLEAR);
   await test.db.query(sql('test_clear_facts', 'TRUNCATE fact'));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import {
   type AuditEntry,
@@ -10,7 +10,7 @@ import {
   recordAction,
 } from '../../../../src/store/ops/actions.ts';
 import { anAccount } from '../../../factories/alerts.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const DAY_MS = 86_400_000;
 const AN_ACTION: AuditEntry = {
@@ -24,11 +24,7 @@ const AN_ACTION: AuditEntry = {
   requestId: 'req_1',
 };
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 /** Triggers are off in this session only. */
 beforeEach(() =>
   test.db.transaction(async (tx) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { insertMarks } from '../../../../src/store/marks/marks.ts';
@@ -6,17 +6,15 @@ import { readBacklogSamples, sampleThroughput } from '../../../../src/store/ops/
 import { listPartlyFailing } from '../../../../src/store/ops/webhook-troubles.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery } from '../../../factories/deliveries.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const HOUR_MS = 3_600_000;
 
-let database: TestDatabase;
+const database = useTestDatabase();
 let accountId: bigint;
 beforeAll(async () => {
-  database = await createTestDatabase();
   accountId = await anAccount(database.db);
 });
-afterAll(() => database.drop());
 
 const SET_ERROR = sql(
   'test_set_error',

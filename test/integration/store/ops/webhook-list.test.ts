@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { DAY_MS } from '../../../../src/domain/values/durations.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { listWebhooks, type WebhookFilter } from '../../../../src/store/ops/webhook-list.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery } from '../../../factories/deliveries.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
-let database: TestDatabase;
+const database = useTestDatabase();
 let accountId: bigint;
 beforeAll(async () => {
-  database = await createTestDatabase();
   accountId = await anAccount(database.db);
 });
-afterAll(() => database.drop());
 
 const SET_STATE = sql(
   'test_set_webhook_state',

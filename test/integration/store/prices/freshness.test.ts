@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { confirmPrices } from '../../../../src/store/prices/checks.ts';
 import { measureFreshness, readFreshness } from '../../../../src/store/prices/freshness.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const CLEAR = sql('test_clear_markets', 'TRUNCATE market, outcome, latest_price, price_check, venue_freshness CASCADE');
 const NOW = sql('test_now', `SELECT date_trunc('second', clock_timestamp()) AS now`);
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let now: number;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
 beforeEach(async () => {
   await test.db.query(CLEAR);
   now = Number((await test.db.query<{ now: Date }>(NOW))[0]?.now);

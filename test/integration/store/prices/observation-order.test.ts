@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { ensureTokens } from '../../../../src/store/catalog/tokens.ts';
@@ -8,7 +8,7 @@ import { sql } from '../../../../src/store/db/tx.ts';
 import { writePrices } from '../../../../src/store/prices/prices.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { aTrade } from '../../../factories/trades.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const OBSERVED = sql(
   'test_ordered_observations',
@@ -26,13 +26,11 @@ interface Row {
   at: string;
 }
 
-let test: TestDatabase;
+const test = useTestDatabase({ poolSize: 20 });
 beforeAll(async () => {
-  test = await createTestDatabase({ poolSize: 20 });
   const partitions = new Partitions(test.db);
   for (const table of ['observation', 'price_history', 'trade'] as const) await partitions.ensureAroundNow(table);
 });
-afterAll(() => test.drop());
 
 async function someTokens(count: number): Promise<{ mints: string[]; tokenIds: bigint[] }> {
   const mints = Array.from({ length: count }, () => newId('req'));

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { shardOf } from '../../../../src/domain/values/shard.ts';
 import { ensureTokens } from '../../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 
 const LATEST = sql(
@@ -24,16 +24,14 @@ const MARKS = sql('test_marks', 'SELECT shard, detail FROM mark WHERE stage = $1
 
 const T = Date.UTC(2026, 0, 5, 12);
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let token: bigint;
 let made = 0;
 beforeAll(async () => {
-  test = await createTestDatabase();
   const partitions = new Partitions(test.db);
   await partitions.ensureAroundNow('price_history');
   await partitions.ensureAroundNow('observation');
 });
-afterAll(() => test.drop());
 beforeEach(async () => {
   made += 1;
   token = (await ensureTokens(test.db, [`price-${made}`], 'USD')).get(`price-${made}`) ?? 0n;

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { ensureTokens } from '../../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { type ConfirmedPrice, confirmPrices } from '../../../../src/store/prices/checks.ts';
 import { sweepPrices, type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 /*
  * Sweeps, book polls and confirmations in any order, compared with a model of a few lines, and then concurrently against a venue whose
@@ -38,15 +38,13 @@ const T = Date.UTC(2026, 0, 5, 12);
 const TOKENS = 3;
 const LAST_SECOND = 40;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let made = 0;
 beforeAll(async () => {
-  test = await createTestDatabase();
   const partitions = new Partitions(test.db);
   await partitions.ensureAroundNow('price_history');
   await partitions.ensureAroundNow('observation');
 });
-afterAll(() => test.drop());
 
 /** Tokens on both sides of the end of a block. */
 async function freshTokens(): Promise<bigint[]> {

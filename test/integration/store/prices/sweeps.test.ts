@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { ensureTokens } from '../../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
@@ -6,7 +6,7 @@ import { sql } from '../../../../src/store/db/tx.ts';
 import { type ConfirmedPrice, confirmPrices } from '../../../../src/store/prices/checks.ts';
 import { sweepPrices, type TokenPrice, writePrices } from '../../../../src/store/prices/prices.ts';
 import { forgetUnwatched } from '../../../../src/store/prices/token-watch.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 
 /** The place and the versions of each row: a write or a row lock changes one of them. */
@@ -24,16 +24,14 @@ const STORED = sql('test_stored_price', 'SELECT as_of FROM latest_price WHERE to
 const T = Date.UTC(2026, 0, 5, 12);
 const at = (second: number) => new Date(T + second * 1000);
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let token: bigint;
 let made = 0;
 beforeAll(async () => {
-  test = await createTestDatabase();
   const partitions = new Partitions(test.db);
   await partitions.ensureAroundNow('price_history');
   await partitions.ensureAroundNow('observation');
 });
-afterAll(() => test.drop());
 beforeEach(async () => {
   [token = 0n] = await tokens(1);
 });

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { PriceLevel } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { readBook, readBookAt } from '../../../../src/store/series/book-reads.ts';
 import { MAX_STORED_LEVELS, type TokenBook, writeBooks } from '../../../../src/store/series/books.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 
 const READ = sql('test_book', 'SELECT as_of, bids, asks, received_at FROM book_latest WHERE token_id = $1');
@@ -23,13 +23,9 @@ const AHEAD = sql(
 );
 const T = Date.UTC(2026, 0, 5);
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let token = 100n;
-beforeAll(async () => {
-  test = await createTestDatabase();
-  await new Partitions(test.db).ensureAroundNow('book_history');
-});
-afterAll(() => test.drop());
+beforeAll(() => new Partitions(test.db).ensureAroundNow('book_history'));
 beforeEach(() => {
   token += 1n;
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -7,17 +7,13 @@ import { foldCandles } from '../../../../src/store/series/candles.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { drain } from '../../../support/drain.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const DAY_MS = 86_400_000;
 const START_MS = Date.UTC(2026, 9, 5);
 const RANGE = { start: START_MS / 1000, end: (START_MS + 2 * DAY_MS) / 1000 };
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 
 async function aTradedMarket(venue: string, trades = 60): Promise<TestMarket> {
   const market = await aStoredMarket(test.db, { venue });

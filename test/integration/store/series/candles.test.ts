@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { INTERVAL_SECONDS } from '../../../../src/domain/markets/candle.ts';
 import type { TradeRecord } from '../../../../src/domain/markets/market.ts';
 import { type Decimal, decimal } from '../../../../src/domain/values/decimal.ts';
@@ -10,21 +10,19 @@ import { foldCandles } from '../../../../src/store/series/candles.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { drain } from '../../../support/drain.ts';
 import { type Candle, foldTrades } from '../../../support/postgres/candle-fold.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const STAGE = 'fold-candles' as const;
 const BASE_MS = Date.UTC(2026, 0, 31, 23, 40);
 const SPAN_MS = 3 * 3_600_000;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let partitions: Partitions;
 let run = 0;
 beforeAll(async () => {
-  test = await createTestDatabase();
   partitions = new Partitions(test.db);
   await partitions.ensureAroundNow('observation');
 });
-afterAll(() => test.drop());
 
 async function write(trades: readonly TradeRecord[]): Promise<void> {
   await partitions.ensure(

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { TradeRecord } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
@@ -12,15 +12,14 @@ import {
 } from '../../../../src/store/series/market-series.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const MARKETS = 100;
 const TRADES = 5;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let markets: TestMarket[];
 beforeAll(async () => {
-  test = await createTestDatabase();
   const nowMs = Date.now();
   await new Partitions(test.db).ensure('trade', [nowMs]);
   await new Partitions(test.db).ensureAroundNow('observation');
@@ -35,7 +34,6 @@ beforeAll(async () => {
     markets.push(market);
   }
 });
-afterAll(() => test.drop());
 
 /** The database, with the number of its statements. */
 function counted(): Queryable & { statements: number } {

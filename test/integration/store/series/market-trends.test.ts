@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { listCategories, readMoves, readTrends } from '../../../../src/store/series/market-trends.ts';
 import { aStoredMarket, type StoredMarketFields, type TestMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice, storedCandles, storedSnapshots } from '../../../factories/stored-series.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const HOUR = 3_600;
 const NOW_MS = Date.UTC(2026, 0, 5, 12, 30);
 const FULL_HOUR = Date.UTC(2026, 0, 5, 12) / 1_000;
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 
 /** A market whose first outcome had a price 26 hours ago, and has another now. */
 async function aMovedMarket(before: string, now: string, fields: StoredMarketFields = {}): Promise<TestMarket> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensureTokens } from '../../../../src/store/catalog/tokens.ts';
 import { listPartitions, type PartitionedTable, Partitions } from '../../../../src/store/db/partitions.ts';
 import { Database, sql } from '../../../../src/store/db/tx.ts';
@@ -6,7 +6,7 @@ import { type RetireOptions, retirePartitions } from '../../../../src/store/seri
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aTrade } from '../../../factories/trades.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { blockedSessions, untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 import { LosableDatabase } from '../../workers/worker-harness.ts';
 
@@ -45,14 +45,12 @@ const MARCH = Date.UTC(2025, 2);
 const MID_MARCH = Date.UTC(2025, 2, 15);
 const DAY_MS = 86_400_000;
 
-let test: TestDatabase;
+const test = useTestDatabase({ poolSize: 12 });
 let partitions: Partitions;
 let tokens: bigint[];
 beforeAll(async () => {
-  test = await createTestDatabase({ poolSize: 12 });
   tokens = [...(await ensureTokens(test.db, ['a', 'b', 'c'], 'USD')).values()];
 });
-afterAll(() => test.drop());
 beforeEach(async () => {
   for (const table of ['trade', 'price_history', 'book_history', 'observation'] as const) {
     for (const { name } of await listPartitions(test.db, table)) await test.db.dataSource.query(`DROP TABLE ${name}`);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { shardOf } from '../../../../src/domain/values/shard.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
@@ -6,7 +6,7 @@ import { sql } from '../../../../src/store/db/tx.ts';
 import { workShards } from '../../../../src/store/marks/stage.ts';
 import { writePrices } from '../../../../src/store/prices/prices.ts';
 import { currentMinute, sampleSnapshots } from '../../../../src/store/series/snapshots.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const ADD_HISTORY = sql(
   'test_add_history',
@@ -20,16 +20,14 @@ const READ = sql(
 /** A past minute, epoch seconds. */
 const MINUTE = Date.UTC(2026, 0, 5, 12) / 1000;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let token = 1n;
 beforeAll(async () => {
-  test = await createTestDatabase();
   const partitions = new Partitions(test.db);
   await partitions.ensure('price_history', [MINUTE * 1000]);
   await partitions.ensureAroundNow('price_history');
   await partitions.ensureAroundNow('observation');
 });
-afterAll(() => test.drop());
 beforeEach(() => {
   token += 1n;
 });

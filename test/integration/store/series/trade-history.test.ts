@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { newToken } from '../../../../src/domain/values/ids.ts';
 import { acquirePollLease, advancePoll } from '../../../../src/store/catalog/poll-state.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -14,7 +14,7 @@ import {
   touchTradeHistory,
 } from '../../../../src/store/series/trade-walks.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const AGE = sql(
   'test_age_history',
@@ -25,13 +25,9 @@ const AGE = sql(
 const FROM = Date.UTC(2026, 0, 1);
 const TO = Date.UTC(2026, 5, 1);
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let venue = '';
 let made = 0;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
 beforeEach(() => {
   made += 1;
   venue = `v${made}`;

@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { type Queryable, type Statement, sql } from '../../../../src/store/db/tx.ts';
 import { readMarketTrades } from '../../../../src/store/series/market-series.ts';
 import { readTrades } from '../../../../src/store/series/reads.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const TRADES = 60_000;
 const START_MS = Date.UTC(2026, 5, 20);
 const SECONDS_APART = 60;
 const LIMIT = 50;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let market: TestMarket;
 beforeAll(async () => {
-  test = await createTestDatabase();
   market = await aStoredMarket(test.db);
   const times = Array.from({ length: 3 }, (_, month) => Date.UTC(2026, 5 + month, 20));
   await new Partitions(test.db).ensure('trade', times);
@@ -29,7 +28,6 @@ beforeAll(async () => {
   );
   await test.db.query(sql('plan_test_analyze', 'ANALYZE trade'));
 });
-afterAll(() => test.drop());
 
 interface PlanNode {
   'Node Type': string;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { TradeRecord } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { shardOf } from '../../../../src/domain/values/shard.ts';
@@ -9,20 +9,18 @@ import { insertMarks } from '../../../../src/store/marks/marks.ts';
 import { workShards } from '../../../../src/store/marks/stage.ts';
 import { foldCandles } from '../../../../src/store/series/candles.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const HOUR_MS = Date.UTC(2026, 2, 1, 7);
 const MINUTE_MS = 60_000;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let partitions: Partitions;
 let outcomes = 0;
 beforeAll(async () => {
-  test = await createTestDatabase();
   partitions = new Partitions(test.db);
   await partitions.ensureAroundNow('observation');
 });
-afterAll(() => test.drop());
 
 const TOKEN = sql('test_token', 'SELECT id FROM token WHERE mint = $1');
 const MARKS = sql('test_marks', `SELECT detail FROM mark WHERE stage = 'fold-candles' AND key = $1 ORDER BY id`);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { sql, type Tx } from '../../../../src/store/db/tx.ts';
@@ -6,13 +6,9 @@ import { emitBalanceChanges, emitTransactions } from '../../../../src/store/wall
 import { advanceBalances, claimWallets, type WalletLease } from '../../../../src/store/wallets/watch.ts';
 import { anAccount } from '../../../factories/alerts.ts';
 import { aBalance, aTransaction, aWatchedWallet } from '../../../factories/wallets.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 
 const EVENT_IDS = sql('test_wallet_event_ids', 'SELECT id FROM event WHERE account_id = $1 ORDER BY body');
 

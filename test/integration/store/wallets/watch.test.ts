@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { claimWallets } from '../../../../src/store/wallets/watch.ts';
 import { anAccount } from '../../../factories/alerts.ts';
 import { aWatchedWallet } from '../../../factories/wallets.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const ANALYZE = sql('test_analyze_wallets', 'ANALYZE watched_wallet, wallet');
 const LEASED = sql(
@@ -11,11 +11,7 @@ const LEASED = sql(
   'SELECT count(*)::int AS leased FROM watched_wallet WHERE lease_until > now()',
 );
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 
 describe('claimWallets', () => {
   it('leases no more wallets than its limit when the statistics know of one wallet only', async () => {

@@ -1,23 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { PriceConfirmations } from '../../../../workers/ingest/price-confirmations.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { capturedLog, LosableDatabase, until } from '../worker-harness.ts';
 
 const CURRENT = sql('test_current_time', 'SELECT as_of FROM current_price WHERE token_id = $1');
 const T = Date.UTC(2026, 0, 5, 12);
 const at = (second: number) => new Date(T + second * 1000);
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let db: LosableDatabase;
 let tokenId: bigint;
 beforeAll(async () => {
-  test = await createTestDatabase();
   db = new LosableDatabase(test.db.dataSource);
 });
-afterAll(() => test.drop());
 beforeEach(async () => {
   const { outcomes } = await aStoredMarket(test.db);
   tokenId = outcomes[0]?.tokenId ?? 0n;

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import pino from 'pino';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { type Queryable, sql } from '../../../../src/store/db/tx.ts';
 import { createMemoryLedger, type RateLedger, type RateState } from '../../../../src/venues/http/rate-ledger.ts';
 import { createHostLedgers } from '../../../../workers/process/host-ledgers.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const CLEAR = sql('test_clear_budgets', 'TRUNCATE host_budget');
 /** Lets time pass for the stored budgets. */
@@ -16,11 +16,7 @@ const SHIFT = sql(
 );
 const log = pino({ enabled: false });
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 beforeEach(() => test.db.query(CLEAR));
 
 const termsOf = (perSecond: number, burst: number, client = 'v') => ({

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { BookRecord } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
@@ -12,7 +12,7 @@ import { pollPrices } from '../../../../workers/jobs/poll-prices.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { type Script, type ScriptedAdapter, scriptedAdapter } from '../../../factories/venue-adapter.ts';
 import { GUARD_MS } from '../../../support/eventually.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { jobContext, testConfig, wakeRecorder } from '../worker-harness.ts';
 
 const CLEAR = sql(
@@ -33,11 +33,7 @@ const POSITION = sql('test_position_of_prices', `SELECT position FROM poll_state
 const RESOLVE = sql('test_resolve', `UPDATE market SET status = 'resolved' WHERE id = $1`);
 const NOW = Date.now();
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 beforeEach(() => test.db.query(CLEAR));
 
 function contextOf(adapter: ScriptedAdapter, variables: Record<string, string> = {}, producer = wakeRecorder()) {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -9,7 +9,7 @@ import { pollMarkets } from '../../../../workers/jobs/poll-markets.ts';
 import { aMarketRecord } from '../../../factories/markets.ts';
 import { type ScriptedAdapter, scriptedAdapter } from '../../../factories/venue-adapter.ts';
 import { gate } from '../../../support/gate.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import {
   type ContextFields,
   capturedLog,
@@ -35,13 +35,9 @@ const QUARANTINE = sql('test_quarantined', 'SELECT reason, record_id FROM quaran
 const NOW = Date.now();
 const HOUR_MS = 3_600_000;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let venue = '';
 let made = 0;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
 beforeEach(() => {
   made += 1;
   venue = `v${made}`;

@@ -4,7 +4,7 @@ import { createKalshiAdapter } from '../../../../src/venues/kalshi/adapter.ts';
 import type { VenueAdapter } from '../../../../src/venues/port.ts';
 import { pollPrices } from '../../../../workers/jobs/poll-prices.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { json, ScriptedServer } from '../../venues/scripted-server.ts';
 import { jobContext, testConfig, wakeRecorder } from '../worker-harness.ts';
 
@@ -16,16 +16,14 @@ const HISTORY = sql('test_price_history_rows', 'SELECT count(*)::int AS rows FRO
 const OBSERVED = sql('test_price_observations', 'SELECT count(*)::int AS rows FROM observation');
 
 const server = new ScriptedServer();
-let test: TestDatabase;
+const test = useTestDatabase();
 let adapter: VenueAdapter;
 beforeAll(async () => {
-  test = await createTestDatabase();
   adapter = createKalshiAdapter({ url: await server.start(), http: { requestsPerSecond: 10_000, maxAttempts: 1 } });
 });
 afterAll(async () => {
   await adapter.close();
   await server.close();
-  await test.drop();
 });
 beforeEach(async () => {
   await aStoredMarket(test.db, { venue: 'kalshi', marketId: 'A' });

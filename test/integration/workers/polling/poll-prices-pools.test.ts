@@ -6,7 +6,7 @@ import type { VenueAdapter } from '../../../../src/venues/port.ts';
 import { pollMarkets } from '../../../../workers/jobs/poll-markets.ts';
 import { pollPrices } from '../../../../workers/jobs/poll-prices.ts';
 import { startSimulatedLimitless } from '../../../conformance/venue-adapter/limitless-exchange.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { jobContext, testConfig } from '../worker-harness.ts';
 
 const PRICES = sql(
@@ -24,18 +24,16 @@ interface StoredPrices {
   prices: (string | null)[];
 }
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let venue: Awaited<ReturnType<typeof startSimulatedLimitless>>;
 let adapter: VenueAdapter;
 beforeAll(async () => {
-  test = await createTestDatabase();
   venue = await startSimulatedLimitless({ nowSecond: Math.floor(Date.now() / 1000) });
   adapter = venue.createAdapter();
 });
 afterAll(async () => {
   await adapter.close();
   await venue.close();
-  await test.drop();
 });
 
 /** The percents of a pool, as its own page has them. */

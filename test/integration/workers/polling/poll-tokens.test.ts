@@ -10,7 +10,7 @@ import { evaluateAlertsJob } from '../../../../workers/jobs/evaluate-alerts.ts';
 import { pollTokens } from '../../../../workers/jobs/poll-tokens.ts';
 import { anAccount, anAlert, aSubscription } from '../../../factories/alerts.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { ALL_LANES, type ContextFields, capturedLog, jobContext, testConfig, wakeRecorder } from '../worker-harness.ts';
 
 const STATE = sql(
@@ -38,14 +38,13 @@ const FORGET_SYMBOL = sql(
   'UPDATE token SET symbol = NULL, symbol_asked_at = NULL WHERE mint = $1',
 );
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let exchange: Exchange;
 let adapter: TokenAdapter;
 let owner: bigint;
 const mintOf = (symbol: string) => exchange.solana.tokens().find((token) => token.symbol === symbol)?.mint ?? '';
 
 beforeAll(async () => {
-  test = await createTestDatabase();
   exchange = await startExchange({
     markets: 1,
     liveMarkets: 0,
@@ -55,10 +54,7 @@ beforeAll(async () => {
     solanaTraffic: false,
   });
 });
-afterAll(async () => {
-  await exchange.close();
-  await test.drop();
-});
+afterAll(() => exchange.close());
 beforeEach(async () => {
   adapter = createSolanaTokens({
     jupiter: exchange.jupiterUrl,

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../../src/store/db/tx.ts';
 import type { WalletAdapter } from '../../../../src/venues/wallet-port.ts';
 import { pollWallets } from '../../../../workers/jobs/poll-wallets.ts';
@@ -13,15 +13,11 @@ import {
   storedEvents,
 } from '../../../factories/wallets.ts';
 import { gate } from '../../../support/gate.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { jobContext, LosableDatabase, testConfig, until } from '../worker-harness.ts';
 
-let test: TestDatabase;
+const test = useTestDatabase({ poolSize: 16 });
 let venues = 0;
-beforeAll(async () => {
-  test = await createTestDatabase({ poolSize: 16 });
-});
-afterAll(() => test.drop());
 
 function process(venue: string, adapter: WalletAdapter, db: Database = test.db) {
   const context = jobContext({ db, config: testConfig(test.url), walletAdapters: new Map([[venue, adapter]]) });

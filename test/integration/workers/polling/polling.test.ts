@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { TradeRecord } from '../../../../src/domain/markets/market.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { VenueError } from '../../../../src/venues/errors.ts';
@@ -7,7 +7,7 @@ import { pollTrades } from '../../../../workers/jobs/poll-trades.ts';
 import { aTrade } from '../../../factories/trades.ts';
 import { lastPage, pagesOf, type ScriptedAdapter, scriptedAdapter } from '../../../factories/venue-adapter.ts';
 import { gate } from '../../../support/gate.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import {
   type ContextFields,
   capturedLog,
@@ -36,13 +36,9 @@ const FOLD_MARKS = sql('test_fold_marks', `SELECT count(*)::int AS marks FROM ma
 const NOW = Date.UTC(2026, 5, 15, 12);
 const MINUTE_MS = 60_000;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let venue = '';
 let made = 0;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
 beforeEach(async () => {
   made += 1;
   venue = `v${made}`;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { VenueError } from '../../../../src/venues/errors.ts';
@@ -9,7 +9,7 @@ import type { DefinedJob } from '../../../../workers/process/define.ts';
 import { aMarketRecord } from '../../../factories/markets.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { lastPage, type Script, type ScriptedAdapter, scriptedAdapter } from '../../../factories/venue-adapter.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { jobContext, testConfig, wakeRecorder } from '../worker-harness.ts';
 
 const PRICES = sql(
@@ -33,11 +33,7 @@ const CLEAR = sql(
 
 const NOW = Date.now();
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 beforeEach(() => test.db.query(CLEAR));
 
 function run(job: DefinedJob, adapter: ScriptedAdapter, producer = wakeRecorder()) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { VenueError } from '../../../../src/venues/errors.ts';
@@ -7,7 +7,7 @@ import { pollPrices } from '../../../../workers/jobs/poll-prices.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { type Script, type ScriptedAdapter, scriptedAdapter } from '../../../factories/venue-adapter.ts';
 import { gate } from '../../../support/gate.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { type ContextFields, jobContext, LosableDatabase, testConfig, until } from '../worker-harness.ts';
 
 const PRICED = sql(
@@ -26,11 +26,7 @@ const NAMES = ['a', 'b', 'c', 'd', 'e', 'f'];
 /** The outcome of each market with the lower key, in the order of the round. */
 const FIRSTS = NAMES.map((name) => `${name}:no`);
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 beforeEach(async () => {
   await test.db.query(CLEAR);
   for (const marketId of NAMES) await aStoredMarket(test.db, { venue: 'v', marketId });

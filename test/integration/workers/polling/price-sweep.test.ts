@@ -10,7 +10,7 @@ import type { VenueObserver } from '../../../../src/venues/observer.ts';
 import type { VenueAdapter } from '../../../../src/venues/port.ts';
 import { pollMarkets } from '../../../../workers/jobs/poll-markets.ts';
 import { pollPrices } from '../../../../workers/jobs/poll-prices.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { type ContextFields, capturedLog, jobContext, LosableDatabase, testConfig, until } from '../worker-harness.ts';
 
 const PRICED = sql(
@@ -31,12 +31,11 @@ interface Position {
 const PAGE = 10;
 const MARKETS = 300;
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let exchange: Exchange;
 let adapter: VenueAdapter;
 let answered: (record: RequestRecord) => void = () => undefined;
 beforeAll(async () => {
-  test = await createTestDatabase();
   exchange = await startExchange({
     markets: MARKETS,
     liveMarkets: 24,
@@ -53,7 +52,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await adapter.close();
   await exchange.close();
-  await test.drop();
 });
 beforeEach(async () => {
   await test.db.query(FORGET_PRICES);

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Exchange, startExchange } from '../../../../sim/exchange.ts';
 import type { TransferRequest } from '../../../../sim/solana/network.ts';
 import { type Database, sql } from '../../../../src/store/db/tx.ts';
@@ -16,7 +16,7 @@ import {
   scriptedWallets,
   storedEvents,
 } from '../../../factories/wallets.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { type ContextFields, capturedLog, jobContext, LosableDatabase, testConfig } from '../worker-harness.ts';
 
 const HTTP = { requestsPerSecond: 100_000, burst: 10_000, maxAttempts: 1 };
@@ -42,7 +42,7 @@ const PRUNE_EVENTS = sql('test_prune_events', `DELETE FROM event`);
 const FORGET_WALLETS = sql('test_forget_wallets', `DELETE FROM wallet`);
 const FORGET_WATCHED = sql('test_forget_watched', `DELETE FROM watched_wallet`);
 
-let test: TestDatabase;
+const test = useTestDatabase({ poolSize: 16 });
 let exchange: Exchange;
 let now: WalletAdapter;
 let before: WalletAdapter;
@@ -52,11 +52,6 @@ let friend = '';
 let mint = '';
 let owner = 0n;
 let hook = 0n;
-
-beforeAll(async () => {
-  test = await createTestDatabase({ poolSize: 16 });
-});
-afterAll(() => test.drop());
 
 beforeEach(async () => {
   for (const clear of [PRUNE_QUARANTINE, FORGET_WALLETS, FORGET_WATCHED]) await test.db.query(clear);

@@ -5,17 +5,16 @@ import type { WalletAdapter } from '../../../../src/venues/wallet-port.ts';
 import { pollWallets } from '../../../../workers/jobs/poll-wallets.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aWatchedWallet, makeWalletsDue, storedEvents } from '../../../factories/wallets.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { jobContext, testConfig } from '../worker-harness.ts';
 
 const SOL = 'So11111111111111111111111111111111111111112';
 const EVENTS = ['transaction', 'balance_change'];
 
-let test: TestDatabase;
+const test = useTestDatabase();
 let exchange: Exchange;
 let adapter: WalletAdapter;
 beforeAll(async () => {
-  test = await createTestDatabase();
   exchange = await startExchange({
     markets: 1,
     liveMarkets: 0,
@@ -28,7 +27,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await adapter.close();
   await exchange.close();
-  await test.drop();
 });
 
 async function poll(): Promise<unknown> {

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { insertMarks, waitingShards } from '../../../../src/store/marks/marks.ts';
 import { runStage } from '../../../../workers/process/staging.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { jobContext, testConfig } from '../worker-harness.ts';
 
 const STAGE = 'fold-candles' as const;
@@ -11,11 +11,7 @@ const CLAIM = { limit: 48, order: 'oldest' } as const;
 /** Longer than any test. */
 const FOR_EVER_MS = 600_000;
 
-let test: TestDatabase;
-beforeAll(async () => {
-  test = await createTestDatabase();
-});
-afterAll(() => test.drop());
+const test = useTestDatabase();
 beforeEach(async () => {
   await test.db.query(sql('test_clear_marks', 'TRUNCATE mark'));
 });

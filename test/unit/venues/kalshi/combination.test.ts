@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isCombination, isCombinationTicker } from '../../../../src/venues/kalshi/combination.ts';
-import { parseBooks } from '../../../../src/venues/kalshi/parse-book.ts';
 import { parseMarkets } from '../../../../src/venues/kalshi/parse-market.ts';
-import { parsePrices } from '../../../../src/venues/kalshi/parse-price.ts';
 import { collectTrades, readFeed } from '../../../../src/venues/kalshi/parse-trade.ts';
 
 const NOW = Date.UTC(2026, 7, 9);
@@ -15,7 +13,6 @@ const market = {
   status: 'active',
   yes_bid_dollars: '0.1',
 };
-const plain = { ...market, ticker: 'KXA' };
 const trade = {
   trade_id: 't1',
   ticker: TICKER,
@@ -24,7 +21,6 @@ const trade = {
   no_price_dollars: '0.7000',
   created_time: '2026-07-25T05:51:39Z',
 };
-const book = { ticker: TICKER, orderbook_fp: { yes_dollars: [], no_dollars: [['0.8120', '369.00']] } };
 
 describe('isCombination', () => {
   it('knows a combination by its ticker, its collection or its legs', () => {
@@ -57,29 +53,6 @@ describe('isCombination', () => {
 });
 
 describe('the parsers of Kalshi', () => {
-  it.each([
-    ['parseMarkets', () => parseMarkets([market, plain])],
-    [
-      'parsePrices',
-      () =>
-        parsePrices(
-          [
-            { ...market, yes_ask_dollars: '0.2' },
-            { ...plain, yes_ask_dollars: '0.2' },
-          ],
-          NOW,
-        ),
-    ],
-    ['parseBooks', () => parseBooks([book, { ...book, ticker: 'KXA' }], NOW)],
-    ['collectTrades', () => collectTrades(readFeed([trade, { ...trade, ticker: 'KXA', trade_id: 't2' }], NOW))],
-  ])('%s skips a combination with a reason and keeps its neighbour', (_, parse) => {
-    const { records, rejected, skipped } = parse();
-    expect(skipped).toEqual(['combination']);
-    expect(rejected).toEqual([]);
-    expect(records.length).toBeGreaterThan(0);
-    expect(JSON.stringify(records)).not.toContain(TICKER);
-  });
-
   it('reject a combination with a fault', () => {
     expect(parseMarkets([{ ...market, status: 7 }])).toMatchObject({
       skipped: [],

@@ -6,19 +6,6 @@ import { countProbs, parseProbs } from '../../../../src/venues/manifold/parse-pr
 const NOW = 1_790_000_000_000;
 
 describe('parseProbs', () => {
-  it('prices both sides of a binary market, exactly', () => {
-    const wanted = new Set(['c1:YES', 'c1:NO']);
-    expect(parseProbs({ c1: { prob: 0.20000000000000004 } }, NOW, wanted)).toEqual({
-      records: [
-        { outcomeId: 'c1:YES', asOfMs: NOW, price: '0.20000000000000004' },
-        { outcomeId: 'c1:NO', asOfMs: NOW, price: '0.79999999999999996' },
-      ],
-      rejected: [],
-      skipped: [],
-      unknowns: [],
-    });
-  });
-
   it('prices answers by their ids, and only requested outcomes', () => {
     const probs = { c2: { answerProbs: { a1: 0.67, a2: 0.33 } }, c3: { prob: 0.5 } };
     const { records } = parseProbs(probs, NOW, new Set(['c2:a2', 'c3:NO']));
