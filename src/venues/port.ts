@@ -23,6 +23,8 @@ export interface RejectedRecord {
 
 export interface Batch<R> {
   records: R[];
+  /** Records that are not in the list, because their trades are stored (`TapeKnowledge`). */
+  known?: number;
   rejected: RejectedRecord[];
   /** Requested ids that this answer says nothing about: they are in quarantine, or the host failed before their turn. */
   unread?: readonly string[];
@@ -64,7 +66,10 @@ export interface MarketPage extends Page<MarketRecord> {
   };
 }
 
-/** A page of the tape. `caughtUpMs`: the feed was read without a gap up to its state at this moment, epoch milliseconds. */
+/**
+ * A page of the tape. `caughtUpMs`: the feed was read without a gap up to its state at this moment, epoch milliseconds, and with the overlap
+ * for late trades.
+ */
 export interface TapePage extends Page<TradeRecord> {
   caughtUpMs?: number;
 }
@@ -114,6 +119,16 @@ export interface CallContext {
   now(): number;
 }
 
+/** What the caller knows of the tape. Without it, late trades are looked for at each walk, and each trade is parsed. */
+export interface TapeKnowledge {
+  /** This process stored the last page, and no poll failed since: the walk reads the overlap for late trades only when that is due. */
+  isContinued?: boolean;
+  /** Whether this process knows that a trade with this id is stored. */
+  isStored?(tradeId: string): boolean;
+}
+
+export interface TapeContext extends CallContext, TapeKnowledge {}
+
 /**
  * The interface of a venue. An adapter sends requests through `createVenueHttp`, validates payloads and returns normalized records; it uses
  * neither storage nor queues.
@@ -132,7 +147,7 @@ export interface VenueAdapter extends VenueProfile {
   readonly maxMarketsPerFetch: number;
 
   /** The next trades after `position`, the oldest or the newest page first, depending on the venue; null starts at the recent past. */
-  pollTrades(position: unknown, context: CallContext): Promise<TapePage>;
+  pollTrades(position: unknown, context: TapeContext): Promise<TapePage>;
 
   /**
    * The next page of a market's older trades after `position`; null starts at `toMs`. It uses a share of the host's budget only, so walks

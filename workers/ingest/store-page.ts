@@ -70,17 +70,22 @@ export async function storePage<R, W extends Written, P extends Batch<R>>(
     stored = await writePage(deps, store, page, origin);
   } catch (error) {
     // The next poll receives the page again: without this, its records would count as received twice and as stored once.
-    metrics.skippedRecords.inc({ venue, kind, reason: 'not_stored' }, page.records.length + page.rejected.length);
+    metrics.skippedRecords.inc({ venue, kind, reason: 'not_stored' }, recordsOf(page) + page.rejected.length);
     throw error;
   }
   const { parts, rejected: rejectedByStore } = stored;
   const written = parts.reduce((sum, part) => sum + part.written, 0);
   const rejected = [...page.rejected, ...rejectedByStore];
   metrics.ingestedRows.inc({ venue, kind: rowKind }, written);
-  metrics.duplicateRecords.inc({ venue, kind }, Math.max(0, page.records.length - written - rejectedByStore.length));
+  metrics.duplicateRecords.inc({ venue, kind }, Math.max(0, recordsOf(page) - written - rejectedByStore.length));
   for (const { reason } of rejected) metrics.rejectedRecords.inc({ venue, kind, reason });
   store.wake?.(parts, page);
   return { written, rejected: rejected.length };
+}
+
+/** The accepted records of a page, with those that are known to be stored. */
+export function recordsOf({ records, known = 0 }: Batch<unknown>): number {
+  return records.length + known;
 }
 
 /**

@@ -3,26 +3,50 @@ import { noteCaughtUp } from '../../src/store/catalog/poll-state.ts';
 import type { TapePage, VenueAdapter } from '../../src/venues/port.ts';
 import { rejectUntimely, tradeStore, type WrittenTrades } from '../ingest/trade-store.ts';
 import { runPoll } from '../polling/lease.ts';
+import { type TapeMemory, tapeMemoryOf } from '../polling/tape-memory.ts';
 import { type PageSource, walkPages } from '../polling/walk.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 
 /** Follows the tape of a venue. */
 export const pollTrades = defineJob('poll-trades', ({ venue }, context) =>
-  runPoll(context, { venue, lease: 'trades', adapters: context.adapters }, (adapter, start) =>
-    walkPages(context, tape(context, adapter), start),
-  ),
+  runPoll(context, { venue, lease: 'trades', adapters: context.adapters }, async (adapter, start) => {
+    const memory = tapeMemoryOf(context.db, venue);
+    memory.begin(start.position);
+    try {
+      return await walkPages(context, tape(context, adapter, memory), start);
+    } catch (error) {
+      memory.fail();
+      throw error;
+    }
+  }),
 );
 
-function tape(context: JobContext, adapter: VenueAdapter): PageSource<TradeRecord, WrittenTrades, TapePage> {
+function tape(
+  context: JobContext,
+  adapter: VenueAdapter,
+  memory: TapeMemory,
+): PageSource<TradeRecord, WrittenTrades, TapePage> {
   const { metrics, now } = context;
   const store = tradeStore(context, adapter);
   return {
     ...store,
-    fetch: async (position, call) => rejectUntimely(context, await adapter.pollTrades(position, call)),
-    async finish(tx, { caughtUpMs }) {
-      if (caughtUpMs !== undefined) await noteCaughtUp(tx, adapter.venue, caughtUpMs);
+    async fetch(position, call) {
+      return rejectUntimely(context, await adapter.pollTrades(position, { ...call, ...memory.knowledge }));
     },
-    wake(parts, { records }) {
+    // A page of known trades locks nothing and writes none.
+    write: (tx, records) =>
+      store.write(
+        tx,
+        records.filter(({ tradeId }) => !memory.has(tradeId)),
+      ),
+    async finish(tx, { caughtUpMs }) {
+      if (caughtUpMs === undefined) return;
+      const isLosing = await noteCaughtUp(tx, adapter.venue, caughtUpMs);
+      if (isLosing !== undefined) memory.note(isLosing);
+    },
+    wake(parts, page) {
+      const { records } = page;
+      memory.committed(page, parts.length === 1, now());
       store.wake(parts);
       if (parts.every(({ tokenIds }) => tokenIds.length === 0)) return;
       // The newest trade shows the delay. Older trades of the page only wait for it.

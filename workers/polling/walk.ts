@@ -1,7 +1,7 @@
 import { JOBS } from '../../src/queues/jobs.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import type { CallContext, Page } from '../../src/venues/port.ts';
-import { type PageStore, storePage, type Written } from '../ingest/store-page.ts';
+import { type PageStore, recordsOf, storePage, type Written } from '../ingest/store-page.ts';
 import type { JobContext } from '../process/define.ts';
 
 /** Pages that are read one after the other, and how they are stored. */
@@ -81,7 +81,7 @@ export function beginWalk<R, W extends Written, P extends Page<R>>(
       if (!page.isIdle) walked.requests = 'sent';
       else if (walked.requests === 'none') walked.requests = 'nothing to request';
       report.pages += 1;
-      report.records += page.records.length;
+      report.records += recordsOf(page);
       report.written += written;
       report.rejected += rejected;
     },

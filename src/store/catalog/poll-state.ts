@@ -77,10 +77,16 @@ export async function restPoll(db: Queryable, { venue, kind, token }: PollLease,
 const NOTE_CAUGHT_UP = sql(
   'note_caught_up',
   `UPDATE poll_state SET caught_up_at = to_timestamp($2::float8 / 1000)
-   WHERE venue = $1 AND kind = 'trades' AND (caught_up_at IS NULL OR caught_up_at < to_timestamp($2::float8 / 1000) - interval '1 second')`,
+   WHERE venue = $1 AND kind = 'trades' AND (caught_up_at IS NULL OR caught_up_at < to_timestamp($2::float8 / 1000) - interval '1 second')
+   RETURNING EXISTS (
+     SELECT FROM venue_completeness c WHERE c.venue = $1 AND c.broken_until > caught_up_at - interval '2 minutes') AS is_losing`,
 );
 
-/** Records that the tape was read without a gap up to its state at this moment, in the transaction of its last page. */
-export async function noteCaughtUp(tx: Queryable, venue: string, caughtUpMs: number): Promise<void> {
-  await tx.query(NOTE_CAUGHT_UP, [venue, caughtUpMs]);
+/**
+ * Records that the tape was read without a gap up to its state at this moment, in the transaction of its last page. Returns whether a loss
+ * of the venue has grown in the last two minutes; undefined when this moment was recorded already.
+ */
+export async function noteCaughtUp(tx: Queryable, venue: string, caughtUpMs: number): Promise<boolean | undefined> {
+  const [row] = await tx.query<{ isLosing: boolean }>(NOTE_CAUGHT_UP, [venue, caughtUpMs]);
+  return row?.isLosing;
 }

@@ -5,10 +5,19 @@ import type { VenueHttpSettings } from '../http/http.ts';
 import { joinAnswers, rejectMembers, unreadOf } from '../http/member-batches.ts';
 import { createPageReader } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
-import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, TapePage, VenueAdapter } from '../port.ts';
+import type {
+  Batch,
+  CallContext,
+  HistoryPage,
+  HistoryRequest,
+  MarketPage,
+  TapeContext,
+  TapePage,
+  VenueAdapter,
+} from '../port.ts';
 import { createReport } from '../report.ts';
 import { createHistoryTurns } from '../walk-back.ts';
-import { createKalshiClient, KALSHI, REQUESTS_PER_SECOND } from './client.ts';
+import { createKalshiClient, KALSHI, type Parameters, REQUESTS_PER_SECOND } from './client.ts';
 import { createEventDirectory } from './event-directory.ts';
 import type { KalshiKey } from './feed/key.ts';
 import { createBookReader } from './fetch-books.ts';
@@ -49,6 +58,7 @@ const MARKET_SETTINGS: MarketWalkSettings = {
 const TRADE_SETTINGS: TradeWalkSettings = {
   pageSize: 1_000,
   overlapSeconds: 120,
+  overlapReads: 8,
   initialLookbackSeconds: 6 * 3_600,
   longGapSeconds: 300,
   headEveryMs: 1_000,
@@ -116,10 +126,9 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
       return { ...batch, ...unreadOf(asked) };
     },
 
-    async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
-      const { rows, truncated, ...page } = await readTradePage(position, context.now(), tradeSettings, (parameters) =>
-        client.listTrades(parameters, context.signal),
-      );
+    async pollTrades(position: unknown, context: TapeContext): Promise<TapePage> {
+      const list = (parameters: Parameters) => client.listTrades(parameters, context.signal);
+      const { rows, truncated, ...page } = await readTradePage(position, context.now(), tradeSettings, list, context);
       report.truncated('trades', truncated);
       return { ...report.counted('trades', rows.length, collectTrades(rows)), ...page };
     },

@@ -24,16 +24,24 @@ export interface FeedRow {
   /** The skip reason of a sound trade. */
   skipped?: string;
   rejected?: RejectedRecord;
+  /** Its trade is stored, so the row was not parsed further. */
+  isKnown?: true;
 }
 
-/** The rows of one answer of `GET /markets/trades`, in its order; pure. */
-export function readFeed(rows: readonly unknown[], nowMs: number): FeedRow[] {
+/** The rows of one answer of `GET /markets/trades`, in its order; pure. Rows whose trades are stored are not parsed again. */
+export function readFeed(
+  rows: readonly unknown[],
+  nowMs: number,
+  isStored: (tradeId: string) => boolean = () => false,
+): FeedRow[] {
   return rows.map((raw) => {
     const time = readTime(fieldOf(raw, 'created_time'), nowMs);
     const second = time.ok ? { second: Math.floor(time.value / 1000) } : {};
+    const id = fieldOf(raw, 'trade_id');
+    if (time.ok && typeof id === 'string' && isStored(id)) return { ...second, isKnown: true };
     const parsed = parseRow(raw, time);
     if (parsed.ok) return { ...second, ...parsed.value };
-    return { ...second, rejected: rejectRecord('trades', raw, parsed.rejection, fieldOf(raw, 'trade_id')) };
+    return { ...second, rejected: rejectRecord('trades', raw, parsed.rejection, id) };
   });
 }
 
@@ -102,7 +110,9 @@ function readTime(text: unknown, nowMs: number): Reading<number> {
 export function collectTrades(rows: readonly FeedRow[]): ParsedBatch<TradeRecord> {
   const batch = emptyBatch<TradeRecord>();
   const seen = new Set<string>();
-  for (const { trade, rejected, unknownSide, skipped } of rows) {
+  let known = 0;
+  for (const { trade, rejected, unknownSide, skipped, isKnown } of rows) {
+    if (isKnown) known += 1;
     if (rejected) batch.rejected.push(rejected);
     if (unknownSide !== undefined) batch.unknowns.push({ field: 'taker_side', value: unknownSide.slice(0, 100) });
     if (trade === undefined) continue;
@@ -115,5 +125,5 @@ export function collectTrades(rows: readonly FeedRow[]): ParsedBatch<TradeRecord
     if (skipped === undefined) batch.records.push(trade);
     else batch.skipped.push(skipped);
   }
-  return batch;
+  return known === 0 ? batch : { ...batch, known };
 }

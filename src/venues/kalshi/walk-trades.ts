@@ -1,4 +1,5 @@
 import { isHttpStatus } from '../errors.ts';
+import type { TapeKnowledge } from '../port.ts';
 import { refuseUnreadable, rejectedOf } from '../rejection.ts';
 import {
   newTape,
@@ -30,17 +31,18 @@ export async function readTradePage(
   nowMs: number,
   settings: TradeWalkSettings,
   list: ListTrades,
+  { isContinued = false, isStored }: TapeKnowledge = {},
 ): Promise<TapeStep<FeedRow>> {
   const parsed = tapePosition.safeParse(stored);
   const at = parsed.success ? parsed.data : newTape(nowMs, settings);
-  const read = (from: Stretch) => readStretch(from, { list, nowMs, settings });
+  const read = (from: Stretch) => readStretch(from, { list, nowMs, settings, isStored });
   return walkTape(at, {
     settings,
     nowMs,
+    isContinued,
     read,
-    async begin() {
-      const floor = parsed.success ? at.watermark - settings.overlapSeconds : at.watermark;
-      const walk = { top: at.watermark, next: Math.max(Math.floor(nowMs / 1000), floor), floor };
+    async begin({ known, floor }) {
+      const walk = { top: known, next: Math.max(Math.floor(nowMs / 1000), floor), floor };
       return { walk, read: await read(walk) };
     },
   });
@@ -51,13 +53,14 @@ interface StretchReader {
   list: ListTrades;
   nowMs: number;
   settings: { pageSize: number };
+  isStored?: TapeKnowledge['isStored'];
 }
 
 /** One page of a stretch, and its rest. A refused or repeated cursor is replaced by times. */
 export async function readStretch(from: Stretch, pager: StretchReader): Promise<StretchRead<FeedRow>> {
   const answer = await listStretch(from, pager);
   if (answer === undefined) return withoutCursor(from, 'the venue refuses its cursor');
-  const rows = readPage(answer.rows, pager.nowMs);
+  const rows = readPage(answer.rows, pager);
   const seconds = rows.map((row) => row.second).filter((each) => each !== undefined);
   const isOutside = from.end !== undefined && seconds.some((each) => each > (from.end ?? 0) + END_SLACK_SECONDS);
   if (isOutside) return { rows, truncated: unread(from, 'the venue ignores the end of a window') };
@@ -99,8 +102,11 @@ function unread({ next, floor }: Stretch, why: string): string {
   return `trades between ${floor} and ${next} (epoch seconds): ${why}`;
 }
 
-function readPage(answer: readonly unknown[], nowMs: number): FeedRow[] {
-  const rows = readFeed(answer, nowMs);
+function readPage(answer: readonly unknown[], { nowMs, isStored }: StretchReader): FeedRow[] {
+  let rows = readFeed(answer, nowMs, isStored);
+  // A changed format shows in known rows too: without them, a few bad rows would pass as single faults.
+  const isSuspect = rows.some(({ rejected }) => rejected) && rows.every(({ rejected, isKnown }) => rejected || isKnown);
+  if (isSuspect) rows = readFeed(answer, nowMs);
   refuseUnreadable(KALSHI, 'trade', rows.length, rejectedOf(rows));
   return rows;
 }

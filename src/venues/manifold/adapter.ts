@@ -14,13 +14,14 @@ import type {
   HistoryRequest,
   MarketPage,
   RejectedRecord,
+  TapeContext,
   TapePage,
   VenueAdapter,
 } from '../port.ts';
 import { refuseUnreadable } from '../rejection.ts';
 import { createReport } from '../report.ts';
 import { createHistoryTurns } from '../walk-back.ts';
-import { createManifoldClient, MANIFOLD, PER_SECOND } from './client.ts';
+import { type BetsQuery, createManifoldClient, MANIFOLD, PER_SECOND } from './client.ts';
 import { createMarketPages, unavailable } from './fetch-markets.ts';
 import { partsOfOutcomeId, VENUE_ID } from './outcome-ids.ts';
 import { contractIdOf, parseMarkets } from './parse-market.ts';
@@ -61,6 +62,7 @@ const MARKET_SETTINGS: MarketWalkSettings = {
 const TRADE_SETTINGS: BetWalkSettings = {
   pageSize: 1_000,
   overlapMs: 120_000,
+  overlapReads: 8,
   initialLookbackMs: 6 * 3_600_000,
 };
 
@@ -160,17 +162,21 @@ export function createManifoldAdapter(options: ManifoldOptions): VenueAdapter {
       return { ...countedMarkets(rows, failed, context.now()), ...unreadOf(rest) };
     },
 
-    async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
+    async pollTrades(position: unknown, context: TapeContext): Promise<TapePage> {
       const nowMs = context.now();
-      const page = await readBetPage(position, nowMs, tradeSettings, (query) => client.listBets(query, context.signal));
-      const { rows, position: after, more } = page;
-      const { rejected: all, ...parsed } = parseBets(rows, nowMs);
+      const list = (query: BetsQuery) => client.listBets(query, context.signal);
+      const { rows, reportedMs, truncated, ...page } = await readBetPage(position, nowMs, tradeSettings, list, context);
+      let bets = parseBets(rows, nowMs, context.isStored);
+      // A changed format shows in known bets too: without them, a few bad bets would pass as single faults.
+      const isSuspect = bets.rejected.length > 0 && bets.rejected.length + (bets.known ?? 0) === rows.length;
+      if (isSuspect) bets = parseBets(rows, nowMs);
+      const { rejected: all, ...parsed } = bets;
       refuseUnreadable(MANIFOLD, 'bet', rows.length, all);
-      report.truncated('trades', page.truncated);
-      const rejected = freshRejections(rows, page.reportedMs, nowMs, all);
+      report.truncated('trades', truncated);
+      const rejected = freshRejections(rows, reportedMs, nowMs, all);
       parsed.skipped.push(...Array(all.length - rejected.length).fill('rejected_before'));
       const batch = report.counted('trades', rows.length, { ...parsed, rejected });
-      return { ...batch, position: after, more, ...(!more && { caughtUpMs: nowMs }) };
+      return { ...batch, ...page };
     },
 
     async pollHistory(request: HistoryRequest, position: unknown, context: CallContext): Promise<HistoryPage> {

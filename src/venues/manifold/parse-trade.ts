@@ -34,16 +34,26 @@ const PRICE_SCALE = 20;
  * The venue's own volume counts the same way.
  *
  * Skipped: redemptions (pairs of YES and NO converted to mana), antes, orders that took nothing, bets on old markets with numbers as
- * outcomes.
+ * outcomes. Bets whose trades are stored are not parsed again.
  */
-export function parseBets(rows: readonly unknown[], nowMs: number): ParsedBatch<TradeRecord> {
+export function parseBets(
+  rows: readonly unknown[],
+  nowMs: number,
+  isStored: (tradeId: string) => boolean = () => false,
+): ParsedBatch<TradeRecord> {
   const batch = emptyBatch<TradeRecord>();
   const seen = new Set<string>();
+  let known = 0;
   for (const row of rows) {
+    const id = idOf(row);
+    if (typeof id === 'string' && isStored(id)) {
+      known += 1;
+      continue;
+    }
     const unknowns: UnknownValue[] = [];
     const reading = parseBet(row, nowMs, unknowns);
     if (!reading.ok) {
-      batch.rejected.push(rejectRecord('trades', row, reading.rejection, idOf(row)));
+      batch.rejected.push(rejectRecord('trades', row, reading.rejection, id));
       continue;
     }
     batch.unknowns.push(...unknowns);
@@ -57,7 +67,7 @@ export function parseBets(rows: readonly unknown[], nowMs: number): ParsedBatch<
       batch.records.push(reading.value);
     }
   }
-  return batch;
+  return known === 0 ? batch : { ...batch, known };
 }
 
 /** The time of a raw bet, epoch milliseconds; undefined when it is impossible or unreadable. */

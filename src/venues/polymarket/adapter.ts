@@ -11,6 +11,7 @@ import type {
   HistoryRequest,
   MarketPage,
   RejectedRecord,
+  TapeContext,
   TapePage,
   VenueAdapter,
 } from '../port.ts';
@@ -25,6 +26,7 @@ import {
   POLYMARKET,
   type PolymarketClient,
   type PolymarketUrls,
+  type TradesQuery,
 } from './client.ts';
 import { createBookReader, MAX_BOOKS } from './fetch-books.ts';
 import { findMarkets, MAX_CONDITION_IDS } from './fetch-markets.ts';
@@ -69,6 +71,8 @@ const TRADE_SETTINGS: TradeWalkSettings = {
   pageSize: 1_000,
   pagesPerCall: 4,
   overlapSeconds: 120,
+  // Of four pages each, of which three are new.
+  overlapReads: 3,
   initialLookbackSeconds: 6 * 3_600,
   longGapSeconds: 300,
   headEveryMs: 1_000,
@@ -115,10 +119,9 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       };
     },
 
-    async pollTrades(position: unknown, context: CallContext): Promise<TapePage> {
-      const { rows, truncated, ...page } = await readTradePage(position, context.now(), tradeSettings, (query) =>
-        client.listTrades(query, context.signal),
-      );
+    async pollTrades(position: unknown, context: TapeContext): Promise<TapePage> {
+      const list = (query: TradesQuery) => client.listTrades(query, context.signal);
+      const { rows, truncated, ...page } = await readTradePage(position, context.now(), tradeSettings, list, context);
       report.truncated('trades', truncated);
       return { ...report.counted('trades', rows.length, identifyTrades(rows)), ...page };
     },

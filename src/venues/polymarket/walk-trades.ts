@@ -1,3 +1,4 @@
+import type { TapeKnowledge } from '../port.ts';
 import {
   callEnd,
   newTape,
@@ -35,6 +36,7 @@ export async function readTradePage(
   nowMs: number,
   settings: TradeWalkSettings,
   list: (query: TradesQuery) => Promise<DataPage>,
+  { isContinued = false }: TapeKnowledge = {},
 ): Promise<TapeStep<FeedRow>> {
   const at = openPosition(stored, nowMs, settings);
   const limit = pageSizeAt(settings.pageSize, nowMs);
@@ -52,8 +54,9 @@ export async function readTradePage(
   return walkTape(at, {
     settings,
     nowMs,
+    isContinued,
     read,
-    async begin() {
+    async begin(head) {
       // The first page of this second was already requested: the CDN would repeat its answer.
       if (Math.floor(at.headAtMs / 1000) === Math.floor(nowMs / 1000)) return undefined;
       const first = await readPage(undefined, pager);
@@ -61,7 +64,8 @@ export async function readTradePage(
       const newest = newestSecond(first.rows) ?? 0;
       const isSettled = Math.floor((nowMs - first.ageMs) / 1000) - newest >= SETTLED_SECONDS;
       const top = isSettled ? newest : newest - 1;
-      const floor = Math.max(at.watermark - settings.overlapSeconds, at.since);
+      // Seconds are complete, so the known one is not read again.
+      const floor = Math.max(head.isFull ? head.floor : head.known + 1, at.since);
       if (top < floor) return { read: { rows: withoutTime(first.rows) } };
       const walk = { top, next: top, floor };
       return { walk, read: await read(walk, first) };

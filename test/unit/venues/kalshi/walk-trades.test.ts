@@ -9,6 +9,7 @@ const START = Date.UTC(2026, 6, 1) / 1000;
 const SETTINGS = {
   pageSize: 5,
   overlapSeconds: 10,
+  overlapReads: 8,
   initialLookbackSeconds: 1_000,
   longGapSeconds: 100,
   headEveryMs: 1_000,
@@ -189,5 +190,144 @@ describe('the walk over the Kalshi trade feed', () => {
     feed.print(START + 200);
     const { position } = await follow(feed, null, new Set());
     expect(position).toMatchObject({ watermark: START });
+  });
+});
+
+describe('the walk of a process that goes on', () => {
+  const RATE = 100;
+  const GOING: typeof SETTINGS = { ...SETTINGS, pageSize: 100, overlapSeconds: 120, longGapSeconds: 300 };
+
+  /** A poller that remembers what it stored, as `poll-trades` does. */
+  class Poller {
+    readonly ids = new Set<string>();
+    position: unknown = null;
+    claims: number[] = [];
+    isContinued = false;
+
+    readonly feed: Feed;
+
+    constructor(feed: Feed) {
+      this.feed = feed;
+    }
+
+    async tick(): Promise<{ requests: number; rows: number }> {
+      this.feed.queries = [];
+      let rows = 0;
+      for (let more = true; more; ) {
+        const page = await readTradePage(
+          this.position,
+          this.feed.now * 1000,
+          GOING,
+          async (query) => this.feed.list(query),
+          { isStored: (id) => this.ids.has(id), isContinued: this.isContinued },
+        );
+        rows += page.rows.length;
+        for (const { trade } of page.rows) if (trade) this.ids.add(trade.tradeId);
+        if (page.caughtUpMs !== undefined) this.claims.push(page.caughtUpMs / 1000);
+        this.position = JSON.parse(JSON.stringify(page.position));
+        this.isContinued = true;
+        ({ more } = page);
+      }
+      return { requests: this.feed.queries.length, rows };
+    }
+
+    /** Ticks every two seconds, with a rate of trades. */
+    async run(seconds: number, rate: number): Promise<{ requests: number; rows: number }[]> {
+      const ticks: { requests: number; rows: number }[] = [];
+      for (let passed = 0; passed < seconds; passed += 2) {
+        this.feed.now += 2;
+        for (const second of [this.feed.now - 1, this.feed.now]) this.feed.print(second, rate);
+        ticks.push(await this.tick());
+      }
+      return ticks;
+    }
+  }
+
+  it('reads down to the newest known second, and the overlap every 15 s', async () => {
+    const poller = new Poller(new Feed());
+    await poller.run(30, 1);
+    const floors: number[] = [];
+    for (const _ of Array(16)) {
+      await poller.run(2, 1);
+      expect(poller.feed.queries).toHaveLength(1);
+      floors.push(poller.feed.now - Number(poller.feed.queries[0]?.['min_ts']));
+    }
+    expect(floors.filter((depth) => depth === 2)).toHaveLength(14);
+    expect(floors.filter((depth) => depth >= 120)).toHaveLength(2);
+  });
+
+  it('finds a trade that the venue shows 120 s late within 15 s', async () => {
+    const poller = new Poller(new Feed());
+    await poller.run(60, 1);
+    for (let late = 0; late < 10; late += 1) {
+      poller.feed.print(poller.feed.now - 120);
+      const isMissing = () => poller.feed.prints.some(({ id }) => !poller.ids.has(id));
+      expect(isMissing()).toBe(true);
+      await poller.run(16, 1);
+      expect(isMissing()).toBe(false);
+      await poller.run(2 * (late % 4), 1);
+    }
+  });
+
+  it('finds a trade of the newest known second in the next tick', async () => {
+    const poller = new Poller(new Feed());
+    await poller.run(4, 3);
+    poller.feed.print(poller.feed.now, 2);
+    await poller.tick();
+    expect(poller.ids.size).toBe(poller.feed.prints.length);
+  });
+
+  it('reads the overlap at once after a doubt, also one during a walk, and claims nothing between', async () => {
+    const poller = new Poller(new Feed());
+    await poller.run(16, 1);
+    poller.feed.print(poller.feed.now - 100);
+    poller.isContinued = false;
+    poller.claims = [];
+    await poller.run(2, 1);
+    expect(poller.ids.size).toBe(poller.feed.prints.length);
+    expect(poller.claims).toEqual([poller.feed.now]);
+    await poller.run(4, 1);
+    expect(poller.claims).toHaveLength(1);
+  });
+
+  it('requests a bounded number of pages per tick at any rate, and loses no late trade', async () => {
+    const poller = new Poller(new Feed());
+    await poller.run(160, RATE);
+    const ticks = await poller.run(60, RATE);
+    // The pages of two seconds and of the known one, one that ends in between, and the overlap, which has 120 pages.
+    expect(Math.max(...ticks.map(({ requests }) => requests))).toBeLessThanOrEqual(4 + GOING.overlapReads);
+    poller.feed.print(poller.feed.now - 115, 3);
+    poller.claims = [];
+    await poller.run(100, RATE);
+    expect(poller.ids.size).toBe(poller.feed.prints.length);
+    expect(poller.claims.length).toBeGreaterThan(1);
+  });
+
+  it('leaves a position from which the former release reads everything above the overlap again', async () => {
+    const poller = new Poller(new Feed());
+    await poller.run(20, 1);
+    const claimed = poller.claims.at(-1) ?? 0;
+    const { v, watermark, gaps, walk } = poller.position as Record<string, unknown>;
+    expect({ v, watermark, gaps, walk }).toEqual({ v: 1, watermark: claimed, gaps: [], walk: undefined });
+    expect(claimed).toBeLessThan(poller.feed.now);
+    const former = { v, watermark, headAtMs: poller.feed.now * 1000, gaps };
+    poller.feed.print(claimed - 119);
+    poller.position = former;
+    await poller.tick();
+    expect(poller.ids.size).toBe(poller.feed.prints.length);
+  });
+
+  it('takes a changed format for a fault of the page, although most of its rows are known', async () => {
+    const poller = new Poller(new Feed());
+    await poller.run(30, 2);
+    poller.feed.bend = (answer) => ({
+      ...answer,
+      rows: answer.rows.map((row) => ({ ...(row as object), count_fp: 'many' })),
+    });
+    poller.isContinued = false;
+    await expect(poller.run(2, 2)).rejects.toMatchObject({ code: 'invalid_payload' });
+    poller.feed.bend = (answer) => answer;
+    await poller.tick();
+    expect(poller.ids.size).toBe(poller.feed.prints.length);
   });
 });

@@ -3,7 +3,7 @@ import type { BetsQuery } from '../../../../src/venues/manifold/client.ts';
 import { type BetPage, type BetWalkSettings, readBetPage } from '../../../../src/venues/manifold/walk-trades.ts';
 
 const NOW = 1_790_000_000_000;
-const SETTINGS: BetWalkSettings = { pageSize: 3, overlapMs: 100, initialLookbackMs: 10_000 };
+const SETTINGS: BetWalkSettings = { pageSize: 3, overlapMs: 100, overlapReads: 2, initialLookbackMs: 10_000 };
 
 interface Bet {
   id: string;
@@ -98,5 +98,93 @@ describe('the walk over the bet feed', () => {
     const { queries, list } = feed([]);
     await follow({ v: 7 }, list);
     expect(queries[0]?.afterMs).toBe(NOW - 10_001);
+  });
+});
+
+describe('the walk of a process that goes on', () => {
+  /** Ticks with their requests; the overlap is 120 s. */
+  function poller(bets: Bet[], settings: BetWalkSettings = { ...SETTINGS, pageSize: 100, overlapMs: 120_000 }) {
+    const { queries, list } = feed(bets);
+    const ids = new Set<string>();
+    const claims: number[] = [];
+    const state = { nowMs: NOW, position: null as unknown, isContinued: false };
+    const tick = async () => {
+      queries.length = 0;
+      for (let more = true; more; ) {
+        const page = await readBetPage(state.position, state.nowMs, settings, list, state);
+        for (const row of page.rows) ids.add((row as Bet).id);
+        if (page.caughtUpMs !== undefined) claims.push(page.caughtUpMs);
+        state.position = JSON.parse(JSON.stringify(page.position));
+        state.isContinued = true;
+        ({ more } = page);
+      }
+      return queries.length;
+    };
+    const run = async (seconds: number, rate: number) => {
+      const requests: number[] = [];
+      for (let passed = 0; passed < seconds; passed += 2) {
+        for (let each = 0; each < 2 * rate; each += 1) {
+          const createdTime = state.nowMs + Math.floor((each * 1_000) / rate);
+          bets.push({ id: `bet-${bets.length}`, createdTime });
+        }
+        state.nowMs += 2_000;
+        requests.push(await tick());
+      }
+      return requests;
+    };
+    return { state, ids, claims, queries, tick, run };
+  }
+
+  it('reads from the newest bet on, its millisecond included, and the overlap every 15 s', async () => {
+    const bets: Bet[] = [];
+    const walk = poller(bets);
+    await walk.run(20, 1);
+    const depths: number[] = [];
+    for (const _ of Array(16)) {
+      await walk.run(2, 1);
+      expect(walk.queries).toHaveLength(1);
+      depths.push(walk.state.nowMs - (walk.queries[0]?.afterMs ?? 0));
+    }
+    expect(depths.filter((depth) => depth < 4_000)).toHaveLength(14);
+    expect(depths.filter((depth) => depth >= 120_000)).toHaveLength(2);
+    bets.push({ id: 'twin', createdTime: Math.max(...bets.map(({ createdTime }) => createdTime)) });
+    await walk.tick();
+    expect(walk.ids.has('twin')).toBe(true);
+  });
+
+  it('finds a bet that the venue shows 120 s late within 15 s, and at once after a doubt', async () => {
+    const bets: Bet[] = [];
+    const walk = poller(bets);
+    await walk.run(140, 1);
+    bets.push({ id: 'late', createdTime: walk.state.nowMs - 120_000 });
+    await walk.run(16, 1);
+    expect(walk.ids.has('late')).toBe(true);
+    bets.push({ id: 'later', createdTime: walk.state.nowMs - 110_000 });
+    walk.state.isContinued = false;
+    await walk.run(2, 1);
+    expect(walk.ids.has('later')).toBe(true);
+    expect(walk.claims.at(-1)).toBe(walk.state.nowMs);
+  });
+
+  it('requests a bounded number of pages per tick at any rate, and loses no late bet', async () => {
+    const bets: Bet[] = [];
+    const settings = { ...SETTINGS, pageSize: 100, overlapMs: 120_000, overlapReads: 8 };
+    const walk = poller(bets, settings);
+    await walk.run(160, 100);
+    const requests = await walk.run(60, 100);
+    expect(Math.max(...requests)).toBeLessThanOrEqual(4 + settings.overlapReads);
+    for (const ago of [1, 50, 110]) bets.push({ id: `late-${ago}`, createdTime: walk.state.nowMs - ago * 1_000 });
+    const claims = walk.claims.length;
+    await walk.run(100, 100);
+    expect(bets.filter(({ id }) => !walk.ids.has(id))).toEqual([]);
+    expect(walk.claims.length).toBeGreaterThan(claims + 1);
+  });
+
+  it('leaves a position from which the former release reads everything above the overlap again', async () => {
+    const walk = poller([]);
+    await walk.run(30, 1);
+    const { v, watermark, next } = walk.state.position as Record<string, unknown>;
+    expect({ v, next }).toEqual({ v: 1, next: undefined });
+    expect(watermark).toBeLessThanOrEqual(walk.claims.at(-1) ?? 0);
   });
 });

@@ -9,6 +9,7 @@ const SETTINGS: TradeWalkSettings = {
   pageSize: PAGE_SIZE,
   pagesPerCall: 2,
   overlapSeconds: 30,
+  overlapReads: 8,
   initialLookbackSeconds: 600,
   longGapSeconds: 50,
   headEveryMs: 1_000,
@@ -25,8 +26,12 @@ class Poller {
     this.settings = settings;
   }
 
+  /** Whether this process stored the last page, so that the overlap is read only when it is due. */
+  isContinued = false;
+
   async page(feed: Feed, isStored = true): Promise<TapeStep<FeedRow>> {
-    const page = await readTradePage(this.position, feed.second * 1000, this.settings, feed.list);
+    const { position, settings, isContinued } = this;
+    const page = await readTradePage(position, feed.second * 1000, settings, feed.list, { isContinued });
     for (const trade of identifyTrades(page.rows).records) this.ids.add(trade.tradeId);
     if (page.truncated !== undefined) this.truncated.push(page.truncated);
     if (isStored) this.position = JSON.parse(JSON.stringify(page.position));
@@ -422,5 +427,52 @@ describe('readTradePage from a position of version 1 of the API', () => {
     const [gap] = gaps as Record<string, unknown>[];
     expect(v).toBe(1);
     for (const each of [watermark, headAtMs, gap?.['next'], gap?.['floor']]) expect(each).toEqual(expect.any(Number));
+  });
+});
+
+describe('the walk of a process that goes on', () => {
+  it('reads seconds once, and the overlap every 15 s with all late rows', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ seconds: fc.integer({ min: 1, max: 4 }), trades: fc.nat(8), late: fc.nat(30) }), {
+          maxLength: 40,
+        }),
+        fc.constantFrom(6, 40),
+        async (steps, pageCap) => {
+          const feed = new Feed();
+          feed.pageCap = pageCap;
+          const poller = new Poller();
+          for (const { seconds, trades, late } of steps) {
+            feed.second += seconds;
+            for (let each = 0; each < trades; each += 1) feed.trade(each);
+            if (late > 0) feed.trade(1, feed.second - late);
+            await poller.walk(feed);
+            poller.isContinued = true;
+          }
+          for (let ticks = 0; ticks < 40; ticks += 1) {
+            feed.second += 2;
+            await poller.walk(feed);
+          }
+          expect(poller.sorted()).toEqual(feed.truth());
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  it('hands on no row of a known second', async () => {
+    const feed = new Feed();
+    feed.pageCap = 100;
+    for (let age = 40; age > 3; age -= 1) feed.trade(age, START - age);
+    const poller = new Poller();
+    await poller.walk(feed);
+    poller.isContinued = true;
+    feed.trade(1);
+    feed.second += 4;
+    expect((await poller.page(feed)).rows.map(({ second }) => second)).toEqual([START]);
+    feed.second += 2;
+    expect((await poller.page(feed)).rows).toEqual([]);
+    feed.second += 10;
+    expect((await poller.page(feed)).rows.length).toBeGreaterThan(20);
   });
 });
