@@ -8,11 +8,13 @@ import type { Metrics } from '../src/observe/metrics.ts';
 import { concurrencyOf, queuesOfRole, type Role } from '../src/queues/jobs.ts';
 import { oldestWaitingMs } from '../src/queues/state.ts';
 import { inOrder } from '../src/runtime/lifecycle.ts';
-import { openProcessContext } from '../src/runtime/process-context.ts';
+import { openProcessContext, type ProcessContext } from '../src/runtime/process-context.ts';
 import { WindowMemory } from '../src/store/alerts/windows.ts';
 import { DatabaseClock } from '../src/store/db/database-clock.ts';
 import { Partitions } from '../src/store/db/partitions.ts';
-import { createPresence } from '../src/store/db/presence.ts';
+import { createPresence, type Presence } from '../src/store/db/presence.ts';
+import { LANE_CHANNEL } from '../src/store/marks/lane-signals.ts';
+import { waitingShards } from '../src/store/marks/marks.ts';
 import type { OpenLedger } from '../src/venues/http/rate-ledger.ts';
 import type { KalshiKey } from '../src/venues/kalshi/feed/key.ts';
 import { createAdapters, createTokenAdapters, createWalletAdapters } from '../src/venues/registry.ts';
@@ -25,8 +27,9 @@ import type { WorkerDeps } from './process/deps.ts';
 import { createHostLedgers } from './process/host-ledgers.ts';
 import { kalshiKeyOf } from './process/kalshi-key.ts';
 import { startPublishing } from './process/publishing.ts';
-import { reconcile, retryDeadLetters, startReconciling } from './process/reconcile.ts';
+import { LANE_STAGES, reconcile, retryDeadLetters, startReconciling } from './process/reconcile.ts';
 import { gaugesOf } from './process/role-gauges.ts';
+import { WaitingLanes } from './process/waiting-lanes.ts';
 import { processorsOf } from './roles.ts';
 
 const READ_CLOCK_EVERY_MS = 5_000;
@@ -66,7 +69,14 @@ export async function startWorker(
       databaseUrl: config.databaseDirectUrl,
       log,
       onAbsent: (key) => releaseAbsent(key, deps, backend),
+      listen: {
+        channel: LANE_CHANNEL,
+        onMessage: (payload) => lanes?.receive(payload),
+        onLost: () => lanes?.lost(),
+      },
     });
+    const lanes = lanesOf(role, { processContext, presence, log });
+    processContext.onStop(async () => lanes?.close());
     processContext.onStop(() => presence.close());
     const deps: WorkerDeps = {
       config,
@@ -77,6 +87,7 @@ export async function startWorker(
       sender,
       secretBox: processContext.secretBox,
       windows: new WindowMemory(),
+      ...(lanes && { lanes }),
       metrics,
       log,
       presence,
@@ -118,6 +129,17 @@ export async function startWorker(
     await processContext.stop();
     throw error;
   }
+}
+
+/** The waiting lanes of the stage of a role, if it has one. */
+function lanesOf(
+  role: Role,
+  { processContext, presence, log }: { processContext: ProcessContext; presence: Presence; log: Logger },
+): WaitingLanes | undefined {
+  const job = LANE_STAGES[role];
+  if (job === undefined) return undefined;
+  const { db, producer } = processContext;
+  return new WaitingLanes({ job, session: presence, pendingShards: () => waitingShards(db, job), producer, log });
 }
 
 /** Only the poller sends requests to venues. */

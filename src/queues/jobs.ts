@@ -182,5 +182,7 @@ export function queuesOfRole(role: Role, venues: readonly string[]): string[] {
 export function concurrencyOf(queue: string): number {
   if (queue === 'deliveries') return 64;
   if (queue === 'backtests') return 2;
-  return queue.startsWith('venue-') ? 7 : LANES + 1;
+  if (queue === 'alerts') return LANES + 1;
+  // The jobs of the lanes wait for marks, beside the four other jobs of this queue.
+  return queue.startsWith('venue-') ? 7 : LANES + 4;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { JobsOptions, Queue } from 'bullmq';
 import { asError } from '../domain/values/errors.ts';
 import { scrubData } from '../domain/values/text.ts';
@@ -26,6 +27,8 @@ export interface Producer {
   wake<Name extends JobName>(name: Name, data: JobData<Name>): void;
   /** Wakes a stage after marks of these shards were committed. Never throws, never waits. */
   wakeStage(name: LaneJob, shards: readonly number[]): void;
+  /** Wakes the publisher of the journal after its marks were committed; without this it looks after 180 ms. Never throws, never waits. */
+  wakePublisher(): void;
   /**
    * Wakes the deliverer for subscriptions with due rows, or with rows due in `delayMs`. A wake-up for a `retry` and one for a `permit` do
    * not absorb each other. Never throws, never waits.
@@ -43,7 +46,21 @@ interface ProducerOptions {
   log: Logger;
   /** Called for each wake-up that could not be enqueued. */
   onWakeFailure?: (job: JobName) => void;
+  /**
+   * Signals lanes and the publisher past the queue; resolves to the lanes that no job waits for, which get one. Absent: every wake-up of a
+   * stage is a job, and nothing wakes the publisher.
+   */
+  signal?: (lanes: readonly StageLane[], wakesPublisher: boolean) => Promise<readonly StageLane[]>;
 }
+
+/** A lane of a stage. */
+interface StageLane {
+  readonly job: LaneJob;
+  readonly lane: number;
+}
+
+/** The shortest time between two signals of a process; wake-ups in between share one. */
+const SIGNAL_EVERY_MS = 10;
 
 /** Wake-ups for permits within this time of each other are one. */
 const PERMIT_BUCKET_MS = 200;
@@ -53,10 +70,15 @@ function suffixOf(delayedFor: DelayedFor | undefined, delayMs: number): string {
   return delayedFor === 'permit' ? `permit-${Math.floor((Date.now() + delayMs) / PERMIT_BUCKET_MS)}` : 'later';
 }
 
-export function createProducer({ backend, log, onWakeFailure }: ProducerOptions): Producer {
+export function createProducer({ backend, log, onWakeFailure, signal }: ProducerOptions): Producer {
   const queues = new Map<string, Queue>();
   const inFlight = new Set<Promise<void>>();
   const streaks = new FailureStreaks();
+  /** Deduplication ids of wake-ups in flight, and whether another one follows: it covers every wake-up until then. */
+  const repeated = new Map<string, boolean>();
+  let lanes = new Map<string, StageLane>();
+  let wakesPublisher = false;
+  let signalling: Promise<void> | undefined;
 
   function queue(name: string): Queue {
     const known = queues.get(name);
@@ -93,17 +115,62 @@ export function createProducer({ backend, log, onWakeFailure }: ProducerOptions)
     data: JobData<Name>,
     options?: { delayMs?: number; delayedFor?: DelayedFor },
   ): void {
-    const call = enqueue(name, data, options).then(
-      () => void streaks.succeeded(name),
-      (thrown: unknown) => {
-        onWakeFailure?.(name);
-        const { inARow, shouldLog } = streaks.failed(name);
-        const line = { err: asError(thrown), job: name, inARow };
-        log[shouldLog ? 'warn' : 'debug'](line, 'wake-up not enqueued; the timer repeats it');
-      },
-    );
+    const gate = options === undefined ? `${name} ${JSON.stringify(data)}` : undefined;
+    if (gate !== undefined && repeated.has(gate)) return void repeated.set(gate, true);
+    if (gate !== undefined) repeated.set(gate, false);
+    const call = enqueue(name, data, options)
+      .then(
+        () => void streaks.succeeded(name),
+        (thrown: unknown) => {
+          onWakeFailure?.(name);
+          const { inARow, shouldLog } = streaks.failed(name);
+          const line = { err: asError(thrown), job: name, inARow };
+          log[shouldLog ? 'warn' : 'debug'](line, 'wake-up not enqueued; the timer repeats it');
+        },
+      )
+      .then(() => {
+        if (gate === undefined) return;
+        const isRepeated = repeated.get(gate);
+        repeated.delete(gate);
+        if (isRepeated) wake(name, data);
+      });
+    track(call);
+  }
+
+  function track(call: Promise<void>): void {
     inFlight.add(call);
     void call.finally(() => inFlight.delete(call));
+  }
+
+  /** Sends signals until nothing is to be signalled. */
+  async function sendSignals(send: NonNullable<typeof signal>): Promise<void> {
+    while (lanes.size > 0 || wakesPublisher) {
+      const wanted = [...lanes.values()];
+      const isPublishing = wakesPublisher;
+      lanes = new Map();
+      wakesPublisher = false;
+      const asleep = await send(wanted, isPublishing).then(
+        (found) => {
+          streaks.succeeded('signal');
+          return found;
+        },
+        (thrown: unknown) => {
+          const { inARow, shouldLog } = streaks.failed('signal');
+          log[shouldLog ? 'warn' : 'debug']({ err: asError(thrown), inARow }, 'lanes not signalled; each gets a job');
+          return wanted;
+        },
+      );
+      for (const { job, lane } of asleep) wake(job, { lane });
+      await delay(SIGNAL_EVERY_MS, undefined, { ref: false });
+    }
+  }
+
+  function sendSoon(): void {
+    if (!signal || signalling) return;
+    signalling = sendSignals(signal).finally(() => {
+      signalling = undefined;
+    });
+    track(signalling);
   }
 
   return {
@@ -111,7 +178,15 @@ export function createProducer({ backend, log, onWakeFailure }: ProducerOptions)
     queue,
     wake: (name, data) => wake(name, data),
     wakeStage(name, shards) {
-      for (const lane of new Set(shards.map(laneOf))) wake(name, { lane });
+      for (const lane of new Set(shards.map(laneOf))) {
+        if (signal) lanes.set(`${name}:${lane}`, { job: name, lane });
+        else wake(name, { lane });
+      }
+      if (shards.length > 0) sendSoon();
+    },
+    wakePublisher() {
+      wakesPublisher = true;
+      sendSoon();
     },
     wakeDeliveries(subscriptionPks, delayMs, delayedFor = 'retry') {
       const pks = [...new Set(subscriptionPks)];

@@ -18,6 +18,7 @@ import { withBootLock } from '../store/db/migrate.ts';
 import { ping } from '../store/db/ping.ts';
 import { poolUse } from '../store/db/pool-use.ts';
 import { Database } from '../store/db/tx.ts';
+import { signalLanes } from '../store/marks/lane-signals.ts';
 import { createSecretBox, type SecretBox, SecretCorruptError } from '../webhooks/secret-box.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { inOrder, StartupError } from './lifecycle.ts';
@@ -26,7 +27,7 @@ import { migrateSchema, migratesAtStart, requireSchema } from './migrate-databas
 import { refuseTlsFailure, waitUntilAnswers } from './wait-until.ts';
 
 /** The parts that every process needs: database, queue store, metrics, probes, key ring. */
-interface ProcessContext {
+export interface ProcessContext {
   readonly db: Database;
   readonly backend: QueueBackend;
   readonly producer: Producer;
@@ -105,7 +106,12 @@ export async function openProcessContext(
     const heartbeat = startHeartbeat(db, name, log);
     opened.push(() => heartbeat.close());
     const onWakeFailure = (job: JobName) => metrics.wakeFailures.inc({ job_name: job });
-    const producer = createProducer({ backend, log, onWakeFailure });
+    const producer = createProducer({
+      backend,
+      log,
+      onWakeFailure,
+      signal: (lanes, wakesPublisher) => signalLanes(db, lanes, wakesPublisher),
+    });
     opened.push(() => producer.close());
     const dependencies: Dependency[] = [
       checkedOncePerSecond({ name: 'database', check: () => ping(db) }),

@@ -14,7 +14,7 @@ export interface IngestDeps {
   readonly config: Config;
   readonly db: Database;
   readonly partitions: Partitions;
-  readonly producer: Pick<Producer, 'wakeStage'>;
+  readonly producer: Pick<Producer, 'wakeStage' | 'wakePublisher'>;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** Epoch milliseconds, by the database's clock where processes run. */
@@ -56,7 +56,7 @@ interface PageOrigin {
 
 /** Stores one page: partitions, transaction, counters, wake-ups. Each of its records counts as written, rejected or unchanged. */
 export async function storePage<R, W extends Written, P extends Batch<R>>(
-  deps: Pick<IngestDeps, 'db' | 'metrics'>,
+  deps: Pick<IngestDeps, 'db' | 'metrics' | 'producer'>,
   store: PageStore<R, W, P>,
   page: P,
   origin: PageOrigin,
@@ -80,6 +80,7 @@ export async function storePage<R, W extends Written, P extends Batch<R>>(
   metrics.duplicateRecords.inc({ venue, kind }, Math.max(0, recordsOf(page) - written - rejectedByStore.length));
   for (const { reason } of rejected) metrics.rejectedRecords.inc({ venue, kind, reason });
   store.wake?.(parts, page);
+  if (written > 0) deps.producer.wakePublisher();
   return { written, rejected: rejected.length };
 }
 

@@ -4,6 +4,8 @@ import { runStage } from '../process/staging.ts';
 
 /** Marks per claim, the oldest first: an alert fires on the first observation that meets it. */
 const CLAIM_LIMIT = 4_000;
+/** Prices arrive from several processes; each claim costs a dozen statements. */
+const GATHER_MS = 10;
 
 /** Observations to events. */
 export const evaluateAlertsJob = defineJob('evaluate-alerts', ({ lane }, context) =>
@@ -11,6 +13,7 @@ export const evaluateAlertsJob = defineJob('evaluate-alerts', ({ lane }, context
     stage: 'evaluate-alerts',
     lane,
     claim: { limit: CLAIM_LIMIT, order: 'oldest' },
+    gatherMs: GATHER_MS,
     work: (tx, marks) => evaluateAlerts(tx, marks, { memory: context.windows }),
     onDone: (evaluation) => reportAlerts(context, evaluation),
   }),

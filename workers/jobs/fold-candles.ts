@@ -15,5 +15,6 @@ export const foldCandlesJob = defineJob('fold-candles', ({ lane }, context) =>
     claim: CLAIM,
     gatherMs: GATHER_MS,
     work: foldCandles,
+    onDone: () => context.producer.wakePublisher(),
   }),
 );

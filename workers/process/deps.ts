@@ -7,6 +7,7 @@ import type { WalletAdapter } from '../../src/venues/wallet-port.ts';
 import type { SecretBox } from '../../src/webhooks/secret-box.ts';
 import type { Sender } from '../../src/webhooks/sender.ts';
 import type { IngestDeps } from '../ingest/store-page.ts';
+import type { WaitingLanes } from './waiting-lanes.ts';
 
 /** The dependencies of the jobs of one process. */
 export interface WorkerDeps extends IngestDeps {
@@ -18,6 +19,8 @@ export interface WorkerDeps extends IngestDeps {
   readonly secretBox: SecretBox;
   /** The windows of alerts that this process has read. */
   readonly windows: WindowMemory;
+  /** The lanes whose jobs wait in this process. Absent: a job ends when its lane has no marks. */
+  readonly lanes?: WaitingLanes;
   /** Names this process in its claims. */
   readonly presence: Pick<Presence, 'key'>;
   /** Fires when the process is told to stop. */

@@ -17,12 +17,8 @@ import type { WorkerDeps } from './deps.ts';
 
 const EVERY_MS = 5_000;
 const JITTER = 0.2;
-const LANE_STAGES: Record<Role, readonly LaneJob[]> = {
-  poller: [],
-  aggregator: ['fold-candles'],
-  alerter: ['evaluate-alerts'],
-  deliverer: [],
-};
+/** The stage with lanes of a role. */
+export const LANE_STAGES: Partial<Record<Role, LaneJob>> = { aggregator: 'fold-candles', alerter: 'evaluate-alerts' };
 /** Subscriptions, and backtests, woken per round; the rest follow 5 s later. */
 const MAX_WOKEN = 1_000;
 
@@ -82,7 +78,8 @@ export async function reconcile(role: Role, deps: WorkerDeps, backend: QueueBack
       if (restored.length > 0) log.info({ schedules: restored }, 'schedules set');
     },
     async () => {
-      for (const stage of LANE_STAGES[role]) producer.wakeStage(stage, await waitingShards(db, stage));
+      const stage = LANE_STAGES[role];
+      if (stage !== undefined) producer.wakeStage(stage, await waitingShards(db, stage));
     },
     async () => {
       if (role !== 'deliverer') return;
@@ -119,7 +116,7 @@ async function wakeBacktests({ db, producer }: Pick<WorkerDeps, 'db' | 'producer
 
 /** Wakes every stage with pending marks or due rows, because an ended process may have committed them without a wake-up. */
 export async function wakePending({ db, producer }: Pick<WorkerDeps, 'db' | 'producer'>): Promise<void> {
-  for (const stage of Object.values(LANE_STAGES).flat()) producer.wakeStage(stage, await waitingShards(db, stage));
+  for (const stage of Object.values(LANE_STAGES)) producer.wakeStage(stage, await waitingShards(db, stage));
   producer.wakeDeliveries(await dueSubscriptions(db, MAX_WOKEN));
   await wakeBacktests({ db, producer });
 }

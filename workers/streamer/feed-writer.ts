@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { BookRecord, PriceRecord, TradeRecord } from '../../src/domain/markets/market.ts';
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
-import type { LaneJob, Producer } from '../../src/queues/producer.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { heldParts } from '../../src/store/feeds/parts.ts';
 import type { RecordKind, RejectedRecord } from '../../src/venues/port.ts';
@@ -63,7 +62,6 @@ export class FeedWriter {
   readonly #deps: StreamerDeps;
   readonly #venue: VenueName;
   readonly #streamer: string;
-  readonly #waker: StageWaker;
   readonly #prices: PageStore<PriceRecord, Written, FeedBatch<PriceRecord>>;
   readonly #bookStore: PageStore<BookRecord, Written, FeedBatch<BookRecord>>;
   readonly #tradeStore: PageStore<TradeRecord, Written>;
@@ -84,11 +82,10 @@ export class FeedWriter {
     this.#deps = deps;
     this.#venue = venue;
     this.#streamer = streamer;
-    this.#waker = new StageWaker(deps.producer);
-    const options = { deps: { ...deps, producer: this.#waker }, venue, streamer };
+    const options = { deps, venue, streamer };
     this.#prices = feedPriceStore(options);
     this.#bookStore = feedBookStore(options);
-    this.#tradeStore = tradeStore(options.deps, VENUES[venue]);
+    this.#tradeStore = tradeStore(deps, VENUES[venue]);
     this.#bookTimer = setInterval(() => this.#writeBooks(), LOOK_FOR_BOOKS_MS);
   }
 
@@ -145,7 +142,6 @@ export class FeedWriter {
     await this.#writingBooks;
     await this.#flush().catch((error: unknown) => this.#failed('last', error));
     await this.#prices.end?.();
-    this.#waker.flush();
   }
 
   #schedule(): void {
@@ -276,35 +272,4 @@ function batchOf<R extends PriceRecord | BookRecord>(pending: readonly Pending<R
     tokenIdOf: new Map(pending.map(({ outcome }) => [outcome.outcomeId, outcome.tokenId])),
     partOf: new Map(pending.map(({ outcome }) => [outcome.outcomeId, outcome.part])),
   };
-}
-
-/** A feed commits hundreds of times a second; each wake-up is a call to the queue store. */
-const EVERY_MS = 20;
-
-type Waker = Pick<Producer, 'wakeStage'>;
-
-/** A producer that collects wake-ups of stages for some milliseconds. */
-class StageWaker implements Waker {
-  readonly #producer: Waker;
-  readonly #waiting = new Map<LaneJob, Set<number>>();
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(producer: Waker) {
-    this.#producer = producer;
-  }
-
-  wakeStage(name: LaneJob, shards: readonly number[]): void {
-    if (shards.length === 0) return;
-    const waiting = this.#waiting.get(name) ?? new Set();
-    this.#waiting.set(name, waiting);
-    for (const shard of shards) waiting.add(shard);
-    this.#timer ??= setTimeout(() => this.flush(), EVERY_MS);
-  }
-
-  flush(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    for (const [name, shards] of this.#waiting) this.#producer.wakeStage(name, [...shards]);
-    this.#waiting.clear();
-  }
 }

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { asError } from '../../domain/values/errors.ts';
+import { asError, OddswireError } from '../../domain/values/errors.ts';
 import { FailureStreaks } from '../../observe/failure-streaks.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from './kept-session.ts';
-import { type Queryable, sql, type Tx } from './tx.ts';
+import { type Queryable, type Statement, sessionQueryable, sql, type Tx } from './tx.ts';
 
 /** Advisory lock space of presences: the first of the two lock keys; the second is the key of a process. */
 const PRESENCE_LOCK_SPACE = 0x6f_64_70; // "odp"
@@ -19,6 +19,8 @@ export type WorkerIds = Readonly<Record<string, string>>;
 export interface Presence {
   /** Names this process in its claims; null while no session holds the lock: such claims end by their time only. */
   readonly key: number | null;
+  /** A statement of the session that holds the lock. @throws while there is no session */
+  query: Queryable['query'];
   /** Shows the workers and begins to look for ended processes. Resolves after the first attempt. */
   register(workers: WorkerIds): Promise<void>;
   /** Closes the session, and with it the presence. */
@@ -31,6 +33,8 @@ interface PresenceOptions {
   log: Logger;
   /** Releases the claims of an ended process. It is called again until the process is forgotten. */
   onAbsent: (key: number) => Promise<void>;
+  /** A channel of notifications, which the session listens to. */
+  listen?: { channel: string; onMessage(payload: string): void; onLost(): void };
 }
 
 /** Each look is one small statement. It is also the heartbeat of the session. */
@@ -48,12 +52,21 @@ const FORGET = 'DELETE FROM presence WHERE id = $1';
 const FIND_ABSENT = 'SELECT id FROM presence WHERE id <> $2 AND pg_try_advisory_xact_lock_shared($1, id)';
 
 /** A lost session is opened again, under the same key unless another process has released its claims meanwhile. */
-export function createPresence({ databaseUrl, log, onAbsent }: PresenceOptions): Presence {
+export function createPresence({ databaseUrl, log, onAbsent, listen }: PresenceOptions): Presence {
   const closing = new AbortController();
   const streaks = new FailureStreaks();
   let lastKey: number | undefined;
   let key: number | null = null;
+  let session: Queryable | undefined;
   let running: Promise<void> = Promise.resolve();
+  let lastTurn: Promise<unknown> = Promise.resolve();
+
+  /** A session runs one statement at a time. */
+  function inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const turn = lastTurn.then(run);
+    lastTurn = turn.catch(() => undefined);
+    return turn;
+  }
 
   /** Takes the lock of the last key, or of a new one. */
   async function acquireKey(client: pg.Client, workers: WorkerIds): Promise<number> {
@@ -71,7 +84,8 @@ export function createPresence({ databaseUrl, log, onAbsent }: PresenceOptions):
   }
 
   async function findAbsent(client: pg.Client, ownKey: number): Promise<ReadonlySet<number>> {
-    const { rows } = await client.query<{ id: number }>(FIND_ABSENT, [PRESENCE_LOCK_SPACE, ownKey]);
+    const find = () => client.query<{ id: number }>(FIND_ABSENT, [PRESENCE_LOCK_SPACE, ownKey]);
+    const { rows } = await inTurn(find);
     return new Set(rows.map(({ id }) => id));
   }
 
@@ -105,6 +119,11 @@ export function createPresence({ databaseUrl, log, onAbsent }: PresenceOptions):
     get key() {
       return key;
     },
+    async query<Row>(statement: Statement, values?: readonly unknown[]) {
+      if (!session) throw new OddswireError('no_presence', 'the session of the presence is lost');
+      const { query } = session;
+      return inTurn(() => query<Row>(statement, values));
+    },
     register(workers) {
       return new Promise((resolve) => {
         running = keepSession({
@@ -119,12 +138,19 @@ export function createPresence({ databaseUrl, log, onAbsent }: PresenceOptions):
           async use(client, signal, onReady) {
             try {
               lastKey = await acquireKey(client, workers);
+              if (listen) {
+                client.on('notification', ({ payload = '' }) => listen.onMessage(payload));
+                await client.query(`LISTEN ${listen.channel}`);
+              }
               key = lastKey;
+              session = sessionQueryable(client);
               onReady();
               resolve();
               await watch(client, lastKey, signal);
             } finally {
               key = null;
+              session = undefined;
+              listen?.onLost();
             }
           },
         }).finally(resolve);

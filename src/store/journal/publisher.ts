@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { asError } from '../../domain/values/errors.ts';
+import { forwardAbort } from '../../domain/values/signals.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from '../db/kept-session.ts';
 import { type Queryable, sessionQueryable, sqlState } from '../db/tx.ts';
+import { PUBLISH_CHANNEL } from '../marks/lane-signals.ts';
 import { ANNOUNCE, CLAIM, type Claimed, FOUND, IS_FOUNDED, LOOK, type Look, SETTINGS } from './claim.ts';
 import { keepPartitions, pruneJournal } from './retention.ts';
 
@@ -12,10 +14,7 @@ const MARKS_PER_CLAIM = 2_000;
 /** Pauses between claims under load: as long as the claim itself, so that the publisher takes at most half of a core. */
 const SHORTEST_PAUSE_MS = 6;
 const LONGEST_BUSY_PAUSE_MS = 40;
-/** The pause between looks without work grows to this length. */
-const LONGEST_IDLE_PAUSE_MS = 40;
-const IDLE_GROWTH = 1.3;
-/** The head is renewed at this age, so that it is never older than 250 ms while the publisher works. */
+/** The head is renewed at this age, so that it is never older than 250 ms while the publisher works. The look finds marks without a signal too. */
 const RENEW_AFTER_MS = 180;
 /** A second publisher looks this often, and takes over when nothing was published in between and the head is this old. */
 const STANDBY_MS = 250;
@@ -65,7 +64,12 @@ export function startPublisher(options: PublisherOptions): Publisher {
       const session = new Session(client, options);
       await session.found();
       onReady();
-      await session.publish(signal);
+      let wake: () => void = () => undefined;
+      client.on('notification', () => wake());
+      await client.query(`LISTEN ${PUBLISH_CHANNEL}`);
+      await session.publish(signal, (listener) => {
+        wake = listener;
+      });
     },
   });
   return {
@@ -84,6 +88,7 @@ class Session {
   /** Whether the last claim was of this session. */
   #isActive = false;
   #maintainAtMs = 0;
+  #claimedAtMs = 0;
 
   constructor(client: pg.Client, options: PublisherOptions) {
     this.#db = sessionQueryable(client);
@@ -104,19 +109,26 @@ class Session {
     }
   }
 
-  async publish(signal: AbortSignal): Promise<void> {
-    let idlePauseMs = SHORTEST_PAUSE_MS;
-    while (!signal.aborted) {
+  /** Publishes at each signal, and at least when the head is to be renewed. */
+  async publish(closing: AbortSignal, onSignal: (listener: () => void) => void): Promise<void> {
+    let signalled = new AbortController();
+    onSignal(() => signalled.abort());
+    while (!closing.aborted) {
       await this.#maintain();
+      if (signalled.signal.aborted) signalled = new AbortController();
       const startedMs = performance.now();
       const result = await this.#look();
       this.#isActive = result !== 'overtaken';
       this.#options.onLook?.();
       if (result === 'full') continue;
-      const busyMs = Math.min(Math.max(performance.now() - startedMs, SHORTEST_PAUSE_MS), LONGEST_BUSY_PAUSE_MS);
-      idlePauseMs = result === 'idle' ? Math.min(idlePauseMs * IDLE_GROWTH, LONGEST_IDLE_PAUSE_MS) : SHORTEST_PAUSE_MS;
-      const pauseMs = { published: busyMs, idle: idlePauseMs, overtaken: STANDBY_MS }[result];
-      await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
+      const unlink = forwardAbort(closing, signalled);
+      if (result === 'overtaken') await pause(STANDBY_MS, closing);
+      else {
+        const busyMs = Math.min(Math.max(performance.now() - startedMs, SHORTEST_PAUSE_MS), LONGEST_BUSY_PAUSE_MS);
+        await pause(busyMs, closing);
+        await pause(this.#claimedAtMs + RENEW_AFTER_MS - performance.now(), signalled.signal);
+      }
+      unlink();
     }
   }
 
@@ -132,6 +144,7 @@ class Session {
 
   async #claim(): Promise<Result> {
     const startedMs = performance.now();
+    this.#claimedAtMs = startedMs;
     try {
       const [claimed] = await this.#db.query<Claimed>(CLAIM, [this.#options.marksPerClaim ?? MARKS_PER_CLAIM]);
       if (!claimed) return 'overtaken';
@@ -164,4 +177,9 @@ class Session {
       log.warn({ err: asError(error) }, 'retention of the journal failed; will retry');
     }
   }
+}
+
+/** Resolves after `ms`, or when the signal fires. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(Math.max(0, ms), undefined, { signal, ref: false }).catch(() => undefined);
 }

@@ -55,6 +55,7 @@ export function wakeRecorder(): WakeRecorder {
     wakeStage(name, shards) {
       if (shards.length > 0) woken.push(name);
     },
+    wakePublisher: () => undefined,
     wakeDeliveries(subscriptionPks, delayMs, delayedFor) {
       const reason = delayedFor === undefined ? '' : ` for a ${delayedFor}`;
       for (const pk of subscriptionPks)

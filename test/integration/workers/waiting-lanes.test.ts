@@ -1,0 +1,241 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { LANES, laneOf, shardsOfLane } from '../../../src/queues/jobs.ts';
+import { createPresence, type Presence } from '../../../src/store/db/presence.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { LANE_CHANNEL, signalLanes, takeLane } from '../../../src/store/marks/lane-signals.ts';
+import { insertMarks, type Mark, waitingShards } from '../../../src/store/marks/marks.ts';
+import { runStage } from '../../../workers/process/staging.ts';
+import { WaitingLanes } from '../../../workers/process/waiting-lanes.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { ALL_LANES, capturedLog, jobContext, testConfig, until, wakeRecorder } from './worker-harness.ts';
+
+const JOB = 'fold-candles';
+const CLEAR = sql('test_clear_lanes', 'TRUNCATE presence, mark CASCADE');
+const END_SESSIONS = sql(
+  'test_end_presences',
+  `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+   WHERE datname = current_database() AND application_name = 'oddswire-presence'`,
+);
+const lane = (number: number) => ({ job: JOB, lane: number }) as const;
+
+/** A key whose marks are in this lane. */
+const keyOf = (number: number) => BigInt(shardsOfLane(number)[0] ?? 0);
+
+let test: TestDatabase;
+const closers: (() => Promise<unknown>)[] = [];
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+beforeEach(() => test.db.query(CLEAR));
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+afterAll(() => test.drop());
+
+interface ProcessOptions {
+  idleMs?: number;
+  /** Replaces the look for marks without a signal. */
+  pendingShards?: () => Promise<readonly number[]>;
+}
+
+/** A process that works the marks of a stage. `claims` has the keys of each claim. */
+async function aProcess({ idleMs = 60_000, pendingShards = async () => [] }: ProcessOptions = {}) {
+  const producer = wakeRecorder();
+  const { log } = capturedLog();
+  const claims: bigint[][] = [];
+  const stopping = new AbortController();
+  const presence: Presence = createPresence({
+    databaseUrl: test.url,
+    log,
+    onAbsent: async () => undefined,
+    listen: { channel: LANE_CHANNEL, onMessage: (text) => lanes.receive(text), onLost: () => lanes.lost() },
+  });
+  const lanes = new WaitingLanes({ job: JOB, session: presence, pendingShards, producer, log, idleMs });
+  await presence.register({});
+  const context = jobContext({
+    db: test.db,
+    config: testConfig(test.url),
+    producer,
+    lanes,
+    stopping: stopping.signal,
+  });
+  const run = (number: number) =>
+    runStage(context, {
+      stage: JOB,
+      lane: number,
+      claim: { limit: 1_000, order: 'oldest' },
+      async work(_tx, marks: readonly Mark[]) {
+        claims.push(marks.map(({ key }) => key));
+      },
+    });
+  const close = async () => {
+    stopping.abort();
+    lanes.close();
+    await presence.close();
+  };
+  closers.push(close);
+  return { run, claims, producer, stopping, lanes, close };
+}
+
+/** Commits marks of these lanes, and signals them as a producer does. Returns the lanes that need a job. */
+async function mark(...numbers: number[]): Promise<readonly number[]> {
+  await insertMarks(
+    test.db,
+    JOB,
+    numbers.map((number) => ({ key: keyOf(number), detail: 60n })),
+  );
+  return (await signalLanes(test.db, numbers.map(lane), false)).map((asleep) => asleep.lane);
+}
+
+const pending = () => waitingShards(test.db, JOB);
+const IS_HELD = sql(
+  'test_is_lane_held',
+  `SELECT NOT pg_try_advisory_xact_lock_shared(${0x6f_64_6c}, hashtext($1) # $2) AS is_held`,
+);
+/** Whether a job waits for signals of the lane. */
+const isHeld = async (number: number) => {
+  const [row] = await test.db.query<{ isHeld: boolean }>(IS_HELD, [JOB, number]);
+  return row?.isHeld ?? false;
+};
+
+describe('a job of a lane', () => {
+  it('takes later marks without another job when they are signalled', async () => {
+    const { run, claims, producer } = await aProcess();
+    void run(0);
+    await until(() => isHeld(0), Boolean);
+    expect(await mark(0)).toEqual([]);
+    await until(
+      async () => claims,
+      ({ length }) => length === 1,
+    );
+    expect(await mark(0)).toEqual([]);
+    await until(
+      async () => claims,
+      ({ length }) => length === 2,
+    );
+    expect(producer.woken).toEqual([]);
+    expect(await pending()).toEqual([]);
+  });
+
+  it('takes the marks of other lanes whose jobs wait in the same claim', async () => {
+    const { run, claims } = await aProcess();
+    for (const number of ALL_LANES) void run(number);
+    for (const number of ALL_LANES) await until(() => isHeld(number), Boolean);
+    expect(await mark(...ALL_LANES)).toEqual([]);
+    await until(
+      async () => claims.flat(),
+      ({ length }) => length === LANES,
+    );
+    expect(claims).toHaveLength(1);
+  });
+
+  it('ends and frees its lane when no signal comes', async () => {
+    const { run, claims } = await aProcess({ idleMs: 1 });
+    await Promise.all(ALL_LANES.map(run));
+    expect(claims).toEqual([]);
+    expect(await mark(1)).toEqual([1]);
+  });
+
+  it('takes marks without a signal when it looks, because a process of the former release sends none', async () => {
+    const { run, claims } = await aProcess({ pendingShards: pending });
+    void run(2);
+    await until(() => isHeld(2), Boolean);
+    await insertMarks(test.db, JOB, [{ key: keyOf(2), detail: 60n }]);
+    await until(
+      async () => claims,
+      ({ length }) => length === 1,
+    );
+  });
+
+  it('gives its lane another job when the process stops', async () => {
+    const { run, producer, stopping } = await aProcess();
+    const running = run(3);
+    await until(() => isHeld(3), Boolean);
+    stopping.abort();
+    await running;
+    expect(producer.woken).toEqual([JOB]);
+    expect(await mark(3)).toEqual([3]);
+  });
+
+  it('frees its lane and gives it another job when its work fails', async () => {
+    const { lanes, producer } = await aProcess();
+    const failing = runStage(jobContext({ db: test.db, config: testConfig(test.url), producer, lanes }), {
+      stage: JOB,
+      lane: 0,
+      claim: { limit: 10, order: 'oldest' },
+      work: () => Promise.reject(Object.assign(new Error('no table'), { code: '42P01' })),
+    });
+    const failed = expect(failing).rejects.toThrow('no table');
+    await until(() => isHeld(0), Boolean);
+    await mark(0);
+    await failed;
+    expect(producer.woken).toEqual([JOB]);
+    expect(await isHeld(0)).toBe(false);
+  });
+
+  it('ends when the session of its locks is lost', async () => {
+    const { run, claims } = await aProcess();
+    const running = Promise.all([run(0), run(1)]);
+    for (const number of [0, 1]) await until(() => isHeld(number), Boolean);
+    await test.db.query(END_SESSIONS);
+    await running;
+    expect(claims).toEqual([]);
+    expect(await mark(0, 1)).toEqual([0, 1]);
+  });
+});
+
+it('signalled marks of a process that ends are returned as lanes that need a job', async () => {
+  const { run, close } = await aProcess();
+  void run(0);
+  await until(() => isHeld(0), Boolean);
+  await close();
+  expect(await mark(0)).toEqual([0]);
+});
+
+it('waiting lanes wake the lane of another process when that takes no marks', async () => {
+  // The session of a suspended process keeps its locks.
+  const holder: Presence = createPresence({
+    databaseUrl: test.url,
+    log: capturedLog().log,
+    onAbsent: async () => undefined,
+  });
+  closers.push(() => holder.close());
+  await holder.register({});
+  await until(() => takeLane(holder, lane(2)), Boolean);
+  const other = await aProcess({ pendingShards: pending });
+  expect(await mark(2)).toEqual([]);
+  await until(
+    async () => other.producer.woken,
+    ({ length }) => length > 0,
+  );
+  expect(other.producer.woken).toEqual([JOB]);
+});
+
+it('each mark is taken when jobs become idle and end at any moment', async () => {
+  const processes = await Promise.all([aProcess({ idleMs: 2 }), aProcess({ idleMs: 5 })]);
+  const running = new Set<Promise<unknown>>();
+  const active = new Set<number>();
+  const kept = new Set<number>();
+  /** One job per lane runs, and one waits for its end, as the queue does it. */
+  function start(number: number): void {
+    if (active.has(number)) return void kept.add(number);
+    active.add(number);
+    const chosen = processes[Math.floor(Math.random() * processes.length)];
+    const job = Promise.resolve(chosen?.run(number)).finally(() => {
+      running.delete(job);
+      active.delete(number);
+      if (kept.delete(number)) start(number);
+    });
+    running.add(job);
+  }
+  for (let round = 0; round < 300; round += 1) {
+    const numbers = ALL_LANES.filter(() => Math.random() < 0.4);
+    for (const number of await mark(...numbers)) start(number);
+    if (Math.random() < 0.5) await delay(Math.random() * 8);
+  }
+  while (running.size > 0) await Promise.all(running);
+  const shards = await pending();
+  expect(shards.map(laneOf)).toEqual([]);
+  expect(processes.flatMap(({ producer }) => producer.woken)).toEqual([]);
+});
