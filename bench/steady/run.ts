@@ -1,0 +1,34 @@
+import { appendFile } from 'node:fs/promises';
+import { expect, inject } from 'vitest';
+import { note, report } from '../support/report.ts';
+import { measureCombination } from './combination.ts';
+import type { SteadyOptions } from './options.ts';
+import { figuresOf, jsonLine, textOf } from './report.ts';
+
+interface Asked {
+  readonly markets: number;
+  readonly rate: number;
+}
+
+/** The combinations of a run; the demo is one. */
+export function combinationsOf({ world, markets, rates }: SteadyOptions): { title: string; asked?: Asked }[] {
+  if (world === 'demo') return [{ title: 'the demo' }];
+  const matrix = markets.flatMap((count) => rates.map((rate) => ({ markets: count, rate })));
+  return matrix.map((asked) => ({ title: `${asked.markets} markets at ${asked.rate} trades/s`, asked }));
+}
+
+/** Measures a combination and prints its tables and its JSON line. */
+export async function runCombination(options: SteadyOptions, asked?: Asked): Promise<void> {
+  const redisUrl = options.queues === 'redis' ? inject('redisUrl') : null;
+  if (options.queues === 'redis' && redisUrl === null) throw new Error('STEADY_QUEUES=redis, and there is no Redis');
+  const combination = await measureCombination(options, redisUrl, asked);
+  console.log(`\n${textOf(combination, options.top)}\n`);
+  report(figuresOf(combination));
+  const line = jsonLine(combination, options.top);
+  if (options.output) await appendFile(options.output, `${line}\n`);
+  console.log(line);
+  const { facts, title, load, baselines } = combination;
+  note(`${title}: load average ${load[0]} before, ${load[1]} after`);
+  expect(baselines.failures, 'failed polls of the plain program').toBe(0);
+  if (asked?.rate !== 0) expect(facts.trades, 'stored trades').toBeGreaterThan(0);
+}
