@@ -31,6 +31,12 @@ export interface Combination {
 
 const CATCH_UP_MS = 30 * 60_000;
 const LOOK_EVERY_MS = 2_000;
+/** Looks in a row without a change. */
+const STILL_LOOKS = 10;
+/** The service reads the latest trades a little late. */
+const SETTLED_SECONDS = 60;
+/** The polls of markets, prices and trades of four venues. */
+const POLLS = 12;
 
 /** Starts the service on a world of this size, measures it, ends it, and measures both baselines on the same world. */
 export async function measureCombination(
@@ -95,24 +101,27 @@ interface Progress {
   readonly isTapeRead: boolean;
   readonly markets: number;
   readonly prices: number;
+  readonly oldTrades: number;
 }
 
-/** Every poll of every venue succeeded once, and the tape of each was read up to now. */
+/** Every poll of every venue succeeded once, the tape of each was read up to now, and trades from before the start ($1) may be missing. */
 const PROGRESS = `SELECT
     (SELECT count(*)::int FROM poll_state WHERE kind IN ('markets', 'prices', 'trades') AND first_success_at IS NOT NULL) AS polls,
     (SELECT coalesce(bool_and(caught_up_at > now() - interval '30 seconds'), false) FROM poll_state WHERE kind = 'trades') AS "isTapeRead",
     (SELECT count(*)::int FROM market WHERE status = 'open' AND gone_at IS NULL) AS markets,
-    (SELECT count(*)::int FROM latest_price) AS prices`;
+    (SELECT count(*)::int FROM latest_price) AS prices,
+    (SELECT count(*)::int FROM trade WHERE ts < to_timestamp($1)) AS "oldTrades"`;
 
-/** Resolves when the numbers of markets and prices stand still, after every poll succeeded and the tapes were read up to now. */
+/** Resolves when markets, prices and the history of trades stand still, after every poll succeeded and the tapes were read up to now. */
 async function untilCaughtUp({ query }: Observer): Promise<{ openMarkets: number; caughtUpSeconds: number }> {
   const begunMs = performance.now();
+  const startedSecond = Date.now() / 1_000 - SETTLED_SECONDS;
   let before: Progress | undefined;
-  for (let still = 0; still < 3; await delay(LOOK_EVERY_MS)) {
-    const [now] = await query<Progress>(PROGRESS);
+  for (let still = 0; still < STILL_LOOKS; await delay(LOOK_EVERY_MS)) {
+    const [now] = await query<Progress>(PROGRESS, [startedSecond]);
     if (now === undefined) throw new Error('no progress');
-    const isStill = now.markets === before?.markets && now.prices === before.prices && now.prices > 0;
-    still = isStill && now.isTapeRead && now.polls >= 12 ? still + 1 : 0;
+    const isStill = (['markets', 'prices', 'oldTrades'] as const).every((field) => now[field] === before?.[field]);
+    still = isStill && now.isTapeRead && now.polls >= POLLS ? still + 1 : 0;
     before = now;
     if (performance.now() - begunMs > CATCH_UP_MS) throw new Error(`did not catch up: ${JSON.stringify(now)}`);
   }

@@ -60,8 +60,9 @@ function tokenOf(outcome) {
   return tokens.size;
 }
 
+/** A page may repeat a trade of the page before, when trades arrive between the two. */
 const STATEMENTS = {
-  trades: `INSERT INTO trade SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::text[], $4::numeric[], $5::numeric[], $6::smallint[])`,
+  trades: `INSERT INTO trade SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::text[], $4::numeric[], $5::numeric[], $6::smallint[]) ON CONFLICT DO NOTHING`,
   prices: `INSERT INTO price SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[], $4::numeric[], $5::numeric[], $6::numeric[])`,
   books: `INSERT INTO book SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::jsonb[], $4::jsonb[])`,
 };
@@ -70,8 +71,8 @@ const STATEMENTS = {
 async function insert(kind, rows) {
   if (rows.length === 0) return;
   const columns = rows[0].map((_, column) => rows.map((row) => row[column]));
-  await db.query({ name: kind, text: STATEMENTS[kind], values: columns });
-  counts[kind] += rows.length;
+  const { rowCount } = await db.query({ name: kind, text: STATEMENTS[kind], values: columns });
+  counts[kind] += rowCount;
 }
 
 const knownPrices = new Map();
@@ -169,7 +170,7 @@ const POLYMARKET = {
     for (const part of batchesOf(ids, 500)) {
       const asked = part.map((token_id) => ({ token_id }));
       const books = (await ask('clob', '/clob/books', asked)).map(parsed);
-      const levels = (side) => side.map(({ price, size }) => [price, size]);
+      const levels = (side) => (side ?? []).map(({ price, size }) => [price, size]);
       const rows = books.map(({ asset_id, bids, asks }) => [asset_id, levels(bids), levels(asks)]);
       await insert('books', bookRows(rows, new Date()));
     }
@@ -229,10 +230,10 @@ const KALSHI = {
       const { orderbooks } = await ask('kalshi', `${KALSHI_PATH}/markets/orderbooks?${query}`);
       const rows = orderbooks.map(parsed).flatMap(({ ticker, orderbook_fp: { yes_dollars, no_dollars } }) => {
         const [yes, no] = ofTicker(ticker);
-        const flipped = (levels) => levels.map(([price, size]) => [mirrored(price), size]);
+        const flipped = (levels) => (levels ?? []).map(([price, size]) => [mirrored(price), size]);
         return [
-          [yes, yes_dollars, flipped(no_dollars)],
-          [no, no_dollars, flipped(yes_dollars)],
+          [yes, yes_dollars ?? [], flipped(no_dollars)],
+          [no, no_dollars ?? [], flipped(yes_dollars)],
         ];
       });
       await insert('books', bookRows(rows, new Date()));
@@ -341,8 +342,8 @@ const LIMITLESS = {
       if (tradeType !== 'clob') continue;
       if (performance.now() > endMs) return;
       const { bids, asks } = parsed(await ask('limitless', `/limitless/markets/${slug}/orderbook`));
-      const levels = (side) => side.map(({ price, size }) => [price, size]);
-      const flipped = (side) => side.map(({ price, size }) => [mirrored(price), size]);
+      const levels = (side) => (side ?? []).map(({ price, size }) => [price, size]);
+      const flipped = (side) => (side ?? []).map(({ price, size }) => [mirrored(price), size]);
       const rows = [
         [ids.yes, levels(bids), levels(asks)],
         [ids.no, flipped(asks), flipped(bids)],

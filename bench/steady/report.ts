@@ -90,6 +90,17 @@ export function figuresOf(combination: Combination): Figure[] {
   ];
 }
 
+/** The same for each fact without the cost at rest of as many markets. */
+export function factsBeyondRest(combination: Combination, rest: Combination): string {
+  const own = (of: Combination) => costsOf(of.service.cpu, of.facts);
+  const plain = ({ baselines }: Combination) => costsOf(baselines.plain.cpu, baselines.facts);
+  const each = (of: (from: Combination) => Costs) => {
+    const { cores, facts } = of(combination);
+    return `${short((1_000 * (cores - of(rest).cores)) / facts)} ms`;
+  };
+  return `${combination.title}: CPU of a fact without the CPU at rest ${each(own)}, plain program ${each(plain)}`;
+}
+
 function jobsPerSecond({ service }: Combination): number {
   return ratesOf(service.work, 'job_duration_seconds_count').reduce((sum, [, rate]) => sum + rate, 0);
 }
@@ -252,7 +263,13 @@ function walTables({ service: { wal, seconds } }: Combination, top: number): str
   return tables.join('\n\n');
 }
 
-const TEXT_LENGTH = 140;
+const TEXT_LENGTH = 110;
+
+/** The tables that a statement changes or locks by its text: long statements begin alike. */
+export function writesOf(text: string): string {
+  const found = text.matchAll(/\b(?:INSERT INTO|UPDATE|DELETE FROM) ([a-z_]+)(?= (?!OF\b)|\()/g);
+  return [...new Set([...found].flatMap(([, name = '']) => (name === 'SET' ? [] : [name])))].join(', ');
+}
 
 function statementTable({ service }: Combination, top: number, by: (cost: StatementCost) => number): string {
   const { statements, seconds } = service;
@@ -260,7 +277,7 @@ function statementTable({ service }: Combination, top: number, by: (cost: Statem
   const all = statements.reduce((sum, cost) => sum + by(cost), 0);
   const largest = [...statements].sort((a, b) => by(b) - by(a)).slice(0, top);
   return tableOf(
-    ['share', 'calls per second', 'ms per second', 'ms each', 'rows each', 'WAL bytes each', 'statement'],
+    ['share', 'calls per second', 'ms per second', 'ms each', 'rows each', 'WAL bytes each', 'writes', 'statement'],
     largest.map((cost) => {
       const { calls, ms, rows, walBytes, text } = cost;
       const share = `${short((100 * by(cost)) / all)} %`;
@@ -270,6 +287,7 @@ function statementTable({ service }: Combination, top: number, by: (cost: Statem
         short(calls / seconds),
         short(ms / seconds),
         ...each,
+        writesOf(text),
         text.slice(0, TEXT_LENGTH).replaceAll('|', '\\|'),
       ];
     }),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ratesBetween, type TableCounters } from '../../../bench/steady/database.ts';
 import { activityOf, steadyOptions } from '../../../bench/steady/options.ts';
-import { short, statementRates, tableOf } from '../../../bench/steady/report.ts';
+import { short, statementRates, tableOf, writesOf } from '../../../bench/steady/report.ts';
 import { nameOf } from '../../../bench/steady/service.ts';
 import { routeOf } from '../../../bench/steady/window.ts';
 import { ratesOf, workRates } from '../../../bench/steady/work.ts';
@@ -118,6 +118,13 @@ describe('the tables', () => {
 
   it('show three digits, and a dash for an unknown number', () => {
     expect([0, 0.012345, 1.2345, 12_345, Number.NaN].map(short)).toEqual(['0', '0.0123', '1.23', '12,345', '-']);
+  });
+
+  it('name the tables that a statement writes, each once', () => {
+    const text =
+      'WITH a AS (INSERT INTO trade (id) VALUES ($1) ON CONFLICT DO UPDATE SET id = $2), b AS (DELETE FROM mark WHERE true) UPDATE trade SET id = $1';
+    expect(writesOf(text)).toBe('trade, mark');
+    expect(writesOf('SELECT id FROM market FOR UPDATE OF market')).toBe('');
   });
 
   it('count the statements that begin or end a transaction apart', () => {
