@@ -3,15 +3,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../test/support/postgres/database.ts';
 import { type BareLoop, bareLoop } from './freshness/bare-loop.ts';
 import { type SweptVenue, storeCatalog } from './freshness/catalog.ts';
-import { cpuSeconds, cpuSecondsWithChildren, postgresPid } from './freshness/cpu-time.ts';
 import { rowsWritten, SWEPT_TABLES, type SweptTable, walBytes } from './freshness/database-cost.ts';
 import { type PriceAge, priceAgeReader, summaryOf } from './freshness/price-age.ts';
-import { type Simulator, startSimulator } from './freshness/simulator.ts';
 import { type LoggedSweep, SweptPoller } from './freshness/swept-poller.ts';
 import { procStatus } from './soak/process-samples.ts';
 import { NODE_OPTIONS } from './support/node-options.ts';
 import { mib, sizeOf, whole } from './support/numbers.ts';
+import { cpuSeconds, cpuSecondsWithChildren, postgresPid } from './support/process-usage.ts';
 import { note, report } from './support/report.ts';
+import { type Simulator, startSimulator } from './support/simulator.ts';
 import { settle } from './support/stored-trades.ts';
 
 /** BENCH_FRESH_MARKETS=100000 for the published figures; the default is a quick run. */
@@ -30,7 +30,17 @@ const LOOK_EVERY_MS = 1_000;
 
 /** Behind the real time, so that moved quotes are never in the future. */
 const NOW_SECOND = Math.floor(Date.now() / 1_000) - 3_600;
-const WORLD = ['--seed', '7', '--markets', String(MARKETS), '--live-markets', '0', '--rolling-seconds', '0'];
+const WORLD = [
+  '--paused',
+  '--seed',
+  '7',
+  '--markets',
+  String(MARKETS),
+  '--live-markets',
+  '0',
+  '--rolling-seconds',
+  '0',
+];
 const QUOTES = ['--history-hours', '0', '--quiet-moves-per-minute', String(MOVED), '--now-second', String(NOW_SECOND)];
 const REAL_VENUES = ['--delay-ms', '150', '--kalshi-page-delay-ms', '400', '--enforce-rates'];
 

@@ -1,6 +1,6 @@
 import type { Database } from '../../src/store/db/tx.ts';
 import type { Fleet } from '../../test/support/processes/fleet.ts';
-import { cpuSeconds, cpuSecondsWithChildren, postgresPid } from '../freshness/cpu-time.ts';
+import { cpuSeconds, cpuSecondsWithChildren, postgresPid } from '../support/process-usage.ts';
 
 /** Seconds of CPU per second, by process: those of oddswire, Postgres with its backends, and this process. */
 export type CpuShares = ReadonlyMap<string, number>;

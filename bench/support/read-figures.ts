@@ -1,7 +1,7 @@
-import { cpuSeconds } from '../freshness/cpu-time.ts';
 import type { BareServer } from './bare-server.ts';
 import type { Figure } from './figure.ts';
 import { whole } from './numbers.ts';
+import { cpuSeconds } from './process-usage.ts';
 import { type Api, type ReadLoad, type ReadRate, ROUTES, readRate } from './read-load.ts';
 
 /** Paths whose answers the bare server copies. */

@@ -4,11 +4,11 @@ import { createInterface } from 'node:readline';
 import type { RequestRecord } from '../../sim/server/request-log.ts';
 import { endWithThisProcess } from '../../test/support/processes/orphan-guard.ts';
 
-/** The simulated venues in a process of their own, on a clock that only `idle` advances. */
+/** The simulated venues in a process of their own. */
 export interface Simulator {
   readonly pid: number;
   readonly url: string;
-  /** Advances the simulated clock, which moves quotes. */
+  /** Advances the simulated clock, which moves quotes, also of a paused one. */
   idle(seconds: number): Promise<void>;
   /** The latest 2,000 requests, oldest first. */
   requests(): Promise<RequestRecord[]>;
@@ -17,7 +17,7 @@ export interface Simulator {
 
 /** Starts it with these arguments of its command line; equal arguments give equal markets. */
 export async function startSimulator(args: readonly string[]): Promise<Simulator> {
-  const child = spawn(process.execPath, ['dist/sim/main.js', '--port', '0', '--paused', ...args], {
+  const child = spawn(process.execPath, ['dist/sim/main.js', '--port', '0', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   endWithThisProcess(child);
