@@ -198,8 +198,8 @@ const LOCK_SUBSCRIPTION = sql(
 );
 
 /** A subscription is paused after this long without a success and this many exhausted deliveries. */
-export const AUTO_PAUSE_AFTER_DAYS = 5;
-export const AUTO_PAUSE_AFTER_EXHAUSTED = 10;
+const AUTO_PAUSE_AFTER_DAYS = 5;
+const AUTO_PAUSE_AFTER_EXHAUSTED = 10;
 const IS_GIVEN_UP = `exhausted_count + $2::int >= ${AUTO_PAUSE_AFTER_EXHAUSTED}
          AND failing_since < clock_timestamp() - interval '${AUTO_PAUSE_AFTER_DAYS} days'`;
 
