@@ -18,7 +18,7 @@ export interface AttemptRecord {
 }
 
 /** A claimed attempt after its request. */
-export interface MadeAttempt {
+interface MadeAttempt {
   subscriptionPk: bigint;
   delivery: ClaimedDelivery;
   attempt: AttemptRecord;
@@ -33,7 +33,7 @@ type FailureVerdict =
   | { state: 'retry'; delaySeconds: number }
   | { state: 'failed'; pause?: 'gone'; isCharged?: boolean };
 
-export interface FinishedAttempt {
+interface FinishedAttempt {
   /** False when this worker no longer held the delivery: its lease had ended and another worker finished the attempt. */
   isRecorded: boolean;
   /** Set when this attempt paused the subscription. */
@@ -161,7 +161,7 @@ const NOTE_SUCCESSES = sql(
  * Records delivered attempts of any subscriptions in one transaction, with one commit and four statements for all. Returns the
  * deliveries that this worker still held.
  */
-export async function finishDelivered(db: Database, made: readonly MadeAttempt[]): Promise<ReadonlySet<bigint>> {
+async function finishDelivered(db: Database, made: readonly MadeAttempt[]): Promise<ReadonlySet<bigint>> {
   const counted = made.filter(({ delivery }) => !delivery.isTest);
   return db.transaction(async (tx) => {
     const subscriptionPks = [...new Set(counted.map(({ subscriptionPk }) => subscriptionPk))];
