@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type BackendFactory, PostgresConnection, type PostgresConnectionOptions, PostgresQueueBackend } from 'bullmq';
 
 /** Between two failed fetches of a worker, milliseconds. */
-export const FAILED_FETCH_PAUSE_MS = 250;
+const FAILED_FETCH_PAUSE_MS = 250;
 
 /**
  * Omits BullMQ's check of the schema, because BullMQ keeps a failed check: the worker then repeats it without a pause, and its process

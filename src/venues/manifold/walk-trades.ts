@@ -25,7 +25,7 @@ const position = z.object({
 });
 type BetPosition = z.infer<typeof position>;
 
-export interface BetPage {
+interface BetPage {
   /** Raw bets. */
   rows: unknown[];
   position: BetPosition;
