@@ -6,7 +6,7 @@ import { decimal } from '../src/domain/values/decimal.ts';
 import { createLogger } from '../src/observe/logger.ts';
 import { Partitions } from '../src/store/db/partitions.ts';
 import { sql } from '../src/store/db/tx.ts';
-import { type Publisher, startPublisher } from '../src/store/journal/publisher.ts';
+import { startPublisher } from '../src/store/journal/publisher.ts';
 import { readJournalHead } from '../src/store/journal/read-journal.ts';
 import { journalPartitions } from '../src/store/journal/retention.ts';
 import { followJournal } from '../src/store/journal/tail.ts';
@@ -51,7 +51,7 @@ let test: TestDatabase;
 let tokens: { id: bigint; mint: string }[];
 let made = 0;
 const log = createLogger({ process: 'bench', level: 'silent' });
-const publishers: Publisher[] = [];
+const publishers: ReturnType<typeof startPublisher>[] = [];
 
 beforeAll(async () => {
   test = await createTestDatabase({ poolSize: 12 });
@@ -143,7 +143,7 @@ async function run(statements: readonly string[]): Promise<void> {
   for (const text of statements) await test.db.em.query(text);
 }
 
-function start(): Publisher {
+function start() {
   const publisher = startPublisher({ databaseUrl: test.url, log, retentionMinutes: 120, maxBytes: 1e10 });
   publishers.push(publisher);
   return publisher;

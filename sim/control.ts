@@ -179,7 +179,7 @@ export function engineControl(world: World, clock: LiveClock): EngineControl {
 }
 
 /** The full text of the tape: equal for equal seed, start and number of steps. */
-export function ledgerRow(world: World, trade: Trade): LedgerRow {
+function ledgerRow(world: World, trade: Trade): LedgerRow {
   const market = world.markets[trade.marketNo];
   if (market === undefined) throw new RangeError(`no market ${trade.marketNo}`);
   const { seed } = world.options;

@@ -16,7 +16,7 @@ const LEAF_DAYS = 397;
 type Keys = webcrypto.CryptoKeyPair;
 
 /** A certificate authority of our own: only clients with `caPem` trust it. */
-export interface CertificateAuthority {
+interface CertificateAuthority {
   readonly caPem: string;
   /** A server certificate for these host names and addresses. */
   readonly issue: (hosts: readonly string[], validity?: Validity) => Promise<ServerCertificate>;
@@ -28,7 +28,7 @@ interface Validity {
 }
 
 /** PEM texts as `node:https` takes them. */
-export interface ServerCertificate {
+interface ServerCertificate {
   readonly cert: string;
   readonly key: string;
 }

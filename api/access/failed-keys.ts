@@ -5,7 +5,7 @@ import type { AccountLimits } from './account-limits.ts';
 import { clientNetwork } from './client-address.ts';
 
 /** The wrong keys of one network per minute that are answered with 401. */
-export const MAX_FAILED_KEYS = 30;
+const MAX_FAILED_KEYS = 30;
 
 /**
  * Limits the wrong keys of a network, in all API processes together. A key is looked up first, and only a wrong one is counted: the

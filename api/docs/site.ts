@@ -79,7 +79,7 @@ function guide(folder: string, name: string): StaticFile {
 }
 
 /** The address of a link of a page; null for files of the repository outside `docs`, which this site does not have. */
-export function linkFrom(page: string, target: string): string | null {
+function linkFrom(page: string, target: string): string | null {
   if (/^[a-z]+:/i.test(target) || target.startsWith('#') || target.startsWith('/')) return target;
   const [path = '', anchor] = target.split('#');
   const file = posix.normalize(posix.join(posix.dirname(page), path));

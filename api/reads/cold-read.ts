@@ -14,7 +14,7 @@ const MAX_REMEMBERED = 10_000;
  * Concurrent book fetches. Cold reads have priority over the polls of the venue, so a reader of the whole catalog must not use up the
  * request rate. Beyond this bound the answer is the stored book, and the read makes the market hot.
  */
-export const MAX_IN_FLIGHT = 32;
+const MAX_IN_FLIGHT = 32;
 
 /** Whether a fetch can return a book: the venue has one, and the market is open or halted. */
 function mayHaveBook(market: Pick<MarketTokens, 'hasBook' | 'status'>): boolean {

@@ -12,7 +12,7 @@ import { boundConnections } from './connection-bounds.ts';
 const DRAIN_MS = 10_000;
 
 /** The limits of connections and requests (docs/api.md, "Limits of a request"). */
-export interface HttpLimits {
+interface HttpLimits {
   /** Concurrent connections: in total, and per address. The second bound does not apply to `trustedProxies`. */
   maxConnections: number;
   maxConnectionsPerAddress: number;

@@ -33,7 +33,7 @@ interface LiveReadsOptions {
   now?: () => number;
 }
 
-export interface LiveReads {
+interface LiveReads {
   answers: AnswerCache;
   memory: MarketMemory;
   journal: JournalView;

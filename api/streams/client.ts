@@ -41,7 +41,7 @@ export interface Subscription {
 }
 
 /** The unsent bytes of a connection that does not accept more, beyond which its stream ends. */
-export const MAX_UNSENT_BYTES = 256 * 1024;
+const MAX_UNSENT_BYTES = 256 * 1024;
 /** A burst may exceed the bytes by this factor until its reader had the time of a round to read. */
 const BURST = 8;
 /** One write has at most so much, so that the rest can still be conflated. */

@@ -29,7 +29,7 @@ import { WriteRounds } from './write-rounds.ts';
 const DRAIN_SPREAD_MS = 3_000;
 const LAST_READ_MS = 5_000;
 
-export interface StreamsOptions {
+interface StreamsOptions {
   db: Queryable;
   tail: Pick<JournalTail, 'on' | 'staleMs'>;
   codec: CursorCodec;

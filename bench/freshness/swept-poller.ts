@@ -1,8 +1,10 @@
 import { EventEmitter, once } from 'node:events';
 import { newToken } from '../../src/domain/values/ids.ts';
-import { acquirePollLease, POLL_LEASES, type PollLease } from '../../src/store/catalog/poll-state.ts';
+import { acquirePollLease, POLL_LEASES } from '../../src/store/catalog/poll-state.ts';
 import type { Database } from '../../src/store/db/tx.ts';
 import { OddswireProcess } from '../../test/support/processes/system.ts';
+
+type PollLease = NonNullable<Awaited<ReturnType<typeof acquirePollLease>>>;
 
 const OTHER_KINDS = ['markets', 'trades', 'books', 'witness'] as const;
 

@@ -18,7 +18,7 @@ interface BannerFacts extends Pick<Config, 'venues' | 'feeds'> {
 const RULE = '-'.repeat(100);
 
 /** The calls of docs/start.md, for a shell with the settings of the banner. */
-export const FIRST_CALLS = [
+const FIRST_CALLS = [
   'curl -H "Authorization: Bearer $KEY" "$API/v1/polymarket/markets?status=open&limit=5"',
   'curl -H "Authorization: Bearer $KEY" "$API/v1/polymarket/markets/$MARKET/candles?interval=5m"',
   'curl -H "Authorization: Bearer $KEY" "$API/v1/polymarket/markets/$MARKET/orderbook?depth=5"',

@@ -1,6 +1,6 @@
 import { type Level, PriceLevels, type RestingOrder } from './price-levels.ts';
 
-export type BookSide = 'bid' | 'ask';
+type BookSide = 'bid' | 'ask';
 
 /**
  * An order on the axis of the first outcome: `ticks` counts ticks of its price, `size` whole millionths of a share.
@@ -38,7 +38,7 @@ interface DepthLevel {
   readonly size: number;
 }
 
-export class InvalidOrderError extends Error {
+class InvalidOrderError extends Error {
   readonly code = 'invalid_order';
   readonly retryable = false;
 }

@@ -5,7 +5,7 @@ import { type SimToken, SOL_MINT, tokensOf } from './tokens.ts';
 import { NEWEST_VERSION, type NewestVersion, type Population, playSecond, populate } from './traffic.ts';
 
 /** A transfer at the present second. Without `mint`, of native SOL; `units` in the smallest unit, as whole-number text. */
-export interface TransferRequest {
+interface TransferRequest {
   readonly from: string;
   readonly to: string;
   readonly mint?: string | undefined;

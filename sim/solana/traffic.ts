@@ -75,7 +75,7 @@ function versionBy(draw: number, { version, perMillion }: NewestVersion): Transa
 }
 
 /** One random transaction; none when the chosen person has too little left. */
-export function play(
+function play(
   chain: Chain,
   { people, pool }: Population,
   tokens: readonly SimToken[],

@@ -38,7 +38,7 @@ const START_TRIES = 3;
 /** The SQLSTATE of a rejected password. */
 export const WRONG_PASSWORD = '28P01';
 
-export interface EmbeddedPostgresOptions {
+interface EmbeddedPostgresOptions {
   readonly dataDir: string;
   /** False only for tests: no fsync. Default true. */
   readonly durable?: boolean;

@@ -5,7 +5,7 @@ import type { Logger } from '../observe/logger.ts';
 import { EXIT_CONFIG } from '../runtime/lifecycle.ts';
 
 /** A process to keep running. */
-export interface ProcessSpec {
+interface ProcessSpec {
   readonly name: string;
   /** Program and arguments; `node` means the Node of this process. No shell. */
   readonly command: readonly [string, ...string[]];

@@ -25,7 +25,7 @@ export interface QueueBeat {
   readonly oldestWaitingMs: number;
 }
 
-export interface Vitals {
+interface Vitals {
   readonly nowMs: number;
   readonly loops: readonly LoopBeat[];
   readonly jobs: readonly RunningJob[];
@@ -33,11 +33,11 @@ export interface Vitals {
 }
 
 /** Rounds that a loop may miss: a round queries the database a few times, and each answer may take a while. */
-export const LOOP_ROUNDS = 12;
+const LOOP_ROUNDS = 12;
 /** Jobs end when their signal fires; a job still in flight this long after it hangs in a call without a signal. */
-export const JOB_GRACE_MS = 60_000;
+const JOB_GRACE_MS = 60_000;
 /** The age of a waiting job at which a process with free capacity that takes no jobs is stalled. */
-export const QUEUE_STILL_MS = 120_000;
+const QUEUE_STILL_MS = 120_000;
 
 /**
  * The reasons why this process is stalled, as texts; empty otherwise. Answering connections prove nothing here: BullMQ

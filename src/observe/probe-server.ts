@@ -49,7 +49,7 @@ function noAnswer(): never {
 }
 
 /** The checks of the process itself, beside its dependencies. */
-export interface Probed {
+interface Probed {
   readonly metrics: Pick<Metrics, 'registry' | 'text'>;
   readonly dependencies: readonly Dependency[];
   /** The reasons why the work of the process is stalled; empty otherwise. */

@@ -53,7 +53,7 @@ function job<Schema extends z.ZodType>(contract: JobContract<Schema>): JobContra
 }
 
 /** The queue of one venue, so that a slow venue never delays another. */
-export function venueQueue(venue: string): string {
+function venueQueue(venue: string): string {
   return `venue-${venue}`;
 }
 

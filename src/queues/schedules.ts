@@ -5,7 +5,7 @@ import { JOBS, type JobData, type JobName, type Role } from './jobs.ts';
 import type { Producer } from './producer.ts';
 
 /** A repeated job. The id is `job.venue`, or the job's name for a job without a venue. */
-export interface Schedule {
+interface Schedule {
   id: string;
   job: JobName;
   data: JobData<JobName>;

@@ -23,28 +23,28 @@ interface TurnEvent {
   isRefused: boolean;
 }
 
-export interface BreakerEvent {
+interface BreakerEvent {
   venue: string;
   host: string;
   state: BreakerState;
 }
 
 /** A venue state or field form that is not known; the adapter mapped it to the nearest safe one. `value` has at most 100 characters. */
-export interface UnknownValueEvent {
+interface UnknownValueEvent {
   venue: string;
   field: string;
   value: string;
 }
 
 /** A walk that could not see everything it should have: the unseen records may be missing permanently. */
-export interface TruncationEvent {
+interface TruncationEvent {
   venue: string;
   kind: RecordKind;
   detail: string;
 }
 
 /** Sound records that are not stored, by reason. `docs/venues.md` lists the reasons of each venue. */
-export interface SkipEvent {
+interface SkipEvent {
   venue: string;
   kind: RecordKind;
   reason: string;
@@ -55,7 +55,7 @@ export interface SkipEvent {
  * Raw records that an adapter received and accounts for: each is among its records or its rejections, or was reported as skipped. A raw
  * record of several outcomes counts once for each record that is made from it.
  */
-export interface ReceiptEvent {
+interface ReceiptEvent {
   venue: string;
   kind: RecordKind;
   count: number;
@@ -73,7 +73,7 @@ export interface RefusedMember {
 }
 
 /** Ids that break a request went into the quarantine of a route, or left it. */
-export interface MembersEvent {
+interface MembersEvent {
   venue: string;
   route: string;
   /** Failed alone while others succeeded. */

@@ -2,11 +2,8 @@ import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../doma
 import type { VenueProfile } from '../domain/markets/venue.ts';
 import type { VenueError } from './errors.ts';
 
-/** The polls of an adapter, and so the kinds of market records. */
-const POLL_KINDS = ['markets', 'prices', 'books', 'trades'] as const;
-export type PollKind = (typeof POLL_KINDS)[number];
-/** The same, plus the records of wallet and token adapters. */
-export type RecordKind = PollKind | 'wallets' | 'tokens';
+/** The kinds of records: of the polls of a market adapter, and of wallet and token adapters. */
+export type RecordKind = 'markets' | 'prices' | 'books' | 'trades' | 'wallets' | 'tokens';
 
 /** One rejected record: the other records of its payload pass. It is counted and kept in the quarantine for the operator. */
 export interface RejectedRecord {

@@ -2,21 +2,19 @@ import type { EventType } from '../domain/webhooks/event.ts';
 import type { ExtraHeaders } from '../domain/webhooks/headers.ts';
 
 /** The reason of a failed attempt. Stable: stored with the attempt, shown to clients and used as a metric label. */
-export const ATTEMPT_ERROR_CODES = [
-  'dns_error',
-  'connect_timeout',
-  'connection_refused',
-  'connection_reset',
-  'timeout',
-  'tls_error',
-  'header_overflow',
-  'blocked_address',
-  'invalid_url',
-  'redirect',
-  'http_status',
-  'protocol_error',
-] as const;
-export type AttemptErrorCode = (typeof ATTEMPT_ERROR_CODES)[number];
+export type AttemptErrorCode =
+  | 'dns_error'
+  | 'connect_timeout'
+  | 'connection_refused'
+  | 'connection_reset'
+  | 'timeout'
+  | 'tls_error'
+  | 'header_overflow'
+  | 'blocked_address'
+  | 'invalid_url'
+  | 'redirect'
+  | 'http_status'
+  | 'protocol_error';
 
 /** One attempt to make. */
 export interface OutgoingDelivery {

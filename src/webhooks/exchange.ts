@@ -3,7 +3,7 @@ import { EXCERPT_BYTES } from '../domain/webhooks/excerpt.ts';
 import { DeadlineError } from './attempt-errors.ts';
 
 /** The connection is closed after this much of the response body. */
-export const MAX_READ_BYTES = 16 * 1024;
+const MAX_READ_BYTES = 16 * 1024;
 
 interface PostRequest {
   readonly url: URL;

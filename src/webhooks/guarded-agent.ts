@@ -8,13 +8,13 @@ import { openTunnel } from './proxy-tunnel.ts';
 import type { NameResolver, ResolvedAddress } from './resolver.ts';
 
 /** Response headers beyond this size end the connection. */
-export const MAX_HEADER_BYTES = 16 * 1024;
+const MAX_HEADER_BYTES = 16 * 1024;
 /**
  * The maximum of bytes on the wire per answer; beyond it the connection is closed. Headers and body have limits of their own; an
  * endless status line, 1xx answers, blank lines or chunk extensions would otherwise use a processor until the deadline.
  * A 16 KiB body in one-byte chunks is 96 KiB.
  */
-export const MAX_ANSWER_BYTES = 256 * 1024;
+const MAX_ANSWER_BYTES = 256 * 1024;
 const KEEP_ALIVE_MS = 10_000;
 /** The maximum that a keep-alive hint of the receiver may extend the above to. */
 const KEEP_ALIVE_MAX_MS = 60_000;

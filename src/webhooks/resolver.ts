@@ -16,7 +16,7 @@ export interface NameResolver {
 }
 
 /** The look-ups of a resolver; Resolver of `node:dns/promises` has this shape. */
-export interface DnsClient {
+interface DnsClient {
   readonly resolve4: (hostname: string) => Promise<string[]>;
   readonly resolve6: (hostname: string) => Promise<string[]>;
   readonly cancel: () => void;
@@ -36,7 +36,7 @@ interface ResolverOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 2000;
-export const DEFAULT_CACHE_MS = 30_000;
+const DEFAULT_CACHE_MS = 30_000;
 const DEFAULT_MAX_IN_FLIGHT = 256;
 const MAX_CACHED_NAMES = 10_000;
 const LOCALHOST: readonly ResolvedAddress[] = [{ address: '127.0.0.1', family: 4 }];

@@ -1,12 +1,12 @@
 import type { AttemptErrorCode, AttemptOutcome, FailedOutcome } from './attempt.ts';
 
 /** Each delay varies by this share of itself, so that a recovered receiver does not get all retries at once. */
-export const JITTER = 0.2;
+const JITTER = 0.2;
 const MIN_DELAY_SECONDS = 1;
 /** Retry-After may extend a planned delay to twice itself or to this, whichever is longer. */
 export const RETRY_AFTER_CAP_SECONDS = 3600;
 /** A forbidden address may be a DNS mistake that is being repaired, but does not justify a day of attempts. */
-export const MAX_BLOCKED_ATTEMPTS = 3;
+const MAX_BLOCKED_ATTEMPTS = 3;
 
 interface RetryInput {
   readonly outcome: AttemptOutcome;

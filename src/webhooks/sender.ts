@@ -11,13 +11,13 @@ import { createGuardedAgent } from './guarded-agent.ts';
 import { createResolver, type NameResolver } from './resolver.ts';
 
 const DEFAULT_DEADLINE_MS = 15_000;
-export const DEFAULT_CONNECT_TIMEOUT_MS = 5000;
+const DEFAULT_CONNECT_TIMEOUT_MS = 5000;
 /** An account alone uses half of them, which is well above the eight deliveries in flight per subscription. */
 const DEFAULT_CONNECTIONS_PER_ORIGIN = 128;
 /** The wait for a connection: far below the lease of a claim, together with the deadline of the attempt. */
 const MAX_SLOT_WAIT_MS = 3_000;
 
-export interface SenderOptions {
+interface SenderOptions {
   /** The version of oddswire, for the User-Agent. */
   readonly version: string;
   /** WEBHOOK_TIMEOUT_MS: one deadline over name look-up, connection, headers and body. Default 15 000. */

@@ -5,13 +5,12 @@ import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../s
 import type { VenueName } from '../../src/domain/markets/venue.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { sql } from '../../src/store/db/tx.ts';
-import type { PollKind } from '../../src/venues/port.ts';
 import { type TestDatabase, useTestDatabase } from '../support/postgres/database.ts';
 import { listRecordedFiles, printTable, reportedFiles, venueDataFolder } from '../support/venue-data.ts';
 import { storePage } from './store-page.ts';
 import { NOT_APPLICABLE, WALLET_READERS } from './venue-adapter/recordings/other.ts';
 import { RECORDED_VENUES, type RecordedVenue } from './venue-adapter/recordings/venues.ts';
-import type { ParsedRecords, RecordedFile } from './venue-adapter/venue-under-test.ts';
+import type { ParsedRecords, PollKind, RecordedFile } from './venue-adapter/venue-under-test.ts';
 
 /**
  * Every recorded file is read or named with a reason, and every record of a file that is read becomes a row, a duplicate, a rejection or a

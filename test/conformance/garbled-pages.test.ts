@@ -4,9 +4,10 @@ import { createKalshiAdapter } from '../../src/venues/kalshi/adapter.ts';
 import { createLimitlessAdapter } from '../../src/venues/limitless/adapter.ts';
 import { createManifoldAdapter } from '../../src/venues/manifold/adapter.ts';
 import { createPolymarketAdapter } from '../../src/venues/polymarket/adapter.ts';
-import type { Batch, CallContext, PollKind, VenueAdapter } from '../../src/venues/port.ts';
+import type { Batch, CallContext, VenueAdapter } from '../../src/venues/port.ts';
 import { ScriptedServer } from '../integration/venues/scripted-server.ts';
 import { checkRejected, invariants } from './venue-adapter/invariants.ts';
+import type { PollKind } from './venue-adapter/venue-under-test.ts';
 
 /** Damaged whole answers, through each adapter's client: parsers of single records never see them. */
 

@@ -2,6 +2,7 @@ import { priceOfBook } from '../../src/domain/markets/book-price.ts';
 import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../src/domain/markets/market.ts';
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { newToken } from '../../src/domain/values/ids.ts';
+import type { Metrics } from '../../src/observe/metrics.ts';
 import { writeMarkets } from '../../src/store/catalog/markets.ts';
 import { acquirePollLease, advancePoll, POLL_LEASES } from '../../src/store/catalog/poll-state.ts';
 import { ensureTokens } from '../../src/store/catalog/tokens.ts';
@@ -10,9 +11,14 @@ import type { Database, Tx } from '../../src/store/db/tx.ts';
 import { writePrices } from '../../src/store/prices/prices.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import { writeTrades } from '../../src/store/series/trades.ts';
-import type { PollKind, RejectedRecord } from '../../src/venues/port.ts';
-import { type PageStore, writePage } from '../../workers/ingest/store-page.ts';
-import type { ParsedRecords } from './venue-adapter/venue-under-test.ts';
+import { type PageStore, storePage as storeAsWorker } from '../../workers/ingest/store-page.ts';
+import type { ParsedRecords, PollKind } from './venue-adapter/venue-under-test.ts';
+
+/** The labels that the metrics count a rejected record with. */
+interface Rejected {
+  kind: string;
+  reason: string;
+}
 
 /** Returns the number of records that changed something. */
 type Write = (tx: Tx, records: readonly unknown[], nowMs: number) => Promise<number>;
@@ -64,7 +70,7 @@ export async function storePage(
   partitions: Partitions,
   { venue, kind, nowMs }: { venue: VenueName; kind: PollKind; nowMs: number },
   { records, rejected }: ParsedRecords,
-): Promise<{ written: number; rejected: RejectedRecord[] }> {
+): Promise<{ written: number; rejected: readonly Rejected[] }> {
   if (kind === 'trades') {
     await partitions.ensure(
       'trade',
@@ -79,10 +85,14 @@ export async function storePage(
   };
   const after = { at: newToken() };
   const advance = (tx: Tx, isLast: boolean) => advancePoll(tx, lease, isLast ? after : lease.position);
-  const stored = await writePage({ db }, store, { records, rejected }, { venue, advance });
+  const counted: Rejected[] = [];
+  const ignored = { inc: () => undefined };
+  const metrics = {
+    ...{ ingestedRows: ignored, duplicateRecords: ignored, skippedRecords: ignored },
+    rejectedRecords: { inc: (labels: Rejected) => counted.push(labels) },
+  } as unknown as Metrics;
+  const producer = { wakeStage: () => undefined, wakePublisher: () => undefined };
+  const { written } = await storeAsWorker({ db, metrics, producer }, store, { records, rejected }, { venue, advance });
   await POLL_LEASES.release(db, lease, null);
-  return {
-    written: stored.parts.reduce((sum, part) => sum + part.written, 0),
-    rejected: [...rejected, ...stored.rejected],
-  };
+  return { written, rejected: counted };
 }

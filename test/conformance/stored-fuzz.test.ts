@@ -4,12 +4,11 @@ import type { VenueName } from '../../src/domain/markets/venue.ts';
 import { summarizeQuarantine } from '../../src/store/catalog/quarantine-reads.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { sql } from '../../src/store/db/tx.ts';
-import type { PollKind } from '../../src/venues/port.ts';
 import { useTestDatabase } from '../support/postgres/database.ts';
 import { storePage } from './store-page.ts';
 import { mutate, seededRandom } from './venue-adapter/mutations.ts';
 import { type Parse, RECORDED_VENUES } from './venue-adapter/recordings/venues.ts';
-import type { RecordedFile } from './venue-adapter/venue-under-test.ts';
+import type { PollKind, RecordedFile } from './venue-adapter/venue-under-test.ts';
 
 /** The second half of the fuzz: the records that the parsers yield from mutated payloads are stored in the real tables. */
 

@@ -1,6 +1,8 @@
 import { CONDITIONS, type Condition } from '../../src/domain/alerts/conditions.ts';
-import { marketRuleBody, type RuleEvent, ruleBody } from '../../src/domain/alerts/rule-event.ts';
+import { marketRuleBody, ruleBody } from '../../src/domain/alerts/rule-event.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
+
+type RuleEvent = Parameters<typeof ruleBody>[0];
 
 const MARKET = { venue: 'polymarket', marketId: 'rain', title: 'Will it rain?' };
 const STAMP = {

@@ -1,9 +1,9 @@
-import { hashPassword, type PasswordCost } from '../../src/domain/values/password.ts';
+import { hashPassword } from '../../src/domain/values/password.ts';
 import type { Database } from '../../src/store/db/tx.ts';
 import { changeOperator, type OperatorRole } from '../../src/store/ops/operators.ts';
 
 /** A tenth of the real cost. Guesses at the same time still wait for each other. */
-export const PASSWORD_COST: PasswordCost = { N: 2 ** 13, r: 8, p: 1 };
+export const PASSWORD_COST = { N: 2 ** 13, r: 8, p: 1 };
 
 const unrecorded = async () => undefined;
 

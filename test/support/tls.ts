@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from 'node:tls';
-import { type CertificateAuthority, createAuthority } from '../../sim/receiver-tls.ts';
+import { createAuthority } from '../../sim/receiver-tls.ts';
 
 /** A server below HTTP, for receivers that misbehave. */
 export interface RawServer {
@@ -17,10 +17,10 @@ export interface RawServer {
   readonly close: () => Promise<void>;
 }
 
-let authority: Promise<CertificateAuthority> | undefined;
+let authority: ReturnType<typeof createAuthority> | undefined;
 
 /** One authority per test file, because key generation is slow. */
-export function testAuthority(): Promise<CertificateAuthority> {
+export function testAuthority(): ReturnType<typeof createAuthority> {
   authority ??= createAuthority();
   return authority;
 }

@@ -66,7 +66,7 @@ function wakeAlerts({ producer }: Pick<IngestDeps, 'producer'>, parts: readonly 
 }
 
 /** Writes books. Each is a price observation too. */
-export async function writeBookPage(
+async function writeBookPage(
   tx: Tx,
   records: readonly BookRecord[],
   { tokenIdOf }: Pick<OutcomesBatch<BookRecord>, 'tokenIdOf'>,

@@ -94,7 +94,7 @@ export function recordsOf({ records, known = 0 }: Batch<unknown>): number {
  * the position unchanged, until the rejected record stands alone; the last transaction quarantines it and moves the position.
  * A process that dies between these transactions repeats the page, and every write of a record is idempotent.
  */
-export async function writePage<R, W, P extends Batch<R>>(
+async function writePage<R, W, P extends Batch<R>>(
   { db }: Pick<IngestDeps, 'db'>,
   { kind, write, finish }: PageStore<R, W, P>,
   page: P,

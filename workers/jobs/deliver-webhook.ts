@@ -8,7 +8,7 @@ import { defineJob } from '../process/define.ts';
  * Concurrent jobs of one process for failing receivers. Such a job may hold its place until eight attempts time out, so healthy
  * receivers need places of their own.
  */
-export const MAX_FAILING_JOBS = 16;
+const MAX_FAILING_JOBS = 16;
 
 /** With fewer free slots, a claim waits a moment for more: a transaction per attempt is the most expensive part. */
 const WORTH_CLAIMING = MAX_IN_FLIGHT / 2;

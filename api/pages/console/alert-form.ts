@@ -34,7 +34,7 @@ export async function readOutcomeAlerts(
 }
 
 /** Five points above a price; near 1, half of the way, so that the alert does not fire at once. */
-export function suggestedTarget(price: number): number {
+function suggestedTarget(price: number): number {
   return price < 0.94 ? Math.round((price + 0.05) * 100) / 100 : Number(((1 + price) / 2).toFixed(6));
 }
 

@@ -14,7 +14,7 @@ interface ConditionFields extends RuleShape {
 }
 
 /** The data of the event of an alert on an outcome. */
-export interface RuleEvent extends EventStamp, ConditionFields {
+interface RuleEvent extends EventStamp, ConditionFields {
   alertId: string;
   name?: string | undefined;
   tokenMint: string;

@@ -41,11 +41,5 @@ export const VENUES = {
   solana: { title: 'Solana', currency: 'USD', capabilities: { ...NO_MARKETS, wallets: true, tokens: true } },
 } as const satisfies Record<string, VenueProfile>;
 
-/** Segments of paths that cannot name a venue: `/v1/{venue}/…` would hide or replace these routes. */
-export const RESERVED_VENUE_NAMES = [
-  ...['all', 'venue', 'venues', 'stream', 'events'],
-  ...['webhooks', 'alerts', 'wallets', 'keys'],
-] as const;
-
 export type VenueName = keyof typeof VENUES;
 export const VENUE_NAMES = Object.keys(VENUES) as VenueName[];

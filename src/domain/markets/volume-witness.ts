@@ -129,7 +129,7 @@ export function measuredUnit(unit: VolumeUnit, { inUnit, inOther }: UnitCounts):
 }
 
 /** A total of a venue, with the stored volume in three parts. All of it lies behind the start of the comparison. */
-export interface CountedTotal {
+interface CountedTotal {
   /** The lifetime volume that the venue states. */
   total: Decimal;
   /** Stored volume up to the last whole minute before `total` less the delay. */

@@ -5,7 +5,7 @@ const BASE = 58n;
 const MAX_DIGITS = 88;
 
 /** The bytes of a base58 text (Bitcoin's alphabet, which Solana uses); null when the text is invalid or too long. */
-export function decodeBase58(text: string): Uint8Array | null {
+function decodeBase58(text: string): Uint8Array | null {
   if (text.length > MAX_DIGITS) return null;
   let number = 0n;
   for (const digit of text) {

@@ -1,7 +1,7 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 
 /** The parameters of scrypt. */
-export interface PasswordCost {
+interface PasswordCost {
   readonly N: number;
   readonly r: number;
   readonly p: number;

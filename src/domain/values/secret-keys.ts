@@ -11,23 +11,17 @@ const KEY_BYTES = 32;
 /** No dot, because dots separate the parts of a sealed value; short enough for a column. */
 const KID_PATTERN = /^[A-Za-z0-9_-]{1,32}$/;
 
-/** Every problem of a key ring text, one line each, without key material: entries are named by their position. */
-export class SecretsKeysError extends OddswireError {
-  readonly problems: readonly string[];
+/** Every problem of a key ring text, without key material: entries are named by their position. */
+const invalid = (...problems: string[]) =>
+  new OddswireError('invalid_secrets_keys', `SECRETS_KEYS: ${problems.join('; ')}`);
 
-  constructor(problems: readonly string[]) {
-    super('invalid_secrets_keys', `SECRETS_KEYS: ${problems.join('; ')}`);
-    this.problems = problems;
-  }
-}
-
-/** Reads `kid:base64(32 bytes),...`: the first key encrypts, all decrypt. @throws SecretsKeysError that lists every problem */
+/** Reads `kid:base64(32 bytes),...`: the first key encrypts, all decrypt. @throws OddswireError that lists every problem */
 export function parseSecretsKeys(text: string): SecretKey[] {
   const entries = text.split(',');
   const keys: SecretKey[] = [];
   const problems: string[] = [];
   const positionOf = new Map<string, number>();
-  if (text.trim() === '') throw new SecretsKeysError(['contains no key; expected kid:base64(32 bytes)']);
+  if (text.trim() === '') throw invalid('contains no key; expected kid:base64(32 bytes)');
 
   for (const [index, entry] of entries.entries()) {
     const position = index + 1;
@@ -51,7 +45,7 @@ export function parseSecretsKeys(text: string): SecretKey[] {
     else if (key.length !== KEY_BYTES) problems.push(`entry ${position} has ${key.length} bytes, not ${KEY_BYTES}`);
     keys.push({ kid, key });
   }
-  if (problems.length > 0) throw new SecretsKeysError(problems);
+  if (problems.length > 0) throw invalid(...problems);
   return keys;
 }
 
@@ -61,6 +55,6 @@ export function parseSecretsKeys(text: string): SecretKey[] {
  */
 export function deriveKey(keys: readonly SecretKey[], purpose: string): Buffer {
   const [first] = keys;
-  if (first === undefined) throw new SecretsKeysError(['contains no key to derive from']);
+  if (first === undefined) throw invalid('contains no key to derive from');
   return Buffer.from(hkdfSync('sha256', first.key, 'oddswire', purpose, KEY_BYTES));
 }

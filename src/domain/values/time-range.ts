@@ -23,7 +23,7 @@ export class TimeRangeError extends OddswireError {
 }
 
 /** Aligned bucket starts in `[start, end)`. */
-export function bucketsIn(range: TimeRange, intervalSeconds: number): number {
+function bucketsIn(range: TimeRange, intervalSeconds: number): number {
   return Math.ceil(range.end / intervalSeconds) - Math.ceil(range.start / intervalSeconds);
 }
 

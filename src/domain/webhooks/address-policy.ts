@@ -9,16 +9,6 @@ export interface Cidr {
   readonly bits: number;
 }
 
-/** Every problem of a list of ranges, one line each. */
-export class CidrListError extends OddswireError {
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super('invalid_cidr_list', problems.join('; '));
-    this.problems = problems;
-  }
-}
-
 /** The operator's exceptions. `deny` has priority over `allow`, and `allow` over the built-in policy. */
 export interface AddressRules {
   /** WEBHOOK_ALLOW_CIDRS: private ranges that deliveries may reach. */
@@ -73,7 +63,7 @@ export function isLoopbackAddress(address: string): boolean {
 
 /**
  * Parses a comma list of ranges such as `127.0.0.0/8,fd00::/8`; a bare address is a range of one. An empty text gives no
- * range. @throws CidrListError that lists every bad entry
+ * range. @throws OddswireError that lists every bad entry
  */
 export function parseCidrs(text: string): Cidr[] {
   const ranges: Cidr[] = [];
@@ -90,7 +80,7 @@ export function parseCidrs(text: string): Cidr[] {
       problems.push(`entry ${index + 1} must be written as an IPv4 range`);
     else ranges.push(range);
   }
-  if (problems.length > 0) throw new CidrListError(problems);
+  if (problems.length > 0) throw new OddswireError('invalid_cidr_list', problems.join('; '));
   return ranges;
 }
 

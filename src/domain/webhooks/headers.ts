@@ -5,7 +5,7 @@ const MAX_HEADER_VALUE = 1_024;
 const MAX_HEADER_CHARACTERS = 4_096;
 
 /** Names that belong to the connection, to the request of oddswire, or to proxies. Also every name with one of the prefixes below. */
-export const FORBIDDEN_HEADERS: readonly string[] = [
+const FORBIDDEN_HEADERS: readonly string[] = [
   'accept-encoding',
   'connection',
   'content-encoding',
@@ -24,7 +24,7 @@ export const FORBIDDEN_HEADERS: readonly string[] = [
   'user-agent',
   'via',
 ];
-export const FORBIDDEN_PREFIXES: readonly string[] = ['proxy-', 'sec-', 'webhook-', 'x-forwarded-', 'x-webhook-'];
+const FORBIDDEN_PREFIXES: readonly string[] = ['proxy-', 'sec-', 'webhook-', 'x-forwarded-', 'x-webhook-'];
 
 /** Header names and their values. */
 export type ExtraHeaders = Readonly<Record<string, string>>;

@@ -2,14 +2,14 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import { OddswireError } from '../values/errors.ts';
 
 /** Receivers reject Standard Webhooks timestamps further away than this (standardwebhooks, "Verifying webhook authenticity"). */
-export const STANDARD_TOLERANCE_SECONDS = 300;
+const STANDARD_TOLERANCE_SECONDS = 300;
 
 const STANDARD_PREFIX = 'whsec_';
-export const GENERATED_SECRET_BYTES = 32;
-export const MIN_SECRET_LENGTH = 16;
-export const MAX_SECRET_LENGTH = 256;
-export const MIN_STANDARD_KEY_BYTES = 24;
-export const MAX_STANDARD_KEY_BYTES = 64;
+const GENERATED_SECRET_BYTES = 32;
+const MIN_SECRET_LENGTH = 16;
+const MAX_SECRET_LENGTH = 256;
+const MIN_STANDARD_KEY_BYTES = 24;
+const MAX_STANDARD_KEY_BYTES = 64;
 
 /** Other products write `v1,whsec_…`. As plain text such a secret never verifies, because receivers decode the text behind the prefix. */
 const MISPLACED_PREFIX =

@@ -5,7 +5,7 @@ import { type AddressRules, type Cidr, isLoopbackAddress, isPublicAddress, PUBLI
 export const MAX_URL_LENGTH = 2048;
 const HTTPS_PORT = 443;
 /** Below this port only 443 is allowed: other well-known ports belong to mail, shells and databases. */
-export const FIRST_UNPRIVILEGED_PORT = 1024;
+const FIRST_UNPRIVILEGED_PORT = 1024;
 const NOT_ALLOWED = 'the destination address is not allowed';
 
 /** The reason why a URL is rejected. `blocked`: a well-formed URL of a forbidden destination. */

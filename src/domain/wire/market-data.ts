@@ -17,7 +17,7 @@ const unknownTime = { kind: 'time', optional: true } as const;
 const count = { kind: 'count' } as const;
 const status = { kind: 'word', words: MARKET_STATUSES } as const;
 
-export const OUTCOME = { outcome_id: id, label: text } as const satisfies Fields;
+const OUTCOME = { outcome_id: id, label: text } as const satisfies Fields;
 
 /** A market (specification section 2.3). */
 export const MARKET = {

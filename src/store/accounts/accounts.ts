@@ -45,11 +45,6 @@ export async function findApiKeys(db: Queryable, keys: readonly string[]): Promi
   });
 }
 
-/** The same for one key. */
-export async function findApiKey(db: Queryable, key: string): Promise<StoredApiKey | null> {
-  return (await findApiKeys(db, [key]))[0] ?? null;
-}
-
 const FIND_VALID_KEYS = sql(
   'find_valid_keys',
   `SELECT id, scopes FROM api_key
@@ -90,7 +85,8 @@ export async function ensureAccount(tx: Tx, name: string): Promise<bigint> {
  * or null.
  */
 export async function ensureBootstrapKey(tx: Tx, key: string): Promise<string | null> {
-  if ((await findApiKey(tx, key)) !== null) return null;
+  const [found] = await findApiKeys(tx, [key]);
+  if (found) return null;
   const accountId = await ensureAccount(tx, BOOTSTRAP_ACCOUNT);
   const id = apiKeyId(key);
   const inserted = await tx.em

@@ -1,7 +1,7 @@
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 
 /** How long the answer to a request is kept for a repetition with the same `Idempotency-Key`. */
-export const IDEMPOTENCY_HOURS = 24;
+const IDEMPOTENCY_HOURS = 24;
 
 /** Uses the database clock, like the row's own time, because the clocks of processes may differ. */
 const EXPIRED = `created_at <= now() - interval '${IDEMPOTENCY_HOURS} hours'`;

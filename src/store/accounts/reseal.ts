@@ -27,7 +27,7 @@ export function countSealed(db: Queryable): Promise<SealedCount[]> {
 }
 
 /** The result of one batch. */
-export interface ResealedBatch {
+interface ResealedBatch {
   table: string;
   column: string;
   resealed: number;

@@ -21,7 +21,7 @@ import { findCorrections, findMarketFirings } from './market-rules.ts';
 import { WindowMemory } from './windows.ts';
 
 /** The work of one transaction. The remaining tokens keep their marks for the next claim. */
-export interface EvaluationLimits {
+interface EvaluationLimits {
   /** Also the limit of firings on markets, of corrections, and of broadcasts. */
   fired: number;
   /** Per token and condition, so that a token with a hundred thousand met alerts leaves room for the others of its shard. */

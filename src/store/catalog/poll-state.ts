@@ -2,13 +2,13 @@ import { LEASE_ENDED, type Lease, leaseEnd, leasesIn, positionText } from '../db
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** While a poll holds this lease, no other poll of this kind of this venue runs. */
-export interface PollLease extends Lease {
+interface PollLease extends Lease {
   kind: string;
   /** The adapter's own JSON, from which the walk continues; null at the first poll. */
   position: unknown;
 }
 
-export const POLL_LEASE_SECONDS = 15;
+const POLL_LEASE_SECONDS = 15;
 
 export const POLL_LEASES = leasesIn<PollLease>({
   table: 'poll_state',

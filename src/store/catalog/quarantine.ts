@@ -7,7 +7,7 @@ const MAX_ROWS_PER_REASON = 1_000;
 const QUARANTINE_DAYS = 30;
 
 /** A rejected record, stored for the operator. */
-export interface QuarantinedRecord {
+interface QuarantinedRecord {
   kind: string;
   reason: string;
   recordId?: string;

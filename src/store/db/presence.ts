@@ -10,7 +10,7 @@ import { type Queryable, type Statement, sessionQueryable, sql, type Tx } from '
 const PRESENCE_LOCK_SPACE = 0x6f_64_70; // "odp"
 
 /** The id of the BullMQ worker of each queue of a process. */
-export type WorkerIds = Readonly<Record<string, string>>;
+type WorkerIds = Readonly<Record<string, string>>;
 
 /**
  * The proof that this process runs and reaches the database: a session of its own that holds an advisory lock. Postgres frees the lock

@@ -6,7 +6,7 @@ import { SKIPPED_BEFORE } from './order.ts';
 import { NEXT_PERMIT_SECONDS, PERMITS, usePermits } from './rate.ts';
 
 /** Longer than the attempt's deadline (at most 15 s) plus database time: two workers never hold one attempt. */
-export const CLAIM_LEASE_SECONDS = 60;
+const CLAIM_LEASE_SECONDS = 60;
 /** Attempts of one subscription in flight at once, over all processes. The claim itself counts them. */
 export const MAX_IN_FLIGHT = 8;
 
@@ -132,15 +132,6 @@ interface ClaimRow extends Omit<ClaimedDelivery, 'alertId' | 'orderKey' | 'skipp
 }
 
 /**
- * Claims up to `limit` due deliveries of a subscription, first attempts before retries. All processes together hold at most
- * MAX_IN_FLIGHT. The claim cancels pending deliveries of a paused or deleted subscription; a paused one still gets test events.
- * Null when the subscription is unknown.
- */
-export async function claimDue(db: Database, request: ClaimRequest): Promise<Claim | null> {
-  return (await claim(db, [request], LOCK_SUBSCRIPTIONS)).get(request.subscriptionPk) ?? null;
-}
-
-/**
  * Claims for many subscriptions, each listed once, in one transaction of three statements. The answer omits unknown subscriptions
  * and subscriptions under lock of another transaction.
  */
@@ -160,9 +151,15 @@ const claimers = oncePerOwner((db: Database) =>
   }),
 );
 
-/** Like `claimDue`, but concurrent claims of this process share one transaction. */
+/**
+ * Claims up to `limit` due deliveries of a subscription, first attempts before retries. All processes together hold at most
+ * MAX_IN_FLIGHT. The claim cancels pending deliveries of a paused or deleted subscription; a paused one still gets test events.
+ * Concurrent claims of this process share one transaction; a locked subscription is claimed alone, after its lock. Null when the
+ * subscription is unknown.
+ */
 export async function claimTogether(db: Database, request: ClaimRequest): Promise<Claim | null> {
-  return (await claimers(db)(request)) ?? claimDue(db, request);
+  const claimed = await claimers(db)(request);
+  return claimed ?? (await claim(db, [request], LOCK_SUBSCRIPTIONS)).get(request.subscriptionPk) ?? null;
 }
 
 async function claim(db: Database, requests: readonly ClaimRequest[], lock: Statement): Promise<Map<bigint, Claim>> {

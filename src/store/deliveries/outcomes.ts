@@ -18,7 +18,7 @@ export interface AttemptRecord {
 }
 
 /** A claimed attempt after its request. */
-export interface MadeAttempt {
+interface MadeAttempt {
   subscriptionPk: bigint;
   delivery: ClaimedDelivery;
   attempt: AttemptRecord;
@@ -33,7 +33,7 @@ type FailureVerdict =
   | { state: 'retry'; delaySeconds: number }
   | { state: 'failed'; pause?: 'gone'; isCharged?: boolean };
 
-export interface FinishedAttempt {
+interface FinishedAttempt {
   /** False when this worker no longer held the delivery: its lease had ended and another worker finished the attempt. */
   isRecorded: boolean;
   /** Set when this attempt paused the subscription. */
@@ -161,7 +161,7 @@ const NOTE_SUCCESSES = sql(
  * Records delivered attempts of any subscriptions in one transaction, with one commit and four statements for all. Returns the
  * deliveries that this worker still held.
  */
-export async function finishDelivered(db: Database, made: readonly MadeAttempt[]): Promise<ReadonlySet<bigint>> {
+async function finishDelivered(db: Database, made: readonly MadeAttempt[]): Promise<ReadonlySet<bigint>> {
   const counted = made.filter(({ delivery }) => !delivery.isTest);
   return db.transaction(async (tx) => {
     const subscriptionPks = [...new Set(counted.map(({ subscriptionPk }) => subscriptionPk))];
@@ -198,8 +198,8 @@ const LOCK_SUBSCRIPTION = sql(
 );
 
 /** A subscription is paused after this long without a success and this many exhausted deliveries. */
-export const AUTO_PAUSE_AFTER_DAYS = 5;
-export const AUTO_PAUSE_AFTER_EXHAUSTED = 10;
+const AUTO_PAUSE_AFTER_DAYS = 5;
+const AUTO_PAUSE_AFTER_EXHAUSTED = 10;
 const IS_GIVEN_UP = `exhausted_count + $2::int >= ${AUTO_PAUSE_AFTER_EXHAUSTED}
          AND failing_since < clock_timestamp() - interval '${AUTO_PAUSE_AFTER_DAYS} days'`;
 

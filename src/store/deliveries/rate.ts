@@ -6,7 +6,7 @@ import { type Queryable, sql } from '../db/tx.ts';
  */
 
 /** Unused permits last this long, so that claims can be a quarter of a second apart. A slow webhook keeps one. */
-export const BURST_SECONDS = 0.25;
+const BURST_SECONDS = 0.25;
 /** A claim without a permit is repeated after this at the earliest, so that several attempts share a claim. */
 const MIN_WAIT_SECONDS = 0.2;
 

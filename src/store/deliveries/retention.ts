@@ -25,7 +25,7 @@ interface EventRetention {
   signal?: AbortSignal;
 }
 
-export interface PrunedEvents {
+interface PrunedEvents {
   attemptsPruned: number;
   deliveriesPruned: number;
   eventsPruned: number;

@@ -15,7 +15,7 @@ import {
 } from './cancelled.ts';
 
 /** How long the previous secret still signs beside the new one after a rotation. */
-export const SECRET_OVERLAP_HOURS = 24;
+const SECRET_OVERLAP_HOURS = 24;
 
 /** The owner's view of a subscription: no secret. */
 const VIEW = {

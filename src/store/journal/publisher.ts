@@ -24,7 +24,7 @@ const MAINTAIN_EVERY_MS = 30_000;
 const UNIQUE_VIOLATION = '23505';
 const NO_PARTITION = '23514';
 
-export interface PublisherOptions {
+interface PublisherOptions {
   /** Past any pooler: the publisher has one connection of its own. */
   databaseUrl: string;
   log: Logger;
@@ -37,7 +37,7 @@ export interface PublisherOptions {
   marksPerClaim?: number;
 }
 
-export interface Publisher {
+interface Publisher {
   /** Ends after the claim in flight. */
   stop(): Promise<void>;
 }

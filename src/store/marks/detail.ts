@@ -11,7 +11,7 @@ export const STAGES = ['fold-candles', 'sample-snapshots', 'evaluate-alerts'] as
 export type Stage = (typeof STAGES)[number];
 
 /** The reason for an evaluation of the alerts of a token. */
-export type EvaluationCause =
+type EvaluationCause =
   /** The token got observations at this moment, epoch milliseconds. */
   | { kind: 'observed'; atMs: bigint }
   /** An alert was created. The mark carries no price: the evaluator reads the price in effect after the claim. */

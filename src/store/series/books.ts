@@ -3,7 +3,7 @@ import { sql, type Tx } from '../db/tx.ts';
 import { insertFactsSql, insertPublishSql } from '../marks/publish-marks.ts';
 
 /** Stored levels per side: more than any `depth` that a client may request. */
-export const MAX_STORED_LEVELS = 200;
+const MAX_STORED_LEVELS = 200;
 
 /**
  * Upserts latest books guarded by the venue's time. `received_at` advances with every sighting and never decreases: a writer that waited
@@ -45,7 +45,7 @@ const UPSERT_BOOKS = sql(
    SELECT token_id FROM applied JOIN sighting USING (token_id) WHERE newer`,
 );
 
-export type TokenBook = Omit<BookRecord, 'outcomeId'> & { tokenId: bigint };
+type TokenBook = Omit<BookRecord, 'outcomeId'> & { tokenId: bigint };
 
 /** Levels as `[price, size]` text pairs, with the count of orders third where the venue sends one: exact digits in compact form. */
 function levels(side: readonly PriceLevel[]): string {

@@ -30,7 +30,7 @@ const LOCK_TIMEOUT_MS = 200;
 const PAUSE_MS = 500;
 const TRIES = 5;
 
-export interface RetireOptions {
+interface RetireOptions {
   db: Database;
   partitions: Partitions;
   table: PartitionedTable;

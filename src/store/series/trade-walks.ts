@@ -4,7 +4,7 @@ import { HISTORY_COLUMNS, type HistoryStatus, type TradeHistory } from './trade-
 import { REREADS_BETWEEN_MARKETS } from './trade-reread.ts';
 
 /** Consecutive failures of one market, with growing delays, before its walk fails. */
-export const MAX_HISTORY_FAILURES = 5;
+const MAX_HISTORY_FAILURES = 5;
 const FIRST_RETRY_SECONDS = 15;
 
 /**

@@ -1,15 +1,15 @@
 import type { GapReason } from './port.ts';
 
 /** Bursts of losses of one market, or requests of its snapshot within one burst, until the connection begins again. */
-export const LOSSES_UNTIL_RECONNECT = 3;
+const LOSSES_UNTIL_RECONNECT = 3;
 /** Bursts until the market is left to the polls. */
-export const BURSTS_UNTIL_GIVEN_UP = 5;
+const BURSTS_UNTIL_GIVEN_UP = 5;
 /** Requests within one burst until the market is left to the polls: 13 s of losses. */
-export const REQUESTS_UNTIL_GIVEN_UP = 8;
+const REQUESTS_UNTIL_GIVEN_UP = 8;
 /** A loss so long after the request of the last snapshot begins another burst. Longer than the longest pause. */
 export const BURST_MS = 10_000;
 /** Bursts that are further apart are independent. */
-export const LOSS_MEMORY_MS = 120_000;
+const LOSS_MEMORY_MS = 120_000;
 
 /** The losses of one market. */
 interface Losses {
@@ -23,7 +23,7 @@ interface Losses {
 }
 
 /** The answer to losses: market ids, of which a market is in one list at most. */
-export interface LossAnswer {
+interface LossAnswer {
   /** Markets that need new snapshots. */
   readonly refresh: readonly string[];
   /** Markets that lose changes in spite of a new connection. */

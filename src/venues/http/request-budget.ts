@@ -33,7 +33,7 @@ export function budgetFailure(venue: string, thrown: unknown): VenueError | unde
   return undefined;
 }
 
-export interface RequestBudget {
+interface RequestBudget {
   /**
    * Waits for a turn, in order of arrival, and resolves with the moment of its take.
    * @throws BudgetExceededError when the wait is, or becomes, longer than `maxWaitMs`; BudgetUnavailableError; the reason of the signal

@@ -16,7 +16,7 @@ export interface ListAnswer {
   nextCursor?: string;
 }
 
-export interface CandlesticksOf {
+interface CandlesticksOf {
   ticker: string;
   seriesTicker?: string;
 }
@@ -215,7 +215,7 @@ function readList(json: unknown, field: string): ListAnswer {
  * The markets of a nested event, each with the event. A row that is not an event, or has no list of markets, stays a row: the parser
  * rejects and counts it.
  */
-export function marketsOfEvent(event: unknown): unknown[] {
+function marketsOfEvent(event: unknown): unknown[] {
   if (event === null || typeof event !== 'object' || Array.isArray(event)) return [event];
   const { markets, ...facts } = event as { markets?: unknown };
   if (!Array.isArray(markets)) return [event];

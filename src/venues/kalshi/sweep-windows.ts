@@ -49,7 +49,7 @@ const part = z.object({
   /** Failed windows since the last page. */
   failures: z.number().int().optional(),
 });
-export type Part = z.infer<typeof part>;
+type Part = z.infer<typeof part>;
 
 /** A stored part; undefined for a part of another release's format. */
 export function readPart(stored: unknown): Part | undefined {

@@ -22,7 +22,7 @@ const position = z.object({
 });
 type HistoryPosition = z.infer<typeof position>;
 
-export interface HistoryRoutes {
+interface HistoryRoutes {
   /** Trades of the market. */
   list(route: HistoryPosition['route'], parameters: Parameters): Promise<ListAnswer>;
   /** Trades before this epoch second are in the archive only; undefined without an archive. */

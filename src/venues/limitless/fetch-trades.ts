@@ -16,7 +16,7 @@ export const stretch = z.object({
   next: z.number().int().exactOptional(),
   total: z.number().int().exactOptional(),
 });
-export type Stretch = z.infer<typeof stretch>;
+type Stretch = z.infer<typeof stretch>;
 
 export interface Pager {
   list: (query: PageQuery) => Promise<EventsPage>;

@@ -55,7 +55,7 @@ const position = z.object({
   /** Feeds that were read in part. */
   walks: z.record(z.string(), walk),
 });
-export type TradePosition = z.infer<typeof position>;
+type TradePosition = z.infer<typeof position>;
 
 /** The bound of the position: about ten times the catalog of 2026. */
 const MAX_TRACKED = 5_000;
@@ -65,7 +65,7 @@ interface TradeSource {
   listEvents(slug: string, query: PageQuery): Promise<EventsPage>;
 }
 
-export interface TradePage {
+interface TradePage {
   /** Rows of complete milliseconds, newest first within each market. */
   rows: FeedRow[];
   /** Markets without a feed whose volume changed: their trades are not read. */

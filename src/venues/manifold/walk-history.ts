@@ -19,7 +19,7 @@ const position = z.object({
 type HistoryPosition = z.infer<typeof position>;
 
 /** Its rows are raw bets. */
-export type HistoryStep = WalkBackStep<unknown, HistoryPosition>;
+type HistoryStep = WalkBackStep<unknown, HistoryPosition>;
 
 /** The venue caps no page below this: fewer rows are the end, even where it returns less than the limit. */
 const SHORTEST_CAP = 100;

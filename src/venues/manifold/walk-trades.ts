@@ -49,7 +49,7 @@ const position = z.object({
 type BetPosition = z.infer<typeof position>;
 type Tip = NonNullable<BetPosition['tip']>;
 
-export interface BetPage extends Pick<TapePage, 'caughtUpMs'> {
+interface BetPage extends Pick<TapePage, 'caughtUpMs'> {
   /** Raw bets. */
   rows: unknown[];
   position: BetPosition;

@@ -19,7 +19,7 @@ const SERVED_SECONDS = 3 * 365 * 86_400;
 /** A feed that ends this near to its limit counts as cut there; a feed that ends later ends with its market's first trade. */
 const NEAR_LIMIT_SECONDS = 30 * 86_400;
 
-export type HistoryStep = WalkBackStep<FeedRow, z.infer<typeof position>>;
+type HistoryStep = WalkBackStep<FeedRow, z.infer<typeof position>>;
 
 /**
  * The walk back over one market's trades, some pages per call, by the pages of the live walk: a trade that both walks read has one id. The

@@ -11,7 +11,7 @@ import { readSecond } from './parse-trade.ts';
 import { type ActivityRow, activityRow, withOurFieldNames } from './wallet-models.ts';
 
 /** The collateral of all amounts named `usdc`, since April 2026 pUSD. The feed does not contain its address. */
-export const CASH = 'pUSD';
+const CASH = 'pUSD';
 
 /**
  * The direction of cash and tokens by type, seen from the wallet; tokens count where a row names one. 0 where the feed gives no direction.

@@ -1,12 +1,12 @@
 import { z } from 'zod';
+import { VenueError } from '../errors.ts';
 import type { VenueHttpSettings } from '../http/http.ts';
 import type { VenueObserver } from '../observer.ts';
 import { createReport } from '../report.ts';
 import type { WalletAdapter } from '../wallet-port.ts';
 import { POLYMARKET } from './client.ts';
-import { type ActivityWalkSettings, readActivity } from './walk-wallets.ts';
-import { parseActivity } from './wallet-activity.ts';
-import { createWalletClient } from './wallet-client.ts';
+import { parseActivity, secondOf } from './wallet-activity.ts';
+import { createWalletClient, type NextPage, type WalletAnswer } from './wallet-client.ts';
 import { parsePositions } from './wallet-positions.ts';
 
 interface PolymarketWalletOptions {
@@ -51,4 +51,67 @@ export function createPolymarketWallets(options: PolymarketWalletOptions): Walle
 
     close: () => client.close(),
   };
+}
+
+/**
+ * The walk over a wallet's activity: oldest first, from the newest second seen less an overlap for late rows. New rows are appended, so
+ * pages do not shift during the walk. The last second of a page may be cut: the next read begins with it and reads it completely, so equal
+ * rows of a transaction can be counted.
+ */
+interface ActivityWalkSettings {
+  /** Late rows within this time are found. */
+  overlapSeconds: number;
+  /** Pages of one read when a page ends in the second in which it begins. */
+  maxPagesPerRead: number;
+}
+
+const second = z.number().int();
+const position = z.object({
+  v: z.literal(1),
+  /** Everything up to this second was read. */
+  watermark: second,
+  /** The first unread second of the current walk. */
+  next: second.optional(),
+});
+type ActivityPosition = z.infer<typeof position>;
+
+interface ActivityRead {
+  /** Rows of complete seconds, except perhaps the last second, which is read again. */
+  rows: unknown[];
+  position: ActivityPosition;
+  more: boolean;
+  /** The unread part, if any. */
+  truncated?: string;
+}
+
+/** Reads the next pages after `stored`. Throws the errors of `list`, and VenueError when the order of the rows prevents progress. */
+async function readActivity(
+  stored: unknown,
+  { sinceMs, nowMs, settings }: { sinceMs: number; nowMs: number; settings: ActivityWalkSettings },
+  list: (startSecond: number, next: NextPage | undefined) => Promise<WalletAnswer>,
+): Promise<ActivityRead> {
+  const parsed = position.safeParse(stored);
+  const at: ActivityPosition = parsed.success ? parsed.data : { v: 1, watermark: Math.floor(sinceMs / 1000) };
+  const from = at.next ?? at.watermark - settings.overlapSeconds;
+  const rows: unknown[] = [];
+  let next: NextPage | undefined;
+  for (let pages = 1; ; pages += 1) {
+    // One second earlier, in case the venue's start is exclusive.
+    const answer = await list(from - 1, next);
+    rows.push(...answer.rows);
+    next = answer.next;
+    const seconds = rows.map((row) => secondOf(row, nowMs)).filter((each) => each !== undefined);
+    const newest = Math.min(Math.max(at.watermark, ...seconds), Math.floor(nowMs / 1000));
+    if (next === undefined) return { rows, position: { v: 1, watermark: newest }, more: false };
+    const last = seconds.at(-1) ?? from;
+    const isOldestFirst = seconds.every((each, index) => index === 0 || each >= (seconds[index - 1] ?? each));
+    if (isOldestFirst && last > from) return { rows, position: { ...at, next: last }, more: true };
+    if (pages < settings.maxPagesPerRead) continue;
+    if (!isOldestFirst) {
+      const message = 'the order of the activity is wrong, and it does not fit in one read';
+      throw new VenueError(POLYMARKET, 'invalid_payload', message, { retryable: true });
+    }
+    const truncated = `more than ${rows.length} rows of a wallet in the second ${last}`;
+    return { rows, position: { ...at, next: Math.max(last, from) + 1 }, more: true, truncated };
+  }
 }

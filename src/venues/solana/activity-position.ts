@@ -44,7 +44,7 @@ export type ActivityPosition = z.infer<typeof position>;
 export type Round = NonNullable<ActivityPosition['round']>;
 export type Waiting = z.infer<typeof waiting>;
 
-export const START: ActivityPosition = { version: TRANSACTION_VERSION, known: [], waiting: [] };
+const START: ActivityPosition = { version: TRANSACTION_VERSION, known: [], waiting: [] };
 
 /**
  * A stored position for a release that reads transactions up to `version`; an unreadable one begins anew. A position of a newer release

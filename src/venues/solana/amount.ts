@@ -19,7 +19,7 @@ export function isDecimals(value: unknown): value is number {
 }
 
 /** A raw amount in whole units: exactly `raw / 10^decimals`. */
-export function unitsOf(raw: bigint, decimals: number): Decimal {
+function unitsOf(raw: bigint, decimals: number): Decimal {
   return decimal(`${raw}e-${decimals}`);
 }
 

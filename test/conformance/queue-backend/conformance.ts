@@ -4,9 +4,11 @@ import type { Job, Worker } from 'bullmq';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { createProducer, type Producer } from '../../../src/queues/producer.ts';
-import { reconcileSchedules, type Schedule } from '../../../src/queues/schedules.ts';
+import { reconcileSchedules } from '../../../src/queues/schedules.ts';
 import { GUARD_MS } from '../../support/eventually.ts';
 import type { TestBackend } from '../../support/redis/queue-backends.ts';
+
+type Schedule = Parameters<typeof reconcileSchedules>[1][number];
 
 const log = createLogger({ process: 'test', level: 'silent' });
 

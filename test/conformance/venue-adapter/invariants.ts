@@ -8,7 +8,8 @@ import {
 } from '../../../src/domain/markets/market.ts';
 import { compareDecimals, type Decimal, ONE, parseDecimal, ZERO } from '../../../src/domain/values/decimal.ts';
 import { isStorableText } from '../../../src/domain/values/text.ts';
-import type { PollKind, RejectedRecord } from '../../../src/venues/port.ts';
+import type { RejectedRecord } from '../../../src/venues/port.ts';
+import type { PollKind } from './venue-under-test.ts';
 
 /** Invariants of every record that an adapter yields, for any payload. Each check throws when its invariant is broken. */
 export const invariants: Readonly<Record<PollKind, (record: unknown, nowMs: number) => void>> = {

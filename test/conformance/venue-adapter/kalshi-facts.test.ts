@@ -7,8 +7,8 @@ import { parseMarkets } from '../../../src/venues/kalshi/parse-market.ts';
 import { parsePrices } from '../../../src/venues/kalshi/parse-price.ts';
 import { collectTrades, readFeed } from '../../../src/venues/kalshi/parse-trade.ts';
 import { createSeriesDirectory } from '../../../src/venues/kalshi/series-directory.ts';
-import type { PollKind } from '../../../src/venues/port.ts';
 import { kalshiRecordings } from './recordings/kalshi.ts';
+import type { PollKind } from './venue-under-test.ts';
 
 const recordings = kalshiRecordings();
 

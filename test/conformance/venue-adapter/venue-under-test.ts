@@ -1,5 +1,8 @@
 import type { VenueHttpOptions } from '../../../src/venues/http/http.ts';
-import type { Batch, PollKind, VenueAdapter } from '../../../src/venues/port.ts';
+import type { Batch, RecordKind, VenueAdapter } from '../../../src/venues/port.ts';
+
+/** The polls of an adapter, and so the kinds of market records. */
+export type PollKind = Exclude<RecordKind, 'wallets' | 'tokens'>;
 
 /** One recorded file, divided into the records of one answer of the venue. */
 export interface RecordedFile {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { POLL_LEASE_SECONDS } from '../../../src/store/catalog/poll-state.ts';
-import { CLAIM_LEASE_SECONDS, MAX_IN_FLIGHT } from '../../../src/store/deliveries/claims.ts';
+import { POLL_LEASES } from '../../../src/store/catalog/poll-state.ts';
+import { MAX_IN_FLIGHT } from '../../../src/store/deliveries/claims.ts';
 import { ofEach } from '../../support/processes/fleet.ts';
 import type { ProcessName } from '../../support/processes/system.ts';
 import { type BackendKind, isAvailable } from '../../support/redis/queue-backends.ts';
@@ -10,7 +10,7 @@ import { deliveryCounts } from './settled.ts';
 
 const NAMES: readonly ProcessName[] = ['api', 'poller', 'aggregator', 'alerter', 'deliverer'];
 /** Longer than the poll lease, the lock of a job and the idle limit of a transaction; then longer than a delivery's lease. */
-const WINDOWS_MS = [(POLL_LEASE_SECONDS + 4) * 1000, (CLAIM_LEASE_SECONDS + 4) * 1000];
+const WINDOWS_MS = [(POLL_LEASES.seconds + 4) * 1000, (60 + 4) * 1000];
 /** The longest attempts: a stopped process often has some in flight. */
 const SLOWEST_ANSWER_MS = 400;
 

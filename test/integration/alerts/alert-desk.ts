@@ -1,7 +1,7 @@
 import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
-import { type Evaluation, type EvaluationLimits, evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
+import { type Evaluation, evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { writeMarkets } from '../../../src/store/catalog/markets.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
@@ -10,6 +10,7 @@ import { writePrices } from '../../../src/store/prices/prices.ts';
 import { writeTrades } from '../../../src/store/series/trades.ts';
 import { type AlertFields, anAccount, anAlert } from '../../factories/alerts.ts';
 import { aTrade } from '../../factories/trades.ts';
+import type { EvaluationLimits } from '../../support/alerts/former-alerter.ts';
 import { drain } from '../../support/drain.ts';
 import { forTests } from '../../support/for-tests.ts';
 import { createTestDatabase } from '../../support/postgres/database.ts';

@@ -3,17 +3,17 @@ import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
-import { type EvaluationLimits, evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
+import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { writeMarkets } from '../../../src/store/catalog/markets.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Database, isDatabaseUnavailable, sql, type Tx } from '../../../src/store/db/tx.ts';
 import { workShards } from '../../../src/store/marks/stage.ts';
 import { writePrices } from '../../../src/store/prices/prices.ts';
 import { writeTrades } from '../../../src/store/series/trades.ts';
-import { writeBookPage } from '../../../workers/ingest/price-store.ts';
+import { bookStore } from '../../../workers/ingest/price-store.ts';
 import { anAccount, anAlert, aSubscription } from '../../factories/alerts.ts';
 import { aTrade } from '../../factories/trades.ts';
-import { evaluateAsFormerly } from '../../support/alerts/former-alerter.ts';
+import { type EvaluationLimits, evaluateAsFormerly } from '../../support/alerts/former-alerter.ts';
 import { judge, type MadeAlert, type SeenPrice } from './alert-law.ts';
 
 const STAGE = 'evaluate-alerts' as const;
@@ -163,7 +163,7 @@ export class AlertWorld {
           bids: level((price * 100 - 1) / 1000),
           asks: level((price * 100 + 1) / 1000),
         }));
-        await writeBookPage(tx, books, {
+        await bookStore({} as never).write(tx, books, {
           tokenIdOf: new Map(polled.map(({ outcomeId, tokenId }) => [outcomeId, tokenId])),
         });
       },

@@ -8,7 +8,6 @@ import {
   type BacktestRequest,
   type BacktestResult,
   backtest,
-  MAX_FIRINGS,
 } from '../../../src/store/alerts/backtest/backtest.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
@@ -17,6 +16,8 @@ import { openGap } from '../../../src/store/feeds/gaps.ts';
 import { retirePartitions } from '../../../src/store/series/retention.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { useTestDatabase } from '../../support/postgres/database.ts';
+
+const MAX_FIRINGS = 1_000;
 
 /** Quotes at these moments, as `writePrices` stores them. */
 const QUOTES = sql(

@@ -3,12 +3,12 @@ import { decimal } from '../../../src/domain/values/decimal.ts';
 import { derivedId, newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { createAlert } from '../../../src/store/alerts/alerts.ts';
-import { type EvaluationLimits, evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
+import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { sql, type Tx } from '../../../src/store/db/tx.ts';
 import type { Mark } from '../../../src/store/marks/marks.ts';
 import { workShards } from '../../../src/store/marks/stage.ts';
 import { aSubscription } from '../../factories/alerts.ts';
-import { evaluateAsFormerly } from '../../support/alerts/former-alerter.ts';
+import { type EvaluationLimits, evaluateAsFormerly } from '../../support/alerts/former-alerter.ts';
 import { useAlertDesk } from './alert-desk.ts';
 
 /*

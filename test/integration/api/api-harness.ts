@@ -14,7 +14,7 @@ import { createHttpServer, drain } from '../../../api/server/http-server.ts';
 import { routeTable } from '../../../api/server/route-table.ts';
 import type { SocketDeps } from '../../../api/streams/socket/connection.ts';
 import { serveSockets } from '../../../api/streams/socket/server.ts';
-import { Streams, type StreamsOptions } from '../../../api/streams/streams.ts';
+import { Streams } from '../../../api/streams/streams.ts';
 import { SCOPES, type Scope } from '../../../src/domain/values/api-key.ts';
 import { createCursorCodec } from '../../../src/domain/values/cursor.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
@@ -97,7 +97,7 @@ export async function startTestApi(
   options: {
     behindProxy?: boolean;
     beside?: Pick<TestApi, 'databaseUrl'>;
-    streams?: Partial<StreamsOptions & Pick<SocketDeps, 'pingMs' | 'authMs'>>;
+    streams?: Partial<ConstructorParameters<typeof Streams>[0] & Pick<SocketDeps, 'pingMs' | 'authMs'>>;
   } = {},
 ): Promise<TestApi> {
   const log = createLogger({ process: 'test', level: 'silent' });

@@ -7,7 +7,7 @@ import { parseSecretsKeys } from '../../../src/domain/values/secret-keys.ts';
 import { startEmbeddedPostgres } from '../../../src/embedded/postgres.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { migrateSchema } from '../../../src/runtime/migrate-database.ts';
-import { findApiKey } from '../../../src/store/accounts/accounts.ts';
+import { findApiKeys } from '../../../src/store/accounts/accounts.ts';
 import { checkKeyRing } from '../../../src/store/accounts/key-check.ts';
 import { findSignInLink } from '../../../src/store/accounts/sign-in-links.ts';
 import { listActions } from '../../../src/store/ops/actions.ts';
@@ -39,7 +39,7 @@ it('oddswire keys creates, lists, limits and revokes keys', async () => {
   });
   expect(made.stdout).toMatch(/^ow_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{36}\n$/);
   const key = made.stdout.trim();
-  expect(await findApiKey(test.db, key)).toMatchObject({ scopes: ['alerts'], revokedAt: null });
+  expect(await findApiKeys(test.db, [key])).toMatchObject([{ scopes: ['alerts'], revokedAt: null }]);
 
   const [second, quota] = await Promise.all([
     keys(place, 'create', '--account', 'acme', '--name', 'ci', '--expires', '90d', '--json'),
@@ -51,11 +51,11 @@ it('oddswire keys creates, lists, limits and revokes keys', async () => {
     key: expect.stringMatching(/^ow_live_/),
   });
   expect(JSON.parse(quota.stdout)).toMatchObject({ account: 'acme', rate_per_minute: 5, cold_reads_per_minute: null });
-  expect(await findApiKey(test.db, key)).toMatchObject({ ratePerMinute: 5 });
+  expect(await findApiKeys(test.db, [key])).toMatchObject([{ ratePerMinute: 5 }]);
 
   const id = key.split('_')[2] ?? '';
   expect(await keys(place, 'revoke', id)).toMatchObject({ code: 0, stdout: `revoked ${id}\n` });
-  expect(await findApiKey(test.db, key)).toMatchObject({ revokedAt: expect.any(Date) });
+  expect(await findApiKeys(test.db, [key])).toMatchObject([{ revokedAt: expect.any(Date) }]);
   const [listed, accounts] = await Promise.all([keys(place, 'list'), keys(place, 'accounts', '--json')]);
   expect(listed.stdout).toMatch(/laptop .*revoked[\s\S]*ci .*active/);
   expect(listed.stdout).not.toContain(key.split('_')[3]);

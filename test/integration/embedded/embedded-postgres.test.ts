@@ -5,11 +5,7 @@ import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { nativeFolder } from '../../../src/embedded/native-postgres.ts';
-import {
-  type EmbeddedPostgres,
-  type EmbeddedPostgresOptions,
-  startEmbeddedPostgres,
-} from '../../../src/embedded/postgres.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/embedded/postgres.ts';
 import { untilGone } from '../../../src/embedded/postmaster.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { EmbeddedPostgresError } from '../../../src/runtime/errors.ts';
@@ -34,7 +30,9 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function start(more: Partial<EmbeddedPostgresOptions> = {}): Promise<EmbeddedPostgres> {
+type Options = Partial<Parameters<typeof startEmbeddedPostgres>[0]>;
+
+async function start(more: Options = {}): Promise<EmbeddedPostgres> {
   const log = createLogger({ process: 'test', level: 'info', destination: { write: (line) => lines.push(line) } });
   const server = await startEmbeddedPostgres({ dataDir, durable: false, log, ...more });
   running.push(server);
@@ -42,7 +40,7 @@ async function start(more: Partial<EmbeddedPostgresOptions> = {}): Promise<Embed
 }
 
 /** Starts on an existing cluster, for tests of later behaviour. */
-async function startMade(more: Partial<EmbeddedPostgresOptions> = {}): Promise<EmbeddedPostgres> {
+async function startMade(more: Options = {}): Promise<EmbeddedPostgres> {
   await copyCluster(inject('madeCluster'), dataDir);
   return start(more);
 }

@@ -1,9 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { untilGone } from '../../../src/embedded/postmaster.ts';
-import { createSupervisor, type ProcessSpec, type SupervisorLimits } from '../../../src/embedded/supervisor.ts';
+import { createSupervisor, type SupervisorLimits } from '../../../src/embedded/supervisor.ts';
 import { createRecorder } from './recorder.ts';
 import { writeStubs } from './stubs.ts';
+
+type ProcessSpec = Parameters<ReturnType<typeof createSupervisor>['start']>[0];
 
 let folder: string;
 let recorder: ReturnType<typeof createRecorder>;

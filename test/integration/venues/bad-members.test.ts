@@ -4,18 +4,18 @@ import { MEMBER_REFUSED } from '../../../src/venues/http/member-batches.ts';
 import { createKalshiAdapter } from '../../../src/venues/kalshi/adapter.ts';
 import { createLimitlessAdapter } from '../../../src/venues/limitless/adapter.ts';
 import { createManifoldAdapter } from '../../../src/venues/manifold/adapter.ts';
-import type { BreakerEvent, MembersEvent } from '../../../src/venues/observer.ts';
 import { createPolymarketAdapter } from '../../../src/venues/polymarket/adapter.ts';
 import type { Batch, CallContext, VenueAdapter } from '../../../src/venues/port.ts';
 import { createSolanaTokens } from '../../../src/venues/solana/token-adapter.ts';
 import { findPlaces, type MarketVenue } from '../../e2e/venue-ledger.ts';
+import type { EventOf } from '../../support/venue-events.ts';
 
 const SECOND = 1_790_000_000;
 const context: CallContext = { signal: new AbortController().signal, now: () => SECOND * 1000 };
 
 let exchange: Exchange;
-let breakers: BreakerEvent[];
-let members: MembersEvent[];
+let breakers: EventOf<'onBreaker'>[];
+let members: EventOf<'onMembers'>[];
 let open: { close(): Promise<void> }[];
 
 beforeAll(async () => {
@@ -44,8 +44,8 @@ afterEach(async () => {
 function adapters() {
   const shared = {
     observer: {
-      onBreaker: (event: BreakerEvent) => breakers.push(event),
-      onMembers: (event: MembersEvent) => members.push(event),
+      onBreaker: (event: EventOf<'onBreaker'>) => breakers.push(event),
+      onMembers: (event: EventOf<'onMembers'>) => members.push(event),
     },
     http: { requestsPerSecond: 10_000, burst: 1_000, retryDelayMs: 1 },
   };

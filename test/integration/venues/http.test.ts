@@ -3,8 +3,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ProcessLag } from '../../../src/observe/process-lag.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
 import { createVenueHttp, type VenueHttp, type VenueHttpOptions } from '../../../src/venues/http/http.ts';
-import type { BreakerEvent, RequestEvent } from '../../../src/venues/observer.ts';
+import type { RequestEvent } from '../../../src/venues/observer.ts';
 import { GUARD_MS } from '../../support/eventually.ts';
+import type { EventOf } from '../../support/venue-events.ts';
 import { hangUp, json, raw, ScriptedServer, silence } from './scripted-server.ts';
 
 const server = new ScriptedServer();
@@ -13,7 +14,7 @@ const NEVER_LATE = new ProcessLag(() => 0);
 let baseUrl = '';
 let http: VenueHttp;
 let requests: RequestEvent[];
-let breakers: BreakerEvent[];
+let breakers: EventOf<'onBreaker'>[];
 
 function open(options: Partial<VenueHttpOptions> = {}): VenueHttp {
   return createVenueHttp({

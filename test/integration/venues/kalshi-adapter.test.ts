@@ -4,9 +4,9 @@ import type { ExchangeOptions } from '../../../sim/options.ts';
 import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { createKalshiAdapter } from '../../../src/venues/kalshi/adapter.ts';
 import { readKalshiKey } from '../../../src/venues/kalshi/feed/key.ts';
-import type { SkipEvent, TruncationEvent, UnknownValueEvent } from '../../../src/venues/observer.ts';
 import type { CallContext, VenueAdapter } from '../../../src/venues/port.ts';
 import { startSimulatedKalshi } from '../../conformance/venue-adapter/kalshi-exchange.ts';
+import type { EventOf } from '../../support/venue-events.ts';
 import { type Answer, json, ScriptedServer, type SeenRequest } from './scripted-server.ts';
 
 const NOW = Date.UTC(2026, 7, 9);
@@ -30,9 +30,9 @@ function market(ticker: string, more: object = {}): object {
 describe('the Kalshi adapter', () => {
   const server = new ScriptedServer();
   let adapter: VenueAdapter;
-  let unknowns: UnknownValueEvent[];
-  let truncations: TruncationEvent[];
-  let skips: SkipEvent[];
+  let unknowns: EventOf<'onUnknown'>[];
+  let truncations: EventOf<'onTruncated'>[];
+  let skips: EventOf<'onSkipped'>[];
   let routes: Record<string, Answer>;
   let serverUrl: string;
 

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createManifoldAdapter } from '../../../src/venues/manifold/adapter.ts';
-import type { TruncationEvent, UnknownValueEvent } from '../../../src/venues/observer.ts';
 import type { VenueAdapter } from '../../../src/venues/port.ts';
+import type { EventOf } from '../../support/venue-events.ts';
 import { type Answer, json, ScriptedServer } from './scripted-server.ts';
 
 const NOW = 1_790_000_000_000;
 const server = new ScriptedServer();
 let adapter: VenueAdapter;
-let unknowns: UnknownValueEvent[];
-let truncations: TruncationEvent[];
+let unknowns: EventOf<'onUnknown'>[];
+let truncations: EventOf<'onTruncated'>[];
 let routes: Record<string, Answer>;
 const context = { signal: new AbortController().signal, now: () => NOW };
 

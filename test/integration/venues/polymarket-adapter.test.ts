@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { SkipEvent, TruncationEvent, UnknownValueEvent } from '../../../src/venues/observer.ts';
 import { createPolymarketAdapter } from '../../../src/venues/polymarket/adapter.ts';
 import type { PolymarketUrls } from '../../../src/venues/polymarket/client.ts';
 import type { VenueAdapter } from '../../../src/venues/port.ts';
+import type { EventOf } from '../../support/venue-events.ts';
 import { type Answer, json, ScriptedServer } from './scripted-server.ts';
 
 const NOW = 1_786_275_600_000;
@@ -12,9 +12,9 @@ const HTTP = { requestsPerSecond: 10_000, maxAttempts: 1 };
 const server = new ScriptedServer();
 let adapter: VenueAdapter;
 let urls: PolymarketUrls;
-let unknowns: UnknownValueEvent[];
-let truncations: TruncationEvent[];
-let skips: SkipEvent[];
+let unknowns: EventOf<'onUnknown'>[];
+let truncations: EventOf<'onTruncated'>[];
+let skips: EventOf<'onSkipped'>[];
 let routes: Record<string, Answer>;
 const context = { signal: new AbortController().signal, now: () => NOW };
 

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FIRST_RETAIL } from '../../../sim/traders/wallets.ts';
 import { walletOf } from '../../../sim/world/identity.ts';
 import { addDecimals, type Decimal, ZERO } from '../../../src/domain/values/decimal.ts';
-import { CASH } from '../../../src/venues/polymarket/wallet-activity.ts';
 import { createPolymarketWallets } from '../../../src/venues/polymarket/wallet-adapter.ts';
 import type { WalletAdapter, WalletPage } from '../../../src/venues/wallet-port.ts';
 import { NOW as SIM_NOW, startHttpExchange } from '../sim/http-exchange.ts';
@@ -229,7 +228,7 @@ describe('the simulated exchange', () => {
     const held = await v2.pollBalances(address, null, call);
     expect(held.records.length).toBeGreaterThan(0);
     for (const { tokenMint, amount } of held.records) {
-      expect(tokenMint).not.toBe(CASH);
+      expect(tokenMint).not.toBe('pUSD');
       // Splits name no token, so a position is at least the sum of the trades.
       expect(Number(amount)).toBeGreaterThanOrEqual(Number(sums.get(tokenMint) ?? 0));
     }

@@ -1,13 +1,14 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Exchange, type ExchangeOptions, startExchange } from '../../../sim/exchange.ts';
-import { addDecimals, type Decimal, ZERO } from '../../../src/domain/values/decimal.ts';
+import { addDecimals, type Decimal, decimal, ZERO } from '../../../src/domain/values/decimal.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
-import type { BreakerEvent, TruncationEvent } from '../../../src/venues/observer.ts';
 import type { RejectedRecord } from '../../../src/venues/port.ts';
-import { unitsOf } from '../../../src/venues/solana/amount.ts';
 import { createSolanaWallets } from '../../../src/venues/solana/wallet-adapter.ts';
 import type { WalletAdapter, WalletTransaction } from '../../../src/venues/wallet-port.ts';
+import type { EventOf } from '../../support/venue-events.ts';
 import { json, ScriptedServer } from './scripted-server.ts';
+
+const unitsOf = (raw: bigint, decimals: number) => decimal(`${raw}e-${decimals}`);
 
 const NOW = 1_790_000_000;
 const SOL = 'So11111111111111111111111111111111111111112';
@@ -21,7 +22,7 @@ afterEach(async () => {
 interface Chain {
   exchange: Exchange;
   adapter: WalletAdapter;
-  truncations: TruncationEvent[];
+  truncations: EventOf<'onTruncated'>[];
   me: string;
   friend: string;
   second(): number;
@@ -47,8 +48,8 @@ async function chain(options: ExchangeOptions = {}, activity: Record<string, num
     solanaTraffic: false,
     ...options,
   });
-  const truncations: TruncationEvent[] = [];
-  const observer = { onTruncated: (event: TruncationEvent) => void truncations.push(event) };
+  const truncations: EventOf<'onTruncated'>[] = [];
+  const observer = { onTruncated: (event: EventOf<'onTruncated'>) => void truncations.push(event) };
   const adapter = createSolanaWallets({ url: exchange.solanaUrl, http: QUICK, activity, observer });
   closing.push(
     () => adapter.close(),
@@ -268,8 +269,8 @@ describe('transactions of a wallet', () => {
 
   it('of several wallets whose only new one fails leave the breaker closed and every wallet going on', async () => {
     const on = await chain({}, {});
-    const breakers: BreakerEvent[] = [];
-    const observer = { onBreaker: (event: BreakerEvent) => void breakers.push(event) };
+    const breakers: EventOf<'onBreaker'>[] = [];
+    const observer = { onBreaker: (event: EventOf<'onBreaker'>) => void breakers.push(event) };
     const adapter = createSolanaWallets({ url: on.exchange.solanaUrl, http: QUICK, observer });
     closing.push(() => adapter.close());
     const call = { signal: new AbortController().signal, now: () => on.second() * 1000 };

@@ -1,8 +1,10 @@
 import type { OutgoingDelivery } from '../../../src/webhooks/attempt.ts';
 import type { NameResolver } from '../../../src/webhooks/resolver.ts';
-import { createSender, type Sender, type SenderOptions } from '../../../src/webhooks/sender.ts';
+import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { allowing } from '../../support/address-rules.ts';
 import { testAuthority } from '../../support/tls.ts';
+
+type SenderOptions = Parameters<typeof createSender>[0];
 
 export const SECRET = 'correct horse battery staple';
 export const LOOPBACK = allowing('127.0.0.0/8');

@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createAuthority } from '../../../sim/receiver-tls.ts';
-import { createGuardedAgent, MAX_ANSWER_BYTES } from '../../../src/webhooks/guarded-agent.ts';
+import { createGuardedAgent } from '../../../src/webhooks/guarded-agent.ts';
 import { allowing } from '../../support/address-rules.ts';
 import { startTlsServer, testAuthority } from '../../support/tls.ts';
 import { fixedResolver } from './deliveries.ts';
+
+const MAX_ANSWER_BYTES = 256 * 1024;
 
 /** An address without a listener on the server's port. */
 const NOBODY = Array.from({ length: 8 }, (_, index) => `127.0.1.${index + 1}`);

@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createAuthority } from '../../../sim/receiver-tls.ts';
 import type { AttemptOutcome } from '../../../src/webhooks/attempt.ts';
 import type { NameResolver } from '../../../src/webhooks/resolver.ts';
-import { createSender, type Sender, type SenderOptions } from '../../../src/webhooks/sender.ts';
+import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import {
   closedPort,
   type RawServer,
@@ -19,6 +19,8 @@ import {
   testAuthority,
 } from '../../support/tls.ts';
 import { delivery, fixedResolver, LOOPBACK, testSender } from './deliveries.ts';
+
+type SenderOptions = Parameters<typeof createSender>[0];
 
 /** For receivers that never finish: only the deadline can end the attempt. */
 const SHORT_MS = 800;
@@ -120,10 +122,13 @@ describe('an attempt at a slow receiver', () => {
     expect(await sending.send(delivery(server.url))).toMatchObject({ kind: 'failed', errorCode: 'timeout' });
   });
 
-  it('has a connect timeout when that is shorter', async () => {
+  it('has a connect timeout of 5 seconds when that is shorter', async () => {
     const server = track(await startTcpServer(() => undefined));
-    const sending = await sender({ connectTimeoutMs: 300 });
-    expect(await sending.send(delivery(server.url))).toMatchObject({ kind: 'failed', errorCode: 'connect_timeout' });
+    const sending = await sender({ deadlineMs: 60_000 });
+    const outcome = await sending.send(delivery(server.url));
+    expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'connect_timeout' });
+    expect(outcome.durationMs).toBeGreaterThan(4_900);
+    expect(outcome.durationMs).toBeLessThan(30_000);
     await server.idle();
   });
 

@@ -4,8 +4,10 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
 import { SenderFaultError } from '../../../src/webhooks/attempt-errors.ts';
-import { createSender, type Sender, type SenderOptions } from '../../../src/webhooks/sender.ts';
+import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { delivery, fixedResolver, LOOPBACK } from './deliveries.ts';
+
+type SenderOptions = Parameters<typeof createSender>[0];
 
 type Answer = 'tunnel' | 'silence' | 'close' | 'late tunnel to silence' | number;
 /** More than half of `CONNECT_TIMEOUT_MS`. */

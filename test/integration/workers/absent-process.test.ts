@@ -4,7 +4,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createProducer, type Producer } from '../../../src/queues/producer.ts';
 import { acquirePollLease, advancePoll, POLL_LEASES } from '../../../src/store/catalog/poll-state.ts';
 import { LeaseLostError, newLeaseToken } from '../../../src/store/db/leases.ts';
-import { createPresence, type Presence, type WorkerIds } from '../../../src/store/db/presence.ts';
+import { createPresence, type Presence } from '../../../src/store/db/presence.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { claimDueOfMany, claimTogether } from '../../../src/store/deliveries/claims.ts';
 import { finishAttempt } from '../../../src/store/deliveries/outcomes.ts';
@@ -49,7 +49,7 @@ afterEach(async () => {
 });
 beforeEach(() => test.db.query(CLEAR));
 
-async function endedProcess(workers: WorkerIds = {}): Promise<number> {
+async function endedProcess(workers: Record<string, string> = {}): Promise<number> {
   const [row] = await test.db.query<{ id: number }>(ENDED, [workers]);
   return row?.id ?? 0;
 }
@@ -60,7 +60,7 @@ const keys = async () => (await test.db.query<{ id: number }>(KEYS)).map(({ id }
 async function runningProcess(
   onAbsent: (key: number) => Promise<void> = async () => undefined,
   databaseUrl = test.url,
-  workers: WorkerIds = {},
+  workers: Record<string, string> = {},
 ): Promise<Presence & { readonly absent: number[] }> {
   const absent: number[] = [];
   const presence = createPresence({

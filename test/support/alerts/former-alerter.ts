@@ -1,10 +1,12 @@
 import { ALERT_CONDITIONS, type AlertCondition } from '../../../src/domain/alerts/conditions.ts';
 import { derivedId } from '../../../src/domain/values/ids.ts';
-import type { EvaluationLimits } from '../../../src/store/alerts/evaluate.ts';
+import type { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { sql, type Tx } from '../../../src/store/db/tx.ts';
 import { insertDeliveries, insertEvents } from '../../../src/store/deliveries/events.ts';
 import { decodeCause } from '../../../src/store/marks/detail.ts';
 import { type Mark, putBackMarks } from '../../../src/store/marks/marks.ts';
+
+export type EvaluationLimits = NonNullable<NonNullable<Parameters<typeof evaluateAlerts>[2]>['limits']>;
 
 /*
  * The evaluation of `above` and `below` without a probe by the former release, which runs beside this one during an upgrade. The statements

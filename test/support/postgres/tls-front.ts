@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import type { ServerCertificate } from '../../../sim/receiver-tls.ts';
+import type { createAuthority } from '../../../sim/receiver-tls.ts';
+
+type ServerCertificate = Awaited<ReturnType<Awaited<ReturnType<typeof createAuthority>>['issue']>>;
 
 /** The first message of a client that asks for TLS: its length and a number that stands for no version. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);

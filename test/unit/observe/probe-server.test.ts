@@ -6,7 +6,6 @@ import {
   checkedOncePerSecond,
   createProbeServer,
   type Dependency,
-  type Probed,
   readiness,
 } from '../../../src/observe/probe-server.ts';
 
@@ -86,7 +85,7 @@ describe('the probe server', () => {
   async function withServer(
     dependencies: Dependency[],
     use: (url: string) => Promise<void>,
-    stallReasons: Probed['stallReasons'] = async () => [],
+    stallReasons: () => Promise<string[]> = async () => [],
   ): Promise<void> {
     const metrics = createMetrics('test');
     metrics.alertsFired.inc(3);

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createMemoryLedger, type RateLedger } from '../../../src/venues/http/rate-ledger.ts';
-import { createRequestBudget, type RequestBudget } from '../../../src/venues/http/request-budget.ts';
+import { createRequestBudget } from '../../../src/venues/http/request-budget.ts';
+
+type RequestBudget = ReturnType<typeof createRequestBudget>;
 
 const signal = new AbortController().signal;
 const now = () => performance.now();

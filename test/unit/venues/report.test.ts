@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { ReceiptEvent, SkipEvent } from '../../../src/venues/observer.ts';
 import { createReport } from '../../../src/venues/report.ts';
+import type { EventOf } from '../../support/venue-events.ts';
 
-const receipts: ReceiptEvent[] = [];
-const skips: SkipEvent[] = [];
+const receipts: EventOf<'onReceived'>[] = [];
+const skips: EventOf<'onSkipped'>[] = [];
 const report = createReport('v', {
   onReceived: (event) => void receipts.push(event),
   onSkipped: (event) => void skips.push(event),

@@ -1,7 +1,9 @@
 import type { Dispatcher } from 'undici';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { EXCERPT_BYTES } from '../../../src/domain/webhooks/excerpt.ts';
-import { exchange, MAX_READ_BYTES } from '../../../src/webhooks/exchange.ts';
+import { exchange } from '../../../src/webhooks/exchange.ts';
+
+const MAX_READ_BYTES = 16 * 1024;
 
 const REQUEST = { url: new URL('https://hooks.test/a/b?c=d#e'), headers: { 'x-a': '1' }, body: Buffer.from('{}') };
 const DEADLINE_MS = 1000;

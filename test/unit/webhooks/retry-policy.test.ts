@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ATTEMPT_ERROR_CODES, type FailedOutcome } from '../../../src/webhooks/attempt.ts';
+import type { FailedOutcome } from '../../../src/webhooks/attempt.ts';
 import { decide } from '../../../src/webhooks/retry-policy.ts';
+import { ATTEMPT_ERROR_CODES } from '../../support/attempt-error-codes.ts';
 
 const DEFAULT_SCHEDULE = [5, 30, 120, 600, 1800, 7200, 18000, 36000, 36000];
 const NO_JITTER = () => 0.5;

@@ -115,7 +115,7 @@ interface WorkLimits {
   rows: number;
 }
 
-export const MAX_FIRINGS = 1_000;
+const MAX_FIRINGS = 1_000;
 const MAX_GAPS = 100;
 const PAGE_ROWS = 20_000;
 /** Some milliseconds of evaluation, between which the process does other work. */

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { marketsOfEvent, withEvent } from '../../../../src/venues/kalshi/client.ts';
-import type { PollKind } from '../../../../src/venues/port.ts';
+import { withEvent } from '../../../../src/venues/kalshi/client.ts';
 import {
   listRecordedFiles,
   readRecordedCsv,
@@ -8,7 +7,7 @@ import {
   readRecordedLines,
   venueDataFolder,
 } from '../../../support/venue-data.ts';
-import type { RecordedFile, Recordings } from '../venue-under-test.ts';
+import type { PollKind, RecordedFile, Recordings } from '../venue-under-test.ts';
 
 /** Later than every recording: no recorded time is in the future. */
 const NOW_MS = Date.UTC(2026, 9, 1);
@@ -167,7 +166,8 @@ function singleEvent({ event, markets }: Json): unknown[][] {
 }
 
 function nested({ events }: Json): unknown[][] {
-  return [(events as unknown[]).flatMap(marketsOfEvent)];
+  const rows = events as ({ markets: unknown[] } & Json)[];
+  return [rows.flatMap(({ markets, ...event }) => markets.map((market) => withEvent(market, event)))];
 }
 
 /** A snapshot of the websocket's book channel with the keys of the REST answer. */

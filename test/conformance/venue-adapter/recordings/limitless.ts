@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { flattenGroups } from '../../../../src/venues/limitless/listed-rows.ts';
-import type { PollKind } from '../../../../src/venues/port.ts';
 import { listRecordedFiles, readRecordedJson, venueDataFolder } from '../../../support/venue-data.ts';
-import type { RecordedFile, Recordings } from '../venue-under-test.ts';
+import type { PollKind, RecordedFile, Recordings } from '../venue-under-test.ts';
 
 /** Later than everything recorded: nothing in it lies in the future. */
 const NOW_MS = Date.UTC(2026, 9, 1);

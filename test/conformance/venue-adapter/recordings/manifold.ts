@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import type { PollKind } from '../../../../src/venues/port.ts';
 import { listRecordedFiles, readRecordedJson, venueDataFolder } from '../../../support/venue-data.ts';
-import type { RecordedFile, Recordings } from '../venue-under-test.ts';
+import type { PollKind, RecordedFile, Recordings } from '../venue-under-test.ts';
 
 /** Just after the newest answer was recorded, on 2022-10-10. */
 export const RECORDED_AT_MS = 1_665_432_400_000;

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import type { PollKind } from '../../../../src/venues/port.ts';
 import { inVersion2 } from '../../../support/data-api.ts';
 import {
   listRecordedFiles,
@@ -9,7 +8,7 @@ import {
   reportedFiles,
   venueDataFolder,
 } from '../../../support/venue-data.ts';
-import type { RecordedFile, Recordings } from '../venue-under-test.ts';
+import type { PollKind, RecordedFile, Recordings } from '../venue-under-test.ts';
 
 /** Later than every recording: no recorded time is in the future. */
 const NOW_MS = Date.UTC(2026, 9, 1);

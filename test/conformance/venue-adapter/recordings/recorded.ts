@@ -1,9 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import type { PollKind } from '../../../../src/venues/port.ts';
 import { printTable } from '../../../support/venue-data.ts';
 import { checkRejected, invariants, must } from '../invariants.ts';
 import { deepFreeze, MUTATIONS, mutate, mutateAt, representatives, seededRandom } from '../mutations.ts';
-import type { ParsedRecords, RecordedFile, VenueUnderTest } from '../venue-under-test.ts';
+import type { ParsedRecords, PollKind, RecordedFile, VenueUnderTest } from '../venue-under-test.ts';
 import { RecordedTotals } from './totals.ts';
 
 /** Random mutations, beside every mutation of every field of a sample: many files have the same shape. */

@@ -1,6 +1,11 @@
 import { describe, expect, it, vi } from 'vitest';
 import { apiKeyId } from '../../../../src/domain/values/api-key.ts';
-import { createApiKey, ensureBootstrapKey, findApiKey, revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
+import {
+  createApiKey,
+  ensureBootstrapKey,
+  findApiKeys,
+  revokeApiKey,
+} from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { GUARD_MS } from '../../../support/eventually.ts';
 import { useTestApi } from '../api-harness.ts';
@@ -132,10 +137,10 @@ describe('the bootstrap key', () => {
   it('may have the form of a generated key, and stays revoked', async () => {
     const key = 'ow_live_boot1_0123456789abcdef0123';
     await ensureBootstrapKey(api.db, key);
-    expect(await findApiKey(api.db, key)).toMatchObject({ id: 'boot1' });
+    expect(await findApiKeys(api.db, [key])).toMatchObject([{ id: 'boot1' }]);
     await revokeApiKey(api.db, 'boot1');
     expect(await ensureBootstrapKey(api.db, key)).toBeNull();
-    expect(await findApiKey(api.db, key)).toMatchObject({ revokedAt: expect.any(Date) });
-    expect(await findApiKey(api.db, 'ow_live_boot1_another0secret0000')).toBeNull();
+    expect(await findApiKeys(api.db, [key])).toMatchObject([{ revokedAt: expect.any(Date) }]);
+    expect(await findApiKeys(api.db, ['ow_live_boot1_another0secret0000'])).toEqual([null]);
   });
 });

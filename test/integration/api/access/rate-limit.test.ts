@@ -1,12 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type AccountLimits, createAccountLimits } from '../../../../api/access/account-limits.ts';
-import { createFailedKeys, MAX_FAILED_KEYS } from '../../../../api/access/failed-keys.ts';
+import { createFailedKeys } from '../../../../api/access/failed-keys.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { createApiKey, revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { setAccountQuotas } from '../../../../src/store/accounts/quotas.ts';
 import { addRateUsage } from '../../../../src/store/accounts/rate-usage.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { type Answer, startTestApi, type TestApi } from '../api-harness.ts';
+
+const MAX_FAILED_KEYS = 30;
 
 const LIMIT = 20;
 const log = createLogger({ process: 'test', level: 'silent' });

@@ -6,7 +6,6 @@ import { sql } from '../../../../src/store/db/tx.ts';
 import {
   advanceTradeHistory,
   chargeTradeHistory,
-  MAX_HISTORY_FAILURES,
   nextTradeHistory,
   type OpenHistory,
 } from '../../../../src/store/series/trade-walks.ts';
@@ -184,7 +183,7 @@ describe('a read below the stored range', () => {
   it('reports the reason and the covered range of a failed or truncated backfill', async () => {
     const [failed, short] = [await oldMarket(), await oldMarket()];
     await get(failed, 'candles');
-    for (let failure = 1; failure <= MAX_HISTORY_FAILURES; failure++) {
+    for (let failure = 1; failure <= 5; failure++) {
       await chargeTradeHistory(api.db, await walk(), 'the venue answered 404');
       await api.db.query(END_RETRY);
     }

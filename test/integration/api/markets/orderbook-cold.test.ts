@@ -1,9 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createColdBooks, MAX_IN_FLIGHT } from '../../../../api/reads/cold-read.ts';
+import { createColdBooks } from '../../../../api/reads/cold-read.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { createQueueBackend } from '../../../../src/queues/backend.ts';
-import { venueQueue } from '../../../../src/queues/jobs.ts';
 import { type Arrivals, createArrivals } from '../../../../src/store/catalog/arrivals.ts';
 import type { MarketTokens } from '../../../../src/store/catalog/market-reads.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -16,6 +15,8 @@ import { type Script, scriptedAdapter } from '../../../factories/venue-adapter.t
 import { gate } from '../../../support/gate.ts';
 import { jobContext, testConfig, until } from '../../workers/worker-harness.ts';
 import { type Client, useTestApi } from '../api-harness.ts';
+
+const MAX_IN_FLIGHT = 32;
 
 const UNSEEN = sql(
   'test_book_unseen',
@@ -49,7 +50,7 @@ beforeAll(async () => {
   await arrivals.ready();
   const backend = createQueueBackend({ databaseUrl: api.databaseUrl, prefix: 'test', workers: 1, log });
   const context = jobContext({ db: api.db, config: testConfig(api.databaseUrl), adapter });
-  const worker = backend.worker(venueQueue('polymarket'), createProcessor([fetchBook], context), 4);
+  const worker = backend.worker('venue-polymarket', createProcessor([fetchBook], context), 4);
   worker.on('error', () => undefined);
   void worker.run();
   await worker.waitUntilReady();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AnswerCache } from '../../../../api/reads/answer-cache.ts';
-import { createLiveReads, type LiveReads } from '../../../../api/server/live-reads.ts';
+import { createLiveReads } from '../../../../api/server/live-reads.ts';
 import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
@@ -10,7 +10,7 @@ import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../../../src/store/db/tx.ts';
 import { closeGaps, openGap } from '../../../../src/store/feeds/gaps.ts';
-import { type Publisher, startPublisher } from '../../../../src/store/journal/publisher.ts';
+import { startPublisher } from '../../../../src/store/journal/publisher.ts';
 import { followJournal, type JournalTail } from '../../../../src/store/journal/tail.ts';
 import { claimMarks } from '../../../../src/store/marks/marks.ts';
 import { confirmPrices } from '../../../../src/store/prices/checks.ts';
@@ -48,7 +48,7 @@ const CUT = sql(
 export interface LiveApi {
   api: TestApi;
   client: Client;
-  reads: LiveReads;
+  reads: ReturnType<typeof createLiveReads>;
   metrics: Metrics;
   tail: JournalTail;
   close(): Promise<void>;
@@ -65,7 +65,7 @@ export class MemoryWorld {
   readonly minute = Math.floor(Date.now() / 60_000) * 60;
   /** Holds back the answers of the database to the APIs with memory. */
   readonly held: { until: Promise<void> | undefined; count: number } = { until: undefined, count: 0 };
-  #publisher: Publisher | undefined;
+  #publisher: ReturnType<typeof startPublisher> | undefined;
   #asOfMs = Date.now() - 600_000;
   #serial = 0;
   readonly #openGaps = new Map<string, string>();

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { linkFrom } from '../../../../api/docs/site.ts';
 import { anchorsOf, PAGES } from '../../../support/markdown.ts';
 import { useTestApi } from '../api-harness.ts';
 
@@ -69,21 +68,6 @@ describe('the guides below /docs/read', () => {
     '/docs/read/',
   ])('have no page %s', async (path) => {
     expect((await open(path)).status).toBe(404);
-  });
-});
-
-describe('linkFrom', () => {
-  it.each([
-    ['operations.md', 'api.md#limits', '/docs/read/api#limits'],
-    ['guides/backtest.md', '../venues.md', '/docs/read/venues'],
-    ['guides/backtest.md', 'scale-out.md', '/docs/read/guides/scale-out'],
-    ['operations.md', 'images/a.png', '/docs/images/a.png'],
-    ['operations.md', '#run', '#run'],
-    ['operations.md', 'https://example.com/a', 'https://example.com/a'],
-    ['README.md', '../SECURITY.md', null],
-    ['README.md', '../src/store/ops/a.ts', null],
-  ])('from %s leads %s to %s', (from, target, address) => {
-    expect(linkFrom(from, target)).toBe(address);
   });
 });
 

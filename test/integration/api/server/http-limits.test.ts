@@ -3,7 +3,7 @@ import type { RequestListener, Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createHttpServer, drain, type HttpLimits } from '../../../../api/server/http-server.ts';
+import { createHttpServer, drain } from '../../../../api/server/http-server.ts';
 import { parseCidrs } from '../../../../src/domain/webhooks/address-policy.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { GUARD_MS } from '../../../support/eventually.ts';
@@ -25,7 +25,10 @@ afterEach(async () => {
   await Promise.all(servers.map(drain));
 });
 
-async function serve(limits: Partial<HttpLimits>, listener: RequestListener = (_req, res) => res.end('ok')) {
+async function serve(
+  limits: Parameters<typeof createHttpServer>[2],
+  listener: RequestListener = (_req, res) => res.end('ok'),
+) {
   const server = createHttpServer(listener, log, limits).listen(0, '127.0.0.1');
   servers.push(server);
   await once(server, 'listening');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { claimDue } from '../../../../src/store/deliveries/claims.ts';
+import { claimTogether } from '../../../../src/store/deliveries/claims.ts';
 import { insertEvents } from '../../../../src/store/deliveries/events.ts';
 import { finishAttempt } from '../../../../src/store/deliveries/outcomes.ts';
 import { aSubscription } from '../../../factories/alerts.ts';
@@ -53,7 +53,7 @@ describe('the stream of account events', () => {
     const id = newId('wh');
     const subscriptionPk = await aSubscription(api.db, { accountId, id });
     await aDelivery(api.db, { accountId, subscriptionPk });
-    const claimed = await claimDue(api.db, { subscriptionPk, limit: 1 });
+    const claimed = await claimTogether(api.db, { subscriptionPk, limit: 1 });
     const delivery = claimed?.deliveries[0];
     if (!delivery) throw new Error('the delivery is not claimable');
     const attempt = { startedAt: new Date(), durationMs: 1, outcome: 'failed' as const, statusCode: 500 };

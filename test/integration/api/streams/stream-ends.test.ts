@@ -1,6 +1,5 @@
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { MAX_UNSENT_BYTES } from '../../../../api/streams/client.ts';
 import { createStreamCursors } from '../../../../api/streams/cursors.ts';
 import { createCursorCodec } from '../../../../src/domain/values/cursor.ts';
 import type { StreamMetrics } from '../../../../src/observe/stream-metrics.ts';
@@ -10,6 +9,8 @@ import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { ofType, openSse, type SseEvent } from '../../../support/sse.ts';
 import { startTestApi } from '../api-harness.ts';
 import { aBook, aPrice, aTrade, withStreams } from './stream-world.ts';
+
+const MAX_UNSENT_BYTES = 256 * 1024;
 
 const world = withStreams();
 

@@ -1,7 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import {
   claimIdempotencyKey,
-  IDEMPOTENCY_HOURS,
   keepIdempotentAnswer,
   pruneIdempotencyKeys,
 } from '../../../../src/store/accounts/idempotency.ts';
@@ -27,7 +26,7 @@ const AGE = sql(
   `UPDATE idempotency_key SET created_at = now() - $3 * interval '1 second' WHERE account_id = $1 AND key = $2`,
 );
 const age = (key: string, seconds: number) => test.db.query(AGE, [accountId, key, seconds]);
-const HOURS_IN_SECONDS = IDEMPOTENCY_HOURS * 3_600;
+const HOURS_IN_SECONDS = 24 * 3_600;
 
 it('claimIdempotencyKey scopes a key to its account and keeps it only when the transaction commits', async () => {
   const failed = test.db.transaction(async (tx) => {

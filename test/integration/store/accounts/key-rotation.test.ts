@@ -8,11 +8,13 @@ import {
   KeysMissingError,
   keysInUse,
 } from '../../../../src/store/accounts/key-check.ts';
-import { countSealed, type ResealedBatch, resealAll } from '../../../../src/store/accounts/reseal.ts';
+import { countSealed, resealAll } from '../../../../src/store/accounts/reseal.ts';
 import { SEALED_COLUMNS } from '../../../../src/store/accounts/sealed-columns.ts';
 import { Database, sql } from '../../../../src/store/db/tx.ts';
 import { createSecretBox, type SecretBox } from '../../../../src/webhooks/secret-box.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
+
+type ResealedBatch = ReturnType<typeof resealAll> extends AsyncGenerator<infer Batch> ? Batch : never;
 
 const K1 = { kid: 'k1', key: randomBytes(32) };
 const K2 = { kid: 'k2', key: randomBytes(32) };

@@ -1,12 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { newToken } from '../../../../src/domain/values/ids.ts';
-import {
-  acquirePollLease,
-  advancePoll,
-  POLL_LEASE_SECONDS,
-  POLL_LEASES,
-  type PollLease,
-} from '../../../../src/store/catalog/poll-state.ts';
+import { acquirePollLease, advancePoll, POLL_LEASES } from '../../../../src/store/catalog/poll-state.ts';
 import { LeaseLostError } from '../../../../src/store/db/leases.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
@@ -28,7 +22,7 @@ beforeEach(() => {
   venue = `v${made}`;
 });
 
-async function acquire(kind = 'trades'): Promise<PollLease> {
+async function acquire(kind = 'trades') {
   const lease = await acquirePollLease(test.db, venue, kind, newToken());
   if (!lease) throw new Error('not acquired');
   return lease;
@@ -82,7 +76,7 @@ describe('the lease of a poll', () => {
 
   it('passes to the next process with its position when it expires', async () => {
     const frozen = await acquire();
-    expect((await state()).leaseLeft).toBeLessThanOrEqual(POLL_LEASE_SECONDS);
+    expect((await state()).leaseLeft).toBeLessThanOrEqual(POLL_LEASES.seconds);
     await advancePoll(test.db, frozen, 'p1');
     await test.db.query(EXPIRE, [venue]);
     const next = await acquire();
@@ -112,7 +106,7 @@ describe('the lease of a poll', () => {
     for (const renew of [() => POLL_LEASES.renew(test.db, lease), () => advancePoll(test.db, lease, 'late')]) {
       await test.db.query(EXPIRE, [venue]);
       await renew();
-      expect((await state()).leaseLeft).toBeGreaterThan(POLL_LEASE_SECONDS - 5);
+      expect((await state()).leaseLeft).toBeGreaterThan(POLL_LEASES.seconds - 5);
       expect(await acquirePollLease(test.db, venue, 'trades', 'other')).toBeNull();
     }
     expect((await state()).position).toBe('"late"');
@@ -123,7 +117,7 @@ describe('the lease of a poll', () => {
     for (const renew of [() => POLL_LEASES.renew(test.db, lease), () => advancePoll(test.db, lease, 'p')]) {
       await test.db.query(NEARLY, [venue]);
       await renew();
-      expect((await state()).leaseLeft).toBeGreaterThan(POLL_LEASE_SECONDS - 5);
+      expect((await state()).leaseLeft).toBeGreaterThan(POLL_LEASES.seconds - 5);
     }
   });
 

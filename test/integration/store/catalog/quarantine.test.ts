@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { isStorableText } from '../../../../src/domain/values/text.ts';
-import { pruneQuarantine, type QuarantinedRecord, quarantine } from '../../../../src/store/catalog/quarantine.ts';
+import { pruneQuarantine, quarantine } from '../../../../src/store/catalog/quarantine.ts';
 import {
   listQuarantine,
   type QuarantineCursor,
@@ -8,6 +8,8 @@ import {
 } from '../../../../src/store/catalog/quarantine-reads.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
+
+type QuarantinedRecord = Parameters<typeof quarantine>[2][number];
 
 const READ = sql(
   'test_quarantine',

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database, sql, type Tx } from '../../../../src/store/db/tx.ts';
-import { claimDue } from '../../../../src/store/deliveries/claims.ts';
-import { finishAttempt, finishDelivered, type MadeAttempt } from '../../../../src/store/deliveries/outcomes.ts';
+import { claimTogether } from '../../../../src/store/deliveries/claims.ts';
+import { finishAttempt } from '../../../../src/store/deliveries/outcomes.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import {
   aDelivery,
@@ -11,6 +11,8 @@ import {
   storedSubscription,
 } from '../../../factories/deliveries.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
+
+type MadeAttempt = Parameters<typeof finishAttempt>[1];
 
 const test = useTestDatabase();
 let accountId: bigint;
@@ -31,7 +33,7 @@ const STEAL = sql('test_steal', `UPDATE delivery SET locked_until = now() + inte
 async function delivered(count: number, fields: Partial<DeliveryFields> = {}): Promise<MadeAttempt[]> {
   const subscriptionPk = await aSubscription(test.db, { accountId });
   for (let index = 0; index < count; index += 1) await aDelivery(test.db, { accountId, subscriptionPk, ...fields });
-  const claim = await claimDue(test.db, { subscriptionPk, limit: count });
+  const claim = await claimTogether(test.db, { subscriptionPk, limit: count });
   return (claim?.deliveries ?? []).map((delivery, index) => ({
     subscriptionPk,
     delivery,
@@ -43,6 +45,12 @@ async function delivered(count: number, fields: Partial<DeliveryFields> = {}): P
       ...(index === 0 && { responseExcerpt: Buffer.from([0, 255, 92, 34]) }),
     },
   }));
+}
+
+/** Records attempts at once, which share transactions; returns the deliveries that were still held. */
+async function finishAll(made: readonly MadeAttempt[], db = test.db): Promise<ReadonlySet<bigint>> {
+  const finished = await Promise.all(made.map((each) => finishAttempt(db, each, DELIVERED)));
+  return new Set(made.flatMap(({ delivery }, index) => (finished[index]?.isRecorded ? [delivery.pk] : [])));
 }
 
 /** Counts transactions and can hold the first one. */
@@ -63,7 +71,7 @@ describe('one transaction of many delivered attempts', () => {
     const [alone] = await delivered(1);
     if (alone === undefined) throw new Error('nothing was claimed');
     await finishAttempt(test.db, alone, DELIVERED);
-    expect(await finishDelivered(test.db, made)).toEqual(new Set(made.map(({ delivery }) => delivery.pk)));
+    expect(await finishAll(made)).toEqual(new Set(made.map(({ delivery }) => delivery.pk)));
     const { deliveredAt: _at, dueIn: _due, ...expected } = await storedDelivery(test.db, alone.delivery.pk);
     for (const { delivery, attempt } of made) {
       const stored = await storedDelivery(test.db, delivery.pk);
@@ -86,15 +94,15 @@ describe('one transaction of many delivered attempts', () => {
     const made = await delivered(4);
     const [lost, finished, cancelled, plain] = made.map(({ delivery }) => delivery.pk);
     await test.db.query(STEAL, [lost]);
-    await finishDelivered(test.db, made.slice(1, 2));
+    await finishAll(made.slice(1, 2));
     await test.db.query(SET_STATUS, [cancelled, 'cancelled']);
-    expect(await finishDelivered(test.db, made)).toEqual(new Set([cancelled, plain]));
+    expect(await finishAll(made)).toEqual(new Set([cancelled, plain]));
     expect(await storedDelivery(test.db, lost ?? 0n)).toMatchObject({ status: 'pending', attemptCount: 0 });
     expect(await storedAttempts(test.db, lost ?? 0n)).toEqual([]);
     expect(await storedAttempts(test.db, finished ?? 0n)).toHaveLength(1);
     // The receiver accepted it, so the success wins over the cancellation.
     expect(await storedDelivery(test.db, cancelled ?? 0n)).toMatchObject({ status: 'delivered' });
-    expect(await finishDelivered(test.db, made)).toEqual(new Set());
+    expect(await finishAll(made)).toEqual(new Set());
   });
 
   it('clears the failures of its own subscriptions, except for test events', async () => {
@@ -109,7 +117,7 @@ describe('one transaction of many delivered attempts', () => {
     await test.db.query(STEAL, [lost[0]?.delivery.pk]);
     const outsider = await aSubscription(test.db, { accountId });
     await test.db.query(SET_FAILING, [outsider]);
-    await finishDelivered(test.db, made);
+    await finishAll(made);
     const counts = [];
     for (const pk of [...made.map(({ subscriptionPk }) => subscriptionPk), outsider]) {
       counts.push((await storedSubscription(test.db, pk)).exhaustedCount);
@@ -120,7 +128,7 @@ describe('one transaction of many delivered attempts', () => {
   it('ends without a deadlock when many processes record in opposite orders', async () => {
     const made = [...(await delivered(8)), ...(await delivered(8)), ...(await delivered(8))];
     const calls = Array.from({ length: 8 }, (_, index) =>
-      finishDelivered(test.db, index % 2 === 0 ? made : [...made].reverse()),
+      finishAll(index % 2 === 0 ? made : [...made].reverse(), new Database(test.db.dataSource)),
     );
     const recorded = (await Promise.all(calls)).flatMap((pks) => [...pks]);
     expect(recorded.sort()).toEqual(made.map(({ delivery }) => delivery.pk).sort());

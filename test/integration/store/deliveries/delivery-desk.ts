@@ -1,15 +1,12 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest';
-import { type Database, sql } from '../../../../src/store/db/tx.ts';
-import { type ClaimedDelivery, claimDue, MAX_IN_FLIGHT } from '../../../../src/store/deliveries/claims.ts';
-import {
-  type AttemptRecord,
-  type DeliveryVerdict,
-  type FinishedAttempt,
-  finishAttempt,
-} from '../../../../src/store/deliveries/outcomes.ts';
+import { Database, sql } from '../../../../src/store/db/tx.ts';
+import { type ClaimedDelivery, claimTogether, MAX_IN_FLIGHT } from '../../../../src/store/deliveries/claims.ts';
+import { type AttemptRecord, type DeliveryVerdict, finishAttempt } from '../../../../src/store/deliveries/outcomes.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery, type DeliveryFields } from '../../../factories/deliveries.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
+
+type FinishedAttempt = Awaited<ReturnType<typeof finishAttempt>>;
 
 export const SET_STATUS = sql('test_set_status', 'UPDATE webhook_subscription SET status = $2 WHERE pk = $1');
 export const END_LEASE = sql(
@@ -57,7 +54,9 @@ export function deliveryDesk(): DeliveryDesk {
   });
 
   const due = (fields: Partial<DeliveryFields> = {}) => aDelivery(test.db, { accountId, subscriptionPk, ...fields });
-  const claim = async (limit = MAX_IN_FLIGHT) => (await claimDue(test.db, { subscriptionPk, limit }))?.deliveries ?? [];
+  // Claims like a process of its own.
+  const claim = async (limit = MAX_IN_FLIGHT) =>
+    (await claimTogether(new Database(test.db.dataSource), { subscriptionPk, limit }))?.deliveries ?? [];
   return {
     get db() {
       return test.db;

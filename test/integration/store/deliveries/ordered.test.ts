@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { RandomStream } from '../../../../sim/random.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
-import { sql } from '../../../../src/store/db/tx.ts';
-import { type ClaimedDelivery, claimDue } from '../../../../src/store/deliveries/claims.ts';
+import { Database, sql } from '../../../../src/store/db/tx.ts';
+import { type ClaimedDelivery, claimTogether } from '../../../../src/store/deliveries/claims.ts';
 import { hasDue } from '../../../../src/store/deliveries/due.ts';
 import { insertDeliveries, insertEvents } from '../../../../src/store/deliveries/events.ts';
 import { startStalledKeys } from '../../../../src/store/deliveries/order.ts';
@@ -63,7 +63,9 @@ async function emit(...markets: readonly (string | null)[]): Promise<string[]> {
   return events.map((event) => event.id);
 }
 
-const claim = async (limit = 8) => (await claimDue(test.db, { subscriptionPk: pk, limit }))?.deliveries ?? [];
+/** Claims like a process of its own. */
+const claim = async (limit = 8) =>
+  (await claimTogether(new Database(test.db.dataSource), { subscriptionPk: pk, limit }))?.deliveries ?? [];
 const rows = () => test.db.query<Row>(ROWS, [pk]);
 const attempt = { startedAt: new Date(), durationMs: 1 };
 function finish(delivery: ClaimedDelivery, state: 'delivered' | 'failed' | 'retry') {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { releaseClaim } from '../../../../src/store/deliveries/claims.ts';
-import type { DeliveryVerdict, FinishedAttempt } from '../../../../src/store/deliveries/outcomes.ts';
+import type { DeliveryVerdict } from '../../../../src/store/deliveries/outcomes.ts';
 import { storedAttempts, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
 import { deliveryDesk, END_LEASE, SET_STATUS } from './delivery-desk.ts';
 
@@ -203,7 +203,7 @@ describe('a deleted subscription', () => {
 });
 
 describe('finishAttempt and the failure counters', () => {
-  async function failOnce(verdict: DeliveryVerdict = { state: 'failed' }): Promise<FinishedAttempt> {
+  async function failOnce(verdict: DeliveryVerdict = { state: 'failed' }) {
     await due();
     return finish(await claimOne(), verdict);
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { claimDue, MAX_IN_FLIGHT } from '../../../../src/store/deliveries/claims.ts';
+import { claimTogether } from '../../../../src/store/deliveries/claims.ts';
 import { dueSubscriptions } from '../../../../src/store/deliveries/due.ts';
 import { recoverDeliveries, retryDelivery } from '../../../../src/store/deliveries/recovery.ts';
 import { updateSubscription } from '../../../../src/store/deliveries/subscriptions.ts';
@@ -120,17 +120,10 @@ describe('retryDelivery', () => {
     const subscriptionId = await idOf();
     const [retries, claims] = await Promise.all([
       Promise.all(Array.from({ length: 6 }, () => retry(id, subscriptionId))),
-      Promise.all(
-        Array.from({ length: 6 }, () =>
-          claimDue(desk.db, { subscriptionPk: desk.subscriptionPk, limit: MAX_IN_FLIGHT }),
-        ),
-      ),
+      Promise.all(Array.from({ length: 6 }, () => desk.claim())),
     ]);
     expect(retries.map(({ outcome }) => outcome).sort()).toEqual([...Array(5).fill('pending'), 'retried']);
-    const early = claims.flatMap((claim) => claim?.deliveries ?? []);
-    const late =
-      (await claimDue(desk.db, { subscriptionPk: desk.subscriptionPk, limit: MAX_IN_FLIGHT }))?.deliveries ?? [];
-    const [only, ...others] = [...early, ...late];
+    const [only, ...others] = [...claims.flat(), ...(await desk.claim())];
     expect(others).toEqual([]);
     if (!only) throw new Error('no worker claimed it');
     await finish(only, { state: 'failed' });
@@ -184,7 +177,7 @@ describe('recoverDeliveries', () => {
     ]);
     expect(await states(owner.pk)).toEqual({ pending: 4, delivered: 1 });
     expect((await storedDelivery(desk.db, pending.pk)).dueIn).toBeGreaterThan(800);
-    const claimed = (await claimDue(desk.db, { subscriptionPk: owner.pk, limit: 8 }))?.deliveries ?? [];
+    const claimed = (await claimTogether(desk.db, { subscriptionPk: owner.pk, limit: 8 }))?.deliveries ?? [];
     // The retry schedule starts anew after the recorded attempts.
     expect(claimed.find(({ id }) => id === failed.id)).toMatchObject({ attemptCount: 10, scheduleFrom: 10 });
     expect(claimed).toHaveLength(3);
@@ -207,11 +200,11 @@ describe('recoverDeliveries', () => {
     const owner = await anOwner();
     await owner.delivery({ isTest: true, type: 'price_alert', status: 'failed' });
     const { pk, id } = await owner.delivery();
-    const first = (await claimDue(desk.db, { subscriptionPk: owner.pk, limit: 1 }))?.deliveries[0];
+    const first = (await claimTogether(desk.db, { subscriptionPk: owner.pk, limit: 1 }))?.deliveries[0];
     if (!first) throw new Error('the delivery is not claimable');
     await desk.finish({ ...first }, { state: 'delivered' });
     await retryFor(owner.accountId, owner.id, id);
-    const second = (await claimDue(desk.db, { subscriptionPk: owner.pk, limit: 1 }))?.deliveries[0];
+    const second = (await claimTogether(desk.db, { subscriptionPk: owner.pk, limit: 1 }))?.deliveries[0];
     if (!second) throw new Error('the retried delivery is not claimable');
     await desk.finish({ ...second }, { state: 'failed' });
     expect(await storedDelivery(desk.db, pk)).toMatchObject({ status: 'failed' });

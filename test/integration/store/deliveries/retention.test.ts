@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { Database, sql } from '../../../../src/store/db/tx.ts';
 import { recoverDeliveries, retryDelivery } from '../../../../src/store/deliveries/recovery.ts';
-import { type PrunedEvents, pruneEvents } from '../../../../src/store/deliveries/retention.ts';
+import { pruneEvents } from '../../../../src/store/deliveries/retention.ts';
 import { forgetOldSecrets } from '../../../../src/store/deliveries/subscriptions.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery, type DeliveryFields } from '../../../factories/deliveries.ts';
@@ -55,7 +55,7 @@ async function old(days: number, fields: Partial<DeliveryFields> = {}, attemptsD
   return made;
 }
 
-const prune = (db: Database = test.db, signal?: AbortSignal): Promise<PrunedEvents> =>
+const prune = (db: Database = test.db, signal?: AbortSignal) =>
   pruneEvents({
     db,
     attemptsBeforeMs: Date.now() - 30 * DAY_MS,

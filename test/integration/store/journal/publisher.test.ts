@@ -6,7 +6,7 @@ import { migrate } from '../../../../src/store/db/migrate.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { Database, sessionQueryable, sql } from '../../../../src/store/db/tx.ts';
 import type { Claimed } from '../../../../src/store/journal/claim.ts';
-import { type Publisher, type PublisherOptions, startPublisher } from '../../../../src/store/journal/publisher.ts';
+import { startPublisher } from '../../../../src/store/journal/publisher.ts';
 import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
 import { pruneJournal } from '../../../../src/store/journal/retention.ts';
 import { markMarkets } from '../../../../src/store/marks/publish-marks.ts';
@@ -17,6 +17,8 @@ import { gate } from '../../../support/gate.ts';
 import { changesAfter } from '../../../support/journal.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres/database.ts';
 import { createRestrictedDatabase } from '../../../support/postgres/roles.ts';
+
+type Publisher = ReturnType<typeof startPublisher>;
 
 const log = createLogger({ process: 'test', level: 'silent' });
 const BACKENDS = sql(
@@ -55,7 +57,7 @@ afterEach(async () => {
   await test.drop();
 });
 
-function start(more: Partial<PublisherOptions> = {}): Publisher {
+function start(more: Partial<Parameters<typeof startPublisher>[0]> = {}): Publisher {
   const publisher = startPublisher({
     databaseUrl: test.url,
     log,

@@ -4,9 +4,11 @@ import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { readBook, readBookAt } from '../../../../src/store/series/book-reads.ts';
-import { MAX_STORED_LEVELS, type TokenBook, writeBooks } from '../../../../src/store/series/books.ts';
+import { writeBooks } from '../../../../src/store/series/books.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
+
+type TokenBook = Parameters<typeof writeBooks>[1][number];
 
 const READ = sql('test_book', 'SELECT as_of, bids, asks, received_at FROM book_latest WHERE token_id = $1');
 const HISTORY = sql(
@@ -79,11 +81,11 @@ describe('writeBooks', () => {
     expect(await stored()).toMatchObject({ asOf: new Date(T + 11_000), bids: [] });
   });
 
-  it(`stores the best ${MAX_STORED_LEVELS} levels of each side`, async () => {
+  it('stores the best 200 levels of each side', async () => {
     const bids = Array.from({ length: 900 }, (_, index) => level(String((900 - index) / 1000), '1'));
     await write(bookAt(0, { bids }));
     const { bids: kept } = (await stored()) as { bids: string[][] };
-    expect(kept).toHaveLength(MAX_STORED_LEVELS);
+    expect(kept).toHaveLength(200);
     expect(kept[0]).toEqual(['0.9', '1']);
   });
 

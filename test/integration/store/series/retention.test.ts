@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensureTokens } from '../../../../src/store/catalog/tokens.ts';
 import { listPartitions, type PartitionedTable, Partitions } from '../../../../src/store/db/partitions.ts';
 import { Database, sql } from '../../../../src/store/db/tx.ts';
-import { type RetireOptions, retirePartitions } from '../../../../src/store/series/retention.ts';
+import { retirePartitions } from '../../../../src/store/series/retention.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aTrade } from '../../../factories/trades.ts';
@@ -58,8 +58,11 @@ beforeEach(async () => {
   partitions = new Partitions(test.db);
 });
 
-const retire = (table: PartitionedTable, beforeMs: number, over: Partial<RetireOptions> = {}) =>
-  retirePartitions({ db: test.db, partitions, table, beforeMs, lockTimeoutMs: 20, pauseMs: 5, tries: 2, ...over });
+const retire = (
+  table: PartitionedTable,
+  beforeMs: number,
+  over: Partial<Parameters<typeof retirePartitions>[0]> = {},
+) => retirePartitions({ db: test.db, partitions, table, beforeMs, lockTimeoutMs: 20, pauseMs: 5, tries: 2, ...over });
 const names = async (table: PartitionedTable) => (await listPartitions(test.db, table)).map(({ name }) => name);
 const token = (index: number) => tokens[index] ?? 0n;
 

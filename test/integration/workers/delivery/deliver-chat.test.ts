@@ -3,7 +3,7 @@ import { CHAT_FORMATS, type ChatFormat } from '../../../../src/domain/chat/chat-
 import { redactedUrl, urlOwner } from '../../../../src/domain/chat/chat-url.ts';
 import { EVENT_TYPES } from '../../../../src/domain/webhooks/event.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { claimDue } from '../../../../src/store/deliveries/claims.ts';
+import { claimTogether } from '../../../../src/store/deliveries/claims.ts';
 import { ALERT_BODIES } from '../../../factories/alert-events.ts';
 import { storedDelivery } from '../../../factories/deliveries.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
@@ -57,7 +57,7 @@ describe.each(CHAT_FORMATS)('a webhook of %s', (format) => {
     expect(held.dueIn).toBeGreaterThan(6);
     expect(held.dueIn).toBeLessThan(10);
     await due(pk);
-    const claim = await claimDue(desk.db, { subscriptionPk: pk, limit: 8 });
+    const claim = await claimTogether(desk.db, { subscriptionPk: pk, limit: 8 });
     expect(claim?.deliveries).toEqual([]);
     expect(claim?.waitMs).toBeGreaterThan(5_000);
     expect(newRequests()).toHaveLength(1);

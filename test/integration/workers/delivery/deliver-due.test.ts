@@ -3,13 +3,15 @@ import { createProducer } from '../../../../src/queues/producer.ts';
 import { Database, sql } from '../../../../src/store/db/tx.ts';
 import { claimDueOfMany, MAX_IN_FLIGHT } from '../../../../src/store/deliveries/claims.ts';
 import { deliverDue } from '../../../../workers/jobs/deliver-due.ts';
-import { deliverWebhook, MAX_FAILING_JOBS } from '../../../../workers/jobs/deliver-webhook.ts';
+import { deliverWebhook } from '../../../../workers/jobs/deliver-webhook.ts';
 import { GUARD_MS } from '../../../support/eventually.ts';
 import { gate } from '../../../support/gate.ts';
 import { createTestBackend } from '../../../support/redis/queue-backends.ts';
 import { aDueWebhook } from '../../webhooks/running-deliverer.ts';
 import { ALL_LANES, capturedLog, until } from '../worker-harness.ts';
 import { deliveryDesk } from './delivery-desk.ts';
+
+const MAX_FAILING_JOBS = 16;
 
 const SET_FAILING = sql(
   'test_set_all_failing',

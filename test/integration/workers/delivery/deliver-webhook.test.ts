@@ -5,7 +5,7 @@ import { parseSecretsKeys } from '../../../../src/domain/values/secret-keys.ts';
 import { generateSecret } from '../../../../src/domain/webhooks/signature.ts';
 import { createProducer } from '../../../../src/queues/producer.ts';
 import { Database, sql, type Tx } from '../../../../src/store/db/tx.ts';
-import { claimDue, MAX_IN_FLIGHT } from '../../../../src/store/deliveries/claims.ts';
+import { claimTogether, MAX_IN_FLIGHT } from '../../../../src/store/deliveries/claims.ts';
 import { createSecretBox } from '../../../../src/webhooks/secret-box.ts';
 import { deliverWebhook } from '../../../../workers/jobs/deliver-webhook.ts';
 import { createProcessor } from '../../../../workers/process/define.ts';
@@ -256,14 +256,14 @@ describe('deliver-webhook', () => {
     ]);
     expect(newRequests()).toHaveLength(MAX_IN_FLIGHT);
     expect(await run(pk, { stopping: stopping.signal })).toEqual({ attempts: 0 });
-    expect((await claimDue(desk.db, { subscriptionPk: pk, limit: 8 }))?.deliveries).toHaveLength(4);
+    expect((await claimTogether(desk.db, { subscriptionPk: pk, limit: 8 }))?.deliveries).toHaveLength(4);
   });
 
   it('does not end with due and unclaimed rows when slots become free during a claim', async () => {
     const { pk } = await subscribed();
     for (let count = 0; count < MAX_IN_FLIGHT + 3; count++) await due(pk);
     // Another worker holds a slot, so the first claim of the job takes fewer rows than are due.
-    expect((await claimDue(desk.db, { subscriptionPk: pk, limit: 1 }))?.deliveries).toHaveLength(1);
+    expect((await claimTogether(desk.db, { subscriptionPk: pk, limit: 1 }))?.deliveries).toHaveLength(1);
     const [mayAnswer, mayReturn] = [gate(), gate()];
     desk.receiver.replyWith(async () => {
       await mayAnswer.opened;

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Exchange, startExchange } from '../../../../sim/exchange.ts';
-import type { TransferRequest } from '../../../../sim/solana/network.ts';
 import { type Database, sql } from '../../../../src/store/db/tx.ts';
 import { deleteWallet } from '../../../../src/store/wallets/wallets.ts';
 import { VenueError } from '../../../../src/venues/errors.ts';
@@ -124,7 +123,7 @@ async function quarantined(): Promise<string[]> {
   return (await test.db.query<{ recordId: string }>(QUARANTINED)).map((row) => row.recordId);
 }
 
-function send(fields: Partial<TransferRequest> = {}): string {
+function send(fields: Partial<Parameters<Exchange['solana']['transfer']>[0]> = {}): string {
   return exchange.solana.transfer({ from: me, to: friend, units: '1000', ...fields }).signature;
 }
 

@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type RuleEvent, ruleBody } from '../../../../src/domain/alerts/rule-event.ts';
+import { ruleBody } from '../../../../src/domain/alerts/rule-event.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { isStorableText } from '../../../../src/domain/values/text.ts';
+
+type RuleEvent = Parameters<typeof ruleBody>[0];
 
 function anAlert(over: Partial<RuleEvent> = {}): RuleEvent {
   return {

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import {
   compareTotal as compareExactly,
   coveredShare as coveredShareOf,
-  type CountedTotal as ExactTotal,
   flooredShare,
   isComparable,
   measuredUnit,
@@ -37,7 +36,7 @@ interface WitnessState {
 }
 type Comparison = ReturnType<typeof compareTotal>;
 
-function exact({ total, folded, edge, recent }: CountedTotal): ExactTotal {
+function exact({ total, folded, edge, recent }: CountedTotal): Parameters<typeof compareExactly>[1] {
   return { total: decimal(total), folded: decimal(folded), edge: decimal(edge), recent: decimal(recent) };
 }
 

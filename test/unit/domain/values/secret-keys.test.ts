@@ -1,18 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import {
-  deriveKey,
-  parseSecretsKeys,
-  type SecretKey,
-  SecretsKeysError,
-} from '../../../../src/domain/values/secret-keys.ts';
+import { deriveKey, parseSecretsKeys, type SecretKey } from '../../../../src/domain/values/secret-keys.ts';
 
-function errorOf(ring: string): SecretsKeysError {
+function problemsOf(ring: string): string[] {
   try {
     parseSecretsKeys(ring);
   } catch (error) {
-    if (error instanceof SecretsKeysError) return error;
-    throw error;
+    expect(error).toMatchObject({ code: 'invalid_secrets_keys', message: expect.stringMatching(/^SECRETS_KEYS: /) });
+    return (error as Error).message.slice('SECRETS_KEYS: '.length).split('; ');
   }
   throw new Error('nothing was thrown');
 }
@@ -33,8 +28,8 @@ describe('parseSecretsKeys', () => {
 
   it('lists every problem at once and never shows a key', () => {
     const bare = Buffer.alloc(32, 201).toString('base64');
-    const error = errorOf([bare, text('k1', 31), text('a.b'), text('k1'), 'k5:*** junk ***', ''].join(','));
-    expect(error.problems).toEqual([
+    const problems = problemsOf([bare, text('k1', 31), text('a.b'), text('k1'), 'k5:*** junk ***', ''].join(','));
+    expect(problems).toEqual([
       'entry 1 is not kid:base64',
       'entry 2 has 31 bytes, not 32',
       'entry 3 has a key id that is not 1 to 32 letters, digits, "_" or "-"',
@@ -43,7 +38,7 @@ describe('parseSecretsKeys', () => {
       'entry 6 is not kid:base64',
     ]);
     for (const part of [bare, bare.slice(0, 12), Buffer.alloc(31, 200).toString('base64'), 'junk']) {
-      expect(String(error)).not.toContain(part);
+      expect(problems.join()).not.toContain(part);
     }
   });
 
@@ -51,19 +46,12 @@ describe('parseSecretsKeys', () => {
     const longest = 'k'.repeat(32);
     expect(parseSecretsKeys(`k : ${text('').slice(1)},${text(longest)}`).map(({ kid }) => kid)).toEqual(['k', longest]);
     for (const kid of ['', `${longest}k`, 'a b', 'é']) {
-      expect(errorOf(text(kid)).problems).toEqual([expect.stringContaining('entry 1 has a key id')]);
+      expect(problemsOf(text(kid))).toEqual([expect.stringContaining('entry 1 has a key id')]);
     }
   });
 
   it.each(['', '   '])('rejects %j as a ring without a key', (empty) => {
-    expect(errorOf(empty)).toMatchObject({
-      code: 'invalid_secrets_keys',
-      problems: [expect.stringContaining('no key')],
-    });
-  });
-
-  it('lists every problem in its message', () => {
-    expect(errorOf('x,y').message).toBe('SECRETS_KEYS: entry 1 is not kid:base64; entry 2 is not kid:base64');
+    expect(problemsOf(empty)[0]).toContain('no key');
   });
 });
 

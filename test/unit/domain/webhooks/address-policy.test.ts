@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  CidrListError,
   isLoopbackAddress,
   isPublicAddress,
   networkOf,
@@ -190,14 +189,7 @@ describe('parseCidrs', () => {
       '0x0a.0.0.1',
       '10.0.0.0/-1',
     ];
-    try {
-      parseCidrs(`10.0.0.0/8,${bad.join(',')}`);
-      expect.unreachable();
-    } catch (error) {
-      expect(error).toBeInstanceOf(CidrListError);
-      const { problems } = error as CidrListError;
-      expect(problems).toHaveLength(bad.length);
-      for (const index of bad.keys()) expect(problems[index]).toContain(`entry ${index + 2} `);
-    }
+    const problems = bad.map((_, index) => `entry ${index + 2} [^;]+`);
+    expect(() => parseCidrs(`10.0.0.0/8,${bad.join(',')}`)).toThrow(new RegExp(`^${problems.join('; ')}$`));
   });
 });

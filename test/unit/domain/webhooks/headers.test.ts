@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FORBIDDEN_HEADERS, FORBIDDEN_PREFIXES, headerProblems } from '../../../../src/domain/webhooks/headers.ts';
+import { headerProblems } from '../../../../src/domain/webhooks/headers.ts';
 
 const namesOf = (headers: Record<string, string>) => headerProblems(headers).map(({ name }) => name);
 
@@ -11,13 +11,23 @@ describe('headerProblems', () => {
     [{ ['x'.repeat(64)]: 'v'.repeat(1_024) }],
   ])('accepts %j', (headers) => expect(headerProblems(headers)).toEqual([]));
 
-  it.each([...FORBIDDEN_HEADERS, ...FORBIDDEN_PREFIXES.map((prefix) => `${prefix}anything`)])(
-    'rejects the name %s in any case',
-    (name) => {
-      expect(namesOf({ [name]: 'v' })).toEqual([name]);
-      expect(namesOf({ [name.toUpperCase()]: 'v' })).toEqual([name.toUpperCase()]);
-    },
-  );
+  it.each([
+    ...[
+      'accept-encoding',
+      'connection',
+      'content-encoding',
+      'content-length',
+      'content-type',
+      'cookie',
+      'date',
+      'expect',
+    ],
+    ...['forwarded', 'host', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'user-agent', 'via'],
+    ...['proxy-a', 'sec-a', 'webhook-a', 'x-forwarded-a', 'x-webhook-a'],
+  ])('rejects the name %s in any case', (name) => {
+    expect(namesOf({ [name]: 'v' })).toEqual([name]);
+    expect(namesOf({ [name.toUpperCase()]: 'v' })).toEqual([name.toUpperCase()]);
+  });
 
   it.each(['', 'a b', 'a:b', 'a\r\nb', 'ä', 'x'.repeat(65)])('rejects the malformed name %j', (name) =>
     expect(namesOf({ [name]: 'v' })).toEqual([name]),

@@ -109,7 +109,6 @@ describe('the objects of market data', () => {
       'event_id event_title sibling_label category created_at open_at close_at resolved_at winning_outcome_id';
     const figures = 'url volume volume_24h liquidity';
     expect(Object.fromEntries(optional)).toEqual({
-      OUTCOME: '',
       MARKET: `${ofMarket} resolution_criteria ${figures}`,
       MARKET_CHANGE: `${ofMarket} ${figures}`,
       MARKET_EVENT: 'title category created_at open_at close_at url volume volume_24h',

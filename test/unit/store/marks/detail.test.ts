@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { decodeCause, decodeMark, type EvaluationCause, encodeCause } from '../../../../src/store/marks/detail.ts';
+import { decodeCause, decodeMark, encodeCause } from '../../../../src/store/marks/detail.ts';
 
 const positive = fc.bigInt({ min: 1n, max: 2n ** 63n - 1n });
-const aCause = fc.oneof<fc.Arbitrary<EvaluationCause>[]>(
+const aCause = fc.oneof<fc.Arbitrary<Parameters<typeof encodeCause>[0]>[]>(
   fc.bigInt({ min: 1n, max: 4_000_000_000_000_000n - 1n }).map((atMs) => ({ kind: 'observed', atMs })),
   fc.bigInt({ min: 0n, max: 4_000_000_000_000_000n }).map((atMs) => ({ kind: 'marketChanged', atMs })),
   fc.bigInt({ min: 0n, max: 4_000_000_000_000_000n }).map((atMs) => ({ kind: 'gapBegan', atMs })),

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { VenueError, type VenueErrorCode } from '../../../../src/venues/errors.ts';
 import type { BatchRequest } from '../../../../src/venues/http/http.ts';
 import { createMemberBatches, MEMBER_REFUSED, rejectMembers } from '../../../../src/venues/http/member-batches.ts';
-import type { MembersEvent } from '../../../../src/venues/observer.ts';
+import type { EventOf } from '../../../support/venue-events.ts';
 
 const error = (statusCode: number, code: VenueErrorCode = 'http_status') =>
   new VenueError('test', code, `HTTP ${statusCode}`, { retryable: statusCode >= 500, statusCode });
@@ -12,7 +12,7 @@ const names = (count: number) => Array.from({ length: count }, (_, at) => `m${at
 /** A route whose answers fail when `breaks` says so, and a clock that a test moves. */
 function setup(breaks: (members: readonly string[]) => VenueError | undefined, size = 100) {
   const requests: { members: readonly string[]; batch: BatchRequest }[] = [];
-  const events: MembersEvent[] = [];
+  const events: EventOf<'onMembers'>[] = [];
   const host = { isFailing: false, blamed: 0, nowMs: 0, breaks };
   const batches = createMemberBatches({
     venue: 'test',

@@ -1,13 +1,15 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { VenueError } from '../../../../src/venues/errors.ts';
-import type { CandlesticksOf, Parameters } from '../../../../src/venues/kalshi/client.ts';
+import type { KalshiClient, Parameters as Query } from '../../../../src/venues/kalshi/client.ts';
 import {
   type Candlestick,
   fetchCandlesticks,
   parseCandlesticks,
 } from '../../../../src/venues/kalshi/fetch-candlesticks.ts';
 import { readRecordedJson, venueDataFolder } from '../../../support/venue-data.ts';
+
+type CandlesticksOf = Parameters<KalshiClient['listCandlesticks']>[0];
 
 const MINUTE = 1_786_293_600;
 /** An Eastern midnight in summer. */
@@ -123,8 +125,8 @@ describe('fetchCandlesticks', () => {
 
   /** A venue with a candle at every whole period, both ends inclusive. */
   function venueOf(route: 'live' | 'archive' | 'nowhere', periodSeconds = 60) {
-    const asked: (CandlesticksOf & Parameters)[] = [];
-    const listCandlesticks = async (of: CandlesticksOf, parameters: Parameters) => {
+    const asked: (CandlesticksOf & Query)[] = [];
+    const listCandlesticks = async (of: CandlesticksOf, parameters: Query) => {
       asked.push({ ...of, ...parameters });
       if ((of.seriesTicker === undefined ? 'archive' : 'live') !== route) throw notFound;
       const rows: unknown[] = [];

@@ -1,12 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  afterPage,
-  afterRefusal,
-  nextFilters,
-  openParts,
-  type Part,
-} from '../../../../src/venues/kalshi/sweep-windows.ts';
+import { afterPage, afterRefusal, nextFilters, openParts } from '../../../../src/venues/kalshi/sweep-windows.ts';
+
+type Part = Parameters<typeof nextFilters>[0];
 
 const NOW_MS = Date.UTC(2026, 10, 22, 12);
 const NOW = NOW_MS / 1000;

@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { VenueError } from '../../../../src/venues/errors.ts';
-import type { ListAnswer, Parameters } from '../../../../src/venues/kalshi/client.ts';
-import { type HistoryRoutes, type HistoryStep, readHistoryPage } from '../../../../src/venues/kalshi/walk-history.ts';
+import type { ListAnswer, Parameters as Query } from '../../../../src/venues/kalshi/client.ts';
+import { type HistoryStep, readHistoryPage } from '../../../../src/venues/kalshi/walk-history.ts';
+
+type HistoryRoutes = Parameters<typeof readHistoryPage>[4];
 
 const NOW = Date.UTC(2026, 9, 1);
 const START = Date.UTC(2026, 5, 1);
@@ -23,12 +25,12 @@ const refusal = (statusCode: number) =>
 
 /** A venue with these trades; those before the cutoff are on the route of the archive only. */
 function venueOf(prints: readonly Print[], options: { cutoff?: number; pageSize?: number } = {}) {
-  const asked: { route: string; parameters: Parameters }[] = [];
+  const asked: { route: string; parameters: Query }[] = [];
   const venue = {
     asked,
     cutoff: options.cutoff,
     begunBefore: true,
-    async list(route: 'live' | 'archive', parameters: Parameters): Promise<ListAnswer> {
+    async list(route: 'live' | 'archive', parameters: Query): Promise<ListAnswer> {
       asked.push({ route, parameters });
       const { min_ts = 0, max_ts = Number.MAX_SAFE_INTEGER, cursor, limit = 1 } = parameters;
       const cutoffMs = (venue.cutoff ?? 0) * 1000;

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { PageQuery } from '../../../../src/venues/limitless/client.ts';
-import { readStretch, type Stretch } from '../../../../src/venues/limitless/fetch-trades.ts';
+import { readStretch } from '../../../../src/venues/limitless/fetch-trades.ts';
 import { identifyTrades, readFeed } from '../../../../src/venues/limitless/parse-trade.ts';
 import { event, NOW_MS, pageOf } from './feed.ts';
+
+type Stretch = Parameters<typeof readStretch>[0];
 
 /** Reads a stretch to its end, and returns the ids that it gives, sorted. */
 async function readAll(from: Stretch, list: (query: PageQuery) => ReturnType<typeof pageOf>, pagesPerCall = 2) {

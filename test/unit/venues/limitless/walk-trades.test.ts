@@ -2,13 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { VenueError } from '../../../../src/venues/errors.ts';
 import { eventsSizeAt, listingSizeAt } from '../../../../src/venues/limitless/page-sizes.ts';
 import { identifyTrades } from '../../../../src/venues/limitless/parse-trade.ts';
-import {
-  readTradePage,
-  type TradePage,
-  type TradePosition,
-  type TradeWalkSettings,
-} from '../../../../src/venues/limitless/walk-trades.ts';
+import { readTradePage, type TradeWalkSettings } from '../../../../src/venues/limitless/walk-trades.ts';
 import { event, NOW_MS, pageOf } from './feed.ts';
+
+type TradePage = Awaited<ReturnType<typeof readTradePage>>;
 
 const SETTINGS: TradeWalkSettings = {
   listingPageSize: 25,
@@ -68,8 +65,8 @@ class Venue {
   }
 
   readonly gone = new Map<string, Feed>();
-  get markets(): TradePosition['markets'] {
-    return (this.position as TradePosition).markets;
+  get markets(): TradePage['position']['markets'] {
+    return (this.position as TradePage['position']).markets;
   }
 }
 
@@ -111,7 +108,7 @@ describe('readTradePage', () => {
     venue.feeds.set('other', { volume: '0', events: [] });
     venue.nowMs += SETTINGS.roundEveryMs;
     await venue.follow();
-    expect((venue.position as TradePosition).feedless).toEqual({});
+    expect((venue.position as TradePage['position']).feedless).toEqual({});
   });
 
   it('reads a feed again when its volume changes, and not before a round is due', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { BetsQuery } from '../../../../src/venues/manifold/client.ts';
-import { type HistoryStep, readHistoryPage } from '../../../../src/venues/manifold/walk-history.ts';
+import { readHistoryPage } from '../../../../src/venues/manifold/walk-history.ts';
 
 const NOW = 1_790_000_000_000;
 const START = NOW - 1_000_000;
@@ -33,7 +33,13 @@ async function walk(list: List, of = request(), pageSize = 5) {
   const reached: number[] = [];
   let stored: unknown = null;
   for (let page = 0; page < 500; page += 1) {
-    const step: HistoryStep = await readHistoryPage(of, stored, NOW, { pageSize }, list);
+    const step: Awaited<ReturnType<typeof readHistoryPage>> = await readHistoryPage(
+      of,
+      stored,
+      NOW,
+      { pageSize },
+      list,
+    );
     ids.push(...step.rows.map((row) => (row as Bet).id));
     reached.push(step.reachedMs);
     stored = JSON.parse(JSON.stringify(step.position));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { BetsQuery } from '../../../../src/venues/manifold/client.ts';
-import { type BetPage, type BetWalkSettings, readBetPage } from '../../../../src/venues/manifold/walk-trades.ts';
+import { type BetWalkSettings, readBetPage } from '../../../../src/venues/manifold/walk-trades.ts';
 
 const NOW = 1_790_000_000_000;
 const SETTINGS: BetWalkSettings = { pageSize: 3, overlapMs: 100, overlapReads: 2, initialLookbackMs: 10_000 };
@@ -24,7 +24,7 @@ function feed(bets: readonly Bet[]) {
 async function follow(from: unknown, list: (query: BetsQuery) => Promise<unknown[]>) {
   const ids = new Set<string>();
   const truncated: string[] = [];
-  let page: BetPage;
+  let page: Awaited<ReturnType<typeof readBetPage>>;
   let position = from;
   let pages = 0;
   do {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { identifyTrades } from '../../../../src/venues/polymarket/parse-trade.ts';
-import { type HistoryStep, readHistoryPage } from '../../../../src/venues/polymarket/walk-history.ts';
+import { readHistoryPage } from '../../../../src/venues/polymarket/walk-history.ts';
 import { conditionIdOf, Feed, PAGE_SIZE, type Row, START } from './trade-feed.ts';
 
 const MARKET = conditionIdOf(1);
@@ -31,7 +31,7 @@ class Walker {
     this.reachedMs = range.toMs;
   }
 
-  async page(isStored = true): Promise<HistoryStep> {
+  async page(isStored = true) {
     const request = { marketId: this.marketId, outcomeIds: ['111'], ...this.range };
     const step = await readHistoryPage(request, this.position, START * 1000, SETTINGS, this.feed.list);
     expect(step.reachedMs).toBeLessThanOrEqual(this.reachedMs);

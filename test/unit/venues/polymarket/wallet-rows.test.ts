@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addDecimals, compareDecimals, ZERO } from '../../../../src/domain/values/decimal.ts';
 import { isStorableText } from '../../../../src/domain/values/text.ts';
-import { CASH, parseActivity } from '../../../../src/venues/polymarket/wallet-activity.ts';
+import { parseActivity } from '../../../../src/venues/polymarket/wallet-activity.ts';
 import { parsePositions } from '../../../../src/venues/polymarket/wallet-positions.ts';
 import { inVersion2 } from '../../../support/data-api.ts';
 import { readRecordedJson, venueDataFolder } from '../../../support/venue-data.ts';
@@ -45,7 +45,7 @@ describe('a row of activity', () => {
         value: '13.285715',
         transfers: [
           { tokenMint: '98255', tokenSymbol: 'Yes', change: '14.285715' },
-          { tokenMint: CASH, tokenSymbol: CASH, change: '-13.285715' },
+          { tokenMint: 'pUSD', tokenSymbol: 'pUSD', change: '-13.285715' },
         ],
       },
     ]);

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { addDecimals, type Decimal, ZERO } from '../../../../src/domain/values/decimal.ts';
-import { unitsOf } from '../../../../src/venues/solana/amount.ts';
+import { addDecimals, type Decimal, decimal, ZERO } from '../../../../src/domain/values/decimal.ts';
 import { parseTransaction } from '../../../../src/venues/solana/parse-transaction.ts';
 import { listRecordedFiles, readRecordedJson, reportedFiles, venueDataFolder } from '../../../support/venue-data.ts';
+
+const unitsOf = (raw: bigint, decimals: number) => decimal(`${raw}e-${decimals}`);
 
 const SOL = 'So11111111111111111111111111111111111111112';
 
