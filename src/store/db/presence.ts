@@ -19,18 +19,21 @@ export type WorkerIds = Readonly<Record<string, string>>;
 export interface Presence {
   /** Names this process in its claims; null while no session holds the lock: such claims end by their time only. */
   readonly key: number | null;
-  /** Shows the workers and begins to look for ended processes. Resolves after the first attempt. */
-  register(workers: WorkerIds): Promise<void>;
+  /**
+   * Shows the workers and begins to look for ended processes. Resolves after the first attempt. `onAbsent` releases the claims of an
+   * ended process; it is called again until the process is forgotten.
+   */
+  register(workers: WorkerIds, onAbsent: OnAbsent): Promise<void>;
   /** Closes the session, and with it the presence. */
   close(): Promise<void>;
 }
+
+type OnAbsent = (key: number) => Promise<void>;
 
 interface PresenceOptions {
   /** Past any pooler, because the lock belongs to a session. */
   databaseUrl: string;
   log: Logger;
-  /** Releases the claims of an ended process. It is called again until the process is forgotten. */
-  onAbsent: (key: number) => Promise<void>;
 }
 
 /** Each look is one small statement. It is also the heartbeat of the session. */
@@ -48,7 +51,7 @@ const FORGET = 'DELETE FROM presence WHERE id = $1';
 const FIND_ABSENT = 'SELECT id FROM presence WHERE id <> $2 AND pg_try_advisory_xact_lock_shared($1, id)';
 
 /** A lost session is opened again, under the same key unless another process has released its claims meanwhile. */
-export function createPresence({ databaseUrl, log, onAbsent }: PresenceOptions): Presence {
+export function createPresence({ databaseUrl, log }: PresenceOptions): Presence {
   const closing = new AbortController();
   const streaks = new FailureStreaks();
   let lastKey: number | undefined;
@@ -75,7 +78,7 @@ export function createPresence({ databaseUrl, log, onAbsent }: PresenceOptions):
     return new Set(rows.map(({ id }) => id));
   }
 
-  async function release(absent: readonly number[]): Promise<void> {
+  async function release(absent: readonly number[], onAbsent: OnAbsent): Promise<void> {
     for (const absentKey of absent) {
       try {
         await onAbsent(absentKey);
@@ -89,13 +92,13 @@ export function createPresence({ databaseUrl, log, onAbsent }: PresenceOptions):
   }
 
   /** Looks for ended processes until the signal fires. */
-  async function watch(client: pg.Client, ownKey: number, signal: AbortSignal): Promise<void> {
+  async function watch(client: pg.Client, ownKey: number, signal: AbortSignal, onAbsent: OnAbsent): Promise<void> {
     let suspects: ReadonlySet<number> = new Set();
     while (!signal.aborted) {
       const absent = await findAbsent(client, ownKey);
       const confirmed = [...absent].filter((suspect) => suspects.has(suspect));
       suspects = absent;
-      await release(confirmed);
+      await release(confirmed, onAbsent);
       const pauseMs = absent.size > confirmed.length ? CONFIRM_AFTER_MS : LOOK_EVERY_MS;
       await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
@@ -105,7 +108,7 @@ export function createPresence({ databaseUrl, log, onAbsent }: PresenceOptions):
     get key() {
       return key;
     },
-    register(workers) {
+    register(workers, onAbsent) {
       return new Promise((resolve) => {
         running = keepSession({
           databaseUrl,
@@ -122,7 +125,7 @@ export function createPresence({ databaseUrl, log, onAbsent }: PresenceOptions):
               key = lastKey;
               onReady();
               resolve();
-              await watch(client, lastKey, signal);
+              await watch(client, lastKey, signal, onAbsent);
             } finally {
               key = null;
             }
