@@ -181,7 +181,7 @@ for (const file of files) {
   for (const match of imports) check(file, match[1] ?? match[2], /^\s*import type\s/.test(match[0]));
 }
 
-/** Type imports do not exist at run time: api/deps.ts names the types of every room. */
+/** Type imports do not exist at run time: api/server/api-deps.ts names the types of every room. */
 function checkRooms(file, target, isType) {
   if (isType) return;
   for (const [folder, rooms] of Object.entries(ROOMS)) {

@@ -14,9 +14,9 @@ import {
   recovered,
   retryBody,
 } from '../contract/delivery.ts';
-import type { ApiDeps } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
+import type { WriteDeps } from '../http/write-deps.ts';
 import { accountList } from './account-list.ts';
 import { presentDelivery, presentDeliveryWithLog } from './present-delivery.ts';
 import { WEBHOOKS_GROUP, webhookNotFound } from './webhooks.ts';
@@ -28,7 +28,7 @@ const tag = 'deliveries';
 const group = WEBHOOKS_GROUP;
 
 /** /v1/webhooks/{id}/deliveries: the delivery log, retry and recovery. */
-export function deliveryRoutes(deps: ApiDeps): Route[] {
+export function deliveryRoutes(deps: WriteDeps): Route[] {
   return [
     accountRoute(
       {

@@ -6,8 +6,9 @@ import {
   streamMessageExample,
   streamQuery,
 } from '../contract/live.ts';
-import type { ApiDeps } from '../deps.ts';
 import { MARKET_GROUP, type Route, streamRoute } from '../http/route.ts';
+import type { ReadDeps } from '../reads/read-deps.ts';
+import type { StreamDeps } from '../streams/port.ts';
 import { filterOf } from '../streams/request-filter.ts';
 import { requestedCursor, startSse } from '../streams/sse.ts';
 import { venueScopes } from './market-scope.ts';
@@ -17,7 +18,7 @@ import { WEBHOOKS_GROUP } from './webhooks.ts';
 const ONLY = '';
 
 /** GET /v1/{venue}/stream and /v1/events/stream: server-sent events. */
-export function streamRoutes(deps: ApiDeps): Route[] {
+export function streamRoutes(deps: ReadDeps & StreamDeps): Route[] {
   const scopeOf = venueScopes(deps);
   return [
     streamRoute(

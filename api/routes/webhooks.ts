@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ChatFormat, WebhookFormat } from '../../src/domain/chat/chat-message.ts';
 import { chatUrlProblem, redactedUrl, urlOwner } from '../../src/domain/chat/chat-url.ts';
 import { newId } from '../../src/domain/values/ids.ts';
+import type { AddressRules } from '../../src/domain/webhooks/address-policy.ts';
 import { tradeFilterProblem } from '../../src/domain/webhooks/broadcast.ts';
 import { type ExtraHeaders, headersOwner } from '../../src/domain/webhooks/headers.ts';
 import { generateSecret } from '../../src/domain/webhooks/signature.ts';
@@ -17,6 +18,7 @@ import {
 } from '../../src/store/deliveries/subscriptions.ts';
 import type { SecretBox } from '../../src/webhooks/secret-box.ts';
 import { requireQuota } from '../access/quota.ts';
+import type { RouteGroup } from '../context.ts';
 import {
   createWebhookExample,
   deletedWebhook,
@@ -30,9 +32,9 @@ import {
   webhookWithSecretExample,
 } from '../contract/webhook.ts';
 import type { OptionsBody } from '../contract/webhook-options.ts';
-import type { ApiDeps, RouteGroup } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
+import type { WriteDeps } from '../http/write-deps.ts';
 import { accountList, listQuery } from './account-list.ts';
 
 const tag = 'webhooks';
@@ -40,7 +42,7 @@ export const WEBHOOKS_GROUP: RouteGroup = { header: 'X-API-Key', scope: 'webhook
 const group = WEBHOOKS_GROUP;
 
 /** /v1/webhooks: subscriptions (specification section 4.3). */
-export function webhookRoutes(deps: ApiDeps): Route[] {
+export function webhookRoutes(deps: WriteDeps & { addressRules: AddressRules }): Route[] {
   const bodies = webhookBodies(deps.addressRules);
   return [
     writeRoute(
@@ -183,7 +185,7 @@ function requireTradeFilter({ events, filter }: Pick<Subscription, 'events' | 'f
 }
 
 /** The stored form of the options of a body; absent ones stay as they are. */
-function optionsOf({ secretBox }: ApiDeps, id: string, body: OptionsBody): SubscriptionOptions {
+function optionsOf({ secretBox }: WriteDeps, id: string, body: OptionsBody): SubscriptionOptions {
   const { ordered, orderBy = 'market', filter, maxPerSecond, headers, description, format } = body;
   return {
     ...(ordered !== undefined && { orderBy: ordered ? orderBy : null }),
@@ -201,7 +203,7 @@ function chatFormatOf(format: WebhookFormat | undefined): ChatFormat | undefined
 
 /** The columns of a URL: one of a chat service is a secret. @throws ApiError for a URL that its service cannot have */
 function urlColumns(
-  { secretBox }: ApiDeps,
+  { secretBox }: WriteDeps,
   id: string,
   url: string,
   format: ChatFormat | null,
