@@ -323,6 +323,7 @@ interface MarketSpec<
   };
 }
 
+export const WEBHOOKS_GROUP: RouteGroup = { header: 'X-API-Key', scope: 'webhooks' };
 export const MARKET_GROUP: RouteGroup = { header: 'Authorization', scope: 'markets:read' };
 
 /** A read of market data: envelope with meta, ETag, and answers from memory. */

@@ -6,13 +6,12 @@ import {
   streamMessageExample,
   streamQuery,
 } from '../contract/live.ts';
-import { MARKET_GROUP, type Route, streamRoute } from '../http/route.ts';
+import { MARKET_GROUP, type Route, streamRoute, WEBHOOKS_GROUP } from '../http/route.ts';
 import type { ReadDeps } from '../reads/read-deps.ts';
 import type { StreamDeps } from '../streams/port.ts';
 import { filterOf } from '../streams/request-filter.ts';
 import { requestedCursor, startSse } from '../streams/sse.ts';
 import { venueScopes } from './market-scope.ts';
-import { WEBHOOKS_GROUP } from './webhooks.ts';
 
 /** The stream of a request over HTTP has one subscription, which needs no name. */
 const ONLY = '';

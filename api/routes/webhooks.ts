@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ChatFormat, WebhookFormat } from '../../src/domain/chat/chat-message.ts';
+import type { ChatFormat, WebhookFormat } from '../../src/domain/chat/chat-url.ts';
 import { chatUrlProblem, redactedUrl, urlOwner } from '../../src/domain/chat/chat-url.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import type { AddressRules } from '../../src/domain/webhooks/address-policy.ts';
@@ -18,7 +18,6 @@ import {
 } from '../../src/store/deliveries/subscriptions.ts';
 import type { SecretBox } from '../../src/webhooks/secret-box.ts';
 import { requireQuota } from '../access/quota.ts';
-import type { RouteGroup } from '../context.ts';
 import {
   createWebhookExample,
   deletedWebhook,
@@ -32,13 +31,12 @@ import {
   webhookWithSecretExample,
 } from '../contract/webhook.ts';
 import type { OptionsBody } from '../contract/webhook-options.ts';
-import { ApiError, invalidRequest } from '../errors.ts';
-import { accountRoute, type Route, writeRoute } from '../http/route.ts';
+import { invalidRequest, webhookNotFound } from '../errors.ts';
+import { accountRoute, type Route, WEBHOOKS_GROUP, writeRoute } from '../http/route.ts';
 import type { WriteDeps } from '../http/write-deps.ts';
 import { accountList, listQuery } from './account-list.ts';
 
 const tag = 'webhooks';
-export const WEBHOOKS_GROUP: RouteGroup = { header: 'X-API-Key', scope: 'webhooks' };
 const group = WEBHOOKS_GROUP;
 
 /** /v1/webhooks: subscriptions (specification section 4.3). */
@@ -218,11 +216,6 @@ function sealedHeaders(box: SecretBox, id: string, headers: ExtraHeaders): Subsc
   const headerNames = Object.keys(headers);
   if (headerNames.length === 0) return { sealedHeaders: null, headerNames: null };
   return { sealedHeaders: box.seal(JSON.stringify(headers), headersOwner(id)), headerNames };
-}
-
-/** A subscription of another account gets the same answer. */
-export function webhookNotFound(): ApiError {
-  return new ApiError('webhook_not_found', 'no such webhook');
 }
 
 export function presentSubscription(subscription: Subscription): WebhookBody {

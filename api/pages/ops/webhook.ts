@@ -10,8 +10,8 @@ import {
   readWebhookActivity,
   type WebhookActivity,
 } from '../../../src/store/ops/webhooks.ts';
+import { checkReach, MAX_RECOVERY_DAYS } from '../../contract/delivery.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
-import { checkReach, MAX_RECOVERY_DAYS } from '../../routes/deliveries.ts';
 import { fieldMoment, momentField } from '../kit/filters.ts';
 import { actionButton, actionForm, field } from '../kit/forms.ts';
 import { ago, badge, code, facts, type Html, html, NONE, number, table, time } from '../kit/html.ts';
