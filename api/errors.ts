@@ -74,3 +74,8 @@ export function invalidRequest(details: readonly ErrorDetail[]): ApiError {
 export function notReady(message: string, details: readonly ErrorDetail[] = [], cause?: unknown): ApiError {
   return new ApiError('not_ready', message, { details, headers: { 'Retry-After': '2' }, cause });
 }
+
+/** A subscription of another account gets the same answer. */
+export function webhookNotFound(): ApiError {
+  return new ApiError('webhook_not_found', 'no such webhook');
+}

@@ -8,7 +8,6 @@ await bootProcess({
   async start(config, log, signal) {
     // Dynamic import: an invalid configuration is reported before a second of loading.
     const { startApi } = await import('./server/start-api.ts');
-    const { startAgain } = await import('../src/runtime/start-again.ts');
-    return startAgain(() => startApi(config, log, signal), log, signal);
+    return startApi(config, log, signal);
   },
 });

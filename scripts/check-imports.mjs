@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Enforces the rules of docs/architecture.md: imports of folders and packages, cycles,
-// files per folder, and the environment only in src/config.
+// files per folder, the longest chain of imports, and the environment only in src/config.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
@@ -154,12 +154,17 @@ const files = FOLDERS.flatMap((folder) =>
     .filter((name) => name.endsWith('.ts')),
 );
 
+/** The files of the longest chain of imports at run time, counted with both ends. */
+const MAX_CHAIN = 17;
+
 /** Files of a folder with different kinds of files: more need rooms. Migrations are of one kind. */
 const MAX_FILES = 26;
 const ONE_KIND = new Set(['src/store/db/migrations']);
 
 const problems = [];
 const graph = new Map();
+/** `graph` without type imports. */
+const runtimeGraph = new Map();
 const jobFiles = new Set();
 
 for (const file of files) {
@@ -178,10 +183,11 @@ for (const file of files) {
     ),
   ];
   graph.set(file, []);
+  runtimeGraph.set(file, []);
   for (const match of imports) check(file, match[1] ?? match[2], /^\s*import type\s/.test(match[0]));
 }
 
-/** Type imports do not exist at run time: api/deps.ts names the types of every room. */
+/** Type imports do not exist at run time: api/server/api-deps.ts names the types of every room. */
 function checkRooms(file, target, isType) {
   if (isType) return;
   for (const [folder, rooms] of Object.entries(ROOMS)) {
@@ -203,6 +209,7 @@ function check(file, specifier, isType) {
   }
   const target = relative(ROOT, resolve(ROOT, dirname(file), specifier));
   graph.get(file).push(target);
+  if (!isType) runtimeGraph.get(file).push(target);
   const [from, to] = [areaOf(file), areaOf(target)];
   if (from === to) {
     checkRooms(file, target, isType);
@@ -232,6 +239,24 @@ function visit(file, path) {
   state.set(file, 'done');
 }
 for (const file of graph.keys()) visit(file, []);
+
+/** Imports of the test folder lead out of the graph. A cycle has no longest chain, and is reported above. */
+const chains = new Map();
+function chainOf(file) {
+  const known = chains.get(file);
+  if (known) return known;
+  chains.set(file, [file]);
+  const longest = (runtimeGraph.get(file) ?? []).map(chainOf).reduce((a, b) => (b.length > a.length ? b : a), []);
+  chains.set(file, [file, ...longest]);
+  return chains.get(file);
+}
+const longestChain = [...runtimeGraph.keys()]
+  .filter((file) => !file.startsWith('bench/'))
+  .map(chainOf)
+  .reduce((a, b) => (b.length > a.length ? b : a), []);
+if (longestChain.length > MAX_CHAIN) {
+  problems.push(`chain of ${longestChain.length} imports, at most ${MAX_CHAIN}: ${longestChain.join(' -> ')}`);
+}
 
 const sizes = new Map();
 for (const file of files) sizes.set(dirname(file), (sizes.get(dirname(file)) ?? 0) + 1);

@@ -19,12 +19,11 @@ await bootProcess({
   async start(config, log, signal) {
     if (name === 'worker') throw new StartupError(`usage: workers/main.js ${NAMES.join('|')}`);
     // Loading takes a second, so errors of the call and of the configuration are reported before it.
-    const { startAgain } = await import('../src/runtime/start-again.ts');
     if (!isRole(role)) {
       const { startStreamer } = await import('./start-streamer.ts');
-      return startAgain(() => startStreamer(config, log, signal), log, signal);
+      return startStreamer(config, log, signal);
     }
     const { startWorker } = await import('./start-worker.ts');
-    return startAgain(() => startWorker(role, config, log, signal), log, signal);
+    return startWorker(role, config, log, signal);
   },
 });

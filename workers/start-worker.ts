@@ -2,17 +2,13 @@ import { readFile } from 'node:fs/promises';
 import type { Config } from '../src/config/config.ts';
 import { VERSION } from '../src/config/version.ts';
 import type { VenueName } from '../src/domain/markets/venue.ts';
-import { LivenessTracker } from '../src/observe/liveness-tracker.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import type { Metrics } from '../src/observe/metrics.ts';
 import { concurrencyOf, queuesOfRole, type Role } from '../src/queues/jobs.ts';
-import { oldestWaitingMs } from '../src/queues/state.ts';
 import { inOrder } from '../src/runtime/lifecycle.ts';
-import { openProcessContext, type ProcessContext } from '../src/runtime/process-context.ts';
+import type { ProcessContext } from '../src/runtime/process-context.ts';
+import { type RunningProcess, startProcess } from '../src/runtime/start-process.ts';
 import { WindowMemory } from '../src/store/alerts/windows.ts';
-import { DatabaseClock } from '../src/store/db/database-clock.ts';
-import { Partitions } from '../src/store/db/partitions.ts';
-import { createPresence, type Presence } from '../src/store/db/presence.ts';
 import { LANE_CHANNEL } from '../src/store/marks/lane-signals.ts';
 import { waitingShards } from '../src/store/marks/marks.ts';
 import type { OpenLedger } from '../src/venues/http/rate-ledger.ts';
@@ -32,73 +28,25 @@ import { gaugesOf } from './process/role-gauges.ts';
 import { WaitingLanes } from './process/waiting-lanes.ts';
 import { processorsOf } from './roles.ts';
 
-const READ_CLOCK_EVERY_MS = 5_000;
-
-export interface RunningWorker {
-  /** Where /metrics and /health answer. */
-  probeUrl: string;
-  stop(): Promise<void>;
-}
-
 /** Starts one worker process. The signal ends the wait for the database. A stop finishes the running jobs, then closes. */
-export async function startWorker(
-  role: Role,
-  config: Config,
-  log: Logger,
-  signal: AbortSignal,
-): Promise<RunningWorker> {
+export function startWorker(role: Role, config: Config, log: Logger, signal: AbortSignal): Promise<RunningProcess> {
   const processors = processorsOf(role);
   const names = queuesOfRole(role, config.venues);
-  const processContext = await openProcessContext(role, { config, log, signal, workers: names.length });
-  const { backend, metrics } = processContext;
-  try {
-    const ledgers = createHostLedgers({ db: processContext.db, log });
+  return startProcess(role, { config, log, signal, workers: names.length }, async (context, onStop) => {
+    const { backend, metrics, presence, tracker } = context;
+    const ledgers = createHostLedgers(context);
     const adapters = await adaptersOf(role, config, { metrics, log, openLedger: ledgers.open });
     const opened = Object.values(adapters).flatMap((map) => [...map.values()]);
-    processContext.onStop(() => Promise.all(opened.map((adapter) => adapter.close())));
+    onStop(() => Promise.all(opened.map((adapter) => adapter.close())));
     const sender = await senderOf(config);
-    processContext.onStop(() => sender.close());
-    const stopping = new AbortController();
-    const clock = new DatabaseClock(processContext.db);
-    const readClock = () =>
-      clock.read().catch((error: unknown) => log.debug({ err: error }, 'database clock not read'));
-    await readClock();
-    const reading = setInterval(readClock, READ_CLOCK_EVERY_MS);
-    processContext.onStop(async () => clearInterval(reading));
-    const presence = createPresence({
-      databaseUrl: config.databaseDirectUrl,
-      log,
-      onAbsent: (key) => releaseAbsent(key, deps, backend),
-      listen: {
-        channel: LANE_CHANNEL,
-        onMessage: (payload) => lanes?.receive(payload),
-        onLost: () => lanes?.lost(),
-      },
-    });
-    const lanes = lanesOf(role, { processContext, presence, log });
-    processContext.onStop(async () => lanes?.close());
-    processContext.onStop(() => presence.close());
-    const deps: WorkerDeps = {
-      config,
-      db: processContext.db,
-      partitions: new Partitions(processContext.db),
-      producer: processContext.producer,
-      ...adapters,
-      sender,
-      secretBox: processContext.secretBox,
-      windows: new WindowMemory(),
-      ...(lanes && { lanes }),
-      metrics,
-      log,
-      presence,
-      stopping: stopping.signal,
-      now: clock.now,
-    };
-    const tracker = new LivenessTracker();
-    const processor = createProcessor(processors, deps, tracker);
+    onStop(() => sender.close());
+    const lanes = lanesOf(role, context);
+    onStop(async () => lanes?.close());
+    const deps: WorkerDeps = { ...context, ...adapters, sender, windows: new WindowMemory(), ...(lanes && { lanes }) };
+    const processor = createProcessor(processors, deps);
     metrics.collectors.add(...gaugesOf(role, deps), ledgers.gauge(metrics));
     // A full disk or a full Redis must not end the process: the timer tries again.
-    await inOrder([() => retryDeadLetters(role, deps), () => reconcile(role, deps, backend)]).catch((error: unknown) =>
+    await inOrder([() => retryDeadLetters(role, deps), () => reconcile(role, deps)]).catch((error: unknown) =>
       log.warn({ err: error }, 'queue not restored at start; the timer retries'),
     );
     const workers = names.map((name) => {
@@ -106,39 +54,28 @@ export async function startWorker(
       const worker = backend.worker(name, processor, concurrencyOf(name));
       return worker.on('error', (error) => log.warn({ err: error, queue: name }, 'worker error'));
     });
-    processContext.onStop(() => closeWorkers(workers, backend, () => tracker.isAtWork));
-    await presence.register(Object.fromEntries(workers.map(({ name, id }) => [name, id])));
+    onStop(() => closeWorkers(workers, backend, () => tracker.isAtWork));
+    const ids = Object.fromEntries(workers.map(({ name, id }) => [name, id]));
+    const listen = lanes && {
+      channel: LANE_CHANNEL,
+      onMessage: (payload: string) => lanes.receive(payload),
+      onLost: () => lanes.lost(),
+    };
+    await presence.register(ids, (key) => releaseAbsent(key, context), listen);
     for (const worker of workers) {
       worker.run().catch((error: unknown) => log.error({ err: error, queue: worker.name }, 'worker loop ended'));
     }
-    const reconciling = startReconciling(role, deps, backend, tracker);
-    processContext.onStop(() => reconciling.stop());
-    const publishing = startPublishing(role, deps, tracker);
-    processContext.onStop(() => publishing.stop());
-    processContext.judgeBy(() =>
-      tracker.stallReasons((name) => oldestWaitingMs(processContext.producer.queue(name), Date.now())),
-    );
-    return {
-      probeUrl: processContext.probeUrl,
-      async stop() {
-        stopping.abort();
-        await processContext.stop();
-      },
-    };
-  } catch (error) {
-    await processContext.stop();
-    throw error;
-  }
+    const reconciling = startReconciling(role, deps);
+    onStop(() => reconciling.stop());
+    const publishing = startPublishing(role, deps);
+    onStop(() => publishing.stop());
+  });
 }
 
 /** The waiting lanes of the stage of a role, if it has one. */
-function lanesOf(
-  role: Role,
-  { processContext, presence, log }: { processContext: ProcessContext; presence: Presence; log: Logger },
-): WaitingLanes | undefined {
+function lanesOf(role: Role, { db, producer, presence, log }: ProcessContext): WaitingLanes | undefined {
   const job = LANE_STAGES[role];
   if (job === undefined) return undefined;
-  const { db, producer } = processContext;
   return new WaitingLanes({ job, session: presence, pendingShards: () => waitingShards(db, job), producer, log });
 }
 

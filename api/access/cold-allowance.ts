@@ -1,5 +1,6 @@
-import type { ApiDeps, Caller } from '../deps.ts';
+import type { Caller } from '../context.ts';
 import { ApiError } from '../errors.ts';
+import type { AnswerDeps } from '../http/answer-deps.ts';
 import type { Admission } from './account-limits.ts';
 
 /** The venue requests that one read may still cause: a book fetch, or the start of a history backfill. */
@@ -15,7 +16,7 @@ export interface ColdAllowance {
 }
 
 /** The allowance of a request; see AccountLimits for how accounts are counted. */
-export function coldAllowance(deps: Pick<ApiDeps, 'limits' | 'coldWaitMs'>, caller: Caller): ColdAllowance {
+export function coldAllowance(deps: Pick<AnswerDeps, 'limits' | 'coldWaitMs'>, caller: Caller): ColdAllowance {
   let rejected: Admission | undefined;
   return {
     waitMs: deps.coldWaitMs,

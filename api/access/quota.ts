@@ -1,7 +1,8 @@
 import { type Quota, takeQuota } from '../../src/store/accounts/quotas.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
-import type { ApiDeps, Caller } from '../deps.ts';
+import type { Caller } from '../context.ts';
 import { ApiError } from '../errors.ts';
+import type { WriteDeps } from '../http/write-deps.ts';
 
 const COUNTED: Readonly<Record<Quota, string>> = {
   webhooks: 'webhooks',
@@ -16,7 +17,7 @@ const COUNTED: Readonly<Record<Quota, string>> = {
  */
 export async function requireQuota(
   tx: Tx,
-  deps: Pick<ApiDeps, 'quotas'>,
+  deps: Pick<WriteDeps, 'quotas'>,
   { accountId }: Caller,
   quota: Quota,
 ): Promise<void> {

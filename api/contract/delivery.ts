@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { JsonText } from '../../src/domain/values/api-json.ts';
+import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { DELIVERY_STATUSES, EVENT_TYPES } from '../../src/domain/webhooks/event.ts';
+import { invalidRequest } from '../errors.ts';
 import { param } from '../http/input.ts';
 import { count, isoTime, opaqueId, storedEvent } from './wire.ts';
 
@@ -98,3 +100,15 @@ export const retryBody = z.strictObject({});
 export const recoverBody = z.strictObject({ since: moment });
 export const recoverExample: z.input<typeof recoverBody> = { since: '2026-01-01T00:00:00.000Z' };
 export const recovered = z.object({ recovered: count.meta({ description: 'Deliveries that are due again.' }) });
+
+/** The maximum age of a recovery. */
+export const MAX_RECOVERY_DAYS = 14;
+
+/** @throws ApiError `invalid_request` on `since` when it is too old or in the future. */
+export function checkReach(since: Date, nowMs: number): void {
+  const ageMs = nowMs - since.getTime();
+  if (ageMs < 0) throw invalidRequest([{ path: 'since', message: 'must not be in the future' }]);
+  if (ageMs > MAX_RECOVERY_DAYS * DAY_MS) {
+    throw invalidRequest([{ path: 'since', message: `must not be more than ${MAX_RECOVERY_DAYS} days ago` }]);
+  }
+}

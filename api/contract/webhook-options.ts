@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { CHAT_FORMATS, WEBHOOK_FORMATS } from '../../src/domain/chat/chat-message.ts';
-import { chatUrlProblem } from '../../src/domain/chat/chat-url.ts';
+import { CHAT_FORMATS, chatUrlProblem, WEBHOOK_FORMATS } from '../../src/domain/chat/chat-url.ts';
 import { FIELD_PATTERN, MAX_CONDITIONS, MAX_LISTED, MAX_TEXT, OPERATORS } from '../../src/domain/webhooks/filter.ts';
 import { headerProblems } from '../../src/domain/webhooks/headers.ts';
 import { ORDER_BY } from '../../src/domain/webhooks/order.ts';

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import type { Middleware } from 'koa';
 import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
-import type { ApiContext, ApiState } from '../deps.ts';
+import type { ApiContext, ApiState } from '../context.ts';
 import { methodNotAllowed } from '../http/paths.ts';
 import { packageRoot, StaticFile, sendFile } from '../http/static-file.ts';
 import { asyncApiDocument } from '../openapi/asyncapi.ts';

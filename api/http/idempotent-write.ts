@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import type { ApiJson } from '../../src/domain/values/api-json.ts';
 import { claimIdempotencyKey, idempotencyOwner, keepIdempotentAnswer } from '../../src/store/accounts/idempotency.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
-import type { ApiContext, ApiDeps, Caller } from '../deps.ts';
+import type { ApiContext, Caller } from '../context.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
+import type { AnswerDeps } from './answer-deps.ts';
 import { type AccountAnswer, accountText, sendAccountText } from './respond.ts';
 
 /** 1 to 255 printable ASCII characters. */
@@ -39,7 +40,7 @@ interface WriteRequest {
   replaysTo?: 'key' | undefined;
 }
 
-type WriteDeps = Pick<ApiDeps, 'db' | 'secretBox' | 'decimalFormat'>;
+type OnceDeps = Pick<AnswerDeps, 'db' | 'secretBox' | 'decimalFormat'>;
 
 /** An answer in the form that is sent. */
 interface Prepared {
@@ -67,7 +68,7 @@ interface Step {
  * of the key, the write and the stored answer, so a crash leaves all of them or nothing. Each transaction of a longer write stores its
  * progress, and the next request with the key continues there. Failures are not stored.
  */
-export async function answerOnce(request: WriteRequest, deps: WriteDeps, write: Write): Promise<void> {
+export async function answerOnce(request: WriteRequest, deps: OnceDeps, write: Write): Promise<void> {
   const given = readKey(request.ctx);
   const key = given === undefined || request.replaysTo === undefined ? given : `${request.caller.keyId} ${given}`;
   let progress: string | undefined;
@@ -89,7 +90,7 @@ export async function answerOnce(request: WriteRequest, deps: WriteDeps, write: 
 async function runStep(
   tx: Tx,
   { status }: WriteRequest,
-  deps: WriteDeps,
+  deps: OnceDeps,
   write: Write,
   progress: string | undefined,
 ): Promise<Step> {
@@ -103,7 +104,7 @@ async function runStep(
   };
 }
 
-async function runKeyed(tx: Tx, key: string, request: WriteRequest, deps: WriteDeps, write: Write): Promise<Step> {
+async function runKeyed(tx: Tx, key: string, request: WriteRequest, deps: OnceDeps, write: Write): Promise<Step> {
   const { accountId } = request.caller;
   const owner = idempotencyOwner(accountId, key);
   const hash = hashOf(request);

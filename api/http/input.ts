@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type {} from 'zod-openapi';
 import { INTERVALS } from '../../src/domain/markets/candle.ts';
 import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
-import type { ApiContext } from '../deps.ts';
+import type { ApiContext } from '../context.ts';
 import { type ErrorDetail, invalidRequest } from '../errors.ts';
 
 const DEFAULT_LIMIT = 100;

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { nearest } from '../../src/domain/values/nearest.ts';
-import type { ApiContext } from '../deps.ts';
+import type { ApiContext } from '../context.ts';
 import { type ErrorDetail, invalidRequest } from '../errors.ts';
 
 /**

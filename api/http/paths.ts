@@ -1,5 +1,5 @@
 import type { RouterMiddleware } from '@koa/router';
-import type { ApiRouter, ApiState } from '../deps.ts';
+import type { ApiRouter, ApiState } from '../context.ts';
 import { ApiError } from '../errors.ts';
 
 /** The answer to one method of a path. */

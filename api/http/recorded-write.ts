@@ -1,6 +1,7 @@
 import type { Database, Tx } from '../../src/store/db/tx.ts';
 import { recordAction } from '../../src/store/ops/actions.ts';
-import type { ApiContext, ApiDeps, Caller } from '../deps.ts';
+import type { ApiContext, Caller } from '../context.ts';
+import type { AnswerDeps } from './answer-deps.ts';
 
 /** A configuration write of an account for the audit trail. */
 interface RecordedWrite {
@@ -12,7 +13,7 @@ interface RecordedWrite {
   fields: readonly string[];
 }
 
-type RecordDeps = Pick<ApiDeps, 'db' | 'now'>;
+type RecordDeps = Pick<AnswerDeps, 'db' | 'now'>;
 
 /** Stores a row of the audit trail in the transaction of the write. */
 export async function recordWrite(

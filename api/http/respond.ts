@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import { type ApiJson, toJsonText } from '../../src/domain/values/api-json.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';
 import { type ColdAllowance, coldAllowance } from '../access/cold-allowance.ts';
-import type { ApiContext, ApiDeps, Caller } from '../deps.ts';
+import type { ApiContext, Caller } from '../context.ts';
 import { ApiError, type ErrorDetail } from '../errors.ts';
 import { callerOf } from '../middleware/authenticate.ts';
 import { listed } from '../middleware/envelope.ts';
 import type { Freshness, LoadedAnswer, PreparedAnswer, Validity } from '../reads/answer-cache.ts';
 import type { MemoryAnswer } from '../reads/market-memory.ts';
+import type { AnswerDeps } from './answer-deps.ts';
 
 /** Closed buckets change only when a late trade arrives. */
 const CACHE_CONTROL: Record<Freshness, string> = { latest: 'private, max-age=1', history: 'private, max-age=60' };
@@ -40,7 +41,7 @@ export interface MarketRead<Data extends ApiJson = ApiJson, Meta extends Fields 
   remembered?(): MemoryAnswer | undefined;
 }
 
-type MarketDeps = Pick<ApiDeps, 'decimalFormat' | 'now' | 'answers' | 'limits' | 'memory' | 'coldWaitMs'>;
+type MarketDeps = Pick<AnswerDeps, 'decimalFormat' | 'now' | 'answers' | 'limits' | 'memory' | 'coldWaitMs'>;
 
 /**
  * Answers a market route: envelope with meta, weak ETag, 304, from memory when possible. The ETag covers
@@ -120,7 +121,7 @@ class OwnAnswer extends OddswireError {
 }
 
 /** The texts of an answer. */
-export function prepare(answer: MarketAnswer, deps: Pick<ApiDeps, 'decimalFormat'>): PreparedAnswer {
+export function prepare(answer: MarketAnswer, deps: Pick<AnswerDeps, 'decimalFormat'>): PreparedAnswer {
   const data = toJsonText(answer.data, deps.decimalFormat);
   const meta = toJsonText(answer.meta ?? {}, deps.decimalFormat).slice(1, -1);
   const etag = `W/"${createHash('sha1').update(data).update(meta).digest('base64url')}"`;
@@ -128,7 +129,7 @@ export function prepare(answer: MarketAnswer, deps: Pick<ApiDeps, 'decimalFormat
   return { data, meta, extraBytes, etag, freshness: answer.freshness };
 }
 
-function sendPrepared(ctx: ApiContext, deps: Pick<ApiDeps, 'now'>, answer: PreparedAnswer): void {
+function sendPrepared(ctx: ApiContext, deps: Pick<AnswerDeps, 'now'>, answer: PreparedAnswer): void {
   ctx.vary(['Accept-Encoding', 'Authorization']);
   const headers = answerHeaders(answer, ctx.response.get('Vary'));
   for (let i = 0; i < headers.length; i += 2) ctx.set(headers[i] ?? '', headers[i + 1] ?? '');
@@ -176,7 +177,7 @@ export interface AccountAnswer<Data extends ApiJson = ApiJson> {
 /** Answers a webhook or alert route: success and data, and meta only for lists with pages. Never cached. */
 export function sendAccountData(
   ctx: ApiContext,
-  deps: Pick<ApiDeps, 'decimalFormat'>,
+  deps: Pick<AnswerDeps, 'decimalFormat'>,
   status: 200 | 201 | 202,
   answer: AccountAnswer,
 ): void {
@@ -184,7 +185,7 @@ export function sendAccountData(
 }
 
 /** The body of an account route's answer. */
-export function accountText({ data, meta }: AccountAnswer, deps: Pick<ApiDeps, 'decimalFormat'>): string {
+export function accountText({ data, meta }: AccountAnswer, deps: Pick<AnswerDeps, 'decimalFormat'>): string {
   return toJsonText({ success: true, data, meta }, deps.decimalFormat);
 }
 

@@ -2,12 +2,13 @@ import type { RouterMiddleware } from '@koa/router';
 import type { z } from 'zod';
 import type { ApiJson } from '../../src/domain/values/api-json.ts';
 import type { Database, Tx } from '../../src/store/db/tx.ts';
-import type { ApiContext, ApiDeps, ApiRouter, ApiState, Caller, RouteGroup } from '../deps.ts';
+import type { ApiContext, ApiRouter, ApiState, Caller, RouteGroup } from '../context.ts';
 import { type ErrorCode, invalidRequest } from '../errors.ts';
-import { authenticate, callerOf } from '../middleware/authenticate.ts';
+import { type AuthDeps, authenticate, callerOf } from '../middleware/authenticate.ts';
 import { type Deprecation, deprecation } from '../middleware/deprecation.ts';
 import { readJsonBody } from '../middleware/json-body.ts';
 import { internalCallOf } from '../middleware/request-context.ts';
+import type { AnswerDeps } from './answer-deps.ts';
 import { answerOnce, type WriteAnswer, type WriteProgress } from './idempotent-write.ts';
 import { bodyChecker, queryReader } from './input.ts';
 import { parameterCheck } from './parameter-names.ts';
@@ -127,7 +128,7 @@ type AnswerContract =
 export interface Route {
   contract: RouteContract;
   /** Answers an authenticated request. */
-  run(ctx: ApiContext, deps: ApiDeps): void | Promise<void>;
+  run(ctx: ApiContext, deps: AnswerDeps): void | Promise<void>;
 }
 
 /** The checked input of an account handler. */
@@ -322,6 +323,7 @@ interface MarketSpec<
   };
 }
 
+export const WEBHOOKS_GROUP: RouteGroup = { header: 'X-API-Key', scope: 'webhooks' };
 export const MARKET_GROUP: RouteGroup = { header: 'Authorization', scope: 'markets:read' };
 
 /** A read of market data: envelope with meta, ETag, and answers from memory. */
@@ -376,7 +378,7 @@ export function streamRoute<const Path extends `/${string}`, Query extends z.Zod
 }
 
 /** Registers routes behind the authentication of their group. */
-export function register(router: ApiRouter, deps: ApiDeps, routes: readonly Route[]): void {
+export function register(router: ApiRouter, deps: AnswerDeps & AuthDeps, routes: readonly Route[]): void {
   const parameters = new Set(routes.flatMap(({ contract }) => Object.keys(contract.query?.shape ?? {})));
   const entries = routes.map(({ contract, run }): PathRoute => {
     const steps: RouterMiddleware<ApiState>[] = [];

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { OddswireError } from '../../src/domain/values/errors.ts';
-import type { ApiContext } from '../deps.ts';
+import type { ApiContext } from '../context.ts';
 import { matchesEtag } from './respond.ts';
 
 interface Content {

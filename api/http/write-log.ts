@@ -1,5 +1,5 @@
 import type { ApiJson } from '../../src/domain/values/api-json.ts';
-import type { ApiContext } from '../deps.ts';
+import type { ApiContext } from '../context.ts';
 import { callerOf } from '../middleware/authenticate.ts';
 
 /** Log field names by id prefix. */

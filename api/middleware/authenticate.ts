@@ -1,14 +1,25 @@
 import type { IncomingMessage } from 'node:http';
 import type { RouterMiddleware } from '@koa/router';
-import type { Admission } from '../access/account-limits.ts';
-import type { ApiContext, ApiDeps, ApiState, Caller, RouteGroup } from '../deps.ts';
+import type { AccountLimits, Admission } from '../access/account-limits.ts';
+import type { FailedKeys } from '../access/failed-keys.ts';
+import type { KeyDirectory } from '../access/key-directory.ts';
+import type { ApiContext, ApiState, Caller, RouteGroup } from '../context.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { rateLimitHeaders, tooManyRequests } from './rate-limit.ts';
 import { internalCallOf } from './request-context.ts';
 
 const CHALLENGE = { Authorization: 'Bearer realm="oddswire"', 'X-API-Key': 'ApiKey realm="oddswire"' };
 
-type AuthDeps = Pick<ApiDeps, 'keys' | 'now' | 'limits' | 'failedKeys'>;
+/** How the API knows its callers. */
+export interface AuthDeps {
+  keys: KeyDirectory;
+  /** Limits the wrong keys of a network. */
+  failedKeys: FailedKeys;
+  /** The limits of accounts per minute. */
+  limits: Pick<AccountLimits, 'take' | 'look'>;
+  /** Epoch milliseconds. */
+  now(): number;
+}
 
 /**
  * Accepts a request with a valid key in the header of its route group (specification section 5), within the limit of its account, and
@@ -99,7 +110,7 @@ export function bearerOf({ authorization = '' }: IncomingMessage['headers']): st
   throw unauthorized({ header: 'Authorization', scope: 'markets:read' }, message);
 }
 
-function unknownKey(deps: Pick<ApiDeps, 'failedKeys'>, request: IncomingMessage, group: RouteGroup): ApiError {
+function unknownKey(deps: Pick<AuthDeps, 'failedKeys'>, request: IncomingMessage, group: RouteGroup): ApiError {
   return deps.failedKeys.count(request) ?? unauthorized(group, 'the API key is unknown, expired or revoked');
 }
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:zlib';
 import type { Context, Middleware } from 'koa';
 import compress from 'koa-compress';
-import type { ApiState } from '../deps.ts';
+import type { ApiState } from '../context.ts';
 
 /** A smaller body fits into one packet. */
 const THRESHOLD_BYTES = 1024;

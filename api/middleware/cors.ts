@@ -1,6 +1,6 @@
 import koaCors from '@koa/cors';
 import type { Middleware } from 'koa';
-import type { ApiState } from '../deps.ts';
+import type { ApiState } from '../context.ts';
 import { isPathTarget } from './request-context.ts';
 
 const ALLOWED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];

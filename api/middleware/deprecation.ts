@@ -1,5 +1,5 @@
 import type { RouterMiddleware } from '@koa/router';
-import type { ApiState } from '../deps.ts';
+import type { ApiState } from '../context.ts';
 
 /** The deprecation of a route (docs/api.md, "Deprecation"). */
 export interface Deprecation {

@@ -5,9 +5,10 @@ import { InvalidCursorError } from '../../src/domain/values/cursor.ts';
 import { scrubData } from '../../src/domain/values/text.ts';
 import { TimeRangeError } from '../../src/domain/values/time-range.ts';
 import { logLimited } from '../../src/observe/limited-lines.ts';
+import type { Logger } from '../../src/observe/logger.ts';
 import { isDatabaseUnavailable } from '../../src/store/db/tx.ts';
 import { SecretKeyMissingError } from '../../src/webhooks/secret-box.ts';
-import type { ApiDeps, ApiState } from '../deps.ts';
+import type { ApiState } from '../context.ts';
 import { ApiError, type ErrorDetail, invalidRequest, notReady } from '../errors.ts';
 import { routeOf } from './request-context.ts';
 
@@ -38,7 +39,7 @@ export function listed(details: readonly ErrorDetail[]): { path: string; message
 }
 
 /** Converts errors of the routes into answers. */
-export function envelope(deps: Pick<ApiDeps, 'now' | 'log'>): Middleware<ApiState> {
+export function envelope(deps: { log: Logger; now(): number }): Middleware<ApiState> {
   return async (ctx, next) => {
     try {
       await next();
@@ -61,11 +62,7 @@ export function envelope(deps: Pick<ApiDeps, 'now' | 'log'>): Middleware<ApiStat
 }
 
 /** A client can repeat a request that fails. */
-export function logFailedRequest(
-  { log }: Pick<ApiDeps, 'log'>,
-  ctx: ParameterizedContext<ApiState>,
-  thrown: unknown,
-): void {
+export function logFailedRequest({ log }: { log: Logger }, ctx: ParameterizedContext<ApiState>, thrown: unknown): void {
   // A call inside this process has logged it.
   if (thrown instanceof ApiError) return;
   const { requestId } = ctx.state;

@@ -1,7 +1,7 @@
 import { asError } from '../../src/domain/values/errors.ts';
 import { parseExactJson } from '../../src/domain/values/exact-json.ts';
 import { isStorableText } from '../../src/domain/values/text.ts';
-import type { ApiContext } from '../deps.ts';
+import type { ApiContext } from '../context.ts';
 import { ApiError, type ErrorDetail, invalidRequest } from '../errors.ts';
 
 /** Much larger than any valid body. */

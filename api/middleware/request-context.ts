@@ -4,17 +4,31 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import { newId } from '../../src/domain/values/ids.ts';
 import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
-import type { ApiContext, ApiDeps, ApiState, Caller } from '../deps.ts';
+import type { ApiContext, ApiState, Caller } from '../context.ts';
 import type { ErrorDetail } from '../errors.ts';
+import type { AnswerDeps } from '../http/answer-deps.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** One answered request, for metrics. `route` is the pattern, never the path. */
+export interface RequestSample {
+  method: string;
+  route: string;
+  status: number;
+  durationSeconds: number;
+}
+
+export interface ReportDeps {
+  log: Logger;
+  onRequest?: (sample: RequestSample) => void;
+}
 
 /** What distinguishes a call inside this process from a request of a client; see http/internal-client.ts. */
 export interface InternalCall {
   /** The caller of a session: its page counts in the limits, the metrics and the log, so the call does not. */
   caller?: Caller;
   /** The dependencies of the answer in place of those of the app: the format of decimals, caches, the wait for a venue. */
-  deps: ApiDeps;
+  deps: AnswerDeps;
 }
 
 /** A symbol on the connection, which no client can send, in place of a header. */
@@ -50,7 +64,7 @@ class RequestState implements ApiState {
 /**
  * Sets the id of a request (the caller's or a new one) and its logger, and reports the request when its response closes.
  */
-export function requestContext(deps: Pick<ApiDeps, 'log' | 'onRequest'>): Middleware<ApiState> {
+export function requestContext(deps: ReportDeps): Middleware<ApiState> {
   return async (ctx, next) => {
     const startedAtMs = performance.now();
     const requestId = requestIdOf(ctx.get('X-Request-Id'));
@@ -86,7 +100,7 @@ interface Reported {
 
 /** Counts and logs a request when its response closes, because only then the status is final. */
 export function reportRequest(
-  deps: Pick<ApiDeps, 'log' | 'onRequest'>,
+  deps: ReportDeps,
   res: ServerResponse,
   { startedAtMs, method, requestId, route, keyId }: Reported,
 ): void {

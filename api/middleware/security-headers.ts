@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import type { ApiState } from '../deps.ts';
+import type { ApiState } from '../context.ts';
 
 /**
  * Headers of every answer; names and values alternate. Answers are data, so browsers must not frame, embed or run them. Pages

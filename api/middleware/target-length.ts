@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import type { ApiState } from '../deps.ts';
+import type { ApiState } from '../context.ts';
 import { ApiError } from '../errors.ts';
 
 /** Path and query: 100 market ids of the longest kind fit. */

@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import { isStorableText } from '../../src/domain/values/text.ts';
 import { hostProblem } from '../access/host-header.ts';
-import type { ApiState } from '../deps.ts';
+import type { ApiState } from '../context.ts';
 import { type ErrorDetail, invalidRequest } from '../errors.ts';
 import { isPathTarget } from './request-context.ts';
 

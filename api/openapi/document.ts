@@ -8,6 +8,7 @@ import {
 } from 'zod-openapi';
 import { VERSION } from '../../src/config/version.ts';
 import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/values/api-json.ts';
+import type { RouteGroup } from '../context.ts';
 import { alert } from '../contract/alert.ts';
 import { apiKey, apiKeyWithSecret } from '../contract/api-key.ts';
 import { backtestJob, backtestResult } from '../contract/backtest.ts';
@@ -38,7 +39,6 @@ import { venue } from '../contract/venue.ts';
 import { wallet } from '../contract/wallet.ts';
 import { rotatedWebhook, webhook, webhookItem, webhookWithSecret } from '../contract/webhook.ts';
 import { DECIMAL, epochTime } from '../contract/wire.ts';
-import type { RouteGroup } from '../deps.ts';
 import { TOLERANT_OPERATIONS } from '../http/parameter-names.ts';
 import type { RouteContract, RouteTag } from '../http/route.ts';
 import {

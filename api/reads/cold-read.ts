@@ -3,7 +3,7 @@ import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
 import type { LatestBook } from '../../src/store/series/book-reads.ts';
 import type { BookRead } from '../../src/store/series/market-series.ts';
 import type { ColdAllowance } from '../access/cold-allowance.ts';
-import type { ApiDeps } from '../deps.ts';
+import type { MarketReadDeps } from './read-deps.ts';
 
 /** Longer than the poll interval of a hot book. After this a read requests an unpolled book again. */
 const STALE_AFTER_MS = 60_000;
@@ -35,8 +35,8 @@ interface ColdBooks {
   ): Promise<BookRead>;
 }
 
-interface ColdBookDeps extends Pick<ApiDeps, 'arrivals' | 'now'> {
-  producer: Pick<ApiDeps['producer'], 'wake'>;
+interface ColdBookDeps extends Pick<MarketReadDeps, 'arrivals' | 'now'> {
+  producer: Pick<MarketReadDeps['producer'], 'wake'>;
 }
 
 /** Keeps the fetches in flight and the recent fetches without a book in memory: a read with a short wait says nothing about a longer one. */

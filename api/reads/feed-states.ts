@@ -6,8 +6,8 @@ import { countGaps, readGaps } from '../../src/store/feeds/gaps.ts';
 import { type FeedReport, type FeedState, readFeedStates } from '../../src/store/feeds/streamers.ts';
 import type { BookGap } from '../../src/store/series/market-series.ts';
 import type { FeedBody, FeedGapBody } from '../contract/feed.ts';
-import type { ApiDeps } from '../deps.ts';
 import { epochSeconds } from '../http/respond.ts';
+import type { ReadDeps } from './read-deps.ts';
 import { feedsOff } from './venue-catalog.ts';
 
 /** The oldest ones of an answer. */
@@ -21,7 +21,7 @@ export interface VenueFeeds {
   recent: ReadonlyMap<string, number>;
 }
 
-export async function readVenueFeeds({ db, venues }: Pick<ApiDeps, 'db' | 'venues'>): Promise<VenueFeeds> {
+export async function readVenueFeeds({ db, venues }: Pick<ReadDeps, 'db' | 'venues'>): Promise<VenueFeeds> {
   const names = venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
   const [states, open, recent] = await Promise.all([
     readFeedStates(db, names, feedsOff(venues)),

@@ -1,9 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { hostProblem } from '../access/host-header.ts';
-import type { ApiDeps } from '../deps.ts';
+import type { AnswerDeps } from '../http/answer-deps.ts';
 import { answerHeaders, answerText, matchesEtag } from '../http/respond.ts';
+import type { AuthDeps } from '../middleware/authenticate.ts';
 import { rateLimitHeaders } from '../middleware/rate-limit.ts';
-import { reportRequest, requestIdOf } from '../middleware/request-context.ts';
+import { type ReportDeps, reportRequest, requestIdOf } from '../middleware/request-context.ts';
 import { SECURITY_HEADERS } from '../middleware/security-headers.ts';
 import type { PreparedAnswer, RecentAnswer } from './answer-cache.ts';
 import type { MarketMemory } from './market-memory.ts';
@@ -13,7 +14,9 @@ const COMPRESSED_FROM_CHARACTERS = 1024 / 4;
 const BEARER = /^Bearer ([\x21-\x7e]+)$/;
 const NOT_PLAIN = /[^\x20-\x7e]/;
 
-type RecentDeps = Pick<ApiDeps, 'keys' | 'answers' | 'memory' | 'limits' | 'corsOrigins' | 'log' | 'now' | 'onRequest'>;
+type RecentDeps = ReportDeps &
+  Pick<AuthDeps, 'keys' | 'limits' | 'now'> &
+  Pick<AnswerDeps, 'answers' | 'memory'> & { corsOrigins: readonly string[] };
 
 /** A target of a market in memory, as clients write it: one venue, plain characters, no parameters. */
 const MARKET_TARGET = /^\/v1\/([a-z]+)\/markets\/([\w.-]+)(\/prices)?$/;

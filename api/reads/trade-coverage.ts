@@ -13,8 +13,8 @@ import {
 } from '../../src/store/series/trade-history.ts';
 import type { ColdAllowance } from '../access/cold-allowance.ts';
 import type { HistoryBody } from '../contract/series.ts';
-import type { ApiDeps } from '../deps.ts';
 import { presentMarketCoverage } from './completeness.ts';
+import type { MarketReadDeps } from './read-deps.ts';
 
 /** Of which time the trades, candles and volume of a market are stored. Epoch milliseconds. */
 export interface TradeCoverage {
@@ -51,7 +51,7 @@ interface TradeCoverages {
   ): Promise<boolean>;
 }
 
-type CoverageDeps = Pick<ApiDeps, 'db' | 'arrivals' | 'producer' | 'venues' | 'tradeRetentionMs' | 'now'>;
+type CoverageDeps = Pick<MarketReadDeps, 'db' | 'arrivals' | 'producer' | 'venues' | 'tradeRetentionMs' | 'now'>;
 
 export function createTradeCoverages(deps: CoverageDeps): TradeCoverages {
   const walkable = new Set<string>(deps.venues.filter((venue) => venue.capabilities.history).map(({ venue }) => venue));

@@ -7,13 +7,12 @@ import {
   accountEventExample,
   accountEventQuery,
 } from '../contract/events/account-event.ts';
-import type { ApiDeps } from '../deps.ts';
-import { accountRoute, type Route } from '../http/route.ts';
+import { accountRoute, type Route, WEBHOOKS_GROUP } from '../http/route.ts';
+import type { ReadDeps } from '../reads/read-deps.ts';
 import { accountList } from './account-list.ts';
-import { WEBHOOKS_GROUP } from './webhooks.ts';
 
 /** /v1/events: the events of the account, also those that no webhook got. */
-export function accountEventRoutes(deps: ApiDeps): Route[] {
+export function accountEventRoutes(deps: ReadDeps): Route[] {
   return [
     accountRoute(
       {

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { ApiJson } from '../../src/domain/values/api-json.ts';
-import type { ApiContext, ApiDeps, Caller } from '../deps.ts';
+import type { ApiContext, Caller } from '../context.ts';
 import { param } from '../http/input.ts';
 import type { AccountAnswer } from '../http/respond.ts';
+import type { ReadDeps } from '../reads/read-deps.ts';
 
 /** The query of every list of account resources. */
 export const listQuery = z.object({ limit: param.limit, cursor: param.cursor });
@@ -26,7 +27,7 @@ interface ListRequest {
  */
 export async function accountList<Item extends ApiJson>(
   { ctx, caller, query: { limit, cursor } }: ListRequest,
-  deps: Pick<ApiDeps, 'cursors'>,
+  deps: Pick<ReadDeps, 'cursors'>,
   list: readonly unknown[],
   read: (limit: number, after: bigint | undefined) => Promise<AccountPage<Item>>,
 ): Promise<AccountAnswer<Item[]>> {
@@ -40,7 +41,7 @@ export async function accountList<Item extends ApiJson>(
 /** The same for a list whose order needs several values: `next` is the place of the last item. */
 export async function placedList<Item extends ApiJson>(
   { ctx, caller, query: { limit, cursor } }: ListRequest,
-  deps: Pick<ApiDeps, 'cursors'>,
+  deps: Pick<ReadDeps, 'cursors'>,
   list: readonly unknown[],
   read: (
     limit: number,

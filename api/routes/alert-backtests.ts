@@ -20,6 +20,7 @@ import { scopeKeyOf } from '../../src/store/alerts/scopes.ts';
 import { findTokens } from '../../src/store/catalog/tokens.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { findSubscription } from '../../src/store/deliveries/subscriptions.ts';
+import type { Caller, RouteGroup } from '../context.ts';
 import {
   type BacktestBody,
   type BacktestJobBody,
@@ -31,9 +32,9 @@ import {
   backtestResult,
   backtestResultExample,
 } from '../contract/backtest.ts';
-import type { ApiDeps, Caller, RouteGroup } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
+import type { WriteDeps } from '../http/write-deps.ts';
 import { refused, toNewAlert } from './alert-bodies.ts';
 import { marketVenues } from './market-scope.ts';
 
@@ -45,7 +46,7 @@ const CLOCK_TOLERANCE_MS = 60_000;
 const MAX_ANSWERED = 4;
 
 /** Backtests of alerts: docs/alerts.md. */
-export function alertBacktestRoutes(deps: ApiDeps): Route[] {
+export function alertBacktestRoutes(deps: WriteDeps): Route[] {
   const answering = new Set<bigint>();
   return [
     writeRoute(
@@ -116,7 +117,7 @@ export function alertBacktestRoutes(deps: ApiDeps): Route[] {
 /** The backtest of a checked body, with the checks of a creation. */
 async function toRequest(
   tx: Tx,
-  { now }: Pick<ApiDeps, 'now'>,
+  { now }: Pick<WriteDeps, 'now'>,
   { accountId }: Caller,
   { alert, start: startMs, end: endMs }: BacktestBody,
 ): Promise<BacktestRequest> {

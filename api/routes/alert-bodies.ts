@@ -4,8 +4,7 @@ import { numberField } from '../../src/domain/values/api-json.ts';
 import type { Alert, AlertRefusal, NewAlert } from '../../src/store/alerts/alerts.ts';
 import type { StoredFiring } from '../../src/store/alerts/firings.ts';
 import type { AlertBody, AlertWithFiringsBody, CreateAlertBody } from '../contract/alert.ts';
-import { ApiError, invalidRequest } from '../errors.ts';
-import { webhookNotFound } from './webhooks.ts';
+import { ApiError, invalidRequest, webhookNotFound } from '../errors.ts';
 
 /** An alert of another account gets the same answer. */
 export function alertNotFound(): ApiError {

@@ -7,6 +7,7 @@ import { type AlertChange, changeAlert, deleteAlerts, lockAlert } from '../../sr
 import type { Tx } from '../../src/store/db/tx.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
 import { requireQuota } from '../access/quota.ts';
+import type { Caller, RouteGroup } from '../context.ts';
 import {
   alert,
   alertExample,
@@ -22,10 +23,10 @@ import {
   updateAlertBody,
 } from '../contract/alert.ts';
 import { conditionFaults, type Fault } from '../contract/alert-conditions.ts';
-import type { ApiDeps, Caller, RouteGroup } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { bodyChecker } from '../http/input.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
+import type { WriteDeps } from '../http/write-deps.ts';
 import { alertNotFound, presentAlert, refused, toNewAlert } from './alert-bodies.ts';
 import { marketVenues } from './market-scope.ts';
 
@@ -33,7 +34,7 @@ const tag = 'alerts';
 const group: RouteGroup = { header: 'X-API-Key', scope: 'alerts' };
 
 /** Changes of an alert, and creations and deletions of many. */
-export function alertWriteRoutes(deps: ApiDeps): Route[] {
+export function alertWriteRoutes(deps: WriteDeps): Route[] {
   const checkItem = bodyChecker(createAlertBody(marketVenues(deps)));
   return [
     accountRoute(
@@ -117,7 +118,7 @@ export function alertWriteRoutes(deps: ApiDeps): Route[] {
 }
 
 /** Nothing is written before the last check, so a failure needs no rollback of its own. */
-async function createOne(tx: Tx, deps: ApiDeps, caller: Caller, body: CreateAlertBody, takeOne: () => Promise<void>) {
+async function createOne(tx: Tx, deps: WriteDeps, caller: Caller, body: CreateAlertBody, takeOne: () => Promise<void>) {
   const request = toNewAlert(body, deps.now());
   await takeOne();
   const made = await createAlert(tx, caller.accountId, request);
@@ -126,7 +127,7 @@ async function createOne(tx: Tx, deps: ApiDeps, caller: Caller, body: CreateAler
 }
 
 /** Each call takes one of the quota of alerts. After a refusal the next calls throw it again without a count, because none is left. */
-function quotaOfMany(tx: Tx, deps: ApiDeps, caller: Caller): () => Promise<void> {
+function quotaOfMany(tx: Tx, deps: WriteDeps, caller: Caller): () => Promise<void> {
   let refusal: unknown;
   return async () => {
     if (refusal !== undefined) throw refusal;
@@ -141,7 +142,7 @@ function quotaOfMany(tx: Tx, deps: ApiDeps, caller: Caller): () => Promise<void>
 
 async function update(
   tx: Tx,
-  deps: ApiDeps,
+  deps: WriteDeps,
   caller: Caller,
   id: string,
   body: UpdateAlertBody,
@@ -167,7 +168,7 @@ async function update(
 }
 
 /** Takes one of the quota of alerts for a paused alert; false for another one, which needs none. */
-async function requireQuotaToResume(tx: Tx, deps: ApiDeps, caller: Caller, id: string): Promise<boolean> {
+async function requireQuotaToResume(tx: Tx, deps: WriteDeps, caller: Caller, id: string): Promise<boolean> {
   const found = await findAlert(tx, caller.accountId, id);
   if (found?.status !== 'paused') return false;
   await requireQuota(tx, deps, caller, 'alerts');

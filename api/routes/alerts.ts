@@ -3,6 +3,7 @@ import { createAlert, deleteAlert, findAlert, listAlerts } from '../../src/store
 import { readFirings } from '../../src/store/alerts/firings.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
 import { requireQuota } from '../access/quota.ts';
+import type { RouteGroup } from '../context.ts';
 import {
   alert,
   alertExample,
@@ -12,8 +13,8 @@ import {
   createAlertExample,
 } from '../contract/alert.ts';
 import { deleted } from '../contract/envelope.ts';
-import type { ApiDeps, RouteGroup } from '../deps.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
+import type { WriteDeps } from '../http/write-deps.ts';
 import { accountList } from './account-list.ts';
 import { alertNotFound, presentAlert, presentWithFirings, refused, toNewAlert } from './alert-bodies.ts';
 import { marketVenues } from './market-scope.ts';
@@ -23,7 +24,7 @@ const tag = 'alerts';
 const group: RouteGroup = { header: 'X-API-Key', scope: 'alerts' };
 
 /** /v1/alerts: alerts (specification section 4.4). */
-export function alertRoutes(deps: ApiDeps): Route[] {
+export function alertRoutes(deps: WriteDeps): Route[] {
   const venues = marketVenues(deps);
   return [
     writeRoute(

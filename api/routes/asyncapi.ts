@@ -1,12 +1,13 @@
-import type { ApiDeps } from '../deps.ts';
+import type { AnswerDeps } from '../http/answer-deps.ts';
 import { fileRoute, type Route } from '../http/route.ts';
 import { StaticFile, sendFile } from '../http/static-file.ts';
 import { asyncApiDocument } from '../openapi/asyncapi.ts';
+import type { ReadDeps } from '../reads/read-deps.ts';
 import { marketVenues } from './market-scope.ts';
 
 const MAX_AGE_SECONDS = 300;
 
-type DocumentDeps = Pick<ApiDeps, 'decimalFormat' | 'venues'>;
+type DocumentDeps = Pick<ReadDeps, 'venues'> & Pick<AnswerDeps, 'decimalFormat'>;
 
 /** The served document. It depends on the configuration only, so all processes serve the same text. */
 export function asyncApiText(deps: DocumentDeps): string {

@@ -1,34 +1,31 @@
 import { z } from 'zod';
-import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { findDeliveryWithLog, listDeliveries } from '../../src/store/deliveries/reads.ts';
 import { recoverBatch, retryDelivery } from '../../src/store/deliveries/recovery.ts';
 import { findSubscription } from '../../src/store/deliveries/subscriptions.ts';
 import {
+  checkReach,
   delivery,
   deliveryExample,
   deliveryQuery,
   deliveryWithLog,
   deliveryWithLogExample,
+  MAX_RECOVERY_DAYS,
   recoverBody,
   recoverExample,
   recovered,
   retryBody,
 } from '../contract/delivery.ts';
-import type { ApiDeps } from '../deps.ts';
-import { ApiError, invalidRequest } from '../errors.ts';
-import { accountRoute, type Route, writeRoute } from '../http/route.ts';
+import { ApiError, webhookNotFound } from '../errors.ts';
+import { accountRoute, type Route, WEBHOOKS_GROUP, writeRoute } from '../http/route.ts';
+import type { WriteDeps } from '../http/write-deps.ts';
 import { accountList } from './account-list.ts';
 import { presentDelivery, presentDeliveryWithLog } from './present-delivery.ts';
-import { WEBHOOKS_GROUP, webhookNotFound } from './webhooks.ts';
-
-/** The maximum age of a recovery. */
-export const MAX_RECOVERY_DAYS = 14;
 
 const tag = 'deliveries';
 const group = WEBHOOKS_GROUP;
 
 /** /v1/webhooks/{id}/deliveries: the delivery log, retry and recovery. */
-export function deliveryRoutes(deps: ApiDeps): Route[] {
+export function deliveryRoutes(deps: WriteDeps): Route[] {
   return [
     accountRoute(
       {
@@ -150,15 +147,6 @@ interface RecoveryProgress {
   recovered: number;
 }
 const BEGINNING: RecoveryProgress = { recovered: 0 };
-
-/** @throws ApiError `invalid_request` on `since` when it is too old or in the future. */
-export function checkReach(since: Date, nowMs: number): void {
-  const ageMs = nowMs - since.getTime();
-  if (ageMs < 0) throw invalidRequest([{ path: 'since', message: 'must not be in the future' }]);
-  if (ageMs > MAX_RECOVERY_DAYS * DAY_MS) {
-    throw invalidRequest([{ path: 'since', message: `must not be more than ${MAX_RECOVERY_DAYS} days ago` }]);
-  }
-}
 
 function deliveryNotFound(): ApiError {
   return new ApiError('not_found', 'no such delivery');

@@ -13,14 +13,14 @@ import {
   marketEventWithMarkets,
   marketEventWithMarketsExample,
 } from '../contract/events/market-event.ts';
-import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { marketRoute, type Route } from '../http/route.ts';
+import type { ReadDeps } from '../reads/read-deps.ts';
 import { venueScopes } from './market-scope.ts';
 import { presentMarket, toStatuses } from './markets.ts';
 
 /** GET /v1/{venue}/events and /events/{event_id}. */
-export function eventRoutes(deps: ApiDeps): Route[] {
+export function eventRoutes(deps: ReadDeps): Route[] {
   const scopeOf = venueScopes(deps);
   const placeOf = (scope: string, cursor: string | undefined) =>
     cursor === undefined ? undefined : deps.cursors.decode(scope, cursor);

@@ -1,13 +1,12 @@
-import { readiness } from '../../src/observe/probe-server.ts';
+import { type Dependency, readiness } from '../../src/observe/probe-server.ts';
 import { live, ready } from '../contract/health.ts';
-import type { ApiDeps } from '../deps.ts';
 import { notReady } from '../errors.ts';
 import { publicRoute, type Route } from '../http/route.ts';
 
 const tag = 'health';
 
 /** GET /health/live and /health/ready, without a key. Metrics are on the metrics port only. */
-export function healthRoutes(deps: ApiDeps): Route[] {
+export function healthRoutes(deps: { dependencies: readonly Dependency[] }): Route[] {
   return [
     publicRoute(
       {

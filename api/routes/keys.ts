@@ -4,6 +4,7 @@ import { addApiKey, type HeldKey, holdApiKey, revokeApiKey } from '../../src/sto
 import { findKeyOfAccount, listKeysOfAccount, type OwnApiKey } from '../../src/store/accounts/key-lists.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { requireQuota } from '../access/quota.ts';
+import type { Caller, RouteGroup } from '../context.ts';
 import {
   type ApiKeyBody,
   apiKey,
@@ -14,9 +15,9 @@ import {
   createKeyExample,
   keyStatusParam,
 } from '../contract/api-key.ts';
-import type { ApiDeps, Caller, RouteGroup } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
+import type { WriteDeps } from '../http/write-deps.ts';
 import { listQuery, placedList } from './account-list.ts';
 
 const tag = 'keys';
@@ -24,7 +25,7 @@ const KEYS_GROUP: RouteGroup = { header: 'X-API-Key', scope: 'keys' };
 const group = KEYS_GROUP;
 
 /** /v1/keys: the API keys of the account. */
-export function keyRoutes(deps: ApiDeps): Route[] {
+export function keyRoutes(deps: WriteDeps): Route[] {
   return [
     writeRoute(
       {

@@ -1,9 +1,9 @@
 import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
 import type { JournalStamp } from '../../src/store/journal/stamp.ts';
-import type { ApiDeps } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import type { Validity } from '../reads/answer-cache.ts';
 import type { NamedKind, Subject } from '../reads/journal-view.ts';
+import type { MarketReadDeps, ReadDeps } from '../reads/read-deps.ts';
 
 /** Path segments that mean every enabled venue (docs/api.md). */
 const EVERY_VENUE = ['all', 'venue'];
@@ -15,12 +15,12 @@ interface VenueScope {
 }
 
 /** The enabled venues with markets, in their order. */
-export function marketVenues(deps: Pick<ApiDeps, 'venues'>): string[] {
+export function marketVenues(deps: Pick<ReadDeps, 'venues'>): string[] {
   return deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
 }
 
 /** Returns a function from a path segment to venues with markets. The function throws `venue_not_found`. */
-export function venueScopes(deps: Pick<ApiDeps, 'venues'>): (segment: string) => VenueScope {
+export function venueScopes(deps: Pick<ReadDeps, 'venues'>): (segment: string) => VenueScope {
   const venues = marketVenues(deps);
   const all: VenueScope = { name: 'all', venues };
   const scopes = new Map<string, VenueScope>(venues.map((name) => [name, { name, venues: [name] }]));
@@ -42,7 +42,7 @@ export function marketNotFound(): ApiError {
  * @throws ApiError `market_not_found` without a market
  */
 export function foundMarket<Read extends { market: { pk: bigint } }>(
-  deps: Pick<ApiDeps, 'reads'>,
+  deps: Pick<MarketReadDeps, 'reads'>,
   read: Read | null,
   options: { isPast?: boolean } = {},
 ): Read {

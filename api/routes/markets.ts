@@ -18,7 +18,6 @@ import {
   marketQuery,
   STATUS_ALIASES,
 } from '../contract/market.ts';
-import type { ApiDeps } from '../deps.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { checkAsOf } from '../http/input.ts';
 import type { MarketAnswer } from '../http/respond.ts';
@@ -26,10 +25,11 @@ import { marketRoute, type Route } from '../http/route.ts';
 import { presentMarketCoverage } from '../reads/completeness.ts';
 import type { NamedKind } from '../reads/journal-view.ts';
 import { freshnessAt } from '../reads/point-in-time.ts';
+import type { MarketReadDeps } from '../reads/read-deps.ts';
 import { foundMarket, marketNotFound, onlySubject, subjectsOf, venueScopes } from './market-scope.ts';
 
 /** GET /v1/{venue}/markets and /markets/{market_id}. */
-export function marketRoutes(deps: ApiDeps): Route[] {
+export function marketRoutes(deps: MarketReadDeps): Route[] {
   const scopeOf = venueScopes(deps);
   return [
     marketRoute(
@@ -112,7 +112,7 @@ const MARKET_KINDS: ReadonlySet<NamedKind> = new Set(['market', 'volumes', 'cove
 const LIST_KINDS: ReadonlySet<NamedKind> = new Set(['market', 'volumes']);
 
 async function readList(
-  deps: ApiDeps,
+  deps: MarketReadDeps,
   scope: string,
   filters: Omit<Parameters<typeof listMarkets>[1], 'after'>,
   text: string | undefined,

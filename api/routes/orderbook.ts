@@ -12,7 +12,6 @@ import {
   bookQuery,
   type LevelBody,
 } from '../contract/book.ts';
-import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
 import { checkAsOf } from '../http/input.ts';
 import { epochSeconds } from '../http/respond.ts';
@@ -20,10 +19,11 @@ import { marketRoute, type Route } from '../http/route.ts';
 import { createColdBooks, isLive, stableBookMs } from '../reads/cold-read.ts';
 import { presentFeedGaps, readPastGaps } from '../reads/feed-states.ts';
 import { freshnessAt } from '../reads/point-in-time.ts';
+import type { MarketReadDeps } from '../reads/read-deps.ts';
 import { chooseOutcome, foundMarket, type MarketOutcome, seriesValidity, venueScopes } from './market-scope.ts';
 
 /** GET /v1/{venue}/markets/{market_id}/orderbook: the latest book of one outcome, or the book known at `as_of`. */
-export function orderbookRoutes(deps: ApiDeps): Route[] {
+export function orderbookRoutes(deps: MarketReadDeps): Route[] {
   const scopeOf = venueScopes(deps);
   const coldBooks = createColdBooks(deps);
   const withBooks = new Set<string>(

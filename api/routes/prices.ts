@@ -1,17 +1,18 @@
 import { z } from 'zod';
 import { type MarketPrices, readPrices } from '../../src/store/series/price-reads.ts';
 import { batchPricesMeta, batchPricesQuery, prices, pricesExample, pricesQuery } from '../contract/price.ts';
-import type { ApiDeps } from '../deps.ts';
 import { ApiError } from '../errors.ts';
+import type { AnswerDeps } from '../http/answer-deps.ts';
 import { checkAsOf } from '../http/input.ts';
 import { prepare } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import { freshnessAt } from '../reads/point-in-time.ts';
 import { presentPrices } from '../reads/present-prices.ts';
+import type { MarketReadDeps } from '../reads/read-deps.ts';
 import { marketNotFound, onlySubject, venueScopes } from './market-scope.ts';
 
 /** GET /v1/{venue}/markets/{market_id}/prices and, for up to 100 markets at once, /v1/{venue}/prices. */
-export function priceRoutes(deps: ApiDeps): Route[] {
+export function priceRoutes(deps: MarketReadDeps & Pick<AnswerDeps, 'decimalFormat'>): Route[] {
   const scopeOf = venueScopes(deps);
   return [
     marketRoute(

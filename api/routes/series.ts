@@ -23,15 +23,15 @@ import {
   volumeQuery,
   volumeWindow,
 } from '../contract/series.ts';
-import type { ApiDeps } from '../deps.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import type { Freshness } from '../reads/answer-cache.ts';
 import { readPastGaps } from '../reads/feed-states.ts';
+import type { MarketReadDeps } from '../reads/read-deps.ts';
 import { createTradeCoverages, isUnread, lacks, presentCoverage, type TradeCoverage } from '../reads/trade-coverage.ts';
 import { chooseOutcome, foundMarket, seriesValidity, venueScopes } from './market-scope.ts';
 
 /** GET candles, volume and snapshots of a market: series of buckets. */
-export function seriesRoutes(deps: ApiDeps): Route[] {
+export function seriesRoutes(deps: MarketReadDeps): Route[] {
   const scopeOf = venueScopes(deps);
   const coverages = createTradeCoverages(deps);
   /** Reads a series with its coverage, again after old trades arrived. */

@@ -6,18 +6,18 @@ import {
   streamMessageExample,
   streamQuery,
 } from '../contract/live.ts';
-import type { ApiDeps } from '../deps.ts';
-import { MARKET_GROUP, type Route, streamRoute } from '../http/route.ts';
+import { MARKET_GROUP, type Route, streamRoute, WEBHOOKS_GROUP } from '../http/route.ts';
+import type { ReadDeps } from '../reads/read-deps.ts';
+import type { StreamDeps } from '../streams/port.ts';
 import { filterOf } from '../streams/request-filter.ts';
 import { requestedCursor, startSse } from '../streams/sse.ts';
 import { venueScopes } from './market-scope.ts';
-import { WEBHOOKS_GROUP } from './webhooks.ts';
 
 /** The stream of a request over HTTP has one subscription, which needs no name. */
 const ONLY = '';
 
 /** GET /v1/{venue}/stream and /v1/events/stream: server-sent events. */
-export function streamRoutes(deps: ApiDeps): Route[] {
+export function streamRoutes(deps: ReadDeps & StreamDeps): Route[] {
   const scopeOf = venueScopes(deps);
   return [
     streamRoute(

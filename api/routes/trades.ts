@@ -7,9 +7,9 @@ import { readMarketTrades } from '../../src/store/series/market-series.ts';
 import type { StoredTrade, TradePlace } from '../../src/store/series/reads.ts';
 import { historyExample } from '../contract/series.ts';
 import { type TradeBody, trade, tradeExample, tradeMeta, tradeQuery } from '../contract/trade.ts';
-import type { ApiDeps } from '../deps.ts';
 import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
+import type { MarketReadDeps } from '../reads/read-deps.ts';
 import { createTradeCoverages, isUnread, lacks, presentCoverage } from '../reads/trade-coverage.ts';
 import { chooseOutcome, foundMarket, marketNotFound, seriesValidity, venueScopes } from './market-scope.ts';
 
@@ -17,7 +17,7 @@ import { chooseOutcome, foundMarket, marketNotFound, seriesValidity, venueScopes
 const HISTORY_AFTER_SECONDS = 3_600;
 
 /** GET /v1/{venue}/markets/{market_id}/trades: the tape, in the order that docs/venues.md states for each venue. */
-export function tradeRoutes(deps: ApiDeps): Route[] {
+export function tradeRoutes(deps: MarketReadDeps): Route[] {
   const scopeOf = venueScopes(deps);
   const coverages = createTradeCoverages(deps);
   return [

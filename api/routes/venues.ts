@@ -4,19 +4,19 @@ import { readVenueFacts, type VenueFacts } from '../../src/store/catalog/venue-r
 import type { VenueFreshness } from '../../src/store/prices/freshness.ts';
 import { readVenueCompleteness, type VenueCompleteness } from '../../src/store/series/completeness.ts';
 import { type VenueBody, venue, venueExample } from '../contract/venue.ts';
-import type { ApiDeps } from '../deps.ts';
 import { epochSeconds } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';
 import { presentCompleteness } from '../reads/completeness.ts';
 import { presentFeed, readVenueFeeds } from '../reads/feed-states.ts';
 import { areHealthy, isIdlePoll, isScheduledPoll } from '../reads/poll-health.ts';
+import type { ReadDeps } from '../reads/read-deps.ts';
 import type { EnabledVenue } from '../reads/venue-catalog.ts';
 
 /** The kinds of poll, each with the capability of its name. */
 const POLLED = ['markets', 'prices', 'books', 'trades', 'tokens'] as const;
 
 /** GET /v1/venues: the enabled venues, their capabilities and their freshness. */
-export function venueRoutes(deps: ApiDeps): Route[] {
+export function venueRoutes(deps: ReadDeps): Route[] {
   const names = deps.venues.map((profile) => profile.venue);
   return [
     marketRoute(

@@ -5,16 +5,17 @@ import { createTestEvent } from '../../src/store/deliveries/test-events.ts';
 import { type SecretBox, SecretCorruptError } from '../../src/webhooks/secret-box.ts';
 import { delivery, deliveryExample } from '../contract/delivery.ts';
 import { rotateBody, rotatedWebhook, rotatedWebhookExample, testBody } from '../contract/webhook.ts';
-import type { ApiDeps } from '../deps.ts';
-import { type Route, writeRoute } from '../http/route.ts';
+import { webhookNotFound } from '../errors.ts';
+import { type Route, WEBHOOKS_GROUP, writeRoute } from '../http/route.ts';
+import type { WriteDeps } from '../http/write-deps.ts';
 import { presentDelivery } from './present-delivery.ts';
-import { presentSubscription, WEBHOOKS_GROUP, webhookNotFound } from './webhooks.ts';
+import { presentSubscription } from './webhooks.ts';
 
 const tag = 'webhooks';
 const group = WEBHOOKS_GROUP;
 
 /** Actions on a subscription: test events and new secrets (specification section 4.3). */
-export function webhookActionRoutes(deps: ApiDeps): Route[] {
+export function webhookActionRoutes(deps: WriteDeps): Route[] {
   return [
     writeRoute(
       {

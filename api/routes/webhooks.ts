@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import type { ChatFormat, WebhookFormat } from '../../src/domain/chat/chat-message.ts';
+import type { ChatFormat, WebhookFormat } from '../../src/domain/chat/chat-url.ts';
 import { chatUrlProblem, redactedUrl, urlOwner } from '../../src/domain/chat/chat-url.ts';
 import { newId } from '../../src/domain/values/ids.ts';
+import type { AddressRules } from '../../src/domain/webhooks/address-policy.ts';
 import { tradeFilterProblem } from '../../src/domain/webhooks/broadcast.ts';
 import { type ExtraHeaders, headersOwner } from '../../src/domain/webhooks/headers.ts';
 import { generateSecret } from '../../src/domain/webhooks/signature.ts';
@@ -30,17 +31,16 @@ import {
   webhookWithSecretExample,
 } from '../contract/webhook.ts';
 import type { OptionsBody } from '../contract/webhook-options.ts';
-import type { ApiDeps, RouteGroup } from '../deps.ts';
-import { ApiError, invalidRequest } from '../errors.ts';
-import { accountRoute, type Route, writeRoute } from '../http/route.ts';
+import { invalidRequest, webhookNotFound } from '../errors.ts';
+import { accountRoute, type Route, WEBHOOKS_GROUP, writeRoute } from '../http/route.ts';
+import type { WriteDeps } from '../http/write-deps.ts';
 import { accountList, listQuery } from './account-list.ts';
 
 const tag = 'webhooks';
-export const WEBHOOKS_GROUP: RouteGroup = { header: 'X-API-Key', scope: 'webhooks' };
 const group = WEBHOOKS_GROUP;
 
 /** /v1/webhooks: subscriptions (specification section 4.3). */
-export function webhookRoutes(deps: ApiDeps): Route[] {
+export function webhookRoutes(deps: WriteDeps & { addressRules: AddressRules }): Route[] {
   const bodies = webhookBodies(deps.addressRules);
   return [
     writeRoute(
@@ -183,7 +183,7 @@ function requireTradeFilter({ events, filter }: Pick<Subscription, 'events' | 'f
 }
 
 /** The stored form of the options of a body; absent ones stay as they are. */
-function optionsOf({ secretBox }: ApiDeps, id: string, body: OptionsBody): SubscriptionOptions {
+function optionsOf({ secretBox }: WriteDeps, id: string, body: OptionsBody): SubscriptionOptions {
   const { ordered, orderBy = 'market', filter, maxPerSecond, headers, description, format } = body;
   return {
     ...(ordered !== undefined && { orderBy: ordered ? orderBy : null }),
@@ -201,7 +201,7 @@ function chatFormatOf(format: WebhookFormat | undefined): ChatFormat | undefined
 
 /** The columns of a URL: one of a chat service is a secret. @throws ApiError for a URL that its service cannot have */
 function urlColumns(
-  { secretBox }: ApiDeps,
+  { secretBox }: WriteDeps,
   id: string,
   url: string,
   format: ChatFormat | null,
@@ -216,11 +216,6 @@ function sealedHeaders(box: SecretBox, id: string, headers: ExtraHeaders): Subsc
   const headerNames = Object.keys(headers);
   if (headerNames.length === 0) return { sealedHeaders: null, headerNames: null };
   return { sealedHeaders: box.seal(JSON.stringify(headers), headersOwner(id)), headerNames };
-}
-
-/** A subscription of another account gets the same answer. */
-export function webhookNotFound(): ApiError {
-  return new ApiError('webhook_not_found', 'no such webhook');
 }
 
 export function presentSubscription(subscription: Subscription): WebhookBody {

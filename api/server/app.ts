@@ -4,7 +4,7 @@ import Koa, { type Middleware } from 'koa';
 import { asError } from '../../src/domain/values/errors.ts';
 import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
-import type { ApiContext, ApiDeps, ApiState } from '../deps.ts';
+import type { ApiContext, ApiState } from '../context.ts';
 import { docsSite } from '../docs/site.ts';
 import { ApiError } from '../errors.ts';
 import { InternalClient } from '../http/internal-client.ts';
@@ -27,6 +27,7 @@ import { createOps } from '../pages/ops/app.ts';
 import { withRecentAnswers } from '../reads/recent-answers.ts';
 import { marketVenues } from '../routes/market-scope.ts';
 import { SOCKET_PATH } from '../streams/socket/server.ts';
+import type { ApiDeps } from './api-deps.ts';
 import { routeTable } from './route-table.ts';
 
 const LLMS_SECONDS = 300;

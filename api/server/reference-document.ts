@@ -1,9 +1,9 @@
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { PUBLIC_ONLY } from '../../src/domain/webhooks/address-policy.ts';
-import type { ApiDeps } from '../deps.ts';
 import { enabledVenues } from '../reads/venue-catalog.ts';
 import { asyncApiText } from '../routes/asyncapi.ts';
 import { openApiText } from '../routes/openapi.ts';
+import type { RoutesDeps } from './api-deps.ts';
 import { routeTable } from './route-table.ts';
 
 const POLL_MS = { markets: 0, prices: 0, books: 0, trades: 0 };
@@ -22,12 +22,12 @@ export function referenceAsyncDocument(): string {
   return asyncApiText(describedDeps());
 }
 
-function describedDeps(): ApiDeps {
-  const described: Pick<ApiDeps, 'venues' | 'decimalFormat' | 'addressRules' | 'now'> = {
+function describedDeps(): RoutesDeps {
+  const described: Pick<RoutesDeps, 'venues' | 'decimalFormat' | 'addressRules' | 'now'> = {
     venues: enabledVenues(Object.keys(VENUES) as VenueName[], POLL_MS),
     decimalFormat: 'number',
     addressRules: PUBLIC_ONLY,
     now: () => 0,
   };
-  return described as ApiDeps;
+  return described as RoutesDeps;
 }

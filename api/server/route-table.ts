@@ -1,4 +1,3 @@
-import type { ApiDeps } from '../deps.ts';
 import type { Route } from '../http/route.ts';
 import { accountEventRoutes } from '../routes/account-events.ts';
 import { alertBacktestRoutes } from '../routes/alert-backtests.ts';
@@ -21,9 +20,10 @@ import { venueRoutes } from '../routes/venues.ts';
 import { walletRoutes } from '../routes/wallets.ts';
 import { webhookActionRoutes } from '../routes/webhook-actions.ts';
 import { webhookRoutes } from '../routes/webhooks.ts';
+import type { RoutesDeps } from './api-deps.ts';
 
 /** All routes of the API, in the order of the document. */
-export function routeTable(deps: ApiDeps): Route[] {
+export function routeTable(deps: RoutesDeps): Route[] {
   const routes: Route[] = [];
   const openApi = openApiRoute(deps, routes);
   routes.push(

@@ -13,7 +13,7 @@ import type { Metrics } from '../../src/observe/metrics.ts';
 import type { Dependency } from '../../src/observe/probe-server.ts';
 import { queueNames } from '../../src/queues/jobs.ts';
 import { listen } from '../../src/runtime/listen.ts';
-import { openProcessContext } from '../../src/runtime/process-context.ts';
+import { type RunningProcess, startProcess } from '../../src/runtime/start-process.ts';
 import { ensureBootstrapKey } from '../../src/store/accounts/accounts.ts';
 import { addRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { createArrivals } from '../../src/store/catalog/arrivals.ts';
@@ -24,13 +24,14 @@ import { hasOperators } from '../../src/store/ops/operators.ts';
 import { createAccountLimits } from '../access/account-limits.ts';
 import { createFailedKeys } from '../access/failed-keys.ts';
 import { createKeyDirectory } from '../access/key-directory.ts';
-import type { ApiDeps, RequestSample } from '../deps.ts';
+import type { RequestSample } from '../middleware/request-context.ts';
 import { createReadTracker } from '../reads/read-tracker.ts';
 import { enabledVenues } from '../reads/venue-catalog.ts';
 import { marketVenues, venueScopes } from '../routes/market-scope.ts';
 import { streamGauges } from '../streams/gauges.ts';
 import { serveSockets } from '../streams/socket/server.ts';
 import { Streams } from '../streams/streams.ts';
+import type { ApiDeps } from './api-deps.ts';
 import { createApi } from './app.ts';
 import { createDraining, notStopping } from './draining.ts';
 import { createHttpServer } from './http-server.ts';
@@ -42,36 +43,31 @@ const STREAMS_SHARE = 1 / 32;
 /** The longest wait of a client for a cold read. */
 const COLD_WAIT_MS = 2_500;
 
-export interface RunningApi {
+export interface RunningApi extends RunningProcess {
   /** Base address of the API, without a trailing slash. */
   address: string;
   port: number;
-  /** Base address of /metrics and /health. */
-  probeUrl: string;
-  /** Stops accepting, finishes requests, closes the producer and the pools. */
-  stop(): Promise<void>;
 }
 
 /**
  * Starts the API: waits for the database, migrates under the boot lock, creates the bootstrap key, then listens. The signal ends the
- * wait. If a step fails, it closes all opened resources.
+ * wait. A stop finishes the requests in flight, then closes.
  * @throws StartupError when a port is taken.
  */
-export async function startApi(
+export function startApi(
   config: Config,
   log: Logger,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<RunningApi> {
-  const processContext = await openProcessContext('api', { config, log, signal, workers: 0 });
-  const { db, producer, metrics, secretBox, dependencies, probeUrl } = processContext;
-  try {
+  return startProcess('api', { config, log, signal, workers: 0 }, async (context, onStop) => {
+    const { db, backend, producer, metrics, secretBox, dependencies, now } = context;
     await createBootstrapKey(db, config.bootstrapApiKey, log);
     const keys = createKeyDirectory(db, log);
-    processContext.onStop(() => keys.close());
+    onStop(() => keys.close());
     const arrivals = createArrivals(config.databaseDirectUrl, log);
-    processContext.onStop(() => arrivals.close());
+    onStop(() => arrivals.close());
     const tail = followJournal({ databaseUrl: config.databaseDirectUrl, pool: db, log });
-    processContext.onStop(() => tail.close());
+    onStop(() => tail.close());
     const venues = enabledVenues(config.venues, config.pollMs, {
       wallets: config.venueUrls.solana.rpc === undefined ? ['solana'] : [],
       feed: (venue) => feedOffReason(venue, config.feeds),
@@ -90,12 +86,12 @@ export async function startApi(
       eventRetentionMs: config.retention.eventsDays * DAY_MS,
       metrics,
       log,
-      now: Date.now,
+      now,
     });
     metrics.collectors.add(streamGauges(metrics, streams));
-    processContext.onStop(() => streams.close());
+    onStop(() => streams.close());
     const reads = createReadTracker(db, log);
-    processContext.onStop(() => reads.close());
+    onStop(() => reads.close());
     const live = createLiveReads({
       tail,
       db,
@@ -106,14 +102,14 @@ export async function startApi(
       metrics,
       log,
     });
-    processContext.onStop(async () => live.close());
+    onStop(async () => live.close());
     const limits = createAccountLimits({
-      addUsage: processContext.backend.addUsage ?? ((entries) => addRateUsage(db, entries)),
+      addUsage: backend.addUsage ?? ((entries) => addRateUsage(db, entries)),
       defaults: { requests: config.perMinute.requests, cold_reads: config.perMinute.coldReads },
       log,
-      now: Date.now,
+      now,
     });
-    processContext.onStop(() => limits.close());
+    onStop(() => limits.close());
     // Without any login the pages stay off. The first stored operator therefore needs a restart.
     const isOpsOn = Object.keys(config.ops.passwords).length > 0 || (await hasOperators(db));
     const deps: ApiDeps = {
@@ -154,28 +150,25 @@ export async function startApi(
       }),
       log,
       onRequest: (sample) => countRequest(metrics, sample),
-      now: Date.now,
+      now,
     };
     if (isOpsOn) {
       if (config.ops.publicUrl === undefined && !isLoopbackAddress(config.http.host)) {
         log.warn('the operator pages are served without TLS; set OPS_PUBLIC_URL when a proxy terminates TLS');
       }
       const sampler = startThroughputSampler(db, log);
-      processContext.onStop(() => sampler.close());
+      onStop(() => sampler.close());
     }
     const server = createHttpServer(createApi(deps), log, config.http, streams);
     serveSockets(server, { ...deps, scopeOf: venueScopes(deps) });
     const draining = createDraining(server);
     const address = await listen(server, config.http.host, config.http.port);
-    processContext.onStop(async () => {
+    onStop(async () => {
       await Promise.all([draining.end(config.drainDelayMs), streams.drain()]);
     });
     log.info({ address }, 'listening');
-    return { address, port: (server.address() as AddressInfo).port, probeUrl, stop: processContext.stop };
-  } catch (error) {
-    await processContext.stop();
-    throw error;
-  }
+    return { address, port: (server.address() as AddressInfo).port };
+  });
 }
 
 /** Before its first read of the journal a process rejects streams, so that load balancers wait for it. */

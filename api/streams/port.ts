@@ -25,6 +25,11 @@ export interface Start {
   hasSnapshot: boolean;
 }
 
+export interface StreamDeps {
+  /** The open streams of this process. */
+  streams: OpenStreams;
+}
+
 /** The open streams of this process, for the routes and the WebSocket. */
 export interface OpenStreams {
   readonly cursors: StreamCursors;

@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import type { Scope } from '../../src/domain/values/api-key.ts';
 import { isVisitor } from '../access/visitor.ts';
-import type { ApiContext, ApiDeps, Caller } from '../deps.ts';
+import type { ApiContext, Caller } from '../context.ts';
 import type { EndReason, Sink, StreamClient } from './client.ts';
 import { sseOf } from './frame.ts';
 import type { Unsent } from './outbox.ts';
+import type { StreamDeps } from './port.ts';
 
 /** Proxies must neither buffer nor change a stream; nginx reads the last header. */
 const HEADERS = {
@@ -28,7 +29,7 @@ export function requestedCursor(ctx: ApiContext, cursor: string | undefined): st
  */
 export function startSse(
   ctx: ApiContext,
-  { streams }: Pick<ApiDeps, 'streams'>,
+  { streams }: StreamDeps,
   { caller, scope }: { caller: Caller; scope: Scope },
   begin: (client: StreamClient) => void,
 ): void {
@@ -44,7 +45,7 @@ export function startSse(
   // The stream is written past Koa, which would buffer and compress it.
   ctx.respond = false;
   ctx.compress = false;
-  const isPage = ctx.state.console !== undefined || isVisitor(caller);
+  const isPage = ctx.state.session !== undefined || isVisitor(caller);
   const maxHeartbeatMs = isPage ? CONSOLE_HEARTBEAT_MS : undefined;
   const client = streams.open(use, {
     sink: createSseSink(res, streams.lastReadMs),

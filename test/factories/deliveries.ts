@@ -1,4 +1,4 @@
-import type { ChatFormat } from '../../src/domain/chat/chat-message.ts';
+import type { ChatFormat } from '../../src/domain/chat/chat-url.ts';
 import { EVENTS } from '../../src/domain/events/events.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';

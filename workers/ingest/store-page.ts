@@ -1,24 +1,14 @@
-import type { Config } from '../../src/config/config.ts';
 import { asError } from '../../src/domain/values/errors.ts';
-import type { Logger } from '../../src/observe/logger.ts';
-import type { Metrics } from '../../src/observe/metrics.ts';
 import type { Producer } from '../../src/queues/producer.ts';
+import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { quarantine } from '../../src/store/catalog/quarantine.ts';
-import type { Partitions } from '../../src/store/db/partitions.ts';
-import { type Database, isContentRefused, type Tx } from '../../src/store/db/tx.ts';
+import { isContentRefused, type Tx } from '../../src/store/db/tx.ts';
 import { halvesOf } from '../../src/venues/http/parts.ts';
 import type { Batch, RecordKind, RejectedRecord } from '../../src/venues/port.ts';
 
 /** The dependencies of the stores of pages, in a worker and in the streamer. */
-export interface IngestDeps {
-  readonly config: Config;
-  readonly db: Database;
-  readonly partitions: Partitions;
+export interface IngestDeps extends Pick<ProcessContext, 'config' | 'db' | 'partitions' | 'metrics' | 'log' | 'now'> {
   readonly producer: Pick<Producer, 'wakeStage' | 'wakePublisher'>;
-  readonly metrics: Metrics;
-  readonly log: Logger;
-  /** Epoch milliseconds, by the database's clock where processes run. */
-  now(): number;
 }
 
 /** How pages of one kind of records are stored: pages of a walk, or batches of a feed. `W` is the result of writing records. */

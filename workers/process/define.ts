@@ -3,7 +3,6 @@ import { asError } from '../../src/domain/values/errors.ts';
 import { openDeadline } from '../../src/domain/values/signals.ts';
 import { scrubText } from '../../src/domain/values/text.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
-import { LivenessTracker } from '../../src/observe/liveness-tracker.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { JOBS, type JobData, type JobName } from '../../src/queues/jobs.ts';
 import type { WorkerDeps } from './deps.ts';
@@ -38,11 +37,7 @@ export function defineJob<Name extends JobName>(
  * The wrapper of every job: deadline, log line, metric, error mapping. BullMQ does not retry a failed job, because a job is only a
  * wake-up, and the reconcile timer enqueues another while work is pending.
  */
-export function createProcessor(
-  jobs: readonly DefinedJob[],
-  deps: WorkerDeps,
-  tracker: LivenessTracker = new LivenessTracker(),
-): Processor {
+export function createProcessor(jobs: readonly DefinedJob[], deps: WorkerDeps): Processor {
   const streaks = new FailureStreaks();
   const byName = new Map(jobs.map((job) => [job.name as string, job]));
   return async (job: Job, _token?: string, cancelled?: AbortSignal): Promise<JobReport> => {
@@ -54,7 +49,7 @@ export function createProcessor(
     const { deadlineMs } = JOBS[defined.name];
     const deadline = openDeadline(cancelled ? [deps.stopping, cancelled] : [deps.stopping], deadlineMs);
     const startedMs = performance.now();
-    const ended = tracker.job(job.queueName, job.name, deadlineMs);
+    const ended = deps.tracker.job(job.queueName, job.name, deadlineMs);
     try {
       const report = await defined.run(job.data, { ...deps, signal: deadline.signal, log });
       const durationMs = Math.round(performance.now() - startedMs);

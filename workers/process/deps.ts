@@ -1,28 +1,19 @@
-import type { Producer } from '../../src/queues/producer.ts';
+import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import type { WindowMemory } from '../../src/store/alerts/windows.ts';
-import type { Presence } from '../../src/store/db/presence.ts';
 import type { VenueAdapter } from '../../src/venues/port.ts';
 import type { TokenAdapter } from '../../src/venues/token-port.ts';
 import type { WalletAdapter } from '../../src/venues/wallet-port.ts';
-import type { SecretBox } from '../../src/webhooks/secret-box.ts';
 import type { Sender } from '../../src/webhooks/sender.ts';
-import type { IngestDeps } from '../ingest/store-page.ts';
 import type { WaitingLanes } from './waiting-lanes.ts';
 
 /** The dependencies of the jobs of one process. */
-export interface WorkerDeps extends IngestDeps {
-  readonly producer: Producer;
+export interface WorkerDeps extends ProcessContext {
   readonly adapters: ReadonlyMap<string, VenueAdapter>;
   readonly walletAdapters: ReadonlyMap<string, WalletAdapter>;
   readonly tokenAdapters: ReadonlyMap<string, TokenAdapter>;
   readonly sender: Sender;
-  readonly secretBox: SecretBox;
   /** The windows of alerts that this process has read. */
   readonly windows: WindowMemory;
   /** The lanes whose jobs wait in this process. Absent: a job ends when its lane has no marks. */
   readonly lanes?: WaitingLanes;
-  /** Names this process in its claims. */
-  readonly presence: Pick<Presence, 'key'>;
-  /** Fires when the process is told to stop. */
-  readonly stopping: AbortSignal;
 }

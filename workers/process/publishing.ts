@@ -1,7 +1,6 @@
-import type { LivenessTracker } from '../../src/observe/liveness-tracker.ts';
 import type { Role } from '../../src/queues/jobs.ts';
+import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { startPublisher } from '../../src/store/journal/publisher.ts';
-import type { WorkerDeps } from './deps.ts';
 
 /** The process that hosts the publisher: it writes derived data and maintains storage already, and its own work is mostly SQL. */
 const HOST: Role = 'aggregator';
@@ -11,8 +10,7 @@ const LOOK_MS = 5_000;
 /** Starts the publisher of the journal in its host; elsewhere it does nothing. */
 export function startPublishing(
   role: Role,
-  { config, metrics, log }: WorkerDeps,
-  tracker: LivenessTracker,
+  { config, metrics, log, tracker }: ProcessContext,
 ): { stop(): Promise<void> } {
   if (role !== HOST) return { stop: async () => undefined };
   const beat = tracker.loop('publisher', LOOK_MS);

@@ -1,10 +1,9 @@
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
-import { LivenessTracker } from '../../src/observe/liveness-tracker.ts';
 import { JOBS, type Role } from '../../src/queues/jobs.ts';
-import type { QueueBackend } from '../../src/queues/port.ts';
 import type { LaneJob } from '../../src/queues/producer.ts';
 import { reconcileSchedules, schedulesOf } from '../../src/queues/schedules.ts';
 import { inOrder } from '../../src/runtime/lifecycle.ts';
+import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { dueBacktests } from '../../src/store/alerts/backtest/jobs.ts';
 import { expireDueAlerts } from '../../src/store/alerts/expiry.ts';
 import { dueSubscriptions } from '../../src/store/deliveries/due.ts';
@@ -13,7 +12,6 @@ import { STAGES } from '../../src/store/marks/detail.ts';
 import { releaseDeadLetters, waitingShards } from '../../src/store/marks/marks.ts';
 import { isRefoldDue } from '../../src/store/series/candle-refold.ts';
 import { countTradeHistories } from '../../src/store/series/trade-walks.ts';
-import type { WorkerDeps } from './deps.ts';
 
 const EVERY_MS = 5_000;
 const JITTER = 0.2;
@@ -26,21 +24,16 @@ const MAX_WOKEN = 1_000;
  * Starts the timer that reconciles the queue with the database. It runs in the process and not in the queue, so the loss of the queue
  * store does not stop it. It re-creates the store and the schedulers, and wakes stages with pending marks or due rows.
  */
-export function startReconciling(
-  role: Role,
-  deps: WorkerDeps,
-  backend: QueueBackend,
-  tracker: LivenessTracker = new LivenessTracker(),
-): { stop(): Promise<void> } {
+export function startReconciling(role: Role, deps: ProcessContext): { stop(): Promise<void> } {
   const streaks = new FailureStreaks();
-  const beat = tracker.loop('restore', EVERY_MS);
+  const beat = deps.tracker.loop('restore', EVERY_MS);
   let timer: NodeJS.Timeout | undefined;
   let round: Promise<void> = Promise.resolve();
   const next = () => {
     if (deps.stopping.aborted) return;
     timer = setTimeout(
       () => {
-        round = reconcile(role, deps, backend)
+        round = reconcile(role, deps)
           .then(
             () => void streaks.succeeded('round'),
             (error: unknown) => {
@@ -66,8 +59,8 @@ export function startReconciling(
 }
 
 /** One round of the timer. Each step runs even when an earlier step failed. */
-export async function reconcile(role: Role, deps: WorkerDeps, backend: QueueBackend): Promise<void> {
-  const { db, producer, log } = deps;
+export async function reconcile(role: Role, deps: ProcessContext): Promise<void> {
+  const { db, backend, producer, log } = deps;
   await inOrder([
     async () => {
       if (await backend.restore()) log.warn('queue store was gone: re-created');
@@ -102,7 +95,7 @@ export async function reconcile(role: Role, deps: WorkerDeps, backend: QueueBack
 }
 
 /** Expires alerts whose end has passed; nothing else happens at that moment. */
-async function expireAlerts({ db, producer, metrics, log }: WorkerDeps): Promise<void> {
+async function expireAlerts({ db, producer, metrics, log }: ProcessContext): Promise<void> {
   const { alerts, subscriptionPks } = await expireDueAlerts(db);
   metrics.alertsExpired.inc(alerts.length);
   for (const alertId of alerts) log.info({ alertId }, 'alert expired');
@@ -110,19 +103,19 @@ async function expireAlerts({ db, producer, metrics, log }: WorkerDeps): Promise
 }
 
 /** Wakes the backtests that no process runs. */
-async function wakeBacktests({ db, producer }: Pick<WorkerDeps, 'db' | 'producer'>): Promise<void> {
+async function wakeBacktests({ db, producer }: Pick<ProcessContext, 'db' | 'producer'>): Promise<void> {
   for (const pk of await dueBacktests(db, MAX_WOKEN)) producer.wake('run-backtest', { backtestPk: String(pk) });
 }
 
 /** Wakes every stage with pending marks or due rows, because an ended process may have committed them without a wake-up. */
-export async function wakePending({ db, producer }: Pick<WorkerDeps, 'db' | 'producer'>): Promise<void> {
+export async function wakePending({ db, producer }: Pick<ProcessContext, 'db' | 'producer'>): Promise<void> {
   for (const stage of Object.values(LANE_STAGES)) producer.wakeStage(stage, await waitingShards(db, stage));
   producer.wakeDeliveries(await dueSubscriptions(db, MAX_WOKEN));
   await wakeBacktests({ db, producer });
 }
 
 /** Wakes the venues with markets that wait for older trades, and measures the backlog. */
-async function wakeHistories({ config, db, metrics, producer }: WorkerDeps): Promise<void> {
+async function wakeHistories({ config, db, metrics, producer }: ProcessContext): Promise<void> {
   const counts = await countTradeHistories(db);
   metrics.historyBackfills.reset();
   for (const venue of config.venues) {
@@ -136,7 +129,7 @@ async function wakeHistories({ config, db, metrics, producer }: WorkerDeps): Pro
  * Retries the dead-lettered marks of the stages of a role, because a new release may process them. Marks that fail again are
  * dead-lettered again.
  */
-export async function retryDeadLetters(role: Role, { db, log }: WorkerDeps): Promise<void> {
+export async function retryDeadLetters(role: Role, { db, log }: ProcessContext): Promise<void> {
   for (const stage of STAGES.filter((name) => JOBS[name].role === role)) {
     const released = await releaseDeadLetters(db, stage);
     if (released > 0) log.warn({ stage, marks: released }, 'dead letters released');

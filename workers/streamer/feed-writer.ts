@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { BookRecord, PriceRecord, TradeRecord } from '../../src/domain/markets/market.ts';
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { heldParts } from '../../src/store/feeds/parts.ts';
 import type { RecordKind, RejectedRecord } from '../../src/venues/port.ts';
 import { type PageStore, storePage, type Written } from '../ingest/store-page.ts';
 import { rejectUntimely, tradeStore } from '../ingest/trade-store.ts';
-import type { StreamerDeps } from './deps.ts';
 import { type FeedBatch, feedBookStore, feedPriceStore } from './feed-stores.ts';
 
 /** A batch collects the changes of this time. */
@@ -49,7 +49,7 @@ interface DueBook {
 }
 
 interface WriterOptions {
-  readonly deps: StreamerDeps;
+  readonly deps: ProcessContext;
   readonly venue: VenueName;
   readonly streamer: string;
 }
@@ -59,7 +59,7 @@ interface WriterOptions {
  * announced after a quote, such as the end of a gap, is stored after it.
  */
 export class FeedWriter {
-  readonly #deps: StreamerDeps;
+  readonly #deps: ProcessContext;
   readonly #venue: VenueName;
   readonly #streamer: string;
   readonly #prices: PageStore<PriceRecord, Written, FeedBatch<PriceRecord>>;

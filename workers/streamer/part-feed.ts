@@ -1,11 +1,11 @@
 import { uuidv7 } from 'uuidv7';
 import type { PriceRecord } from '../../src/domain/markets/market.ts';
 import { shouldLog } from '../../src/observe/failure-streaks.ts';
+import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { closeGaps, openGap } from '../../src/store/feeds/gaps.ts';
 import type { WantedMarket } from '../../src/store/feeds/markets.ts';
 import { FeedConnection, type FeedTiming } from '../../src/venues/feeds/connection.ts';
 import type { FeedGap, FeedReading, FeedState, VenueFeed } from '../../src/venues/feeds/port.ts';
-import type { StreamerDeps } from './deps.ts';
 import type { FeedMeter } from './feed-meter.ts';
 import type { FeedOutcome, FeedWriter } from './feed-writer.ts';
 
@@ -26,7 +26,7 @@ interface ComparedQuote {
 }
 
 interface PartOptions {
-  readonly deps: StreamerDeps;
+  readonly deps: ProcessContext;
   readonly part: number;
   readonly feed: VenueFeed;
   readonly writer: FeedWriter;

@@ -1,7 +1,7 @@
 import type { PriceRecord } from '../../src/domain/markets/market.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
+import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { type StoredQuote, storedQuotes } from '../../src/store/feeds/markets.ts';
-import type { StreamerDeps } from './deps.ts';
 import type { PartFeed } from './part-feed.ts';
 
 /** A poll can be ahead of the feed for a moment: only a difference that lasts for two comparisons is a loss. */
@@ -17,10 +17,10 @@ interface Difference {
  * change.
  */
 export class PollComparison {
-  readonly #deps: Pick<StreamerDeps, 'db'>;
+  readonly #deps: Pick<ProcessContext, 'db'>;
   #differing = new Map<bigint, Difference>();
 
-  constructor(deps: Pick<StreamerDeps, 'db'>) {
+  constructor(deps: Pick<ProcessContext, 'db'>) {
     this.#deps = deps;
   }
 

@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { VenueName } from '../../src/domain/markets/venue.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
-import type { LivenessTracker } from '../../src/observe/liveness-tracker.ts';
 import { inOrder } from '../../src/runtime/lifecycle.ts';
+import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { renewParts } from '../../src/store/feeds/parts.ts';
 import { countStreamers, type FeedReport, forgetStreamer, reportFeeds } from '../../src/store/feeds/streamers.ts';
 import type { FeedTiming } from '../../src/venues/feeds/connection.ts';
 import type { FeedOrReason } from '../../src/venues/feeds/feeds.ts';
-import type { StreamerDeps } from './deps.ts';
 import { VenueFeeds } from './venue-feeds.ts';
 
 /** Leases and reports; slow work must not delay them. */
@@ -17,11 +16,10 @@ const WORK_ROUND_MS = 1_000;
 const PLAN_EVERY = 5;
 
 interface StreamerOptions {
-  readonly deps: StreamerDeps;
+  readonly deps: ProcessContext;
   /** Names this streamer in its leases: another id at each start. */
   readonly streamer: string;
   readonly feeds: ReadonlyMap<string, FeedOrReason>;
-  readonly tracker: LivenessTracker;
   readonly timing?: Partial<FeedTiming>;
 }
 
@@ -29,8 +27,8 @@ interface StreamerOptions {
  * Reads the feeds until `stop`. One loop renews leases, reports states and takes free parts; another one chooses markets and compares with
  * the polls.
  */
-export function startFeeds({ deps, streamer, feeds, tracker, timing }: StreamerOptions): { stop(): Promise<void> } {
-  const { db, log } = deps;
+export function startFeeds({ deps, streamer, feeds, timing }: StreamerOptions): { stop(): Promise<void> } {
+  const { db, log, tracker } = deps;
   const streaks = new FailureStreaks();
   const stopping = new AbortController();
   const off: FeedReport[] = [];

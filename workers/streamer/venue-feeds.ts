@@ -1,5 +1,6 @@
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { shouldLog } from '../../src/observe/failure-streaks.ts';
+import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { noteAnnounced } from '../../src/store/catalog/market-sightings.ts';
 import { marketsWithOpenGaps } from '../../src/store/feeds/gaps.ts';
 import { mostTradedFeedMarkets, type WantedMarket, wantedFeedMarkets } from '../../src/store/feeds/markets.ts';
@@ -7,7 +8,6 @@ import { claimParts, createParts, type FeedPart, releaseParts } from '../../src/
 import type { FeedReport, IdleReason } from '../../src/store/feeds/streamers.ts';
 import type { FeedTiming } from '../../src/venues/feeds/connection.ts';
 import type { FeedLimits, VenueFeed } from '../../src/venues/feeds/port.ts';
-import type { StreamerDeps } from './deps.ts';
 import { FeedMeter } from './feed-meter.ts';
 import { FeedWriter } from './feed-writer.ts';
 import { PartFeed } from './part-feed.ts';
@@ -25,7 +25,7 @@ const ROUNDS_UNTIL_RELEASE = 3;
 const LOSS_MEMORY_MS = 600_000;
 
 interface VenueOptions {
-  readonly deps: StreamerDeps;
+  readonly deps: ProcessContext;
   readonly streamer: string;
   readonly venue: VenueName;
   readonly feed: VenueFeed;

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { isMarketCondition } from '../../../src/domain/alerts/conditions.ts';
 import { MAX_OPEN_BACKTESTS } from '../../../src/store/alerts/backtest/jobs.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { type ChartMark, lineChart } from '../kit/drawings.ts';
 import { chosen } from '../kit/filters.ts';
 import type { FormView } from '../kit/form-view.ts';
 import { type Column, type Html, html, NONE, number, table, time } from '../kit/html.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { shortId } from '../kit/shown-values.ts';
 import { newAlertBody } from './alert-fields.ts';
 import { firesWhen } from './alert-words.ts';
@@ -61,7 +61,7 @@ interface Span {
  * section has a button that reads its result.
  * @throws ApiError as the backtest, with the paths of the form
  */
-export async function alertTrial(deps: Pick<ApiDeps, 'db'>, request: ActionRequest): Promise<Html> {
+export async function alertTrial(deps: Pick<PageDeps, 'db'>, request: ActionRequest): Promise<Html> {
   const { form, nowMs } = request;
   const alert = newAlertBody(form) as unknown as Alert;
   const over = chosen(form, 'over', RANGES) ?? DEFAULT_RANGE;
@@ -112,7 +112,11 @@ function startedJob(form: URLSearchParams, asked: string): (Span & { id: string 
 }
 
 /** The only market of an alert; undefined for several, for a token without one, and without the scope to read it. */
-async function marketOf(deps: Pick<ApiDeps, 'db'>, request: ConsoleRequest, alert: Alert): Promise<Market | undefined> {
+async function marketOf(
+  deps: Pick<PageDeps, 'db'>,
+  request: ConsoleRequest,
+  alert: Alert,
+): Promise<Market | undefined> {
   if (!request.session.caller.scopes.includes('markets:read')) return undefined;
   const { tokenMint, scope } = alert;
   const name = (await namesOf(deps, request, [tokenMint])).get(tokenMint ?? '');

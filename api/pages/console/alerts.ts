@@ -1,9 +1,9 @@
 import { span } from '../../../src/domain/values/durations.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { type FormView, formView } from '../kit/form-view.ts';
 import { actionButton, actionForm } from '../kit/forms.ts';
 import { ago, badge, facts, type Html, html, longText, NONE, type Tone, table } from '../kit/html.ts';
 import { PAGE_ROWS, pager, switches } from '../kit/lists.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import type { PageContent } from '../kit/router.ts';
 import { shortId } from '../kit/shown-values.ts';
 import { alertChange, alertFields, atAlertFields, editFields, newAlertBody } from './alert-fields.ts';
@@ -21,7 +21,7 @@ const MAX_WEBHOOKS = 100;
 const TONES: Readonly<Record<string, Tone>> = { active: 'good', paused: 'warn', triggered: 'idle', expired: 'idle' };
 const CRUMBS = html`<p class="crumbs"><a href="${PATH}">Alerts</a></p>`;
 
-type AlertsDeps = Pick<ApiDeps, 'db' | 'venues'>;
+type AlertsDeps = Pick<PageDeps, 'db' | 'venues'>;
 
 /** /alerts: the account's alerts with their firings; their creation, change, pause and deletion. */
 export function alertPages(router: ConsoleRouter, deps: AlertsDeps): void {

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { AlertStatus, Direction, Unit } from '../../../src/domain/alerts/alert.ts';
 import type { Condition } from '../../../src/domain/alerts/conditions.ts';
-import type { ChatFormat } from '../../../src/domain/chat/chat-message.ts';
+import type { ChatFormat } from '../../../src/domain/chat/chat-url.ts';
 import type { ExactNumber } from '../../../src/domain/values/api-json.ts';
 import type { FilterCondition } from '../../../src/domain/webhooks/filter.ts';
 import type { OrderBy } from '../../../src/domain/webhooks/order.ts';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { ApiContext, ApiDeps } from '../../deps.ts';
+import type { ApiContext } from '../../context.ts';
 import { ApiError } from '../../errors.ts';
+import type { AnswerDeps } from '../../http/answer-deps.ts';
 import { REPLAYED } from '../../http/idempotent-write.ts';
 import { type InternalClient, type InternalQuery, type RouteAnswer, targetOf } from '../../http/internal-client.ts';
 import type { Route } from '../../http/route.ts';
@@ -42,7 +43,7 @@ export interface ApiCalls {
   shown(call: ApiCall): ShownRequest;
 }
 
-export function createApiCalls(deps: ApiDeps, client: InternalClient, routes: readonly Route[]): ApiCalls {
+export function createApiCalls(deps: AnswerDeps, client: InternalClient, routes: readonly Route[]): ApiCalls {
   const pageDeps = { ...deps, coldWaitMs: PAGE_COLD_WAIT_MS };
   const byId = new Map(routes.map((route) => [route.contract.operationId, route]));
 

@@ -1,11 +1,15 @@
 import Router from '@koa/router';
 import type { Middleware, ParameterizedContext } from 'koa';
-import type { ApiDeps, ApiState, ConsoleOptions } from '../../deps.ts';
+import type { ApiState } from '../../context.ts';
+import type { AnswerDeps } from '../../http/answer-deps.ts';
+import type { AuthDeps } from '../../middleware/authenticate.ts';
 import { tooManyRequests } from '../../middleware/rate-limit.ts';
+import type { StreamDeps } from '../../streams/port.ts';
 import { type Assets, loadAssets } from '../kit/assets.ts';
 import { type Html, html } from '../kit/html.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { createSite, leadToSignIn } from '../kit/site.ts';
-import { consoleSessionOf, createSessionWatch, findConsoleSessionOf } from './access/session.ts';
+import { consoleSessionOf, createSessionWatch, findConsoleSessionOf, signedIn } from './access/session.ts';
 import { linkRoutes, signInRoutes, signOutRoutes } from './access/sign-in.ts';
 import { alertPages } from './alerts.ts';
 import type { ApiCalls } from './api-calls.ts';
@@ -15,6 +19,7 @@ import { consolePage, SECTIONS } from './layout.ts';
 import { livePage } from './live.ts';
 import { marketPage } from './market.ts';
 import { marketsPage } from './markets.ts';
+import type { ConsoleOptions } from './public-market.ts';
 import { createPublicMarket } from './public-market.ts';
 import { type ConsoleRouter, createConsoleRouter } from './route.ts';
 import { usagePages } from './usage.ts';
@@ -26,7 +31,9 @@ const OWN =
   /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|alerts|webhooks|live|usage|console)(?:\/|$))/;
 
 /** Registers every page. */
-export function registerConsolePages(router: ConsoleRouter, deps: ApiDeps): void {
+type ConsoleDeps = PageDeps & AuthDeps & StreamDeps & Pick<AnswerDeps, 'answers'>;
+
+export function registerConsolePages(router: ConsoleRouter, deps: ConsoleDeps): void {
   marketsPage(router, deps);
   marketPage(router, deps);
   eventPage(router, deps);
@@ -39,7 +46,7 @@ export function registerConsolePages(router: ConsoleRouter, deps: ApiDeps): void
 }
 
 /** The console: pages for the owners of keys, at `/`. */
-export function createConsole(deps: ApiDeps, options: ConsoleOptions, calls: ApiCalls): Middleware<ApiState> {
+export function createConsole(deps: ConsoleDeps, options: ConsoleOptions, calls: ApiCalls): Middleware<ApiState> {
   const assets = loadAssets('/console/assets', 'console');
   const entry = new Router<ApiState>({ sensitive: true });
   const market = createPublicMarket(deps, calls, options);
@@ -88,11 +95,11 @@ export function createConsole(deps: ApiDeps, options: ConsoleOptions, calls: Api
 }
 
 /** Admits requests with a session within the limit of the account. Leads other requests to the sign-in. */
-function guard(deps: Pick<ApiDeps, 'db' | 'now' | 'limits'>): Middleware<ApiState> {
+function guard(deps: Pick<PageDeps, 'db' | 'now' | 'limits'>): Middleware<ApiState> {
   return async (ctx, next) => {
     const session = await findConsoleSessionOf(ctx, deps);
     if (session === null) return leadToSignIn(ctx, { signIn: '/', realm: 'oddswire', message: 'sign in at /' });
-    ctx.state.console = session;
+    ctx.state.session = session;
     const admission = deps.limits.take('requests', session.caller.accountId, session.ratePerMinute);
     if (admission?.isAdmitted === false) throw tooManyRequests(admission);
     await next();
@@ -106,7 +113,7 @@ function errorPage(
   title: string,
   text: (advice: Html) => Html,
 ): string {
-  const session = ctx.state.console;
+  const session = signedIn(ctx);
   const body = text(html`<p>Go back and change the input, or
 <a href="${session ? '/markets' : '/'}">${session ? 'open the markets' : 'sign in'}</a>.
 If it fails again, give the operator this request id.</p>`);

@@ -1,6 +1,6 @@
-import type { ApiDeps } from '../../deps.ts';
 import { actionButton } from '../kit/forms.ts';
 import { ago, badge, facts, type Html, html, NONE, number } from '../kit/html.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { sentRequest } from '../kit/sent-request.ts';
 import { DELIVERY_TONES } from '../kit/shown-values.ts';
 import type { Attempt, Delivery } from './answers.ts';
@@ -13,7 +13,7 @@ const PATH = `${WEBHOOKS_PATH}/:webhook_id/deliveries/:delivery_id`;
 const PAYLOAD = '"payload":';
 
 /** One delivery: request and attempts side by side, and the button that sends it again. */
-export function deliveryPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void {
+export function deliveryPage(router: ConsoleRouter, deps: Pick<PageDeps, 'db'>): void {
   const [section, scope] = ['webhooks', 'webhooks'] as const;
   router.page({
     path: PATH,

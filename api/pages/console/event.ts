@@ -1,7 +1,7 @@
 import type { MarketTrend } from '../../../src/store/series/market-trends.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { lineChart } from '../kit/drawings.ts';
 import { badge, facts, type Html, html } from '../kit/html.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import type { Decimal, Market } from './answers.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
 import { programExamples, quoted } from './program.ts';
@@ -25,7 +25,7 @@ interface Event {
 }
 
 /** /events/{venue}/{id}: the markets of an event on one chart and in one table. */
-export function eventPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void {
+export function eventPage(router: ConsoleRouter, deps: Pick<PageDeps, 'db'>): void {
   router.page({
     path: '/events/:venue/:event_id',
     section: 'markets',

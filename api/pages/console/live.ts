@@ -1,7 +1,7 @@
 import { SUBSCRIBABLE_EVENTS } from '../../../src/domain/webhooks/event.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { ago, badge, html, table } from '../kit/html.ts';
 import { PAGE_ROWS, pager } from '../kit/lists.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { shortId } from '../kit/shown-values.ts';
 import type { AccountEvent } from './answers.ts';
 import type { Name } from './named-outcomes.ts';
@@ -31,7 +31,7 @@ const FIELDS: readonly (readonly [name: string, label: string])[] = [
 const MAX_ID = 24;
 
 /** /live: the account's events as they are made. */
-export function livePage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void {
+export function livePage(router: ConsoleRouter, deps: Pick<PageDeps, 'db'>): void {
   router.data({
     path: '/console/data/outcome.json',
     scope: 'webhooks',

@@ -1,11 +1,11 @@
 import { compareDecimals, type Decimal, parseDecimal } from '../../../src/domain/values/decimal.ts';
 import { isWebAddress } from '../../../src/domain/values/parse-url.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { invalidRequest } from '../../errors.ts';
 import { lineChart } from '../kit/drawings.ts';
 import { chosen, textField } from '../kit/filters.ts';
 import { badge, duration, facts, type Html, html, table } from '../kit/html.ts';
 import { withQuery } from '../kit/lists.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { shareText } from '../kit/shown-values.ts';
 import { alertSection, readOutcomeAlerts } from './alert-form.ts';
 import type { Book, Candle, Market, Prices, Trade } from './answers.ts';
@@ -36,7 +36,7 @@ const SHOWN_SIBLINGS = 12;
 const KINDS = ['line', 'candle'] as const;
 type Kind = (typeof KINDS)[number];
 
-type MarketDeps = Pick<ApiDeps, 'db'>;
+type MarketDeps = Pick<PageDeps, 'db'>;
 
 /** The parts of a request that the reads of one market need. */
 export type MarketRequest = Pick<ConsoleRequest, 'api' | 'params' | 'query' | 'nowMs'>;

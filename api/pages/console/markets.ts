@@ -2,7 +2,6 @@ import { MARKET_STATUSES } from '../../../src/domain/markets/market.ts';
 import { toJsonText } from '../../../src/domain/values/api-json.ts';
 import { cut } from '../../../src/domain/webhooks/chat-values.ts';
 import { listCategories, type MarketTrend, readMoves, readTrends } from '../../../src/store/series/market-trends.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { marketVenues } from '../../routes/market-scope.ts';
 import { presentMarket } from '../../routes/markets.ts';
 import { sparkline } from '../kit/drawings.ts';
@@ -10,6 +9,7 @@ import { chosen, textField } from '../kit/filters.ts';
 import { choice, field } from '../kit/forms.ts';
 import { badge, type Html, html, NONE, type Tone, table } from '../kit/html.ts';
 import { PAGE_ROWS, pager } from '../kit/lists.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import type { Market } from './answers.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
 import {
@@ -35,7 +35,7 @@ const SORT_LABELS: Readonly<Record<(typeof SORTS)[number], string>> = {
   created: 'Newest',
 };
 
-type MarketsDeps = Pick<ApiDeps, 'db' | 'cursors' | 'venues' | 'now'>;
+type MarketsDeps = Pick<PageDeps, 'db' | 'cursors' | 'venues' | 'now'>;
 
 interface Filters {
   text: string | undefined;
@@ -148,7 +148,7 @@ async function findMoved(
 
 /** The trends of these markets by venue and id: of the named outcome, else of the first one or the leader. */
 export async function trendsOf(
-  { db }: Pick<ApiDeps, 'db'>,
+  { db }: Pick<PageDeps, 'db'>,
   markets: readonly (Pick<Market, 'venue' | 'market_id'> & { outcome_id?: string | undefined })[],
   nowMs: number,
 ): Promise<ReadonlyMap<string, MarketTrend>> {

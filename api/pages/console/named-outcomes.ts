@@ -1,5 +1,5 @@
 import { type NamedOutcome, nameOutcomes } from '../../../src/store/catalog/outcome-names.ts';
-import type { ApiDeps } from '../../deps.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import type { ConsoleRequest } from './route.ts';
 
 /** The name of an outcome. `price`: null before the first one; absent for a key that may not read prices. */
@@ -11,7 +11,7 @@ export type Names = ReadonlyMap<string, Name>;
  * market. Its price needs the scope of the routes that serve prices.
  */
 export async function namesOf(
-  { db }: Pick<ApiDeps, 'db'>,
+  { db }: Pick<PageDeps, 'db'>,
   { session }: Pick<ConsoleRequest, 'session'>,
   tokens: readonly (string | undefined)[],
 ): Promise<Names> {

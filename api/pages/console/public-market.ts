@@ -1,12 +1,15 @@
 import type Router from '@koa/router';
+import type { Cidr } from '../../../src/domain/webhooks/address-policy.ts';
 import { FailureStreaks } from '../../../src/observe/failure-streaks.ts';
 import { clientNetwork } from '../../access/client-address.ts';
 import { OpenCounts } from '../../access/open-counts.ts';
 import { VISITOR } from '../../access/visitor.ts';
-import type { ApiContext, ApiDeps, ApiState, ConsoleOptions } from '../../deps.ts';
+import type { ApiContext, ApiState } from '../../context.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
+import type { AnswerDeps } from '../../http/answer-deps.ts';
 import { tooManyStreams } from '../../streams/account-use.ts';
 import { badge, Html, html } from '../kit/html.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { type ApiCalls, orNothing } from './api-calls.ts';
 import {
   candleTable,
@@ -32,7 +35,15 @@ const OUTCOME = 'outcome';
 /** Open streams of one address: the pages of an office, but not the places of all visitors. */
 const STREAMS_PER_ADDRESS = 10;
 
-type PublicDeps = Pick<ApiDeps, 'db' | 'now' | 'answers' | 'log'>;
+/** The configuration of the console. */
+export interface ConsoleOptions {
+  /** The one market that visitors without a key may read. Absent: they read nothing. */
+  publicMarket?: { venue: string; marketId: string };
+  /** The operator's proxies: only their `X-Forwarded-For` counts. Default: no proxies. */
+  trustedProxies?: readonly Cidr[];
+}
+
+type PublicDeps = Pick<PageDeps, 'db' | 'now' | 'log'> & Pick<AnswerDeps, 'answers'>;
 
 /** The market of the start page. */
 export interface PublicMarket {
@@ -147,7 +158,7 @@ function takeOnly({ querystring }: ApiContext, names: readonly string[]): void {
   if (foreign.length > 0) throw invalidRequest(foreign.map((path) => ({ path, message })));
 }
 
-async function draw(request: MarketRequest, deps: Pick<ApiDeps, 'db'>): Promise<Html> {
+async function draw(request: MarketRequest, deps: Pick<PageDeps, 'db'>): Promise<Html> {
   const view = await viewOf(request);
   const { market, outcome } = view;
   if (!outcome) throw new ApiError('market_not_found', 'this market has no outcome');

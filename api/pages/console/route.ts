@@ -1,7 +1,7 @@
 import type { Scope } from '../../../src/domain/values/api-key.ts';
 import { consoleSessions } from '../../../src/store/accounts/sessions.ts';
-import type { ApiDeps } from '../../deps.ts';
 import type { Assets } from '../kit/assets.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { createPageRouter, type PageRequest, type PageRouter } from '../kit/router.ts';
 import type { ConsoleSession } from '../kit/session.ts';
 import { consoleSessionOf } from './access/session.ts';
@@ -26,7 +26,11 @@ interface Rule {
 
 export type ConsoleRouter = PageRouter<ConsoleRequest, Section, Rule>;
 
-export function createConsoleRouter(deps: Pick<ApiDeps, 'db' | 'now'>, calls: ApiCalls, assets: Assets): ConsoleRouter {
+export function createConsoleRouter(
+  deps: Pick<PageDeps, 'db' | 'now'>,
+  calls: ApiCalls,
+  assets: Assets,
+): ConsoleRouter {
   return createPageRouter(deps, {
     sessionOf: consoleSessionOf,
     requestOf: (request) => ({

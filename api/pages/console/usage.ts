@@ -3,11 +3,12 @@ import { DAY_MS } from '../../../src/domain/values/durations.ts';
 import { type AccountQuotas, readAccountQuotas } from '../../../src/store/accounts/quotas.ts';
 import { MAX_WIDE_SCOPES } from '../../../src/store/alerts/scopes.ts';
 import { type AccountUsage, MAX_COUNTED_OF_ACCOUNT, readAccountUsage } from '../../../src/store/ops/account-usage.ts';
-import type { ApiDeps } from '../../deps.ts';
+import type { StreamDeps } from '../../streams/port.ts';
 import { type FormView, formView } from '../kit/form-view.ts';
 import { actionButton, actionForm, onceShown } from '../kit/forms.ts';
 import { ago, badge, facts, type Html, type HtmlValue, html, longText, NONE, number, table } from '../kit/html.ts';
 import { PAGE_ROWS, pager, switches } from '../kit/lists.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import type { PageContent } from '../kit/router.ts';
 import type { ApiKey } from './answers.ts';
 import { SECTIONS } from './layout.ts';
@@ -18,7 +19,7 @@ const { path: PATH } = SECTIONS.usage;
 const KEYS_PATH = `${PATH}/keys`;
 const scope: Scope = 'keys';
 
-type UsageDeps = Pick<ApiDeps, 'db' | 'limits' | 'streams' | 'quotas'>;
+type UsageDeps = Pick<PageDeps, 'db' | 'limits' | 'quotas'> & StreamDeps;
 
 /** /usage: who is signed in, the limits of the account, and its keys. */
 export function usagePages(router: ConsoleRouter, deps: UsageDeps): void {

@@ -1,4 +1,4 @@
-import { WEBHOOK_FORMATS, type WebhookFormat } from '../../../src/domain/chat/chat-message.ts';
+import { WEBHOOK_FORMATS, type WebhookFormat } from '../../../src/domain/chat/chat-url.ts';
 import { showDirectionControls } from '../../../src/domain/values/text.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../../src/domain/webhooks/event.ts';
 import {

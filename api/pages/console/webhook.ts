@@ -1,12 +1,12 @@
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
 import { EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
 import { FIGURED_DELIVERIES, readWebhookFigures } from '../../../src/store/deliveries/webhook-figures.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { fieldMoment, momentField } from '../kit/filters.ts';
 import { type FormView, formView } from '../kit/form-view.ts';
 import { actionButton, actionForm, choice } from '../kit/forms.ts';
 import { ago, badge, facts, type Html, type HtmlValue, html, NONE, number, table } from '../kit/html.ts';
 import { PAGE_ROWS, pager, switches } from '../kit/lists.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import type { PageContent } from '../kit/router.ts';
 import { DELIVERY_TONES, shortId, shownUrl } from '../kit/shown-values.ts';
 import type { Delivery, Webhook } from './answers.ts';
@@ -19,7 +19,7 @@ import { pendingText, secretPage, successRate, WEBHOOKS_CRUMBS, WEBHOOKS_PATH, w
 const PATH = `${WEBHOOKS_PATH}/:webhook_id`;
 
 /** /webhooks/{id}: one webhook with its deliveries and actions. */
-export function webhookPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void {
+export function webhookPage(router: ConsoleRouter, deps: Pick<PageDeps, 'db'>): void {
   const [section, scope] = ['webhooks', 'webhooks'] as const;
   router.page({
     path: PATH,

@@ -3,11 +3,11 @@ import {
   readWebhookFigures,
   type WebhookFigures,
 } from '../../../src/store/deliveries/webhook-figures.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { type FormView, formView } from '../kit/form-view.ts';
 import { actionButton, actionForm, onceShown } from '../kit/forms.ts';
 import { badge, type Html, html, NONE, number, table } from '../kit/html.ts';
 import { PAGE_ROWS, pager } from '../kit/lists.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import type { PageContent } from '../kit/router.ts';
 import { shownUrl } from '../kit/shown-values.ts';
 import type { Webhook } from './answers.ts';
@@ -20,7 +20,7 @@ const NEW_PATH = `${WEBHOOKS_PATH}/new`;
 export const WEBHOOKS_CRUMBS = html`<p class="crumbs"><a href="${WEBHOOKS_PATH}">Webhooks</a></p>`;
 
 /** /webhooks: the account's webhooks with their figures, and the creation of one. */
-export function webhooksPage(router: ConsoleRouter, deps: Pick<ApiDeps, 'db'>): void {
+export function webhooksPage(router: ConsoleRouter, deps: Pick<PageDeps, 'db'>): void {
   const [section, scope] = ['webhooks', 'webhooks'] as const;
   router.page({
     path: WEBHOOKS_PATH,

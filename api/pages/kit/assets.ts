@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { ParameterizedContext } from 'koa';
 import { OddswireError } from '../../../src/domain/values/errors.ts';
-import type { ApiState } from '../../deps.ts';
+import type { ApiState } from '../../context.ts';
 import { ApiError } from '../../errors.ts';
 import { packageRoot } from '../../http/static-file.ts';
 

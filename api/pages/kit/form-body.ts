@@ -1,5 +1,5 @@
 import { isStorableText } from '../../../src/domain/values/text.ts';
-import type { ApiContext } from '../../deps.ts';
+import type { ApiContext } from '../../context.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { readBytes } from '../../middleware/json-body.ts';
 import { isSameText, type Session } from './session.ts';

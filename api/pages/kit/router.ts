@@ -1,11 +1,12 @@
 import Router, { type RouterMiddleware } from '@koa/router';
 import type { Middleware } from 'koa';
-import type { ApiContext, ApiDeps, ApiState } from '../../deps.ts';
+import type { ApiContext, ApiState } from '../../context.ts';
 import type { ApiError } from '../../errors.ts';
 import { type PathRoute, registerPaths } from '../../http/paths.ts';
 import { enterForm } from './form-body.ts';
 import { formError } from './form-view.ts';
 import type { Html } from './html.ts';
+import type { PageDeps } from './page-deps.ts';
 import type { Session } from './session.ts';
 
 /** A request with a session. */
@@ -67,7 +68,7 @@ interface Pages<S extends Session, R extends PageRequest<S>, Section, Rule> {
   /** A whole page as HTML text. */
   show(content: PageContent & { section: Section; session: S; flash: string | null }): string;
   /** Sets the message that the next page of the session shows once; null clears it. */
-  setFlash(db: ApiDeps['db'], tokenHash: Buffer, flash: string | null): Promise<void>;
+  setFlash(db: PageDeps['db'], tokenHash: Buffer, flash: string | null): Promise<void>;
 }
 
 /** Registers pages, data for their scripts, and actions. */
@@ -82,7 +83,7 @@ export interface PageRouter<R, Section, Rule> {
 }
 
 export function createPageRouter<S extends Session, R extends PageRequest<S>, Section, Rule>(
-  deps: Pick<ApiDeps, 'db' | 'now'>,
+  deps: Pick<PageDeps, 'db' | 'now'>,
   { sessionOf, requestOf, admit, show, setFlash }: Pages<S, R, Section, Rule>,
 ): PageRouter<R, Section, Rule> {
   const routes: PathRoute[] = [];

@@ -3,9 +3,9 @@ import { chatMessage } from '../../../src/domain/chat/chat-message.ts';
 import { shownChatBody } from '../../../src/domain/chat/chat-request.ts';
 import { readChatFacts } from '../../../src/store/deliveries/chat-facts.ts';
 import { type RequestFacts, readRequestFacts } from '../../../src/store/deliveries/request-facts.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { code, type Html, html, table } from './html.ts';
+import type { PageDeps } from './page-deps.ts';
 import { prettyJson } from './pretty-json.ts';
 
 interface SentDelivery {
@@ -19,7 +19,7 @@ interface SentDelivery {
 type Header = readonly [name: string, value: Html];
 
 /** The headers and the body of the requests of a delivery. Secrets stay hidden: signatures, the values of own headers, the chat. */
-export async function sentRequest({ db }: Pick<ApiDeps, 'db'>, delivery: SentDelivery): Promise<Html> {
+export async function sentRequest({ db }: Pick<PageDeps, 'db'>, delivery: SentDelivery): Promise<Html> {
   const facts = await readRequestFacts(db, delivery.id);
   if (!facts) throw new ApiError('not_found', 'the delivery does not exist, or retention has deleted it');
   const { format, skipped } = facts;

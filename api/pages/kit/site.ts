@@ -1,11 +1,12 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import { parseUrl } from '../../../src/domain/values/parse-url.ts';
-import type { ApiDeps, ApiState } from '../../deps.ts';
+import type { ApiState } from '../../context.ts';
 import { ApiError } from '../../errors.ts';
 import { methodNotAllowed } from '../../http/paths.ts';
 import { logFailedRequest, toApiError } from '../../middleware/envelope.ts';
 import type { Assets } from './assets.ts';
 import { type Html, html } from './html.ts';
+import type { PageDeps } from './page-deps.ts';
 
 type Context = ParameterizedContext<ApiState>;
 
@@ -26,7 +27,7 @@ interface Site {
 }
 
 /** A group of pages: its failures are pages, its headers block third parties, and only its own pages may change anything. */
-export function createSite(deps: Pick<ApiDeps, 'log'>, site: Site): Middleware<ApiState> {
+export function createSite(deps: Pick<PageDeps, 'log'>, site: Site): Middleware<ApiState> {
   const { assets, admit } = site;
   const first = [errorPages(deps, site), ...(admit ? [admit] : []), headers(site), sendAssets(assets)];
   const layers = [...first, ...site.layers, notFound];
@@ -48,7 +49,7 @@ const TITLES: Readonly<Record<number, string>> = {
 };
 
 /** Shows a failure as a page in a browser. Scripts get the envelope of the API. */
-function errorPages(deps: Pick<ApiDeps, 'log'>, { errorPage }: Pick<Site, 'errorPage'>): Middleware<ApiState> {
+function errorPages(deps: Pick<PageDeps, 'log'>, { errorPage }: Pick<Site, 'errorPage'>): Middleware<ApiState> {
   return async (ctx, next) => {
     try {
       await next();

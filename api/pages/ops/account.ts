@@ -2,10 +2,10 @@ import { type AccountQuotas, setAccountQuotas } from '../../../src/store/account
 import type { Queryable } from '../../../src/store/db/tx.ts';
 import { MAX_COUNTED_OF_ACCOUNT, readAccountUsage } from '../../../src/store/ops/account-usage.ts';
 import { findOpsAccount, listOpsKeys, type OpsAccount } from '../../../src/store/ops/keys.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { actionForm, field } from '../kit/forms.ts';
 import { facts, type Html, type HtmlValue, html, number, time } from '../kit/html.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
 import { accountPath, keyTable } from './keys.ts';
 import { LIMIT_FIELDS, MAX_LIMIT, readLimitsForm } from './keys-form.ts';
@@ -14,7 +14,7 @@ const PATH = '/ops/accounts/:id';
 const MAX_KEYS = 100;
 
 /** One account: its usage, its quotas and its keys. */
-export function accountPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'quotas'>): void {
+export function accountPages(router: OpsRouter, deps: Pick<PageDeps, 'db' | 'quotas'>): void {
   router.page({
     path: PATH,
     section: 'keys',
@@ -71,7 +71,7 @@ function ownOrDefault(limit: number | null): HtmlValue {
   return limit === null ? 'default' : limit === 0 ? 'no limit' : number(limit);
 }
 
-function limitsForm(request: OpsRequest, account: OpsAccount, defaults: ApiDeps['quotas']): Html {
+function limitsForm(request: OpsRequest, account: OpsAccount, defaults: PageDeps['quotas']): Html {
   if (!request.session.mayAct) return html``;
   const fields = (Object.keys(LIMIT_FIELDS) as (keyof AccountQuotas)[]).map((name) => {
     const own = account[name];

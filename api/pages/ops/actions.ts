@@ -2,9 +2,9 @@ import { asError } from '../../../src/domain/values/errors.ts';
 import { operatorSessions } from '../../../src/store/accounts/sessions.ts';
 import type { Tx } from '../../../src/store/db/tx.ts';
 import { type AuditEntry, finishAction, recordAction } from '../../../src/store/ops/actions.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import type { Assets } from '../kit/assets.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { type ActionOutcome, createPageRouter, type PageRequest, type PageRouter } from '../kit/router.ts';
 import type { Operator, OperatorSession } from '../kit/session.ts';
 import { sessionOf } from './access/session.ts';
@@ -100,7 +100,7 @@ interface AuditedAction {
   requestId: string;
 }
 
-type AuditDeps = Pick<ApiDeps, 'db' | 'now' | 'log'>;
+type AuditDeps = Pick<PageDeps, 'db' | 'now' | 'log'>;
 
 /** Admits operators and records the attempts of viewers. @throws ApiError `insufficient_scope` */
 export async function requireOperator(deps: AuditDeps, action: AuditedAction): Promise<void> {

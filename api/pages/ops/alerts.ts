@@ -8,11 +8,11 @@ import {
   type OpsAlert,
   type OpsAlertFilter,
 } from '../../../src/store/ops/alerts.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { anyOf, chosen, textField } from '../kit/filters.ts';
 import { choice, field, filterForm } from '../kit/forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, number, type Tone, table, time } from '../kit/html.ts';
 import { BY_AGE, PAGE_ROWS, pager } from '../kit/lists.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { decimalColumn, decimalText, shortId } from '../kit/shown-values.ts';
 import type { OpsRouter } from './actions.ts';
 import { marketPath } from './links.ts';
@@ -26,7 +26,7 @@ const TONES: Readonly<Record<AlertStatus, Tone>> = {
   expired: 'idle',
 };
 
-type AlertDeps = Pick<ApiDeps, 'db' | 'cursors' | 'venues'>;
+type AlertDeps = Pick<PageDeps, 'db' | 'cursors' | 'venues'>;
 
 /** /ops/alerts: the alerts of all accounts, newest first, and the dead-lettered marks. */
 export function alertsPage(router: OpsRouter, deps: AlertDeps): void {
@@ -51,7 +51,7 @@ ${pager({ path: PATH, query }, found.next === undefined ? undefined : deps.curso
   });
 }
 
-function readFilter(query: URLSearchParams, deps: Pick<ApiDeps, 'venues'>): OpsAlertFilter {
+function readFilter(query: URLSearchParams, deps: Pick<PageDeps, 'venues'>): OpsAlertFilter {
   const id = textField(query, 'id');
   const status = chosen(query, 'status', ALERT_STATUSES);
   const account = textField(query, 'account');

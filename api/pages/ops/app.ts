@@ -1,29 +1,32 @@
 import Router from '@koa/router';
 import type { Middleware, ParameterizedContext } from 'koa';
-import type { ApiDeps, ApiState, OpsOptions } from '../../deps.ts';
+import type { ApiState } from '../../context.ts';
 import { type Assets, loadAssets } from '../kit/assets.ts';
 import { type Html, html } from '../kit/html.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { createSite } from '../kit/site.ts';
 import { loginRoutes, logoutRoutes } from './access/login.ts';
-import { opsGuard, opsHosts } from './access/session.ts';
+import { type OpsOptions, operatorOf, opsGuard, opsHosts } from './access/session.ts';
 import { accountPages } from './account.ts';
 import { createOpsRouter, type OpsRouter } from './actions.ts';
 import { alertsPage } from './alerts.ts';
 import { auditPages } from './audit.ts';
 import { deliveriesPage } from './deliveries.ts';
 import { deliveryPage } from './delivery.ts';
-import { keyPages } from './keys.ts';
+import { type KeysDeps, keyPages } from './keys.ts';
 import { page } from './layout.ts';
 import { marketPage } from './market.ts';
 import { marketsPage } from './markets.ts';
-import { overviewPages } from './overview.ts';
+import { type OverviewDeps, overviewPages } from './overview.ts';
 import { queueBoard } from './queue-board.ts';
 import { venuePages } from './venues.ts';
 import { webhookPage } from './webhook.ts';
 import { webhooksPage } from './webhooks.ts';
 
+type OpsDeps = PageDeps & OverviewDeps & KeysDeps;
+
 /** Registers every page: one line per file. */
-export function registerPages(router: OpsRouter, deps: ApiDeps): void {
+export function registerPages(router: OpsRouter, deps: OpsDeps): void {
   overviewPages(router, deps);
   venuePages(router, deps);
   keyPages(router, deps);
@@ -39,7 +42,7 @@ export function registerPages(router: OpsRouter, deps: ApiDeps): void {
 }
 
 /** The operator pages: /ops and all paths below it. */
-export function createOps(deps: ApiDeps, ops: OpsOptions): Middleware<ApiState> {
+export function createOps(deps: OpsDeps, ops: OpsOptions): Middleware<ApiState> {
   const assets = loadAssets('/ops/assets', 'ops');
   const entry = new Router<ApiState>({ sensitive: true });
   loginRoutes(entry, deps, ops, assets);
@@ -71,7 +74,7 @@ function errorPage(
   title: string,
   text: (advice: Html) => Html,
 ): string {
-  const session = ctx.state.ops;
+  const session = operatorOf(ctx);
   const [path, label] = session ? ['/ops', 'Overview'] : ['/ops/login', 'Log in'];
   return page(assets, { title, body: text(html`<p><a class="button" href="${path}">${label}</a></p>`), session });
 }

@@ -7,11 +7,11 @@ import {
   type AuditStatus,
   listActions,
 } from '../../../src/store/ops/actions.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { anyOf, chosen, textField } from '../kit/filters.ts';
 import { actionButton, choice, field, filterForm } from '../kit/forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, type Tone, table, time } from '../kit/html.ts';
 import { BY_AGE, pager } from '../kit/lists.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { shortId } from '../kit/shown-values.ts';
 import { sessionIdOf } from './access/session.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
@@ -28,7 +28,7 @@ const TONES: Readonly<Record<AuditStatus, Tone>> = {
 };
 
 /** /ops/audit: the actions of operators, newest first, and the open sessions. */
-export function auditPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursors'>): void {
+export function auditPages(router: OpsRouter, deps: Pick<PageDeps, 'db' | 'cursors'>): void {
   router.page({
     path: PATH,
     section: 'audit',

@@ -14,12 +14,12 @@ import {
   type OpsDeliveryFilter,
   type RetryableRange,
 } from '../../../src/store/ops/delivery-search.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { invalidRequest } from '../../errors.ts';
 import { anyOf, chosen, fieldMoment, momentField, textField } from '../kit/filters.ts';
 import { actionButton, choice, field, filterForm, hidden } from '../kit/forms.ts';
 import { ago, code, type Html, html, longText, NONE, number, table, time } from '../kit/html.ts';
 import { BY_AGE, PAGE_ROWS, pager, tabs } from '../kit/lists.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { deliveryState, endpointName, shortId, shownUrl } from '../kit/shown-values.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
 import { subjectText } from './delivery-subject.ts';
@@ -27,7 +27,7 @@ import { subjectText } from './delivery-subject.ts';
 export const DELIVERIES_PATH = '/ops/deliveries';
 const RETRY_PATH = '/ops/deliveries/retry-all';
 
-type DeliveriesDeps = Pick<ApiDeps, 'db' | 'cursors' | 'producer'>;
+type DeliveriesDeps = Pick<PageDeps, 'db' | 'cursors' | 'producer'>;
 
 /** /ops/deliveries: the deliveries of all accounts, newest first, and the retry of all that match. */
 export function deliveriesPage(router: OpsRouter, deps: DeliveriesDeps): void {

@@ -1,11 +1,11 @@
 import type { LoggedAttempt } from '../../../src/store/deliveries/reads.ts';
 import { retryDelivery } from '../../../src/store/deliveries/recovery.ts';
 import { findOpsDelivery, locateDelivery, type OpsDeliveryWithLog } from '../../../src/store/ops/deliveries.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { presentExcerpt } from '../../routes/present-delivery.ts';
 import { actionButton } from '../kit/forms.ts';
 import { ago, badge, code, facts, type Html, html, NONE, number, table, time } from '../kit/html.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { hexDump } from '../kit/pretty-json.ts';
 import { sentRequest } from '../kit/sent-request.ts';
 import { deliveryState, shownUrl } from '../kit/shown-values.ts';
@@ -13,7 +13,7 @@ import type { OpsRequest, OpsRouter } from './actions.ts';
 import { DELIVERIES_PATH } from './deliveries.ts';
 import { subscriptionState, webhookPath } from './webhook.ts';
 
-type DeliveryDeps = Pick<ApiDeps, 'db' | 'producer'>;
+type DeliveryDeps = Pick<PageDeps, 'db' | 'producer'>;
 
 /** /ops/deliveries/{id}: one delivery with every attempt, and the retry button. */
 export function deliveryPage(router: OpsRouter, deps: DeliveryDeps): void {

@@ -2,11 +2,11 @@ import { SCOPES } from '../../../src/domain/values/api-key.ts';
 import { createApiKey, revokeApiKey } from '../../../src/store/accounts/accounts.ts';
 import { issueSignInLink, LINK_MINUTES, LINK_PATH } from '../../../src/store/accounts/sign-in-links.ts';
 import { listOpsAccounts, listOpsKeys, type OpsAccount, type OpsKey } from '../../../src/store/ops/keys.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { actionButton, actionForm, checks, field } from '../kit/forms.ts';
 import { ago, badge, code, type Html, html, longText, NONE, number, table, time } from '../kit/html.ts';
 import { BY_AGE, PAGE_ROWS, pager } from '../kit/lists.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
 import { readKeyForm, readLinkForm } from './keys-form.ts';
 
@@ -18,7 +18,10 @@ export function accountPath(id: bigint): string {
 }
 
 /** /ops/keys: lists, creates and revokes the API keys of all accounts. A key is shown once and not stored. */
-export function keyPages(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursors' | 'console'>): void {
+/** Without the console its links are off. */
+export type KeysDeps = Pick<PageDeps, 'db' | 'cursors'> & { console?: object };
+
+export function keyPages(router: OpsRouter, deps: KeysDeps): void {
   router.page({
     path: PATH,
     section: 'keys',

@@ -13,11 +13,11 @@ import { readBook } from '../../../src/store/series/book-reads.ts';
 import { readVenueCompleteness, type VenueCompleteness } from '../../../src/store/series/completeness.ts';
 import { readTrades, type StoredCandle } from '../../../src/store/series/reads.ts';
 import { type MarketCompleteness, readMarketCompleteness } from '../../../src/store/series/trade-repairs.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { comparingOf } from '../../reads/completeness.ts';
 import { chosen, textField } from '../kit/filters.ts';
 import { ago, badge, code, facts, type Html, html, longText, NONE, number, table, time } from '../kit/html.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { amountText, decimalColumn, decimalText, shareText } from '../kit/shown-values.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
 import { bookView, chart, type MarketView, observationTable, tradeTable, viewPath } from './market-parts.ts';
@@ -30,7 +30,7 @@ const CHARTED_CANDLES = 500;
 const SHOWN_TRADES = 30;
 const SHOWN_OBSERVATIONS = 30;
 
-type MarketDeps = Pick<ApiDeps, 'db' | 'venues'>;
+type MarketDeps = Pick<PageDeps, 'db' | 'venues'>;
 
 /** /ops/markets/{venue}/{id}: one market with chart, book and tape, and the data of its chart. */
 export function marketPage(router: OpsRouter, deps: MarketDeps): void {

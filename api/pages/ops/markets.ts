@@ -9,12 +9,12 @@ import { listMarkets } from '../../../src/store/catalog/market-list.ts';
 import type { StoredMarket } from '../../../src/store/catalog/market-reads.ts';
 import { searchMarkets } from '../../../src/store/catalog/market-search.ts';
 import { type LeadingPrice, readLeadingPrices } from '../../../src/store/ops/markets.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { toPlace, toPosition } from '../../routes/markets.ts';
 import { anyOf, chosen, textField } from '../kit/filters.ts';
 import { choice, field, filterForm } from '../kit/forms.ts';
 import { ago, badge, type Html, html, longText, NONE, type Tone, table } from '../kit/html.ts';
 import { BY_AGE, PAGE_ROWS, pager } from '../kit/lists.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { amountText, decimalColumn } from '../kit/shown-values.ts';
 import type { OpsRouter } from './actions.ts';
 import { marketPath } from './links.ts';
@@ -31,7 +31,7 @@ const MARKET_TONES: Readonly<Record<MarketStatus, Tone>> = {
   settled: 'idle',
 };
 
-type MarketDeps = Pick<ApiDeps, 'db' | 'cursors' | 'venues'>;
+type MarketDeps = Pick<PageDeps, 'db' | 'cursors' | 'venues'>;
 
 interface Found {
   markets: StoredMarket[];

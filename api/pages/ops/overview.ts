@@ -1,5 +1,5 @@
 import { briefly } from '../../../src/domain/values/briefly.ts';
-import { readiness } from '../../../src/observe/probe-server.ts';
+import { type Dependency, readiness } from '../../../src/observe/probe-server.ts';
 import { oldestOpenGaps } from '../../../src/store/feeds/gap-lists.ts';
 import { readJournalHead } from '../../../src/store/journal/read-journal.ts';
 import { listHeartbeats } from '../../../src/store/ops/heartbeats.ts';
@@ -15,9 +15,9 @@ import {
 import { readPolls } from '../../../src/store/ops/venues.ts';
 import { listPartlyFailing } from '../../../src/store/ops/webhook-troubles.ts';
 import { type RefoldProgress, refoldProgress } from '../../../src/store/series/candle-refold.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { readVenueFeeds } from '../../reads/feed-states.ts';
 import { html } from '../kit/html.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import type { OpsRouter } from './actions.ts';
 import {
   deliveryCards,
@@ -39,7 +39,8 @@ const MAX_FAILING = 10;
 /** The period in which webhooks fail in part. */
 const PARTLY_MS = 3_600_000;
 
-type OverviewDeps = Pick<ApiDeps, 'db' | 'dependencies' | 'venues' | 'now'>;
+/** `dependencies`: the checks of `/health/ready`. */
+export type OverviewDeps = Pick<PageDeps, 'db' | 'venues' | 'now'> & { dependencies: readonly Dependency[] };
 
 interface Overview {
   facts: Omit<ProblemFacts, 'nowMs'>;

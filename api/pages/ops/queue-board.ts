@@ -1,7 +1,9 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { OperatorRole } from '../../../src/store/ops/operators.ts';
-import type { ApiDeps, ApiState, OpsOptions } from '../../deps.ts';
+import type { ApiState } from '../../context.ts';
 import { ApiError } from '../../errors.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
+import type { OpsOptions } from './access/session.ts';
 import { sessionOf } from './access/session.ts';
 import { requireOperator, runAudited } from './actions.ts';
 
@@ -21,7 +23,7 @@ const BACK_LINK =
  * each write, and a body must be JSON, which forms cannot send.
  */
 export function queueBoard(
-  deps: Pick<ApiDeps, 'producer' | 'db' | 'now' | 'log'>,
+  deps: Pick<PageDeps, 'producer' | 'db' | 'now' | 'log'>,
   ops: OpsOptions,
 ): Middleware<ApiState> {
   const boards = new Map<OperatorRole, Promise<Middleware<ApiState>>>();
@@ -84,7 +86,7 @@ function externalJobUrl({ name, data }: { name: string; data: unknown }): { disp
 
 /** A dashboard; read-only for viewers. The first request loads bull-board, because it is a large part of the code of an API. */
 async function board(
-  deps: Pick<ApiDeps, 'producer'>,
+  deps: Pick<PageDeps, 'producer'>,
   ops: OpsOptions,
   isReadOnly: boolean,
 ): Promise<Middleware<ApiState>> {

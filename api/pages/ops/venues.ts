@@ -11,7 +11,6 @@ import { countMarketsByStatus, type MarketCount, type OpsPoll, readPolls } from 
 import { readFreshness, type VenueFreshness } from '../../../src/store/prices/freshness.ts';
 import { readVenueCompleteness, type VenueCompleteness } from '../../../src/store/series/completeness.ts';
 import { type RereadProgress, readRereads } from '../../../src/store/series/trade-reread.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { ApiError } from '../../errors.ts';
 import { comparingOf } from '../../reads/completeness.ts';
 import { readVenueFeeds } from '../../reads/feed-states.ts';
@@ -19,6 +18,7 @@ import { isIdlePoll, isPollHealthy, isScheduledPoll } from '../../reads/poll-hea
 import type { EnabledVenue } from '../../reads/venue-catalog.ts';
 import { ago, badge, code, duration, facts, type Html, html, longText, NONE, number, table } from '../kit/html.ts';
 import { BY_AGE, pager } from '../kit/lists.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { shareText } from '../kit/shown-values.ts';
 import type { OpsRouter } from './actions.ts';
 import { feedTable, gapTable, SHOWN_GAPS } from './venue-feeds.ts';
@@ -30,7 +30,7 @@ const SAMPLES_PER_PAGE = 10;
 /** The error of a venue client while its breaker is open (src/venues/http/http.ts). */
 const BREAKER_OPEN = /circuit breaker is open/;
 
-type VenueDeps = Pick<ApiDeps, 'db' | 'venues' | 'cursors'>;
+type VenueDeps = Pick<PageDeps, 'db' | 'venues' | 'cursors'>;
 
 /** /ops/venues: the state of the polls of each venue, and their rejected records. */
 export function venuePages(router: OpsRouter, deps: VenueDeps): void {

@@ -10,19 +10,19 @@ import {
   readWebhookActivity,
   type WebhookActivity,
 } from '../../../src/store/ops/webhooks.ts';
-import type { ApiDeps } from '../../deps.ts';
+import { checkReach, MAX_RECOVERY_DAYS } from '../../contract/delivery.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
-import { checkReach, MAX_RECOVERY_DAYS } from '../../routes/deliveries.ts';
 import { fieldMoment, momentField } from '../kit/filters.ts';
 import { actionButton, actionForm, field } from '../kit/forms.ts';
 import { ago, badge, code, facts, type Html, html, NONE, number, table, time } from '../kit/html.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { percent, shortId, shownUrl } from '../kit/shown-values.ts';
 import type { ActionRequest, OpsRequest, OpsRouter } from './actions.ts';
 import { hourChart } from './webhook-chart.ts';
 
 const PATH = '/ops/webhooks/:webhook_id';
 
-type WebhookDeps = Pick<ApiDeps, 'db' | 'producer'>;
+type WebhookDeps = Pick<PageDeps, 'db' | 'producer'>;
 
 /** The page of one subscription. */
 export function webhookPath(id: string): string {
@@ -93,7 +93,7 @@ function changeStatus(
 }
 
 async function subscriptionOf(
-  deps: Pick<ApiDeps, 'db'>,
+  deps: Pick<PageDeps, 'db'>,
   { params }: OpsRequest | ActionRequest,
 ): Promise<OpsSubscription> {
   const found = await findOpsSubscription(deps.db, params['webhook_id'] ?? '');

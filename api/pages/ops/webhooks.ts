@@ -8,11 +8,11 @@ import {
   type WebhookFilter,
   type WebhookState,
 } from '../../../src/store/ops/webhook-list.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { chosen, textField } from '../kit/filters.ts';
 import { field, filterForm } from '../kit/forms.ts';
 import { ago, badge, code, duration, type Html, html, longText, NONE, number, type Tone, table } from '../kit/html.ts';
 import { PAGE_ROWS, pager, tabs } from '../kit/lists.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
 import { endpointName, percent, shownUrl } from '../kit/shown-values.ts';
 import type { OpsRouter } from './actions.ts';
 
@@ -27,7 +27,7 @@ const SHOWN: Readonly<Record<WebhookState, { label: string; tab: string; tone: T
 };
 
 /** /ops/webhooks: the webhooks of all accounts, worst first. */
-export function webhooksPage(router: OpsRouter, deps: Pick<ApiDeps, 'db' | 'cursors'>): void {
+export function webhooksPage(router: OpsRouter, deps: Pick<PageDeps, 'db' | 'cursors'>): void {
   router.page({
     path: PATH,
     section: 'webhooks',

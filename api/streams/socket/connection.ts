@@ -2,25 +2,30 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RawData, WebSocket } from 'ws';
 import { logLimited } from '../../../src/observe/limited-lines.ts';
+import type { Logger } from '../../../src/observe/logger.ts';
+import type { Database } from '../../../src/store/db/tx.ts';
+import type { Caller } from '../../context.ts';
 import type { ClientFrame } from '../../contract/live.ts';
-import type { ApiDeps, Caller } from '../../deps.ts';
 import { ApiError, type ErrorCode } from '../../errors.ts';
-import { authenticateKey } from '../../middleware/authenticate.ts';
+import { type AuthDeps, authenticateKey } from '../../middleware/authenticate.ts';
 import { toApiError } from '../../middleware/envelope.ts';
 import type { AccountUse } from '../account-use.ts';
 import type { StreamClient } from '../client.ts';
+import type { StreamDeps } from '../port.ts';
 import { filterOf } from '../request-filter.ts';
 import { CLOSE_CODES, readFrame } from './frames.ts';
 import { createSocketSink } from './sink.ts';
 
-export type SocketDeps = Pick<ApiDeps, 'db' | 'streams' | 'keys' | 'failedKeys' | 'limits' | 'log' | 'now'> & {
+export interface SocketDeps extends AuthDeps, StreamDeps {
+  db: Database;
+  log: Logger;
   /** The venues of a name. @throws ApiError `venue_not_found` */
   scopeOf(name: string): { name: string; venues: readonly string[] };
   /** The interval of pings. A client that answers none within it is gone. */
   pingMs?: number;
   /** The time for the key as the first frame. */
   authMs?: number;
-};
+}
 
 /** Frames of one client: a burst, and the rate afterwards. */
 const FRAME_BURST = 50;

@@ -5,7 +5,6 @@ import { WebSocketServer } from 'ws';
 import { parseUrl } from '../../../src/domain/values/parse-url.ts';
 import { logLimited } from '../../../src/observe/limited-lines.ts';
 import { hostProblem } from '../../access/host-header.ts';
-import type { ApiDeps } from '../../deps.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { authenticateKey, bearerOf } from '../../middleware/authenticate.ts';
 import { errorBody, toApiError } from '../../middleware/envelope.ts';
@@ -17,7 +16,9 @@ export const SOCKET_PATH = '/v1/stream';
 /** 100 market ids of the longest kind fit. */
 const MAX_FRAME_BYTES = 64 * 1024;
 
-type ServerDeps = SocketDeps & Pick<ApiDeps, 'corsOrigins'>;
+interface ServerDeps extends SocketDeps {
+  corsOrigins: readonly string[];
+}
 
 /** Serves GET /v1/stream as a WebSocket on an HTTP server. Other upgrades are refused. */
 export function serveSockets(server: Server, deps: ServerDeps): void {
@@ -71,7 +72,7 @@ async function upgrade(
 }
 
 /** Browsers send no preflight for a WebSocket, so the server compares the origin. */
-function checkRequest(request: IncomingMessage, { corsOrigins }: Pick<ApiDeps, 'corsOrigins'>): void {
+function checkRequest(request: IncomingMessage, { corsOrigins }: Pick<ServerDeps, 'corsOrigins'>): void {
   const [path = '', query = ''] = (request.url ?? '').split('?');
   if (path !== SOCKET_PATH) throw new ApiError('not_found', 'no such WebSocket');
   const given = [...new Set(new URLSearchParams(query).keys())].slice(0, 20);

@@ -1,5 +1,6 @@
 import { cut } from '../webhooks/chat-values.ts';
-import type { ChatFormat, ChatMessage } from './chat-message.ts';
+import type { ChatMessage } from './chat-message.ts';
+import type { ChatFormat } from './chat-url.ts';
 
 /** The request of a message: its URL and its JSON body. */
 interface ChatRequest {

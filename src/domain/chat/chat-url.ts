@@ -1,5 +1,10 @@
 import { parseUrl } from '../values/parse-url.ts';
-import type { ChatFormat } from './chat-message.ts';
+
+/** The formats of requests. `json` is the body of the event with signatures; the others are messages of chat services. */
+export const CHAT_FORMATS = ['discord', 'slack', 'telegram'] as const;
+export type ChatFormat = (typeof CHAT_FORMATS)[number];
+export const WEBHOOK_FORMATS = ['json', ...CHAT_FORMATS] as const;
+export type WebhookFormat = (typeof WEBHOOK_FORMATS)[number];
 
 const HIDDEN = '/***';
 

@@ -1,7 +1,6 @@
 import { webhookFailingBody, webhookPausedBody } from '../webhooks/account-event.ts';
-import { type Data, type Field, joined, numberOf, textOf } from '../webhooks/chat-values.ts';
+import { type Data, type Field, joined, numberOf, textOf, word } from '../webhooks/chat-values.ts';
 import { eventBody } from '../webhooks/event-body.ts';
-import { word } from '../webhooks/line-values.ts';
 import { type EventDefinition, SAMPLE_FAILURE } from './definition.ts';
 
 const SAMPLE_TROUBLE = {

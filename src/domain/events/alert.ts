@@ -1,8 +1,7 @@
 import { findCondition } from '../alerts/conditions.ts';
 import { alertExpiredBody, ruleBody } from '../alerts/rule-event.ts';
 import { decimal } from '../values/decimal.ts';
-import { cut, type Data, joined, textOf } from '../webhooks/chat-values.ts';
-import { name, observed, word } from '../webhooks/line-values.ts';
+import { cut, type Data, joined, name, observed, textOf, word } from '../webhooks/chat-values.ts';
 import { type EventDefinition, SAMPLE_MARKET, SAMPLE_TOKEN } from './definition.ts';
 
 /** A long label must not hide the value behind it in a title. */

@@ -1,6 +1,5 @@
-import { type Data, joined } from '../webhooks/chat-values.ts';
+import { type Data, joined, name, word } from '../webhooks/chat-values.ts';
 import type { EventType } from '../webhooks/event.ts';
-import { name, word } from '../webhooks/line-values.ts';
 import { testEvent, webhookFailing, webhookPaused } from './account.ts';
 import { alertExpired, priceAlert } from './alert.ts';
 import type { EventDefinition, EventText } from './definition.ts';

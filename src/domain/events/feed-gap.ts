@@ -1,7 +1,6 @@
 import { feedGapData } from '../webhooks/broadcast.ts';
-import { counted, joined, numberOf, textOf } from '../webhooks/chat-values.ts';
+import { counted, joined, numberOf, textOf, word } from '../webhooks/chat-values.ts';
 import { eventBody } from '../webhooks/event-body.ts';
-import { word } from '../webhooks/line-values.ts';
 import { type EventDefinition, SAMPLE_FAILURE, SAMPLE_MARKET } from './definition.ts';
 
 export const feedGap: EventDefinition = {

@@ -1,8 +1,17 @@
 import { decimal } from '../values/decimal.ts';
 import { marketStatusData, newMarketData, tradeData } from '../webhooks/broadcast.ts';
-import { isCorrection, joined, numberOf, statusFields, textOf } from '../webhooks/chat-values.ts';
+import {
+  isCorrection,
+  joined,
+  name,
+  numberOf,
+  statusFacts,
+  statusFields,
+  textOf,
+  tradeFacts,
+  word,
+} from '../webhooks/chat-values.ts';
 import { eventBody } from '../webhooks/event-body.ts';
-import { name, statusFacts, tradeFacts, word } from '../webhooks/line-values.ts';
 import { type EventDefinition, SAMPLE_MARKET, SAMPLE_TOKEN } from './definition.ts';
 
 export const marketStatus: EventDefinition = {

@@ -1,7 +1,17 @@
 import { decimal } from '../values/decimal.ts';
 import { balanceChangeBody, transactionBody } from '../wallets/event.ts';
-import { type Data, joined, numberOf, shortened, signed, textOf } from '../webhooks/chat-values.ts';
-import { name, prefixed, tradeFacts, word } from '../webhooks/line-values.ts';
+import {
+  type Data,
+  joined,
+  name,
+  numberOf,
+  prefixed,
+  shortened,
+  signed,
+  textOf,
+  tradeFacts,
+  word,
+} from '../webhooks/chat-values.ts';
 import { type EventDefinition, SAMPLE_MARKET, SAMPLE_TOKEN } from './definition.ts';
 
 const MAX_TRANSFERS = 4;

@@ -1,15 +1,19 @@
-import { ALERT_CONDITIONS, type AlertCondition, OUTCOME_CONDITIONS } from '../../domain/alerts/conditions.ts';
+import { ALERT_CONDITIONS, type AlertCondition } from '../../domain/alerts/conditions.ts';
 import { decimal } from '../../domain/values/decimal.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { findByProbes } from './probes.ts';
 import {
+  activeAlerts,
   type Candidate,
   comparisonOf,
   finalSince,
+  firstMoment,
   IS_EVALUATED,
   OF_MARKETS,
   quoteBefore,
+  SPECIFIED_START,
   STARTS,
+  sideOf,
   wholeMs,
 } from './rules.ts';
 import { MARKETS_IN_SCOPE } from './scopes.ts';
@@ -47,45 +51,11 @@ interface Candidates {
   unfinished: ReadonlySet<bigint> | 'all';
 }
 
-/** The start of an alert of the specification, in the precision of observations. */
-const START = `date_trunc('milliseconds', a.created_at)`;
-
-/** SQL of the moments between which observations may fire an alert. NULL is no end. */
-interface Window {
-  since: string;
-  until: string;
-}
-
-/**
- * SQL of the first moment at which alert `a` of the specification fires: its start, when the price in effect meets it, or an observation;
- * NULL for none. The price in effect, instead of the latest one, means that neither a slow evaluator nor a slow writer loses a crossing: a
- * price that was stamped before an alert and committed after it is in effect at its start, however soon the price changes again.
- */
-export function firstMoment(condition: AlertCondition, { since, until }: Window): string {
-  const comparison = comparisonOf(sideOf(condition));
-  const isBeforeEnd = (moment: string) => `(${until} IS NULL OR ${moment} < ${until})`;
-  return `coalesce(
-    (SELECT ${START} FROM ${quoteBefore('a.token_id', START)} h
-     WHERE ${since} <= a.created_at AND ${isBeforeEnd('a.created_at')} AND h.price ${comparison} a.target),
-    (SELECT o.received_at FROM observation o
-     WHERE o.token_id = a.token_id AND o.received_at >= greatest(${START}, ${since}) AND o.price ${comparison} a.target
-       AND ${isBeforeEnd('o.received_at')} AND o.n IS NOT NULL
-     ORDER BY o.received_at LIMIT 1))`;
-}
-
-/** The side of the target on which prices meet the condition. */
-const sideOf = (condition: AlertCondition) => OUTCOME_CONDITIONS[condition].needs({}).side;
-
-/** The condition must be a literal, because the partial indexes fit only then, in any plan. */
-export function activeAlerts(condition: AlertCondition, token: string): string {
-  return `a.token_id = ${token} AND a.status = 'active' AND a.condition = '${condition}' AND a.probe IS NULL`;
-}
-
 /** Alerts that claimed observations may meet: one index range per token, so cost follows tokens and firings. */
 function ofObservations(condition: AlertCondition): string {
   const isInRange = `${sideOf(condition) === 'at_least' ? 'b.high' : 'b.low'} ${comparisonOf(sideOf(condition))} a.target`;
   return `SELECT a.pk, b.token_id, '${condition}', a.start, a.met FROM bound b CROSS JOIN LATERAL (
-     SELECT a.pk, ${START} AS start, f.met FROM alert a
+     SELECT a.pk, ${SPECIFIED_START} AS start, f.met FROM alert a
      CROSS JOIN LATERAL (SELECT ${firstMoment(condition, { since: 'b.since', until: 'b.final_since' })} AS met OFFSET 0) f
      WHERE ${activeAlerts(condition, 'b.token_id')} AND ${isInRange} AND f.met IS NOT NULL LIMIT $5) a`;
 }
@@ -93,13 +63,13 @@ function ofObservations(condition: AlertCondition): string {
 /** Alerts of a market that became final: an earlier price still counts, in any order of claims. */
 function ofFinal(condition: AlertCondition): string {
   return `SELECT a.pk, d.token_id, '${condition}', a.start, a.met FROM decided d CROSS JOIN LATERAL (
-     SELECT a.pk, ${START} AS start, f.met FROM alert a
+     SELECT a.pk, ${SPECIFIED_START} AS start, f.met FROM alert a
      CROSS JOIN LATERAL (SELECT ${firstMoment(condition, { since: `'-infinity'`, until: 'd.final_since' })} AS met OFFSET 0) f
      WHERE ${activeAlerts(condition, 'd.token_id')} AND f.met IS NOT NULL LIMIT $5) a`;
 }
 
 function ofNew(condition: AlertCondition): string {
-  return `SELECT a.pk, a.token_id, a.condition, ${START} AS start, f.met FROM (
+  return `SELECT a.pk, a.token_id, a.condition, ${SPECIFIED_START} AS start, f.met FROM (
      SELECT n.*, ${finalSince('n.token_id')} AS final_since FROM alert n
      WHERE n.pk = ANY ($3::bigint[]) AND n.status = 'active' AND n.condition = '${condition}' AND n.probe IS NULL OFFSET 0) a
    CROSS JOIN LATERAL (SELECT ${firstMoment(condition, { since: `'-infinity'`, until: 'a.final_since' })} AS met OFFSET 0) f

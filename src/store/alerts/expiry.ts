@@ -3,9 +3,8 @@ import { alertExpiredBody } from '../../domain/alerts/rule-event.ts';
 import { derivedId } from '../../domain/values/ids.ts';
 import { type Database, type Queryable, sql } from '../db/tx.ts';
 import { EVALUATED_MOMENT } from '../marks/detail.ts';
-import { activeAlerts, firstMoment } from './candidates.ts';
 import { emitEvents } from './events.ts';
-import { finalSince } from './rules.ts';
+import { activeAlerts, finalSince, firstMoment } from './rules.ts';
 
 /** Longer than a transaction holds an observation or a change that it has stamped: these may still fire the alert. */
 const GRACE = `interval '15 seconds'`;

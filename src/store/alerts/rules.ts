@@ -1,6 +1,7 @@
 import type { Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
 import type { NeededObservations, Observed } from '../../domain/alerts/condition.ts';
 import {
+  type AlertCondition,
   type Condition,
   MARKET_CONDITION_NAMES,
   OUTCOME_CONDITIONS,
@@ -271,4 +272,38 @@ export async function readObservations(
 /** The first moment whose observations an evaluation of the rule reads. */
 export function readsSince(rule: Rule): number {
   return rule.startMs - lookbackOf(rule);
+}
+
+/** The start of an alert of the specification, in the precision of observations. */
+export const SPECIFIED_START = `date_trunc('milliseconds', a.created_at)`;
+
+/** SQL of the moments between which observations may fire an alert. NULL is no end. */
+interface Window {
+  since: string;
+  until: string;
+}
+
+/**
+ * SQL of the first moment at which alert `a` of the specification fires: its start, when the price in effect meets it, or an observation;
+ * NULL for none. The price in effect, instead of the latest one, means that neither a slow evaluator nor a slow writer loses a crossing: a
+ * price that was stamped before an alert and committed after it is in effect at its start, however soon the price changes again.
+ */
+export function firstMoment(condition: AlertCondition, { since, until }: Window): string {
+  const comparison = comparisonOf(sideOf(condition));
+  const isBeforeEnd = (moment: string) => `(${until} IS NULL OR ${moment} < ${until})`;
+  return `coalesce(
+    (SELECT ${SPECIFIED_START} FROM ${quoteBefore('a.token_id', SPECIFIED_START)} h
+     WHERE ${since} <= a.created_at AND ${isBeforeEnd('a.created_at')} AND h.price ${comparison} a.target),
+    (SELECT o.received_at FROM observation o
+     WHERE o.token_id = a.token_id AND o.received_at >= greatest(${SPECIFIED_START}, ${since}) AND o.price ${comparison} a.target
+       AND ${isBeforeEnd('o.received_at')} AND o.n IS NOT NULL
+     ORDER BY o.received_at LIMIT 1))`;
+}
+
+/** The side of the target on which prices meet the condition. */
+export const sideOf = (condition: AlertCondition) => OUTCOME_CONDITIONS[condition].needs({}).side;
+
+/** The condition must be a literal, because the partial indexes fit only then, in any plan. */
+export function activeAlerts(condition: AlertCondition, token: string): string {
+  return `a.token_id = ${token} AND a.status = 'active' AND a.condition = '${condition}' AND a.probe IS NULL`;
 }

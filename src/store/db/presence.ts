@@ -21,20 +21,28 @@ export interface Presence {
   readonly key: number | null;
   /** A statement of the session that holds the lock. @throws while there is no session */
   query: Queryable['query'];
-  /** Shows the workers and begins to look for ended processes. Resolves after the first attempt. */
-  register(workers: WorkerIds): Promise<void>;
+  /**
+   * Shows the workers and begins to look for ended processes. Resolves after the first attempt. `onAbsent` releases the claims of an
+   * ended process; it is called again until the process is forgotten. The session listens to the channel of `listen`.
+   */
+  register(workers: WorkerIds, onAbsent: OnAbsent, listen?: Listen): Promise<void>;
   /** Closes the session, and with it the presence. */
   close(): Promise<void>;
+}
+
+type OnAbsent = (key: number) => Promise<void>;
+
+/** Notifications of a Postgres channel. `onLost`: the session ended, and with it its locks. */
+interface Listen {
+  channel: string;
+  onMessage(payload: string): void;
+  onLost(): void;
 }
 
 interface PresenceOptions {
   /** Past any pooler, because the lock belongs to a session. */
   databaseUrl: string;
   log: Logger;
-  /** Releases the claims of an ended process. It is called again until the process is forgotten. */
-  onAbsent: (key: number) => Promise<void>;
-  /** A channel of notifications, which the session listens to. */
-  listen?: { channel: string; onMessage(payload: string): void; onLost(): void };
 }
 
 /** Each look is one small statement. It is also the heartbeat of the session. */
@@ -52,7 +60,7 @@ const FORGET = 'DELETE FROM presence WHERE id = $1';
 const FIND_ABSENT = 'SELECT id FROM presence WHERE id <> $2 AND pg_try_advisory_xact_lock_shared($1, id)';
 
 /** A lost session is opened again, under the same key unless another process has released its claims meanwhile. */
-export function createPresence({ databaseUrl, log, onAbsent, listen }: PresenceOptions): Presence {
+export function createPresence({ databaseUrl, log }: PresenceOptions): Presence {
   const closing = new AbortController();
   const streaks = new FailureStreaks();
   let lastKey: number | undefined;
@@ -89,7 +97,7 @@ export function createPresence({ databaseUrl, log, onAbsent, listen }: PresenceO
     return new Set(rows.map(({ id }) => id));
   }
 
-  async function release(absent: readonly number[]): Promise<void> {
+  async function release(absent: readonly number[], onAbsent: OnAbsent): Promise<void> {
     for (const absentKey of absent) {
       try {
         await onAbsent(absentKey);
@@ -103,13 +111,13 @@ export function createPresence({ databaseUrl, log, onAbsent, listen }: PresenceO
   }
 
   /** Looks for ended processes until the signal fires. */
-  async function watch(client: pg.Client, ownKey: number, signal: AbortSignal): Promise<void> {
+  async function watch(client: pg.Client, ownKey: number, signal: AbortSignal, onAbsent: OnAbsent): Promise<void> {
     let suspects: ReadonlySet<number> = new Set();
     while (!signal.aborted) {
       const absent = await findAbsent(client, ownKey);
       const confirmed = [...absent].filter((suspect) => suspects.has(suspect));
       suspects = absent;
-      await release(confirmed);
+      await release(confirmed, onAbsent);
       const pauseMs = absent.size > confirmed.length ? CONFIRM_AFTER_MS : LOOK_EVERY_MS;
       await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
@@ -124,7 +132,7 @@ export function createPresence({ databaseUrl, log, onAbsent, listen }: PresenceO
       const { query } = session;
       return inTurn(() => query<Row>(statement, values));
     },
-    register(workers) {
+    register(workers, onAbsent, listen) {
       return new Promise((resolve) => {
         running = keepSession({
           databaseUrl,
@@ -146,7 +154,7 @@ export function createPresence({ databaseUrl, log, onAbsent, listen }: PresenceO
               session = sessionQueryable(client);
               onReady();
               resolve();
-              await watch(client, lastKey, signal);
+              await watch(client, lastKey, signal, onAbsent);
             } finally {
               key = null;
               session = undefined;

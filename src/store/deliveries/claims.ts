@@ -1,4 +1,4 @@
-import type { ChatFormat } from '../../domain/chat/chat-message.ts';
+import type { ChatFormat } from '../../domain/chat/chat-url.ts';
 import { createBatcher, oncePerOwner } from '../db/batcher.ts';
 import { type Database, type Queryable, type Statement, sql } from '../db/tx.ts';
 import { ALERT_OF_EVENT, type CancelledDelivery, type CancelledRow, toCancelled } from './cancelled.ts';

@@ -1,4 +1,4 @@
-import type { ChatFormat } from '../../domain/chat/chat-message.ts';
+import type { ChatFormat } from '../../domain/chat/chat-url.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { SKIPPED_BEFORE } from './order.ts';
 

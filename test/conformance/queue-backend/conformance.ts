@@ -120,7 +120,9 @@ export function describeQueueBackend(create: () => Promise<TestBackend>): void {
     const failing = defineJob('evaluate-alerts', async () => {
       throw new Error('bad \u0000 text \ud800');
     });
-    const deps = { metrics: createMetrics('test', { ofNode: false }), log, stopping: new AbortController().signal };
+    const { LivenessTracker } = await import('../../../src/observe/liveness-tracker.ts');
+    const metrics = createMetrics('test', { ofNode: false });
+    const deps = { metrics, log, tracker: new LivenessTracker(), stopping: new AbortController().signal };
     const processor = createProcessor([failing], deps as Parameters<typeof createProcessor>[1]);
     let runs = 0;
     const worker = work('alerts', (job) => {

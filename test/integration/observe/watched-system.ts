@@ -11,11 +11,12 @@ import { createQueueBackend } from '../../../src/queues/backend.ts';
 import { ROLES, type Role } from '../../../src/queues/jobs.ts';
 import { createProducer } from '../../../src/queues/producer.ts';
 import { listen } from '../../../src/runtime/listen.ts';
+import type { RunningProcess } from '../../../src/runtime/start-process.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { shardsOf } from '../../../src/store/marks/marks.ts';
 import { writePrices } from '../../../src/store/prices/prices.ts';
-import { type RunningWorker, startWorker } from '../../../workers/start-worker.ts';
+import { startWorker } from '../../../workers/start-worker.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 
 /** Recognisable secrets, each in a valid form for its place, and none in a form that the logger recognises. */
@@ -122,7 +123,7 @@ export async function startWatchedSystem(): Promise<WatchedSystem> {
     createLogger({ process, level: 'trace', destination: { write: (line) => void lines.push(line) } });
   const { signal } = new AbortController();
   const api = await startApi(config, logOf('api'), signal);
-  const workers = new Map<Role, RunningWorker>();
+  const workers = new Map<Role, RunningProcess>();
   for (const role of ROLES) workers.set(role, await startWorker(role, config, logOf(role), signal));
   const backend = createQueueBackend({ databaseUrl: database.url, prefix: 'test', workers: 0, log: logOf('test') });
   const producer = createProducer({ backend, log: logOf('test') });

@@ -4,7 +4,6 @@ import { isPool, tokenIdOf as limitlessTokenOf } from '../../../sim/limitless/wi
 import type { Config } from '../../../src/config/config.ts';
 import { isTight } from '../../../src/domain/markets/quoted-price.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
-import { LivenessTracker } from '../../../src/observe/liveness-tracker.ts';
 import type { Logger } from '../../../src/observe/logger.ts';
 import { type Database, sql } from '../../../src/store/db/tx.ts';
 import type { FeedTiming } from '../../../src/venues/feeds/connection.ts';
@@ -113,7 +112,6 @@ export function runStreamer(fields: StreamerFields) {
     deps: context,
     streamer,
     feeds: new Map([[venue, { feed }]]),
-    tracker: new LivenessTracker(),
     timing: { ...QUICK, ...timing },
   });
   return { ...running, producer, metrics: context.metrics, handshakes: () => handshakes };

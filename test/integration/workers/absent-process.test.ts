@@ -63,22 +63,18 @@ async function runningProcess(
   workers: Record<string, string> = {},
 ): Promise<Presence & { readonly absent: number[] }> {
   const absent: number[] = [];
-  const presence = createPresence({
-    databaseUrl,
-    log: capturedLog().log,
-    onAbsent: async (key) => {
-      absent.push(key);
-      await onAbsent(key);
-    },
-  });
+  const presence = createPresence({ databaseUrl, log: capturedLog().log });
   closers.push(() => presence.close());
-  await presence.register(workers);
+  await presence.register(workers, async (key) => {
+    absent.push(key);
+    await onAbsent(key);
+  });
   return Object.assign(Object.create(presence) as Presence, { absent });
 }
 
 const NO_LOCKS = { locks: async () => new Map<string, string>() };
 const release = (key: number, producer: Producer = wakeRecorder()) =>
-  releaseAbsent(key, { db: test.db, producer, log: capturedLog().log }, NO_LOCKS);
+  releaseAbsent(key, { db: test.db, producer, log: capturedLog().log, backend: NO_LOCKS });
 
 describe('the presence of a process', () => {
   it('has a key that no other process has', async () => {
@@ -221,7 +217,9 @@ describe('releaseAbsent', () => {
     const ended = await endedProcess({ alerts: 'w' });
     const away = { locks: () => Promise.reject(new Error('away')) };
     const producer = { ...wakeRecorder(), queue: () => ({}) as ReturnType<Producer['queue']> };
-    await expect(releaseAbsent(ended, { db: test.db, producer, log: capturedLog().log }, away)).rejects.toThrow('away');
+    await expect(
+      releaseAbsent(ended, { db: test.db, producer, log: capturedLog().log, backend: away }),
+    ).rejects.toThrow('away');
     expect(await keys()).toEqual([ended]);
   });
 
@@ -290,7 +288,7 @@ describe.each(BACKENDS)('the jobs of an ended process on %s', (kind) => {
     }
 
     const releaseWith = (key: number) =>
-      releaseAbsent(key, { db: test.db, producer, log: capturedLog().log }, queues.backend);
+      releaseAbsent(key, { db: test.db, producer, log: capturedLog().log, backend: queues.backend });
 
     it('run again at once, and no longer absorb wake-ups', async () => {
       const { worker } = hangingWorker(1);
@@ -333,7 +331,7 @@ describe.each(BACKENDS)('the jobs of an ended process on %s', (kind) => {
       await completed;
       const ended = await endedProcess({ candles: worker.id });
       const asBefore = { locks: async () => locks };
-      await releaseAbsent(ended, { db: test.db, producer, log: capturedLog().log }, asBefore);
+      await releaseAbsent(ended, { db: test.db, producer, log: capturedLog().log, backend: asBefore });
       expect(await keys()).toEqual([]);
       expect(await job.getState()).toBe('completed');
     });

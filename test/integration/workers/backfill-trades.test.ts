@@ -365,7 +365,9 @@ describe('the reconcile timer of the poller', () => {
     const round = async () => {
       const producer = wakeRecorder();
       const deps = jobContext({ db: test.db, config, producer });
-      await reconcile('poller', deps, backend).catch((error: Error) => expect(error.message).toContain('no queues'));
+      await reconcile('poller', { ...deps, backend }).catch((error: Error) =>
+        expect(error.message).toContain('no queues'),
+      );
       const gauge = (await deps.metrics.historyBackfills.get()).values;
       return { woken: producer.woken, gauge: gauge.map(({ labels, value }) => [labels.venue, labels.status, value]) };
     };

@@ -77,7 +77,7 @@ describe.each(BACKENDS)('a round of the reconcile timer on %s', (kind) => {
     async function wipedAndRestored(role: Role, over: Partial<WorkerDeps> = {}): Promise<WorkerDeps> {
       await queues.wipe();
       const deps = depsOf(producer, over);
-      await reconcile(role, deps, queues.backend);
+      await reconcile(role, { ...deps, backend: queues.backend });
       await producer.idle();
       return deps;
     }
@@ -93,7 +93,7 @@ describe.each(BACKENDS)('a round of the reconcile timer on %s', (kind) => {
         const expected = schedulesOf(role, config);
         const queue = producer.queue(role === 'poller' ? 'venue-polymarket' : 'candles');
         const { log, lines } = capturedLog();
-        await reconcile(role, depsOf(producer), queues.backend);
+        await reconcile(role, { ...depsOf(producer), backend: queues.backend });
         await wipedAndRestored(role, { log });
         const schedulers = await queue.getJobSchedulers();
         expect(schedulers.map(({ key, every, pattern }) => [key, pattern ?? Number(every)]).sort()).toEqual(
@@ -104,7 +104,7 @@ describe.each(BACKENDS)('a round of the reconcile timer on %s', (kind) => {
         expect(lines.some((line) => line.includes('schedules set'))).toBe(true);
         expect(lines.some((line) => line.includes('queue store was gone'))).toBe(kind === 'postgres');
         const again = capturedLog();
-        await reconcile(role, depsOf(producer, { log: again.log }), queues.backend);
+        await reconcile(role, { ...depsOf(producer, { log: again.log }), backend: queues.backend });
         expect(again.lines).toEqual([]);
       },
     );
@@ -138,8 +138,8 @@ describe.each(BACKENDS)('a round of the reconcile timer on %s', (kind) => {
       await dueRow();
       await mark('evaluate-alerts');
       for (let round = 0; round < 3; round++) {
-        await reconcile('deliverer', depsOf(producer), queues.backend);
-        await reconcile('alerter', depsOf(producer), queues.backend);
+        await reconcile('deliverer', { ...depsOf(producer), backend: queues.backend });
+        await reconcile('alerter', { ...depsOf(producer), backend: queues.backend });
         await producer.idle();
       }
       expect(await waiting('deliveries')).toHaveLength(1);
@@ -175,7 +175,7 @@ describe.each(BACKENDS)('a round of the reconcile timer on %s', (kind) => {
       );
       const subscriptionPk = await dueRow();
       const isWoken = () =>
-        reconcile('deliverer', depsOf(producer), queues.backend).then(
+        reconcile('deliverer', { ...depsOf(producer), backend: queues.backend }).then(
           () => true,
           () => false,
         );
@@ -187,12 +187,12 @@ describe.each(BACKENDS)('a round of the reconcile timer on %s', (kind) => {
 });
 
 describe('a round of the reconcile timer', () => {
-  const idleStore = { restore: async () => false } as Parameters<typeof reconcile>[2];
+  const idleStore = { restore: async () => false } as WorkerDeps['backend'];
 
   it('wakes no stage without a backlog', async () => {
     for (const role of ['alerter', 'deliverer'] as const) {
       const producer = wakeRecorder();
-      await reconcile(role, depsOf(producer), idleStore);
+      await reconcile(role, { ...depsOf(producer), backend: idleStore });
       expect(producer.woken).toEqual([]);
     }
   });
@@ -202,7 +202,7 @@ describe('a round of the reconcile timer', () => {
     await mark('sample-snapshots');
     await dueRow();
     const producer = wakeRecorder();
-    await reconcile('alerter', depsOf(producer), idleStore);
+    await reconcile('alerter', { ...depsOf(producer), backend: idleStore });
     expect(producer.woken).toEqual([]);
   });
 
@@ -215,13 +215,16 @@ describe('a round of the reconcile timer', () => {
           rounds += 1;
           throw new Error('queue store away');
         },
-      } as unknown as Parameters<typeof reconcile>[2];
+      } as unknown as WorkerDeps['backend'];
       const { log, lines } = capturedLog();
       const stopping = new AbortController();
       // The database is down too, so no step of the round waits for real time.
       const db = new LosableDatabase(test.db.dataSource);
       db.loseStatements = ['count_trade_histories'];
-      const timer = startReconciling('poller', depsOf(wakeRecorder(), { db, log, stopping: stopping.signal }), away);
+      const timer = startReconciling(
+        'poller',
+        depsOf(wakeRecorder(), { db, log, stopping: stopping.signal, backend: away }),
+      );
       await vi.advanceTimersByTimeAsync(60_000);
       expect(rounds).toBeGreaterThanOrEqual(10);
       expect(rounds).toBeLessThanOrEqual(15);

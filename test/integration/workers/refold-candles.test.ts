@@ -10,6 +10,7 @@ import { isRefoldDue, refoldPiece, refoldProgress } from '../../../src/store/ser
 import { foldCandles } from '../../../src/store/series/candles.ts';
 import { writeTrades } from '../../../src/store/series/trades.ts';
 import { refoldCandlesJob } from '../../../workers/jobs/refold-candles.ts';
+import type { WorkerDeps } from '../../../workers/process/deps.ts';
 import { reconcile } from '../../../workers/process/reconcile.ts';
 import { gaugesOf } from '../../../workers/process/role-gauges.ts';
 import { wrongCandles } from '../../e2e/oracle.ts';
@@ -180,12 +181,12 @@ describe('the job refold-candles', () => {
   });
 
   it('is woken by the reconcile timer of an aggregator while a pass is due, and its progress is measured', async () => {
-    const backend = { restore: async () => false } as Parameters<typeof reconcile>[2];
+    const backend = { restore: async () => false } as WorkerDeps['backend'];
     const woken = async () => {
       const producer = wakeRecorder();
       const queue = { getJobScheduler: async () => undefined, upsertJobScheduler: async () => undefined };
       producer.queue = () => queue as unknown as ReturnType<typeof producer.queue>;
-      await reconcile('aggregator', { ...context(), producer }, backend);
+      await reconcile('aggregator', { ...context(), producer, backend });
       return producer.woken.includes('refold-candles');
     };
     const shares = async () => {

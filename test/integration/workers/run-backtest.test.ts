@@ -15,6 +15,7 @@ import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { Database, type Statement, sql } from '../../../src/store/db/tx.ts';
 import { runBacktestJob } from '../../../workers/jobs/run-backtest.ts';
+import type { WorkerDeps } from '../../../workers/process/deps.ts';
 import { reconcile } from '../../../workers/process/reconcile.ts';
 import { startWorker } from '../../../workers/start-worker.ts';
 import { anAccount } from '../../factories/alerts.ts';
@@ -200,9 +201,9 @@ describe('the reconcile timer of an aggregator', () => {
   it('wakes a backtest whose wake-up was lost', async () => {
     await create();
     const producer = wakeRecorder();
-    const backend = { restore: async () => false } as Parameters<typeof reconcile>[2];
+    const backend = { restore: async () => false } as WorkerDeps['backend'];
     // Schedules need queues, which this test does not have; the other steps run all the same.
-    await reconcile('aggregator', { ...contextOf(test.db), producer }, backend).catch(() => undefined);
+    await reconcile('aggregator', { ...contextOf(test.db), producer, backend }).catch(() => undefined);
     expect(producer.woken).toContain('run-backtest');
   });
 });

@@ -48,11 +48,13 @@ async function aProcess({ idleMs = 60_000, pendingShards = async () => [] }: Pro
   const presence: Presence = createPresence({
     databaseUrl: test.url,
     log,
-    onAbsent: async () => undefined,
-    listen: { channel: LANE_CHANNEL, onMessage: (text) => lanes.receive(text), onLost: () => lanes.lost() },
   });
   const lanes = new WaitingLanes({ job: JOB, session: presence, pendingShards, producer, log, idleMs });
-  await presence.register({});
+  await presence.register({}, async () => undefined, {
+    channel: LANE_CHANNEL,
+    onMessage: (text) => lanes.receive(text),
+    onLost: () => lanes.lost(),
+  });
   const context = jobContext({
     db: test.db,
     config: testConfig(test.url),
@@ -195,13 +197,9 @@ it('signalled marks of a process that ends are returned as lanes that need a job
 
 it('waiting lanes wake the lane of another process when that takes no marks', async () => {
   // The session of a suspended process keeps its locks.
-  const holder: Presence = createPresence({
-    databaseUrl: test.url,
-    log: capturedLog().log,
-    onAbsent: async () => undefined,
-  });
+  const holder: Presence = createPresence({ databaseUrl: test.url, log: capturedLog().log });
   closers.push(() => holder.close());
-  await holder.register({});
+  await holder.register({}, async () => undefined);
   await until(() => takeLane(holder, lane(2)), Boolean);
   const other = await aProcess({ pendingShards: pending });
   expect(await mark(2)).toEqual([]);

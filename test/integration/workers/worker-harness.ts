@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Config, loadConfig } from '../../../src/config/config.ts';
 import { forwardAbort } from '../../../src/domain/values/signals.ts';
+import { LivenessTracker } from '../../../src/observe/liveness-tracker.ts';
 import { createLogger, type Logger } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { LANES } from '../../../src/queues/jobs.ts';
@@ -75,6 +76,9 @@ const NO_SENDER: Sender = {
   close: async () => undefined,
 };
 
+/** For tests without queues: every use throws. */
+const NO_BACKEND = {} as WorkerDeps['backend'];
+
 export interface ContextFields extends Partial<WorkerDeps> {
   db: Database;
   config: Config;
@@ -99,7 +103,10 @@ export function jobContext(fields: ContextFields): JobContext {
     metrics: createMetrics('test', { ofNode: false }),
     log: createLogger({ process: 'test', level: 'silent' }),
     now: Date.now,
-    presence: { key: null },
+    backend: NO_BACKEND,
+    dependencies: [],
+    presence: { key: null, register: async () => undefined, query: async () => [] },
+    tracker: new LivenessTracker(),
     windows: new WindowMemory(),
     ...fields,
     stopping,

@@ -5,10 +5,11 @@ import Router from '@koa/router';
 import Koa from 'koa';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import type { ApiDeps, ApiState } from '../../../api/deps.ts';
+import type { ApiState } from '../../../api/context.ts';
 import { publicRoute, register } from '../../../api/http/route.ts';
 import { envelope } from '../../../api/middleware/envelope.ts';
 import { openApiDocument } from '../../../api/openapi/document.ts';
+import type { ApiDeps } from '../../../api/server/api-deps.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 
 const old = publicRoute(

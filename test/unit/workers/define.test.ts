@@ -1,5 +1,6 @@
 import type { Job } from 'bullmq';
 import { afterEach, expect, it, vi } from 'vitest';
+import { LivenessTracker } from '../../../src/observe/liveness-tracker.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { JOBS } from '../../../src/queues/jobs.ts';
@@ -17,7 +18,8 @@ it('createProcessor aborts the signal of a job at its deadline, not before', asy
   vi.useFakeTimers();
   const log = createLogger({ process: 'test', level: 'silent' });
   const metrics = createMetrics('test', { ofNode: false });
-  const deps = { log, metrics, stopping: new AbortController().signal, now: Date.now } as WorkerDeps;
+  const tracker = new LivenessTracker();
+  const deps = { log, metrics, tracker, stopping: new AbortController().signal, now: Date.now } as Partial<WorkerDeps>;
   const states: boolean[] = [];
   const job = defineJob('maintain-storage', async (_data, { signal }) => {
     await vi.advanceTimersByTimeAsync(JOBS['maintain-storage'].deadlineMs - 1);
@@ -26,7 +28,10 @@ it('createProcessor aborts the signal of a job at its deadline, not before', asy
     states.push(signal.aborted);
     return {};
   });
-  await createProcessor([job], deps)({ id: '7', name: 'maintain-storage', queueName: 'storage', data: {} } as Job);
+  await createProcessor(
+    [job],
+    deps as WorkerDeps,
+  )({ id: '7', name: 'maintain-storage', queueName: 'storage', data: {} } as Job);
   expect(states).toEqual([false, true]);
   expect(vi.getTimerCount()).toBe(0);
 });

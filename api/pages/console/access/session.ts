@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { ParameterizedContext } from 'koa';
 import { FailureStreaks } from '../../../../src/observe/failure-streaks.ts';
 import { consoleSessions, SESSION_MAX_MS } from '../../../../src/store/accounts/sessions.ts';
-import type { ApiDeps, ApiState } from '../../../deps.ts';
+import type { ApiState } from '../../../context.ts';
 import { html } from '../../kit/html.ts';
+import type { PageDeps } from '../../kit/page-deps.ts';
 import { type ConsoleSession, csrfField, csrfTokenOf, hashSessionToken, isSessionToken } from '../../kit/session.ts';
 
 type AnyContext = ParameterizedContext<ApiState>;
@@ -16,7 +17,7 @@ const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Strict';
 /** The session of the request's cookie, or null. Each request queries it, because its key may have been revoked. */
 export async function findConsoleSessionOf(
   ctx: AnyContext,
-  deps: Pick<ApiDeps, 'db' | 'now'>,
+  deps: Pick<PageDeps, 'db' | 'now'>,
 ): Promise<ConsoleSession | null> {
   const token = ctx.cookies.get(SECURE_COOKIE) ?? ctx.cookies.get(PLAIN_COOKIE);
   if (!isSessionToken(token)) return null;
@@ -40,11 +41,16 @@ export async function findConsoleSessionOf(
   };
 }
 
+/** The session of a request; undefined for a visitor. */
+export function signedIn(ctx: AnyContext): ConsoleSession | undefined {
+  return ctx.state.session as ConsoleSession | undefined;
+}
+
 /** The session of a request behind the guard. */
 export function consoleSessionOf(ctx: AnyContext): ConsoleSession {
-  const { console } = ctx.state;
-  if (!console) throw new TypeError('this route does not run behind the guard of the console');
-  return console;
+  const session = signedIn(ctx);
+  if (!session) throw new TypeError('this route does not run behind the guard of the console');
+  return session;
 }
 
 /**
@@ -83,7 +89,7 @@ interface SessionWatch {
   add(stream: Watched): () => void;
 }
 
-export function createSessionWatch(deps: Pick<ApiDeps, 'db' | 'log' | 'now'>): SessionWatch {
+export function createSessionWatch(deps: Pick<PageDeps, 'db' | 'log' | 'now'>): SessionWatch {
   const open = new Set<Watched>();
   const streaks = new FailureStreaks();
   let timer: NodeJS.Timeout | undefined;

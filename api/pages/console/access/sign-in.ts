@@ -9,19 +9,21 @@ import {
 } from '../../../../src/store/accounts/sign-in-links.ts';
 import { recordAction } from '../../../../src/store/ops/actions.ts';
 import { clientNetwork } from '../../../access/client-address.ts';
-import type { ApiContext, ApiDeps, ApiState, ConsoleOptions } from '../../../deps.ts';
+import type { ApiContext, ApiState } from '../../../context.ts';
+import type { AuthDeps } from '../../../middleware/authenticate.ts';
 import type { Assets } from '../../kit/assets.ts';
 import { enterForm, readForm } from '../../kit/form-body.ts';
 import { field } from '../../kit/forms.ts';
 import { type Html, html } from '../../kit/html.ts';
+import type { PageDeps } from '../../kit/page-deps.ts';
 import type { PageContent } from '../../kit/router.ts';
 import { hashSessionToken, newSessionToken } from '../../kit/session.ts';
 import { consolePage, startPath } from '../layout.ts';
-import type { PublicMarket } from '../public-market.ts';
+import type { ConsoleOptions, PublicMarket } from '../public-market.ts';
 import { clearSessionCookies, consoleSessionOf, findConsoleSessionOf, setSessionCookie } from './session.ts';
 
-type SignInDeps = Pick<ApiDeps, 'db' | 'now' | 'keys' | 'failedKeys'>;
-type LinkDeps = Pick<ApiDeps, 'db' | 'now' | 'failedKeys'>;
+type LinkDeps = Pick<PageDeps, 'db'> & Pick<AuthDeps, 'now' | 'failedKeys'>;
+type SignInDeps = LinkDeps & Pick<AuthDeps, 'keys'>;
 
 /** `/`: what oddswire is, the public market, and the sign-in. With a session it leads to the first page that the key may read. */
 export function signInRoutes(

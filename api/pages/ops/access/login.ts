@@ -2,17 +2,19 @@ import type Router from '@koa/router';
 import { parseUrl } from '../../../../src/domain/values/parse-url.ts';
 import { operatorSessions } from '../../../../src/store/accounts/sessions.ts';
 import { recordAction } from '../../../../src/store/ops/actions.ts';
-import type { ApiContext, ApiDeps, ApiState, OpsOptions } from '../../../deps.ts';
+import type { ApiContext, ApiState } from '../../../context.ts';
 import { ApiError } from '../../../errors.ts';
 import type { Assets } from '../../kit/assets.ts';
 import { enterForm, readForm } from '../../kit/form-body.ts';
 import { field } from '../../kit/forms.ts';
 import { html } from '../../kit/html.ts';
+import type { PageDeps } from '../../kit/page-deps.ts';
 import { hashSessionToken, isSameText, newSessionToken } from '../../kit/session.ts';
 import { inAuditedTransaction, requireOperator } from '../actions.ts';
 import { page } from '../layout.ts';
 import { type Credential, credentialsOf, knownDeviceToken, matchCredential } from './credentials.ts';
 import { createLoginTurns, type LoginLane } from './login-turns.ts';
+import type { OpsOptions } from './session.ts';
 import { addressOf, cookieOf, findLiveSession, knownCookieOf, sessionIdOf, sessionOf } from './session.ts';
 
 const LOGIN_PATH = '/ops/login';
@@ -23,7 +25,7 @@ const MAX_NAME_LENGTH = 64;
 const MAX_FAILURES = 10;
 const YEAR_SECONDS = 31_536_000;
 
-type LoginDeps = Pick<ApiDeps, 'db' | 'now' | 'log' | 'limits'>;
+type LoginDeps = Pick<PageDeps, 'db' | 'now' | 'log' | 'limits'>;
 
 /**
  * The login page and its form. A password is checked before its failures count, so the failures of others never refuse a correct one.

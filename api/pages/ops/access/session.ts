@@ -1,14 +1,34 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import { hostNameOf, isFixedHost } from '../../../../src/domain/values/host-name.ts';
+import type { Cidr } from '../../../../src/domain/webhooks/address-policy.ts';
 import { operatorSessions } from '../../../../src/store/accounts/sessions.ts';
 import { clientNetwork } from '../../../access/client-address.ts';
-import type { ApiDeps, ApiState, OpsOptions } from '../../../deps.ts';
+import type { ApiState } from '../../../context.ts';
 import { ApiError } from '../../../errors.ts';
+import type { PageDeps } from '../../kit/page-deps.ts';
 import { csrfField, csrfTokenOf, hashSessionToken, isSessionToken, type OperatorSession } from '../../kit/session.ts';
 import { leadToSignIn } from '../../kit/site.ts';
-import { operatorOfSession } from './credentials.ts';
+import { type OpsPasswords, operatorOfSession } from './credentials.ts';
 
 type AnyContext = ParameterizedContext<ApiState>;
+
+/** The configuration of the operator pages. */
+export interface OpsOptions {
+  /** The logins of the configuration; the others are stored (see credentials.ts). */
+  passwords: OpsPasswords;
+  /** The key of password fingerprints, at least 32 bytes. */
+  sessionKey: Uint8Array;
+  /** A guess at a password that is not stored is compared with this stored form, for its cost. */
+  noPassword: string;
+  /** The address of the pages for browsers, without a trailing slash. Absent: plain http at the requested address. */
+  publicUrl?: string;
+  /** The host names of the pages; see `opsHosts`. */
+  hosts?: readonly string[];
+  /** The operator's proxies: only their `X-Forwarded-For` counts. Default: no proxies. */
+  trustedProxies?: readonly Cidr[];
+  /** The queues to show. */
+  queueNames: readonly string[];
+}
 
 /** The cookie of the token. With https the prefix binds the cookie to this host, and plain http pages cannot set it. */
 export function cookieOf(ops: Pick<OpsOptions, 'publicUrl'>): { name: string; attributes: string } {
@@ -41,7 +61,7 @@ export function sessionIdOf(tokenHash: Buffer): string {
  */
 export async function findLiveSession(
   ctx: AnyContext,
-  deps: Pick<ApiDeps, 'db' | 'now'>,
+  deps: Pick<PageDeps, 'db' | 'now'>,
   ops: OpsOptions,
 ): Promise<OperatorSession | null> {
   const token = ctx.cookies.get(cookieOf(ops).name);
@@ -68,22 +88,27 @@ function isUse(ctx: AnyContext): boolean {
   return ctx.method !== 'GET' || !(ctx.path.endsWith('.json') || ctx.path.startsWith('/ops/queues/api/'));
 }
 
+/** The session of a request; undefined without a login. */
+export function operatorOf(ctx: AnyContext): OperatorSession | undefined {
+  return ctx.state.session as OperatorSession | undefined;
+}
+
 /** The session of a request behind the guard. */
 export function sessionOf(ctx: AnyContext): OperatorSession {
-  const { ops } = ctx.state;
-  if (!ops) throw new TypeError('this route does not run behind opsGuard');
-  return ops;
+  const session = operatorOf(ctx);
+  if (!session) throw new TypeError('this route does not run behind opsGuard');
+  return session;
 }
 
 /** Admits requests with a session, which it puts into the state. Redirects other requests to the login page. */
-export function opsGuard(deps: Pick<ApiDeps, 'db' | 'now'>, ops: OpsOptions): Middleware<ApiState> {
+export function opsGuard(deps: Pick<PageDeps, 'db' | 'now'>, ops: OpsOptions): Middleware<ApiState> {
   return async (ctx, next) => {
     const session = await findLiveSession(ctx, deps, ops);
     if (session === null) {
       const realm = 'oddswire ops';
       return leadToSignIn(ctx, { signIn: '/ops/login', start: '/ops', realm, message: 'log in at /ops/login' });
     }
-    ctx.state.ops = session;
+    ctx.state.session = session;
     await next();
   };
 }

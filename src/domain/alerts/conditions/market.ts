@@ -1,5 +1,4 @@
-import { isCorrection, joined, statusFields, textOf } from '../../webhooks/chat-values.ts';
-import { statusFacts } from '../../webhooks/line-values.ts';
+import { isCorrection, joined, statusFacts, statusFields, textOf } from '../../webhooks/chat-values.ts';
 import type { MarketCondition } from '../condition.ts';
 
 const REPORTED = new Set(['halted', 'closed', 'resolved', 'settled']);

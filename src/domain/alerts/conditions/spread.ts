@@ -1,6 +1,5 @@
 import { subtractDecimals } from '../../values/decimal.ts';
-import { joined, numberOf } from '../../webhooks/chat-values.ts';
-import { observed, word } from '../../webhooks/line-values.ts';
+import { joined, numberOf, observed, word } from '../../webhooks/chat-values.ts';
 import { priceOf } from '../chat-words.ts';
 import { from, isAtLeast, isAtMost, type OutcomeCondition, upTo } from '../condition.ts';
 

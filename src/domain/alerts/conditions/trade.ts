@@ -1,6 +1,5 @@
 import { multiplyDecimals } from '../../values/decimal.ts';
-import { joined, numberOf } from '../../webhooks/chat-values.ts';
-import { observed, prefixed, word } from '../../webhooks/line-values.ts';
+import { joined, numberOf, observed, prefixed, word } from '../../webhooks/chat-values.ts';
 import { priceOf } from '../chat-words.ts';
 import { isAtLeast, type OutcomeCondition, upTo } from '../condition.ts';
 

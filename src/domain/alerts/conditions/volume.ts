@@ -1,6 +1,5 @@
 import { span } from '../../values/durations.ts';
-import { joined, numberOf } from '../../webhooks/chat-values.ts';
-import { observed, word } from '../../webhooks/line-values.ts';
+import { joined, numberOf, observed, word } from '../../webhooks/chat-values.ts';
 import { MAX_WINDOWS_SECONDS } from '../alert.ts';
 import { priceOf, windowOf } from '../chat-words.ts';
 import { ANY_THRESHOLD, type OutcomeCondition, upTo, windowClass } from '../condition.ts';

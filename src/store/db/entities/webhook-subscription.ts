@@ -1,5 +1,5 @@
 import { EntitySchema } from 'typeorm';
-import type { ChatFormat } from '../../../domain/chat/chat-message.ts';
+import type { ChatFormat } from '../../../domain/chat/chat-url.ts';
 import type { SubscribableEvent } from '../../../domain/webhooks/event.ts';
 import type { EventFilter } from '../../../domain/webhooks/filter.ts';
 import type { OrderBy } from '../../../domain/webhooks/order.ts';

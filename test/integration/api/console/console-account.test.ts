@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { VERSION } from '../../../../src/config/version.ts';
-import { CHAT_FORMATS } from '../../../../src/domain/chat/chat-message.ts';
+import { CHAT_FORMATS } from '../../../../src/domain/chat/chat-url.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../../../src/domain/webhooks/event.ts';
 import { sql } from '../../../../src/store/db/tx.ts';

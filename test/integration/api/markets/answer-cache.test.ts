@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { RequestSample } from '../../../../api/deps.ts';
+import type { RequestSample } from '../../../../api/middleware/request-context.ts';
 import { createAnswerCache } from '../../../../api/reads/answer-cache.ts';
 import type { Statement } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ApiDeps } from '../../../../api/deps.ts';
 import { loadAssets } from '../../../../api/pages/kit/assets.ts';
 import { createOpsRouter } from '../../../../api/pages/ops/actions.ts';
 import { registerPages } from '../../../../api/pages/ops/app.ts';
+import type { ApiDeps } from '../../../../api/server/api-deps.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
 import { useTestApi } from '../api-harness.ts';
 import { AS_BROWSER, logIn, type OpsClient, testOps } from './ops-client.ts';

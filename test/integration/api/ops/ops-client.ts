@@ -1,4 +1,4 @@
-import type { OpsOptions } from '../../../../api/deps.ts';
+import type { OpsOptions } from '../../../../api/pages/ops/access/session.ts';
 import { noPassword } from '../../../../src/domain/values/password.ts';
 import type { OperatorRole } from '../../../../src/store/ops/operators.ts';
 import { PASSWORD_COST } from '../../../factories/operators.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { ApiDeps } from '../../../../api/deps.ts';
 import { registerConsolePages } from '../../../../api/pages/console/app.ts';
 import { createConsoleRouter } from '../../../../api/pages/console/route.ts';
 import { loadAssets } from '../../../../api/pages/kit/assets.ts';
 import { createOpsRouter } from '../../../../api/pages/ops/actions.ts';
 import { registerPages } from '../../../../api/pages/ops/app.ts';
+import type { ApiDeps } from '../../../../api/server/api-deps.ts';
 import { type OpenApi, operationsOf } from '../../../support/api-contract.ts';
 import { useTestApi } from '../api-harness.ts';
 import { signIn } from '../console/console-client.ts';

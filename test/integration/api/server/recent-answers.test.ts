@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createAccountLimits } from '../../../../api/access/account-limits.ts';
-import type { RequestSample } from '../../../../api/deps.ts';
+import type { RequestSample } from '../../../../api/middleware/request-context.ts';
 import { type AnswerCache, createAnswerCache } from '../../../../api/reads/answer-cache.ts';
 import type { Scope } from '../../../../src/domain/values/api-key.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';

@@ -11,6 +11,7 @@ import { sql } from '../../../../src/store/db/tx.ts';
 import { closeGaps, openGap } from '../../../../src/store/feeds/gaps.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { evaluateAlertsJob } from '../../../../workers/jobs/evaluate-alerts.ts';
+import type { WorkerDeps } from '../../../../workers/process/deps.ts';
 import { reconcile } from '../../../../workers/process/reconcile.ts';
 import { aTrade } from '../../../factories/trades.ts';
 import { deliverAll, expectMarked, expectOrdered } from '../../../support/ordered-receipts.ts';
@@ -71,8 +72,8 @@ async function evaluateAndDie(): Promise<number> {
 /** One round of the timer of a deliverer, which schedules nothing here; returns the wake-ups. */
 async function wakeUps(): Promise<readonly string[]> {
   const producer = wakeRecorder();
-  const backend = { restore: async () => false } as Parameters<typeof reconcile>[2];
-  await reconcile('deliverer', aProcess({ producer }), backend).catch(() => undefined);
+  const backend = { restore: async () => false } as WorkerDeps['backend'];
+  await reconcile('deliverer', { ...aProcess({ producer }), backend }).catch(() => undefined);
   return producer.woken;
 }
 

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { CHAT_FORMATS, type ChatFormat } from '../../../../src/domain/chat/chat-message.ts';
-import { redactedUrl, urlOwner } from '../../../../src/domain/chat/chat-url.ts';
+import { CHAT_FORMATS, type ChatFormat, redactedUrl, urlOwner } from '../../../../src/domain/chat/chat-url.ts';
 import { EVENT_TYPES } from '../../../../src/domain/webhooks/event.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { claimTogether } from '../../../../src/store/deliveries/claims.ts';
