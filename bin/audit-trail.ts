@@ -1,7 +1,7 @@
+import { readArguments, UsageError } from '../cli/arguments.ts';
+import { parsePast } from '../cli/spans.ts';
 import { printable } from '../src/domain/values/text.ts';
 import { type AuditRow, exportActions } from '../src/store/ops/actions.ts';
-import { readArguments, UsageError } from './cli/arguments.ts';
-import { parsePast } from './cli/moments.ts';
 import { operatorCommand } from './operator-command.ts';
 import { print } from './output/print.ts';
 import { shortTime } from './output/report-table.ts';

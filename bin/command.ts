@@ -1,4 +1,4 @@
-import type { Options } from './cli/arguments.ts';
+import type { Options } from '../cli/arguments.ts';
 
 /** A subcommand of `oddswire`. */
 export interface Command {

@@ -1,5 +1,5 @@
-import { rejectArguments, UsageError } from './cli/arguments.ts';
-import { type CompletedCommands, completionScript, SHELLS } from './cli/completion.ts';
+import { rejectArguments, UsageError } from '../cli/arguments.ts';
+import { type CompletedCommands, completionScript, SHELLS } from '../cli/completion.ts';
 import type { Command } from './command.ts';
 import { print } from './output/print.ts';
 

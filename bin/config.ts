@@ -1,5 +1,5 @@
+import { rejectArguments } from '../cli/arguments.ts';
 import { configTable } from '../src/config/config.ts';
-import { rejectArguments } from './cli/arguments.ts';
 import type { Command } from './command.ts';
 import { print } from './output/print.ts';
 import { table } from './output/report-table.ts';

@@ -1,3 +1,4 @@
+import { readArguments, UsageError } from '../cli/arguments.ts';
 import { ConfigError } from '../src/config/config.ts';
 import { differingKeys, keysInUse } from '../src/store/accounts/key-check.ts';
 import { listApiKeys } from '../src/store/accounts/key-lists.ts';
@@ -6,7 +7,6 @@ import { stageStates } from '../src/store/marks/backlog.ts';
 import { STAGES } from '../src/store/marks/detail.ts';
 import { newestRows, pendingWork } from '../src/store/ops/restored-data.ts';
 import { createSecretBox } from '../src/webhooks/secret-box.ts';
-import { readArguments, UsageError } from './cli/arguments.ts';
 import { keyRingOf } from './keys/sealed.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
 import { print } from './output/print.ts';

@@ -1,5 +1,5 @@
+import { readArguments, UsageError } from '../cli/arguments.ts';
 import { type RoleNames, rolesSql } from '../src/store/db/roles.ts';
-import { readArguments, UsageError } from './cli/arguments.ts';
 import type { Command } from './command.ts';
 import { print } from './output/print.ts';
 

@@ -1,11 +1,11 @@
 import { resolve, sep } from 'node:path';
+import { UsageError } from '../cli/arguments.ts';
 import { ConfigError } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
 import { VERSION } from '../src/config/version.ts';
 import { asError, OddswireError } from '../src/domain/values/errors.ts';
 import { nearest } from '../src/domain/values/nearest.ts';
 import { EXIT_CONFIG } from '../src/runtime/lifecycle.ts';
-import { UsageError } from './cli/arguments.ts';
 import type { Command } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { print } from './output/print.ts';

@@ -1,6 +1,6 @@
+import { choiceOf, readArguments, UsageError, wholeNumberOf } from '../../cli/arguments.ts';
+import { parseMoment } from '../../cli/spans.ts';
 import { VENUE_NAMES, type VenueName } from '../../src/domain/markets/venue.ts';
-import { choiceOf, readArguments, UsageError, wholeNumberOf } from '../cli/arguments.ts';
-import { parseMoment } from '../cli/moments.ts';
 
 export interface AuditOptions {
   venue: VenueName;

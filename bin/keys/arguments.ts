@@ -1,7 +1,7 @@
+import { type Arguments, type Options, readArguments, UsageError } from '../../cli/arguments.ts';
+import { parseFuture } from '../../cli/spans.ts';
 import { isName, MAX_NAME_LENGTH, SCOPES, type Scope } from '../../src/domain/values/api-key.ts';
 import type { AccountQuotas } from '../../src/store/accounts/quotas.ts';
-import { type Arguments, type Options, readArguments, UsageError } from '../cli/arguments.ts';
-import { parseFuture } from '../cli/moments.ts';
 
 export type KeysOptions = { json: boolean } & (
   | { verb: 'create'; account: string; name: string; scopes: readonly Scope[]; expiresAt?: Date }

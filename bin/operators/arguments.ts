@@ -1,5 +1,5 @@
+import { choiceOf, type Options, readArguments, UsageError } from '../../cli/arguments.ts';
 import { isConfiguredName, OPERATOR_ROLES, type OperatorRole } from '../../src/store/ops/operators.ts';
-import { choiceOf, type Options, readArguments, UsageError } from '../cli/arguments.ts';
 
 export type OperatorsOptions = { json: boolean } & (
   | { verb: 'add'; name: string; role: OperatorRole }

@@ -1,7 +1,7 @@
+import { choiceOf, readArguments, UsageError, wholeNumberOf } from '../../cli/arguments.ts';
+import { parsePast } from '../../cli/spans.ts';
 import type { Config } from '../../src/config/config.ts';
 import { VENUE_NAMES, type VenueName } from '../../src/domain/markets/venue.ts';
-import { choiceOf, readArguments, UsageError, wholeNumberOf } from '../cli/arguments.ts';
-import { parsePast } from '../cli/moments.ts';
 
 type Kind = keyof Config['pollMs'];
 /** All kinds of records. */

@@ -1,4 +1,4 @@
-import type { Option } from '../../../bin/cli/arguments.ts';
+import type { Option } from '../../../cli/arguments.ts';
 import type { CliCommand, Commands } from './command.ts';
 import { COMMON } from './read-arguments.ts';
 

@@ -1,4 +1,4 @@
-import type { Option, Options } from '../../../bin/cli/arguments.ts';
+import type { Option, Options } from '../../../cli/arguments.ts';
 
 export const STATUSES = ['created', 'open', 'halted', 'closed', 'resolved', 'settled'] as const;
 /** The events of a new webhook. The others are many, or need a filter. */

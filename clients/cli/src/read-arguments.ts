@@ -1,5 +1,5 @@
-import { type Arguments, type Options, readArguments, UsageError, wholeNumberOf } from '../../../bin/cli/arguments.ts';
-import { parseFuture, parsePast } from '../../../bin/cli/moments.ts';
+import { type Arguments, type Options, readArguments, UsageError, wholeNumberOf } from '../../../cli/arguments.ts';
+import { parseFuture, parsePast } from '../../../cli/spans.ts';
 import type { CliCommand } from './command.ts';
 
 /** Options of every command. */

@@ -1,4 +1,4 @@
-import { UsageError } from '../../../bin/cli/arguments.ts';
+import { UsageError } from '../../../cli/arguments.ts';
 import { nearest } from '../../../src/domain/values/nearest.ts';
 import { printable } from '../../../src/domain/values/text.ts';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseAuditArguments } from '../../../bin/audit/arguments.ts';
-import { parseMoment } from '../../../bin/cli/moments.ts';
+import { parseMoment } from '../../../cli/spans.ts';
 import { problemsIn } from './problems-in.ts';
 
 const NOW = 1_795_000_000;

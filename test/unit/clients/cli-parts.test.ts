@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { completionScript } from '../../../bin/cli/completion.ts';
+import { completionScript } from '../../../cli/completion.ts';
 import { COMMANDS } from '../../../clients/cli/src/commands.ts';
 import { newSecret, secretProblem, signedHeaders } from '../../../clients/cli/src/listen/signatures.ts';
 import { EVENT_TYPES } from '../../../clients/cli/src/options.ts';

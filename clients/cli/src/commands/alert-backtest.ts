@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { UsageError } from '../../../../bin/cli/arguments.ts';
+import { UsageError } from '../../../../cli/arguments.ts';
 import type { AlertBacktest, AlertBacktestResult } from '../../../typescript/src/index.ts';
 import { type Call, CommandError } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';

@@ -1,5 +1,5 @@
-import { choiceOf, UsageError } from '../../../../bin/cli/arguments.ts';
-import { parseSpan } from '../../../../bin/cli/moments.ts';
+import { choiceOf, UsageError } from '../../../../cli/arguments.ts';
+import { parseSpan } from '../../../../cli/spans.ts';
 import { DIRECTIONS, UNITS } from '../../../../src/domain/alerts/alert.ts';
 import { CONDITIONS, conditionOf, thresholdField } from '../../../../src/domain/alerts/conditions.ts';
 import type { Alert } from '../../../typescript/src/index.ts';

@@ -1,4 +1,4 @@
-import { UsageError } from '../../../../bin/cli/arguments.ts';
+import { UsageError } from '../../../../cli/arguments.ts';
 import { eventText } from '../../../../src/domain/events/events.ts';
 import { parseExactJson } from '../../../../src/domain/values/exact-json.ts';
 import type { Data } from '../../../../src/domain/webhooks/chat-values.ts';

@@ -1,4 +1,4 @@
-import { UsageError } from '../../../../bin/cli/arguments.ts';
+import { UsageError } from '../../../../cli/arguments.ts';
 import type { Webhook, WebhookItem } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';

@@ -8,7 +8,7 @@ const ATTEMPT_MS = 15_000;
 const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 5_000;
 
-export interface ForwardedEvent {
+interface ForwardedEvent {
   readonly id: string;
   readonly type: string;
   readonly body: string;
