@@ -5,7 +5,6 @@ import { completionScript } from '../../../cli/completion.ts';
 import { COMMANDS } from '../../../clients/cli/src/commands.ts';
 import { newSecret, secretProblem, signedHeaders } from '../../../clients/cli/src/listen/signatures.ts';
 import { EVENT_TYPES } from '../../../clients/cli/src/options.ts';
-import { moment } from '../../../clients/cli/src/read-arguments.ts';
 import { cut, readUpTo } from '../../../clients/cli/src/rows.ts';
 import { printable } from '../../../src/domain/values/text.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../../src/domain/webhooks/event.ts';
@@ -56,26 +55,6 @@ describe('signedHeaders', () => {
     'a'.repeat(257),
   ])('takes the secret %s when the API takes it', (secret) => {
     expect(secretProblem(secret) === undefined).toBe(rulesOfTheApi(secret) === null);
-  });
-});
-
-describe('moment', () => {
-  const at = (text: string) =>
-    moment({ words: [], flags: new Set(), texts: new Map([['since', text]]) }, 'since', Date.UTC(2026, 0, 2));
-
-  it.each([
-    ['24h', '2026-01-01T00:00:00Z'],
-    ['90m', '2026-01-01T22:30:00Z'],
-    ['2026-01-01', '2026-01-01T00:00:00Z'],
-    ['2026-01-01 12:30', '2026-01-01T12:30:00Z'],
-    ['2026-01-01T12:30:15+02:00', '2026-01-01T10:30:15Z'],
-    ['1767225600', '2026-01-01T00:00:00Z'],
-  ])('reads %s as %s', (text, expected) => {
-    expect(new Date((at(text) ?? 0) * 1_000).toISOString()).toBe(expected.replace('Z', '.000Z'));
-  });
-
-  it.each(['soon', '24w', '2026-13-01', '2026-01-01T25:00'])('rejects %s', (text) => {
-    expect(() => at(text)).toThrow('--since must be an age');
   });
 });
 

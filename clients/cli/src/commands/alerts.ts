@@ -1,12 +1,11 @@
-import { choiceOf, UsageError } from '../../../../cli/arguments.ts';
-import { parseSpan } from '../../../../cli/spans.ts';
+import { choiceOf, present, UsageError } from '../../../../cli/arguments.ts';
 import { DIRECTIONS, UNITS } from '../../../../src/domain/alerts/alert.ts';
 import { CONDITIONS, conditionOf, thresholdField } from '../../../../src/domain/alerts/conditions.ts';
 import type { Alert } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { CURSOR } from '../options.ts';
-import { FORMATS, futureMoment, wholeNumber } from '../read-arguments.ts';
+import { FORMATS, futureMoment, span, wholeNumber } from '../read-arguments.ts';
 import { type Column, MAX_ITEMS, printRows, readUpTo, utcOf } from '../rows.ts';
 import { alertOfJson, backtestAlert } from './alert-backtest.ts';
 
@@ -131,27 +130,19 @@ function givenFields(call: Call): Partial<NewAlert> {
   const { texts, flags } = call;
   const direction = choiceOf(call, 'direction', DIRECTIONS);
   const unit = choiceOf(call, 'unit', UNITS);
-  const windowSeconds = spanOf(call, 'window');
-  const cooldownSeconds = spanOf(call, 'cooldown');
+  const windowSeconds = span(call, 'window');
+  const cooldownSeconds = span(call, 'cooldown');
   const expires = futureMoment(call, 'expires', call.io.now());
-  const name = texts.get('name');
-  const webhookId = texts.get('webhook');
   return {
-    ...(direction !== undefined && { direction }),
-    ...(unit !== undefined && { unit }),
-    ...(windowSeconds !== undefined && { windowSeconds }),
     ...(flags.has('repeat') && { repeat: true }),
-    ...(cooldownSeconds !== undefined && { cooldownSeconds }),
-    ...(expires !== undefined && { expiresAt: new Date(expires * 1_000).toISOString() }),
-    ...(name !== undefined && { name }),
-    ...(webhookId !== undefined && { webhookId }),
+    ...present({
+      direction,
+      unit,
+      windowSeconds,
+      cooldownSeconds,
+      expiresAt: expires === undefined ? undefined : new Date(expires * 1_000).toISOString(),
+      name: texts.get('name'),
+      webhookId: texts.get('webhook'),
+    }),
   };
-}
-
-function spanOf({ texts }: Call, name: string): number | undefined {
-  const text = texts.get(name);
-  if (text === undefined) return undefined;
-  const seconds = parseSpan(text);
-  if (seconds === null) throw new UsageError([`--${name} must be a span such as 90s, 15m or 1h`]);
-  return seconds;
 }

@@ -76,6 +76,6 @@ function newKey(call: Call, words: readonly string[]) {
       : [`--scopes must be a comma list of ${SCOPES.join(', ')}`]),
   ];
   if (problems.length > 0 || name === undefined) throw new UsageError(problems);
-  const seconds = futureMoment(call, 'expires', Date.now());
+  const seconds = futureMoment(call, 'expires', call.io.now());
   return { name, scopes, ...(seconds !== undefined && { expiresAt: new Date(seconds * 1_000).toISOString() }) };
 }
