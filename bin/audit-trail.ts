@@ -1,10 +1,10 @@
 import { parse, present } from '../cli/arguments.ts';
+import { print } from '../cli/output.ts';
 import { pastOf } from '../cli/spans.ts';
+import { utc } from '../cli/table.ts';
 import { printable } from '../src/domain/values/text.ts';
 import { type AuditRow, exportActions } from '../src/store/ops/actions.ts';
 import { operatorCommand } from './operator-command.ts';
-import { print } from './output/print.ts';
-import { shortTime } from './output/report-table.ts';
 
 interface AuditTrailOptions {
   /** Epoch milliseconds. */
@@ -69,6 +69,6 @@ function jsonLine(row: AuditRow): string {
 
 function textLine({ at, source, actor, account, role, address, action, target, status, result }: AuditRow): string {
   const who = [source, account, actor ?? role, address].filter((part) => part !== null && part !== '').join(' ');
-  const line = `${shortTime(at.getTime())}  ${status.padEnd(7)}  ${action}  ${target}  (${who})  ${result}`;
+  const line = `${utc(at)}  ${status.padEnd(7)}  ${action}  ${target}  (${who})  ${result}`;
   return `${printable(line.trimEnd())}\n`;
 }

@@ -1,4 +1,6 @@
 import { type Arguments, choiceOf, type Options, parse, verbOf } from '../cli/arguments.ts';
+import { print } from '../cli/output.ts';
+import { table, utc } from '../cli/table.ts';
 import { OddswireError } from '../src/domain/values/errors.ts';
 import { hashPassword } from '../src/domain/values/password.ts';
 import { SESSION_IDLE_MS } from '../src/store/accounts/sessions.ts';
@@ -13,8 +15,6 @@ import {
   type OperatorRole,
 } from '../src/store/ops/operators.ts';
 import { operatorCommand } from './operator-command.ts';
-import { print } from './output/print.ts';
-import { shortTime, table } from './output/report-table.ts';
 import { readNewPassword } from './read-password.ts';
 import { recordCommand } from './recorded.ts';
 
@@ -119,8 +119,8 @@ function operatorsText(operators: readonly ListedOperator[]): string {
   const rows = operators.map(({ name, role, createdAt, passwordChangedAt, sessions }) => [
     name,
     role,
-    shortTime(createdAt.getTime()),
-    shortTime(passwordChangedAt.getTime()),
+    utc(createdAt),
+    utc(passwordChangedAt),
     String(sessions),
   ]);
   return table([['name', 'role', 'created', 'password set', 'sessions'], ...rows], [4]);

@@ -1,5 +1,7 @@
 import { choiceOf, parse, present, wholeNumberOf } from '../cli/arguments.ts';
+import { print } from '../cli/output.ts';
 import { pastOf } from '../cli/spans.ts';
+import { table, utc } from '../cli/table.ts';
 import type { Config } from '../src/config/config.ts';
 import { VENUE_NAMES, type VenueName } from '../src/domain/markets/venue.ts';
 import { printable } from '../src/domain/values/text.ts';
@@ -10,8 +12,6 @@ import {
   summarizeQuarantine,
 } from '../src/store/catalog/quarantine-reads.ts';
 import { operatorCommand } from './operator-command.ts';
-import { print } from './output/print.ts';
-import { iso, shortTime, table } from './output/report-table.ts';
 
 type Kind = keyof Config['pollMs'];
 /** All kinds of records. */
@@ -99,14 +99,14 @@ export function rejectionsJson({ summary, entries }: Rejections, withSample: boo
   return JSON.stringify({
     summary: summary.map(({ firstSeenMs, lastSeenMs, ...row }) => ({
       ...row,
-      first_seen: iso(firstSeenMs),
-      last_seen: iso(lastSeenMs),
+      first_seen: new Date(firstSeenMs).toISOString(),
+      last_seen: new Date(lastSeenMs).toISOString(),
     })),
     records: entries.map(({ firstSeenMs, lastSeenMs, recordId, sample, ...entry }) => ({
       ...entry,
       record_id: recordId === '' ? null : recordId,
-      first_seen: iso(firstSeenMs),
-      last_seen: iso(lastSeenMs),
+      first_seen: new Date(firstSeenMs).toISOString(),
+      last_seen: new Date(lastSeenMs).toISOString(),
       ...(withSample && { sample }),
     })),
   });
@@ -122,8 +122,8 @@ export function rejectionsText({ summary, entries, hasMore }: Rejections, withSa
     row.reason,
     String(row.records),
     String(row.times),
-    shortTime(row.firstSeenMs),
-    shortTime(row.lastSeenMs),
+    utc(new Date(row.firstSeenMs)),
+    utc(new Date(row.lastSeenMs)),
   ]);
   const parts = [table([head, ...rows], [3, 4])];
   if (entries.length > 0) parts.push(entries.map((entry) => describeEntry(entry, withSample)).join(''));
@@ -135,7 +135,7 @@ function describeEntry(entry: QuarantineEntry, withSample: boolean): string {
   const { venue, kind, reason, recordId, detail, sample, times, lastSeenMs } = entry;
   const record = `${venue} ${kind} ${recordId === '' ? '(no id)' : recordId}`;
   const lines = [
-    `${shortTime(lastSeenMs)}  ${record}  ${reason}${times > 1 ? `  ${times} times` : ''}`,
+    `${utc(new Date(lastSeenMs))}  ${record}  ${reason}${times > 1 ? `  ${times} times` : ''}`,
     `    ${detail}`,
   ];
   if (withSample) lines.push(`    ${sample}`);

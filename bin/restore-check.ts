@@ -1,4 +1,5 @@
 import { parse } from '../cli/arguments.ts';
+import { print } from '../cli/output.ts';
 import { ConfigError } from '../src/config/config.ts';
 import { printable } from '../src/domain/values/text.ts';
 import { differingKeys, keysInUse } from '../src/store/accounts/key-check.ts';
@@ -10,7 +11,6 @@ import { newestRows, pendingWork } from '../src/store/ops/restored-data.ts';
 import { createSecretBox } from '../src/webhooks/secret-box.ts';
 import { keyRingOf } from './keys/sealed.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
-import { print } from './output/print.ts';
 
 /** A line of `oddswire restore-check`. */
 interface Finding {

@@ -1,5 +1,6 @@
 import { resolve, sep } from 'node:path';
 import { UsageError } from '../cli/arguments.ts';
+import { isBrokenPipe, print } from '../cli/output.ts';
 import { ConfigError } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
 import { VERSION } from '../src/config/version.ts';
@@ -8,7 +9,6 @@ import { nearest } from '../src/domain/values/nearest.ts';
 import { EXIT_CONFIG } from '../src/runtime/lifecycle.ts';
 import type { Command } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { print } from './output/print.ts';
 
 const EXIT_USAGE = 2;
 /** 128 and the number of SIGPIPE, as a shell reports a program whose reader ended. */
@@ -108,10 +108,6 @@ function reportUnknown(name: string): number {
 function asksForHelp(argv: readonly string[]): boolean {
   const end = argv.indexOf('--');
   return argv.slice(0, end < 0 ? undefined : end).some((each) => each === '--help' || each === '-h');
-}
-
-function isBrokenPipe(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === 'EPIPE';
 }
 
 function throwUnlessBrokenPipe(error: Error): void {

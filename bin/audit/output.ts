@@ -1,9 +1,9 @@
+import { print } from '../../cli/output.ts';
 import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
 import type { CandleDisagreement } from '../../src/domain/markets/candle-comparison.ts';
 import type { VenueName } from '../../src/domain/markets/venue.ts';
 import { printable } from '../../src/domain/values/text.ts';
 import type { AuditedOutcome, CandleDifference, CandleValues } from '../../src/store/series/candle-audit.ts';
-import { print } from '../output/print.ts';
 
 export interface AuditOptions {
   venue: VenueName;

@@ -1,4 +1,5 @@
 import { UsageError } from '../../../cli/arguments.ts';
+import { coloursOf, isBrokenPipe } from '../../../cli/output.ts';
 import { nearest } from '../../../src/domain/values/nearest.ts';
 import { printable } from '../../../src/domain/values/text.ts';
 import {
@@ -7,12 +8,11 @@ import {
   type OddswireClient,
   OddswireConnectionError,
 } from '../../typescript/src/index.ts';
-import { coloursOf } from './colours.ts';
 import { type Call, type CliCommand, CommandError, type Settings, SettingsError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { EXIT, exitCodeOf, linesOf } from './exit-codes.ts';
 import { helpOf, listOf } from './help.ts';
-import { type Io, isBrokenPipe } from './io.ts';
+import type { Io } from './io.ts';
 import { argumentsOf } from './read-arguments.ts';
 import { VERSION } from './version.ts';
 
@@ -101,7 +101,7 @@ function callOf(command: CliCommand, argv: readonly string[], io: Io): Call {
     ...parsed,
     io,
     commands: COMMANDS,
-    colours: coloursOf(io.stdout, io.env),
+    colours: coloursOf(io.stdout.isTerminal, io.env),
     settings: () => connect().settings,
     client: () => connect().client,
     print: (text) => io.stdout.write(text),

@@ -1,4 +1,5 @@
 import { choiceOf, present, UsageError } from '../../../../cli/arguments.ts';
+import { utc } from '../../../../cli/table.ts';
 import { DIRECTIONS, UNITS } from '../../../../src/domain/alerts/alert.ts';
 import { CONDITIONS, conditionOf, thresholdField } from '../../../../src/domain/alerts/conditions.ts';
 import type { Alert } from '../../../typescript/src/index.ts';
@@ -6,7 +7,7 @@ import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { CURSOR } from '../options.ts';
 import { FORMATS, futureMoment, span, wholeNumber } from '../read-arguments.ts';
-import { type Column, MAX_ITEMS, printRows, readUpTo, utcOf } from '../rows.ts';
+import { type Column, MAX_ITEMS, printRows, readUpTo } from '../rows.ts';
 import { alertOfJson, backtestAlert } from './alert-backtest.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -19,8 +20,8 @@ const COLUMNS: readonly Column<Alert>[] = [
   { name: 'price', of: ({ price }) => price, isNumber: true },
   { name: 'currency', of: ({ currency }) => currency },
   { name: 'tracked', of: ({ tracked }) => tracked, show: ({ tracked }) => (tracked ? 'yes' : 'no') },
-  { name: 'created', of: ({ createdAt }) => createdAt, show: ({ createdAt }) => utcOf(createdAt) },
-  { name: 'triggered', of: ({ triggeredAt }) => triggeredAt, show: ({ triggeredAt }) => utcOf(triggeredAt) },
+  { name: 'created', of: ({ createdAt }) => createdAt, show: ({ createdAt }) => utc(createdAt) },
+  { name: 'triggered', of: ({ triggeredAt }) => triggeredAt, show: ({ triggeredAt }) => utc(triggeredAt) },
   { name: 'token', of: ({ tokenMint }) => tokenMint, cutAt: 24 },
 ];
 

@@ -1,9 +1,10 @@
+import { utc } from '../../../../cli/table.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { OUTCOME, VENUE } from '../options.ts';
 import { FORMATS, moment, wholeNumber } from '../read-arguments.ts';
-import { printRows, utc } from '../rows.ts';
+import { printRows } from '../rows.ts';
 
 const DEFAULT_DEPTH = 10;
 const MAX_DEPTH = 200;

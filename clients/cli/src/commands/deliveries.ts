@@ -1,10 +1,11 @@
 import { UsageError } from '../../../../cli/arguments.ts';
+import { utc } from '../../../../cli/table.ts';
 import type { Delivery } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { CURSOR } from '../options.ts';
 import { FORMATS, moment, wholeNumber } from '../read-arguments.ts';
-import { type Column, MAX_ITEMS, printRows, readUpTo, utcOf } from '../rows.ts';
+import { type Column, MAX_ITEMS, printRows, readUpTo } from '../rows.ts';
 
 const DEFAULT_LIMIT = 50;
 const STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
@@ -16,8 +17,8 @@ const COLUMNS: readonly Column<Delivery>[] = [
   { name: 'status', of: ({ status }) => status },
   { name: 'attempts', of: ({ attempts }) => attempts, isNumber: true },
   { name: 'last', of: ({ lastStatusCode, lastError }) => lastError ?? lastStatusCode },
-  { name: 'created', of: ({ createdAt }) => createdAt, show: ({ createdAt }) => utcOf(createdAt) },
-  { name: 'next_attempt', of: ({ nextAttemptAt }) => nextAttemptAt, show: ({ nextAttemptAt }) => utcOf(nextAttemptAt) },
+  { name: 'created', of: ({ createdAt }) => createdAt, show: ({ createdAt }) => utc(createdAt) },
+  { name: 'next_attempt', of: ({ nextAttemptAt }) => nextAttemptAt, show: ({ nextAttemptAt }) => utc(nextAttemptAt) },
 ];
 
 export const deliveries: CliCommand = {

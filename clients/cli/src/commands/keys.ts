@@ -1,10 +1,11 @@
 import { UsageError } from '../../../../cli/arguments.ts';
+import { utc } from '../../../../cli/table.ts';
 import type { ApiKey } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { CURSOR, KEY_STATUSES, SCOPES } from '../options.ts';
 import { FORMATS, futureMoment, wholeNumber } from '../read-arguments.ts';
-import { type Column, MAX_ITEMS, printRows, readUpTo, utcOf } from '../rows.ts';
+import { type Column, MAX_ITEMS, printRows, readUpTo } from '../rows.ts';
 import { oneId } from './alerts.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -13,9 +14,9 @@ const COLUMNS: readonly Column<ApiKey>[] = [
   { name: 'id', of: ({ id }) => id },
   { name: 'status', of: ({ status, current }) => (current ? `${status} (this key)` : status) },
   { name: 'scopes', of: ({ scopes }) => scopes.join(' ') },
-  { name: 'created', of: ({ createdAt }) => createdAt, show: ({ createdAt }) => utcOf(createdAt) },
-  { name: 'expires', of: ({ expiresAt }) => expiresAt, show: ({ expiresAt }) => utcOf(expiresAt) },
-  { name: 'last used', of: ({ lastUsedAt }) => lastUsedAt, show: ({ lastUsedAt }) => utcOf(lastUsedAt) },
+  { name: 'created', of: ({ createdAt }) => createdAt, show: ({ createdAt }) => utc(createdAt) },
+  { name: 'expires', of: ({ expiresAt }) => expiresAt, show: ({ expiresAt }) => utc(expiresAt) },
+  { name: 'last used', of: ({ lastUsedAt }) => lastUsedAt, show: ({ lastUsedAt }) => utc(lastUsedAt) },
   { name: 'name', of: ({ name }) => name, cutAt: 40 },
 ];
 

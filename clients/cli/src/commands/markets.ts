@@ -1,3 +1,4 @@
+import { utc } from '../../../../cli/table.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { Market } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
@@ -5,7 +6,7 @@ import { EXIT } from '../exit-codes.ts';
 import { shareText } from '../history-note.ts';
 import { CURSOR, STATUSES, VENUE } from '../options.ts';
 import { FORMATS, wholeNumber } from '../read-arguments.ts';
-import { type Column, MAX_ITEMS, printRows, readUpTo, utc } from '../rows.ts';
+import { type Column, MAX_ITEMS, printRows, readUpTo } from '../rows.ts';
 
 const SORTS = ['created', 'volume_24h', 'close_at', 'updated'] as const;
 const DEFAULT_LIMIT = 20;

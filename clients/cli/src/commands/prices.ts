@@ -1,8 +1,9 @@
+import { utc } from '../../../../cli/table.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { VENUE } from '../options.ts';
 import { FORMATS, moment } from '../read-arguments.ts';
-import { type Column, printRows, utc } from '../rows.ts';
+import { type Column, printRows } from '../rows.ts';
 
 /** The API takes this many ids in a request. */
 const MAX_IDS = 100;
