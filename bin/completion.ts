@@ -1,7 +1,7 @@
 import { rejectArguments, verbOf } from '../cli/arguments.ts';
 import { type CompletedCommands, completionScript, SHELLS } from '../cli/completion.ts';
 import { print } from '../cli/output.ts';
-import type { Command } from './command.ts';
+import type { Command } from '../cli/program.ts';
 
 /** Every subcommand by name, without the code of the others. */
 type Entries = Readonly<Record<string, { readonly summary: string; load(): Promise<{ command: Command }> }>>;

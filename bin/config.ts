@@ -1,8 +1,8 @@
 import { rejectArguments } from '../cli/arguments.ts';
 import { print } from '../cli/output.ts';
+import type { Command } from '../cli/program.ts';
 import { table } from '../cli/table.ts';
 import { configTable } from '../src/config/config.ts';
-import type { Command } from './command.ts';
 
 /** `oddswire config`: every environment variable, its default and its effect. */
 export const command: Command = {

@@ -1,7 +1,7 @@
 import { parse } from '../cli/arguments.ts';
 import { print } from '../cli/output.ts';
+import type { Command } from '../cli/program.ts';
 import { type RoleNames, rolesSql } from '../src/store/db/roles.ts';
-import type { Command } from './command.ts';
 
 const NAME_VALUE = { value: 'NAME' };
 const OPTIONS = { migrator: NAME_VALUE, app: NAME_VALUE, database: NAME_VALUE };

@@ -16,6 +16,12 @@ export function table(
   return cells.map((row, at) => `${paint(line(row).trimEnd(), at)}\n`).join('');
 }
 
+/** Names with a text behind each, for help. */
+export function aligned(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}\n`).join('');
+}
+
 /** The text with spaces up to this width, before it for a number. */
 export function pad(text: string, width: number, isNumber = false): string {
   const space = ' '.repeat(Math.max(0, width - widthOf(text)));
