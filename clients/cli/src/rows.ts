@@ -1,6 +1,8 @@
 import { cut, table } from '../../../cli/table.ts';
 import { printable } from '../../../src/domain/values/text.ts';
 import type { Call } from './command.ts';
+import { EXIT } from './exit-codes.ts';
+import { wholeNumber } from './read-arguments.ts';
 
 type Cell = string | number | boolean | undefined | null;
 
@@ -110,3 +112,26 @@ export async function readUpTo<Page extends PageOf<unknown>>(
 /** Items per request of the API. */
 const MAX_PAGE = 1_000;
 export const MAX_ITEMS = 1_000_000;
+export const DEFAULT_LIMIT = 50;
+
+/** Prints up to `--limit` items of a list of the API. */
+export async function printList<Row>(
+  call: Call,
+  shown: Pick<Printed<Row>, 'columns' | 'none' | 'colour'>,
+  read: (place: { limit: number; cursor?: string }) => Promise<PageOf<Row>>,
+): Promise<number> {
+  const limit = wholeNumber(call, 'limit', [1, MAX_ITEMS]) ?? DEFAULT_LIMIT;
+  const page = await readUpTo(limit, call.texts.get('cursor'), read);
+  await printRows(call, { ...shown, rows: page.data, answer: page });
+  return EXIT.done;
+}
+
+export async function printOne<Row>(call: Call, columns: readonly Column<Row>[], row: Row): Promise<number> {
+  await printRows(call, { rows: [row], columns, answer: row, none: '' });
+  return EXIT.done;
+}
+
+export async function printDeleted(call: Call, id: string): Promise<number> {
+  await call.print(call.flags.has('json') ? `${JSON.stringify({ id, deleted: true })}\n` : `${id} deleted\n`);
+  return EXIT.done;
+}

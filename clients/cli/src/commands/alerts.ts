@@ -4,13 +4,11 @@ import { DIRECTIONS, UNITS } from '../../../../src/domain/alerts/alert.ts';
 import { CONDITIONS, conditionOf, thresholdField } from '../../../../src/domain/alerts/conditions.ts';
 import type { Alert } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
 import { CURSOR } from '../options.ts';
 import { FORMATS, futureMoment, span, wholeNumber } from '../read-arguments.ts';
-import { type Column, MAX_ITEMS, printRows, readUpTo } from '../rows.ts';
+import { type Column, DEFAULT_LIMIT, printDeleted, printList, printOne } from '../rows.ts';
 import { alertOfJson, backtestAlert } from './alert-backtest.ts';
 
-const DEFAULT_LIMIT = 50;
 const withoutThreshold = CONDITIONS.filter((condition) => thresholdField({ condition }) === null);
 
 const COLUMNS: readonly Column<Alert>[] = [
@@ -62,19 +60,21 @@ export const alerts: CliCommand = {
   async run(call) {
     const [verb = 'list', ...rest] = call.words;
     const { signal } = call.io;
-    if (verb === 'list') return listAlerts(call);
+    if (verb === 'list') {
+      const { alerts: api } = call.client();
+      return printList(call, { columns: COLUMNS, none: 'no alert' }, (place) => api.list(place, { signal }));
+    }
     if (verb === 'create' || verb === 'backtest') {
       const [json = '', ...more] = rest;
       const isJson = json.startsWith('{') && more.length === 0;
       const alert = { ...(isJson ? alertOfJson(json) : newAlert(call, rest, verb)), ...givenFields(call) };
       if (verb === 'backtest') return backtestAlert(call, alert);
-      return printAlert(call, await call.client().alerts.create(alert, { signal }));
+      return printOne(call, COLUMNS, await call.client().alerts.create(alert, { signal }));
     }
     const id = oneId(rest, `alerts ${verb}`);
-    if (verb === 'get') return printAlert(call, await call.client().alerts.get(id, { signal }));
+    if (verb === 'get') return printOne(call, COLUMNS, await call.client().alerts.get(id, { signal }));
     await call.client().alerts.delete(id, { signal });
-    await call.print(call.flags.has('json') ? `${JSON.stringify({ id, deleted: true })}\n` : `${id} deleted\n`);
-    return EXIT.done;
+    return printDeleted(call, id);
   },
 };
 
@@ -83,21 +83,6 @@ export function oneId(words: readonly string[], form: string): string {
   const [id] = words;
   if (id === undefined || words.length > 1) throw new UsageError([`${form} takes one id`]);
   return id;
-}
-
-async function listAlerts(call: Call): Promise<number> {
-  const client = call.client();
-  const limit = wholeNumber(call, 'limit', [1, MAX_ITEMS]) ?? DEFAULT_LIMIT;
-  const page = await readUpTo(limit, call.texts.get('cursor'), (place) =>
-    client.alerts.list(place, { signal: call.io.signal }),
-  );
-  await printRows(call, { rows: page.data, columns: COLUMNS, answer: page, none: 'no alert' });
-  return EXIT.done;
-}
-
-async function printAlert(call: Call, alert: Alert): Promise<number> {
-  await printRows(call, { rows: [alert], columns: COLUMNS, answer: alert, none: '' });
-  return EXIT.done;
 }
 
 type NewAlert = Parameters<ReturnType<Call['client']>['alerts']['create']>[0];
