@@ -14,6 +14,7 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json rolldown.config.mjs Procfile ./
 COPY api ./api
 COPY bin ./bin
+COPY cli ./cli
 COPY sim ./sim
 COPY src ./src
 COPY workers ./workers

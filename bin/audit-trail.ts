@@ -1,10 +1,10 @@
+import { parse, present } from '../cli/arguments.ts';
+import { print } from '../cli/output.ts';
+import { pastOf } from '../cli/spans.ts';
+import { utc } from '../cli/table.ts';
 import { printable } from '../src/domain/values/text.ts';
 import { type AuditRow, exportActions } from '../src/store/ops/actions.ts';
-import { readArguments, UsageError } from './cli/arguments.ts';
-import { parsePast } from './cli/moments.ts';
 import { operatorCommand } from './operator-command.ts';
-import { print } from './output/print.ts';
-import { shortTime } from './output/report-table.ts';
 
 interface AuditTrailOptions {
   /** Epoch milliseconds. */
@@ -35,21 +35,15 @@ export const command = operatorCommand<AuditTrailOptions>({
 });
 
 function parseArguments(argv: readonly string[], nowMs: number): AuditTrailOptions {
-  const problems: string[] = [];
-  const { texts, flags, words } = readArguments(argv, OPTIONS, problems);
-  problems.push(...words.map((word) => `unknown argument ${word}`));
-  const momentOf = (option: 'since' | 'until', fallback: number): number => {
-    const text = texts.get(option);
-    if (text === undefined) return fallback;
-    const seconds = parsePast(text, nowMs / 1_000);
-    if (seconds === null) problems.push(`--${option} must be an age (90m, 24h, 7d), epoch seconds or an ISO 8601 time`);
-    return seconds === null ? fallback : seconds * 1_000;
-  };
-  const sinceMs = momentOf('since', 0);
-  const untilMs = momentOf('until', nowMs + 1);
-  const account = texts.get('account');
-  if (problems.length > 0) throw new UsageError(problems);
-  return { sinceMs, untilMs, json: flags.has('json'), ...(account !== undefined && { account }) };
+  return parse(argv, { options: OPTIONS }, (given) => {
+    const [since, until] = [pastOf(given, 'since', nowMs), pastOf(given, 'until', nowMs)];
+    return {
+      sinceMs: (since ?? 0) * 1_000,
+      untilMs: until === undefined ? nowMs + 1 : until * 1_000,
+      json: given.flags.has('json'),
+      ...present({ account: given.texts.get('account') }),
+    };
+  });
 }
 
 function jsonLine(row: AuditRow): string {
@@ -75,6 +69,6 @@ function jsonLine(row: AuditRow): string {
 
 function textLine({ at, source, actor, account, role, address, action, target, status, result }: AuditRow): string {
   const who = [source, account, actor ?? role, address].filter((part) => part !== null && part !== '').join(' ');
-  const line = `${shortTime(at.getTime())}  ${status.padEnd(7)}  ${action}  ${target}  (${who})  ${result}`;
+  const line = `${utc(at)}  ${status.padEnd(7)}  ${action}  ${target}  (${who})  ${result}`;
   return `${printable(line.trimEnd())}\n`;
 }

@@ -1,4 +1,4 @@
-import type { Command } from './command.ts';
+import type { Command } from '../cli/program.ts';
 
 interface Entry {
   /** One line of the list of commands. */

@@ -1,7 +1,7 @@
-import { rejectArguments, UsageError } from './cli/arguments.ts';
-import { type CompletedCommands, completionScript, SHELLS } from './cli/completion.ts';
-import type { Command } from './command.ts';
-import { print } from './output/print.ts';
+import { rejectArguments, verbOf } from '../cli/arguments.ts';
+import { type CompletedCommands, completionScript, SHELLS } from '../cli/completion.ts';
+import { print } from '../cli/output.ts';
+import type { Command } from '../cli/program.ts';
 
 /** Every subcommand by name, without the code of the others. */
 type Entries = Readonly<Record<string, { readonly summary: string; load(): Promise<{ command: Command }> }>>;
@@ -17,11 +17,10 @@ export function completionCommand(entries: Entries): Command {
   zsh   oddswire completion zsh > DIRECTORY_OF_FPATH/_oddswire
   fish  oddswire completion fish > ~/.config/fish/completions/oddswire.fish`,
     verbs: SHELLS,
-    async run([shell, ...more]) {
-      const known = SHELLS.find((each) => each === shell);
-      if (known === undefined) throw new UsageError([`name a shell: ${SHELLS.join(', ')}`]);
-      rejectArguments(more);
-      await print(completionScript(known, 'oddswire', await completed(entries, command)));
+    async run(argv) {
+      const shell = verbOf(argv, SHELLS, 'shell');
+      rejectArguments(argv.slice(1));
+      await print(completionScript(shell, 'oddswire', await completed(entries, command)));
       return 0;
     },
   };

@@ -1,8 +1,8 @@
+import { rejectArguments } from '../cli/arguments.ts';
+import { print } from '../cli/output.ts';
+import type { Command } from '../cli/program.ts';
+import { table } from '../cli/table.ts';
 import { configTable } from '../src/config/config.ts';
-import { rejectArguments } from './cli/arguments.ts';
-import type { Command } from './command.ts';
-import { print } from './output/print.ts';
-import { table } from './output/report-table.ts';
 
 /** `oddswire config`: every environment variable, its default and its effect. */
 export const command: Command = {

@@ -1,10 +1,10 @@
+import { rejectArguments } from '../cli/arguments.ts';
+import type { Command } from '../cli/program.ts';
 import { VARIABLES } from '../src/config/variables.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded/postgres.ts';
 import { createLogger } from '../src/observe/logger.ts';
 import { EmbeddedPostgresError } from '../src/runtime/errors.ts';
 import { EXIT_CONFIG } from '../src/runtime/lifecycle.ts';
-import { rejectArguments } from './cli/arguments.ts';
-import type { Command } from './command.ts';
 import { logLevelOf } from './log-level.ts';
 
 /** After a kill of the runner, its other processes have this time to finish their work. */

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { coloursOf } from '../cli/output.ts';
 import { loadFeeds } from '../src/config/config.ts';
 import { asError } from '../src/domain/values/errors.ts';
 import { openDemoAlerts, registerWebhook } from './demo/alerts.ts';
@@ -10,7 +11,6 @@ import { demoFolder } from './demo/folder.ts';
 import { type DemoSetup, setUpDemo } from './demo/setup.ts';
 import { watchRegular } from './demo/wallet.ts';
 import { callOf } from './invocation.ts';
-import { coloursOf } from './output/colours.ts';
 import { runnerCommand, type Terminal } from './terminal.ts';
 
 const RENEW_EVERY_MS = 20_000;

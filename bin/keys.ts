@@ -1,3 +1,4 @@
+import { print } from '../cli/output.ts';
 import { OddswireError } from '../src/domain/values/errors.ts';
 import { createApiKey, revokeApiKey } from '../src/store/accounts/accounts.ts';
 import { listAccounts, listApiKeys } from '../src/store/accounts/key-lists.ts';
@@ -8,7 +9,6 @@ import { KEYS_OPTIONS, KEYS_USAGE, type KeysOptions, parseKeysArguments } from '
 import { accountsJson, accountsText, keysJson, keysText, quotasJson, quotasText } from './keys/report.ts';
 import { keyRingOf, resealWith, showSealed } from './keys/sealed.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
-import { print } from './output/print.ts';
 import { recordCommand, userName } from './recorded.ts';
 
 /** `oddswire keys`: the API keys, their accounts and their limits, and the key ring of sealed values. */

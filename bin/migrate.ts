@@ -1,9 +1,9 @@
+import { rejectArguments } from '../cli/arguments.ts';
+import { print } from '../cli/output.ts';
 import { OddswireError } from '../src/domain/values/errors.ts';
 import { migrateDatabase } from '../src/runtime/migrate-database.ts';
 import { canMigrate } from '../src/store/db/migrate.ts';
-import { rejectArguments } from './cli/arguments.ts';
 import { operatorCommand } from './operator-command.ts';
-import { print } from './output/print.ts';
 
 /** `oddswire migrate`: the migrations of this release. */
 export const command = operatorCommand({

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
+import type { Command } from '../cli/program.ts';
 import { type Config, loadConfig } from '../src/config/config.ts';
 import { OddswireError } from '../src/domain/values/errors.ts';
 import { openOperatorDatabase } from '../src/embedded/operator-database.ts';
 import { createLogger, type Logger } from '../src/observe/logger.ts';
 import { type Database, sqlState } from '../src/store/db/tx.ts';
-import type { Command } from './command.ts';
 import { demoFolder } from './demo/folder.ts';
 
 /** The context of a command. */

@@ -1,26 +1,61 @@
+import { type Arguments, choiceOf, type Options, parse, verbOf } from '../cli/arguments.ts';
+import { print } from '../cli/output.ts';
+import { table, utc } from '../cli/table.ts';
 import { OddswireError } from '../src/domain/values/errors.ts';
 import { hashPassword } from '../src/domain/values/password.ts';
 import { SESSION_IDLE_MS } from '../src/store/accounts/sessions.ts';
 import type { Database, Queryable } from '../src/store/db/tx.ts';
-import { changeOperator, type ListedOperator, listOperators, type OperatorChange } from '../src/store/ops/operators.ts';
-import { operatorCommand } from './operator-command.ts';
 import {
-  OPERATORS_OPTIONS,
-  OPERATORS_USAGE,
-  type OperatorsOptions,
-  parseOperatorsArguments,
-} from './operators/arguments.ts';
-import { print } from './output/print.ts';
-import { shortTime, table } from './output/report-table.ts';
+  changeOperator,
+  isConfiguredName,
+  type ListedOperator,
+  listOperators,
+  OPERATOR_ROLES,
+  type OperatorChange,
+  type OperatorRole,
+} from '../src/store/ops/operators.ts';
+import { operatorCommand } from './operator-command.ts';
 import { readNewPassword } from './read-password.ts';
 import { recordCommand } from './recorded.ts';
+
+type OperatorsOptions = { json: boolean } & (
+  | { verb: 'add'; name: string; role: OperatorRole }
+  | { verb: 'password' | 'remove'; name: string }
+  | { verb: 'list' }
+);
+type Verb = OperatorsOptions['verb'];
+
+const JSON_FLAG = { json: {} };
+
+const OPTIONS: Readonly<Record<Verb, Options>> = {
+  add: { role: { value: 'ROLE', choices: OPERATOR_ROLES }, ...JSON_FLAG },
+  password: JSON_FLAG,
+  remove: JSON_FLAG,
+  list: JSON_FLAG,
+};
+const VERBS = Object.keys(OPTIONS) as Verb[];
+const NAME = /^[a-z0-9][a-z0-9._@-]{0,63}$/;
 
 /** `oddswire operators`: the logins of the operator pages. */
 export const command = operatorCommand<OperatorsOptions>({
   name: 'operators',
-  usage: OPERATORS_USAGE,
-  verbs: Object.keys(OPERATORS_OPTIONS),
-  options: Object.assign({}, ...Object.values(OPERATORS_OPTIONS)),
+  usage: `usage: oddswire operators add NAME [--role viewer|operator] [--json]
+       oddswire operators password NAME [--json]
+       oddswire operators remove NAME [--json]
+       oddswire operators list [--json]
+
+  add       adds a login of the operator pages; the default role is viewer, which reads and does not act
+  password  sets a new password and ends the operator's sessions at once
+  remove    removes the login and ends its sessions at once
+  list      lists operators with their roles and the number of their sessions, never the passwords
+
+  NAME has 1 to 64 of the characters a-z 0-9 . _ @ - and begins with a letter or a digit.
+  The password has 12 to 1024 characters. In a terminal the command asks for it twice without showing it; otherwise it reads it from
+  standard input, as in \`pass show ops | oddswire operators add alice\`.
+  The names ops and viewer belong to OPS_PASSWORD and OPS_VIEWER_PASSWORD. The API opens the pages when it starts with a password there
+  or with an operator here: restart it after the first one.`,
+  verbs: VERBS,
+  options: Object.assign({}, ...Object.values(OPTIONS)),
   parse: parseOperatorsArguments,
   async run(options, { db }) {
     const { verb, json } = options;
@@ -37,6 +72,26 @@ export const command = operatorCommand<OperatorsOptions>({
     return 0;
   },
 });
+
+/** The parsed arguments. @throws UsageError that lists every problem */
+export function parseOperatorsArguments(argv: readonly string[]): OperatorsOptions {
+  const verb = verbOf(argv, VERBS);
+  return parse(argv.slice(1), { options: OPTIONS[verb], words: [0, verb === 'list' ? 0 : 1] }, (given) => {
+    const json = given.flags.has('json');
+    if (verb === 'list') return { verb, json };
+    const name = readName(given, verb);
+    return verb === 'add'
+      ? { verb, json, name, role: choiceOf(given, 'role', OPERATOR_ROLES) ?? 'viewer' }
+      : { verb, json, name };
+  });
+}
+
+function readName({ words, problems }: Arguments, verb: Verb): string {
+  const name = (words[0] ?? '').toLowerCase();
+  if (!NAME.test(name)) problems.push(`${verb} takes a name of 1 to 64 of the characters a-z 0-9 . _ @ -`);
+  else if (isConfiguredName(name)) problems.push(`the name ${name} belongs to a password of the configuration`);
+  return name;
+}
 
 const RESULTS = { add: 'added', password: 'set the password and ended the sessions of', remove: 'removed' } as const;
 
@@ -64,8 +119,8 @@ function operatorsText(operators: readonly ListedOperator[]): string {
   const rows = operators.map(({ name, role, createdAt, passwordChangedAt, sessions }) => [
     name,
     role,
-    shortTime(createdAt.getTime()),
-    shortTime(passwordChangedAt.getTime()),
+    utc(createdAt),
+    utc(passwordChangedAt),
     String(sessions),
   ]);
   return table([['name', 'role', 'created', 'password set', 'sessions'], ...rows], [4]);

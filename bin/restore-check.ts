@@ -1,4 +1,7 @@
+import { parse } from '../cli/arguments.ts';
+import { print } from '../cli/output.ts';
 import { ConfigError } from '../src/config/config.ts';
+import { printable } from '../src/domain/values/text.ts';
 import { differingKeys, keysInUse } from '../src/store/accounts/key-check.ts';
 import { listApiKeys } from '../src/store/accounts/key-lists.ts';
 import { schemaRights, schemaVersion, sequenceState } from '../src/store/db/restored-schema.ts';
@@ -6,11 +9,16 @@ import { stageStates } from '../src/store/marks/backlog.ts';
 import { STAGES } from '../src/store/marks/detail.ts';
 import { newestRows, pendingWork } from '../src/store/ops/restored-data.ts';
 import { createSecretBox } from '../src/webhooks/secret-box.ts';
-import { readArguments, UsageError } from './cli/arguments.ts';
 import { keyRingOf } from './keys/sealed.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
-import { print } from './output/print.ts';
-import { type Finding, findingsText, sayAge } from './restore-check/report.ts';
+
+/** A line of `oddswire restore-check`. */
+interface Finding {
+  readonly check: string;
+  /** A note needs a decision or no action; a problem prevents a sound start; empty means that no data could be checked. */
+  readonly state: 'ok' | 'problem' | 'note' | 'empty';
+  readonly text: string;
+}
 
 /** A row of the future by more than this shows a wrong clock. */
 const CLOCK_TOLERANCE_SECONDS = 60;
@@ -27,13 +35,7 @@ export const command = operatorCommand<{ json: boolean }>({
   pending deliveries, and the state from which the queues are rebuilt.
   Needs the variables of a process. Exit code: 0 no problem, 1 problems, 3 no problem but also no rows to check.`,
   options: OPTIONS,
-  parse(argv) {
-    const problems: string[] = [];
-    const { words, flags } = readArguments(argv, OPTIONS, problems);
-    problems.push(...words.map((word) => `unknown argument ${word}`));
-    if (problems.length > 0) throw new UsageError(problems);
-    return { json: flags.has('json') };
-  },
+  parse: (argv) => parse(argv, { options: OPTIONS }, ({ flags }) => ({ json: flags.has('json') })),
   async run({ json }, context) {
     const findings = await findingsOf(context);
     await print(json ? `${JSON.stringify(findings)}\n` : findingsText(findings));
@@ -192,4 +194,28 @@ async function workAgain({ db, config }: CommandContext): Promise<Finding[]> {
       text: `jobs in ${place} are wake-ups only. Timers rebuild them: schedules, ${marks.join(', ')}, ${work.dueWebhooks} webhooks with due deliveries, ${work.openWalks} walks through trades, ${work.openBacktests} backtests`,
     },
   ];
+}
+
+/** A line per finding, and a last line with the number of problems. */
+function findingsText(findings: readonly Finding[]): string {
+  const width = Math.max(...findings.map(({ check }) => check.length));
+  const lines = findings.map(
+    ({ check, state, text }) => `${state.padEnd('problem'.length)}  ${check.padEnd(width)}  ${printable(text)}\n`,
+  );
+  const problems = findings.filter(({ state }) => state === 'problem').length;
+  const none = findings.some(({ state }) => state === 'empty') ? 'Nothing was compared.' : 'No problems.';
+  return `${lines.join('')}${problems === 0 ? none : `Problems: ${problems}.`}\n`;
+}
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+  ['s', 1],
+] as const;
+
+/** A duration in its largest whole unit. */
+function sayAge(seconds: number): string {
+  const [unit, size] = UNITS.find(([, length]) => seconds >= length) ?? ['s', 1];
+  return `${Math.floor(seconds / size)} ${unit}`;
 }

@@ -1,7 +1,7 @@
+import { parse } from '../cli/arguments.ts';
+import { print } from '../cli/output.ts';
+import type { Command } from '../cli/program.ts';
 import { type RoleNames, rolesSql } from '../src/store/db/roles.ts';
-import { readArguments, UsageError } from './cli/arguments.ts';
-import type { Command } from './command.ts';
-import { print } from './output/print.ts';
 
 const NAME_VALUE = { value: 'NAME' };
 const OPTIONS = { migrator: NAME_VALUE, app: NAME_VALUE, database: NAME_VALUE };
@@ -21,20 +21,18 @@ export const command: Command = {
   oddswire roles | psql -d oddswire`,
   options: OPTIONS,
   async run(argv) {
-    await print(rolesSql(parse(argv)));
+    await print(rolesSql(namesOf(argv)));
     return 0;
   },
 };
 
-function parse(argv: readonly string[]): RoleNames {
-  const problems: string[] = [];
-  const { texts, words } = readArguments(argv, OPTIONS, problems);
-  problems.push(...words.map((word) => `unknown argument ${word}`));
-  const names = { ...DEFAULTS, ...Object.fromEntries(texts) };
-  for (const [option, name] of Object.entries(names)) {
-    if (!NAME.test(name)) problems.push(`--${option} must be lower-case letters, digits and _, at most 63`);
-  }
-  if (names.migrator === names.app) problems.push('--migrator and --app must differ');
-  if (problems.length > 0) throw new UsageError(problems);
-  return names;
+function namesOf(argv: readonly string[]): RoleNames {
+  return parse(argv, { options: OPTIONS }, ({ texts, problems }) => {
+    const names = { ...DEFAULTS, ...Object.fromEntries(texts) };
+    for (const [option, name] of Object.entries(names)) {
+      if (!NAME.test(name)) problems.push(`--${option} must be lower-case letters, digits and _, at most 63`);
+    }
+    if (names.migrator === names.app) problems.push('--migrator and --app must differ');
+    return names;
+  });
 }

@@ -1,70 +1,36 @@
 import { resolve, sep } from 'node:path';
+import { isBrokenPipe, print, write } from '../cli/output.ts';
+import { type Failure, runProgram } from '../cli/program.ts';
 import { ConfigError } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
 import { VERSION } from '../src/config/version.ts';
 import { asError, OddswireError } from '../src/domain/values/errors.ts';
-import { nearest } from '../src/domain/values/nearest.ts';
 import { EXIT_CONFIG } from '../src/runtime/lifecycle.ts';
-import { UsageError } from './cli/arguments.ts';
-import type { Command } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { print } from './output/print.ts';
 
-const EXIT_USAGE = 2;
-/** 128 and the number of SIGPIPE, as a shell reports a program whose reader ended. */
-const EXIT_BROKEN_PIPE = 141;
-const HELP = new Set(['--help', '-h', 'help']);
-
-/** Runs one subcommand and resolves with the exit code. It reports nothing when the reader of the output ended. */
-export async function runOddswire([name, ...argv]: readonly string[]): Promise<number> {
+/** Runs one subcommand and resolves with the exit code. */
+export function runOddswire(argv: readonly string[]): Promise<number> {
   // Without listeners, the end of the reader of `oddswire … | head` is an uncaught error.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', throwUnlessBrokenPipe);
-  try {
-    if (name === undefined) {
-      process.stderr.write(list());
-      return EXIT_USAGE;
-    }
-    if (name === '--version') return await printed(`${VERSION}\n`);
-    const isHelp = HELP.has(name);
-    if (isHelp && argv[0] === undefined) return await printed(list());
-    const wanted = isHelp ? (argv[0] ?? '') : name;
-    const entry = Object.hasOwn(COMMANDS, wanted) ? COMMANDS[wanted] : undefined;
-    if (entry === undefined) return reportUnknown(wanted);
-    const { command } = await entry.load();
-    if (isHelp || asksForHelp(argv)) return await printed(`${command.usage}\n`);
-    return await run(name, command, argv);
-  } catch (error) {
-    if (isBrokenPipe(error)) return EXIT_BROKEN_PIPE;
-    throw error;
-  }
+  return runProgram(argv, {
+    name: 'oddswire',
+    version: VERSION,
+    commands: COMMANDS,
+    print,
+    printError: (text) => write(process.stderr, text),
+    explain,
+  });
 }
 
-/** Runs a command. A failure prints lines that state the reason. */
-async function run(name: string, command: Command, argv: readonly string[]): Promise<number> {
-  const printProblem = (text: string) => process.stderr.write(`oddswire ${name}: ${text}\n`);
-  try {
-    return await command.run(argv);
-  } catch (thrown) {
-    if (isBrokenPipe(thrown)) throw thrown;
-    if (thrown instanceof UsageError) {
-      thrown.problems.forEach(printProblem);
-      process.stderr.write(`${command.usage}\n`);
-      return EXIT_USAGE;
-    }
-    if (thrown instanceof ConfigError) {
-      for (const problem of thrown.problems) printProblem(`configuration: ${problem}`);
-      return EXIT_CONFIG;
-    }
-    const error = asError(thrown);
-    const problem = dataDirProblem(error);
-    if (problem !== undefined) {
-      printProblem(problem);
-      return EXIT_CONFIG;
-    }
-    // The message of our own errors is complete; any other error needs its stack.
-    printProblem((error instanceof OddswireError ? error.message : error.stack) ?? error.message);
-    return 1;
+function explain(thrown: unknown): Failure {
+  if (thrown instanceof ConfigError) {
+    return { messages: thrown.problems.map((problem) => `configuration: ${problem}`), exitCode: EXIT_CONFIG };
   }
+  const error = asError(thrown);
+  const problem = dataDirProblem(error);
+  if (problem !== undefined) return { messages: [problem], exitCode: EXIT_CONFIG };
+  // The message of our own errors is complete; any other error needs its stack.
+  return { messages: [(error instanceof OddswireError ? error.message : error.stack) ?? error.message], exitCode: 1 };
 }
 
 /** Why the file system does not let the commands use DATA_DIR, where they keep all their files; undefined for any other error. */
@@ -84,35 +50,6 @@ const UNUSABLE: Readonly<Record<string, string>> = {
   EEXIST: 'a file where a folder must be',
   ENOSPC: 'no space left',
 };
-
-async function printed(text: string): Promise<number> {
-  await print(text);
-  return 0;
-}
-
-/** The list of all commands. */
-function list(): string {
-  const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
-  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}\n`);
-  return `usage: oddswire COMMAND [ARGUMENTS]\n\n${lines.join('')}\n\`oddswire COMMAND --help\` describes a command.\n`;
-}
-
-function reportUnknown(name: string): number {
-  const close = nearest(name, Object.keys(COMMANDS));
-  const hint = close === undefined ? '' : `; did you mean "${close}"?`;
-  process.stderr.write(`oddswire: unknown command "${name}"${hint}\n\`oddswire --help\` lists the commands.\n`);
-  return EXIT_USAGE;
-}
-
-/** Whether the arguments ask for help. Text behind `--` belongs to the command. */
-function asksForHelp(argv: readonly string[]): boolean {
-  const end = argv.indexOf('--');
-  return argv.slice(0, end < 0 ? undefined : end).some((each) => each === '--help' || each === '-h');
-}
-
-function isBrokenPipe(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === 'EPIPE';
-}
 
 function throwUnlessBrokenPipe(error: Error): void {
   if (!isBrokenPipe(error)) throw error;

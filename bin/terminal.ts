@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { rejectArguments } from '../cli/arguments.ts';
+import type { Command } from '../cli/program.ts';
 import { VARIABLES } from '../src/config/variables.ts';
 import { asError } from '../src/domain/values/errors.ts';
 import { formatChildLine } from '../src/embedded/log-line.ts';
 import { type RunnerOptions, runProcesses } from '../src/embedded/runner.ts';
 import { createLogger, type Logger } from '../src/observe/logger.ts';
-import { rejectArguments } from './cli/arguments.ts';
-import type { Command } from './command.ts';
 import { logLevelOf } from './log-level.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -44,6 +44,7 @@ const ALLOWED = {
   'src/store/alerts/rules.ts': [4, 'times'],
   'src/store/alerts/token-rules.ts': [1, 'a bound of the same kind as in probes.ts'],
   'src/store/journal/stamp.ts': [1, 'a sequence number'],
+  'src/store/marks/lane-signals.ts': [1, 'a lane'],
   'src/store/prices/checks.ts': [2, 'places and blocks of keys'],
   'src/store/series/candles.ts': [1, 'seconds'],
   'src/store/series/reads.ts': [1, 'a time'],

@@ -5,13 +5,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname ?? '.', '..');
-const FOLDERS = ['api', 'bench', 'bin', 'sim', 'src', 'workers'];
+const FOLDERS = ['api', 'bench', 'bin', 'cli', 'clients/cli/src', 'sim', 'src', 'workers'];
 
-/** Area of a file: `src/<folder>`, else the top folder. */
+/** Area of a file: `src/<folder>`, `clients/<folder>`, else the top folder. */
 const areaOf = (file) =>
   file
     .split('/')
-    .slice(0, file.startsWith('src/') ? 2 : 1)
+    .slice(0, /^(src|clients)\//.test(file) ? 2 : 1)
     .join('/');
 
 /** The first folder below a folder, '.' for its own files; undefined outside of it. */
@@ -44,7 +44,10 @@ const MAY_IMPORT = {
   ],
   api: ['src/domain', 'src/config', 'src/observe', 'src/webhooks', 'src/store', 'src/queues', 'src/runtime'],
   sim: ['src/domain'],
+  cli: ['src/domain'],
+  'clients/cli': ['src/domain', 'cli', 'clients/typescript'],
   bin: [
+    'cli',
     'src/domain',
     'src/config',
     'src/observe',
@@ -169,7 +172,7 @@ const jobFiles = new Set();
 
 for (const file of files) {
   const text = readFileSync(join(ROOT, file), 'utf8');
-  if (/\bprocess\.env\b/.test(text) && !/^(bin|bench|sim)\/|\/main\.ts$/.test(file)) {
+  if (/\bprocess\.env\b/.test(text) && !/^(bin|bench|sim|clients)\/|\/main\.ts$/.test(file)) {
     problems.push(`${file}: reads process.env; only src/config and the executables that feed it may`);
   }
   if (file.startsWith('src/') && /\bprocess\.exit\(/.test(text)) problems.push(`${file}: a library does not exit`);

@@ -12,9 +12,13 @@ import {
   parseCandlesticks,
 } from '../../src/venues/kalshi/fetch-candlesticks.ts';
 import type { CommandContext } from '../operator-command.ts';
-import type { AuditOptions } from './arguments.ts';
-import { auditExitCode, createAuditOutput, NOTHING_COMPARED } from './output.ts';
-import { describeDisagreement } from './report.ts';
+import {
+  type AuditOptions,
+  auditExitCode,
+  createAuditOutput,
+  describeDisagreement,
+  NOTHING_COMPARED,
+} from './output.ts';
 
 const MINUTE_SECONDS = 60;
 /** Minutes are compared in ranges up to this long, hours in any. */
@@ -32,7 +36,7 @@ interface Source {
  */
 export async function compareWithVenue(
   options: AuditOptions,
-  against: NonNullable<AuditOptions['against']>,
+  against: string,
   { db, config }: CommandContext,
 ): Promise<number> {
   const { venue, range } = options;
@@ -41,9 +45,9 @@ export async function compareWithVenue(
   const market = await findMarket(db, [venue], marketId);
   if (market === null) throw new OddswireError('market_not_found', `${venue} has no market ${marketId}`);
   const sources =
-    against.kind === 'file'
-      ? [await readRecorded(against.path, marketId)]
-      : await askVenue(config.venueUrls.kalshi, market, range);
+    against === 'venue'
+      ? await askVenue(config.venueUrls.kalshi, market, range)
+      : [await readRecorded(against, marketId)];
   const yes = (await findMarketTokens(db, [venue], marketId))?.outcomes[0]?.tokenId;
   let compared = 0;
   for (const { minutes, candles } of sources) {

@@ -1,6 +1,7 @@
+import type { Colours } from '../../cli/output.ts';
+import { cut, pad } from '../../cli/table.ts';
 import { eventText } from '../../src/domain/events/events.ts';
 import { printable } from '../../src/domain/values/text.ts';
-import type { Colours } from '../output/colours.ts';
 
 /** A line of the receiver with `--json`. */
 interface ReceivedEvent {
@@ -92,7 +93,5 @@ function eventLine(event: ReceivedEvent, title: string | undefined, { red, green
 
 /** Foreign text must not control the terminal. */
 function fitted(text: string, width: number): string {
-  const letters = [...printable(text)];
-  const shown = letters.length > width ? `${letters.slice(0, width - 1).join('')}…` : letters.join('');
-  return shown + ' '.repeat(Math.max(0, width - [...shown].length));
+  return pad(cut(printable(text), width), width);
 }

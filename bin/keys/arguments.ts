@@ -1,9 +1,9 @@
+import { type Arguments, type Options, parse, present, verbOf } from '../../cli/arguments.ts';
+import { futureOf } from '../../cli/spans.ts';
 import { isName, MAX_NAME_LENGTH, SCOPES, type Scope } from '../../src/domain/values/api-key.ts';
 import type { AccountQuotas } from '../../src/store/accounts/quotas.ts';
-import { type Arguments, type Options, readArguments, UsageError } from '../cli/arguments.ts';
-import { parseFuture } from '../cli/moments.ts';
 
-export type KeysOptions = { json: boolean } & (
+type Chosen =
   | { verb: 'create'; account: string; name: string; scopes: readonly Scope[]; expiresAt?: Date }
   | { verb: 'list'; account?: string }
   | { verb: 'link'; account: string; scopes: readonly Scope[]; url?: string }
@@ -11,8 +11,8 @@ export type KeysOptions = { json: boolean } & (
   | { verb: 'quota'; account: string; change: Partial<AccountQuotas> }
   | { verb: 'accounts' }
   | { verb: 'sealed' }
-  | { verb: 'reseal' }
-);
+  | { verb: 'reseal' };
+export type KeysOptions = { json: boolean } & Chosen;
 type Verb = KeysOptions['verb'];
 
 export const KEYS_USAGE = `usage: oddswire keys create --account A --name N [--scopes S,S] [--expires TIME] [--json]
@@ -76,88 +76,77 @@ const MAX_EXPIRY_MS = 253_402_300_799_000;
 
 /** Parses the arguments of `oddswire keys`. @throws UsageError that names every problem */
 export function parseKeysArguments(argv: readonly string[], nowMs: number): KeysOptions {
-  const verb = VERBS.find((each) => each === argv[0]);
-  if (verb === undefined) throw new UsageError([`name a command: ${VERBS.join(', ')}`]);
-  const problems: string[] = [];
-  const given = readArguments(argv.slice(1), KEYS_OPTIONS[verb], problems);
-  const options = readOptions(verb, given, nowMs, problems);
-  problems.push(...given.words.map((word) => `unknown argument ${word}`));
-  if (problems.length > 0) throw new UsageError(problems);
-  return options;
+  const verb = verbOf(argv, VERBS);
+  return parse(argv.slice(1), { options: KEYS_OPTIONS[verb], words: [0, verb === 'revoke' ? 1 : 0] }, (given) => ({
+    json: given.flags.has('json'),
+    ...readOptions(verb, given, nowMs),
+  }));
 }
 
-function readOptions(verb: Verb, given: Arguments, nowMs: number, problems: string[]): KeysOptions {
-  const json = given.flags.has('json');
+function readOptions(verb: Verb, given: Arguments, nowMs: number): Chosen {
+  const { words, texts, problems } = given;
   switch (verb) {
     case 'create': {
-      const account = readName(given, 'account', problems) ?? '';
-      const name = readName(given, 'name', problems) ?? '';
-      const expiresAt = readExpiry(given, nowMs, problems);
-      const scopes = readScopes(given, problems);
-      return { verb, json, account, name, scopes, ...(expiresAt !== undefined && { expiresAt }) };
+      const account = readName(given, 'account');
+      const name = readName(given, 'name');
+      const expiresAt = readExpiry(given, nowMs);
+      return { verb, account, name, scopes: readScopes(given), ...present({ expiresAt }) };
     }
-    case 'list': {
-      const account = given.texts.has('account') ? readName(given, 'account', problems) : undefined;
-      return { verb, json, ...(account !== undefined && { account }) };
-    }
+    case 'list':
+      return { verb, ...(texts.has('account') && { account: readName(given, 'account') }) };
     case 'link': {
-      const account = readName(given, 'account', problems) ?? '';
-      const scopes = readScopes(given, problems);
-      const url = given.texts.get('url');
+      const account = readName(given, 'account');
+      const scopes = readScopes(given);
+      const url = texts.get('url');
       if (url !== undefined && !/^https?:\/\/[^\s/]+\/?$/.test(url)) {
         problems.push('--url must be an address without a path, such as https://odds.example.com');
       }
-      return { verb, json, account, scopes, ...(url !== undefined && { url: url.replace(/\/$/, '') }) };
+      return { verb, account, scopes, ...present({ url: url?.replace(/\/$/, '') }) };
     }
     case 'revoke': {
-      const id = given.words.shift() ?? '';
+      const [id = ''] = words;
       // The shell's history would contain the whole key, so the error warns about it.
       if (/^ow_live_[0-9A-Za-z]+_/.test(id)) problems.push('revoke takes the id of a key, not the key');
       else if (!/^[\w-]{1,64}$/.test(id)) problems.push('revoke takes the id of a key, as `list` shows it');
-      return { verb, json, id };
+      return { verb, id };
     }
-    case 'quota': {
-      return { verb, json, account: readName(given, 'account', problems) ?? '', change: readLimits(given, problems) };
-    }
+    case 'quota':
+      return { verb, account: readName(given, 'account'), change: readLimits(given) };
     case 'accounts':
     case 'sealed':
     case 'reseal':
-      return { verb, json };
+      return { verb };
   }
 }
 
-function readName({ texts }: Arguments, option: 'account' | 'name', problems: string[]): string | undefined {
-  const text = texts.get(option)?.trim();
-  if (text === undefined || text === '') {
-    problems.push(`--${option} must not be empty`);
-  } else if (!isName(text)) {
-    problems.push(`--${option} must have at most ${MAX_NAME_LENGTH} characters, none of them control characters`);
-  } else {
-    return text;
-  }
-  return undefined;
+/** The text of the option; empty when it is, with a problem, invalid. */
+function readName({ texts, problems }: Arguments, option: 'account' | 'name'): string {
+  const text = texts.get(option)?.trim() ?? '';
+  if (isName(text)) return text;
+  problems.push(
+    text === ''
+      ? `--${option} must not be empty`
+      : `--${option} must have at most ${MAX_NAME_LENGTH} characters, none of them control characters`,
+  );
+  return '';
 }
 
-function readScopes({ texts }: Arguments, problems: string[]): Scope[] {
+function readScopes({ texts, problems }: Arguments): Scope[] {
   const asked = (texts.get('scopes') ?? SCOPES.join(',')).split(',').map((scope) => scope.trim());
   const unknown = asked.filter((scope) => !SCOPES.some((each) => each === scope));
   for (const scope of unknown) problems.push(`--scopes: ${scope || '(empty)'} is not one of ${SCOPES.join(', ')}`);
   return SCOPES.filter((scope) => asked.includes(scope));
 }
 
-function readExpiry({ texts }: Arguments, nowMs: number, problems: string[]): Date | undefined {
-  const text = texts.get('expires');
-  if (text === undefined) return undefined;
-  const seconds = parseFuture(text, nowMs / 1_000);
-  const atMs = seconds === null ? null : seconds * 1_000;
-  if (atMs === null) problems.push('--expires must be an age from now (12h, 90d), epoch seconds or an ISO 8601 time');
-  else if (atMs <= nowMs) problems.push('--expires must not be in the past');
-  else if (atMs > MAX_EXPIRY_MS) problems.push('--expires must be before the year 10000');
-  else return new Date(atMs);
-  return undefined;
+function readExpiry(given: Arguments, nowMs: number): Date | undefined {
+  const seconds = futureOf(given, 'expires', nowMs);
+  if (seconds === undefined) return undefined;
+  if (seconds * 1_000 <= nowMs) given.problems.push('--expires must not be in the past');
+  if (seconds * 1_000 > MAX_EXPIRY_MS) given.problems.push('--expires must be before the year 10000');
+  return new Date(seconds * 1_000);
 }
 
-function readLimits({ texts }: Arguments, problems: string[]): Partial<AccountQuotas> {
+function readLimits({ texts, problems }: Arguments): Partial<AccountQuotas> {
   const change: { -readonly [Limit in keyof AccountQuotas]?: number | null } = {};
   for (const [option, limit] of Object.entries(LIMITS)) {
     const text = texts.get(option);

@@ -1,6 +1,6 @@
+import { table, utc } from '../../cli/table.ts';
 import type { ListedAccount, ListedApiKey } from '../../src/store/accounts/key-lists.ts';
 import type { AccountQuotas } from '../../src/store/accounts/quotas.ts';
-import { shortTime, table } from '../output/report-table.ts';
 
 type KeyState = 'active' | 'expired' | 'revoked';
 
@@ -18,10 +18,10 @@ export function keysText(keys: readonly ListedApiKey[], nowMs: number): string {
     key.account,
     key.name,
     key.scopes.join(','),
-    shortTime(key.createdAt.getTime()),
-    timeOr(key.expiresAt, 'never'),
-    timeOr(key.lastUsedAt, 'never'),
-    key.revokedAt === null ? stateOf(key, nowMs) : `revoked ${timeOr(key.revokedAt, '')}`,
+    utc(key.createdAt),
+    utc(key.expiresAt, 'never'),
+    utc(key.lastUsedAt, 'never'),
+    key.revokedAt === null ? stateOf(key, nowMs) : `revoked ${utc(key.revokedAt)}`,
   ]);
   return table([head, ...rows]);
 }
@@ -48,7 +48,7 @@ export function accountsText(accounts: readonly ListedAccount[]): string {
   const head = ['account', 'created', 'keys', 'webhooks', 'alerts', 'wallets'];
   const rows = accounts.map(({ name, createdAt, ...counts }) => [
     name,
-    shortTime(createdAt.getTime()),
+    utc(createdAt),
     ...[counts.keys, counts.webhooks, counts.alerts, counts.wallets].map(String),
   ]);
   return table([head, ...rows], [2, 3, 4, 5]);
@@ -79,8 +79,4 @@ export function quotasJson(account: string, quotas: AccountQuotas): string {
 
 function quotasByOption({ webhooks, alerts, wallets, keys, ratePerMinute, coldReadsPerMinute }: AccountQuotas) {
   return { webhooks, alerts, wallets, keys, rate: ratePerMinute, 'cold-reads': coldReadsPerMinute };
-}
-
-function timeOr(time: Date | null, absent: string): string {
-  return time === null ? absent : shortTime(time.getTime());
 }

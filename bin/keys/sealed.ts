@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { print } from '../../cli/output.ts';
+import { table } from '../../cli/table.ts';
 import { ConfigError } from '../../src/config/config.ts';
 import { parseSecretsKeys, type SecretKey } from '../../src/domain/values/secret-keys.ts';
 import { readPrivateFile } from '../../src/embedded/private-file.ts';
@@ -7,8 +9,6 @@ import { countSealed, resealAll, type SealedCount } from '../../src/store/accoun
 import type { Database } from '../../src/store/db/tx.ts';
 import { createSecretBox } from '../../src/webhooks/secret-box.ts';
 import type { CommandContext } from '../operator-command.ts';
-import { print } from '../output/print.ts';
-import { table } from '../output/report-table.ts';
 import { recordCommand } from '../recorded.ts';
 
 const PROGRESS_EVERY_MS = 1_000;

@@ -1,6 +1,6 @@
-import type { Arguments, Options } from '../../../bin/cli/arguments.ts';
+import type { Arguments, Options } from '../../../cli/arguments.ts';
+import type { Colours } from '../../../cli/output.ts';
 import type { OddswireClient } from '../../typescript/src/index.ts';
-import type { Colours } from './colours.ts';
 import type { Io } from './io.ts';
 
 /** A subcommand. */

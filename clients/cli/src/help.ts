@@ -1,17 +1,7 @@
-import type { Option } from '../../../bin/cli/arguments.ts';
-import type { CliCommand, Commands } from './command.ts';
+import type { Option } from '../../../cli/arguments.ts';
+import { aligned } from '../../../cli/table.ts';
+import type { CliCommand } from './command.ts';
 import { COMMON } from './read-arguments.ts';
-
-/** The list of all commands. */
-export function listOf(commands: Commands): string {
-  const lines = aligned(Object.entries(commands).map(([name, { summary }]) => [name, summary]));
-  return `usage: oddswire-cli COMMAND [ARGUMENTS]
-
-${lines}
-Variables: ODDSWIRE_URL is the address of the API, ODDSWIRE_KEY an API key. NO_COLOR turns colours off.
-\`oddswire-cli COMMAND --help\` describes a command.
-`;
-}
 
 /** The text of `--help`. */
 export function helpOf({ forms, summary, options, notes }: CliCommand): string {
@@ -28,9 +18,4 @@ function flagOf(name: string, { value }: Option): string {
 
 function helpText({ help = '', choices }: Option): string {
   return choices === undefined ? help : `${help}: ${choices.join(', ')}`;
-}
-
-function aligned(rows: readonly (readonly [string, string])[]): string {
-  const width = Math.max(...rows.map(([name]) => name.length));
-  return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}\n`).join('');
 }

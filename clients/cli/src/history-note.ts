@@ -1,6 +1,6 @@
+import { utc } from '../../../cli/table.ts';
 import type { TradeHistory } from '../../typescript/src/index.ts';
 import type { Call } from './command.ts';
-import { utc } from './rows.ts';
 
 /** A share of 0 to 1 as percents, rounded down: only a complete one is 100 %. */
 export function shareText(share: number): string {

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { write } from '../../../cli/output.ts';
 
 /** One output of the program. */
 export interface Output {
@@ -43,10 +44,7 @@ export function processIo(): Io {
 
 function outputOf(stream: NodeJS.WriteStream): Output {
   return {
-    write: (text) =>
-      new Promise((resolve, reject) => {
-        stream.write(text, (error) => (error ? reject(error) : resolve()));
-      }),
+    write: (text) => write(stream, text),
     get isTerminal() {
       return stream.isTTY === true;
     },
@@ -57,8 +55,4 @@ function outputOf(stream: NodeJS.WriteStream): Output {
       return stream.rows || DEFAULT_ROWS;
     },
   };
-}
-
-export function isBrokenPipe(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === 'EPIPE';
 }

@@ -1,20 +1,7 @@
-import type { Option, Options } from '../../../bin/cli/arguments.ts';
+import type { Option, Options } from '../../../cli/arguments.ts';
 
-export const STATUSES = ['created', 'open', 'halted', 'closed', 'resolved', 'settled'] as const;
 /** The events of a new webhook. The others are many, or need a filter. */
 export const DEFAULT_EVENTS = ['price_alert', 'transaction', 'balance_change'] as const;
-export const EVENT_TYPES = [
-  ...DEFAULT_EVENTS,
-  'alert_expired',
-  'webhook_failing',
-  'webhook_paused',
-  'market_status',
-  'new_market',
-  'trade',
-  'feed_gap',
-] as const;
-
-export const SCOPES = ['markets:read', 'webhooks', 'alerts', 'wallets', 'keys'] as const;
 export const KEY_STATUSES = ['active', 'expired', 'revoked'] as const;
 
 export const VENUE: Option = { value: 'VENUE', help: 'only this venue, such as kalshi; by default all' };

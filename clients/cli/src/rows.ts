@@ -1,5 +1,8 @@
+import { cut, table } from '../../../cli/table.ts';
 import { printable } from '../../../src/domain/values/text.ts';
 import type { Call } from './command.ts';
+import { EXIT } from './exit-codes.ts';
+import { wholeNumber } from './read-arguments.ts';
 
 type Cell = string | number | boolean | undefined | null;
 
@@ -57,21 +60,11 @@ function tableText<Row>(
     }),
   );
   const head = columns.map(({ name }) => name.toUpperCase());
-  const widths = head.map((name, at) => Math.max(name.length, ...shown.map((cells) => widthOf(cells[at] ?? ''))));
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, at) => {
-        const space = ' '.repeat(Math.max(0, (widths[at] ?? 0) - widthOf(cell)));
-        return columns[at]?.isNumber ? `${space}${cell}` : `${cell}${space}`;
-      })
-      .join('  ')
-      .trimEnd();
-  const painted = shown.map((cells, at) => {
-    const row = rows[at];
-    const paint = row === undefined ? undefined : colour?.(row);
-    return paint === undefined ? line(cells) : paint(line(cells));
+  const numeric = columns.flatMap(({ isNumber }, at) => (isNumber ? [at] : []));
+  return table([head, ...shown], numeric, (line, at) => {
+    const row = rows[at - 1];
+    return row === undefined ? call.colours.dim(line) : (colour?.(row)?.(line) ?? line);
   });
-  return `${[call.colours.dim(line(head)), ...painted].join('\n')}\n`;
 }
 
 function textOf(cell: Cell): string {
@@ -90,26 +83,6 @@ const FORMULA = /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/;
 function csvCell(text: string): string {
   const safe = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
   return safe !== text || /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-/** Letters on the screen, counted as code points. */
-export function widthOf(text: string): number {
-  return [...text].length;
-}
-
-export function cut(text: string, length: number): string {
-  const letters = [...text];
-  return letters.length <= length ? text : `${letters.slice(0, Math.max(0, length - 1)).join('')}…`;
-}
-
-/** UTC to the second. */
-export function utc(seconds: number | undefined): string {
-  return seconds === undefined ? '' : new Date(seconds * 1_000).toISOString().slice(0, 19).replace('T', ' ');
-}
-
-/** A time of ISO 8601 as UTC to the second. */
-export function utcOf(text: string | undefined): string {
-  return text === undefined ? '' : text.slice(0, 19).replace('T', ' ');
 }
 
 interface PageOf<Item> {
@@ -139,3 +112,26 @@ export async function readUpTo<Page extends PageOf<unknown>>(
 /** Items per request of the API. */
 const MAX_PAGE = 1_000;
 export const MAX_ITEMS = 1_000_000;
+export const DEFAULT_LIMIT = 50;
+
+/** Prints up to `--limit` items of a list of the API. */
+export async function printList<Row>(
+  call: Call,
+  shown: Pick<Printed<Row>, 'columns' | 'none' | 'colour'>,
+  read: (place: { limit: number; cursor?: string }) => Promise<PageOf<Row>>,
+): Promise<number> {
+  const limit = wholeNumber(call, 'limit', [1, MAX_ITEMS]) ?? DEFAULT_LIMIT;
+  const page = await readUpTo(limit, call.texts.get('cursor'), read);
+  await printRows(call, { ...shown, rows: page.data, answer: page });
+  return EXIT.done;
+}
+
+export async function printOne<Row>(call: Call, columns: readonly Column<Row>[], row: Row): Promise<number> {
+  await printRows(call, { rows: [row], columns, answer: row, none: '' });
+  return EXIT.done;
+}
+
+export async function printDeleted(call: Call, id: string): Promise<number> {
+  await call.print(call.flags.has('json') ? `${JSON.stringify({ id, deleted: true })}\n` : `${id} deleted\n`);
+  return EXIT.done;
+}

@@ -1,5 +1,5 @@
-import { UsageError } from '../../../bin/cli/arguments.ts';
-import { nearest } from '../../../src/domain/values/nearest.ts';
+import { coloursOf } from '../../../cli/output.ts';
+import { type Failure, runProgram } from '../../../cli/program.ts';
 import { printable } from '../../../src/domain/values/text.ts';
 import {
   createClient,
@@ -7,72 +7,41 @@ import {
   type OddswireClient,
   OddswireConnectionError,
 } from '../../typescript/src/index.ts';
-import { coloursOf } from './colours.ts';
 import { type Call, type CliCommand, CommandError, type Settings, SettingsError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { EXIT, exitCodeOf, linesOf } from './exit-codes.ts';
-import { helpOf, listOf } from './help.ts';
-import { type Io, isBrokenPipe } from './io.ts';
+import { helpOf } from './help.ts';
+import type { Io } from './io.ts';
 import { argumentsOf } from './read-arguments.ts';
 import { VERSION } from './version.ts';
 
-const HELP = new Set(['--help', '-h', 'help']);
-
-/** Runs one command and resolves with the exit code. It reports nothing when the reader of the output ended. */
-export async function runCli([name, ...argv]: readonly string[], io: Io): Promise<number> {
-  try {
-    if (name === undefined) {
-      await io.stderr.write(listOf(COMMANDS));
-      return EXIT.usage;
-    }
-    if (name === '--version') return await printed(io, `${VERSION}\n`);
-    const isHelp = HELP.has(name);
-    if (isHelp && argv[0] === undefined) return await printed(io, listOf(COMMANDS));
-    const wanted = isHelp ? (argv[0] ?? '') : name;
-    const command = Object.hasOwn(COMMANDS, wanted) ? COMMANDS[wanted] : undefined;
-    if (command === undefined) return await reportUnknown(io, wanted);
-    if (isHelp || argv.includes('--help') || argv.includes('-h')) return await printed(io, helpOf(command));
-    return await run(name, command, argv, io);
-  } catch (error) {
-    if (isBrokenPipe(error)) return EXIT.brokenPipe;
-    throw error;
-  }
+/** Runs one command and resolves with the exit code. */
+export function runCli(argv: readonly string[], io: Io): Promise<number> {
+  const commands = Object.entries(COMMANDS).map(([name, command]) => {
+    const run = (rest: readonly string[]) => command.run(callOf(command, rest, io));
+    return [name, { summary: command.summary, load: async () => ({ command: { usage: helpOf(command), run } }) }];
+  });
+  return runProgram(argv, {
+    name: 'oddswire-cli',
+    version: VERSION,
+    commands: Object.fromEntries(commands),
+    notes: 'Variables: ODDSWIRE_URL is the address of the API, ODDSWIRE_KEY an API key. NO_COLOR turns colours off.',
+    print: (text) => io.stdout.write(text),
+    printError: (text) => io.stderr.write(text),
+    explain: (error) => explain(error, io.signal),
+  });
 }
 
-async function run(name: string, command: CliCommand, argv: readonly string[], io: Io): Promise<number> {
-  const report = (lines: readonly string[]) =>
-    io.stderr.write(
-      lines.map((line, at) => `${at === 0 ? `oddswire-cli ${name}: ` : ''}${printable(line)}\n`).join(''),
-    );
-  try {
-    return await command.run(callOf(command, argv, io));
-  } catch (error) {
-    if (error instanceof UsageError) {
-      for (const problem of error.problems) await report([problem]);
-      await io.stderr.write(`${helpOf(command).split('\n\n')[0]}\n`);
-      return EXIT.usage;
-    }
-    if (error instanceof SettingsError) {
-      await report([error.message]);
-      return EXIT.settings;
-    }
-    if (error instanceof CommandError) {
-      await report([error.message]);
-      return error.exitCode;
-    }
-    if (error instanceof OddswireApiError || error instanceof OddswireConnectionError) {
-      await report(linesOf(error));
-      return exitCodeOf(error);
-    }
-    // A request that ended with the signal of Ctrl-C.
-    if (io.signal.aborted && error === io.signal.reason) return EXIT.done;
-    // The client rejects an id such as ".." before it sends a request.
-    if (error instanceof RangeError) {
-      await report([error.message]);
-      return EXIT.usage;
-    }
-    throw error;
+function explain(error: unknown, signal: AbortSignal): Failure | undefined {
+  if (error instanceof SettingsError) return { messages: [error.message], exitCode: EXIT.settings };
+  if (error instanceof CommandError) return { messages: [error.message], exitCode: error.exitCode };
+  if (error instanceof OddswireApiError || error instanceof OddswireConnectionError) {
+    return { messages: [linesOf(error).map(printable).join('\n')], exitCode: exitCodeOf(error) };
   }
+  // A request that ended with the signal of Ctrl-C.
+  if (signal.aborted && error === signal.reason) return { messages: [], exitCode: EXIT.done };
+  // The client rejects an id such as ".." before it sends a request.
+  return error instanceof RangeError ? { messages: [error.message], exitCode: EXIT.usage } : undefined;
 }
 
 function callOf(command: CliCommand, argv: readonly string[], io: Io): Call {
@@ -101,7 +70,7 @@ function callOf(command: CliCommand, argv: readonly string[], io: Io): Call {
     ...parsed,
     io,
     commands: COMMANDS,
-    colours: coloursOf(io.stdout, io.env),
+    colours: coloursOf(io.stdout.isTerminal, io.env),
     settings: () => connect().settings,
     client: () => connect().client,
     print: (text) => io.stdout.write(text),
@@ -121,18 +90,4 @@ function settingsOf(given: string | undefined, env: Io['env']): Settings {
 
 function missing(name: string, value: string | undefined, meaning: string): string {
   return value === undefined ? `set ${name} to ${meaning}` : `${name} is empty; set it to ${meaning}`;
-}
-
-async function printed(io: Io, text: string): Promise<number> {
-  await io.stdout.write(text);
-  return EXIT.done;
-}
-
-async function reportUnknown(io: Io, name: string): Promise<number> {
-  const close = nearest(name, Object.keys(COMMANDS));
-  const hint = close === undefined ? '' : `; did you mean "${close}"?`;
-  await io.stderr.write(
-    `oddswire-cli: unknown command "${name}"${hint}\n\`oddswire-cli --help\` lists the commands.\n`,
-  );
-  return EXIT.usage;
 }

@@ -8,7 +8,7 @@ export const LANE_CHANNEL = 'oddswire_lanes';
 export const PUBLISH_CHANNEL = 'oddswire_publish';
 
 /** A lane of a stage, by the name of its job. */
-export interface Lane {
+interface Lane {
   readonly job: string;
   readonly lane: number;
 }

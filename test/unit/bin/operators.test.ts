@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parseOperatorsArguments } from '../../../bin/operators/arguments.ts';
+import { parseOperatorsArguments } from '../../../bin/operators.ts';
 import { readNewPassword } from '../../../bin/read-password.ts';
-import { problemsIn } from './problems-in.ts';
+import { problemsIn } from '../../support/problems-in.ts';
 
 const parse = (...argv: string[]) => parseOperatorsArguments(argv);
 

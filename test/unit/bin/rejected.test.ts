@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { parseRejectedArguments } from '../../../bin/rejected/arguments.ts';
-import { rejectionsJson, rejectionsText } from '../../../bin/rejected/report.ts';
+import { parseRejectedArguments, rejectionsJson, rejectionsText } from '../../../bin/rejected.ts';
 import { VENUE_NAMES } from '../../../src/domain/markets/venue.ts';
 import type { QuarantineEntry, QuarantineSummary } from '../../../src/store/catalog/quarantine-reads.ts';
-import { problemsIn } from './problems-in.ts';
+import { problemsIn } from '../../support/problems-in.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12);
 const parse = (...argv: string[]) => parseRejectedArguments(argv, NOW_MS);
@@ -27,17 +26,6 @@ describe('the arguments of rejected', () => {
     });
   });
 
-  it.each([
-    ['90m', NOW_MS - 5_400_000],
-    ['30s', NOW_MS - 30_000],
-    ['7d', NOW_MS - 7 * 86_400_000],
-    ['1795000000', 1_795_000_000_000],
-    ['2026-11-01', Date.UTC(2026, 10, 1)],
-    ['2026-11-01T12:30Z', Date.UTC(2026, 10, 1, 12, 30)],
-  ])('--since %s', (text, sinceMs) => {
-    expect(parse('--since', text).sinceMs).toBe(sinceMs);
-  });
-
   it('report every problem at once', () => {
     expect(
       problemsOf('--venue', 'x', '--kind', 'y', '--since', 'z', '--limit', '-1', '--nope', 'stray', '--json=1'),
@@ -47,21 +35,13 @@ describe('the arguments of rejected', () => {
       'unknown option --nope',
       '--json takes no value',
       'unknown argument stray',
-      '--since must be an age (90m, 24h, 7d), epoch seconds or an ISO 8601 time',
+      '--since must be an age such as 24h, a date, a time in ISO 8601, or epoch seconds',
       '--limit must be a whole number from 0 to 1000',
     ]);
   });
 
-  it.each([
-    [['--venue'], '--venue needs a value'],
-    [['--reason', '--json'], '--reason needs a value'],
-    [['--reason', ''], '--reason must not be empty'],
-    [['--limit', '1001'], '--limit must be a whole number from 0 to 1000'],
-    [['--limit', '1e2'], '--limit must be a whole number from 0 to 1000'],
-    [['--since', '2026-13-01'], '--since must be an age (90m, 24h, 7d), epoch seconds or an ISO 8601 time'],
-    [['-x'], 'unknown option -x'],
-  ])('%j: %s', (argv, problem) => {
-    expect(problemsOf(...argv)).toContain(problem);
+  it('need a reason that is not empty', () => {
+    expect(problemsOf('--reason', '')).toEqual(['--reason must not be empty']);
   });
 });
 

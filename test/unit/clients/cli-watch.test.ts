@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { coloursOf } from '../../../clients/cli/src/colours.ts';
+import { coloursOf } from '../../../cli/output.ts';
 import { WatchBoard } from '../../../clients/cli/src/watch/board.ts';
 import { lineOf } from '../../../clients/cli/src/watch/line.ts';
 import { Screen } from '../../../clients/cli/src/watch/screen.ts';
@@ -9,7 +9,7 @@ import { cliIo } from '../../support/cli-io.ts';
 type Message = StreamItem<string>;
 const AT = '2026-01-02T03:04:05.678Z';
 const common = { seq: 1, at: AT, venue: 'kalshi', cursor: 'c' };
-const plain = coloursOf(cliIo().stdout, {});
+const plain = coloursOf(false, {});
 const size = { columns: 120, rows: 24 };
 
 const heartbeat = (healthy = true): Message => ({

@@ -103,7 +103,19 @@ describe('the pages of docs', () => {
 });
 
 describe('comments and configuration files', () => {
-  const SOURCES = ['api', 'bench', 'bin', 'deploy', 'scripts', 'sim', 'src', 'test', 'workers'];
+  const SOURCES = [
+    'api',
+    'bench',
+    'bin',
+    'cli',
+    'clients/cli/src',
+    'deploy',
+    'scripts',
+    'sim',
+    'src',
+    'test',
+    'workers',
+  ];
   const files = SOURCES.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true }).map((name) => join(folder, String(name))),
   ).filter((file) => /\.(?:ts|mjs|yml|ini)$/.test(file));

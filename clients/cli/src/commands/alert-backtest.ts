@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { UsageError } from '../../../../bin/cli/arguments.ts';
+import { UsageError } from '../../../../cli/arguments.ts';
+import { utc } from '../../../../cli/table.ts';
 import type { AlertBacktest, AlertBacktestResult } from '../../../typescript/src/index.ts';
 import { type Call, CommandError } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { moment } from '../read-arguments.ts';
-import { type Column, printRows, utcOf } from '../rows.ts';
+import { type Column, printRows } from '../rows.ts';
 
 const DAY_SECONDS = 86_400;
 const LOOK_EVERY_MS = 1_000;
@@ -12,7 +13,7 @@ const LOOK_EVERY_MS = 1_000;
 type Firing = AlertBacktestResult['firings'][number];
 
 const COLUMNS: readonly Column<Firing>[] = [
-  { name: 'at', of: ({ at }) => at, show: ({ at }) => utcOf(at) },
+  { name: 'at', of: ({ at }) => at, show: ({ at }) => utc(at) },
   { name: 'price', of: ({ price }) => price, isNumber: true },
   { name: 'from', of: ({ fromPrice }) => fromPrice, isNumber: true },
   { name: 'value', of: ({ value }) => value, isNumber: true },
@@ -35,11 +36,11 @@ export async function backtestAlert(call: Call, alert: Body['alert']): Promise<n
   if (call.flags.has('json')) return EXIT.done;
   await call.note(`${result.firingCount} firings on ${result.observations} observations`);
   if (result.approximate) {
-    const since = result.exactFrom === undefined ? 'for the whole range' : `before ${utcOf(result.exactFrom)} UTC`;
+    const since = result.exactFrom === undefined ? 'for the whole range' : `before ${utc(result.exactFrom)} UTC`;
     await call.note(`approximate: price history replaces observations ${since}`);
   }
   for (const { start: from, end: until, cause, venue } of result.gaps) {
-    await call.note(`gap: ${utcOf(from)} to ${utcOf(until)} UTC, ${venue}: ${cause}`);
+    await call.note(`gap: ${utc(from)} to ${utc(until)} UTC, ${venue}: ${cause}`);
   }
   return EXIT.done;
 }

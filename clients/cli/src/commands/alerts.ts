@@ -1,16 +1,14 @@
-import { choiceOf, UsageError } from '../../../../bin/cli/arguments.ts';
-import { parseSpan } from '../../../../bin/cli/moments.ts';
+import { choiceOf, present, UsageError } from '../../../../cli/arguments.ts';
+import { utc } from '../../../../cli/table.ts';
 import { DIRECTIONS, UNITS } from '../../../../src/domain/alerts/alert.ts';
 import { CONDITIONS, conditionOf, thresholdField } from '../../../../src/domain/alerts/conditions.ts';
 import type { Alert } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
 import { CURSOR } from '../options.ts';
-import { FORMATS, futureMoment, wholeNumber } from '../read-arguments.ts';
-import { type Column, MAX_ITEMS, printRows, readUpTo, utcOf } from '../rows.ts';
+import { FORMATS, futureMoment, span, wholeNumber } from '../read-arguments.ts';
+import { type Column, DEFAULT_LIMIT, printDeleted, printList, printOne } from '../rows.ts';
 import { alertOfJson, backtestAlert } from './alert-backtest.ts';
 
-const DEFAULT_LIMIT = 50;
 const withoutThreshold = CONDITIONS.filter((condition) => thresholdField({ condition }) === null);
 
 const COLUMNS: readonly Column<Alert>[] = [
@@ -20,8 +18,8 @@ const COLUMNS: readonly Column<Alert>[] = [
   { name: 'price', of: ({ price }) => price, isNumber: true },
   { name: 'currency', of: ({ currency }) => currency },
   { name: 'tracked', of: ({ tracked }) => tracked, show: ({ tracked }) => (tracked ? 'yes' : 'no') },
-  { name: 'created', of: ({ createdAt }) => createdAt, show: ({ createdAt }) => utcOf(createdAt) },
-  { name: 'triggered', of: ({ triggeredAt }) => triggeredAt, show: ({ triggeredAt }) => utcOf(triggeredAt) },
+  { name: 'created', of: ({ createdAt }) => createdAt, show: ({ createdAt }) => utc(createdAt) },
+  { name: 'triggered', of: ({ triggeredAt }) => triggeredAt, show: ({ triggeredAt }) => utc(triggeredAt) },
   { name: 'token', of: ({ tokenMint }) => tokenMint, cutAt: 24 },
 ];
 
@@ -62,19 +60,21 @@ export const alerts: CliCommand = {
   async run(call) {
     const [verb = 'list', ...rest] = call.words;
     const { signal } = call.io;
-    if (verb === 'list') return listAlerts(call);
+    if (verb === 'list') {
+      const { alerts: api } = call.client();
+      return printList(call, { columns: COLUMNS, none: 'no alert' }, (place) => api.list(place, { signal }));
+    }
     if (verb === 'create' || verb === 'backtest') {
       const [json = '', ...more] = rest;
       const isJson = json.startsWith('{') && more.length === 0;
       const alert = { ...(isJson ? alertOfJson(json) : newAlert(call, rest, verb)), ...givenFields(call) };
       if (verb === 'backtest') return backtestAlert(call, alert);
-      return printAlert(call, await call.client().alerts.create(alert, { signal }));
+      return printOne(call, COLUMNS, await call.client().alerts.create(alert, { signal }));
     }
     const id = oneId(rest, `alerts ${verb}`);
-    if (verb === 'get') return printAlert(call, await call.client().alerts.get(id, { signal }));
+    if (verb === 'get') return printOne(call, COLUMNS, await call.client().alerts.get(id, { signal }));
     await call.client().alerts.delete(id, { signal });
-    await call.print(call.flags.has('json') ? `${JSON.stringify({ id, deleted: true })}\n` : `${id} deleted\n`);
-    return EXIT.done;
+    return printDeleted(call, id);
   },
 };
 
@@ -83,21 +83,6 @@ export function oneId(words: readonly string[], form: string): string {
   const [id] = words;
   if (id === undefined || words.length > 1) throw new UsageError([`${form} takes one id`]);
   return id;
-}
-
-async function listAlerts(call: Call): Promise<number> {
-  const client = call.client();
-  const limit = wholeNumber(call, 'limit', [1, MAX_ITEMS]) ?? DEFAULT_LIMIT;
-  const page = await readUpTo(limit, call.texts.get('cursor'), (place) =>
-    client.alerts.list(place, { signal: call.io.signal }),
-  );
-  await printRows(call, { rows: page.data, columns: COLUMNS, answer: page, none: 'no alert' });
-  return EXIT.done;
-}
-
-async function printAlert(call: Call, alert: Alert): Promise<number> {
-  await printRows(call, { rows: [alert], columns: COLUMNS, answer: alert, none: '' });
-  return EXIT.done;
 }
 
 type NewAlert = Parameters<ReturnType<Call['client']>['alerts']['create']>[0];
@@ -131,27 +116,19 @@ function givenFields(call: Call): Partial<NewAlert> {
   const { texts, flags } = call;
   const direction = choiceOf(call, 'direction', DIRECTIONS);
   const unit = choiceOf(call, 'unit', UNITS);
-  const windowSeconds = spanOf(call, 'window');
-  const cooldownSeconds = spanOf(call, 'cooldown');
+  const windowSeconds = span(call, 'window');
+  const cooldownSeconds = span(call, 'cooldown');
   const expires = futureMoment(call, 'expires', call.io.now());
-  const name = texts.get('name');
-  const webhookId = texts.get('webhook');
   return {
-    ...(direction !== undefined && { direction }),
-    ...(unit !== undefined && { unit }),
-    ...(windowSeconds !== undefined && { windowSeconds }),
     ...(flags.has('repeat') && { repeat: true }),
-    ...(cooldownSeconds !== undefined && { cooldownSeconds }),
-    ...(expires !== undefined && { expiresAt: new Date(expires * 1_000).toISOString() }),
-    ...(name !== undefined && { name }),
-    ...(webhookId !== undefined && { webhookId }),
+    ...present({
+      direction,
+      unit,
+      windowSeconds,
+      cooldownSeconds,
+      expiresAt: expires === undefined ? undefined : new Date(expires * 1_000).toISOString(),
+      name: texts.get('name'),
+      webhookId: texts.get('webhook'),
+    }),
   };
-}
-
-function spanOf({ texts }: Call, name: string): number | undefined {
-  const text = texts.get(name);
-  if (text === undefined) return undefined;
-  const seconds = parseSpan(text);
-  if (seconds === null) throw new UsageError([`--${name} must be a span such as 90s, 15m or 1h`]);
-  return seconds;
 }

@@ -1,9 +1,11 @@
+import { present } from '../../../../cli/arguments.ts';
+import { utc } from '../../../../cli/table.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { OUTCOME, VENUE } from '../options.ts';
 import { FORMATS, moment, wholeNumber } from '../read-arguments.ts';
-import { printRows, utc } from '../rows.ts';
+import { printRows } from '../rows.ts';
 
 const DEFAULT_DEPTH = 10;
 const MAX_DEPTH = 200;
@@ -20,15 +22,15 @@ export const book: CliCommand = {
   },
   words: [1, 1],
   async run(call) {
-    const [venue, outcome] = [call.texts.get('venue'), call.texts.get('outcome')];
-    const asOf = moment(call, 'as-of', call.io.now());
     const answer = await call.client().markets.orderbook(
       {
         market_id: call.words[0] ?? '',
         depth: wholeNumber(call, 'depth', [1, MAX_DEPTH]) ?? DEFAULT_DEPTH,
-        ...(venue !== undefined && { venue }),
-        ...(outcome !== undefined && { outcome_id: outcome }),
-        ...(asOf !== undefined && { as_of: asOf }),
+        ...present({
+          venue: call.texts.get('venue'),
+          outcome_id: call.texts.get('outcome'),
+          as_of: moment(call, 'as-of', call.io.now()),
+        }),
       },
       { signal: call.io.signal },
     );

@@ -1,10 +1,12 @@
+import { choiceOf, present } from '../../../../cli/arguments.ts';
+import { utc } from '../../../../cli/table.ts';
 import type { Candle } from '../../../typescript/src/index.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { noteHistory } from '../history-note.ts';
 import { OUTCOME, RANGE, VENUE } from '../options.ts';
 import { FORMATS, moment } from '../read-arguments.ts';
-import { type Column, printRows, utc } from '../rows.ts';
+import { type Column, printRows } from '../rows.ts';
 
 const INTERVALS = ['1m', '5m', '15m', '1h', '4h', '1d'] as const;
 const FILLS = ['none', 'previous'] as const;
@@ -35,17 +37,17 @@ export const candles: CliCommand = {
   words: [1, 1],
   async run(call) {
     const { texts } = call;
-    const [venue, outcome, fill] = [texts.get('venue'), texts.get('outcome'), texts.get('fill')];
-    const [start, end] = [moment(call, 'start', call.io.now()), moment(call, 'end', call.io.now())];
     const answer = await call.client().candles.list(
       {
         market_id: call.words[0] ?? '',
-        interval: (texts.get('interval') ?? '1h') as (typeof INTERVALS)[number],
-        ...(venue !== undefined && { venue }),
-        ...(outcome !== undefined && { outcome_id: outcome }),
-        ...(fill !== undefined && { fill: fill as (typeof FILLS)[number] }),
-        ...(start !== undefined && { start }),
-        ...(end !== undefined && { end }),
+        interval: choiceOf(call, 'interval', INTERVALS) ?? '1h',
+        ...present({
+          venue: texts.get('venue'),
+          outcome_id: texts.get('outcome'),
+          fill: choiceOf(call, 'fill', FILLS),
+          start: moment(call, 'start', call.io.now()),
+          end: moment(call, 'end', call.io.now()),
+        }),
       },
       { signal: call.io.signal },
     );

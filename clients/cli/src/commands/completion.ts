@@ -1,4 +1,4 @@
-import { completionScript, SHELLS } from '../../../../bin/cli/completion.ts';
+import { completionScript, SHELLS } from '../../../../cli/completion.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { COMMON } from '../read-arguments.ts';

@@ -1,13 +1,13 @@
-import { UsageError } from '../../../../bin/cli/arguments.ts';
+import { choiceOf, present, UsageError } from '../../../../cli/arguments.ts';
+import { utc } from '../../../../cli/table.ts';
+import { DELIVERY_STATUSES } from '../../../../src/domain/webhooks/event.ts';
 import type { Delivery } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { CURSOR } from '../options.ts';
-import { FORMATS, moment, wholeNumber } from '../read-arguments.ts';
-import { type Column, MAX_ITEMS, printRows, readUpTo, utcOf } from '../rows.ts';
+import { FORMATS, moment } from '../read-arguments.ts';
+import { type Column, DEFAULT_LIMIT, printList, printOne } from '../rows.ts';
 
-const DEFAULT_LIMIT = 50;
-const STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
 const VERBS = ['list', 'get', 'retry', 'recover'];
 
 const COLUMNS: readonly Column<Delivery>[] = [
@@ -16,8 +16,8 @@ const COLUMNS: readonly Column<Delivery>[] = [
   { name: 'status', of: ({ status }) => status },
   { name: 'attempts', of: ({ attempts }) => attempts, isNumber: true },
   { name: 'last', of: ({ lastStatusCode, lastError }) => lastError ?? lastStatusCode },
-  { name: 'created', of: ({ createdAt }) => createdAt, show: ({ createdAt }) => utcOf(createdAt) },
-  { name: 'next_attempt', of: ({ nextAttemptAt }) => nextAttemptAt, show: ({ nextAttemptAt }) => utcOf(nextAttemptAt) },
+  { name: 'created', of: ({ createdAt }) => createdAt, show: ({ createdAt }) => utc(createdAt) },
+  { name: 'next_attempt', of: ({ nextAttemptAt }) => nextAttemptAt, show: ({ nextAttemptAt }) => utc(nextAttemptAt) },
 ];
 
 export const deliveries: CliCommand = {
@@ -30,7 +30,7 @@ export const deliveries: CliCommand = {
   ],
   verbs: VERBS,
   options: {
-    status: { value: 'STATUS', choices: STATUSES, help: 'only deliveries in this state' },
+    status: { value: 'STATUS', choices: DELIVERY_STATUSES, help: 'only deliveries in this state' },
     since: { value: 'TIME', help: 'since this time: an age such as 24h, a date, ISO 8601 in UTC, or epoch seconds' },
     limit: { value: 'N', help: `the number of listed deliveries, by default ${DEFAULT_LIMIT}` },
     cursor: CURSOR,
@@ -61,29 +61,19 @@ export const deliveries: CliCommand = {
   },
 };
 
-async function listDeliveries(call: Call, webhook: string, since: number | undefined): Promise<number> {
+function listDeliveries(call: Call, webhook: string, since: number | undefined): Promise<number> {
   const client = call.client();
-  const status = call.texts.get('status') as (typeof STATUSES)[number] | undefined;
-  const limit = wholeNumber(call, 'limit', [1, MAX_ITEMS]) ?? DEFAULT_LIMIT;
-  const page = await readUpTo(limit, call.texts.get('cursor'), (place) =>
-    client.deliveries.list(
-      webhook,
-      { ...(status && { status }), ...(since !== undefined && { since: new Date(since * 1_000) }), ...place },
-      { signal: call.io.signal },
-    ),
-  );
-  const { green, red, yellow } = call.colours;
-  await printRows(call, {
-    rows: page.data,
-    columns: COLUMNS,
-    answer: page,
-    none: 'no delivery',
-    colour: (row) => ({ delivered: green, failed: red, pending: yellow, cancelled: undefined })[row.status],
+  const filter = present({
+    status: choiceOf(call, 'status', DELIVERY_STATUSES),
+    since: since === undefined ? undefined : new Date(since * 1_000),
   });
-  return EXIT.done;
+  const { green, red, yellow } = call.colours;
+  const colours = { delivered: green, failed: red, pending: yellow, cancelled: undefined };
+  return printList(call, { columns: COLUMNS, none: 'no delivery', colour: (row) => colours[row.status] }, (place) =>
+    client.deliveries.list(webhook, { ...filter, ...place }, { signal: call.io.signal }),
+  );
 }
 
-export async function printDelivery(call: Call, delivery: Delivery): Promise<number> {
-  await printRows(call, { rows: [delivery], columns: COLUMNS, answer: delivery, none: '' });
-  return EXIT.done;
+export function printDelivery(call: Call, delivery: Delivery): Promise<number> {
+  return printOne(call, COLUMNS, delivery);
 }

@@ -1,21 +1,21 @@
-import { UsageError } from '../../../../bin/cli/arguments.ts';
+import { choiceOf, present, UsageError } from '../../../../cli/arguments.ts';
+import { utc } from '../../../../cli/table.ts';
+import { SCOPES } from '../../../../src/domain/values/api-key.ts';
 import type { ApiKey } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { CURSOR, KEY_STATUSES, SCOPES } from '../options.ts';
-import { FORMATS, futureMoment, wholeNumber } from '../read-arguments.ts';
-import { type Column, MAX_ITEMS, printRows, readUpTo, utcOf } from '../rows.ts';
+import { CURSOR, KEY_STATUSES } from '../options.ts';
+import { FORMATS, futureMoment } from '../read-arguments.ts';
+import { type Column, DEFAULT_LIMIT, printList, printOne } from '../rows.ts';
 import { oneId } from './alerts.ts';
-
-const DEFAULT_LIMIT = 50;
 
 const COLUMNS: readonly Column<ApiKey>[] = [
   { name: 'id', of: ({ id }) => id },
   { name: 'status', of: ({ status, current }) => (current ? `${status} (this key)` : status) },
   { name: 'scopes', of: ({ scopes }) => scopes.join(' ') },
-  { name: 'created', of: ({ createdAt }) => createdAt, show: ({ createdAt }) => utcOf(createdAt) },
-  { name: 'expires', of: ({ expiresAt }) => expiresAt, show: ({ expiresAt }) => utcOf(expiresAt) },
-  { name: 'last used', of: ({ lastUsedAt }) => lastUsedAt, show: ({ lastUsedAt }) => utcOf(lastUsedAt) },
+  { name: 'created', of: ({ createdAt }) => createdAt, show: ({ createdAt }) => utc(createdAt) },
+  { name: 'expires', of: ({ expiresAt }) => expiresAt, show: ({ expiresAt }) => utc(expiresAt) },
+  { name: 'last used', of: ({ lastUsedAt }) => lastUsedAt, show: ({ lastUsedAt }) => utc(lastUsedAt) },
   { name: 'name', of: ({ name }) => name, cutAt: 40 },
 ];
 
@@ -35,11 +35,17 @@ export const keys: CliCommand = {
   async run(call) {
     const [verb = 'list', ...rest] = call.words;
     const { signal } = call.io;
-    if (verb === 'list') return listKeys(call);
+    if (verb === 'list') {
+      const status = present({ status: choiceOf(call, 'status', KEY_STATUSES) });
+      const { keys: api } = call.client();
+      return printList(call, { columns: COLUMNS, none: 'no key' }, (place) =>
+        api.list({ ...place, ...status }, { signal }),
+      );
+    }
     if (verb === 'create') {
       const made = await call.client().keys.create(newKey(call, rest), { signal });
       const columns: Column<ApiKey & { key: string }>[] = [...COLUMNS, { name: 'key', of: ({ key }) => key }];
-      await printRows(call, { rows: [made], columns, answer: made, none: '' });
+      await printOne(call, columns, made);
       await call.note('the key is shown only once: save it now');
       return EXIT.done;
     }
@@ -49,21 +55,9 @@ export const keys: CliCommand = {
     const key = await (verb === 'get'
       ? call.client().keys.get(id, { signal })
       : call.client().keys.revoke(id, { signal }));
-    await printRows(call, { rows: [key], columns: COLUMNS, answer: key, none: '' });
-    return EXIT.done;
+    return printOne(call, COLUMNS, key);
   },
 };
-
-async function listKeys(call: Call): Promise<number> {
-  const client = call.client();
-  const status = KEY_STATUSES.find((each) => each === call.texts.get('status'));
-  const limit = wholeNumber(call, 'limit', [1, MAX_ITEMS]) ?? DEFAULT_LIMIT;
-  const page = await readUpTo(limit, call.texts.get('cursor'), (place) =>
-    client.keys.list({ ...place, ...(status && { status }) }, { signal: call.io.signal }),
-  );
-  await printRows(call, { rows: page.data, columns: COLUMNS, answer: page, none: 'no key' });
-  return EXIT.done;
-}
 
 function newKey(call: Call, words: readonly string[]) {
   const [name] = words;
@@ -76,6 +70,6 @@ function newKey(call: Call, words: readonly string[]) {
       : [`--scopes must be a comma list of ${SCOPES.join(', ')}`]),
   ];
   if (problems.length > 0 || name === undefined) throw new UsageError(problems);
-  const seconds = futureMoment(call, 'expires', Date.now());
+  const seconds = futureMoment(call, 'expires', call.io.now());
   return { name, scopes, ...(seconds !== undefined && { expiresAt: new Date(seconds * 1_000).toISOString() }) };
 }

@@ -1,21 +1,21 @@
-import { UsageError } from '../../../../bin/cli/arguments.ts';
+import { UsageError } from '../../../../cli/arguments.ts';
 import { eventText } from '../../../../src/domain/events/events.ts';
 import { parseExactJson } from '../../../../src/domain/values/exact-json.ts';
 import type { Data } from '../../../../src/domain/webhooks/chat-values.ts';
+import { SUBSCRIBABLE_EVENTS } from '../../../../src/domain/webhooks/event.ts';
+import { generateSecret, secretProblem } from '../../../../src/domain/webhooks/signature.ts';
 import { OddswireApiError, type WebhookEvent } from '../../../typescript/src/index.ts';
 import { type Call, type CliCommand, CommandError } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { forward, type Verdict } from '../listen/forward.ts';
-import { newSecret, secretProblem } from '../listen/signatures.ts';
 import { type ListenState, readState, stateFileOf, writeState } from '../listen/state.ts';
-import { EVENT_TYPES } from '../options.ts';
 
 export const listen: CliCommand = {
   summary: "Prints the account's events as they happen, and forwards them to a local address, signed like a webhook.",
   forms: ['listen [--forward URL] [--events TYPES] [--secret SECRET]'],
   options: {
     forward: { value: 'URL', help: 'sends each event there, such as http://127.0.0.1:3000/hook' },
-    events: { value: 'TYPES', help: `a comma list of ${EVENT_TYPES.join(', ')}; by default all` },
+    events: { value: 'TYPES', help: `a comma list of ${SUBSCRIBABLE_EVENTS.join(', ')}; by default all` },
     secret: { value: 'SECRET', help: 'signs with this secret; by default one is made, printed and kept' },
     'from-now': { help: 'begins with new events, in place of those since the last run' },
     'cursor-file': { value: 'FILE', help: 'keeps the position and the secret in this file' },
@@ -30,7 +30,7 @@ Ctrl-C ends it with exit code 0.`,
     const target = targetOf(call);
     const file = call.texts.get('cursor-file') ?? stateFileOf(call.settings(), target, call.io.env);
     const stored = await readState(file);
-    const secret = secretOf(call) ?? stored.secret ?? newSecret();
+    const secret = secretOf(call) ?? stored.secret ?? generateSecret();
     const listener = new Listener(call, { types, target, secret, file, state: { ...stored, secret } });
     if (call.flags.has('from-now')) listener.forget();
     await listener.announce();
@@ -176,8 +176,8 @@ class Listener {
 }
 
 function typesOf({ texts }: Call): ReadonlySet<string> {
-  const names = texts.get('events')?.split(',') ?? [...EVENT_TYPES];
-  const known: readonly string[] = EVENT_TYPES;
+  const names = texts.get('events')?.split(',') ?? [...SUBSCRIBABLE_EVENTS];
+  const known: readonly string[] = SUBSCRIBABLE_EVENTS;
   if (names.some((name) => !known.includes(name)))
     throw new UsageError([`--events must be a comma list of ${known.join(', ')}`]);
   return new Set(names);
@@ -203,7 +203,7 @@ function urlOf(text: string): URL | undefined {
 
 function secretOf({ texts }: Call): string | undefined {
   const secret = texts.get('secret');
-  const problem = secret === undefined ? undefined : secretProblem(secret);
-  if (problem !== undefined) throw new UsageError([`--secret ${problem}`]);
+  const problem = secret === undefined ? null : secretProblem(secret);
+  if (problem !== null) throw new UsageError([`--secret ${problem}`]);
   return secret;
 }

@@ -1,11 +1,13 @@
+import { utc } from '../../../../cli/table.ts';
+import { MARKET_STATUSES } from '../../../../src/domain/markets/market.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { Market } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { shareText } from '../history-note.ts';
-import { CURSOR, STATUSES, VENUE } from '../options.ts';
+import { CURSOR, VENUE } from '../options.ts';
 import { FORMATS, wholeNumber } from '../read-arguments.ts';
-import { type Column, MAX_ITEMS, printRows, readUpTo, utc } from '../rows.ts';
+import { type Column, MAX_ITEMS, printRows, readUpTo } from '../rows.ts';
 
 const SORTS = ['created', 'volume_24h', 'close_at', 'updated'] as const;
 const DEFAULT_LIMIT = 20;
@@ -33,7 +35,7 @@ export const markets: CliCommand = {
   forms: ['markets [WORDS…] [--venue VENUE] [--status STATUS] [--sort ORDER] [--limit N]'],
   options: {
     venue: VENUE,
-    status: { value: 'STATUS', choices: STATUSES, help: 'only markets in this state' },
+    status: { value: 'STATUS', choices: MARKET_STATUSES, help: 'only markets in this state' },
     category: { value: 'NAME', help: "only this category, in the venue's spelling" },
     event: { value: 'ID', help: 'only markets of this event' },
     sort: {
@@ -67,7 +69,7 @@ export function findMarkets(call: Call, defaults: { limit: number; status?: stri
       {
         ...(venue !== undefined && { venue }),
         ...(query !== '' && { q: query }),
-        ...(status !== undefined && { status: status as (typeof STATUSES)[number] }),
+        ...(status !== undefined && { status: status as (typeof MARKET_STATUSES)[number] }),
         ...(category !== undefined && { category }),
         ...(event !== undefined && { event_id: event }),
         ...(sort !== undefined && { sort: sort as (typeof SORTS)[number] }),

@@ -1,8 +1,10 @@
+import { present } from '../../../../cli/arguments.ts';
+import { utc } from '../../../../cli/table.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { VENUE } from '../options.ts';
 import { FORMATS, moment } from '../read-arguments.ts';
-import { type Column, printRows, utc } from '../rows.ts';
+import { type Column, printRows } from '../rows.ts';
 
 /** The API takes this many ids in a request. */
 const MAX_IDS = 100;
@@ -40,13 +42,10 @@ export const prices: CliCommand = {
   words: [1, MAX_IDS],
   notes: 'Exit code 4 means that a market is unknown or has no price; the prices of the others are printed.',
   async run(call) {
-    const venue = call.texts.get('venue');
-    const asOf = moment(call, 'as-of', call.io.now());
     const answer = await call.client().markets.manyPrices(
       {
         market_ids: call.words,
-        ...(venue !== undefined && { venue }),
-        ...(asOf !== undefined && { as_of: asOf }),
+        ...present({ venue: call.texts.get('venue'), as_of: moment(call, 'as-of', call.io.now()) }),
       },
       { signal: call.io.signal },
     );

@@ -1,6 +1,7 @@
+import { MARKET_STATUSES } from '../../../../src/domain/markets/market.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { STATUSES, VENUE } from '../options.ts';
+import { VENUE } from '../options.ts';
 import { WatchBoard } from '../watch/board.ts';
 import { lineOf } from '../watch/line.ts';
 import { Screen } from '../watch/screen.ts';
@@ -19,7 +20,7 @@ export const watch: CliCommand = {
       help: `a comma list of at most ${MAX_MARKETS} markets; by default the open markets with the highest volume`,
     },
     venue: VENUE,
-    status: { value: 'STATUS', choices: STATUSES, help: 'only markets in this state, by default open' },
+    status: { value: 'STATUS', choices: MARKET_STATUSES, help: 'only markets in this state, by default open' },
     category: { value: 'NAME', help: "only this category, in the venue's spelling" },
     limit: { value: 'N', help: 'the number of markets, by default as many as the terminal shows' },
     json: { help: 'prints each message of the stream as one line of JSON' },

@@ -1,15 +1,14 @@
-import { UsageError } from '../../../../bin/cli/arguments.ts';
+import { UsageError } from '../../../../cli/arguments.ts';
+import { SUBSCRIBABLE_EVENTS } from '../../../../src/domain/webhooks/event.ts';
 import type { Webhook, WebhookItem } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { CURSOR, DEFAULT_EVENTS, EVENT_TYPES } from '../options.ts';
-import { FORMATS, wholeNumber } from '../read-arguments.ts';
-import { type Column, MAX_ITEMS, printRows, readUpTo } from '../rows.ts';
+import { CURSOR, DEFAULT_EVENTS } from '../options.ts';
+import { FORMATS } from '../read-arguments.ts';
+import { type Column, DEFAULT_LIMIT, printDeleted, printList, printOne } from '../rows.ts';
 import { oneId } from './alerts.ts';
 import { printDelivery } from './deliveries.ts';
 
-const DEFAULT_LIMIT = 50;
-type EventType = (typeof EVENT_TYPES)[number];
+type EventType = (typeof SUBSCRIBABLE_EVENTS)[number];
 
 const COLUMNS: readonly Column<WebhookItem & Partial<Webhook>>[] = [
   { name: 'id', of: ({ id }) => id },
@@ -34,10 +33,14 @@ export const webhooks: CliCommand = {
   options: {
     events: {
       value: 'TYPES',
-      help: `a comma list of ${EVENT_TYPES.join(', ')}; by default ${DEFAULT_EVENTS.join(', ')}`,
+      help: `a comma list of ${SUBSCRIBABLE_EVENTS.join(', ')}; by default ${DEFAULT_EVENTS.join(', ')}`,
     },
     secret: { value: 'SECRET', help: 'your own signing secret; by default oddswire makes one and prints it once' },
-    type: { value: 'TYPE', choices: ['test', ...EVENT_TYPES], help: 'the type of the test event, by default test' },
+    type: {
+      value: 'TYPE',
+      choices: ['test', ...SUBSCRIBABLE_EVENTS],
+      help: 'the type of the test event, by default test',
+    },
     limit: { value: 'N', help: `the number of listed webhooks, by default ${DEFAULT_LIMIT}` },
     cursor: CURSOR,
     ...FORMATS,
@@ -48,7 +51,11 @@ export const webhooks: CliCommand = {
     const { signal } = call.io;
     const client = call.client();
     const secret = call.texts.get('secret');
-    if (verb === 'list') return listWebhooks(call);
+    if (verb === 'list') {
+      return printList(call, { columns: COLUMNS, none: 'no webhook' }, (place) =>
+        client.webhooks.list(place, { signal }),
+      );
+    }
     if (verb === 'create') {
       const url = rest[0];
       if (url === undefined) throw new UsageError(['webhooks create takes a URL']);
@@ -58,11 +65,11 @@ export const webhooks: CliCommand = {
     const id = oneId(rest, `webhooks ${verb}`);
     switch (verb) {
       case 'get':
-        return printWebhook(call, await client.webhooks.get(id, { signal }));
+        return printOne(call, COLUMNS, await client.webhooks.get(id, { signal }));
       case 'pause':
       case 'resume': {
         const status = verb === 'pause' ? 'paused' : 'active';
-        return printWebhook(call, await client.webhooks.update(id, { status }, { signal }));
+        return printOne(call, COLUMNS, await client.webhooks.update(id, { status }, { signal }));
       }
       case 'test': {
         const eventType = call.texts.get('type') as EventType | 'test' | undefined;
@@ -75,38 +82,21 @@ export const webhooks: CliCommand = {
         return printWithSecret(call, await client.webhooks.rotateSecret(id, secret ? { secret } : {}, { signal }));
       default:
         await client.webhooks.delete(id, { signal });
-        await call.print(call.flags.has('json') ? `${JSON.stringify({ id, deleted: true })}\n` : `${id} deleted\n`);
-        return EXIT.done;
+        return printDeleted(call, id);
     }
   },
 };
 
 function eventsOf({ texts }: Call): EventType[] {
   const names = texts.get('events')?.split(',') ?? [...DEFAULT_EVENTS];
-  const known = EVENT_TYPES.filter((type) => names.includes(type));
+  const known = SUBSCRIBABLE_EVENTS.filter((type) => names.includes(type));
   if (known.length !== new Set(names).size)
-    throw new UsageError([`--events must be a comma list of ${EVENT_TYPES.join(', ')}`]);
+    throw new UsageError([`--events must be a comma list of ${SUBSCRIBABLE_EVENTS.join(', ')}`]);
   return known;
 }
 
-async function listWebhooks(call: Call): Promise<number> {
-  const client = call.client();
-  const limit = wholeNumber(call, 'limit', [1, MAX_ITEMS]) ?? DEFAULT_LIMIT;
-  const page = await readUpTo(limit, call.texts.get('cursor'), (place) =>
-    client.webhooks.list(place, { signal: call.io.signal }),
-  );
-  await printRows(call, { rows: page.data, columns: COLUMNS, answer: page, none: 'no webhook' });
-  return EXIT.done;
-}
-
-async function printWebhook(call: Call, webhook: Webhook): Promise<number> {
-  await printRows(call, { rows: [webhook], columns: COLUMNS, answer: webhook, none: '' });
-  return EXIT.done;
-}
-
 /** Prints the secret too: no other answer has it. */
-async function printWithSecret(call: Call, webhook: Webhook & { secret: string }): Promise<number> {
+function printWithSecret(call: Call, webhook: Webhook & { secret: string }): Promise<number> {
   const columns: Column<Webhook & { secret: string }>[] = [...COLUMNS, { name: 'secret', of: ({ secret }) => secret }];
-  await printRows(call, { rows: [webhook], columns, answer: webhook, none: '' });
-  return EXIT.done;
+  return printOne(call, columns, webhook);
 }

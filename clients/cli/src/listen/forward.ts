@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { openDeadline } from '../../../../src/domain/values/signals.ts';
+import { signBody, standardSignature } from '../../../../src/domain/webhooks/signature.ts';
 import { VERSION } from '../version.ts';
-import { signedHeaders } from './signatures.ts';
 
 /** The deadline of an attempt, as the service has it. */
 const ATTEMPT_MS = 15_000;
 const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 5_000;
 
-export interface ForwardedEvent {
+interface ForwardedEvent {
   readonly id: string;
   readonly type: string;
   readonly body: string;
@@ -61,6 +61,28 @@ export async function forward(event: ForwardedEvent, options: ForwardOptions): P
       deadline.close();
     }
   }
+}
+
+/** The headers of one attempt, as a webhook has them (docs/webhooks.md, "The request"). */
+export function signedHeaders(
+  secret: string,
+  event: { readonly id: string; readonly type: string; readonly body: string },
+  { attempt, nowMs, version }: { attempt: number; nowMs: number; version: string },
+): Record<string, string> {
+  const timestamp = Math.floor(nowMs / 1_000);
+  return {
+    'Content-Type': 'application/json',
+    'User-Agent': `oddswire-cli/${version}`,
+    'X-Webhook-Signature': signBody(secret, event.body),
+    // No webhook and no delivery exist: names in their place, the same on every attempt.
+    'X-Webhook-Id': 'wh_listen',
+    'X-Webhook-Event': event.type,
+    'X-Webhook-Delivery': `dlv_listen_${event.id}`,
+    'X-Webhook-Attempt': String(attempt),
+    'webhook-id': event.id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': standardSignature([secret], event.id, timestamp, event.body),
+  };
 }
 
 function elapsed(startedMs: number): number {

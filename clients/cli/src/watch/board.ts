@@ -1,3 +1,5 @@
+import type { Colours } from '../../../../cli/output.ts';
+import { cut, pad } from '../../../../cli/table.ts';
 import {
   compareDecimals,
   type Decimal,
@@ -8,10 +10,8 @@ import {
 } from '../../../../src/domain/values/decimal.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { Market, StreamItem } from '../../../typescript/src/index.ts';
-import type { Colours } from '../colours.ts';
 import { titleOf } from '../commands/markets.ts';
 import type { Output } from '../io.ts';
-import { cut, widthOf } from '../rows.ts';
 
 type Message = StreamItem<string>;
 
@@ -163,9 +163,7 @@ export class WatchBoard {
     return cells
       .map((cell, at) => {
         const width = widths[at] ?? 0;
-        const text = cut(cell, width);
-        const space = ' '.repeat(width - widthOf(text));
-        return at >= 2 && at <= 5 ? `${space}${text}` : `${text}${space}`;
+        return pad(cut(cell, width), width, at >= 2 && at <= 5);
       })
       .join('  ')
       .trimEnd();

@@ -1,7 +1,7 @@
+import type { Colours } from '../../../../cli/output.ts';
+import { cut } from '../../../../cli/table.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { StreamItem } from '../../../typescript/src/index.ts';
-import type { Colours } from '../colours.ts';
-import { cut } from '../rows.ts';
 import type { WatchBoard } from './board.ts';
 
 const TITLE = 48;

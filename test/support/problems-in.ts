@@ -1,4 +1,4 @@
-import { UsageError } from '../../../bin/cli/arguments.ts';
+import { UsageError } from '../../cli/arguments.ts';
 
 /** The problems that `parse` reports for these arguments; empty for valid ones. */
 export function problemsIn(parse: () => unknown): readonly string[] {

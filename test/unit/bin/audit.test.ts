@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest';
-import { parseAuditArguments } from '../../../bin/audit/arguments.ts';
-import { parseMoment } from '../../../bin/cli/moments.ts';
-import { problemsIn } from './problems-in.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { createAuditOutput } from '../../../bin/audit/output.ts';
+import { parseAuditArguments } from '../../../bin/audit.ts';
+import { problemsIn } from '../../support/problems-in.ts';
 
 const NOW = 1_795_000_000;
-const parse = (...argv: string[]) => parseAuditArguments(argv, NOW);
+const parse = (...argv: string[]) => parseAuditArguments(argv, NOW * 1_000);
 
 describe('the arguments of the audit', () => {
   it('default to the last seven days of a venue, without repair', () => {
@@ -26,7 +26,7 @@ describe('the arguments of the audit', () => {
       repair: false,
       json: true,
       limit: 7,
-      against: { kind: 'venue' },
+      against: 'venue',
     });
   });
 
@@ -41,17 +41,17 @@ describe('the arguments of the audit', () => {
   });
 });
 
-describe('a time argument', () => {
-  it.each([
-    ['1793491200', 1_793_491_200],
-    ['2026-11-01', 1_793_491_200],
-    ['2026-11-01T12:00', 1_793_534_400],
-    ['2026-11-01 12:00:00', 1_793_534_400],
-    ['2026-11-01T12:00:00.5Z', 1_793_534_400],
-    ['2026-11-01T12:00+02:00', 1_793_527_200],
-  ])('%s is %d', (text, seconds) => expect(parseMoment(text)).toBe(seconds));
-
-  it.each(['', 'now', '2026-13-01', '2026-11-01T99:00', '-5', '1e9', '2026-11-01Z'])('rejects %j', (text) =>
-    expect(parseMoment(text)).toBeNull(),
+it('the lines of the audit have no control character of an id', async () => {
+  const written: string[] = [];
+  const write = vi.spyOn(process.stdout, 'write').mockImplementation(((text: string, done: () => void) => {
+    written.push(text);
+    done();
+    return true;
+  }) as typeof process.stdout.write);
+  await createAuditOutput({ json: false, limit: 1 }).difference(
+    () => 'market\x1b[2J 1h',
+    () => ({}),
   );
+  write.mockRestore();
+  expect(written).toEqual(['market\ufffd[2J 1h\n']);
 });
