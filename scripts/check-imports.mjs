@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname ?? '.', '..');
-const FOLDERS = ['api', 'bench', 'bin', 'sim', 'src', 'workers'];
+const FOLDERS = ['api', 'bench', 'bin', 'sim', 'small', 'src', 'workers'];
 
 /** Area of a file: `src/<folder>`, else the top folder. */
 const areaOf = (file) =>
@@ -44,6 +44,7 @@ const MAY_IMPORT = {
   ],
   api: ['src/domain', 'src/config', 'src/observe', 'src/webhooks', 'src/store', 'src/queues', 'src/runtime'],
   sim: ['src/domain'],
+  small: ['src/config', 'src/observe', 'src/queues', 'src/runtime', 'api', 'workers'],
   bin: [
     'src/domain',
     'src/config',
