@@ -16,6 +16,7 @@ COPY api ./api
 COPY bin ./bin
 COPY cli ./cli
 COPY sim ./sim
+COPY small ./small
 COPY src ./src
 COPY workers ./workers
 RUN npm run --silent build

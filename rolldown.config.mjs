@@ -22,6 +22,7 @@ export default defineConfig({
     'api/main': 'api/main.ts',
     'workers/main': 'workers/main.ts',
     'bin/oddswire': 'bin/oddswire.ts',
+    'small/main': 'small/main.ts',
     'sim/main': 'sim/main.ts',
     'sim/receiver-main': 'sim/receiver-main.ts',
   },

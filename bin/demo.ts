@@ -18,7 +18,7 @@ const MARKETS = 25;
 
 /** `oddswire demo`: `oddswire start` with a simulated exchange to poll and a receiver to deliver to. */
 export const command = runnerCommand({
-  usage: `usage: oddswire demo
+  usage: `usage: oddswire demo [--small]
 
   Runs every process on a simulated exchange, with a local webhook receiver, until Ctrl-C. The data is in DATA_DIR/demo.
   Other oddswire commands find it while it runs.`,

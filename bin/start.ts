@@ -10,7 +10,7 @@ const DATA_DIR = VARIABLES.DATA_DIR.default;
 
 /** `oddswire start`: the processes of the Procfile, with an embedded Postgres unless DATABASE_URL names another. */
 export const command = runnerCommand({
-  usage: `usage: oddswire start
+  usage: `usage: oddswire start [--small]
 
   Runs every process of the Procfile on this machine until Ctrl-C, with the database of DATABASE_URL, or with an embedded
   Postgres in DATA_DIR (default ${DATA_DIR}). \`oddswire config\` lists all environment variables.`,

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { rejectArguments } from '../cli/arguments.ts';
+import { type Options, parse } from '../cli/arguments.ts';
 import type { Command } from '../cli/program.ts';
 import { VARIABLES } from '../src/config/variables.ts';
 import { asError } from '../src/domain/values/errors.ts';
 import { formatChildLine } from '../src/embedded/log-line.ts';
+import { isSmallMachine } from '../src/embedded/machine.ts';
 import { type RunnerOptions, runProcesses } from '../src/embedded/runner.ts';
 import { createLogger, type Logger } from '../src/observe/logger.ts';
 import { logLevelOf } from './log-level.ts';
@@ -45,21 +46,24 @@ interface RunnerCommand {
   readonly prepare: (terminal: Terminal) => Promise<Extras>;
 }
 
+const OPTIONS: Options = { small: { help: 'run the processes of the service in one' } };
+
 /** A command that runs the Procfile until a stop is requested. Its exit code is 0 after a request, and 1 when it could not run. */
 export function runnerCommand({ usage, logLevel, prepare }: RunnerCommand): Command {
   return {
-    usage,
+    usage: `${usage}
+
+  --small runs the processes of the service in one, for a machine with one core or less than 2 GB. When one of them fails, all start again.`,
+    options: OPTIONS,
     async run(argv) {
-      rejectArguments(argv);
-      return runInTerminal(prepare, {
-        ...process.env,
-        LOG_LEVEL: process.env['LOG_LEVEL'] || logLevel,
-      });
+      const isSmall = parse(argv, { options: OPTIONS }, ({ flags }) => flags.has('small'));
+      const given = { ...process.env, LOG_LEVEL: process.env['LOG_LEVEL'] || logLevel };
+      return runInTerminal(prepare, given, isSmall);
     },
   };
 }
 
-async function runInTerminal(prepare: RunnerCommand['prepare'], given: Environment): Promise<number> {
+async function runInTerminal(prepare: RunnerCommand['prepare'], given: Environment, isSmall: boolean): Promise<number> {
   const environment = withAbsolutePaths(given);
   const dataDir = environment['DATA_DIR'] ?? '';
   const log = createLogger({
@@ -68,12 +72,14 @@ async function runInTerminal(prepare: RunnerCommand['prepare'], given: Environme
     destination: { write: (line) => printLine('runner', line.trimEnd()) },
   });
   const signal = stopSignal(log);
+  if (!isSmall && isSmallMachine()) log.warn('this machine has one core or less than 2 GB: use the option --small');
   const say = (text: string) => void process.stdout.write(`${text}\n`);
   const { onStarted, takeLine, ...extras } = await prepare({ log, dataDir, environment, signal, say });
   const outcome = await runProcesses({
     ...extras,
     root: ROOT,
     procfileText: await readFile(join(ROOT, 'Procfile'), 'utf8'),
+    isSmall,
     log,
     onLine(name, line, isError) {
       if (takeLine?.(name, line) !== true) printLine(name, line, isError);

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname ?? '.', '..');
-const FOLDERS = ['api', 'bench', 'bin', 'cli', 'clients/cli/src', 'sim', 'src', 'workers'];
+const FOLDERS = ['api', 'bench', 'bin', 'cli', 'clients/cli/src', 'sim', 'small', 'src', 'workers'];
 
 /** Area of a file: `src/<folder>`, `clients/<folder>`, else the top folder. */
 const areaOf = (file) =>
@@ -46,6 +46,7 @@ const MAY_IMPORT = {
   sim: ['src/domain'],
   cli: ['src/domain'],
   'clients/cli': ['src/domain', 'cli', 'clients/typescript'],
+  small: ['src/config', 'src/observe', 'src/queues', 'src/runtime', 'api', 'workers'],
   bin: [
     'cli',
     'src/domain',

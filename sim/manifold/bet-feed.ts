@@ -23,69 +23,86 @@ const FILLS_PER_LIMIT_TAKER = 5;
 const FILLED_FURTHER_AFTER = 2;
 
 /**
- * The engine's fills as the venue's bets, oldest first. Each fill is two bets: the maker's limit order, stamped before it is filled, and
- * the taker's, stamped at the fill; redemptions come between. Bets of one second are a millisecond or two apart. Limit orders of takers
- * have stamps that are cut to the second.
+ * The engine's fills as the venue's bets, made from the tape at each read. Each fill is two bets: the maker's limit order, stamped before
+ * it is filled, and the taker's, stamped at the fill; redemptions come between. Bets of one second are a millisecond or two apart. Limit
+ * orders of takers have stamps that are cut to the second.
  */
 export class BetFeed {
   private readonly world: World;
-  private bets: Bet[] = [];
-  private readonly byId = new Map<string, Bet>();
-  private nextIndex = 0;
-  private second = 0;
-  private placeInSecond = 0;
+  private readonly places = new Map<Market, ReturnType<typeof placeOf>>();
 
   constructor(world: World) {
     this.world = world;
   }
 
-  /** All bets so far, oldest first. */
-  list(): readonly Bet[] {
-    for (const trade of this.world.tape.from(this.nextIndex, Number.POSITIVE_INFINITY)) this.add(trade);
-    this.nextIndex = this.world.tape.nextIndex;
-    return this.bets;
+  /** The bets of the second of `fromMs` and of later ones. */
+  *oldestFirst(fromMs = 0): Generator<Bet> {
+    const { tape } = this.world;
+    for (let start = tape.indexAt(Math.floor(fromMs / 1000)); start < tape.nextIndex; ) {
+      const { end, bets } = this.secondOf(start);
+      yield* bets;
+      start = end;
+    }
+  }
+
+  /** The bets of the second of `untilMs` and of earlier ones. */
+  *newestFirst(untilMs = Infinity): Generator<Bet> {
+    const { tape } = this.world;
+    for (let end = tape.indexAt(Math.floor(untilMs / 1000) + 1); end > tape.firstIndex; ) {
+      const { start, bets } = this.secondOf(end - 1);
+      yield* bets.reverse();
+      end = start;
+    }
   }
 
   find(id: string): Bet | undefined {
-    this.list();
-    return this.byId.get(id);
+    for (const bet of this.newestFirst()) if (bet.id === id) return bet;
+    return undefined;
   }
 
-  private add(trade: Trade): void {
+  /** The trades of the second of a trade, and their bets, oldest first: none when the tape dropped a part of the second. */
+  private secondOf(index: number): { start: number; end: number; bets: Bet[] } {
+    const { tape } = this.world;
+    const second = tape.from(index, 1)[0]?.second ?? 0;
+    const [start, end] = [tape.indexAt(second), tape.indexAt(second + 1)];
+    const bets: Bet[] = [];
+    const isCut = start > 0 && start === tape.firstIndex;
+    if (!isCut) for (const [place, trade] of tape.from(start, end - start).entries()) this.add(bets, trade, 2 * place);
+    return { start, end, bets };
+  }
+
+  private add(bets: Bet[], trade: Trade, placeInSecond: number): void {
     const market = this.world.markets[trade.marketNo];
     if (market === undefined) return;
-    if (trade.second !== this.second) {
-      this.second = trade.second;
-      this.placeInSecond = 0;
-    }
-    const makerMs = trade.second * 1000 + Math.min(997, this.placeInSecond);
-    this.placeInSecond += 2;
     const { seed } = this.world.options;
-    const fill = fillOf(trade, market, seed, makerMs + 1);
-    const place = { ...fill.place, tradeIndex: trade.index, isRedemption: false };
-    this.push({ ...place, id: fill.makerId, createdMs: makerMs, wire: () => makerBet(fill) });
-    if (isLimitTaker(trade)) {
-      const wire = () => limitTakerBet(fill, this.world.second);
-      this.insert({ ...place, id: fill.takerId, createdMs: trade.second * 1000, wire });
-    } else this.push({ ...place, id: fill.takerId, createdMs: makerMs + 1, wire: () => takerBet(fill) });
+    const makerMs = trade.second * 1000 + Math.min(997, placeInSecond);
+    const fill = { trade, market, seed, place: this.placeOf(market), takenMs: makerMs + 1 };
+    insert(
+      bets,
+      betOf(fill, 'maker', makerMs, () => makerBet(fill)),
+    );
+    const taker = isLimitTaker(trade)
+      ? betOf(fill, 'taker', trade.second * 1000, () => limitTakerBet(fill, this.world.second))
+      : betOf(fill, 'taker', makerMs + 1, () => takerBet(fill));
+    insert(bets, taker);
     if (trade.index % FILLS_PER_REDEMPTION !== 0) return;
-    const id = betIdOf(seed, trade.index, 'redemption');
-    this.push({ ...place, isRedemption: true, id, createdMs: makerMs + 1, wire: () => redemption(fill, id) });
+    insert(
+      bets,
+      betOf(fill, 'redemption', makerMs + 1, () => redemption(fill)),
+    );
   }
 
-  private push(bet: Bet): void {
-    this.insert(bet);
-    if (this.bets.length <= 3 * this.world.options.tapeCapacity) return;
-    for (const gone of this.bets.slice(0, this.world.options.tapeCapacity)) this.byId.delete(gone.id);
-    this.bets = this.bets.slice(this.world.options.tapeCapacity);
+  private placeOf(market: Market): ReturnType<typeof placeOf> {
+    const place = this.places.get(market) ?? placeOf(market, this.world.options.seed);
+    this.places.set(market, place);
+    return place;
   }
+}
 
-  /** After the bets that are not later. */
-  private insert(bet: Bet): void {
-    this.byId.set(bet.id, bet);
-    const at = this.bets.findLastIndex(({ createdMs }) => createdMs <= bet.createdMs);
-    this.bets.splice(at + 1, 0, bet);
-  }
+/** After the bets that are not later. */
+function insert(bets: Bet[], bet: Bet): void {
+  const at = bets.findLastIndex(({ createdMs }) => createdMs <= bet.createdMs);
+  bets.splice(at + 1, 0, bet);
 }
 
 interface Fill {
@@ -94,13 +111,26 @@ interface Fill {
   readonly seed: number;
   readonly place: ReturnType<typeof placeOf>;
   readonly takenMs: number;
-  readonly makerId: string;
-  readonly takerId: string;
 }
 
-function fillOf(trade: Trade, market: Market, seed: number, takenMs: number): Fill {
-  const [makerId, takerId] = [betIdOf(seed, trade.index, 'maker'), betIdOf(seed, trade.index, 'taker')];
-  return { trade, market, seed, place: placeOf(market, seed), takenMs, makerId, takerId };
+type Role = Parameters<typeof betIdOf>[2];
+
+function betOf(fill: Fill, role: Role, createdMs: number, wire: () => Wire): Bet {
+  return {
+    // Most reads need no id.
+    get id() {
+      return idOf(fill, role);
+    },
+    tradeIndex: fill.trade.index,
+    createdMs,
+    ...fill.place,
+    isRedemption: role === 'redemption',
+    wire,
+  };
+}
+
+function idOf({ seed, trade }: Fill, role: Role): string {
+  return betIdOf(seed, trade.index, role);
 }
 
 /**
@@ -134,14 +164,14 @@ function takerBet(fill: Fill): Wire {
   const { amount, shares } = amounts(fill, trade.takerIntent);
   return {
     ...common(fill, trade.takerIntent, trade.taker),
-    id: fill.takerId,
+    id: idOf(fill, 'taker'),
     createdTime: takenMs,
     amount,
     shares,
     orderAmount: amount,
     isFilled: true,
     isCancelled: false,
-    fills: [{ matchedBetId: fill.makerId, amount, shares, timestamp: takenMs }],
+    fills: [{ matchedBetId: idOf(fill, 'maker'), amount, shares, timestamp: takenMs }],
   };
 }
 
@@ -162,7 +192,7 @@ function limitTakerBet(fill: Fill, nowSecond: number): Wire {
   const limit = Math.min(0.999, price + 0.01);
   const fees = { creatorFee: 0, liquidityFee: 0, platformFee: 0 };
   const own = {
-    matchedBetId: fill.makerId,
+    matchedBetId: idOf(fill, 'maker'),
     amount,
     shares,
     timestamp: takenMs,
@@ -170,7 +200,7 @@ function limitTakerBet(fill: Fill, nowSecond: number): Wire {
   };
   const isFilledFurther = nowSecond >= trade.second + FILLED_FURTHER_AFTER;
   const further = {
-    matchedBetId: betIdOf(fill.seed, trade.index, 'arbitrage'),
+    matchedBetId: idOf(fill, 'arbitrage'),
     amount: shares * limit,
     shares,
     timestamp: takenMs + FILLED_FURTHER_AFTER * 1000,
@@ -178,7 +208,7 @@ function limitTakerBet(fill: Fill, nowSecond: number): Wire {
   const fills = isFilledFurther ? [own, further] : [own];
   return {
     ...common(fill, trade.takerIntent, trade.taker),
-    id: fill.takerId,
+    id: idOf(fill, 'taker'),
     createdTime: trade.second * 1000,
     amount: fills.reduce((sum, each) => sum + each.amount, 0),
     shares: fills.reduce((sum, each) => sum + each.shares, 0),
@@ -201,7 +231,7 @@ function makerBet(fill: Fill): Wire {
     // The market was beyond the order's limit when it was placed.
     probBefore: trade.makerIntent.outcomeIndex === 0 ? limitProb + 0.01 : limitProb - 0.01,
     probAfter: trade.makerIntent.outcomeIndex === 0 ? limitProb + 0.01 : limitProb - 0.01,
-    id: fill.makerId,
+    id: idOf(fill, 'maker'),
     createdTime: takenMs - 1,
     amount,
     shares,
@@ -209,12 +239,12 @@ function makerBet(fill: Fill): Wire {
     limitProb,
     isFilled: false,
     isCancelled: trade.index % 3 === 0,
-    fills: [{ matchedBetId: fill.takerId, amount, shares, timestamp: takenMs }],
+    fills: [{ matchedBetId: idOf(fill, 'taker'), amount, shares, timestamp: takenMs }],
   };
 }
 
-function redemption(fill: Fill, id: string): Wire {
+function redemption(fill: Fill): Wire {
   const { amount, shares } = amounts(fill, { outcomeIndex: 0, side: 'SELL' });
   const bet = common(fill, { outcomeIndex: 0, side: 'SELL' }, fill.trade.taker);
-  return { ...bet, id, createdTime: fill.takenMs, amount, shares, isRedemption: true };
+  return { ...bet, id: idOf(fill, 'redemption'), createdTime: fill.takenMs, amount, shares, isRedemption: true };
 }

@@ -13,7 +13,8 @@ export class ManifoldFeed implements SimVenueFeed {
   private readonly followed: FollowedMarkets;
   private readonly bets: BetFeed;
   private readonly topics = new Map<FeedSocket, Set<string>>();
-  private readonly sent = new Set<string>();
+  /** The bets of earlier trades are sent. */
+  private nextTrade = 0;
   private isStarted = false;
 
   constructor(world: World, followed: FollowedMarkets) {
@@ -62,15 +63,17 @@ export class ManifoldFeed implements SimVenueFeed {
   private start(): void {
     if (this.isStarted) return;
     this.isStarted = true;
-    for (const { id } of this.bets.list()) this.sent.add(id);
+    this.nextTrade = this.world.tape.nextIndex;
     for (const market of this.world.markets)
       if (market.isTrading && market.spec.hasTraders) this.followed.follow(market);
   }
 
   private publishBets(trades: readonly Trade[]): void {
     if (trades.length === 0) return;
-    const bets = this.bets.list().filter(({ id }) => !this.sent.has(id));
-    for (const { id } of bets) this.sent.add(id);
+    const { tape } = this.world;
+    const fromMs = (tape.from(this.nextTrade, 1)[0]?.second ?? 0) * 1000;
+    const bets = [...this.bets.oldestFirst(fromMs)].filter(({ tradeIndex }) => tradeIndex >= this.nextTrade);
+    this.nextTrade = tape.nextIndex;
     const byContract = new Map<string, Bet[]>();
     for (const bet of bets) byContract.set(bet.contractId, [...(byContract.get(bet.contractId) ?? []), bet]);
     const probs = new Map(

@@ -156,17 +156,12 @@ function listBets(feed: BetFeed, contracts: Contracts, { query, tapeEnd = Infini
   if ('status' in window) return window;
   const matches = filterOf(contracts, query, params);
   const found: Bet[] = [];
-  const bets = feed.list();
-  for (let at = 0; at < bets.length && found.length < limit; at += 1) {
-    const bet = bets[order === 'asc' ? at : bets.length - 1 - at];
-    if (
-      bet === undefined ||
-      bet.tradeIndex >= tapeEnd ||
-      bet.createdMs <= window.afterMs ||
-      bet.createdMs >= window.beforeMs
-    )
-      continue;
-    if (matches(bet)) found.push(bet);
+  const isAscending = order === 'asc';
+  for (const bet of isAscending ? feed.oldestFirst(window.afterMs) : feed.newestFirst(window.beforeMs)) {
+    const isPast = isAscending ? bet.createdMs >= window.beforeMs : bet.createdMs <= window.afterMs;
+    if (isPast || found.length === limit) break;
+    const isInside = bet.createdMs > window.afterMs && bet.createdMs < window.beforeMs;
+    if (isInside && bet.tradeIndex < tapeEnd && matches(bet)) found.push(bet);
   }
   return json(found.map((bet) => bet.wire()));
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Reply, SimRequest } from './reply.ts';
 
 interface Entry {
@@ -7,8 +8,8 @@ interface Entry {
   readonly maxAgeSeconds: number;
 }
 
-/** More addresses than a test requests within one lifetime. */
-const MAX_ENTRIES = 2_000;
+/** The characters of all bodies. Addresses that are requested again stay. */
+const MAX_CHARS = 16_000_000;
 
 /**
  * A CDN in front of routes, like CloudFront: the first answer of an address is kept for its lifetime, and every repetition
@@ -17,7 +18,10 @@ const MAX_ENTRIES = 2_000;
  */
 export class CdnCache {
   private readonly nowSecond: () => number;
-  private readonly entries = new Map<string, Entry>();
+  private readonly entries = new LRUCache<string, Entry>({
+    maxSize: MAX_CHARS,
+    sizeCalculation: ({ reply }) => reply.body.length + 1,
+  });
   private traces = 0;
 
   /** @param nowSecond the simulated clock, so that a test moves an age with `step` or `idle` */
@@ -39,11 +43,7 @@ export class CdnCache {
     if (reply.status !== 200) return reply;
     this.traces += 1;
     const entry = { reply, traceId: `trace-${this.traces}`, storedSecond: now, maxAgeSeconds };
-    // Deleted first, so that the map stays in the order of storing and its first key is the oldest.
-    this.entries.delete(key);
     this.entries.set(key, entry);
-    const [oldest] = this.entries.keys();
-    if (this.entries.size > MAX_ENTRIES && oldest !== undefined) this.entries.delete(oldest);
     return withHeaders(entry, 'Miss from cloudfront', {});
   }
 }

@@ -30,6 +30,15 @@ export interface WalletPosition {
 
 type Holding = [number, number];
 
+/** A wallet that was asked for. */
+interface Account {
+  readonly no: number;
+  readonly rows: WalletActivity[];
+  /** By the number of the market. */
+  readonly holdings: Map<number, Holding>;
+  nextTrade: number;
+}
+
 const LEDGER_DOMAIN = 41;
 const KEPT_ROWS = 5_000;
 const DEPOSIT_EVERY_SECONDS = 900;
@@ -39,21 +48,17 @@ const FIRST_DEPOSIT_NO = 1_000_000_000;
 const FIRST_REDEMPTION_NO = 2_000_000_000;
 
 /**
- * The actions and holdings of each wallet, from the tape; cash is unlimited. A seller without shares first splits cash into
+ * The actions and holdings of each wallet, read from the tape when it is asked for; cash is unlimited. A seller without shares first splits cash into
  * both outcomes, in the same transaction; some fills are reported as two equal rows; winning shares are redeemed soon after
  * the resolution, and losing ones disappear with them; every quarter of an hour some wallet deposits.
  */
 export class WalletLedger {
   private readonly world: World;
   private readonly numbers = new Map<string, number>();
-  private readonly rows = new Map<number, WalletActivity[]>();
-  private readonly holdings = new Map<number, Map<number, Holding>>();
-  private nextTrade: number;
-  private readonly waiting = new Set<number>();
+  private readonly accounts = new Map<number, Account>();
 
   constructor(world: World) {
     this.world = world;
-    this.nextTrade = world.tape.firstIndex;
     for (let no = AGGRESSOR; no < FIRST_RETAIL + RETAIL_WALLETS; no += 1) this.numbers.set(this.wallet(no).address, no);
   }
 
@@ -61,8 +66,7 @@ export class WalletLedger {
   activity(address: string): { wallet: Wallet; rows: readonly WalletActivity[] } | undefined {
     const no = this.numbers.get(address);
     if (no === undefined) return undefined;
-    this.catchUp();
-    const rows = [...(this.rows.get(no) ?? []), ...this.deposits(no)];
+    const rows = [...this.account(no).rows, ...this.deposits(no)];
     return { wallet: this.wallet(no), rows: rows.sort((a, b) => a.second - b.second) };
   }
 
@@ -70,8 +74,7 @@ export class WalletLedger {
   positions(address: string): { wallet: Wallet; rows: readonly WalletPosition[] } | undefined {
     const no = this.numbers.get(address);
     if (no === undefined) return undefined;
-    this.catchUp();
-    const rows = [...(this.holdings.get(no) ?? [])].flatMap(([marketNo, sizes]) => {
+    const rows = [...this.account(no).holdings].flatMap(([marketNo, sizes]) => {
       const market = this.world.markets[marketNo];
       if (market === undefined) return [];
       return ([0, 1] as const).flatMap((outcomeIndex) => {
@@ -86,35 +89,39 @@ export class WalletLedger {
     return walletOf(this.world.options.seed, no);
   }
 
-  private catchUp(): void {
-    const { tape } = this.world;
-    for (const trade of tape.from(this.nextTrade, Number.POSITIVE_INFINITY)) {
-      const market = this.world.markets[trade.marketNo];
+  /** The account of a wallet, with everything that happened until now. */
+  private account(no: number): Account {
+    const account = this.accounts.get(no) ?? { no, rows: [], holdings: new Map(), nextTrade: 0 };
+    this.accounts.set(no, account);
+    const { tape, markets } = this.world;
+    for (const trade of tape.oldestFirst(account.nextTrade)) {
+      const market = markets[trade.marketNo];
       if (market === undefined) continue;
-      this.waiting.add(trade.marketNo);
-      this.book(trade, market, trade.taker, trade.takerIntent);
-      this.book(trade, market, trade.maker, trade.makerIntent);
+      if (trade.taker === no) this.book(account, trade, market, trade.takerIntent);
+      if (trade.maker === no) this.book(account, trade, market, trade.makerIntent);
     }
-    this.nextTrade = tape.nextIndex;
-    for (const marketNo of this.waiting) {
-      const market = this.world.markets[marketNo];
+    account.nextTrade = tape.nextIndex;
+    for (const [marketNo, holding] of account.holdings) {
+      const market = markets[marketNo];
       if (market?.phase !== 'resolved' || market.winner === undefined || market.closedSecond === undefined) continue;
       const second = market.closedSecond + REDEEMED_AFTER_SECONDS;
       if (second > this.world.second) continue;
-      this.waiting.delete(marketNo);
-      this.redeem(market, market.winner, second);
+      account.holdings.delete(marketNo);
+      this.redeem(account, market, holding[market.winner], second);
     }
+    return account;
   }
 
-  private book(trade: Trade, market: Market, walletNo: number, intent: Intent): void {
+  private book(account: Account, trade: Trade, market: Market, intent: Intent): void {
     const { second, size } = trade;
     const transactionHash = transactionHashOf(this.world.options.seed, trade.orderNo);
-    const holding = this.holding(walletNo, market.spec.no);
+    const holding = account.holdings.get(market.spec.no) ?? [0, 0];
+    account.holdings.set(market.spec.no, holding);
     const missing = intent.side === 'SELL' ? size - holding[intent.outcomeIndex] : 0;
     if (missing > 0) {
       holding[0] += missing;
       holding[1] += missing;
-      this.add(walletNo, { second, type: 'SPLIT', transactionHash, size: missing, cash: missing, market });
+      add(account, { second, type: 'SPLIT', transactionHash, size: missing, cash: missing, market });
     }
     holding[intent.outcomeIndex] += intent.side === 'BUY' ? size : -size;
     const ticks = market.yesTicks(trade.ticks, intent.outcomeIndex);
@@ -122,22 +129,15 @@ export class WalletLedger {
     const each = isTwice ? size / 2 : size;
     const cash = Math.floor((each * ticks) / market.spec.ticksPerUnit);
     const row: WalletActivity = { second, type: 'TRADE', transactionHash, size: each, cash, market, intent, ticks };
-    this.add(walletNo, row);
-    if (isTwice) this.add(walletNo, row);
+    add(account, row);
+    if (isTwice) add(account, row);
   }
 
-  private redeem(market: Market, winner: 0 | 1, second: number): void {
+  private redeem(account: Account, market: Market, won: number, second: number): void {
+    if (won === 0) return;
     const { seed } = this.world.options;
-    const { no } = market.spec;
-    for (const [walletNo, markets] of this.holdings) {
-      const holding = markets.get(no);
-      if (holding === undefined) continue;
-      markets.delete(no);
-      const won = holding[winner];
-      if (won === 0) continue;
-      const transactionHash = transactionHashOf(seed, FIRST_REDEMPTION_NO + no * 1_000 + walletNo);
-      this.add(walletNo, { second, type: 'REDEEM', transactionHash, size: won, cash: won, market });
-    }
+    const transactionHash = transactionHashOf(seed, FIRST_REDEMPTION_NO + market.spec.no * 1_000 + account.no);
+    add(account, { second, type: 'REDEEM', transactionHash, size: won, cash: won, market });
   }
 
   private deposits(walletNo: number): WalletActivity[] {
@@ -153,27 +153,9 @@ export class WalletLedger {
       found.push({ second, type: 'DEPOSIT', transactionHash, size: cash, cash });
     }
   }
+}
 
-  private holding(walletNo: number, marketNo: number): Holding {
-    let markets = this.holdings.get(walletNo);
-    if (markets === undefined) {
-      markets = new Map();
-      this.holdings.set(walletNo, markets);
-    }
-    let holding = markets.get(marketNo);
-    if (holding === undefined) {
-      holding = [0, 0];
-      markets.set(marketNo, holding);
-    }
-    return holding;
-  }
-
-  private add(walletNo: number, row: WalletActivity): void {
-    const rows = this.rows.get(walletNo);
-    if (rows === undefined) this.rows.set(walletNo, [row]);
-    else {
-      rows.push(row);
-      if (rows.length > 2 * KEPT_ROWS) rows.splice(0, KEPT_ROWS);
-    }
-  }
+function add({ rows }: Account, row: WalletActivity): void {
+  rows.push(row);
+  if (rows.length > 2 * KEPT_ROWS) rows.splice(0, KEPT_ROWS);
 }

@@ -111,7 +111,6 @@ export class World {
     for (const fill of placement.fills) {
       market.recordTrade(this.clockSecond, fill.ticks, fill.size, order.intent);
       this.tape.append({
-        index: this.tape.nextIndex,
         marketNo: market.spec.no,
         second: this.clockSecond,
         micros,

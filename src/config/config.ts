@@ -51,6 +51,8 @@ interface Derived {
   /** Whether statements are prepared by name. A pooler in transaction mode must support this. */
   readonly hasPreparedStatements: boolean;
   readonly feeds: FeedsConfig;
+  /** Half of the database connections: several processes run in one. Set by its entry point. */
+  readonly hasFewConnections?: boolean;
   /** `hosts` are the host names that the operator pages accept; none: loopback names and IP addresses. */
   readonly ops: { readonly hosts: readonly string[] };
 }

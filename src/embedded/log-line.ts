@@ -7,7 +7,7 @@ const MAX_VALUE_CHARS = 120;
 
 /**
  * A line of a child process in the runner's output. JSON log lines pass unchanged, except in a terminal, where they become
- * `12:34:56 name       level message key=value`. Any other text gets the name as prefix.
+ * `12:34:56 process    level message key=value`. Any other text gets the name as prefix.
  */
 export function formatChildLine(name: string, line: string, forPerson: boolean): string {
   const record = parseLogLine(line);
@@ -34,7 +34,9 @@ function personForm(name: string, record: Record<string, unknown>): string {
     .filter(([key]) => !HIDDEN_FIELDS.has(key))
     .map(([key, value]) => `${key}=${shown(value)}`);
   if (typeof error === 'object' && error !== null && 'message' in error) fields.push(`error=${shown(error.message)}`);
-  const words = [time, name.padEnd(NAME_WIDTH), String(record['level']).padEnd(5), String(record['msg']), ...fields];
+  // One child may run several processes.
+  const process = typeof record['process'] === 'string' ? record['process'] : name;
+  const words = [time, process.padEnd(NAME_WIDTH), String(record['level']).padEnd(5), String(record['msg']), ...fields];
   // JSON kept the control characters of foreign text escaped.
   return printable(words.join(' '));
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { EmbeddedPostgresError } from '../runtime/errors.ts';
 import type { ClusterHome } from './cluster-home.ts';
+import { memoryBytes } from './machine.ts';
 import { runAs, SERVER_ENVIRONMENT } from './run-as.ts';
 
 const POLL_MS = 20;
@@ -112,13 +113,18 @@ export async function untilGone(pid: number, limitMs: number): Promise<boolean> 
   return true;
 }
 
+/** A sixteenth of the machine: the processes and the cache of the system need the rest. */
+function sharedMegabytes(): number {
+  return Math.min(256, Math.max(64, Math.floor(memoryBytes() / 2 ** 20 / 16)));
+}
+
 function settings(durable: boolean): string[] {
   const values: Record<string, string> = {
     listen_addresses: '127.0.0.1',
     // A socket's path must be short and reachable; loopback always works.
     unix_socket_directories: '',
     max_connections: '200',
-    shared_buffers: durable ? '256MB' : '128MB',
+    shared_buffers: `${durable ? sharedMegabytes() : 128}MB`,
     wal_compression: 'on',
     max_wal_size: '2GB',
     checkpoint_timeout: '15min',

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { type Config, loadConfig } from '../config/config.ts';
-import { environmentOf } from '../config/process-secrets.ts';
+import { DATABASE_POOL_SIZE } from '../config/pools.ts';
+import { environmentOf, mayRead } from '../config/process-secrets.ts';
 import type { Logger } from '../observe/logger.ts';
 import { PortTakenError } from '../runtime/errors.ts';
 import { freePort, isPortFree, nextFreePort } from './free-port.ts';
@@ -18,6 +19,9 @@ const DATABASE_STOP_MS = 12_000;
 /** A placeholder for the URL that is known once the embedded database runs, so that the other settings can be checked before. */
 const URL_TO_COME = 'postgres://embedded/oddswire';
 
+/** A quarter of Node's default: the memory of short-lived objects is three times this. */
+const YOUNG_GENERATION = '--max-semi-space-size=4';
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface RunnerOptions {
@@ -31,6 +35,8 @@ export interface RunnerOptions {
   readonly onLine: (name: string, line: string, isError: boolean) => void;
   /** Stops everything when it fires. */
   readonly signal: AbortSignal;
+  /** Runs the processes of the service in one. A process of another name keeps its own. */
+  readonly isSmall?: boolean;
   /** Processes beside the service; they end after it. */
   readonly companions?: readonly ProcfileEntry[];
   /** Called once every process has been started; the API may still be waiting for the migrations. */
@@ -88,9 +94,17 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
 
   function startServices(environment: Environment): void {
     options.onStep?.(`starting ${services.map(({ name }) => name).join(', ')}`);
-    for (const { name, command } of services) {
-      const metricsPort = String(plan.metricsPorts.get(name) ?? 0);
-      const own = { ...environmentOf(name, environment), METRICS_PORT: metricsPort };
+    const isPart = ({ name }: ProcfileEntry) => options.isSmall === true && Object.hasOwn(DATABASE_POOL_SIZE, name);
+    const portOf = ({ name }: ProcfileEntry) => String(plan.metricsPorts.get(name) ?? 0);
+    const parts = services.filter(isPart);
+    if (parts.length > 0) {
+      const words = parts.map((part) => `${part.name}=${portOf(part)}`);
+      const command = ['node', 'dist/small/main.js', ...words] as const;
+      supervisor.start({ name: 'small', command, environment: environmentOfAll(parts, environment) });
+    }
+    for (const service of services.filter((each) => !isPart(each))) {
+      const { name, command } = service;
+      const own = { ...environmentOf(name, environment), METRICS_PORT: portOf(service) };
       supervisor.start({ name, command, environment: own });
     }
     options.onStarted?.(plan.apiUrl);
@@ -120,6 +134,12 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
   return hasMoved ? { fatal: { name: DATABASE } } : outcome;
 }
 
+/** The environment without the secrets that none of the parts needs. Each part takes its own. */
+function environmentOfAll(parts: readonly ProcfileEntry[], environment: Environment): Environment {
+  const isRead = (variable: string) => parts.some(({ name }) => mayRead(name, variable));
+  return Object.fromEntries(Object.entries(environment).filter(([variable]) => isRead(variable)));
+}
+
 /** Finds faults that would stop a process right after its start, before any process starts. */
 async function preflight(
   options: RunnerOptions,
@@ -129,7 +149,9 @@ async function preflight(
   const dataDir = resolve(options.dataDir);
   const given: Environment = { ...options.environment, DATA_DIR: dataDir };
   const secretsKeys = given['SECRETS_KEYS'] || (isEmbedded ? await localSecretsKeys(dataDir, options.log) : undefined);
-  const environment = { ...given, SECRETS_KEYS: secretsKeys };
+  // An option of the user comes later, and wins.
+  const nodeOptions = [YOUNG_GENERATION, given['NODE_OPTIONS']].filter(Boolean).join(' ');
+  const environment = { ...given, SECRETS_KEYS: secretsKeys, NODE_OPTIONS: nodeOptions };
   const config = loadConfig(isEmbedded ? { ...environment, DATABASE_URL: URL_TO_COME } : environment);
   const { host } = config.http;
   if (config.http.port !== 0 && !(await isPortFree(config.http.port, host))) {

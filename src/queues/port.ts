@@ -33,6 +33,8 @@ export interface QueueBackendOptions {
   prefix: string;
   /** Workers that this process starts: each holds a LISTEN connection on Postgres. */
   workers: number;
+  /** Fewer connections for queries, for one process of six. */
+  hasFewConnections?: boolean;
   log: Logger;
   /** Whether the role of `databaseUrl` may migrate the schema of queues in Postgres. Default: it may. */
   mayMigrate?: boolean;

@@ -26,6 +26,7 @@ const QUEUE_SCHEMA = 'bullmq';
 
 /** Slots for queries beside the LISTEN connections: without a free slot, every Worker would wait without end. */
 const SPARE_CONNECTIONS = 6;
+const FEWER_SPARE_CONNECTIONS = 3;
 
 const ALL_QUEUES = queueNames(VENUE_NAMES);
 /** BullMQ creates the sequence of a queue's job ids with the first job, for which the role of a process may lack the right. */
@@ -46,7 +47,7 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
   const watch = findBusy && closeUnresponsive({ limitMs: SILENCE_MS, log, findBusy, ...(stopping && { stopping }) });
   const pool = new pg.Pool({
     connectionString: options.databaseUrl,
-    max: options.workers + SPARE_CONNECTIONS,
+    max: options.workers + (options.hasFewConnections ? FEWER_SPARE_CONNECTIONS : SPARE_CONNECTIONS),
     options: `-c search_path=${QUEUE_SCHEMA},public`,
     application_name: 'oddswire-queues',
     connectionTimeoutMillis: 5_000,

@@ -104,7 +104,7 @@ async function openContext(
   const dataSource = createDataSource({
     databaseUrl,
     isPooled,
-    poolSize: DATABASE_POOL_SIZE[name],
+    poolSize: config.hasFewConnections ? Math.ceil(DATABASE_POOL_SIZE[name] / 2) : DATABASE_POOL_SIZE[name],
     silenceMs: DATABASE_SILENCE_MS[name],
     stopping: signal,
     applicationName: `oddswire-${name}`,
@@ -122,6 +122,7 @@ async function openContext(
     mayMigrate,
     ...(config.queues.redisUrl !== undefined && { redisUrl: config.queues.redisUrl }),
     prefix: config.queues.prefix,
+    ...(config.hasFewConnections && { hasFewConnections: true }),
     workers,
     log,
     findBusy: (pids) => findBusySessions(databaseDirectUrl, pids),

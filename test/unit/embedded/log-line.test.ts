@@ -23,6 +23,10 @@ describe('formatChildLine', () => {
     );
   });
 
+  it('names the process of the record, because a child may run several', () => {
+    expect(formatChildLine('small', RECORD, true)).toContain('12:34:56 api ');
+  });
+
   it('prints no control character of a field for people', () => {
     const record = JSON.stringify({ level: 'warn', msg: 'rejected', title: 'Rain\u001b[2J' });
     expect(formatChildLine('poller', record, true)).toContain('title=Rain\ufffd[2J');
