@@ -10,6 +10,7 @@ import { sql } from '../../src/store/db/tx.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
 import { endWithThisProcess } from '../support/processes/orphan-guard.ts';
+import { runnerPorts } from '../support/processes/ports.ts';
 import { type Surroundings, startSurroundings } from '../support/processes/system.ts';
 
 const PRESENCES = sql('count_presences', 'SELECT count(*) FROM presence');
@@ -40,7 +41,12 @@ beforeAll(async () => {
   surroundings = await startSurroundings({ databaseUrl: database.url, exchange: { markets: 4 } });
   dataDir = await mkdtemp(join(tmpdir(), 'oddswire-small-'));
   runner = spawn(process.execPath, [resolve('dist/bin/oddswire.js'), 'start', '--small'], {
-    env: { PATH: process.env['PATH'] ?? '', ...surroundings.environment, DATA_DIR: dataDir },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      ...surroundings.environment,
+      ...(await runnerPorts()),
+      DATA_DIR: dataDir,
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   endWithThisProcess(runner);
@@ -63,7 +69,10 @@ async function startedIn(isOther: (pid: number) => boolean): Promise<number> {
     lines.findLast(({ process: name, msg, pid }) => name === part && msg === 'started' && isOther(pid))?.pid;
   const pids = await eventually(
     async () => PARTS.map(startedBy),
-    (found) => found.every((pid) => pid !== undefined),
+    (found) => {
+      if (runner.exitCode !== null) throw new Error(`the runner ended with ${runner.exitCode}`);
+      return found.every((pid) => pid !== undefined);
+    },
   );
   expect(new Set(pids).size).toBe(1);
   return pids[0] ?? 0;
@@ -76,7 +85,7 @@ function portsOf(pid: number): Map<string, number> {
 }
 
 async function presences(): Promise<number> {
-  const [row] = await database.db.query<{ count: string }>(PRESENCES);
+  const [row] = await database.db.query<{ count: bigint }>(PRESENCES);
   return Number(row?.count);
 }
 
@@ -99,8 +108,8 @@ it('runs every part with its own health, metrics and presence, and starts all of
 
 it('stops every part after SIGTERM, and leaves no job and no session', async () => {
   await eventually(
-    () => database.db.query<{ count: string }>(TRADES),
-    ([row]) => Number(row?.count) > 0,
+    async () => Number((await database.db.query<{ count: bigint }>(TRADES))[0]?.count),
+    (count) => count > 0,
   );
   const from = lines.length;
   const exited = once(runner, 'exit');

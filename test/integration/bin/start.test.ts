@@ -9,6 +9,7 @@ import { sql } from '../../../src/store/db/tx.ts';
 import { eventually } from '../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { copyCluster, openFolder } from '../../support/postgres/made-cluster.ts';
+import { runnerPorts } from '../../support/processes/ports.ts';
 import { ODDSWIRE, oddswire } from './run-command.ts';
 
 /** A port that refuses connections. */
@@ -35,9 +36,9 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-function run(name: string, environment: Record<string, string>, cwd?: string): Run {
+async function run(name: string, environment: Record<string, string>, cwd?: string): Promise<Run> {
   const child = spawn(process.execPath, [ODDSWIRE, name], {
-    env: { PATH: process.env['PATH'], PORT: '0', METRICS_PORT: '0', ...environment },
+    env: { PATH: process.env['PATH'], ...(await runnerPorts()), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(cwd !== undefined && { cwd }),
   });
@@ -87,7 +88,7 @@ describe('oddswire start', () => {
       POLL_BOOKS_MS: '1000',
       ...environment,
     };
-    return { started: run('start', settings, cwd), database };
+    return { started: await run('start', settings, cwd), database };
   }
 
   it('ends its start-up with the address and the command that creates a key, and logs one line per poll of an unreachable venue', async () => {
@@ -150,7 +151,7 @@ describe('oddswire demo', () => {
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
     await mkdir(join(folder, '.data'), { mode: 0o711 });
     await copyCluster(inject('madeCluster'), join(folder, '.data', 'demo'));
-    const demo = run('demo', {}, folder);
+    const demo = await run('demo', {}, folder);
     await demo.line(/^ {2}OUTCOME=\d+$/);
     const [key] = demo.lines.flatMap((line) => /^ {2}KEY=(\S+)$/.exec(line)?.[1] ?? []);
     expect(demo.lines[0]).toMatch(/^demo: starting/);

@@ -124,7 +124,7 @@ describe('an attempt at a slow receiver', () => {
 
   it('has a connect timeout of 5 seconds when that is shorter', async () => {
     const server = track(await startTcpServer(() => undefined));
-    const sending = await sender({ deadlineMs: 60_000 });
+    const sending = track(createSender({ version: '1', rules: LOOPBACK, deadlineMs: 60_000 }));
     const outcome = await sending.send(delivery(server.url));
     expect(outcome).toMatchObject({ kind: 'failed', errorCode: 'connect_timeout' });
     expect(outcome.durationMs).toBeGreaterThan(4_900);
