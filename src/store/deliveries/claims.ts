@@ -145,8 +145,13 @@ const claimers = oncePerOwner((db: Database) =>
   createBatcher<ClaimRequest, Claim | undefined>({
     maxItems: MAX_CLAIMED_TOGETHER,
     async run(requests) {
-      const claims = await claimDueOfMany(db, requests);
-      return requests.map(({ subscriptionPk }) => claims.get(subscriptionPk));
+      // The jobs of a wake-up and of a retry may ask for one subscription at once: only one gets the claim, the others claim alone.
+      const byPk = new Map(requests.map((request) => [request.subscriptionPk, request]));
+      const claims = await claimDueOfMany(db, [...byPk.values()]);
+      return requests.map((request) => {
+        const isChosen = byPk.get(request.subscriptionPk) === request;
+        return isChosen ? claims.get(request.subscriptionPk) : undefined;
+      });
     },
   }),
 );

@@ -110,6 +110,16 @@ describe('claimDueOfMany', () => {
     expect(db.transactions).toBe(2);
     expect(await claimTogether(db, { subscriptionPk: 999_999n, limit: 8 })).toBeNull();
   });
+
+  it('gives each delivery to one of several claims of a subscription at once', async () => {
+    const [pk = 0n] = await subscriptions(1, MAX_IN_FLIGHT);
+    const calls = Array.from({ length: MAX_IN_FLIGHT / 2 }, () =>
+      claimTogether(desk.db, { subscriptionPk: pk, limit: 2 }),
+    );
+    const claimed = (await Promise.all(calls)).flatMap((claim) => claim?.deliveries.map(({ id }) => id) ?? []);
+    expect(claimed).toHaveLength(MAX_IN_FLIGHT);
+    expect(new Set(claimed).size).toBe(MAX_IN_FLIGHT);
+  });
 });
 
 it('dueSubscriptionsOfLane lists subscriptions by lane and page, and omits those without due rows', async () => {
