@@ -30,6 +30,8 @@ export interface Combination {
 }
 
 const CATCH_UP_MS = 30 * 60_000;
+/** A walk through the history of a venue can take longer than this; the window then contains a part of it. */
+const OLD_TRADES_MS = 90_000;
 const LOOK_EVERY_MS = 2_000;
 /** Looks in a row without a change. */
 const STILL_LOOKS = 10;
@@ -120,7 +122,9 @@ async function untilCaughtUp({ query }: Observer): Promise<{ openMarkets: number
   for (let still = 0; still < STILL_LOOKS; await delay(LOOK_EVERY_MS)) {
     const [now] = await query<Progress>(PROGRESS, [startedSecond]);
     if (now === undefined) throw new Error('no progress');
-    const isStill = (['markets', 'prices', 'oldTrades'] as const).every((field) => now[field] === before?.[field]);
+    const isPatient = performance.now() - begunMs < OLD_TRADES_MS;
+    const fields = isPatient ? (['markets', 'prices', 'oldTrades'] as const) : (['markets', 'prices'] as const);
+    const isStill = fields.every((field) => now[field] === before?.[field]);
     still = isStill && now.isTapeRead && now.polls >= POLLS ? still + 1 : 0;
     before = now;
     if (performance.now() - begunMs > CATCH_UP_MS) throw new Error(`did not catch up: ${JSON.stringify(now)}`);
