@@ -126,7 +126,8 @@ class Session {
       else {
         const busyMs = Math.min(Math.max(performance.now() - startedMs, SHORTEST_PAUSE_MS), LONGEST_BUSY_PAUSE_MS);
         await pause(busyMs, closing);
-        await pause(this.#claimedAtMs + RENEW_AFTER_MS - performance.now(), signalled.signal);
+        // More follows what was published, also from writers without a signal.
+        if (result === 'idle') await pause(this.#claimedAtMs + RENEW_AFTER_MS - performance.now(), signalled.signal);
       }
       unlink();
     }
