@@ -10,6 +10,7 @@ import { startPublisher } from '../src/store/journal/publisher.ts';
 import { readJournalHead } from '../src/store/journal/read-journal.ts';
 import { journalPartitions } from '../src/store/journal/retention.ts';
 import { followJournal } from '../src/store/journal/tail.ts';
+import { signalLanes } from '../src/store/marks/lane-signals.ts';
 import { PUBLISH_KINDS } from '../src/store/marks/publish-marks.ts';
 import { type TokenPrice, writePrices } from '../src/store/prices/prices.ts';
 import { writeTrades } from '../src/store/series/trades.ts';
@@ -250,17 +251,20 @@ it('names the facts of markets whose quotes were seen again, against storing wit
   ]);
 });
 
-/** Stores `PER_SECOND` trades per second in pages of 20, and reports each page that is committed. */
+/** Stores `PER_SECOND` trades per second in pages of 20, wakes the publisher as a poller does, and reports each page that is committed. */
 async function storeSteadily(seconds: number, onCommitted?: (trades: readonly TradeRecord[]) => void): Promise<void> {
   const everyMs = 10;
   const pages = (seconds * 1000) / everyMs;
   const startedMs = performance.now();
+  const signals: Promise<unknown>[] = [];
   for (let n = 0; n < pages; n++) {
     const trades = page((PER_SECOND * everyMs) / 1000);
     await test.db.transaction((tx) => writeTrades(tx, trades, 'USD'));
     onCommitted?.(trades);
+    signals.push(signalLanes(test.db, [], true));
     await delay(Math.max(0, startedMs + (n + 1) * everyMs - performance.now()));
   }
+  await Promise.all(signals);
   note(`stored ${whole((pages * PER_SECOND * everyMs) / (performance.now() - startedMs))} trades/s`);
 }
 
