@@ -9,6 +9,7 @@ import { createProducer, type Producer } from '../src/queues/producer.ts';
 import { ensureTokens } from '../src/store/catalog/tokens.ts';
 import { Partitions } from '../src/store/db/partitions.ts';
 import { sql } from '../src/store/db/tx.ts';
+import { signalLanes } from '../src/store/marks/lane-signals.ts';
 import { shardsOf } from '../src/store/marks/marks.ts';
 import { writePrices } from '../src/store/prices/prices.ts';
 import { isAvailable } from '../test/support/redis/queue-backends.ts';
@@ -89,7 +90,11 @@ describe.each(['postgres', 'redis'] as const)('over %s', (kind) => {
     const log = createLogger({ process: 'bench', level: 'warn' });
     const redis = redisUrl === null ? {} : { redisUrl };
     const backend = createQueueBackend({ databaseUrl: world.databaseUrl, prefix, workers: 0, log, ...redis });
-    const producer = createProducer({ backend, log });
+    const producer = createProducer({
+      backend,
+      log,
+      signal: (lanes, wakesPublisher) => signalLanes(world.db, lanes, wakesPublisher),
+    });
     const environment: Record<string, string> = {
       QUEUE_PREFIX: prefix,
       ...(redisUrl !== null && { REDIS_URL: redisUrl }),
