@@ -60,7 +60,7 @@ interface StageLane {
 }
 
 /** The shortest time between two signals of a process; wake-ups in between share one. */
-const SIGNAL_EVERY_MS = 10;
+const SIGNAL_EVERY_MS = 3;
 
 /** Wake-ups for permits within this time of each other are one. */
 const PERMIT_BUCKET_MS = 200;

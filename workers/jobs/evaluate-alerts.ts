@@ -5,7 +5,7 @@ import { runStage } from '../process/staging.ts';
 /** Marks per claim, the oldest first: an alert fires on the first observation that meets it. */
 const CLAIM_LIMIT = 4_000;
 /** Prices arrive from several processes; each claim costs a dozen statements. */
-const GATHER_MS = 10;
+const GATHER_MS = 3;
 
 /** Observations to events. */
 export const evaluateAlertsJob = defineJob('evaluate-alerts', ({ lane }, context) =>
