@@ -11,7 +11,7 @@ import { freeLanes, lanesOf, takeLane } from '../../src/store/marks/lane-signals
 const IDLE_MS = 3_000;
 /** Looks for marks without a signal: of a process of the former release, or after the loss of a notification. */
 const LOOK_EVERY_MS = 1_000;
-/** A job gives its lane to another one after this time, which any process of the role may take. */
+/** At its next turn after this time a job gives its lane to another one, which any process of the role may take. */
 const STAY_MS = 30_000;
 /** A producer that signals a lane holds its lock for an instant. */
 const TAKE_TRIES = 3;
@@ -83,7 +83,10 @@ export class WaitingLanes {
       const { lanes } = this.#closing;
       this.#closing = undefined;
       if (claimed === 0) return this.#endAll();
-      for (const closed of lanes) if (!(await this.#take(closed))) this.#start(closed, [closed]);
+      // A lane whose job ended meanwhile stays free: no job would free it again.
+      for (const closed of lanes.filter((each) => each === lane || this.#waiting.has(each))) {
+        if (!(await this.#take(closed))) this.#start(closed, [closed]);
+      }
       return lanes;
     }
     // Marks between the last claim and the lock got a job, which waits for the end of this one. So the lane is claimed once more.
@@ -220,6 +223,7 @@ export class WaitingLanes {
     try {
       for (let tries = 1; tries <= TAKE_TRIES; tries += 1) {
         if (await takeLane(session, { job, lane })) {
+          this.#streaks.succeeded('take');
           this.#held.add(lane);
           return true;
         }
@@ -235,6 +239,7 @@ export class WaitingLanes {
   async #unlock(lanes: readonly number[]): Promise<void> {
     try {
       await freeLanes(this.#options.session, this.#options.job, lanes);
+      this.#streaks.succeeded('free');
     } catch (error) {
       // A lost session holds no locks.
       this.#failed('free', error);
@@ -251,6 +256,7 @@ export class WaitingLanes {
       for (const lane of lanes) {
         if (pending.has(lane) && !this.#held.has(lane)) this.#options.producer.wake(this.#options.job, { lane });
       }
+      this.#streaks.succeeded('witness');
     } catch (error) {
       this.#failed('witness', error);
     }
