@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Reports exports that no other file of the product imports: an export is a promise to other files, and each one makes its file harder
-// to change. A test uses what production uses.
+// to change. A test reads only exports that production also reads.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
@@ -47,7 +47,7 @@ const namesIn = (list) =>
 const imported = new Map();
 const importedByTests = new Map();
 const addImport = (file, specifier, name) => {
-  // A script imports what the build made of a file.
+  // A script imports the built form of a file.
   const target = relative(ROOT, resolve(ROOT, dirname(file), specifier)).replace(/^dist\/(.*)\.js$/, '$1.ts');
   const map = PRODUCTION.some((folder) => file.startsWith(`${folder}/`)) ? imported : importedByTests;
   if (!map.has(target)) map.set(target, new Set());

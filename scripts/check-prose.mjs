@@ -25,6 +25,7 @@ const { words, rate, ranked, bad, isBad } = judgeProse(results, LIMITS);
 const listsAll = process.argv.includes('--all');
 
 console.log(`prose: ${rate.toFixed(1)} awkward constructions per 1,000 words (limit ${LIMITS.limit}), ${words} words`);
+if (bad.length > 0) console.error(`prose: ${bad.length} file(s) exceed ${LIMITS.fileLimit} per 1,000 words`);
 if (isBad || listsAll) {
   for (const result of ranked.slice(0, Math.max(bad.length, WORST))) {
     const { file, found } = result;
