@@ -13,6 +13,7 @@ import { pollMarkets } from './jobs/poll-markets.ts';
 import { pollPrices } from './jobs/poll-prices.ts';
 import { pollTokens } from './jobs/poll-tokens.ts';
 import { pollTrades } from './jobs/poll-trades.ts';
+import { pollVenue } from './jobs/poll-venue.ts';
 import { pollWallets } from './jobs/poll-wallets.ts';
 import { refoldCandlesJob } from './jobs/refold-candles.ts';
 import { runBacktestJob } from './jobs/run-backtest.ts';
@@ -21,6 +22,7 @@ import { witnessTrades } from './jobs/witness-trades.ts';
 import type { DefinedJob } from './process/define.ts';
 
 const PROCESSORS: readonly DefinedJob[] = [
+  pollVenue,
   pollMarkets,
   pollPrices,
   pollBooks,

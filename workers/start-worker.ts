@@ -15,6 +15,7 @@ import type { OpenLedger } from '../src/venues/http/rate-ledger.ts';
 import type { KalshiKey } from '../src/venues/kalshi/feed/key.ts';
 import { createAdapters, createTokenAdapters, createWalletAdapters } from '../src/venues/registry.ts';
 import { createSender } from '../src/webhooks/sender.ts';
+import { PollLeases } from './polling/poll-leases.ts';
 import { venueObserver } from './polling/venue-observer.ts';
 import { releaseAbsent } from './process/absent-process.ts';
 import { closeWorkers } from './process/close-workers.ts';
@@ -42,7 +43,10 @@ export function startWorker(role: Role, config: Config, log: Logger, signal: Abo
     onStop(() => sender.close());
     const lanes = lanesOf(role, context);
     onStop(async () => lanes?.close());
-    const deps: WorkerDeps = { ...context, ...adapters, sender, windows: new WindowMemory(), ...(lanes && { lanes }) };
+    const pollLeases = new PollLeases(context);
+    onStop(() => pollLeases.close());
+    const own = { sender, windows: new WindowMemory(), pollLeases, ...(lanes && { lanes }) };
+    const deps: WorkerDeps = { ...context, ...adapters, ...own };
     const processor = createProcessor(processors, deps);
     metrics.collectors.add(...gaugesOf(role, deps), ledgers.gauge(metrics));
     // A full disk or a full Redis must not end the process: the timer tries again.

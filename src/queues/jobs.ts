@@ -53,9 +53,12 @@ function job<Schema extends z.ZodType>(contract: JobContract<Schema>): JobContra
 }
 
 /** The queue of one venue, so that a slow venue never delays another. */
-function venueQueue(venue: string): string {
+export function venueQueue(venue: string): string {
   return `venue-${venue}`;
 }
+
+/** The queue of the ticks of all venues. */
+export const POLL_QUEUE = 'polls';
 
 const poll = job({
   queue: ({ venue }) => venueQueue(venue),
@@ -66,6 +69,16 @@ const poll = job({
 
 /** All jobs. Producers and workers read this table; no other place contains a queue name. */
 export const JOBS = {
+  /**
+   * Runs the due polls of a venue side by side until the next one of the venue begins. It has a queue of its own, because processes of the
+   * former release take jobs from the queues of the venues, and would fail it.
+   */
+  'poll-venue': job({
+    ...poll,
+    queue: () => POLL_QUEUE,
+    deduplicationId: ({ venue }) => `poll-venue-${venue}`,
+    deadlineMs: 90_000,
+  }),
   'poll-markets': job({ ...poll, deduplicationId: ({ venue }) => `poll-markets-${venue}` }),
   'poll-prices': poll,
   'poll-books': poll,
@@ -161,14 +174,14 @@ export const JOB_NAMES = Object.keys(JOBS) as JobName[];
 
 /** The queues that exist for these venues. */
 export function queueNames(venues: readonly string[]): string[] {
-  return [...venues.map(venueQueue), 'candles', 'backtests', 'alerts', 'deliveries'];
+  return [POLL_QUEUE, ...venues.map(venueQueue), 'candles', 'backtests', 'alerts', 'deliveries'];
 }
 
 /** The queues that a role takes jobs from. */
 export function queuesOfRole(role: Role, venues: readonly string[]): string[] {
   switch (role) {
     case 'poller':
-      return venues.map(venueQueue);
+      return [POLL_QUEUE, ...venues.map(venueQueue)];
     case 'aggregator':
       return ['candles', 'backtests'];
     case 'alerter':
@@ -183,6 +196,8 @@ export function concurrencyOf(queue: string): number {
   if (queue === 'deliveries') return 64;
   if (queue === 'backtests') return 2;
   if (queue === 'alerts') return LANES + 1;
+  // Two per venue: the last walk of one job goes on while the next one polls.
+  if (queue === POLL_QUEUE) return 12;
   // The jobs of the lanes wait for marks, beside the four other jobs of this queue.
   return queue.startsWith('venue-') ? 7 : LANES + 4;
 }

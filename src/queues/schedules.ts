@@ -15,6 +15,11 @@ interface Schedule {
 }
 
 const POLLED = ['markets', 'prices', 'books', 'trades', 'wallets', 'tokens'] as const;
+/**
+ * A job runs the polls of its venue for this long, without a statement of the queue: shorter than half of the time of its lock, when BullMQ
+ * would renew it.
+ */
+export const POLL_VENUE_EVERY_MS = 4_000;
 const MINUTE_MS = 60_000;
 /** Six totals a minute of the markets that trade most: a loss is reported within a minute. */
 const WITNESS_EVERY_MS = 10_000;
@@ -22,8 +27,27 @@ const FRESHNESS_MS = 15_000;
 /** Jobs that a client waits for come before ticks: BullMQ runs jobs without a priority first. */
 const SCHEDULED_PRIORITY = 10;
 
+/** A poll of a venue that repeats. */
+export interface Poll {
+  readonly job: (typeof POLL_JOBS)[number];
+  readonly everyMs: number;
+}
+
+/** The jobs of polls. Processes of the former release have a schedule for each, with the id `job.venue`. */
+export const POLL_JOBS = [...POLLED.map((kind) => `poll-${kind}` as const), 'witness-trades'] as const;
+
+/** The polls of a venue, which its job runs when they are due. */
+export function pollsOf(venue: Config['venues'][number], { pollMs }: Pick<Config, 'pollMs'>): Poll[] {
+  const polls = POLLED.filter((kind) => VENUES[venue].capabilities[kind]).map((kind): Poll => {
+    // Token prices are prices too.
+    return { job: `poll-${kind}`, everyMs: pollMs[kind === 'tokens' ? 'prices' : kind] };
+  });
+  if (volumeRuleOf(venue) === undefined) return polls;
+  return [...polls, { job: 'witness-trades', everyMs: WITNESS_EVERY_MS }];
+}
+
 /** The schedules that the processes of a role keep alive. */
-export function schedulesOf(role: Role, config: Pick<Config, 'venues' | 'pollMs' | 'maintainStorageMs'>): Schedule[] {
+export function schedulesOf(role: Role, config: Pick<Config, 'venues' | 'maintainStorageMs'>): Schedule[] {
   if (role === 'aggregator') {
     return [
       // Just after the end of the minute, when its snapshots can be taken.
@@ -33,16 +57,9 @@ export function schedulesOf(role: Role, config: Pick<Config, 'venues' | 'pollMs'
     ];
   }
   if (role !== 'poller') return [];
-  return config.venues.flatMap((venue) => {
-    const polls = POLLED.filter((kind) => VENUES[venue].capabilities[kind]).map((kind): Schedule => {
-      const job = `poll-${kind}` as const;
-      // Token prices are prices too.
-      const everyMs = config.pollMs[kind === 'tokens' ? 'prices' : kind];
-      return { id: `${job}.${venue}`, job, data: { venue }, everyMs };
-    });
-    if (volumeRuleOf(venue) === undefined) return polls;
-    const job = 'witness-trades';
-    return [...polls, { id: `${job}.${venue}`, job, data: { venue }, everyMs: WITNESS_EVERY_MS }];
+  return config.venues.map((venue) => {
+    const job = 'poll-venue';
+    return { id: `${job}.${venue}`, job, data: { venue }, everyMs: POLL_VENUE_EVERY_MS };
   });
 }
 

@@ -38,6 +38,10 @@ export interface Page<R> extends Batch<R> {
   more: boolean;
   /** No request succeeded, so the page proves nothing about the venue. */
   isIdle?: true;
+  /**
+   * Of the tape: it was read without a gap up to its state at this moment, epoch milliseconds, and with the overlap for late trades.
+   */
+  caughtUpMs?: number;
 }
 
 /**
@@ -63,13 +67,8 @@ export interface MarketPage extends Page<MarketRecord> {
   };
 }
 
-/**
- * A page of the tape. `caughtUpMs`: the feed was read without a gap up to its state at this moment, epoch milliseconds, and with the overlap
- * for late trades.
- */
-export interface TapePage extends Page<TradeRecord> {
-  caughtUpMs?: number;
-}
+/** A page of the tape. */
+export type TapePage = Page<TradeRecord>;
 
 /** The trades of one market in `[fromMs, toMs)`, newest first. */
 export interface HistoryRequest {

@@ -84,7 +84,8 @@ export async function storePage(
     write: async (tx, some) => ({ written: await writerOf(venue, kind)(tx, some, nowMs) }),
   };
   const after = { at: newToken() };
-  const advance = (tx: Tx, isLast: boolean) => advancePoll(tx, lease, isLast ? after : lease.position);
+  const advance = async (tx: Tx, isLast: boolean) =>
+    void (await advancePoll(tx, lease, isLast ? after : lease.position));
   const counted: Rejected[] = [];
   const ignored = { inc: () => undefined };
   const metrics = {

@@ -1,9 +1,9 @@
 import { priceOfBook } from '../../src/domain/markets/book-price.ts';
 import type { BookRecord, PriceRecord } from '../../src/domain/markets/market.ts';
-import type { Tx } from '../../src/store/db/tx.ts';
+import { isContentRefused, type Tx } from '../../src/store/db/tx.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
 import type { ConfirmedPrice } from '../../src/store/prices/checks.ts';
-import { sweepPrices, writePrices } from '../../src/store/prices/prices.ts';
+import { comparePrices, sweepPrices, writePrices } from '../../src/store/prices/prices.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import type { Batch } from '../../src/venues/port.ts';
 import { PriceConfirmations } from './price-confirmations.ts';
@@ -28,8 +28,25 @@ export interface SweptPrices extends WrittenPrices {
 /** Stores the changed prices of a tick, wakes their alerts, and confirms the others. Each tick needs a store of its own. */
 export function priceStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 'producer'>) {
   const confirmations = new PriceConfirmations(deps);
+  let isMostlyNew = false;
   return {
     kind: 'prices',
+    async news(records, { tokenIdOf }) {
+      if (isMostlyNew) {
+        isMostlyNew = false;
+        return records;
+      }
+      const compared = await comparePrices(deps.db, withTokenIds(records, tokenIdOf)).catch((error: unknown) => {
+        if (isContentRefused(error)) return undefined;
+        throw error;
+      });
+      if (compared === undefined) return records;
+      const { news, confirmed } = compared;
+      // The next page of the tick is probably like this one. Writing compares too.
+      isMostlyNew = news.length * 2 > records.length;
+      confirmations.add(confirmed);
+      return news;
+    },
     prepare: () => prepareForPrices(deps),
     async write(tx, records, { tokenIdOf }) {
       const { newer, movedTokenIds, confirmed } = await sweepPrices(tx, withTokenIds(records, tokenIdOf));

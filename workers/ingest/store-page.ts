@@ -16,13 +16,21 @@ export interface PageStore<R, W, P extends Batch<R> = Batch<R>> {
   kind: RecordKind;
   /** The kind of the stored rows in `ingest_rows_total`, when it is not `kind`. */
   rowKind?: string;
+  /**
+   * The records that may change something; the others are known to be stored. Absent: all of them. A page without news, rejected records and
+   * `finish` has no transaction.
+   */
+  news?(records: readonly R[], page: P): readonly R[] | Promise<readonly R[]>;
   /** Makes partitions, before the transaction. */
   prepare?(page: P): Promise<void>;
   /** Writes records idempotently, in the transaction that moves the position. */
   write(tx: Tx, records: readonly R[], page: P): Promise<W>;
   /** Writes facts about the page as a whole, once, after its records and in the transaction that moves the position. */
   finish?(tx: Tx, page: P): Promise<void>;
-  /** Wakes the next stages after the commit. `parts` has more than one element when Postgres refused the page as a whole. */
+  /**
+   * Wakes the next stages after the commit. `parts` has more than one element when Postgres refused the page as a whole, and none when the
+   * page had no transaction.
+   */
   wake?(parts: readonly W[], page: P): void;
   /** Completes the work of all pages at the end of the walk, also of one that failed. */
   end?(): Promise<void>;
@@ -42,6 +50,8 @@ interface PageOrigin {
    * not stored. Absent: no position. @throws LeaseLostError
    */
   advance?(tx: Tx, isLast: boolean): Promise<void>;
+  /** Moves the position behind a page without news, outside any transaction. Absent: every page has a transaction. */
+  keep?(): void;
 }
 
 /** Stores one page: partitions, transaction, counters, wake-ups. Each of its records counts as written, rejected or unchanged. */
@@ -56,8 +66,14 @@ export async function storePage<R, W extends Written, P extends Batch<R>>(
   const { venue } = origin;
   let stored: { parts: W[]; rejected: RejectedRecord[] };
   try {
-    await store.prepare?.(page);
-    stored = await writePage(deps, store, page, origin);
+    const news = store.news ? await store.news(page.records, page) : page.records;
+    if (origin.keep && store.news && !store.finish && news.length + page.rejected.length === 0) {
+      origin.keep();
+      stored = { parts: [], rejected: [] };
+    } else {
+      await store.prepare?.(page);
+      stored = await writePage(deps, store, { page, news }, origin);
+    }
   } catch (error) {
     // The next poll receives the page again: without this, its records would count as received twice and as stored once.
     metrics.skippedRecords.inc({ venue, kind, reason: 'not_stored' }, recordsOf(page) + page.rejected.length);
@@ -87,7 +103,7 @@ export function recordsOf({ records, known = 0 }: Batch<unknown>): number {
 async function writePage<R, W, P extends Batch<R>>(
   { db }: Pick<IngestDeps, 'db'>,
   { kind, write, finish }: PageStore<R, W, P>,
-  page: P,
+  { page, news }: { page: P; news: readonly R[] },
   { venue, advance }: PageOrigin,
 ): Promise<{ parts: W[]; rejected: RejectedRecord[] }> {
   const parts: W[] = [];
@@ -101,11 +117,11 @@ async function writePage<R, W, P extends Batch<R>>(
       return part;
     });
   try {
-    return { parts: [await transact(page.records, true)], rejected };
+    return { parts: [await transact(news, true)], rejected };
   } catch (error) {
-    if (!isContentRefused(error) || page.records.length === 0) throw error;
+    if (!isContentRefused(error) || news.length === 0) throw error;
   }
-  const pending = halvesOf(page.records);
+  const pending = halvesOf(news);
   for (let half = pending.shift(); half !== undefined; half = pending.shift()) {
     try {
       parts.push(await transact(half, false));

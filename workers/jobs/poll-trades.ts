@@ -1,5 +1,4 @@
 import type { TradeRecord } from '../../src/domain/markets/market.ts';
-import { noteCaughtUp } from '../../src/store/catalog/poll-state.ts';
 import type { TapePage, VenueAdapter } from '../../src/venues/port.ts';
 import { rejectUntimely, tradeStore, type WrittenTrades } from '../ingest/trade-store.ts';
 import { runPoll } from '../polling/lease.ts';
@@ -33,20 +32,10 @@ function tape(
     async fetch(position, call) {
       return rejectUntimely(context, await adapter.pollTrades(position, { ...call, ...memory.knowledge }));
     },
-    // A page of known trades locks nothing and writes none.
-    write: (tx, records) =>
-      store.write(
-        tx,
-        records.filter(({ tradeId }) => !memory.has(tradeId)),
-      ),
-    async finish(tx, { caughtUpMs }) {
-      if (caughtUpMs === undefined) return;
-      const isLosing = await noteCaughtUp(tx, adapter.venue, caughtUpMs);
-      if (isLosing !== undefined) memory.note(isLosing);
-    },
+    news: (records) => records.filter(({ tradeId }) => !memory.has(tradeId)),
     wake(parts, page) {
       const { records } = page;
-      memory.committed(page, parts.length === 1, now());
+      memory.committed(page, parts.length <= 1, now());
       store.wake(parts);
       if (parts.every(({ tokenIds }) => tokenIds.length === 0)) return;
       // The newest trade shows the delay. Older trades of the page only wait for it.

@@ -32,18 +32,27 @@ export const pollWallets = defineJob('poll-wallets', async ({ venue }, context) 
   const everyMs = context.config.pollMs.wallets;
   const endsAtMs = performance.now() + CLAIM_MS;
   let isVenueAway = false;
-  const worker = async (): Promise<void> => {
+  const workers: Promise<void>[] = [];
+  const faults: Error[] = [];
+  /** Usually no wallet is due, or one: the next worker begins when this one has claimed a wallet. */
+  const begin = () => {
+    if (workers.length < AT_ONCE) workers.push(work().catch((error: unknown) => void faults.push(asError(error))));
+  };
+  const work = async (): Promise<void> => {
+    let hasFollower = false;
     while (!isVenueAway && !context.signal.aborted && performance.now() < endsAtMs) {
       const token = newLeaseToken(context.presence.key);
       const [lease] = await claimWallets(context.db, { venue, token, limit: 1, everyMs });
       if (!lease) return;
       report.wallets += 1;
+      if (!hasFollower) begin();
+      hasFollower = true;
       if (!(await pollWallet(context, adapter, lease, report))) isVenueAway = true;
     }
   };
-  const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, worker));
-  const fault = ends.find((end) => end.status === 'rejected');
-  if (fault) throw asError(fault.reason);
+  begin();
+  for (const worker of workers) await worker;
+  if (faults[0]) throw faults[0];
   return { ...report };
 });
 
@@ -66,7 +75,7 @@ async function pollWallet(
     if (!signal.aborted) await compareBalances(context, adapter, lease, report);
     if (!signal.aborted) await rereadActivity(context, adapter, lease, position, report);
   };
-  const end = await underLease(context, WALLET_LEASES, lease, work, { isCharged });
+  const end = await underLease(context, WALLET_LEASES, lease, work, isCharged);
   if ('result' in end) {
     streaks.succeeded(venue);
     return true;

@@ -1,8 +1,10 @@
 import { JOBS } from '../../src/queues/jobs.ts';
+import type { PageFacts } from '../../src/store/catalog/poll-state.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import type { CallContext, Page } from '../../src/venues/port.ts';
 import { type PageStore, recordsOf, storePage, type Written } from '../ingest/store-page.ts';
 import type { JobContext } from '../process/define.ts';
+import type { PollEnd } from './poll-leases.ts';
 
 /** Pages that are read one after the other, and how they are stored. */
 export interface PageSource<R, W, P extends Page<R> = Page<R>> extends PageStore<R, W, P> {
@@ -17,14 +19,15 @@ export interface WalkStart {
   venue: string;
   position: unknown;
   /** Moves the position in the transaction of a page. Absent: the walk has no position. @throws LeaseLostError */
-  advance?(tx: Tx, position: unknown, isIdle?: boolean): Promise<void>;
+  advance?(tx: Tx, position: unknown, facts?: PageFacts): Promise<void>;
+  /** Moves the position behind a page without news, which has no transaction. @throws LeaseLostError */
+  keep?(position: unknown, facts: PageFacts): void;
 }
 
 export interface Walked {
   report: { pages: number; records: number; written: number; rejected: number };
-  position: unknown;
-  /** `none`: no request was due, or the process stops. */
-  requests: 'sent' | 'none' | 'nothing to request';
+  position: PollEnd['position'];
+  requests: PollEnd['requests'];
 }
 
 /** A walk ends for this tick after this many pages or this long. Half the deadline of the job leaves the last page enough time. */
@@ -60,7 +63,7 @@ export async function walkPages<R, W extends Written, P extends Page<R>>(
 export function beginWalk<R, W extends Written, P extends Page<R>>(
   context: JobContext,
   pages: PageStore<R, W, P>,
-  { venue, position, advance }: WalkStart,
+  { venue, position, advance, keep }: WalkStart,
   maxPages = MAX_PAGES,
 ) {
   const report = { pages: 0, records: 0, written: 0, rejected: 0 };
@@ -75,7 +78,8 @@ export function beginWalk<R, W extends Written, P extends Page<R>>(
       const { position: before } = walked;
       const { written, rejected } = await storePage(context, pages, page, {
         venue,
-        advance: async (tx, isLast) => advance?.(tx, isLast ? page.position : before, page.isIdle),
+        advance: async (tx, isLast) => (isLast ? advance?.(tx, page.position, page) : advance?.(tx, before)),
+        ...(keep && { keep: () => keep(page.position, page) }),
       });
       walked.position = page.position;
       if (!page.isIdle) walked.requests = 'sent';

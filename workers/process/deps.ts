@@ -4,6 +4,7 @@ import type { VenueAdapter } from '../../src/venues/port.ts';
 import type { TokenAdapter } from '../../src/venues/token-port.ts';
 import type { WalletAdapter } from '../../src/venues/wallet-port.ts';
 import type { Sender } from '../../src/webhooks/sender.ts';
+import type { PollLeases } from '../polling/poll-leases.ts';
 import type { WaitingLanes } from './waiting-lanes.ts';
 
 /** The dependencies of the jobs of one process. */
@@ -14,6 +15,8 @@ export interface WorkerDeps extends ProcessContext {
   readonly sender: Sender;
   /** The windows of alerts that this process has read. */
   readonly windows: WindowMemory;
+  /** The leases of the polls that this process holds. */
+  readonly pollLeases: PollLeases;
   /** The lanes whose jobs wait in this process. Absent: a job ends when its lane has no marks. */
   readonly lanes?: WaitingLanes;
 }

@@ -1,11 +1,13 @@
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
-import { JOBS, type Role } from '../../src/queues/jobs.ts';
+import { JOBS, POLL_QUEUE, type Role, venueQueue } from '../../src/queues/jobs.ts';
 import type { LaneJob } from '../../src/queues/producer.ts';
-import { reconcileSchedules, schedulesOf } from '../../src/queues/schedules.ts';
+import { POLL_JOBS, reconcileSchedules, schedulesOf } from '../../src/queues/schedules.ts';
 import { inOrder } from '../../src/runtime/lifecycle.ts';
 import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { dueBacktests } from '../../src/store/alerts/backtest/jobs.ts';
 import { expireDueAlerts } from '../../src/store/alerts/expiry.ts';
+import { oncePerOwner } from '../../src/store/db/batcher.ts';
+import { hasPresenceWithout } from '../../src/store/db/presence.ts';
 import { dueSubscriptions } from '../../src/store/deliveries/due.ts';
 import { startStalledKeys } from '../../src/store/deliveries/order.ts';
 import { STAGES } from '../../src/store/marks/detail.ts';
@@ -15,6 +17,7 @@ import { countTradeHistories } from '../../src/store/series/trade-walks.ts';
 
 const EVERY_MS = 5_000;
 const JITTER = 0.2;
+const FORMER_EVERY_MS = 30_000;
 /** The stage with lanes of a role. */
 export const LANE_STAGES: Partial<Record<Role, LaneJob>> = { aggregator: 'fold-candles', alerter: 'evaluate-alerts' };
 /** Subscriptions, and backtests, woken per round; the rest follow 5 s later. */
@@ -71,6 +74,9 @@ export async function reconcile(role: Role, deps: ProcessContext): Promise<void>
       if (restored.length > 0) log.info({ schedules: restored }, 'schedules set');
     },
     async () => {
+      if (role === 'poller') await removeFormerSchedules(deps);
+    },
+    async () => {
       const stage = LANE_STAGES[role];
       if (stage !== undefined) producer.wakeStage(stage, await waitingShards(db, stage));
     },
@@ -92,6 +98,28 @@ export async function reconcile(role: Role, deps: ProcessContext): Promise<void>
       if (role === 'aggregator' && (await isRefoldDue(db))) producer.wake('refold-candles', {});
     },
   ]);
+}
+
+/** When the schedules of the former release are looked for again, by the producer of the process. */
+const nextFormerLook = oncePerOwner((_producer: object) => ({ atMs: 0 }));
+
+/**
+ * Removes the schedules of single polls when no poller of the former release runs. Such a poller makes them again, and its jobs are polls
+ * here too, so neither release stops the polls of the other.
+ */
+async function removeFormerSchedules({ db, producer, config, log }: ProcessContext): Promise<void> {
+  const look = nextFormerLook(producer);
+  if (performance.now() < look.atMs) return;
+  look.atMs = performance.now() + FORMER_EVERY_MS;
+  for (const venue of config.venues) {
+    const queue = venueQueue(venue);
+    const former = new Set<string>(POLL_JOBS.map((job) => `${job}.${venue}`));
+    const schedules = await producer.queue(queue).getJobSchedulers();
+    const ids = schedules.flatMap(({ key }) => (former.has(key) ? [key] : []));
+    if (ids.length === 0 || (await hasPresenceWithout(db, queue, POLL_QUEUE))) continue;
+    for (const id of ids) await producer.queue(queue).removeJobScheduler(id);
+    log.info({ schedules: ids }, 'schedules of the former release removed');
+  }
 }
 
 /** Expires alerts whose end has passed; nothing else happens at that moment. */

@@ -5,7 +5,7 @@ import { DAY_MS } from '../../src/domain/values/durations.ts';
 import type { Collector } from '../../src/observe/collectors.ts';
 import { MarkAges } from '../../src/observe/mark-ages.ts';
 import { JOBS, queuesOfRole, type Role } from '../../src/queues/jobs.ts';
-import { schedulesOf } from '../../src/queues/schedules.ts';
+import { pollsOf } from '../../src/queues/schedules.ts';
 import { QUEUE_STATES, queueState } from '../../src/queues/state.ts';
 import { oldestOverdueSeconds } from '../../src/store/deliveries/due.ts';
 import { countOpenGaps } from '../../src/store/feeds/gap-lists.ts';
@@ -86,10 +86,12 @@ function stageGauges(role: Role, { db, metrics }: WorkerDeps): Collector {
 /** The scheduled polls. Books and older trades that clients request have no schedule, and wallets have their own gauge. */
 function pollGauges({ config, db, metrics, now }: WorkerDeps): Collector {
   const startedAtMs = now();
-  const polls = schedulesOf('poller', config).flatMap(({ job, data, everyMs }) => {
-    const kind = job === 'witness-trades' ? 'witness' : job.replace(/^poll-/, '');
-    return 'venue' in data && kind !== 'wallets' ? [{ venue: data.venue, kind, everyMs }] : [];
-  });
+  const polls = config.venues.flatMap((venue) =>
+    pollsOf(venue, config).flatMap(({ job, everyMs }) => {
+      const kind = job === 'witness-trades' ? 'witness' : job.replace(/^poll-/, '');
+      return kind === 'wallets' ? [] : [{ venue, kind, everyMs }];
+    }),
+  );
   return {
     name: 'polls',
     async read() {

@@ -1,14 +1,18 @@
-import { LEASE_ENDED, type Lease, leaseEnd, leasesIn, positionText } from '../db/leases.ts';
+import { type Lease, LeaseLostError, leaseEnd, leasesIn, positionText } from '../db/leases.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** While a poll holds this lease, no other poll of this kind of this venue runs. */
-interface PollLease extends Lease {
+export interface PollLease extends Lease {
   kind: string;
   /** The adapter's own JSON, from which the walk continues; null at the first poll. */
   position: unknown;
 }
 
 const POLL_LEASE_SECONDS = 15;
+
+function subjectOf({ venue, kind }: PollLease): string {
+  return `the ${kind} poll of ${venue}`;
+}
 
 export const POLL_LEASES = leasesIn<PollLease>({
   table: 'poll_state',
@@ -17,8 +21,13 @@ export const POLL_LEASES = leasesIn<PollLease>({
   seconds: POLL_LEASE_SECONDS,
   failuresColumn: 'consecutive_failures',
   successColumn: 'last_success_at',
-  subject: ({ venue, kind }) => `the ${kind} poll of ${venue}`,
+  subject: subjectOf,
 });
+
+/** SQL that tells whether a loss of the tape has grown in the two minutes before the moment. */
+function isLosing(moment: string): string {
+  return `EXISTS (SELECT FROM venue_completeness c WHERE c.venue = p.venue AND c.broken_until > ${moment} - interval '2 minutes')`;
+}
 
 const ACQUIRE = sql(
   'acquire_poll_lease',
@@ -30,7 +39,7 @@ const ACQUIRE = sql(
    RETURNING position`,
 );
 
-/** Takes the lease. Returns null while another poll of this kind holds it. */
+/** Takes the lease, for an attempt at once. Returns null while another poll of this kind holds it. */
 export async function acquirePollLease(
   db: Queryable,
   venue: string,
@@ -42,51 +51,147 @@ export async function acquirePollLease(
   return { venue, kind, token, position: row.position === null ? null : JSON.parse(row.position) };
 }
 
-const advance = POLL_LEASES.advancing(
-  'advance_poll',
-  (position) => `position = ${position}, last_success_at = clock_timestamp(),
-     first_success_at = coalesce(first_success_at, clock_timestamp())`,
+const ACQUIRE_ALL = sql(
+  'acquire_poll_leases',
+  `INSERT INTO poll_state AS p (venue, kind, lease_token, lease_until)
+   SELECT $1, kind, $3, ${leaseEnd(POLL_LEASE_SECONDS)} FROM unnest($2::text[]) AS k (kind) ORDER BY kind
+   ON CONFLICT (venue, kind) DO UPDATE SET lease_token = excluded.lease_token, lease_until = excluded.lease_until
+   WHERE p.lease_until IS NULL OR p.lease_until < clock_timestamp()
+   RETURNING kind, position, (extract(epoch FROM clock_timestamp() - last_attempt_at) * 1000)::float8 AS attempted_ms_ago`,
 );
 
-const advanceIdle = POLL_LEASES.advancing('advance_idle_poll', (position) => `position = ${position}`);
+/** A lease that a process keeps between the polls. */
+interface KeptLease extends PollLease {
+  /** Milliseconds since the last poll began; null before the first one. */
+  attemptedMsAgo: number | null;
+}
+
+/** Takes the free leases of these kinds, for polls later on. */
+export async function acquirePollLeases(
+  db: Queryable,
+  venue: string,
+  kinds: readonly string[],
+  token: string,
+): Promise<KeptLease[]> {
+  const rows = await db.query<{ kind: string; position: string | null; attemptedMsAgo: number | null }>(ACQUIRE_ALL, [
+    venue,
+    kinds,
+    token,
+  ]);
+  return rows.map(({ kind, position, attemptedMsAgo }) => ({
+    ...{ venue, kind, token, attemptedMsAgo },
+    position: position === null ? null : JSON.parse(position),
+  }));
+}
+
+/** What a process learned of a poll since it was stored last. Times are milliseconds before the statement. */
+export interface PollNews {
+  readonly lease: PollLease;
+  /** The position, when pages without news moved it. */
+  readonly position?: { readonly value: unknown };
+  readonly attemptedMsAgo?: number;
+  /** The venue answered. */
+  readonly succeededMsAgo?: number;
+  /** There was nothing to request. */
+  readonly idleMsAgo?: number;
+  /** A poll ended without a failure. */
+  readonly hasEnded: boolean;
+  /** The tape was read without a gap up to its state at this moment, epoch milliseconds. */
+  readonly caughtUpMs?: number;
+  /** Ends the lease. */
+  readonly isReleased: boolean;
+}
+
+const ago = (milliseconds: string) => `clock_timestamp() - ${milliseconds} * interval '1 millisecond'`;
+
+const STORE_NEWS = sql(
+  'store_poll_news',
+  `UPDATE poll_state p SET
+     lease_until = CASE WHEN NOT n.is_released THEN ${leaseEnd(POLL_LEASE_SECONDS)} END,
+     lease_token = CASE WHEN NOT n.is_released THEN p.lease_token END,
+     position = CASE WHEN n.is_moved THEN n.position ELSE p.position END,
+     last_attempt_at = greatest(p.last_attempt_at, ${ago('n.attempted')}),
+     last_success_at = greatest(p.last_success_at, ${ago('n.succeeded')}),
+     first_success_at = coalesce(p.first_success_at, ${ago('n.succeeded')}),
+     idle_at = greatest(p.idle_at, ${ago('n.idle')}),
+     caught_up_at = greatest(p.caught_up_at, to_timestamp(n.caught_up / 1000)),
+     consecutive_failures = CASE WHEN n.has_ended THEN 0 ELSE p.consecutive_failures END,
+     last_error = CASE WHEN NOT n.has_ended THEN p.last_error END,
+     requested_at = CASE WHEN n.attempted IS NULL OR p.requested_at > ${ago('n.attempted')} THEN p.requested_at END
+   FROM unnest($1::text[], $2::text[], $3::text[], $4::boolean[], $5::text[], $6::float8[], $7::float8[], $8::float8[], $9::float8[], $10::boolean[],
+     $11::boolean[]) AS n (venue, kind, token, is_moved, position, attempted, succeeded, idle, caught_up, has_ended, is_released)
+   WHERE p.venue = n.venue AND p.kind = n.kind AND p.lease_token = n.token
+   RETURNING p.venue, p.kind, p.requested_at IS NOT NULL AS is_requested, ${isLosing('p.caught_up_at')} AS is_losing`,
+);
+
+interface StoredPoll {
+  venue: string;
+  kind: string;
+  /** Another process was asked for a poll that begins after the last one. */
+  isRequested: boolean;
+  /** Whether a loss of the tape has grown in the last two minutes. */
+  isLosing: boolean;
+}
+
+/** Stores the news of polls and renews their leases. A lease that is absent from the result is lost, and its news is not stored. */
+export function storePollNews(db: Queryable, news: readonly PollNews[]): Promise<StoredPoll[]> {
+  return db.query<StoredPoll>(STORE_NEWS, [
+    news.map(({ lease }) => lease.venue),
+    news.map(({ lease }) => lease.kind),
+    news.map(({ lease }) => lease.token),
+    news.map(({ position }) => position !== undefined),
+    news.map(({ position }) => (position === undefined ? null : positionText(position.value))),
+    news.map(({ attemptedMsAgo }) => attemptedMsAgo ?? null),
+    news.map(({ succeededMsAgo }) => succeededMsAgo ?? null),
+    news.map(({ idleMsAgo }) => idleMsAgo ?? null),
+    news.map(({ caughtUpMs }) => caughtUpMs ?? null),
+    news.map(({ hasEnded }) => hasEnded),
+    news.map(({ isReleased }) => isReleased),
+  ]);
+}
+
+const REQUEST = sql(
+  'request_poll',
+  `UPDATE poll_state SET requested_at = clock_timestamp() WHERE venue = $1 AND kind = $2 AND requested_at IS NULL`,
+);
+
+/** Asks the process that holds the lease for a poll. It learns of it when it renews the lease. */
+export async function requestPoll(db: Queryable, venue: string, kind: string): Promise<void> {
+  await db.query(REQUEST, [venue, kind]);
+}
+
+/** What a page shows, beside its records. */
+export interface PageFacts {
+  /** No request succeeded. */
+  readonly isIdle?: boolean;
+  /** The tape was read without a gap up to its state at this moment, epoch milliseconds. */
+  readonly caughtUpMs?: number;
+}
+
+const ADVANCE = sql(
+  'advance_poll',
+  `UPDATE poll_state p SET position = $4, lease_until = ${leaseEnd(POLL_LEASE_SECONDS)},
+     last_success_at = CASE WHEN $5::boolean THEN p.last_success_at ELSE clock_timestamp() END,
+     first_success_at = CASE WHEN $5::boolean THEN p.first_success_at ELSE coalesce(p.first_success_at, clock_timestamp()) END,
+     caught_up_at = greatest(p.caught_up_at, to_timestamp($6::float8 / 1000))
+   WHERE p.venue = $1 AND p.kind = $2 AND p.lease_token = $3
+   RETURNING ${isLosing('p.caught_up_at')} AS is_losing`,
+);
 
 /**
  * Advances the position and renews the lease, in the transaction that writes the page. The first stored page sets the time from which
- * the poll counts as live. A page without a request (`isIdle`) is no success.
+ * the poll counts as live. A page without a request is no success. Returns whether a loss of the tape has grown in the last two minutes.
  * @throws LeaseLostError when another poll took over.
  */
-export function advancePoll(tx: Queryable, lease: PollLease, position: unknown, isIdle = false): Promise<void> {
-  return (isIdle ? advanceIdle : advance)(tx, lease, positionText(position));
-}
-
-const REST = sql(
-  'rest_poll',
-  `UPDATE poll_state SET ${LEASE_ENDED}, last_error = NULL, consecutive_failures = 0,
-     idle_at = CASE WHEN $4::boolean THEN clock_timestamp() ELSE idle_at END
-   WHERE venue = $1 AND kind = $2 AND lease_token = $3`,
-);
-
-/**
- * Ends the lease of a poll that sent no request, which is neither a success nor a failure. `isIdle`: there was nothing to request. It has
- * no effect after a takeover.
- */
-export async function restPoll(db: Queryable, { venue, kind, token }: PollLease, isIdle: boolean): Promise<void> {
-  await db.query(REST, [venue, kind, token, isIdle]);
-}
-
-const NOTE_CAUGHT_UP = sql(
-  'note_caught_up',
-  `UPDATE poll_state SET caught_up_at = to_timestamp($2::float8 / 1000)
-   WHERE venue = $1 AND kind = 'trades' AND (caught_up_at IS NULL OR caught_up_at < to_timestamp($2::float8 / 1000) - interval '1 second')
-   RETURNING EXISTS (
-     SELECT FROM venue_completeness c WHERE c.venue = $1 AND c.broken_until > caught_up_at - interval '2 minutes') AS is_losing`,
-);
-
-/**
- * Records that the tape was read without a gap up to its state at this moment, in the transaction of its last page. Returns whether a loss
- * of the venue has grown in the last two minutes; undefined when this moment was recorded already.
- */
-export async function noteCaughtUp(tx: Queryable, venue: string, caughtUpMs: number): Promise<boolean | undefined> {
-  const [row] = await tx.query<{ isLosing: boolean }>(NOTE_CAUGHT_UP, [venue, caughtUpMs]);
-  return row?.isLosing;
+export async function advancePoll(
+  tx: Queryable,
+  lease: PollLease,
+  position: unknown,
+  { isIdle = false, caughtUpMs }: PageFacts = {},
+): Promise<boolean> {
+  const { venue, kind, token } = lease;
+  const values = [venue, kind, token, positionText(position), isIdle, caughtUpMs ?? null];
+  const [row] = await tx.query<{ isLosing: boolean }>(ADVANCE, values);
+  if (!row) throw new LeaseLostError(subjectOf(lease));
+  return row.isLosing;
 }

@@ -195,6 +195,17 @@ export async function forgetAbsent(db: Queryable, key: number): Promise<void> {
   await db.query(FORGET_ABSENT, [PRESENCE_LOCK_SPACE, key]);
 }
 
+const IS_WITHOUT = sql(
+  'is_presence_without',
+  `SELECT EXISTS (SELECT FROM presence WHERE workers ? $2 AND NOT workers ? $3 AND NOT pg_try_advisory_xact_lock_shared($1, id)) AS is_present`,
+);
+
+/** Whether a process runs that works on `queue` and not on `other`: one of another release. */
+export async function hasPresenceWithout(db: Queryable, queue: string, other: string): Promise<boolean> {
+  const [row] = await db.query<{ isPresent: boolean }>(IS_WITHOUT, [PRESENCE_LOCK_SPACE, queue, other]);
+  return row?.isPresent ?? false;
+}
+
 const HAS_PRESENCE = sql(
   'has_presence',
   `SELECT EXISTS (SELECT FROM presence WHERE workers ? $2 AND NOT pg_try_advisory_xact_lock_shared($1, id)) AS is_present`,

@@ -1,5 +1,5 @@
 import type { PriceRecord } from '../../domain/markets/market.ts';
-import { sql, type Tx } from '../db/tx.ts';
+import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { insertMarksSql, minuteOf, observedAt } from '../marks/detail.ts';
 import { insertFactsSql, insertPublishSql } from '../marks/publish-marks.ts';
 import { blockOf, type ConfirmedPrice, checkedAt } from './checks.ts';
@@ -78,6 +78,16 @@ const UPSERT_PRICES = sql(
    UNION ALL SELECT token_id, false, 'equal', stored_as_of, seen_at FROM compared WHERE equal`,
 );
 
+/** The prices of a sweep that are not older than the stored ones, without any lock. */
+const COMPARE_PRICES = sql(
+  'compare_prices',
+  `SELECT i.place::int AS place, l.as_of AS stored_as_of,
+     coalesce((l.price, l.bid, l.ask) IS NOT DISTINCT FROM (i.price, i.bid, i.ask), false) AS equal
+   FROM unnest($1::bigint[], $2::timestamptz[], $3::numeric[], $4::numeric[], $5::numeric[]) WITH ORDINALITY
+     AS i (token_id, as_of, price, bid, ask, place)
+   LEFT JOIN latest_price l USING (token_id) WHERE l.as_of IS NULL OR i.as_of >= l.as_of ORDER BY place`,
+);
+
 /** A price with the token of its outcome. */
 export type TokenPrice = Omit<PriceRecord, 'outcomeId'> & { tokenId: bigint };
 
@@ -114,6 +124,40 @@ export function sweepPrices(tx: Tx, prices: readonly TokenPrice[]): Promise<Swep
   return upsertPrices(tx, prices, { observed: true, isSweep: true });
 }
 
+/**
+ * Compares the prices of a sweep with the stored ones, without a transaction. `news` are those that may change something, and `confirmed` the
+ * stored quotes that the venue still has: see `sweepPrices`.
+ */
+export async function comparePrices<P extends TokenPrice>(
+  db: Queryable,
+  prices: readonly P[],
+): Promise<{ news: P[]; confirmed: ConfirmedPrice[] }> {
+  const rows = await db.query<{ place: number; storedAsOf: Date | null; equal: boolean }>(
+    COMPARE_PRICES,
+    quotesOf(prices),
+  );
+  const news: P[] = [];
+  const confirmed: ConfirmedPrice[] = [];
+  for (const { place, storedAsOf, equal } of rows) {
+    const price = prices[place - 1];
+    if (price === undefined) continue;
+    const { tokenId, asOfMs, seenAtMs = asOfMs } = price;
+    if (!equal || storedAsOf === null) news.push(price);
+    else if (seenAtMs > storedAsOf.getTime()) confirmed.push({ tokenId, asOfMs: seenAtMs, storedAsOf });
+  }
+  return { news, confirmed };
+}
+
+function quotesOf(prices: readonly TokenPrice[]): unknown[][] {
+  return [
+    prices.map((price) => price.tokenId),
+    prices.map((price) => new Date(price.asOfMs).toISOString()),
+    prices.map((price) => price.price),
+    prices.map((price) => price.bid ?? null),
+    prices.map((price) => price.ask ?? null),
+  ];
+}
+
 interface ResultRow {
   tokenId: bigint;
   moved: boolean;
@@ -131,11 +175,7 @@ async function upsertPrices(
   let waiting = prices;
   while (waiting.length > 0) {
     const rows = await tx.query<ResultRow>(UPSERT_PRICES, [
-      waiting.map((price) => price.tokenId),
-      waiting.map((price) => new Date(price.asOfMs).toISOString()),
-      waiting.map((price) => price.price),
-      waiting.map((price) => price.bid ?? null),
-      waiting.map((price) => price.ask ?? null),
+      ...quotesOf(waiting),
       observed,
       waiting.map(({ asOfMs, seenAtMs = asOfMs }) => new Date(seenAtMs).toISOString()),
       isSweep,

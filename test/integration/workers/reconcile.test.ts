@@ -3,6 +3,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vite
 import type { JobName, Role } from '../../../src/queues/jobs.ts';
 import { createProducer, type Producer } from '../../../src/queues/producer.ts';
 import { schedulesOf } from '../../../src/queues/schedules.ts';
+import { createPresence } from '../../../src/store/db/presence.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import type { Stage } from '../../../src/store/marks/detail.ts';
 import { insertMarks } from '../../../src/store/marks/marks.ts';
@@ -91,7 +92,7 @@ describe.each(BACKENDS)('a round of the reconcile timer on %s', (kind) => {
       async (role) => {
         const { config } = depsOf(producer);
         const expected = schedulesOf(role, config);
-        const queue = producer.queue(role === 'poller' ? 'venue-polymarket' : 'candles');
+        const queue = producer.queue(role === 'poller' ? 'polls' : 'candles');
         const { log, lines } = capturedLog();
         await reconcile(role, { ...depsOf(producer), backend: queues.backend });
         await wipedAndRestored(role, { log });
@@ -132,6 +133,41 @@ describe.each(BACKENDS)('a round of the reconcile timer on %s', (kind) => {
       ]);
       const metrics = await scraped('deliverer', deps);
       expect(Number(/webhook_oldest_due_seconds\{.*\} ([\d.]+)/.exec(metrics)?.[1])).toBeGreaterThanOrEqual(30);
+    });
+
+    it('removes the schedules of single polls when no poller of the former release runs', async () => {
+      const queue = producer.queue('venue-polymarket');
+      const schedule = (name: string) =>
+        queue.upsertJobScheduler(`${name}.polymarket`, { every: 60_000 }, { name, data: { venue: 'polymarket' } });
+      const ids = async () => (await queue.getJobSchedulers()).map(({ key }) => key).sort();
+      await schedule('poll-trades');
+      await schedule('poll-markets');
+      await schedule('of-an-operator');
+      /** A round of a process that has not looked yet. */
+      const round = async () => {
+        const fresh = createProducer({ backend: queues.backend, log: capturedLog().log });
+        closers.unshift(() => fresh.close());
+        await reconcile('poller', { ...depsOf(fresh), backend: queues.backend });
+      };
+      const poller = async (workers: Record<string, string>) => {
+        const presence = createPresence({ databaseUrl: test.url, log: capturedLog().log });
+        closers.push(() => presence.close());
+        await presence.register(workers, async () => undefined);
+        return presence;
+      };
+      const ours = await poller({ polls: 'a', 'venue-polymarket': 'b' });
+      const former = await poller({ 'venue-polymarket': 'c' });
+      await round();
+      expect(await ids()).toEqual(['of-an-operator.polymarket', 'poll-markets.polymarket', 'poll-trades.polymarket']);
+      await former.close();
+      await round();
+      expect(await ids()).toEqual(['of-an-operator.polymarket']);
+      // A former poller that starts makes its schedules again, and they remain with it.
+      await poller({ 'venue-polymarket': 'd' });
+      await schedule('poll-trades');
+      await round();
+      expect(await ids()).toEqual(['of-an-operator.polymarket', 'poll-trades.polymarket']);
+      await ours.close();
     });
 
     it('enqueues a repeated wake-up once', async () => {

@@ -12,6 +12,7 @@ import { Database, type Statement, type Tx } from '../../../src/store/db/tx.ts';
 import type { VenueAdapter } from '../../../src/venues/port.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import type { Sender } from '../../../src/webhooks/sender.ts';
+import { PollLeases } from '../../../workers/polling/poll-leases.ts';
 import type { JobContext } from '../../../workers/process/define.ts';
 import type { WorkerDeps } from '../../../workers/process/deps.ts';
 
@@ -92,7 +93,10 @@ export function jobContext(fields: ContextFields): JobContext {
   const stopping = fields.stopping ?? new AbortController().signal;
   const over = new AbortController();
   for (const source of [stopping, fields.deadline]) if (source) forwardAbort(source, over);
+  const log = createLogger({ process: 'test', level: 'silent' });
+  const presence = { key: null, register: async () => undefined, query: async () => [] };
   return {
+    pollLeases: new PollLeases({ presence: fields.presence ?? presence, log: fields.log ?? log, db: fields.db }),
     partitions: new Partitions(fields.db),
     producer: wakeRecorder(),
     adapters: new Map(fields.adapter ? [[fields.adapter.venue, fields.adapter]] : []),
@@ -101,16 +105,17 @@ export function jobContext(fields: ContextFields): JobContext {
     sender: NO_SENDER,
     secretBox: createSecretBox(fields.config.secretsKeys),
     metrics: createMetrics('test', { ofNode: false }),
-    log: createLogger({ process: 'test', level: 'silent' }),
+    log,
     now: Date.now,
     backend: NO_BACKEND,
     dependencies: [],
-    presence: { key: null, register: async () => undefined, query: async () => [] },
+    presence,
     tracker: new LivenessTracker(),
     windows: new WindowMemory(),
     ...fields,
     stopping,
     signal: over.signal,
+    run: () => Promise.reject(new Error('this test runs no job inside another one')),
   };
 }
 

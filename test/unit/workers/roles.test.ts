@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { VENUE_NAMES } from '../../../src/domain/markets/venue.ts';
 import { SHARDS } from '../../../src/domain/values/shard.ts';
 import {
   concurrencyOf,
@@ -10,14 +11,14 @@ import {
   queuesOfRole,
   ROLES,
 } from '../../../src/queues/jobs.ts';
-import { schedulesOf } from '../../../src/queues/schedules.ts';
+import { POLL_JOBS, pollsOf, schedulesOf } from '../../../src/queues/schedules.ts';
 import { defineJob } from '../../../workers/process/define.ts';
 import { processorsOf } from '../../../workers/roles.ts';
 
 const VENUES = ['polymarket', 'manifold'] as const;
 const pollMs = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000, wallets: 10_000 };
 const schedules = ROLES.flatMap((role) =>
-  schedulesOf(role, { venues: VENUES, pollMs, maintainStorageMs: 3_600_000 }).map((one) => ({ role, ...one })),
+  schedulesOf(role, { venues: VENUES, maintainStorageMs: 3_600_000 }).map((one) => ({ role, ...one })),
 );
 const queueOf = (name: keyof typeof JOBS, data: object) => (JOBS[name].queue as (data: object) => string)(data);
 
@@ -70,8 +71,10 @@ describe('queues', () => {
   });
 
   it('have places for all polls of a venue at once, and for all lanes of a stage', () => {
-    const polls = schedules.filter(({ job, data }) => queueOf(job, data) === 'venue-polymarket');
-    expect(concurrencyOf('venue-polymarket')).toBeGreaterThanOrEqual(polls.length);
+    expect(concurrencyOf('polls')).toBeGreaterThanOrEqual(2 * VENUE_NAMES.length);
+    for (const venue of VENUE_NAMES) {
+      expect(concurrencyOf(`venue-${venue}`)).toBeGreaterThanOrEqual(pollsOf(venue, { pollMs }).length);
+    }
     expect(concurrencyOf('alerts')).toBeGreaterThanOrEqual(LANES);
     expect(concurrencyOf('candles')).toBeGreaterThanOrEqual(LANES);
   });
@@ -84,7 +87,7 @@ describe('queues', () => {
 
 describe('schedules', () => {
   it('maintain storage as often as configured', () => {
-    const aggregator = schedulesOf('aggregator', { venues: VENUES, pollMs, maintainStorageMs: 5_000 });
+    const aggregator = schedulesOf('aggregator', { venues: VENUES, maintainStorageMs: 5_000 });
     expect(aggregator.find(({ job }) => job === 'maintain-storage')?.everyMs).toBe(5_000);
   });
 
@@ -97,19 +100,21 @@ describe('schedules', () => {
     }
   });
 
-  it('poll every kind of record of a venue', () => {
+  it('poll each venue with one job, which every kind of record of the venue shares', () => {
     const polls = schedules.filter(({ role }) => role === 'poller').map(({ id }) => id);
-    expect(polls.sort()).toEqual([
-      'poll-books.polymarket',
-      'poll-markets.manifold',
-      'poll-markets.polymarket',
-      'poll-prices.manifold',
-      'poll-prices.polymarket',
-      'poll-trades.manifold',
-      'poll-trades.polymarket',
-      'poll-wallets.polymarket',
-      'witness-trades.manifold',
-      'witness-trades.polymarket',
-    ]);
+    expect(polls.sort()).toEqual(['poll-venue.manifold', 'poll-venue.polymarket']);
+    const of = (venue: (typeof VENUE_NAMES)[number]) =>
+      Object.fromEntries(pollsOf(venue, { pollMs }).map(({ job, everyMs }) => [job, everyMs]));
+    expect(of('manifold')).toEqual({
+      ...{ 'poll-markets': 60_000, 'poll-prices': 5_000, 'poll-trades': 2_000 },
+      'witness-trades': 10_000,
+    });
+    expect(of('polymarket')).toEqual({ ...of('manifold'), 'poll-books': 5_000, 'poll-wallets': 10_000 });
+    expect(of('solana')).toEqual({ 'poll-tokens': 5_000, 'poll-wallets': 10_000 });
+  });
+
+  it('have the ids of polls of the former release among those that are removed', () => {
+    const kinds = ['markets', 'prices', 'books', 'trades', 'wallets', 'tokens'];
+    expect([...POLL_JOBS].sort()).toEqual([...kinds.map((kind) => `poll-${kind}`), 'witness-trades'].sort());
   });
 });

@@ -202,7 +202,7 @@ describe('a poll that dies', () => {
   it('after the commit and before the release of its lease is continued after the page', async () => {
     const adapter = adapterOf(pagesOf(THREE_PAGES));
     const db = new LosableDatabase(test.db.dataSource);
-    db.loseStatements = ['release_poll_lease'];
+    db.loseStatements = ['store_poll_news'];
     await expect(poll(adapter, { db })).rejects.toThrow('terminating connection');
     expect(await state()).toMatchObject({ position: '{"page":3}', isLeased: true });
     await test.db.query(END_LEASE, [venue]);
