@@ -15,6 +15,7 @@ import type { OpenLedger } from '../src/venues/http/rate-ledger.ts';
 import type { KalshiKey } from '../src/venues/kalshi/feed/key.ts';
 import { createAdapters, createTokenAdapters, createWalletAdapters } from '../src/venues/registry.ts';
 import { createSender } from '../src/webhooks/sender.ts';
+import { PriceConfirmations } from './ingest/price-confirmations.ts';
 import { PollLeases } from './polling/poll-leases.ts';
 import { venueObserver } from './polling/venue-observer.ts';
 import { releaseAbsent } from './process/absent-process.ts';
@@ -45,7 +46,9 @@ export function startWorker(role: Role, config: Config, log: Logger, signal: Abo
     onStop(async () => lanes?.close());
     const pollLeases = new PollLeases(context);
     onStop(() => pollLeases.close());
-    const own = { sender, windows: new WindowMemory(), pollLeases, ...(lanes && { lanes }) };
+    const confirmations = new PriceConfirmations(context);
+    onStop(() => confirmations.flush());
+    const own = { confirmations, sender, windows: new WindowMemory(), pollLeases, ...(lanes && { lanes }) };
     const deps: WorkerDeps = { ...context, ...adapters, ...own };
     const processor = createProcessor(processors, deps);
     metrics.collectors.add(...gaugesOf(role, deps), ledgers.gauge(metrics));

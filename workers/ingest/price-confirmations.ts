@@ -1,24 +1,22 @@
+import type { Logger } from '../../src/observe/logger.ts';
+import type { Database } from '../../src/store/db/tx.ts';
 import { type ConfirmedPrice, confirmPrices } from '../../src/store/prices/checks.ts';
-import type { IngestDeps } from './store-page.ts';
 
 /** A write touches most blocks of a venue, whether it confirms a hundred prices or ten thousand. */
 const EVERY_MS = 5_000;
 
 /**
- * The confirmations of the pages of one tick, written every 5 s and at its end. They need no lease: the store compares each with its quote.
- * A process that dies, or a write that fails, loses them, and these prices look older than they are until the next sweep.
+ * The confirmations of the pages of a process, or of one tick, written every 5 s and at the end. They need no lease: the store compares each
+ * with its quote. A process that dies, or a write that fails, loses them, and these prices look older than they are until the next sweep.
  */
 export class PriceConfirmations {
-  readonly #context: Pick<IngestDeps, 'db' | 'log'>;
-  readonly #now: () => number;
+  readonly #context: { readonly db: Database; readonly log: Logger };
   #pending = new Map<bigint, ConfirmedPrice>();
-  #lastMs: number;
+  #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(context: Pick<IngestDeps, 'db' | 'log'>, now: () => number = () => performance.now()) {
+  constructor(context: { readonly db: Database; readonly log: Logger }) {
     this.#context = context;
-    this.#now = now;
-    this.#lastMs = now();
   }
 
   /** Adds the confirmations of a committed page, in any order of pages. */
@@ -27,13 +25,13 @@ export class PriceConfirmations {
       const known = this.#pending.get(one.tokenId);
       if (known === undefined || known.asOfMs <= one.asOfMs) this.#pending.set(one.tokenId, one);
     }
-    if (this.#now() - this.#lastMs < EVERY_MS) return;
-    this.#lastMs = this.#now();
-    void this.flush();
+    if (confirmed.length > 0) this.#timer ??= setTimeout(() => void this.flush(), EVERY_MS).unref();
   }
 
   /** Writes everything added so far. Never rejects. */
   flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     this.#writing = this.#writing.then(() => this.#write());
     return this.#writing;
   }

@@ -26,8 +26,8 @@ export interface SweptPrices extends WrittenPrices {
 }
 
 /** Stores the changed prices of a tick, wakes their alerts, and confirms the others. Each tick needs a store of its own. */
-export function priceStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 'producer'>) {
-  const confirmations = new PriceConfirmations(deps);
+export function priceStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 'producer' | 'confirmations'>) {
+  const { confirmations = new PriceConfirmations(deps) } = deps;
   let isMostlyNew = false;
   return {
     kind: 'prices',
@@ -56,7 +56,9 @@ export function priceStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 
       wakeAlerts(deps, parts);
       confirmations.add(parts.flatMap(({ confirmed }) => confirmed));
     },
-    end: () => confirmations.flush(),
+    end: async () => {
+      if (deps.confirmations === undefined) await confirmations.flush();
+    },
   } satisfies PageStore<PriceRecord, SweptPrices, OutcomesBatch<PriceRecord>>;
 }
 

@@ -4,6 +4,7 @@ import type { VenueAdapter } from '../../src/venues/port.ts';
 import type { TokenAdapter } from '../../src/venues/token-port.ts';
 import type { WalletAdapter } from '../../src/venues/wallet-port.ts';
 import type { Sender } from '../../src/webhooks/sender.ts';
+import type { PriceConfirmations } from '../ingest/price-confirmations.ts';
 import type { PollLeases } from '../polling/poll-leases.ts';
 import type { WaitingLanes } from './waiting-lanes.ts';
 
@@ -17,6 +18,8 @@ export interface WorkerDeps extends ProcessContext {
   readonly windows: WindowMemory;
   /** The leases of the polls that this process holds. */
   readonly pollLeases: PollLeases;
+  /** The confirmations of prices of all polls. Absent: each poll writes its own. */
+  readonly confirmations?: PriceConfirmations;
   /** The lanes whose jobs wait in this process. Absent: a job ends when its lane has no marks. */
   readonly lanes?: WaitingLanes;
 }

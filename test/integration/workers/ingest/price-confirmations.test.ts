@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { PriceConfirmations } from '../../../../workers/ingest/price-confirmations.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
@@ -25,11 +25,9 @@ beforeEach(async () => {
 const seen = (second: number) => [{ tokenId, asOfMs: T + second * 1000, storedAsOf: at(0) }];
 const current = async () => (await test.db.query<{ asOf: Date }>(CURRENT, [tokenId]))[0]?.asOf;
 
-/** Confirmations with a clock that the test sets. */
 function confirmations() {
-  const clock = { ms: 0 };
   const { log, lines } = capturedLog();
-  return { clock, lines, pending: new PriceConfirmations({ db, log }, () => clock.ms) };
+  return { lines, pending: new PriceConfirmations({ db, log }) };
 }
 
 describe('PriceConfirmations', () => {
@@ -51,15 +49,24 @@ describe('PriceConfirmations', () => {
   });
 
   it('writes without a flush when five seconds have passed', async () => {
-    const { clock, pending } = confirmations();
-    for (clock.ms = 0; clock.ms <= 5_000; clock.ms += 1_000) pending.add(seen(clock.ms / 1000));
-    await until(current, (time) => time?.getTime() === at(5).getTime());
-    clock.ms = 9_999;
-    pending.add(seen(9));
-    expect(await current()).toEqual(at(5));
-    clock.ms = 10_000;
-    pending.add(seen(10));
-    await until(current, (time) => time?.getTime() === at(10).getTime());
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const { pending } = confirmations();
+      const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+      pending.add(seen(1));
+      await pass(4_999);
+      pending.add(seen(5));
+      expect(await current()).toEqual(at(0));
+      await pass(1);
+      await until(current, (time) => time?.getTime() === at(5).getTime());
+      pending.add(seen(9));
+      await pass(4_999);
+      expect(await current()).toEqual(at(5));
+      await pass(1);
+      await until(current, (time) => time?.getTime() === at(9).getTime());
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('logs a failed write, and writes the next confirmations', async () => {
