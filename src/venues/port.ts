@@ -20,7 +20,7 @@ export interface RejectedRecord {
 
 export interface Batch<R> {
   records: R[];
-  /** Records that are not in the list, because their trades are stored (`TapeKnowledge`). */
+  /** Records that are not in the list, because they are known to be stored: trades (`TapeKnowledge`), or books of the last seconds. */
   known?: number;
   rejected: RejectedRecord[];
   /** Requested ids that this answer says nothing about: they are in quarantine, or the host failed before their turn. */

@@ -1,5 +1,6 @@
 import type { BookRecord } from '../../src/domain/markets/market.ts';
 import { hotOutcomes, mostTradedMarkets, type WatchedOutcome } from '../../src/store/catalog/watched-outcomes.ts';
+import { bookMemoryOf } from '../ingest/book-memory.ts';
 import { bookStore } from '../ingest/price-store.ts';
 import type { Written } from '../ingest/store-page.ts';
 import { runPoll } from '../polling/lease.ts';
@@ -63,7 +64,11 @@ export const pollBooks = defineJob('poll-books', ({ venue }, context) => {
         const books = await fetchRequested(batch, (ids) => adapter.fetchBooks(ids, call));
         left = hot === 0 ? 0 : (left + batch.length) % hot;
         if (books.fault) position = { ...(position as Ranking), leftBehind: left };
-        return { ...books, position, more: pending.length > 0 && performance.now() < endsAtMs };
+        return {
+          ...bookMemoryOf(context.db).withoutKnown(books, context.now()),
+          position,
+          more: pending.length > 0 && performance.now() < endsAtMs,
+        };
       },
     };
     return walkPages(context, source, start);

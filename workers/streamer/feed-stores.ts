@@ -32,7 +32,7 @@ export function feedBookStore(options: StoreOptions): PageStore<BookRecord, Writ
     prepare: () => options.deps.partitions.ensureAroundNow('book_history'),
     async write(tx, records, { partOf, tokenIdOf }) {
       const books = withTokenIds(await held(tx, options, records, partOf), tokenIdOf);
-      return { written: await writeBooks(tx, books) };
+      return { written: (await writeBooks(tx, books)).newer };
     },
   };
 }
