@@ -10,6 +10,7 @@ import { isVisitor } from '../access/visitor.ts';
 import { notReady } from '../errors.ts';
 import type { EnabledVenue } from '../reads/venue-catalog.ts';
 import { type AccountUses, createAccountUses, type OpenOfAccount, type StreamLimits } from './account-use.ts';
+import { BookFollowers } from './book-followers.ts';
 import { StreamClient, type Subscription } from './client.ts';
 import { createStreamCursors, type JournalPosition, type StreamCursors } from './cursors.ts';
 import { EventHub, type EventPosition } from './event-hub.ts';
@@ -70,6 +71,7 @@ export class Streams implements OpenStreams {
   readonly #options: StreamsOptions;
   readonly #uses: AccountUses;
   readonly #keys: KeyWatch;
+  readonly #followers: BookFollowers;
   readonly #hub: MarketHub;
   readonly #heartbeats: Heartbeats;
   readonly #replays: Replays;
@@ -86,6 +88,7 @@ export class Streams implements OpenStreams {
     this.lastReadMs = options.lastReadMs ?? LAST_READ_MS;
     this.#uses = createAccountUses(options.limits);
     this.#keys = new KeyWatch(db, log);
+    this.#followers = new BookFollowers(db, log);
     this.#memory = new UnsentMemory(options.maxUnsentTotalBytes);
     const { cursors } = this;
     const rounds = new WriteRounds((client, nowMs) => this.#heartbeats.continuity.whenIdle(client, nowMs));
@@ -157,6 +160,7 @@ export class Streams implements OpenStreams {
     const subscription: Subscription = { id, filter, client, state: 'replaying', after: from.seq, sent: from.seq };
     client.subscriptions.set(id, subscription);
     this.#hub.add(subscription);
+    this.#followers.add(filter);
     const isOutside = from.epoch !== head.epoch || from.seq < head.oldestSeq - 1;
     const started =
       hasSnapshot && (position === undefined || isOutside)
@@ -173,7 +177,7 @@ export class Streams implements OpenStreams {
     if (!subscription) return false;
     client.subscriptions.delete(id);
     client.drop(id);
-    this.#hub.remove(subscription);
+    this.#remove(subscription);
     return true;
   }
 
@@ -210,6 +214,7 @@ export class Streams implements OpenStreams {
     this.#keys.close();
     this.#heartbeats.close();
     this.#hub.close();
+    await this.#followers.close();
     await this.events.close();
   }
 
@@ -226,8 +231,13 @@ export class Streams implements OpenStreams {
     });
   }
 
+  #remove(subscription: Subscription): void {
+    this.#hub.remove(subscription);
+    this.#followers.remove(subscription.filter);
+  }
+
   #forget(client: StreamClient): void {
-    for (const subscription of client.subscriptions.values()) this.#hub.remove(subscription);
+    for (const subscription of client.subscriptions.values()) this.#remove(subscription);
     client.subscriptions.clear();
     this.#clients.delete(client);
     this.#heartbeats.continuity.remove(client);

@@ -58,7 +58,7 @@ function writerOf(venue: VenueName, kind: PollKind): Write {
         tx,
         prices.map((price) => ({ ...price, ...tokenOf(price) })),
       );
-      return written;
+      return written.newer;
     },
   };
   return writers[kind];

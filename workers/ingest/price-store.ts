@@ -3,9 +3,10 @@ import type { BookRecord, PriceRecord } from '../../src/domain/markets/market.ts
 import { isContentRefused, type Tx } from '../../src/store/db/tx.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
 import type { ConfirmedPrice } from '../../src/store/prices/checks.ts';
-import { comparePrices, sweepPrices, writePrices } from '../../src/store/prices/prices.ts';
+import { comparePrices, sweepPrices } from '../../src/store/prices/prices.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import type { Batch } from '../../src/venues/port.ts';
+import { bookMemoryOf } from './book-memory.ts';
 import { PriceConfirmations } from './price-confirmations.ts';
 import type { IngestDeps, PageStore, Written } from './store-page.ts';
 
@@ -55,6 +56,7 @@ export function priceStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 
     wake(parts) {
       wakeAlerts(deps, parts);
       confirmations.add(parts.flatMap(({ confirmed }) => confirmed));
+      bookMemoryOf(deps.db).forget(parts.flatMap(({ movedTokenIds }) => movedTokenIds));
     },
     end: async () => {
       if (deps.confirmations === undefined) await confirmations.flush();
@@ -62,8 +64,14 @@ export function priceStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 
   } satisfies PageStore<PriceRecord, SweptPrices, OutcomesBatch<PriceRecord>>;
 }
 
-/** Stores books, and wakes the alerts on their prices. */
-export function bookStore(deps: Pick<IngestDeps, 'partitions' | 'producer'>) {
+interface SweptBooks extends SweptPrices {
+  /** Outcomes whose stored book is the given one. */
+  appliedTokenIds: readonly bigint[];
+}
+
+/** Stores books and their prices, and wakes the alerts on these. Each walk needs a store of its own. */
+export function bookStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 'producer' | 'confirmations' | 'now'>) {
+  const { confirmations = new PriceConfirmations(deps) } = deps;
   return {
     kind: 'books',
     async prepare() {
@@ -71,8 +79,16 @@ export function bookStore(deps: Pick<IngestDeps, 'partitions' | 'producer'>) {
       await prepareForPrices(deps);
     },
     write: writeBookPage,
-    wake: (parts) => wakeAlerts(deps, parts),
-  } satisfies PageStore<BookRecord, WrittenPrices, OutcomesBatch<BookRecord>>;
+    wake(parts, page) {
+      wakeAlerts(deps, parts);
+      confirmations.add(parts.flatMap(({ confirmed }) => confirmed));
+      const appliedTokenIds = parts.flatMap((part) => part.appliedTokenIds);
+      bookMemoryOf(deps.db).applied(page, appliedTokenIds, deps.now());
+    },
+    end: async () => {
+      if (deps.confirmations === undefined) await confirmations.flush();
+    },
+  } satisfies PageStore<BookRecord, SweptBooks, OutcomesBatch<BookRecord>>;
 }
 
 async function prepareForPrices({ partitions }: Pick<IngestDeps, 'partitions'>): Promise<void> {
@@ -84,20 +100,20 @@ function wakeAlerts({ producer }: Pick<IngestDeps, 'producer'>, parts: readonly 
   producer.wakeStage('evaluate-alerts', shardsOf(parts.flatMap(({ movedTokenIds }) => movedTokenIds)));
 }
 
-/** Writes books. Each is a price observation too. */
+/** Writes books. Each is a price observation too; an unchanged price is confirmed like that of a sweep. */
 async function writeBookPage(
   tx: Tx,
   records: readonly BookRecord[],
   { tokenIdOf }: Pick<OutcomesBatch<BookRecord>, 'tokenIdOf'>,
-): Promise<WrittenPrices> {
+): Promise<SweptBooks> {
   const known = withTokenIds(records, tokenIdOf);
   const prices = known.flatMap((book) => {
     const price = priceOfBook(book);
     return price === undefined ? [] : [{ ...price, tokenId: book.tokenId }];
   });
-  const written = await writeBooks(tx, known);
-  const { movedTokenIds } = await writePrices(tx, prices);
-  return { written, movedTokenIds };
+  const { newer, appliedTokenIds } = await writeBooks(tx, known);
+  const { movedTokenIds, confirmed } = await sweepPrices(tx, prices);
+  return { written: newer, appliedTokenIds, movedTokenIds, confirmed };
 }
 
 export function withTokenIds<R extends { outcomeId: string }>(

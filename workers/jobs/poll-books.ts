@@ -1,5 +1,6 @@
 import type { BookRecord } from '../../src/domain/markets/market.ts';
 import { hotOutcomes, mostTradedMarkets, type WatchedOutcome } from '../../src/store/catalog/watched-outcomes.ts';
+import { bookMemoryOf } from '../ingest/book-memory.ts';
 import { bookStore } from '../ingest/price-store.ts';
 import type { Written } from '../ingest/store-page.ts';
 import { runPoll } from '../polling/lease.ts';
@@ -48,6 +49,7 @@ export const pollBooks = defineJob('poll-books', ({ venue }, context) => {
   return runPoll(context, { venue, lease: 'books', adapters: context.adapters }, (adapter, start) => {
     const source: PageSource<BookRecord, Written, RequestedPage<BookRecord>> = {
       ...bookStore(context),
+      news: (_records, page) => bookMemoryOf(context.db).news(page, context.now()),
       async fetch(before, call) {
         let position = before;
         if (!pending) {

@@ -5,6 +5,20 @@ import { writeBooks } from '../../src/store/series/books.ts';
 import { type OutcomesBatch, priceStore, type SweptPrices, withTokenIds } from '../ingest/price-store.ts';
 import type { IngestDeps, PageStore, Written } from '../ingest/store-page.ts';
 
+/** An outcome of a feed. */
+export interface FeedOutcome {
+  readonly outcomeId: string;
+  readonly tokenId: bigint;
+  readonly marketPk: bigint;
+  readonly part: number;
+}
+
+/** A record of an outcome that waits for the database. */
+export interface Pending<R> {
+  readonly outcome: FeedOutcome;
+  readonly record: R;
+}
+
 /** Records of a feed with the part of each outcome. */
 export interface FeedBatch<R> extends OutcomesBatch<R> {
   readonly partOf: ReadonlyMap<string, number>;
@@ -32,7 +46,7 @@ export function feedBookStore(options: StoreOptions): PageStore<BookRecord, Writ
     prepare: () => options.deps.partitions.ensureAroundNow('book_history'),
     async write(tx, records, { partOf, tokenIdOf }) {
       const books = withTokenIds(await held(tx, options, records, partOf), tokenIdOf);
-      return { written: await writeBooks(tx, books) };
+      return { written: (await writeBooks(tx, books)).newer };
     },
   };
 }
@@ -50,4 +64,14 @@ async function held<R extends { outcomeId: string }>(
   return ours.size === parts.length
     ? records
     : records.filter(({ outcomeId }) => ours.has(partOf.get(outcomeId) ?? -1));
+}
+
+/** The batch of these records. */
+export function batchOf<R extends PriceRecord | BookRecord>(pending: readonly Pending<R>[]): FeedBatch<R> {
+  return {
+    records: pending.map(({ record }) => record),
+    rejected: [],
+    tokenIdOf: new Map(pending.map(({ outcome }) => [outcome.outcomeId, outcome.tokenId])),
+    partOf: new Map(pending.map(({ outcome }) => [outcome.outcomeId, outcome.part])),
+  };
 }

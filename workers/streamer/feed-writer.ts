@@ -8,14 +8,19 @@ import { heldParts } from '../../src/store/feeds/parts.ts';
 import type { RecordKind, RejectedRecord } from '../../src/venues/port.ts';
 import { type PageStore, storePage, type Written } from '../ingest/store-page.ts';
 import { rejectUntimely, tradeStore } from '../ingest/trade-store.ts';
-import { type FeedBatch, feedBookStore, feedPriceStore } from './feed-stores.ts';
+import { FeedBooks } from './feed-books.ts';
+import {
+  batchOf,
+  type FeedBatch,
+  type FeedOutcome,
+  feedBookStore,
+  feedPriceStore,
+  type Pending,
+} from './feed-stores.ts';
+import type { FollowedMarkets } from './followed-markets.ts';
 
 /** A batch collects the changes of this time. */
 const BATCH_MS = 4;
-/** The whole book of an outcome is stored at most this often. */
-const BOOK_EVERY_MS = 1_000;
-const LOOK_FOR_BOOKS_MS = 100;
-const BOOKS_AT_ONCE = 100;
 /** The wait after a failed write. */
 const RETRY_MS = 250;
 /** Trades that wait for the database; later ones are left to the polls. */
@@ -23,35 +28,17 @@ const MAX_TRADES = 20_000;
 /** A flood of garbage must not delay prices: further rejections of a batch are counted only. */
 const MAX_REJECTED = 100;
 
-/** An outcome of a feed. */
-export interface FeedOutcome {
-  readonly outcomeId: string;
-  readonly tokenId: bigint;
-  readonly part: number;
-}
-
 /** A write about a part, which is skipped when the streamer does not hold the part any more. It may run again. */
 interface PartWrite {
   readonly part: number;
   readonly write: (tx: Tx) => Promise<void>;
 }
 
-interface Pending<R> {
-  readonly outcome: FeedOutcome;
-  readonly record: R;
-}
-
-interface DueBook {
-  readonly outcome: FeedOutcome;
-  readonly dueMs: number;
-  readonly changedAtMs: number;
-  readonly read: () => BookRecord | undefined;
-}
-
 interface WriterOptions {
   readonly deps: ProcessContext;
   readonly venue: VenueName;
   readonly streamer: string;
+  readonly followed: FollowedMarkets;
 }
 
 /**
@@ -67,18 +54,15 @@ export class FeedWriter {
   readonly #tradeStore: PageStore<TradeRecord, Written>;
   readonly #streaks = new FailureStreaks();
   #quotes = new Map<bigint, Pending<PriceRecord>>();
-  #books = new Map<bigint, DueBook>();
-  readonly #booksWritten = new Map<bigint, { atMs: number; asOfMs: number }>();
+  readonly #books: FeedBooks;
   #trades: TradeRecord[] = [];
   #rejected: RejectedRecord[] = [];
   #writes: PartWrite[] = [];
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
-  readonly #bookTimer: NodeJS.Timeout;
-  #writingBooks: Promise<void> | undefined;
   #isStopped = false;
 
-  constructor({ deps, venue, streamer }: WriterOptions) {
+  constructor({ deps, venue, streamer, followed }: WriterOptions) {
     this.#deps = deps;
     this.#venue = venue;
     this.#streamer = streamer;
@@ -86,7 +70,13 @@ export class FeedWriter {
     this.#prices = feedPriceStore(options);
     this.#bookStore = feedBookStore(options);
     this.#tradeStore = tradeStore(deps, VENUES[venue]);
-    this.#bookTimer = setInterval(() => this.#writeBooks(), LOOK_FOR_BOOKS_MS);
+    this.#books = new FeedBooks({
+      now: deps.now,
+      followed,
+      store: (books) => this.#storeBooks(books),
+      onStored: () => void this.#streaks.succeeded('books'),
+      onFailed: (error) => this.#failed('books', error),
+    });
   }
 
   quote(outcome: FeedOutcome, record: PriceRecord): void {
@@ -96,10 +86,7 @@ export class FeedWriter {
 
   /** The book of an outcome changed; `read` returns the present one when it is written. */
   book(outcome: FeedOutcome, read: () => BookRecord | undefined): void {
-    const changedAtMs = this.#deps.now();
-    const lastMs = this.#booksWritten.get(outcome.tokenId)?.atMs ?? 0;
-    const dueMs = this.#books.get(outcome.tokenId)?.dueMs ?? Math.max(changedAtMs, lastMs + BOOK_EVERY_MS);
-    this.#books.set(outcome.tokenId, { outcome, dueMs, changedAtMs, read });
+    this.#books.changed(outcome, read);
   }
 
   /** False when too many trades wait: a poll must read this one. */
@@ -129,17 +116,15 @@ export class FeedWriter {
 
   /** Forgets an outcome without a subscription. */
   forget(tokenId: bigint): void {
-    this.#books.delete(tokenId);
-    this.#booksWritten.delete(tokenId);
+    this.#books.forget(tokenId);
   }
 
   /** Writes everything that waits, if the database answers. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    clearInterval(this.#bookTimer);
     clearTimeout(this.#timer);
     await this.#running;
-    await this.#writingBooks;
+    await this.#books.stop();
     await this.#flush().catch((error: unknown) => this.#failed('last', error));
     await this.#prices.end?.();
   }
@@ -229,47 +214,8 @@ export class FeedWriter {
     });
   }
 
-  #writeBooks(): void {
-    if (this.#writingBooks !== undefined) return;
-    const nowMs = this.#deps.now();
-    const due = [...this.#books.values()].filter(({ dueMs }) => dueMs <= nowMs).slice(0, BOOKS_AT_ONCE);
-    if (due.length === 0) return;
-    this.#writingBooks = this.#storeBooks(due, nowMs)
-      .then(() => void this.#streaks.succeeded('books'))
-      .catch(async (error: unknown) => {
-        for (const book of due) if (!this.#books.has(book.outcome.tokenId)) this.#books.set(book.outcome.tokenId, book);
-        this.#failed('books', error);
-        await delay(RETRY_MS, undefined, { ref: false });
-      })
-      .finally(() => {
-        this.#writingBooks = undefined;
-      });
-  }
-
-  async #storeBooks(due: readonly DueBook[], nowMs: number): Promise<void> {
-    const pending = due.flatMap(({ outcome, changedAtMs, read }): Pending<BookRecord>[] => {
-      this.#books.delete(outcome.tokenId);
-      const book = read();
-      if (book === undefined) return [];
-      // Some sessions date a book by its quote, which a deeper level does not change.
-      const lastMs = this.#booksWritten.get(outcome.tokenId)?.asOfMs ?? 0;
-      const asOfMs = book.asOfMs > lastMs ? book.asOfMs : Math.max(changedAtMs, lastMs + 1);
-      return [{ outcome, record: { ...book, asOfMs } }];
-    });
-    if (pending.length === 0) return;
+  async #storeBooks(pending: readonly Pending<BookRecord>[]): Promise<void> {
     this.#received('books', pending.length);
     await storePage(this.#deps, this.#bookStore, batchOf(pending), { venue: this.#venue });
-    for (const { outcome, record } of pending) {
-      this.#booksWritten.set(outcome.tokenId, { atMs: nowMs, asOfMs: record.asOfMs });
-    }
   }
-}
-
-function batchOf<R extends PriceRecord | BookRecord>(pending: readonly Pending<R>[]): FeedBatch<R> {
-  return {
-    records: pending.map(({ record }) => record),
-    rejected: [],
-    tokenIdOf: new Map(pending.map(({ outcome }) => [outcome.outcomeId, outcome.tokenId])),
-    partOf: new Map(pending.map(({ outcome }) => [outcome.outcomeId, outcome.part])),
-  };
 }

@@ -7,7 +7,8 @@ import type { WantedMarket } from '../../src/store/feeds/markets.ts';
 import { FeedConnection, type FeedTiming } from '../../src/venues/feeds/connection.ts';
 import type { FeedGap, FeedReading, FeedState, VenueFeed } from '../../src/venues/feeds/port.ts';
 import type { FeedMeter } from './feed-meter.ts';
-import type { FeedOutcome, FeedWriter } from './feed-writer.ts';
+import type { FeedOutcome } from './feed-stores.ts';
+import type { FeedWriter } from './feed-writer.ts';
 
 /** A market whose feed keeps losing changes is left to the polls for this time. */
 const GIVEN_UP_MS = 600_000;
@@ -151,11 +152,12 @@ export class PartFeed {
   }
 
   #follow(market: WantedMarket): void {
-    const { marketId, outcomeIds, tokenIds } = market;
+    const { pk: marketPk, marketId, outcomeIds, tokenIds } = market;
     this.#markets.set(marketId, market);
     outcomeIds.forEach((outcomeId, index) => {
       const tokenId = tokenIds[index];
-      if (tokenId !== undefined) this.#outcomes.set(outcomeId, { outcomeId, tokenId, marketId, part: this.part });
+      if (tokenId === undefined) return;
+      this.#outcomes.set(outcomeId, { outcomeId, tokenId, marketPk, marketId, part: this.part });
     });
   }
 

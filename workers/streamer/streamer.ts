@@ -7,11 +7,14 @@ import { renewParts } from '../../src/store/feeds/parts.ts';
 import { countStreamers, type FeedReport, forgetStreamer, reportFeeds } from '../../src/store/feeds/streamers.ts';
 import type { FeedTiming } from '../../src/venues/feeds/connection.ts';
 import type { FeedOrReason } from '../../src/venues/feeds/feeds.ts';
+import { FollowedMarkets } from './followed-markets.ts';
 import { VenueFeeds } from './venue-feeds.ts';
 
 /** Leases and reports; slow work must not delay them. */
 const LEASE_ROUND_MS = 750;
 const WORK_ROUND_MS = 1_000;
+/** The newest book of a market is stored within this time after the market becomes a followed one. */
+const FOLLOWED_ROUND_MS = 1_000;
 /** Rounds between two readings of the wanted markets, and between two comparisons with the polls. */
 const PLAN_EVERY = 5;
 
@@ -25,7 +28,7 @@ interface StreamerOptions {
 
 /**
  * Reads the feeds until `stop`. One loop renews leases, reports states and takes free parts; another one chooses markets and compares with
- * the polls.
+ * the polls; a third one looks for followed markets.
  */
 export function startFeeds({ deps, streamer, feeds, timing }: StreamerOptions): { stop(): Promise<void> } {
   const { db, log, tracker } = deps;
@@ -33,9 +36,10 @@ export function startFeeds({ deps, streamer, feeds, timing }: StreamerOptions): 
   const stopping = new AbortController();
   const off: FeedReport[] = [];
   const venues: VenueFeeds[] = [];
+  const followed = new FollowedMarkets();
   for (const [name, found] of feeds) {
     const venue = name as VenueName;
-    if ('feed' in found) venues.push(new VenueFeeds({ deps, streamer, venue, feed: found.feed, timing }));
+    if ('feed' in found) venues.push(new VenueFeeds({ deps, streamer, venue, feed: found.feed, followed, timing }));
     else off.push({ venue, state: 'off', reason: found.off, subscribed: 0, messagesPerSecond: 0, lagMs: null });
   }
 
@@ -81,7 +85,11 @@ export function startFeeds({ deps, streamer, feeds, timing }: StreamerOptions): 
     }
   }
 
-  const running = [repeat('feed-parts', LEASE_ROUND_MS, holdParts), repeat('feed-markets', WORK_ROUND_MS, work)];
+  const running = [
+    repeat('feed-parts', LEASE_ROUND_MS, holdParts),
+    repeat('feed-markets', WORK_ROUND_MS, work),
+    repeat('followed-markets', FOLLOWED_ROUND_MS, () => followed.look(db)),
+  ];
   return {
     async stop() {
       stopping.abort();

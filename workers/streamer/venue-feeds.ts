@@ -10,6 +10,7 @@ import type { FeedTiming } from '../../src/venues/feeds/connection.ts';
 import type { FeedLimits, VenueFeed } from '../../src/venues/feeds/port.ts';
 import { FeedMeter } from './feed-meter.ts';
 import { FeedWriter } from './feed-writer.ts';
+import type { FollowedMarkets } from './followed-markets.ts';
 import { PartFeed } from './part-feed.ts';
 import { PollComparison } from './poll-comparison.ts';
 import { Refusals } from './refusals.ts';
@@ -29,6 +30,7 @@ interface VenueOptions {
   readonly streamer: string;
   readonly venue: VenueName;
   readonly feed: VenueFeed;
+  readonly followed: FollowedMarkets;
   readonly timing?: Partial<FeedTiming> | undefined;
 }
 
@@ -54,11 +56,11 @@ export class VenueFeeds {
   #lostAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: VenueOptions) {
-    const { deps, streamer, venue } = options;
+    const { deps, streamer, venue, followed } = options;
     this.venue = venue;
     this.#options = options;
     this.#parts = partCount(options.feed.limits, deps.config.feeds.markets);
-    this.#writer = new FeedWriter({ deps, venue, streamer });
+    this.#writer = new FeedWriter({ deps, venue, streamer, followed });
     this.#meter = new FeedMeter(deps.now);
     this.#comparison = new PollComparison(deps);
     this.#refusals = new Refusals(deps.log, venue);

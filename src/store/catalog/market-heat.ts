@@ -16,6 +16,40 @@ export async function noteMarketReads(db: Queryable, agesMs: ReadonlyMap<bigint,
   if (agesMs.size > 0) await db.query(NOTE_READS, [[...agesMs.keys()], [...agesMs.values()]]);
 }
 
+/** A market is followed for this long after the last read or note of a stream. */
+const FOLLOWED_FOR = `interval '1 minute'`;
+
+/** SQL of whether a client read market `m` lately, or streams its books. */
+export const IS_READ = `(EXISTS (
+     SELECT FROM market_read r WHERE r.market_id = m.id AND r.read_at > clock_timestamp() - ${FOLLOWED_FOR} OFFSET 0)
+   OR EXISTS (SELECT FROM followed_venue f WHERE f.venue = m.venue AND f.followed_at > clock_timestamp() - ${FOLLOWED_FOR}))`;
+
+const NOTE_STREAMED_MARKETS = sql(
+  'note_streamed_markets',
+  `INSERT INTO market_read AS r (market_id, read_at)
+   SELECT m.id, clock_timestamp() FROM unnest($1::text[], $2::text[]) AS i (venue, market_id)
+   JOIN market m ON m.venue = i.venue AND m.venue_market_id = i.market_id ORDER BY m.id
+   ON CONFLICT (market_id) DO UPDATE SET read_at = excluded.read_at WHERE r.read_at < excluded.read_at`,
+);
+const NOTE_STREAMED_VENUES = sql(
+  'note_streamed_venues',
+  `INSERT INTO followed_venue AS f (venue, followed_at) SELECT venue, clock_timestamp() FROM unnest($1::text[]) AS i (venue) ORDER BY venue
+   ON CONFLICT (venue) DO UPDATE SET followed_at = excluded.followed_at WHERE f.followed_at < excluded.followed_at`,
+);
+
+/** The targets of streams of books: certain markets, by the ids of their venues, or all markets of a venue. */
+interface Streamed {
+  markets: readonly { venue: string; marketId: string }[];
+  venues: readonly string[];
+}
+
+/** Notes the targets of open streams. A market that a stream names counts as read. */
+export async function noteStreamed(db: Queryable, { markets, venues }: Streamed): Promise<void> {
+  if (markets.length > 0)
+    await db.query(NOTE_STREAMED_MARKETS, [markets.map(({ venue }) => venue), markets.map(({ marketId }) => marketId)]);
+  if (venues.length > 0) await db.query(NOTE_STREAMED_VENUES, [venues]);
+}
+
 const PRUNE_READS = sql(
   'prune_market_reads',
   `WITH pruned AS (DELETE FROM market_read WHERE read_at < clock_timestamp() - interval '1 day' RETURNING 1)

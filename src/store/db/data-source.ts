@@ -46,6 +46,7 @@ import { FeedStateSince0032 } from './migrations/0032-feed-state-since.ts';
 import { Corrections0034 } from './migrations/0034-corrections.ts';
 import { TradeReread0035 } from './migrations/0035-trade-reread.ts';
 import { LateProcesses0036 } from './migrations/0036-late-processes.ts';
+import { FollowedVenues0037 } from './migrations/0037-followed-venues.ts';
 import { RequestedPolls0039 } from './migrations/0039-requested-polls.ts';
 
 /** Every table that TypeORM's repositories may access. */
@@ -96,6 +97,7 @@ export const MIGRATIONS = [
   Corrections0034,
   TradeReread0035,
   LateProcesses0036,
+  FollowedVenues0037,
   RequestedPolls0039,
 ] as const;
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { BookRecord, PriceLevel } from '../../domain/markets/market.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { insertFactsSql, insertPublishSql } from '../marks/publish-marks.ts';
@@ -6,8 +7,16 @@ import { insertFactsSql, insertPublishSql } from '../marks/publish-marks.ts';
 const MAX_STORED_LEVELS = 200;
 
 /**
- * Upserts latest books guarded by the venue's time. `received_at` advances with every sighting and never decreases: a writer that waited
+ * An unchanged book moves its times at most this often: a row for each sighting would cost as much as one for each change. The limit of a
+ * live book, a minute, leaves room for it beside the interval of the polls.
+ */
+export const SIGHTING_EVERY_MS = 15_000;
+
+/**
+ * Upserts latest books guarded by the venue's time. `received_at` advances with every applied book and never decreases: a writer that waited
  * for a row lock stamps after the other writer, so history has the order in which books were applied.
+ * A book that equals the stored one is written only when that one was last seen before `SIGHTING_EVERY_MS`, or before the end of a gap of
+ * the feed, which covers the book until then.
  * An unchanged side is written back as it is, which costs Postgres no new copy.
  * A book adds a history row when its content changed, and at its first sighting of each UTC day: partitions are dropped by day, and a
  * book that stays unchanged beyond their retention must remain in history. A new best level marks the book for the publisher.
@@ -20,11 +29,16 @@ const UPSERT_BOOKS = sql(
        AS i (token_id, as_of, bids, asks) ORDER BY token_id, as_of DESC),
    before AS MATERIALIZED (
      SELECT b.* FROM book_latest b JOIN input USING (token_id) ORDER BY token_id FOR UPDATE OF b),
-   sighting AS MATERIALIZED (
+   compared AS MATERIALIZED (
      SELECT i.*, b.received_at AS seen_at, b.as_of IS NULL OR i.as_of > b.as_of AS newer,
             b.as_of IS NULL OR i.as_of > b.as_of AND (b.bids, b.asks) IS DISTINCT FROM (i.bids, i.asks) AS changed,
             b.as_of IS NULL OR i.as_of > b.as_of AND (b.bids -> 0, b.asks -> 0) IS DISTINCT FROM (i.bids -> 0, i.asks -> 0) AS has_new_top
      FROM input i LEFT JOIN before b USING (token_id) WHERE b.as_of IS NULL OR i.as_of >= b.as_of),
+   sighting AS MATERIALIZED (
+     SELECT * FROM compared c
+     WHERE changed OR seen_at <= clock_timestamp() - interval '${SIGHTING_EVERY_MS} milliseconds' OR EXISTS (
+       SELECT FROM outcome o JOIN feed_gap g ON g.market_id = o.market_id
+       WHERE o.token_id = c.token_id AND g.affected = 'books' AND g.to_at > c.seen_at OFFSET 0)),
    applied AS (
      INSERT INTO book_latest AS b (token_id, as_of, bids, asks, received_at)
      SELECT token_id, as_of, bids, asks, at FROM sighting, clock ORDER BY token_id
@@ -42,7 +56,7 @@ const UPSERT_BOOKS = sql(
      ${insertPublishSql('book', 'SELECT token_id FROM applied JOIN sighting USING (token_id) WHERE has_new_top')}),
    seen AS (
      ${insertFactsSql('book-seen', 'SELECT o.market_id FROM applied JOIN outcome o USING (token_id)')})
-   SELECT token_id FROM applied JOIN sighting USING (token_id) WHERE newer`,
+   SELECT token_id, newer FROM applied JOIN sighting USING (token_id)`,
 );
 
 type TokenBook = Omit<BookRecord, 'outcomeId'> & { tokenId: bigint };
@@ -56,17 +70,29 @@ function levels(side: readonly PriceLevel[]): string {
   );
 }
 
+/** A digest of the content of a book, as far as it is stored. */
+export function bookDigest({ bids, asks }: Pick<BookRecord, 'bids' | 'asks'>): string {
+  return createHash('sha1').update(levels(bids)).update(levels(asks)).digest('base64');
+}
+
+interface WrittenBooks {
+  /** The number of applied books with a later time of the venue. */
+  newer: number;
+  /** The tokens whose stored book is now the given one, as of its time. */
+  appliedTokenIds: bigint[];
+}
+
 /**
  * Writes books, guarded by the venue's time: an older book is dropped, an equally old one updates only the time of its sighting, and the
- * newer of two books of a token counts. Returns the number of newer books. The partitions of `book_history` around now must exist.
+ * newer of two books of a token counts. The partitions of `book_history` around now must exist.
  */
-export async function writeBooks(tx: Tx, books: readonly TokenBook[]): Promise<number> {
-  if (books.length === 0) return 0;
-  const rows = await tx.query(UPSERT_BOOKS, [
+export async function writeBooks(tx: Tx, books: readonly TokenBook[]): Promise<WrittenBooks> {
+  if (books.length === 0) return { newer: 0, appliedTokenIds: [] };
+  const rows = await tx.query<{ tokenId: bigint; newer: boolean }>(UPSERT_BOOKS, [
     books.map((book) => book.tokenId),
     books.map((book) => new Date(book.asOfMs).toISOString()),
     books.map((book) => levels(book.bids)),
     books.map((book) => levels(book.asks)),
   ]);
-  return rows.length;
+  return { newer: rows.filter(({ newer }) => newer).length, appliedTokenIds: rows.map(({ tokenId }) => tokenId) };
 }

@@ -23,6 +23,13 @@ const AHEAD = sql(
   'test_book_ahead',
   "UPDATE book_latest SET received_at = received_at + interval '1 hour' WHERE token_id = $1 RETURNING received_at",
 );
+/** The places and writers of the rows of a book, and of all marks. */
+const PLACES = sql(
+  'test_book_places',
+  `SELECT 'book_latest' AS tab, b.ctid::text, b.xmin::text FROM book_latest b WHERE b.token_id = $1 UNION ALL
+   SELECT 'book_history', h.ctid::text, h.xmin::text FROM book_history h WHERE h.token_id = $1 UNION ALL
+   SELECT 'publish_mark', m.ctid::text, m.xmin::text FROM publish_mark m ORDER BY 1, 2`,
+);
 const T = Date.UTC(2026, 0, 5);
 
 const test = useTestDatabase();
@@ -44,7 +51,7 @@ const bookAt = (seconds: number, over: Partial<TokenBook> = {}): TokenBook => ({
   asks: [level('0.6', '20')],
   ...over,
 });
-const write = (...books: TokenBook[]) => test.db.transaction((tx) => writeBooks(tx, books));
+const write = async (...books: TokenBook[]) => (await test.db.transaction((tx) => writeBooks(tx, books))).newer;
 interface Row {
   asOf: Date;
   bids: unknown;
@@ -52,6 +59,7 @@ interface Row {
   receivedAt: Date;
 }
 const stored = async () => (await test.db.query<Row>(READ, [token]))[0];
+const places = () => test.db.query(PLACES, [token]);
 const history = () => test.db.query<Row>(HISTORY, [token]);
 
 describe('writeBooks', () => {
@@ -70,6 +78,7 @@ describe('writeBooks', () => {
 
   it('ignores an older book, and updates only the time seen of an equally old one', async () => {
     await write(bookAt(10));
+    await test.db.query(SEEN_BEFORE, [token, 1]);
     const before = await stored();
     expect(await write(bookAt(9, { bids: [] }))).toBe(0);
     expect(await stored()).toEqual(before);
@@ -79,6 +88,48 @@ describe('writeBooks', () => {
     expect(receivedAt.getTime()).toBeGreaterThan(before?.receivedAt.getTime() ?? Number.POSITIVE_INFINITY);
     expect(await write(bookAt(11, { bids: [] }))).toBe(1);
     expect(await stored()).toMatchObject({ asOf: new Date(T + 11_000), bids: [] });
+  });
+
+  it('writes no row and no mark when an unchanged book was seen lately', async () => {
+    await write(bookAt(1));
+    const before = await places();
+    const written = await test.db.transaction((tx) => writeBooks(tx, [bookAt(1)]));
+    expect(written).toEqual({ newer: 0, appliedTokenIds: [] });
+    expect(await write(bookAt(2))).toBe(0);
+    expect(await places()).toEqual(before);
+  });
+
+  it('moves both times of an unchanged book that was not seen lately, and only forward', async () => {
+    await write(bookAt(1));
+    await test.db.query(SEEN_BEFORE, [token, 1]);
+    const before = await stored();
+    const written = await test.db.transaction((tx) => writeBooks(tx, [bookAt(2)]));
+    expect(written).toEqual({ newer: 1, appliedTokenIds: [token] });
+    const after = await stored();
+    expect(after?.asOf).toEqual(new Date(T + 2000));
+    expect(after?.receivedAt.getTime()).toBeGreaterThan(before?.receivedAt.getTime() ?? Number.POSITIVE_INFINITY);
+    await test.db.query(SEEN_BEFORE, [token, 1]);
+    expect(await write(bookAt(1))).toBe(0);
+    expect((await stored())?.asOf).toEqual(new Date(T + 2000));
+    await test.db.query(AHEAD, [token]);
+    await test.db.query(AHEAD, [token]);
+    const ahead = await stored();
+    expect(await write(bookAt(3))).toBe(0);
+    expect(await stored()).toEqual(ahead);
+    expect(await history()).toHaveLength(1);
+  });
+
+  it('does not move a book that another writer changes meanwhile', async () => {
+    await write(bookAt(1));
+    await test.db.query(SEEN_BEFORE, [token, 1]);
+    const waiting = await test.db.transaction(async (tx) => {
+      await writeBooks(tx, [bookAt(3, { bids: [] })]);
+      const late = write(bookAt(2));
+      await untilBlocked(test.db);
+      return { late };
+    });
+    expect(await waiting.late).toBe(0);
+    expect(await stored()).toMatchObject({ asOf: new Date(T + 3000), bids: [] });
   });
 
   it('stores the best 200 levels of each side', async () => {
@@ -110,6 +161,8 @@ describe('writeBooks with history', () => {
     await write(bookAt(3, { asks: [] }));
     await write(bookAt(3, { bids: [] }));
     await write(bookAt(2, { bids: [] }));
+    await test.db.query(SEEN_BEFORE, [token, 0.01]);
+    await write(bookAt(3));
     const rows = await history();
     expect(rows.map(({ asOf, asks }) => [asOf, asks])).toEqual([
       [new Date(T + 1000), [['0.6', '20']]],

@@ -4,7 +4,7 @@ import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { createArrivals } from '../../../../src/store/catalog/arrivals.ts';
 import { noteMarketReads } from '../../../../src/store/catalog/market-heat.ts';
-import { sql } from '../../../../src/store/db/tx.ts';
+import { Database, sql } from '../../../../src/store/db/tx.ts';
 import { VenueError } from '../../../../src/venues/errors.ts';
 import { fetchBook } from '../../../../workers/jobs/fetch-book.ts';
 import { pollBooks } from '../../../../workers/jobs/poll-books.ts';
@@ -25,6 +25,25 @@ const STORED = sql(
   `SELECT t.mint, (SELECT count(*)::int FROM book_history h WHERE h.token_id = b.token_id) AS history
    FROM book_latest b JOIN token t ON t.id = b.token_id ORDER BY t.mint`,
 );
+/** The rows that a poll of books may write, with their places and versions. */
+const PLACES = sql(
+  'test_places_of_books',
+  `SELECT 'book_latest' AS tab, b.ctid::text, b.xmin::text, b.xmax::text FROM book_latest b UNION ALL
+   SELECT 'book_history', h.ctid::text, h.xmin::text, h.xmax::text FROM book_history h UNION ALL
+   SELECT 'latest_price', l.ctid::text, l.xmin::text, l.xmax::text FROM latest_price l UNION ALL
+   SELECT 'price_check', c.ctid::text, c.xmin::text, c.xmax::text FROM price_check c UNION ALL
+   SELECT 'mark', m.ctid::text, m.xmin::text, m.xmax::text FROM mark m UNION ALL
+   SELECT 'publish_mark', p.ctid::text, p.xmin::text, p.xmax::text FROM publish_mark p ORDER BY 1, 2`,
+);
+const SEEN_BEFORE = sql(
+  'test_books_seen_before',
+  `UPDATE book_latest SET received_at = received_at - interval '1 minute'`,
+);
+const UNSEEN = sql(
+  'test_unseen_books',
+  `SELECT count(*) FILTER (WHERE received_at < now() - interval '30 seconds')::int AS unseen FROM book_latest`,
+);
+const CHECKED = sql('test_prices_of_books', 'SELECT as_of FROM current_price');
 const OBSERVED = sql('test_observations', 'SELECT price FROM observation');
 const QUARANTINED = sql('test_quarantined_books', 'SELECT reason FROM quarantine');
 const POLLS = sql('test_poll_states', 'SELECT kind FROM poll_state');
@@ -64,6 +83,57 @@ describe('the book poll', () => {
       { mint: 'busy:yes', history: 1 },
       { mint: 'read:yes', history: 1 },
     ]);
+  });
+
+  it('writes no row and no mark for unchanged books, and confirms their times and prices later', async () => {
+    await market('quiet');
+    let atMs = NOW;
+    let size = '5';
+    const context = {
+      ...contextOf(
+        scriptedAdapter({
+          books: async (ids) => ({
+            records: ids.map((id) => ({
+              ...bookOf(id),
+              asOfMs: atMs,
+              bids: [{ price: decimal('0.40'), size: decimal(size) }],
+            })),
+            rejected: [],
+          }),
+        }),
+      ),
+      now: () => atMs,
+    };
+    const tick = async (afterMs: number) => {
+      atMs = NOW + afterMs;
+      return pollBooks.run({ venue: 'v' }, context);
+    };
+    await tick(0);
+    const before = await test.db.query(PLACES);
+    expect(await tick(5_000)).toMatchObject({ records: 1, written: 0 });
+    expect(await test.db.query(PLACES)).toEqual(before);
+    size = '6';
+    expect(await tick(10_000)).toMatchObject({ records: 1, written: 1 });
+    expect(await test.db.query(STORED)).toEqual([{ mint: 'quiet:yes', history: 2 }]);
+    await test.db.query(SEEN_BEFORE);
+    await tick(24_999);
+    expect(await test.db.query(UNSEEN)).toEqual([{ unseen: 1 }]);
+    await tick(25_000);
+    expect(await test.db.query(UNSEEN)).toEqual([{ unseen: 0 }]);
+    expect(await test.db.query(CHECKED)).toEqual([{ asOf: new Date(Math.floor((NOW + 25_000) / 1_000) * 1_000) }]);
+    expect(await test.db.query(STORED)).toEqual([{ mint: 'quiet:yes', history: 2 }]);
+  });
+
+  it('confirms the books of a process that died', async () => {
+    await market('quiet');
+    const adapter = scriptedAdapter({ books });
+    await pollBooks.run({ venue: 'v' }, contextOf(adapter));
+    await test.db.query(SEEN_BEFORE);
+    // Another process has no memory of these books.
+    const restarted = { ...contextOf(adapter), db: new Database(test.db.dataSource) };
+    expect(await pollBooks.run({ venue: 'v' }, restarted)).toMatchObject({ written: 0 });
+    expect(await test.db.query(UNSEEN)).toEqual([{ unseen: 0 }]);
+    expect(await test.db.query(STORED)).toEqual([{ mint: 'quiet:yes', history: 1 }]);
   });
 
   it('ranks by volume once a minute, and at each tick while the catalog has too few markets', async () => {
