@@ -33,6 +33,12 @@ beforeEach(async () => {
 /** An environment without the caller's variables. */
 const environment = { PATH: process.env['PATH'], PORT: '0', METRICS_PORT: '0' };
 
+/** A database of another place, whose keys are given. */
+const ELSEWHERE = {
+  DATABASE_URL: 'postgres://elsewhere/x',
+  SECRETS_KEYS: `a:${Buffer.alloc(32).toString('base64')}`,
+};
+
 function options(signal: AbortSignal, more: Partial<RunnerOptions> = {}): RunnerOptions {
   const { log, onLine } = recorder;
   return { root, procfileText: PROCFILE, environment, dataDir, log, onLine, signal, ...more };
@@ -73,11 +79,50 @@ describe('runProcesses', () => {
     expect(place('sim', 'ending: SIGTERM')).toBeLessThan(place('db', 'ending'));
   });
 
+  it('starts the other processes after the reports of the API and the poller, and after the given promise', async () => {
+    const stopping = new AbortController();
+    const procfileText = ['alerter: node good.mjs', 'api: node reporting.mjs', 'poller: node reporting.mjs'].join('\n');
+    const companions = [{ name: 'receiver', command: ['node', 'good.mjs'], isOfOthers: true }] as const;
+    const given = { ...environment, ...ELSEWHERE };
+    let release: () => void = () => undefined;
+    const othersAfter = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const running = runProcesses(
+      options(stopping.signal, { procfileText, companions, environment: given, othersAfter }),
+    );
+    for (const name of ['api', 'poller']) {
+      const [up] = await recorder.until(1, ({ from, text }) => from === name && text.startsWith('up '));
+      process.kill(Number(up?.text.slice(3)), 'SIGUSR2');
+    }
+    await recorder.until(2, ({ text }) => text === 'reported');
+    recorder.onLine('test', 'released');
+    release();
+    await Promise.all([environmentOf('alerter'), environmentOf('receiver')]);
+    const reported = recorder.all.flatMap(({ text }, index) => (text === 'reported' ? [index] : []));
+    expect(reported).toHaveLength(2);
+    const firstOther = recorder.all.findIndex(({ from }) => from === 'alerter' || from === 'receiver');
+    const released = recorder.all.findIndex(({ text }) => text === 'released');
+    expect(Math.max(...reported)).toBeLessThan(released);
+    expect(released).toBeLessThan(firstOther);
+    stopping.abort();
+    expect(await running).toEqual({});
+  });
+
+  it('starts the other processes without a report of the first ones when the wait is over', async () => {
+    const stopping = new AbortController();
+    const given = { ...environment, ...ELSEWHERE };
+    const procfileText = 'alerter: node good.mjs\napi: node crashing.mjs\n';
+    const running = runProcesses(options(stopping.signal, { procfileText, environment: given, othersWaitMs: 100 }));
+    await environmentOf('alerter');
+    stopping.abort();
+    expect(await running).toEqual({});
+  });
+
   it('starts no database with a DATABASE_URL', async () => {
     const stopping = new AbortController();
-    const given = { DATABASE_URL: 'postgres://elsewhere/x', SECRETS_KEYS: `a:${Buffer.alloc(32).toString('base64')}` };
-    const running = runProcesses(options(stopping.signal, { environment: { ...environment, ...given } }));
-    expect(await environmentOf('api')).toMatchObject(given);
+    const running = runProcesses(options(stopping.signal, { environment: { ...environment, ...ELSEWHERE } }));
+    expect(await environmentOf('api')).toMatchObject(ELSEWHERE);
     stopping.abort();
     await running;
     expect(recorder.all.some(({ from }) => from === 'db')).toBe(false);

@@ -12,6 +12,15 @@ const STUBS = {
     console.log('env ' + JSON.stringify({ DATABASE_URL: process.env.DATABASE_URL, PORT: process.env.PORT,
       METRICS_PORT: process.env.METRICS_PORT, SECRETS_KEYS: process.env.SECRETS_KEYS }));
   `,
+  /** Reports its start after SIGUSR2. */
+  reporting: `
+    process.on('SIGTERM', () => process.exit(0));
+    process.on('disconnect', () => process.exit(0));
+    process.on('SIGUSR2', () => {
+      console.log('reported');
+      process.send({ type: 'started' });
+    });
+  `,
   /** Ends after a delay. */
   slow: `
     process.on('SIGTERM', () => setTimeout(() => { console.log('done'); process.exit(0); }, 300));
