@@ -6,6 +6,7 @@ import type { Logger } from '../observe/logger.ts';
 import { PortTakenError } from '../runtime/errors.ts';
 import { freePort, isPortFree, nextFreePort } from './free-port.ts';
 import { localSecretsKeys } from './local-secrets.ts';
+import { hasFewCores } from './machine.ts';
 import { type ProcfileEntry, parseProcfile } from './procfile.ts';
 import { createSupervisor, type Outcome, type SupervisorLimits } from './supervisor.ts';
 
@@ -223,7 +224,9 @@ async function preflight(
   const secretsKeys = given['SECRETS_KEYS'] || (isEmbedded ? await localSecretsKeys(dataDir, options.log) : undefined);
   // An option of the user comes later, and wins.
   const nodeOptions = [YOUNG_GENERATION, given['NODE_OPTIONS']].filter(Boolean).join(' ');
-  const environment = { ...given, SECRETS_KEYS: secretsKeys, NODE_OPTIONS: nodeOptions };
+  const pools = given['DATABASE_POOLS'] || (isEmbedded && hasFewCores() ? 'half' : undefined);
+  const own = { SECRETS_KEYS: secretsKeys, NODE_OPTIONS: nodeOptions, DATABASE_POOLS: pools };
+  const environment = { ...given, ...own };
   const config = loadConfig(isEmbedded ? { ...environment, DATABASE_URL: URL_TO_COME } : environment);
   const { host } = config.http;
   if (config.http.port !== 0 && !(await isPortFree(config.http.port, host))) {

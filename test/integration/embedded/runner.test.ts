@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
@@ -71,6 +71,7 @@ describe('runProcesses', () => {
     expect(api['DATABASE_URL']).toBe('postgres://stub/oddswire');
     expect(api['SECRETS_KEYS']).toBe((await readFile(join(dataDir, 'secrets.key'), 'utf8')).trim());
     expect(poller['SECRETS_KEYS']).toBeUndefined();
+    expect(api['DATABASE_POOLS']).toBe(availableParallelism() <= 2 ? 'half' : undefined);
     expect(apiUrl).toBe(`http://127.0.0.1:${api['PORT']}`);
     expect(Number(api['METRICS_PORT'])).toBe(metricsPort);
     expect(Number(poller['METRICS_PORT'])).toBeGreaterThan(metricsPort);
@@ -122,7 +123,9 @@ describe('runProcesses', () => {
   it('starts no database with a DATABASE_URL', async () => {
     const stopping = new AbortController();
     const running = runProcesses(options(stopping.signal, { environment: { ...environment, ...ELSEWHERE } }));
-    expect(await environmentOf('api')).toMatchObject(ELSEWHERE);
+    const api = await environmentOf('api');
+    expect(api).toMatchObject(ELSEWHERE);
+    expect(api['DATABASE_POOLS']).toBeUndefined();
     stopping.abort();
     await running;
     expect(recorder.all.some(({ from }) => from === 'db')).toBe(false);
