@@ -15,6 +15,7 @@ COPY tsconfig.json tsconfig.build.json rolldown.config.mjs Procfile ./
 COPY api ./api
 COPY bin ./bin
 COPY cli ./cli
+COPY scripts/bundle.mjs ./scripts/bundle.mjs
 COPY sim ./sim
 COPY small ./small
 COPY src ./src

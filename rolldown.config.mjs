@@ -13,6 +13,30 @@ const EXTERNAL = [
 /** Optional drivers of TypeORM are not installed, and never loaded; `depd` of Koa makes functions with `eval`. */
 const EXPECTED = new Set(['UNRESOLVED_IMPORT', 'EVAL']);
 
+/** TypeORM loads the drivers of all databases to choose one by its name: a sixth of the code of a process. */
+const OTHER_DRIVERS = /\/typeorm\/driver\/(?!postgres\/|types\/)[\w-]+\/\w+\.js$/;
+
+/** The index of undici also loads its `fetch`, caches and mocks. An import that is missing here fails the build. */
+const UNDICI = /\/undici\/index\.js$/;
+const USED_OF_UNDICI = `
+  import api from './lib/api/index.js';
+  import errors from './lib/core/errors.js';
+  import Dispatcher from './lib/dispatcher/dispatcher.js';
+  Object.assign(Dispatcher.prototype, api);
+  export { default as buildConnector } from './lib/core/connect.js';
+  export { default as Agent } from './lib/dispatcher/agent.js';
+  export { default as Pool } from './lib/dispatcher/pool.js';
+  export { errors };`;
+
+/** Leaves code out that no process runs: each process would compile it at its start and keep it in memory. */
+const onlyUsedCode = {
+  name: 'only-used-code',
+  load: {
+    filter: { id: [OTHER_DRIVERS, UNDICI] },
+    handler: (id) => (UNDICI.test(id) ? USED_OF_UNDICI : 'module.exports = {};'),
+  },
+};
+
 /**
  * A few files per program instead of a thousand modules, with the packages inside: loading them is most of the time that a process or a
  * command needs to start. A command loads the files of its own code only.
@@ -28,6 +52,7 @@ export default defineConfig({
   },
   platform: 'node',
   external: EXTERNAL,
+  plugins: [onlyUsedCode],
   onLog(level, log, report) {
     if (!EXPECTED.has(log.code)) report(level, log);
   },
@@ -36,6 +61,7 @@ export default defineConfig({
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: 'processes/[name].js',
+    comments: false,
     // Errors are recognised and logged by their names.
     keepNames: true,
   },

@@ -4,6 +4,7 @@ await bootProcess({
   name: 'api',
   environment: process.env,
   exit: (code) => process.exit(code),
+  onStarted: () => void process.send?.({ type: 'started' }),
   printLine: (line) => process.stderr.write(`oddswire api: ${line}\n`),
   async start(config, log, signal) {
     // Dynamic import: an invalid configuration is reported before a second of loading.

@@ -30,6 +30,10 @@ export const command = runnerCommand({
     const setup = await setUpDemo(demoDir, environment, log);
     say(`demo: starting, with the data in ${demoDir}`);
     let api: DemoApi | undefined;
+    let onFirstPrice: () => void = () => undefined;
+    const firstPrice = new Promise<void>((resolve) => {
+      onFirstPrice = resolve;
+    });
     const events = createEventLines({
       titleOf: async (venue, marketId) => (await api?.title(venue, marketId)) ?? marketId,
       say,
@@ -39,11 +43,12 @@ export const command = runnerCommand({
       environment: setup.environment,
       dataDir: demoDir,
       companions: setup.companions,
+      othersAfter: firstPrice,
       onStep: (text) => say(`demo: ${text} (${secondsSinceStart()} s)`),
       takeLine: (name, line) => name === 'receiver' && events.take(line),
       onStarted(apiUrl) {
         api = connectDemoApi(apiUrl, setup.apiKey, signal);
-        return runDemo(api, apiUrl, setup, terminal);
+        return runDemo(api, { ...terminal, apiUrl, setup, onFirstPrice });
       },
     };
   },
@@ -53,13 +58,15 @@ function secondsSinceStart(): number {
   return Math.round(performance.now() / 1_000);
 }
 
-async function runDemo(
-  api: DemoApi,
-  apiUrl: string,
-  setup: DemoSetup,
-  { signal, dataDir, say }: Terminal,
-): Promise<void> {
+interface DemoRun extends Terminal {
+  readonly apiUrl: string;
+  readonly setup: DemoSetup;
+  readonly onFirstPrice: () => void;
+}
+
+async function runDemo(api: DemoApi, { apiUrl, setup, onFirstPrice, signal, dataDir, say }: DemoRun): Promise<void> {
   const { marketId, outcomeId } = await findFirstPrice({ api, signal, say, nowMs: () => performance.now() });
+  onFirstPrice();
   const { apiKey, opsPassword } = setup;
   const listKeys = callOf('keys', 'list', process.env);
   const facts = { apiUrl, apiKey, opsPassword, dataDir: demoFolder(dataDir), listKeys, marketId, outcomeId };

@@ -28,7 +28,7 @@ export interface Terminal {
   readonly say: (text: string) => void;
 }
 
-interface Extras extends Pick<RunnerOptions, 'environment' | 'dataDir' | 'companions'> {
+interface Extras extends Pick<RunnerOptions, 'environment' | 'dataDir' | 'companions' | 'othersAfter'> {
   /** Runs once every process has been started. A failure is logged. */
   readonly onStarted: (apiUrl: string) => Promise<void>;
   /** Reports a step of the start-up. */

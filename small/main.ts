@@ -37,14 +37,14 @@ await Promise.all(
   parts.map(([name = '', metricsPort]) =>
     bootProcess({
       name,
-      environment: { ...environmentOf(name, process.env), METRICS_PORT: metricsPort },
+      environment: { DATABASE_POOLS: 'half', ...environmentOf(name, process.env), METRICS_PORT: metricsPort },
       exit,
       printLine: (line) => process.stderr.write(`oddswire ${name}: ${line}\n`),
       async start(config, log, signal) {
         const start = STARTS.get(name);
         if (start === undefined)
           throw new StartupError(`usage: small/main.js ${[...STARTS.keys()].join('=PORT|')}=PORT …`);
-        return start({ ...config, hasFewConnections: true }, log, signal);
+        return start(config, log, signal);
       },
     }),
   ),

@@ -15,6 +15,7 @@ await bootProcess({
   name,
   environment: process.env,
   exit: (code) => process.exit(code),
+  onStarted: () => void process.send?.({ type: 'started' }),
   printLine: (line) => process.stderr.write(`oddswire ${name}: ${line}\n`),
   async start(config, log, signal) {
     if (name === 'worker') throw new StartupError(`usage: workers/main.js ${NAMES.join('|')}`);

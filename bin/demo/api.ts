@@ -19,6 +19,7 @@ export interface DemoMarket {
 }
 
 interface DemoPrice {
+  readonly market_id: string;
   readonly outcomes: readonly { readonly outcome_id: string; readonly price: number }[];
 }
 
@@ -45,6 +46,8 @@ export interface DemoApi {
   readonly markets: (limit: number) => Promise<readonly DemoMarket[]>;
   /** Null while the market has no price. */
   readonly price: (marketId: string) => Promise<DemoPrice | null>;
+  /** The prices of those of up to 100 markets that have some, in this order. */
+  readonly prices: (marketIds: readonly string[]) => Promise<readonly DemoPrice[]>;
   /** The title of a market of any venue. */
   readonly title: (venue: string, marketId: string) => Promise<string>;
   readonly webhooks: () => Promise<readonly DemoWebhook[]>;
@@ -91,6 +94,8 @@ export function connectDemoApi(apiUrl: string, apiKey: string, signal: AbortSign
         throw error;
       }
     },
+    prices: (marketIds) =>
+      call('GET', `/v1/polymarket/prices?market_ids=${marketIds.map(encodeURIComponent).join(',')}`, bearer),
     async title(venue, marketId) {
       const path = `/v1/${encodeURIComponent(venue)}/markets/${encodeURIComponent(marketId)}`;
       return (await call<DemoMarket>('GET', path, bearer)).title;

@@ -7,7 +7,7 @@ const LOOK_EVERY_MS = 100;
 const MARKETS = 25;
 
 interface Search {
-  readonly api: Pick<DemoApi, 'markets' | 'price'>;
+  readonly api: Pick<DemoApi, 'markets' | 'prices'>;
   readonly signal: AbortSignal;
   readonly say: (text: string) => void;
   /** Milliseconds since the start of the demo. */
@@ -27,10 +27,10 @@ export async function findFirstPrice(search: Search): Promise<{ marketId: string
     try {
       const markets = await api.markets(MARKETS);
       progress.waitingFor(markets.length === 0 ? 'the first markets of the exchange' : 'the first price');
-      for (const { market_id: marketId } of markets) {
-        const outcome = (await api.price(marketId))?.outcomes[0];
-        if (outcome !== undefined) return { marketId, outcomeId: outcome.outcome_id };
-      }
+      const ids = markets.map(({ market_id: marketId }) => marketId);
+      const [first] = ids.length === 0 ? [] : await api.prices(ids);
+      const outcome = first?.outcomes[0];
+      if (first && outcome) return { marketId: first.market_id, outcomeId: outcome.outcome_id };
     } catch (error) {
       progress.waitingFor('the API', asError(error).message);
     }

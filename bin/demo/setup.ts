@@ -7,7 +7,7 @@ import { openAuthority } from '../../sim/receiver-tls.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';
 import { freePort, isPortFree } from '../../src/embedded/free-port.ts';
 import { loadOrCreateSecret, readPrivateFile, writePrivateFile } from '../../src/embedded/private-file.ts';
-import type { ProcfileEntry } from '../../src/embedded/procfile.ts';
+import type { Companion } from '../../src/embedded/runner.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Environment } from '../terminal.ts';
 
@@ -26,7 +26,7 @@ const DEFAULTS: Environment = {
 
 export interface DemoSetup {
   readonly environment: Environment;
-  readonly companions: readonly ProcfileEntry[];
+  readonly companions: readonly Companion[];
   readonly apiKey: string;
   readonly opsPassword: string;
   /** The address of the demo's subscription, and its signing secret. */
@@ -76,6 +76,7 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
       },
       {
         name: 'receiver',
+        isOfOthers: true,
         command: [
           'node',
           'dist/sim/receiver-main.js',

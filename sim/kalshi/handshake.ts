@@ -9,9 +9,9 @@ const MAX_SKEW_MS = 5_000;
 /** The id of a key that the simulator gets at its start. */
 export const PRESET_KEY_ID = 'sim-preset-key';
 
-/** A throwaway private key, PEM. */
+/** A throwaway private key, PEM. It protects nothing, and a key of 2,048 bits can take a second. */
 export function makePrivateKey(): string {
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1_024 });
   return privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
 }
 

@@ -51,8 +51,8 @@ interface Derived {
   /** Whether statements are prepared by name. A pooler in transaction mode must support this. */
   readonly hasPreparedStatements: boolean;
   readonly feeds: FeedsConfig;
-  /** Half of the database connections: several processes run in one. Set by its entry point. */
-  readonly hasFewConnections?: boolean;
+  /** Half of the database connections. */
+  readonly hasFewConnections: boolean;
   /** `hosts` are the host names that the operator pages accept; none: loopback names and IP addresses. */
   readonly ops: { readonly hosts: readonly string[] };
 }
@@ -130,6 +130,7 @@ function derived(value: Values): Omit<Derived, 'ops'> {
     databaseDirectUrl: value.DATABASE_DIRECT_URL ?? value.DATABASE_URL,
     hasPreparedStatements:
       (value.DATABASE_PREPARED ?? (value.DATABASE_DIRECT_URL === undefined ? 'on' : 'off')) === 'on',
+    hasFewConnections: value.DATABASE_POOLS === 'half',
     feeds: readFeeds(value),
   };
 }

@@ -133,6 +133,10 @@ const TABLE = {
     meaning:
       'on or off: prepare statements by name; behind PgBouncer this needs 1.21 or newer with max_prepared_statements',
   }),
+  DATABASE_POOLS: unplaced(z.enum(['full', 'half']).optional(), {
+    shownDefault: 'full; half with --small, and by the runner for the embedded database on at most two cores',
+    meaning: 'full or half: the connections that each process opens at most',
+  }),
   DATA_DIR: at('dataDir', z.string().min(1), {
     default: './.data',
     meaning: 'folder of embedded Postgres and of locally generated keys',

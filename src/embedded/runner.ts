@@ -6,6 +6,7 @@ import type { Logger } from '../observe/logger.ts';
 import { PortTakenError } from '../runtime/errors.ts';
 import { freePort, isPortFree, nextFreePort } from './free-port.ts';
 import { localSecretsKeys } from './local-secrets.ts';
+import { hasFewCores } from './machine.ts';
 import { type ProcfileEntry, parseProcfile } from './procfile.ts';
 import { createSupervisor, type Outcome, type SupervisorLimits } from './supervisor.ts';
 
@@ -19,10 +20,21 @@ const DATABASE_STOP_MS = 12_000;
 /** A placeholder for the URL that is known once the embedded database runs, so that the other settings can be checked before. */
 const URL_TO_COME = 'postgres://embedded/oddswire';
 
+/** Clients see their work first. Each further process that loads at the same time delays it. */
+const FIRST: ReadonlySet<string> = new Set(['api', 'poller']);
+/** The other processes start after this time at the latest, because the first ones may fail. */
+const OTHERS_WAIT_MS = 10_000;
+
 /** A quarter of Node's default: the memory of short-lived objects is three times this. */
 const YOUNG_GENERATION = '--max-semi-space-size=4';
 
 type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A process beside the service. */
+export interface Companion extends ProcfileEntry {
+  /** Starts after the first processes of the service, and not before the database. */
+  readonly isOfOthers?: true;
+}
 
 export interface RunnerOptions {
   /** The base folder of the commands of the Procfile. */
@@ -38,12 +50,16 @@ export interface RunnerOptions {
   /** Runs the processes of the service in one. A process of another name keeps its own. */
   readonly isSmall?: boolean;
   /** Processes beside the service; they end after it. */
-  readonly companions?: readonly ProcfileEntry[];
-  /** Called once every process has been started; the API may still be waiting for the migrations. */
+  readonly companions?: readonly Companion[];
+  /** Called once the API and the poller have been started; the API may still be waiting for the migrations. */
   readonly onStarted?: (apiUrl: string) => void;
   /** Called at each step of the start-up, with a text for a person. */
   readonly onStep?: (text: string) => void;
   readonly limits?: Partial<SupervisorLimits>;
+  /** The processes beside the API and the poller also wait for this. */
+  readonly othersAfter?: Promise<void>;
+  /** See OTHERS_WAIT_MS; tests shorten it. */
+  readonly othersWaitMs?: number;
 }
 
 interface Plan {
@@ -68,6 +84,7 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
 
   let servedUrl: string | undefined;
   let hasMoved = false;
+  let others: Others | undefined;
   const supervisor = createSupervisor({
     cwd: root,
     log,
@@ -75,6 +92,7 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
     onMessage(name, message) {
       const url = name === DATABASE ? readyUrl(message) : null;
       if (url !== null) databaseIsUp(url);
+      if (isStarted(message)) others?.startedOf(name);
     },
     ...(options.limits !== undefined && { limits: options.limits }),
   });
@@ -93,8 +111,14 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
   }
 
   function startServices(environment: Environment): void {
-    options.onStep?.(`starting ${services.map(({ name }) => name).join(', ')}`);
     const isPart = ({ name }: ProcfileEntry) => options.isSmall === true && Object.hasOwn(DATABASE_POOL_SIZE, name);
+    const [first, later] = inTwo(services, (service) => isPart(service) || FIRST.has(service.name));
+    options.onStep?.(
+      `starting ${[first, later]
+        .filter(({ length }) => length > 0)
+        .map(namesOf)
+        .join(', then ')}`,
+    );
     const portOf = ({ name }: ProcfileEntry) => String(plan.metricsPorts.get(name) ?? 0);
     const parts = services.filter(isPart);
     if (parts.length > 0) {
@@ -102,12 +126,22 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
       const command = ['node', 'dist/small/main.js', ...words] as const;
       supervisor.start({ name: 'small', command, environment: environmentOfAll(parts, environment) });
     }
-    for (const service of services.filter((each) => !isPart(each))) {
+    const start = (service: ProcfileEntry) => {
       const { name, command } = service;
       const own = { ...environmentOf(name, environment), METRICS_PORT: portOf(service) };
       supervisor.start({ name, command, environment: own });
-    }
+    };
+    const own = first.filter((each) => !isPart(each));
+    own.forEach(start);
+    others = startAfter(own, options, () => {
+      companions.filter(({ isOfOthers }) => isOfOthers).forEach(startCompanion);
+      later.forEach(start);
+    });
     options.onStarted?.(plan.apiUrl);
+  }
+
+  function startCompanion({ name, command }: Companion): void {
+    supervisor.start({ name, command, environment: plan.environment, stopWave: COMPANION_WAVE });
   }
 
   function stop(): void {
@@ -115,10 +149,9 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
   }
 
   signal.addEventListener('abort', stop, { once: true });
-  if (companions.length > 0) options.onStep?.(`starting ${companions.map(({ name }) => name).join(', ')}`);
-  for (const { name, command } of companions) {
-    supervisor.start({ name, command, environment: plan.environment, stopWave: COMPANION_WAVE });
-  }
+  const early = companions.filter(({ isOfOthers }) => isOfOthers !== true);
+  if (early.length > 0) options.onStep?.(`starting ${namesOf(early)}`);
+  early.forEach(startCompanion);
   if (database === undefined) startServices(plan.environment);
   else {
     options.onStep?.('starting the embedded database; the first start creates it');
@@ -131,7 +164,47 @@ export async function runProcesses(options: RunnerOptions): Promise<Outcome> {
   }
   const outcome = await supervisor.finished;
   signal.removeEventListener('abort', stop);
+  others?.drop();
   return hasMoved ? { fatal: { name: DATABASE } } : outcome;
+}
+
+/** The processes that wait for others. */
+interface Others {
+  readonly startedOf: (name: string) => void;
+  readonly drop: () => void;
+}
+
+/**
+ * Calls `start` when each of the first processes has reported its start and `othersAfter` is resolved, at once without first processes, and
+ * after a limit at the latest.
+ */
+function startAfter(
+  first: readonly ProcfileEntry[],
+  { othersAfter = Promise.resolve(), othersWaitMs = OTHERS_WAIT_MS }: RunnerOptions,
+  start: () => void,
+): Others {
+  const awaited = new Set(first.map(({ name }) => name));
+  let isDone = false;
+  const finish = () => {
+    clearTimeout(timer);
+    if (!isDone) start();
+    isDone = true;
+  };
+  const timer = setTimeout(finish, othersWaitMs);
+  const startedOf = (name: string) => {
+    awaited.delete(name);
+    if (awaited.size === 0) othersAfter.then(finish, finish);
+  };
+  if (first.length === 0) finish();
+  return { startedOf, drop: () => clearTimeout(timer) };
+}
+
+function inTwo<T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[]] {
+  return [all.filter(isFirst), all.filter((one) => !isFirst(one))];
+}
+
+function namesOf(entries: readonly ProcfileEntry[]): string {
+  return entries.map(({ name }) => name).join(', ');
 }
 
 /** The environment without the secrets that none of the parts needs. Each part takes its own. */
@@ -151,7 +224,9 @@ async function preflight(
   const secretsKeys = given['SECRETS_KEYS'] || (isEmbedded ? await localSecretsKeys(dataDir, options.log) : undefined);
   // An option of the user comes later, and wins.
   const nodeOptions = [YOUNG_GENERATION, given['NODE_OPTIONS']].filter(Boolean).join(' ');
-  const environment = { ...given, SECRETS_KEYS: secretsKeys, NODE_OPTIONS: nodeOptions };
+  const pools = given['DATABASE_POOLS'] || (isEmbedded && hasFewCores() ? 'half' : undefined);
+  const own = { SECRETS_KEYS: secretsKeys, NODE_OPTIONS: nodeOptions, DATABASE_POOLS: pools };
+  const environment = { ...given, ...own };
   const config = loadConfig(isEmbedded ? { ...environment, DATABASE_URL: URL_TO_COME } : environment);
   const { host } = config.http;
   if (config.http.port !== 0 && !(await isPortFree(config.http.port, host))) {
@@ -187,6 +262,11 @@ async function assignMetricsPorts(
 function reachableHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
+}
+
+/** `{type: 'started'}`, the message of a process that has started. */
+function isStarted(message: unknown): boolean {
+  return typeof message === 'object' && message !== null && 'type' in message && message.type === 'started';
 }
 
 /** `{type: 'ready', url}`, the message of the database process. */

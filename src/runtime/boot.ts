@@ -9,11 +9,14 @@ interface BootOptions {
   environment: Readonly<Record<string, string | undefined>>;
   exit(code: number): void;
   printLine(line: string): void;
+  /** Tells the runner that the process has started. */
+  onStarted?(): void;
   start(config: Config, log: Logger, signal: AbortSignal): Promise<{ stop(): Promise<void> }>;
 }
 
 /** The first step of every process: parse the configuration, print every problem or create a logger, and start the life cycle. */
-export async function bootProcess({ name, environment, exit, printLine, start }: BootOptions): Promise<void> {
+export async function bootProcess(options: BootOptions): Promise<void> {
+  const { name, environment, exit, printLine, onStarted, start } = options;
   let config: Config;
   try {
     config = loadConfig(environment, name);
@@ -24,5 +27,11 @@ export async function bootProcess({ name, environment, exit, printLine, start }:
     return;
   }
   const log = createLogger({ process: name, level: config.logLevel, secrets: secretsOf(config) });
-  await runProcess({ log, exit, printLine, start: (signal) => start(config, log, signal) });
+  await runProcess({
+    log,
+    exit,
+    printLine,
+    ...(onStarted && { onStarted }),
+    start: (signal) => start(config, log, signal),
+  });
 }

@@ -21,6 +21,7 @@ interface ProcessOptions {
   exit(code: number): void;
   /** Receives a start-up fault as one line. */
   printLine(line: string): void;
+  onStarted?(): void;
 }
 
 /**
@@ -56,6 +57,7 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
   try {
     const running = await options.start(stopping.signal);
     log.info('started');
+    options.onStarted?.();
     await stopRequested;
     await running.stop().then(
       () => {

@@ -73,15 +73,23 @@ interface GuardedAgentOptions {
  */
 export function createGuardedAgent(options: GuardedAgentOptions): Agent {
   const rules = options.rules ?? PUBLIC_ONLY;
-  const connectTls = buildConnector({
-    secureContext: secureContext(options.extraCaPem),
-    rejectUnauthorized: true,
-    timeout: options.connectTimeoutMs,
-    allowH2: false,
-    lookup: guardedLookup(options.resolver, rules),
-    autoSelectFamily: true,
-    autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS,
-  });
+  const extraCas = options.extraCaPem === undefined ? [] : certificatesOf(options.extraCaPem);
+  const openConnector = () =>
+    buildConnector({
+      secureContext: secureContext(extraCas),
+      rejectUnauthorized: true,
+      timeout: options.connectTimeoutMs,
+      allowH2: false,
+      lookup: guardedLookup(options.resolver, rules),
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS,
+    });
+  let connector: buildConnector.connector | undefined;
+  // Opened by the first connection: a process that sends nothing does not parse the roots.
+  const connectTls: buildConnector.connector = (target, callback) => {
+    connector ??= openConnector();
+    connector(target, callback);
+  };
 
   const proxy = options.proxyUrl === undefined ? undefined : new URL(options.proxyUrl);
 
@@ -199,9 +207,9 @@ function limitAnswers(socket: Socket): void {
 }
 
 /** Built once: parsing some 140 roots for every connection costs more than the handshake. */
-function secureContext(extraCaPem: string | undefined): SecureContext {
-  if (extraCaPem === undefined) return createSecureContext({ minVersion: 'TLSv1.2' });
-  return createSecureContext({ minVersion: 'TLSv1.2', ca: [...rootCertificates, ...certificatesOf(extraCaPem)] });
+function secureContext(extraCas: readonly string[]): SecureContext {
+  const ca = extraCas.length > 0 && { ca: [...rootCertificates, ...extraCas] };
+  return createSecureContext({ minVersion: 'TLSv1.2', ...ca });
 }
 
 /** Node silently ignores text without a certificate, so each block is parsed here. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
@@ -32,6 +32,12 @@ beforeEach(async () => {
 
 /** An environment without the caller's variables. */
 const environment = { PATH: process.env['PATH'], PORT: '0', METRICS_PORT: '0' };
+
+/** A database of another place, whose keys are given. */
+const ELSEWHERE = {
+  DATABASE_URL: 'postgres://elsewhere/x',
+  SECRETS_KEYS: `a:${Buffer.alloc(32).toString('base64')}`,
+};
 
 function options(signal: AbortSignal, more: Partial<RunnerOptions> = {}): RunnerOptions {
   const { log, onLine } = recorder;
@@ -65,6 +71,7 @@ describe('runProcesses', () => {
     expect(api['DATABASE_URL']).toBe('postgres://stub/oddswire');
     expect(api['SECRETS_KEYS']).toBe((await readFile(join(dataDir, 'secrets.key'), 'utf8')).trim());
     expect(poller['SECRETS_KEYS']).toBeUndefined();
+    expect(api['DATABASE_POOLS']).toBe(availableParallelism() <= 2 ? 'half' : undefined);
     expect(apiUrl).toBe(`http://127.0.0.1:${api['PORT']}`);
     expect(Number(api['METRICS_PORT'])).toBe(metricsPort);
     expect(Number(poller['METRICS_PORT'])).toBeGreaterThan(metricsPort);
@@ -73,11 +80,52 @@ describe('runProcesses', () => {
     expect(place('sim', 'ending: SIGTERM')).toBeLessThan(place('db', 'ending'));
   });
 
+  it('starts the other processes after the reports of the API and the poller, and after the given promise', async () => {
+    const stopping = new AbortController();
+    const procfileText = ['alerter: node good.mjs', 'api: node reporting.mjs', 'poller: node reporting.mjs'].join('\n');
+    const companions = [{ name: 'receiver', command: ['node', 'good.mjs'], isOfOthers: true }] as const;
+    const given = { ...environment, ...ELSEWHERE };
+    let release: () => void = () => undefined;
+    const othersAfter = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const running = runProcesses(
+      options(stopping.signal, { procfileText, companions, environment: given, othersAfter }),
+    );
+    for (const name of ['api', 'poller']) {
+      const [up] = await recorder.until(1, ({ from, text }) => from === name && text.startsWith('up '));
+      process.kill(Number(up?.text.slice(3)), 'SIGUSR2');
+    }
+    await recorder.until(2, ({ text }) => text === 'reported');
+    recorder.onLine('test', 'released');
+    release();
+    await Promise.all([environmentOf('alerter'), environmentOf('receiver')]);
+    const reported = recorder.all.flatMap(({ text }, index) => (text === 'reported' ? [index] : []));
+    expect(reported).toHaveLength(2);
+    const firstOther = recorder.all.findIndex(({ from }) => from === 'alerter' || from === 'receiver');
+    const released = recorder.all.findIndex(({ text }) => text === 'released');
+    expect(Math.max(...reported)).toBeLessThan(released);
+    expect(released).toBeLessThan(firstOther);
+    stopping.abort();
+    expect(await running).toEqual({});
+  });
+
+  it('starts the other processes without a report of the first ones when the wait is over', async () => {
+    const stopping = new AbortController();
+    const given = { ...environment, ...ELSEWHERE };
+    const procfileText = 'alerter: node good.mjs\napi: node crashing.mjs\n';
+    const running = runProcesses(options(stopping.signal, { procfileText, environment: given, othersWaitMs: 100 }));
+    await environmentOf('alerter');
+    stopping.abort();
+    expect(await running).toEqual({});
+  });
+
   it('starts no database with a DATABASE_URL', async () => {
     const stopping = new AbortController();
-    const given = { DATABASE_URL: 'postgres://elsewhere/x', SECRETS_KEYS: `a:${Buffer.alloc(32).toString('base64')}` };
-    const running = runProcesses(options(stopping.signal, { environment: { ...environment, ...given } }));
-    expect(await environmentOf('api')).toMatchObject(given);
+    const running = runProcesses(options(stopping.signal, { environment: { ...environment, ...ELSEWHERE } }));
+    const api = await environmentOf('api');
+    expect(api).toMatchObject(ELSEWHERE);
+    expect(api['DATABASE_POOLS']).toBeUndefined();
     stopping.abort();
     await running;
     expect(recorder.all.some(({ from }) => from === 'db')).toBe(false);

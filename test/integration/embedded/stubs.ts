@@ -10,7 +10,16 @@ const STUBS = {
     process.on('SIGTERM', () => end('SIGTERM'));
     process.on('disconnect', () => end('disconnect'));
     console.log('env ' + JSON.stringify({ DATABASE_URL: process.env.DATABASE_URL, PORT: process.env.PORT,
-      METRICS_PORT: process.env.METRICS_PORT, SECRETS_KEYS: process.env.SECRETS_KEYS }));
+      METRICS_PORT: process.env.METRICS_PORT, DATABASE_POOLS: process.env.DATABASE_POOLS, SECRETS_KEYS: process.env.SECRETS_KEYS }));
+  `,
+  /** Reports its start after SIGUSR2. */
+  reporting: `
+    process.on('SIGTERM', () => process.exit(0));
+    process.on('disconnect', () => process.exit(0));
+    process.on('SIGUSR2', () => {
+      console.log('reported');
+      process.send({ type: 'started' });
+    });
   `,
   /** Ends after a delay. */
   slow: `

@@ -23,8 +23,9 @@ function search(answers: readonly ('refuses' | 'is empty' | 'has no price' | 'ha
         if (answers[look] === 'refuses') throw new Error('fetch failed');
         return answers[look] === 'is empty' ? [] : [MARKET];
       },
-      async price() {
-        return answers[look] === 'has a price' ? { outcomes: [{ outcome_id: '17', price: 0.5 }] } : null;
+      async prices(ids) {
+        const priced = answers[look] === 'has a price' ? ids : [];
+        return priced.map((id) => ({ market_id: id, outcomes: [{ outcome_id: '17', price: 0.5 }] }));
       },
     },
     signal: new AbortController().signal,

@@ -154,6 +154,11 @@ describe('loadConfig', () => {
     expect(loadConfig({ ...NEEDED, DATABASE_PREPARED: 'off' }).hasPreparedStatements).toBe(false);
   });
 
+  it('opens all connections unless DATABASE_POOLS is half', () => {
+    expect(loadConfig(NEEDED).hasFewConnections).toBe(false);
+    expect(loadConfig({ ...NEEDED, DATABASE_POOLS: 'half' }).hasFewConnections).toBe(true);
+  });
+
   it('accepts the limits of clients, and origins as browsers write them', () => {
     expect(loadConfig(NEEDED)).toMatchObject({
       http: { maxConnections: 10_000, maxConnectionsPerAddress: 1_000, trustedProxies: [], corsOrigins: [] },

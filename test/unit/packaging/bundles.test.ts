@@ -6,6 +6,10 @@ import { parseProcfile } from '../../../src/embedded/procfile.ts';
 const IMPORT = /(?:^import |^export |\bfrom |\bimport\()"([^"]+)"/gm;
 /** The line before each module of a bundle. */
 const PACKAGE = /^\/\/ (?:.*\/)?node_modules\/((?:@[^/\s]+\/)?[^/\s]+)\//gm;
+/** A class in a module of TypeORM for a database other than Postgres. */
+const OTHER_DRIVER =
+  /^\/\/ node_modules\/typeorm\/driver\/(?!postgres|types)[\w-]+\/\w+\.js\n(?:(?!\/\/ node_modules).*\n)*?.*\bclass \w+/m;
+const UNDICI_MOCK = /^\/\/ node_modules\/undici\/lib\/mock\//m;
 
 /** The files of a program and of all files that it imports. */
 function filesOf(program: string, found = new Map<string, string>()): Map<string, string> {
@@ -37,6 +41,12 @@ describe.each(programs)('the build of %s', (program) => {
   it('contains no development package', () => {
     const inside = new Set([...files.values()].flatMap((text) => [...text.matchAll(PACKAGE)].map(([, name]) => name)));
     expect([...inside].filter((name) => packages[`node_modules/${name}`]?.dev === true)).toEqual([]);
+  });
+
+  it('contains no driver of another database, and no mock of undici', () => {
+    const text = [...files.values()].join('\n');
+    expect(text.match(OTHER_DRIVER)).toBeNull();
+    expect(text.match(UNDICI_MOCK)).toBeNull();
   });
 });
 

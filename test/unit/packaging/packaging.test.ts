@@ -227,7 +227,7 @@ describe('the scripts of the package', () => {
     const ofOddswire = Object.keys(scripts).filter((name) => scripts[name]?.includes('dist/bin/oddswire.js '));
     expect(ofOddswire.sort()).toEqual(['audit', 'config', 'demo', 'keys', 'operators', 'rejected', 'start']);
     for (const name of ofOddswire) {
-      expect(scripts[name]).toBe(`npm run --silent bundle && exec node dist/bin/oddswire.js ${name}`);
+      expect(scripts[name]).toBe(`node scripts/bundle.mjs && exec node dist/bin/oddswire.js ${name}`);
       expect(Object.keys(COMMANDS)).toContain(name);
     }
   });
