@@ -46,6 +46,7 @@ import { FeedStateSince0032 } from './migrations/0032-feed-state-since.ts';
 import { Corrections0034 } from './migrations/0034-corrections.ts';
 import { TradeReread0035 } from './migrations/0035-trade-reread.ts';
 import { LateProcesses0036 } from './migrations/0036-late-processes.ts';
+import { Quiet0038 } from './migrations/0038-quiet.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -95,6 +96,7 @@ export const MIGRATIONS = [
   Corrections0034,
   TradeReread0035,
   LateProcesses0036,
+  Quiet0038,
 ] as const;
 
 /**

@@ -33,8 +33,10 @@ export interface Presence {
 type OnAbsent = (key: number) => Promise<void>;
 
 /** Notifications of a Postgres channel. `onLost`: the session ended, and with it its locks. */
-interface Listen {
+export interface Listen {
   channel: string;
+  /** Later notifications arrive. */
+  onReady?(): void;
   onMessage(payload: string): void;
   onLost(): void;
 }
@@ -149,6 +151,7 @@ export function createPresence({ databaseUrl, log }: PresenceOptions): Presence 
               if (listen) {
                 client.on('notification', ({ payload = '' }) => listen.onMessage(payload));
                 await client.query(`LISTEN ${listen.channel}`);
+                listen.onReady?.();
               }
               key = lastKey;
               session = sessionQueryable(client);
