@@ -61,7 +61,7 @@ export const STAGE_NAME: Readonly<Record<string, string>> = {
   'evaluate-alerts': 'Alert evaluation',
 };
 
-/** A process sends a heartbeat every second. */
+/** A process sends a heartbeat every three seconds. */
 const SILENT_MS = 5_000;
 /** A process that is late for this part of ten seconds has no processor time for its work. */
 const OVERLOADED_SHARE = 0.25;
