@@ -82,6 +82,7 @@ const ALLOWED_SQL = {
   'src/store/db/database-clock.ts': [1, 'a time'],
   'src/store/db/entities/webhook-subscription.ts': [1, 'a rate of requests'],
   'src/store/db/epoch-ms.ts': [1, 'whole milliseconds'],
+  'src/store/db/presence.ts': [1, 'a time'],
   'src/store/deliveries/due.ts': [1, 'an age'],
   'src/store/deliveries/outcomes.ts': [1, 'durations'],
   'src/store/deliveries/rate.ts': [3, 'times of permits'],
