@@ -77,7 +77,7 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
   const successes: number[] = [];
   /** The last reserve: it stays until the ledger knows that it has ended. */
   let reserve: Reserve | undefined;
-  /** When reserved turns were dropped: a take that began before may have reserved turns of the former state. */
+  /** When turns were dropped: a take that began before may have turns of the former state for later callers. */
   let droppedAt = Number.NEGATIVE_INFINITY;
   /** When the last callers got their turns. */
   let uses: number[] = [];
@@ -103,7 +103,8 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
     return reserve.at;
   }
 
-  function dropReserve(): void {
+  function drop(): void {
+    spare.length = 0;
     droppedAt = performance.now();
     if (reserve) reserve.endsAt = Math.min(reserve.endsAt, droppedAt);
   }
@@ -129,7 +130,7 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
         for (let given = 0; given < granted; given += 1) {
           const waiter = queue.shift();
           if (waiter) waiter.give(used(at));
-          else spare.push(at);
+          else if (askedAt > droppedAt) spare.push(at);
         }
         const endsAt = askedAt > droppedAt ? askedAt + RESERVE_MS : droppedAt;
         reserve = reserved > 0 ? { at, left: reserved, endsAt } : undefined;
@@ -186,13 +187,12 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
 
   /** Follows a change that the venue caused. An error is not the caller's: the next take meets it too. */
   async function change(changing: Promise<void>): Promise<void> {
-    spare.length = 0;
-    dropReserve();
+    drop();
     await changing.catch(() => undefined);
     schedule();
   }
 
-  ledger.onSlowed?.(dropReserve);
+  ledger.onSlowed?.(drop);
 
   return {
     async acquire(signal, maxWaitMs) {

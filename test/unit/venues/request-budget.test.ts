@@ -202,4 +202,17 @@ describe('the calls of a ledger', () => {
     await budget.acquire(signal, 0);
     expect(calls).toEqual(['take 1']);
   });
+
+  it('leave no turn of a caller that aborted to a caller after a slower rate of another process', async () => {
+    const { budget, calls, state } = spied(10, 2);
+    const controller = new AbortController();
+    const aborted = budget.acquire(controller.signal, 0);
+    controller.abort();
+    await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
+    // The take ends after its caller.
+    await vi.waitFor(() => expect(calls).toEqual(['take 1']));
+    state.slow();
+    await budget.acquire(signal, 0);
+    expect(calls).toEqual(['take 1', 'take 1']);
+  });
 });
