@@ -63,12 +63,12 @@ export function startWorker(role: Role, config: Config, log: Logger, signal: Abo
     });
     onStop(() => closeWorkers(workers, backend, () => tracker.isAtWork));
     const ids = Object.fromEntries(workers.map(({ name, id }) => [name, id]));
-    const listen = lanes && {
+    const ofLanes = lanes && {
       channel: LANE_CHANNEL,
       onMessage: (payload: string) => lanes.receive(payload),
       onLost: () => lanes.lost(),
     };
-    await presence.register(ids, (key) => releaseAbsent(key, context), listen);
+    await presence.register(ids, (key) => releaseAbsent(key, context), ofLanes ?? ledgers.listen);
     for (const worker of workers) {
       worker.run().catch((error: unknown) => log.error({ err: error, queue: worker.name }, 'worker loop ended'));
     }

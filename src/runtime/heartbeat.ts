@@ -8,12 +8,15 @@ import { processLag } from '../observe/process-lag.ts';
 import type { Queryable } from '../store/db/tx.ts';
 import { beat, beginHeartbeat, endHeartbeat } from '../store/ops/heartbeats.ts';
 
-const EVERY_MS = 1_000;
+/** The operator pages, also of the former release, show a process without a heartbeat of five seconds as stopped. */
+const EVERY_MS = 3_000;
+/** After a failure, so that one does not show the process as stopped. */
+const AGAIN_MS = 1_000;
 /** The maximum wait for the database at the end. */
 const END_TIMEOUT_MS = 1_000;
 
 /**
- * Stores a heartbeat of this process every second, with its lateness, so that the operator pages show a suspended, dead or overloaded
+ * Stores a heartbeat of this process every three seconds, with its lateness, so that the operator pages show a suspended, dead or overloaded
  * process. The next beat waits for the answer to the last one, and an unavailable database leaves a gap.
  */
 export function startHeartbeat(db: Queryable, name: string, log: Logger): { close(): Promise<void> } {
@@ -24,22 +27,25 @@ export function startHeartbeat(db: Queryable, name: string, log: Logger): { clos
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
-  async function storeBeat(): Promise<void> {
+  /** The pause before the next beat. */
+  async function storeBeat(): Promise<number> {
     try {
       // The row of a process that was suspended for a day is gone.
       if (id === undefined || !(await beat(db, id, lag.share()))) id = await beginHeartbeat(db, identity);
       streaks.succeeded('beat');
+      return EVERY_MS;
     } catch (error) {
       const { inARow, shouldLog } = streaks.failed('beat');
       log[shouldLog ? 'warn' : 'debug']({ err: asError(error), inARow }, 'heartbeat not stored; will retry');
+      return AGAIN_MS;
     }
   }
 
   let inFlight: Promise<void> = Promise.resolve();
   function next(): void {
     if (isClosed) return;
-    inFlight = storeBeat().finally(() => {
-      if (!isClosed) timer = setTimeout(next, EVERY_MS).unref();
+    inFlight = storeBeat().then((pauseMs) => {
+      if (!isClosed) timer = setTimeout(next, pauseMs).unref();
     });
   }
   next();

@@ -8,7 +8,9 @@ import {
   changeHostBudget,
   hostRates,
   openHostBudget,
+  SLOWED_CHANNEL,
 } from '../../src/store/catalog/host-budgets.ts';
+import type { Listen } from '../../src/store/db/presence.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import type { BudgetTerms, OpenLedger, RateLedger } from '../../src/venues/http/rate-ledger.ts';
 
@@ -17,6 +19,8 @@ const ANSWER_MS = 5_000;
 
 interface HostLedgers {
   open: OpenLedger;
+  /** The notifications of slower budgets. Without them no turns are reserved. */
+  listen: Listen;
   /** The present rates of the hosts of the opened ledgers. */
   gauge(metrics: Metrics): Collector;
 }
@@ -24,7 +28,9 @@ interface HostLedgers {
 /** Ledgers in Postgres: all processes with a client of one host share its request budget. */
 export function createHostLedgers({ db, log }: { db: Queryable; log: Logger }): HostLedgers {
   const opened: BudgetTerms[] = [];
+  const slowed: { key: string; listener: () => void }[] = [];
   let isAway = false;
+  let isListening = false;
 
   /** All hosts share a database, so an outage is one line. */
   async function logged<T>(venue: string, work: Promise<T>): Promise<T> {
@@ -61,11 +67,27 @@ export function createHostLedgers({ db, log }: { db: Queryable; log: Logger }): 
 
     const apply = (change: BudgetChange) => logged(terms.venue, changed(change));
     return {
-      take: (turns, successes) => apply({ turns, successes }),
+      take: (turns, successes, { most = 0, ...reserve } = { most: 0 }) =>
+        apply({ turns, successes, reserve: { most: isListening ? most : 0, ...reserve } }),
       limited: (takenAt) => apply({ limitedAt: takenAt }),
       pause: (ms) => apply({ pauseMs: ms }),
+      onSlowed: (listener) => void slowed.push({ key: terms.key, listener }),
     };
   }
+
+  const listen: Listen = {
+    channel: SLOWED_CHANNEL,
+    onReady() {
+      isListening = true;
+    },
+    onMessage(key) {
+      for (const each of slowed) if (each.key === key) each.listener();
+    },
+    onLost() {
+      isListening = false;
+      for (const { listener } of slowed) listener();
+    },
+  };
 
   function gauge({ venueRequestRate }: Metrics): Collector {
     return {
@@ -83,5 +105,5 @@ export function createHostLedgers({ db, log }: { db: Queryable; log: Logger }): 
     };
   }
 
-  return { open, gauge };
+  return { open, listen, gauge };
 }

@@ -61,7 +61,7 @@ export const STAGE_NAME: Readonly<Record<string, string>> = {
   'evaluate-alerts': 'Alert evaluation',
 };
 
-/** A process sends a heartbeat every second. */
+/** A process sends a heartbeat every three seconds. */
 const SILENT_MS = 5_000;
 /** A process that is late for this part of ten seconds has no processor time for its work. */
 const OVERLOADED_SHARE = 0.25;
@@ -69,7 +69,7 @@ const OVERLOADED_SHARE = 0.25;
 const MISSED_MS = 3_600_000;
 /** A mark usually waits about a second. An older mark means a stalled stage. */
 const STALLED_MS = 120_000;
-/** The publisher confirms the journal every 250 ms. */
+/** The head is at most two seconds old when a change waits at the moment of the read. */
 const UNCONFIRMED_MS = 5_000;
 /** An attempt that is overdue for longer means that too few deliverers run. */
 export const OVERDUE_MS = 60_000;

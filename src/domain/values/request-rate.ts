@@ -8,5 +8,9 @@ export const RATE_FLOOR = 0.1;
 export const RATE_RECOVERY_SECONDS = 60;
 /** The longest pause: a wrong header must not silence a venue for days. */
 export const MAX_PAUSE_MS = 10 * 60_000;
+/** A process may use turns that it reserved for this long. */
+export const RESERVE_MS = 5_000;
+/** At most this part of a burst is reserved at a time, by all processes together: the rest is for the others. */
+export const RESERVED_SHARE = 0.5;
 /** Turns are counted in binary fractions. */
 export const TURN_ROUNDING = 1e-9;

@@ -3,6 +3,8 @@ import {
   RATE_DECREASE,
   RATE_FLOOR,
   RATE_RECOVERY_SECONDS,
+  RESERVE_MS,
+  RESERVED_SHARE,
   TURN_ROUNDING,
 } from '../../domain/values/request-rate.ts';
 import { type Queryable, sql } from '../db/tx.ts';
@@ -23,6 +25,8 @@ export interface BudgetChange {
   turns?: number;
   /** The takes of answered requests. */
   successes?: readonly number[];
+  /** Turns to reserve, at most, and the take of the last reserve of this client, which ended so long ago. */
+  reserve?: { most: number; ended?: { at: number; agoMs: number } };
   /** The take of a refused request. */
   limitedAt?: number;
   /** A pause that the host asks for. */
@@ -31,6 +35,7 @@ export interface BudgetChange {
 
 interface ChangedBudget {
   granted: number;
+  reserved: number;
   rate: number;
   /** The wait for the next turn; 0 while one is left. */
   waitMs: number;
@@ -53,35 +58,46 @@ export async function openHostBudget(db: Queryable, { host, ceiling, burst }: Ho
   await db.query(OPEN, [host, ceiling, burst]);
 }
 
+/** The Postgres channel of budgets that slowed down or paused, by a trigger; the payload is the name. See migration 0038. */
+export const SLOWED_CHANNEL = 'oddswire_budget';
+
 /** Milliseconds of an SQL time. All moments pass through it, so equal ones stay equal. */
 const ms = (time: string): string => `extract(epoch FROM ${time})::float8 * 1000`;
 
 /**
  * One round trip for every change. Each step is a common table expression, because the next one needs its result. The clock is read after
  * the lock, so changes have increasing times in their order. `least` cuts times of the future, which a clock that was set back leaves.
- * The arithmetic is that of the ledger in memory (`src/venues/http/rate-ledger.ts`).
+ * The arithmetic is that of the ledger in memory (`src/venues/http/rate-ledger.ts`). A process of a release without reserves leaves
+ * `reserved` as it is and fills the bucket to the whole burst.
  */
 const CHANGE = sql(
   'change_host_budget',
   `WITH locked AS MATERIALIZED (SELECT * FROM host_budget WHERE host = $1 FOR UPDATE),
    clocked AS MATERIALIZED (SELECT *, clock_timestamp() AS now FROM locked),
    known AS MATERIALIZED (
-     SELECT now, host, ceiling, rate, tokens, least(slowed_at, now) AS slowed_at,
+     SELECT now, host, ceiling, rate, tokens, $2 * rate AS capacity, least(slowed_at, now) AS slowed_at,
        least(paused_until, now + ${MAX_PAUSE_MS} * interval '1 millisecond') AS paused_until,
-       least(refilled_at, now) AS refilled_at
+       least(refilled_at, now) AS refilled_at,
+       ARRAY(SELECT at FROM unnest(reserved) AS r (at) WHERE at BETWEEN ${ms('now')} - ${RESERVE_MS} - $2 * 1000 AND ${ms('now')}) AS reserved
      FROM clocked),
-   refilled AS MATERIALIZED (
-     SELECT now, host, ceiling, rate, slowed_at, paused_until,
-       least(greatest(1, $2 * rate), tokens + greatest(0, ${ms('(now - greatest(refilled_at, paused_until))')}) * rate / 1000) AS tokens
+   timed AS MATERIALIZED (
+     SELECT *, greatest(0, ${ms('(now - greatest(refilled_at, paused_until))')}) AS elapsed_ms,
+       CASE WHEN $8::float8 IS NULL THEN reserved ELSE array_remove(reserved, $8) END AS held
      FROM known),
+   refilled AS MATERIALIZED (
+     SELECT now, host, ceiling, rate, slowed_at, paused_until, held,
+       least(greatest(1, capacity - cardinality(held)),
+         least(greatest(1, capacity - cardinality(reserved)), tokens + (elapsed_ms - least(elapsed_ms, $9)) * rate / 1000)
+           + least(elapsed_ms, $9) * rate / 1000) AS tokens
+     FROM timed),
    raised AS MATERIALIZED (
-     SELECT now, host, ceiling, slowed_at, paused_until, tokens,
+     SELECT now, host, ceiling, slowed_at, paused_until, tokens, held,
        least(ceiling, sqrt(rate * rate + 2 * ceiling / ${RATE_RECOVERY_SECONDS} * (
          SELECT count(*) FROM unnest($4::float8[]) AS taken (at) WHERE taken.at > ${ms('slowed_at')}))) AS rate,
        coalesce($5::float8 > ${ms('slowed_at')}, false) AS is_slower
      FROM refilled),
    followed AS MATERIALIZED (
-     SELECT now, host,
+     SELECT now, host, ceiling, held,
        CASE WHEN is_slower THEN now ELSE slowed_at END AS slowed_at,
        CASE WHEN is_slower THEN greatest(ceiling * ${RATE_FLOOR}, rate * ${RATE_DECREASE}) ELSE rate END AS rate,
        CASE WHEN $6::float8 IS NULL THEN paused_until
@@ -91,11 +107,17 @@ const CHANGE = sql(
      FROM raised),
    granted AS MATERIALIZED (
      SELECT *, CASE WHEN paused_until > now THEN 0 ELSE least($3::int, floor(tokens + ${TURN_ROUNDING})::int) END AS turns
-     FROM followed)
+     FROM followed),
+   kept AS MATERIALIZED (
+     SELECT *, CASE WHEN rate < ceiling OR paused_until > now THEN 0
+       ELSE greatest(0, least($7::int, floor($2 * ceiling * ${RESERVED_SHARE})::int - cardinality(held),
+         floor(greatest(0, tokens - turns) + ${TURN_ROUNDING})::int)) END AS more
+     FROM granted)
    UPDATE host_budget AS h
-   SET rate = g.rate, tokens = greatest(0, g.tokens - g.turns), refilled_at = g.now, paused_until = g.paused_until, slowed_at = g.slowed_at
-   FROM granted AS g WHERE h.host = g.host
-   RETURNING g.turns AS granted, h.rate, ${ms('g.now')} AS at,
+   SET rate = g.rate, tokens = greatest(0, g.tokens - g.turns - g.more), refilled_at = g.now, paused_until = g.paused_until,
+     slowed_at = g.slowed_at, reserved = g.held || array_fill(${ms('g.now')}, ARRAY[g.more])
+   FROM kept AS g WHERE h.host = g.host
+   RETURNING g.turns AS granted, g.more AS reserved, h.rate, ${ms('g.now')} AS at,
      ${ms('(greatest(h.paused_until, g.now) - g.now)')}
        + CASE WHEN 1 - h.tokens > ${TURN_ROUNDING} THEN (1 - h.tokens) / h.rate * 1000 ELSE 0 END AS wait_ms`,
 );
@@ -104,9 +126,10 @@ const CHANGE = sql(
 export async function changeHostBudget(
   db: Queryable,
   { host, ceiling, burst }: HostBudget,
-  { turns = 0, successes = [], limitedAt, pauseMs }: BudgetChange,
+  { turns = 0, successes = [], limitedAt, pauseMs, reserve: { most = 0, ended } = { most: 0 } }: BudgetChange,
 ): Promise<ChangedBudget | undefined> {
-  const values = [host, burst / ceiling, turns, successes, limitedAt ?? null, pauseMs ?? null];
+  const change = [turns, successes, limitedAt ?? null, pauseMs ?? null, most, ended?.at ?? null, ended?.agoMs ?? 0];
+  const values = [host, burst / ceiling, ...change];
   const [changed] = await db.query<ChangedBudget>(CHANGE, values);
   return changed;
 }

@@ -47,6 +47,7 @@ import { Corrections0034 } from './migrations/0034-corrections.ts';
 import { TradeReread0035 } from './migrations/0035-trade-reread.ts';
 import { LateProcesses0036 } from './migrations/0036-late-processes.ts';
 import { FollowedVenues0037 } from './migrations/0037-followed-venues.ts';
+import { Quiet0038 } from './migrations/0038-quiet.ts';
 import { RequestedPolls0039 } from './migrations/0039-requested-polls.ts';
 
 /** Every table that TypeORM's repositories may access. */
@@ -98,6 +99,7 @@ export const MIGRATIONS = [
   TradeReread0035,
   LateProcesses0036,
   FollowedVenues0037,
+  Quiet0038,
   RequestedPolls0039,
 ] as const;
 

@@ -4,6 +4,7 @@ import { asError, OddswireError } from '../../domain/values/errors.ts';
 import { FailureStreaks } from '../../observe/failure-streaks.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from './kept-session.ts';
+import { waitForTurn } from './look-turns.ts';
 import { type Queryable, type Statement, sessionQueryable, sql, type Tx } from './tx.ts';
 
 /** Advisory lock space of presences: the first of the two lock keys; the second is the key of a process. */
@@ -33,8 +34,10 @@ export interface Presence {
 type OnAbsent = (key: number) => Promise<void>;
 
 /** Notifications of a Postgres channel. `onLost`: the session ended, and with it its locks. */
-interface Listen {
+export interface Listen {
   channel: string;
+  /** Later notifications arrive. */
+  onReady?(): void;
   onMessage(payload: string): void;
   onLost(): void;
 }
@@ -45,8 +48,6 @@ interface PresenceOptions {
   log: Logger;
 }
 
-/** Each look is one small statement. It is also the heartbeat of the session. */
-const LOOK_EVERY_MS = 500;
 /** A second look confirms an absence: after a restart of the server every process needs a moment to return. */
 const CONFIRM_AFTER_MS = 200;
 
@@ -57,7 +58,19 @@ const LOCK_AGAIN = 'SELECT pg_try_advisory_lock($1, $2) AS is_locked';
 const IS_KNOWN = 'SELECT EXISTS (SELECT FROM presence WHERE id = $1) AS is_known';
 const FORGET = 'DELETE FROM presence WHERE id = $1';
 /** A shared lock, so that two looks at once do not take each other for the owner. */
-const FIND_ABSENT = 'SELECT id FROM presence WHERE id <> $2 AND pg_try_advisory_xact_lock_shared($1, id)';
+const LOOK = `WITH seen AS MATERIALIZED (
+    SELECT id, CASE WHEN id = $2 THEN false ELSE pg_try_advisory_xact_lock_shared($1, id) END AS is_absent FROM presence)
+  SELECT coalesce(array_agg(id) FILTER (WHERE is_absent), '{}') AS absent, count(*) FILTER (WHERE NOT is_absent)::int AS present,
+    count(*) FILTER (WHERE NOT is_absent AND id < $2)::int AS place, extract(epoch FROM clock_timestamp())::float8 * 1000 AS "atMs"
+  FROM seen`;
+
+/** The keys of processes without a lock, the number of the others, and the place of this one among them. */
+interface Look {
+  absent: number[];
+  present: number;
+  place: number;
+  atMs: number;
+}
 
 /** A lost session is opened again, under the same key unless another process has released its claims meanwhile. */
 export function createPresence({ databaseUrl, log }: PresenceOptions): Presence {
@@ -91,10 +104,11 @@ export function createPresence({ databaseUrl, log }: PresenceOptions): Presence 
     return row.id;
   }
 
-  async function findAbsent(client: pg.Client, ownKey: number): Promise<ReadonlySet<number>> {
-    const find = () => client.query<{ id: number }>(FIND_ABSENT, [PRESENCE_LOCK_SPACE, ownKey]);
-    const { rows } = await inTurn(find);
-    return new Set(rows.map(({ id }) => id));
+  async function look(client: pg.Client, ownKey: number): Promise<Look> {
+    const { rows } = await inTurn(() => client.query<Look>(LOOK, [PRESENCE_LOCK_SPACE, ownKey]));
+    const [row] = rows;
+    if (!row) throw new TypeError('the look at the presences returned no row');
+    return row;
   }
 
   async function release(absent: readonly number[], onAbsent: OnAbsent): Promise<void> {
@@ -110,15 +124,17 @@ export function createPresence({ databaseUrl, log }: PresenceOptions): Presence 
     }
   }
 
-  /** Looks for ended processes until the signal fires. */
+  /** Looks for ended processes until the signal fires, in turn with the other processes. */
   async function watch(client: pg.Client, ownKey: number, signal: AbortSignal, onAbsent: OnAbsent): Promise<void> {
     let suspects: ReadonlySet<number> = new Set();
     while (!signal.aborted) {
-      const absent = await findAbsent(client, ownKey);
+      const seen = await look(client, ownKey);
+      const turnAtMs = performance.now() + waitForTurn(seen);
+      const absent = new Set(seen.absent);
       const confirmed = [...absent].filter((suspect) => suspects.has(suspect));
       suspects = absent;
       await release(confirmed, onAbsent);
-      const pauseMs = absent.size > confirmed.length ? CONFIRM_AFTER_MS : LOOK_EVERY_MS;
+      const pauseMs = absent.size > confirmed.length ? CONFIRM_AFTER_MS : Math.max(0, turnAtMs - performance.now());
       await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
@@ -149,6 +165,7 @@ export function createPresence({ databaseUrl, log }: PresenceOptions): Presence 
               if (listen) {
                 client.on('notification', ({ payload = '' }) => listen.onMessage(payload));
                 await client.query(`LISTEN ${listen.channel}`);
+                listen.onReady?.();
               }
               key = lastKey;
               session = sessionQueryable(client);

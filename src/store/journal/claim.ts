@@ -2,7 +2,7 @@ import { ORIGIN } from '../db/origin.ts';
 import { sql } from '../db/tx.ts';
 import { FACT_CODES, PUBLISH_KINDS } from '../marks/publish-marks.ts';
 import { BOOK_BODY, CANDLE_BODY, MARKET_BODY, PRICE_BODY, secondsOf, TRADE_BODY } from './bodies.ts';
-import { NEWEST_HEAD } from './read-journal.ts';
+import { IS_BEHIND, IS_CONTINUED, MINUTE, NEWEST_HEAD } from './read-journal.ts';
 
 /*
  * The statements of the publisher. Each is one round trip and its own transaction, so a stopped publisher holds no lock.
@@ -17,9 +17,6 @@ import { NEWEST_HEAD } from './read-journal.ts';
 /** Publishing in one process at a time ("publ" in ASCII). Of two claims at once, the second head is a duplicate key. */
 const PUBLISH_LOCK = 0x70_75_62_6c;
 
-/** The beginning of the current minute, epoch seconds. */
-const MINUTE = `floor(extract(epoch FROM statement_timestamp()) / 60)::bigint * 60`;
-
 /**
  * Settings of the publisher's session. Its statements are planned once, and their tables may be empty then: later they hold many rows, with
  * many dead ones. So every scan must use an index.
@@ -29,12 +26,6 @@ export const SETTINGS = sql(
   `SELECT set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false), set_config('jit', 'off', false),
      set_config('plan_cache_mode', 'force_generic_plan', false)`,
 );
-
-/**
- * Whether the head can be continued: this database wrote it, and its time is within the limit of `create_journal_partition`. A clock that
- * was set back leaves a later head, behind which no partition can be made before the clock is there again.
- */
-const IS_CONTINUED = `(h.origin = ${ORIGIN} AND h.at <= clock_timestamp() + interval '2 hours')`;
 
 export const IS_FOUNDED = sql('is_journal_founded', `SELECT ${IS_CONTINUED} AS is_founded FROM (${NEWEST_HEAD}) h`);
 
@@ -60,23 +51,29 @@ export const FOUND = sql(
 
 /** Marks of transactions that became visible since the head. `m` is the mark, `h` the head. */
 const IN_PROGRESS_THEN = `m.xid = ANY (ARRAY(SELECT pg_snapshot_xip(h.published)))`;
-const LATER = `m.xid >= pg_snapshot_xmax(h.published)`;
 
-/** Looks for work without a lock. */
+/**
+ * Whether a process of the former release runs that reads the journal: it knows no other evidence than the time in the head. It sends a
+ * heartbeat each second, and none while it is suspended.
+ */
+const IS_TRUSTED = `EXISTS (SELECT FROM process_heartbeat p
+  WHERE p.process IN ('api', 'aggregator') AND NOT p.proves_journal AND p.seen_at > clock_timestamp() - interval '5 seconds')`;
+
+/** Looks for work without a lock. A head of a later clock is work too. */
 export const LOOK = sql(
   'look_for_marks',
   `SELECT h.turn, abs(extract(epoch FROM clock_timestamp() - h.checked_at) * 1000)::float8 AS checked_ms_ago,
-     h.target IS NOT NULL
-       OR EXISTS (SELECT FROM publish_mark m WHERE ${LATER})
-       OR EXISTS (SELECT FROM publish_mark m WHERE ${IN_PROGRESS_THEN}) AS has_work
+     ${IS_BEHIND} OR h.checked_at > clock_timestamp() AS has_work, ${IS_TRUSTED} AS is_trusted
    FROM (${NEWEST_HEAD}) h`,
 );
 
 export interface Look {
   turn: bigint;
-  /** The distance of `checked_at` from the present, milliseconds: a head of a later clock is renewed too. */
+  /** The distance of `checked_at` from the present, milliseconds. */
   checkedMsAgo: number;
   hasWork: boolean;
+  /** Whether a process of the former release runs, which knows the time of the head only. */
+  isTrusted: boolean;
 }
 
 const MARK = 'm.xid, m.id, m.kind, m.key, m.detail, m.until, m.ref';

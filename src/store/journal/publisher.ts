@@ -14,11 +14,18 @@ const MARKS_PER_CLAIM = 2_000;
 /** Pauses between claims under load: as long as the claim itself, so that the publisher takes at most half of a core. */
 const SHORTEST_PAUSE_MS = 6;
 const LONGEST_BUSY_PAUSE_MS = 40;
-/** The head is renewed at this age, so that it is never older than 250 ms while the publisher works. The look finds marks without a signal too. */
-const RENEW_AFTER_MS = 180;
-/** A second publisher looks this often, and takes over when nothing was published in between and the head is this old. */
+/** A look finds marks without a signal too. */
+const LOOK_EVERY_MS = 180;
+/** The age of a head that a look renews for readers that know no other evidence: it is never older than 250 ms then. */
+const RENEW_AFTER_MS = 100;
+/** The age of a head that is renewed at rest, which shows a second publisher that this one lives. */
+const RENEW_AT_REST_MS = 2_000;
+/** A second publisher looks this often. */
 const STANDBY_MS = 250;
+/** It takes over when work waits for this long and nothing was published. */
 const OVERDUE_MS = 500;
+/** It takes over at rest when the head is this old. */
+const OVERDUE_AT_REST_MS = 4_000;
 const MAINTAIN_EVERY_MS = 30_000;
 
 const UNIQUE_VIOLATION = '23505';
@@ -84,11 +91,12 @@ class Session {
   readonly #db: Queryable;
   readonly #options: PublisherOptions;
   /** The last head that this session wrote, or saw. */
-  #turn = 0n;
+  #turn: bigint | undefined;
   /** Whether the last claim was of this session. */
   #isActive = false;
   #maintainAtMs = 0;
-  #claimedAtMs = 0;
+  /** Since when work waits without a new head, while another publisher is at work. */
+  #leftSinceMs: number | undefined;
 
   constructor(client: pg.Client, options: PublisherOptions) {
     this.#db = sessionQueryable(client);
@@ -127,7 +135,7 @@ class Session {
         const busyMs = Math.min(Math.max(performance.now() - startedMs, SHORTEST_PAUSE_MS), LONGEST_BUSY_PAUSE_MS);
         await pause(busyMs, closing);
         // More follows what was published, also from writers without a signal.
-        if (result === 'idle') await pause(this.#claimedAtMs + RENEW_AFTER_MS - performance.now(), signalled.signal);
+        if (result === 'idle') await pause(startedMs + LOOK_EVERY_MS - performance.now(), signalled.signal);
       }
       unlink();
     }
@@ -136,16 +144,27 @@ class Session {
   async #look(): Promise<Result> {
     const [look] = await this.#db.query<Look>(LOOK);
     if (!look) throw new TypeError('the journal has no head');
-    const isOwn = look.turn === this.#turn;
+    const before = this.#turn;
     this.#turn = look.turn;
-    if (!isOwn && look.checkedMsAgo < OVERDUE_MS) return 'overtaken';
-    if (!look.hasWork && look.checkedMsAgo < RENEW_AFTER_MS) return 'idle';
-    return this.#claim();
+    if (look.turn !== before) this.#isActive = false;
+    if (!this.#isActive) return this.#isOverdue(look, before) ? this.#claim() : 'overtaken';
+    const isOld = look.checkedMsAgo >= (look.isTrusted ? RENEW_AFTER_MS : RENEW_AT_REST_MS);
+    return look.hasWork || isOld ? this.#claim() : 'idle';
+  }
+
+  /** Whether no other publisher is at work. */
+  #isOverdue({ turn, checkedMsAgo, hasWork, isTrusted }: Look, before: bigint | undefined): boolean {
+    const nowMs = performance.now();
+    if (turn !== before || !hasWork) this.#leftSinceMs = undefined;
+    if (hasWork) this.#leftSinceMs ??= nowMs;
+    // A session that begins does not know since when work waits.
+    const isOften = isTrusted || (hasWork && before === undefined);
+    if (checkedMsAgo >= (isOften ? OVERDUE_MS : OVERDUE_AT_REST_MS)) return true;
+    return this.#leftSinceMs !== undefined && nowMs - this.#leftSinceMs >= OVERDUE_MS;
   }
 
   async #claim(): Promise<Result> {
     const startedMs = performance.now();
-    this.#claimedAtMs = startedMs;
     try {
       const [claimed] = await this.#db.query<Claimed>(CLAIM, [this.#options.marksPerClaim ?? MARKS_PER_CLAIM]);
       if (!claimed) return 'overtaken';

@@ -1,4 +1,5 @@
 import type { Change, ChangeBody, ChangeKind } from '../../domain/live/change.ts';
+import { ORIGIN } from '../db/origin.ts';
 import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
 
 /** How far the journal is. */
@@ -7,7 +8,9 @@ export interface JournalHead {
   epoch: string;
   /** The last number; every change up to it is visible. */
   seq: number;
-  /** By the database clock: the journal holds every change that was committed by then. */
+  /**
+   * By the database clock: the journal holds every change that was committed by then. While no mark waits, this is the time of the read.
+   */
   checkedAt: Date;
   /** The oldest number that is still stored; `seq + 1` when none is. */
   oldestSeq: number;
@@ -18,9 +21,33 @@ export interface JournalHead {
 /** The newest row of `journal_head` is the head. Rows are added instead of updated; see migration 0020. */
 export const NEWEST_HEAD = 'SELECT * FROM journal_head ORDER BY turn DESC LIMIT 1';
 
+/**
+ * Whether the head `h` can be continued: this database wrote it, and its time is within the limit of `create_journal_partition`. A clock
+ * that was set back leaves a later head, behind which no partition can be made before the clock is there again.
+ */
+export const IS_CONTINUED = `(h.origin = ${ORIGIN} AND h.at <= clock_timestamp() + interval '2 hours')`;
+
+/** The beginning of the current minute, epoch seconds. */
+export const MINUTE = `floor(extract(epoch FROM statement_timestamp()) / 60)::bigint * 60`;
+
+/**
+ * Whether visible changes are not in the journal: marks of transactions in progress at the snapshot of the head `h`, or of later ones, and
+ * candles whose minute ended. The order makes each probe use the index, also with a plan from the time of an empty table.
+ */
+export const IS_BEHIND = `(h.target IS NOT NULL OR h.closed_until < ${MINUTE}
+  OR EXISTS (SELECT FROM (SELECT FROM publish_mark m WHERE m.xid >= pg_snapshot_xmax(h.published) ORDER BY m.xid, m.id LIMIT 1) w)
+  OR EXISTS (SELECT FROM pg_snapshot_xip(h.published) AS x (xid)
+    CROSS JOIN LATERAL (SELECT FROM publish_mark m WHERE m.xid = x.xid ORDER BY m.id LIMIT 1) w))`;
+
+/**
+ * The snapshot of the statement is later than the begin of its transaction, `now()`. So when nothing that it sees waits, the journal holds
+ * every change that was committed by then, and no publisher has to say so. Marks of another database, and a head of a later clock, prove
+ * nothing.
+ */
 const READ_HEAD = sql(
   'read_journal_head',
-  `SELECT epoch::text AS epoch, seq::float8 AS seq, checked_at, clock_timestamp() AS read_at, oldest_seq::float8 AS oldest_seq
+  `SELECT epoch::text AS epoch, seq::float8 AS seq, clock_timestamp() AS read_at, oldest_seq::float8 AS oldest_seq,
+     CASE WHEN h.checked_at < now() AND NOT ${IS_BEHIND} AND ${IS_CONTINUED} THEN now() ELSE h.checked_at END AS checked_at
    FROM (${NEWEST_HEAD}) h`,
 );
 

@@ -28,7 +28,7 @@ export interface JournalTail {
   /** Everything up to this number was delivered to the listeners. */
   readonly position: number;
   /**
-   * The distance of `checkedAt` from the present in milliseconds, by the database clock at the last read, plus the time since then.
+   * The distance of `checkedAt` of the head from the present in milliseconds, by the database clock at the last read, plus the time since then.
    * Infinite before the first read. It grows when the publisher stops, and when this process loses the database.
    */
   staleMs(): number;
@@ -52,6 +52,12 @@ const POLL_MS = 250;
 const BATCH = 1_000;
 /** A heartbeat without an answer detects a silent connection. */
 const HEARTBEAT_MS = 15_000;
+
+/** What an earlier read has proven stays true, while marks wait. Only the clock of the same time compares. */
+function withEarlierProof(next: JournalHead, last: JournalHead | undefined): JournalHead {
+  const isProven = last?.epoch === next.epoch && last.checkedAt > next.checkedAt && last.checkedAt <= next.readAt;
+  return isProven ? { ...next, checkedAt: last.checkedAt } : next;
+}
 
 /** Reads the journal at each notification, and at an interval because a notification can be lost. Never throws. */
 export function followJournal(options: JournalTailOptions): JournalTail {
@@ -78,7 +84,7 @@ export function followJournal(options: JournalTailOptions): JournalTail {
   /** Whether more changes wait. */
   async function readOnce(): Promise<boolean> {
     const startedMs = performance.now();
-    const next = await readJournalHead(pool);
+    const next = withEarlierProof(await readJournalHead(pool), head);
     if (head?.epoch !== next.epoch) {
       position = next.seq;
       lastAt = undefined;

@@ -17,7 +17,7 @@ interface ProcessIdentity {
 const BEGIN = sql(
   'begin_heartbeat',
   `WITH forgotten AS (DELETE FROM process_heartbeat WHERE seen_at < clock_timestamp() - ${KEPT})
-   INSERT INTO process_heartbeat (process, host, pid, version) VALUES ($1, $2, $3, $4) RETURNING id`,
+   INSERT INTO process_heartbeat (process, host, pid, version, proves_journal) VALUES ($1, $2, $3, $4, true) RETURNING id`,
 );
 
 /** Stores the first heartbeat of a process; returns its key. */

@@ -1,7 +1,7 @@
 import { asError } from '../../domain/values/errors.ts';
-import { MAX_PAUSE_MS } from '../../domain/values/request-rate.ts';
+import { MAX_PAUSE_MS, RESERVE_MS } from '../../domain/values/request-rate.ts';
 import { VenueError } from '../errors.ts';
-import type { RateLedger, RateState } from './rate-ledger.ts';
+import type { RateLedger, RateState, ReserveRequest } from './rate-ledger.ts';
 
 /** Thrown when the wait for a turn would be longer than the caller can wait; the budget stays as it was. */
 export class BudgetExceededError extends Error {
@@ -57,15 +57,30 @@ interface Waiter {
 /** One call of the ledger takes the turns of this time at most: the other processes need turns too. */
 const SHARE_SECONDS = 0.25;
 
+/** Turns of the take `at` for later callers. */
+interface Reserve {
+  at: number;
+  left: number;
+  /** No turn is used after this moment; earlier when they are used up or dropped. */
+  endsAt: number;
+}
+
 /**
- * The queue of callers before a ledger. It takes a turn per waiting caller and none in advance, so that a pause or a slower rate of
- * another process holds from the next request on. Callers that wait together share a call of the ledger.
+ * The queue of callers before a ledger. Callers that wait together share a call of the ledger. The last of them also reserves turns for
+ * as many callers as came lately, so that a request costs no call of its own. A pause or a slower rate, also of another process, drops what
+ * is reserved: the next caller asks the ledger.
  */
 export function createRequestBudget(ledger: RateLedger, perSecond: number): RequestBudget {
   const queue: Waiter[] = [];
   /** Takes of turns whose callers aborted. */
   const spare: number[] = [];
   const successes: number[] = [];
+  /** The last reserve: it stays until the ledger knows that it has ended. */
+  let reserve: Reserve | undefined;
+  /** When turns were dropped: a take that began before may have turns of the former state for later callers. */
+  let droppedAt = Number.NEGATIVE_INFINITY;
+  /** When the last callers got their turns. */
+  let uses: number[] = [];
   /** The latest take that was refused while the ledger did not answer. */
   let unreported: number | undefined;
   let rate = perSecond;
@@ -74,18 +89,52 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
   let isAsking = false;
   let timer: NodeJS.Timeout | undefined;
 
+  function used(takenAt: number): number {
+    uses.push(performance.now());
+    return takenAt;
+  }
+
+  /** A reserved turn. */
+  function fromReserve(): number | undefined {
+    const now = performance.now();
+    if (!reserve || now >= reserve.endsAt) return undefined;
+    reserve.left -= 1;
+    if (reserve.left === 0) reserve.endsAt = now;
+    return reserve.at;
+  }
+
+  function drop(): void {
+    spare.length = 0;
+    droppedAt = performance.now();
+    if (reserve) reserve.endsAt = Math.min(reserve.endsAt, droppedAt);
+  }
+
+  /** The turns for the callers after these. */
+  function toReserve(turns: number, now: number): ReserveRequest {
+    uses = uses.filter((at) => at > now - RESERVE_MS);
+    const most = turns === queue.length ? uses.length : 0;
+    if (!reserve) return { most };
+    reserve.endsAt = Math.min(reserve.endsAt, now);
+    return { most, ended: { at: reserve.at, agoMs: now - reserve.endsAt } };
+  }
+
   async function ask(): Promise<void> {
     isAsking = true;
     try {
       while (queue.length > 0 && nextAt <= performance.now()) {
         if (unreported !== undefined) await report(unreported);
         const turns = Math.min(queue.length, Math.max(1, Math.floor(rate * SHARE_SECONDS)));
-        const { granted, at, ...state } = await ledger.take(turns, successes.splice(0));
+        const askedAt = performance.now();
+        const asked = toReserve(turns, askedAt);
+        const { granted, reserved, at, ...state } = await ledger.take(turns, successes.splice(0), asked);
         for (let given = 0; given < granted; given += 1) {
           const waiter = queue.shift();
-          if (waiter) waiter.give(at);
-          else spare.push(at);
+          if (waiter) waiter.give(used(at));
+          else if (askedAt > droppedAt) spare.push(at);
         }
+        const endsAt = askedAt > droppedAt ? askedAt + RESERVE_MS : droppedAt;
+        reserve = reserved > 0 ? { at, left: reserved, endsAt } : undefined;
+        serveReserved();
         follow(state);
       }
     } catch (cause) {
@@ -93,6 +142,15 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
     }
     isAsking = false;
     schedule();
+  }
+
+  /** Callers that came during the take. */
+  function serveReserved(): void {
+    while (queue.length > 0) {
+      const at = fromReserve();
+      if (at === undefined) return;
+      queue.shift()?.give(used(at));
+    }
   }
 
   function schedule(): void {
@@ -129,16 +187,18 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
 
   /** Follows a change that the venue caused. An error is not the caller's: the next take meets it too. */
   async function change(changing: Promise<void>): Promise<void> {
-    spare.length = 0;
+    drop();
     await changing.catch(() => undefined);
     schedule();
   }
 
+  ledger.onSlowed?.(drop);
+
   return {
     async acquire(signal, maxWaitMs) {
       signal.throwIfAborted();
-      const left = queue.length === 0 ? spare.shift() : undefined;
-      if (left !== undefined) return left;
+      const left = queue.length === 0 ? (spare.shift() ?? fromReserve()) : undefined;
+      if (left !== undefined) return used(left);
       const now = performance.now();
       const wait = waitAfter(nextAt - now, queue.length);
       if (nextAt > now && wait > maxWaitMs) throw new BudgetExceededError(wait);

@@ -171,20 +171,42 @@ describe('the request rate under any sequence of events', () => {
     },
   );
 
-  it('stays between floor and ceiling, gives no more turns than the ceiling allows, and answers every caller', async () => {
+  /** Clients of one ledger, which learn of the slower rates and pauses of the others. */
+  function openShared(perSecond: number, burst: number, clients: number) {
+    vi.advanceTimersByTime(1_000);
+    const ledger = createMemoryLedger({ perSecond, burst });
+    const listeners: (() => void)[] = [];
+    async function told<T>(change: Promise<T>): Promise<T> {
+      const changed = await change;
+      for (const listener of listeners) listener();
+      return changed;
+    }
+    const shared: RateLedger = {
+      take: ledger.take,
+      limited: (takenAt) => told(ledger.limited(takenAt)),
+      pause: (ms) => told(ledger.pause(ms)),
+      onSlowed: (listener) => void listeners.push(listener),
+    };
+    const budgets = Array.from({ length: clients }, () => createRequestBudget(shared, perSecond));
+    return { ledger, budgetOf: (place: number) => budgets[place % clients] as RequestBudget };
+  }
+
+  it('stays between floor and ceiling, gives all clients no more turns than the ceiling allows, and answers every caller', async () => {
     const rates = fc.integer({ min: 1, max: 400 }).map((tenths) => tenths / 10);
     await fc.assert(
       fc.asyncProperty(
         rates,
         fc.integer({ min: 1, max: 8 }),
-        fc.array(step, { maxLength: 80 }),
-        async (ceiling, burst, steps) => {
-          const { budget, ledger } = open(ceiling, burst);
+        fc.integer({ min: 1, max: 3 }),
+        fc.array(fc.tuple(step, fc.nat(2)), { maxLength: 80 }),
+        async (ceiling, burst, clients, steps) => {
+          const { budgetOf, ledger } = openShared(ceiling, burst, clients);
           const turns: { at: number; pausedUntil: number; latestAt: number }[] = [];
           const refusals: string[] = [];
           const callers: Promise<unknown>[] = [];
           let pausedUntil = 0;
-          for (const { kind, ms } of steps) {
+          for (const [{ kind, ms }, place] of steps) {
+            const budget = budgetOf(place);
             if (kind === 'wait') await vi.advanceTimersByTimeAsync(ms);
             if (kind === 'succeed') budget.succeeded(now() - ms);
             if (kind === 'limit') await budget.limited(now() - ms);

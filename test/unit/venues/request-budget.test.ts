@@ -66,19 +66,25 @@ describe('the calls of a ledger', () => {
   /** A ledger in memory that records the calls, and fails while `isAway`. */
   function spied(perSecond: number, burst: number) {
     const calls: string[] = [];
-    const state = { isAway: false };
+    const state = { isAway: false, slow: (): void => undefined };
     const memory = createMemoryLedger({ perSecond, burst });
     const call = <T>(name: string, run: () => Promise<T>) => {
       calls.push(name);
       return state.isAway ? Promise.reject(new Error('connect ECONNREFUSED')) : run();
     };
     const ledger: RateLedger = {
-      take: (turns, successes) => call(`take ${turns}`, () => memory.take(turns, successes)),
+      take: (turns, ...of) => call(`take ${turns}`, () => memory.take(turns, ...of)),
       limited: (takenAt) => call('limited', () => memory.limited(takenAt)),
       pause: (ms) => call('pause', () => memory.pause(ms)),
+      onSlowed: (listener) => {
+        state.slow = listener;
+      },
     };
     return { budget: createRequestBudget(ledger, perSecond), memory, calls, state };
   }
+  afterEach(() => {
+    vi.useRealTimers();
+  });
   const unavailable = { name: 'BudgetUnavailableError', message: 'the request budget is unavailable' };
 
   it('take the turns of a quarter second together on a fast host', async () => {
@@ -92,6 +98,63 @@ describe('the calls of a ledger', () => {
     const { budget, calls } = spied(3, 3);
     await Promise.all(Array.from({ length: 3 }, () => budget.acquire(signal, 0)));
     expect(calls).toEqual(['take 1', 'take 1', 'take 1']);
+  });
+
+  it('reserve turns for as many callers as came in the last seconds, at most half of a burst', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { budget, calls, memory } = spied(10, 10);
+    for (let asked = 0; asked < 5; asked += 1) {
+      await budget.acquire(signal, 0);
+      vi.advanceTimersByTime(1_000);
+    }
+    // The second take reserves a turn, and the fourth caller finds two callers of the last seconds.
+    expect(calls).toEqual(['take 1', 'take 1', 'take 1']);
+    for (let asked = 0; asked < 60; asked += 1) {
+      await budget.acquire(signal, 0);
+      vi.advanceTimersByTime(200);
+    }
+    // Five reserved turns and one of the caller.
+    expect(calls).toHaveLength(13);
+    expect((await memory.take(10, [])).granted).toBeGreaterThanOrEqual(5);
+  });
+
+  it('use no reserved turn after five seconds, after a slower rate and after a pause', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { budget, calls, state } = spied(10, 10);
+    const fill = async () => {
+      calls.length = 0;
+      for (let asked = 0; asked < 3; asked += 1) await budget.acquire(signal, 0);
+      expect(calls).toEqual(['take 1', 'take 1']);
+    };
+    const spoilers = [
+      () => vi.advanceTimersByTime(5_000),
+      () => state.slow(),
+      async () => {
+        await budget.pause(1_000);
+        vi.advanceTimersByTime(1_000);
+      },
+    ];
+    for (const spoil of spoilers) {
+      vi.advanceTimersByTime(60_000);
+      await fill();
+      await budget.acquire(signal, 0);
+      calls.length = 0;
+      await spoil();
+      await budget.acquire(signal, 0);
+      expect(calls).toContain('take 1');
+    }
+  });
+
+  it('reserve nothing while the rate is slowed', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { budget, calls } = spied(10, 10);
+    await budget.limited(await budget.acquire(signal, 0));
+    calls.length = 0;
+    for (let asked = 0; asked < 4; asked += 1) {
+      vi.advanceTimersByTime(1_000);
+      await budget.acquire(signal, 0);
+    }
+    expect(calls).toEqual(['take 1', 'take 1', 'take 1', 'take 1']);
   });
 
   it('take no turn for a caller that waits for a known pause', async () => {
@@ -138,5 +201,18 @@ describe('the calls of a ledger', () => {
     await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
     await budget.acquire(signal, 0);
     expect(calls).toEqual(['take 1']);
+  });
+
+  it('leave no turn of a caller that aborted to a caller after a slower rate of another process', async () => {
+    const { budget, calls, state } = spied(10, 2);
+    const controller = new AbortController();
+    const aborted = budget.acquire(controller.signal, 0);
+    controller.abort();
+    await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
+    // The take ends after its caller.
+    await vi.waitFor(() => expect(calls).toEqual(['take 1']));
+    state.slow();
+    await budget.acquire(signal, 0);
+    expect(calls).toEqual(['take 1', 'take 1']);
   });
 });

@@ -39,6 +39,12 @@ const SET_CLOCK_BACK = sql(
    SELECT turn + 1, epoch, origin, seq, oldest_seq, at + by, checked_at + by, closed_until + extract(epoch FROM by)::bigint, published
    FROM (SELECT * FROM journal_head ORDER BY turn DESC LIMIT 1) h, (SELECT $1::int * interval '1 minute' AS by) b`,
 );
+/** The heartbeat of a process of the release before migration 0038, which stays fresh. */
+const FORMER_API = sql(
+  'test_former_api',
+  `INSERT INTO process_heartbeat (process, host, pid, version, seen_at)
+   VALUES ('api', 'h', 1, '0', clock_timestamp() + interval '1 hour')`,
+);
 const BLOCK_HEADS = sql('test_block_heads', 'LOCK TABLE journal_head IN SHARE ROW EXCLUSIVE MODE');
 
 let test: TestDatabase;
@@ -112,6 +118,57 @@ describe('startPublisher', () => {
       { everyMs: 20 },
     );
     expect(later.seq).toBe(0);
+  });
+
+  it('renews the head at few of its looks at rest, and at nearly each while a process of the former release reads it', async () => {
+    const seen = { looks: 0, claims: 0 };
+    const onLook = () => {
+      seen.looks += 1;
+    };
+    const onClaimed = () => {
+      seen.claims += 1;
+    };
+    start({ onLook, onClaimed });
+    const during = async (looks: number) => {
+      const from = { ...seen };
+      const to = await eventually(
+        async () => ({ ...seen }),
+        (now) => now.looks >= from.looks + looks,
+        { everyMs: 5 },
+      );
+      return { looks: to.looks - from.looks, claims: to.claims - from.claims };
+    };
+    await during(3);
+    const rest = await during(30);
+    // One may close the candles of a minute.
+    expect(rest.claims).toBeLessThanOrEqual(rest.looks / 5 + 1);
+    await test.db.query(FORMER_API);
+    await during(2);
+    const upgrade = await during(10);
+    expect(upgrade.claims).toBeGreaterThanOrEqual(upgrade.looks / 2);
+  });
+
+  it('leaves the head to the other of two publishers at rest, and takes over after it ended, when a mark waits', async () => {
+    const claims: Claimed[][] = [[], []];
+    let looks = 0;
+    const first = start({ onClaimed: (claimed) => void claims[0]?.push(claimed) });
+    await store(0, 1);
+    await published(1);
+    const onLook = () => {
+      looks += 1;
+    };
+    start({ onClaimed: (claimed) => void claims[1]?.push(claimed), onLook });
+    const before = claims[0]?.length ?? 0;
+    await eventually(
+      async () => claims[0]?.length ?? 0,
+      (count) => count >= before + 3 && looks > 10,
+      { everyMs: 20 },
+    );
+    expect(claims[1]).toEqual([]);
+    await first.stop();
+    await store(1, 2);
+    expect((await published(3)).sort()).toEqual(names(3));
+    expect(claims[1]?.length).toBeGreaterThan(0);
   });
 
   it('publishes every trade once while two publishers run and twenty writers commit', async () => {

@@ -2,8 +2,10 @@ import fc from 'fast-check';
 import pino from 'pino';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
+import { createPresence } from '../../../../src/store/db/presence.ts';
 import { type Queryable, sql } from '../../../../src/store/db/tx.ts';
 import { createMemoryLedger, type RateLedger, type RateState } from '../../../../src/venues/http/rate-ledger.ts';
+import { BudgetExceededError, createRequestBudget } from '../../../../src/venues/http/request-budget.ts';
 import { createHostLedgers } from '../../../../workers/process/host-ledgers.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
 
@@ -12,7 +14,8 @@ const CLEAR = sql('test_clear_budgets', 'TRUNCATE host_budget');
 const SHIFT = sql(
   'test_shift_budgets',
   `UPDATE host_budget SET refilled_at = refilled_at - $1 * interval '1 millisecond',
-     paused_until = paused_until - $1 * interval '1 millisecond', slowed_at = slowed_at - $1 * interval '1 millisecond'`,
+     paused_until = paused_until - $1 * interval '1 millisecond', slowed_at = slowed_at - $1 * interval '1 millisecond',
+     reserved = ARRAY(SELECT r.at - $1 FROM unnest(reserved) AS r (at))`,
 );
 const log = pino({ enabled: false });
 
@@ -76,6 +79,68 @@ describe('two processes', () => {
   });
 });
 
+describe('turns that a process reserved', () => {
+  const signal = new AbortController().signal;
+  const UNAWARE = sql(
+    'test_slow_budget_of_former_release',
+    `UPDATE host_budget SET slowed_at = clock_timestamp(), rate = rate / 2, tokens = 0`,
+  );
+
+  /** A budget with reserved turns, in a process with a presence. */
+  async function reserving() {
+    const ledgers = createHostLedgers({ db: test.db, log });
+    const presence = createPresence({ databaseUrl: test.url, log });
+    const ledger = ledgers.open(termsOf(10, 10));
+    const slowed = new Promise<void>((resolve) => ledger.onSlowed?.(resolve));
+    const budget = createRequestBudget(ledger, 10);
+    await presence.register({}, async () => undefined, ledgers.listen);
+    for (let asked = 0; asked < 3; asked += 1) await budget.acquire(signal, 0);
+    await budget.acquire(signal, 5_000);
+    return { budget, presence, slowed };
+  }
+
+  it.each([
+    [
+      'another process is refused',
+      async () => {
+        const other = ledgerOf(10, 10);
+        const { at } = await other.take(0, []);
+        await other.limited(at);
+      },
+    ],
+    ['another process is asked for a pause', () => ledgerOf(10, 10).pause(60_000)],
+    ['a process of the former release is refused', () => test.db.query(UNAWARE)],
+  ])('are not used after %s', async (_, slow) => {
+    const { budget, presence, slowed } = await reserving();
+    try {
+      await slow();
+      await slowed;
+      await expect(budget.acquire(signal, 0)).rejects.toBeInstanceOf(BudgetExceededError);
+    } finally {
+      await presence.close();
+    }
+  });
+
+  it('are not used after the loss of the session that hears of slower budgets', async () => {
+    const { budget, presence } = await reserving();
+    await presence.close();
+    await test.db.query(UNAWARE);
+    await expect(budget.acquire(signal, 0)).rejects.toBeInstanceOf(BudgetExceededError);
+  });
+
+  it('leave half of a burst to other processes, and are free for them after their time', async () => {
+    const { presence } = await reserving();
+    await presence.close();
+    await test.db.query(SHIFT, [4_000]);
+    const other = ledgerOf(10, 10);
+    const { granted } = await other.take(10, []);
+    expect(granted).toBeGreaterThanOrEqual(5);
+    expect(granted).toBeLessThan(10);
+    await test.db.query(SHIFT, [4_000]);
+    expect((await other.take(10, [])).granted).toBe(10);
+  });
+});
+
 describe('a process that starts again', () => {
   it('continues at the slowed rate, without a burst', async () => {
     const before = ledgerOf(0.1, 10);
@@ -104,6 +169,10 @@ describe('the ledgers in memory and in Postgres', () => {
       arbitrary: fc.record({ kind: fc.constant('wait' as const), value: fc.integer({ min: 1, max: 3_000 }) }),
     },
     { weight: 8, arbitrary: fc.record({ kind: fc.constant('take' as const), value: fc.integer({ min: 0, max: 12 }) }) },
+    {
+      weight: 8,
+      arbitrary: fc.record({ kind: fc.constant('reserve' as const), value: fc.integer({ min: 0, max: 12 }) }),
+    },
     { weight: 3, arbitrary: fc.record({ kind: fc.constant('limit' as const), value: fc.integer({ min: 0, max: 3 }) }) },
     {
       weight: 1,
@@ -119,24 +188,30 @@ describe('the ledgers in memory and in Postgres', () => {
         fc.array(step, { minLength: 5, maxLength: 40 }),
         async (perSecond, burst, steps) => {
           await test.db.query(CLEAR);
-          const postgres = ledgerOf(perSecond, burst);
+          const { open, listen } = createHostLedgers({ db: test.db, log });
+          listen.onReady?.();
+          const postgres = open(termsOf(perSecond, burst));
           const { at: startedAt } = await postgres.take(0, []);
           let passedMs = 0;
           let nowMs = 0;
           /** A time of the database as milliseconds since the start. Postgres has whole microseconds. */
           const sinceStart = (at: number) =>
             (Math.round(at * 1_000) - Math.round(startedAt * 1_000)) / 1_000 + passedMs;
+          let storedAt = startedAt;
           const atDatabase = (ms: number) => ms - passedMs + startedAt;
           const memory = createMemoryLedger({ perSecond, burst }, () => nowMs);
           const takes: number[] = [];
+          /** The takes with the last reserves, by the clocks of the database and of the memory. */
+          let reserves: { stored: number; memory: number }[] = [];
           let answered: number[] = [];
           /** Repeats a change of the stored budget in memory, at the same moment. */
           async function both<T extends RateState>(
-            run: (of: RateLedger, toMoment: (ms: number) => number) => Promise<T>,
+            run: (of: RateLedger, toMoment: (ms: number) => number, side: 'stored' | 'memory') => Promise<T>,
           ) {
-            const { at, ...stored } = await run(postgres, atDatabase);
+            const { at, ...stored } = await run(postgres, atDatabase, 'stored');
             nowMs = sinceStart(at);
-            const { at: _, ...expected } = await run(memory, (ms) => ms);
+            storedAt = at;
+            const { at: _, ...expected } = await run(memory, (ms) => ms, 'memory');
             expect(stored).toMatchObject({
               ...expected,
               rate: expect.closeTo(expected.rate, 6),
@@ -148,11 +223,23 @@ describe('the ledgers in memory and in Postgres', () => {
             if (kind === 'wait') {
               await test.db.query(SHIFT, [value]);
               passedMs += value;
+              reserves = reserves.map(({ stored, memory: at }) => ({ stored: stored - value, memory: at }));
             }
             if (kind === 'take') {
               const { granted } = await both((of, at) => of.take(value, answered.map(at)));
               answered = granted > 0 ? [nowMs] : [];
               if (granted > 0) takes.push(nowMs);
+            }
+            if (kind === 'reserve') {
+              const ended = reserves.shift();
+              const agoMs = ended ? Math.min(value * 100, nowMs - ended.memory) : 0;
+              const { reserved } = await both((of, _, side) =>
+                of.take(1, [], {
+                  most: value,
+                  ...(ended && { ended: { at: ended[side], agoMs } }),
+                }),
+              );
+              if (reserved > 0) reserves.push({ stored: storedAt, memory: nowMs });
             }
             if (kind === 'limit') await both((of, at) => of.limited(at(takes.at(-1 - value) ?? -1)));
             if (kind === 'pause') await both((of) => of.pause(value));
