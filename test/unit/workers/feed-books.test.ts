@@ -46,7 +46,7 @@ afterEach(() => {
 });
 
 describe('the books of a feed', () => {
-  it('are stored at most once per second while somebody follows their market', async () => {
+  it('are stored at most once per second while their market has a follower', async () => {
     const { books, stored, followed, change } = aFeed();
     followed.add(1n);
     await trade(change, 1n, 5_000);
@@ -61,7 +61,7 @@ describe('the books of a feed', () => {
     await books.stop();
   });
 
-  it('are stored within a look when somebody begins to follow a market whose book waits', async () => {
+  it('are stored within a look when a market whose book waits gets a follower', async () => {
     const { books, stored, followed, change } = aFeed();
     await trade(change, 1n, 1_500);
     expect(stored.map(([ms]) => ms)).toEqual([100]);
@@ -71,7 +71,7 @@ describe('the books of a feed', () => {
     await books.stop();
   });
 
-  it('share a transaction per second when nobody follows them, or that of a followed one', async () => {
+  it('share a transaction per second without a follower, or that of a followed one', async () => {
     const { books, stored, followed, change } = aFeed();
     followed.add(9n);
     change(1n);
