@@ -36,15 +36,15 @@ const LEAST_PAGES = 2;
 /** A block has some hundred fills. A second with this many pages is a fault of the venue. */
 const MAX_PAGES = 60;
 
-/** Reads one page. Throws VenueError when all of many rows are unreadable. */
-export async function readPage(cursor: string | undefined, { list, nowMs }: Pager): Promise<FeedPage> {
+/** Reads one page; of rows before `floor`, epoch seconds, only the time. Throws VenueError when all of many rows are unreadable. */
+export async function readPage(cursor: string | undefined, { list, nowMs }: Pager, floor?: number): Promise<FeedPage> {
   const { rows: raw, ...page } = await list(cursor);
   if (page.nextCursor !== undefined && page.nextCursor === cursor) {
     throw new VenueError(POLYMARKET, 'invalid_payload', 'trades: the cursor leads to its own page', {
       retryable: true,
     });
   }
-  const rows = readFeed(raw, nowMs);
+  const rows = readFeed(raw, nowMs, floor);
   refuseUnreadable(POLYMARKET, 'trade', rows.length, rejectedOf(rows));
   return { ...page, rows };
 }
@@ -58,7 +58,7 @@ export async function readPage(cursor: string | undefined, { list, nowMs }: Page
 export async function readStretch(stretch: Stretch, pager: Pager, first?: FeedPage): Promise<SecondsRead> {
   const { next, floor } = stretch;
   let { cursor } = stretch;
-  let page = first ?? (await openPage(cursor, pager));
+  let page = first ?? (await openPage(cursor, pager, floor));
   if (page === undefined) return { rows: [], timeless: [], left: { next, floor } };
   const pages: { cursor: string | undefined; rows: FeedRow[] }[] = [];
   const rows: FeedRow[] = [];
@@ -85,7 +85,7 @@ export async function readStretch(stretch: Stretch, pager: Pager, first?: FeedPa
       return left.next < floor ? read : { ...read, left };
     }
     cursor = nextCursor;
-    page = await readPage(cursor, pager);
+    page = await readPage(cursor, pager, floor);
   }
 }
 
@@ -110,9 +110,9 @@ function cutAt(
 }
 
 /** The page of a stored cursor; undefined when the venue no longer knows the cursor: the walk then continues from the newest page. */
-async function openPage(cursor: string | undefined, pager: Pager): Promise<FeedPage | undefined> {
+async function openPage(cursor: string | undefined, pager: Pager, floor: number): Promise<FeedPage | undefined> {
   try {
-    return await readPage(cursor, pager);
+    return await readPage(cursor, pager, floor);
   } catch (error) {
     const isRefused = error instanceof VenueError && (error.statusCode === 400 || error.statusCode === 422);
     if (cursor !== undefined && isRefused) return undefined;

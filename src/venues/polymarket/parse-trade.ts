@@ -36,14 +36,25 @@ const COMBINATION = /^0x03[0-9a-f]{60}$/i;
 const COMBINATION_OUTCOME = /^0x03[0-9a-f]{60}0[01]$/i;
 const OTHER_MODULE = /^0x(?!0[12])[0-9a-f]{62}$/i;
 
-/** The rows of one answer of Data API `GET /v2/trades`, in its order; pure. */
-export function readFeed(rows: readonly unknown[], nowMs: number): FeedRow[] {
-  return rows.map((raw) => readRow(raw, nowMs));
+/**
+ * The rows of one answer of Data API `GET /v2/trades`, in its order; pure. Rows before `floor`, epoch seconds, are read for their time only,
+ * unless another row is rejected: whether a whole page is unreadable depends on all of them.
+ */
+export function readFeed(rows: readonly unknown[], nowMs: number, floor = Number.NEGATIVE_INFINITY): FeedRow[] {
+  const read = rows.map((raw) => {
+    const second = secondOf(raw, nowMs);
+    return second.ok && second.value < floor ? { second: second.value } : readRow(raw, second);
+  });
+  const isSound = floor === Number.NEGATIVE_INFINITY || !read.some((row: FeedRow) => row.rejected);
+  return isSound ? read : readFeed(rows, nowMs);
 }
 
-function readRow(raw: unknown, nowMs: number): FeedRow {
+function secondOf(raw: unknown, nowMs: number): Reading<number> {
   const stamp = raw !== null && typeof raw === 'object' ? (raw as { timestamp?: unknown }).timestamp : undefined;
-  const second = readSecond(stamp, nowMs);
+  return readSecond(stamp, nowMs);
+}
+
+function readRow(raw: unknown, second: Reading<number>): FeedRow {
   const parsed = parseRow(raw, second);
   if (parsed.ok) return { second: second.ok ? second.value : undefined, ...parsed.value };
   const hash =

@@ -59,13 +59,13 @@ export async function readTradePage(
     async begin(head) {
       // The first page of this second was already requested: the CDN would repeat its answer.
       if (Math.floor(at.headAtMs / 1000) === Math.floor(nowMs / 1000)) return undefined;
-      const first = await readPage(undefined, pager);
+      // Seconds are complete, so the known one is not read again.
+      const floor = Math.max(head.isFull ? head.floor : head.known + 1, at.since);
+      const first = await readPage(undefined, pager, floor);
       // A page from the CDN is an older view of the feed: whether its newest second is complete depends on its own time.
       const newest = newestSecond(first.rows) ?? 0;
       const isSettled = Math.floor((nowMs - first.ageMs) / 1000) - newest >= SETTLED_SECONDS;
       const top = isSettled ? newest : newest - 1;
-      // Seconds are complete, so the known one is not read again.
-      const floor = Math.max(head.isFull ? head.floor : head.known + 1, at.since);
       if (top < floor) return { read: { rows: withoutTime(first.rows) } };
       const walk = { top, next: top, floor };
       return { walk, read: await read(walk, first) };
