@@ -3,7 +3,7 @@ import { type Poll, pollsOf } from '../../src/queues/schedules.ts';
 import { oncePerOwner } from '../../src/store/db/batcher.ts';
 import type { PollLeases } from '../polling/poll-leases.ts';
 import { type VenuePoll, VenuePolls } from '../polling/venue-polls.ts';
-import { defineJob } from '../process/define.ts';
+import { defineJob, type JobReport } from '../process/define.ts';
 
 /** The kind of the lease of each poll; each wallet has a lease of its own. */
 const LEASES: Record<Poll['job'], string | undefined> = {
@@ -27,9 +27,11 @@ export const pollVenue = defineJob('poll-venue', async ({ venue }, context) => {
   const polls = pollsOf(enabled, config).map((poll): VenuePoll => {
     const run = async () => {
       // The processor logs a failure; the next poll is due all the same.
-      await context.run(poll.job, { venue }).catch(() => undefined);
+      const report = await context.run(poll.job, { venue }).catch((): JobReport => ({}));
+      return Number(report['written'] ?? 0) > 0;
     };
-    return { ...poll, kind: LEASES[poll.job], run };
+    const follows = poll.job === 'poll-prices' ? 'poll-markets' : undefined;
+    return { ...poll, kind: LEASES[poll.job], follows, run };
   });
   return { polls: await venuePollsOf(pollLeases).stay(venue, polls, signal) };
 });

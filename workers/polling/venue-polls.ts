@@ -11,8 +11,10 @@ const TAKE_AGAIN_MS = 500;
 /** The job of a poll, and the kind of its lease; wallets have leases of their own. */
 export interface VenuePoll extends Poll {
   readonly kind: string | undefined;
-  /** Never rejects. */
-  run(): Promise<void>;
+  /** Another poll that makes this one due when it has stored something: new markets have no price yet. */
+  readonly follows?: Poll['job'] | undefined;
+  /** Whether it stored something. Never rejects. */
+  run(): Promise<boolean>;
 }
 
 interface Venue {
@@ -108,10 +110,15 @@ export class VenuePolls {
   #hasten(venue: string, kind: string): void {
     const state = this.#venues.get(venue);
     const job = `poll-${kind}`;
-    if (!state?.dueMs.has(job)) return;
-    state.dueMs.set(job, performance.now());
+    if (!state) return;
+    makeDue(state, job);
     state.wake.abort();
   }
+}
+
+/** Makes a poll due whose lease was held here. */
+function makeDue(state: Venue, job: string): void {
+  if (state.dueMs.has(job)) state.dueMs.set(job, performance.now());
 }
 
 /** Begins the due polls that do not run yet; returns their number. */
@@ -120,8 +127,9 @@ function beginDue(state: Venue, polls: readonly VenuePoll[]): number {
   const due = polls.filter(({ job }) => !state.running.has(job) && (state.dueMs.get(job) ?? Infinity) <= nowMs);
   for (const { job, everyMs, run } of due) {
     state.dueMs.set(job, nowMs + everyMs);
-    const running = run().finally(() => {
+    const running = run().then((hasNews) => {
       state.running.delete(job);
+      if (hasNews) for (const next of polls) if (next.follows === job) makeDue(state, next.job);
       state.wake.abort();
     });
     state.running.set(job, running);

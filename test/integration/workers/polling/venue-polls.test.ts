@@ -230,8 +230,8 @@ describe('processes of two releases', () => {
 describe('VenuePolls', () => {
   const signal = () => new AbortController();
   /** Polls without leases, or with the lease of their kind. */
-  function aPoll(job: VenuePoll['job'], run: () => Promise<void>, over: Partial<VenuePoll> = {}): VenuePoll {
-    return { job, everyMs: 20, kind: undefined, run, ...over };
+  function aPoll(job: VenuePoll['job'], run: () => Promise<unknown>, over: Partial<VenuePoll> = {}): VenuePoll {
+    return { job, everyMs: 20, kind: undefined, run: async () => (await run()) === true, ...over };
   }
   function polls(presence = 1, stayMs?: number) {
     const db = new RecordingDatabase(test.db.dataSource);
@@ -314,6 +314,31 @@ describe('VenuePolls', () => {
     await test.db.query(BEFORE, [venue, 'markets', 61]);
     await polls(3, 60).polls.stay(venue, [by('later')], signal().signal);
     expect(runs).toEqual(['ours', 'later']);
+  });
+
+  it('runs a poll at once that follows one with news, and not one that follows a poll without', async () => {
+    const { polls: ours } = polls();
+    const over = signal();
+    const runs: string[] = [];
+    const long = { everyMs: 60_000 };
+    const staying = ours.stay(
+      venue,
+      [
+        aPoll('poll-prices', async () => void runs.push('prices'), { ...long, follows: 'poll-markets' }),
+        aPoll('poll-books', async () => void runs.push('books'), { ...long, follows: 'poll-trades' }),
+        aPoll('poll-markets', async () => runs.push('markets') > 0, long),
+        aPoll('poll-trades', async () => void runs.push('trades'), long),
+      ],
+      over.signal,
+    );
+    await until(
+      async () => runs,
+      (all) => all.length >= 5,
+    );
+    over.abort();
+    expect(await staying).toBe(5);
+    expect(runs.slice(0, 4)).toEqual(['prices', 'books', 'markets', 'trades']);
+    expect(runs[4]).toBe('prices');
   });
 
   it('takes a lease that another process frees meanwhile', async () => {
