@@ -137,16 +137,26 @@ export class PollLeases {
     this.#deps = deps;
   }
 
-  /** Keeps the leases of these kinds from now on, and takes the free ones. Returns the kinds taken, with the time since their last poll. */
+  /**
+   * Keeps the leases of these kinds from now on, and takes the free ones. Returns the held kinds, with the milliseconds since the last poll of
+   * those that it took.
+   */
   async keep(venue: string, kinds: readonly string[]): Promise<ReadonlyMap<string, number | null>> {
     this.#kept.set(venue, new Set(kinds));
     const wanted = kinds.filter((kind) => !this.#held.has(keyOf(venue, kind)));
-    if (wanted.length === 0) return new Map();
+    const found = new Map<string, number | null>(
+      kinds.filter((kind) => !wanted.includes(kind)).map((kind) => [kind, null]),
+    );
+    if (wanted.length === 0) return found;
     const { db, presence } = this.#deps;
     const { key } = presence;
     const leases = await acquirePollLeases(db, venue, wanted, newLeaseToken(key));
-    for (const lease of leases) this.#hold(new HeldPoll(lease, key));
-    return new Map(leases.map(({ kind, attemptedMsAgo }) => [kind, attemptedMsAgo]));
+    const polls = leases.map((lease) => new HeldPoll(lease, key));
+    for (const poll of polls) this.#hold(poll);
+    // The last job of the venue ended meanwhile.
+    if (!this.#kept.has(venue)) await this.#releaseAll(polls);
+    for (const { kind, attemptedMsAgo } of leases) found.set(kind, attemptedMsAgo);
+    return found;
   }
 
   /** Ends the leases of a venue: those of polls in progress at the end of the poll. */

@@ -70,15 +70,16 @@ export class VenuePolls {
         );
         await this.#wait(state, turn.signal, nextMs);
       }
-      if (state.current !== turn) return begun;
-      state.current = undefined;
-      state.dueMs.clear();
-      await this.#leases.release(venue);
-      await Promise.all(state.running.values());
       return begun;
     } finally {
-      if (state.current === turn) state.current = undefined;
       unlink();
+      // No process polls under a lease that this one keeps without a job.
+      if (state.current === turn) {
+        state.current = undefined;
+        state.dueMs.clear();
+        await this.#leases.release(venue);
+        await Promise.all(state.running.values());
+      }
     }
   }
 

@@ -341,6 +341,31 @@ describe('VenuePolls', () => {
     expect(runs[4]).toBe('prices');
   });
 
+  it('keeps no lease after the database failed a job, so that another process polls', async () => {
+    const ours = polls(1);
+    const poll = aPoll('poll-trades', async () => undefined, { kind: 'trades' });
+    const first = signal();
+    const staying = ours.polls.stay(
+      venue,
+      [poll, aPoll('poll-markets', async () => undefined, { kind: 'markets' })],
+      first.signal,
+    );
+    await until(
+      async () => ours.db.statements,
+      (statements) => statements.includes('acquire_poll_leases'),
+    );
+    ours.db.loseStatements = ['acquire_poll_leases'];
+    const second = ours.polls.stay(
+      venue,
+      [poll, aPoll('poll-books', async () => undefined, { kind: 'books' })],
+      signal().signal,
+    );
+    await expect(second).rejects.toThrow('terminating connection');
+    await staying;
+    expect(await state()).toMatchObject({ isLeased: false });
+    expect([...(await polls(2).leases.keep(venue, ['trades'])).keys()]).toEqual(['trades']);
+  });
+
   it('takes a lease that another process frees meanwhile', async () => {
     const theirs = await acquirePollLease(test.db, venue, 'trades', newLeaseToken(9));
     if (!theirs) throw new Error('no lease');
