@@ -15,7 +15,8 @@ await bootProcess({
   name,
   environment: process.env,
   exit: (code) => process.exit(code),
-  onStarted: () => void process.send?.({ type: 'started' }),
+  // A runner that is gone meanwhile stops this process.
+  onStarted: () => void process.send?.({ type: 'started' }, undefined, undefined, () => undefined),
   printLine: (line) => process.stderr.write(`oddswire ${name}: ${line}\n`),
   async start(config, log, signal) {
     if (name === 'worker') throw new StartupError(`usage: workers/main.js ${NAMES.join('|')}`);
