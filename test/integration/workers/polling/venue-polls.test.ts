@@ -366,6 +366,36 @@ describe('VenuePolls', () => {
     expect([...(await polls(2).leases.keep(venue, ['trades'])).keys()]).toEqual(['trades']);
   });
 
+  it('repeats a poll that was in progress when one job ended and the next one began', async () => {
+    const { polls: ours, leases } = polls();
+    const [first, second] = [signal(), signal()];
+    const [began, slow] = [gate(), gate()];
+    let runs = 0;
+    const poll = aPoll(
+      'poll-trades',
+      async () => {
+        const held = await leases.take(venue, 'trades');
+        if (!held) return;
+        runs += 1;
+        began.open();
+        await slow.opened;
+        await leases.end(held, { position: null, requests: 'sent' });
+        if (runs === 3) second.abort();
+      },
+      { kind: 'trades' },
+    );
+    const ending = ours.stay(venue, [poll], first.signal);
+    await began.opened;
+    first.abort();
+    // The first job has freed its leases, except that of the poll in progress.
+    await new Promise((resolve) => setImmediate(resolve));
+    const next = ours.stay(venue, [poll], second.signal);
+    slow.open();
+    await ending;
+    expect(await next).toBeGreaterThanOrEqual(2);
+    expect(runs).toBe(3);
+  });
+
   it('takes a lease that another process frees meanwhile', async () => {
     const theirs = await acquirePollLease(test.db, venue, 'trades', newLeaseToken(9));
     if (!theirs) throw new Error('no lease');
