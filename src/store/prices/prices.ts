@@ -18,6 +18,9 @@ import { blockOf, type ConfirmedPrice, checkedAt } from './checks.ts';
  *
  * A first price, or a block, that another transaction inserted concurrently is invisible to this statement, which therefore cannot compare
  * it. The statement leaves the price unchanged and returns it as `raced`, for a next statement that sees it.
+ *
+ * Postgres expects a handful of prices, whatever their number, and would join two lists of them by comparing each price with each other one.
+ * So a list is joined with tables only, by their indexes, and looked up in another list only by IN in an expression, which is hashed.
  */
 const UPSERT_PRICES = sql(
   'upsert_prices',
@@ -28,11 +31,14 @@ const UPSERT_PRICES = sql(
      SELECT i.*, l.as_of AS stored_as_of, $8 AND (l.price, l.bid, l.ask) IS NOT DISTINCT FROM (i.price, i.bid, i.ask) AS equal
      FROM input i LEFT JOIN latest_price l USING (token_id) WHERE l.as_of IS NULL OR i.as_of >= l.as_of),
    before AS MATERIALIZED (
-     SELECT l.* FROM latest_price l JOIN compared c USING (token_id) WHERE NOT c.equal ORDER BY token_id FOR UPDATE OF l),
+     SELECT i.token_id, i.as_of, i.price, i.bid, i.ask, i.seen_at, l.as_of AS stored_as_of,
+       (l.price, l.bid, l.ask) IS DISTINCT FROM (i.price, i.bid, i.ask) AS changed
+     FROM compared i JOIN latest_price l USING (token_id) WHERE NOT i.equal ORDER BY i.token_id FOR UPDATE OF l),
    candidate AS MATERIALIZED (
-     SELECT i.*, b.as_of IS NULL AS is_first,
-            (b.price, b.bid, b.ask) IS DISTINCT FROM (i.price, i.bid, i.ask) AS changed
-     FROM compared i LEFT JOIN before b USING (token_id) WHERE NOT i.equal AND (b.as_of IS NULL OR i.as_of > b.as_of)),
+     SELECT token_id, as_of, price, bid, ask, seen_at, changed, false AS is_first FROM before WHERE as_of > stored_as_of
+     UNION ALL
+     SELECT token_id, as_of, price, bid, ask, seen_at, true, true FROM compared
+     WHERE NOT equal AND token_id NOT IN (SELECT token_id FROM before)),
    checks AS MATERIALIZED (
      SELECT c.* FROM price_check c
      WHERE c.block = ANY (ARRAY(SELECT DISTINCT ${blockOf('token_id')} FROM candidate WHERE changed AND NOT is_first))
@@ -49,32 +55,33 @@ const UPSERT_PRICES = sql(
    clock AS MATERIALIZED (
      SELECT date_trunc('milliseconds', clock_timestamp()) AS at
      FROM (SELECT count(*) FROM newer) AS locked, (SELECT count(*) FROM first_locks) AS locked_first),
-   upserted AS (
-     INSERT INTO latest_price AS l (token_id, price, bid, ask, as_of, received_at)
-     SELECT token_id, price, bid, ask, as_of, at FROM newer, clock WHERE is_comparable ORDER BY token_id
-     ON CONFLICT (token_id) DO UPDATE SET price = excluded.price, bid = excluded.bid, ask = excluded.ask,
-       as_of = excluded.as_of, received_at = excluded.received_at
-     WHERE l.token_id IN (SELECT token_id FROM before)
-     RETURNING token_id),
-   written AS MATERIALIZED (SELECT newer.* FROM newer JOIN upserted USING (token_id)),
+   updated AS (
+     UPDATE latest_price l SET price = n.price, bid = n.bid, ask = n.ask, as_of = n.as_of, received_at = n.at
+     FROM (SELECT newer.*, clock.at FROM newer, clock WHERE is_comparable AND NOT is_first) n WHERE l.token_id = n.token_id
+     RETURNING l.*, n.changed),
+   inserted AS (
+     INSERT INTO latest_price (token_id, price, bid, ask, as_of, received_at)
+     SELECT token_id, price, bid, ask, as_of, at FROM newer, clock WHERE is_first ORDER BY token_id
+     ON CONFLICT (token_id) DO NOTHING RETURNING *, true AS changed),
+   written AS MATERIALIZED (SELECT * FROM updated UNION ALL SELECT * FROM inserted),
    history AS (
      INSERT INTO price_history AS h (token_id, received_at, as_of, price, bid, ask)
-     SELECT token_id, at, as_of, price, bid, ask FROM written, clock WHERE changed
+     SELECT token_id, received_at, as_of, price, bid, ask FROM written WHERE changed
      ON CONFLICT (token_id, received_at) DO UPDATE SET as_of = excluded.as_of, price = excluded.price,
        bid = excluded.bid, ask = excluded.ask WHERE h.as_of < excluded.as_of),
    snapshots AS (
-     ${insertMarksSql('sample-snapshots', `SELECT token_id, ${minuteOf('at')} FROM written, clock WHERE changed`)}),
+     ${insertMarksSql('sample-snapshots', `SELECT token_id, ${minuteOf('received_at')} FROM written WHERE changed`)}),
    published AS (${insertPublishSql('price', 'SELECT token_id FROM written WHERE changed')}),
    renewed AS (
      ${insertFactsSql('quote-age', 'SELECT o.market_id FROM written JOIN outcome o USING (token_id) WHERE NOT changed')}),
    observed AS (
      INSERT INTO observation (token_id, received_at, venue_at, price, bid, ask)
-     SELECT token_id, at, as_of, price, bid, ask FROM written, clock WHERE changed AND $6),
+     SELECT token_id, received_at, as_of, price, bid, ask FROM written WHERE changed AND $6),
    alerts AS (
-     ${insertMarksSql('evaluate-alerts', `SELECT token_id, ${observedAt('at')} FROM written, clock WHERE changed AND $6`)})
-   SELECT token_id, newer.changed AS moved, CASE WHEN upserted.token_id IS NULL THEN 'raced' ELSE 'written' END AS result,
-     newer.as_of AS stored_as_of, newer.seen_at
-   FROM newer LEFT JOIN upserted USING (token_id)
+     ${insertMarksSql('evaluate-alerts', `SELECT token_id, ${observedAt('received_at')} FROM written WHERE changed AND $6`)})
+   SELECT token_id, changed AS moved, CASE WHEN token_id IN (SELECT token_id FROM written) THEN 'written' ELSE 'raced' END AS result,
+     as_of AS stored_as_of, seen_at
+   FROM newer
    UNION ALL SELECT token_id, false, 'equal', stored_as_of, seen_at FROM compared WHERE equal`,
 );
 

@@ -246,6 +246,19 @@ describe('concurrent calls of writePrices', () => {
     expect((await test.db.query<Row>(HISTORY, [fresh])).map((row) => row.price)).toEqual(['0.3']);
   });
 
+  it('store a price again whose deletion it waited for, as a first price', async () => {
+    await write(priceAt(0, '0.5'));
+    let waiting: ReturnType<typeof write> | undefined;
+    await test.db.transaction(async (tx) => {
+      await tx.query(sql('test_delete_price', 'DELETE FROM latest_price WHERE token_id = $1'), [token]);
+      waiting = write(priceAt(1, '0.5'));
+      await untilBlocked(test.db);
+    });
+    expect(await waiting).toEqual({ newer: 1, movedTokenIds: [token] });
+    expect((await latest())?.asOf).toEqual(new Date(T + 1000));
+    expect(await history()).toEqual(['0.5', '0.5']);
+  });
+
   it('stamp history in write order, regardless of lock waits', async () => {
     await write(priceAt(0, '0.5'));
     let waiting: ReturnType<typeof write> | undefined;

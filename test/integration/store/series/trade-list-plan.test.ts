@@ -1,10 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
-import { type Queryable, type Statement, sql } from '../../../../src/store/db/tx.ts';
+import { type Queryable, sql } from '../../../../src/store/db/tx.ts';
 import { readMarketTrades } from '../../../../src/store/series/market-series.ts';
 import { readTrades } from '../../../../src/store/series/reads.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
+import { genericPlanOf } from '../../../support/postgres/generic-plan.ts';
 
 const TRADES = 60_000;
 const START_MS = Date.UTC(2026, 5, 20);
@@ -29,49 +30,9 @@ beforeAll(async () => {
   await test.db.query(sql('plan_test_analyze', 'ANALYZE trade'));
 });
 
-interface PlanNode {
-  'Node Type': string;
-  'Actual Rows': number;
-  'Actual Loops': number;
-  Plans?: PlanNode[];
-}
-
-function nodesOf(node: PlanNode): PlanNode[] {
-  return [node, ...(node.Plans ?? []).flatMap(nodesOf)];
-}
-
-function literal(value: unknown): string {
-  if (value === null) return 'NULL';
-  if (!Array.isArray(value)) return `'${String(value)}'`;
-  return `'{${value.map((one) => (one === null ? 'NULL' : `"${String(one)}"`)).join(',')}}'`;
-}
-
-/** The nodes of the generic plan, which is the same for all values, with the row counts for these values. */
-async function genericPlan(statement: Statement, values: readonly unknown[]): Promise<PlanNode[]> {
-  return test.db.transaction(async ({ em }) => {
-    await em.query(`SET LOCAL plan_cache_mode = force_generic_plan`);
-    await em.query(`PREPARE explained AS ${statement.text}`);
-    const call = `EXECUTE explained(${values.map(literal).join(', ')})`;
-    const [row] = (await em.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${call}`)) as {
-      'QUERY PLAN': { Plan: PlanNode }[];
-    }[];
-    await em.query('DEALLOCATE explained');
-    return nodesOf(row?.['QUERY PLAN'][0]?.Plan as PlanNode);
-  });
-}
-
 /** The rows that the statement of a read takes from tables and indexes, by the generic plan. */
 async function rowsOf(read: (db: Queryable) => Promise<unknown>): Promise<{ rows: number; isIncremental: boolean }> {
-  const ran: [Statement, readonly unknown[]][] = [];
-  await read({
-    query: async (statement, values = []) => {
-      ran.push([statement, values]);
-      return [];
-    },
-  });
-  const [[statement, values] = []] = ran;
-  if (!statement || !values) throw new Error('no statement');
-  const nodes = await genericPlan(statement, values);
+  const nodes = await genericPlanOf(test.db, read);
   const rows = nodes
     .filter((node) => /Scan/.test(node['Node Type']) && node['Node Type'] !== 'Function Scan')
     .reduce((sum, node) => sum + node['Actual Rows'] * node['Actual Loops'], 0);
