@@ -5,9 +5,8 @@ import { type BareLoop, bareLoop } from './freshness/bare-loop.ts';
 import { type SweptVenue, storeCatalog } from './freshness/catalog.ts';
 import { rowsWritten, SWEPT_TABLES, type SweptTable, walBytes } from './freshness/database-cost.ts';
 import { type PriceAge, priceAgeReader, summaryOf } from './freshness/price-age.ts';
-import { type LoggedSweep, SweptPoller } from './freshness/swept-poller.ts';
+import { type LoggedSweep, pollerEnvironment, SweptPoller } from './freshness/swept-poller.ts';
 import { procStatus } from './soak/process-samples.ts';
-import { NODE_OPTIONS } from './support/node-options.ts';
 import { mib, sizeOf, whole } from './support/numbers.ts';
 import { cpuSeconds, cpuSecondsWithChildren, postgresPid } from './support/process-usage.ts';
 import { note, report } from './support/report.ts';
@@ -79,19 +78,8 @@ interface Sweep extends LoggedSweep {
 }
 
 function startPoller(venue: SweptVenue): Promise<SweptPoller> {
-  const { url } = simulator;
-  return SweptPoller.start(test.db, venue, {
-    DATABASE_URL: test.url,
-    SECRETS_KEYS: `bench:${Buffer.alloc(32, 7).toString('base64')}`,
-    VENUES: venue,
-    KALSHI_API_URL: `${url}/kalshi/trade-api/v2`,
-    POLYMARKET_GAMMA_URL: `${url}/gamma`,
-    POLYMARKET_CLOB_URL: `${url}/clob`,
-    POLYMARKET_DATA_URL: `${url}/data`,
-    POLL_PRICES_MS: String(POLL_PRICES_MS),
-    METRICS_PORT: '0',
-    ...NODE_OPTIONS,
-  });
+  const environment = pollerEnvironment(test.url, { [venue]: simulator.url });
+  return SweptPoller.start(test.db, [venue], { ...environment, POLL_PRICES_MS: String(POLL_PRICES_MS) });
 }
 
 async function usageNow(poller: SweptPoller) {
@@ -106,9 +94,9 @@ async function usageNow(poller: SweptPoller) {
 }
 
 /** Measures until the end of the current sweep. */
-async function measureSweep(poller: SweptPoller): Promise<Sweep> {
+async function measureSweep(poller: SweptPoller, venue: SweptVenue): Promise<Sweep> {
   const before = await usageNow(poller);
-  const sweep = await poller.nextSweep();
+  const sweep = await poller.nextSweep(venue);
   const after = await usageNow(poller);
   const requests = (await simulator.requests()).filter(
     ({ startedAtMs }) => startedAtMs >= before.atMs && startedAtMs < after.atMs,
@@ -132,10 +120,10 @@ async function measureSweep(poller: SweptPoller): Promise<Sweep> {
 async function measureVenue(venue: SweptVenue) {
   const poller = await startPoller(venue);
   try {
-    const first = await measureSweep(poller);
-    const unchanged = await measureSweep(poller);
+    const first = await measureSweep(poller, venue);
+    const unchanged = await measureSweep(poller, venue);
     await simulator.idle(MINUTE);
-    const moved = await measureSweep(poller);
+    const moved = await measureSweep(poller, venue);
     return { first, unchanged, moved, age: await measureAge(venue) };
   } finally {
     await poller.end();

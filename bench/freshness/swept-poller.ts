@@ -3,6 +3,8 @@ import { newToken } from '../../src/domain/values/ids.ts';
 import { acquirePollLease, POLL_LEASES } from '../../src/store/catalog/poll-state.ts';
 import type { Database } from '../../src/store/db/tx.ts';
 import { OddswireProcess } from '../../test/support/processes/system.ts';
+import { NODE_OPTIONS } from '../support/node-options.ts';
+import type { SweptVenue } from './catalog.ts';
 
 type PollLease = NonNullable<Awaited<ReturnType<typeof acquirePollLease>>>;
 
@@ -10,6 +12,7 @@ const OTHER_KINDS = ['markets', 'trades', 'books', 'witness'] as const;
 
 /** The log line of a complete sweep (workers/polling/sweep-walk.ts). */
 export interface LoggedSweep {
+  readonly venue: SweptVenue;
   readonly seconds: number;
   readonly markets: number;
   readonly pages: number;
@@ -17,7 +20,28 @@ export interface LoggedSweep {
   readonly changed: number;
 }
 
-/** A poller process that polls only prices: the leases of the other polls of its venue are held. */
+/** The environment of the processes, by the address of each venue's simulator. */
+export function pollerEnvironment(
+  databaseUrl: string,
+  urls: Readonly<Partial<Record<SweptVenue, string>>>,
+): Record<string, string> {
+  const { kalshi, polymarket } = urls;
+  return {
+    DATABASE_URL: databaseUrl,
+    SECRETS_KEYS: `bench:${Buffer.alloc(32, 7).toString('base64')}`,
+    VENUES: Object.keys(urls).join(','),
+    ...(kalshi !== undefined && { KALSHI_API_URL: `${kalshi}/kalshi/trade-api/v2` }),
+    ...(polymarket !== undefined && {
+      POLYMARKET_GAMMA_URL: `${polymarket}/gamma`,
+      POLYMARKET_CLOB_URL: `${polymarket}/clob`,
+      POLYMARKET_DATA_URL: `${polymarket}/data`,
+    }),
+    METRICS_PORT: '0',
+    ...NODE_OPTIONS,
+  };
+}
+
+/** A poller process that polls only prices: the leases of the other polls of its venues are held. */
 export class SweptPoller {
   readonly #db: Database;
   readonly #leases: readonly PollLease[];
@@ -33,13 +57,19 @@ export class SweptPoller {
     this.#process = new OddswireProcess('poller', environment, { line: (text) => this.#read(text) });
   }
 
-  static async start(db: Database, venue: string, environment: Record<string, string>): Promise<SweptPoller> {
+  static async start(
+    db: Database,
+    venues: readonly SweptVenue[],
+    environment: Record<string, string>,
+  ): Promise<SweptPoller> {
     const leases = await Promise.all(
-      OTHER_KINDS.map(async (kind) => {
-        const lease = await acquirePollLease(db, venue, kind, newToken());
-        if (lease === null) throw new Error(`the ${kind} poll of ${venue} runs`);
-        return lease;
-      }),
+      venues.flatMap((venue) =>
+        OTHER_KINDS.map(async (kind) => {
+          const lease = await acquirePollLease(db, venue, kind, newToken());
+          if (lease === null) throw new Error(`the ${kind} poll of ${venue} runs`);
+          return lease;
+        }),
+      ),
     );
     const poller = new SweptPoller(db, leases, environment);
     await poller.#process.start();
@@ -52,9 +82,9 @@ export class SweptPoller {
     return pid;
   }
 
-  /** Resolves at the end of the current sweep. Sweeps follow each other without a pause. */
-  async nextSweep(): Promise<LoggedSweep> {
-    const [sweep] = (await once(this.#sweeps, 'sweep')) as [LoggedSweep];
+  /** Resolves at the end of the current sweep of a venue. Sweeps follow each other without a pause. */
+  async nextSweep(venue: SweptVenue): Promise<LoggedSweep> {
+    const [sweep] = (await once(this.#sweeps, venue)) as [LoggedSweep];
     return sweep;
   }
 
@@ -66,6 +96,7 @@ export class SweptPoller {
 
   #read(text: string): void {
     if (!text.includes('"price sweep complete"')) return;
-    this.#sweeps.emit('sweep', JSON.parse(text) as LoggedSweep);
+    const sweep = JSON.parse(text) as LoggedSweep;
+    this.#sweeps.emit(sweep.venue, sweep);
   }
 }
