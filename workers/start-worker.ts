@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Config } from '../src/config/config.ts';
 import { VERSION } from '../src/config/version.ts';
 import type { VenueName } from '../src/domain/markets/venue.ts';
+import { logLimited } from '../src/observe/limited-lines.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import type { Metrics } from '../src/observe/metrics.ts';
 import { concurrencyOf, queuesOfRole, type Role } from '../src/queues/jobs.ts';
@@ -59,7 +60,10 @@ export function startWorker(role: Role, config: Config, log: Logger, signal: Abo
     const workers = names.map((name) => {
       tracker.queue(name, concurrencyOf(name));
       const worker = backend.worker(name, processor, concurrencyOf(name));
-      return worker.on('error', (error) => log.warn({ err: error, queue: name }, 'worker error'));
+      // An overloaded or distant store causes errors as often as a worker asks it.
+      return worker.on('error', (error) =>
+        logLimited(log, { level: 'warn', fields: { err: error, queue: name }, message: 'worker error', kind: name }),
+      );
     });
     onStop(() => closeWorkers(workers, backend, () => tracker.isAtWork));
     const ids = Object.fromEntries(workers.map(({ name, id }) => [name, id]));

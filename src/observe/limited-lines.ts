@@ -16,7 +16,7 @@ interface Window {
   last: Line;
 }
 
-/** Lines that clients can cause as often as they like: at most one per kind and minute, with the number of the others. */
+/** Lines that clients or a troubled store can cause as often as they like: at most one per kind and minute, with the number of the others. */
 class LimitedLines {
   readonly #log: Logger;
   readonly #windows = new Map<string, Window>();
@@ -57,7 +57,7 @@ class LimitedLines {
 const linesOf = new WeakMap<Logger, LimitedLines>();
 
 /**
- * Logs a line that a client can cause without limit. Of several in a minute, the first is logged at once, and the last one at the end of the
+ * Logs a line that a client or a troubled store can cause without limit. Of several in a minute, the first is logged at once, and the last one at the end of the
  * minute with the count `suppressed` of all after the first. The level `debug` shows each. `log` is the logger of the process.
  */
 export function logLimited(log: Logger, line: Line): void {
