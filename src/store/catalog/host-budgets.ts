@@ -110,7 +110,7 @@ const CHANGE = sql(
      FROM followed),
    kept AS MATERIALIZED (
      SELECT *, CASE WHEN rate < ceiling OR paused_until > now THEN 0
-       ELSE greatest(0, least($7::int, floor($2 * ceiling * ${RESERVED_SHARE})::int - cardinality(held),
+       ELSE greatest(0, least($7::int, floor($2 * ceiling * ${RESERVED_SHARE} + ${TURN_ROUNDING})::int - cardinality(held),
          floor(greatest(0, tokens - turns) + ${TURN_ROUNDING})::int)) END AS more
      FROM granted)
    UPDATE host_budget AS h

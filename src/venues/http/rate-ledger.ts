@@ -110,7 +110,7 @@ export function createMemoryLedger(
         rate = Math.min(ceiling, Math.sqrt(rate * rate + ((2 * ceiling) / RATE_RECOVERY_SECONDS) * counted));
       const granted = pausedUntil > at ? 0 : Math.min(turns, Math.floor(tokens + TURN_ROUNDING));
       tokens = Math.max(0, tokens - granted);
-      const most = Math.min(reserve?.most ?? 0, Math.floor(burst * RESERVED_SHARE) - reserves.length);
+      const most = Math.min(reserve?.most ?? 0, Math.floor(burst * RESERVED_SHARE + TURN_ROUNDING) - reserves.length);
       const isWhole = rate === ceiling && pausedUntil <= at;
       const reserved = isWhole ? Math.max(0, Math.min(most, Math.floor(tokens + TURN_ROUNDING))) : 0;
       tokens = Math.max(0, tokens - reserved);

@@ -246,7 +246,20 @@ describe('the ledgers in memory and in Postgres', () => {
           }
         },
       ),
-      { numRuns: 40 },
+      {
+        numRuns: 40,
+        // The burst as a multiple of the rate is a little less than 4.
+        examples: [
+          [
+            6.3,
+            4,
+            [
+              { kind: 'reserve' as const, value: 0 },
+              { kind: 'reserve' as const, value: 2 },
+            ],
+          ],
+        ],
+      },
     );
   });
 });
