@@ -40,7 +40,8 @@ const TRADES = storingTrades(
 /** Polls that are older than the markets, so that their trades are complete and a read asks for none. */
 const POLLED = sql(
   'bench_polled',
-  `INSERT INTO poll_state (venue, kind, first_success_at) VALUES ('polymarket', 'trades', now() - interval '100 days')`,
+  `INSERT INTO poll_state (venue, kind, first_success_at, caught_up_at)
+   VALUES ('polymarket', 'trades', now() - interval '100 days', now() + interval '1 day')`,
 );
 /** Tokens of one statement, which holds their trades in memory. */
 const TOKENS_AT_ONCE = 10_000;

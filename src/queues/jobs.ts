@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { VENUE_NAMES } from '../domain/markets/venue.ts';
 import { ALL_SHARDS, SHARDS } from '../domain/values/shard.ts';
 
 /** The processes that run jobs. `api` and `streamer` only enqueue. */
@@ -197,7 +198,7 @@ export function concurrencyOf(queue: string): number {
   if (queue === 'backtests') return 2;
   if (queue === 'alerts') return LANES + 1;
   // Two per venue: the last walk of one job goes on while the next one polls.
-  if (queue === POLL_QUEUE) return 12;
+  if (queue === POLL_QUEUE) return 2 * VENUE_NAMES.length;
   // The jobs of the lanes wait for marks, beside the four other jobs of this queue.
   return queue.startsWith('venue-') ? 7 : LANES + 4;
 }

@@ -26,9 +26,21 @@ export interface SweptPrices extends WrittenPrices {
   confirmed: readonly ConfirmedPrice[];
 }
 
+/** The confirmations of the process, or of one walk, which ends with their write. */
+function confirmationsOf(deps: Pick<IngestDeps, 'db' | 'log' | 'confirmations'>) {
+  const { confirmations: shared } = deps;
+  const own = shared ?? new PriceConfirmations(deps);
+  return {
+    add: (confirmed: readonly ConfirmedPrice[]) => own.add(confirmed),
+    end: async () => {
+      if (shared === undefined) await own.flush();
+    },
+  };
+}
+
 /** Stores the changed prices of a tick, wakes their alerts, and confirms the others. Each tick needs a store of its own. */
 export function priceStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 'producer' | 'confirmations'>) {
-  const { confirmations = new PriceConfirmations(deps) } = deps;
+  const confirmations = confirmationsOf(deps);
   let isMostlyNew = false;
   return {
     kind: 'prices',
@@ -58,9 +70,7 @@ export function priceStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 
       confirmations.add(parts.flatMap(({ confirmed }) => confirmed));
       bookMemoryOf(deps.db).forget(parts.flatMap(({ movedTokenIds }) => movedTokenIds));
     },
-    end: async () => {
-      if (deps.confirmations === undefined) await confirmations.flush();
-    },
+    end: confirmations.end,
   } satisfies PageStore<PriceRecord, SweptPrices, OutcomesBatch<PriceRecord>>;
 }
 
@@ -71,7 +81,7 @@ interface SweptBooks extends SweptPrices {
 
 /** Stores books and their prices, and wakes the alerts on these. Each walk needs a store of its own. */
 export function bookStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 'producer' | 'confirmations' | 'now'>) {
-  const { confirmations = new PriceConfirmations(deps) } = deps;
+  const confirmations = confirmationsOf(deps);
   return {
     kind: 'books',
     async prepare() {
@@ -85,9 +95,7 @@ export function bookStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | '
       const appliedTokenIds = parts.flatMap((part) => part.appliedTokenIds);
       bookMemoryOf(deps.db).applied(page, appliedTokenIds, deps.now());
     },
-    end: async () => {
-      if (deps.confirmations === undefined) await confirmations.flush();
-    },
+    end: confirmations.end,
   } satisfies PageStore<BookRecord, SweptBooks, OutcomesBatch<BookRecord>>;
 }
 

@@ -7,7 +7,7 @@ import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { dueBacktests } from '../../src/store/alerts/backtest/jobs.ts';
 import { expireDueAlerts } from '../../src/store/alerts/expiry.ts';
 import { oncePerOwner } from '../../src/store/db/batcher.ts';
-import { hasPresenceWithout } from '../../src/store/db/presence.ts';
+import { hasPresence } from '../../src/store/db/presence.ts';
 import { dueSubscriptions } from '../../src/store/deliveries/due.ts';
 import { startStalledKeys } from '../../src/store/deliveries/order.ts';
 import { STAGES } from '../../src/store/marks/detail.ts';
@@ -116,7 +116,7 @@ async function removeFormerSchedules({ db, producer, config, log }: ProcessConte
     const former = new Set<string>(POLL_JOBS.map((job) => `${job}.${venue}`));
     const schedules = await producer.queue(queue).getJobSchedulers();
     const ids = schedules.flatMap(({ key }) => (former.has(key) ? [key] : []));
-    if (ids.length === 0 || (await hasPresenceWithout(db, queue, POLL_QUEUE))) continue;
+    if (ids.length === 0 || (await hasPresence(db, queue, POLL_QUEUE))) continue;
     for (const id of ids) await producer.queue(queue).removeJobScheduler(id);
     log.info({ schedules: ids }, 'schedules of the former release removed');
   }

@@ -77,13 +77,15 @@ function ofNew(condition: AlertCondition): string {
 }
 
 /**
- * Whether a token has an active alert with a condition of the specification, with or without a probe: the first one in the index counts. Most
- * tokens have none, and their observations are not read.
+ * SQL of whether a token has an active alert with a condition of the specification, with or without a probe: the first one in the index
+ * counts. The conditions are literals, because the partial indexes of active alerts fit only then.
  */
-const MAY_HAVE_ALERTS = ALERT_CONDITIONS.map(
-  (condition) =>
-    `EXISTS (SELECT FROM alert a WHERE a.token_id = m.token_id AND a.status = 'active' AND a.condition = '${condition}' OFFSET 0)`,
-).join(' OR ');
+export function hasSpecifiedAlert(token: string): string {
+  return ALERT_CONDITIONS.map(
+    (condition) =>
+      `EXISTS (SELECT FROM alert a WHERE a.token_id = ${token} AND a.status = 'active' AND a.condition = '${condition}' OFFSET 0)`,
+  ).join(' OR ');
+}
 
 const eachCondition = (part: (condition: AlertCondition) => string) => ALERT_CONDITIONS.map(part).join(' UNION ALL ');
 
@@ -92,7 +94,7 @@ const SPECIFIED = sql(
   `WITH bound AS MATERIALIZED (
      SELECT c.token_id, max(o.high) AS high, min(o.low) AS low, min(c.at) AS since, ${finalSince('c.token_id')} AS final_since
      FROM (SELECT token_id, timestamptz 'epoch' + at_ms * interval '1 millisecond' AS at
-           FROM unnest($1::bigint[], $2::bigint[]) AS m (token_id, at_ms) WHERE ${MAY_HAVE_ALERTS}) c
+           FROM unnest($1::bigint[], $2::bigint[]) AS m (token_id, at_ms) WHERE ${hasSpecifiedAlert('m.token_id')}) c
      CROSS JOIN LATERAL (
        SELECT max(s.price) AS high, min(s.price) AS low FROM observation s WHERE s.token_id = c.token_id AND s.received_at = c.at) o
      GROUP BY c.token_id),

@@ -1,18 +1,10 @@
 import { IS_READ } from '../catalog/market-heat.ts';
 import { type Queryable, sql } from '../db/tx.ts';
+import { hasSpecifiedAlert } from './candidates.ts';
 import { HAS_SCOPES, IS_IN_SCOPE, KEYS_OF_MARKET } from './scopes.ts';
 
-/** The conditions are literals, because the partial indexes of active alerts fit only then. */
-const HAS_ALERT = `EXISTS (SELECT FROM outcome o WHERE o.market_id = m.id AND (${[
-  `a.condition = 'above'`,
-  `a.condition = 'below'`,
-  'a.probe IS NOT NULL',
-]
-  .map(
-    (condition) =>
-      `EXISTS (SELECT FROM alert a WHERE a.token_id = o.token_id AND a.status = 'active' AND ${condition} OFFSET 0)`,
-  )
-  .join(' OR ')}))`;
+const HAS_ALERT = `EXISTS (SELECT FROM outcome o WHERE o.market_id = m.id AND (${hasSpecifiedAlert('o.token_id')} OR EXISTS (
+     SELECT FROM alert a WHERE a.token_id = o.token_id AND a.status = 'active' AND a.probe IS NOT NULL OFFSET 0)))`;
 
 const FOLLOWED = sql(
   'followed_markets',

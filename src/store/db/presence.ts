@@ -212,24 +212,19 @@ export async function forgetAbsent(db: Queryable, key: number): Promise<void> {
   await db.query(FORGET_ABSENT, [PRESENCE_LOCK_SPACE, key]);
 }
 
-const IS_WITHOUT = sql(
-  'is_presence_without',
-  `SELECT EXISTS (SELECT FROM presence WHERE workers ? $2 AND NOT workers ? $3 AND NOT pg_try_advisory_xact_lock_shared($1, id)) AS is_present`,
-);
-
-/** Whether a process runs that works on `queue` and not on `other`: one of another release. */
-export async function hasPresenceWithout(db: Queryable, queue: string, other: string): Promise<boolean> {
-  const [row] = await db.query<{ isPresent: boolean }>(IS_WITHOUT, [PRESENCE_LOCK_SPACE, queue, other]);
-  return row?.isPresent ?? false;
-}
-
 const HAS_PRESENCE = sql(
   'has_presence',
-  `SELECT EXISTS (SELECT FROM presence WHERE workers ? $2 AND NOT pg_try_advisory_xact_lock_shared($1, id)) AS is_present`,
+  `SELECT EXISTS (
+     SELECT FROM presence WHERE workers ? $2 AND ($3::text IS NULL OR NOT workers ? $3) AND NOT pg_try_advisory_xact_lock_shared($1, id)
+   ) AS is_present`,
 );
 
-/** Whether a process that works on this queue runs and reaches the database. A suspended process keeps its presence. */
-export async function hasPresence(db: Queryable, queue: string): Promise<boolean> {
-  const [row] = await db.query<{ isPresent: boolean }>(HAS_PRESENCE, [PRESENCE_LOCK_SPACE, queue]);
+/**
+ * Whether a process that works on this queue runs and reaches the database; of another release, one that does not work on the queue
+ * `without`. A suspended process keeps its presence.
+ */
+export async function hasPresence(db: Queryable, queue: string, without?: string): Promise<boolean> {
+  const values = [PRESENCE_LOCK_SPACE, queue, without ?? null];
+  const [row] = await db.query<{ isPresent: boolean }>(HAS_PRESENCE, values);
   return row?.isPresent ?? false;
 }
