@@ -27,7 +27,8 @@ import { trade } from './trade.ts';
 import { count, epochTime, isoTime, opaqueId, shapeOf } from './wire.ts';
 
 const seq = count.meta({
-  description: 'The number of the change in the journal. You have every change of the subscription up to it.',
+  description:
+    'The number of the change in the journal. You have every change of the subscription up to it, except a state that a later message replaces.',
 });
 const venue = z
   .string()
@@ -41,7 +42,7 @@ const ofMarket = {
 const ofOutcome = { ...ofMarket, outcome_id: opaqueId };
 const ofStream = { seq, at: isoTime, venue };
 const conflated = z.int().min(1).optional().meta({
-  description: 'The number of earlier changes that this one replaced, because you read slowly.',
+  description: 'The number of earlier changes that this one replaced on this connection, because you read slowly.',
 });
 /** Only in messages of a WebSocket. */
 const ofSocket = {

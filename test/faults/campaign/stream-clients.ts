@@ -24,6 +24,11 @@ export interface Received {
   data: Record<string, unknown>;
 }
 
+/** A message with the last number of the connections before its own. */
+export interface Logged extends Received {
+  resumedAt: number;
+}
+
 export interface ClientFilter {
   channels: readonly string[];
   marketIds?: readonly string[];
@@ -34,7 +39,7 @@ export interface ClientFilter {
 /** A reader of one market stream that connects again after every end, to any API process, with its last cursor. */
 export class StreamReader {
   /** Every message except heartbeats, in the order of arrival. */
-  readonly log: Received[] = [];
+  readonly log: Logged[] = [];
   /** Violations that need no ledger, such as a heartbeat that passes an unsent change. */
   readonly violations: string[] = [];
   /** The client has everything after this number. Undefined before the first heartbeat. */
@@ -42,6 +47,7 @@ export class StreamReader {
   /** The last number that a heartbeat confirmed. */
   confirmed = -1;
   connections = 0;
+  #resumedAt = -1;
   readonly filter: ClientFilter;
   readonly #fleet: Fleet;
   readonly #random: RandomStream;
@@ -64,6 +70,7 @@ export class StreamReader {
   async #run(): Promise<void> {
     const { signal } = this.#over;
     while (!signal.aborted) {
+      this.#resumedAt = this.#last;
       await (this.filter.isSocket ? this.#connectSocket() : this.#connect()).catch(() => undefined);
       await delay(this.#random.between(...RECONNECT_MS), undefined, { signal }).catch(() => undefined);
     }
@@ -152,8 +159,12 @@ export class StreamReader {
     this.#note(message, fields.get('id'));
   }
 
+  get #last(): number {
+    return Math.max(this.confirmed, this.log.at(-1)?.seq ?? -1);
+  }
+
   #note(message: Received, cursor: string | undefined): void {
-    const last = Math.max(this.confirmed, this.log.at(-1)?.seq ?? -1);
+    const last = this.#last;
     switch (message.type) {
       case 'heartbeat':
         if (message.seq < last) this.violations.push(`heartbeat ${message.seq} after ${last}`);
@@ -167,7 +178,7 @@ export class StreamReader {
         // A gap names numbers, and has one only as the position after it.
         if (message.type !== 'gap' && message.type !== 'lagged' && message.seq <= last)
           this.violations.push(`${message.type} ${message.seq} after ${last}`);
-        this.log.push(message);
+        this.log.push({ ...message, resumedAt: this.#resumedAt });
     }
     this.#cursor = cursor ?? this.#cursor;
   }

@@ -5,7 +5,7 @@ import type { Database } from '../../../src/store/db/tx.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { readChanges, readJournalHead } from '../../../src/store/journal/read-journal.ts';
 import { publishPending } from '../../support/journal.ts';
-import type { Received, StreamReader } from './stream-clients.ts';
+import type { Logged, Received, StreamReader } from './stream-clients.ts';
 
 const PAGE = 5_000;
 
@@ -35,32 +35,33 @@ export function holes(ledger: readonly Change[]): number[] {
 export function differences(reader: StreamReader, ledger: readonly Change[], upTo: number): string[] {
   const { log, filter, from = 0 } = reader;
   const found: string[] = [];
-  const messages = new Map<number, Received>();
+  const messages = new Map<number, Logged>();
   const gaps: { from: number; to: number }[] = [];
   for (const message of log) {
     if (isGap(message)) gaps.push({ from: Number(message.data['from']), to: Number(message.data['to']) });
     else if (message.type !== 'lagged' && message.seq <= upTo) messages.set(message.seq, message);
   }
-  /** Unseen states by their subject: a later state of the same subject names their number. */
-  const replaced = new Map<string, number>();
+  /** Unseen states by their subject: a later state of the same subject counts those that its own connection replaced. */
+  const replaced = new Map<string, number[]>();
   for (const change of ledger) {
     if (change.seq <= from || !isWanted(filter, change)) continue;
     const message = messages.get(change.seq);
     const key = keyOf(change);
     if (message === undefined) {
       if (gaps.some((gap) => gap.from <= change.seq && change.seq <= gap.to)) continue;
-      if (CONFLATED_KINDS.has(change.kind)) replaced.set(key, (replaced.get(key) ?? 0) + 1);
+      if (CONFLATED_KINDS.has(change.kind)) replaced.set(key, [...(replaced.get(key) ?? []), change.seq]);
       else found.push(`${change.kind} ${change.seq} is missing`);
       continue;
     }
     messages.delete(change.seq);
-    const { conflated = 0 } = message;
-    if (conflated !== (replaced.get(key) ?? 0))
-      found.push(`${change.kind} ${change.seq} replaces ${replaced.get(key) ?? 0} changes, but says ${conflated}`);
+    const { conflated = 0, resumedAt } = message;
+    const unseen = (replaced.get(key) ?? []).filter((seq) => seq > resumedAt);
+    if (conflated !== unseen.length)
+      found.push(`${change.kind} ${change.seq} replaces ${unseen} after ${resumedAt}, but says ${conflated}`);
     replaced.delete(key);
     if (!isSame(message, change)) found.push(`${JSON.stringify(message)} differs from ${JSON.stringify(change)}`);
   }
-  for (const [key, count] of replaced) found.push(`${count} changes are missing: ${key}`);
+  for (const [key, unseen] of replaced) found.push(`${unseen} are missing: ${key}`);
   for (const message of messages.values())
     found.push(`${JSON.stringify(message)} is not in the journal, or not asked for`);
   return found;

@@ -6,6 +6,7 @@ import type { StreamMetrics } from '../../../../src/observe/stream-metrics.ts';
 import { revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
+import type { NewChange } from '../../../support/journal.ts';
 import { ofType, openSse, type SseEvent } from '../../../support/sse.ts';
 import { startTestApi } from '../api-harness.ts';
 import { aBook, aPrice, aTrade, withStreams } from './stream-world.ts';
@@ -130,26 +131,47 @@ describe('a reader that never reads', () => {
     expect(last).toMatchObject({ type: 'lagged', subs: ['a'], cursor: expect.any(String) });
   });
 
-  it('gets only the latest of conflated prices', async () => {
+  /** A reader of prices and trades whose messages wait in the outbox, because trades fill the buffers of the system. */
+  async function blocked() {
     const slow = await world.follow('channels=prices,trades');
     const other = await world.follow('channels=books');
     await Promise.all([slow, other].map((stream) => stream.next(ofType('heartbeat'))));
     slow.pause();
-    // Trades fill the buffers of the system. Then prices wait in the outbox.
-    const isSent = (seq: number) => other.next(({ event, data }) => event === 'book' && data.seq === seq);
-    for (let round = 0; round < 400 && world.api.streams.usage().largestUnsentBytes < 100_000; round++) {
-      await isSent(await world.append(...many(1), aBook()));
-    }
+    const handOut = async (...changes: NewChange[]) => {
+      const seq = await world.append(...changes);
+      const next = await world.append(aBook());
+      await other.next(({ event, data }) => event === 'book' && data.seq === next);
+      return seq;
+    };
+    for (let round = 0; round < 400 && world.api.streams.usage().largestUnsentBytes < 100_000; round++)
+      await handOut(...many(1));
+    return { slow, handOut };
+  }
+
+  it('gets only the latest of conflated prices', async () => {
+    const { slow, handOut } = await blocked();
     let seq = 0;
-    for (let i = 0; i < 50; i++) {
-      seq = await world.append(aPrice('busy'));
-      await isSent(await world.append(aBook()));
-    }
+    for (let i = 0; i < 50; i++) seq = await handOut(aPrice('busy'));
     slow.resume();
     const price = await slow.next(({ event, data }) => event === 'price' && data.seq === seq);
     expect(price.data['conflated']).toBeGreaterThan(40);
     const seqs = slow.events.flatMap(({ event, data }) => (event === 'heartbeat' ? [] : [data.seq ?? 0]));
     expect(seqs).toEqual(seqs.toSorted((a, b) => a - b));
+  });
+
+  it('gets the successor of a conflated price on its next connection, without the count of the former', async () => {
+    const { slow, handOut } = await blocked();
+    const first = await handOut(aPrice('busy'));
+    const trade = await handOut(aTrade());
+    const second = await handOut(aPrice('busy'));
+    slow.resume();
+    const successor = await slow.next(({ event, data }) => event === 'price' && data.seq === second);
+    expect(successor.data['conflated']).toBe(1);
+    expect(slow.events.map(({ data }) => data.seq)).not.toContain(first);
+    const { id } = slow.events.find(({ data }) => data.seq === trade) ?? {};
+    const resumed = await world.follow('channels=prices,trades', { 'last-event-id': id ?? '' });
+    const again = await resumed.next(() => true);
+    expect(again.data).toEqual({ ...successor.data, conflated: undefined });
   });
 });
 
