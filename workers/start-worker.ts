@@ -72,7 +72,8 @@ export function startWorker(role: Role, config: Config, log: Logger, signal: Abo
       onMessage: (payload: string) => lanes.receive(payload),
       onLost: () => lanes.lost(),
     };
-    await presence.register(ids, (key) => releaseAbsent(key, context), ofLanes ?? ledgers.listen);
+    const listen = ofLanes ? [ofLanes] : [ledgers.listen, ...(role === 'poller' ? [pollLeases.requests.listen] : [])];
+    await presence.register(ids, (key) => releaseAbsent(key, context), listen);
     for (const worker of workers) {
       worker.run().catch((error: unknown) => log.error({ err: error, queue: worker.name }, 'worker loop ended'));
     }

@@ -20,6 +20,17 @@ export function laneOf(shard: number): number {
   return shard % LANES;
 }
 
+/** Wakes one of several jobs of a name. */
+export interface Lane {
+  readonly job: string;
+  readonly lane: number;
+}
+
+/** The lane of a poll that other processes request. */
+export function pollLane(job: string, venue: string): Lane {
+  return { job: `${job}.${venue}`, lane: 0 };
+}
+
 /** In ascending order. */
 export function shardsOfLane(lane: number): readonly number[] {
   return ALL_SHARDS.filter((shard) => laneOf(shard) === lane);

@@ -4,7 +4,7 @@ import { asError } from '../domain/values/errors.ts';
 import { scrubData } from '../domain/values/text.ts';
 import { FailureStreaks } from '../observe/failure-streaks.ts';
 import type { Logger } from '../observe/logger.ts';
-import { JOBS, type JobData, type JobName, LANES, laneOf } from './jobs.ts';
+import { JOBS, type JobData, type JobName, LANES, type Lane, laneOf, pollLane } from './jobs.ts';
 import type { QueueBackend } from './port.ts';
 
 /** Beyond this number of subscriptions, one job each costs more than a search for due deliveries. */
@@ -15,6 +15,9 @@ type DelayedFor = 'retry' | 'permit';
 
 /** The stages whose wake-ups go out per lane. */
 export type LaneJob = 'fold-candles' | 'evaluate-alerts';
+
+/** The polls that a feed requests. */
+export type RequestedPoll = 'poll-trades' | 'poll-markets';
 
 /**
  * Enqueues wake-ups. A wake-up is never the only copy of a fact: when the queue store is unavailable, the producer logs and
@@ -27,6 +30,8 @@ export interface Producer {
   wake<Name extends JobName>(name: Name, data: JobData<Name>): void;
   /** Wakes a stage after marks of these shards were committed. Never throws, never waits. */
   wakeStage(name: LaneJob, shards: readonly number[]): void;
+  /** Asks the process that keeps the polls of the venue for one; a job asks while none does. Never throws, never waits. */
+  requestPoll(name: RequestedPoll, venue: string): void;
   /** Wakes the publisher of the journal after its marks were committed; without this it looks after 180 ms. Never throws, never waits. */
   wakePublisher(): void;
   /**
@@ -47,16 +52,10 @@ interface ProducerOptions {
   /** Called for each wake-up that could not be enqueued. */
   onWakeFailure?: (job: JobName) => void;
   /**
-   * Signals lanes and the publisher past the queue; resolves to the lanes that no job waits for, which get one. Absent: every wake-up of a
+   * Signals lanes, requested polls and the publisher past the queue; resolves to those that no process waits for, which get a job. Absent: every wake-up of a
    * stage is a job, and nothing wakes the publisher.
    */
-  signal?: (lanes: readonly StageLane[], wakesPublisher: boolean) => Promise<readonly StageLane[]>;
-}
-
-/** A lane of a stage. */
-interface StageLane {
-  readonly job: LaneJob;
-  readonly lane: number;
+  signal?: (lanes: readonly Lane[], wakesPublisher: boolean) => Promise<readonly Lane[]>;
 }
 
 /** The shortest time between two signals of a process; wake-ups in between share one. */
@@ -76,7 +75,7 @@ export function createProducer({ backend, log, onWakeFailure, signal }: Producer
   const streaks = new FailureStreaks();
   /** Deduplication ids of wake-ups in flight, and whether another one follows: it covers every wake-up until then. */
   const repeated = new Map<string, boolean>();
-  let lanes = new Map<string, StageLane>();
+  let lanes = new Map<string, { readonly lane: Lane; wake(): void }>();
   let wakesPublisher = false;
   let signalling: Promise<void> | undefined;
 
@@ -145,7 +144,8 @@ export function createProducer({ backend, log, onWakeFailure, signal }: Producer
   /** Sends signals until nothing is to be signalled. */
   async function sendSignals(send: NonNullable<typeof signal>): Promise<void> {
     while (lanes.size > 0 || wakesPublisher) {
-      const wanted = [...lanes.values()];
+      const signalled = lanes;
+      const wanted = [...signalled.values()].map(({ lane }) => lane);
       const isPublishing = wakesPublisher;
       lanes = new Map();
       wakesPublisher = false;
@@ -160,9 +160,19 @@ export function createProducer({ backend, log, onWakeFailure, signal }: Producer
           return wanted;
         },
       );
-      for (const { job, lane } of asleep) wake(job, { lane });
+      for (const lane of asleep) signalled.get(keyOf(lane))?.wake();
       await delay(SIGNAL_EVERY_MS, undefined, { ref: false });
     }
+  }
+
+  /** Signals a lane, which gets a job if no process waits for it. */
+  function signalLane(lane: Lane, wakeJob: () => void): void {
+    if (!signal) {
+      wakeJob();
+      return;
+    }
+    lanes.set(keyOf(lane), { lane, wake: wakeJob });
+    sendSoon();
   }
 
   function sendSoon(): void {
@@ -178,11 +188,10 @@ export function createProducer({ backend, log, onWakeFailure, signal }: Producer
     queue,
     wake: (name, data) => wake(name, data),
     wakeStage(name, shards) {
-      for (const lane of new Set(shards.map(laneOf))) {
-        if (signal) lanes.set(`${name}:${lane}`, { job: name, lane });
-        else wake(name, { lane });
-      }
-      if (shards.length > 0) sendSoon();
+      for (const lane of new Set(shards.map(laneOf))) signalLane({ job: name, lane }, () => wake(name, { lane }));
+    },
+    requestPoll(name, venue) {
+      signalLane(pollLane(name, venue), () => wake(name, { venue }));
     },
     wakePublisher() {
       wakesPublisher = true;
@@ -210,4 +219,8 @@ export function createProducer({ backend, log, onWakeFailure, signal }: Producer
       await Promise.all([...queues.values()].map((item) => item.close()));
     },
   };
+}
+
+function keyOf({ job, lane }: Lane): string {
+  return `${job}:${lane}`;
 }

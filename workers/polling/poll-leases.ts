@@ -14,6 +14,7 @@ import {
 import { LeaseLostError, newLeaseToken } from '../../src/store/db/leases.ts';
 import type { Presence } from '../../src/store/db/presence.ts';
 import type { Database, Tx } from '../../src/store/db/tx.ts';
+import { PollRequests } from './poll-requests.ts';
 import { tapeMemoryOf } from './tape-memory.ts';
 
 /** What a poll without news writes, in one statement for all polls of the process: at a third of the time of a lease. */
@@ -22,7 +23,7 @@ const STORE_EVERY_MS = (POLL_LEASES.seconds * 1000) / 3;
 interface PollLeasesDeps {
   readonly db: Database;
   readonly log: Logger;
-  readonly presence: Pick<Presence, 'key'>;
+  readonly presence: Pick<Presence, 'key' | 'query'>;
 }
 
 /** The end of a poll without a failure. */
@@ -129,12 +130,13 @@ export class PollLeases {
   readonly #deps: PollLeasesDeps;
   readonly #held = new Map<string, HeldPoll>();
   readonly #kept = new Map<string, ReadonlySet<string>>();
+  /** Other processes ask for polls whose leases this process keeps. */
+  readonly requests: PollRequests;
   #timer: NodeJS.Timeout | undefined;
-  /** Another process asked for a poll whose lease this process keeps. */
-  onRequested: (venue: string, kind: string) => void = () => undefined;
 
   constructor(deps: PollLeasesDeps) {
     this.#deps = deps;
+    this.requests = new PollRequests(deps);
   }
 
   /**
@@ -162,6 +164,7 @@ export class PollLeases {
   /** Ends the leases of a venue: those of polls in progress at the end of the poll. */
   async release(venue: string): Promise<void> {
     this.#kept.delete(venue);
+    await this.requests.free(venue);
     await this.#releaseAll([...this.#held.values()].filter(({ lease, isBusy }) => lease.venue === venue && !isBusy));
   }
 
@@ -290,7 +293,7 @@ export class PollLeases {
           continue;
         }
         poll.isProven ||= news.hasEnded;
-        if (row.isRequested && !poll.isBusy) this.onRequested(row.venue, row.kind);
+        if (row.isRequested && !poll.isBusy) this.requests.onRequested(row.venue, `poll-${row.kind}`);
         if (news.caughtUpMs !== undefined) tapeMemoryOf(this.#deps.db, row.venue).note(row.isLosing);
       }
     } catch (error) {

@@ -40,7 +40,7 @@ export class VenuePolls {
   constructor(leases: PollLeases, { stayMs = STAY_MS }: { stayMs?: number } = {}) {
     this.#leases = leases;
     this.#stayMs = stayMs;
-    leases.onRequested = (venue, kind) => this.#hasten(venue, kind);
+    leases.requests.onRequested = (venue, job) => this.#hasten(venue, job);
   }
 
   /** Runs the polls of a job. Resolves when the next job has begun, or when the polls of the last job have ended. Returns their number. */
@@ -87,7 +87,10 @@ export class VenuePolls {
   async #takeLeases(venue: string, state: Venue, polls: readonly VenuePoll[]): Promise<boolean> {
     const nowMs = performance.now();
     const unknown = polls.filter(({ job }) => !state.dueMs.has(job));
-    if (unknown.length === 0) return true;
+    if (unknown.length === 0) {
+      await this.#leases.requests.take(venue);
+      return true;
+    }
     for (const { job, kind } of unknown) if (kind === undefined) state.dueMs.set(job, nowMs);
     const kinds = polls.flatMap(({ kind }) => kind ?? []);
     const taken = await this.#leases.keep(venue, kinds);
@@ -108,9 +111,8 @@ export class VenuePolls {
     unlink();
   }
 
-  #hasten(venue: string, kind: string): void {
+  #hasten(venue: string, job: string): void {
     const state = this.#venues.get(venue);
-    const job = `poll-${kind}`;
     if (!state) return;
     makeDue(state, job);
     state.wake.abort();

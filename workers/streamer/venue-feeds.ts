@@ -1,5 +1,6 @@
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { shouldLog } from '../../src/observe/failure-streaks.ts';
+import type { RequestedPoll } from '../../src/queues/producer.ts';
 import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { noteAnnounced } from '../../src/store/catalog/market-sightings.ts';
 import { marketsWithOpenGaps } from '../../src/store/feeds/gaps.ts';
@@ -44,7 +45,7 @@ export class VenueFeeds {
   readonly #meter: FeedMeter;
   readonly #comparison: PollComparison;
   readonly #refusals: Refusals;
-  readonly #requested = new Map<'poll-trades' | 'poll-markets', number>();
+  readonly #requested = new Map<RequestedPoll, number>();
   #announced = new Set<string>();
   #traded: readonly bigint[] = [];
   #rankedAtMs = Number.NEGATIVE_INFINITY;
@@ -219,11 +220,11 @@ export class VenueFeeds {
     });
   }
 
-  #request(job: 'poll-trades' | 'poll-markets'): void {
+  #request(job: RequestedPoll): void {
     const nowMs = performance.now();
     if (nowMs - (this.#requested.get(job) ?? Number.NEGATIVE_INFINITY) < REQUEST_EVERY_MS) return;
     this.#requested.set(job, nowMs);
-    this.#options.deps.producer.wake(job, { venue: this.venue });
+    this.#options.deps.producer.requestPoll(job, this.venue);
   }
 }
 

@@ -24,9 +24,9 @@ export interface Presence {
   query: Queryable['query'];
   /**
    * Shows the workers and begins to look for ended processes. Resolves after the first attempt. `onAbsent` releases the claims of an
-   * ended process; it is called again until the process is forgotten. The session listens to the channel of `listen`.
+   * ended process; it is called again until the process is forgotten. The session listens to the channels of `listen`.
    */
-  register(workers: WorkerIds, onAbsent: OnAbsent, listen?: Listen): Promise<void>;
+  register(workers: WorkerIds, onAbsent: OnAbsent, listen?: readonly Listen[]): Promise<void>;
   /** Closes the session, and with it the presence. */
   close(): Promise<void>;
 }
@@ -148,7 +148,7 @@ export function createPresence({ databaseUrl, log }: PresenceOptions): Presence 
       const { query } = session;
       return inTurn(() => query<Row>(statement, values));
     },
-    register(workers, onAbsent, listen) {
+    register(workers, onAbsent, listen = []) {
       return new Promise((resolve) => {
         running = keepSession({
           databaseUrl,
@@ -162,11 +162,11 @@ export function createPresence({ databaseUrl, log }: PresenceOptions): Presence 
           async use(client, signal, onReady) {
             try {
               lastKey = await acquireKey(client, workers);
-              if (listen) {
-                client.on('notification', ({ payload = '' }) => listen.onMessage(payload));
-                await client.query(`LISTEN ${listen.channel}`);
-                listen.onReady?.();
-              }
+              client.on('notification', ({ channel, payload = '' }) => {
+                for (const each of listen) if (each.channel === channel) each.onMessage(payload);
+              });
+              for (const each of listen) await client.query(`LISTEN ${each.channel}`);
+              for (const each of listen) each.onReady?.();
               key = lastKey;
               session = sessionQueryable(client);
               onReady();
@@ -175,7 +175,7 @@ export function createPresence({ databaseUrl, log }: PresenceOptions): Presence 
             } finally {
               key = null;
               session = undefined;
-              listen?.onLost();
+              for (const each of listen) each.onLost();
             }
           },
         }).finally(resolve);

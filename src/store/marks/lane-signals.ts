@@ -4,10 +4,12 @@ import { type Queryable, sql } from '../db/tx.ts';
 const LANE_LOCK_SPACE = 0x6f_64_6c; // "odl"
 /** The Postgres channel of signals; the payload is `job:lane` for each lane, with commas. */
 export const LANE_CHANNEL = 'oddswire_lanes';
+/** The same for requested polls. */
+export const POLL_CHANNEL = 'oddswire_polls';
 /** The Postgres channel that wakes the publisher of the journal. */
 export const PUBLISH_CHANNEL = 'oddswire_publish';
 
-/** A lane of a stage, by the name of its job. */
+/** A lane of a stage, by the name of its job, or a poll of a venue that other processes request. */
 interface Lane {
   readonly job: string;
   readonly lane: number;
@@ -20,7 +22,10 @@ const SIGNAL = sql(
      SELECT job, lane, NOT pg_try_advisory_xact_lock_shared($1, hashtext(job) # lane) AS is_awake
      FROM unnest($2::text[], $3::int[]) AS l (job, lane))
    SELECT set_config('synchronous_commit', 'off', true),
-     (SELECT pg_notify('${LANE_CHANNEL}', string_agg(job || ':' || lane, ',')) FROM lanes WHERE is_awake HAVING count(*) > 0),
+     (SELECT pg_notify('${LANE_CHANNEL}', string_agg(job || ':' || lane, ',')) FROM lanes
+      WHERE is_awake AND job NOT LIKE 'poll-%' HAVING count(*) > 0),
+     (SELECT pg_notify('${POLL_CHANNEL}', string_agg(job || ':' || lane, ',')) FROM lanes
+      WHERE is_awake AND job LIKE 'poll-%' HAVING count(*) > 0),
      (SELECT pg_notify('${PUBLISH_CHANNEL}', '') WHERE $4),
      (SELECT coalesce(json_agg(json_build_object('job', job, 'lane', lane)), '[]') FROM lanes WHERE NOT is_awake) AS asleep`,
 );
@@ -29,17 +34,17 @@ const SIGNAL = sql(
  * Signals lanes after their marks were committed, and the publisher; returns the lanes that no job waits for, which need one. A job frees its
  * lane before its last claim, so a mark of a lane that is awake here is visible to that claim.
  */
-export async function signalLanes<L extends Lane>(
+export async function signalLanes(
   db: Queryable,
-  lanes: readonly L[],
+  lanes: readonly Lane[],
   wakesPublisher: boolean,
-): Promise<readonly L[]> {
+): Promise<readonly Lane[]> {
   const columns = [lanes.map(({ job }) => job), lanes.map(({ lane }) => lane)];
-  const [row] = await db.query<{ asleep: L[] }>(SIGNAL, [LANE_LOCK_SPACE, ...columns, wakesPublisher]);
+  const [row] = await db.query<{ asleep: Lane[] }>(SIGNAL, [LANE_LOCK_SPACE, ...columns, wakesPublisher]);
   return row?.asleep ?? [];
 }
 
-/** The lanes of a payload of `LANE_CHANNEL`. */
+/** The lanes of a payload. */
 export function lanesOf(payload: string): readonly Lane[] {
   return payload.split(',').map((text) => {
     const [job = '', lane] = text.split(':');

@@ -50,11 +50,12 @@ async function aProcess({ idleMs = 60_000, pendingShards = async () => [] }: Pro
     log,
   });
   const lanes = new WaitingLanes({ job: JOB, session: presence, pendingShards, producer, log, idleMs });
-  await presence.register({}, async () => undefined, {
+  const listen = {
     channel: LANE_CHANNEL,
-    onMessage: (text) => lanes.receive(text),
+    onMessage: (text: string) => lanes.receive(text),
     onLost: () => lanes.lost(),
-  });
+  };
+  await presence.register({}, async () => undefined, [listen]);
   const context = jobContext({
     db: test.db,
     config: testConfig(test.url),

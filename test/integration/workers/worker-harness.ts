@@ -57,6 +57,9 @@ export function wakeRecorder(): WakeRecorder {
     wakeStage(name, shards) {
       if (shards.length > 0) woken.push(name);
     },
+    requestPoll(name) {
+      woken.push(name);
+    },
     wakePublisher: () => undefined,
     wakeDeliveries(subscriptionPks, delayMs, delayedFor) {
       const reason = delayedFor === undefined ? '' : ` for a ${delayedFor}`;

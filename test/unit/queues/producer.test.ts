@@ -48,6 +48,18 @@ it('producer adds a job for each lane that no job waits for when it signals seve
   expect(added).toEqual(['fold-candles 1']);
 });
 
+it('producer adds the job of a requested poll only when no process keeps it', async () => {
+  const added: string[] = [];
+  const queue = { add: async (name: string, data: unknown) => void added.push(`${name} ${JSON.stringify(data)}`) };
+  const backend = { queue: () => ({ ...queue, close: async () => undefined }) } as unknown as QueueBackend;
+  const isKept = ({ job }: { job: string }) => job.endsWith('.kalshi');
+  const producer = createProducer({ backend, log, signal: async (lanes) => lanes.filter((lane) => !isKept(lane)) });
+  producer.requestPoll('poll-trades', 'kalshi');
+  producer.requestPoll('poll-trades', 'limitless');
+  await producer.idle();
+  expect(added).toEqual(['poll-trades {"venue":"limitless"}']);
+});
+
 it('producer sends one signal for all wake-ups that come while another one is in flight', async () => {
   const { backend } = recordedQueue();
   const sizes: number[] = [];

@@ -93,7 +93,7 @@ describe('turns that a process reserved', () => {
     const ledger = ledgers.open(termsOf(10, 10));
     const slowed = new Promise<void>((resolve) => ledger.onSlowed?.(resolve));
     const budget = createRequestBudget(ledger, 10);
-    await presence.register({}, async () => undefined, ledgers.listen);
+    await presence.register({}, async () => undefined, [ledgers.listen]);
     for (let asked = 0; asked < 3; asked += 1) await budget.acquire(signal, 0);
     await budget.acquire(signal, 5_000);
     return { budget, presence, slowed };

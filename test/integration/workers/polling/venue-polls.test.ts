@@ -235,7 +235,7 @@ describe('VenuePolls', () => {
   }
   function polls(presence = 1, stayMs?: number) {
     const db = new RecordingDatabase(test.db.dataSource);
-    const leases = new PollLeases({ db, log: capturedLog().log, presence: { key: presence } });
+    const leases = new PollLeases({ db, log: capturedLog().log, presence: { key: presence, query: async () => [] } });
     closers.push(() => leases.close());
     return { db, leases, polls: new VenuePolls(leases, stayMs === undefined ? {} : { stayMs }) };
   }

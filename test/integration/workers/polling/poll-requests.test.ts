@@ -1,0 +1,125 @@
+import { afterEach, expect, it } from 'vitest';
+import { pollLane } from '../../../../src/queues/jobs.ts';
+import { createPresence } from '../../../../src/store/db/presence.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { signalLanes } from '../../../../src/store/marks/lane-signals.ts';
+import { PollLeases } from '../../../../workers/polling/poll-leases.ts';
+import { type VenuePoll, VenuePolls } from '../../../../workers/polling/venue-polls.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
+import { capturedLog, until } from '../worker-harness.ts';
+
+const END_SESSIONS = sql(
+  'test_end_presences',
+  `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'oddswire-presence' AND datname = current_database()`,
+);
+
+const test = useTestDatabase();
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+/** A poller with a poll of trades a minute, whose job runs until `leave`. */
+async function aPoller(venue: string) {
+  const { log } = capturedLog();
+  const presence = createPresence({ databaseUrl: test.url, log });
+  closers.push(() => presence.close());
+  const leases = new PollLeases({ db: test.db, log, presence });
+  closers.push(() => leases.close());
+  await presence.register({}, async () => undefined, [leases.requests.listen]);
+  const polls = new VenuePolls(leases, { stayMs: 60_000 });
+  const runs: string[] = [];
+  const over = new AbortController();
+  closers.push(async () => over.abort());
+  const poll: VenuePoll = {
+    job: 'poll-trades',
+    kind: 'trades',
+    everyMs: 60_000,
+    async run() {
+      runs.push('trades');
+      return false;
+    },
+  };
+  const begin = () => polls.stay(venue, [poll], over.signal);
+  const job = begin();
+  await until(async () => runs.length, Boolean);
+  return {
+    runs,
+    begin,
+    async leave() {
+      over.abort();
+      await job;
+    },
+  };
+}
+
+/** The jobs that requests of a poll need. */
+async function request(venue: string) {
+  return (await signalLanes(test.db, [pollLane('poll-trades', venue)], false)).map(({ job }) => job);
+}
+
+it('a requested poll runs at once, without a job, when a process keeps the polls of the venue', async () => {
+  const one = await aPoller('one');
+  const other = await aPoller('other');
+  await until(
+    () => request('one'),
+    (jobs) => jobs.length === 0,
+  );
+  await until(
+    async () => one.runs.length,
+    (count) => count >= 2,
+  );
+  expect(other.runs).toHaveLength(1);
+});
+
+it('a requested poll is a job when no process keeps the polls of the venue', async () => {
+  expect(await request('one')).toEqual(['poll-trades.one']);
+  const { leave } = await aPoller('one');
+  await until(
+    () => request('one'),
+    (jobs) => jobs.length === 0,
+  );
+  await leave();
+  expect(await request('one')).toEqual(['poll-trades.one']);
+});
+
+it('a requested poll is a job after the loss of the session, until the next job of the venue', async () => {
+  const { runs, begin } = await aPoller('one');
+  await until(
+    () => request('one'),
+    (jobs) => jobs.length === 0,
+  );
+  await test.db.query(END_SESSIONS);
+  await until(
+    () => request('one'),
+    (jobs) => jobs.length === 1,
+  );
+  await until(
+    async () => {
+      void begin();
+      return request('one');
+    },
+    (jobs) => jobs.length === 0,
+  );
+  const before = runs.length;
+  await request('one');
+  await until(
+    async () => runs.length,
+    (count) => count > before,
+  );
+});
+
+it('another process takes the requests over when the first one leaves', async () => {
+  const first = await aPoller('one');
+  await first.leave();
+  const second = await aPoller('one');
+  await until(
+    () => request('one'),
+    (jobs) => jobs.length === 0,
+  );
+  await until(
+    async () => second.runs.length,
+    (count) => count >= 2,
+  );
+  expect(first.runs).toHaveLength(1);
+});
