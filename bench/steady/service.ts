@@ -98,7 +98,7 @@ export async function startService(options: SteadyOptions, redisUrl: string | nu
   };
   try {
     await untilStarted(child, lines, command);
-    const started = await processesOf(child.pid ?? 0);
+    const started = await allProcessesOf(child.pid ?? 0, command);
     return {
       ...started,
       simulatorUrl: world?.simulator.url ?? `http://127.0.0.1:${started.simulatorPort}`,
@@ -144,6 +144,18 @@ async function untilStarted(child: ChildProcess, lines: readonly string[], comma
       throw new Error(`oddswire ${command} did not start:\n${lines.join('')}`);
     }
     await delay(100);
+  }
+}
+
+const ROLES = ['api', 'poller', 'aggregator', 'alerter', 'deliverer', 'streamer'];
+
+/** The children of the runner: the demo serves its first price before all of them run. */
+async function allProcessesOf(runner: number, command: 'demo' | 'start') {
+  for (const giveUpMs = performance.now() + START_LIMIT_MS; ; await delay(100)) {
+    const found = await processesOf(runner);
+    // A child has the command line of the runner until it loads its own program.
+    if (!found.pids.has(command) && ROLES.every((role) => found.pids.has(role))) return found;
+    if (performance.now() > giveUpMs) throw new Error(`oddswire ${command} did not start every process`);
   }
 }
 

@@ -12,6 +12,8 @@ const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 5_000);
 const SEED = process.env['FUZZ_SEED'];
 const PATH = process.env['FUZZ_PATH'];
 const BATCH = 50;
+const EXACTLY = { minLength: BATCH, maxLength: BATCH };
+const MOST_BATCHES_AGAIN = 40;
 
 let api: TestApi;
 let world: World;
@@ -58,6 +60,13 @@ function faultOf(plan: FullPlan, out: Outgoing, { status, headers, body }: Recei
   return wrong === undefined ? undefined : `the API accepted input that the document rejects: ${wrong}`;
 }
 
+/** The routes without a successful answer. */
+function unanswered(): string[] {
+  return operationsOf(api.contract.document)
+    .map(({ operation }) => operation.operationId)
+    .filter((id) => ![...(seen.get(id)?.keys() ?? [])].some((status) => status < 300));
+}
+
 const MADE: Readonly<Record<string, string>> = {
   '/v1/webhooks': 'webhook_id',
   '/v1/alerts': 'alert_id',
@@ -86,7 +95,7 @@ it(`the API answers ${REQUESTS} generated requests according to the document`, {
   const plan = fc
     .tuple(plans(api.contract), contentTypes)
     .map(([planned, contentType]): FullPlan => ({ ...planned, contentType }));
-  const batches = fc.array(plan, { minLength: BATCH, maxLength: BATCH });
+  const batches = fc.array(plan, EXACTLY);
   const property = fc.asyncProperty(batches, async (batch) => {
     const answered = await Promise.allSettled(batch.map(ask));
     for (const one of answered) if (one.status === 'rejected') throw one.reason;
@@ -103,11 +112,24 @@ it(`the API answers ${REQUESTS} generated requests according to the document`, {
     const replay = `FUZZ_REQUESTS=${REQUESTS} FUZZ_SEED=${run.seed} FUZZ_PATH=${run.counterexamplePath}`;
     throw new Error(`${String(run.errorInstance)}\nto reproduce: ${replay} npx vitest run test/fuzz`);
   }
+  // A route that needs several ids of one row may succeed in none of so few requests.
+  for (let batches = 0; batches < MOST_BATCHES_AGAIN && unanswered().length > 0; batches += 1) {
+    const wanted = new Set(unanswered());
+    const [batch = []] = fc.sample(
+      fc.array(
+        plan.filter(({ operationId }) => wanted.has(operationId)),
+        EXACTLY,
+      ),
+      {
+        numRuns: 1,
+        seed: run.seed + batches,
+      },
+    );
+    for (const each of batch) await ask(each);
+    api.checkAnswers();
+  }
   if (process.env['FUZZ_VERBOSE'])
     for (const [id, counts] of seen) process.stdout.write(`${id} ${JSON.stringify(Object.fromEntries(counts))}\n`);
   // Every route was reached and succeeded at least once; otherwise the test would prove little.
-  for (const { operation } of operationsOf(api.contract.document)) {
-    const statuses = [...(seen.get(operation.operationId)?.keys() ?? [])];
-    expect([operation.operationId, statuses.some((status) => status < 300)]).toEqual([operation.operationId, true]);
-  }
+  expect(unanswered()).toEqual([]);
 });
