@@ -6,6 +6,7 @@ import { logLimited } from '../src/observe/limited-lines.ts';
 import type { Logger } from '../src/observe/logger.ts';
 import type { Metrics } from '../src/observe/metrics.ts';
 import { concurrencyOf, queuesOfRole, type Role } from '../src/queues/jobs.ts';
+import { wakeVenuePolls } from '../src/queues/schedules.ts';
 import { inOrder } from '../src/runtime/lifecycle.ts';
 import type { ProcessContext } from '../src/runtime/process-context.ts';
 import { type RunningProcess, startProcess } from '../src/runtime/start-process.ts';
@@ -54,7 +55,10 @@ export function startWorker(role: Role, config: Config, log: Logger, signal: Abo
     const processor = createProcessor(processors, deps);
     metrics.collectors.add(...gaugesOf(role, deps), ledgers.gauge(metrics));
     // A full disk or a full Redis must not end the process: the timer tries again.
-    await inOrder([() => retryDeadLetters(role, deps), () => reconcile(role, deps)]).catch((error: unknown) =>
+    const restart = async () => {
+      if (role === 'poller') await wakeVenuePolls(context.producer, config.venues, Date.now());
+    };
+    await inOrder([() => retryDeadLetters(role, deps), () => reconcile(role, deps), restart]).catch((error: unknown) =>
       log.warn({ err: error }, 'queue not restored at start; the timer retries'),
     );
     const workers = names.map((name) => {

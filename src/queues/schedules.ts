@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts';
 import { VENUES } from '../domain/markets/venue.ts';
 import { volumeRuleOf } from '../domain/markets/volume-witness.ts';
-import { JOBS, type JobData, type JobName, type Role } from './jobs.ts';
+import { JOBS, type JobData, type JobName, POLL_QUEUE, type Role } from './jobs.ts';
 import type { Producer } from './producer.ts';
 
 /** A repeated job. The id is `job.venue`, or the job's name for a job without a venue. */
@@ -15,17 +15,22 @@ interface Schedule {
 }
 
 const POLLED = ['markets', 'prices', 'books', 'trades', 'wallets', 'tokens'] as const;
-/**
- * A job runs the polls of its venue for this long, without a statement of the queue: shorter than half of the time of its lock, when BullMQ
- * would renew it.
- */
-export const POLL_VENUE_EVERY_MS = 4_000;
+/** A job runs the polls of its venue for this long. A job costs the queue some fifteen statements, and a renewed lock one for all venues. */
+export const POLL_VENUE_EVERY_MS = 12_000;
 const MINUTE_MS = 60_000;
 /** Six totals a minute of the markets that trade most: a loss is reported within a minute. */
 const WITNESS_EVERY_MS = 10_000;
 const FRESHNESS_MS = 15_000;
 /** Jobs that a client waits for come before ticks: BullMQ runs jobs without a priority first. */
 const SCHEDULED_PRIORITY = 10;
+
+/** The first job of a process begins now, and not at the end of the interval of a process that ended. */
+export async function wakeVenuePolls(producer: Producer, venues: readonly string[], nowMs: number): Promise<void> {
+  for (const venue of venues) {
+    const schedule = await producer.queue(POLL_QUEUE).getJobScheduler(`poll-venue.${venue}`);
+    if ((schedule?.next ?? 0) > nowMs) producer.wake('poll-venue', { venue });
+  }
+}
 
 /** A poll of a venue that repeats. */
 export interface Poll {

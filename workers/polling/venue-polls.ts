@@ -1,5 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { forwardAbort } from '../../src/domain/values/signals.ts';
+import { forwardAbort, WakeUp } from '../../src/domain/values/signals.ts';
 import { POLL_VENUE_EVERY_MS, type Poll } from '../../src/queues/schedules.ts';
 import type { PollLeases } from './poll-leases.ts';
 
@@ -24,7 +23,7 @@ interface Venue {
   /** The present job of the venue in this process. */
   current: AbortController | undefined;
   /** Ends the wait for the next poll. */
-  wake: AbortController;
+  readonly wakeUp: WakeUp;
 }
 
 /**
@@ -49,26 +48,28 @@ export class VenuePolls {
       dueMs: new Map(),
       running: new Map(),
       current: undefined,
-      wake: new AbortController(),
+      wakeUp: new WakeUp(),
     };
     this.#venues.set(venue, state);
     const turn = new AbortController();
     state.current?.abort();
     state.current = turn;
-    state.wake.abort();
+    state.wakeUp.wake();
     const unlink = forwardAbort(signal, turn);
     const endsMs = performance.now() + this.#stayMs;
     let begun = 0;
     try {
       while (!turn.signal.aborted && performance.now() < endsMs) {
+        state.wakeUp.take();
         const isComplete = await this.#takeLeases(venue, state, polls);
+        if (turn.signal.aborted) break;
         begun += beginDue(state, polls);
         const nextMs = Math.min(
           endsMs,
           isComplete ? endsMs : performance.now() + TAKE_AGAIN_MS,
           nextDueMs(state, polls),
         );
-        await this.#wait(state, turn.signal, nextMs);
+        await state.wakeUp.wait(Math.max(0, nextMs - performance.now()), turn.signal);
       }
       return begun;
     } finally {
@@ -102,20 +103,11 @@ export class VenuePolls {
     return unknown.every(({ job }) => state.dueMs.has(job));
   }
 
-  async #wait(state: Venue, signal: AbortSignal, untilMs: number): Promise<void> {
-    const wake = new AbortController();
-    state.wake = wake;
-    const unlink = forwardAbort(signal, wake);
-    const ms = Math.max(0, untilMs - performance.now());
-    await delay(ms, undefined, { signal: wake.signal }).catch(() => undefined);
-    unlink();
-  }
-
   #hasten(venue: string, job: string): void {
     const state = this.#venues.get(venue);
     if (!state) return;
     makeDue(state, job);
-    state.wake.abort();
+    state.wakeUp.wake();
   }
 }
 
@@ -133,7 +125,7 @@ function beginDue(state: Venue, polls: readonly VenuePoll[]): number {
     const running = run().then((hasNews) => {
       state.running.delete(job);
       if (hasNews) for (const next of polls) if (next.follows === job) makeDue(state, next.job);
-      state.wake.abort();
+      state.wakeUp.wake();
     });
     state.running.set(job, running);
   }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { asError } from '../../domain/values/errors.ts';
-import { forwardAbort } from '../../domain/values/signals.ts';
+import { WakeUp } from '../../domain/values/signals.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from '../db/kept-session.ts';
 import { type Queryable, sessionQueryable, sqlState } from '../db/tx.ts';
@@ -71,12 +71,10 @@ export function startPublisher(options: PublisherOptions): Publisher {
       const session = new Session(client, options);
       await session.found();
       onReady();
-      let wake: () => void = () => undefined;
-      client.on('notification', () => wake());
+      const signalled = new WakeUp();
+      client.on('notification', () => signalled.wake());
       await client.query(`LISTEN ${PUBLISH_CHANNEL}`);
-      await session.publish(signal, (listener) => {
-        wake = listener;
-      });
+      await session.publish(signal, signalled);
     },
   });
   return {
@@ -94,6 +92,8 @@ class Session {
   #turn: bigint | undefined;
   /** Whether the last claim was of this session. */
   #isActive = false;
+  /** Whether the last claim continued the head that this session saw last. */
+  #isAlone = false;
   #maintainAtMs = 0;
   /** Since when work waits without a new head, while another publisher is at work. */
   #leftSinceMs: number | undefined;
@@ -118,27 +118,27 @@ class Session {
   }
 
   /** Publishes at each signal, and at least when the head is to be renewed. */
-  async publish(closing: AbortSignal, onSignal: (listener: () => void) => void): Promise<void> {
-    let signalled = new AbortController();
-    onSignal(() => signalled.abort());
+  async publish(closing: AbortSignal, signalled: WakeUp): Promise<void> {
     while (!closing.aborted) {
       await this.#maintain();
-      if (signalled.signal.aborted) signalled = new AbortController();
       const startedMs = performance.now();
-      const result = await this.#look();
+      const result = await this.#work(signalled.take());
       this.#isActive = result !== 'overtaken';
       this.#options.onLook?.();
       if (result === 'full') continue;
-      const unlink = forwardAbort(closing, signalled);
       if (result === 'overtaken') await pause(STANDBY_MS, closing);
       else {
         const busyMs = Math.min(Math.max(performance.now() - startedMs, SHORTEST_PAUSE_MS), LONGEST_BUSY_PAUSE_MS);
         await pause(busyMs, closing);
         // More follows what was published, also from writers without a signal.
-        if (result === 'idle') await pause(startedMs + LOOK_EVERY_MS - performance.now(), signalled.signal);
+        if (result === 'idle') await signalled.wait(startedMs + LOOK_EVERY_MS - performance.now(), closing);
       }
-      unlink();
     }
+  }
+
+  /** Claims after a signal, which follows a commit with marks. Without one, or beside another publisher, it looks first. */
+  async #work(isSignalled: boolean): Promise<Result> {
+    return isSignalled && this.#isActive && this.#isAlone ? this.#claim() : this.#look();
   }
 
   async #look(): Promise<Result> {
@@ -168,6 +168,7 @@ class Session {
     try {
       const [claimed] = await this.#db.query<Claimed>(CLAIM, [this.#options.marksPerClaim ?? MARKS_PER_CLAIM]);
       if (!claimed) return 'overtaken';
+      this.#isAlone = this.#turn !== undefined && claimed.turn === this.#turn + 1n;
       this.#turn = claimed.turn;
       this.#options.onClaimed?.(claimed, (performance.now() - startedMs) / 1000);
       if (claimed.changes > 0) await this.#db.query(ANNOUNCE, [String(claimed.seq)]);

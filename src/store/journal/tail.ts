@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Change } from '../../domain/live/change.ts';
+import { WakeUp } from '../../domain/values/signals.ts';
 import { FailureStreaks } from '../../observe/failure-streaks.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from '../db/kept-session.ts';
@@ -69,7 +70,7 @@ export function followJournal(options: JournalTailOptions): JournalTail {
   let askedAtMs = 0;
   let position = 0;
   let lastAt: Date | undefined;
-  let wake = new AbortController();
+  const notified = new WakeUp();
 
   function deliver(message: JournalBatch): void {
     for (const listener of [...listeners]) {
@@ -113,7 +114,7 @@ export function followJournal(options: JournalTailOptions): JournalTail {
 
   async function follow(): Promise<void> {
     while (!closing.signal.aborted) {
-      wake = new AbortController();
+      notified.take();
       let hasMore = false;
       try {
         hasMore = await readOnce();
@@ -122,8 +123,7 @@ export function followJournal(options: JournalTailOptions): JournalTail {
         const { inARow, shouldLog } = streaks.failed('read');
         log[shouldLog ? 'warn' : 'debug']({ err: error, inARow }, 'journal not read; will retry');
       }
-      const { signal } = wake;
-      if (!hasMore && !signal.aborted) await delay(pollMs, undefined, { signal, ref: false }).catch(() => undefined);
+      if (!hasMore) await notified.wait(pollMs, closing.signal);
     }
   }
 
@@ -136,10 +136,10 @@ export function followJournal(options: JournalTailOptions): JournalTail {
     firstRetryMs: 100,
     longestRetryMs: 5_000,
     async use(client, signal, onReady) {
-      client.on('notification', () => wake.abort());
+      client.on('notification', () => notified.wake());
       await client.query(`LISTEN ${JOURNAL_CHANNEL}`);
       onReady();
-      wake.abort();
+      notified.wake();
       while (!signal.aborted) {
         await delay(HEARTBEAT_MS, undefined, { signal, ref: false }).catch(() => undefined);
         if (!signal.aborted) await client.query('SELECT 1');
@@ -166,7 +166,6 @@ export function followJournal(options: JournalTailOptions): JournalTail {
     },
     async close() {
       closing.abort();
-      wake.abort();
       await Promise.all([listening, following]);
     },
   };

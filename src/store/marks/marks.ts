@@ -1,5 +1,5 @@
 import { SHARDS, shardOf } from '../../domain/values/shard.ts';
-import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
+import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { insertMarksSql, MARK_CHANGED_MARKETS_SQL, type Stage } from './detail.ts';
 
 export interface Mark {
@@ -137,25 +137,17 @@ function inOrder(marks: Mark[]): Mark[] {
   return marks.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
+/** The order makes each probe use the index, whatever the statistics promise. */
 const WAITING_SHARDS = sql(
   'waiting_shards',
-  `SELECT s AS shard FROM generate_series(0, ${SHARDS - 1}) s
-   WHERE EXISTS (SELECT FROM mark WHERE stage = $1 AND shard = s AND detail < $2)`,
+  `SELECT s AS shard FROM generate_series(0, ${SHARDS - 1}) s CROSS JOIN LATERAL (
+     SELECT FROM mark WHERE stage = $1 AND mark.shard = s AND detail < $2 ORDER BY mark.stage, mark.shard, mark.id LIMIT 1) m`,
 );
 
-const LOOK_BY_INDEX = sql('look_by_index', `SELECT ${BY_INDEX}`);
-
 /** Shards of a stage with ripe pending marks. */
-export async function waitingShards(
-  db: Pick<Database, 'transaction'>,
-  stage: Stage,
-  minuteBefore = MAX_BIGINT,
-): Promise<number[]> {
-  return db.transaction(async (tx) => {
-    await tx.query(LOOK_BY_INDEX);
-    const rows = await tx.query<{ shard: number }>(WAITING_SHARDS, [stage, minuteBefore]);
-    return rows.map((row) => row.shard);
-  });
+export async function waitingShards(db: Queryable, stage: Stage, minuteBefore = MAX_BIGINT): Promise<number[]> {
+  const rows = await db.query<{ shard: number }>(WAITING_SHARDS, [stage, minuteBefore]);
+  return rows.map((row) => row.shard);
 }
 
 const DEAD_LETTER_MARKS = sql(

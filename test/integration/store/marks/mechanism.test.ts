@@ -173,15 +173,10 @@ describe('workShards', () => {
       expect(done.results[0]?.[0]?.read).toBeLessThan(100);
     }
     const read: number[] = [];
-    const counting: Pick<typeof test.db, 'transaction'> = {
-      transaction: (work) =>
-        test.db.transaction(async (tx) => {
-          const result = await work(tx);
-          for (const row of await tx.query<{ read: number }>(MARKS_READ)) read.push(row.read);
-          return result;
-        }),
-    };
-    expect(await waitingShards(counting, STAGE)).toHaveLength(16);
+    await test.db.transaction(async (tx) => {
+      expect(await waitingShards(tx, STAGE)).toHaveLength(16);
+      for (const row of await tx.query<{ read: number }>(MARKS_READ)) read.push(row.read);
+    });
     expect(read[0]).toBeLessThan(100);
   });
 

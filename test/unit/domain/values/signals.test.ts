@@ -1,6 +1,6 @@
 import { getEventListeners, once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { forwardAbort, openDeadline } from '../../../../src/domain/values/signals.ts';
+import { forwardAbort, openDeadline, WakeUp } from '../../../../src/domain/values/signals.ts';
 import { collectGarbage } from '../../../support/collect-garbage.ts';
 
 const LONG_MS = 600_000;
@@ -72,5 +72,42 @@ describe('openDeadline', () => {
     expect(deadline.remainingMs()).toBeGreaterThan(0);
     deadline.close();
     expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+});
+
+describe('WakeUp', () => {
+  const never = new AbortController().signal;
+
+  it('ends the present wait, and a wait that begins after a wake-up', async () => {
+    const wakeUp = new WakeUp();
+    const waiting = wakeUp.wait(LONG_MS, never);
+    wakeUp.wake();
+    await waiting;
+    await wakeUp.wait(LONG_MS, never);
+  });
+
+  it('forgets wake-ups when they are taken, and then waits for its time', async () => {
+    const wakeUp = new WakeUp();
+    expect(wakeUp.take()).toBe(false);
+    wakeUp.wake();
+    expect([wakeUp.take(), wakeUp.take()]).toEqual([true, false]);
+    let hasEnded = false;
+    const waiting = wakeUp.wait(20, never).then(() => {
+      hasEnded = true;
+    });
+    await Promise.resolve();
+    expect(hasEnded).toBe(false);
+    await waiting;
+  });
+
+  it('ends a wait when the signal fires, and leaves no listener', async () => {
+    const wakeUp = new WakeUp();
+    const over = new AbortController();
+    const waiting = wakeUp.wait(LONG_MS, over.signal);
+    over.abort();
+    await waiting;
+    await wakeUp.wait(LONG_MS, over.signal);
+    wakeUp.wake();
+    expect(getEventListeners(over.signal, 'abort')).toEqual([]);
   });
 });
