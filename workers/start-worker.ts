@@ -76,7 +76,9 @@ export function startWorker(role: Role, config: Config, log: Logger, signal: Abo
       onMessage: (payload: string) => lanes.receive(payload),
       onLost: () => lanes.lost(),
     };
-    const listen = ofLanes ? [ofLanes] : [ledgers.listen, ...(role === 'poller' ? [pollLeases.requests.listen] : [])];
+    // Postgres wakes every listening session at each notification.
+    const ofPoller = role === 'poller' ? [ledgers.listen, pollLeases.requests.listen] : [];
+    const listen = ofLanes ? [ofLanes] : ofPoller;
     await presence.register(ids, (key) => releaseAbsent(key, context), listen);
     for (const worker of workers) {
       worker.run().catch((error: unknown) => log.error({ err: error, queue: worker.name }, 'worker loop ended'));

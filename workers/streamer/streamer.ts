@@ -3,8 +3,7 @@ import type { VenueName } from '../../src/domain/markets/venue.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
 import { inOrder } from '../../src/runtime/lifecycle.ts';
 import type { ProcessContext } from '../../src/runtime/process-context.ts';
-import { renewParts } from '../../src/store/feeds/parts.ts';
-import { countStreamers, type FeedReport, forgetStreamer, reportFeeds } from '../../src/store/feeds/streamers.ts';
+import { type FeedReport, forgetStreamer, reportFeeds } from '../../src/store/feeds/streamers.ts';
 import type { FeedTiming } from '../../src/venues/feeds/connection.ts';
 import type { FeedOrReason } from '../../src/venues/feeds/feeds.ts';
 import { FollowedMarkets } from './followed-markets.ts';
@@ -44,19 +43,14 @@ export function startFeeds({ deps, streamer, feeds, timing }: StreamerOptions): 
   }
 
   async function holdParts(): Promise<void> {
-    await inOrder([
-      async () => {
-        // A part that is claimed during the statement is not in its answer.
-        const before = venues.map((venue) => ({ venue, parts: venue.parts }));
-        const held = await renewParts(db, streamer);
-        for (const { venue, parts } of before) venue.keep(parts, held);
-      },
-      () => reportFeeds(db, streamer, [...off, ...venues.map((venue) => venue.report())]),
-      async () => {
-        const streamers = await countStreamers(db);
-        await inOrder(venues.map((venue) => () => venue.share(streamers)));
-      },
+    // A part that is claimed during the statement is not in its answer.
+    const before = venues.map((venue) => ({ venue, parts: venue.parts }));
+    const { parts: held, streamers } = await reportFeeds(db, streamer, [
+      ...off,
+      ...venues.map((venue) => venue.report()),
     ]);
+    for (const { venue, parts } of before) venue.keep(parts, held);
+    await inOrder(venues.map((venue) => () => venue.share(streamers)));
   }
 
   async function work(count: number): Promise<void> {

@@ -45,18 +45,8 @@ export function claimParts(
   return limit <= 0 ? Promise.resolve([]) : db.query(CLAIM, [venue, parts, limit, streamer, held]);
 }
 
-const RENEW = sql(
-  'renew_feed_parts',
-  `UPDATE feed_part SET lease_until = ${LEASE_END}, seen_at = clock_timestamp() WHERE owner = $1 RETURNING venue, part`,
-);
-
-/**
- * Extends the leases of a streamer, also one that ended while this streamer was late: nobody else has read its part since. Returns the parts
- * that it still holds: every other one has another owner.
- */
-export function renewParts(db: Queryable, streamer: string): Promise<FeedPart[]> {
-  return db.query(RENEW, [streamer]);
-}
+/** SQL that extends the leases of streamer `$1`, also one that ended while it was late: nobody else has read its part since. */
+export const RENEW_PARTS = `UPDATE feed_part SET lease_until = ${LEASE_END}, seen_at = clock_timestamp() WHERE owner = $1 RETURNING venue, part`;
 
 const RELEASE = sql(
   'release_feed_parts',

@@ -1,4 +1,6 @@
+import { scrubText } from '../../domain/values/text.ts';
 import { type Queryable, sql } from '../db/tx.ts';
+import { type FeedPart, RENEW_PARTS } from './parts.ts';
 
 /**
  * The state of a venue's feed:
@@ -48,28 +50,44 @@ const isIdle = (row: string) =>
 
 const REPORT = sql(
   'report_feeds',
-  `WITH forgotten AS (DELETE FROM feed_streamer WHERE reported_at < clock_timestamp() - interval '1 minute' AND streamer <> $1)
-   INSERT INTO feed_streamer (streamer, venue, state, reason, subscribed, messages_per_second, lag_ms, next_try_at, reported_at, state_since)
-   SELECT $1, r.*, clock_timestamp(), clock_timestamp()
-   FROM unnest($2::text[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::float8[], $8::timestamptz[]) r
-   ON CONFLICT (streamer, venue) DO UPDATE SET state = excluded.state, reason = excluded.reason, subscribed = excluded.subscribed,
-     messages_per_second = excluded.messages_per_second, lag_ms = excluded.lag_ms, next_try_at = excluded.next_try_at, reported_at = excluded.reported_at,
-     state_since = CASE WHEN feed_streamer.state = excluded.state AND ${isIdle('feed_streamer')} = ${isIdle('excluded')}
-       THEN feed_streamer.state_since ELSE excluded.state_since END`,
+  `WITH renewed AS (${RENEW_PARTS}),
+   forgotten AS (DELETE FROM feed_streamer WHERE reported_at < clock_timestamp() - interval '1 minute' AND streamer <> $1),
+   reported AS (
+     INSERT INTO feed_streamer (streamer, venue, state, reason, subscribed, messages_per_second, lag_ms, next_try_at, reported_at, state_since)
+     SELECT $1, r.*, clock_timestamp(), clock_timestamp()
+     FROM unnest($2::text[], $3::text[], $4::text[], $5::int[], $6::float8[], $7::float8[], $8::timestamptz[]) r
+     ON CONFLICT (streamer, venue) DO UPDATE SET state = excluded.state, reason = excluded.reason, subscribed = excluded.subscribed,
+       messages_per_second = excluded.messages_per_second, lag_ms = excluded.lag_ms, next_try_at = excluded.next_try_at, reported_at = excluded.reported_at,
+       state_since = CASE WHEN feed_streamer.state = excluded.state AND ${isIdle('feed_streamer')} = ${isIdle('excluded')}
+         THEN feed_streamer.state_since ELSE excluded.state_since END)
+   SELECT (SELECT coalesce(json_agg(json_build_object('venue', venue, 'part', part)), '[]') FROM renewed) AS parts,
+     1 + (SELECT count(DISTINCT streamer)::int FROM feed_streamer
+       WHERE streamer <> $1 AND reported_at > clock_timestamp() - ${SHARING_MS} * interval '1 millisecond') AS streamers`,
 );
 
-/** Stores the states of one streamer, which proves that it runs, and forgets streamers that ended. */
-export async function reportFeeds(db: Queryable, streamer: string, reports: readonly FeedReport[]): Promise<void> {
-  await db.query(REPORT, [
+/** The place of a streamer among the others. */
+interface Standing {
+  /** The parts that it still holds: every other one has another owner. */
+  readonly parts: readonly FeedPart[];
+  /** The number of streamers that share the parts now. */
+  readonly streamers: number;
+}
+
+/** Stores the states of one streamer, which proves that it runs, and extends its leases. Forgets streamers that ended. */
+export async function reportFeeds(db: Queryable, streamer: string, reports: readonly FeedReport[]): Promise<Standing> {
+  const [standing] = await db.query<Standing>(REPORT, [
     streamer,
     reports.map(({ venue }) => venue),
     reports.map(({ state }) => state),
-    reports.map(({ reason }) => reason),
+    // A text that Postgres refuses would cost the streamer its leases.
+    reports.map(({ reason }) => (reason === null ? null : scrubText(reason))),
     reports.map(({ subscribed }) => subscribed),
     reports.map(({ messagesPerSecond }) => messagesPerSecond),
     reports.map(({ lagMs }) => lagMs),
     reports.map(({ nextTryAt }) => nextTryAt ?? null),
   ]);
+  if (!standing) throw new TypeError('the report of the feeds returned no row');
+  return standing;
 }
 
 const FORGET = sql('forget_feed_streamer', 'DELETE FROM feed_streamer WHERE streamer = $1');
@@ -77,17 +95,6 @@ const FORGET = sql('forget_feed_streamer', 'DELETE FROM feed_streamer WHERE stre
 /** Forgets a streamer that stops. */
 export async function forgetStreamer(db: Queryable, streamer: string): Promise<void> {
   await db.query(FORGET, [streamer]);
-}
-
-const COUNT = sql(
-  'running_feed_streamers',
-  `SELECT count(DISTINCT streamer)::int AS streamers FROM feed_streamer WHERE reported_at > clock_timestamp() - ${SHARING_MS} * interval '1 millisecond'`,
-);
-
-/** The number of streamers that share the parts now. */
-export async function countStreamers(db: Queryable): Promise<number> {
-  const [row] = await db.query<{ streamers: number }>(COUNT);
-  return row?.streamers ?? 0;
 }
 
 /** The worst state of a streamer with connections counts. A streamer without parts reports `connecting`, which is less than `live`. */

@@ -9,14 +9,8 @@ import {
   pruneGaps,
   readGaps,
 } from '../../../../src/store/feeds/gaps.ts';
-import { claimParts, createParts, heldParts, releaseParts, renewParts } from '../../../../src/store/feeds/parts.ts';
-import {
-  countStreamers,
-  type FeedReport,
-  forgetStreamer,
-  readFeedStates,
-  reportFeeds,
-} from '../../../../src/store/feeds/streamers.ts';
+import { claimParts, createParts, heldParts, releaseParts } from '../../../../src/store/feeds/parts.ts';
+import { type FeedReport, forgetStreamer, readFeedStates, reportFeeds } from '../../../../src/store/feeds/streamers.ts';
 import { PUBLISH_KINDS } from '../../../../src/store/marks/publish-marks.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
@@ -47,13 +41,13 @@ describe('parts of a feed', () => {
     ]);
     expect((await claimParts(db, 'b', wanted)).map(({ part }) => part)).toEqual([2]);
     expect(await heldParts(db, 'b', 'kalshi', [0, 2])).toEqual(new Set([2]));
-    expect(await renewParts(db, 'a')).toHaveLength(2);
+    expect((await reportFeeds(db, 'a', [])).parts).toHaveLength(2);
     await db.query(EXPIRE, ['a']);
     const taken = await claimParts(db, 'b', wanted);
     expect(taken.map(({ part }) => part)).toEqual([0, 1]);
     expect(taken.every(({ seenAtMs }) => seenAtMs !== null)).toBe(true);
     expect(await heldParts(db, 'a', 'kalshi', [0, 1])).toEqual(new Set());
-    expect(await renewParts(db, 'a')).toEqual([]);
+    expect((await reportFeeds(db, 'a', [])).parts).toEqual([]);
     await releaseParts(db, 'b', 'kalshi', [1]);
     expect(await claimParts(db, 'a', wanted)).toMatchObject([{ part: 1 }]);
   });
@@ -65,7 +59,7 @@ describe('parts of a feed', () => {
     await db.query(EXPIRE, ['late']);
     expect(await heldParts(db, 'late', 'limitless', [0, 1])).toEqual(new Set([0, 1]));
     expect(await claimParts(db, 'late', { venue: 'limitless', parts: 2, limit: 2, held: [0, 1] })).toEqual([]);
-    expect(await renewParts(db, 'late')).toHaveLength(2);
+    expect((await reportFeeds(db, 'late', [])).parts).toHaveLength(2);
     expect(await claimParts(db, 'other', { venue: 'limitless', parts: 2, limit: 2 })).toEqual([]);
   });
 
@@ -95,7 +89,7 @@ describe('states of feeds', () => {
       report({ messagesPerSecond: 15, lagMs: 80 }),
       report({ venue: 'manifold', state: 'connecting' }),
     ]);
-    expect(await countStreamers(db)).toBe(2);
+    expect((await reportFeeds(db, 'a', [])).streamers).toBe(2);
     const states = await readFeedStates(db, ['polymarket', 'kalshi', 'limitless']);
     expect(states.get('polymarket')).toMatchObject({ state: 'live', subscribed: 20, messagesPerSecond: 20, lagMs: 70 });
     expect(states.get('kalshi')).toMatchObject({ state: 'off', reason: 'no_key', lagMs: null });
