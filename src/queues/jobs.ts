@@ -31,6 +31,12 @@ export function pollLane(job: string, venue: string): Lane {
   return { job: `${job}.${venue}`, lane: 0 };
 }
 
+/** The poll of a lane. */
+export function pollOf({ job }: Lane): { job: string; venue: string } {
+  const [name = '', venue = ''] = job.split('.');
+  return { job: name, venue };
+}
+
 /** In ascending order. */
 export function shardsOfLane(lane: number): readonly number[] {
   return ALL_SHARDS.filter((shard) => laneOf(shard) === lane);

@@ -20,7 +20,7 @@ const venuePollsOf = oncePerOwner((leases: PollLeases) => new VenuePolls(leases)
 
 /** Runs the due polls of a venue, unless an operator paused the queue of the venue. */
 export const pollVenue = defineJob('poll-venue', async ({ venue }, context) => {
-  const { config, producer, pollLeases, signal } = context;
+  const { config, producer, pollLeases, signal, stopping } = context;
   const enabled = config.venues.find((name) => name === venue);
   if (enabled === undefined) return { skipped: 'venue not enabled' };
   if (await producer.queue(venueQueue(venue)).isPaused()) return { skipped: 'the queue of the venue is paused' };
@@ -33,5 +33,8 @@ export const pollVenue = defineJob('poll-venue', async ({ venue }, context) => {
     const follows = poll.job === 'poll-prices' ? 'poll-markets' : undefined;
     return { ...poll, kind: LEASES[poll.job], follows, run };
   });
-  return { polls: await venuePollsOf(pollLeases).stay(venue, polls, signal) };
+  const begun = await venuePollsOf(pollLeases).stay(venue, polls, signal);
+  // Another process goes on now, and not at the next time of the schedule.
+  if (stopping.aborted) producer.wake('poll-venue', { venue });
+  return { polls: begun };
 });

@@ -1,4 +1,5 @@
 import { asError } from '../../src/domain/values/errors.ts';
+import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import {
   acquirePollLease,
@@ -129,6 +130,7 @@ function withoutUndefined<T extends object>(fields: T): Defined<T> {
 export class PollLeases {
   readonly #deps: PollLeasesDeps;
   readonly #held = new Map<string, HeldPoll>();
+  readonly #streaks = new FailureStreaks();
   readonly #kept = new Map<string, ReadonlySet<string>>();
   /** Other processes ask for polls whose leases this process keeps. */
   readonly requests: PollRequests;
@@ -140,7 +142,7 @@ export class PollLeases {
   }
 
   /**
-   * Keeps the leases of these kinds from now on, and takes the free ones. Returns the held kinds, with the milliseconds since the last poll of
+   * Keeps the leases of these kinds from now on, and takes the free ones. Never rejects: while the database is away it takes none. Returns the held kinds, with the milliseconds since the last poll of
    * those that it took.
    */
   async keep(venue: string, kinds: readonly string[]): Promise<ReadonlyMap<string, number | null>> {
@@ -150,9 +152,8 @@ export class PollLeases {
       kinds.filter((kind) => !wanted.includes(kind)).map((kind) => [kind, null]),
     );
     if (wanted.length === 0) return found;
-    const { db, presence } = this.#deps;
-    const { key } = presence;
-    const leases = await acquirePollLeases(db, venue, wanted, newLeaseToken(key));
+    const { key } = this.#deps.presence;
+    const leases = await this.#acquire(venue, wanted);
     const polls = leases.map((lease) => new HeldPoll(lease, key));
     for (const poll of polls) this.#hold(poll);
     // The last job of the venue ended meanwhile.
@@ -161,11 +162,28 @@ export class PollLeases {
     return found;
   }
 
+  /** The free leases of these kinds; none while the database does not answer. */
+  async #acquire(venue: string, kinds: readonly string[]): ReturnType<typeof acquirePollLeases> {
+    const { db, log, presence } = this.#deps;
+    try {
+      const leases = await acquirePollLeases(db, venue, kinds, newLeaseToken(presence.key));
+      this.#streaks.succeeded(venue);
+      return leases;
+    } catch (error) {
+      const { inARow, shouldLog } = this.#streaks.failed(venue);
+      log[shouldLog ? 'warn' : 'debug'](
+        { venue, err: asError(error), inARow },
+        'leases of polls not taken; will retry',
+      );
+      return [];
+    }
+  }
+
   /** Ends the leases of a venue: those of polls in progress at the end of the poll. */
   async release(venue: string): Promise<void> {
     this.#kept.delete(venue);
-    await this.requests.free(venue);
-    await this.#releaseAll([...this.#held.values()].filter(({ lease, isBusy }) => lease.venue === venue && !isBusy));
+    const idle = [...this.#held.values()].filter(({ lease, isBusy }) => lease.venue === venue && !isBusy);
+    await Promise.all([this.#releaseAll(idle), this.requests.free(venue)]);
   }
 
   /** Begins a poll; null while another one of this kind runs, here or in another process, which then is asked for one. */

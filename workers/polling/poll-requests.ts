@@ -1,7 +1,7 @@
 import { asError } from '../../src/domain/values/errors.ts';
 import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
 import type { Logger } from '../../src/observe/logger.ts';
-import { type Lane, pollLane } from '../../src/queues/jobs.ts';
+import { type Lane, pollLane, pollOf } from '../../src/queues/jobs.ts';
 import type { RequestedPoll } from '../../src/queues/producer.ts';
 import type { Listen } from '../../src/store/db/presence.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
@@ -16,21 +16,24 @@ interface PollRequestsDeps {
 }
 
 /**
- * Requests of other processes for polls that this process keeps: they reach it as notifications while it holds the lane of the poll, and as
- * jobs otherwise. A lost request costs the interval of the poll.
+ * Requests of other processes for polls that this process keeps. They are notifications while a process holds the lane of the poll, and jobs
+ * otherwise. Every poller gets the notifications, so a lane of a process that is late or has lost its lease delays nothing.
  */
 export class PollRequests {
   readonly #deps: PollRequestsDeps;
   readonly #streaks = new FailureStreaks();
-  /** The held lanes, with the poll of each. */
-  readonly #held = new Map<string, { readonly venue: string; readonly job: RequestedPoll; readonly lane: Lane }>();
+  /** The held lanes by the venue. */
+  readonly #held = new Map<Lane, string>();
+  readonly #lanes = new Map<string, readonly Lane[]>();
+  /** Lanes of these venues are asked for. */
+  readonly #asking = new Set<string>();
   onRequested: (venue: string, job: string) => void = () => undefined;
   readonly listen: Listen = {
     channel: POLL_CHANNEL,
     onMessage: (payload) => {
-      for (const { job } of lanesOf(payload)) {
-        const held = this.#held.get(job);
-        if (held) this.onRequested(held.venue, held.job);
+      for (const lane of lanesOf(payload)) {
+        const { job, venue } = pollOf(lane);
+        this.onRequested(venue, job);
       }
     },
     onLost: () => this.#held.clear(),
@@ -42,20 +45,25 @@ export class PollRequests {
 
   /** Takes the lanes of the venue that are free, without a statement when this process holds all. Never rejects. */
   async take(venue: string): Promise<void> {
-    for (const job of REQUESTED) {
-      const lane = pollLane(job, venue);
-      if (this.#held.has(lane.job)) continue;
+    const lanes = this.#lanes.get(venue) ?? REQUESTED.map((job) => pollLane(job, venue));
+    this.#lanes.set(venue, lanes);
+    // A session can take a lane twice, and would have to free it as often.
+    if (this.#asking.has(venue)) return;
+    this.#asking.add(venue);
+    for (const lane of lanes) {
+      if (this.#held.has(lane)) continue;
       await this.#ask('take', async () => {
-        if (await takeLane(this.#deps.presence, lane)) this.#held.set(lane.job, { venue, job, lane });
+        if (await takeLane(this.#deps.presence, lane)) this.#held.set(lane, venue);
       });
     }
+    this.#asking.delete(venue);
   }
 
   /** Frees the lanes of a venue. Never rejects. */
   async free(venue: string): Promise<void> {
-    for (const { lane, ...held } of [...this.#held.values()]) {
-      if (held.venue !== venue) continue;
-      this.#held.delete(lane.job);
+    for (const [lane, of] of [...this.#held]) {
+      if (of !== venue) continue;
+      this.#held.delete(lane);
       await this.#ask('free', () => freeLanes(this.#deps.presence, lane.job, [lane.lane]));
     }
   }

@@ -69,7 +69,7 @@ export class VenuePolls {
           isComplete ? endsMs : performance.now() + TAKE_AGAIN_MS,
           nextDueMs(state, polls),
         );
-        await state.wakeUp.wait(Math.max(0, nextMs - performance.now()), turn.signal);
+        await state.wakeUp.wait(nextMs - performance.now(), turn.signal);
       }
       return begun;
     } finally {

@@ -87,7 +87,7 @@ function open(parents: readonly AbortSignal[], ms: number, limitMs: () => number
 
 /**
  * A wait that another part ends early. A wake-up before the wait ends it at once, so none is lost between a look for work and the wait.
- * Cheaper than an `AbortController` per wait, whose abort makes two errors with their stacks.
+ * Cheaper than an `AbortController` per wait, whose abort makes two errors with their stacks. It has one wait at a time.
  */
 export class WakeUp {
   #isWoken = false;
@@ -113,10 +113,10 @@ export class WakeUp {
       const end = () => {
         clearTimeout(timer);
         signal.removeEventListener('abort', end);
-        this.#end = undefined;
+        if (this.#end === end) this.#end = undefined;
         resolve();
       };
-      const timer = setTimeout(end, ms).unref();
+      const timer = setTimeout(end, Math.max(0, ms)).unref();
       signal.addEventListener('abort', end, { once: true });
       this.#end = end;
     });

@@ -39,7 +39,7 @@ interface PublisherOptions {
   maxBytes: number;
   /** Called after each claim with its duration, seconds. */
   onClaimed?(claimed: Claimed, seconds: number): void;
-  /** Called after each look for marks. */
+  /** Called after each look for marks, and after each claim without one. */
   onLook?(): void;
   marksPerClaim?: number;
 }

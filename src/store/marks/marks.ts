@@ -1,5 +1,5 @@
 import { SHARDS, shardOf } from '../../domain/values/shard.ts';
-import { type Queryable, sql, type Tx } from '../db/tx.ts';
+import { type Queryable, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
 import { insertMarksSql, MARK_CHANGED_MARKETS_SQL, type Stage } from './detail.ts';
 
 export interface Mark {
@@ -137,8 +137,11 @@ function inOrder(marks: Mark[]): Mark[] {
   return marks.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** The order makes each probe use the index, whatever the statistics promise. */
-const WAITING_SHARDS = sql(
+/**
+ * Planned per call: the table is empty most of the time, and a plan that was made then reads all of it in a backlog. The order makes each probe
+ * use the index.
+ */
+const WAITING_SHARDS = sqlPlannedPerCall(
   'waiting_shards',
   `SELECT s AS shard FROM generate_series(0, ${SHARDS - 1}) s CROSS JOIN LATERAL (
      SELECT FROM mark WHERE stage = $1 AND mark.shard = s AND detail < $2 ORDER BY mark.stage, mark.shard, mark.id LIMIT 1) m`,

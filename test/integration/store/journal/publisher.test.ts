@@ -9,6 +9,7 @@ import type { Claimed } from '../../../../src/store/journal/claim.ts';
 import { startPublisher } from '../../../../src/store/journal/publisher.ts';
 import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
 import { pruneJournal } from '../../../../src/store/journal/retention.ts';
+import { PUBLISH_CHANNEL } from '../../../../src/store/marks/lane-signals.ts';
 import { markMarkets } from '../../../../src/store/marks/publish-marks.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
@@ -45,6 +46,8 @@ const FORMER_API = sql(
   `INSERT INTO process_heartbeat (process, host, pid, version, seen_at)
    VALUES ('api', 'h', 1, '0', clock_timestamp() + interval '1 hour')`,
 );
+const BLOCK_HEARTBEATS = sql('test_block_heartbeats', 'LOCK TABLE process_heartbeat IN ACCESS EXCLUSIVE MODE');
+const SIGNAL_PUBLISHER = sql('test_signal_publisher', `SELECT pg_notify('${PUBLISH_CHANNEL}', '')`);
 const BLOCK_HEADS = sql('test_block_heads', 'LOCK TABLE journal_head IN SHARE ROW EXCLUSIVE MODE');
 
 let test: TestDatabase;
@@ -62,6 +65,10 @@ afterEach(async () => {
   await Promise.all(publishers.map((publisher) => publisher.stop()));
   await test.drop();
 });
+
+async function looksBlocked(): Promise<boolean> {
+  return (await test.db.query<{ isBlocked: boolean | null }>(BACKENDS)).some(({ isBlocked }) => isBlocked === true);
+}
 
 function start(more: Partial<Parameters<typeof startPublisher>[0]> = {}): Publisher {
   const publisher = startPublisher({
@@ -169,6 +176,38 @@ describe('startPublisher', () => {
     await store(1, 2);
     expect((await published(3)).sort()).toEqual(names(3));
     expect(claims[1]?.length).toBeGreaterThan(0);
+  });
+
+  it('claims after a signal without a look', async () => {
+    const claims: Claimed[] = [];
+    start({ onClaimed: (claimed) => void claims.push(claimed) });
+    await store(0, 1);
+    await published(1);
+    let stored = 1;
+    /** Whether a claim publishes while no look can end: a look reads the heartbeats, and a claim does not. */
+    async function claimsWithoutLook(): Promise<boolean> {
+      return test.db.transaction(async (tx) => {
+        await tx.query(BLOCK_HEARTBEATS);
+        const before = claims.length;
+        const isDone = () => claims.slice(before).some(({ changes }) => changes > 0);
+        await store(stored++, 1);
+        await test.db.query(SIGNAL_PUBLISHER);
+        await eventually(
+          async () => isDone() || (await looksBlocked()),
+          (isDecided) => isDecided,
+          { everyMs: 5 },
+        );
+        return isDone();
+      });
+    }
+    // A look that is due at the moment of the signal waits for the lock.
+    let hasClaimed = 0;
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      await published(stored);
+      if (await claimsWithoutLook()) hasClaimed += 1;
+    }
+    expect(hasClaimed).toBeGreaterThan(3);
+    expect((await published(stored)).sort()).toEqual(names(stored));
   });
 
   it('publishes every trade once while two publishers run and twenty writers commit', async () => {

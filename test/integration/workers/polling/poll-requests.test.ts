@@ -4,6 +4,7 @@ import { createPresence } from '../../../../src/store/db/presence.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { signalLanes } from '../../../../src/store/marks/lane-signals.ts';
 import { PollLeases } from '../../../../workers/polling/poll-leases.ts';
+import { PollRequests } from '../../../../workers/polling/poll-requests.ts';
 import { type VenuePoll, VenuePolls } from '../../../../workers/polling/venue-polls.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { capturedLog, until } from '../worker-harness.ts';
@@ -122,4 +123,32 @@ it('another process takes the requests over when the first one leaves', async ()
     (count) => count >= 2,
   );
   expect(first.runs).toHaveLength(1);
+});
+
+it('the lanes of a venue are free after one leave when two jobs took them at once', async () => {
+  const { log } = capturedLog();
+  const presences = [0, 1].map(() => createPresence({ databaseUrl: test.url, log }));
+  closers.push(...presences.map((presence) => () => presence.close()));
+  for (const presence of presences) await presence.register({}, async () => undefined);
+  const [ours, theirs] = presences.map((presence) => new PollRequests({ log, presence }));
+  await Promise.all([ours?.take('one'), ours?.take('one')]);
+  expect(await request('one')).toEqual([]);
+  await ours?.free('one');
+  expect(await request('one')).toEqual(['poll-trades.one']);
+  await theirs?.take('one');
+  expect(await request('one')).toEqual([]);
+});
+
+it('a request reaches the process that polls, although the session of another one still holds the lane', async () => {
+  const { log } = capturedLog();
+  const late = createPresence({ databaseUrl: test.url, log });
+  closers.push(() => late.close());
+  await late.register({}, async () => undefined);
+  await new PollRequests({ log, presence: late }).take('one');
+  const { runs } = await aPoller('one');
+  expect(await request('one')).toEqual([]);
+  await until(
+    async () => runs.length,
+    (count) => count >= 2,
+  );
 });

@@ -85,12 +85,11 @@ describe.each(BACKENDS)('poll-venue on %s', (backendKind) => {
     it('begins at once after a restart, and not at the next time of the schedule', async () => {
       const { config, producer, tapes, worker } = await poller();
       // The schedule of the process before, whose next job is not due.
-      const next = Date.now() + 600_000;
       await producer
         .queue(POLL_QUEUE)
         .upsertJobScheduler(
           'poll-venue.polymarket',
-          { every: 12_000, startDate: next },
+          { every: 12_000, startDate: Date.now() + 600_000 },
           { name: 'poll-venue', data: { venue: 'polymarket' } },
         );
       await wakeVenuePolls(producer, config.venues, Date.now());
@@ -99,7 +98,6 @@ describe.each(BACKENDS)('poll-venue on %s', (backendKind) => {
         async () => tapes(),
         (count) => count > 0,
       );
-      expect(Date.now()).toBeLessThan(next);
     });
 
     it('polls nothing while the queue of the venue is paused', async () => {
