@@ -71,7 +71,9 @@ export async function runProcess(options: ProcessOptions): Promise<void> {
     );
   } catch (error) {
     if (stopping.signal.aborted) {
-      log.info({ err: asError(error) }, 'stopped while starting');
+      // The end of a wait is no fault, and has no stack.
+      const isWait = error instanceof OddswireError && error.code === 'aborted';
+      log.info(isWait ? { reason: error.message } : { err: asError(error) }, 'stopped while starting');
       exit(0);
     } else if (error instanceof StartupError) {
       options.printLine(error.message);
