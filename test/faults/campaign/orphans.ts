@@ -91,8 +91,9 @@ export async function expectIdleQueues<T>(
     return jobs.flat();
   }
   const isOfSchedule = (job: string) => job.includes(' repeat:');
-  /** A last poll may wake a stage that has ended: its job waits for the next start. */
-  const isWakeUp = (job: string) => /^(waiting|prioritized) (fold-candles|evaluate-alerts|deliver-webhook) /.test(job);
+  /** A last poll may wake a stage that has ended, and a poller that ends wakes its venues for another one: these jobs wait for the next start. */
+  const isWakeUp = (job: string) =>
+    /^(waiting|prioritized) (fold-candles|evaluate-alerts|deliver-webhook|poll-venue) /.test(job);
 
   try {
     await eventually(unfinished, (jobs) => jobs.every(isOfSchedule), { timeoutMs: IDLE_LIMIT_MS, everyMs: 300 });
