@@ -73,7 +73,7 @@ export class WaitingLanes {
   /** The job is over, or failed. */
   async end(lane: number): Promise<void> {
     this.#working.delete(lane);
-    if (this.#held.has(lane)) await this.#leave(lane);
+    if (this.#held.has(lane) && !this.#waiting.has(lane)) await this.#leave(lane);
     this.#dispatch();
   }
 
@@ -89,6 +89,8 @@ export class WaitingLanes {
       }
       return lanes;
     }
+    // The queue gave the lane to a second job, because it lost the lock of the first one, for example with a killed database.
+    if (this.#waiting.has(lane)) return [];
     // Marks between the last claim and the lock got a job, which waits for the end of this one. So the lane is claimed once more.
     if (!this.#held.has(lane)) return (await this.#take(lane)) || claimed > 0 ? [lane] : [];
     this.#working.delete(lane);

@@ -151,6 +151,24 @@ describe('a job of a lane', () => {
     );
   });
 
+  it('ends when another job of its lane waits in the process, which takes later marks and ends with the process', async () => {
+    const { run, claims, stopping } = await aProcess();
+    const first = run(0);
+    await until(() => isHeld(0), Boolean);
+    // A queue that lost the lock of the first job gives the lane to a second one.
+    await run(0);
+    expect(await mark(0)).toEqual([]);
+    await until(
+      async () => claims,
+      ({ length }) => length === 1,
+    );
+    await Promise.all([run(0), run(0)]);
+    expect(await mark(0)).toEqual([]);
+    stopping.abort();
+    await first;
+    expect(await mark(0)).toEqual([0]);
+  });
+
   it('gives its lane another job when the process stops', async () => {
     const { run, producer, stopping } = await aProcess();
     const running = run(3);
