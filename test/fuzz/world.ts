@@ -10,7 +10,10 @@ import { aStoredBook, aStoredPrice, storedCandles, storedSnapshots, storedTrades
 import { anAddress } from '../factories/wallets.ts';
 import type { Client, TestApi } from '../integration/api/api-harness.ts';
 
-const WEBHOOK_PK = sql('fuzz_webhook_pk', 'SELECT pk FROM webhook_subscription WHERE id = $1');
+const WEBHOOK = sql(
+  'fuzz_webhook',
+  'SELECT pk AS subscription_pk, account_id FROM webhook_subscription WHERE id = $1 AND deleted_at IS NULL',
+);
 const AN_ATTEMPT = sql(
   'fuzz_attempt',
   `INSERT INTO delivery_attempt (delivery_pk, attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt)
@@ -187,10 +190,18 @@ async function someOfAnAccount(api: TestApi, client: Client, world: World): Prom
     }
     const id = await make('/v1/webhooks', 'webhook_id', webhook);
     learn(world, 'webhookId', id);
-    const [row] = await api.db.query<{ pk: bigint }>(WEBHOOK_PK, [id]);
-    const owner = { accountId: client.accountId, subscriptionPk: row?.pk ?? 0n };
-    // Each retry makes a delivery pending, so the world needs enough finished ones.
-    for (const status of ['failed', 'delivered', 'cancelled', 'pending', 'failed', 'delivered', 'cancelled'] as const) {
+  }
+  await someDeliveries(api, world);
+}
+
+const STATUSES = ['failed', 'delivered', 'cancelled', 'pending', 'failed', 'delivered', 'cancelled'] as const;
+
+/** Stores deliveries of the webhooks that no request deletes. A retry makes a delivery pending, and a recovery all of them. */
+export async function someDeliveries(api: TestApi, world: World): Promise<void> {
+  for (const [i, id] of (world.known.get('webhook_id') ?? []).entries()) {
+    const [owner] = await api.db.query<{ subscriptionPk: bigint; accountId: bigint }>(WEBHOOK, [id]);
+    if (!owner) continue;
+    for (const status of STATUSES) {
       const type = EVENT_TYPES[(i + world.known.size) % EVENT_TYPES.length] ?? 'test';
       const made = await aDelivery(api.db, { ...owner, status, type, isTest: type === 'test' });
       await api.db.query(AN_ATTEMPT, [made.pk, Buffer.from(status === 'failed' ? 'an error' : [0xff, 0])]);
