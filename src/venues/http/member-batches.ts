@@ -66,6 +66,8 @@ interface Group {
   members: ReadonlySet<string>;
   /** Failed as a whole; else it succeeds, and fails beside others. */
   isSuspect: boolean;
+  /** A suspect that failed in a call in which the host answered for others: never asked together with other suspects again. */
+  isNarrowed: boolean;
   untilMs: number;
 }
 
@@ -125,8 +127,12 @@ export function createMemberBatches(host: Host): MemberBatches {
     return { pieces, waiting };
   }
 
-  function remember(members: readonly string[], isSuspect: boolean): void {
-    if (members.length > 0) groups.push({ members: new Set(members), isSuspect, untilMs: now() + APART_MS });
+  function remember(
+    members: readonly string[],
+    { isSuspect, isNarrowed = false }: Pick<Group, 'isSuspect'> & Partial<Group>,
+  ): void {
+    if (members.length > 0)
+      groups.push({ members: new Set(members), isSuspect, isNarrowed, untilMs: now() + APART_MS });
   }
 
   function forget(group: Group | undefined): void {
@@ -193,7 +199,13 @@ export function createMemberBatches(host: Host): MemberBatches {
         unread.push(...asked);
         if (isOfHost(error) || stop?.isThrown) return;
         forget(group);
-        for (const half of halvesOf(asked)) remember(half, true);
+        rememberHalves(asked, group);
+      }
+
+      /** The next call goes on with these halves. Without an answer in this call, the fault may be the host's. */
+      function rememberHalves(asked: readonly string[], group: Group | undefined): void {
+        const isNarrowed = answers.length > 0 || group?.isNarrowed === true;
+        for (const half of halvesOf(asked)) remember(half, { isSuspect: true, isNarrowed });
       }
 
       function succeeded({ members: asked, group }: Piece, answer: A): void {
@@ -206,10 +218,14 @@ export function createMemberBatches(host: Host): MemberBatches {
         mergeSuspects();
       }
 
-      /** The host works again: the call asks for the suspects together. */
+      /**
+       * The host works again: the call asks for the suspects together, except the narrowed ones. Two batches with many bad members would
+       * otherwise undo each other's halving in turn, without end.
+       */
       function mergeSuspects(): void {
-        const suspect = pieces.filter(({ group }) => group?.isSuspect);
-        groups = groups.filter(({ isSuspect }) => !isSuspect);
+        const mayMerge = ({ isSuspect, isNarrowed }: Group) => isSuspect && !isNarrowed;
+        const suspect = pieces.filter(({ group }) => group && mayMerge(group));
+        groups = groups.filter((group) => !mayMerge(group));
         const merged = chunks(
           suspect.flatMap((piece) => piece.members),
           size,
@@ -232,7 +248,7 @@ export function createMemberBatches(host: Host): MemberBatches {
         }
         if (host.isFailing()) stop ??= { error, isThrown: false };
         if (stop) {
-          for (const half of halvesOf(asked)) remember(half, true);
+          rememberHalves(asked, group);
           unread.push(...asked);
           return;
         }
@@ -240,14 +256,14 @@ export function createMemberBatches(host: Host): MemberBatches {
         const failed: { piece: Piece; error: VenueError }[] = [];
         let answered = 0;
         for (const half of halves) {
-          const piece = { members: half, isPart: true };
+          const piece: Piece = { members: half, isPart: true, ...(group?.isNarrowed && { group }) };
           const before = answers.length;
           const failure = await attempt(piece);
           if (failure) failed.push({ piece, error: failure });
           answered += answers.length - before;
         }
         if (failed.length === halves.length) strike(failed[0]?.error ?? error);
-        if (answered === halves.length) remember(halves[1] ?? [], false);
+        if (answered === halves.length) remember(halves[1] ?? [], { isSuspect: false });
         for (const each of failed) await narrow(each.piece, each.error);
       }
 
@@ -268,7 +284,7 @@ export function createMemberBatches(host: Host): MemberBatches {
       if (answers.length === 0 && (stop || alone.length === 0 || !isAnswering)) await host.blame(failures);
       const isProof = answers.length > 0 || (isAnswering && alone.length > 0);
       if (!isProof || stop?.isThrown) {
-        for (const { member } of alone) remember([member], true);
+        for (const { member } of alone) remember([member], { isSuspect: true });
         if (cause === undefined) return { answers, refused: [], unread };
         if (!isOfHost(cause) && !stop?.isThrown) isDoubtful = true;
         throw cause;

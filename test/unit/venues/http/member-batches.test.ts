@@ -272,7 +272,11 @@ describe('the batches of a route', () => {
         const batches = Math.ceil(n / size);
         expect(requests.length).toBeLessThanOrEqual(4 * broken.length * levels + calls * batches);
       }),
-      { numRuns: 200 },
+      {
+        numRuns: 200,
+        // Two batches of which each fails on three levels: once they undid each other's halving without end.
+        examples: [[{ n: 234, bad: [26, 5, 22, 9, 17, 3, 20, 0], size: 17 }]],
+      },
     );
   });
 });
