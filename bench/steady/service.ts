@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { FEED_PATHS } from '../../sim/feeds/hub.ts';
 import { makePrivateKey, PRESET_KEY_ID } from '../../sim/kalshi/handshake.ts';
 import { VARIABLES } from '../../src/config/variables.ts';
+import { ROLES, STREAMER } from '../../src/queues/jobs.ts';
 import { endWithThisProcess } from '../../test/support/processes/orphan-guard.ts';
 import { NODE_OPTIONS } from '../support/node-options.ts';
 import { cpuOfChildren } from '../support/process-usage.ts';
@@ -147,14 +148,12 @@ async function untilStarted(child: ChildProcess, lines: readonly string[], comma
   }
 }
 
-const ROLES = ['api', 'poller', 'aggregator', 'alerter', 'deliverer', 'streamer'];
-
 /** The children of the runner: the demo serves its first price before all of them run. */
 async function allProcessesOf(runner: number, command: 'demo' | 'start') {
   for (const giveUpMs = performance.now() + START_LIMIT_MS; ; await delay(100)) {
     const found = await processesOf(runner);
     // A child has the command line of the runner until it loads its own program.
-    if (!found.pids.has(command) && ROLES.every((role) => found.pids.has(role))) return found;
+    if (!found.pids.has(command) && ['api', ...ROLES, STREAMER].every((role) => found.pids.has(role))) return found;
     if (performance.now() > giveUpMs) throw new Error(`oddswire ${command} did not start every process`);
   }
 }

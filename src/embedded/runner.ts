@@ -29,7 +29,7 @@ const OTHERS_WAIT_MS = 10_000;
 const YOUNG_GENERATION = '--max-semi-space-size=4';
 /**
  * Pages of a venue are large, and the API reads every change: with 4 MB a sixth of the poller's time and a quarter of the API's is garbage
- * collection, with 16 MB a fourteenth.
+ * collection; with 16 MB a fourteenth of the poller's, and the API takes a tenth less CPU.
  */
 const YOUNG_OF_BUSY = '--max-semi-space-size=16';
 

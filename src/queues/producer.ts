@@ -52,8 +52,8 @@ interface ProducerOptions {
   /** Called for each wake-up that could not be enqueued. */
   onWakeFailure?: (job: JobName) => void;
   /**
-   * Signals lanes, requested polls and the publisher past the queue; resolves to those that no process waits for, which get a job. Absent: every wake-up of a
-   * stage is a job, and nothing wakes the publisher.
+   * Signals lanes, requested polls and the publisher past the queue; resolves to those that no process waits for, which get a job. Absent:
+   * every wake-up of a stage is a job, and nothing wakes the publisher.
    */
   signal?: (lanes: readonly Lane[], wakesPublisher: boolean) => Promise<readonly Lane[]>;
 }

@@ -142,8 +142,8 @@ export class PollLeases {
   }
 
   /**
-   * Keeps the leases of these kinds from now on, and takes the free ones. Never rejects: while the database is away it takes none. Returns the held kinds, with the milliseconds since the last poll of
-   * those that it took.
+   * Keeps the leases of these kinds from now on, and takes the free ones; while the database is away it takes none. Returns the held kinds,
+   * with the milliseconds since the last poll of those that it took.
    */
   async keep(venue: string, kinds: readonly string[]): Promise<ReadonlyMap<string, number | null>> {
     this.#kept.set(venue, new Set(kinds));

@@ -9,6 +9,10 @@ import { freeLanes, lanesOf, POLL_CHANNEL, takeLane } from '../../src/store/mark
 
 const REQUESTED: readonly RequestedPoll[] = ['poll-trades', 'poll-markets'];
 
+function lanesOfVenue(venue: string): Lane[] {
+  return REQUESTED.map((job) => pollLane(job, venue));
+}
+
 interface PollRequestsDeps {
   readonly log: Logger;
   /** The session that holds the lanes and receives the requests. */
@@ -22,9 +26,8 @@ interface PollRequestsDeps {
 export class PollRequests {
   readonly #deps: PollRequestsDeps;
   readonly #streaks = new FailureStreaks();
-  /** The held lanes by the venue. */
-  readonly #held = new Map<Lane, string>();
-  readonly #lanes = new Map<string, readonly Lane[]>();
+  /** The names of the held lanes. */
+  readonly #held = new Set<string>();
   /** Lanes of these venues are asked for. */
   readonly #asking = new Set<string>();
   onRequested: (venue: string, job: string) => void = () => undefined;
@@ -45,15 +48,13 @@ export class PollRequests {
 
   /** Takes the lanes of the venue that are free, without a statement when this process holds all. Never rejects. */
   async take(venue: string): Promise<void> {
-    const lanes = this.#lanes.get(venue) ?? REQUESTED.map((job) => pollLane(job, venue));
-    this.#lanes.set(venue, lanes);
     // A session can take a lane twice, and would have to free it as often.
     if (this.#asking.has(venue)) return;
     this.#asking.add(venue);
-    for (const lane of lanes) {
-      if (this.#held.has(lane)) continue;
+    for (const lane of lanesOfVenue(venue)) {
+      if (this.#held.has(lane.job)) continue;
       await this.#ask('take', async () => {
-        if (await takeLane(this.#deps.presence, lane)) this.#held.set(lane, venue);
+        if (await takeLane(this.#deps.presence, lane)) this.#held.add(lane.job);
       });
     }
     this.#asking.delete(venue);
@@ -61,9 +62,8 @@ export class PollRequests {
 
   /** Frees the lanes of a venue. Never rejects. */
   async free(venue: string): Promise<void> {
-    for (const [lane, of] of [...this.#held]) {
-      if (of !== venue) continue;
-      this.#held.delete(lane);
+    for (const lane of lanesOfVenue(venue)) {
+      if (!this.#held.delete(lane.job)) continue;
       await this.#ask('free', () => freeLanes(this.#deps.presence, lane.job, [lane.lane]));
     }
   }

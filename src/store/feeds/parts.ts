@@ -46,7 +46,8 @@ export function claimParts(
 }
 
 /** SQL that extends the leases of streamer `$1`, also one that ended while it was late: nobody else has read its part since. */
-export const RENEW_PARTS = `UPDATE feed_part SET lease_until = ${LEASE_END}, seen_at = clock_timestamp() WHERE owner = $1 RETURNING venue, part`;
+export const RENEW_PARTS = `UPDATE feed_part SET lease_until = ${LEASE_END}, seen_at = clock_timestamp() WHERE owner = $1
+     RETURNING venue, part`;
 
 const RELEASE = sql(
   'release_feed_parts',

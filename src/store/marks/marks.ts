@@ -138,8 +138,8 @@ function inOrder(marks: Mark[]): Mark[] {
 }
 
 /**
- * Planned per call: the table is empty most of the time, and a plan that was made then reads all of it in a backlog. The order makes each probe
- * use the index.
+ * Planned per call: the table is empty most of the time, and a plan that was made then reads all of it in a backlog. The order makes each
+ * probe use the index.
  */
 const WAITING_SHARDS = sqlPlannedPerCall(
   'waiting_shards',

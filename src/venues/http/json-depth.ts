@@ -16,7 +16,7 @@ export function isDeeperThan(json: string, maxDepth: number): boolean {
       at = endOfText(json, at);
       continue;
     }
-    // A comparison costs a fifth of a look-up in a set, and an answer has a million characters.
+    // A comparison costs less than a third of a look-up in a set, and answers have up to millions of characters.
     const brace = code | BRACE_BIT;
     if (brace === OPENER) {
       depth += 1;

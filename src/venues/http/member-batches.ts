@@ -127,10 +127,7 @@ export function createMemberBatches(host: Host): MemberBatches {
     return { pieces, waiting };
   }
 
-  function remember(
-    members: readonly string[],
-    { isSuspect, isNarrowed = false }: Pick<Group, 'isSuspect'> & Partial<Group>,
-  ): void {
+  function remember(members: readonly string[], isSuspect: boolean, isNarrowed = false): void {
     if (members.length > 0)
       groups.push({ members: new Set(members), isSuspect, isNarrowed, untilMs: now() + APART_MS });
   }
@@ -205,7 +202,7 @@ export function createMemberBatches(host: Host): MemberBatches {
       /** The next call goes on with these halves. Without an answer in this call, the fault may be the host's. */
       function rememberHalves(asked: readonly string[], group: Group | undefined): void {
         const isNarrowed = answers.length > 0 || group?.isNarrowed === true;
-        for (const half of halvesOf(asked)) remember(half, { isSuspect: true, isNarrowed });
+        for (const half of halvesOf(asked)) remember(half, true, isNarrowed);
       }
 
       function succeeded({ members: asked, group }: Piece, answer: A): void {
@@ -256,6 +253,7 @@ export function createMemberBatches(host: Host): MemberBatches {
         const failed: { piece: Piece; error: VenueError }[] = [];
         let answered = 0;
         for (const half of halves) {
+          // The halves of a narrowed group stay narrowed, also in a call without an answer.
           const piece: Piece = { members: half, isPart: true, ...(group?.isNarrowed && { group }) };
           const before = answers.length;
           const failure = await attempt(piece);
@@ -263,7 +261,7 @@ export function createMemberBatches(host: Host): MemberBatches {
           answered += answers.length - before;
         }
         if (failed.length === halves.length) strike(failed[0]?.error ?? error);
-        if (answered === halves.length) remember(halves[1] ?? [], { isSuspect: false });
+        if (answered === halves.length) remember(halves[1] ?? [], false);
         for (const each of failed) await narrow(each.piece, each.error);
       }
 
@@ -284,7 +282,7 @@ export function createMemberBatches(host: Host): MemberBatches {
       if (answers.length === 0 && (stop || alone.length === 0 || !isAnswering)) await host.blame(failures);
       const isProof = answers.length > 0 || (isAnswering && alone.length > 0);
       if (!isProof || stop?.isThrown) {
-        for (const { member } of alone) remember([member], { isSuspect: true });
+        for (const { member } of alone) remember([member], true);
         if (cause === undefined) return { answers, refused: [], unread };
         if (!isOfHost(cause) && !stop?.isThrown) isDoubtful = true;
         throw cause;

@@ -54,6 +54,21 @@ async function aPoller(venue: string) {
   };
 }
 
+/** Waits until a process keeps the polls of the venue, so that a request needs no job. */
+async function untilKept(venue: string): Promise<void> {
+  await until(
+    () => request(venue),
+    (jobs) => jobs.length === 0,
+  );
+}
+
+async function untilRuns(runs: readonly string[], least: number): Promise<void> {
+  await until(
+    async () => runs.length,
+    (count) => count >= least,
+  );
+}
+
 /** The jobs that requests of a poll need. */
 async function request(venue: string) {
   return (await signalLanes(test.db, [pollLane('poll-trades', venue)], false)).map(({ job }) => job);
@@ -62,34 +77,22 @@ async function request(venue: string) {
 it('a requested poll runs at once, without a job, when a process keeps the polls of the venue', async () => {
   const one = await aPoller('one');
   const other = await aPoller('other');
-  await until(
-    () => request('one'),
-    (jobs) => jobs.length === 0,
-  );
-  await until(
-    async () => one.runs.length,
-    (count) => count >= 2,
-  );
+  await untilKept('one');
+  await untilRuns(one.runs, 2);
   expect(other.runs).toHaveLength(1);
 });
 
 it('a requested poll is a job when no process keeps the polls of the venue', async () => {
   expect(await request('one')).toEqual(['poll-trades.one']);
   const { leave } = await aPoller('one');
-  await until(
-    () => request('one'),
-    (jobs) => jobs.length === 0,
-  );
+  await untilKept('one');
   await leave();
   expect(await request('one')).toEqual(['poll-trades.one']);
 });
 
 it('a requested poll is a job after the loss of the session, until the next job of the venue', async () => {
   const { runs, begin } = await aPoller('one');
-  await until(
-    () => request('one'),
-    (jobs) => jobs.length === 0,
-  );
+  await untilKept('one');
   await test.db.query(END_SESSIONS);
   await until(
     () => request('one'),
@@ -114,14 +117,8 @@ it('another process takes the requests over when the first one leaves', async ()
   const first = await aPoller('one');
   await first.leave();
   const second = await aPoller('one');
-  await until(
-    () => request('one'),
-    (jobs) => jobs.length === 0,
-  );
-  await until(
-    async () => second.runs.length,
-    (count) => count >= 2,
-  );
+  await untilKept('one');
+  await untilRuns(second.runs, 2);
   expect(first.runs).toHaveLength(1);
 });
 
@@ -147,8 +144,5 @@ it('a request reaches the process that polls, although the session of another on
   await new PollRequests({ log, presence: late }).take('one');
   const { runs } = await aPoller('one');
   expect(await request('one')).toEqual([]);
-  await until(
-    async () => runs.length,
-    (count) => count >= 2,
-  );
+  await untilRuns(runs, 2);
 });

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Worker } from 'bullmq';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { concurrencyOf, POLL_QUEUE } from '../../../../src/queues/jobs.ts';
@@ -76,6 +77,13 @@ describe.each(BACKENDS)('poll-venue on %s', (backendKind) => {
       );
       const polled = await until(kinds, (rows) => rows.length >= 4);
       expect(polled.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['books', 'prices', 'trades']));
+      // The next job of the schedule ends the first one, and the polls go on in it.
+      await once(worker, 'completed');
+      const before = tapes();
+      await until(
+        async () => tapes(),
+        (count) => count >= before + 10,
+      );
       catalog.open();
       stop();
       await worker.close();
