@@ -66,7 +66,12 @@ describe('oddswire', () => {
   it.runIf(process.getuid?.() === 0)('names DATA_DIR when the user has no permission', async () => {
     const own = await mkdtemp(join(tmpdir(), 'oddswire-root-'));
     await chmod(own, 0o755);
-    const child = spawn(process.execPath, [ODDSWIRE, 'start'], {
+    // The folder of the project may be private, such as one in the home of root.
+    const program = join(own, 'program');
+    for (const part of ['dist', 'package.json', 'Procfile']) {
+      await cp(part, join(program, part), { recursive: true });
+    }
+    const child = spawn(process.execPath, [join(program, 'dist/bin/oddswire.js'), 'start'], {
       cwd: own,
       env: { PATH: process.env['PATH'] },
       uid: 65_534,

@@ -8,10 +8,10 @@ import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ConfigError } from '../../../src/config/config.ts';
-import { freePort } from '../../../src/embedded/free-port.ts';
 import { untilGone } from '../../../src/embedded/postmaster.ts';
 import { type RunnerOptions, runProcesses } from '../../../src/embedded/runner.ts';
 import { PortTakenError } from '../../../src/runtime/errors.ts';
+import { steadyPort } from '../../support/processes/steady-port.ts';
 import { createRecorder } from './recorder.ts';
 import { writeStubs } from './stubs.ts';
 
@@ -52,7 +52,7 @@ async function environmentOf(name: string): Promise<Record<string, string>> {
 describe('runProcesses', () => {
   it('starts the database first and gives the others its address, keys and ports', async () => {
     const stopping = new AbortController();
-    const metricsPort = await freePort();
+    const metricsPort = await steadyPort();
     let apiUrl = '';
     const running = runProcesses(
       options(stopping.signal, {
