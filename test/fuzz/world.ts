@@ -196,8 +196,8 @@ async function someOfAnAccount(api: TestApi, client: Client, world: World): Prom
 
 const STATUSES = ['failed', 'delivered', 'cancelled', 'pending', 'failed', 'delivered', 'cancelled'] as const;
 
-/** Stores deliveries of the webhooks that no request deletes. A retry makes a delivery pending, and a recovery all of them. */
-export async function someDeliveries(api: TestApi, world: World): Promise<void> {
+/** Stores deliveries of the webhooks that are not spare. A retry makes a delivery pending, and a recovery all of them. */
+async function someDeliveries(api: TestApi, world: World): Promise<void> {
   for (const [i, id] of (world.known.get('webhook_id') ?? []).entries()) {
     const [owner] = await api.db.query<{ subscriptionPk: bigint; accountId: bigint }>(WEBHOOK, [id]);
     if (!owner) continue;
