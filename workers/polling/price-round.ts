@@ -1,5 +1,6 @@
 import {
   type OpenOutcome,
+  type OutcomeKey,
   openOutcomes,
   recentlyReadOutcomes,
   type WatchedOutcome,
@@ -9,18 +10,21 @@ import type { JobContext } from '../process/define.ts';
 import { fetchRequested } from './requested-batch.ts';
 import type { SweepSource } from './sweep-walk.ts';
 
-/** Outcomes by key: those after `from`, up to `to`. */
+/** A place in the round, as text: the keys of a market and of one of its tokens. */
+type Place = `${bigint}:${bigint}`;
+
+/** Outcomes behind `from`, up to `to`. */
 interface Range {
-  from: string;
-  to: string;
+  from: Place;
+  to: Place;
   /** No outcome comes after this range. */
   isLast: boolean;
 }
 
 /** A sweep that names the outcomes. The stored position is null between two sweeps. */
 interface RoundPosition {
-  /** Everything up to this key is stored. */
-  afterTokenId: string;
+  /** Everything up to this place is stored. */
+  after: Place;
   /** Stored ranges beyond it: pages in flight are before them. A process that takes over requests them again. */
   ahead: readonly Range[];
 }
@@ -45,18 +49,19 @@ export function priceRound(
   const onlyBooks = adapter.capabilities.books && adapter.pricesWithoutBooks !== true;
   let isRecentDue = !adapter.capabilities.books;
 
-  async function rangeAfter(from: string): Promise<OutcomesRequest> {
-    const outcomes = await openOutcomes(db, venue, { afterTokenId: BigInt(from), limit, onlyBooks, pairs });
-    const to = outcomes.at(-1)?.tokenId ?? from;
-    return { outcomes, range: { from, to: String(to), isLast: outcomes.length < limit } };
+  async function rangeAfter(from: Place): Promise<OutcomesRequest> {
+    const outcomes = await openOutcomes(db, venue, { after: keyOf(from), limit, onlyBooks, pairs });
+    const last = outcomes.at(-1);
+    const to: Place = last ? `${last.marketPk}:${last.tokenId}` : from;
+    return { outcomes, range: { from, to, isLast: outcomes.length < limit } };
   }
 
   return {
     atOnce: adapter.fetchesAtOnce ?? 1,
-    resume: (stored) => (isRoundPosition(stored) ? { afterTokenId: stored.afterTokenId, ahead: [] } : undefined),
-    begin: () => ({ afterTokenId: '0', ahead: [] }),
+    resume: (stored) => (isRoundPosition(stored) ? { after: stored.after, ahead: [] } : undefined),
+    begin: () => ({ after: '0:0', ahead: [] }),
 
-    async take({ afterTokenId, ahead }, inFlight) {
+    async take({ after, ahead }, inFlight) {
       if (isRecentDue) {
         isRecentDue = false;
         const outcomes = await recentlyReadOutcomes(db, venue, limit);
@@ -66,9 +71,7 @@ export function priceRound(
       if (ranges.includes(undefined)) return undefined;
       const taken = [...ahead, ...ranges.filter((range) => range !== undefined)];
       if (taken.some(({ isLast }) => isLast)) return undefined;
-      return rangeAfter(
-        taken.reduce((furthest, { to }) => (BigInt(to) > BigInt(furthest) ? to : furthest), afterTokenId),
-      );
+      return rangeAfter(taken.reduce((furthest, { to }) => (isBehind(to, furthest) ? to : furthest), after));
     },
 
     async fetch({ outcomes, range }, call) {
@@ -99,17 +102,27 @@ export function priceRound(
 /** The position with one more stored range; null after the last one. */
 function moved(position: RoundPosition, range: Range | undefined): RoundPosition | null {
   const ahead = range === undefined ? [...position.ahead] : [...position.ahead, range];
-  let { afterTokenId } = position;
+  let { after } = position;
   for (;;) {
-    const at = ahead.findIndex(({ from }) => from === afterTokenId);
+    const at = ahead.findIndex(({ from }) => from === after);
     const [next] = at < 0 ? [] : ahead.splice(at, 1);
-    if (next === undefined) return { ...position, afterTokenId, ahead };
+    if (next === undefined) return { ...position, after, ahead };
     if (next.isLast) return null;
-    afterTokenId = next.to;
+    after = next.to;
   }
 }
 
 function isRoundPosition(position: unknown): position is RoundPosition {
-  const { afterTokenId, ahead } = (position ?? {}) as Partial<RoundPosition>;
-  return typeof afterTokenId === 'string' && Array.isArray(ahead);
+  const { after, ahead } = (position ?? {}) as Partial<RoundPosition>;
+  return typeof after === 'string' && /^\d+:\d+$/.test(after) && Array.isArray(ahead);
+}
+
+function keyOf(place: Place): OutcomeKey {
+  const [marketPk = '0', tokenId = '0'] = place.split(':');
+  return { marketPk: BigInt(marketPk), tokenId: BigInt(tokenId) };
+}
+
+function isBehind(place: Place, other: Place): boolean {
+  const [a, b] = [keyOf(place), keyOf(other)];
+  return a.marketPk === b.marketPk ? a.tokenId > b.tokenId : a.marketPk > b.marketPk;
 }

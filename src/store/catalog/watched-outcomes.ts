@@ -11,46 +11,62 @@ export interface WatchedOutcome {
 const TRADABLE = `m.status IN ('open', 'halted') AND m.gone_at IS NULL`;
 
 /** An outcome of the price poll's round. */
-export interface OpenOutcome extends WatchedOutcome {
+export interface OpenOutcome extends WatchedOutcome, OutcomeKey {
   /** The first of its market: the number of these is the number of markets. */
   isFirst: boolean;
   /** The other outcome of a market with two, when the round names one outcome per market. */
   mirror: WatchedOutcome | null;
 }
 
+/** A place between two outcomes of the price poll's round, which goes by market and then by token. */
+export interface OutcomeKey {
+  marketPk: bigint;
+  tokenId: bigint;
+}
+
+/** Tradable markets of one status by key: an index scan that ends after the page. */
+const marketsFrom = (status: string) =>
+  `(SELECT m.id FROM market m WHERE m.venue = $1 AND m.status = '${status}' AND m.gone_at IS NULL AND (m.has_book OR NOT $5) AND m.id >= $2
+    AND EXISTS (SELECT FROM outcome o WHERE o.market_id = m.id) ORDER BY m.id LIMIT $4 + 1)`;
+
+/** Each market has a row at least, except the first one, which may be read to its end: so `$4 + 1` markets fill a page. */
 const OPEN_OUTCOMES = sql(
   'open_outcomes',
-  `SELECT o.token_id, t.mint AS outcome_id, o.token_id = s.first_id AS is_first, x.id AS mirror_token_id, x.mint AS mirror_outcome_id
-   FROM outcome o JOIN market m ON m.id = o.market_id JOIN token t ON t.id = o.token_id
-   CROSS JOIN LATERAL (
-     SELECT min(token_id) AS first_id, max(token_id) AS last_id, $5 AND count(*) = 2 AS is_pair
-     FROM outcome WHERE market_id = m.id) s
-   LEFT JOIN token x ON x.id = s.last_id AND s.is_pair
-   WHERE m.venue = $1 AND ${TRADABLE} AND (m.has_book OR NOT $4) AND o.token_id > $2
-     AND (NOT s.is_pair OR o.token_id = s.first_id)
-   ORDER BY o.token_id LIMIT $3`,
+  `WITH listed AS MATERIALIZED (
+     SELECT id FROM (${marketsFrom('open')} UNION ALL ${marketsFrom('halted')}) m ORDER BY id LIMIT $4 + 1),
+   placed AS MATERIALIZED (
+     SELECT o.market_id, o.token_id, row_number() OVER (PARTITION BY o.market_id ORDER BY o.token_id) AS place,
+       max(o.token_id) OVER (PARTITION BY o.market_id) AS last_id,
+       $6 AND count(*) OVER (PARTITION BY o.market_id) = 2 AS is_pair
+     FROM listed JOIN outcome o ON o.market_id = listed.id),
+   page AS MATERIALIZED (
+     SELECT * FROM placed WHERE (NOT is_pair OR place = 1) AND (market_id > $2 OR token_id > $3) ORDER BY market_id, token_id LIMIT $4)
+   SELECT p.market_id AS market_pk, p.token_id, t.mint AS outcome_id, p.place = 1 AS is_first,
+     x.id AS mirror_token_id, x.mint AS mirror_outcome_id
+   FROM page p JOIN token t ON t.id = p.token_id LEFT JOIN token x ON x.id = p.last_id AND p.is_pair
+   ORDER BY p.market_id, p.token_id`,
 );
 
 /**
- * Outcomes of tradable markets, by key after `afterTokenId`: one batch of the price poll's round. `onlyBooks` selects outcomes with books,
- * for venues whose prices come from books. With `pairs`, a market with two outcomes is one row.
+ * Outcomes of tradable markets behind `after`: one batch of the price poll's round. `onlyBooks` selects outcomes with books, for venues
+ * whose prices come from books. With `pairs`, a market with two outcomes is one row.
  */
 export async function openOutcomes(
   db: Queryable,
   venue: string,
-  options: { afterTokenId: bigint; limit: number; onlyBooks: boolean; pairs: boolean },
+  options: { after: OutcomeKey; limit: number; onlyBooks: boolean; pairs: boolean },
 ): Promise<OpenOutcome[]> {
+  const { after, limit, onlyBooks, pairs } = options;
   const rows = await db.query<{
+    marketPk: bigint;
     tokenId: bigint;
     outcomeId: string;
     isFirst: boolean;
     mirrorTokenId: bigint | null;
     mirrorOutcomeId: string | null;
-  }>(OPEN_OUTCOMES, [venue, options.afterTokenId, options.limit, options.onlyBooks, options.pairs]);
-  return rows.map(({ tokenId, outcomeId, isFirst, mirrorTokenId, mirrorOutcomeId }) => ({
-    tokenId,
-    outcomeId,
-    isFirst,
+  }>(OPEN_OUTCOMES, [venue, after.marketPk, after.tokenId, limit, onlyBooks, pairs]);
+  return rows.map(({ mirrorTokenId, mirrorOutcomeId, ...outcome }) => ({
+    ...outcome,
     mirror:
       mirrorTokenId === null || mirrorOutcomeId === null
         ? null

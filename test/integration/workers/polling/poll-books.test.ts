@@ -198,8 +198,8 @@ describe('the price poll of a venue without books', () => {
     expect(adapter.batches).toEqual([['d:yes'], ['a:yes', 'b:yes'], ['c:yes', 'd:yes']]);
 
     const tally = { startedAtMs: NOW, pages: 1, markets: 1, changed: 0, skipped: 0 };
-    const afterTokenId = String(a.outcomes[0]?.tokenId);
-    await test.db.query(SET_POSITION, [JSON.stringify({ tally, afterTokenId, ahead: [] })]);
+    const after = `${a.pk}:${a.outcomes[0]?.tokenId}`;
+    await test.db.query(SET_POSITION, [JSON.stringify({ tally, after, ahead: [] })]);
     const failing = scriptedAdapter({
       maxOutcomesPerFetch: 2,
       prices: (ids, call) =>

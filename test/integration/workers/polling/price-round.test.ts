@@ -15,6 +15,7 @@ const PRICED = sql(
   'SELECT t.mint, l.price FROM latest_price l JOIN token t ON t.id = l.token_id ORDER BY t.mint',
 );
 const POSITION = sql('test_round_position', `SELECT position FROM poll_state WHERE kind = 'prices'`);
+const SET_POSITION = sql('test_set_round_position', 'UPDATE poll_state SET position = $1');
 const END_LEASE = sql('test_end_round_lease', `UPDATE poll_state SET lease_until = now() - interval '1 ms'`);
 const CLEAR = sql(
   'test_clear_round',
@@ -59,6 +60,7 @@ function run(adapter: ScriptedAdapter, fields: Partial<ContextFields> = {}) {
   return pollPrices.run({ venue: 'v' }, jobContext({ db: test.db, config, adapter, now: () => NOW, ...fields }));
 }
 const mints = async () => (await test.db.query<{ mint: string }>(PRICED)).map(({ mint }) => mint);
+const inTwos = (ids: readonly string[]) => ids.flatMap((_, i) => (i % 2 === 0 ? [ids.slice(i, i + 2)] : []));
 const both = (names: readonly string[]) => names.flatMap((name) => [`${name}:no`, `${name}:yes`]);
 async function position() {
   const [row] = await test.db.query<{ position: string | null }>(POSITION);
@@ -76,6 +78,29 @@ describe('a price sweep by ids', () => {
     expect(pairs.sort()).toEqual(NAMES.map((name) => [`${name}:no`, `${name}:yes`]));
     expect(await mints()).toEqual([...both(NAMES), 'one:only', 'three:a', 'three:b', 'three:c']);
     expect(await position()).toBeNull();
+  });
+
+  it('splits a market with more outcomes than a request allows, and passes markets without outcomes and closed ones', async () => {
+    await aStoredMarket(test.db, { venue: 'v', marketId: 'none', labels: [] });
+    await aStoredMarket(test.db, { venue: 'v', marketId: 'five', labels: ['A', 'B', 'C', 'D', 'E'], status: 'halted' });
+    await aStoredMarket(test.db, { venue: 'v', marketId: 'shut', status: 'closed' });
+    await aStoredMarket(test.db, { venue: 'v', marketId: 'end', labels: ['Only'] });
+    const adapter = { ...overlapping(halves), maxOutcomesPerFetch: 2 };
+    await run(adapter);
+    const five = ['a', 'b', 'c', 'd', 'e'].map((label) => `five:${label}`);
+    expect(adapter.batches).toEqual(inTwos([...FIRSTS, ...five, 'end:only']));
+    expect(await mints()).toEqual([...both(NAMES), 'end:only', ...five].sort());
+    expect(await position()).toBeNull();
+  });
+
+  it('begins a new sweep when the stored position is that of a former release', async () => {
+    const adapter = overlapping(halves);
+    await run(adapter);
+    const tally = { startedAtMs: NOW, pages: 1, markets: 1, changed: 0, skipped: 0 };
+    await test.db.query(SET_POSITION, [JSON.stringify({ tally, afterTokenId: '3', ahead: [] })]);
+    adapter.batches.splice(0);
+    await run(adapter);
+    expect(adapter.batches.flat()).toEqual(FIRSTS);
   });
 
   it('keeps three requests in flight, and stores pages in any order of arrival', async () => {
@@ -98,7 +123,7 @@ describe('a price sweep by ids', () => {
     open('c');
     await until(mints, (some) => some.includes('c:yes'));
     // The first page is still in flight, so a process that takes over begins there.
-    expect(await position()).toMatchObject({ afterTokenId: '0', ahead: [{ isLast: false }] });
+    expect(await position()).toMatchObject({ after: '0:0', ahead: [{ isLast: false }] });
     open('a');
     await until(mints, (some) => some.includes('a:yes'));
     expect((await position()).ahead).toHaveLength(1);
