@@ -29,35 +29,36 @@ export interface SweptPrices extends WrittenPrices {
 /** The confirmations of the process, or of one walk, which ends with their write. */
 function confirmationsOf(deps: Pick<IngestDeps, 'db' | 'log' | 'confirmations'>) {
   const { confirmations: shared } = deps;
-  const own = shared ?? new PriceConfirmations(deps);
+  const confirmations = shared ?? new PriceConfirmations(deps);
   return {
-    add: (confirmed: readonly ConfirmedPrice[]) => own.add(confirmed),
-    end: async () => {
-      if (shared === undefined) await own.flush();
+    confirmations,
+    endConfirmations: async () => {
+      if (shared === undefined) await confirmations.flush();
     },
   };
 }
 
 /** Stores the changed prices of a tick, wakes their alerts, and confirms the others. Each tick needs a store of its own. */
 export function priceStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 'producer' | 'confirmations'>) {
-  const confirmations = confirmationsOf(deps);
+  const { confirmations, endConfirmations } = confirmationsOf(deps);
   let isMostlyNew = false;
   return {
     kind: 'prices',
     async news(records, { tokenIdOf }) {
-      if (isMostlyNew) {
+      const unknown = confirmations.confirmKnown(withTokenIds(records, tokenIdOf));
+      if (isMostlyNew || unknown.length === 0) {
         isMostlyNew = false;
-        return records;
+        return unknown;
       }
-      const compared = await comparePrices(deps.db, withTokenIds(records, tokenIdOf)).catch((error: unknown) => {
+      const compared = await comparePrices(deps.db, unknown).catch((error: unknown) => {
         if (isContentRefused(error)) return undefined;
         throw error;
       });
-      if (compared === undefined) return records;
-      const { news, confirmed } = compared;
+      if (compared === undefined) return unknown;
+      const { news, equal } = compared;
       // The next page of the tick is probably like this one. Writing compares too.
       isMostlyNew = news.length * 2 > records.length;
-      confirmations.add(confirmed);
+      confirmations.confirm(equal);
       return news;
     },
     prepare: () => prepareForPrices(deps),
@@ -68,9 +69,11 @@ export function priceStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 
     wake(parts) {
       wakeAlerts(deps, parts);
       confirmations.add(parts.flatMap(({ confirmed }) => confirmed));
-      bookMemoryOf(deps.db).forget(parts.flatMap(({ movedTokenIds }) => movedTokenIds));
+      const moved = parts.flatMap(({ movedTokenIds }) => movedTokenIds);
+      confirmations.forget(moved);
+      bookMemoryOf(deps.db).forget(moved);
     },
-    end: confirmations.end,
+    end: endConfirmations,
   } satisfies PageStore<PriceRecord, SweptPrices, OutcomesBatch<PriceRecord>>;
 }
 
@@ -81,7 +84,7 @@ interface SweptBooks extends SweptPrices {
 
 /** Stores books and their prices, and wakes the alerts on these. Each walk needs a store of its own. */
 export function bookStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | 'producer' | 'confirmations' | 'now'>) {
-  const confirmations = confirmationsOf(deps);
+  const { confirmations, endConfirmations } = confirmationsOf(deps);
   return {
     kind: 'books',
     async prepare() {
@@ -92,10 +95,11 @@ export function bookStore(deps: Pick<IngestDeps, 'db' | 'log' | 'partitions' | '
     wake(parts, page) {
       wakeAlerts(deps, parts);
       confirmations.add(parts.flatMap(({ confirmed }) => confirmed));
+      confirmations.forget(parts.flatMap(({ movedTokenIds }) => movedTokenIds));
       const appliedTokenIds = parts.flatMap((part) => part.appliedTokenIds);
       bookMemoryOf(deps.db).applied(page, appliedTokenIds, deps.now());
     },
-    end: confirmations.end,
+    end: endConfirmations,
   } satisfies PageStore<BookRecord, SweptBooks, OutcomesBatch<BookRecord>>;
 }
 

@@ -44,40 +44,46 @@ const LOCK_BLOCKS = sql(
 /** Reads the stored quotes after the locks. Times of `latest_price` are whole milliseconds, like those of the confirmations. */
 const CONFIRM_PRICES = sql(
   'confirm_prices',
-  `WITH valid AS MATERIALIZED (
-     SELECT token_id, max(checked) AS checked FROM unnest($2::bigint[], $3::int4[], $4::timestamptz[]) AS i (token_id, checked, as_of)
-     JOIN latest_price l USING (token_id) WHERE date_trunc('milliseconds', l.as_of) = i.as_of GROUP BY token_id)
-   UPDATE price_check c SET checked = m.checked FROM (
-     SELECT b.block, array_agg(greatest(e.checked, v.checked) ORDER BY e.place) AS checked
-     FROM price_check b CROSS JOIN LATERAL unnest(b.checked) WITH ORDINALITY AS e (checked, place)
-     LEFT JOIN valid v ON v.token_id = b.block * ${BLOCK} + e.place - 1
-     WHERE b.block = ANY ($1::bigint[]) GROUP BY b.block) m
-   WHERE c.block = m.block AND c.checked <> m.checked`,
+  `WITH given AS MATERIALIZED (
+     SELECT token_id, checked, date_trunc('milliseconds', l.as_of) IS NOT DISTINCT FROM i.as_of AS is_stored
+     FROM unnest($2::bigint[], $3::int4[], $4::timestamptz[]) AS i (token_id, checked, as_of) LEFT JOIN latest_price l USING (token_id)),
+   valid AS MATERIALIZED (SELECT token_id, max(checked) AS checked FROM given WHERE is_stored GROUP BY token_id),
+   written AS (
+     UPDATE price_check c SET checked = m.checked FROM (
+       SELECT b.block, array_agg(greatest(e.checked, v.checked) ORDER BY e.place) AS checked
+       FROM price_check b CROSS JOIN LATERAL unnest(b.checked) WITH ORDINALITY AS e (checked, place)
+       LEFT JOIN valid v ON v.token_id = b.block * ${BLOCK} + e.place - 1
+       WHERE b.block = ANY ($1::bigint[]) GROUP BY b.block) m
+     WHERE c.block = m.block AND c.checked <> m.checked)
+   SELECT token_id FROM given WHERE NOT is_stored`,
 );
 
 /**
  * Stores confirmations, in whole seconds. A confirmation of a quote that has changed since has no effect, and neither has one that is older
- * than the stored one.
+ * than the stored one. Returns the tokens whose quote has changed.
  *
  * The statement that compares the quotes follows the one that locks the blocks, and a writer of a changed quote holds its block until it
  * commits. So a quote whose change commits first is not confirmed, and a quote that is confirmed first is replaced by later ones only.
  */
-export async function confirmPrices(db: Database, confirmations: readonly ConfirmedPrice[]): Promise<void> {
+export async function confirmPrices(db: Database, confirmations: readonly ConfirmedPrice[]): Promise<bigint[]> {
   const blocks = blocksOf(confirmations);
+  const changed: bigint[] = [];
   for (let start = 0; start < blocks.length; start += BLOCKS_AT_ONCE) {
     const some = new Set(blocks.slice(start, start + BLOCKS_AT_ONCE));
     const confirmed = confirmations.filter(({ tokenId }) => some.has(tokenId / BigInt(BLOCK)));
-    await db.transaction(async (tx) => {
+    const rows = await db.transaction(async (tx) => {
       await tx.query(INSERT_BLOCKS, [[...some]]);
       await tx.query(LOCK_BLOCKS, [[...some]]);
-      await tx.query(CONFIRM_PRICES, [
+      return tx.query<{ tokenId: bigint }>(CONFIRM_PRICES, [
         [...some],
         confirmed.map(({ tokenId }) => tokenId),
         confirmed.map(({ asOfMs }) => Math.min(Math.floor(asOfMs / 1000), MAX_SECOND)),
         confirmed.map(({ storedAsOf }) => storedAsOf.toISOString()),
       ]);
     });
+    changed.push(...rows.map(({ tokenId }) => tokenId));
   }
+  return changed;
 }
 
 const CHANGED_CHECKS = sql(

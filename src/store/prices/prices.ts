@@ -131,28 +131,33 @@ export function sweepPrices(tx: Tx, prices: readonly TokenPrice[]): Promise<Swep
   return upsertPrices(tx, prices, { observed: true, isSweep: true });
 }
 
+/** A price that equals the stored quote, with the time of this quote, which identifies it. */
+export interface EqualPrice<P extends TokenPrice = TokenPrice> {
+  price: P;
+  storedAsOf: Date;
+}
+
 /**
- * Compares the prices of a sweep with the stored ones, without a transaction. `news` are those that may change something, and `confirmed` the
- * stored quotes that the venue still has: see `sweepPrices`.
+ * Compares the prices of a sweep with the stored ones, without a transaction. `news` are those that may change something. A price older than
+ * the stored one is in neither list.
  */
 export async function comparePrices<P extends TokenPrice>(
   db: Queryable,
   prices: readonly P[],
-): Promise<{ news: P[]; confirmed: ConfirmedPrice[] }> {
+): Promise<{ news: P[]; equal: EqualPrice<P>[] }> {
   const rows = await db.query<{ place: number; storedAsOf: Date | null; equal: boolean }>(
     COMPARE_PRICES,
     quotesOf(prices),
   );
   const news: P[] = [];
-  const confirmed: ConfirmedPrice[] = [];
-  for (const { place, storedAsOf, equal } of rows) {
+  const equal: EqualPrice<P>[] = [];
+  for (const { place, storedAsOf, equal: isEqual } of rows) {
     const price = prices[place - 1];
     if (price === undefined) continue;
-    const { tokenId, asOfMs, seenAtMs = asOfMs } = price;
-    if (!equal || storedAsOf === null) news.push(price);
-    else if (seenAtMs > storedAsOf.getTime()) confirmed.push({ tokenId, asOfMs: seenAtMs, storedAsOf });
+    if (!isEqual || storedAsOf === null) news.push(price);
+    else equal.push({ price, storedAsOf });
   }
-  return { news, confirmed };
+  return { news, equal };
 }
 
 function quotesOf(prices: readonly TokenPrice[]): unknown[][] {

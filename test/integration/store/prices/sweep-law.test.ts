@@ -183,10 +183,10 @@ describe('sweeps, book polls and confirmations', () => {
             price: decimal(priceAt(index, at)),
           });
           let open: ConfirmedPrice[] = [];
-          const flush = () => {
+          const flush = async () => {
             const some = open;
             open = [];
-            return confirmPrices(test.db, some);
+            await confirmPrices(test.db, some);
           };
           const run = async ({
             kind,

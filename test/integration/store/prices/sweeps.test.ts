@@ -126,6 +126,15 @@ describe('confirmPrices', () => {
     expect(await test.db.query(STORED, [token])).toEqual([{ asOf: at(0) }]);
   });
 
+  it('returns the tokens whose stored quote is another one or absent', async () => {
+    const [first = 0n, second = 0n, third = 0n] = await tokens(3);
+    await write(priceAt(0, '0.5', first), priceAt(0, '0.5', second));
+    await write(priceAt(1, '0.6', second));
+    const changed = await confirm(seen(20, 0, first), seen(20, 0, second), seen(20, 0, third));
+    expect(changed.sort()).toEqual([second, third].sort());
+    expect(await confirm(seen(21, 0, first), seen(21, 1, second))).toEqual([]);
+  });
+
   it('rounds down to the second', async () => {
     await write(priceAt(0, '0.5'));
     await confirm(seen(20.999, 0));
@@ -198,13 +207,13 @@ describe.each([
       const [fresh = 0n] = (await tokens(300)).slice(-1);
       await store(priceAt(0, '0.5', fresh));
       if (isKnown) await confirm(seen(1, 0, fresh));
-      let waiting: Promise<void> | undefined;
+      let waiting: Promise<bigint[]> | undefined;
       await test.db.transaction(async (tx) => {
         await writePrices(tx, [priceAt(10, '0.6', fresh)]);
         waiting = confirm(seen(20, 0, fresh));
         await untilBlocked(test.db);
       });
-      await waiting;
+      expect(await waiting).toEqual([fresh]);
       expect(await current(fresh)).toEqual(['0.6', at(10)]);
     },
   );
