@@ -13,7 +13,8 @@ export function isPositive(value: Decimal): boolean {
 }
 
 export function isPlausibleQuantity(value: Decimal): boolean {
-  return (value.split('.')[0] ?? '').length <= MAX_WHOLE_DIGITS;
+  const point = value.indexOf('.');
+  return (point === -1 ? value.length : point) <= MAX_WHOLE_DIGITS;
 }
 
 /** The first of these that is a decimal >= 0 of plausible length, else undefined. */

@@ -56,9 +56,9 @@ export function decimal(value: string | number): Decimal {
 
 /** The value in whole units of 10^-scale. It has at most `scale` digits after the point. */
 export function toUnits(value: Decimal, scale: number): bigint {
-  const [whole = '0', fraction = ''] = value.replace('-', '').split('.');
-  const magnitude = BigInt(whole + fraction.padEnd(scale, '0'));
-  return value.startsWith('-') ? -magnitude : magnitude;
+  const point = value.indexOf('.');
+  if (point === -1) return BigInt(value + '0'.repeat(scale));
+  return BigInt(value.slice(0, point) + value.slice(point + 1).padEnd(scale, '0'));
 }
 
 /** The number of digits after the point. */
@@ -75,10 +75,12 @@ function wholeLength(value: Decimal): number {
 
 /** The decimal of whole units of 10^-scale. */
 export function fromUnits(value: bigint, scale: number): Decimal {
-  const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, '0');
+  const text = value.toString();
+  if (scale === 0) return text as Decimal;
   const sign = value < 0n ? '-' : '';
-  const text = scale === 0 ? `${sign}${digits}` : `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
-  return canonical(text) ?? ZERO;
+  const digits = text.slice(sign.length).padStart(scale + 1, '0');
+  const fraction = digits.slice(-scale).replace(/0+$/, '');
+  return `${sign}${digits.slice(0, -scale)}${fraction === '' ? '' : `.${fraction}`}` as Decimal;
 }
 
 /** The text for people with exactly this many digits after the point, rounded half away from zero. A zero has no sign. */
