@@ -49,6 +49,7 @@ import { LateProcesses0036 } from './migrations/0036-late-processes.ts';
 import { FollowedVenues0037 } from './migrations/0037-followed-venues.ts';
 import { Quiet0038 } from './migrations/0038-quiet.ts';
 import { RequestedPolls0039 } from './migrations/0039-requested-polls.ts';
+import { ConditionNames0040 } from './migrations/0040-condition-names.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -101,6 +102,7 @@ export const MIGRATIONS = [
   FollowedVenues0037,
   Quiet0038,
   RequestedPolls0039,
+  ConditionNames0040,
 ] as const;
 
 /**
