@@ -40,6 +40,11 @@ export interface QueueBackendOptions {
   mayMigrate?: boolean;
   /** Queues in Postgres: the sessions that the server is working for. Absent: only TCP detects a silent server. */
   findBusy?: (sessions: readonly number[]) => Promise<BusySessions>;
+  /**
+   * Queues in Postgres: whether an error says that the server does not answer. The end of a job is then repeated until it does. Absent: only
+   * after a refused connection, and another end waits for the lock of its job.
+   */
+  isUnavailable?: (error: unknown) => boolean;
   /** Fires when the process stops. */
   stopping?: AbortSignal;
 }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   assertSchemaCompatibility,
   type BackendFactory,
+  ConnectionClosedError,
   LATEST_SCHEMA_VERSION,
   PostgresConnection,
   type PostgresConnectionOptions,
@@ -15,7 +16,7 @@ import {
 import pg from 'pg';
 import { KEEP_ALIVE_DELAY_MS } from '../config/pools.ts';
 import { VENUE_NAMES } from '../domain/markets/venue.ts';
-import { OddswireError } from '../domain/values/errors.ts';
+import { asError, OddswireError } from '../domain/values/errors.ts';
 import { closeUnresponsive } from '../observe/silent-connections.ts';
 import { queueNames } from './jobs.ts';
 import type { QueueBackend, QueueBackendOptions } from './port.ts';
@@ -43,7 +44,7 @@ const MIGRATION_ATTEMPTS = 5;
  * search path.
  */
 export function createPostgresQueues(options: QueueBackendOptions): QueueBackend {
-  const { findBusy, stopping, log, mayMigrate = true } = options;
+  const { findBusy, stopping, log, mayMigrate = true, isUnavailable = () => false } = options;
   const watch = findBusy && closeUnresponsive({ limitMs: SILENCE_MS, log, findBusy, ...(stopping && { stopping }) });
   const pool = new pg.Pool({
     connectionString: options.databaseUrl,
@@ -64,7 +65,7 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
   pool.on('error', (error) => options.log.warn({ err: error }, 'queue connection lost'));
   // pg types `connect` as an overload, which BullMQ's structural type does not include.
   const connection = pool as unknown as PostgresConnectionOptions;
-  const bull = withBackend(postgresQueueFactory);
+  const bull = withBackend(factoryWith(isUnavailable));
 
   async function check(): Promise<void> {
     const client = await pool.connect();
@@ -163,24 +164,40 @@ class CheckedConnection extends PostgresConnection {
   }
 }
 
-/** Pauses after a failed fetch: BullMQ repeats it at once unless the connection failed. */
-class PacedBackend extends PostgresQueueBackend {
-  override async moveToActive(...fetch: Parameters<PostgresQueueBackend['moveToActive']>) {
-    try {
-      return await super.moveToActive(...fetch);
-    } catch (error) {
-      await delay(FAILED_FETCH_PAUSE_MS, undefined, { ref: false });
-      throw error;
+/** BullMQ's `createPostgresBackend` with changes. Workers keep the name of their LISTEN connection. */
+function factoryWith(
+  isUnavailable: (error: unknown) => boolean,
+): BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> {
+  class AdaptedBackend extends PostgresQueueBackend {
+    /** Pauses after a failed fetch: BullMQ repeats it at once unless the connection failed. */
+    override async moveToActive(...fetch: Parameters<PostgresQueueBackend['moveToActive']>) {
+      try {
+        return await super.moveToActive(...fetch);
+      } catch (error) {
+        await delay(FAILED_FETCH_PAUSE_MS, undefined, { ref: false });
+        throw error;
+      }
+    }
+
+    override moveToCompleted(...end: Parameters<PostgresQueueBackend['moveToCompleted']>) {
+      return super.moveToCompleted(...end).catch(toRepeated);
+    }
+
+    override moveToFailed(...end: Parameters<PostgresQueueBackend['moveToFailed']>) {
+      return super.moveToFailed(...end).catch(toRepeated);
     }
   }
-}
 
-/** BullMQ's `createPostgresBackend` with both classes above. Workers keep the name of their LISTEN connection. */
-const postgresQueueFactory: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (
-  name,
-  options,
-  { withBlockingConnection = false } = {},
-) => {
-  const listenName = withBlockingConnection ? name : undefined;
-  return new PacedBackend(new CheckedConnection(options.connection), name, options, true, listenName);
-};
+  /**
+   * BullMQ repeats the end of a job after an error of this class, or a refused connection, and knows no other error of a lost server. It then
+   * gives up: the job stays active until its lock ends, and with it the lane of the job.
+   */
+  function toRepeated(error: unknown): never {
+    throw isUnavailable(error) ? new ConnectionClosedError(asError(error).message, asError(error)) : error;
+  }
+
+  return (name, options, { withBlockingConnection = false } = {}) => {
+    const listenName = withBlockingConnection ? name : undefined;
+    return new AdaptedBackend(new CheckedConnection(options.connection), name, options, true, listenName);
+  };
+}

@@ -21,7 +21,7 @@ import { Partitions } from '../store/db/partitions.ts';
 import { ping } from '../store/db/ping.ts';
 import { poolUse } from '../store/db/pool-use.ts';
 import { createPresence } from '../store/db/presence.ts';
-import { Database } from '../store/db/tx.ts';
+import { Database, isDatabaseUnavailable } from '../store/db/tx.ts';
 import { signalLanes } from '../store/marks/lane-signals.ts';
 import { createSecretBox, type SecretBox, SecretCorruptError } from '../webhooks/secret-box.ts';
 import { startHeartbeat } from './heartbeat.ts';
@@ -126,6 +126,7 @@ async function openContext(
     workers,
     log,
     findBusy: (pids) => findBusySessions(databaseDirectUrl, pids),
+    isUnavailable: isDatabaseUnavailable,
     stopping: signal,
   });
   onStop(() => backend.close());

@@ -104,12 +104,13 @@ export interface PollNews {
 
 const ago = (milliseconds: string) => `clock_timestamp() - ${milliseconds} * interval '1 millisecond'`;
 
+/** An equal position keeps the stored value, which a large one, such as a ranking of markets, has in another table. */
 const STORE_NEWS = sql(
   'store_poll_news',
   `UPDATE poll_state p SET
      lease_until = CASE WHEN NOT n.is_released THEN ${leaseEnd(POLL_LEASE_SECONDS)} END,
      lease_token = CASE WHEN NOT n.is_released THEN p.lease_token END,
-     position = CASE WHEN n.is_moved THEN n.position ELSE p.position END,
+     position = CASE WHEN n.is_moved AND n.position IS DISTINCT FROM p.position THEN n.position ELSE p.position END,
      last_attempt_at = greatest(p.last_attempt_at, ${ago('n.attempted')}),
      last_success_at = greatest(p.last_success_at, ${ago('n.succeeded')}),
      first_success_at = coalesce(p.first_success_at, ${ago('n.succeeded')}),

@@ -1,9 +1,12 @@
 import type { Job, Worker } from 'bullmq';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/observe/logger.ts';
 import type { QueueBackend } from '../../../src/queues/port.ts';
 import { createPostgresQueues } from '../../../src/queues/postgres-backend.ts';
+import { isDatabaseUnavailable } from '../../../src/store/db/tx.ts';
+import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/postgres/database.ts';
+import { startTcpProxy } from '../../support/processes/tcp-proxy.ts';
 import { wipeQueues } from '../../support/redis/queue-backends.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
@@ -47,4 +50,45 @@ it('worker pauses after each failed fetch and processes jobs again when its sche
     await queue.close();
     await ended;
   }
+});
+
+describe('the end of a job that runs while the server goes away is recorded when it is back: a job that', () => {
+  it.each([
+    { what: 'succeeds', event: 'completed', error: undefined },
+    { what: 'fails', event: 'failed', error: new Error('no such market') },
+  ] as const)('$what', async ({ event, error }) => {
+    const proxy = await startTcpProxy(test.url);
+    const own = { databaseUrl: proxy.url, prefix: 'test', workers: 1, log, isUnavailable: isDatabaseUnavailable };
+    const lost = createPostgresQueues(own);
+    await lost.migrate();
+    const tried = gate();
+    const run = async () => {
+      proxy.cut();
+      if (error) throw error;
+      return {};
+    };
+    const worker = lost.worker('alerts', run, 1);
+    worker.on('error', () => tried.open());
+    const recorded = new Promise<Job | undefined>((resolve) => {
+      if (event === 'completed') worker.once(event, resolve);
+      else worker.once(event, resolve);
+    });
+    const ended = worker.run();
+    const queue = backend.queue('alerts');
+    try {
+      const { id = '' } = await queue.add('evaluate-alerts', { lane: 2 });
+      await tried.opened;
+      expect(await queue.getJobState(id)).toBe('active');
+      proxy.resume();
+      expect((await recorded)?.id).toBe(id);
+      expect(await queue.getJobState(id)).toBe(event);
+    } finally {
+      proxy.resume();
+      await worker.close();
+      await queue.close();
+      await ended;
+      await lost.close();
+      await proxy.close();
+    }
+  });
 });

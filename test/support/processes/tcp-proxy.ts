@@ -8,6 +8,8 @@ export interface TcpProxy {
   readonly url: string;
   /** Stops all data, also on later connections, until `resume`. */
   hold(): void;
+  /** Ends all connections, also later ones, until `resume`: a server that was killed and recovers. */
+  cut(): void;
   /** Forwards the held bytes, in order. */
   resume(): void;
   /**
@@ -33,7 +35,12 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   url.port = String(port);
   const pairs = new Set<Pair>();
   let isHeld = false;
+  let isCut = false;
   const server = createServer({ allowHalfOpen: true }, (client) => {
+    if (isCut) {
+      client.destroy();
+      return;
+    }
     const upstream = connect({ port: targetPort, host: '127.0.0.1', allowHalfOpen: true });
     const pair: Pair = { sockets: [client, upstream], isForsaken: false };
     pairs.add(pair);
@@ -58,7 +65,12 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
       isHeld = true;
       for (const pair of pairs) silence(pair);
     },
+    cut() {
+      isCut = true;
+      for (const { sockets } of pairs) for (const socket of sockets) socket.destroy();
+    },
     resume() {
+      isCut = false;
       isHeld = false;
       for (const pair of pairs) if (!pair.isForsaken) speak(pair);
     },
