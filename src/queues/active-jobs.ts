@@ -3,7 +3,7 @@ import type { QueueBackend } from './port.ts';
 import type { Producer } from './producer.ts';
 
 /** BullMQ's error for a job that another process has moved, finished or deleted meanwhile; other errors have no such code. */
-function isMovedMeanwhile(error: unknown): boolean {
+export function isMovedMeanwhile(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === 'number' && code < 0;
 }

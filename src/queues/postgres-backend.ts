@@ -18,6 +18,7 @@ import { KEEP_ALIVE_DELAY_MS } from '../config/pools.ts';
 import { VENUE_NAMES } from '../domain/markets/venue.ts';
 import { asError, OddswireError } from '../domain/values/errors.ts';
 import { closeUnresponsive } from '../observe/silent-connections.ts';
+import { isMovedMeanwhile } from './active-jobs.ts';
 import { queueNames } from './jobs.ts';
 import type { QueueBackend, QueueBackendOptions } from './port.ts';
 import { JOB_RETENTION, SILENCE_MS, WORKER_SETTINGS } from './settings.ts';
@@ -65,7 +66,7 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
   pool.on('error', (error) => options.log.warn({ err: error }, 'queue connection lost'));
   // pg types `connect` as an overload, which BullMQ's structural type does not include.
   const connection = pool as unknown as PostgresConnectionOptions;
-  const bull = withBackend(factoryWith(isUnavailable));
+  const bull = withBackend(factoryWith(pool, isUnavailable));
 
   async function check(): Promise<void> {
     const client = await pool.connect();
@@ -164,15 +165,23 @@ class CheckedConnection extends PostgresConnection {
   }
 }
 
-/** BullMQ's `createPostgresBackend` with changes. Workers keep the name of their LISTEN connection. */
+const LOCKED_BY = `SELECT id FROM job WHERE queue = $1 AND state = 'active' AND lock_token = $2 AND id <> $3`;
+
+/** BullMQ's `createPostgresBackend` for our pool, with changes for a server that goes away. Workers keep the name of their LISTEN connection. */
 function factoryWith(
+  pool: pg.Pool,
   isUnavailable: (error: unknown) => boolean,
 ): BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> {
   class AdaptedBackend extends PostgresQueueBackend {
+    /** The tokens of fetches without an answer, each with the job whose end fetched. A job that one has taken is active without a worker. */
+    readonly #lost = new Map<string, string>();
+    #requeued = Promise.resolve();
+
     /** Pauses after a failed fetch: BullMQ repeats it at once unless the connection failed. */
     override async moveToActive(...fetch: Parameters<PostgresQueueBackend['moveToActive']>) {
+      const [token] = fetch;
       try {
-        return await super.moveToActive(...fetch);
+        return await this.#answered(token, '', () => super.moveToActive(...fetch));
       } catch (error) {
         await delay(FAILED_FETCH_PAUSE_MS, undefined, { ref: false });
         throw error;
@@ -180,11 +189,37 @@ function factoryWith(
     }
 
     override moveToCompleted(...end: Parameters<PostgresQueueBackend['moveToCompleted']>) {
-      return super.moveToCompleted(...end).catch(toRepeated);
+      const [{ id = '' }, , , token] = end;
+      return this.#answered(token, id, () => super.moveToCompleted(...end)).catch(toRepeated);
     }
 
     override moveToFailed(...end: Parameters<PostgresQueueBackend['moveToFailed']>) {
-      return super.moveToFailed(...end).catch(toRepeated);
+      const [{ id = '' }, , , token] = end;
+      return this.#answered(token, id, () => super.moveToFailed(...end)).catch(toRepeated);
+    }
+
+    async #answered<T>(token: string, ending: string, fetch: () => Promise<T>): Promise<T> {
+      if (this.#lost.size > 0) this.#requeued = this.#requeued.catch(() => undefined).then(() => this.#requeueLost());
+      await this.#requeued.catch(toRepeated);
+      try {
+        return await fetch();
+      } catch (error) {
+        if (isUnavailable(error)) this.#lost.set(token, ending);
+        throw error;
+      }
+    }
+
+    /** Gives back the jobs of lost answers. Each later fetch waits for it, because its token may be one of these. */
+    async #requeueLost(): Promise<void> {
+      for (const [token, ending] of this.#lost) {
+        const { rows } = await pool.query<{ id: string }>(LOCKED_BY, [this.queueName, token, ending]);
+        for (const { id } of rows) {
+          await super.moveJobFromActiveToWait(id, token).catch((error: unknown) => {
+            if (!isMovedMeanwhile(error)) throw error;
+          });
+        }
+        this.#lost.delete(token);
+      }
     }
   }
 

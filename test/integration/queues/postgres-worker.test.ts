@@ -6,7 +6,7 @@ import { createPostgresQueues } from '../../../src/queues/postgres-backend.ts';
 import { isDatabaseUnavailable } from '../../../src/store/db/tx.ts';
 import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/postgres/database.ts';
-import { startTcpProxy } from '../../support/processes/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../../support/processes/tcp-proxy.ts';
 import { wipeQueues } from '../../support/redis/queue-backends.ts';
 
 const log = createLogger({ process: 'test', level: 'silent' });
@@ -52,43 +52,116 @@ it('worker pauses after each failed fetch and processes jobs again when its sche
   }
 });
 
-describe('the end of a job that runs while the server goes away is recorded when it is back: a job that', () => {
+/** A worker whose connections to the server can be cut. */
+async function cutWorker(processor: (job: Job, proxy: TcpProxy) => Promise<unknown>) {
+  const proxy = await startTcpProxy(test.url);
+  const own = { databaseUrl: proxy.url, prefix: 'test', workers: 1, log, isUnavailable: isDatabaseUnavailable };
+  const lost = createPostgresQueues(own);
+  await lost.migrate();
+  const worker = lost.worker('alerts', (job) => processor(job, proxy), 1);
+  const errors = gate();
+  worker.on('error', () => errors.open());
+  const stalled: string[] = [];
+  worker.on('stalled', (id) => stalled.push(id));
+  const queue = backend.queue('alerts');
+  return {
+    ...{ proxy, worker, queue, stalled },
+    failedOnce: errors.opened,
+    start: () => {
+      const ended = worker.run();
+      return async () => {
+        proxy.resume();
+        await worker.close();
+        await queue.close();
+        await ended;
+        await lost.close();
+        await proxy.close();
+      };
+    },
+  };
+}
+
+/** Resolves when the job has this state. */
+const reached = (worker: Worker, event: 'completed' | 'failed', wanted: () => string) =>
+  new Promise<void>((resolve) => {
+    const look = (job?: Job) => void (job?.id === wanted() && resolve());
+    if (event === 'completed') worker.on(event, look);
+    else worker.on(event, look);
+  });
+
+describe('worker records the end of a job when the server is back that went away while the job ran: a job that', () => {
   it.each([
     { what: 'succeeds', event: 'completed', error: undefined },
     { what: 'fails', event: 'failed', error: new Error('no such market') },
   ] as const)('$what', async ({ event, error }) => {
-    const proxy = await startTcpProxy(test.url);
-    const own = { databaseUrl: proxy.url, prefix: 'test', workers: 1, log, isUnavailable: isDatabaseUnavailable };
-    const lost = createPostgresQueues(own);
-    await lost.migrate();
-    const tried = gate();
-    const run = async () => {
+    let id = '';
+    const { proxy, worker, queue, failedOnce, start } = await cutWorker(async () => {
       proxy.cut();
       if (error) throw error;
       return {};
-    };
-    const worker = lost.worker('alerts', run, 1);
-    worker.on('error', () => tried.open());
-    const recorded = new Promise<Job | undefined>((resolve) => {
-      if (event === 'completed') worker.once(event, resolve);
-      else worker.once(event, resolve);
     });
-    const ended = worker.run();
-    const queue = backend.queue('alerts');
+    const recorded = reached(worker, event, () => id);
+    const stop = start();
     try {
-      const { id = '' } = await queue.add('evaluate-alerts', { lane: 2 });
-      await tried.opened;
+      id = (await queue.add('evaluate-alerts', { lane: 2 })).id ?? '';
+      await failedOnce;
       expect(await queue.getJobState(id)).toBe('active');
       proxy.resume();
-      expect((await recorded)?.id).toBe(id);
+      await recorded;
       expect(await queue.getJobState(id)).toBe(event);
     } finally {
+      await stop();
+    }
+  });
+});
+
+describe('worker processes a job at once whose hand-out was lost with the connection', () => {
+  it('by a fetch', async () => {
+    const { proxy, worker, queue, stalled, start } = await cutWorker(async ({ data }) => data as unknown);
+    let id = '';
+    const processed = reached(worker, 'completed', () => id);
+    const stop = start();
+    try {
+      await worker.waitUntilReady();
+      const cut = proxy.cutAt('the-lost-one');
+      id = (await queue.add('evaluate-alerts', { lane: 3, note: 'the-lost-one' })).id ?? '';
+      await cut;
+      expect(await queue.getJobState(id)).toBe('active');
       proxy.resume();
-      await worker.close();
-      await queue.close();
-      await ended;
-      await lost.close();
-      await proxy.close();
+      await processed;
+      expect(stalled).toEqual([]);
+    } finally {
+      await stop();
+    }
+  });
+
+  it('by the end of the job before', async () => {
+    const cut = gate();
+    let [first, second] = ['', ''];
+    const begun = gate();
+    const added = gate();
+    const { proxy, worker, queue, stalled, start } = await cutWorker(async ({ data }) => {
+      if ((data as { note?: string }).note !== undefined) return {};
+      begun.open();
+      await added.opened;
+      void proxy.cutAt('the-lost-one').then(cut.open);
+      return {};
+    });
+    const processed = reached(worker, 'completed', () => second);
+    const stop = start();
+    try {
+      first = (await queue.add('evaluate-alerts', { lane: 4 })).id ?? '';
+      await begun.opened;
+      second = (await queue.add('evaluate-alerts', { lane: 5, note: 'the-lost-one' })).id ?? '';
+      added.open();
+      await cut.opened;
+      expect(await queue.getJobState(second)).toBe('active');
+      proxy.resume();
+      await processed;
+      expect(await queue.getJobState(first)).toBe('completed');
+      expect(stalled).toEqual([]);
+    } finally {
+      await stop();
     }
   });
 });

@@ -10,6 +10,8 @@ export interface TcpProxy {
   hold(): void;
   /** Ends all connections, also later ones, until `resume`: a server that was killed and recovers. */
   cut(): void;
+  /** Cuts instead of the next answer of the server with this text; resolves then. */
+  cutAt(text: string): Promise<void>;
   /** Forwards the held bytes, in order. */
   resume(): void;
   /**
@@ -36,6 +38,11 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const pairs = new Set<Pair>();
   let isHeld = false;
   let isCut = false;
+  let fatal: { text: string; onCut(): void } | undefined;
+  const cut = () => {
+    isCut = true;
+    for (const { sockets } of pairs) for (const socket of sockets) socket.destroy();
+  };
   const server = createServer({ allowHalfOpen: true }, (client) => {
     if (isCut) {
       client.destroy();
@@ -44,6 +51,12 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     const upstream = connect({ port: targetPort, host: '127.0.0.1', allowHalfOpen: true });
     const pair: Pair = { sockets: [client, upstream], isForsaken: false };
     pairs.add(pair);
+    upstream.on('data', (chunk: Buffer) => {
+      if (!fatal || !chunk.includes(fatal.text)) return;
+      cut();
+      fatal.onCut();
+      fatal = undefined;
+    });
     for (const [from, to] of [pair.sockets, [upstream, client]] as const) {
       from.setNoDelay(true);
       from.pipe(to);
@@ -65,10 +78,11 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
       isHeld = true;
       for (const pair of pairs) silence(pair);
     },
-    cut() {
-      isCut = true;
-      for (const { sockets } of pairs) for (const socket of sockets) socket.destroy();
-    },
+    cut,
+    cutAt: (text) =>
+      new Promise((onCut) => {
+        fatal = { text, onCut };
+      }),
     resume() {
       isCut = false;
       isHeld = false;
