@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { contrastFaults } from './contrast.ts';
 
 /** The folder of the pictures. Without it no picture is taken: a run takes hundreds of them. */
 const PICTURES = process.env['SCREENSHOTS_DIR'];
@@ -46,12 +47,16 @@ export async function photograph(page: Page, name: string, fullPage = true): Pro
 const axeSource = readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /**
- * Accessibility faults by all or some rules, one line each. Evaluated through the browser protocol, so the
- * content policy of the page stays in effect.
+ * Accessibility faults by all or some rules of axe, one line each. Evaluated through the browser protocol, so the content policy of the
+ * page stays in effect.
  */
-export async function accessibilityFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
+export async function accessibilityFaults(page: Page, runOnly?: readonly string[], off: readonly string[] = []) {
   if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(await axeSource);
-  const options = { resultTypes: ['violations'], ...(rules && { runOnly: { type: 'rule', values: rules } }) };
+  const options = {
+    resultTypes: ['violations'],
+    ...(runOnly && { runOnly: { type: 'rule', values: runOnly } }),
+    rules: Object.fromEntries(off.map((rule) => [rule, { enabled: false }])),
+  };
   return page.evaluate<string[]>(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) => violations
     .flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.html.slice(0, 200) + ' ' + node.failureSummary)))`);
 }
@@ -61,33 +66,36 @@ export function overflow(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 }
 
-/** The rules of accessibility that depend on colours. */
-const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
-
-/** The forms of a page. Each width is loaded once, with one set of colours, and shown with the other one too. */
-const LOADS = [
-  [WIDE, 'light', 'dark'],
-  [PHONE, 'dark', 'light'],
-] as const;
-
-/** Loads a page wide and narrow, expects each form to be sound, and the targets of fingers on a phone to be large enough. */
+/** Loads a page on a phone, widens it, and expects both widths to be sound in both sets of colours, with large targets for fingers. */
 export async function expectSoundForms(page: Page, picture: string, load: () => Promise<unknown>): Promise<void> {
-  for (const [viewport, colorScheme, other] of LOADS) {
+  const inColors = async (width: number, colorScheme: 'dark' | 'light') => {
     await page.emulateMedia({ colorScheme });
-    await page.setViewportSize(viewport);
-    await load();
-    await expectSound(page, `${picture}-${viewport.width}-${colorScheme}`);
-    if (viewport === PHONE) expect(await smallTargets(page)).toEqual([]);
-    await page.emulateMedia({ colorScheme: other });
-    await expectSound(page, `${picture}-${viewport.width}-${other}`, COLOR_RULES);
-  }
+    await photograph(page, `${picture}-${width}-${colorScheme}`);
+    expect([await overflow(page), await colorFaults(page)]).toEqual([0, []]);
+  };
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.setViewportSize(PHONE);
+  await load();
+  await expectSound(page, `${picture}-${PHONE.width}-dark`);
+  expect(await smallTargets(page)).toEqual([]);
+  await inColors(PHONE.width, 'light');
+  await page.setViewportSize(WIDE);
+  // The check of contrast is most of the work of axe.
+  expect(await accessibilityFaults(page, undefined, ['color-contrast'])).toEqual([]);
+  await inColors(WIDE.width, 'light');
+  await inColors(WIDE.width, 'dark');
 }
 
-/** Takes a picture of a page, and expects no horizontal scrolling and no accessibility faults by all or some rules. */
-export async function expectSound(page: Page, picture: string, rules?: readonly string[]): Promise<void> {
+/** Faults of the colours of a page. The check of all rules finds them too, and takes longer. */
+export async function colorFaults(page: Page): Promise<string[]> {
+  return [...(await contrastFaults(page)), ...(await accessibilityFaults(page, ['link-in-text-block']))];
+}
+
+/** Takes a picture of a page, and expects no horizontal scrolling and no accessibility faults. */
+export async function expectSound(page: Page, picture: string): Promise<void> {
   await photograph(page, picture);
   expect(await overflow(page)).toBe(0);
-  expect(await accessibilityFaults(page, rules)).toEqual([]);
+  expect(await accessibilityFaults(page)).toEqual([]);
 }
 
 /** Buttons, links of navigations, and tabs. The markup of a chart belongs to its library. */

@@ -5,7 +5,7 @@ import { findChromium, launchChromium } from '../support/chromium.ts';
 import { type ConfirmedJournal, confirmJournal } from '../support/journal.ts';
 import { openSse } from '../support/sse.ts';
 import { aConsoleWorld, type ConsoleWorld } from './console-world.ts';
-import { accessibilityFaults, overflow, PHONE, photograph, WIDE, watchedPage } from './open-page.ts';
+import { expectSoundForms, overflow, PHONE, photograph, WIDE, watchedPage } from './open-page.ts';
 
 const chromiumPath = findChromium();
 
@@ -33,18 +33,11 @@ describe.skipIf(chromiumPath === null)('the public market of the start page in C
   test('a visitor sees the chart, and the percentage and its change follow the stream', async () => {
     const context = await browser.newContext({ viewport: WIDE, reducedMotion: 'reduce' });
     const { page, problems } = await watchedPage(context, api.url);
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme });
-      for (const viewport of [WIDE, PHONE]) {
-        await page.setViewportSize(viewport);
-        await page.goto(api.url);
-        await page.locator('#market-chart[data-drawn]').waitFor();
-        await page.locator('[data-live][data-tone="good"]').waitFor();
-        await photograph(page, `console-start-market-${viewport.width}-${colorScheme}`);
-        expect(await overflow(page)).toBe(0);
-        expect(await accessibilityFaults(page)).toEqual([]);
-      }
-    }
+    await expectSoundForms(page, 'console-start-market', async () => {
+      await page.goto(api.url);
+      await page.locator('#market-chart[data-drawn]').waitFor();
+      await page.locator('[data-live][data-tone="good"]').waitFor();
+    });
     const moved = await page.locator('[data-change]').textContent();
     const [yes] = world.market.outcomes;
     const of = { venue: 'polymarket', marketId: world.market.marketId, outcomeId: yes?.outcomeId ?? '' };

@@ -21,7 +21,8 @@ export async function scriptStreams(apiUrl: string): Promise<ScriptedStreams> {
     const path = incoming.url ?? '/';
     if (path.startsWith('/console/stream/')) {
       if (answer === 200) {
-        response.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders();
+        // A browser would connect again after three seconds.
+        response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('retry: 50\n\n');
         streams.push(response);
       } else if (answer !== undefined) response.writeHead(answer).end();
       return;

@@ -38,9 +38,9 @@ export function keyTests(desk: ConsoleDesk): void {
       issueSignInLink(tx, { accountName: ACCOUNT_NAME, scopes: SCOPES, issuedBy: 'alice' }, Date.now()),
     );
     const path = `${desk.api.url}/console/sign-in/${token}`;
+    await page.goto(path);
     for (const viewport of [WIDE, PHONE]) {
       await page.setViewportSize(viewport);
-      await page.goto(path);
       await expectSound(page, `console-link-${viewport.width}`);
     }
     await page.getByRole('button', { name: 'Sign in' }).click();

@@ -4,8 +4,9 @@ import { registerConsolePages } from '../../../api/pages/console/app.ts';
 import { createConsoleRouter } from '../../../api/pages/console/route.ts';
 import { loadAssets } from '../../../api/pages/kit/assets.ts';
 import { type ConsoleDesk, DRAWN, GOOD } from '../console-desk.ts';
+import { contrastFaults } from '../contrast.ts';
 import { unvisited } from '../every-page.ts';
-import { expectSoundForms, overflow, PHONE, photograph, WIDE, watchedPage } from '../open-page.ts';
+import { accessibilityFaults, expectSoundForms, overflow, PHONE, photograph, WIDE, watchedPage } from '../open-page.ts';
 
 /** The largest size of a page with its scripts and styles, compressed bytes. */
 const MAX_PAGE_BYTES = 150 * 1024;
@@ -120,5 +121,35 @@ export function pageTests(desk: ConsoleDesk): void {
     await page.waitForURL(`${desk.api.url}/markets?q=snow`);
     expect(problems).toEqual([]);
     await stranger.close();
+  });
+
+  test('the quick check of contrast finds the same texts as axe, which the pages use in the other colours', async () => {
+    const page = await desk.browser.newPage();
+    const cases = [
+      ['color: #777', true],
+      ['color: #767676', false],
+      ['color: #949494; font-size: 24px', false],
+      ['color: #999; font-size: 24px', true],
+      ['color: #949494; font-size: 19px; font-weight: 700', false],
+      ['color: #949494; font-size: 19px', true],
+      ['color: rgb(0 0 0 / 0.4)', true],
+      ['color: rgb(0 0 0 / 0.7)', false],
+      ['color: black; opacity: 0.4', true],
+      ['color: color-mix(in srgb, black 45%, white)', true],
+      ['color: oklch(0.4 0.1 250)', false],
+      ['background: rgb(0 0 0 / 0.6); color: black', true],
+      ['background: #204060; color: white', false],
+      ['background: #204060; color: #8090a0', true],
+      ['visibility: hidden; color: white', false],
+    ] as const;
+    const texts = cases.map(([style], at) => `<p><span id="t${at}" style="${style}">Some words</span></p>`);
+    await page.setContent(
+      `<html lang="en"><title>x</title><body style="background: white"><main>${texts.join('')}</main>`,
+    );
+    const idsIn = (faults: readonly string[]) => faults.map((line) => Number(/id="t(\d+)"/.exec(line)?.[1]));
+    const wrong = cases.flatMap(([, isFault], at) => (isFault ? [at] : []));
+    expect(idsIn(await contrastFaults(page))).toEqual(wrong);
+    expect(idsIn(await accessibilityFaults(page, ['color-contrast'])).sort((a, b) => a - b)).toEqual(wrong);
+    await page.close();
   });
 }
