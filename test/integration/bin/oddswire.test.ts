@@ -27,32 +27,24 @@ afterAll(async () => {
 
 describe('oddswire', () => {
   it('lists every command with --help, and without arguments as an error', async () => {
-    const [help, nothing] = await Promise.all([oddswire(['--help']), oddswire([])]);
+    const [help, nothing, one] = await Promise.all([oddswire(['--help']), oddswire([]), oddswire(['help', 'keys'])]);
     expect(help).toMatchObject({ code: 0, stderr: '' });
     for (const name of NAMES) expect(help.stdout).toMatch(new RegExp(`^  ${name} +\\w`, 'm'));
     expect(nothing).toEqual({ code: 2, stdout: '', stderr: help.stdout });
+    expect(one).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('usage: oddswire keys') });
   });
 
   it.each(NAMES)('%s --help prints the usage and starts nothing', async (name) => {
-    const [flag, help] = await Promise.all([oddswire([name, '--help'], NOWHERE), oddswire(['help', name], NOWHERE)]);
-    expect(flag).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining(`usage: oddswire ${name}`) });
-    expect(help).toEqual(flag);
+    const help = await oddswire([name, '--help'], NOWHERE);
+    expect(help).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining(`usage: oddswire ${name}`) });
   });
 
-  it.each([
-    ['key', 'keys'],
-    ['strat', 'start'],
-    ['aduit', 'audit'],
-  ])('ends with 2 for the unknown command %s and suggests %s', async (typed, meant) => {
-    expect(await oddswire([typed])).toEqual({
+  it('ends with 2 for an unknown command and suggests the nearest one', async () => {
+    expect(await oddswire(['aduit'])).toEqual({
       code: 2,
       stdout: '',
-      stderr: `oddswire: unknown command "${typed}"; did you mean "${meant}"?\n\`oddswire --help\` lists the commands.\n`,
+      stderr: 'oddswire: unknown command "aduit"; did you mean "audit"?\n`oddswire --help` lists the commands.\n',
     });
-  });
-
-  it('suggests nothing for a word that resembles no command', async () => {
-    expect((await oddswire(['toString', '--help'])).stderr).toMatch(/^oddswire: unknown command "toString"\n/);
   });
 
   it.each(['start', 'demo', 'db', 'keys list'])('%s names DATA_DIR when it cannot make its folder', async (command) => {
@@ -86,10 +78,13 @@ describe('oddswire', () => {
   });
 
   it('rejects arguments of commands that take none', async () => {
-    for (const name of ['start', 'demo', 'config', 'migrate', 'db']) {
-      const { code, stderr } = await oddswire([name, 'x'], NOWHERE);
-      expect([code, stderr]).toEqual([2, expect.stringContaining(`oddswire ${name}: unknown argument x\nusage: `)]);
-    }
+    const names = ['start', 'demo', 'config', 'migrate', 'db'];
+    const answers = await Promise.all(names.map((name) => oddswire([name, 'x'], NOWHERE)));
+    for (const [at, { code, stderr }] of answers.entries())
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining(`oddswire ${names[at]}: unknown argument x\nusage: `),
+      ]);
   });
 
   it.each([

@@ -118,7 +118,7 @@ describe('oddswire start', () => {
     expect(polls.length).toBe(new Set(polls).size);
   });
 
-  it('finds files of its settings in the folder of the caller', async () => {
+  it('finds files of its settings in the folder of the caller, and stops when the reader of its output ends', async () => {
     const folder = await openFolder('oddswire-start-');
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
@@ -127,16 +127,13 @@ describe('oddswire start', () => {
       KALSHI_API_KEY_ID: 'k',
       KALSHI_PRIVATE_KEY_FILE: 'kalshi.pem',
       KALSHI_FEED_URL: 'ws://127.0.0.1:1',
+      // A broken pipe shows at the next line.
+      LOG_LEVEL: 'debug',
     };
     const { started } = await startWithoutVenues(environment, folder);
     const feeds = JSON.parse(await started.line(/"msg":"feeds"/)) as { on: string[] };
     expect(feeds.on).toContain('kalshi');
     await started.line(/^ {2}feeds {7}kalshi; their states are in /);
-  });
-
-  it('stops its processes when the reader of its output ends', async () => {
-    // A broken pipe shows at the next line.
-    const { started } = await startWithoutVenues({ LOG_LEVEL: 'debug' });
     await started.line(/^oddswire is ready: /);
     const exited = once(started.child, 'exit');
     started.child.stdout?.destroy();
