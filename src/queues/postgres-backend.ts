@@ -143,6 +143,7 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
         concurrency,
         autorun: false,
         ...WORKER_SETTINGS,
+        drainDelay: DRAIN_DELAY_SECONDS,
       });
       return worker as unknown as Worker;
     },
@@ -151,6 +152,12 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
     },
   };
 }
+
+/**
+ * A worker that waits for a job looks for one this often, in four statements. A notification or a delayed job wakes it earlier, and the
+ * loss of the connection that listens too.
+ */
+const DRAIN_DELAY_SECONDS = 10;
 
 /** Between two failed fetches of a worker, milliseconds. */
 const FAILED_FETCH_PAUSE_MS = 250;

@@ -34,6 +34,8 @@ export interface Producer {
   requestPoll(name: RequestedPoll, venue: string): void;
   /** Wakes the publisher of the journal after its marks were committed; without this it looks after 180 ms. Never throws, never waits. */
   wakePublisher(): void;
+  /** This process hosts a publisher. While `wake` returns false, it does not publish, and another one needs the signal. */
+  hostPublisher(wake: () => boolean): void;
   /**
    * Wakes the deliverer for subscriptions with due rows, or with rows due in `delayMs`. A wake-up for a `retry` and one for a `permit` do
    * not absorb each other. Never throws, never waits.
@@ -77,6 +79,7 @@ export function createProducer({ backend, log, onWakeFailure, signal }: Producer
   const repeated = new Map<string, boolean>();
   let lanes = new Map<string, { readonly lane: Lane; wake(): void }>();
   let wakesPublisher = false;
+  let wakeHosted = () => false;
   let signalling: Promise<void> | undefined;
 
   function queue(name: string): Queue {
@@ -194,8 +197,12 @@ export function createProducer({ backend, log, onWakeFailure, signal }: Producer
       signalLane(pollLane(name, venue), () => wake(name, { venue }));
     },
     wakePublisher() {
+      if (wakeHosted()) return;
       wakesPublisher = true;
       sendSoon();
+    },
+    hostPublisher(wake) {
+      wakeHosted = wake;
     },
     wakeDeliveries(subscriptionPks, delayMs, delayedFor = 'retry') {
       const pks = [...new Set(subscriptionPks)];

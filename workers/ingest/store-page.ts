@@ -26,6 +26,8 @@ export interface PageStore<R, W, P extends Batch<R> = Batch<R>> {
   news?(records: readonly R[], page: P): readonly R[] | Promise<readonly R[]>;
   /** Makes partitions, before the transaction. */
   prepare?(page: P): Promise<void>;
+  /** Each statement of `write` is complete, so that a page of records alone has no transaction around it. */
+  commitsEach?: true;
   /** Writes records idempotently, in the transaction that moves the position. */
   write(tx: Tx, records: readonly R[], page: P): Promise<W>;
   /** Writes facts about the page as a whole, once, after its records and in the transaction that moves the position. */
@@ -105,20 +107,25 @@ export function recordsOf({ records, known = 0 }: Batch<unknown>): number {
  */
 async function writePage<R, W, P extends Batch<R>>(
   { db }: Pick<IngestDeps, 'db'>,
-  { kind, write, finish }: PageStore<R, W, P>,
+  { kind, write, finish, commitsEach }: PageStore<R, W, P>,
   { page, news }: { page: P; news: readonly R[] },
   { venue, advance }: PageOrigin,
 ): Promise<{ parts: W[]; rejected: RejectedRecord[] }> {
   const parts: W[] = [];
   const rejected: RejectedRecord[] = [];
-  const transact = (records: readonly R[], isLast: boolean): Promise<W> =>
-    db.transaction(async (tx) => {
+  const transact = (records: readonly R[], isLast: boolean): Promise<W> => {
+    const refused = isLast ? [...page.rejected, ...rejected] : [];
+    if (commitsEach && !advance && !finish && refused.length === 0) {
+      return db.retrying(() => write(db, records, page));
+    }
+    return db.transaction(async (tx) => {
       await advance?.(tx, isLast);
-      if (isLast) await quarantine(tx, venue, [...page.rejected, ...rejected]);
+      await quarantine(tx, venue, refused);
       const part = await write(tx, records, page);
       if (isLast) await finish?.(tx, page);
       return part;
     });
+  };
   try {
     return { parts: [await transact(news, true)], rejected };
   } catch (error) {

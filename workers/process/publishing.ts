@@ -10,11 +10,11 @@ const LOOK_MS = 5_000;
 /** Starts the publisher of the journal in its host; elsewhere it does nothing. */
 export function startPublishing(
   role: Role,
-  { config, metrics, log, tracker }: ProcessContext,
+  { config, metrics, log, tracker, producer }: ProcessContext,
 ): { stop(): Promise<void> } {
   if (role !== HOST) return { stop: async () => undefined };
   const beat = tracker.loop('publisher', LOOK_MS);
-  return startPublisher({
+  const publisher = startPublisher({
     databaseUrl: config.databaseDirectUrl,
     log,
     ...config.journal,
@@ -25,4 +25,6 @@ export function startPublishing(
       for (const [kind, changes] of Object.entries(byKind)) metrics.journalChanges.inc({ kind }, changes);
     },
   });
+  producer.hostPublisher(publisher.wake);
+  return publisher;
 }

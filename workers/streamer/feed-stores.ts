@@ -1,6 +1,6 @@
 import type { BookRecord, PriceRecord } from '../../src/domain/markets/market.ts';
-import type { Tx } from '../../src/store/db/tx.ts';
-import { heldParts } from '../../src/store/feeds/parts.ts';
+import type { FeedReader } from '../../src/store/db/leases.ts';
+import { sweepPrices } from '../../src/store/prices/prices.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import { type OutcomesBatch, priceStore, type SweptPrices, withTokenIds } from '../ingest/price-store.ts';
 import type { IngestDeps, PageStore, Written } from '../ingest/store-page.ts';
@@ -24,46 +24,43 @@ export interface FeedBatch<R> extends OutcomesBatch<R> {
   readonly partOf: ReadonlyMap<string, number>;
 }
 
-interface StoreOptions {
+interface StoreOptions extends FeedReader {
   readonly deps: IngestDeps;
-  readonly venue: string;
-  readonly streamer: string;
 }
 
 /** Prices of a feed, stored like those of a sweep. Prices of parts that the streamer lost are not stored. */
-export function feedPriceStore(options: StoreOptions): PageStore<PriceRecord, SweptPrices, FeedBatch<PriceRecord>> {
-  const store = priceStore(options.deps);
+export function feedPriceStore({
+  deps,
+  ...feed
+}: StoreOptions): PageStore<PriceRecord, SweptPrices, FeedBatch<PriceRecord>> {
+  const { kind, prepare, wake, end } = priceStore(deps);
   return {
-    ...store,
-    write: async (tx, records, batch) => store.write(tx, await held(tx, options, records, batch.partOf), batch),
+    kind,
+    prepare,
+    commitsEach: true,
+    async write(db, records, batch) {
+      const { newer, movedTokenIds, confirmed } = await sweepPrices(db, withParts(records, batch), feed);
+      return { written: newer, movedTokenIds, confirmed };
+    },
+    wake,
+    end,
   };
 }
 
 /** Books of a feed. Their prices come as quotes. */
-export function feedBookStore(options: StoreOptions): PageStore<BookRecord, Written, FeedBatch<BookRecord>> {
+export function feedBookStore({ deps, ...feed }: StoreOptions): PageStore<BookRecord, Written, FeedBatch<BookRecord>> {
   return {
     kind: 'books',
-    prepare: () => options.deps.partitions.ensureAroundNow('book_history'),
-    async write(tx, records, { partOf, tokenIdOf }) {
-      const books = withTokenIds(await held(tx, options, records, partOf), tokenIdOf);
-      return { written: (await writeBooks(tx, books)).newer };
+    prepare: () => deps.partitions.ensureAroundNow('book_history'),
+    commitsEach: true,
+    async write(db, records, batch) {
+      return { written: (await writeBooks(db, withParts(records, batch), feed)).newer };
     },
   };
 }
 
-/** The records of the parts that the streamer holds in this transaction. */
-async function held<R extends { outcomeId: string }>(
-  tx: Tx,
-  { streamer, venue }: StoreOptions,
-  records: readonly R[],
-  partOf: ReadonlyMap<string, number>,
-): Promise<readonly R[]> {
-  if (records.length === 0) return records;
-  const parts = [...new Set(records.map(({ outcomeId }) => partOf.get(outcomeId) ?? -1))];
-  const ours = await heldParts(tx, streamer, venue, parts);
-  return ours.size === parts.length
-    ? records
-    : records.filter(({ outcomeId }) => ours.has(partOf.get(outcomeId) ?? -1));
+function withParts<R extends { outcomeId: string }>(records: readonly R[], { tokenIdOf, partOf }: FeedBatch<R>) {
+  return withTokenIds(records, tokenIdOf).map((record) => ({ ...record, part: partOf.get(record.outcomeId) ?? -1 }));
 }
 
 /** The batch of these records. */

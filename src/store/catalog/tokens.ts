@@ -15,7 +15,6 @@ export async function findTokens(db: Queryable, tokenMints: readonly string[]): 
 
 /** Held shared by transactions that use tokens, and exclusively by the one that deletes unused tokens ("toke" in ASCII). */
 export const TOKEN_LOCK = 0x74_6f_6b_65;
-/** A statement before the look-up, so that the look-up sees the deletions of the previous holder. */
 const KEEP_TOKENS = sql('keep_tokens', `SELECT pg_advisory_xact_lock_shared(${TOKEN_LOCK})`);
 
 /**
@@ -29,10 +28,20 @@ export async function ensureTokens(
   created: Set<bigint> = new Set(),
 ): Promise<Map<string, bigint>> {
   const wanted = [...new Set(tokenMints)];
-  await tx.query(KEEP_TOKENS);
+  await keepTokens(tx);
   const known = await findTokens(tx, wanted);
   const missing = wanted.filter((tokenMint) => !known.has(tokenMint));
   if (missing.length === 0) return known;
-  for (const { id } of await tx.query<{ id: bigint }>(INSERT_TOKENS, [missing, currency])) created.add(id);
+  for (const id of await createTokens(tx, missing, currency)) created.add(id);
   return findTokens(tx, wanted);
+}
+
+/** Keeps every token until the transaction ends. Before the look-up, so that it sees the deletions of the previous holder. */
+export async function keepTokens(tx: Queryable): Promise<void> {
+  await tx.query(KEEP_TOKENS);
+}
+
+/** Creates the tokens that do not exist yet; returns their row numbers. */
+export async function createTokens(tx: Queryable, tokenMints: readonly string[], currency: string): Promise<bigint[]> {
+  return (await tx.query<{ id: bigint }>(INSERT_TOKENS, [tokenMints, currency])).map(({ id }) => id);
 }

@@ -82,6 +82,21 @@ function errorText(error: string | null): string | null {
   return error === null ? null : scrubText(error.slice(0, 500));
 }
 
+/** The streamer that reads a venue's feed, as far as it holds the parts. */
+export interface FeedReader {
+  readonly streamer: string;
+  readonly venue: string;
+}
+
+/**
+ * SQL of the parts that a streamer holds in the snapshot of the statement, from the placeholders of the streamer and the venue. It takes no
+ * lock, which would delay each renewal: a statement that began before a takeover may still write, and the venue's time of its facts
+ * decides against those of the new owner.
+ */
+export function heldPartsSql(streamer: string, venue: string): string {
+  return `SELECT part FROM feed_part WHERE owner = ${streamer} AND venue = ${venue}`;
+}
+
 /** The leases of a table with the columns `lease_token`, `lease_until` and `last_error`. */
 export function leasesIn<L extends Lease>({ table, name, key, seconds, ...columns }: LeaseTable<L>): Leases<L> {
   const { failuresColumn: failures, successColumn: success, subject } = columns;

@@ -127,17 +127,24 @@ export class Database implements Queryable, Repositories {
    * effect outside the transaction.
    * @throws the error of `work`, after the rollback.
    */
-  async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
+  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.retrying(() => {
       const askedAtMs = performance.now();
+      return this.dataSource.transaction(async (em) => {
+        this.#onAcquired(performance.now() - askedAtMs);
+        const runner = em.queryRunner;
+        if (!runner) throw new OddswireError('no_query_runner', 'a transaction has no connection');
+        const client: PoolClient = await runner.connect();
+        return work({ em, query: (statement, values = []) => this.#run(client, statement, values) });
+      });
+    });
+  }
+
+  /** Runs work whose statements each commit on their own, with the retries of `transaction`: the work may run again from its start. */
+  async retrying<T>(work: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
       try {
-        return await this.dataSource.transaction(async (em) => {
-          this.#onAcquired(performance.now() - askedAtMs);
-          const runner = em.queryRunner;
-          if (!runner) throw new OddswireError('no_query_runner', 'a transaction has no connection');
-          const client: PoolClient = await runner.connect();
-          return work({ em, query: (statement, values = []) => this.#run(client, statement, values) });
-        });
+        return await work();
       } catch (error) {
         if (attempt >= MAX_TRIES || !RETRYABLE_SQLSTATES.has(sqlState(error) ?? '')) throw error;
         await delay(Math.random() * 20 * 2 ** attempt);

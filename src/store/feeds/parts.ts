@@ -1,3 +1,4 @@
+import { heldPartsSql } from '../db/leases.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** A part of the markets of a venue's feed: the markets of one connection. */
@@ -65,10 +66,7 @@ export async function releaseParts(
   if (parts.length > 0) await db.query(RELEASE, [streamer, venue, parts]);
 }
 
-const HELD = sql(
-  'held_feed_parts',
-  `SELECT part FROM feed_part WHERE owner = $1 AND venue = $2 AND part = ANY ($3::int[])`,
-);
+const HELD = sql('held_feed_parts', `${heldPartsSql('$1', '$2')} AND part = ANY ($3::int[])`);
 
 /** The parts among these that the streamer holds now. A write of another part must not happen: its new owner writes newer facts. */
 export async function heldParts(

@@ -6,7 +6,7 @@ import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from '../db/kept-session.ts';
 import { type Queryable, sessionQueryable, sqlState } from '../db/tx.ts';
 import { PUBLISH_CHANNEL } from '../marks/lane-signals.ts';
-import { ANNOUNCE, CLAIM, type Claimed, FOUND, IS_FOUNDED, LOOK, type Look, SETTINGS } from './claim.ts';
+import { CLAIM, type Claimed, FOUND, IS_FOUNDED, LOOK, type Look, SETTINGS } from './claim.ts';
 import { keepPartitions, pruneJournal } from './retention.ts';
 
 /** Marks per claim: some milliseconds to a tenth of a second of work. */
@@ -45,12 +45,14 @@ interface PublisherOptions {
 }
 
 interface Publisher {
+  /** Wakes it after a commit with marks; false while it does not publish: then another one needs a notification. */
+  wake(): boolean;
   /** Ends after the claim in flight. */
   stop(): Promise<void>;
 }
 
 /** The result of a look for marks, with the claim that may follow. */
-type Result = 'full' | 'published' | 'idle' | 'overtaken';
+type Result = 'full' | 'done' | 'failed' | 'overtaken';
 
 /**
  * Publishes marks until it is stopped. Two publishers may run: claims exclude each other, and one that finds the other at work only
@@ -59,6 +61,7 @@ type Result = 'full' | 'published' | 'idle' | 'overtaken';
 export function startPublisher(options: PublisherOptions): Publisher {
   const { databaseUrl, log } = options;
   const closing = new AbortController();
+  let wake = () => false;
   const running = keepSession({
     databaseUrl,
     applicationName: 'oddswire-publisher',
@@ -74,10 +77,19 @@ export function startPublisher(options: PublisherOptions): Publisher {
       const signalled = new WakeUp();
       client.on('notification', () => signalled.wake());
       await client.query(`LISTEN ${PUBLISH_CHANNEL}`);
-      await session.publish(signal, signalled);
+      wake = () => {
+        if (session.isPublishing) signalled.wake();
+        return session.isPublishing;
+      };
+      try {
+        await session.publish(signal, signalled);
+      } finally {
+        wake = () => false;
+      }
     },
   });
   return {
+    wake: () => wake(),
     async stop() {
       closing.abort();
       await running;
@@ -101,6 +113,11 @@ class Session {
   constructor(client: pg.Client, options: PublisherOptions) {
     this.#db = sessionQueryable(client);
     this.#options = options;
+  }
+
+  /** Whether this session publishes, and no other one does. */
+  get isPublishing(): boolean {
+    return this.#isActive && this.#isAlone;
   }
 
   /** Prepares the session, and begins another epoch in a restored database. */
@@ -130,15 +147,15 @@ class Session {
       else {
         const busyMs = Math.min(Math.max(performance.now() - startedMs, SHORTEST_PAUSE_MS), LONGEST_BUSY_PAUSE_MS);
         await pause(busyMs, closing);
-        // More follows what was published, also from writers without a signal.
-        if (result === 'idle') await signalled.wait(startedMs + LOOK_EVERY_MS - performance.now(), closing);
+        // Writers signal what follows; the look after this time finds marks without a signal.
+        if (result === 'done') await signalled.wait(startedMs + LOOK_EVERY_MS - performance.now(), closing);
       }
     }
   }
 
   /** Claims after a signal, which follows a commit with marks. Without one, or beside another publisher, it looks first. */
   async #work(isSignalled: boolean): Promise<Result> {
-    return isSignalled && this.#isActive && this.#isAlone ? this.#claim() : this.#look();
+    return isSignalled && this.isPublishing ? this.#claim() : this.#look();
   }
 
   async #look(): Promise<Result> {
@@ -149,7 +166,7 @@ class Session {
     if (look.turn !== before) this.#isActive = false;
     if (!this.#isActive) return this.#isOverdue(look, before) ? this.#claim() : 'overtaken';
     const isOld = look.checkedMsAgo >= (look.isTrusted ? RENEW_AFTER_MS : RENEW_AT_REST_MS);
-    return look.hasWork || isOld ? this.#claim() : 'idle';
+    return look.hasWork || isOld ? this.#claim() : 'done';
   }
 
   /** Whether no other publisher is at work. */
@@ -171,14 +188,12 @@ class Session {
       this.#isAlone = this.#turn !== undefined && claimed.turn === this.#turn + 1n;
       this.#turn = claimed.turn;
       this.#options.onClaimed?.(claimed, (performance.now() - startedMs) / 1000);
-      if (claimed.changes > 0) await this.#db.query(ANNOUNCE, [String(claimed.seq)]);
-      if (claimed.isFull) return 'full';
-      return claimed.changes > 0 ? 'published' : 'idle';
+      return claimed.isFull ? 'full' : 'done';
     } catch (error) {
       if (sqlState(error) === UNIQUE_VIOLATION) return 'overtaken';
       if (sqlState(error) !== NO_PARTITION) throw error;
       await keepPartitions(this.#db);
-      return 'published';
+      return 'failed';
     }
   }
 

@@ -9,22 +9,25 @@ import { sql, type Tx } from '../db/tx.ts';
  */
 
 /**
- * Outcomes with a trade that is fresh enough for an observation, with their locks as far as they have a price. The outer side of the join
- * runs without any, so that old trades lock their tokens too.
+ * The stored tokens of these mints, with the locks of those with a trade that is fresh enough for an observation, as far as they have a price.
+ * Without one of the tokens it takes no lock, so that all locks are taken in the order of the keys. A list is looked up by IN in an
+ * expression, which is hashed.
  */
 const LOCK_FRESH = sql(
   'lock_fresh_outcomes',
-  `WITH unlisted AS MATERIALIZED (
-     SELECT t.id FROM token t WHERE t.id = ANY ($1::bigint[]) AND NOT EXISTS (SELECT FROM outcome o WHERE o.token_id = t.id)
-     ORDER BY t.id FOR KEY SHARE OF t),
-   fresh AS MATERIALIZED (
-     SELECT DISTINCT token_id FROM unnest($1::bigint[], $2::float8[]) AS t (token_id, ms)
-     WHERE ms >= extract(epoch FROM clock_timestamp()) * 1000 - $3),
+  `WITH known AS MATERIALIZED (
+     SELECT t.id, t.mint, t.mint IN (
+       SELECT mint FROM unnest($1::text[], $2::float8[]) AS l (mint, ms) WHERE ms >= extract(epoch FROM clock_timestamp()) * 1000 - $3) AS is_fresh
+     FROM token t WHERE t.mint = ANY ($1::text[])),
+   complete AS MATERIALIZED (SELECT count(*) = cardinality($1::text[]) AS is_complete FROM known),
+   unlisted AS MATERIALIZED (
+     SELECT t.id FROM token t WHERE t.id = ANY (ARRAY(SELECT id FROM known, complete WHERE is_complete))
+       AND NOT EXISTS (SELECT FROM outcome o WHERE o.token_id = t.id) ORDER BY t.id FOR KEY SHARE OF t),
    locked AS MATERIALIZED (
-     SELECT l.token_id FROM latest_price l WHERE l.token_id = ANY (ARRAY(SELECT token_id FROM fresh))
+     SELECT l.token_id FROM latest_price l WHERE l.token_id = ANY (ARRAY(SELECT id FROM known, complete WHERE is_complete AND is_fresh))
      ORDER BY l.token_id FOR NO KEY UPDATE)
-   SELECT f.token_id FROM (SELECT count(*) FROM unlisted) AS u
-   LEFT JOIN fresh f ON f.token_id NOT IN (SELECT token_id FROM locked)`,
+   SELECT k.id, k.mint AS token_mint, k.is_fresh AND k.id NOT IN (SELECT token_id FROM locked) AS is_unpriced
+   FROM (SELECT count(*) FROM unlisted) AS u, (SELECT count(*) FROM locked) AS p, known k`,
 );
 const LOCK_TOKENS = sql(
   'lock_unpriced_tokens',
@@ -37,18 +40,24 @@ const LOCK_PRICES = sql(
 );
 
 /**
- * Locks the outcomes whose trades become observations, those younger than `freshMs`, and the tokens without a market. Times are epoch
- * milliseconds.
+ * Locks the outcomes whose trades become observations, those with a trade younger than `freshMs`, and the tokens without a market. `latestMs`
+ * has the time of the newest trade of each, epoch milliseconds. Returns the row numbers of the stored tokens; when one is absent, nothing
+ * is locked.
  */
 export async function lockOutcomes(
   tx: Tx,
-  tokenIds: readonly (bigint | undefined)[],
-  timesMs: readonly number[],
+  latestMs: ReadonlyMap<string, number>,
   freshMs: number,
-): Promise<void> {
-  const unpriced = await tx.query<{ tokenId: bigint | null }>(LOCK_FRESH, [tokenIds, timesMs, freshMs]);
-  const keys = unpriced.flatMap(({ tokenId }) => tokenId ?? []);
-  if (keys.length === 0) return;
-  await tx.query(LOCK_TOKENS, [keys]);
-  await tx.query(LOCK_PRICES, [keys]);
+): Promise<Map<string, bigint>> {
+  const rows = await tx.query<{ id: bigint; tokenMint: string; isUnpriced: boolean }>(LOCK_FRESH, [
+    [...latestMs.keys()],
+    [...latestMs.values()],
+    freshMs,
+  ]);
+  const keys = rows.filter(({ isUnpriced }) => isUnpriced).map(({ id }) => id);
+  if (rows.length === latestMs.size && keys.length > 0) {
+    await tx.query(LOCK_TOKENS, [keys]);
+    await tx.query(LOCK_PRICES, [keys]);
+  }
+  return new Map(rows.map(({ id, tokenMint }) => [tokenMint, id]));
 }

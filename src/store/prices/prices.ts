@@ -1,4 +1,5 @@
 import type { PriceRecord } from '../../domain/markets/market.ts';
+import { type FeedReader, heldPartsSql } from '../db/leases.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { insertMarksSql, minuteOf, observedAt } from '../marks/detail.ts';
 import { insertFactsSql, insertPublishSql } from '../marks/publish-marks.ts';
@@ -16,6 +17,8 @@ import { blockOf, type ConfirmedPrice, checkedAt } from './checks.ts';
  * A changed quote must also be seen after the last confirmation of the stored one (`price_check`). The statement locks the block of a
  * changed quote, so that a concurrent confirmation takes effect either before this comparison or not at all: see `confirmPrices`.
  *
+ * Prices of a feed ($9, $10) are written only for the parts that the streamer holds.
+ *
  * A first price, or a block, that another transaction inserted concurrently is invisible to this statement, which therefore cannot compare
  * it. The statement leaves the price unchanged and returns it as `raced`, for a next statement that sees it.
  *
@@ -25,8 +28,9 @@ import { blockOf, type ConfirmedPrice, checkedAt } from './checks.ts';
 const UPSERT_PRICES = sql(
   'upsert_prices',
   `WITH input AS MATERIALIZED (
-     SELECT DISTINCT ON (token_id) * FROM unnest($1::bigint[], $2::timestamptz[], $3::numeric[], $4::numeric[], $5::numeric[], $7::timestamptz[])
-       AS i (token_id, as_of, price, bid, ask, seen_at) ORDER BY token_id, as_of DESC, seen_at DESC),
+     SELECT DISTINCT ON (token_id) * FROM unnest($1::bigint[], $2::timestamptz[], $3::numeric[], $4::numeric[], $5::numeric[], $7::timestamptz[],
+         $11::int[]) AS i (token_id, as_of, price, bid, ask, seen_at, part)
+     WHERE $9::text IS NULL OR part IN (${heldPartsSql('$9', '$10')}) ORDER BY token_id, as_of DESC, seen_at DESC),
    compared AS MATERIALIZED (
      SELECT i.*, l.as_of AS stored_as_of, $8 AND (l.price, l.bid, l.ask) IS NOT DISTINCT FROM (i.price, i.bid, i.ask) AS equal
      FROM input i LEFT JOIN latest_price l USING (token_id) WHERE l.as_of IS NULL OR i.as_of >= l.as_of),
@@ -96,7 +100,11 @@ const COMPARE_PRICES = sql(
 );
 
 /** A price with the token of its outcome. */
-export type TokenPrice = Omit<PriceRecord, 'outcomeId'> & { tokenId: bigint };
+export type TokenPrice = Omit<PriceRecord, 'outcomeId'> & {
+  tokenId: bigint;
+  /** The part of the feed that has the outcome. */
+  part?: number;
+};
 
 interface WrittenPrices {
   /** Prices that were newer than the stored ones. */
@@ -125,10 +133,11 @@ export async function writePrices(
 
 /**
  * Writes the changed prices of a sweep like `writePrices`. An unchanged price writes nothing: it is returned as confirmed. The caller passes
- * confirmations to `confirmPrices` after the commit, many at once.
+ * confirmations to `confirmPrices` after the commit, many at once. Each statement is complete, so it needs no transaction around it. With
+ * `feed`, prices of parts that the streamer does not hold are ignored.
  */
-export function sweepPrices(tx: Tx, prices: readonly TokenPrice[]): Promise<SweptPrices> {
-  return upsertPrices(tx, prices, { observed: true, isSweep: true });
+export function sweepPrices(db: Queryable, prices: readonly TokenPrice[], feed?: FeedReader): Promise<SweptPrices> {
+  return upsertPrices(db, prices, { observed: true, isSweep: true, feed });
 }
 
 /** A price that equals the stored quote, with the time of this quote, which identifies it. */
@@ -179,18 +188,21 @@ interface ResultRow {
 }
 
 async function upsertPrices(
-  tx: Tx,
+  db: Queryable,
   prices: readonly TokenPrice[],
-  { observed, isSweep }: { observed: boolean; isSweep: boolean },
+  { observed, isSweep, feed }: { observed: boolean; isSweep: boolean; feed?: FeedReader | undefined },
 ): Promise<SweptPrices> {
   const swept: SweptPrices = { newer: 0, movedTokenIds: [], confirmed: [] };
   let waiting = prices;
   while (waiting.length > 0) {
-    const rows = await tx.query<ResultRow>(UPSERT_PRICES, [
+    const rows = await db.query<ResultRow>(UPSERT_PRICES, [
       ...quotesOf(waiting),
       observed,
       waiting.map(({ asOfMs, seenAtMs = asOfMs }) => new Date(seenAtMs).toISOString()),
       isSweep,
+      feed?.streamer ?? null,
+      feed?.venue ?? null,
+      waiting.map(({ part }) => part ?? null),
     ]);
     const raced = new Set<bigint>();
     for (const { tokenId, moved, result, storedAsOf, seenAt } of rows) {

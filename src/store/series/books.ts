@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { BookRecord, PriceLevel } from '../../domain/markets/market.ts';
-import { sql, type Tx } from '../db/tx.ts';
+import { type FeedReader, heldPartsSql } from '../db/leases.ts';
+import { type Queryable, sql } from '../db/tx.ts';
 import { insertFactsSql, insertPublishSql } from '../marks/publish-marks.ts';
 
 /** Stored levels per side: more than any `depth` that a client may request. */
@@ -25,8 +26,9 @@ const UPSERT_BOOKS = sql(
   'upsert_books',
   `WITH clock AS MATERIALIZED (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
    input AS MATERIALIZED (
-     SELECT DISTINCT ON (token_id) * FROM unnest($1::bigint[], $2::timestamptz[], $3::jsonb[], $4::jsonb[])
-       AS i (token_id, as_of, bids, asks) ORDER BY token_id, as_of DESC),
+     SELECT DISTINCT ON (token_id) * FROM unnest($1::bigint[], $2::timestamptz[], $3::jsonb[], $4::jsonb[], $7::int[])
+       AS i (token_id, as_of, bids, asks, part)
+     WHERE $5::text IS NULL OR part IN (${heldPartsSql('$5', '$6')}) ORDER BY token_id, as_of DESC),
    before AS MATERIALIZED (
      SELECT b.* FROM book_latest b JOIN input USING (token_id) ORDER BY token_id FOR UPDATE OF b),
    compared AS MATERIALIZED (
@@ -59,7 +61,11 @@ const UPSERT_BOOKS = sql(
    SELECT token_id, newer FROM applied JOIN sighting USING (token_id)`,
 );
 
-type TokenBook = Omit<BookRecord, 'outcomeId'> & { tokenId: bigint };
+type TokenBook = Omit<BookRecord, 'outcomeId'> & {
+  tokenId: bigint;
+  /** The part of the feed that has the outcome. */
+  part?: number;
+};
 
 /** Levels as `[price, size]` text pairs, with the count of orders third where the venue sends one: exact digits in compact form. */
 function levels(side: readonly PriceLevel[]): string {
@@ -84,15 +90,19 @@ interface WrittenBooks {
 
 /**
  * Writes books, guarded by the venue's time: an older book is dropped, an equally old one updates only the time of its sighting, and the
- * newer of two books of a token counts. The partitions of `book_history` around now must exist.
+ * newer of two books of a token counts. With `feed`, books of parts that the streamer does not hold are ignored. The partitions of
+ * `book_history` around now must exist.
  */
-export async function writeBooks(tx: Tx, books: readonly TokenBook[]): Promise<WrittenBooks> {
+export async function writeBooks(db: Queryable, books: readonly TokenBook[], feed?: FeedReader): Promise<WrittenBooks> {
   if (books.length === 0) return { newer: 0, appliedTokenIds: [] };
-  const rows = await tx.query<{ tokenId: bigint; newer: boolean }>(UPSERT_BOOKS, [
+  const rows = await db.query<{ tokenId: bigint; newer: boolean }>(UPSERT_BOOKS, [
     books.map((book) => book.tokenId),
     books.map((book) => new Date(book.asOfMs).toISOString()),
     books.map((book) => levels(book.bids)),
     books.map((book) => levels(book.asks)),
+    feed?.streamer ?? null,
+    feed?.venue ?? null,
+    books.map(({ part }) => part ?? null),
   ]);
   return { newer: rows.filter(({ newer }) => newer).length, appliedTokenIds: rows.map(({ tokenId }) => tokenId) };
 }

@@ -17,59 +17,74 @@ const ON_CONFLICT = `ON CONFLICT (token_id, interval_seconds, bucket) DO UPDATE 
 /** Whether a minute ended so long ago that its trades are late ones. */
 const IS_LATE = `to_timestamp(bucket + 60) < clock_timestamp() - ${LATE_TRADE_MS} * interval '1 millisecond'`;
 
-const FOLD_MINUTES = sql(
-  'fold_minutes',
-  `WITH folded AS MATERIALIZED (
-   INSERT INTO candle AS k (${COLUMNS})
-   SELECT s.token_id, 60, f.*
-   FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS s (token_id, start, until)
-   CROSS JOIN LATERAL (
-     SELECT ${minuteOf('ts')} AS bucket,
-            ${OPEN_PRICE} AS open, max(price) AS high, min(price) AS low,
-            ${CLOSE_PRICE} AS close,
-            sum(size) AS volume, sum(price * size) AS notional, count(*)::int AS trades
-     FROM trade t WHERE t.token_id = s.token_id AND t.ts >= to_timestamp(s.start) AND t.ts < to_timestamp(s.until)
-     GROUP BY 1) f
-   ORDER BY 1, 3 ${ON_CONFLICT}
-   RETURNING token_id, bucket, ${IS_LATE} AS is_late),
-   late AS (
-     ${insertPublishSql('late-candles', 'SELECT token_id, min(bucket), max(bucket) + 60 FROM folded WHERE is_late GROUP BY token_id')})
-   ${insertPublishSql('candle', 'SELECT token_id, bucket FROM folded WHERE NOT is_late')}`,
-);
+const LEVELS = Object.values(INTERVAL_SECONDS);
+const BASE = INTERVAL_SECONDS['1m'];
 
-const FOLD_LEVEL = sql(
-  'fold_level',
-  `INSERT INTO candle AS k (${COLUMNS})
-   SELECT s.token_id, $5, f.*
-   FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS s (token_id, start, until)
-   CROSS JOIN LATERAL (
-     SELECT c.bucket / $5 * $5 AS bucket,
-            (array_agg(c.open ORDER BY c.bucket))[1] AS open, max(c.high) AS high, min(c.low) AS low,
-            (array_agg(c.close ORDER BY c.bucket DESC))[1] AS close,
-            sum(c.volume) AS volume, sum(c.notional) AS notional, sum(c.trades)::int AS trades
-     FROM candle c WHERE c.token_id = s.token_id AND c.interval_seconds = $4
-       AND c.bucket >= s.start AND c.bucket < s.until
-     GROUP BY 1) f
-   ORDER BY 1, 3 ${ON_CONFLICT}`,
+/** SQL of the candles of one interval: its stretches, folded from the next finer interval, whose candles of this statement are not stored yet. */
+function levelSql(seconds: number, below: number): string {
+  return `level_${seconds} AS MATERIALIZED (
+     SELECT token_id, bucket / ${seconds} * ${seconds} AS bucket,
+            (array_agg(open ORDER BY bucket))[1] AS open, max(high) AS high, min(low) AS low,
+            (array_agg(close ORDER BY bucket DESC))[1] AS close,
+            sum(volume) AS volume, sum(notional) AS notional, sum(trades)::int AS trades
+     FROM (
+       SELECT * FROM level_${below}
+       UNION ALL
+       SELECT s.token_id, c.* FROM stretch s CROSS JOIN LATERAL (
+         SELECT bucket, open, high, low, close, volume, notional, trades FROM candle c
+         WHERE c.token_id = s.token_id AND c.interval_seconds = ${below} AND c.bucket >= s.start AND c.bucket < s.until OFFSET 0) c
+       WHERE s.seconds = ${seconds} AND (s.token_id, c.bucket) NOT IN (SELECT token_id, bucket FROM level_${below})) finer
+     GROUP BY 1, 2)`;
+}
+
+const FOLD = sql(
+  'fold_candles',
+  `WITH stretch AS MATERIALIZED (
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::int[]) AS s (token_id, start, until, seconds)),
+   level_${BASE} AS MATERIALIZED (
+     SELECT s.token_id, f.* FROM stretch s
+     CROSS JOIN LATERAL (
+       SELECT ${minuteOf('ts')} AS bucket,
+              ${OPEN_PRICE} AS open, max(price) AS high, min(price) AS low,
+              ${CLOSE_PRICE} AS close,
+              sum(size) AS volume, sum(price * size) AS notional, count(*)::int AS trades
+       FROM trade t WHERE t.token_id = s.token_id AND t.ts >= to_timestamp(s.start) AND t.ts < to_timestamp(s.until)
+       GROUP BY 1) f
+     WHERE s.seconds = ${BASE}),
+   ${LEVELS.slice(1)
+     .map((seconds, index) => levelSql(seconds, LEVELS[index] ?? BASE))
+     .join(',\n   ')},
+   folded AS MATERIALIZED (
+     INSERT INTO candle AS k (${COLUMNS})
+     SELECT token_id, seconds, bucket, open, high, low, close, volume, notional, trades FROM (
+       ${LEVELS.map((seconds) => `SELECT ${seconds} AS seconds, * FROM level_${seconds}`).join('\n       UNION ALL ')}) l
+     ${ON_CONFLICT}
+     RETURNING token_id, interval_seconds, bucket, ${IS_LATE} AS is_late),
+   minute AS MATERIALIZED (SELECT token_id, bucket, is_late FROM folded WHERE interval_seconds = ${BASE}),
+   late AS (
+     ${insertPublishSql('late-candles', 'SELECT token_id, min(bucket), max(bucket) + 60 FROM minute WHERE is_late GROUP BY token_id')})
+   ${insertPublishSql('candle', 'SELECT token_id, bucket FROM minute WHERE NOT is_late')}`,
 );
 
 /**
- * Recomputes the minutes that gained trades from the stored trades, then every coarser bucket around them from the next finer interval.
+ * Recomputes the minutes that gained trades from the stored trades, and every coarser bucket around them from the next finer interval.
  * The caller must have claimed the marks in an earlier statement of this transaction, under the lock of their shard, which makes it the
  * only writer of these outcomes. Returns the number of folded 1m buckets.
  */
 export async function foldCandles(tx: Tx, marks: readonly Mark[]): Promise<number> {
-  let spans = joined(marks.map(({ key, detail: minute }) => ({ token: key, start: minute, until: minute + 60n })));
-  const minutes = spans.reduce((sum, { start, until }) => sum + Number(until - start) / 60, 0);
-  await tx.query(FOLD_MINUTES, columnsOf(spans));
-  const [base, ...coarser] = Object.values(INTERVAL_SECONDS);
-  let below: number = base ?? 60;
-  for (const interval of coarser) {
-    spans = joined(spans.map((span) => widened(span, BigInt(interval))));
-    await tx.query(FOLD_LEVEL, [...columnsOf(spans), below, interval]);
-    below = interval;
-  }
-  return minutes;
+  const minutes = joined(marks.map(({ key, detail: minute }) => ({ token: key, start: minute, until: minute + 60n })));
+  let spans = minutes;
+  const stretches = LEVELS.flatMap((seconds) => {
+    spans = joined(spans.map((span) => widened(span, BigInt(seconds))));
+    return spans.map((span) => ({ ...span, seconds }));
+  });
+  await tx.query(FOLD, [
+    stretches.map(({ token }) => token),
+    stretches.map(({ start }) => start),
+    stretches.map(({ until }) => until),
+    stretches.map(({ seconds }) => seconds),
+  ]);
+  return minutes.reduce((sum, { start, until }) => sum + Number(until - start) / 60, 0);
 }
 
 /** A time span of one token, `[start, until)` epoch seconds. */
@@ -98,8 +113,4 @@ function joined(spans: readonly Span[]): Span[] {
 function compare(a: bigint, b: bigint): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
-}
-
-function columnsOf(spans: readonly Span[]): [bigint[], bigint[], bigint[]] {
-  return [spans.map(({ token }) => token), spans.map(({ start }) => start), spans.map(({ until }) => until)];
 }

@@ -1,6 +1,6 @@
 import { STALE_OBSERVATION_MS } from '../../domain/alerts/alert.ts';
 import type { TradeRecord } from '../../domain/markets/market.ts';
-import { ensureTokens } from '../catalog/tokens.ts';
+import { createTokens, keepTokens } from '../catalog/tokens.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { insertMarksSql, minuteOf, observedAt } from '../marks/detail.ts';
 import { insertPublishSql, LATE_TRADE_MS, microsOf } from '../marks/publish-marks.ts';
@@ -54,17 +54,18 @@ interface WrittenTrades {
 /** Writes a batch of trades of one venue. Idempotent; the partitions must exist. */
 export async function writeTrades(tx: Tx, trades: readonly TradeRecord[], currency: string): Promise<WrittenTrades> {
   if (trades.length === 0) return { inserted: 0, tokenIds: [] };
-  const tokens = await ensureTokens(
-    tx,
-    trades.map((trade) => trade.outcomeId),
-    currency,
-  );
-  const tokenIds = trades.map((trade) => tokens.get(trade.outcomeId));
-  const timesMs = trades.map((trade) => trade.tsMs);
-  await lockOutcomes(tx, tokenIds, timesMs, STALE_OBSERVATION_MS);
+  const latestMs = new Map<string, number>();
+  for (const { outcomeId, tsMs } of trades) latestMs.set(outcomeId, Math.max(tsMs, latestMs.get(outcomeId) ?? tsMs));
+  await keepTokens(tx);
+  let tokens = await lockOutcomes(tx, latestMs, STALE_OBSERVATION_MS);
+  const missing = [...latestMs.keys()].filter((outcomeId) => !tokens.has(outcomeId));
+  if (missing.length > 0) {
+    await createTokens(tx, missing, currency);
+    tokens = await lockOutcomes(tx, latestMs, STALE_OBSERVATION_MS);
+  }
   const rows = await tx.query<{ tokenId: bigint; trades: number }>(INSERT_TRADES, [
-    tokenIds,
-    timesMs,
+    trades.map((trade) => tokens.get(trade.outcomeId)),
+    trades.map((trade) => trade.tsMs),
     trades.map((trade) => trade.tradeId),
     trades.map((trade) => trade.price),
     trades.map((trade) => trade.size),

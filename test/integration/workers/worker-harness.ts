@@ -61,6 +61,7 @@ export function wakeRecorder(): WakeRecorder {
       woken.push(name);
     },
     wakePublisher: () => undefined,
+    hostPublisher: () => undefined,
     wakeDeliveries(subscriptionPks, delayMs, delayedFor) {
       const reason = delayedFor === undefined ? '' : ` for a ${delayedFor}`;
       for (const pk of subscriptionPks)

@@ -48,6 +48,32 @@ it('producer adds a job for each lane that no job waits for when it signals seve
   expect(added).toEqual(['fold-candles 1']);
 });
 
+it('producer wakes the publisher of its process without a signal while that one publishes', async () => {
+  const { backend } = recordedQueue();
+  let signals = 0;
+  let woken = 0;
+  let isPublishing = true;
+  const producer = createProducer({
+    backend,
+    log,
+    async signal() {
+      signals += 1;
+      return [];
+    },
+  });
+  producer.hostPublisher(() => {
+    woken += 1;
+    return isPublishing;
+  });
+  producer.wakePublisher();
+  await producer.idle();
+  expect([woken, signals]).toEqual([1, 0]);
+  isPublishing = false;
+  producer.wakePublisher();
+  await producer.idle();
+  expect([woken, signals]).toEqual([2, 1]);
+});
+
 it('producer adds the job of a requested poll only when no process keeps it', async () => {
   const added: string[] = [];
   const queue = { add: async (name: string, data: unknown) => void added.push(`${name} ${JSON.stringify(data)}`) };

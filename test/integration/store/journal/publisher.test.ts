@@ -164,7 +164,7 @@ describe('startPublisher', () => {
     const onLook = () => {
       looks += 1;
     };
-    start({ onClaimed: (claimed) => void claims[1]?.push(claimed), onLook });
+    const second = start({ onClaimed: (claimed) => void claims[1]?.push(claimed), onLook });
     const before = claims[0]?.length ?? 0;
     await eventually(
       async () => claims[0]?.length ?? 0,
@@ -172,15 +172,21 @@ describe('startPublisher', () => {
       { everyMs: 20 },
     );
     expect(claims[1]).toEqual([]);
+    expect(second.wake()).toBe(false);
     await first.stop();
+    expect(first.wake()).toBe(false);
     await store(1, 2);
     expect((await published(3)).sort()).toEqual(names(3));
     expect(claims[1]?.length).toBeGreaterThan(0);
   });
 
-  it('claims after a signal without a look', async () => {
+  it.each([
+    ['a signal', () => test.db.query(SIGNAL_PUBLISHER)],
+    ['a wake-up in its process', async (publisher: Publisher) => expect(publisher.wake()).toBe(true)],
+  ])('claims after %s without a look', async (_, signal) => {
     const claims: Claimed[] = [];
-    start({ onClaimed: (claimed) => void claims.push(claimed) });
+    const publisher = start({ onClaimed: (claimed) => void claims.push(claimed) });
+    expect(publisher.wake()).toBe(false);
     await store(0, 1);
     await published(1);
     let stored = 1;
@@ -191,7 +197,7 @@ describe('startPublisher', () => {
         const before = claims.length;
         const isDone = () => claims.slice(before).some(({ changes }) => changes > 0);
         await store(stored++, 1);
-        await test.db.query(SIGNAL_PUBLISHER);
+        await signal(publisher);
         await eventually(
           async () => isDone() || (await looksBlocked()),
           (isDecided) => isDecided,
