@@ -280,8 +280,9 @@ export class PollLeases {
   /** Renews the leases, and stores the news of their polls: the timer calls it. Never rejects. */
   async renew(): Promise<void> {
     const polls = [...this.#held.values()];
-    // The end of a process ends only the leases of its present key.
-    const isOld = ({ isBusy, presence }: HeldPoll) => !isBusy && presence !== this.#deps.presence.key;
+    const { key } = this.#deps.presence;
+    // The end of a process ends only the leases of its present key. A lost session mostly returns under its key.
+    const isOld = ({ isBusy, presence }: HeldPoll) => !isBusy && key !== null && presence !== key;
     try {
       await this.#store(polls.filter(isOld), true);
       await this.#store(
@@ -315,7 +316,12 @@ export class PollLeases {
         if (news.caughtUpMs !== undefined) tapeMemoryOf(this.#deps.db, row.venue).note(row.isLosing);
       }
     } catch (error) {
-      for (const { putBack } of taken) putBack();
+      for (const { poll, putBack } of taken) {
+        putBack();
+        // Its lease may not have ended, and would keep this process from its polls.
+        if (isReleased && this.#keeps(poll) && !this.#held.has(keyOf(poll.lease.venue, poll.lease.kind)))
+          this.#hold(poll);
+      }
       throw error;
     }
   }

@@ -181,6 +181,24 @@ describe('a process that keeps the lease of a poll', () => {
     expect(await state()).toMatchObject({ isLeased: true, failures: 0 });
   });
 
+  it('keeps its lease over a time without database and presence, also when it gets another key', async () => {
+    const { context, db, leases, poll } = aProcess(
+      scriptedAdapter({ venue, trades: async () => lastPage([trade(1)], { page: 1 }) }),
+    );
+    await leases.keep(venue, ['trades']);
+    for (const key of [null, 7]) {
+      Object.assign(context.presence, { key });
+      db.loseStatements = ['store_poll_news'];
+      await leases.renew();
+      db.loseStatements = [];
+      expect(await poll()).not.toMatchObject({ skipped: expect.anything() });
+    }
+    await leases.renew();
+    expect(await state()).toMatchObject({ isLeased: false });
+    await poll();
+    expect(await POLL_LEASES.endOf(test.db, 7)).toBe(1);
+  });
+
   it('frees the lease when its presence gets another key, and takes it under the new one', async () => {
     const { context, leases, poll } = aProcess(scriptedAdapter({ venue, trades: async () => lastPage() }), 1);
     await leases.keep(venue, ['trades']);
