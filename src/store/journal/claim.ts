@@ -2,7 +2,7 @@ import { ORIGIN } from '../db/origin.ts';
 import { sql } from '../db/tx.ts';
 import { FACT_CODES, PUBLISH_KINDS } from '../marks/publish-marks.ts';
 import { BOOK_BODY, CANDLE_BODY, MARKET_BODY, PRICE_BODY, secondsOf, TRADE_BODY } from './bodies.ts';
-import { IS_BEHIND, IS_CONTINUED, JOURNAL_CHANNEL, MINUTE, NEWEST_HEAD } from './read-journal.ts';
+import { IS_BEHIND, IS_CONTINUED, MINUTE, NEWEST_HEAD } from './read-journal.ts';
 
 /*
  * The statements of the publisher. Each is one round trip and its own transaction, so a stopped publisher holds no lock.
@@ -154,7 +154,7 @@ const CHANGES = [
 ];
 
 /**
- * One claim of at most `$1` marks, which notifies the readers of the journal. Returns no row when another process publishes at this moment.
+ * One claim of at most `$1` marks. Returns no row when another process publishes at this moment.
  * @throws 23505 when another process published since the statement began; 23514 when the partition of the journal is absent
  */
 export const CLAIM = sql(
@@ -198,8 +198,7 @@ export const CLAIM = sql(
      LEFT JOIN LATERAL (SELECT xid, id FROM slice WHERE is_full ORDER BY n DESC LIMIT 1) last ON true
      RETURNING turn, seq, target IS NOT NULL AS is_full)
    SELECT next.turn, next.seq::float8 AS seq, next.is_full, sums.changes::int AS changes, sums.marks::int AS marks,
-     (SELECT json_object_agg(kind, n) FROM (SELECT kind, count(*) AS n FROM changes GROUP BY kind) k) AS by_kind, h.now AS at,
-     CASE WHEN sums.changes > 0 THEN pg_notify('${JOURNAL_CHANNEL}', next.seq::text) END AS notified
+     (SELECT json_object_agg(kind, n) FROM (SELECT kind, count(*) AS n FROM changes GROUP BY kind) k) AS by_kind, h.now AS at
    FROM next, sums, h`,
 );
 
@@ -215,3 +214,9 @@ export interface Claimed {
   byKind: Record<string, number> | null;
   at: Date;
 }
+
+/** Notifications serialize commits, so this one has its own transaction, which does not wait for the disk. */
+export const ANNOUNCE = sql(
+  'announce_changes',
+  `SELECT set_config('synchronous_commit', 'off', true), pg_notify('oddswire_journal', $1)`,
+);

@@ -18,9 +18,6 @@ export interface JournalHead {
   readAt: Date;
 }
 
-/** The Postgres channel of the publisher; the payload is the new `seq`. */
-export const JOURNAL_CHANNEL = 'oddswire_journal';
-
 /** The newest row of `journal_head` is the head. Rows are added instead of updated; see migration 0020. */
 export const NEWEST_HEAD = 'SELECT * FROM journal_head ORDER BY turn DESC LIMIT 1';
 

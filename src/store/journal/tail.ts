@@ -5,7 +5,10 @@ import { FailureStreaks } from '../../observe/failure-streaks.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from '../db/kept-session.ts';
 import type { Queryable } from '../db/tx.ts';
-import { JOURNAL_CHANNEL, type JournalHead, readChanges, readJournalHead } from './read-journal.ts';
+import { type JournalHead, readChanges, readJournalHead } from './read-journal.ts';
+
+/** The Postgres channel of the publisher; the payload is the new `seq`. */
+const JOURNAL_CHANNEL = 'oddswire_journal';
 
 /** Changes of the journal with the head that includes them. Every read of the head makes one, also without changes. */
 export interface JournalBatch {
