@@ -17,6 +17,8 @@ import pg from 'pg';
 import { KEEP_ALIVE_DELAY_MS } from '../config/pools.ts';
 import { VENUE_NAMES } from '../domain/markets/venue.ts';
 import { asError, OddswireError } from '../domain/values/errors.ts';
+import { logLimited } from '../observe/limited-lines.ts';
+import type { Logger } from '../observe/logger.ts';
 import { closeUnresponsive } from '../observe/silent-connections.ts';
 import { isMovedMeanwhile } from './active-jobs.ts';
 import { queueNames } from './jobs.ts';
@@ -66,7 +68,7 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
   pool.on('error', (error) => options.log.warn({ err: error }, 'queue connection lost'));
   // pg types `connect` as an overload, which BullMQ's structural type does not include.
   const connection = pool as unknown as PostgresConnectionOptions;
-  const bull = withBackend(factoryWith(pool, isUnavailable));
+  const bull = withBackend(factoryWith({ pool, log, isUnavailable }));
 
   async function check(): Promise<void> {
     const client = await pool.connect();
@@ -175,10 +177,15 @@ class CheckedConnection extends PostgresConnection {
 const LOCKED_BY = `SELECT id FROM job WHERE queue = $1 AND state = 'active' AND lock_token = $2 AND id <> $3`;
 
 /** BullMQ's `createPostgresBackend` for our pool, with changes for a server that goes away. Workers keep the name of their LISTEN connection. */
-function factoryWith(
-  pool: pg.Pool,
-  isUnavailable: (error: unknown) => boolean,
-): BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> {
+function factoryWith({
+  pool,
+  log,
+  isUnavailable,
+}: {
+  pool: pg.Pool;
+  log: Logger;
+  isUnavailable: (error: unknown) => boolean;
+}): BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> {
   class AdaptedBackend extends PostgresQueueBackend {
     /** The tokens of fetches without an answer, each with the job whose end fetched. A job that one has taken is active without a worker. */
     readonly #lost = new Map<string, string>();
@@ -205,6 +212,11 @@ function factoryWith(
       return this.#answered(token, id, () => super.moveToFailed(...end)).catch(toRepeated);
     }
 
+    /** BullMQ schedules the next job of a chain with the hand-out of this one, which stays active when that fails. */
+    override updateJobSchedulerNextMillis(...next: Parameters<PostgresQueueBackend['updateJobSchedulerNextMillis']>) {
+      return super.updateJobSchedulerNextMillis(...next).catch(toRepeated);
+    }
+
     async #answered<T>(token: string, ending: string, fetch: () => Promise<T>): Promise<T> {
       if (this.#lost.size > 0) this.#requeued = this.#requeued.catch(() => undefined).then(() => this.#requeueLost());
       await this.#requeued.catch(toRepeated);
@@ -216,7 +228,10 @@ function factoryWith(
       }
     }
 
-    /** Gives back the jobs of lost answers. Each later fetch waits for it, because its token may be one of these. */
+    /**
+     * Gives back the jobs of lost answers. Each later fetch waits for it, because its token may be one of these. A fetch that the server
+     * commits later than this look, because only the connection was lost, waits for its lock.
+     */
     async #requeueLost(): Promise<void> {
       for (const [token, ending] of this.#lost) {
         const { rows } = await pool.query<{ id: string }>(LOCKED_BY, [this.queueName, token, ending]);
@@ -231,11 +246,13 @@ function factoryWith(
   }
 
   /**
-   * BullMQ repeats the end of a job after an error of this class, or a refused connection, and knows no other error of a lost server. It then
-   * gives up: the job stays active until its lock ends, and with it the lane of the job.
+   * BullMQ repeats a statement after an error of this class, or a refused connection, without a line, and knows no other error of a lost
+   * server. It then gives up: the job stays active until its lock ends, and with it the lane of the job.
    */
   function toRepeated(error: unknown): never {
-    throw isUnavailable(error) ? new ConnectionClosedError(asError(error).message, asError(error)) : error;
+    if (!isUnavailable(error)) throw error;
+    logLimited(log, { level: 'warn', fields: { err: error }, message: 'state of a job not recorded; will retry' });
+    throw new ConnectionClosedError(asError(error).message, asError(error));
   }
 
   return (name, options, { withBlockingConnection = false } = {}) => {

@@ -10,10 +10,12 @@ export const WORKER_SETTINGS = {
   runRetryDelay: 500,
 } as const;
 
-/** Age only, seconds: on Postgres a limit by count would run a sub-select at every finished job. */
+/** What is kept of ended jobs: by age only, seconds, because on Postgres a limit by count would run a sub-select at every finished job. */
 export const JOB_RETENTION = {
   removeOnComplete: { age: 300 },
   removeOnFail: { age: 86_400 },
+  /** An end that is repeated while the store is away adds its stack each time. */
+  stackTraceLimit: 1,
 } as const;
 
 /** Reconnects when the queue store does not answer for this long. No command of BullMQ blocks for more than 10 s. */

@@ -20,7 +20,7 @@ interface KnownQuote {
  *
  * A quote that was equal to the stored one is known, and confirmed without a comparison in the database when it comes again. Another process
  * may have changed the stored one meanwhile. Then the next write of confirmations finds it, and the next price of this outcome is compared
- * again: so such a price is stored at most 5 s and a sweep late.
+ * again: so such a price is stored at most 5 s and a sweep late, while the database answers.
  */
 export class PriceConfirmations {
   readonly #context: { readonly db: Database; readonly log: Logger };
@@ -40,7 +40,10 @@ export class PriceConfirmations {
   confirmKnown<P extends TokenPrice>(prices: readonly P[]): P[] {
     return prices.filter((price) => {
       const known = this.#known.get(price.tokenId) ?? this.#knownBefore.get(price.tokenId);
-      if (known === undefined || known.text !== textOf(price) || price.asOfMs < known.storedAsOf.getTime()) return true;
+      // A price that is not later than the stored one leads to no confirmation, whose write would find another stored quote.
+      const { asOfMs, seenAtMs = asOfMs } = price;
+      if (known?.text !== textOf(price) || asOfMs < known.storedAsOf.getTime()) return true;
+      if (seenAtMs <= known.storedAsOf.getTime()) return true;
       this.#confirm(price, known);
       return false;
     });

@@ -26,7 +26,10 @@ export interface PageStore<R, W, P extends Batch<R> = Batch<R>> {
   news?(records: readonly R[], page: P): readonly R[] | Promise<readonly R[]>;
   /** Makes partitions, before the transaction. */
   prepare?(page: P): Promise<void>;
-  /** Each statement of `write` is complete, so that a page of records alone has no transaction around it. */
+  /**
+   * Each statement of `write` is complete, so that a page of records alone has no transaction around it. When a later statement fails, the
+   * repeated `write` finds the records of the earlier ones stored, and does not wake for them: their marks wait for the next look.
+   */
   commitsEach?: true;
   /** Writes records idempotently, in the transaction that moves the position. */
   write(tx: Tx, records: readonly R[], page: P): Promise<W>;

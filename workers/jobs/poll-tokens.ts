@@ -52,7 +52,8 @@ export const pollTokens = defineJob('poll-tokens', ({ venue }, context) => {
       return { ...prices, tokenIdOf, tokens, symbols, position: null, more: tokens.length === limit };
     },
     async finish(tx, { tokens, symbols, more }) {
-      if (!more) await forgetUnwatched(tx, adapter.currency, MAX_FORGOTTEN);
+      const forgotten = more ? [] : await forgetUnwatched(tx, adapter.currency, MAX_FORGOTTEN);
+      context.confirmations?.forget(forgotten);
       await notePricesAsked(
         tx,
         tokens.map(({ tokenId }) => tokenId),

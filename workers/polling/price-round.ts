@@ -36,7 +36,7 @@ interface OutcomesRequest {
 }
 
 /**
- * Sweeps over all open outcomes of a venue by their ids, in batches that overlap where the venue allows it. A batch without an answer ends
+ * Sweeps over the open outcomes of all markets of a venue, in batches that overlap where the venue allows it. A batch without an answer ends
  * the tick, and the next tick begins behind it: its outcomes have their turn in the next sweep. Where prices do not come with
  * books, each tick begins with one batch of outcomes that clients read recently.
  */

@@ -50,10 +50,10 @@ export function shardsOf(keys: Iterable<bigint>): number[] {
 }
 
 /**
- * Restricts the transaction to index scans, and to plans for any values: Postgres would plan each of its statements for the values of the
- * first calls of a connection, which costs up to 25 ms each and finds the same indexes. The statistics of a table that is filled and emptied all day promise one or two marks per
- * shard, so the planner would choose a bitmap scan, which reads all pending marks and all marks claimed since the last vacuum. An index
- * scan stops at its limit and marks dead entries in the index.
+ * Restricts the transaction to index scans. The statistics of a table that is filled and emptied all day promise one or two marks per shard,
+ * so the planner would choose a bitmap scan, which reads all pending marks and all marks claimed since the last vacuum. An index scan stops
+ * at its limit and marks dead entries in the index. The plans are for any values: Postgres would plan each statement for the values of the
+ * first calls of a connection, which costs up to 25 ms each and finds the same indexes.
  */
 const BY_INDEX = `set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true),
      set_config('plan_cache_mode', 'force_generic_plan', true)`;
@@ -67,8 +67,8 @@ const LOCK_SHARDS = sql(
 /**
  * Waits for the shards one after another and holds them until the transaction ends. The claiming statement must follow this one, and the
  * statement that reads facts must follow the claim: under READ COMMITTED each statement sees the commits before its own start. All
- * callers take several shards in the same order, so that they cannot deadlock. Later statements of the transaction are planned without
- * bitmap and sequential scans.
+ * callers take several shards in the same order, so that they cannot deadlock. Later statements of the transaction are planned for any
+ * values, without bitmap and sequential scans.
  */
 export async function lockShards(tx: Tx, stage: Stage, shards: readonly number[]): Promise<void> {
   await tx.query(LOCK_SHARDS, [SHARD_LOCK_SPACE, stage, shards.toSorted((a, b) => a - b)]);

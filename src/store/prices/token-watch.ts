@@ -86,13 +86,11 @@ const FORGET_UNWATCHED = sql(
 
 /**
  * Deletes the prices of mints that no active alert names any more: polling has ended for them, and a later alert must not fire on such a
- * stale price. Returns their number.
+ * stale price. Returns their tokens.
  */
-export async function forgetUnwatched(tx: Queryable, currency: string, limit: number): Promise<number> {
-  const forgotten = await tx.query<{ tokenId: bigint }>(FORGET_UNWATCHED, [currency, limit]);
-  await forgetChecks(
-    tx,
-    forgotten.map(({ tokenId }) => tokenId),
-  );
-  return forgotten.length;
+export async function forgetUnwatched(tx: Queryable, currency: string, limit: number): Promise<bigint[]> {
+  const rows = await tx.query<{ tokenId: bigint }>(FORGET_UNWATCHED, [currency, limit]);
+  const forgotten = rows.map(({ tokenId }) => tokenId);
+  await forgetChecks(tx, forgotten);
+  return forgotten;
 }

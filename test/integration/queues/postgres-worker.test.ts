@@ -109,6 +109,8 @@ describe('worker records the end of a job when the server is back that went away
       proxy.resume();
       await recorded;
       expect(await queue.getJobState(id)).toBe(event);
+      // Each repetition of a failure has its stack.
+      expect((await queue.getJob(id))?.stacktrace).toHaveLength(error ? 1 : 0);
     } finally {
       await stop();
     }
@@ -160,6 +162,25 @@ describe('worker processes a job at once whose hand-out was lost with the connec
       await processed;
       expect(await queue.getJobState(first)).toBe('completed');
       expect(stalled).toEqual([]);
+    } finally {
+      await stop();
+    }
+  });
+
+  it('by the schedule of the next job of its chain', async () => {
+    const { proxy, worker, queue, stalled, start } = await cutWorker(async ({ data }) => data as unknown);
+    const processed = new Promise<void>((resolve) => worker.on('completed', () => resolve()));
+    const stop = start();
+    try {
+      await worker.waitUntilReady();
+      // The name of the column in the answer of the statement that schedules the next job.
+      const cut = proxy.cutAt('job_id');
+      await queue.upsertJobScheduler('chain', { every: 3_600_000 }, { name: 'evaluate-alerts', data: { lane: 6 } });
+      await cut;
+      proxy.resume();
+      await processed;
+      expect(stalled).toEqual([]);
+      expect(await queue.getActiveCount()).toBe(0);
     } finally {
       await stop();
     }

@@ -244,7 +244,7 @@ it('forgetUnwatched deletes the confirmations of the tokens, and no others', asy
   const [forgotten = 0n] = (await ensureTokens(test.db, [mint], 'USD')).values();
   await write(priceAt(0, '0.5'), priceAt(0, '150', forgotten));
   await confirm(seen(20, 0), seen(20, 0, forgotten));
-  expect(await test.db.transaction((tx) => forgetUnwatched(tx, 'USD', 10))).toBe(1);
+  expect(await test.db.transaction((tx) => forgetUnwatched(tx, 'USD', 10))).toEqual([forgotten]);
   expect(await current(forgotten)).toBeUndefined();
   await write(priceAt(5, '160', forgotten));
   expect(await current(forgotten)).toEqual(['160', at(5)]);

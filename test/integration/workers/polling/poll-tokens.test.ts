@@ -6,6 +6,7 @@ import { acquirePollLease, POLL_LEASES } from '../../../../src/store/catalog/pol
 import { sql } from '../../../../src/store/db/tx.ts';
 import { createSolanaTokens } from '../../../../src/venues/solana/token-adapter.ts';
 import type { TokenAdapter } from '../../../../src/venues/token-port.ts';
+import { PriceConfirmations } from '../../../../workers/ingest/price-confirmations.ts';
 import { evaluateAlertsJob } from '../../../../workers/jobs/evaluate-alerts.ts';
 import { pollTokens } from '../../../../workers/jobs/poll-tokens.ts';
 import { anAccount, anAlert, aSubscription } from '../../../factories/alerts.ts';
@@ -159,6 +160,24 @@ describe('an alert on a mint', () => {
 });
 
 describe('the token poll', () => {
+  it('has its price stored by the first poll when the process knows the quote of an earlier alert', async () => {
+    const { log } = capturedLog();
+    const confirmations = new PriceConfirmations({ db: test.db, log });
+    const mint = mintOf('NEWT');
+    const prices = () => test.db.query(PRICES, [mint]);
+    for (let alerts = 0; alerts < 2; alerts += 1) {
+      const { id } = await alert(mint, 'above', '1000000');
+      for (let ticks = 0; ticks < 2; ticks += 1) {
+        await tick({ confirmations });
+        expect(await prices()).toHaveLength(1);
+      }
+      await deleteAlert(test.db, owner, id);
+      await tick({ confirmations });
+      expect(await prices()).toEqual([]);
+    }
+    await confirmations.flush();
+  });
+
   it('requests only mints with active alerts, without outcomes of markets', async () => {
     const mint = mintOf('NEWT');
     const outcome = addressOf(1, 99, 1);
