@@ -44,9 +44,9 @@ function betsOf(taken: readonly Step[], stamp: (ms: number) => number, hasFees: 
   for (const { order, waitMs, cancels } of taken) {
     atMs += waitMs;
     if (cancels && waitMs > 3_500) market.cancelAll();
-    // Without milliseconds, an order at the exact price of the market looks the same when it rested and when it took.
+    // With a stamp of a whole second, an order at the exact price of the market looks the same when it rested and when it took.
     const isAtMarket = order.limitProb !== undefined && Math.abs(order.limitProb - market.prob) < 1e-3;
-    if (isAtMarket && stamp !== STAMPS['to the millisecond']) continue;
+    if (isAtMarket && stamp(atMs) % 1000 === 0) continue;
     market.place(order, atMs, hasFees);
   }
   for (const bet of market.bets) bet.wire.createdTime = stamp(bet.placedMs);
