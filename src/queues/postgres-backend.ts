@@ -132,13 +132,7 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
       queue.on('error', (error) => options.log.warn({ err: error, queue: name }, 'queue error'));
       return queue as unknown as Queue;
     },
-    async locks({ name }) {
-      const { rows } = await pool.query<{ id: string; lock_token: string }>(
-        `SELECT id, lock_token FROM job WHERE queue = $1 AND state = 'active' AND lock_token IS NOT NULL`,
-        [name],
-      );
-      return new Map(rows.map((row) => [row.id, row.lock_token]));
-    },
+    locks: ({ name }) => locksOf(pool, name),
     worker(name, processor, concurrency) {
       const worker = new bull.Worker(name, processor, {
         connection,
@@ -174,7 +168,14 @@ class CheckedConnection extends PostgresConnection {
   }
 }
 
-const LOCKED_BY = `SELECT id FROM job WHERE queue = $1 AND state = 'active' AND lock_token = $2 AND id <> $3`;
+/** The active jobs of a queue, with the tokens of their locks. */
+async function locksOf(pool: pg.Pool, queue: string): Promise<Map<string, string>> {
+  const { rows } = await pool.query<{ id: string; lock_token: string }>(
+    `SELECT id, lock_token FROM job WHERE queue = $1 AND state = 'active' AND lock_token IS NOT NULL`,
+    [queue],
+  );
+  return new Map(rows.map((row) => [row.id, row.lock_token]));
+}
 
 /** BullMQ's `createPostgresBackend` for our pool, with changes for a server that goes away. Workers keep the name of their LISTEN connection. */
 function factoryWith({
@@ -233,15 +234,14 @@ function factoryWith({
      * commits later than this look, because only the connection was lost, waits for its lock.
      */
     async #requeueLost(): Promise<void> {
-      for (const [token, ending] of this.#lost) {
-        const { rows } = await pool.query<{ id: string }>(LOCKED_BY, [this.queueName, token, ending]);
-        for (const { id } of rows) {
-          await super.moveJobFromActiveToWait(id, token).catch((error: unknown) => {
-            if (!isMovedMeanwhile(error)) throw error;
-          });
-        }
-        this.#lost.delete(token);
+      const lost = new Map(this.#lost);
+      for (const [id, token] of await locksOf(pool, this.queueName)) {
+        if (!lost.has(token) || lost.get(token) === id) continue;
+        await super.moveJobFromActiveToWait(id, token).catch((error: unknown) => {
+          if (!isMovedMeanwhile(error)) throw error;
+        });
       }
+      for (const token of lost.keys()) this.#lost.delete(token);
     }
   }
 

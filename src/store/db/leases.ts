@@ -91,7 +91,7 @@ export interface FeedReader {
 /**
  * SQL of the parts that a streamer holds in the snapshot of the statement, from the placeholders of the streamer and the venue. It takes no
  * lock, which would delay each renewal: a statement that began before a takeover may still write, and the venue's time of its facts
- * decides against those of the new owner.
+ * decides against those of the new owner. It is here because prices and books do not import the room of the feeds.
  */
 export function heldPartsSql(streamer: string, venue: string): string {
   return `SELECT part FROM feed_part WHERE owner = ${streamer} AND venue = ${venue}`;
