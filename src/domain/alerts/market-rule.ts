@@ -1,12 +1,7 @@
+import type { OutcomePayout } from '../markets/resolution.ts';
 import { type Decimal, ONE, ZERO } from '../values/decimal.ts';
 import { MARKET_CONDITIONS, type MarketConditionName } from './conditions.ts';
 import type { LastFiring } from './rule.ts';
-
-/** The payout of an outcome of a market, per unit. */
-export interface OutcomePayout {
-  outcomeId: string;
-  payout: Decimal;
-}
 
 /** The result of a market: none while its status is not final. */
 interface MarketResult {

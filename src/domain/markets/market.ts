@@ -1,4 +1,5 @@
 import type { Decimal } from '../values/decimal.ts';
+import type { ResolutionStep } from './resolution.ts';
 
 /** The normalized life of a market. A closed market may open again: venues correct their own states. */
 export const MARKET_STATUSES = ['created', 'open', 'halted', 'closed', 'resolved', 'settled'] as const;
@@ -48,7 +49,11 @@ export interface MarketRecord {
   /** `void` when the market resolves without a winner. */
   resolution?: 'outcome' | 'void';
   winningOutcomeId?: string;
+  /** The steps of its resolution that the venue names, oldest first; the last one is the present state. Absent: no result is proposed. */
+  resolutionSteps?: readonly ResolutionStep[];
   resolutionCriteria?: string;
+  /** Where the venue reads the result, when it states it apart from the criteria. */
+  settlementSource?: string;
   url?: string;
   /** Lifetime volume, 24 h volume and resting liquidity in the venue's own unit. */
   volume?: Decimal;

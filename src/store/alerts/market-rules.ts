@@ -4,8 +4,8 @@ import {
   type MarketChange,
   type MarketRule,
   marketFirings,
-  type OutcomePayout,
 } from '../../domain/alerts/market-rule.ts';
+import type { OutcomePayout } from '../../domain/markets/resolution.ts';
 import { decimal } from '../../domain/values/decimal.ts';
 import { payoutsOf } from '../catalog/market-versions.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';

@@ -13,8 +13,8 @@ import {
   isFinal,
   knownPayouts,
   marketFirings,
-  type OutcomePayout,
 } from '../../../domain/alerts/market-rule.ts';
+import type { OutcomePayout } from '../../../domain/markets/resolution.ts';
 import { lookbackOf, type Rule, RuleRun } from '../../../domain/alerts/rule.ts';
 import { type Decimal, ZERO } from '../../../domain/values/decimal.ts';
 import type { Queryable } from '../../db/tx.ts';
