@@ -42,6 +42,7 @@ export const marketExample: MarketBody = {
   created_at: 1764547200,
   open_at: 1764550800,
   close_at: 1774310400,
+  resolution_state: 'none',
   resolution_criteria: 'The statement published after the meeting.',
   url: 'https://polymarket.com/event/rates-march',
   volume: decimalField('1823456.129873'),

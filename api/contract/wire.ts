@@ -54,7 +54,8 @@ const SCHEMAS = {
   probability: numberValue,
 };
 
-type SchemaOf<F extends Field> = F extends { words: infer Words extends readonly string[] }
+type SchemaOf<F extends Field> = F extends { nullable: true } ? z.ZodNullable<ValueSchemaOf<F>> : ValueSchemaOf<F>;
+type ValueSchemaOf<F extends Field> = F extends { words: infer Words extends readonly string[] }
   ? z.ZodEnum<z.core.util.ToEnum<Words[number]>>
   : F extends { of: infer Of extends Fields }
     ? z.ZodArray<z.ZodObject<Shape<Of>>>
@@ -71,7 +72,7 @@ export function shapeOf<T extends Fields>(fields: T): Shape<T> {
 }
 
 function schemaOf(field: Field): z.ZodType {
-  const known = valueSchemaOf(field);
+  const known = field.nullable ? valueSchemaOf(field).nullable() : valueSchemaOf(field);
   const schema = field.optional ? known.optional() : known;
   return field.about === undefined ? schema : schema.meta({ description: field.about });
 }

@@ -1,12 +1,12 @@
 import type { ApiJson } from '../values/api-json.ts';
 import { type Fields, presentBody } from '../wire/fields.ts';
-import { BOOK, CANDLE, MARKET, PRICE, TRADE } from '../wire/market-data.ts';
+import { BOOK, CANDLE, MARKET, PRICE, RESOLUTION, TRADE } from '../wire/market-data.ts';
 
 /**
  * The kinds of changes in the journal. `history` names a range of trades that were added late or removed, and `gap` a range that a venue's
  * feed may have lost. `facts` is for reads from memory, and streams skip it.
  */
-const CHANGE_KINDS = ['price', 'trade', 'book', 'candle', 'market', 'history', 'gap', 'facts'] as const;
+const CHANGE_KINDS = ['price', 'trade', 'book', 'candle', 'market', 'history', 'gap', 'facts', 'resolution'] as const;
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
 /** Facts of answers that change without a message of the streams; see docs/live.md. */
@@ -32,6 +32,7 @@ export interface Change {
    * - `book`: a book with the best level of each side
    * - `candle`: a candle with its `interval`, which is `1m`
    * - `market`: a market without its long texts: `description`, `resolution_criteria` and `coverage` are absent
+   * - `resolution`: a row of the timeline of the result of a market
    * - `history`: `start` and `end`, epoch seconds: trades of `[start, end)` were added late or removed
    * - `gap`: `from` and `to`, epoch seconds; `to` is null while the gap lasts, and another change with the same `gap_id` follows at its end.
    *   `affected` (`books`, `trades` or `markets`) and `reason`
@@ -49,6 +50,7 @@ const FIELDS_OF_KIND: Readonly<Partial<Record<ChangeKind, Fields>>> = {
   book: BOOK,
   candle: CANDLE,
   market: MARKET,
+  resolution: RESOLUTION,
 };
 
 /** The `data` of a message: the body with its decimals as exact numbers. */

@@ -1,7 +1,7 @@
 import type { ChangeKind } from './change.ts';
 
 /** The channels of a stream. */
-export const CHANNELS = ['prices', 'trades', 'books', 'candles', 'markets'] as const;
+export const CHANNELS = ['prices', 'trades', 'books', 'candles', 'markets', 'resolutions'] as const;
 export type Channel = (typeof CHANNELS)[number];
 
 /** The types of the messages of a market stream. Users script these names. */
@@ -11,6 +11,7 @@ const MESSAGE_TYPES = [
   'book',
   'candle',
   'market',
+  'resolution',
   'heartbeat',
   'gap',
   'lagged',
@@ -29,6 +30,7 @@ export const CHANNELS_OF_KIND: Readonly<Record<Exclude<ChangeKind, 'history'>, r
   book: ['books'],
   candle: ['candles'],
   market: ['markets'],
+  resolution: ['resolutions'],
   gap: CHANNELS,
   facts: [],
 };
@@ -41,6 +43,7 @@ export const TYPE_OF_KIND: Readonly<Record<Exclude<ChangeKind, 'facts'>, Message
   book: 'book',
   candle: 'candle',
   market: 'market',
+  resolution: 'resolution',
   gap: 'gap',
 };
 

@@ -17,6 +17,18 @@ export const RESOLUTION_TRANSITIONS = [
 ] as const;
 export type ResolutionTransition = (typeof RESOLUTION_TRANSITIONS)[number];
 
+/** `route`: the answer of the venue states it as the present. `history`: an earlier step that the answer still names. */
+export const RESOLUTION_SOURCES = ['route', 'history'] as const;
+export type ResolutionSource = (typeof RESOLUTION_SOURCES)[number];
+
+/** Venues whose determined result may still be disputed: it is final when it is paid. */
+export const DISPUTABLE_RESULTS: readonly string[] = ['kalshi'];
+
+/** Whether the outcome of a market with this status is final: alerts on its prices end. */
+export function isDecided(status: string, venue: string | null): boolean {
+  return status === 'settled' || (status === 'resolved' && !(venue !== null && DISPUTABLE_RESULTS.includes(venue)));
+}
+
 /** The payout of an outcome of a market, per unit. */
 export interface OutcomePayout {
   outcomeId: string;
@@ -31,18 +43,12 @@ export interface OutcomePayout {
 export const PAYOUT_REASONS = ['refund', 'not_stated', 'unknown_value', 'incomplete', 'sum_not_one'] as const;
 export type PayoutReason = (typeof PAYOUT_REASONS)[number];
 
-/** Public facts about a step, in the words of the venue: decimals and ids as texts. */
-export interface ResolutionFacts {
-  proposer?: string;
-  disputer?: string;
-  /** A transaction of the chain on which the venue resolves. */
-  transaction?: string;
-  bond?: string;
-  /** The value that decided the market, such as the temperature of the day. */
-  observedValue?: string;
-  /** The venue's word, when oddswire does not know it. */
-  rawState?: string;
-}
+/**
+ * Public facts about a step as the venue writes them. `transaction`: of the chain on which the venue resolves. `observedValue`: what decided
+ * the market, such as the temperature of the day. `rawState`: the venue's word, when oddswire does not know it.
+ */
+export const RESOLUTION_FACTS = ['proposer', 'disputer', 'transaction', 'bond', 'observedValue', 'rawState'] as const;
+export type ResolutionFacts = Partial<Record<(typeof RESOLUTION_FACTS)[number], string>>;
 
 /** A step of the resolution of a market, as the venue states it. */
 export interface ResolutionStep {
@@ -70,6 +76,7 @@ export interface ResolutionChange extends Omit<ResolutionStep, 'state'> {
   transition: ResolutionTransition;
   /** The state after it. */
   state: ResolutionState;
+  source: ResolutionSource;
 }
 
 const FINAL: ReadonlySet<ResolutionState> = new Set(['resolved', 'settled', 'voided']);
@@ -88,21 +95,21 @@ const RANKS: Readonly<Record<ResolutionState, number>> = {
  * The changes of a market that stands at `standing` and whose venue now names these steps, oldest first. The venue may omit steps, and name
  * earlier ones again: a repeated or late answer changes nothing. No steps: the market has no result, and none is proposed.
  */
-export function resolutionChanges(
-  standing: ResolutionStanding,
-  steps: readonly ResolutionStep[],
-): ResolutionChange[] {
-  if (steps.length === 0) return standing.state === 'none' ? [] : [{ transition: 'reopened', state: 'none' }];
+export function resolutionChanges(standing: ResolutionStanding, steps: readonly ResolutionStep[]): ResolutionChange[] {
+  if (steps.length === 0) return standing.state === 'none' ? [] : [REOPENED];
   const found: ResolutionChange[] = [];
   let now = standing;
-  for (const step of unknownSteps(standing, steps)) {
-    const changes = changesTo(now, step);
-    found.push(...changes);
-    const last = changes.at(-1);
+  const news = unknownSteps(standing, steps);
+  news.forEach((step, index) => {
+    const source = index === news.length - 1 ? 'route' : 'history';
+    found.push(...changesTo(now, step).map((change) => ({ ...change, source }) as const));
+    const last = found.at(-1);
     if (last) now = { ...last, rawState: step.facts?.rawState };
-  }
+  });
   return found;
 }
+
+const REOPENED: ResolutionChange = { transition: 'reopened', state: 'none', source: 'route' };
 
 /** The steps behind the one at which the market stands. */
 function unknownSteps(standing: ResolutionStanding, steps: readonly ResolutionStep[]): readonly ResolutionStep[] {
@@ -134,6 +141,7 @@ function changesTo(standing: ResolutionStanding, step: ResolutionStep): Resoluti
     ...stated,
     transition,
     state: after,
+    source: 'route',
   });
   const isSame = standing.state === state;
   const isPaidAnew = differ(standing.payouts, step.payouts);
@@ -144,7 +152,7 @@ function changesTo(standing: ResolutionStanding, step: ResolutionStep): Resoluti
     case 'disputed': {
       if (isSame && !isNewProposal(standing, step) && !isLaterRound(standing, step)) return [];
       const isWithdrawn = state === 'proposed' && FINAL.has(standing.state);
-      return [...(isWithdrawn ? [{ transition: 'reopened', state: 'none' } as const] : []), to(state)];
+      return [...(isWithdrawn ? [REOPENED] : []), to(state)];
     }
     case 'voided':
       return isSame && !isPaidAnew ? [] : [to(isSame ? 'corrected' : 'voided')];
@@ -155,7 +163,9 @@ function changesTo(standing: ResolutionStanding, step: ResolutionStep): Resoluti
     case 'settled':
       if (isSame) return isPaidAnew ? [to('corrected')] : [];
       if (standing.state === 'voided') return [to('corrected')];
-      return standing.state === 'resolved' && isPaidAnew ? [to('corrected', 'resolved'), to('settled')] : [to('settled')];
+      return standing.state === 'resolved' && isPaidAnew
+        ? [to('corrected', 'resolved'), to('settled')]
+        : [to('settled')];
   }
 }
 

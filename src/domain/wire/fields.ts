@@ -28,6 +28,8 @@ export type Field = (
 ) & {
   /** Absent while unknown. */
   readonly optional?: true;
+  /** Null while unknown: another field states why. */
+  readonly nullable?: true;
   /** The description in the documents of the API. */
   readonly about?: string;
 };
@@ -40,7 +42,9 @@ type Value<F extends Field, Side extends 'stored' | 'sent'> = F extends { words:
   : F extends { kind: infer Kind extends keyof Kinds }
     ? Kinds[Kind][Side]
     : never;
-type Sent<F extends Field> = F extends { of: infer Of extends Fields } ? Body<Of>[] : Value<F, 'sent'>;
+type Sent<F extends Field> =
+  | (F extends { of: infer Of extends Fields } ? Body<Of>[] : Value<F, 'sent'>)
+  | (F extends { nullable: true } ? null : never);
 type Optional<T extends Fields> = { [N in keyof T]: T[N] extends { optional: true } ? N : never }[keyof T];
 
 /** The object as it is sent. */
@@ -48,7 +52,7 @@ type Body<T extends Fields> = { [N in Exclude<keyof T, Optional<T>>]: Sent<T[N]>
   [N in Optional<T>]?: Sent<T[N]> | undefined;
 };
 
-type OrNull<F extends Field, V> = F extends { optional: true } ? V | null : V;
+type OrNull<F extends Field, V> = F extends { optional: true } | { nullable: true } ? V | null : V;
 
 type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Name;
 
@@ -80,7 +84,8 @@ export function rowPresenter<T extends Fields>(fields: T): (row: Row<T>) => Body
     const values = row as Readonly<Record<string, unknown>>;
     const body: Record<string, ApiJson | undefined> = {};
     for (const { name, key, field, ofItem } of columns) {
-      body[name] = ofItem ? (values[key] as Row<Fields>[]).map(ofItem) : toSent(field, values[key]);
+      const value = values[key];
+      body[name] = ofItem && value !== null ? (value as Row<Fields>[]).map(ofItem) : toSent(field, value);
     }
     return body as Body<T>;
   };
@@ -93,7 +98,7 @@ export function presentBody(fields: Fields, body: Readonly<Record<string, unknow
 
 function toSent(field: Field | undefined, value: unknown): ApiJson | undefined {
   if (field === undefined) return value as ApiJson;
-  if (value === null) return undefined;
+  if (value === null) return field.nullable ? null : undefined;
   switch (field.kind) {
     case 'decimal':
       return decimalField(value as string);

@@ -1,4 +1,10 @@
 import { MARKET_STATUSES } from '../markets/market.ts';
+import {
+  PAYOUT_REASONS,
+  RESOLUTION_SOURCES,
+  RESOLUTION_STATES,
+  RESOLUTION_TRANSITIONS,
+} from '../markets/resolution.ts';
 import type { Fields } from './fields.ts';
 
 /*
@@ -40,6 +46,11 @@ export const MARKET = {
   close_at: unknownTime,
   resolved_at: unknownTime,
   winning_outcome_id: unknownText,
+  resolution_state: {
+    kind: 'word',
+    words: RESOLUTION_STATES,
+    about: 'Where its result stands. Only `resolved`, `settled` and `voided` are results.',
+  },
   resolution_criteria: unknownText,
   url: unknownText,
   volume: { ...unknownAmount, about: "Lifetime volume in the venue's unit." },
@@ -51,6 +62,44 @@ export const MARKET = {
 const { description: _description, resolution_criteria: _criteria, ...withoutLongTexts } = MARKET;
 /** A market in a message, which omits its long texts. */
 export const MARKET_CHANGE = withoutLongTexts;
+
+export const PAYOUT = {
+  outcome_id: id,
+  payout: { ...amount, about: 'Per unit of the outcome.' },
+} as const satisfies Fields;
+
+/** A row of the timeline of the result of a market. */
+export const RESOLUTION = {
+  market_id: id,
+  transition: { kind: 'word', words: RESOLUTION_TRANSITIONS },
+  state: { kind: 'word', words: RESOLUTION_STATES, about: 'The state of the market after it.' },
+  round: { ...count, optional: true, about: 'The number of the proposal, from 1, if the venue counts them.' },
+  at: { ...unknownTime, about: "The venue's time, if it sends one." },
+  received_at: { kind: 'time', about: 'When oddswire learned it.' },
+  payouts: {
+    kind: 'list',
+    of: PAYOUT,
+    nullable: true,
+    about: 'Null: not stated, see `reason`. Of a proposal: what it proposes.',
+  },
+  reason: {
+    kind: 'word',
+    words: PAYOUT_REASONS,
+    optional: true,
+    about: 'Why `payouts` is null, or needs care.',
+  },
+  source: {
+    kind: 'word',
+    words: RESOLUTION_SOURCES,
+    about: 'With `route` the venue stated it as the present, with `history` as an earlier step.',
+  },
+  proposer: unknownText,
+  disputer: unknownText,
+  transaction: unknownText,
+  bond: unknownText,
+  observed_value: { ...unknownText, about: 'The value that decided the market.' },
+  raw_state: { ...unknownText, about: "The venue's word, if oddswire does not know it." },
+} as const satisfies Fields;
 
 /** A venue's event, which groups markets. */
 export const MARKET_EVENT = {

@@ -8,6 +8,7 @@ import {
   type OutcomeConditionName,
 } from '../../domain/alerts/conditions.ts';
 import { type LastFiring, lookbackOf, type Rule } from '../../domain/alerts/rule.ts';
+import { DISPUTABLE_RESULTS } from '../../domain/markets/resolution.ts';
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
 import type { FormerRule } from '../db/entities/alert.ts';
 import { type Queryable, sql } from '../db/tx.ts';
@@ -84,7 +85,9 @@ export const REVISION = '(extract(epoch FROM coalesce(a.changed_at, a.created_at
 export const STARTS = `coalesce(timestamptz 'epoch' + (a.former -> 0 ->> 'fromMs')::bigint * interval '1 millisecond',
   date_trunc('milliseconds', coalesce(a.changed_at, a.created_at)))`;
 
-const FINAL_STATUSES = `('resolved', 'settled')`;
+/** SQL of `isDecided` for market `m`. */
+const isDecidedSql = (status: string) =>
+  `(${status} = 'settled' OR ${status} = 'resolved' AND m.venue <> ALL (ARRAY[${DISPUTABLE_RESULTS.map((venue) => `'${venue}'`)}]))`;
 
 /**
  * SQL of the time at which the market of a token got its final outcome, NULL without one. A market that was first stored as final counts
@@ -93,9 +96,9 @@ const FINAL_STATUSES = `('resolved', 'settled')`;
 export function finalSince(tokenId: string): string {
   return `(SELECT coalesce((
       SELECT max(v.known_until) FROM market_version v
-      WHERE v.market_id = m.id AND v.facts ->> 'status' NOT IN ${FINAL_STATUSES}), '-infinity')
+      WHERE v.market_id = m.id AND NOT ${isDecidedSql(`(v.facts ->> 'status')`)}), '-infinity')
     FROM outcome u JOIN market m ON m.id = u.market_id
-    WHERE u.token_id = ${tokenId} AND m.status IN ${FINAL_STATUSES})`;
+    WHERE u.token_id = ${tokenId} AND ${isDecidedSql('m.status')})`;
 }
 
 /** SQL of the fields of alert `a` with its webhook `w`. */

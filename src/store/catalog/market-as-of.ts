@@ -3,14 +3,15 @@ import { MARKET_COLUMNS, MARKET_PARTS, ONE_MARKET, type StoredMarket } from './m
 
 /**
  * The current row holds from its `updated_at` on; before that, the version that covers the moment holds. A version holds the
- * columns of its time as JSON; versions of earlier releases lack the titles of the event, and the payouts.
+ * columns of its time as JSON; versions of earlier releases lack the titles of the event, the state of the
+ * resolution, and the payouts.
  */
 const MARKET_AT = sql(
   'market_at',
   `SELECT ${MARKET_COLUMNS}, c.updated_at <= to_timestamp($3::float8) OR v.facts IS NOT NULL AS is_known, v.outcomes AS past_outcomes
    FROM market c
    LEFT JOIN LATERAL (
-     SELECT jsonb '{"event_title": null, "sibling_label": null}' || v.facts || jsonb_build_object('updated_at', v.known_from) AS facts,
+     SELECT jsonb '{"event_title": null, "sibling_label": null, "resolution_state": null}' || v.facts || jsonb_build_object('updated_at', v.known_from) AS facts,
        (SELECT json_agg(json_build_object('outcomeId', e.outcome -> 0, 'label', e.outcome -> 1) ORDER BY e.place)
         FROM jsonb_array_elements(v.facts -> 'outcomes') WITH ORDINALITY AS e (outcome, place)) AS outcomes
      FROM market_version v

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
+import { isFinal } from '../../domain/alerts/market-rule.ts';
 import type { MarketRecord } from '../../domain/markets/market.ts';
+import { type ResolutionStanding, resolutionChanges } from '../../domain/markets/resolution.ts';
 import { sql, type Tx } from '../db/tx.ts';
+import { type MarketResolution, readStandings } from './market-resolutions.ts';
 import { keepVersions } from './market-versions.ts';
 
 /** Compares stored markets by hash. A market that is gone has an empty hash, so that any listing differs. */
@@ -18,23 +21,23 @@ const READ_OMITTED_FIELDS = sql(
 
 const LOCK_MARKETS = sql(
   'lock_markets',
-  `SELECT id, venue_market_id, event_id, encode(content_hash, 'hex') AS content_hash,
+  `SELECT id, venue_market_id, event_id, status, resolution_state IS NOT NULL AS has_state, encode(content_hash, 'hex') AS content_hash,
      (extract(epoch FROM clock_timestamp() - updated_at) * 1000)::float8 AS unchanged_ms
    FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[]) ORDER BY venue_market_id FOR NO KEY UPDATE`,
 );
 
 const ROW_TYPE = `event_id text, event_title text, sibling_label text, title text, description text, category text, tags text[], status text,
   has_book boolean, created_at timestamptz, open_at timestamptz, close_at timestamptz, resolved_at timestamptz,
-  resolution text,
+  resolution text, resolution_state text,
   winning_outcome_id text, resolution_criteria text, url text, content_hash text`;
 
 const INSERT_MARKETS = sql(
   'insert_markets',
   `INSERT INTO market (venue, venue_market_id, event_id, event_title, sibling_label, title, description, category, tags, status, has_book,
-     created_at, open_at, close_at, resolved_at, resolution, winning_outcome_id, resolution_criteria, url,
+     created_at, open_at, close_at, resolved_at, resolution, resolution_state, winning_outcome_id, resolution_criteria, url,
      content_hash, updated_at)
    SELECT $1, r.market_id, r.event_id, r.event_title, r.sibling_label, r.title, r.description, r.category, r.tags, r.status,
-     r.has_book, r.created_at, r.open_at, r.close_at, r.resolved_at, r.resolution, r.winning_outcome_id, r.resolution_criteria, r.url,
+     r.has_book, r.created_at, r.open_at, r.close_at, r.resolved_at, r.resolution, r.resolution_state, r.winning_outcome_id, r.resolution_criteria, r.url,
      decode(r.content_hash, 'hex'), clock_timestamp()
    FROM jsonb_to_recordset($2::jsonb) AS r (market_id text, ${ROW_TYPE}) ORDER BY r.market_id COLLATE "C"
    ON CONFLICT (venue, venue_market_id) DO NOTHING RETURNING id, venue_market_id`,
@@ -44,7 +47,8 @@ const UPDATE_MARKETS = sql(
   'update_markets',
   `UPDATE market m SET event_id = r.event_id, event_title = r.event_title, sibling_label = r.sibling_label, title = r.title, description = r.description, category = r.category,
      tags = r.tags, status = r.status, has_book = r.has_book, created_at = r.created_at, open_at = r.open_at,
-     close_at = r.close_at, resolved_at = r.resolved_at, resolution = r.resolution,
+     close_at = r.close_at, resolved_at = r.resolved_at, resolution = r.resolution, resolution_state = r.resolution_state,
+     resolution_turn = m.resolution_turn + 1,
      winning_outcome_id = r.winning_outcome_id, resolution_criteria = r.resolution_criteria, url = r.url,
      content_hash = decode(r.content_hash, 'hex'), gone_at = NULL, updated_at = $2::timestamptz
    FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, ${ROW_TYPE}) WHERE m.id = r.id`,
@@ -58,6 +62,9 @@ interface KnownMarket {
 
 interface LockedMarket extends KnownMarket {
   eventId: string | null;
+  status: string;
+  /** Whether its timeline has left the state `none`. */
+  hasState: boolean;
   /** Time since the last change of the row. */
   unchangedMs: number;
 }
@@ -77,6 +84,10 @@ interface WrittenRows {
   changed: MarketRecord[];
   /** The events that changed markets left. */
   formerEvents: string[];
+  /** The new rows of timelines. */
+  resolutions: MarketResolution[];
+  /** Changed markets without a result that have a timeline: their prices may be payouts of a withdrawn result. */
+  undecided: bigint[];
 }
 
 function iso(ms: number | undefined): string | null {
@@ -105,11 +116,20 @@ function toRow(market: MarketRecord) {
     winning_outcome_id: market.winningOutcomeId ?? null,
     resolution_criteria: market.resolutionCriteria ?? null,
     url: market.url ?? null,
+    resolution_steps: market.resolutionSteps,
   };
   const content_hash = createHash('sha256')
     .update(JSON.stringify([row, market.outcomes]))
     .digest('hex');
-  return { ...row, content_hash };
+  return { ...row, content_hash, ...stateAfter(market, NOWHERE) };
+}
+
+const NOWHERE: ResolutionStanding = { state: 'none' };
+
+/** The column with the state of a market that stood at `standing`. */
+function stateAfter({ resolutionSteps = [] }: MarketRecord, standing: ResolutionStanding) {
+  const state = resolutionChanges(standing, resolutionSteps).at(-1)?.state ?? standing.state;
+  return { resolution_state: state === 'none' ? null : state };
 }
 
 function omitsFields(market: MarketRecord): boolean {
@@ -219,7 +239,22 @@ export async function writeMarketRows(tx: Tx, venue: string, markets: readonly M
   const existing = candidates.filter(({ row }) => !insertedIds.has(row.market_id)).map(({ market }) => market);
   const updated = await updateMarkets(tx, venue, existing, pkOf);
   const created = candidates.filter(({ row }) => insertedIds.has(row.market_id)).map(({ market }) => market);
-  return { pkOf, changed: [...created, ...updated.markets], formerEvents: updated.formerEvents };
+  const first = created.flatMap((market) => {
+    const marketPk = pkOf.get(market.marketId);
+    return marketPk === undefined ? [] : timelineOf(marketPk, market, NOWHERE, false);
+  });
+  return {
+    pkOf,
+    changed: [...created, ...updated.markets],
+    formerEvents: updated.formerEvents,
+    resolutions: [...first, ...updated.resolutions],
+    undecided: updated.undecided,
+  };
+}
+
+function timelineOf(marketPk: bigint, market: MarketRecord, standing: ResolutionStanding, isReport: boolean) {
+  const changes = resolutionChanges(standing, market.resolutionSteps ?? []);
+  return changes.length === 0 ? [] : [{ marketPk, outcomes: market.outcomes.length, changes, isReport }];
 }
 
 /**
@@ -231,8 +266,9 @@ async function updateMarkets(
   venue: string,
   markets: readonly MarketRecord[],
   pkOf: Map<string, bigint>,
-): Promise<{ markets: MarketRecord[]; formerEvents: string[] }> {
-  if (markets.length === 0) return { markets: [], formerEvents: [] };
+): Promise<Pick<WrittenRows, 'formerEvents' | 'resolutions' | 'undecided'> & { markets: MarketRecord[] }> {
+  const none = { markets: [], formerEvents: [], resolutions: [], undecided: [] };
+  if (markets.length === 0) return none;
   const locked = await tx.query<LockedMarket>(LOCK_MARKETS, [venue, markets.map((market) => market.marketId)]);
   for (const row of locked) pkOf.set(row.venueMarketId, row.id);
   const lockedOf = new Map(locked.map((row) => [row.venueMarketId, row]));
@@ -243,8 +279,16 @@ async function updateMarkets(
     if (market.ageMs !== undefined && before.unchangedMs < market.ageMs) return [];
     return [{ market, pk: before.id, row: { ...row, id: String(before.id) } }];
   });
-  if (changes.length === 0) return { markets: [], formerEvents: [] };
-  const rows = changes.map(({ row }) => row);
+  if (changes.length === 0) return none;
+  const concerned = changes.filter(({ market }) => {
+    const before = lockedOf.get(market.marketId);
+    return market.resolutionSteps !== undefined || before?.hasState || isFinal(before?.status ?? '');
+  });
+  const standings = await readStandings(
+    tx,
+    concerned.map(({ pk }) => pk),
+  );
+  const rows = changes.map(({ market, pk, row }) => ({ ...row, ...stateAfter(market, standings.get(pk) ?? NOWHERE) }));
   const changedAt = await keepVersions(
     tx,
     changes.map(({ pk }) => pk),
@@ -254,5 +298,12 @@ async function updateMarkets(
     const former = lockedOf.get(row.market_id)?.eventId;
     return former === undefined || former === null || former === row.event_id ? [] : [former];
   });
-  return { markets: changes.map(({ market }) => market), formerEvents };
+  const resolutions = changes.flatMap(({ market, pk }) => {
+    const standing = standings.get(pk);
+    // The former release stored the result of a market without a timeline.
+    const wasFinal = isFinal(lockedOf.get(market.marketId)?.status ?? '');
+    return timelineOf(pk, market, standing ?? NOWHERE, standing !== undefined || !wasFinal);
+  });
+  const undecided = changes.flatMap(({ market, pk }) => (standings.has(pk) && !isFinal(market.status) ? [pk] : []));
+  return { markets: changes.map(({ market }) => market), formerEvents, resolutions, undecided };
 }

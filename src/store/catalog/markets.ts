@@ -1,10 +1,13 @@
+import { isFinal } from '../../domain/alerts/market-rule.ts';
 import type { MarketRecord } from '../../domain/markets/market.ts';
+import { isDecided } from '../../domain/markets/resolution.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { encodeCause, minuteOf } from '../marks/detail.ts';
 import { insertMarks, markChangedMarkets } from '../marks/marks.ts';
 import { insertPublishSql, LATE_TRADE_MS, markMarkets } from '../marks/publish-marks.ts';
 import { type TokenPrice, writePrices } from '../prices/prices.ts';
 import { refreshEvents } from './market-events.ts';
+import { appendResolutions, restorePrices } from './market-resolutions.ts';
 import { oncePerMarket, writeMarketRows } from './market-rows.ts';
 import { writeSightings } from './market-sightings.ts';
 import { ensureTokens } from './tokens.ts';
@@ -54,10 +57,6 @@ interface WrittenMarkets {
   finalTokenIds: bigint[];
 }
 
-function isFinal(market: MarketRecord): boolean {
-  return market.status === 'resolved' || market.status === 'settled';
-}
-
 /**
  * Writes a page of the catalog. It does not rewrite unchanged rows, and keeps the old state of a changed row as a version. For a market
  * with a new final outcome it writes the payouts as latest prices and a mark per token for the alerts. The later of two records of one
@@ -73,7 +72,7 @@ export async function writeMarkets(
 ): Promise<WrittenMarkets> {
   const markets = oncePerMarket(page);
   if (markets.length === 0) return { changed: 0, finalTokenIds: [] };
-  const { pkOf, changed, formerEvents } = await writeMarketRows(tx, venue, markets);
+  const { pkOf, changed, formerEvents, resolutions, undecided } = await writeMarketRows(tx, venue, markets);
   const moved = await writeSightings(tx, markets, pkOf, { nowMs, sweepStartedAtMs });
   await sampleTotals(tx, venue, markets, { pkOf, moved, nowMs });
   if (changed.length === 0) return { changed: 0, finalTokenIds: [] };
@@ -108,13 +107,20 @@ export async function writeMarkets(
     gained.map(({ tokenId }) => tokenId).filter((tokenId) => !created.has(tokenId)),
   );
 
-  const final = changed.filter(isFinal).flatMap((market) => market.outcomes);
-  const payouts = final.flatMap(({ outcomeId, payout }): TokenPrice[] => {
-    const tokenId = tokens.get(outcomeId);
-    return tokenId === undefined || payout === undefined ? [] : [{ tokenId, asOfMs: nowMs, price: payout }];
-  });
+  const final = changed.filter(({ status }) => isFinal(status));
+  const payouts = final
+    .flatMap((market) => market.outcomes)
+    .flatMap(({ outcomeId, payout }): TokenPrice[] => {
+      const tokenId = tokens.get(outcomeId);
+      return tokenId === undefined || payout === undefined ? [] : [{ tokenId, asOfMs: nowMs, price: payout }];
+    });
   await writePrices(tx, payouts, { observed: false });
-  const finalTokenIds = final.flatMap(({ outcomeId }) => tokens.get(outcomeId) ?? []);
+  await restorePrices(tx, undecided, nowMs);
+  await appendResolutions(tx, resolutions);
+  const decided = final.filter(({ status }) => isDecided(status, venue));
+  const finalTokenIds = decided
+    .flatMap((market) => market.outcomes)
+    .flatMap(({ outcomeId }) => tokens.get(outcomeId) ?? []);
   const detail = encodeCause({ kind: 'marketFinal' });
   const marks = finalTokenIds.map((key) => ({ key, detail }));
   await insertMarks(tx, 'evaluate-alerts', marks);

@@ -50,6 +50,8 @@ import { FollowedVenues0037 } from './migrations/0037-followed-venues.ts';
 import { Quiet0038 } from './migrations/0038-quiet.ts';
 import { RequestedPolls0039 } from './migrations/0039-requested-polls.ts';
 import { ConditionNames0040 } from './migrations/0040-condition-names.ts';
+import { Resolutions0041 } from './migrations/0041-resolutions.ts';
+import { ResolutionListeners0043 } from './migrations/0043-resolution-listeners.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -103,6 +105,8 @@ export const MIGRATIONS = [
   Quiet0038,
   RequestedPolls0039,
   ConditionNames0040,
+  Resolutions0041,
+  ResolutionListeners0043,
 ] as const;
 
 /**

@@ -1,13 +1,31 @@
 import { type Field, type Fields, PROBABILITY_RANGE } from '../../domain/wire/fields.ts';
-import { BOOK, CANDLE, LEVEL, type MARKET, MARKET_CHANGE, PRICE, TRADE } from '../../domain/wire/market-data.ts';
+import {
+  BOOK,
+  CANDLE,
+  LEVEL,
+  type MARKET,
+  MARKET_CHANGE,
+  PAYOUT,
+  PRICE,
+  RESOLUTION,
+  TRADE,
+} from '../../domain/wire/market-data.ts';
 
 /** The SQL of each field. The ids of market and outcome are columns of the journal. */
 type Columns<T extends Fields> = Readonly<Record<Exclude<keyof T, 'market_id' | 'outcome_id'>, string>>;
 
 /** SQL of the JSON of an object without its unknown fields. */
 function bodyOf<T extends Fields>(fields: T, columns: Columns<T>): string {
-  const parts = Object.entries<string>(columns).map(([name, column]) => `'${name}', ${jsonOf(fields[name], column)}`);
-  return `json_strip_nulls(json_build_object(${parts.join(', ')}))`;
+  const objectOf = (entries: [string, string][]) =>
+    `jsonb_build_object(${entries.map(([name, column]) => `'${name}', ${jsonOf(fields[name], column)}`).join(', ')})`;
+  const all = Object.entries<string>(columns);
+  const known = all.filter(([name]) => !fields[name]?.nullable);
+  const nullable = all.filter(([name]) => fields[name]?.nullable);
+  const isPlain = nullable.length === 0;
+  // Values of `json` keep their digits and their order, so `jsonb` is only for objects with a null.
+  return isPlain
+    ? `json_strip_nulls(${objectOf(known).replace('jsonb_', 'json_')})`
+    : `(jsonb_strip_nulls(${objectOf(known)}) || ${objectOf(nullable)})::json`;
 }
 
 function jsonOf(field: Field | undefined, column: string): string {
@@ -88,12 +106,35 @@ const ELSEWHERE: Readonly<Partial<Record<string, string>>> = {
   volume: 's.volume',
   volume_24h: 's.volume_24h',
   liquidity: 's.liquidity',
+  // Null: a former release stored the market, or it has no timeline.
+  resolution_state: `coalesce(m.resolution_state, CASE WHEN m.status IN ('resolved', 'settled') THEN m.status ELSE 'none' END)`,
 } satisfies Partial<Record<keyof typeof MARKET, string>>;
 
 /** SQL of each field of `market m` with `market_stats s` and its outcomes `o`. */
 export function marketColumn(name: string): string {
   return ELSEWHERE[name] ?? `m.${name}`;
 }
+
+/** Of `market_resolution r`. */
+export const RESOLUTION_BODY = bodyOf(RESOLUTION, {
+  transition: 'r.transition',
+  state: 'r.state',
+  round: 'r.round',
+  at: 'r.at',
+  received_at: 'r.received_at',
+  payouts: `(SELECT jsonb_agg(${bodyOf(PAYOUT, {
+    payout: `p.value ->> 'payout'`,
+  })}::jsonb || jsonb_build_object('outcome_id', p.value ->> 'outcomeId') ORDER BY p.ordinality)
+     FROM jsonb_array_elements(r.payouts) WITH ORDINALITY p)`,
+  reason: 'r.reason',
+  source: 'r.source',
+  proposer: `r.facts ->> 'proposer'`,
+  disputer: `r.facts ->> 'disputer'`,
+  transaction: `r.facts ->> 'transaction'`,
+  bond: `r.facts ->> 'bond'`,
+  observed_value: `r.facts ->> 'observedValue'`,
+  raw_state: `r.facts ->> 'rawState'`,
+});
 
 const ofMarket = Object.keys(MARKET_CHANGE).filter((name) => name !== 'market_id');
 export const MARKET_BODY = bodyOf<Fields>(

@@ -1,7 +1,7 @@
 import { ORIGIN } from '../db/origin.ts';
 import { sql } from '../db/tx.ts';
 import { FACT_CODES, PUBLISH_KINDS } from '../marks/publish-marks.ts';
-import { BOOK_BODY, CANDLE_BODY, MARKET_BODY, PRICE_BODY, secondsOf, TRADE_BODY } from './bodies.ts';
+import { BOOK_BODY, CANDLE_BODY, MARKET_BODY, PRICE_BODY, RESOLUTION_BODY, secondsOf, TRADE_BODY } from './bodies.ts';
 import { IS_BEHIND, IS_CONTINUED, MINUTE, NEWEST_HEAD } from './read-journal.ts';
 
 /*
@@ -96,6 +96,7 @@ const {
   'late-candles': lateCandles,
   facts,
   gap,
+  resolution,
 } = PUBLISH_KINDS;
 
 /** Whole seconds that contain the interval. `to` is null while the gap lasts. */
@@ -107,10 +108,11 @@ const FACT_NAME = `CASE w.detail ${Object.entries(FACT_CODES)
   .join(' ')} END`;
 
 /**
- * Changes as `(n, kind, venue, market_id, outcome_id, body, open_token, open_bucket)`. `n` is the place of the last mark; 0: a timed change.
+ * Changes as `(n, kind, venue, market_id, outcome_id, body, of_key, of_part)`. `n` is the place of the last mark; 0: a timed change. The last
+ * two name the row of an open candle (token, bucket) or of a timeline (market, number).
  */
 const CHANGES = [
-  `SELECT w.n, 'price' AS kind, ${IDS}, ${PRICE_BODY} AS body, NULL::bigint AS open_token, NULL::bigint AS open_bucket
+  `SELECT w.n, 'price' AS kind, ${IDS}, ${PRICE_BODY} AS body, NULL::bigint AS of_key, NULL::bigint AS of_part
    FROM (SELECT key, max(n) AS n FROM slice WHERE kind = ${price} GROUP BY key) w ${WHOSE}
    CROSS JOIN LATERAL (SELECT * FROM latest_price l WHERE l.token_id = w.key OFFSET 0) l`,
   `SELECT w.n, 'trade', ${IDS}, ${TRADE_BODY}, NULL, NULL
@@ -151,6 +153,10 @@ const CHANGES = [
    FROM (SELECT detail, max(n) AS n FROM slice WHERE kind = ${gap} GROUP BY detail) w
    CROSS JOIN LATERAL (SELECT * FROM feed_gap g WHERE g.id = w.detail OFFSET 0) g
    CROSS JOIN LATERAL (SELECT * FROM market k WHERE k.id = g.market_id OFFSET 0) k`,
+  `SELECT w.n, 'resolution', k.venue, k.venue_market_id, NULL, ${RESOLUTION_BODY}, w.key, w.detail
+   FROM (SELECT key, detail, max(n) AS n FROM slice WHERE kind = ${resolution} GROUP BY key, detail) w
+   CROSS JOIN LATERAL (SELECT * FROM market_resolution r WHERE r.market_id = w.key AND r.n = w.detail AND r.seq IS NULL OFFSET 0) r
+   CROSS JOIN LATERAL (SELECT * FROM market k WHERE k.id = w.key OFFSET 0) k`,
 ];
 
 /**
@@ -185,8 +191,11 @@ export const CLAIM = sql(
      INSERT INTO journal (seq, at, kind, venue, market_id, outcome_id, body)
      SELECT h.seq + c.place, h.now, c.kind, c.venue, c.market_id, c.outcome_id, c.body FROM changes c, h ORDER BY c.place),
    opened AS (
-     INSERT INTO open_candle (bucket, token_id) SELECT open_bucket, open_token FROM changes, h WHERE open_bucket >= h.closing
+     INSERT INTO open_candle (bucket, token_id) SELECT of_part, of_key FROM changes, h WHERE kind = 'candle' AND of_part >= h.closing
      ORDER BY 1, 2 ON CONFLICT DO NOTHING),
+   numbered AS (
+     UPDATE market_resolution r SET seq = h.seq + c.place FROM changes c, h
+     WHERE c.kind = 'resolution' AND r.market_id = c.of_key AND r.n = c.of_part),
    next AS (
      INSERT INTO journal_head (turn, epoch, origin, seq, oldest_seq, at, checked_at, closed_until, published, target, target_at,
        after_xid, after_id)

@@ -16,6 +16,7 @@ export const LATE_TRADE_MS = 600_000;
  * - `late-candles`: the candles of the token `key` in `[detail, until)`, epoch seconds, changed
  * - `facts`: the facts with the code `detail` of the markets `ref`, keys with commas, changed: one mark for all markets of a statement
  * - `gap`: the gap `detail` of the feed, a key of `feed_gap`, of the market `key` began or ended
+ * - `resolution`: the row `detail` of the timeline of the market `key` was added; a process of the former release drops the mark
  */
 export const PUBLISH_KINDS = {
   price: 1,
@@ -27,6 +28,7 @@ export const PUBLISH_KINDS = {
   'late-candles': 7,
   facts: 8,
   gap: 9,
+  resolution: 10,
 } as const;
 type PublishKind = keyof typeof PUBLISH_KINDS;
 
@@ -40,6 +42,7 @@ const COLUMNS = {
   'late-candles': 'key, detail, until',
   facts: 'key, detail, ref',
   gap: 'key, detail',
+  resolution: 'key, detail',
 } as const satisfies Record<PublishKind, string>;
 
 /** SQL that inserts a mark per row of a SELECT, in the statement that changes the facts. The row has the columns of its kind, in order. */

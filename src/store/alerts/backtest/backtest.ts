@@ -8,14 +8,9 @@ import {
   OUTCOME_CONDITIONS,
   type OutcomeConditionName,
 } from '../../../domain/alerts/conditions.ts';
-import {
-  correctionsOf,
-  isFinal,
-  knownPayouts,
-  marketFirings,
-} from '../../../domain/alerts/market-rule.ts';
-import type { OutcomePayout } from '../../../domain/markets/resolution.ts';
+import { correctionsOf, isFinal, knownPayouts, marketFirings } from '../../../domain/alerts/market-rule.ts';
 import { lookbackOf, type Rule, RuleRun } from '../../../domain/alerts/rule.ts';
+import type { OutcomePayout } from '../../../domain/markets/resolution.ts';
 import { type Decimal, ZERO } from '../../../domain/values/decimal.ts';
 import type { Queryable } from '../../db/tx.ts';
 import { readObservations } from '../rules.ts';

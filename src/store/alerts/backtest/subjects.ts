@@ -1,6 +1,7 @@
 import type { Scope } from '../../../domain/alerts/alert.ts';
-import { isFinal, type MarketChange } from '../../../domain/alerts/market-rule.ts';
+import type { MarketChange } from '../../../domain/alerts/market-rule.ts';
 import type { Span } from '../../../domain/alerts/rule.ts';
+import { isDecided } from '../../../domain/markets/resolution.ts';
 import { type Queryable, sql, sqlPlannedPerCall } from '../../db/tx.ts';
 import { FACTS_OF_MARKET, FACTS_OF_VERSION, RESULT, received, type SentChange } from '../market-rules.ts';
 import { wholeMs } from '../rules.ts';
@@ -113,17 +114,18 @@ const ALWAYS: Span[] = [{ fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.POSI
  * The times in which the market is in the scope and has no result, as the evaluation sees them: an observation of the millisecond of a
  * result counts, and one of the millisecond in which the market joins the scope. `isScope`: nothing counts before the first known state.
  */
-function spansOf(states: readonly ScopedChange[] | undefined, isScope: boolean): Span[] {
+function spansOf(states: readonly ScopedChange[] | undefined, venue: string | null, isScope: boolean): Span[] {
   if (states === undefined || states.length === 0) return ALWAYS;
   const spans: Span[] = [];
   let fromMs = isScope ? (states[0]?.atMs ?? 0) : Number.NEGATIVE_INFINITY;
   for (const [index, state] of states.entries()) {
     const next = states[index + 1];
-    const isDecided = next !== undefined && isFinal(state.status) !== isFinal(next.status);
+    const isOver = isDecided(state.status, venue);
+    const isChange = next !== undefined && isOver !== isDecided(next.status, venue);
     const untilMs =
-      next === undefined ? Number.POSITIVE_INFINITY : isDecided ? Number((next.n + 999n) / 1_000n) : next.atMs;
+      next === undefined ? Number.POSITIVE_INFINITY : isChange ? Number((next.n + 999n) / 1_000n) : next.atMs;
     const last = spans.at(-1);
-    if (state.inScope && !isFinal(state.status)) {
+    if (state.inScope && !isOver) {
       if (last?.untilMs === fromMs) last.untilMs = untilMs;
       else spans.push({ fromMs, untilMs });
     }
@@ -162,7 +164,7 @@ export async function findOutcomes(
     : await db.query<OutcomeRow>(OF_TOKEN, [tokenMint]);
   const states = await readStates(db, scope ? marketPks : keysOf(rows), scope);
   return rows.map((row) => {
-    const spans = spansOf(row.marketPk === null ? undefined : states.get(row.marketPk), scope !== undefined);
+    const spans = spansOf(row.marketPk === null ? undefined : states.get(row.marketPk), row.venue, scope !== undefined);
     return { ...row, spans: scope ? spans : untilResult(spans, startMs) };
   });
 }

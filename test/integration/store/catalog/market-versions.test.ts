@@ -127,6 +127,7 @@ describe('writeMarkets with versions', () => {
           close_at: expect.stringMatching(/^2026-06-01T/),
           resolved_at: null,
           resolution: null,
+          resolution_state: null,
           winning_outcome_id: null,
           resolution_criteria: 'By the gauge.',
           url: 'https://venue.test/m',
