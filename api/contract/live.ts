@@ -7,7 +7,7 @@ import {
   STALE_REASONS,
 } from '../../src/domain/live/channels.ts';
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
-import { MARKET_CHANGE, PRICE } from '../../src/domain/wire/market-data.ts';
+import { MARKET_CHANGE, PRICE, RESOLUTION } from '../../src/domain/wire/market-data.ts';
 import { listParam, param, replacing } from '../http/input.ts';
 import { book } from './book.ts';
 import { BROADCAST_LIST } from './events/broadcast-event.ts';
@@ -92,6 +92,10 @@ const marketMessage = z
     data: z.object(shapeOf(MARKET_CHANGE)),
   })
   .meta({ description: 'A market appeared or changed. The message omits its long texts.' });
+
+const resolutionMessage = z
+  .object({ type: z.literal('resolution'), ...ofMarket, ...ofSocket, data: z.object(shapeOf(RESOLUTION)) })
+  .meta({ description: 'A row of the timeline of the result of a market. Every row is sent, also to slow readers.' });
 
 const heartbeatMessage = z
   .object({
@@ -191,6 +195,7 @@ export const MARKET_MESSAGES = {
   BookMessage: bookMessage,
   CandleMessage: candleMessage,
   MarketMessage: marketMessage,
+  ResolutionMessage: resolutionMessage,
   HeartbeatMessage: heartbeatMessage,
   GapMessage: gapMessage,
   LaggedMessage: laggedMessage,
@@ -205,6 +210,7 @@ export const streamMessage = z
     bookMessage,
     candleMessage,
     marketMessage,
+    resolutionMessage,
     heartbeatMessage,
     gapMessage,
     laggedMessage,

@@ -33,6 +33,7 @@ import { EVENT_STREAM_MESSAGES, eventStreamMessage, MARKET_MESSAGES, streamMessa
 import { market } from '../contract/market.ts';
 import { pathParams } from '../contract/path-params.ts';
 import { prices } from '../contract/price.ts';
+import { resolution, resolutionRow } from '../contract/resolution.ts';
 import { candle, history, snapshot, volumeWindow } from '../contract/series.ts';
 import { trade } from '../contract/trade.ts';
 import { venue } from '../contract/venue.ts';
@@ -79,6 +80,8 @@ const SCHEMAS = {
   AlertExpiredEvent: alertExpiredEvent,
   Prices: prices,
   RotatedWebhook: rotatedWebhook,
+  Resolution: resolution,
+  ResolutionRow: resolutionRow,
   Snapshot: snapshot,
   StreamMessage: streamMessage,
   TestEvent: testEvent,

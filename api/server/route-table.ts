@@ -13,6 +13,7 @@ import { marketRoutes } from '../routes/markets.ts';
 import { openApiRoute } from '../routes/openapi.ts';
 import { orderbookRoutes } from '../routes/orderbook.ts';
 import { priceRoutes } from '../routes/prices.ts';
+import { resolutionRoutes } from '../routes/resolutions.ts';
 import { seriesRoutes } from '../routes/series.ts';
 import { streamRoutes } from '../routes/streams.ts';
 import { tradeRoutes } from '../routes/trades.ts';
@@ -44,6 +45,7 @@ export function routeTable(deps: RoutesDeps): Route[] {
     ...marketRoutes(deps),
     ...eventRoutes(deps),
     ...priceRoutes(deps),
+    ...resolutionRoutes(deps),
     ...seriesRoutes(deps),
     ...tradeRoutes(deps),
     ...orderbookRoutes(deps),

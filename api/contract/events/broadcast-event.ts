@@ -1,9 +1,16 @@
 import { z } from 'zod';
+import {
+  PAYOUT_REASONS,
+  RESOLUTION_FACTS,
+  RESOLUTION_SOURCES,
+  RESOLUTION_STATES,
+  RESOLUTION_TRANSITIONS,
+} from '../../../src/domain/markets/resolution.ts';
 import { numberField } from '../../../src/domain/values/api-json.ts';
 import { MAX_GAP_MARKETS } from '../../../src/domain/webhooks/broadcast.ts';
 import type { BroadcastEvent } from '../../../src/domain/webhooks/event.ts';
 import { count, isoTime, numberValue } from '../wire.ts';
-import { correctionShape } from './correction.ts';
+import { correctionShape, payoutList } from './correction.ts';
 import { EVENT_AT, EVENT_ID, event } from './schema.ts';
 
 const ofMarket = {
@@ -74,11 +81,30 @@ const feedGapEvent = event(
   }),
 ).meta({ description: 'The feed of a venue may have lost messages.' });
 
+const state = z.enum(RESOLUTION_STATES);
+const marketResolutionEvent = event(
+  'market_resolution',
+  z.object({
+    ...ofMarket,
+    transition: z.enum(RESOLUTION_TRANSITIONS),
+    resolutionState: state.meta({ description: 'The state after it.' }),
+    previousResolutionState: state,
+    round: count.optional().meta({ description: 'The number of the proposal, from 1, if the venue counts them.' }),
+    at: isoTime.optional().meta({ description: "The venue's time, if it sends one." }),
+    payouts: payoutList.nullable().meta({ description: 'Null: not stated. Of a proposal: what it proposes.' }),
+    reason: z.enum(PAYOUT_REASONS).optional(),
+    source: z.enum(RESOLUTION_SOURCES),
+    ...Object.fromEntries(RESOLUTION_FACTS.map((name) => [name, z.string().optional()])),
+    observedAt,
+  }),
+).meta({ description: 'The result of a market was proposed, disputed, determined, corrected, paid or taken back.' });
+
 export const BROADCAST_SCHEMAS = {
   market_status: marketStatusEvent,
   new_market: newMarketEvent,
   trade: tradeEvent,
   feed_gap: feedGapEvent,
+  market_resolution: marketResolutionEvent,
 } as const satisfies Record<BroadcastEvent, z.ZodType>;
 
 /** The same by the names that generated clients use. */
@@ -87,10 +113,17 @@ export const NAMED_BROADCASTS = {
   NewMarketEvent: newMarketEvent,
   TradeEvent: tradeEvent,
   FeedGapEvent: feedGapEvent,
+  MarketResolutionEvent: marketResolutionEvent,
 } as const;
 
 /** For unions of events. */
-export const BROADCAST_LIST = [marketStatusEvent, newMarketEvent, tradeEvent, feedGapEvent] as const;
+export const BROADCAST_LIST = [
+  marketStatusEvent,
+  newMarketEvent,
+  tradeEvent,
+  feedGapEvent,
+  marketResolutionEvent,
+] as const;
 
 const MARKET = {
   venue: 'polymarket',
@@ -151,6 +184,20 @@ export const BROADCAST_EXAMPLES: {
       to: EVENT_AT,
       markets: 1,
       marketIds: [MARKET.marketId],
+    },
+  },
+  market_resolution: {
+    ...STAMP,
+    type: 'market_resolution',
+    data: {
+      ...MARKET,
+      transition: 'disputed',
+      resolutionState: 'disputed',
+      previousResolutionState: 'proposed',
+      round: 1,
+      payouts: null,
+      source: 'route',
+      observedAt: EVENT_AT,
     },
   },
 };

@@ -2,6 +2,10 @@ import { z } from 'zod';
 import { numberField } from '../../../src/domain/values/api-json.ts';
 import { numberValue } from '../wire.ts';
 
+export const payoutList = z.array(
+  z.object({ outcomeId: z.string(), payout: numberValue.meta({ description: 'Per unit of the outcome.' }) }),
+);
+
 /** The fields of a correction: the result of a market differs from the one that an earlier event reported. */
 export const correctionShape = {
   correction: z.literal(true).optional().meta({
@@ -11,8 +15,7 @@ export const correctionShape = {
   previousWinningOutcomeId: z.string().nullable().optional().meta({
     description: 'With `correction`: the winner before this change. Null when there was none.',
   }),
-  payouts: z
-    .array(z.object({ outcomeId: z.string(), payout: numberValue.meta({ description: 'Per unit of the outcome.' }) }))
+  payouts: payoutList
     .optional()
     .meta({ description: 'With `correction`: the known payouts now. Empty when the result was undone.' }),
 };

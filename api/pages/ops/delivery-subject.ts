@@ -34,6 +34,7 @@ export function subjectText(eventType: EventType, subject: DeliverySubject): Htm
       } ${eventType === 'webhook_failing' ? 'fails' : 'was paused'}`;
     case 'market_status':
     case 'new_market':
+    case 'market_resolution':
       return html`${named ?? 'A market'} ${status}`;
     case 'trade':
       return html`${kind} ${amount !== undefined && decimalText(amount)} ${symbol}${

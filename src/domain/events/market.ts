@@ -1,10 +1,12 @@
-import { decimal } from '../values/decimal.ts';
-import { marketStatusData, newMarketData, tradeData } from '../webhooks/broadcast.ts';
+import { decimal, ONE, ZERO } from '../values/decimal.ts';
+import { marketResolutionData, marketStatusData, newMarketData, tradeData } from '../webhooks/broadcast.ts';
 import {
   isCorrection,
   joined,
   name,
   numberOf,
+  resolutionFacts,
+  resolutionFields,
   statusFacts,
   statusFields,
   textOf,
@@ -36,6 +38,33 @@ export const marketStatus: EventDefinition = {
         previousStatus: 'closed',
         winningOutcomeId: SAMPLE_TOKEN.tokenMint,
         resolution: 'outcome',
+        observedAt: stamp.occurredAt,
+      }),
+    ),
+};
+
+export const marketResolution: EventDefinition = {
+  summary: 'The result of a market was proposed, disputed, determined, corrected, paid or taken back',
+  text: (data) => ({ facts: resolutionFacts(data) }),
+  chat: (data, facts) => ({
+    title: `${facts.title ?? textOf(data['title']) ?? 'Market'}: ${textOf(data['transition']) ?? 'changed'}`,
+    fields: resolutionFields(data),
+  }),
+  sample: (stamp) =>
+    eventBody(
+      'market_resolution',
+      stamp,
+      marketResolutionData({
+        ...SAMPLE_MARKET,
+        transition: 'resolved',
+        state: 'resolved',
+        previousState: 'proposed',
+        at: stamp.occurredAt,
+        payouts: [
+          { outcomeId: SAMPLE_TOKEN.tokenMint, payout: ONE },
+          { outcomeId: 'sample-outcome-no', payout: ZERO },
+        ],
+        source: 'route',
         observedAt: stamp.occurredAt,
       }),
     ),

@@ -1,6 +1,15 @@
+import {
+  type OutcomePayout,
+  type PayoutReason,
+  RESOLUTION_FACTS,
+  type ResolutionFacts,
+  type ResolutionSource,
+  type ResolutionState,
+  type ResolutionTransition,
+} from '../markets/resolution.ts';
 import { type ApiJson, numberField } from '../values/api-json.ts';
 import { type Decimal, multiplyDecimals } from '../values/decimal.ts';
-import { type CorrectedResult, correctionFields } from './correction.ts';
+import { type CorrectedResult, correctionFields, payoutFields } from './correction.ts';
 import type { EventFilter } from './filter.ts';
 
 /** The market of a broadcast. */
@@ -41,6 +50,38 @@ export function marketStatusData(event: MarketStatus): ApiJson {
     winningOutcomeId,
     resolution,
     ...(corrected && correctionFields(corrected)),
+    observedAt: observedAt.toISOString(),
+  };
+}
+
+interface MarketResolution extends BroadcastMarket, ResolutionFacts {
+  transition: ResolutionTransition;
+  /** The state after it, and before it. */
+  state: ResolutionState;
+  previousState: ResolutionState;
+  round?: number | undefined;
+  /** The venue's time. */
+  at?: Date | undefined;
+  payouts: readonly OutcomePayout[] | null;
+  reason?: PayoutReason | undefined;
+  source: ResolutionSource;
+  observedAt: Date;
+}
+
+/** The data of `market_resolution`: the result of a market was proposed, disputed, determined, corrected, paid or taken back. */
+export function marketResolutionData(event: MarketResolution): ApiJson {
+  const { transition, state, previousState, round, at, payouts, reason, source, observedAt } = event;
+  return {
+    ...marketOf(event),
+    transition,
+    resolutionState: state,
+    previousResolutionState: previousState,
+    round,
+    at: at?.toISOString(),
+    payouts: payouts && payoutFields(payouts),
+    reason,
+    source,
+    ...Object.fromEntries(RESOLUTION_FACTS.map((name) => [name, event[name]])),
     observedAt: observedAt.toISOString(),
   };
 }

@@ -52,6 +52,29 @@ export function statusFields(data: Data, { winner, previousWinner }: ChatFacts):
   ];
 }
 
+/** A change of the result of a market, as alerts and broadcasts have it. */
+export function resolutionFields(data: Data): Field[] {
+  return [
+    ['Result', textOf(data['resolutionState'])],
+    ['Before', textOf(data['previousResolutionState'])],
+    ['Payouts', payoutWords(data) || undefined],
+  ];
+}
+
+/** `proposed to resolved, 1 : 0`. */
+export function resolutionFacts(data: Data): string {
+  const before = word(data['previousResolutionState']);
+  const change = before === '' ? word(data['transition']) : `${before} to ${word(data['transition'])}`;
+  const payouts = payoutWords(data);
+  return payouts === '' ? change : `${change}, ${payouts}`;
+}
+
+/** The payouts in the order of the outcomes. */
+function payoutWords(data: Data): string {
+  const payouts = Array.isArray(data['payouts']) ? (data['payouts'] as Data[]) : [];
+  return payouts.map(({ payout }) => word(payout)).join(' : ');
+}
+
 /** `+0.02 (+3.3 %) from 0.6`. */
 export function moveOf(from: Decimal | undefined, to: Decimal | undefined): string | undefined {
   if (from === undefined || to === undefined) return undefined;

@@ -1,12 +1,12 @@
+import type { OutcomePayout } from '../markets/resolution.ts';
 import { numberField } from '../values/api-json.ts';
-import type { Decimal } from '../values/decimal.ts';
 
 /** A result of a market that differs from the one that an earlier event reported. */
 export interface CorrectedResult {
   /** Null: the earlier event named no winner, or reported that the result was undone. */
   previousWinner: string | null;
   /** The known payouts now. */
-  payouts: readonly { outcomeId: string; payout: Decimal }[];
+  payouts: readonly OutcomePayout[];
 }
 
 /** The fields of a correction, of the event of an alert and of `market_status`. */
@@ -14,6 +14,10 @@ export function correctionFields({ previousWinner, payouts }: CorrectedResult) {
   return {
     correction: true as const,
     previousWinningOutcomeId: previousWinner,
-    payouts: payouts.map(({ outcomeId, payout }) => ({ outcomeId, payout: numberField(payout) })),
+    payouts: payoutFields(payouts),
   };
+}
+
+export function payoutFields(payouts: readonly OutcomePayout[]) {
+  return payouts.map(({ outcomeId, payout }) => ({ outcomeId, payout: numberField(payout) }));
 }

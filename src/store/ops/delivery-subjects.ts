@@ -58,7 +58,7 @@ function statedSubject({ eventType, body }: Described): DeliverySubject {
   const condition = text('condition');
   const wallet = text('wallet');
   const webhookId = text('webhookId');
-  const status = text('status');
+  const status = text('status') ?? text('resolutionState');
   const kind = { transaction: [text('type'), text('side')], trade: [text('side')] }[eventType as string] ?? [];
   const kindText = kind.filter(Boolean).join(' ');
   const target = digitsOf(body, 'targetPrice');

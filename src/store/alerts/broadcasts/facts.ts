@@ -1,10 +1,18 @@
 import { newMarket, status as statusCondition } from '../../../domain/alerts/conditions/market.ts';
 import { correctionsOf, isFinal, knownPayouts, type MarketChange } from '../../../domain/alerts/market-rule.ts';
+import type {
+  PayoutReason,
+  ResolutionFacts,
+  ResolutionSource,
+  ResolutionState,
+  ResolutionTransition,
+} from '../../../domain/markets/resolution.ts';
 import type { ApiJson } from '../../../domain/values/api-json.ts';
 import { decimal } from '../../../domain/values/decimal.ts';
 import {
   feedGapData,
   MAX_GAP_MARKETS,
+  marketResolutionData,
   marketStatusData,
   newMarketData,
   type TradeBound,
@@ -13,6 +21,7 @@ import {
 import type { BroadcastEvent } from '../../../domain/webhooks/event.ts';
 import { type Queryable, sql } from '../../db/tx.ts';
 import { readMarketChanges } from '../market-rules.ts';
+import { wholeMs } from '../rules.ts';
 
 /** A fact for every account with a webhook that lists its type. */
 export interface Fact {
@@ -112,6 +121,65 @@ function factsOfMarket(
         ...(!isStatus && { corrects }),
       },
     ];
+  });
+}
+
+const RESOLUTIONS = sql(
+  'broadcast_resolutions',
+  `SELECT * FROM (
+     SELECT r.*, lag(r.state, 1, 'none') OVER (PARTITION BY r.market_id ORDER BY r.n) AS previous_state, ${wholeMs('r.received_at')} AS at_ms
+     FROM market_resolution r WHERE r.market_id = ANY ($1::bigint[])) r
+   WHERE r.is_report ORDER BY r.market_id, r.n`,
+);
+
+interface ResolutionRow {
+  marketId: bigint;
+  n: number;
+  transition: ResolutionTransition;
+  state: ResolutionState;
+  previousState: ResolutionState;
+  round: number | null;
+  at: Date | null;
+  atMs: bigint;
+  payouts: { outcomeId: string; payout: string }[] | null;
+  reason: PayoutReason | null;
+  source: ResolutionSource;
+  facts: ResolutionFacts;
+}
+
+/** The new rows of the timelines of markets since a moment each. */
+export async function readResolutionFacts(
+  db: Queryable,
+  changedOf: ReadonlyMap<bigint, { sinceMs: number; group: string }>,
+): Promise<Fact[]> {
+  if (changedOf.size === 0) return [];
+  const pks = [...changedOf.keys()];
+  const rows = await db.query<ResolutionRow>(RESOLUTIONS, [pks]);
+  const markets = rows.length === 0 ? [] : await db.query<MarketRow>(MARKETS, [pks]);
+  const marketOf = new Map(markets.map((market) => [market.id, market]));
+  return rows.flatMap((row): Fact[] => {
+    const market = marketOf.get(row.marketId);
+    const { sinceMs = 0, group = '' } = changedOf.get(row.marketId) ?? {};
+    const atMs = Number(row.atMs);
+    if (market === undefined || atMs < sinceMs) return [];
+    const data = marketResolutionData({
+      ...market,
+      ...row.facts,
+      marketId: market.marketId,
+      eventId: market.eventId ?? undefined,
+      category: market.category ?? undefined,
+      transition: row.transition,
+      state: row.state,
+      previousState: row.previousState,
+      round: row.round ?? undefined,
+      at: row.at ?? undefined,
+      payouts: row.payouts?.map(({ outcomeId, payout }) => ({ outcomeId, payout: decimal(payout) })) ?? null,
+      reason: row.reason ?? undefined,
+      source: row.source,
+      observedAt: new Date(atMs),
+    });
+    const identity = `${market.venue}:${market.marketId}:${row.n}`;
+    return [{ type: 'market_resolution', identity, atMs, group, data }];
   });
 }
 

@@ -90,6 +90,13 @@ describe('an alerter that dies between its commit and its wake-up', () => {
       await desk.list({ ...market, status: 'closed' });
       return 2;
     },
+    market_resolution: async ({ market }) => {
+      const proposed = { ...market, resolutionSteps: [{ state: 'proposed', round: 1 }] } as const;
+      await desk.list(proposed);
+      await desk.list(proposed);
+      await desk.list({ ...market, resolutionSteps: [...proposed.resolutionSteps, { state: 'disputed', round: 1 }] });
+      return 2;
+    },
     trade: async ({ mint }) => {
       const made = [trade(mint, newId('req')), trade(mint, newId('req'))];
       await store(...made);
