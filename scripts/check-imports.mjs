@@ -83,8 +83,8 @@ const ROOMS = {
   'src/domain': {
     values: [],
     markets: ['values'],
-    webhooks: ['values'],
-    alerts: ['values', 'webhooks'],
+    webhooks: ['values', 'markets'],
+    alerts: ['values', 'markets', 'webhooks'],
     wallets: ['values', 'webhooks'],
     events: ['values', 'webhooks', 'alerts', 'wallets'],
     chat: ['values', 'webhooks', 'events'],

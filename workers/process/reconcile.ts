@@ -6,6 +6,7 @@ import { inOrder } from '../../src/runtime/lifecycle.ts';
 import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { dueBacktests } from '../../src/store/alerts/backtest/jobs.ts';
 import { expireDueAlerts } from '../../src/store/alerts/expiry.ts';
+import { republishResolutions } from '../../src/store/catalog/market-resolutions.ts';
 import { oncePerOwner } from '../../src/store/db/batcher.ts';
 import { hasPresence } from '../../src/store/db/presence.ts';
 import { dueSubscriptions } from '../../src/store/deliveries/due.ts';
@@ -95,13 +96,24 @@ export async function reconcile(role: Role, deps: ProcessContext): Promise<void>
       if (role === 'aggregator') await wakeBacktests(deps);
     },
     async () => {
+      if (role === 'aggregator') await publishMissed(deps);
+    },
+    async () => {
       if (role === 'aggregator' && (await isRefoldDue(db))) producer.wake('refold-candles', {});
     },
   ]);
 }
 
-/** When the schedules of the former release are looked for again, by the producer of the process. */
+/** When the traces of the former release are looked for again, by the producer of the process. */
 const nextFormerLook = oncePerOwner((_producer: object) => ({ atMs: 0 }));
+
+/** Publishes the rows of timelines whose marks a publisher of the former release took: it does not know them. */
+async function publishMissed({ db, producer }: ProcessContext): Promise<void> {
+  const look = nextFormerLook(producer);
+  if (performance.now() < look.atMs) return;
+  look.atMs = performance.now() + FORMER_EVERY_MS;
+  await republishResolutions(db);
+}
 
 /**
  * Removes the schedules of single polls when no poller of the former release runs. Such a poller makes them again, and its jobs are polls

@@ -134,7 +134,7 @@ export async function restorePrices(tx: Tx, marketPks: readonly bigint[], nowMs:
 }
 
 /** A row of a timeline: numbers as text, unknown as null. */
-export type StoredResolution = Row<typeof RESOLUTION> & { venue: string; seq: bigint | null };
+type StoredResolution = Row<typeof RESOLUTION> & { venue: string; seq: bigint | null };
 
 const FACTS: Readonly<Record<keyof ResolutionFacts, string>> = {
   proposer: 'proposer',

@@ -81,7 +81,17 @@ describe('one market', () => {
     const { marketId } = await aStoredMarket(api.db, { title: 'Bare' });
     const answer = await client.market(`/v1/polymarket/markets/${marketId}`);
     expect(Object.keys(answer.body.data as object).sort()).toEqual(
-      ['description', 'market_id', 'outcomes', 'status', 'tags', 'title', 'updated_at', 'venue'].sort(),
+      [
+        'description',
+        'market_id',
+        'outcomes',
+        'resolution_state',
+        'status',
+        'tags',
+        'title',
+        'updated_at',
+        'venue',
+      ].sort(),
     );
     expect(answer.text).not.toContain('null');
   });

@@ -113,6 +113,7 @@ describe('a market as of a moment', () => {
       created_at: 1_700_000_000,
       open_at: 1_700_000_100,
       close_at: 1_700_000_200,
+      resolution_state: 'none',
       resolution_criteria: 'Report of the weather office.',
       url: 'https://example.com/snow',
       updated_at: T0,
@@ -122,7 +123,12 @@ describe('a market as of a moment', () => {
     expect((await read(path, T1)).body.data).toEqual({ ...facts, status: 'halted', updated_at: T1 });
     expect((await read(path, T2 - 1)).body.data).toMatchObject({ status: 'halted' });
     const atLast = (await read(path, T2)).body.data;
-    expect(atLast).toMatchObject({ title: 'Did it snow?', status: 'resolved', winning_outcome_id: 'pit:b' });
+    expect(atLast).toMatchObject({
+      title: 'Did it snow?',
+      status: 'resolved',
+      resolution_state: 'resolved',
+      winning_outcome_id: 'pit:b',
+    });
     for (const data of [atFirst.body.data, atLast]) expect(data).not.toHaveProperty('volume');
     const now = await client.market(`/v1/all/markets/${marketId}`);
     expect(now.body.data).toMatchObject({ status: 'resolved', volume: 9 });
