@@ -20,11 +20,7 @@ const paid = (marketId: string, yes = '1', no = '0') => [
 ];
 
 /** Writes the accounts of a venue about a market, one after the other; the first one without a result. */
-async function aMarketWith(
-  accounts: (marketId: string) => ResolutionStep[][],
-  over: Partial<MarketRecord> = {},
-  venue = 'polymarket',
-) {
+async function aMarketWith(accounts: (marketId: string) => ResolutionStep[][], over: Partial<MarketRecord> = {}) {
   const marketId = newMarketId();
   for (const steps of [[], ...accounts(marketId)]) {
     const state = steps.at(-1)?.state;
@@ -34,7 +30,7 @@ async function aMarketWith(
       ...(steps.length > 0 && { resolutionSteps: steps }),
       ...over,
     });
-    await api.db.transaction((tx) => writeMarkets(tx, venue, 'USD', [record], Date.now()));
+    await api.db.transaction((tx) => writeMarkets(tx, 'polymarket', 'USD', [record], Date.now()));
   }
   return marketId;
 }
@@ -162,7 +158,7 @@ describe('GET /v1/{venue}/resolutions', () => {
     const empty = await list('all', `category=${category}&cursor=${meta.resume_cursor}`);
     expect(empty.body.data).toEqual([]);
 
-    const second = await aMarketWith(resolved, { category }, 'manifold');
+    const second = await aMarketWith(resolved, { category });
     const unpublished = await list('all', `category=${category}&cursor=${meta.resume_cursor}`);
     expect(unpublished.body.data).toEqual([]);
     await publishPending(api.db);
@@ -170,10 +166,10 @@ describe('GET /v1/{venue}/resolutions', () => {
     // Another limit is another answer: the former one is kept for a second.
     const next = await list('all', `category=${category}&limit=50&cursor=${resume_cursor}`);
     expect(next.body.data).toMatchObject([
-      { venue: 'manifold', market_id: second, transition: 'resolved', state: 'resolved' },
+      { venue: 'polymarket', market_id: second, transition: 'resolved', state: 'resolved' },
     ]);
-    const ofVenue = await list('manifold', `category=${category}&state=resolved,voided`);
-    expect((ofVenue.body.data as ListedRow[]).map(({ market_id }) => market_id)).toEqual([second]);
+    const ofVenue = await list('polymarket', `category=${category}&state=resolved,voided`);
+    expect((ofVenue.body.data as ListedRow[]).map(({ market_id }) => market_id)).toEqual([first, second]);
     expect((await list('all', `category=${category}&state=disputed`)).body.data).toEqual([]);
     const page = await list('all', `category=${category}&limit=1`);
     expect((page.body.data as ListedRow[]).map(({ market_id }) => market_id)).toEqual([first]);
@@ -194,7 +190,7 @@ describe('GET /v1/{venue}/resolutions', () => {
   it('answers 400 for a cursor of other filters, and 404 for an unknown venue', async () => {
     const { body } = await list('polymarket');
     const { resume_cursor } = body.meta as unknown as { resume_cursor: string };
-    expect((await list('manifold', `cursor=${resume_cursor}`)).body.error?.code).toBe('invalid_cursor');
+    expect((await list('polymarket', `state=none&cursor=${resume_cursor}`)).body.error?.code).toBe('invalid_cursor');
     expect((await list('nowhere')).body.error?.code).toBe('venue_not_found');
   });
 });
