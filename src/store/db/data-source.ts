@@ -50,6 +50,7 @@ import { FollowedVenues0037 } from './migrations/0037-followed-venues.ts';
 import { Quiet0038 } from './migrations/0038-quiet.ts';
 import { RequestedPolls0039 } from './migrations/0039-requested-polls.ts';
 import { ConditionNames0040 } from './migrations/0040-condition-names.ts';
+import { MarketRules0042 } from './migrations/0042-market-rules.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -103,6 +104,7 @@ export const MIGRATIONS = [
   Quiet0038,
   RequestedPolls0039,
   ConditionNames0040,
+  MarketRules0042,
 ] as const;
 
 /**
