@@ -33,6 +33,7 @@ import { EVENT_STREAM_MESSAGES, eventStreamMessage, MARKET_MESSAGES, streamMessa
 import { market } from '../contract/market.ts';
 import { pathParams } from '../contract/path-params.ts';
 import { prices } from '../contract/price.ts';
+import { marketRules } from '../contract/rules.ts';
 import { candle, history, snapshot, volumeWindow } from '../contract/series.ts';
 import { trade } from '../contract/trade.ts';
 import { venue } from '../contract/venue.ts';
@@ -74,6 +75,7 @@ const SCHEMAS = {
   Market: market,
   MarketEvent: marketEvent,
   MarketEventWithMarkets: marketEventWithMarkets,
+  MarketRules: marketRules,
   Orderbook: book,
   PriceAlertEvent: priceAlertEvent,
   AlertExpiredEvent: alertExpiredEvent,

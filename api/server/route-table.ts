@@ -13,6 +13,7 @@ import { marketRoutes } from '../routes/markets.ts';
 import { openApiRoute } from '../routes/openapi.ts';
 import { orderbookRoutes } from '../routes/orderbook.ts';
 import { priceRoutes } from '../routes/prices.ts';
+import { rulesRoutes } from '../routes/rules.ts';
 import { seriesRoutes } from '../routes/series.ts';
 import { streamRoutes } from '../routes/streams.ts';
 import { tradeRoutes } from '../routes/trades.ts';
@@ -42,6 +43,7 @@ export function routeTable(deps: RoutesDeps): Route[] {
     ...keyRoutes(deps),
     ...venueRoutes(deps),
     ...marketRoutes(deps),
+    ...rulesRoutes(deps),
     ...eventRoutes(deps),
     ...priceRoutes(deps),
     ...seriesRoutes(deps),
