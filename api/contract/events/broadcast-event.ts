@@ -74,11 +74,24 @@ const feedGapEvent = event(
   }),
 ).meta({ description: 'The feed of a venue may have lost messages.' });
 
+const hash = z.string().meta({ description: 'sha256 in hexadecimal; the route of the rules defines it.' });
+const marketRulesEvent = event(
+  'market_rules',
+  z.object({
+    ...ofMarket,
+    version: z.int().min(2).meta({ description: 'The number of the new version of the rules.' }),
+    hash,
+    previousHash: hash,
+    observedAt,
+  }),
+).meta({ description: 'The rules of a market changed in more than white space.' });
+
 export const BROADCAST_SCHEMAS = {
   market_status: marketStatusEvent,
   new_market: newMarketEvent,
   trade: tradeEvent,
   feed_gap: feedGapEvent,
+  market_rules: marketRulesEvent,
 } as const satisfies Record<BroadcastEvent, z.ZodType>;
 
 /** The same by the names that generated clients use. */
@@ -87,10 +100,11 @@ export const NAMED_BROADCASTS = {
   NewMarketEvent: newMarketEvent,
   TradeEvent: tradeEvent,
   FeedGapEvent: feedGapEvent,
+  MarketRulesEvent: marketRulesEvent,
 } as const;
 
 /** For unions of events. */
-export const BROADCAST_LIST = [marketStatusEvent, newMarketEvent, tradeEvent, feedGapEvent] as const;
+export const BROADCAST_LIST = [marketStatusEvent, newMarketEvent, tradeEvent, feedGapEvent, marketRulesEvent] as const;
 
 const MARKET = {
   venue: 'polymarket',
@@ -151,6 +165,17 @@ export const BROADCAST_EXAMPLES: {
       to: EVENT_AT,
       markets: 1,
       marketIds: [MARKET.marketId],
+    },
+  },
+  market_rules: {
+    ...STAMP,
+    type: 'market_rules',
+    data: {
+      ...MARKET,
+      version: 2,
+      hash: '4fec67d12b3194e826972c32cdf8ab630df0f45733e436740a270a52273fb348',
+      previousHash: '3a15b80f92689faaa0adec91f4b753b08cf7c8b6137185a2d15bc6be64710ed2',
+      observedAt: EVENT_AT,
     },
   },
 };

@@ -35,6 +35,8 @@ export function subjectText(eventType: EventType, subject: DeliverySubject): Htm
     case 'market_status':
     case 'new_market':
       return html`${named ?? 'A market'} ${status}`;
+    case 'market_rules':
+      return html`${named ?? 'A market'}: new rules`;
     case 'trade':
       return html`${kind} ${amount !== undefined && decimalText(amount)} ${symbol}${
         price !== undefined && html` at ${decimalText(price)}`

@@ -44,6 +44,7 @@ export type MarketStatusEvent = Schemas['MarketStatusEvent'];
 export type NewMarketEvent = Schemas['NewMarketEvent'];
 export type TradeEvent<D extends DecimalType = number> = WithNumbers<Schemas['TradeEvent'], D>;
 export type FeedGapEvent = Schemas['FeedGapEvent'];
+export type MarketRulesEvent = Schemas['MarketRulesEvent'];
 export type TestEvent = Schemas['TestEvent'];
 /** The event of a webhook request; `type` discriminates the union. */
 export type WebhookEvent<D extends DecimalType = number> =
@@ -57,4 +58,5 @@ export type WebhookEvent<D extends DecimalType = number> =
   | NewMarketEvent
   | TradeEvent<D>
   | FeedGapEvent
+  | MarketRulesEvent
   | TestEvent;

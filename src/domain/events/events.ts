@@ -4,7 +4,7 @@ import { testEvent, webhookFailing, webhookPaused } from './account.ts';
 import { alertExpired, priceAlert } from './alert.ts';
 import type { EventDefinition, EventText } from './definition.ts';
 import { feedGap } from './feed-gap.ts';
-import { marketStatus, newMarket, trade } from './market.ts';
+import { marketRules, marketStatus, newMarket, trade } from './market.ts';
 import { balanceChange, transaction } from './wallet.ts';
 
 /** Every event type. */
@@ -19,6 +19,7 @@ export const EVENTS: Readonly<Record<EventType, EventDefinition>> = {
   new_market: newMarket,
   trade,
   feed_gap: feedGap,
+  market_rules: marketRules,
   test: testEvent,
 };
 

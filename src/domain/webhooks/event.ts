@@ -2,7 +2,7 @@
  * Broadcasts: events about the public data of venues. They belong to no account, so each account gets the ones that its webhooks list and
  * do not exclude.
  */
-export const BROADCAST_EVENTS = ['market_status', 'new_market', 'trade', 'feed_gap'] as const;
+export const BROADCAST_EVENTS = ['market_status', 'new_market', 'trade', 'feed_gap', 'market_rules'] as const;
 export type BroadcastEvent = (typeof BROADCAST_EVENTS)[number];
 
 /**

@@ -72,6 +72,7 @@ const FACTS: Readonly<Record<EventType, string>> = {
   new_market: '  open  ',
   trade: 'buy 2500 at 0.62',
   feed_gap: 'disconnected, 1 market, ended',
+  market_rules: 'version 2',
   test: 'wh_01987f5e-6a3b-7c11-8b5e-0d2f6f…',
 };
 

@@ -11,7 +11,7 @@ import { LISTENS } from '../../marks/listeners.ts';
 import type { Mark } from '../../marks/marks.ts';
 import type { Broadcast } from '../events.ts';
 import { wholeMs } from '../rules.ts';
-import { type Fact, type GapCause, readGapFacts, readMarketFacts, readTradeFacts } from './facts.ts';
+import { type Fact, type GapCause, readGapFacts, readMarketFacts, readRulesFacts, readTradeFacts } from './facts.ts';
 
 /** A webhook that lists broadcasts. */
 interface Listener {
@@ -81,6 +81,7 @@ export async function findBroadcasts(db: Queryable, marks: readonly Mark[], limi
     listeners.some(({ events }) => names.some((name) => events.includes(name)));
   const facts = [
     ...(hears('new_market', 'market_status') ? await readMarketFacts(db, changedOf) : []),
+    ...(hears('market_rules') ? await readRulesFacts(db, changedOf) : []),
     ...(await readTradeFacts(db, observed, tradeBounds(listeners))),
     ...(hears('feed_gap') ? await readGapFacts(db, gaps) : []),
   ];
@@ -112,7 +113,7 @@ function sorted(marks: readonly Mark[]) {
       gaps.push({ kind: cause.kind, rowId: gapOfKey(mark.key), atMs: Number(cause.atMs), group });
   }
   const types: BroadcastEvent[] = [
-    ...(changedOf.size > 0 ? (['new_market', 'market_status'] as const) : []),
+    ...(changedOf.size > 0 ? (['new_market', 'market_status', 'market_rules'] as const) : []),
     ...(gaps.length > 0 ? (['feed_gap'] as const) : []),
   ];
   return { changedOf, observed: [...observed.values()], gaps, types };
