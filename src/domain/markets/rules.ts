@@ -67,7 +67,7 @@ function read(known: string | null = null, stated: string | null | undefined): s
 }
 
 function differ(known: string | null, stated: string | null): boolean {
-  return known !== null && normalized(known) !== normalized(stated);
+  return known !== null && known !== stated && normalized(known) !== normalized(stated);
 }
 
 /** A part of a comparison of two texts. */

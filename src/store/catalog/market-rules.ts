@@ -5,7 +5,7 @@ import { ONE_MARKET } from './market-reads.ts';
 /**
  * The states of markets whose rules differ from the state before. The versions of rules derive from the versions of the market, which
  * every release writes in the transaction of the change and which are permanent: a table of their own would miss the changes that a
- * process of the former release stores. A version of that release has no key for the source.
+ * process of the former release stores. A version of that release has no key for the source. OFFSET 0 decompresses the facts once.
  */
 const RULE_STATES = sql(
   'market_rule_states',
@@ -13,9 +13,9 @@ const RULE_STATES = sql(
    FROM (
      SELECT s.*, lag(ROW (s.text, s.source, s.has_source)) OVER (PARTITION BY s.market_id ORDER BY s.at) AS former
      FROM (
-       SELECT v.market_id, v.known_from AS at, v.facts ->> 'resolution_criteria' AS text, v.facts ->> 'settlement_source' AS source,
-         v.facts ? 'settlement_source' AS has_source
-       FROM market_version v WHERE v.market_id = ANY ($1::bigint[])
+       SELECT v.market_id, v.known_from AS at, f.facts ->> 'resolution_criteria' AS text, f.facts ->> 'settlement_source' AS source,
+         f.facts ? 'settlement_source' AS has_source
+       FROM market_version v CROSS JOIN LATERAL (SELECT v.facts - 'description' AS facts OFFSET 0) f WHERE v.market_id = ANY ($1::bigint[])
        UNION ALL
        SELECT m.id, m.updated_at, m.resolution_criteria, m.settlement_source, true FROM market m WHERE m.id = ANY ($1::bigint[])) s
      WHERE s.at <= coalesce(to_timestamp($2::float8), 'infinity')) s
