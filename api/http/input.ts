@@ -8,6 +8,7 @@ import { type ErrorDetail, invalidRequest } from '../errors.ts';
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
 const MAX_DEPTH = 200;
+const MAX_VERSION = 1_000_000;
 
 /**
  * The `override` of a schema whose generated fields do not describe the input: fields with `undefined` are removed. The type of
@@ -53,6 +54,7 @@ export const param = {
   asOf: epochSeconds.meta({ description: 'Read the state known at this moment. Epoch seconds, not in the future.' }),
   interval,
   outcomeId: z.string().min(1, 'must not be empty').max(256, 'must have at most 256 characters').optional(),
+  version: wholeNumber(1, MAX_VERSION).optional(),
   depth: wholeNumber(1, MAX_DEPTH)
     .default(MAX_DEPTH)
     .meta({ description: 'Maximum number of levels per side.', override: { default: MAX_DEPTH } }),

@@ -34,6 +34,7 @@ import { market } from '../contract/market.ts';
 import { pathParams } from '../contract/path-params.ts';
 import { prices } from '../contract/price.ts';
 import { resolution, resolutionRow } from '../contract/resolution.ts';
+import { marketRules } from '../contract/rules.ts';
 import { candle, history, snapshot, volumeWindow } from '../contract/series.ts';
 import { trade } from '../contract/trade.ts';
 import { venue } from '../contract/venue.ts';
@@ -75,6 +76,7 @@ const SCHEMAS = {
   Market: market,
   MarketEvent: marketEvent,
   MarketEventWithMarkets: marketEventWithMarkets,
+  MarketRules: marketRules,
   Orderbook: book,
   PriceAlertEvent: priceAlertEvent,
   AlertExpiredEvent: alertExpiredEvent,

@@ -1,8 +1,7 @@
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { PUBLIC_ONLY } from '../../src/domain/webhooks/address-policy.ts';
 import { enabledVenues } from '../reads/venue-catalog.ts';
-import { asyncApiText } from '../routes/asyncapi.ts';
-import { openApiText } from '../routes/openapi.ts';
+import { asyncApiText, openApiText } from '../routes/documents.ts';
 import type { RoutesDeps } from './api-deps.ts';
 import { routeTable } from './route-table.ts';
 

@@ -3,17 +3,17 @@ import { accountEventRoutes } from '../routes/account-events.ts';
 import { alertBacktestRoutes } from '../routes/alert-backtests.ts';
 import { alertWriteRoutes } from '../routes/alert-writes.ts';
 import { alertRoutes } from '../routes/alerts.ts';
-import { asyncApiRoute } from '../routes/asyncapi.ts';
 import { deliveryRoutes } from '../routes/deliveries.ts';
 import { docsRoutes } from '../routes/docs-page.ts';
+import { asyncApiRoute, openApiRoute } from '../routes/documents.ts';
 import { eventRoutes } from '../routes/events.ts';
 import { healthRoutes } from '../routes/health.ts';
 import { keyRoutes } from '../routes/keys.ts';
 import { marketRoutes } from '../routes/markets.ts';
-import { openApiRoute } from '../routes/openapi.ts';
 import { orderbookRoutes } from '../routes/orderbook.ts';
 import { priceRoutes } from '../routes/prices.ts';
 import { resolutionRoutes } from '../routes/resolutions.ts';
+import { rulesRoutes } from '../routes/rules.ts';
 import { seriesRoutes } from '../routes/series.ts';
 import { streamRoutes } from '../routes/streams.ts';
 import { tradeRoutes } from '../routes/trades.ts';
@@ -43,6 +43,7 @@ export function routeTable(deps: RoutesDeps): Route[] {
     ...keyRoutes(deps),
     ...venueRoutes(deps),
     ...marketRoutes(deps),
+    ...rulesRoutes(deps),
     ...eventRoutes(deps),
     ...priceRoutes(deps),
     ...resolutionRoutes(deps),

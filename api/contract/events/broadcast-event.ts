@@ -98,6 +98,17 @@ const marketResolutionEvent = event(
     observedAt,
   }),
 ).meta({ description: 'The result of a market was proposed, disputed, determined, corrected, paid or taken back.' });
+const hash = z.string().meta({ description: 'sha256 in hexadecimal; the route of the rules defines it.' });
+const marketRulesEvent = event(
+  'market_rules',
+  z.object({
+    ...ofMarket,
+    version: z.int().min(2).meta({ description: 'The number of the new version of the rules.' }),
+    hash,
+    previousHash: hash,
+    observedAt,
+  }),
+).meta({ description: 'The rules of a market changed in more than white space.' });
 
 export const BROADCAST_SCHEMAS = {
   market_status: marketStatusEvent,
@@ -105,6 +116,7 @@ export const BROADCAST_SCHEMAS = {
   trade: tradeEvent,
   feed_gap: feedGapEvent,
   market_resolution: marketResolutionEvent,
+  market_rules: marketRulesEvent,
 } as const satisfies Record<BroadcastEvent, z.ZodType>;
 
 /** The same by the names that generated clients use. */
@@ -114,6 +126,7 @@ export const NAMED_BROADCASTS = {
   TradeEvent: tradeEvent,
   FeedGapEvent: feedGapEvent,
   MarketResolutionEvent: marketResolutionEvent,
+  MarketRulesEvent: marketRulesEvent,
 } as const;
 
 /** For unions of events. */
@@ -123,6 +136,7 @@ export const BROADCAST_LIST = [
   tradeEvent,
   feedGapEvent,
   marketResolutionEvent,
+  marketRulesEvent,
 ] as const;
 
 const MARKET = {
@@ -197,6 +211,17 @@ export const BROADCAST_EXAMPLES: {
       round: 1,
       payouts: null,
       source: 'route',
+      observedAt: EVENT_AT,
+    },
+  },
+  market_rules: {
+    ...STAMP,
+    type: 'market_rules',
+    data: {
+      ...MARKET,
+      version: 2,
+      hash: '4fec67d12b3194e826972c32cdf8ab630df0f45733e436740a270a52273fb348',
+      previousHash: '3a15b80f92689faaa0adec91f4b753b08cf7c8b6137185a2d15bc6be64710ed2',
       observedAt: EVENT_AT,
     },
   },

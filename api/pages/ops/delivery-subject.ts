@@ -36,6 +36,8 @@ export function subjectText(eventType: EventType, subject: DeliverySubject): Htm
     case 'new_market':
     case 'market_resolution':
       return html`${named ?? 'A market'} ${status}`;
+    case 'market_rules':
+      return html`${named ?? 'A market'}: new rules`;
     case 'trade':
       return html`${kind} ${amount !== undefined && decimalText(amount)} ${symbol}${
         price !== undefined && html` at ${decimalText(price)}`

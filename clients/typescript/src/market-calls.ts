@@ -69,6 +69,17 @@ export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>)
             params: { path: { venue, market_id }, query: inSeconds(query) },
           }),
         ),
+      /** The rules of a market and their versions; with `from` and `to` the difference of two versions in words. */
+      rules: (
+        { venue = EVERY_VENUE, market_id, ...query }: OfMarket & WithDates<QueryOf<'getMarketRules'>>,
+        options?: CallOptions,
+      ) =>
+        send('read', options, (attempt) =>
+          http.GET('/v1/{venue}/markets/{market_id}/rules', {
+            ...attempt,
+            params: { path: { venue, market_id }, query: inSeconds(query) },
+          }),
+        ),
       /** The prices of a market's outcomes; with `as_of` the prices known at that moment. */
       prices: (
         { venue = EVERY_VENUE, market_id, ...query }: OfMarket & WithDates<QueryOf<'getPrices'>>,

@@ -45,6 +45,7 @@ export type NewMarketEvent = Schemas['NewMarketEvent'];
 export type TradeEvent<D extends DecimalType = number> = WithNumbers<Schemas['TradeEvent'], D>;
 export type FeedGapEvent = Schemas['FeedGapEvent'];
 export type MarketResolutionEvent<D extends DecimalType = number> = WithNumbers<Schemas['MarketResolutionEvent'], D>;
+export type MarketRulesEvent = Schemas['MarketRulesEvent'];
 export type TestEvent = Schemas['TestEvent'];
 /** The event of a webhook request; `type` discriminates the union. */
 export type WebhookEvent<D extends DecimalType = number> =
@@ -59,4 +60,5 @@ export type WebhookEvent<D extends DecimalType = number> =
   | TradeEvent<D>
   | FeedGapEvent
   | MarketResolutionEvent<D>
+  | MarketRulesEvent
   | TestEvent;

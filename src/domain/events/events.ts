@@ -4,7 +4,7 @@ import { testEvent, webhookFailing, webhookPaused } from './account.ts';
 import { alertExpired, priceAlert } from './alert.ts';
 import type { EventDefinition, EventText } from './definition.ts';
 import { feedGap } from './feed-gap.ts';
-import { marketResolution, marketStatus, newMarket, trade } from './market.ts';
+import { marketResolution, marketRules, marketStatus, newMarket, trade } from './market.ts';
 import { balanceChange, transaction } from './wallet.ts';
 
 /** Every event type. */
@@ -20,6 +20,7 @@ export const EVENTS: Readonly<Record<EventType, EventDefinition>> = {
   trade,
   feed_gap: feedGap,
   market_resolution: marketResolution,
+  market_rules: marketRules,
   test: testEvent,
 };
 

@@ -1,5 +1,11 @@
 import { decimal, ONE, ZERO } from '../values/decimal.ts';
-import { marketResolutionData, marketStatusData, newMarketData, tradeData } from '../webhooks/broadcast.ts';
+import {
+  marketResolutionData,
+  marketRulesData,
+  marketStatusData,
+  newMarketData,
+  tradeData,
+} from '../webhooks/broadcast.ts';
 import {
   isCorrection,
   joined,
@@ -87,6 +93,30 @@ export const newMarket: EventDefinition = {
       'new_market',
       stamp,
       newMarketData({ ...SAMPLE_MARKET, status: 'open', createdAt: stamp.occurredAt, observedAt: stamp.occurredAt }),
+    ),
+};
+
+export const marketRules: EventDefinition = {
+  summary: 'The rules of a market changed',
+  text: (data) => ({ facts: joined('version', word(data['version'])) }),
+  chat: (data, facts) => ({
+    title: `Rules changed: ${facts.title ?? textOf(data['title']) ?? ''}`,
+    fields: [
+      ['Venue', textOf(data['venue'])],
+      ['Version', numberOf(data['version'])],
+    ],
+  }),
+  sample: (stamp) =>
+    eventBody(
+      'market_rules',
+      stamp,
+      marketRulesData({
+        ...SAMPLE_MARKET,
+        version: 2,
+        hash: '48c9159833b042f710425dd086d1a8d466dc4a883e57aaf80b5ea9947fd51431',
+        previousHash: '2c0397d41d74428a034c38d8b85ff2598b254500c4ef0763a6c64b7c6726a923',
+        observedAt: stamp.occurredAt,
+      }),
     ),
 };
 

@@ -59,7 +59,7 @@ export interface MarketRecord {
   volume?: Decimal;
   volume24h?: Decimal;
   liquidity?: Decimal;
-  /** The listing omits description, resolution criteria, category and tags, so the store keeps the stored values. */
+  /** The listing omits description, resolution criteria, settlement source, category and tags, so the store keeps the stored values. */
   isSummary?: true;
   /** The answer has no list of tags, not even an empty one, so the store keeps the stored category and tags. */
   isUntagged?: true;

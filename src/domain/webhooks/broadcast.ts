@@ -107,6 +107,19 @@ export function newMarketData(event: NewMarket): ApiJson {
   };
 }
 
+interface ChangedRules extends BroadcastMarket {
+  version: number;
+  hash: string;
+  previousHash: string;
+  observedAt: Date;
+}
+
+/** The data of `market_rules`: the rules of a known market changed in more than white space. */
+export function marketRulesData(event: ChangedRules): ApiJson {
+  const { version, hash, previousHash, observedAt } = event;
+  return { ...marketOf(event), version, hash, previousHash, observedAt: observedAt.toISOString() };
+}
+
 interface TradeMade extends BroadcastMarket {
   tokenMint: string;
   tokenSymbol: string;

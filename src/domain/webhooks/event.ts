@@ -2,7 +2,14 @@
  * Broadcasts: events about the public data of venues. They belong to no account, so each account gets the ones that its webhooks list and
  * do not exclude.
  */
-export const BROADCAST_EVENTS = ['market_status', 'new_market', 'trade', 'feed_gap', 'market_resolution'] as const;
+export const BROADCAST_EVENTS = [
+  'market_status',
+  'new_market',
+  'trade',
+  'feed_gap',
+  'market_resolution',
+  'market_rules',
+] as const;
 export type BroadcastEvent = (typeof BROADCAST_EVENTS)[number];
 
 /**

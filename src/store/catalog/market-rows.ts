@@ -15,7 +15,7 @@ const READ_HASHES = sql(
 
 const READ_OMITTED_FIELDS = sql(
   'read_omitted_market_fields',
-  `SELECT venue_market_id, description, resolution_criteria, category, tags
+  `SELECT venue_market_id, description, resolution_criteria, settlement_source, category, tags
    FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[])`,
 );
 
@@ -29,16 +29,16 @@ const LOCK_MARKETS = sql(
 const ROW_TYPE = `event_id text, event_title text, sibling_label text, title text, description text, category text, tags text[], status text,
   has_book boolean, created_at timestamptz, open_at timestamptz, close_at timestamptz, resolved_at timestamptz,
   resolution text, resolution_state text,
-  winning_outcome_id text, resolution_criteria text, url text, content_hash text`;
+  winning_outcome_id text, resolution_criteria text, settlement_source text, url text, content_hash text`;
 
 const INSERT_MARKETS = sql(
   'insert_markets',
   `INSERT INTO market (venue, venue_market_id, event_id, event_title, sibling_label, title, description, category, tags, status, has_book,
-     created_at, open_at, close_at, resolved_at, resolution, resolution_state, winning_outcome_id, resolution_criteria, url,
+     created_at, open_at, close_at, resolved_at, resolution, resolution_state, winning_outcome_id, resolution_criteria, settlement_source, url,
      content_hash, updated_at)
    SELECT $1, r.market_id, r.event_id, r.event_title, r.sibling_label, r.title, r.description, r.category, r.tags, r.status,
-     r.has_book, r.created_at, r.open_at, r.close_at, r.resolved_at, r.resolution, r.resolution_state, r.winning_outcome_id, r.resolution_criteria, r.url,
-     decode(r.content_hash, 'hex'), clock_timestamp()
+     r.has_book, r.created_at, r.open_at, r.close_at, r.resolved_at, r.resolution, r.resolution_state, r.winning_outcome_id, r.resolution_criteria,
+     r.settlement_source, r.url, decode(r.content_hash, 'hex'), clock_timestamp()
    FROM jsonb_to_recordset($2::jsonb) AS r (market_id text, ${ROW_TYPE}) ORDER BY r.market_id COLLATE "C"
    ON CONFLICT (venue, venue_market_id) DO NOTHING RETURNING id, venue_market_id`,
 );
@@ -48,8 +48,8 @@ const UPDATE_MARKETS = sql(
   `UPDATE market m SET event_id = r.event_id, event_title = r.event_title, sibling_label = r.sibling_label, title = r.title, description = r.description, category = r.category,
      tags = r.tags, status = r.status, has_book = r.has_book, created_at = r.created_at, open_at = r.open_at,
      close_at = r.close_at, resolved_at = r.resolved_at, resolution = r.resolution, resolution_state = r.resolution_state,
-     resolution_turn = m.resolution_turn + 1,
-     winning_outcome_id = r.winning_outcome_id, resolution_criteria = r.resolution_criteria, url = r.url,
+     resolution_turn = m.resolution_turn + 1, winning_outcome_id = r.winning_outcome_id, resolution_criteria = r.resolution_criteria,
+     settlement_source = r.settlement_source, url = r.url,
      content_hash = decode(r.content_hash, 'hex'), gone_at = NULL, updated_at = $2::timestamptz
    FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, ${ROW_TYPE}) WHERE m.id = r.id`,
 );
@@ -73,6 +73,7 @@ interface OmittedFields {
   venueMarketId: string;
   description: string;
   resolutionCriteria: string | null;
+  settlementSource: string | null;
   category: string | null;
   tags: string[];
 }
@@ -115,6 +116,7 @@ function toRow(market: MarketRecord) {
     resolution: market.resolution ?? null,
     winning_outcome_id: market.winningOutcomeId ?? null,
     resolution_criteria: market.resolutionCriteria ?? null,
+    settlement_source: market.settlementSource,
     url: market.url ?? null,
     resolution_steps: market.resolutionSteps,
   };
@@ -139,9 +141,9 @@ function omitsFields(market: MarketRecord): boolean {
 /** A market with the fields that its listing omits, taken from the full record. */
 function withOmittedFields(
   market: MarketRecord,
-  full: Pick<MarketRecord, 'description' | 'resolutionCriteria' | 'category' | 'tags'>,
+  full: Pick<MarketRecord, 'description' | 'resolutionCriteria' | 'settlementSource' | 'category' | 'tags'>,
 ): MarketRecord {
-  const { resolutionCriteria: _criteria, category, ...rest } = market;
+  const { resolutionCriteria: _criteria, settlementSource: _source, category, ...rest } = market;
   if (!market.isSummary) {
     const kept = full.category ?? category;
     return { ...market, tags: full.tags, ...(kept !== undefined && { category: kept }) };
@@ -152,6 +154,7 @@ function withOmittedFields(
     tags: full.tags,
     ...(full.category !== undefined && { category: full.category }),
     ...(full.resolutionCriteria !== undefined && { resolutionCriteria: full.resolutionCriteria }),
+    ...(full.settlementSource !== undefined && { settlementSource: full.settlementSource }),
   };
 }
 
@@ -209,6 +212,7 @@ async function withStoredFields(tx: Tx, venue: string, markets: readonly MarketR
       tags: stored.tags,
       ...(stored.category !== null && { category: stored.category }),
       ...(stored.resolutionCriteria !== null && { resolutionCriteria: stored.resolutionCriteria }),
+      ...(stored.settlementSource !== null && { settlementSource: stored.settlementSource }),
     });
   });
 }

@@ -20,20 +20,22 @@ const UPSERT_STATS = sql(
      SELECT r.market_id, CASE WHEN c.is_older THEN k.volume ELSE r.volume END AS volume,
        CASE WHEN c.is_older THEN k.volume_24h ELSE r.volume_24h END AS volume_24h,
        CASE WHEN c.is_older THEN k.liquidity ELSE r.liquidity END AS liquidity, r.seen_at,
+       CASE WHEN r.is_full THEN least(r.seen_at, r.made_at) END AS full_seen_at,
        NOT c.is_older AND (k.volume, k.volume_24h, k.liquidity) IS DISTINCT FROM (r.volume, r.volume_24h, r.liquidity) AS is_changed,
        NOT c.is_older AND r.volume IS NOT NULL AND r.volume IS DISTINCT FROM k.volume AS has_moved
-     FROM unnest($1::bigint[], $2::numeric[], $3::numeric[], $4::numeric[], $5::timestamptz[], $7::timestamptz[])
-       AS r (market_id, volume, volume_24h, liquidity, seen_at, made_at)
+     FROM unnest($1::bigint[], $2::numeric[], $3::numeric[], $4::numeric[], $5::timestamptz[], $7::timestamptz[], $8::boolean[])
+       AS r (market_id, volume, volume_24h, liquidity, seen_at, made_at, is_full)
      LEFT JOIN LATERAL (SELECT * FROM market_stats k WHERE k.market_id = r.market_id OFFSET 0) k ON true
      CROSS JOIN LATERAL (SELECT coalesce(r.made_at < k.seen_at, false) AS is_older) c
      WHERE k.market_id IS NULL OR k.missing_since IS NOT NULL
        OR (NOT c.is_older AND (k.volume, k.volume_24h, k.liquidity) IS DISTINCT FROM (r.volume, r.volume_24h, r.liquidity))
        OR ($6::boolean AND (k.seen_at IS NULL OR k.seen_at < r.seen_at))),
    written AS (
-     INSERT INTO market_stats AS s (market_id, volume, volume_24h, liquidity, seen_at)
-     SELECT market_id, volume, volume_24h, liquidity, seen_at FROM listed ORDER BY market_id
+     INSERT INTO market_stats AS s (market_id, volume, volume_24h, liquidity, seen_at, full_seen_at)
+     SELECT market_id, volume, volume_24h, liquidity, seen_at, full_seen_at FROM listed ORDER BY market_id
      ON CONFLICT (market_id) DO UPDATE SET volume = excluded.volume, volume_24h = excluded.volume_24h,
-       liquidity = excluded.liquidity, seen_at = greatest(s.seen_at, excluded.seen_at), missing_since = NULL),
+       liquidity = excluded.liquidity, seen_at = greatest(s.seen_at, excluded.seen_at),
+       full_seen_at = greatest(s.full_seen_at, excluded.full_seen_at), missing_since = NULL),
    published AS (${insertFactsSql('volumes', 'SELECT market_id FROM listed WHERE is_changed')})
    SELECT market_id FROM listed WHERE has_moved`,
 );
@@ -41,7 +43,8 @@ const UPSERT_STATS = sql(
 /**
  * Records that the venue listed these markets, with their volumes; a missing market is found again. On the pages of a sweep the stamp is
  * `sweepStartedAtMs` (epoch milliseconds of the poller's clock), so that a sweep stamps a market once and one clock is compared with
- * itself. On other pages it is the time of the venue's record, stored only where a row is written anyway. Returns the keys of the markets
+ * itself. On other pages it is the time of the venue's record, stored only where a row is written anyway. A record with all
+ * texts also sets `full_seen_at`. Returns the keys of the markets
  * with a changed total.
  */
 export async function writeSightings(
@@ -60,6 +63,7 @@ export async function writeSightings(
     named.map(({ ageMs = 0 }) => new Date(sweepStartedAtMs ?? nowMs - ageMs).toISOString()),
     sweepStartedAtMs !== undefined,
     named.map(({ ageMs }) => (ageMs === undefined ? null : new Date(nowMs - ageMs).toISOString())),
+    named.map(({ isSummary }) => isSummary !== true),
   ]);
   return new Set(moved.map(({ marketId }) => marketId));
 }

@@ -14,7 +14,7 @@ const KEEP_VERSIONS = sql(
   'keep_market_versions',
   `WITH before AS MATERIALIZED (
      SELECT id, updated_at, event_id, title, description, category, tags, status, has_book, created_at, open_at,
-       close_at, resolved_at, resolution, resolution_state, winning_outcome_id, resolution_criteria, url, event_title, sibling_label
+       close_at, resolved_at, resolution, resolution_state, winning_outcome_id, resolution_criteria, settlement_source, url, event_title, sibling_label
      FROM market WHERE id = ANY ($1::bigint[])),
    clock AS MATERIALIZED (
      SELECT greatest(clock_timestamp(), max(updated_at) + interval '1 microsecond') AS at FROM before),
@@ -24,7 +24,7 @@ const KEEP_VERSIONS = sql(
        'description', b.description, 'category', b.category, 'tags', b.tags, 'status', b.status, 'has_book', b.has_book,
        'created_at', b.created_at, 'open_at', b.open_at, 'close_at', b.close_at, 'resolved_at', b.resolved_at,
        'resolution', b.resolution, 'resolution_state', b.resolution_state, 'winning_outcome_id', b.winning_outcome_id,
-       'resolution_criteria', b.resolution_criteria, 'url', b.url, 'event_title', b.event_title,
+       'resolution_criteria', b.resolution_criteria, 'settlement_source', b.settlement_source, 'url', b.url, 'event_title', b.event_title,
        'sibling_label', b.sibling_label, 'outcomes', coalesce(o.outcomes, '[]'), 'payouts', ${payoutsOf('b.id')})
      FROM before b CROSS JOIN clock LEFT JOIN LATERAL (
        SELECT jsonb_agg(jsonb_build_array(t.mint, o.label) ORDER BY o.ordinal) AS outcomes

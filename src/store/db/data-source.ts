@@ -51,6 +51,7 @@ import { Quiet0038 } from './migrations/0038-quiet.ts';
 import { RequestedPolls0039 } from './migrations/0039-requested-polls.ts';
 import { ConditionNames0040 } from './migrations/0040-condition-names.ts';
 import { Resolutions0041 } from './migrations/0041-resolutions.ts';
+import { MarketRules0042 } from './migrations/0042-market-rules.ts';
 import { ResolutionListeners0043 } from './migrations/0043-resolution-listeners.ts';
 
 /** Every table that TypeORM's repositories may access. */
@@ -106,6 +107,7 @@ export const MIGRATIONS = [
   RequestedPolls0039,
   ConditionNames0040,
   Resolutions0041,
+  MarketRules0042,
   ResolutionListeners0043,
 ] as const;
 

@@ -71,7 +71,7 @@ export const MARK_CHANGED_MARKETS_SQL = insertMarksSql(
    WHERE m.id = ANY ($1::bigint[])
      AND ((SELECT EXISTS (SELECT FROM alert WHERE status = 'active' AND probe IN ('status', 'new_market')))
        OR EXISTS (SELECT FROM alert_firing f WHERE f.subject = m.id AND f.price IS NULL)
-       OR ${hasListeners('market_status', 'new_market', 'market_resolution')})`,
+       OR ${hasListeners('market_status', 'new_market', 'market_resolution', 'market_rules')})`,
 );
 
 /**

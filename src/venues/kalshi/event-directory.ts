@@ -113,6 +113,9 @@ function eventTickerOf(row: unknown): string | undefined {
 /** Only the fields that market records use: fifty thousand whole events are too many. */
 function factsOf(event: unknown): unknown {
   if (event === null || typeof event !== 'object') return undefined;
-  const { event_ticker, series_ticker, title, category, product_metadata } = event as Record<string, unknown>;
-  return { event_ticker, series_ticker, title, category, product_metadata };
+  const { event_ticker, series_ticker, title, category, product_metadata, settlement_sources } = event as Record<
+    string,
+    unknown
+  >;
+  return { event_ticker, series_ticker, title, category, product_metadata, settlement_sources };
 }

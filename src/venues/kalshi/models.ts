@@ -20,6 +20,18 @@ const texts = z
     items.filter((item): item is string => typeof item === 'string' && item !== '' && isStorableText(item)),
   );
 
+const storableText = z.string().min(1).refine(isStorableText);
+/** Where the venue reads the result; null for an entry of another form. */
+const settlementSources = z
+  .array(
+    z
+      .object({ name: storableText, url: storableText.nullish().catch(undefined) })
+      .nullable()
+      .catch(null),
+  )
+  .nullish()
+  .catch(undefined);
+
 /** A series of events; it has the category and the tags of their markets. */
 export const kalshiSeries = z.object({
   ticker: id,
@@ -27,6 +39,7 @@ export const kalshiSeries = z.object({
   /** All categories of the series; `category` is one of them. */
   categories: texts.nullish().catch(undefined),
   tags: texts.nullish().catch(undefined),
+  settlement_sources: settlementSources,
 });
 export type KalshiSeries = z.infer<typeof kalshiSeries>;
 
@@ -37,6 +50,7 @@ const kalshiEvent = z.object({
   title: decorativeText,
   category: decorativeText,
   product_metadata: z.record(z.string(), z.unknown()).nullish().catch(undefined),
+  settlement_sources: settlementSources,
 });
 
 /** The fields that give the value of a market: dollars as text, or the cents of the shape before 2026. */

@@ -112,8 +112,18 @@ function describe(market: KalshiMarket) {
     ...(category && { category }),
     ...(market.is_summary && { isSummary: true as const }),
     ...(criteria !== '' && { resolutionCriteria: criteria }),
+    ...sourceOf(market),
     ...(series && PLAIN_TICKER.test(series) && pageOf(series)),
   };
+}
+
+/** The sources of the event, or of its series. */
+function sourceOf({ event, series }: KalshiMarket): Pick<MarketRecord, 'settlementSource'> {
+  const sources = event?.settlement_sources ?? series?.settlement_sources ?? [];
+  const lines = sources.flatMap((source) =>
+    source ? [source.url ? `${source.name} (${source.url})` : source.name] : [],
+  );
+  return lines.length === 0 ? {} : { settlementSource: lines.join('\n') };
 }
 
 /** The venue has one page for all events of a series. */

@@ -103,6 +103,7 @@ function describe(market: GammaMarket) {
     ...(event?.id !== undefined && event.id !== null && { eventId: String(event.id) }),
     ...(event?.slug?.isWellFormed() && { eventUrl: `${SITE}/event/${encodeURIComponent(event.slug)}` }),
     ...(criteria !== '' && { resolutionCriteria: criteria }),
+    ...(market.resolutionSource && { settlementSource: market.resolutionSource }),
     ...(url !== undefined && { url }),
   };
 }

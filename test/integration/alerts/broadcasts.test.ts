@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { rulesHash } from '../../../src/domain/markets/rules.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
@@ -145,6 +146,47 @@ describe('market_status and new_market', () => {
     expect((await owner.stored()).map(({ data }) => data['marketId']).sort()).toEqual(
       markets.map(({ marketId }) => marketId).sort(),
     );
+  });
+});
+
+describe('market_rules', () => {
+  it('reports each change of the words once, and no first reading and no change of white space', async () => {
+    const owner = await anOwner(['market_rules']);
+    const { market } = desk.market();
+    await desk.list({ ...market, isSummary: true });
+    await desk.list({ ...market, resolutionCriteria: 'By the office.' });
+    await desk.list({ ...market, resolutionCriteria: 'By the office.', settlementSource: 'Office' });
+    expect(await owner.emitted()).toEqual([]);
+    await desk.list({ ...market, resolutionCriteria: 'By  the office.\n', settlementSource: 'Office' });
+    await desk.list({ ...market, resolutionCriteria: 'By the agency.', settlementSource: 'Office', title: 'Now?' });
+    const [text] = await owner.emitted();
+    await desk.list({ ...market, resolutionCriteria: 'By the agency.', settlementSource: 'Agency' });
+    await desk.list({ ...market, resolutionCriteria: 'By the agency.', settlementSource: 'Agency', status: 'halted' });
+    const events = await owner.emitted();
+    const hashOf = (words: string, settlementSource: string) => rulesHash({ text: words, settlementSource });
+    expect(text?.data).toEqual({
+      venue: 'polymarket',
+      marketId: market.marketId,
+      title: 'Now?',
+      version: 2,
+      hash: hashOf('By the agency.', 'Office'),
+      previousHash: hashOf('By the office.', 'Office'),
+      observedAt: expect.any(String),
+    });
+    expect(events.map(({ data }) => [data['version'], data['hash'], data['previousHash']])).toEqual([
+      [2, text?.data['hash'], text?.data['previousHash']],
+      [3, hashOf('By the agency.', 'Agency'), text?.data['hash']],
+    ]);
+  });
+
+  it('reports no change from before the creation of the webhook when a mark still waits', async () => {
+    const early = await anOwner(['market_rules']);
+    const { market } = desk.market();
+    await desk.list({ ...market, resolutionCriteria: 'one' });
+    await desk.list({ ...market, resolutionCriteria: 'two' });
+    const late = await anOwner(['market_rules']);
+    expect(await early.emitted()).toHaveLength(1);
+    expect(await late.stored()).toEqual([]);
   });
 });
 

@@ -6,8 +6,8 @@ import { createKeyDirectory, type KeyDirectory } from '../../../api/access/key-d
 import { createAnswerCache } from '../../../api/reads/answer-cache.ts';
 import { createReadTracker, type ReadTracker } from '../../../api/reads/read-tracker.ts';
 import { enabledVenues } from '../../../api/reads/venue-catalog.ts';
+import { openApiText } from '../../../api/routes/documents.ts';
 import { venueScopes } from '../../../api/routes/market-scope.ts';
-import { openApiText } from '../../../api/routes/openapi.ts';
 import type { ApiDeps } from '../../../api/server/api-deps.ts';
 import { createApi } from '../../../api/server/app.ts';
 import { createHttpServer, drain } from '../../../api/server/http-server.ts';

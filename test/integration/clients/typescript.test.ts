@@ -71,7 +71,12 @@ beforeAll(async () => {
   for (let number = 1; number < MARKETS; number += 1)
     await aStoredMarket(api.db, { title: `Rain on day ${number}?`, ...(number > 15 && { eventId: `rain-${number}` }) });
   const event = { eventId: EVENT, eventTitle: 'Weather in May', siblingLabel: 'Snow' };
-  market = await aStoredMarket(api.db, { title: 'Will it snow?', stats: [EXACT, '0.10', null], ...event });
+  market = await aStoredMarket(api.db, {
+    title: 'Will it snow?',
+    resolutionCriteria: 'By the gauge.',
+    stats: [EXACT, '0.10', null],
+    ...event,
+  });
   const tokenId = market.outcomes[0]?.tokenId ?? 0n;
   const at = (seconds: number) => new Date((HOUR + seconds) * 1_000);
   await aStoredPrice(api.db, tokenId, { price: '0.62', bid: '0.61', ask: '0.63', asOf: at(0) });
@@ -134,6 +139,7 @@ it('the client has a method for every operation', async () => {
   const event = await client.events.get({ venue: 'polymarket', event_id: EVENT, limit: 1 });
   expect(event.data).toMatchObject({ market_count: 1, volume: Number(EXACT), markets: [{ market_id }] });
   expect((await client.markets.prices({ market_id })).data.outcomes[0]).toMatchObject({ price: 0.62, best_ask: 0.63 });
+  expect((await client.markets.rules({ market_id, from: 1, to: 1 })).data).toMatchObject({ text: 'By the gauge.' });
   const many = await client.markets.manyPrices({ market_ids: [market_id, 'no-such'] });
   expect([many.data.length, many.meta.missing]).toEqual([1, ['no-such']]);
   expect((await client.markets.orderbook(one)).data).toMatchObject({ best_bid: 0.61, asks: [{ size: 5, count: 2 }] });

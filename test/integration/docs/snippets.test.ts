@@ -86,6 +86,7 @@ const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
       'json new_market',
       'json trade',
       'json feed_gap',
+      'json market_rules',
       'json test',
       'json vector',
     ],

@@ -73,6 +73,7 @@ const FACTS: Readonly<Record<EventType, string>> = {
   trade: 'buy 2500 at 0.62',
   market_resolution: 'proposed to disputed',
   feed_gap: 'disconnected, 1 market, ended',
+  market_rules: 'version 2',
   test: 'wh_01987f5e-6a3b-7c11-8b5e-0d2f6f…',
 };
 

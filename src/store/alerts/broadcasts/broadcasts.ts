@@ -17,6 +17,7 @@ import {
   readGapFacts,
   readMarketFacts,
   readResolutionFacts,
+  readRulesFacts,
   readTradeFacts,
 } from './facts.ts';
 
@@ -89,6 +90,7 @@ export async function findBroadcasts(db: Queryable, marks: readonly Mark[], limi
   const facts = [
     ...(hears('new_market', 'market_status') ? await readMarketFacts(db, changedOf) : []),
     ...(hears('market_resolution') ? await readResolutionFacts(db, changedOf) : []),
+    ...(hears('market_rules') ? await readRulesFacts(db, changedOf) : []),
     ...(await readTradeFacts(db, observed, tradeBounds(listeners))),
     ...(hears('feed_gap') ? await readGapFacts(db, gaps) : []),
   ];
@@ -120,7 +122,7 @@ function sorted(marks: readonly Mark[]) {
       gaps.push({ kind: cause.kind, rowId: gapOfKey(mark.key), atMs: Number(cause.atMs), group });
   }
   const types: BroadcastEvent[] = [
-    ...(changedOf.size > 0 ? (['new_market', 'market_status', 'market_resolution'] as const) : []),
+    ...(changedOf.size > 0 ? (['new_market', 'market_status', 'market_resolution', 'market_rules'] as const) : []),
     ...(gaps.length > 0 ? (['feed_gap'] as const) : []),
   ];
   return { changedOf, observed: [...observed.values()], gaps, types };

@@ -13,12 +13,14 @@ import {
   feedGapData,
   MAX_GAP_MARKETS,
   marketResolutionData,
+  marketRulesData,
   marketStatusData,
   newMarketData,
   type TradeBound,
   tradeData,
 } from '../../../domain/webhooks/broadcast.ts';
 import type { BroadcastEvent } from '../../../domain/webhooks/event.ts';
+import { readRules } from '../../catalog/market-rules.ts';
 import { type Queryable, sql } from '../../db/tx.ts';
 import { readMarketChanges } from '../market-rules.ts';
 import { wholeMs } from '../rules.ts';
@@ -180,6 +182,33 @@ export async function readResolutionFacts(
     });
     const identity = `${market.venue}:${market.marketId}:${row.n}`;
     return [{ type: 'market_resolution', identity, atMs, group, data }];
+  });
+}
+
+/**
+ * The changes of the rules of markets since a moment each, epoch milliseconds. The number of a version never changes, so it is the identity
+ * of the change.
+ */
+export async function readRulesFacts(
+  db: Queryable,
+  changedOf: ReadonlyMap<bigint, { sinceMs: number; group: string }>,
+): Promise<Fact[]> {
+  const changed = [...(await readRules(db, [...changedOf.keys()]))].flatMap(([pk, versions]) => {
+    const { sinceMs = 0, group = '' } = changedOf.get(pk) ?? {};
+    return versions.flatMap(({ version, hash, sinceMs: atMs }) => {
+      const previousHash = versions[version - 2]?.hash;
+      return previousHash === undefined || atMs < sinceMs ? [] : [{ pk, group, version, hash, previousHash, atMs }];
+    });
+  });
+  if (changed.length === 0) return [];
+  const rows = await db.query<MarketRow>(MARKETS, [changed.map(({ pk }) => pk)]);
+  const rowOf = new Map(rows.map((row) => [row.id, row]));
+  return changed.flatMap(({ pk, group, atMs, ...rules }): Fact[] => {
+    const row = rowOf.get(pk);
+    if (!row) return [];
+    const market = { ...row, eventId: row.eventId ?? undefined, category: row.category ?? undefined };
+    const data = marketRulesData({ ...market, ...rules, observedAt: new Date(atMs) });
+    return [{ type: 'market_rules', identity: `${row.venue}:${row.marketId}:${rules.version}`, atMs, data, group }];
   });
 }
 

@@ -8,7 +8,7 @@ import type { ApiState } from '../../../../api/context.ts';
 import { EVENT_SCHEMAS } from '../../../../api/contract/events/event.ts';
 import { STATUS_OF } from '../../../../api/errors.ts';
 import { register } from '../../../../api/http/route.ts';
-import { openApiText } from '../../../../api/routes/openapi.ts';
+import { openApiText } from '../../../../api/routes/documents.ts';
 import { routeTable } from '../../../../api/server/route-table.ts';
 import { VERSION } from '../../../../src/config/version.ts';
 import { EVENTS } from '../../../../src/domain/events/events.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect } from 'vitest';
-import { asyncApiText } from '../../../../api/routes/asyncapi.ts';
+import { asyncApiText } from '../../../../api/routes/documents.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { AsyncContract, type StreamChannel } from '../../../support/async-contract.ts';
 import { type ConfirmedJournal, confirmJournal, type NewChange } from '../../../support/journal.ts';

@@ -130,6 +130,7 @@ describe('writeMarkets with versions', () => {
           resolution_state: null,
           winning_outcome_id: null,
           resolution_criteria: 'By the gauge.',
+          settlement_source: null,
           url: 'https://venue.test/m',
           outcomes: [
             [`${id}:b`, 'Bee'],

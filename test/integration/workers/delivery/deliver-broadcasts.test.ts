@@ -111,6 +111,10 @@ describe('an alerter that dies between its commit and its wake-up', () => {
       await closeGaps(desk.db, { venue: 'polymarket', marketPks, toMs: Date.now() });
       return 2;
     },
+    market_rules: async ({ market }) => {
+      for (const text of ['one', 'two', ' two ', 'three']) await desk.list({ ...market, resolutionCriteria: text });
+      return 2;
+    },
   };
 
   it.each(Object.keys(FACTS) as BroadcastEvent[])('loses no %s and repeats none', async (type) => {

@@ -144,6 +144,7 @@ describe('chatMessage', () => {
         'Value: 1550 USD',
       ],
     ],
+    ['market_rules', {}, ['Rules changed: Sample market', 'Market: Sample market', 'Venue: sample', 'Version: 2']],
     [
       'feed_gap',
       {},

@@ -8,7 +8,16 @@ const sample = (type: EventType) =>
 
 /** The kinds of events with a key, by the order. */
 const KEYED: Record<(typeof ORDER_BY)[number], readonly EventType[]> = {
-  market: ['price_alert', 'transaction', 'balance_change', 'market_status', 'market_resolution', 'new_market', 'trade'],
+  market: [
+    'price_alert',
+    'transaction',
+    'balance_change',
+    'market_status',
+    'market_resolution',
+    'new_market',
+    'trade',
+    'market_rules',
+  ],
   alert: ['price_alert', 'alert_expired'],
   wallet: ['transaction', 'balance_change'],
 };

@@ -54,6 +54,21 @@ describe('the event directory', () => {
     expect(asked.length).toBe(3);
   });
 
+  it('keeps the fields of an event that market records use when a listing nests it', async () => {
+    const { directory, asked } = setup();
+    const used = {
+      event_ticker: 'E1',
+      series_ticker: 'S',
+      title: 'Weather',
+      category: 'Climate',
+      product_metadata: {},
+      settlement_sources: [{ name: 'Office', url: 'https://a.example' }],
+    };
+    directory.learn([{ ...row('M1', 'E1'), event: { ...used, markets: [] } }]);
+    expect(await directory.complete([row('M2', 'E1')], signal)).toEqual([{ ...row('M2', 'E1'), event: used }]);
+    expect(asked).toEqual([]);
+  });
+
   it('requests a single event by its own route', async () => {
     const { asked, titles } = setup();
     expect(await titles('E1', 'E1')).toEqual(['Title of E1', 'Title of E1']);

@@ -87,6 +87,24 @@ describe('a Kalshi market', () => {
   });
 
   it.each<[string, object, string | undefined]>([
+    [
+      'those of its event, a line each',
+      { event: { settlement_sources: [{ name: 'Office', url: 'https://a.example' }, { name: 'Gauge' }] } },
+      'Office (https://a.example)\nGauge',
+    ],
+    [
+      'those of its series when the event has none',
+      { series: { ticker: 'KXRAIN', settlement_sources: [{ name: 'Office', url: '' }] } },
+      'Office',
+    ],
+    ['the readable ones', { event: { settlement_sources: [7, { name: 'a\u0000b' }, { name: 'Gauge' }] } }, 'Gauge'],
+    ['none when the list is of another form', { event: { settlement_sources: 'Office' } }, undefined],
+    ['none when both lists are empty or absent', { event: { settlement_sources: [] } }, undefined],
+  ])('has as settlement source %s', (_name, more, source) => {
+    expect(parseOne(more).record?.settlementSource).toBe(source);
+  });
+
+  it.each<[string, object, string | undefined]>([
     ['what YES stands for', {}, 'Rain'],
     ['the subtitle of the earlier shape', { yes_sub_title: undefined, subtitle: ' 40 mm or more ' }, '40 mm or more'],
     ['the subtitle when the newer field is empty', { yes_sub_title: '', subtitle: 'Rain' }, 'Rain'],

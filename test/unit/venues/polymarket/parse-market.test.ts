@@ -82,6 +82,14 @@ describe('parseMarkets', () => {
     });
   });
 
+  it('has its source within the criteria and apart when the venue states one', () => {
+    const source = 'https://example.com/rain';
+    expect(one({ ...open, resolutionSource: source })).toMatchObject({
+      resolutionCriteria: `Rain falls.\n${source}`,
+      settlementSource: source,
+    });
+  });
+
   it.each([undefined, null, '', '  ', 'Will it rain?', 7, 'a\u0000b'])(
     'has no label when groupItemTitle is %j',
     (groupItemTitle) => {
