@@ -1,6 +1,7 @@
 import type { MarketRecord } from '../../src/domain/markets/market.ts';
 import { failureFields } from '../../src/observe/failure-fields.ts';
 import { type MissingMarket, missingMarkets, settleMissing } from '../../src/store/catalog/market-sightings.ts';
+import { askForResults } from '../../src/store/catalog/undecided-markets.ts';
 import { oncePerOwner } from '../../src/store/db/batcher.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { VenueError } from '../../src/venues/errors.ts';
@@ -33,6 +34,7 @@ export async function verifyMissing(
   const { venue } = walk;
   const places = lastAsked(context.db);
   const endsAtMs = performance.now() + TURN_MS;
+  await askDue(context, venue);
   let mayWrap = places.has(venue);
   while (performance.now() < endsAtMs && !call.signal.aborted) {
     const asked = await missingMarkets(context.db, venue, adapter.maxMarketsPerFetch, places.get(venue));
@@ -65,6 +67,22 @@ export async function verifyMissing(
     }
   }
   return true;
+}
+
+/** When a process asks next for the results of a venue. */
+const nextAsk = oncePerOwner((_db: object) => new Map<string, number>());
+const ASK_EVERY_MS = 60_000;
+/** A share of the request rate: the venues answer for at least this many markets with a few requests. */
+const MAX_ASKED = 200;
+
+/** Adds closed markets without a final result to the missing ones, each at growing intervals, because listings omit closed markets. */
+async function askDue({ db, log }: JobContext, venue: string): Promise<void> {
+  const places = nextAsk(db);
+  const nowMs = performance.now();
+  if (nowMs < (places.get(venue) ?? 0)) return;
+  places.set(venue, nowMs + ASK_EVERY_MS);
+  const asked = await askForResults(db, venue, MAX_ASKED);
+  if (asked > 0) log.debug({ venue, asked }, 'undecided markets are due');
 }
 
 async function settle(

@@ -1,3 +1,4 @@
+import type { UndecidedMarkets } from '../../../src/store/catalog/undecided-markets.ts';
 import type { FeedReport } from '../../../src/store/feeds/streamers.ts';
 import type { ProcessHeartbeat } from '../../../src/store/ops/heartbeats.ts';
 import {
@@ -115,7 +116,7 @@ function perMinute(rate: number): string {
 
 /** A card per venue with the age of its stalest poll. */
 export function venueCards(
-  { polls, venues, feeds }: Pick<ProblemFacts, 'polls' | 'venues' | 'feeds'>,
+  { polls, venues, feeds, undecided }: Pick<ProblemFacts, 'polls' | 'venues' | 'feeds'> & UndecidedFacts,
   nowMs: number,
 ): Html {
   if (venues.length === 0) return emptyState('No venue is enabled. Set VENUES to enable venues.');
@@ -139,8 +140,19 @@ export function venueCards(
         : unhealthy.length === 0
           ? badge('good', 'healthy')
           : html`${badge('bad', 'unhealthy')} <span class="muted">${unhealthy.map(({ kind }) => kind).join(', ')}</span>`
-    }</p>${feed && feedLine(feed)}</div>`;
+    }</p>${feed && feedLine(feed)}${waitingLine(undecided.get(venue), nowMs)}</div>`;
   })}</div>`;
+}
+
+/** The markets of each venue that wait for their result. */
+export interface UndecidedFacts {
+  undecided: ReadonlyMap<string, UndecidedMarkets>;
+}
+
+function waitingLine(waiting: UndecidedMarkets | undefined, nowMs: number): Html | false {
+  if (waiting === undefined || waiting.since === null) return false;
+  const { markets, since } = waiting;
+  return html`<p class="under">Without a result: ${number(markets)} <span class="muted">${markets === 1 ? 'market' : 'markets'}, the first for ${duration(Math.max(0, nowMs - since.getTime()))}</span></p>`;
 }
 
 function feedLine({ state, messagesPerSecond }: FeedReport): Html {

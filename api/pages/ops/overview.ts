@@ -1,5 +1,6 @@
 import { briefly } from '../../../src/domain/values/briefly.ts';
 import { type Dependency, readiness } from '../../../src/observe/probe-server.ts';
+import { countUndecided } from '../../../src/store/catalog/undecided-markets.ts';
 import { oldestOpenGaps } from '../../../src/store/feeds/gap-lists.ts';
 import { readJournalHead } from '../../../src/store/journal/read-journal.ts';
 import { listHeartbeats } from '../../../src/store/ops/heartbeats.ts';
@@ -27,6 +28,7 @@ import {
   stageTable,
   stateSentence,
   throughputCharts,
+  type UndecidedFacts,
   venueCards,
 } from './overview-parts.ts';
 import { findProblems, type ProblemFacts } from './overview-problems.ts';
@@ -43,7 +45,7 @@ const PARTLY_MS = 3_600_000;
 export type OverviewDeps = Pick<PageDeps, 'db' | 'venues' | 'now'> & { dependencies: readonly Dependency[] };
 
 interface Overview {
-  facts: Omit<ProblemFacts, 'nowMs'>;
+  facts: Omit<ProblemFacts, 'nowMs'> & UndecidedFacts;
   throughput: Throughput;
   refolds: readonly RefoldProgress[];
 }
@@ -97,6 +99,7 @@ async function readOverview({ db, dependencies, venues, now }: OverviewDeps): Pr
     partly,
     throughput,
     refolds,
+    waiting,
   ] = await Promise.all([
     listHeartbeats(db),
     readStageBacklogs(db),
@@ -111,6 +114,7 @@ async function readOverview({ db, dependencies, venues, now }: OverviewDeps): Pr
     listPartlyFailing(db, now() - PARTLY_MS, MAX_FAILING),
     readThroughput(db),
     refoldProgress(db),
+    countUndecided(db, names),
   ]);
   const webhooks = { failing, failingTotal, partlyFailing: partly.webhooks, partlyFailingTotal: partly.total };
   const facts = {
@@ -124,6 +128,7 @@ async function readOverview({ db, dependencies, venues, now }: OverviewDeps): Pr
     polls,
     feeds: feeds.states,
     gapsSince,
+    undecided: new Map(waiting.map((each) => [each.venue, each])),
     ...webhooks,
   };
   return { facts, throughput, refolds };

@@ -31,7 +31,7 @@ function normalized(text: string | null): string {
 }
 
 /** A hash that does not depend on white space: of the text and, on a line of its own, the source. */
-export function rulesHash({ text, settlementSource }: Rules): string {
+function rulesHash({ text, settlementSource }: Rules): string {
   const parts = [normalized(text), normalized(settlementSource)];
   return createHash('sha256')
     .update(parts[1] === '' ? (parts[0] ?? '') : parts.join('\n'))
@@ -71,7 +71,7 @@ function differ(known: string | null, stated: string | null): boolean {
 }
 
 /** A part of a comparison of two texts. */
-export interface DiffPart {
+interface DiffPart {
   op: 'equal' | 'insert' | 'delete';
   text: string;
 }

@@ -52,7 +52,7 @@ import { RequestedPolls0039 } from './migrations/0039-requested-polls.ts';
 import { ConditionNames0040 } from './migrations/0040-condition-names.ts';
 import { Resolutions0041 } from './migrations/0041-resolutions.ts';
 import { MarketRules0042 } from './migrations/0042-market-rules.ts';
-import { ResolutionListeners0043 } from './migrations/0043-resolution-listeners.ts';
+import { ResolutionIndexes0043 } from './migrations/0043-resolution-indexes.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -108,7 +108,7 @@ export const MIGRATIONS = [
   ConditionNames0040,
   Resolutions0041,
   MarketRules0042,
-  ResolutionListeners0043,
+  ResolutionIndexes0043,
 ] as const;
 
 /**

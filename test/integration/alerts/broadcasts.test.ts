@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { rulesHash } from '../../../src/domain/markets/rules.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
@@ -11,6 +10,7 @@ import { workShards } from '../../../src/store/marks/stage.ts';
 import { writeTrades } from '../../../src/store/series/trades.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aTrade } from '../../factories/trades.ts';
+import { rulesHash } from '../../support/rules-hash.ts';
 import { useAlertDesk } from './alert-desk.ts';
 
 const CLEAR = sql(

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
-import { rulesHash } from '../../../../src/domain/markets/rules.ts';
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aMarketRecord } from '../../../factories/markets.ts';
+import { rulesHash } from '../../../support/rules-hash.ts';
 import { withApi } from '../with-api.ts';
 
 const { api, client } = withApi();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { diffTexts, type RulesState, rulesHash, rulesVersions } from '../../../../src/domain/markets/rules.ts';
+import { diffTexts, type RulesState, rulesVersions } from '../../../../src/domain/markets/rules.ts';
 
 const SPACES = fc.stringMatching(/^[ \t\n]{1,3}$/);
 const WORDS = fc.array(fc.stringMatching(/^[a-c.,]{1,3}$/), { minLength: 1, maxLength: 30 });
@@ -19,7 +19,10 @@ const numbered = (...states: RulesState[]) =>
     settlementSource,
   ]);
 
-describe('rulesHash', () => {
+const rulesHash = ({ text, settlementSource }: Pick<RulesState, 'text' | 'settlementSource'>) =>
+  rulesVersions([state(0, text, settlementSource)])[0]?.hash;
+
+describe('the hash of rules', () => {
   it('does not change when only white space moves', () => {
     fc.assert(
       fc.property(WORDS, SPACES, SPACES, (words, one, other) => {

@@ -1,0 +1,103 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
+import { missingMarkets, settleMissing } from '../../../../src/store/catalog/market-sightings.ts';
+import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
+import { askForResults, countUndecided } from '../../../../src/store/catalog/undecided-markets.ts';
+import { Partitions } from '../../../../src/store/db/partitions.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
+import { aMarketRecord } from '../../../factories/markets.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
+import { genericPlanOf } from '../../../support/postgres/generic-plan.ts';
+
+/** Moves the last change and the last question of a venue's markets back. */
+const AGE = sql(
+  'test_age_questions',
+  `WITH moved AS (UPDATE market SET updated_at = updated_at - $2 * interval '1 minute' WHERE venue = $1 RETURNING id)
+   UPDATE market_stats SET result_asked_at = result_asked_at - $2 * interval '1 minute' WHERE market_id IN (SELECT id FROM moved)`,
+);
+
+const MANY = sql(
+  'test_many_markets',
+  `INSERT INTO market (venue, venue_market_id, title, description, tags, status, has_book, content_hash)
+   SELECT 'planned', 'm' || n, '', '', '{}', 'open', false, '\\x00' FROM generate_series(1, 2000) n`,
+);
+
+const test = useTestDatabase({ poolSize: 4 });
+beforeAll(() => new Partitions(test.db).ensureAroundNow('price_history'));
+
+const write = (venue: string, ...page: MarketRecord[]) =>
+  test.db.transaction((tx) => writeMarkets(tx, venue, 'USD', page, Date.now()));
+const closed = (marketId: string, over: Partial<MarketRecord> = {}) =>
+  aMarketRecord({ marketId, status: 'closed', ...over });
+const asked = async (venue: string) => (await missingMarkets(test.db, venue, 100)).map(({ marketId }) => marketId);
+/** The venue answers for the asked markets without news. */
+const answer = (venue: string) =>
+  test.db.transaction(async (tx) => settleMissing(tx, await missingMarkets(tx, venue, 100), []));
+
+describe('askForResults', () => {
+  it('asks for closed, proposed and disputed markets, and for resolved ones whose result may be disputed', async () => {
+    const waiting = [
+      closed('closed'),
+      aMarketRecord({ marketId: 'proposed', resolutionSteps: [{ state: 'proposed' }] }),
+      aMarketRecord({ marketId: 'determined', status: 'resolved', resolutionSteps: [{ state: 'resolved' }] }),
+    ];
+    await write(
+      'kalshi',
+      ...waiting,
+      aMarketRecord({ marketId: 'open' }),
+      aMarketRecord({ marketId: 'paid', status: 'settled' }),
+    );
+    await write('polymarket', aMarketRecord({ marketId: 'final', status: 'resolved' }));
+    await test.db.query(AGE, ['kalshi', 2]);
+    await test.db.query(AGE, ['polymarket', 2]);
+    expect(await askForResults(test.db, 'kalshi', 100)).toBe(3);
+    expect((await asked('kalshi')).sort()).toEqual(['closed', 'determined', 'proposed']);
+    expect(await askForResults(test.db, 'polymarket', 100)).toBe(0);
+  });
+
+  it('doubles the interval with each question, and begins anew when the market changes', async () => {
+    const venue = 'doubling';
+    await write(venue, closed('m'));
+    expect(await askForResults(test.db, venue, 100)).toBe(0);
+    for (const minutes of [1, 2, 4, 8]) {
+      await test.db.query(AGE, [venue, minutes - 0.1]);
+      expect(await askForResults(test.db, venue, 100)).toBe(0);
+      await test.db.query(AGE, [venue, 0.2]);
+      expect(await askForResults(test.db, venue, 100)).toBe(1);
+      expect(await askForResults(test.db, venue, 100)).toBe(0);
+      await answer(venue);
+    }
+    await write(venue, closed('m', { title: 'Another title' }));
+    await test.db.query(AGE, [venue, 1.1]);
+    expect(await askForResults(test.db, venue, 100)).toBe(1);
+  });
+
+  it('takes the longest waiting markets first, up to its limit', async () => {
+    const venue = 'limited';
+    await write(venue, closed('late'));
+    await write(venue, closed('early'));
+    await test.db.query(AGE, [venue, 5]);
+    await write(venue, closed('late', { title: 'Changed' }));
+    await test.db.query(AGE, [venue, 5]);
+    expect(await askForResults(test.db, venue, 1)).toBe(1);
+    expect(await asked(venue)).toEqual(['early']);
+  });
+
+  it('reads the index of undecided markets only', async () => {
+    await test.db.query(MANY);
+    const nodes = await genericPlanOf(test.db, (db) => askForResults(db, 'planned', 10));
+    const names = nodes.map((node) => (node as { 'Index Name'?: string })['Index Name']);
+    expect(names).toContain('market_undecided');
+  });
+});
+
+describe('countUndecided', () => {
+  it('has the number of waiting markets and the first close of each venue', async () => {
+    const closeAtMs = Date.UTC(2026, 0, 5);
+    await write('counted', closed('a', { closeAtMs }), closed('b'), aMarketRecord({ marketId: 'c' }));
+    expect(await countUndecided(test.db, ['counted', 'empty'])).toEqual([
+      { venue: 'counted', markets: 2, since: new Date(closeAtMs) },
+      { venue: 'empty', markets: 0, since: null },
+    ]);
+  });
+});
