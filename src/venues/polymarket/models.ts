@@ -51,6 +51,8 @@ export const gammaMarket = z.object({
   acceptingOrders: flag,
   enableOrderBook: flag,
   umaResolutionStatus: z.string().nullish(),
+  /** The former words of `umaResolutionStatus`, oldest first. */
+  umaResolutionStatuses: jsonList(z.string()).nullish().catch(undefined),
   description: decorativeText,
   resolutionSource: decorativeText,
   /** The label that distinguishes the market in its event. */
