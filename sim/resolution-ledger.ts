@@ -2,8 +2,7 @@ import { tickerOf } from './kalshi/wire.ts';
 import { isPoolMarket, tokenIdOf } from './limitless/wire.ts';
 import { isCancelled, placeOf } from './manifold/contracts.ts';
 import { payoutTexts } from './wire/prices.ts';
-import { type Market, UNITS } from './world/market.ts';
-import type { ResolutionEvent } from './world/resolution.ts';
+import { type Market, type ResolutionEvent, UNITS } from './world/market.ts';
 import type { World } from './world/world.ts';
 
 /** A change of the result of a market as one venue shows it, in the words of oddswire. */
@@ -125,7 +124,7 @@ function ledgerOf(market: Market, { venue, marketId, outcomeIds, hasRounds, show
     for (const [next, payout] of show(event)) {
       const transition = transitionTo(state, next, payout !== undefined && payout !== paid);
       if (transition === undefined) continue;
-      const isRound = hasRounds && (next === 'proposed' || next === 'disputed');
+      const isRound = hasRounds && next !== 'reopened';
       transitions.push({
         transition,
         ...(isRound && { round: event.round }),

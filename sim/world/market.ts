@@ -1,10 +1,21 @@
 import { OrderBook, type Placement } from '../engine/order-book.ts';
 import type { EventSpec, MarketSpec } from './catalog.ts';
-import type { ResolutionEvent } from './resolution.ts';
 import type { Intent, TradeSide } from './trade-tape.ts';
 
 /** Millionths of a share in one share, and of a dollar in one dollar. */
 export const UNITS = 1_000_000;
+
+/** A true change of the result of a market. Each venue shows it in its own words, and some venues do not show it at all. */
+export interface ResolutionEvent {
+  readonly kind: 'proposed' | 'disputed' | 'amended' | 'resolved' | 'voided' | 'corrected' | 'reopened';
+  readonly second: number;
+  /** The number of the proposal since the market traded last. */
+  readonly round: number;
+  /** Millionths of a dollar per share of the first outcome; undefined for an event that pays nothing. */
+  readonly payout: number | undefined;
+  /** A control caused it, and no plan. */
+  readonly isManual: boolean;
+}
 
 /** Shared, because most markets of a large catalog never have one. */
 const NO_EVENTS: readonly ResolutionEvent[] = [];

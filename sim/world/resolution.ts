@@ -1,16 +1,4 @@
-import { type Market, UNITS } from './market.ts';
-
-/** A true change of the result of a market. Each venue shows it in its own words, and some venues do not show it at all. */
-export interface ResolutionEvent {
-  readonly kind: 'proposed' | 'disputed' | 'amended' | 'resolved' | 'voided' | 'corrected' | 'reopened';
-  readonly second: number;
-  /** The number of the proposal since the market traded last. */
-  readonly round: number;
-  /** Millionths of a dollar per share of the first outcome; undefined for an event that pays nothing. */
-  readonly payout: number | undefined;
-  /** A control caused it, and no plan. */
-  readonly isManual: boolean;
-}
+import { type Market, type ResolutionEvent, UNITS } from './market.ts';
 
 /** The result that a control chooses: a winner, or a payout of the first outcome in millionths of a dollar. */
 export interface ChosenResult {

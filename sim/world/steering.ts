@@ -32,7 +32,7 @@ export const MARKET_ACTIONS = [
  * closing it first if necessary, and a second `resolve` corrects it; `void` ends it without a result; `reopen` withdraws the result, and
  * trading goes on.
  */
-export type MarketAction = (typeof MARKET_ACTIONS)[number];
+type MarketAction = (typeof MARKET_ACTIONS)[number];
 
 export interface Steering extends ChosenResult {
   readonly action: MarketAction;

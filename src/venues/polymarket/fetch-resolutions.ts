@@ -60,6 +60,8 @@ export function createResolutionReader(
   async function ask(records: readonly MarketRecord[], { signal, now }: Context): Promise<void> {
     const fresh = records.filter((record) => {
       const standing = standingOf(record);
+      // A market without a pending result begins anew: its next proposal is of the first round again.
+      if (standing === undefined) known.delete(record.marketId);
       return standing !== undefined && known.get(record.marketId)?.standing !== standing;
     });
     for (const part of chunks(fresh, MAX_CONDITIONS)) {

@@ -22,8 +22,11 @@ export function gammaSteps(market: GammaMarket, end: End | undefined): Resolutio
   const words = (market.umaResolutionStatuses ?? []).map((word) => word.toLowerCase()).filter(isPendingWord);
   if (end !== undefined) {
     const { isVoid, outcomes, atMs } = end;
-    const time = atMs === undefined ? {} : { atMs };
-    return [...roundsOf(words), { state: isVoid ? 'voided' : 'resolved', ...statedPayouts(outcomes), ...time }];
+    const rounds = roundsOf(words);
+    // The round that ended: it tells a later correction, and a late answer, from a new proposal.
+    const round = rounds.at(-1)?.round;
+    const place = { ...(round !== undefined && { round }), ...(atMs !== undefined && { atMs }) };
+    return [...rounds, { state: isVoid ? 'voided' : 'resolved', ...statedPayouts(outcomes), ...place }];
   }
   if (present === '') return roundsOf(words);
   if (!isPendingWord(present)) return [...roundsOf(words), unknownStep(market.umaResolutionStatus ?? '')];

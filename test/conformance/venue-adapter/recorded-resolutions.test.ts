@@ -39,8 +39,8 @@ function shortSteps({ outcomes, resolutionSteps = [] }: MarketRecord): string {
 
 const EXPECTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   polymarket: {
-    'resolved ["proposed"] true split': 'proposed 1, resolved all paid timed',
-    'resolved ["proposed", "resolved"] true split': 'proposed 1, resolved all paid timed',
+    'resolved ["proposed"] true split': 'proposed 1, resolved 1 all paid timed',
+    'resolved ["proposed", "resolved"] true split': 'proposed 1, resolved 1 all paid timed',
     'resolved [] true split': 'resolved all paid timed',
     '- [] true split': 'resolved all paid',
     '- - true split': 'resolved all paid',

@@ -123,6 +123,14 @@ describe('the reader of proposed results', () => {
     expect(venue.asked).toHaveLength(2);
   });
 
+  it('asks again when the market was open since', async () => {
+    const { venue, steps } = reader();
+    await steps(proposed);
+    await steps();
+    venue.rows = [row({ proposed_price: '0' })];
+    expect(await steps(proposed)).toEqual([{ ...proposed, ...paid('0', '1'), ...present }]);
+  });
+
   it('asks again when the row is of another state', async () => {
     const { venue, steps } = reader();
     venue.rows = [row({ status: 'posed' })];

@@ -210,7 +210,7 @@ describe('parseMarkets', () => {
       { ...resolved, outcomePrices: '["0", "1"]', umaResolutionStatuses: rounds('proposed') },
       [
         { state: 'proposed', round: 1 },
-        { state: 'resolved', ...paid('0', '1'), atMs },
+        { state: 'resolved', round: 1, ...paid('0', '1'), atMs },
       ],
     ],
     [
@@ -218,7 +218,7 @@ describe('parseMarkets', () => {
       { ...resolved, outcomePrices: '["1", "0"]', umaResolutionStatuses: rounds('proposed', 'resolved') },
       [
         { state: 'proposed', round: 1 },
-        { state: 'resolved', ...paid('1', '0'), atMs },
+        { state: 'resolved', round: 1, ...paid('1', '0'), atMs },
       ],
     ],
     [
