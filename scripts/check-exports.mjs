@@ -16,7 +16,7 @@ const FOR_TESTS = new Map(
     // The simulator is a tool of tests too: its two servers, their replies, and the markets that have no book.
     'sim/exchange.ts': ['*'],
     'sim/receiver.ts': ['Receiver', 'Reply', 'ReplyRule'],
-    'sim/limitless/wire.ts': ['isPool', 'tokenIdOf'],
+    'sim/limitless/wire.ts': ['isPool'],
     // Guard tests visit every page that exists.
     'api/pages/console/app.ts': ['registerConsolePages'],
     'api/pages/ops/app.ts': ['registerPages'],

@@ -1,6 +1,7 @@
 import { SimControlError } from './errors.ts';
 import type { Fault, FaultRequest } from './faults.ts';
 import type { LiveClock } from './live-clock.ts';
+import { type MarketLedger, resolutionLedger } from './resolution-ledger.ts';
 import type { RequestRecord } from './server/request-log.ts';
 import { formatScaled, parseScaled } from './wire/decimal-text.ts';
 import { tokenQuote } from './wire/prices.ts';
@@ -8,7 +9,7 @@ import { forcePrice } from './world/forced-price.ts';
 import { transactionHashOf, walletOf } from './world/identity.ts';
 import { type Market, type MarketPhase, UNITS } from './world/market.ts';
 import { visibleMarket } from './world/quiet-market.ts';
-import { MARKET_ACTIONS, type MarketAction, steerMarket } from './world/steering.ts';
+import { MARKET_ACTIONS, type Steering, steerMarket } from './world/steering.ts';
 import type { Intent, Trade } from './world/trade-tape.ts';
 import type { World } from './world/world.ts';
 
@@ -94,11 +95,12 @@ interface ForcedPrice {
   readonly holdUntilSecond: number;
 }
 
-export interface SteerRequest {
+export interface SteerRequest extends Omit<Steering, 'payout'> {
   readonly conditionId: string;
-  readonly action: MarketAction;
-  /** The winning outcome, for `close` and `resolve`. Default: the outcome that its traders believe in. */
+  /** The winning outcome, for an action that decides. Default: the outcome that its traders believe in. */
   readonly winner?: 0 | 1 | undefined;
+  /** Instead of a winner, what the first outcome pays: decimal text from 0 to 1. */
+  readonly payout?: string | undefined;
 }
 
 /** The actions of tests and of the control routes, on one object. */
@@ -114,6 +116,8 @@ export interface ExchangeControl {
   releasePrice(tokenId: string): void;
   /** Performs an action on one market. @throws SimControlError */
   steer(request: SteerRequest): void;
+  /** The true changes of all results, as each venue shows them. */
+  resolutions(): readonly MarketLedger[];
   pause(): void;
   resume(): void;
   /** Plays seconds by hand, paused or not. */
@@ -160,6 +164,10 @@ export function engineControl(world: World, clock: LiveClock): EngineControl {
     steer: (request) => {
       clock.catchUp();
       steer(world, request);
+    },
+    resolutions: () => {
+      clock.catchUp();
+      return resolutionLedger(world);
     },
     pause: () => clock.pause(),
     resume: () => clock.resume(),
@@ -246,16 +254,24 @@ function marketState(market: Market, world: World): MarketState {
   };
 }
 
-function steer(world: World, { conditionId, action, winner }: SteerRequest): void {
+function steer(world: World, { conditionId, payout, ...steering }: SteerRequest): void {
+  const { action, winner, rules, lateSeconds } = steering;
   const market = world.markets.find(({ spec }) => spec.conditionId === conditionId);
   if (market === undefined) throw new SimControlError(404, 'market_not_found', `no market ${conditionId}`);
+  const refuse = (code: string, message: string) => new SimControlError(400, code, message);
   if (!MARKET_ACTIONS.includes(action)) {
-    throw new SimControlError(400, 'invalid_action', `action must be one of ${MARKET_ACTIONS.join(' ')}`);
+    throw refuse('invalid_action', `action must be one of ${MARKET_ACTIONS.join(' ')}`);
   }
-  if (winner !== undefined && winner !== 0 && winner !== 1) {
-    throw new SimControlError(400, 'invalid_winner', 'winner must be 0 or 1');
+  if (winner !== undefined && winner !== 0 && winner !== 1) throw refuse('invalid_winner', 'winner must be 0 or 1');
+  const micros = payout === undefined ? undefined : parseScaled(String(payout), UNITS);
+  if (payout !== undefined && (micros === undefined || micros < 0 || micros > UNITS)) {
+    throw refuse('invalid_payout', 'payout must be a decimal text from 0 to 1 with at most six places');
   }
-  steerMarket(world, market, action, winner);
+  if (rules !== undefined && typeof rules !== 'string') throw refuse('invalid_rules', 'rules must be a string');
+  if (lateSeconds !== undefined && !(Number.isInteger(lateSeconds) && lateSeconds > 0)) {
+    throw refuse('invalid_seconds', 'lateSeconds must be a positive whole number');
+  }
+  steerMarket(world, market, { ...steering, payout: micros });
 }
 
 function marketOf(world: World, tokenId: string): Market {

@@ -80,6 +80,8 @@ export interface TradeScope {
 
 export interface TradeSource {
   newestFirst(scope: TradeScope): Iterable<TradeRow>;
+  /** Where the result of a market stands, as JSON text; undefined for an unknown market. */
+  resolutionText(conditionId: string): string | undefined;
   /** Condition ids of an event's markets. */
   marketsOfEvent(eventId: string): readonly string[];
 }

@@ -4,6 +4,7 @@ import { tokenQuote } from '../wire/prices.ts';
 import { isoMicros, isoSeconds } from '../wire/time-text.ts';
 import type { EventSpec, MarketSpec } from '../world/catalog.ts';
 import { type Market, UNITS } from '../world/market.ts';
+import { rulesOf } from '../world/resolution.ts';
 import type { Trade } from '../world/trade-tape.ts';
 
 /** The engine's markets in Kalshi's format: fixed-point text, bids only, one ticker for both outcomes. */
@@ -12,8 +13,6 @@ type Wire = Record<string, unknown>;
 
 export const SERIES_TICKER = 'KXSIM';
 const TRADE_DOMAIN = 71;
-/** The delay between the proposal and the dispute of an outcome. */
-const DISPUTE_AFTER_SECONDS = 60;
 /** The time between the result of a market and its settlement. */
 const SETTLEMENT_TIMER_SECONDS = 60;
 const DAY = 86_400;
@@ -57,10 +56,8 @@ export function closeSecondOf({ spec, phase, stopSecond }: Market): number {
 
 /** The last change of the market apart from trading, epoch seconds. */
 export function updatedSecondOf(market: Market): number {
-  const { spec, phase, closedSecond, stopSecond, haltSecond, amendSecond } = market;
-  if (phase === 'open' || phase === 'scheduled') return haltSecond ?? spec.createdSecond;
-  const disputed = phase === 'disputed' ? DISPUTE_AFTER_SECONDS : 0;
-  return closedSecond ?? Math.max((stopSecond ?? spec.endSecond) + disputed, amendSecond ?? 0);
+  const { spec, haltSecond, rulesSecond, shownSecond } = market;
+  return Math.max(haltSecond ?? spec.createdSecond, rulesSecond ?? 0, shownSecond ?? 0);
 }
 
 /** A market object. `shown` is the market with its quotes. Volumes are contracts: the sum of `count_fp` of its trades. */
@@ -78,10 +75,10 @@ export function marketObject(market: Market, shown: Market, second: number): Wir
     close_time: isoSeconds(closeSecond),
     created_time: isoMicros(spec.createdSecond, spec.no % 1_000_000),
     event_ticker: eventTickerOf(event),
-    expiration_value: '',
+    expiration_value: isKnown ? observedValue(market) : '',
     last_price_dollars: price(market.lastYesTicks ?? 0),
     latest_expiration_time: isoSeconds(Math.max(closeSecond, spec.endSecond) + LATEST_EXPIRATION_DAYS * DAY),
-    market_type: 'binary',
+    market_type: market.split === undefined ? 'binary' : 'scalar',
     no_ask_dollars: price(grid - (bid ?? 0)),
     no_bid_dollars: price(grid - (ask ?? grid)),
     no_sub_title: label,
@@ -92,8 +89,11 @@ export function marketObject(market: Market, shown: Market, second: number): Wir
     ...previousDay(market, second, price),
     price_level_structure: LEVEL_STRUCTURES[grid],
     price_ranges: [{ start: '0.0000', end: '1.0000', step: price(1) }],
-    result: isKnown ? (market.winner === 0 ? 'yes' : 'no') : '',
-    rules_primary: `If the answer to "${spec.question}" is ${spec.outcomes[0]}, then the market resolves to Yes.`,
+    result: isKnown ? resultOf(market) : '',
+    rules_primary: rulesOf(
+      market,
+      `If the answer to "${spec.question}" is ${spec.outcomes[0]}, then the market resolves to Yes.`,
+    ),
     rules_secondary: 'The resolution source is the simulator.',
     ...settlement(market),
     settlement_timer_seconds: SETTLEMENT_TIMER_SECONDS,
@@ -122,9 +122,24 @@ function previousDay(market: Market, second: number, price: (ticks: number) => s
   };
 }
 
-function settlement({ closedSecond, winner }: Market): Wire {
-  if (closedSecond === undefined) return {};
-  return { settlement_ts: isoSeconds(closedSecond), settlement_value_dollars: winner === 0 ? '1.0000' : '0.0000' };
+function resultOf({ isVoid, split, winner }: Market): string {
+  if (isVoid) return 'void';
+  return split === undefined ? (winner === 0 ? 'yes' : 'no') : 'scalar';
+}
+
+/** The value that decided the market: an outcome, or a number. */
+function observedValue({ spec, isVoid, split, winner }: Market): string {
+  if (isVoid) return '';
+  return split === undefined ? spec.outcomes[winner ?? 0] : formatScaled(split * 100, UNITS);
+}
+
+/** A result that `result` does not name is stated with its announcement. */
+function settlement({ closedSecond, isVoid, split, payout }: Market): Wire {
+  const isStated = !isVoid && payout !== undefined && (closedSecond !== undefined || split !== undefined);
+  return {
+    ...(closedSecond !== undefined && { settlement_ts: isoSeconds(closedSecond) }),
+    ...(isStated && { settlement_value_dollars: fixed(formatScaled(payout, UNITS), 4) }),
+  };
 }
 
 /** An event without its markets. Its category is deprecated: the series has one too. */

@@ -1,6 +1,7 @@
 import { transactionHashOf, walletOf, wholeConditionId } from '../world/identity.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import { visibleMarket } from '../world/quiet-market.ts';
+import { rulesOf } from '../world/resolution.ts';
 import type { Trade } from '../world/trade-tape.ts';
 import type { World } from '../world/world.ts';
 
@@ -51,7 +52,7 @@ export function marketObject(market: Market, world: World): Wire {
     conditionId: wholeConditionId(spec.conditionId),
     createdAt: new Date(spec.createdSecond * 1000).toISOString(),
     creator: CREATOR,
-    description: `<p>Resolves by the &quot;simulator&quot;: ${spec.question}</p><p><br></p>`,
+    description: `<p>${rulesOf(market, `Resolves by the &quot;simulator&quot;: ${spec.question}`)}</p><p><br></p>`,
     ...expiration(market.stopSecond ?? spec.endSecond),
     expired: isOver || market.phase === 'resolved',
     id: spec.no + 1,
@@ -68,7 +69,8 @@ export function marketObject(market: Market, world: World): Wire {
     updatedAt: new Date(market.changedAtMs).toISOString(),
     volume: String(market.volumeMicroUsd),
     volumeFormatted: sixDecimals(market.volumeMicroUsd),
-    winningOutcomeIndex: market.phase === 'resolved' ? (market.winner ?? null) : null,
+    // Absent too when a market pays both outcomes or none: the venue has no other field for a result.
+    winningOutcomeIndex: market.phase === 'resolved' && !market.isVoid ? (market.winner ?? null) : null,
     ...pricesOf(market, pool, world),
   };
 }

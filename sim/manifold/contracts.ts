@@ -1,6 +1,7 @@
 import { hashHex } from '../random.ts';
 import { shownDoubleTicks } from '../wire/prices.ts';
 import { type Market, UNITS } from '../world/market.ts';
+import { rulesOf } from '../world/resolution.ts';
 import type { World } from '../world/world.ts';
 
 /** JSON values of the venue; a key with the value `undefined` is not sent. */
@@ -86,7 +87,7 @@ export function updatedMs(contract: Contract): number {
 
 /** The probability of a market's first outcome: the middle, else the last trade, else the makers' estimate. */
 export function probabilityOf(market: Market): number {
-  if (market.phase === 'resolved' && market.winner !== undefined) return market.winner === 0 ? 1 : 0;
+  if (market.phase === 'resolved' && market.payout !== undefined) return market.payout / UNITS;
   const double = shownDoubleTicks(market);
   return double === undefined ? market.fundamental / UNITS : double / (2 * market.spec.ticksPerUnit);
 }
@@ -136,7 +137,8 @@ function closeMs({ markets: [first], isMultiple }: Contract): number | undefined
 
 /** A `FullMarket`. */
 export function fullMarket(contract: Contract, seed: number, second: number): Wire {
-  const description = `Resolves by the simulator: ${contract.markets[0]?.spec.question ?? ''}`;
+  const [first] = contract.markets;
+  const description = first === undefined ? '' : rulesOf(first, `Resolves by the simulator: ${first.spec.question}`);
   const answers = contract.markets.map((market, index) => ({
     id: answerIdOf(seed, market.spec.no),
     contractId: contract.id,
@@ -145,7 +147,7 @@ export function fullMarket(contract: Contract, seed: number, second: number): Wi
     createdTime: contract.createdMs,
     probability: probabilityOf(market),
     pool: { YES: 100, NO: 100 },
-    resolution: market.phase === 'resolved' ? (market.winner === 0 ? 'YES' : 'NO') : undefined,
+    ...(market.phase === 'resolved' && answerResolution(market)),
   }));
   return {
     ...liteMarket(contract, second),
@@ -173,11 +175,21 @@ export function pollMarket(createdMs: number): Wire {
   };
 }
 
-/** Disputed markets end without a winner. */
+function answerResolution({ split, winner }: Market): Wire {
+  if (split !== undefined) return { resolution: 'MKT', resolutionProbability: split / UNITS };
+  return { resolution: winner === 0 ? 'YES' : 'NO' };
+}
+
+/** Whether a binary contract ends as `CANCEL`. A planned dispute ends so, because the venue has no disputes. */
+export function isCancelled({ isVoid, isManual, spec }: Pick<Market, 'isVoid' | 'isManual' | 'spec'>): boolean {
+  return isVoid || (spec.isDisputed && !isManual);
+}
+
 function resolutionOf({ markets, isMultiple }: Contract): Wire {
   const [first] = markets;
   const resolutionTime = Math.max(...markets.map((market) => (market.closedSecond ?? 0) * 1000));
-  if (isMultiple) return { resolution: 'MKT', resolutionTime };
-  if (first?.spec.isDisputed) return { resolution: 'CANCEL', resolutionTime };
-  return { resolution: first?.winner === 0 ? 'YES' : 'NO', resolutionTime, resolutionProbability: 1 };
+  if (isMultiple || first === undefined) return { resolution: 'MKT', resolutionTime };
+  if (isCancelled(first)) return { resolution: 'CANCEL', resolutionTime };
+  const resolutionProbability = first.split === undefined ? 1 : first.split / UNITS;
+  return { ...answerResolution(first), resolutionTime, resolutionProbability };
 }

@@ -1,6 +1,6 @@
 import type { CdnCache } from '../server/cdn-cache.ts';
 import { dataError, isRefusal, pageReply, readPlace, refuseUnknown } from '../server/data-page.ts';
-import { type Reply, type SimRequest, wholeNumber } from '../server/reply.ts';
+import { jsonText, type Reply, type SimRequest, wholeNumber } from '../server/reply.ts';
 import type { TradeRow, TradeSource } from '../source.ts';
 
 /** `cache-control: max-age` of the trade feed. */
@@ -38,16 +38,30 @@ interface TradesQuery {
 }
 
 /**
- * `/v2/trades` of data-api.polymarket.com behind its CDN, strict about parameters, and version 1, which is gone. The venue ignores `start`
- * and `end` without `user`; the simulator refuses them, so that no client relies on them.
+ * `/v2/trades` and `/v2/resolutions` of data-api.polymarket.com, strict about parameters, and version 1, which is gone. A CDN is before the
+ * trades. The venue ignores `start` and `end` without `user`; the simulator refuses them, so that no client relies on them.
  */
 export function dataRoutes(source: TradeSource, cache: CdnCache): (request: SimRequest) => Reply | undefined {
   const origin = (request: SimRequest) => trades(source, request);
   return (request) => {
     if (request.method !== 'GET') return undefined;
     if (['/trades', '/activity', '/positions'].includes(request.path)) return dataError(410, 'version 1 is retired');
+    if (request.path === '/v2/resolutions') return resolutions(source, request);
     return request.path === '/v2/trades' ? cache.answer(request, MAX_AGE_SECONDS, origin) : undefined;
   };
+}
+
+/** One list without pages. The venue also reads `question_id` and `event_id`, one kind per request; no client of the simulator needs them. */
+function resolutions(source: TradeSource, request: SimRequest): Reply {
+  const unknown = [...request.query.keys()].find((name) => name !== 'condition');
+  if (unknown !== undefined) return dataError(400, `unknown query param '${unknown}'`, unknown);
+  const conditions = [...new Set((request.query.get('condition') ?? '').split(',').filter(Boolean))];
+  if (conditions.length === 0) return dataError(400, 'provide exactly one of question_id, condition, event_id');
+  if (conditions.length > MAX_IDS) return dataError(400, `at most ${MAX_IDS} values`, 'condition');
+  const malformed = conditions.find((id) => !CONDITION_ID.test(id));
+  if (malformed !== undefined) return dataError(400, `invalid condition id: ${malformed}`, 'condition');
+  const rows = conditions.flatMap((id) => source.resolutionText(id) ?? []);
+  return jsonText(`{"data":[${rows.join(',')}]}`);
 }
 
 function trades(source: TradeSource, request: SimRequest): Reply {

@@ -4,6 +4,7 @@ import { outcomePrices, restingMicroUsd } from '../wire/prices.ts';
 import { isoDate, isoMicros, isoSeconds, spacedTime } from '../wire/time-text.ts';
 import { questionIdOf, tokenIdOf } from '../world/identity.ts';
 import { type Market, UNITS } from '../world/market.ts';
+import { eventsOfRounds, rulesOf } from '../world/resolution.ts';
 import { gammaEventStub, ICON } from './gamma-event.ts';
 import { gammaTags } from './gamma-tags.ts';
 
@@ -129,7 +130,8 @@ function updatedAt(market: Market): string {
 
 function descriptionOf(market: Market): string {
   const [first, second] = market.spec.outcomes;
-  return `This market will resolve to "${first}" if the answer to "${market.spec.question}" is ${first}. Otherwise, it will resolve to "${second}".\n\nThe resolution source is the simulator.`;
+  const text = `This market will resolve to "${first}" if the answer to "${market.spec.question}" is ${first}. Otherwise, it will resolve to "${second}".\n\nThe resolution source is the simulator.`;
+  return rulesOf(market, text);
 }
 
 /** Best prices of the first outcome. The last ones stay after the close, and an empty side is absent. */
@@ -174,8 +176,5 @@ function priceChanges(market: Market, second: number): Wire {
 }
 
 function umaHistory(market: Market): string {
-  const steps: string[] = [];
-  if (market.phase !== 'open') steps.push('proposed');
-  if (market.phase === 'disputed' || (market.phase === 'resolved' && market.spec.isDisputed)) steps.push('disputed');
-  return listText(steps);
+  return listText(eventsOfRounds(market).map(({ kind }) => kind));
 }

@@ -185,10 +185,12 @@ export class MarketChannel implements SimVenueFeed {
       market: wholeConditionId(spec.conditionId),
       slug: spec.slug,
       assets_ids: spec.tokenIds,
-      ...(isResolved && {
-        winning_asset_id: spec.tokenIds[market.winner ?? 0],
-        winning_outcome: spec.outcomes[market.winner ?? 0],
-      }),
+      ...(isResolved &&
+        market.winner !== undefined &&
+        !market.isVoid && {
+          winning_asset_id: spec.tokenIds[market.winner],
+          winning_outcome: spec.outcomes[market.winner],
+        }),
       timestamp: String(this.world.second * 1000),
       event_type: isResolved ? 'market_resolved' : 'new_market',
     };

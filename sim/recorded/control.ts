@@ -27,6 +27,7 @@ export function recordedControl(
     forcePrice: refuse,
     releasePrice: refuse,
     steer: refuse,
+    resolutions: () => [],
     pause: refuse,
     resume: refuse,
     step: refuse,

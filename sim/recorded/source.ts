@@ -82,6 +82,7 @@ function recordedTrades(recordings: Recordings, gamma: GammaSource): TradeSource
   return {
     rows,
     newestFirst: ({ markets }) => (markets === undefined ? rows : rows.filter((row) => markets.has(row.conditionId))),
+    resolutionText: () => undefined,
     marketsOfEvent: (eventId) => {
       const listed = recordings.gammaEvents.get(eventId)?.value['markets'];
       const nested = Array.isArray(listed) ? (listed as { conditionId?: unknown }[]) : [];

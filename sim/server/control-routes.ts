@@ -30,6 +30,8 @@ function answer(control: ExchangeControl, request: SimRequest): Reply {
     }
     case 'GET /ledger':
       return json(control.ledger(numberOf(query, 'since') ?? 0, numberOf(query, 'limit') ?? DEFAULT_LEDGER_ROWS));
+    case 'GET /resolutions':
+      return json(control.resolutions());
     case 'GET /requests':
       return json(control.requests());
     case 'GET /faults':

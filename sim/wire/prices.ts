@@ -1,4 +1,4 @@
-import type { Market } from '../world/market.ts';
+import { type Market, UNITS } from '../world/market.ts';
 import { formatScaled } from './decimal-text.ts';
 
 /** The venue's displayed price: the midpoint, or with a spread over 0.10 the last trade. */
@@ -28,15 +28,19 @@ export function shownDoubleTicks(market: Market): number | undefined {
   return isWide && last !== undefined ? last * 2 : bestBid + bestAsk;
 }
 
-/** Prices of both outcomes as the venue writes them; final ones are `1` and `0`, unknown ones absent. */
+/** Prices of both outcomes as the venue writes them; final ones are the payouts, zeros without a result, unknown ones absent. */
 export function outcomePrices(market: Market): [string, string] | undefined {
-  if (market.phase === 'resolved' && market.winner !== undefined) {
-    return market.winner === 0 ? ['1', '0'] : ['0', '1'];
-  }
+  if (market.phase === 'resolved' && market.isVoid) return ['0', '0'];
+  if (market.phase === 'resolved' && market.payout !== undefined) return payoutTexts(market.payout);
   const double = shownDoubleTicks(market);
   if (double === undefined) return undefined;
   const grid = 2 * market.spec.ticksPerUnit;
   return [formatScaled(double, grid), formatScaled(grid - double, grid)];
+}
+
+/** What both outcomes pay, from millionths for the first one. */
+export function payoutTexts(payout: number): [string, string] {
+  return [formatScaled(payout, UNITS), formatScaled(UNITS - payout, UNITS)];
 }
 
 /** The midpoint of one outcome's book as text; undefined when a side is empty. */

@@ -2,7 +2,16 @@ import { hashHex, hashWord } from '../random.ts';
 
 /** Ids shaped like the venue's own, each a pure function of the seed and a running number. */
 
-const DOMAIN = { condition: 11, token: 12, question: 13, wallet: 14, transaction: 15, name: 17, group: 18 };
+const DOMAIN = {
+  condition: 11,
+  token: 12,
+  question: 13,
+  wallet: 14,
+  transaction: 15,
+  name: 17,
+  group: 18,
+  resolution: 19,
+};
 const TOKEN_FLOOR = 10n ** 76n;
 
 /** `0x` + 64 hex. */
@@ -56,6 +65,11 @@ export function eventIdOf(eventNo: number): string {
 /** One hash per taker order: all its fills share it. */
 export function transactionHashOf(seed: number, orderNo: number): string {
   return `0x${hashHex(8, seed, DOMAIN.transaction, orderNo)}`;
+}
+
+/** The transaction of a change of a result. */
+export function resolutionHashOf(seed: number, marketNo: number, eventNo: number): string {
+  return `0x${hashHex(8, seed, DOMAIN.resolution, marketNo, eventNo)}`;
 }
 
 export interface Wallet {

@@ -1,4 +1,5 @@
 import { type Market, UNITS } from './market.ts';
+import { note } from './resolution.ts';
 
 const DISPUTE_AFTER_SECONDS = 60;
 const DISPUTE_SECONDS = 60;
@@ -11,31 +12,35 @@ export function advancePhase(market: Market, second: number, siblingsOf: (market
     market.phase = 'open';
     market.touchPhase(second);
   }
-  if (stopSecond === undefined || resolveSecond === undefined || second < stopSecond) return;
+  if (market.isManual || stopSecond === undefined || resolveSecond === undefined || second < stopSecond) return;
   if (market.phase === 'open') {
     stopTrading(market, siblingsOf(market));
-    market.touchPhase(second);
+    enter(market, 'proposed', second);
   }
   if (market.phase === 'resolved') return;
   if (second >= resolveSecond) {
-    market.phase = 'resolved';
     market.closedSecond = second;
-    market.touchPhase(second);
+    enter(market, 'resolved', second);
     return;
   }
   const age = second - stopSecond;
   const isUnderDispute = isDisputed && age >= DISPUTE_AFTER_SECONDS && age < DISPUTE_AFTER_SECONDS + DISPUTE_SECONDS;
   const phase = isUnderDispute ? 'disputed' : 'proposed';
-  if (market.phase !== phase) {
-    market.phase = phase;
-    market.touchPhase(second);
-  }
+  if (market.phase !== phase) enter(market, phase, second);
 }
 
-function stopTrading(market: Market, siblings: readonly Market[]): void {
+/** Changes the phase of the result. */
+export function enter(market: Market, phase: 'proposed' | 'disputed' | 'resolved', second: number): void {
+  market.phase = phase;
+  note(market, phase, second);
+  market.shownSecond = second;
+  market.touchPhase(second);
+}
+
+/** Ends trading, and decides by the belief of the traders. */
+export function stopTrading(market: Market, siblings: readonly Market[]): void {
   market.book.clear();
   market.pin = undefined;
-  market.phase = 'proposed';
   const strongest = siblings.every((sibling) => sibling.fundamental <= market.fundamental);
   const happened = market.event.negRiskId === undefined ? market.fundamental * 2 >= UNITS : strongest;
   market.winner = happened ? 0 : 1;

@@ -3,6 +3,7 @@ import { comboTrade, dataTrade } from '../polymarket/data-trade.ts';
 import { gammaEventStub } from '../polymarket/gamma-event.ts';
 import { gammaMarket } from '../polymarket/gamma-market.ts';
 import { gammaTags } from '../polymarket/gamma-tags.ts';
+import { resolutionRow } from '../polymarket/resolution-rows.ts';
 import type {
   ClobSource,
   GammaEntry,
@@ -218,6 +219,10 @@ function liveClob(world: World, gamma: LiveGamma): ClobSource {
 function liveTrades(world: World, gamma: LiveGamma): TradeSource {
   return {
     newestFirst: (scope) => scan(world, gamma, scope),
+    resolutionText: (conditionId) => {
+      const entry = gamma.byConditionId(conditionId);
+      return entry === undefined ? undefined : JSON.stringify(resolutionRow(entry.market, world.options.seed));
+    },
     marketsOfEvent: (eventId) => {
       const event = world.events.find((candidate) => candidate.id === eventId);
       return (event?.marketNos ?? []).flatMap((no) => world.markets[no]?.spec.conditionId ?? []);

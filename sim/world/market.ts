@@ -5,6 +5,21 @@ import type { Intent, TradeSide } from './trade-tape.ts';
 /** Millionths of a share in one share, and of a dollar in one dollar. */
 export const UNITS = 1_000_000;
 
+/** A true change of the result of a market. Each venue shows it in its own words, and some venues do not show it at all. */
+export interface ResolutionEvent {
+  readonly kind: 'proposed' | 'disputed' | 'amended' | 'resolved' | 'voided' | 'corrected' | 'reopened';
+  readonly second: number;
+  /** The number of the proposal since the market traded last. */
+  readonly round: number;
+  /** Millionths of a dollar per share of the first outcome; undefined for an event that pays nothing. */
+  readonly payout: number | undefined;
+  /** A control caused it, and no plan. */
+  readonly isManual: boolean;
+}
+
+/** Shared, because most markets of a large catalog never have one. */
+const NO_EVENTS: readonly ResolutionEvent[] = [];
+
 export type MarketPhase = 'scheduled' | 'open' | 'proposed' | 'disputed' | 'resolved';
 
 /** The last trade printed for one outcome token, in that token's own ticks. */
@@ -37,6 +52,24 @@ export class Market {
   /** The traders' belief in the first outcome, in millionths. */
   fundamental: number;
   winner: 0 | 1 | undefined;
+  /** What the first outcome pays, in millionths of a dollar, of a market that pays both outcomes; it has no winner. */
+  split: number | undefined;
+  /** It ended without a result. */
+  isVoid = false;
+  /** The true changes of its result, oldest first. */
+  events: readonly ResolutionEvent[] = NO_EVENTS;
+  /** A control decides about its result, and no plan. */
+  isManual = false;
+  /** A control changed its result, and the venues do not show it yet. */
+  isLate = false;
+  /** A control replaced its rules. */
+  rules: string | undefined;
+  /** Spaces that a control added to the rules. */
+  addedSpaces = 0;
+  /** When the venues began to show the last change of the result, epoch seconds. */
+  shownSecond: number | undefined;
+  /** The last change of the rules, epoch seconds. */
+  rulesSecond: number | undefined;
   closedSecond: number | undefined;
   /** The last change of the announced outcome before the settlement, epoch seconds. */
   amendSecond: number | undefined;
@@ -101,6 +134,12 @@ export class Market {
   /** Whether the venue lists it and answers for its id. */
   get isListed(): boolean {
     return this.phase !== 'scheduled' && !this.isVanished;
+  }
+
+  /** What the first outcome pays by the result, in millionths of a dollar. */
+  get payout(): number | undefined {
+    if (this.split !== undefined) return this.split;
+    return this.winner === undefined ? undefined : this.winner === 0 ? UNITS : 0;
   }
 
   /** Milliseconds of the last change of the book; changes together with the book's version. */

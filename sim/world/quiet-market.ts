@@ -58,6 +58,11 @@ export function visibleMarket(market: Market, world: QuietWorld): Market {
   const copy = new Market(market.spec, market.event);
   copy.phase = market.phase;
   copy.winner = market.winner;
+  copy.split = market.split;
+  copy.isVoid = market.isVoid;
+  copy.events = market.events;
+  copy.rules = market.rules;
+  copy.addedSpaces = market.addedSpaces;
   copy.closedSecond = market.closedSecond;
   copy.stopSecond = market.stopSecond;
   copy.isHalted = market.isHalted;

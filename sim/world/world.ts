@@ -39,6 +39,8 @@ export class World {
   private matchedSecond = 0;
   private matchedInSecond = 0;
   private changeCount = 0;
+  /** Changes that the venues show later. */
+  private due: { second: number; act: () => void }[] = [];
 
   constructor(options: WorldOptions) {
     this.options = options;
@@ -84,6 +86,7 @@ export class World {
     this.stepCount += 1;
     this.changeCount += 1;
     this.startRollingMarket();
+    this.actOnTime();
     const activity = this.clockSecond <= this.options.nowSecond ? this.history : this.live;
     const siblingsOf = (market: Market) => this.siblingsOf(market);
     for (const desk of this.desks) {
@@ -93,6 +96,18 @@ export class World {
       if (market.pin === undefined) this.trade(desk, activity);
       else releasePin(market, this.clockSecond);
     }
+  }
+
+  /** Performs a change so many seconds later. */
+  later(seconds: number, act: () => void): void {
+    this.due.push({ second: this.clockSecond + seconds, act });
+  }
+
+  private actOnTime(): void {
+    const ripe = this.due.filter(({ second }) => second <= this.clockSecond);
+    if (ripe.length === 0) return;
+    this.due = this.due.filter((each) => !ripe.includes(each));
+    for (const { act } of ripe) act();
   }
 
   /** Advances the clock without trades, after a pause or a stall of the machine. */

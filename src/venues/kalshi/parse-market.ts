@@ -1,4 +1,6 @@
 import type { MarketRecord } from '../../domain/markets/market.ts';
+import type { ResolutionStep } from '../../domain/markets/resolution.ts';
+import { isStorableText } from '../../domain/values/text.ts';
 import { pastTimes, siblingFields, unstorableField } from '../market-fields.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
@@ -49,7 +51,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   const market = reading.value;
   const life = kalshiLife(market, unknowns);
   if (!life.ok) return life;
-  const { status, resolution, winner, payouts } = life.value;
+  const { status, resolution, winner, payouts, steps } = life.value;
   const title = titleOf(market);
   if (title === '') return reject('missing_field', 'title: absent, and no title of the event');
   const ids = outcomeIdsOf(market.ticker);
@@ -59,6 +61,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   const isFinal = status === 'resolved' || status === 'settled';
   const happened = { createdAtMs: time('created_time'), resolvedAtMs: isFinal ? time('settlement_ts') : undefined };
   const { createdAtMs, resolvedAtMs } = pastTimes(happened, nowMs, unknowns);
+  const resolutionSteps = withFacts(steps, market, status === 'settled' ? resolvedAtMs : undefined);
   const volume = firstQuantity(market.volume_fp, market.volume);
   const volume24h = firstQuantity(market.volume_24h_fp, market.volume_24h);
 
@@ -81,11 +84,26 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(resolvedAtMs !== undefined && { resolvedAtMs }),
     ...(resolution !== undefined && { resolution }),
     ...(winner !== undefined && { winningOutcomeId: ids[winner] }),
+    ...(resolutionSteps.length > 0 && { resolutionSteps }),
     ...(volume !== undefined && { volume }),
     ...(volume24h !== undefined && { volume24h }),
   };
   const unstorable = unstorableField(record);
   return unstorable === undefined ? accept(record) : reject('unstorable_text', unstorable);
+}
+
+/** The steps with the facts about the last one: the time of a settlement, and the value that decided the market. */
+function withFacts(
+  steps: readonly ResolutionStep[],
+  { expiration_value }: KalshiMarket,
+  atMs: number | undefined,
+): ResolutionStep[] {
+  const last = steps.at(-1);
+  if (last === undefined) return [];
+  const observed = expiration_value && isStorableText(expiration_value) ? { observedValue: expiration_value } : {};
+  const facts = { ...last.facts, ...observed };
+  const told = { ...last, ...(atMs !== undefined && { atMs }), ...(Object.keys(facts).length > 0 && { facts }) };
+  return [...steps.slice(0, -1), told];
 }
 
 /** `title` is deprecated and still sent; without it, the title of the event and the label of YES. */

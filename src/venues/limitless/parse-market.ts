@@ -1,9 +1,11 @@
 import type { MarketRecord, MarketStatus, OutcomeRecord } from '../../domain/markets/market.ts';
+import type { ResolutionStep } from '../../domain/markets/resolution.ts';
 import { type Decimal, multiplyDecimals, ONE, parseDecimal, ZERO } from '../../domain/values/decimal.ts';
 import { pastTimes, siblingFields, unstorableField } from '../market-fields.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
+import { statedPayouts, unknownStep } from '../resolution-steps.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import { textOfHtml } from './html-text.ts';
 import { textOf } from './listed-rows.ts';
@@ -56,20 +58,21 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   const { slug, tokens, group } = market;
   const life = limitlessLife(market, nowMs, unknowns);
   if (!life.ok) return life;
-  const { status, winner, closeAtMs } = life.value;
+  const { status, winner, closeAtMs, present } = life.value;
   const ids = outcomeIdsOf(slug, tokens);
   if (ids[0] === ids[1]) return reject('duplicate_outcome', 'tokens: YES and NO are the same');
   const createdMs = readTime(market, 'createdAt', unknowns);
   const { createdAtMs } = pastTimes({ createdAtMs: createdMs, resolvedAtMs: undefined }, nowMs, unknowns);
   const openAtMs = readTime(market, 'startAt', unknowns) ?? createdAtMs;
   const title = titleOf(market);
+  const outcomes = outcomesOf(ids, winner);
   const volume = amountOf(market, 'volume', unknowns);
   const liquidity = amountOf(market, 'liquidity', unknowns);
   const record: MarketRecord = {
     marketId: slug,
     title,
     status,
-    outcomes: outcomesOf(ids, winner),
+    outcomes,
     hasBook: tradeTypeOf(market) === 'clob' && Boolean(tokens),
     ...describe(market),
     ...(group?.slug && { eventId: group.slug, eventUrl: `${SITE}/${group.slug}` }),
@@ -78,6 +81,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(openAtMs !== undefined && { openAtMs }),
     ...(closeAtMs !== undefined && { closeAtMs }),
     ...(winner !== undefined && { resolution: 'outcome' as const, winningOutcomeId: ids[winner] }),
+    ...(present && { resolutionSteps: [{ ...(winner !== undefined && statedPayouts(outcomes)), ...present }] }),
     ...(volume !== undefined && { volume }),
     ...(liquidity !== undefined && { liquidity }),
   };
@@ -160,6 +164,8 @@ interface LimitlessLife {
   /** The index of the outcome that won. */
   winner?: 0 | 1;
   closeAtMs?: number;
+  /** The present state of its result, without the payouts of a winner. */
+  present?: ResolutionStep;
 }
 
 const STATUSES: Readonly<Record<string, MarketStatus>> = {
@@ -188,7 +194,8 @@ function limitlessLife(market: LimitlessMarket, nowMs: number, unknowns: Unknown
   const closeAtMs = expiration === undefined ? undefined : Math.floor(expiration);
   const times = closeAtMs !== undefined && closeAtMs <= NEVER_MS ? { closeAtMs } : {};
   const winner = market.winningOutcomeIndex ?? undefined;
-  if (winner === 0 || winner === 1) return accept({ status: 'resolved', winner, ...times });
+  if (winner === 0 || winner === 1)
+    return accept({ status: 'resolved', winner, present: { state: 'resolved' }, ...times });
   const word = market.status.toUpperCase();
   const status = Object.hasOwn(STATUSES, word) ? STATUSES[word] : undefined;
   if (status === undefined) unknowns.push({ field: 'status', value: market.status.slice(0, 100) });
@@ -197,5 +204,10 @@ function limitlessLife(market: LimitlessMarket, nowMs: number, unknowns: Unknown
   }
   const isOver = market.expired === true || (closeAtMs !== undefined && closeAtMs <= nowMs);
   const isTradable = status === 'created' || status === 'open' || status === 'halted';
-  return accept({ status: status === undefined || (isTradable && isOver) ? 'closed' : status, ...times });
+  if (status === undefined) return accept({ status: 'closed', present: unknownStep(market.status), ...times });
+  if (status === 'resolved') {
+    const reason = winner === undefined ? 'not_stated' : 'unknown_value';
+    return accept({ status, present: { state: 'resolved', reason }, ...times });
+  }
+  return accept({ status: isTradable && isOver ? 'closed' : status, ...times });
 }

@@ -77,7 +77,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
 
   const life = manifoldLife(market, isMultiple, closeMs.value, nowMs);
   if (!life.ok) return life;
-  const { status, resolution, winningOutcomeId, outcomes, unknownResolution } = life.value;
+  const { status, resolution, winningOutcomeId, outcomes, present, unknownResolution } = life.value;
   if (unknownResolution !== undefined) unknowns.push({ field: 'resolution', value: unknownResolution });
   const happened = {
     createdAtMs: readTime(market, 'createdTime', unknowns),
@@ -104,6 +104,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(resolvedAtMs !== undefined && { resolvedAtMs }),
     ...(resolution !== undefined && { resolution }),
     ...(winningOutcomeId !== undefined && { winningOutcomeId }),
+    ...(present && { resolutionSteps: [{ ...present, ...(resolvedAtMs !== undefined && { atMs: resolvedAtMs }) }] }),
     ...(volume !== undefined && { volume }),
     ...(volume24h !== undefined && { volume24h }),
     ...(liquidity !== undefined && { liquidity }),

@@ -1,7 +1,9 @@
 import type { MarketStatus, OutcomeRecord } from '../../domain/markets/market.ts';
+import type { ResolutionStep } from '../../domain/markets/resolution.ts';
 import { type Decimal, ONE, parseDecimal, subtractDecimals, ZERO } from '../../domain/values/decimal.ts';
 import { isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, reject } from '../rejection.ts';
+import { statedPayouts, unknownStep } from '../resolution-steps.ts';
 import type { ManifoldMarket } from './models.ts';
 import { outcomeIdOf } from './outcome-ids.ts';
 
@@ -10,14 +12,16 @@ interface ManifoldLife {
   outcomes: OutcomeRecord[];
   resolution?: 'outcome' | 'void';
   winningOutcomeId?: string;
+  /** The present state of its result, without its time. */
+  present?: ResolutionStep;
   /** An unknown `resolution`. */
   unknownResolution?: string;
 }
 
 /**
  * Status, outcomes and payouts. A resolved market is `settled`, since the venue pays at once. `CANCEL` is void; `MKT` pays by
- * `resolutionProbability` and has no winner. A resolution may be undone and a close moved, so the result depends on this payload only.
- * `closeMs` is the venue's value, the year 9999 included.
+ * `resolutionProbability` and has no winner. A market with an unknown resolution is closed: what it pays is not known. A resolution may be
+ * undone and a close moved, so the result depends on this payload only. `closeMs` is the venue's value, the year 9999 included.
  */
 export function manifoldLife(
   market: ManifoldMarket,
@@ -32,13 +36,19 @@ export function manifoldLife(
     return accept({ status, outcomes: outcomes.value });
   }
   const resolution = market.resolution ?? '';
-  if (resolution === 'CANCEL') return accept({ status: 'settled', outcomes: outcomes.value, resolution: 'void' });
+  if (resolution === 'CANCEL') {
+    const present: ResolutionStep = { state: 'voided', reason: 'refund' };
+    return accept({ status: 'settled', outcomes: outcomes.value, resolution: 'void', present });
+  }
   const payouts = isMultiple ? answerPayouts(market) : binaryPayouts(market);
   if (payouts === undefined) {
-    return accept({ status: 'settled', outcomes: outcomes.value, unknownResolution: resolution.slice(0, 100) });
+    const unknownResolution = resolution.slice(0, 100);
+    return accept({ status: 'closed', outcomes: outcomes.value, present: unknownStep(resolution), unknownResolution });
   }
   if (!payouts.ok) return payouts;
-  return accept({ status: 'settled', resolution: 'outcome', ...settle(outcomes.value, payouts.value) });
+  const paid = settle(outcomes.value, payouts.value);
+  const present: ResolutionStep = { state: 'settled', ...statedPayouts(paid.outcomes) };
+  return accept({ status: 'settled', resolution: 'outcome', present, ...paid });
 }
 
 function binaryOutcomes(contractId: string): OutcomeRecord[] {

@@ -30,6 +30,7 @@ import {
 } from './client.ts';
 import { createBookReader, MAX_BOOKS } from './fetch-books.ts';
 import { findMarkets, MAX_CONDITION_IDS } from './fetch-markets.ts';
+import { createResolutionReader } from './fetch-resolutions.ts';
 import { parseMarkets } from './parse-market.ts';
 import { identifyTrades } from './parse-trade.ts';
 import { readHistoryPage } from './walk-history.ts';
@@ -89,6 +90,7 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
   const report = createReport(POLYMARKET, observer);
   const readPage = createPageReader();
   const books = createBookReader(client, report);
+  const withProposals = createResolutionReader(client, report);
   const lookUps = client.members('gamma', 'markets_by_id');
 
   return {
@@ -113,6 +115,7 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
       report.truncated('markets', next.cutShort);
       return {
         ...batch,
+        records: await withProposals(batch.records, context),
         position: next.position,
         more: next.position.phases.length > 0,
         ...(next.sweep && { sweep: { ...next.sweep, alsoListed: idsOf(batch.rejected) } }),
@@ -143,7 +146,8 @@ export function createPolymarketAdapter(options: PolymarketOptions): VenueAdapte
 
     async fetchMarkets(marketIds: readonly string[], context: CallContext): Promise<Batch<MarketRecord>> {
       const { rows, batch, ...unread } = await findMarkets(client, lookUps, marketIds, context);
-      return { ...report.counted('markets', rows, batch), ...unread };
+      const records = await withProposals(batch.records, context);
+      return { ...report.counted('markets', rows, batch), records, ...unread };
     },
 
     fetchPrices: books.fetchPrices,

@@ -65,6 +65,8 @@ export interface PolymarketClient {
   findMarkets(lookUp: LookUp, signal: AbortSignal, batch?: BatchRequest): Promise<MarketsAnswer>;
   /** Trades of takers in all markets or in one, newest first. */
   listTrades(query: TradesQuery, signal: AbortSignal): Promise<DataPage>;
+  /** Where the results of at most 20 markets stand; markets without a question are absent. It does not retry. */
+  listResolutions(conditionIds: readonly string[], signal: AbortSignal): Promise<unknown[]>;
   /** Unknown and closed tokens are absent from the answer. */
   listBooks(tokenIds: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<ObservedRows>;
   /** Tokens that never traded are absent, or have no side. */
@@ -131,6 +133,13 @@ export function createPolymarketClient(options: {
       const route = market === undefined ? 'trades' : 'market_trades';
       const answer = await data.get({ route, path: '/v2/trades', query: parameters, signal });
       return readDataPage(POLYMARKET, answer, 'trades');
+    },
+    async listResolutions(conditionIds, signal) {
+      const query = new URLSearchParams({ condition: conditionIds.map(wholeConditionId).join(',') });
+      // As a part of a batch, it has one attempt, and its failure does not open the breaker of the trades.
+      const request = { route: 'resolutions', path: '/v2/resolutions', query, signal, batch: { isPart: true } };
+      const { json } = await data.get(request);
+      return readArray((json as { data?: unknown } | null)?.data, 'resolutions');
     },
     async listBooks(tokenIds, signal, batch) {
       const request = { route: 'books', path: '/books', body: tokens(tokenIds), signal, batch };

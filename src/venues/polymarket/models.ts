@@ -51,6 +51,8 @@ export const gammaMarket = z.object({
   acceptingOrders: flag,
   enableOrderBook: flag,
   umaResolutionStatus: z.string().nullish(),
+  /** The former words of `umaResolutionStatus`, oldest first. */
+  umaResolutionStatuses: jsonList(z.string()).nullish().catch(undefined),
   description: decorativeText,
   resolutionSource: decorativeText,
   /** The label that distinguishes the market in its event. */
@@ -97,3 +99,14 @@ export const dataTrade = z.object({
   proxy_wallet: id,
 });
 export type DataTrade = z.infer<typeof dataTrade>;
+
+/** Pending rows have prices as texts of integers with 18 decimals, `69` for none, and seconds as a text; resolved rows have ISO times. */
+export const dataResolution = z.object({
+  condition_id: id,
+  status: z.string(),
+  proposed_price: decorativeText,
+  reproposed_price: decorativeText,
+  transaction_hash: decorativeText,
+  last_update_timestamp: decorativeText,
+});
+export type DataResolution = z.infer<typeof dataResolution>;

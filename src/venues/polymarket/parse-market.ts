@@ -7,6 +7,7 @@ import { accept, type Reading, readModel, reject, rejectRecord } from '../reject
 import { parseVenueTimeMs } from '../venue-time.ts';
 import { labelsOf } from './labels.ts';
 import { type GammaMarket, gammaMarket } from './models.ts';
+import { gammaSteps } from './resolution.ts';
 
 const SITE = 'https://polymarket.com';
 const TOKEN_ID = /^\d{1,100}$/;
@@ -55,15 +56,20 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   }
   const closedAtMs = time('closedTime');
   const closeAtMs = market.closed ? (closedAtMs ?? time('endDate')) : time('endDate');
+  const isResolved = life.status === 'resolved';
+  const umaEndMs = isResolved ? time('umaEndDate') : undefined;
   const happened = {
     createdAtMs: time('createdAt'),
-    resolvedAtMs: life.status === 'resolved' ? (time('umaEndDate') ?? closedAtMs) : undefined,
+    resolvedAtMs: isResolved ? (umaEndMs ?? closedAtMs) : undefined,
   };
   const { createdAtMs, resolvedAtMs } = pastTimes(happened, nowMs, unknowns);
   const outcomes = market.outcomes.map((label, index): OutcomeRecord => {
     const payout = life.payouts?.[index];
     return { outcomeId: outcomeIds.value.ids[index] ?? '', label, ...(payout !== undefined && { payout }) };
   });
+  const isVoid = life.resolution === 'void' && life.payouts === undefined;
+  const atMs = umaEndMs === undefined ? undefined : resolvedAtMs;
+  const resolutionSteps = gammaSteps(market, isResolved ? { isVoid, outcomes, atMs } : undefined);
   const winningOutcomeId = life.winningIndex === undefined ? undefined : outcomes[life.winningIndex]?.outcomeId;
   const volume = firstQuantity(market.volume, market.volumeNum);
   const volume24h = firstQuantity(market.volume24hr);
@@ -83,6 +89,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(resolvedAtMs !== undefined && { resolvedAtMs }),
     ...(life.resolution !== undefined && { resolution: life.resolution }),
     ...(winningOutcomeId !== undefined && { winningOutcomeId }),
+    ...(resolutionSteps.length > 0 && { resolutionSteps }),
     ...(volume !== undefined && { volume }),
     ...(volume24h !== undefined && { volume24h }),
     ...(liquidity !== undefined && { liquidity }),

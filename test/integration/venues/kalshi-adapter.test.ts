@@ -581,7 +581,7 @@ describe('the Kalshi adapter between full walks', () => {
         scheduled: 'created',
         open: 'open',
         proposed: 'resolved',
-        disputed: 'resolved',
+        disputed: 'closed',
         resolved: 'settled',
       };
       const truth = venue.exchange.state().markets.map((market) => [market.id, phases[market.phase], market.winner]);

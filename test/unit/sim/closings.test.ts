@@ -35,7 +35,7 @@ describe('Closings', () => {
     const world = largeWorld();
     const closings = new Closings(world);
     for (const window of WINDOWS) expect([...closings.between(window, undefined)]).toEqual(scanned(world, window));
-    for (const market of world.markets.slice(1_000, 1_010)) steerMarket(world, market, 'close', 0);
+    for (const market of world.markets.slice(1_000, 1_010)) steerMarket(world, market, { action: 'close', winner: 0 });
     for (let at = 0; at < 700; at += 1) world.step();
     for (const window of WINDOWS) expect([...closings.between(window, undefined)]).toEqual(scanned(world, window));
   });

@@ -72,7 +72,7 @@ describe('QuietTexts', () => {
     world.skipTo(NOW + 60);
     expect(movesOf(market, world)).toBe(1);
     expect([text(), text()]).toEqual(['2', '2']);
-    steerMarket(world, market, 'halt', undefined);
+    steerMarket(world, market, { action: 'halt' });
     expect([text(), text()]).toEqual(['3', '4']);
   });
 

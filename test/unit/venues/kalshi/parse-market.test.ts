@@ -128,7 +128,7 @@ describe('a Kalshi market', () => {
     ['inactive', 'halted'],
     ['closed', 'closed'],
     ['determined', 'resolved'],
-    ['disputed', 'resolved'],
+    ['disputed', 'closed'],
     ['amended', 'resolved'],
     ['finalized', 'settled'],
   ])('of status %s is %s', (status, normalized) => {
@@ -140,7 +140,88 @@ describe('a Kalshi market', () => {
   it('of an unknown status counts as closed, and the status is reported', () => {
     const { record, unknowns } = parseOne({ status: 'hibernating' });
     expect(record?.status).toBe('closed');
+    expect(record?.resolutionSteps).toEqual([{ state: 'unknown', facts: { rawState: 'hibernating' } }]);
     expect(unknowns).toEqual([{ field: 'status', value: 'hibernating' }]);
+  });
+
+  const paid = (yes: string, no: string) => ({
+    payouts: [
+      { outcomeId: 'KXA-1:yes', payout: yes },
+      { outcomeId: 'KXA-1:no', payout: no },
+    ],
+  });
+  const atMs = Date.UTC(2026, 7, 8, 22, 57, 45);
+
+  it.each<[string, object, object[] | undefined]>([
+    ['no step', { status: 'closed', result: 'yes', expiration_value: '7' }, undefined],
+    ['one step', { status: 'determined', result: 'yes' }, [{ state: 'resolved', ...paid('1', '0') }]],
+    [
+      'one step with other payouts',
+      { status: 'amended', result: 'no', expiration_value: '7 mm' },
+      [{ state: 'resolved', ...paid('0', '1'), facts: { observedValue: '7 mm' } }],
+    ],
+    [
+      'the disputed result',
+      { status: 'disputed', result: 'yes' },
+      [{ state: 'resolved', ...paid('1', '0') }, { state: 'disputed' }],
+    ],
+    [
+      'a disputed result that is not stated',
+      { status: 'disputed', expiration_value: '7 mm' },
+      [
+        { state: 'resolved', reason: 'not_stated' },
+        { state: 'disputed', facts: { observedValue: '7 mm' } },
+      ],
+    ],
+    [
+      'the settlement with its time',
+      { status: 'finalized', result: 'no', expiration_value: '' },
+      [
+        { state: 'resolved', ...paid('0', '1') },
+        { state: 'settled', ...paid('0', '1'), atMs },
+      ],
+    ],
+    [
+      'the exact fraction of a scalar settlement',
+      { status: 'settled', result: 'scalar', market_type: 'scalar', settlement_value_dollars: '0.3333' },
+      [
+        { state: 'resolved', ...paid('0.3333', '0.6667') },
+        { state: 'settled', ...paid('0.3333', '0.6667'), atMs },
+      ],
+    ],
+    [
+      'a void market with its payouts',
+      { status: 'finalized', result: 'void', settlement_value_dollars: '0.42' },
+      [{ state: 'voided', ...paid('0.42', '0.58'), atMs }],
+    ],
+    [
+      'a void market without payouts',
+      { status: 'finalized', result: 'void' },
+      [{ state: 'voided', reason: 'not_stated', atMs }],
+    ],
+    [
+      'a result that is not known',
+      { status: 'finalized', result: 'maybe' },
+      [
+        { state: 'resolved', reason: 'unknown_value' },
+        { state: 'settled', reason: 'unknown_value', atMs },
+      ],
+    ],
+  ])('names %s', (_what, more, steps) => {
+    const { record } = parseOne({ settlement_ts: '2026-08-08T22:57:45Z', ...more });
+    expect(record?.resolutionSteps).toEqual(steps);
+  });
+
+  it('has no winner and no payouts when its result is disputed', () => {
+    const { record } = parseOne({ status: 'disputed', result: 'yes', settlement_value_dollars: '1.0000' });
+    expect(record?.outcomes.map((each) => each.payout)).toEqual([undefined, undefined]);
+    expect(record).not.toHaveProperty('resolution');
+    expect(record).not.toHaveProperty('winningOutcomeId');
+  });
+
+  it('has no observed value when Postgres cannot store it', () => {
+    const { record } = parseOne({ status: 'determined', result: 'yes', expiration_value: 'a\u0000b' });
+    expect(record?.resolutionSteps?.[0]).not.toHaveProperty('facts');
   });
 
   it.each([

@@ -62,6 +62,11 @@ describe('Kalshi prices', () => {
     expect(no).toEqual({ outcomeId: 'KXA:no', asOfMs: NOW, price: '1' });
   });
 
+  it('are the price of the market when its result is disputed', () => {
+    const disputed = { status: 'disputed', result: 'no', settlement_value_dollars: '0.0000' };
+    expect(prices({ ...disputed, ...dollars('0.0000', '1.0000', '0.9900') }).yes?.price).toBe('0.99');
+  });
+
   it('are rejected when crossed, out of range, not requested, or absent under every name', () => {
     expect(prices(dollars('0.6000', '0.5000', '0.5500')).reason).toBe('crossed_quote');
     expect(prices(dollars('0.6000', '5.0000', '0.5500')).reason).toBe('price_out_of_range');

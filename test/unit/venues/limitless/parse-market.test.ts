@@ -42,6 +42,32 @@ describe('parseMarkets', () => {
     expect(unknowns).toEqual([{ field: 'winningOutcomeIndex', value: '2' }]);
   });
 
+  it.each<[string, object, object[] | undefined]>([
+    ['no step of a closed market', { status: 'CLOSED' }, undefined],
+    [
+      'the payouts of a winner',
+      { status: 'FUNDED', winningOutcomeIndex: 0 },
+      [
+        {
+          state: 'resolved',
+          payouts: [
+            { outcomeId: '10', payout: '1' },
+            { outcomeId: '11', payout: '0' },
+          ],
+        },
+      ],
+    ],
+    ['a result without a winner', { status: 'RESOLVED' }, [{ state: 'resolved', reason: 'not_stated' }]],
+    [
+      'a winner that is no outcome',
+      { status: 'RESOLVED', winningOutcomeIndex: 2 },
+      [{ state: 'resolved', reason: 'unknown_value' }],
+    ],
+    ['a status that is not known', { status: 'SUSPENDED' }, [{ state: 'unknown', facts: { rawState: 'SUSPENDED' } }]],
+  ])('names %s', (_what, fields, steps) => {
+    expect(only(market(fields))?.resolutionSteps).toEqual(steps);
+  });
+
   it('pays the winner and names it', () => {
     expect(only(market({ status: 'RESOLVED', winningOutcomeIndex: 1 }))).toMatchObject({
       resolution: 'outcome',

@@ -114,11 +114,45 @@ describe('a binary market', () => {
     expect(record.outcomes.every((each) => each.payout === undefined)).toBe(true);
   });
 
-  it('is settled without an outcome when its resolution is unknown, which is reported', () => {
+  it('is closed without an outcome when its resolution is unknown, which is reported', () => {
     const batch = parseMarkets([binary({ isResolved: true, resolution: 'MAYBE' })], NOW);
-    expect(batch.records[0]).toMatchObject({ status: 'settled' });
+    expect(batch.records[0]).toMatchObject({
+      status: 'closed',
+      resolutionSteps: [{ state: 'unknown', facts: { rawState: 'MAYBE' } }],
+    });
     expect(batch.records[0]?.resolution).toBeUndefined();
     expect(batch.unknowns).toEqual([{ field: 'resolution', value: 'MAYBE' }]);
+  });
+
+  it.each<[string, object, object[] | undefined]>([
+    ['no step before its result', { isResolved: false, resolution: 'YES' }, undefined],
+    [
+      'the payouts of a probability',
+      { resolution: 'MKT', resolutionProbability: 0.37 },
+      [
+        {
+          state: 'settled',
+          payouts: [
+            { outcomeId: 'aB3:YES', payout: '0.37' },
+            { outcomeId: 'aB3:NO', payout: '0.63' },
+          ],
+          atMs: NOW - 5,
+        },
+      ],
+    ],
+    [
+      'no payouts without the probability',
+      { resolution: 'MKT' },
+      [{ state: 'settled', reason: 'not_stated', atMs: NOW - 5 }],
+    ],
+    [
+      'the refund of a cancelled market',
+      { resolution: 'CANCEL' },
+      [{ state: 'voided', reason: 'refund', atMs: NOW - 5 }],
+    ],
+  ])('names %s', (_what, more, steps) => {
+    const record = one(binary({ isResolved: true, resolutionTime: NOW - 5, ...more }));
+    expect(record.resolutionSteps).toEqual(steps);
   });
 
   it('has no resolution after it is unresolved again', () => {
@@ -156,6 +190,10 @@ describe('multiple-choice markets', () => {
     ];
     const record = one(multiple({ isResolved: true, resolution: 'MKT', answers }));
     expect(record.outcomes.map((each) => each.payout)).toEqual(['1', '0.25', '0', undefined]);
+    const paid = [['a1', '1'] as const, ['a2', '0.25'] as const, ['a3', '0'] as const];
+    expect(record.resolutionSteps).toEqual([
+      { state: 'settled', payouts: paid.map(([id, payout]) => ({ outcomeId: `multi:${id}`, payout })) },
+    ]);
     expect(record.winningOutcomeId).toBeUndefined();
   });
 

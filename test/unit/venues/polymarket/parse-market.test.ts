@@ -164,6 +164,103 @@ describe('parseMarkets', () => {
     expect(one({ ...open, ...change }).hasBook).toBe(false);
   });
 
+  const paid = (first: string, second: string) => ({
+    payouts: [
+      { outcomeId: '111', payout: first },
+      { outcomeId: '222', payout: second },
+    ],
+  });
+  const atMs = Date.UTC(2026, 5, 24, 1);
+  const rounds = (...words: string[]) => JSON.stringify(words);
+
+  it.each<[string, object, object[] | undefined]>([
+    ['no step of an open market', { ...open, umaResolutionStatuses: '[]' }, undefined],
+    [
+      'a proposal of the first round',
+      { ...open, umaResolutionStatus: 'proposed', umaResolutionStatuses: rounds('proposed') },
+      [{ state: 'proposed', round: 1 }],
+    ],
+    [
+      'a proposal of the second round',
+      { ...open, umaResolutionStatus: 'proposed', umaResolutionStatuses: rounds('proposed', 'disputed', 'proposed') },
+      [
+        { state: 'proposed', round: 1 },
+        { state: 'disputed', round: 1 },
+        { state: 'proposed', round: 2 },
+      ],
+    ],
+    ['a proposal without a round', { ...open, umaResolutionStatus: 'proposed' }, [{ state: 'proposed' }]],
+    [
+      'a proposal without a round when the list has another type',
+      { ...open, umaResolutionStatus: 'Proposed', umaResolutionStatuses: { last: 'proposed' } },
+      [{ state: 'proposed' }],
+    ],
+    [
+      'the dispute that the list lacks',
+      { ...open, umaResolutionStatus: 'disputed', umaResolutionStatuses: rounds('proposed') },
+      [
+        { state: 'proposed', round: 1 },
+        { state: 'disputed', round: 1 },
+      ],
+    ],
+    [
+      'no dispute that the present word does not confirm',
+      { ...open, umaResolutionStatus: 'proposed', umaResolutionStatuses: rounds('proposed', 'disputed') },
+      [{ state: 'proposed', round: 1 }],
+    ],
+    [
+      'the last entry of the list when no word is present',
+      { ...open, umaResolutionStatuses: rounds('proposed') },
+      [{ state: 'proposed', round: 1 }],
+    ],
+    [
+      'a result behind the last entry of the list',
+      { ...resolved, outcomePrices: '["0", "1"]', umaResolutionStatuses: rounds('proposed') },
+      [
+        { state: 'proposed', round: 1 },
+        { state: 'resolved', round: 1, ...paid('0', '1'), atMs },
+      ],
+    ],
+    [
+      'a result that the list names too',
+      { ...resolved, outcomePrices: '["1", "0"]', umaResolutionStatuses: rounds('proposed', 'resolved') },
+      [
+        { state: 'proposed', round: 1 },
+        { state: 'resolved', round: 1, ...paid('1', '0'), atMs },
+      ],
+    ],
+    [
+      'a split in half as a result',
+      { ...resolved, outcomePrices: '["0.5", "0.5"]' },
+      [{ state: 'resolved', ...paid('0.5', '0.5'), atMs }],
+    ],
+    [
+      'a result without final prices',
+      { ...resolved, outcomePrices: '["0.9995", "0.0005"]' },
+      [{ state: 'resolved', reason: 'not_stated', atMs }],
+    ],
+    [
+      'a result by prices alone, without a time',
+      { ...closed, outcomePrices: '["1", "0"]' },
+      [{ state: 'resolved', ...paid('1', '0') }],
+    ],
+    [
+      'the end without a result at all zeros',
+      { ...closed, outcomePrices: '["0", "0"]' },
+      [{ state: 'voided', reason: 'not_stated' }],
+    ],
+    [
+      'a word that is not known',
+      { ...closed, umaResolutionStatus: 'Escalated', umaResolutionStatuses: rounds('proposed') },
+      [
+        { state: 'proposed', round: 1 },
+        { state: 'unknown', facts: { rawState: 'Escalated' } },
+      ],
+    ],
+  ])('names %s', (_, raw, steps) => {
+    expect(one(raw).resolutionSteps).toEqual(steps);
+  });
+
   it('sets payouts only when they are final', () => {
     const payouts = (raw: object) => one(raw).outcomes.map((outcome) => outcome.payout);
     expect(payouts({ ...resolved, outcomePrices: '["0", "1"]' })).toEqual(['0', '1']);
