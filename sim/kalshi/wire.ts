@@ -128,14 +128,14 @@ function resultOf({ isVoid, split, winner }: Market): string {
 }
 
 /** The value that decided the market: an outcome, or a number. */
-function observedValue({ spec, isVoid, split, winner }: Market): string {
-  if (isVoid) return '';
-  return split === undefined ? spec.outcomes[winner ?? 0] : formatScaled(split * 100, UNITS);
+function observedValue({ spec, split, winner }: Market): string {
+  if (split !== undefined) return formatScaled(split * 100, UNITS);
+  return winner === undefined ? '' : spec.outcomes[winner];
 }
 
 /** A result that `result` does not name is stated with its announcement. */
-function settlement({ closedSecond, isVoid, split, payout }: Market): Wire {
-  const isStated = !isVoid && payout !== undefined && (closedSecond !== undefined || split !== undefined);
+function settlement({ closedSecond, split, payout }: Market): Wire {
+  const isStated = payout !== undefined && (closedSecond !== undefined || split !== undefined);
   return {
     ...(closedSecond !== undefined && { settlement_ts: isoSeconds(closedSecond) }),
     ...(isStated && { settlement_value_dollars: fixed(formatScaled(payout, UNITS), 4) }),

@@ -89,9 +89,9 @@ export class LimitlessFeed implements SimVenueFeed {
     const isResolved = market.phase === 'resolved';
     if (!isNew && !isResolved) return;
     const { slug } = market.spec;
-    const { winner, isVoid } = market;
+    const { winner } = market;
     const resolution = {
-      ...(winner !== undefined && !isVoid && { winningOutcome: winner === 0 ? 'YES' : 'NO', winningIndex: winner }),
+      ...(winner !== undefined && { winningOutcome: winner === 0 ? 'YES' : 'NO', winningIndex: winner }),
       resolutionDate: new Date((market.closedSecond ?? this.world.second) * 1000).toISOString(),
     };
     const text = event(isResolved ? 'marketResolved' : 'marketCreated', {

@@ -70,7 +70,7 @@ export function marketObject(market: Market, world: World): Wire {
     volume: String(market.volumeMicroUsd),
     volumeFormatted: sixDecimals(market.volumeMicroUsd),
     // Absent too when a market pays both outcomes or none: the venue has no other field for a result.
-    winningOutcomeIndex: market.phase === 'resolved' && !market.isVoid ? (market.winner ?? null) : null,
+    winningOutcomeIndex: market.phase === 'resolved' ? (market.winner ?? null) : null,
     ...pricesOf(market, pool, world),
   };
 }

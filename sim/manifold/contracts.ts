@@ -177,6 +177,7 @@ export function pollMarket(createdMs: number): Wire {
 
 function answerResolution({ split, winner }: Market): Wire {
   if (split !== undefined) return { resolution: 'MKT', resolutionProbability: split / UNITS };
+  if (winner === undefined) return { resolution: 'CANCEL' };
   return { resolution: winner === 0 ? 'YES' : 'NO' };
 }
 

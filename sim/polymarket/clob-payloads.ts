@@ -71,7 +71,7 @@ export function clobMarket(market: Market, seed: number): Wire {
     icon: ICON,
     image: ICON,
     rewards: { rates: null, min_size: 50, max_spread: 4.5 },
-    is_50_50_outcome: false,
+    is_50_50_outcome: market.split === UNITS / 2,
     tokens: spec.tokenIds.map((tokenId, index) => ({
       token_id: tokenId,
       outcome: spec.outcomes[index],

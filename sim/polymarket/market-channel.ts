@@ -186,8 +186,7 @@ export class MarketChannel implements SimVenueFeed {
       slug: spec.slug,
       assets_ids: spec.tokenIds,
       ...(isResolved &&
-        market.winner !== undefined &&
-        !market.isVoid && {
+        market.winner !== undefined && {
           winning_asset_id: spec.tokenIds[market.winner],
           winning_outcome: spec.outcomes[market.winner],
         }),

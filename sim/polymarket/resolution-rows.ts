@@ -23,7 +23,7 @@ export function resolutionRow(market: Market, seed: number): Wire {
     new_version_q: true,
     proposed_price: priceText(first?.payout),
     reproposed_price: priceText(second?.payout),
-    price: isResolved && !market.isVoid ? priceText(market.payout) : UNSET,
+    price: isResolved ? priceText(market.payout) : UNSET,
     transaction_hash: resolutionHashOf(seed, spec.no, events.length),
     log_index: '170',
     ...(isResolved
@@ -48,6 +48,6 @@ function priceText(payout: number | undefined): string {
 }
 
 /** Millionths of a dollar. */
-function payoutsOf({ isVoid, payout = 0 }: Market): number[] {
-  return isVoid ? [0, 0] : [payout, UNITS - payout];
+function payoutsOf({ payout }: Market): number[] {
+  return payout === undefined ? [0, 0] : [payout, UNITS - payout];
 }

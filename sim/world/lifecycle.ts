@@ -37,11 +37,15 @@ export function enter(market: Market, phase: 'proposed' | 'disputed' | 'resolved
   market.touchPhase(second);
 }
 
-/** Ends trading, and decides by the belief of the traders. */
 export function stopTrading(market: Market, siblings: readonly Market[]): void {
   market.book.clear();
   market.pin = undefined;
+  market.winner = believedWinner(market, siblings);
+}
+
+/** The outcome that the traders believe in. */
+export function believedWinner(market: Market, siblings: readonly Market[]): 0 | 1 {
   const strongest = siblings.every((sibling) => sibling.fundamental <= market.fundamental);
   const happened = market.event.negRiskId === undefined ? market.fundamental * 2 >= UNITS : strongest;
-  market.winner = happened ? 0 : 1;
+  return happened ? 0 : 1;
 }

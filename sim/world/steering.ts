@@ -1,5 +1,5 @@
 import { SimControlError } from '../errors.ts';
-import { enter, stopTrading } from './lifecycle.ts';
+import { believedWinner, enter, stopTrading } from './lifecycle.ts';
 import type { Market } from './market.ts';
 import { type ChosenResult, choose, note } from './resolution.ts';
 import type { World } from './world.ts';
@@ -145,6 +145,7 @@ function decide(world: World, market: Market, steering: Steering, second: number
     case 'resolve':
       // A correction counts as a settlement of its second, because pollers skip older ones.
       market.closedSecond = second;
+      if (market.payout === undefined) market.winner = believedWinner(market, world.siblingsOf(market));
       market.isVoid = false;
       if (market.phase === 'resolved') note(market, 'corrected', second);
       else enter(market, 'resolved', second);
@@ -152,6 +153,8 @@ function decide(world: World, market: Market, steering: Steering, second: number
     case 'void':
       market.closedSecond = second;
       market.isVoid = true;
+      market.winner = undefined;
+      market.split = undefined;
       market.phase = 'resolved';
       note(market, 'voided', second);
       break;

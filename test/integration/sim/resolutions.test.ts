@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
 import type { MarketState, SteerRequest } from '../../../sim/exchange.ts';
 import { tickerOf } from '../../../sim/kalshi/wire.ts';
 import type { MarketLedger } from '../../../sim/resolution-ledger.ts';
@@ -119,7 +121,7 @@ describe('the simulator', () => {
         { action: 'resolve' },
       ],
     ],
-  ])('shows %s so that each adapter names the changes of the ledger', async (_name, steps) => {
+  ])('shows the changes of its ledger to each adapter when a control makes %s', async (_name, steps) => {
     const market = nextMarket();
     const seen = new Map<string, { standing: ResolutionStanding; changes: ResolutionChange[] }>();
     for (const step of steps) {
@@ -144,7 +146,7 @@ describe('the simulator', () => {
     }
   });
 
-  it('shows each state in the words of Polymarket', async () => {
+  it('shows the words of Polymarket when the state changes', async () => {
     const { conditionId } = nextMarket();
     await steer(conditionId, { action: 'propose', winner: 0 });
     expect(await gamma(conditionId, false)).toMatchObject({
@@ -180,7 +182,7 @@ describe('the simulator', () => {
     expect(reopened).not.toHaveProperty('umaResolutionStatus');
   });
 
-  it('shows each state in the words of Kalshi', async () => {
+  it('shows the words of Kalshi when the state changes', async () => {
     const market = nextMarket();
     const { conditionId } = market;
     await steer(conditionId, { action: 'propose', winner: 0 });
@@ -218,7 +220,40 @@ describe('the simulator', () => {
     expect(polymarket?.transitions.map(({ atMs }) => atMs)).toEqual([second * 1000, second * 1000]);
   });
 
-  it('replaces the rules, or adds a space only', async () => {
+  it.each([
+    ['twice', 'repeat', ['first', 'first', 'second', 'second']],
+    ['out of order', 'reorder', ['second', 'first']],
+    ['never', 'drop', []],
+  ] as const)('announces results %s when the feed has the fault %s', async (_times, how, expected) => {
+    const named = new Map(
+      [nextMarket(), nextMarket()].map(({ slug }, index) => [slug, index === 0 ? 'first' : 'second']),
+    );
+    const socket = new WebSocket(exchange.feedUrls.clob);
+    const heard: unknown[] = [];
+    let onPong = (): void => undefined;
+    socket.on('message', (data) => {
+      const text = String(data);
+      if (text === 'PONG') onPong();
+      else heard.push(JSON.parse(text));
+    });
+    await once(socket, 'open');
+    socket.send(JSON.stringify({ assets_ids: [], type: 'market', custom_feature_enabled: true }));
+    const answered = () =>
+      new Promise<void>((resolve) => {
+        onPong = resolve;
+        socket.send('PING');
+      });
+    await answered();
+    exchange.addFault({ host: 'clob', kind: 'socket', socket: { how, share: 1 } });
+    const markets = exchange.state().markets.filter(({ slug }) => named.has(slug));
+    for (const { conditionId } of markets) exchange.steer({ conditionId, action: 'resolve' });
+    await answered();
+    exchange.clearFaults();
+    socket.close();
+    expect(heard.map((frame) => named.get((frame as { slug: string }).slug))).toEqual(expected);
+  });
+
+  it('replaces the rules, or adds a space, when a control edits them', async () => {
     const market = nextMarket();
     const rules = async () => (await kalshi(market))['rules_primary'];
     const before = await rules();
