@@ -9,6 +9,7 @@ import {
   UNITS,
 } from '../../src/domain/alerts/alert.ts';
 import { CONDITIONS } from '../../src/domain/alerts/conditions.ts';
+import { RESOLUTION_STATES } from '../../src/domain/markets/resolution.ts';
 import { numberField } from '../../src/domain/values/api-json.ts';
 import { compareDecimals, MAX_DIGITS, parseDecimal, ZERO } from '../../src/domain/values/decimal.ts';
 import { LongNumber } from '../../src/domain/values/exact-json.ts';
@@ -57,6 +58,7 @@ export const alert = z
     notional: numberValue.optional().meta({ override: { type: 'number' } }),
     times: numberValue.optional().meta({ override: { type: 'number' } }),
     windows: z.int().optional(),
+    states: z.array(z.enum(RESOLUTION_STATES)).optional(),
     repeat: z.literal(true).optional().meta({ description: 'Whether the alert fires again. Absent: it fires once.' }),
     cooldownSeconds: z.int().optional().meta({ description: 'The least time between two firings on one outcome.' }),
     expiresAt: isoTime.optional().meta({ description: 'Observations from this time on do not count.' }),
@@ -191,6 +193,12 @@ const createFields = {
   notional: threshold("The least price times size of a trade, or of a window's trades."),
   times: threshold('The least multiple of the mean notional of the windows before.'),
   windows: wholeNumber(1, 1_000).optional().meta({ description: 'The number of windows for the mean.' }),
+  states: z
+    .array(z.enum(RESOLUTION_STATES, `must be one of ${RESOLUTION_STATES.join(', ')}`), 'must be an array')
+    .min(1, 'must have at least one item')
+    .transform((states) => RESOLUTION_STATES.filter((state) => states.includes(state)))
+    .optional()
+    .meta({ description: 'The states of the result of a market that fire the alert. Duplicates count once.' }),
   repeat: z
     .boolean('must be true or false')
     .optional()
@@ -241,6 +249,7 @@ export const updateAlertBody = z
     unit: createFields.unit,
     windowSeconds: createFields.windowSeconds,
     windows: createFields.windows,
+    states: createFields.states,
     repeat: createFields.repeat.meta({
       description: 'False: the alert has fired for the last time on each outcome on which it has fired.',
     }),

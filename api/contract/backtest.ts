@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RESOLUTION_STATES } from '../../src/domain/markets/resolution.ts';
 import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
 import { BACKTEST_ERRORS, BACKTEST_STATES } from '../../src/store/alerts/backtest/jobs.ts';
 import { createAlertBody, createAlertExample, firingFields } from './alert.ts';
@@ -37,9 +38,13 @@ export type BacktestBody = z.output<ReturnType<typeof backtestBody>>;
 
 const backtestFiring = firingFields
   .extend({
-    status: z.string().optional().meta({ description: 'Of a market, for the conditions `status` and `new_market`.' }),
+    status: z
+      .string()
+      .optional()
+      .meta({ description: 'Of a market, for the conditions `status`, `new_market` and `resolution`.' }),
     previousStatus: z.string().optional(),
     winningOutcomeId: z.string().optional(),
+    resolutionState: z.enum(RESOLUTION_STATES).optional(),
     ...correctionShape,
   })
   .meta({ description: 'A firing of a backtest, or a correction.' });

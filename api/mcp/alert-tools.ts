@@ -2,6 +2,7 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
 import { ALERT_STATUSES, DIRECTIONS, UNITS } from '../../src/domain/alerts/alert.ts';
 import { CONDITIONS, type Condition, conditionOf, isOfNewMarkets } from '../../src/domain/alerts/conditions.ts';
+import { RESOLUTION_STATES } from '../../src/domain/markets/resolution.ts';
 import { type RouteCalls, toolResult } from './tool-result.ts';
 
 const MAX_FIRINGS = 100;
@@ -64,6 +65,10 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
         notional: amount('Price times size, in the currency of the outcome.'),
         times: amount('A multiple of the mean of the windows before.'),
         windows: z.number().int().positive().optional().describe('The number of windows for the mean.'),
+        states: z
+          .array(z.enum(RESOLUTION_STATES))
+          .optional()
+          .describe('The states of the result that fire the condition resolution.'),
         window_seconds: z.number().int().positive().optional(),
         repeat: z.boolean().optional().describe('Fires again after cooldown_seconds.'),
         cooldown_seconds: z.number().int().positive().optional(),
@@ -117,7 +122,7 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
             .describe(
               'tokenMint (an outcome_id) or scope {market_id, event_id, venue, category, q}; condition; price (above, below, crosses_*, ' +
                 'spread with direction at_most or at_least); change with unit (absolute, percent) and windowSeconds; notional (trade, ' +
-                'volume with windowSeconds) or times with windowSeconds and windows; repeat and cooldownSeconds to fire again.',
+                'volume with windowSeconds) or times with windowSeconds and windows; states (resolution); repeat and cooldownSeconds to fire again.',
             ),
           start: z
             .union([z.string(), z.number().int()])

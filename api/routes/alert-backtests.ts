@@ -130,8 +130,20 @@ async function toRequest(
     throw invalidRequest([{ path: 'alert.expiresAt', message: 'must be after start' }]);
   }
   const scopeKey = await checkedScopeKey(tx, accountId, request);
-  const { tokenMint, scope, condition, target, direction, unit, windowSeconds, windows, cooldownSeconds } = request;
-  const fields = { tokenMint, scope, scopeKey, condition, direction, unit, windowSeconds, windows, cooldownSeconds };
+  const { tokenMint, scope, condition, target, direction, unit, windowSeconds, windows, states, cooldownSeconds } =
+    request;
+  const fields = {
+    tokenMint,
+    scope,
+    scopeKey,
+    condition,
+    direction,
+    unit,
+    windowSeconds,
+    windows,
+    states,
+    cooldownSeconds,
+  };
   return { ...fields, threshold: target, startMs, endMs, expiresMs };
 }
 

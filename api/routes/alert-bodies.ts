@@ -61,6 +61,7 @@ export function presentAlert(alert: Alert): AlertBody {
     unit: alert.unit ?? undefined,
     windowSeconds: alert.windowSeconds ?? undefined,
     windows: windows ?? undefined,
+    states: alert.states ?? undefined,
     repeat: cooldownSeconds === null ? undefined : true,
     cooldownSeconds: cooldownSeconds ?? undefined,
     expiresAt: alert.expiresAt?.toISOString(),

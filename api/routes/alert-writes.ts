@@ -177,7 +177,8 @@ async function requireQuotaToResume(tx: Tx, deps: WriteDeps, caller: Caller, id:
 
 /** The change of a checked body. The changed alert must meet the rules of a new one. */
 function toChange(found: Alert, body: UpdateAlertBody, nowMs: number): Omit<AlertChange, 'webhookPk'> {
-  const { status, direction, unit, windowSeconds, windows, repeat, cooldownSeconds, expiresAt, name, note } = body;
+  const { status, direction, unit, windowSeconds, windows, states, repeat, cooldownSeconds, expiresAt, name, note } =
+    body;
   const own = thresholdField({ condition: found.condition, windows: found.windows ?? undefined });
   const faults = THRESHOLD_FIELDS.filter((field) => body[field] !== undefined && field !== own).map((field) => ({
     path: field as string,
@@ -201,6 +202,7 @@ function toChange(found: Alert, body: UpdateAlertBody, nowMs: number): Omit<Aler
     unit,
     windowSeconds,
     windows,
+    states,
     cooldownSeconds: toCooldown(found.cooldownSeconds, body),
     expiresAt: typeof expiresAt === 'string' ? new Date(expiresAt) : expiresAt,
     name,
@@ -219,8 +221,8 @@ function changedFaults(found: Alert, body: UpdateAlertBody, own: ThresholdField 
   const given = Object.fromEntries(
     CONDITION_FIELDS.filter((name) => body[name] !== undefined).map((name) => [name, body[name] ?? undefined]),
   );
-  const { direction, unit, windowSeconds, windows, target } = found;
-  const before = { direction, unit, windowSeconds, windows, ...(own !== null && { [own]: target }) };
+  const { direction, unit, windowSeconds, windows, states, target } = found;
+  const before = { direction, unit, windowSeconds, windows, states, ...(own !== null && { [own]: target }) };
   const stored = Object.fromEntries(Object.entries(before).map(([name, value]) => [name, value ?? undefined]));
   return conditionFaults({ ...stored, ...given }, found.condition).map(({ path, message }) =>
     // All windows together are too long: a new length is the fault too.

@@ -1,4 +1,4 @@
-import { CONDITIONS, type Condition } from '../../src/domain/alerts/conditions.ts';
+import { CONDITIONS, type Condition, type MarketConditionName } from '../../src/domain/alerts/conditions.ts';
 import { marketRuleBody, ruleBody } from '../../src/domain/alerts/rule-event.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 
@@ -16,7 +16,7 @@ const AT = { atMs: STAMP.occurredAt.getTime() };
 
 type RuleFields = Omit<Partial<RuleEvent>, 'firing'> & { firing: Partial<RuleEvent['firing']> };
 
-const RULES: Readonly<Record<Exclude<Condition, 'status' | 'new_market'>, RuleFields>> = {
+const RULES: Readonly<Record<Exclude<Condition, MarketConditionName>, RuleFields>> = {
   above: { threshold: decimal('0.6'), firing: { price: decimal('0.62') } },
   below: { threshold: decimal('0.3'), firing: { price: decimal('0.25') } },
   crosses_above: { threshold: decimal('0.5'), firing: { price: decimal('0.6'), fromPrice: decimal('0.3') } },
@@ -45,6 +45,10 @@ const RULES: Readonly<Record<Exclude<Condition, 'status' | 'new_market'>, RuleFi
 export function alertBody(condition: Condition, fields: Partial<RuleFields> = {}): string {
   if (condition === 'status') {
     const changed = { status: 'resolved', previousStatus: 'closed', winningOutcomeId: 'rain-yes' };
+    return marketRuleBody({ ...STAMP, ...MARKET, ...AT, condition, ...changed });
+  }
+  if (condition === 'resolution') {
+    const changed = { status: 'closed', previousStatus: 'open', resolutionState: 'proposed' } as const;
     return marketRuleBody({ ...STAMP, ...MARKET, ...AT, condition, ...changed });
   }
   if (condition === 'new_market') return marketRuleBody({ ...STAMP, ...MARKET, ...AT, condition, status: 'open' });

@@ -6,6 +6,7 @@ import {
   MARKET_CONDITION_NAMES,
   OUTCOME_CONDITION_NAMES,
 } from '../../../src/domain/alerts/conditions.ts';
+import { RESOLUTION_STATES } from '../../../src/domain/markets/resolution.ts';
 import { numberField } from '../../../src/domain/values/api-json.ts';
 import type { EventType } from '../../../src/domain/webhooks/event.ts';
 import { isoTime, numberValue, opaqueId } from '../wire.ts';
@@ -64,6 +65,10 @@ const marketAlert = z.object({
   status: z.string(),
   previousStatus: z.string().optional(),
   winningOutcomeId: z.string().optional(),
+  resolutionState: z
+    .enum(RESOLUTION_STATES)
+    .optional()
+    .meta({ description: 'Of the condition `resolution`: the state that it reports.' }),
   ...correctionShape,
   observedAt,
   ...ofMarket,

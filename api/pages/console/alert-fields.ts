@@ -12,6 +12,7 @@ import {
   findCondition,
   isOfNewMarkets,
 } from '../../../src/domain/alerts/conditions.ts';
+import { RESOLUTION_STATES } from '../../../src/domain/markets/resolution.ts';
 import { span } from '../../../src/domain/values/durations.ts';
 import { ApiError } from '../../errors.ts';
 import { fieldMoment, momentField } from '../kit/filters.ts';
@@ -101,6 +102,7 @@ ${DIRECTED.map(
   })}</div>
 <div class="when-times"><div class="pair">${view.field({ label: 'Or multiple', name: 'times', hint: 'Of the mean of the windows before, such as 3.' })}
 ${view.field({ label: 'Windows for the mean', name: 'windows' })}</div></div>
+${statesField(view)}
 <div class="when-windowSeconds">${view.field({ label: 'Window', name: 'windowSeconds', hint: 'Such as 90 s, 15 min or 1 h; at most 24 h.' })}</div>
 <fieldset><legend>Then</legend>
 <label class="check"><input type="checkbox" name="repeat" id="field-repeat" value="true"${view.isChecked('repeat') && html` checked`}>fire again after a cool-down</label>
@@ -119,6 +121,7 @@ export function editFields(view: FormView, alert: Alert, webhooks: readonly Webh
     threshold !== undefined &&
     view.field({ label: THRESHOLD_LABELS[threshold], name: threshold, value: plain(alert[threshold] ?? '') })
   }
+${alert.states !== undefined && statesField(view, alert.states)}
 ${alert.unit !== undefined && unitField(view, alert.unit)}
 ${direction !== undefined && directionField(view, direction, 'direction', alert.direction ?? '')}
 ${alert.windows !== undefined && view.field({ label: 'Windows for the mean', name: 'windows', value: String(alert.windows) })}
@@ -204,6 +207,15 @@ function cooldownField(view: FormView, value: string): Html {
   });
 }
 
+/** The states of a result that fire the alert. */
+function statesField(view: FormView, chosen: readonly string[] = []): Html {
+  return html`<div class="when-states"><fieldset><legend>The result is</legend>${view.problem('states', 'The result is')}
+<div class="radios">${RESOLUTION_STATES.filter((state) => state !== 'none').map(
+    (state) =>
+      html`<label class="check"><input type="checkbox" name="states" value="${state}"${chosen.includes(state) && html` checked`}>${state}</label>`,
+  )}</div></fieldset></div>`;
+}
+
 function endField(view: FormView, expiresAt?: string): Html {
   return view.field({
     label: 'Ends (UTC)',
@@ -235,6 +247,10 @@ export function newAlertBody(form: URLSearchParams): Record<string, unknown> {
   } else if (text('tokenMint') !== '') body['tokenMint'] = text('tokenMint');
   for (const name of CONDITION_FIELDS) {
     if (![...required, ...optional].includes(name)) continue;
+    if (name === 'states') {
+      if (form.has(name)) body[name] = form.getAll(name);
+      continue;
+    }
     const value = text(name === 'direction' && condition ? directionName(condition) : name);
     if (value !== '') body[name] = inputOf(name, value);
   }
@@ -260,6 +276,8 @@ export function alertChange(form: URLSearchParams, alert: Alert): Record<string,
   for (const name of ['direction', 'unit', 'windows'] as const) {
     if (form.has(name) && text(name) !== String(alert[name] ?? '')) body[name] = inputOf(name, text(name)) || null;
   }
+  const states = form.getAll('states');
+  if (states.length > 0 && alert.states !== undefined && states.join() !== alert.states.join()) body['states'] = states;
   const windowSeconds = secondsOf(text('windowSeconds'));
   if (alert.windowSeconds !== undefined && windowSeconds !== alert.windowSeconds) body['windowSeconds'] = windowSeconds;
   const repeats = alert.cooldownSeconds !== undefined;

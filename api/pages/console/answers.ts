@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { AlertStatus, Direction, Unit } from '../../../src/domain/alerts/alert.ts';
 import type { Condition } from '../../../src/domain/alerts/conditions.ts';
 import type { ChatFormat } from '../../../src/domain/chat/chat-url.ts';
+import type { ResolutionState } from '../../../src/domain/markets/resolution.ts';
 import type { ExactNumber } from '../../../src/domain/values/api-json.ts';
 import type { FilterCondition } from '../../../src/domain/webhooks/filter.ts';
 import type { OrderBy } from '../../../src/domain/webhooks/order.ts';
@@ -55,6 +56,7 @@ export interface Alert {
   notional?: Decimal;
   times?: Decimal;
   windows?: number;
+  states?: ResolutionState[];
   repeat?: true;
   cooldownSeconds?: number;
   expiresAt?: string;

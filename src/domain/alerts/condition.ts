@@ -1,3 +1,4 @@
+import type { ResolutionState } from '../markets/resolution.ts';
 import { compareDecimals, type Decimal } from '../values/decimal.ts';
 import type { ChatFacts, Content, Data } from '../webhooks/chat-values.ts';
 import type { Direction, Unit } from './alert.ts';
@@ -17,6 +18,7 @@ export const CONDITION_FIELDS = [
   'notional',
   'times',
   'windows',
+  'states',
 ] as const;
 type ConditionField = (typeof CONDITION_FIELDS)[number];
 
@@ -34,6 +36,7 @@ interface ConditionValues<Value> {
   notional?: Value | undefined;
   times?: Value | undefined;
   windows?: number | undefined;
+  states?: readonly ResolutionState[] | undefined;
 }
 
 /** How a page writes values of the subject of an alert. */
@@ -65,6 +68,7 @@ export interface RuleShape {
   unit?: Unit | undefined;
   windowSeconds?: number | undefined;
   windows?: number | undefined;
+  states?: readonly ResolutionState[] | undefined;
 }
 
 interface ConditionBase {
@@ -198,8 +202,14 @@ export interface MarketCondition extends ConditionBase {
   readonly of: 'market';
   /** Whether it needs a scope, because no outcome exists yet. */
   readonly needsScope: boolean;
-  /** Whether a change meets it. `former` is the status before; null for a new market. */
-  isReported: (change: { status: string; former: string | null }) => boolean;
+  /**
+   * Whether a change meets it. `former` is the status before; null for a new market. `reached` are the states of the resolution that the
+   * market reached with the change, and `states` those of the rule.
+   */
+  isReported: (
+    change: { status: string; former: string | null; reached: readonly ResolutionState[] },
+    states?: readonly ResolutionState[],
+  ) => boolean;
 }
 
 export type ConditionDefinition = OutcomeCondition | MarketCondition;

@@ -1,7 +1,7 @@
 import type { ConditionDefinition, MarketCondition, OutcomeCondition, RuleShape, ThresholdField } from './condition.ts';
 import { change } from './conditions/change.ts';
 import { crossesAbove, crossesBelow } from './conditions/crossing.ts';
-import { newMarket, status } from './conditions/market.ts';
+import { newMarket, resolution, status } from './conditions/market.ts';
 import { above, below } from './conditions/price.ts';
 import { spread } from './conditions/spread.ts';
 import { trade } from './conditions/trade.ts';
@@ -18,7 +18,7 @@ export const OUTCOME_CONDITIONS = {
   volume,
 } as const satisfies Readonly<Record<string, OutcomeCondition>>;
 
-export const MARKET_CONDITIONS = { status, new_market: newMarket } as const satisfies Readonly<
+export const MARKET_CONDITIONS = { status, new_market: newMarket, resolution } as const satisfies Readonly<
   Record<string, MarketCondition>
 >;
 

@@ -1,4 +1,4 @@
-import type { OutcomePayout } from '../markets/resolution.ts';
+import type { OutcomePayout, ResolutionState } from '../markets/resolution.ts';
 import { type Decimal, ONE, ZERO } from '../values/decimal.ts';
 import { MARKET_CONDITIONS, type MarketConditionName } from './conditions.ts';
 import type { LastFiring } from './rule.ts';
@@ -20,6 +20,8 @@ export interface MarketChange extends MarketResult {
   status: string;
   /** The status before; null for a new market. */
   former: string | null;
+  /** The states that the resolution of the market reached with this change, in order. */
+  reached: readonly ResolutionState[];
 }
 
 /** A condition on the state of one market. */
@@ -28,6 +30,8 @@ export interface MarketRule {
   startMs: number;
   endMs: number;
   cooldownMs: number | null;
+  /** Of a rule on the resolution. */
+  states?: readonly ResolutionState[] | undefined;
 }
 
 /** Whether a market with this status has its result. */
@@ -41,17 +45,17 @@ export function knownPayouts({ status, payouts }: Pick<MarketChange, 'status' | 
 }
 
 /** The firings of a rule on the changes of one market, in order. */
-export function marketFirings<Change extends Pick<MarketChange, 'n' | 'atMs' | 'status' | 'former'>>(
+export function marketFirings<Change extends Pick<MarketChange, 'n' | 'atMs' | 'status' | 'former' | 'reached'>>(
   rule: MarketRule,
   changes: readonly Change[],
   last?: LastFiring,
 ): Change[] {
-  const { startMs, endMs, cooldownMs } = rule;
+  const { startMs, endMs, cooldownMs, states } = rule;
   const condition = MARKET_CONDITIONS[rule.condition];
   const fired: Change[] = [];
   let before = last;
   for (const change of changes) {
-    if (change.atMs < startMs || change.atMs >= endMs || !condition.isReported(change)) continue;
+    if (change.atMs < startMs || change.atMs >= endMs || !condition.isReported(change, states)) continue;
     const isDue =
       before === undefined || (cooldownMs !== null && change.n > before.n && change.atMs - before.atMs >= cooldownMs);
     if (!isDue) continue;
@@ -59,6 +63,14 @@ export function marketFirings<Change extends Pick<MarketChange, 'n' | 'atMs' | '
     before = change;
   }
   return fired;
+}
+
+/** The last of the states that a rule on the resolution names; undefined for a rule on something else. */
+export function reportedState(
+  { reached }: Pick<MarketChange, 'reached'>,
+  states: readonly ResolutionState[] | null | undefined,
+): ResolutionState | undefined {
+  return reached.findLast((state) => states?.includes(state));
 }
 
 /** A reported result may be corrected until this long after the settlement of the market. */

@@ -1,3 +1,4 @@
+import type { ResolutionState } from '../markets/resolution.ts';
 import { type ApiJson, numberField } from '../values/api-json.ts';
 import type { Decimal } from '../values/decimal.ts';
 import { type CorrectedResult, correctionFields } from '../webhooks/correction.ts';
@@ -65,6 +66,8 @@ export interface MarketRuleEvent extends EventStamp {
   status: string;
   previousStatus?: string | undefined;
   winningOutcomeId?: string | undefined;
+  /** Of a rule on the resolution: the state that it reports. */
+  resolutionState?: ResolutionState | undefined;
   atMs: number;
   corrected?: CorrectedResult | undefined;
 }
@@ -77,6 +80,7 @@ export function marketRuleBody(event: MarketRuleEvent): string {
     status: event.status,
     previousStatus: event.previousStatus,
     winningOutcomeId: event.winningOutcomeId,
+    resolutionState: event.resolutionState,
     ...(event.corrected && correctionFields(event.corrected)),
     observedAt: new Date(event.atMs).toISOString(),
     name: event.name,

@@ -114,7 +114,11 @@ const REOPENED: ResolutionChange = { transition: 'reopened', state: 'none', sour
 /** The steps behind the one at which the market stands. */
 function unknownSteps(standing: ResolutionStanding, steps: readonly ResolutionStep[]): readonly ResolutionStep[] {
   const known = steps.findLastIndex((step) => isReached(standing, step));
-  return steps.slice(known + 1);
+  const news = steps.slice(known + 1);
+  // The account of how a known result came about is no news, when an earlier answer did not count rounds.
+  const isAccount =
+    standing.round === undefined && FINAL.has(standing.state) && FINAL.has(news.at(-1)?.state ?? 'none');
+  return isAccount ? news.filter(({ state }) => FINAL.has(state)) : news;
 }
 
 /** Whether a market at `standing` has this step behind it. */

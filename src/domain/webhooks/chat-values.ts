@@ -64,7 +64,8 @@ export function resolutionFields(data: Data): Field[] {
 /** `proposed to resolved, 1 : 0`. */
 export function resolutionFacts(data: Data): string {
   const before = word(data['previousResolutionState']);
-  const change = before === '' ? word(data['transition']) : `${before} to ${word(data['transition'])}`;
+  const reached = word(data['transition']) || word(data['resolutionState']);
+  const change = before === '' ? reached : `${before} to ${reached}`;
   const payouts = payoutWords(data);
   return payouts === '' ? change : `${change}, ${payouts}`;
 }

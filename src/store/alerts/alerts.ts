@@ -1,5 +1,6 @@
 import type { AlertStatus, Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
 import { type Condition, probeOf } from '../../domain/alerts/conditions.ts';
+import type { ResolutionState } from '../../domain/markets/resolution.ts';
 import { compareDecimals, type Decimal, ONE } from '../../domain/values/decimal.ts';
 import { newId } from '../../domain/values/ids.ts';
 import { ensureTokens } from '../catalog/tokens.ts';
@@ -24,6 +25,7 @@ export interface Alert {
   unit: Unit | null;
   windowSeconds: number | null;
   windows: number | null;
+  states: ResolutionState[] | null;
   scope: Scope | null;
   cooldownSeconds: number | null;
   expiresAt: Date | null;
@@ -51,7 +53,7 @@ export interface Alert {
 const DEFAULT_CURRENCY = 'USD';
 
 const SELECT_ALERTS = `SELECT a.pk, a.id, t.mint AS token_mint, a.token_id, a.condition, a.target, a.direction, a.unit, a.window_seconds,
-    a.windows, a.scope, a.cooldown_seconds, a.expires_at, a.name, a.note, a.status, w.id AS webhook_id, a.created_at, a.changed_at,
+    a.windows, a.states, a.scope, a.cooldown_seconds, a.expires_at, a.name, a.note, a.status, w.id AS webhook_id, a.created_at, a.changed_at,
     a.triggered_at, a.triggered_price, a.expired_at, a.event_id, t.currency, a.is_armed, a.former,
     a.scope IS NOT NULL OR EXISTS (SELECT FROM latest_price l WHERE l.token_id = a.token_id)
       OR EXISTS (SELECT FROM outcome o WHERE o.token_id = a.token_id) AS is_tracked
@@ -118,6 +120,7 @@ export interface NewAlert {
   unit?: Unit | undefined;
   windowSeconds?: number | undefined;
   windows?: number | undefined;
+  states?: ResolutionState[] | undefined;
   /** Absent: fires once. */
   cooldownSeconds?: number | undefined;
   expiresAt?: Date | undefined;
@@ -168,6 +171,7 @@ export async function createAlert(tx: Tx, accountId: bigint, request: NewAlert):
     unit: request.unit ?? null,
     windowSeconds: request.windowSeconds ?? null,
     windows: request.windows ?? null,
+    states: request.states ?? null,
     probe,
     cooldownSeconds,
     expiresAt,

@@ -10,6 +10,7 @@ import {
   firstMoment,
   IS_EVALUATED,
   OF_MARKETS,
+  OF_TOKENS,
   quoteBefore,
   SPECIFIED_START,
   STARTS,
@@ -124,7 +125,7 @@ interface SpecifiedRow {
 const CREATED = sql(
   'created_rules',
   `SELECT a.pk AS alert_pk, a.token_id AS subject FROM alert a
-   WHERE a.pk = ANY ($1::bigint[]) AND ${IS_EVALUATED} AND a.probe IS NOT NULL AND a.token_id IS NOT NULL AND a.condition <> 'status'
+   WHERE a.pk = ANY ($1::bigint[]) AND ${IS_EVALUATED} AND a.probe IS NOT NULL AND a.token_id IS NOT NULL AND a.condition NOT IN ${OF_TOKENS}
    UNION ALL
    SELECT a.pk, o.token_id FROM alert a CROSS JOIN LATERAL ${MARKETS_IN_SCOPE} m JOIN outcome o ON o.market_id = m.id
    WHERE a.pk = ANY ($1::bigint[]) AND ${IS_EVALUATED} AND a.scope_key IS NOT NULL AND a.condition NOT IN ${OF_MARKETS}

@@ -1,5 +1,6 @@
 import type { AlertStatus, Direction, Unit } from '../../domain/alerts/alert.ts';
 import { probeOf } from '../../domain/alerts/conditions.ts';
+import type { ResolutionState } from '../../domain/markets/resolution.ts';
 import type { Decimal } from '../../domain/values/decimal.ts';
 import { AlertEntity, type FormerRule } from '../db/entities/alert.ts';
 import { sql, type Tx } from '../db/tx.ts';
@@ -16,6 +17,7 @@ export interface AlertChange {
   unit?: Unit | undefined;
   windowSeconds?: number | undefined;
   windows?: number | undefined;
+  states?: ResolutionState[] | undefined;
   /** Null: the alert does not repeat any more. */
   cooldownSeconds?: number | null | undefined;
   expiresAt?: Date | null | undefined;
@@ -69,9 +71,9 @@ async function withPresent(tx: Tx, alert: Alert, now: Date): Promise<FormerRule[
   const [pending] = await tx.query<{ fromMs: bigint; isNew: boolean }>(PENDING, [alertKey(alert), cause, now]);
   const startMs = (alert.changedAt ?? alert.createdAt).getTime();
   const isWhole = !alert.isArmed || pending?.isNew !== false;
-  const { target, direction, unit, windowSeconds, windows, cooldownSeconds, expiresAt } = alert;
+  const { target, direction, unit, windowSeconds, windows, states, cooldownSeconds, expiresAt } = alert;
   const present: FormerRule = {
-    ...{ target, direction, unit, windowSeconds, windows, cooldownSeconds, isWhole },
+    ...{ target, direction, unit, windowSeconds, windows, states, cooldownSeconds, isWhole },
     fromMs: isWhole ? startMs : Math.max(startMs, Number(pending?.fromMs)),
     untilMs: Math.min(now.getTime(), expiresAt?.getTime() ?? Number.POSITIVE_INFINITY),
   };
@@ -91,7 +93,7 @@ export async function changeAlert(
   change: AlertChange,
 ): Promise<AlertUpdate> {
   if (alert.status !== 'active' && alert.status !== 'paused') return { outcome: 'finished', status: alert.status };
-  const { status = alert.status, target, direction, unit, windowSeconds, windows } = change;
+  const { status = alert.status, target, direction, unit, windowSeconds, windows, states } = change;
   const { cooldownSeconds, expiresAt, name, note, webhookPk } = change;
   if (await isUnreachable(tx, alert, target)) return { outcome: 'unreachable_target' };
   const isResumed = status === 'active' && alert.status === 'paused';
@@ -103,7 +105,7 @@ export async function changeAlert(
     const limit = MAX_PAUSED_PER_ACCOUNT;
     if ((paused?.alerts ?? 0) >= limit) return { outcome: 'too_many_paused', limit };
   }
-  const condition = { target, direction, unit, windowSeconds, windows };
+  const condition = { target, direction, unit, windowSeconds, windows, states };
   const isAnew =
     isResumed ||
     isPaused ||
@@ -124,6 +126,7 @@ export async function changeAlert(
     ...(unit !== undefined && { unit }),
     ...(windowSeconds !== undefined && { windowSeconds }),
     ...(windows !== undefined && { windows }),
+    ...(states !== undefined && { states }),
     ...(webhookPk !== undefined && { webhookPk }),
     ...(cooldownSeconds !== undefined && { cooldownSeconds }),
     ...(expiresAt !== undefined && { expiresAt }),

@@ -1,4 +1,10 @@
-import { type Correction, isFinal, knownPayouts, type MarketChange } from '../../domain/alerts/market-rule.ts';
+import {
+  type Correction,
+  isFinal,
+  knownPayouts,
+  type MarketChange,
+  reportedState,
+} from '../../domain/alerts/market-rule.ts';
 import { type MarketRuleEvent, marketRuleBody, ruleBody } from '../../domain/alerts/rule-event.ts';
 import { decimal } from '../../domain/values/decimal.ts';
 import { derivedId } from '../../domain/values/ids.ts';
@@ -92,6 +98,7 @@ export function bodyOfMarket(row: MarketRuleRow, change: MarketChange, correctio
       status: change.status,
       previousStatus: change.former ?? undefined,
       winningOutcomeId: isFinal(change.status) ? (change.winner ?? undefined) : undefined,
+      resolutionState: reportedState(change, row.states),
       atMs: change.atMs,
       corrected: correction && { previousWinner: correction.previousWinner, payouts: knownPayouts(change) },
     });

@@ -4,7 +4,7 @@ import { derivedId } from '../../domain/values/ids.ts';
 import { type Database, type Queryable, sql } from '../db/tx.ts';
 import { EVALUATED_MOMENT } from '../marks/detail.ts';
 import { emitEvents } from './events.ts';
-import { activeAlerts, finalSince, firstMoment } from './rules.ts';
+import { activeAlerts, finalSince, firstMoment, OF_TOKENS } from './rules.ts';
 
 /** Longer than a transaction holds an observation or a change that it has stamped: these may still fire the alert. */
 const GRACE = `interval '15 seconds'`;
@@ -92,9 +92,9 @@ function unmetOfFinal(condition: AlertCondition): string {
        AND ${firstMoment(condition, { since: `'-infinity'`, until: 'd.final_since' })} IS NULL LIMIT $2) a`;
 }
 
-/** Alerts with a probe have been evaluated by now. Alerts on the status of the market outlive its outcome, which they report. */
+/** Alerts with a probe have been evaluated by now. Alerts on the status or the resolution of the market outlive its outcome, which they report. */
 const RULES_OF_FINAL = `SELECT a.pk FROM decided d CROSS JOIN LATERAL (
-     SELECT a.pk FROM alert a WHERE a.token_id = d.token_id AND a.status = 'active' AND a.probe IS NOT NULL AND a.probe <> 'status'
+     SELECT a.pk FROM alert a WHERE a.token_id = d.token_id AND a.status = 'active' AND a.probe IS NOT NULL AND a.probe NOT IN ${OF_TOKENS}
        AND a.is_armed LIMIT $2) a`;
 
 /** Checks again whether each alert is met: its market may have become final since the search for candidates. */

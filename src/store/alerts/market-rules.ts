@@ -15,6 +15,7 @@ import {
   lastFiring,
   lastFiringOf,
   OF_MARKETS,
+  OF_TOKENS,
   RULE_FIELDS,
   RULE_WEBHOOK,
   type RuleFields,
@@ -76,10 +77,10 @@ const PAIRS = sql(
        AND a.scope_key IS NOT NULL AND ${IS_IN_SCOPE}) a
    UNION
    SELECT a.pk, c.market_id FROM changed c JOIN outcome o ON o.market_id = c.market_id CROSS JOIN LATERAL (
-     SELECT a.pk FROM alert a WHERE a.token_id = o.token_id AND a.probe = 'status' AND a.status = 'active' AND a.probe IS NOT NULL) a
+     SELECT a.pk FROM alert a WHERE a.token_id = o.token_id AND a.probe IN ${OF_TOKENS} AND a.status = 'active' AND a.probe IS NOT NULL) a
    UNION
    SELECT a.pk, o.market_id FROM alert a JOIN outcome o ON o.token_id = a.token_id
-   WHERE a.pk = ANY ($2::bigint[]) AND ${IS_EVALUATED} AND a.probe = 'status'
+   WHERE a.pk = ANY ($2::bigint[]) AND ${IS_EVALUATED} AND a.probe IN ${OF_TOKENS}
    UNION
    SELECT a.pk, m.id FROM alert a CROSS JOIN LATERAL ${MARKETS_IN_SCOPE} m JOIN market u ON u.id = m.id
    WHERE a.pk = ANY ($2::bigint[]) AND ${IS_EVALUATED} AND a.probe IN ${OF_MARKETS} AND a.scope_key IS NOT NULL
@@ -108,14 +109,15 @@ const ROWS = sql(
 export const FACTS_OF_VERSION = `v.facts ->> 'status' AS status, v.facts ->> 'winning_outcome_id' AS winner, v.facts ->> 'resolution' AS resolution,
        v.facts -> 'payouts' AS payouts`;
 export const FACTS_OF_MARKET = `m.status, m.winning_outcome_id, m.resolution, ${payoutsOf('m.id')}`;
-/** SQL of the result of a state `s`. */
-export const RESULT = 's.winner, s.resolution, s.payouts';
+/** SQL of the result of a state `s` of a market, and of the states of the resolution that the market reached with it. */
+export const resultOf = (marketId: string) => `s.winner, s.resolution, s.payouts, ARRAY(
+       SELECT r.state FROM market_resolution r WHERE r.market_id = ${marketId} AND r.received_at = s.at ORDER BY r.n) AS reached`;
 
 /** The states of markets, in order, each with the one before it. */
 const CHANGES = sql(
   'market_changes',
   `SELECT s.market_id, (extract(epoch FROM s.at) * 1000000)::bigint AS n, ${wholeMs('s.at')} AS at_ms, s.status,
-     lag(s.status) OVER (PARTITION BY s.market_id ORDER BY s.at) AS former, ${RESULT}
+     lag(s.status) OVER (PARTITION BY s.market_id ORDER BY s.at) AS former, ${resultOf('s.market_id')}
    FROM (
      SELECT v.market_id, v.known_from AS at, ${FACTS_OF_VERSION} FROM market_version v WHERE v.market_id = ANY ($1::bigint[])
      UNION ALL SELECT m.id, m.updated_at, ${FACTS_OF_MARKET} FROM market m WHERE m.id = ANY ($1::bigint[])) s
@@ -217,5 +219,6 @@ function toMarketRule(row: RuleFields, sinceMs = Number.NEGATIVE_INFINITY): Mark
     startMs: Math.max(Number(row.startMs), sinceMs),
     endMs: row.expiresMs === null ? Number.POSITIVE_INFINITY : Number(row.expiresMs),
     cooldownMs: row.cooldownSeconds === null ? null : row.cooldownSeconds * 1_000,
+    states: row.states ?? undefined,
   };
 }

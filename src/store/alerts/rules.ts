@@ -3,12 +3,13 @@ import type { NeededObservations, Observed } from '../../domain/alerts/condition
 import {
   type AlertCondition,
   type Condition,
+  isOfNewMarkets,
   MARKET_CONDITION_NAMES,
   OUTCOME_CONDITIONS,
   type OutcomeConditionName,
 } from '../../domain/alerts/conditions.ts';
 import { type LastFiring, lookbackOf, type Rule } from '../../domain/alerts/rule.ts';
-import { DISPUTABLE_RESULTS } from '../../domain/markets/resolution.ts';
+import { DISPUTABLE_RESULTS, type ResolutionState } from '../../domain/markets/resolution.ts';
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
 import type { FormerRule } from '../db/entities/alert.ts';
 import { type Queryable, sql } from '../db/tx.ts';
@@ -40,6 +41,7 @@ export interface RuleFields {
   unit: Unit | null;
   windowSeconds: number | null;
   windows: number | null;
+  states: ResolutionState[] | null;
   scope: Scope | null;
   cooldownSeconds: number | null;
   name: string | null;
@@ -72,6 +74,11 @@ export interface RuleRow extends RuleFields {
 /** SQL of the names of the conditions on the state of markets. An index has the same list. */
 export const OF_MARKETS = `(${MARKET_CONDITION_NAMES.map((name) => `'${name}'`).join(', ')})`;
 
+/** SQL of those that an alert on a token may have. */
+export const OF_TOKENS = `(${MARKET_CONDITION_NAMES.filter((name) => !isOfNewMarkets(name))
+  .map((name) => `'${name}'`)
+  .join(', ')})`;
+
 /** SQL of the comparison with a threshold that an observation on a side of it meets. */
 export const comparisonOf = (side: NeededObservations['side']) => (side === 'at_least' ? '>=' : '<=');
 
@@ -102,7 +109,7 @@ export function finalSince(tokenId: string): string {
 }
 
 /** SQL of the fields of alert `a` with its webhook `w`. */
-export const RULE_FIELDS = `a.pk, a.id, a.probe IS NULL AS is_specified, a.account_id, a.condition, a.target, a.direction, a.unit, a.window_seconds, a.windows, a.scope,
+export const RULE_FIELDS = `a.pk, a.id, a.probe IS NULL AS is_specified, a.account_id, a.condition, a.target, a.direction, a.unit, a.window_seconds, a.windows, a.states, a.scope,
   a.cooldown_seconds, a.name, w.pk AS webhook_pk, a.is_armed, a.status = 'active' AS is_active, a.former,
   ${REVISION} AS revision,
   ${wholeMs('coalesce(a.changed_at, a.created_at)')} AS start_ms, ${wholeMs('a.expires_at')} AS expires_ms`;

@@ -69,7 +69,7 @@ export const MARK_CHANGED_MARKETS_SQL = insertMarksSql(
   'evaluate-alerts',
   `SELECT ${MARKET_KEYS} + m.id, ${MARKET_CHANGED} + floor(extract(epoch FROM m.updated_at) * 1000)::bigint FROM market m
    WHERE m.id = ANY ($1::bigint[])
-     AND ((SELECT EXISTS (SELECT FROM alert WHERE status = 'active' AND probe IN ('status', 'new_market')))
+     AND ((SELECT EXISTS (SELECT FROM alert WHERE status = 'active' AND probe IN ('status', 'new_market', 'resolution')))
        OR EXISTS (SELECT FROM alert_firing f WHERE f.subject = m.id AND f.price IS NULL)
        OR ${hasListeners('market_status', 'new_market', 'market_resolution', 'market_rules')})`,
 );

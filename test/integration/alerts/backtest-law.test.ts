@@ -22,7 +22,14 @@ const someAlert: fc.Arbitrary<RunAlert> = fc
   .record({
     kind: fc.oneof(
       { weight: 9, arbitrary: someKind as fc.Arbitrary<Omit<RunAlert, 'on' | 'cooldownSeconds' | 'lastsMs'>> },
-      { weight: 1, arbitrary: fc.constantFrom({ condition: 'status' as const }, { condition: 'new_market' as const }) },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom(
+          { condition: 'status' as const },
+          { condition: 'new_market' as const },
+          { condition: 'resolution' as const, states: ['settled' as const, 'disputed' as const] },
+        ),
+      },
     ),
     on: fc.oneof({ weight: 3, arbitrary: token }, fc.constantFrom('market', 'event', 'category', 'words')),
     cooldownSeconds: fc.constantFrom(undefined, 1, 5, 20),

@@ -13,7 +13,7 @@ import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Database, sql } from '../../../src/store/db/tx.ts';
 import { workShards } from '../../../src/store/marks/stage.ts';
 import { anAccount } from '../../factories/alerts.ts';
-import { type ObservedFields, observeAt, storeMarketAt } from './rule-world.ts';
+import { type ObservedFields, observeAt, stepsOf, storeMarketAt } from './rule-world.ts';
 
 const STAGE = 'evaluate-alerts' as const;
 const CATEGORIES = ['Sport', 'Politics'] as const;
@@ -29,8 +29,8 @@ const FIRINGS = sql(
   'test_run_firings',
   `SELECT f.n, (extract(epoch FROM f.at) * 1000)::bigint AS at_ms, f.price, f.from_price, f.value, t.mint, m.venue_market_id
    FROM alert_firing f JOIN alert a ON a.pk = f.alert_pk
-   LEFT JOIN token t ON t.id = f.subject AND a.condition NOT IN ('status', 'new_market')
-   LEFT JOIN market m ON m.id = f.subject AND a.condition IN ('status', 'new_market') WHERE f.alert_pk = $1`,
+   LEFT JOIN token t ON t.id = f.subject AND a.condition NOT IN ('status', 'new_market', 'resolution')
+   LEFT JOIN market m ON m.id = f.subject AND a.condition IN ('status', 'new_market', 'resolution') WHERE f.alert_pk = $1`,
 );
 
 /** The fields of an alert besides its times. */
@@ -118,6 +118,7 @@ export class RecordedRun {
       description: '',
       tags: [],
       status: this.#statuses.get(market) ?? 'open',
+      ...stepsOf(this.#statuses.get(market)),
       outcomes: tokens.map((token) => ({ outcomeId: this.#mints[token] ?? '', label: `label ${token}` })),
       hasBook: true,
     };

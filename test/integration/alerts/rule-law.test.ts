@@ -43,7 +43,15 @@ const someFields = fc
   .record({
     kind: fc.oneof<fc.WeightedArbitrary<RuleKind>[]>(
       { weight: 3, arbitrary: someKind },
-      { weight: 1, arbitrary: fc.constantFrom({ condition: 'status' }, { condition: 'new_market' }) },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom<RuleKind[]>(
+          { condition: 'status' },
+          { condition: 'new_market' },
+          { condition: 'resolution', states: ['resolved'] },
+          { condition: 'resolution', states: ['settled', 'disputed'] },
+        ),
+      },
     ),
     on: fc.oneof({ weight: 3, arbitrary: token }, fc.constantFrom('market', 'event', 'category', 'words')),
     cooldownSeconds: fc.constantFrom(undefined, 1, 5, 20),

@@ -1,5 +1,6 @@
 import type { Scope } from '../../../src/domain/alerts/alert.ts';
 import type { Observed } from '../../../src/domain/alerts/condition.ts';
+import { isMarketCondition } from '../../../src/domain/alerts/conditions.ts';
 import type { MarketRule } from '../../../src/domain/alerts/market-rule.ts';
 import type { Rule } from '../../../src/domain/alerts/rule.ts';
 import type { MarketRecord } from '../../../src/domain/markets/market.ts';
@@ -58,6 +59,11 @@ const BACKDATE_MARKET = [
      WHERE stage = 'evaluate-alerts' AND detail > 4000000000000000 AND key = ${1n << 60n} + $1::bigint`,
   ),
   sql(
+    'test_backdate_resolution',
+    `UPDATE market_resolution r SET received_at = $2::timestamptz FROM market m
+     WHERE m.id = $1 AND r.market_id = m.id AND r.received_at = m.updated_at AND m.updated_at > $2::timestamptz`,
+  ),
+  sql(
     'test_backdate_market',
     'UPDATE market SET updated_at = $2::timestamptz WHERE id = $1 AND updated_at > $2::timestamptz',
   ),
@@ -107,7 +113,7 @@ export async function storeMarketAt(db: Database, record: MarketRecord, atMs: nu
 /** The condition of a rule on prices, or on the state of markets. */
 export type RuleKind = PriceKind | MarketKind;
 type PriceKind = Pick<Rule, 'condition' | 'threshold' | 'direction' | 'unit' | 'windowMs' | 'windows'>;
-type MarketKind = Pick<MarketRule, 'condition'>;
+type MarketKind = Pick<MarketRule, 'condition' | 'states'>;
 
 /** Fields of a rule besides its times. */
 export interface RuleFields {
@@ -196,6 +202,7 @@ export class RuleWorld {
         description: '',
         tags: [],
         status,
+        ...stepsOf(status),
         outcomes: tokens.map((token) => ({ outcomeId: this.#mints[token] ?? '', label: `label ${token}` })),
         hasBook: true,
       },
@@ -331,8 +338,14 @@ export class RuleWorld {
   }
 }
 
+/** What a venue states about a market with this status. */
+export function stepsOf(status: MarketRecord['status'] = 'open'): Pick<MarketRecord, 'resolutionSteps'> {
+  if (status === 'resolved') return { resolutionSteps: [{ state: 'resolved' }] };
+  return status === 'settled' ? { resolutionSteps: [{ state: 'resolved' }, { state: 'settled' }] } : {};
+}
+
 function isOnMarkets(kind: RuleKind): kind is MarketKind {
-  return kind.condition === 'status' || kind.condition === 'new_market';
+  return isMarketCondition(kind.condition);
 }
 
 const TIMES = sql(

@@ -30,12 +30,21 @@ export function modelMarketFirings(rule: MarketRule, states: readonly ModelState
     const isNews =
       rule.condition === 'new_market'
         ? index === 0
-        : former !== undefined && status !== 'open' && !(status === 'settled' && former === 'resolved');
+        : rule.condition === 'resolution'
+          ? index > 0 && reachedBy(status, former).some((state) => rule.states?.includes(state))
+          : former !== undefined && status !== 'open' && !(status === 'settled' && former === 'resolved');
     const last = fired.at(-1);
     const isCool = last === undefined || (rule.cooldownMs !== null && atMs - last.atMs >= rule.cooldownMs);
     if (isNews && isCool && atMs >= rule.startMs && atMs < rule.endMs) fired.push({ n: BigInt(atMs) * 1_000n, atMs });
   }
   return fired;
+}
+
+/** The states of the resolution that a market with these statuses reaches: a settled market was determined before. */
+function reachedBy(status: string, former: string | undefined): ('resolved' | 'settled')[] {
+  if (status === 'resolved') return ['resolved'];
+  if (status !== 'settled') return [];
+  return former === 'resolved' ? ['settled'] : ['resolved', 'settled'];
 }
 
 /** The firings of a rule on the observations of one outcome. */

@@ -58,6 +58,7 @@ const alertSamples = [
   { condition: 'volume', times: 3, windows: 24, value: 612.5, currentPrice: 0.475, facts: 'volume 3 times: 612.5' },
   { condition: 'status', status: 'closed', previousStatus: 'open', facts: 'status open to closed' },
   { condition: 'new_market', status: 'open', facts: 'new_market open' },
+  { condition: 'resolution', status: 'closed', resolutionState: 'disputed', facts: 'resolution disputed' },
 ];
 
 /** The facts of the documented example of each type. */

@@ -2,6 +2,7 @@ import { choiceOf, present, UsageError } from '../../../../cli/arguments.ts';
 import { utc } from '../../../../cli/table.ts';
 import { DIRECTIONS, UNITS } from '../../../../src/domain/alerts/alert.ts';
 import { CONDITIONS, conditionOf, thresholdField } from '../../../../src/domain/alerts/conditions.ts';
+import { RESOLUTION_STATES, type ResolutionState } from '../../../../src/domain/markets/resolution.ts';
 import type { Alert } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { CURSOR } from '../options.ts';
@@ -44,6 +45,7 @@ export const alerts: CliCommand = {
     unit: { value: 'U', choices: UNITS, help: 'of a change, by default absolute' },
     window: { value: 'SPAN', help: 'the window of a change or a volume, such as 15m or 1h' },
     windows: { value: 'N', help: 'the windows for the mean; THRESHOLD of a volume is then a multiple of it' },
+    states: { value: 'LIST', help: `the states of a result, a comma list of ${RESOLUTION_STATES.join(', ')}` },
     repeat: { help: 'fires again after the cool-down' },
     cooldown: { value: 'SPAN', help: 'the least time between two firings, with --repeat' },
     expires: { value: 'TIME', help: 'the end of a new alert: a span from now, a date or a time' },
@@ -111,6 +113,15 @@ function newAlert(call: Call, [tokenMint, name, threshold, ...more]: readonly st
   };
 }
 
+/** The states of `--states`. @throws UsageError */
+function statesOf({ texts }: Call): ResolutionState[] | undefined {
+  const given = texts.get('states')?.split(',');
+  const known = RESOLUTION_STATES.filter((state) => given?.includes(state));
+  if (given?.some((state) => !known.includes(state as ResolutionState)))
+    throw new UsageError([`--states takes a comma list of ${RESOLUTION_STATES.join(', ')}`]);
+  return given && known;
+}
+
 /** The options of a condition and of an alert. @throws UsageError */
 function givenFields(call: Call): Partial<NewAlert> {
   const { texts, flags } = call;
@@ -126,6 +137,7 @@ function givenFields(call: Call): Partial<NewAlert> {
       unit,
       windowSeconds,
       cooldownSeconds,
+      states: statesOf(call),
       expiresAt: expires === undefined ? undefined : new Date(expires * 1_000).toISOString(),
       name: texts.get('name'),
       webhookId: texts.get('webhook'),

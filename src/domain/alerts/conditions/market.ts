@@ -1,4 +1,12 @@
-import { isCorrection, joined, statusFacts, statusFields, textOf } from '../../webhooks/chat-values.ts';
+import {
+  isCorrection,
+  joined,
+  resolutionFacts,
+  resolutionFields,
+  statusFacts,
+  statusFields,
+  textOf,
+} from '../../webhooks/chat-values.ts';
 import type { MarketCondition } from '../condition.ts';
 
 const REPORTED = new Set(['halted', 'closed', 'resolved', 'settled']);
@@ -39,4 +47,21 @@ export const newMarket: MarketCondition = {
     fields: [['Venue', textOf(data['venue'])], ...statusFields(data, facts)],
   }),
   line: (data) => joined('new_market', statusFacts(data)),
+};
+
+/** The resolution of the market reaches one of the named states. */
+export const resolution: MarketCondition = {
+  of: 'market',
+  label: 'The result is proposed, disputed, determined or paid',
+  required: ['states'],
+  threshold: () => null,
+  probe: () => 'resolution',
+  needsScope: false,
+  isReported: ({ former, reached }, states = []) => former !== null && reached.some((state) => states.includes(state)),
+  sentence: ({ states = [] }) => `when the result is ${states.join(' or ')}`,
+  chat: ({ name, data }) => ({
+    title: joined('Result:', textOf(data['resolutionState']), '·', name),
+    fields: resolutionFields(data),
+  }),
+  line: (data) => joined('resolution', resolutionFacts(data)),
 };

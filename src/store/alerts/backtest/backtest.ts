@@ -8,9 +8,15 @@ import {
   OUTCOME_CONDITIONS,
   type OutcomeConditionName,
 } from '../../../domain/alerts/conditions.ts';
-import { correctionsOf, isFinal, knownPayouts, marketFirings } from '../../../domain/alerts/market-rule.ts';
+import {
+  correctionsOf,
+  isFinal,
+  knownPayouts,
+  marketFirings,
+  reportedState,
+} from '../../../domain/alerts/market-rule.ts';
 import { lookbackOf, type Rule, RuleRun } from '../../../domain/alerts/rule.ts';
-import type { OutcomePayout } from '../../../domain/markets/resolution.ts';
+import type { OutcomePayout, ResolutionState } from '../../../domain/markets/resolution.ts';
 import { type Decimal, ZERO } from '../../../domain/values/decimal.ts';
 import type { Queryable } from '../../db/tx.ts';
 import { readObservations } from '../rules.ts';
@@ -47,6 +53,7 @@ export interface BacktestRequest {
   unit?: Unit | undefined;
   windowSeconds?: number | undefined;
   windows?: number | undefined;
+  states?: ResolutionState[] | undefined;
   /** Absent: fires once on each outcome or market. */
   cooldownSeconds?: number | undefined;
   startMs: number;
@@ -67,6 +74,7 @@ export interface BacktestFiring {
   status?: string | undefined;
   previousStatus?: string | undefined;
   winningOutcomeId?: string | undefined;
+  resolutionState?: ResolutionState | undefined;
   corrected?: BacktestCorrection | undefined;
 }
 
@@ -216,6 +224,7 @@ function evaluateMarkets(
     startMs,
     endMs,
     cooldownMs: cooldownOf(request),
+    states: request.states,
   };
   let observations = 0;
   for (const { changes, venue, venueMarketId: marketId } of markets) {
@@ -239,6 +248,7 @@ function evaluateMarkets(
         status,
         previousStatus: former ?? undefined,
         winningOutcomeId: isOfStatus && isFinal(status) ? (winner ?? undefined) : undefined,
+        resolutionState: reportedState(change, rule.states),
         corrected: correction && { previousWinner: correction.previousWinner, payouts: knownPayouts(change) },
       });
     }

@@ -3,7 +3,7 @@ import type { MarketChange } from '../../../domain/alerts/market-rule.ts';
 import type { Span } from '../../../domain/alerts/rule.ts';
 import { isDecided } from '../../../domain/markets/resolution.ts';
 import { type Queryable, sql, sqlPlannedPerCall } from '../../db/tx.ts';
-import { FACTS_OF_MARKET, FACTS_OF_VERSION, RESULT, received, type SentChange } from '../market-rules.ts';
+import { FACTS_OF_MARKET, FACTS_OF_VERSION, received, resultOf, type SentChange } from '../market-rules.ts';
 import { wholeMs } from '../rules.ts';
 import { IS_IN_SCOPE, MARKETS_IN_SCOPE } from '../scopes.ts';
 
@@ -80,7 +80,7 @@ const STATES = sqlPlannedPerCall(
   'backtest_states',
   `WITH a AS (SELECT $2::jsonb AS scope)
    SELECT s.market_pk, (extract(epoch FROM s.at) * 1000000)::bigint AS n, ${wholeMs('s.at')} AS at_ms, s.status,
-     lag(s.status) OVER (PARTITION BY s.market_pk ORDER BY s.at) AS former, ${RESULT}, s.in_scope
+     lag(s.status) OVER (PARTITION BY s.market_pk ORDER BY s.at) AS former, ${resultOf('s.market_pk')}, s.in_scope
    FROM (
      SELECT c.id AS market_pk, v.known_from AS at, ${FACTS_OF_VERSION}, a.scope IS NULL OR (${IS_IN_SCOPE}) AS in_scope
      FROM a CROSS JOIN market c JOIN market_version v ON v.market_id = c.id CROSS JOIN LATERAL ${FORMER} m

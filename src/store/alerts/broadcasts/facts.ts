@@ -78,13 +78,15 @@ export async function readMarketFacts(
   });
 }
 
+const isStatusReport = (change: MarketChange) => statusCondition.isReported(change);
+
 function factsOfMarket(
   row: MarketRow,
   changes: readonly MarketChange[],
   { sinceMs, group }: { sinceMs: number; group: string },
 ): Fact[] {
   const market = { ...row, eventId: row.eventId ?? undefined, category: row.category ?? undefined };
-  const corrections = correctionsOf(changes, statusCondition.isReported);
+  const corrections = correctionsOf(changes, isStatusReport);
   const correctionOf = new Map(corrections.map((correction) => [correction.change.n, correction]));
   const statusOf = (change: MarketChange) => {
     const { status, former, atMs, winner, resolution } = change;
@@ -110,9 +112,9 @@ function factsOfMarket(
       return [{ ...common, type: 'new_market', identity: `${row.venue}:${row.marketId}`, data }];
     }
     const correction = correctionOf.get(change.n);
-    const isStatus = statusCondition.isReported(change);
+    const isStatus = isStatusReport(change);
     if (!isStatus && correction === undefined) return [];
-    const reports = (correction?.earlier ?? []).filter(statusCondition.isReported);
+    const reports = (correction?.earlier ?? []).filter(isStatusReport);
     const corrects = reports.map((report) => ({ atMs: report.atMs, data: statusOf(report) }));
     return [
       {

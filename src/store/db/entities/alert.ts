@@ -1,6 +1,7 @@
 import { EntitySchema } from 'typeorm';
 import type { AlertStatus, Direction, Scope, Unit } from '../../../domain/alerts/alert.ts';
 import type { Condition } from '../../../domain/alerts/conditions.ts';
+import type { ResolutionState } from '../../../domain/markets/resolution.ts';
 import { BIGINT } from './columns.ts';
 
 /** The condition of an alert before a change or a pause. Observations of its time may still wait for their evaluation. */
@@ -11,6 +12,8 @@ export interface FormerRule {
   unit: Unit | null;
   windowSeconds: number | null;
   windows: number | null;
+  /** Absent in conditions of a former release. */
+  states?: ResolutionState[] | null;
   cooldownSeconds: number | null;
   /** The first moment whose observations may wait, and the first one that does not count, epoch milliseconds. */
   fromMs: number;
@@ -33,6 +36,7 @@ interface AlertRow {
   unit: Unit | null;
   windowSeconds: number | null;
   windows: number | null;
+  states: ResolutionState[] | null;
   scope: Scope | null;
   scopeKey: string | null;
   probe: string | null;
@@ -67,6 +71,7 @@ export const AlertEntity = new EntitySchema<AlertRow>({
     unit: { type: 'text', nullable: true },
     windowSeconds: { type: 'int', name: 'window_seconds', nullable: true },
     windows: { type: 'int', nullable: true },
+    states: { type: 'text', array: true, nullable: true },
     scope: { type: 'jsonb', nullable: true },
     scopeKey: { type: 'text', name: 'scope_key', nullable: true },
     probe: { type: 'text', nullable: true },

@@ -30,6 +30,8 @@ const UP = [
   'CREATE INDEX market_resolution_of_venue ON market_resolution (venue, seq) WHERE seq IS NOT NULL',
   'CREATE INDEX market_resolution_unpublished ON market_resolution (market_id, n) WHERE seq IS NULL',
   `ALTER TABLE market ADD COLUMN resolution_state text COLLATE "C", ADD COLUMN resolution_turn bigint NOT NULL DEFAULT 0`,
+  // The states of an alert on the resolution of markets.
+  'ALTER TABLE alert ADD COLUMN states text[]',
   // When the venue was last asked for the result of a market, and how often since the market changed.
   'ALTER TABLE market_stats ADD COLUMN result_asked_at timestamptz, ADD COLUMN result_asks smallint NOT NULL DEFAULT 0',
   `CREATE FUNCTION keep_resolution_state() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -63,6 +65,7 @@ const DOWN = [
   'DROP FUNCTION drop_disputed_payout',
   'DROP TRIGGER keep_resolution_state ON market',
   'DROP FUNCTION keep_resolution_state',
+  'ALTER TABLE alert DROP COLUMN states',
   'ALTER TABLE market_stats DROP COLUMN result_asked_at, DROP COLUMN result_asks',
   'ALTER TABLE market DROP COLUMN resolution_state, DROP COLUMN resolution_turn',
   'DROP TABLE market_resolution',

@@ -2,13 +2,18 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * Webhooks that list broadcasts: see 0030. The former release looks with its own list of events, so its index stays until the next release.
- * Also the markets that wait for their result.
+ * Also the markets that wait for their result,
+ * and the alerts on the state of markets: see 0024.
  */
 const INDEXES: readonly { name: string; on: string }[] = [
   {
     name: 'webhook_subscription_broadcasts_2',
     on: `webhook_subscription (pk) WHERE deleted_at IS NULL
      AND events && ARRAY['market_status', 'new_market', 'trade', 'feed_gap', 'market_resolution', 'market_rules']::text[]`,
+  },
+  {
+    name: 'alert_of_markets_2',
+    on: `alert (probe) WHERE status = 'active' AND probe IN ('status', 'new_market', 'resolution')`,
   },
   {
     name: 'market_undecided',

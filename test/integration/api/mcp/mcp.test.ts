@@ -156,6 +156,7 @@ describe('POST /mcp', () => {
       trade: { outcome_id, notional: 1_000 },
       volume: { outcome_id, times: 3, windows: 24, window_seconds: 3_600 },
       status: { outcome_id },
+      resolution: { outcome_id, states: ['disputed', 'resolved'] },
       new_market: { scope: { venue: 'polymarket', q: 'snow' }, name: 'snow' },
     };
     const createTool = (await client.listTools()).tools.find(({ name }) => name === 'create_alert');

@@ -25,6 +25,7 @@ function changes(...states: State[]): MarketChange[] {
   return states.map(({ atMs, ...state }, index) => ({
     ...state,
     resolution: null,
+    reached: [],
     n: BigInt(index),
     atMs: atMs ?? index,
     former: states[index - 1]?.status ?? null,

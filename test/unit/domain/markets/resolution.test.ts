@@ -75,6 +75,18 @@ describe('the timeline of a venue that counts rounds', () => {
   });
 });
 
+describe('the timeline of a result whose first account had no rounds', () => {
+  it('has a correction, and not the proposals that led to it, when a later account names them', () => {
+    const proposed: ResolutionStep = { state: 'proposed', round: 1 };
+    const rows = timelineOf([
+      [{ state: 'resolved', payouts: YES }],
+      [proposed, { state: 'resolved', round: 1, payouts: NO }],
+      [proposed, { state: 'resolved', round: 1, payouts: NO }],
+    ]);
+    expect(words(rows)).toBe('resolved corrected');
+  });
+});
+
 describe('the timeline of a venue without rounds', () => {
   const resolved = (payouts: OutcomePayout[]): ResolutionStep => ({ state: 'resolved', payouts });
   const settled = (payouts: OutcomePayout[]): ResolutionStep[] => [resolved(payouts), { state: 'settled', payouts }];
