@@ -30,6 +30,7 @@ describe('POST /v1/alerts', () => {
     [{ scope: { market_id: 'm' }, condition: 'above', price: 0.5 }],
     [{ scope: { event_id: 'e', venue: 'polymarket' }, condition: 'status' }],
     [{ scope: { category: 'Politics', q: 'election' }, condition: 'new_market' }],
+    [{ scope: { venue: 'polymarket' }, condition: 'resolution', states: ['disputed', 'resolved'] }],
   ])('accepts %j', async (body) => {
     const made = await create(body);
     expect(made.body.data).toMatchObject({ ...body, tracked: true });
@@ -54,6 +55,11 @@ describe('POST /v1/alerts', () => {
     [{ ...on, condition: 'volume', windowSeconds: 86_400, times: 2, windows: 7 }, ['windows']],
     [{ ...on, condition: 'status', price: 1 }, ['price']],
     [{ ...on, condition: 'new_market' }, ['tokenMint', 'scope']],
+    [{ ...on, condition: 'resolution' }, ['states']],
+    [{ ...on, condition: 'resolution', states: [] }, ['states']],
+    [{ ...on, condition: 'resolution', states: ['won'] }, ['states.0']],
+    [{ ...on, condition: 'resolution', states: 'resolved' }, ['states']],
+    [{ ...on, condition: 'status', states: ['resolved'] }, ['states']],
     [{ ...on, scope: { venue: 'polymarket' }, condition: 'status' }, ['scope']],
     [{ scope: {}, condition: 'status' }, ['scope']],
     [{ scope: { venue: 7 }, condition: 'status' }, ['scope.venue']],
