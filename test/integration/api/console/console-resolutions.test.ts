@@ -108,7 +108,7 @@ describe('the page Resolutions', () => {
       receivedAt: ago(30),
       payouts: ['1', '0'],
     };
-    const owls = { category: 'Owls', closeAt: ago(90) };
+    const owls = { category: 'Owls', closeAt: ago(100) };
     await aMarket([resolved], { ...owls, title: 'Owl A' });
     await aMarket([{ ...resolved, transition: 'voided', state: 'voided', payouts: ['0', '0'], reason: 'refund' }], {
       ...owls,
