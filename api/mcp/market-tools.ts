@@ -85,6 +85,24 @@ export function addMarketTools(server: McpServer, calls: RouteCalls): void {
   );
 
   server.registerTool(
+    'get_resolution',
+    {
+      title: 'Read the result of a market',
+      description:
+        'Where the result of a market stands (state), what each outcome pays (payouts, by outcome_id of get_market), and the timeline: ' +
+        'proposals, disputes, results, corrections and settlements, with the times that the venue states. `payouts` is null with a `reason` ' +
+        'when they are not known. A proposed or disputed result is not final.',
+      inputSchema: z.strictObject({ market_id: marketId, venue }),
+      annotations: READ_ONLY,
+    },
+    ({ market_id: id, venue: asked }) =>
+      toolResult(
+        calls,
+        async () => (await calls.get(`${pathOf(asked, id)}/resolution`)).data as Record<string, unknown>,
+      ),
+  );
+
+  server.registerTool(
     'get_history',
     {
       title: 'Read the history of a market',

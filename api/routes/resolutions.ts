@@ -4,7 +4,12 @@ import { decimalField } from '../../src/domain/values/api-json.ts';
 import { rowPresenter } from '../../src/domain/wire/fields.ts';
 import { RESOLUTION } from '../../src/domain/wire/market-data.ts';
 import { findMarket } from '../../src/store/catalog/market-reads.ts';
-import { listResolutions, readPayouts, readTimeline } from '../../src/store/catalog/market-resolutions.ts';
+import {
+  lastResolutionSeq,
+  listResolutions,
+  readPayouts,
+  readTimeline,
+} from '../../src/store/catalog/market-resolutions.ts';
 import {
   resolution,
   resolutionExample,
@@ -80,6 +85,8 @@ export function resolutionRoutes(deps: MarketReadDeps): Route[] {
           key: [scope, since, limit, cursor],
           load: async () => {
             const [after = '0'] = cursor === undefined ? [] : deps.cursors.decode(scope, cursor);
+            // Before the page: rows that are published meanwhile are behind this place.
+            const empty = since === undefined ? after : String(await lastResolutionSeq(deps.db));
             const rows = await listResolutions(deps.db, {
               venues,
               after,
@@ -89,7 +96,7 @@ export function resolutionRoutes(deps: MarketReadDeps): Route[] {
               ...(since !== undefined && { since }),
             });
             const page = rows.slice(0, limit);
-            const resume = deps.cursors.encode(scope, [String(page.at(-1)?.seq ?? after)]);
+            const resume = deps.cursors.encode(scope, [String(page.at(-1)?.seq ?? empty)]);
             return {
               data: page.map((row) => ({ venue: row.venue, ...presentRow(row) })),
               meta: { next_cursor: rows.length > limit ? resume : null, resume_cursor: resume },

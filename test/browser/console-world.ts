@@ -6,6 +6,7 @@ import { alertBody } from '../factories/alert-events.ts';
 import { anAlert, aSubscription } from '../factories/alerts.ts';
 import { aDelivery, anAttempt, setRequests } from '../factories/deliveries.ts';
 import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';
+import { storedTimeline } from '../factories/stored-resolution.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedSnapshots, storedTrades } from '../factories/stored-series.ts';
 import { HOSTILE } from './ops-world.ts';
 
@@ -32,6 +33,8 @@ export interface ConsoleWorld {
   /** The markets of one event. */
   siblings: TestMarket[];
   hostile: TestMarket;
+  /** A market whose result was proposed, disputed and paid. */
+  decided: TestMarket;
 }
 
 const TITLES = [
@@ -83,10 +86,47 @@ export async function aConsoleWorld(db: Database): Promise<ConsoleWorld> {
     stats: ['1', '1', '1'],
     url: 'javascript:alert(1)',
   });
+  const decided = await aStoredMarket(db, {
+    title: 'Did the highest temperature in Chicago exceed 31 °C on November 20, 2026?',
+    category: 'Science',
+    status: 'settled',
+    closeAt: new Date(nowMs - 5 * 3_600_000),
+  });
+  const ago = (minutes: number) => new Date(nowMs - minutes * 60_000);
+  await storedTimeline(db, decided, [
+    { transition: 'proposed', state: 'proposed', round: 1, receivedAt: ago(280), reason: 'not_stated' },
+    { transition: 'disputed', state: 'disputed', round: 1, receivedAt: ago(250) },
+    {
+      transition: 'proposed',
+      state: 'proposed',
+      round: 2,
+      at: ago(201),
+      receivedAt: ago(200),
+      payouts: ['0.5', '0.5'],
+    },
+    {
+      transition: 'resolved',
+      state: 'resolved',
+      at: ago(121),
+      receivedAt: ago(120),
+      payouts: ['0.333333333333333333', '0.666666666666666667'],
+      facts: { observedValue: '31.2' },
+    },
+    {
+      transition: 'settled',
+      state: 'settled',
+      at: ago(61),
+      receivedAt: ago(60),
+      payouts: ['0.333333333333333333', '0.666666666666666667'],
+    },
+  ]);
+  await storedTimeline(db, hostile, [
+    { transition: 'unknown', state: 'unknown', receivedAt: ago(30), facts: { rawState: HOSTILE } },
+  ]);
   const [market] = made;
   if (!market) throw new TypeError('the world has a market');
   await fill(db, market, nowMs);
-  return { market, siblings, hostile };
+  return { market, siblings, hostile, decided };
 }
 
 const FIRE_ALERT = sql(

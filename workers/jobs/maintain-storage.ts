@@ -8,7 +8,7 @@ import { pruneFinishedAlerts, pruneFirings } from '../../src/store/alerts/retent
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';
 import { pruneQuarantine } from '../../src/store/catalog/quarantine.ts';
-import { pruneUnusedTokens } from '../../src/store/catalog/unused-tokens.ts';
+import { pruneUnusedTokens } from '../../src/store/catalog/tokens.ts';
 import { pruneSamples } from '../../src/store/catalog/volume-samples.ts';
 import type { PartitionedTable } from '../../src/store/db/partitions.ts';
 import { pruneEvents, pruneSubscriptions } from '../../src/store/deliveries/retention.ts';

@@ -9,6 +9,7 @@ import type { OrderBy } from '../../../src/domain/webhooks/order.ts';
 import type { BookBody, LevelBody } from '../../contract/book.ts';
 import type { MarketBody } from '../../contract/market.ts';
 import type { PricesBody } from '../../contract/price.ts';
+import type { resolution } from '../../contract/resolution.ts';
 import type { CandleBody, snapshot } from '../../contract/series.ts';
 import type { TradeBody } from '../../contract/trade.ts';
 
@@ -31,6 +32,7 @@ export type Book = Parsed<BookBody>;
 export type Level = Parsed<LevelBody>;
 export type Trade = Parsed<TradeBody>;
 export type Candle = Parsed<CandleBody>;
+export type Resolution = Parsed<z.output<typeof resolution>>;
 export type Snapshot = Parsed<z.output<typeof snapshot>>;
 
 /* The fields of the other answers that the pages show. */

@@ -21,6 +21,7 @@ import { marketPage } from './market.ts';
 import { marketsPage } from './markets.ts';
 import type { ConsoleOptions } from './public-market.ts';
 import { createPublicMarket } from './public-market.ts';
+import { resolutionsPage } from './resolutions/page.ts';
 import { type ConsoleRouter, createConsoleRouter } from './route.ts';
 import { usagePages } from './usage.ts';
 import { webhookPage } from './webhook.ts';
@@ -28,7 +29,7 @@ import { webhooksPage } from './webhooks.ts';
 
 /** The first segments of the paths of the console. All other paths belong to the API. */
 const OWN =
-  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|alerts|webhooks|live|usage|console)(?:\/|$))/;
+  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|resolutions|alerts|webhooks|live|usage|console)(?:\/|$))/;
 
 /** Registers every page. */
 type ConsoleDeps = PageDeps & AuthDeps & StreamDeps & Pick<AnswerDeps, 'answers'>;
@@ -37,6 +38,7 @@ export function registerConsolePages(router: ConsoleRouter, deps: ConsoleDeps): 
   marketsPage(router, deps);
   marketPage(router, deps);
   eventPage(router, deps);
+  resolutionsPage(router, deps);
   alertPages(router, deps);
   webhooksPage(router, deps);
   webhookPage(router, deps);

@@ -7,6 +7,7 @@ import { type ConsoleSession, csrfField } from '../kit/session.ts';
 /** The parts of the console, in the order of the navigation, with the scope that they need; every key may read one without a scope. */
 export const SECTIONS = {
   markets: { label: 'Markets', path: '/markets', scope: 'markets:read' },
+  resolutions: { label: 'Resolutions', path: '/resolutions', scope: 'markets:read' },
   alerts: { label: 'Alerts', path: '/alerts', scope: 'alerts' },
   webhooks: { label: 'Webhooks', path: '/webhooks', scope: 'webhooks' },
   live: { label: 'Live', path: '/live', scope: 'webhooks' },

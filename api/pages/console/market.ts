@@ -1,4 +1,5 @@
 import { compareDecimals, type Decimal, parseDecimal } from '../../../src/domain/values/decimal.ts';
+import { parseExactJson } from '../../../src/domain/values/exact-json.ts';
 import { isWebAddress } from '../../../src/domain/values/parse-url.ts';
 import { invalidRequest } from '../../errors.ts';
 import { lineChart } from '../kit/drawings.ts';
@@ -8,11 +9,12 @@ import { withQuery } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { shareText } from '../kit/shown-values.ts';
 import { alertSection, readOutcomeAlerts } from './alert-form.ts';
-import type { Book, Candle, Market, Prices, Trade } from './answers.ts';
+import type { Book, Candle, Market, Prices, Resolution, Trade } from './answers.ts';
 import { type ApiAnswer, type ApiCall, orNothing } from './api-calls.ts';
 import { bookLadder, tradeTable } from './market-tape.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
 import { programExamples, quoted } from './program.ts';
+import { resultSection } from './resolutions/result.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
 import { candleCall, RANGES, type Range, readSeries, type Series, windowOf } from './series.ts';
 import {
@@ -127,6 +129,8 @@ function streamOf({ venue, market_id }: Market): string {
   return `/console/stream/${encodeURIComponent(venue)}?${query.toString()}`;
 }
 
+const resultCall = (market: Market): ApiCall => ({ operationId: 'getResolution', params: idsOf(market) });
+
 const idsOf = ({ venue, market_id }: Market) => ({ venue, market_id });
 
 /** Undefined before the first price. */
@@ -146,6 +150,12 @@ async function bookOf({ api }: ConsoleRequest, market: Market, outcome: string |
 async function tradesOf({ api }: ConsoleRequest, market: Market): Promise<Trade[]> {
   const query = { limit: SHOWN_TRADES };
   return (await api<Trade[]>({ operationId: 'listTrades', params: idsOf(market), query })).data;
+}
+
+/** With every digit of the payouts, which `JSON.parse` rounds. */
+async function resultOf({ api }: ConsoleRequest, market: Market): Promise<Resolution> {
+  const { text } = await api<Resolution>(resultCall(market));
+  return (JSON.parse(JSON.stringify(parseExactJson(text).value)) as { data: Resolution }).data;
 }
 
 export function quoteOf(prices: ApiAnswer<Prices> | undefined, outcome: string | undefined) {
@@ -170,13 +180,14 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
   const window = windowOf(range, market, nowMs);
   const prices = await pricesOf(request, market);
   const quote = quoteOf(prices, outcome?.outcome_id);
-  const [series, book, trades, trends, siblings, alerts] = await Promise.all([
+  const [series, book, trades, trends, siblings, alerts, result] = await Promise.all([
     readChart(request, view, prices),
     bookOf(request, market, outcome?.outcome_id),
     tradesOf(request, market),
     trendsOf(deps, [{ ...market, outcome_id: outcome?.outcome_id }], nowMs),
     siblingsOf(request, market),
     readOutcomeAlerts(request, outcome?.outcome_id),
+    resultOf(request, market),
   ]);
   const trend = trends.get(`${market.venue} ${market.market_id}`);
   const before = trend?.points[0];
@@ -202,6 +213,7 @@ ${chart(view, series)}
 </div></div>
 ${outcome && alerts && alertSection(request, view, outcome, alerts, quote?.price)}
 ${candleTable(series.candles, series.interval)}
+${resultSection(market, result)}
 ${
   siblings.length > 0 &&
   html`<h2>Other markets of <a href="${eventPath(market.venue, market.event_id ?? '')}">this event</a></h2>
@@ -215,7 +227,7 @@ ${outcome && examples(request, view, prices, candleCall(market, outcome.outcome_
 }
 
 /** The markets of an event may have the same title. */
-export function titleOf({ title, sibling_label: label }: Market): string {
+export function titleOf({ title, sibling_label: label }: Pick<Market, 'title' | 'sibling_label'>): string {
   return label === undefined || title.includes(label) ? title : `${title} · ${label}`;
 }
 
@@ -357,6 +369,7 @@ function examples(
     calls: [
       ['the present prices', { operationId: 'getPrices', params: idsOf(market) }],
       ['the candles of the chart', candles],
+      ['the result and its timeline', resultCall(market)],
       [
         'every change, live',
         { operationId: 'streamMarkets', params: { venue }, query: { market_ids: market_id, snapshot: 'true' } },

@@ -25,7 +25,8 @@ import {
 } from './values.ts';
 
 const PATH = '/markets';
-const MAX_CATEGORIES = 200;
+/** The categories of a filter. */
+export const MAX_CATEGORIES = 200;
 const MAX_LABEL = 28;
 const SORTS = ['volume_24h', 'move', 'close_at', 'created'] as const;
 const SORT_LABELS: Readonly<Record<(typeof SORTS)[number], string>> = {

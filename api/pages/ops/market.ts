@@ -135,6 +135,7 @@ function marketFacts(
     ['Opened', time(market.openAt ?? market.createdAt)],
     ['Closes', time(market.closeAt)],
     ['Resolved', time(market.resolvedAt)],
+    ['Result', market.resolutionState],
     ['Winning outcome', winner ? winner.label : code(market.winningOutcomeId)],
     ['Last seen in listing', ago(state.seenAt, nowMs)],
     [

@@ -9,6 +9,7 @@ import { listen } from './commands/listen.ts';
 import { market, markets } from './commands/markets.ts';
 import { mcp } from './commands/mcp.ts';
 import { prices } from './commands/prices.ts';
+import { resolution, resolutions } from './commands/resolutions.ts';
 import { trades } from './commands/trades.ts';
 import { watch } from './commands/watch.ts';
 import { webhooks } from './commands/webhooks.ts';
@@ -21,6 +22,8 @@ export const COMMANDS: Commands = {
   book,
   trades,
   candles,
+  resolution,
+  resolutions,
   watch,
   alerts,
   webhooks,

@@ -46,6 +46,13 @@ export async function printRows<Row>(call: Call, { rows, columns, answer, none, 
   }
 }
 
+/** Lines of a name and a text, without the unknown ones, and an empty line behind them. */
+export async function printFacts(call: Call, facts: readonly (readonly [string, string | undefined])[]): Promise<void> {
+  const shown = facts.filter(([, text]) => text !== undefined && text !== '');
+  const lines = shown.map(([name, text = '']) => `${call.colours.dim(name.padEnd(13))} ${printable(text)}\n`);
+  await call.print(`${lines.join('')}\n`);
+}
+
 function tableText<Row>(
   call: Call,
   rows: readonly Row[],

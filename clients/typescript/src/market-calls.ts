@@ -6,7 +6,7 @@ import type { CallOptions, Transport } from './transport.ts';
 type QueryOf<Id extends keyof operations> = NonNullable<operations[Id]['parameters']['query']>;
 /** A query that also accepts `Date` for epoch seconds. */
 type WithDates<Query> = {
-  [Key in keyof Query]: Key extends 'start' | 'end' | 'as_of' ? Query[Key] | Date : Query[Key];
+  [Key in keyof Query]: Key extends 'start' | 'end' | 'as_of' | 'since' ? Query[Key] | Date : Query[Key];
 };
 interface OfVenue {
   /** The name of a venue, or `all` (default). */
@@ -20,6 +20,7 @@ type ListQuery = OfVenue & QueryOf<'listMarkets'>;
 type EventListQuery = OfVenue & QueryOf<'listEvents'>;
 type EventQuery = OfVenue & { event_id: string } & QueryOf<'getEvent'>;
 type TradeQuery = OfMarket & WithDates<QueryOf<'listTrades'>>;
+type ResolutionListQuery = OfVenue & WithDates<QueryOf<'listResolutions'>>;
 /** The parameters of an iterator: a list without its cursor. */
 type Walked<Query> = Omit<Query, 'limit' | 'cursor'>;
 
@@ -45,6 +46,10 @@ export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>)
         ...attempt,
         params: { path: { venue, market_id }, query: inSeconds(query) },
       }),
+    );
+  const listResolutions = ({ venue = EVERY_VENUE, ...query }: ResolutionListQuery = {}, options?: CallOptions) =>
+    send('read', options, (attempt) =>
+      http.GET('/v1/{venue}/resolutions', { ...attempt, params: { path: { venue }, query: inSeconds(query) } }),
     );
 
   return {
@@ -116,6 +121,27 @@ export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>)
             ...attempt,
             params: { path: { venue, market_id }, query: inSeconds(query) },
           }),
+        ),
+      /** The result of a market, and the timeline of how it came about. */
+      resolution: ({ venue = EVERY_VENUE, market_id }: OfMarket, options?: CallOptions) =>
+        send('read', options, (attempt) =>
+          http.GET('/v1/{venue}/markets/{market_id}/resolution', {
+            ...attempt,
+            params: { path: { venue, market_id } },
+          }),
+        ),
+    },
+    resolutions: {
+      /** One page of changes of results, in the order of the journal. `meta.resume_cursor` continues behind it, also later. */
+      list: listResolutions,
+      /** All changes of results that are stored, page by page. */
+      iterate: ({ since, ...query }: Walked<ResolutionListQuery> = {}, options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) =>
+          listResolutions(
+            // Only the first page has no cursor, which stands for `since` on the others.
+            { ...query, ...(cursor === undefined && since !== undefined && { since }), ...place(options, cursor) },
+            options,
+          ),
         ),
     },
     events: {

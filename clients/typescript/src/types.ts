@@ -13,6 +13,8 @@ export type Candle<D extends DecimalType = number> = WithDecimals<Schemas['Candl
 export type VolumeWindow<D extends DecimalType = number> = WithDecimals<Schemas['VolumeWindow'], D>;
 export type Snapshot<D extends DecimalType = number> = WithDecimals<Schemas['Snapshot'], D>;
 export type Trade<D extends DecimalType = number> = WithDecimals<Schemas['Trade'], D>;
+export type Resolution<D extends DecimalType = number> = WithDecimals<Schemas['Resolution'], D>;
+export type ResolutionRow<D extends DecimalType = number> = WithDecimals<Schemas['ResolutionRow'], D>;
 export type TradeHistory = Schemas['TradeHistory'];
 
 /** A message of a market stream; `type` discriminates the union. Ignore types that you do not know. */

@@ -8,6 +8,7 @@ import { Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { runBacktestJob } from '../../../workers/jobs/run-backtest.ts';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
+import { storedTimeline } from '../../factories/stored-resolution.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../factories/stored-series.ts';
 import { allowing } from '../../support/address-rules.ts';
 import { oddswireCli } from '../../support/cli-io.ts';
@@ -50,6 +51,10 @@ beforeAll(async () => {
     api.db,
     Array.from({ length: 5 }, (_, index) => ({ tokenId, at: at(index), tradeId: `t${index}` })),
   );
+  await storedTimeline(api.db, market, [
+    { transition: 'proposed', state: 'proposed', round: 1, receivedAt: at(0), reason: 'not_stated' },
+    { transition: 'resolved', state: 'resolved', at: at(60), receivedAt: at(90), payouts: ['0.25', '0.75'] },
+  ]);
 });
 afterAll(() => api?.close());
 
@@ -97,6 +102,48 @@ describe('the commands of market data', () => {
     const asked = ['candles', market.marketId, '--start', String(HOUR), '--end', String(HOUR + 3_600)];
     expect((await cli(...asked)).stdout).toMatch(/^2026-01-02 02:00 .* 0\.6 /m);
     expect(await json(...asked)).toMatchObject({ data: [{ close: '0.6' }], meta: { interval: '1h' } });
+  });
+});
+
+describe('the commands of results', () => {
+  it('print the state, the payouts with labels and the timeline of a market', async () => {
+    const { stdout, code } = await cli('resolution', market.marketId);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^state +resolved$/m);
+    expect(stdout).toMatch(/^Yes +0\.25 .*\nNo +0\.75 /m);
+    expect(stdout).toMatch(/^2026-01-02 02:00:00 +proposed +proposed +1 +route +not_stated$/m);
+    expect(stdout).toMatch(
+      /^2026-01-02 02:01:30 +2026-01-02 02:01:00 +resolved +resolved +route +Yes=0\.25 No=0\.75$/m,
+    );
+    expect(await json('resolution', market.marketId)).toMatchObject({ payouts: [{ payout: '0.25' }, {}] });
+    expect(await cli('resolution', 'no-such')).toMatchObject({ code: 4 });
+  });
+
+  it('print that a market has no result when none is proposed', async () => {
+    const [other] = (await json('markets', 'rain')).data;
+    const { stdout, stderr } = await cli('resolution', other.market_id);
+    expect(stdout).toMatch(/^state +none\nreason +no_result$/m);
+    expect(stderr).toBe('no timeline\n');
+  });
+
+  it('list changes of results by state, since a time, and behind a cursor', async () => {
+    const words = async (...argv: string[]) =>
+      (await json('resolutions', ...argv)).data.map(({ transition }: { transition: string }) => transition);
+    expect(await words()).toEqual(['proposed', 'resolved']);
+    expect(await words('--state', 'resolved', '--venue', 'polymarket')).toEqual(['resolved']);
+    expect(await words('--since', String(HOUR + 90))).toEqual(['resolved']);
+    expect(await words('--category', 'none')).toEqual([]);
+    const { meta } = await json('resolutions', '--limit', '1');
+    expect(await words('--cursor', meta.resume_cursor)).toEqual(['resolved']);
+    const rows = await cli('resolutions', '--state', 'resolved', '--csv');
+    const [yes, no] = market.outcomes.map(({ outcomeId }) => outcomeId);
+    expect(rows.stdout.split('\r\n')[1]).toBe(
+      `${HOUR + 90},${HOUR + 60},resolved,resolved,,route,${yes}=0.25 ${no}=0.75,,polymarket,${market.marketId}`,
+    );
+    expect(await cli('resolutions', '--since', '1h', '--cursor', 'x')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('choose --since or --cursor'),
+    });
   });
 });
 

@@ -13,6 +13,7 @@ import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { deliverWebhook } from '../../../workers/jobs/deliver-webhook.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
+import { storedTimeline } from '../../factories/stored-resolution.ts';
 import {
   aStoredBook,
   aStoredPrice,
@@ -85,6 +86,17 @@ beforeAll(async () => {
   await storedSnapshots(api.db, tokenId, [{ ts: HOUR, price: '0.61' }]);
   const trades = Array.from({ length: TRADES }, (_, index) => ({ tokenId, at: at(index), tradeId: `t${index}` }));
   await storedTrades(api.db, trades);
+  await storedTimeline(api.db, market, [
+    { transition: 'proposed', state: 'proposed', round: 1, receivedAt: at(0) },
+    { transition: 'disputed', state: 'disputed', round: 1, receivedAt: at(60) },
+    {
+      transition: 'resolved',
+      state: 'resolved',
+      at: at(90),
+      receivedAt: at(120),
+      payouts: ['0.3333333333', '0.6666666667'],
+    },
+  ]);
 });
 afterAll(async () => {
   await sender.close();
@@ -143,6 +155,11 @@ it('the client has a method for every operation', async () => {
   const many = await client.markets.manyPrices({ market_ids: [market_id, 'no-such'] });
   expect([many.data.length, many.meta.missing]).toEqual([1, ['no-such']]);
   expect((await client.markets.orderbook(one)).data).toMatchObject({ best_bid: 0.61, asks: [{ size: 5, count: 2 }] });
+  const { data: result } = await client.markets.resolution(one);
+  expect(result).toMatchObject({ state: 'resolved', payouts: [{ payout: 0.3333333333 }, { payout: 0.6666666667 }] });
+  expect(result.timeline.map(({ transition }) => transition)).toEqual(['proposed', 'disputed', 'resolved']);
+  const disputes = await client.resolutions.list({ venue: 'polymarket', state: ['disputed'] });
+  expect(disputes).toMatchObject({ data: [{ market_id, round: 1 }], meta: { next_cursor: null } });
   const candles = await client.candles.list({ ...one, ...range, interval: '1h' });
   expect(candles).toMatchObject({ data: [{ timestamp: HOUR, close: 0.6 }], meta: { interval: '1h' } });
   expect((await client.volume.list({ ...one, ...range })).data).toMatchObject([{ timestamp: HOUR, volume: 10 }]);
@@ -245,6 +262,17 @@ describe('an iterator', () => {
     expect(markets.map(({ market_id }) => market_id)).toEqual([market.marketId]);
   });
 
+  it.each([1, 2, 1_000])('returns the changes of results since a moment once with pages of %i', async (pageSize) => {
+    const since = new Date((HOUR + 60) * 1_000);
+    const walked = await all(client.resolutions.iterate({ since }, { pageSize }));
+    expect(walked.map(({ transition, at }) => [transition, at])).toEqual([
+      ['disputed', undefined],
+      ['resolved', HOUR + 90],
+    ]);
+    const { meta } = await client.resolutions.list();
+    expect((await client.resolutions.list({ cursor: meta.resume_cursor })).data).toEqual([]);
+  });
+
   it('returns all resources of an account', async () => {
     const mints = Array.from({ length: 5 }, (_, index) => `walked-${index}`);
     for (const tokenMint of mints) await client.alerts.create({ tokenMint, condition: 'below', price: 0.1 });
@@ -331,6 +359,8 @@ it('the client returns every digit with decimals: string', async () => {
   expect([data.volume, data.volume_24h, typeof data.updated_at]).toEqual([EXACT, '0.1', 'number']);
   const { data: book } = await exact.markets.orderbook({ market_id: market.marketId });
   expect(book.asks).toEqual([{ price: '0.63', size: '5', count: 2 }]);
+  const { data: result } = await exact.markets.resolution({ market_id: market.marketId });
+  expect(result.payouts?.map(({ payout }) => payout)).toEqual(['0.3333333333', '0.6666666667']);
 });
 
 describe('a webhook request', () => {

@@ -87,6 +87,7 @@ const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
       'json trade',
       'json feed_gap',
       'json market_rules',
+      'json market_resolution',
       'json test',
       'json vector',
     ],

@@ -1,13 +1,12 @@
 import { utc } from '../../../../cli/table.ts';
 import { MARKET_STATUSES } from '../../../../src/domain/markets/market.ts';
-import { printable } from '../../../../src/domain/values/text.ts';
 import type { Market } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { shareText } from '../history-note.ts';
 import { CURSOR, VENUE } from '../options.ts';
 import { FORMATS, wholeNumber } from '../read-arguments.ts';
-import { type Column, MAX_ITEMS, printRows, readUpTo } from '../rows.ts';
+import { type Column, MAX_ITEMS, printFacts, printRows, readUpTo } from '../rows.ts';
 
 const SORTS = ['created', 'volume_24h', 'close_at', 'updated'] as const;
 const DEFAULT_LIMIT = 20;
@@ -100,7 +99,7 @@ export const market: CliCommand = {
       return EXIT.done;
     }
     const { coverage } = data;
-    const facts: [string, string | undefined][] = [
+    await printFacts(call, [
       ['title', titleOf(data)],
       ['event', data.event_title],
       ['venue', data.venue],
@@ -116,16 +115,11 @@ export const market: CliCommand = {
         coverage && `${shareText(coverage.share)} of the venue's volume since ${utc(coverage.since)} UTC`,
       ],
       ['prices as of', utc(prices?.as_of)],
-    ];
-    const shown = facts.filter(([, text]) => text !== undefined && text !== '');
-    await call.print(
-      shown.map(([name, text = '']) => `${call.colours.dim(name.padEnd(13))} ${printable(text)}\n`).join(''),
-    );
+    ]);
     const rows = data.outcomes.map((outcome) => ({
       ...outcome,
       ...prices?.outcomes.find(({ outcome_id }) => outcome_id === outcome.outcome_id),
     }));
-    await call.print('\n');
     await printRows(call, {
       rows,
       columns: [

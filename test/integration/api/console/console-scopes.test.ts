@@ -43,7 +43,8 @@ it('the pages of alerts show neither price nor distance to a key that may not re
 it('each page and each data of a market needs the scope of the routes that serve it', async () => {
   const browser = await signIn(api, ['alerts', 'webhooks', 'keys']);
   const of = `/markets/polymarket/${market.marketId}`;
-  for (const path of ['/markets', of, '/events/polymarket/x']) expect((await browser.page(path)).status).toBe(403);
+  for (const path of ['/markets', of, '/events/polymarket/x', '/resolutions'])
+    expect((await browser.page(path)).status).toBe(403);
   for (const path of [
     `/console/data${of}/series.json`,
     `/console/data${of}/tape.json`,

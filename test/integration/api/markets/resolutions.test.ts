@@ -176,6 +176,20 @@ describe('GET /v1/{venue}/resolutions', () => {
     expect(page.body.meta.next_cursor).toEqual(expect.any(String));
   });
 
+  it('continues behind the present rows when none is as new as since', async () => {
+    const resolved = (id: string): ResolutionStep[][] => [[{ state: 'resolved', payouts: paid(id) }]];
+    await aMarketWith(resolved);
+    await publishPending(api.db);
+    const since = Math.floor(Date.now() / 1_000) + 60;
+    const { body } = await list('all', `since=${since}`);
+    const { resume_cursor } = body.meta as unknown as { resume_cursor: string };
+    expect(body.data).toEqual([]);
+    const next = await aMarketWith(resolved);
+    await publishPending(api.db);
+    const { body: later } = await list('all', `cursor=${resume_cursor}`);
+    expect((later.data as ListedRow[]).map(({ market_id }) => market_id)).toEqual([next]);
+  });
+
   it.each([
     ['an unknown state', 'state=won', 'state'],
     ['since with a cursor', 'since=1750000000&cursor=x', 'since'],

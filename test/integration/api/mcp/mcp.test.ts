@@ -8,6 +8,7 @@ import { CONDITIONS, type Condition } from '../../../../src/domain/alerts/condit
 import { createBacktest } from '../../../../src/store/alerts/backtest/jobs.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
+import { storedTimeline } from '../../../factories/stored-resolution.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../../factories/stored-series.ts';
 import { type Client as ApiClient, useTestApi } from '../api-harness.ts';
 
@@ -37,6 +38,16 @@ beforeAll(async () => {
     api.db,
     Array.from({ length: 5 }, (_, index) => ({ tokenId, at: at(index), tradeId: `t${index}` })),
   );
+  await storedTimeline(api.db, sibling, [
+    { transition: 'proposed', state: 'proposed', round: 1, receivedAt: at(0), reason: 'not_stated' },
+    {
+      transition: 'resolved',
+      state: 'resolved',
+      at: at(60),
+      receivedAt: at(90),
+      payouts: ['0.123456789012345678', '0'],
+    },
+  ]);
   client = await connected(account.key);
 });
 afterAll(() => client?.close());
@@ -66,6 +77,7 @@ describe('POST /mcp', () => {
     expect(tools.map(({ name }) => name)).toEqual([
       'search_markets',
       'get_market',
+      'get_resolution',
       'get_history',
       'list_alerts',
       'create_alert',
@@ -128,6 +140,23 @@ describe('POST /mcp', () => {
     expect(trades.value).toMatchObject({ trades: [{ trade_id: 't4' }, { trade_id: 't3' }] });
     const rest = await called('get_history', { market_id: market.marketId, series: 'trades', cursor });
     expect((rest.value as { trades: unknown[] }).trades).toHaveLength(3);
+  });
+
+  it('reads the result of a market with its timeline, and states that there is none', async () => {
+    expect((await called('get_resolution', { market_id: sibling.marketId })).value).toMatchObject({
+      state: 'resolved',
+      payouts: [{ outcome_id: sibling.outcomes[0]?.outcomeId, payout: '0.123456789012345678' }, { payout: '0' }],
+      timeline: [
+        { transition: 'proposed', payouts: null, reason: 'not_stated' },
+        { transition: 'resolved', at: HOUR + 60, received_at: HOUR + 90 },
+      ],
+    });
+    expect((await called('get_resolution', { market_id: market.marketId, venue: 'polymarket' })).value).toMatchObject({
+      state: 'none',
+      payouts: null,
+      reason: 'no_result',
+      timeline: [],
+    });
   });
 
   it('creates an alert, which belongs to the account of the key, and lists it', async () => {
@@ -259,7 +288,7 @@ describe('POST /mcp', () => {
 
   it('takes the key in X-API-Key too, and rejects a request without a valid key', async () => {
     const other = await connected(account.key, { 'X-API-Key': account.key });
-    expect((await other.listTools()).tools.length).toBe(7);
+    expect((await other.listTools()).tools.length).toBe(8);
     await other.close();
     await expect(connected('ow_live_unknown')).rejects.toThrow('unauthorized');
     expect((await api.call('/mcp', { method: 'POST', body: '{}' })).status).toBe(401);

@@ -7,7 +7,9 @@ import { anOpsWorld, HOSTILE, type OpsWorld } from '../../../browser/ops-world.t
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery, setRequests, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
+import { storedTimeline } from '../../../factories/stored-resolution.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
+import { factsOf } from '../../../support/html-text.ts';
 import { useTestApi } from '../api-harness.ts';
 import { logIn, type OpsClient, testOps } from './ops-client.ts';
 
@@ -492,6 +494,12 @@ describe('the markets pages', () => {
     expect(await read('/ops/markets?q=resovle')).toContain('similar titles');
     expect(await read('/ops/markets?category=Weather&status=open&venue=polymarket')).not.toContain(marketId);
     expect((await operator.page('/ops/markets?venue=nowhere')).status).toBe(400);
+  });
+
+  it('show the state of the result of a market when it is disputed', async () => {
+    const market = await aStoredMarket(api.db);
+    await storedTimeline(api.db, market, [{ transition: 'disputed', state: 'disputed', receivedAt: new Date() }]);
+    expect(factsOf(await read(`/ops/markets/polymarket/${market.marketId}`))['Result']).toBe('disputed');
   });
 
   it('show the label besides the title', async () => {
