@@ -51,6 +51,7 @@ const ALLOWED = {
   'src/venues/http/age.ts': [1, 'seconds'],
   'src/venues/limitless/client.ts': [2, 'a page size and a count of rows'],
   'src/venues/polymarket/feed/book.ts': [1, 'a time'],
+  'src/venues/polymarket/feed/feed.ts': [1, 'a time'],
   'src/venues/polymarket/feed/values.ts': [1, 'a time'],
   'src/venues/polymarket/fetch-resolutions.ts': [1, 'a time'],
   'src/venues/polymarket/parse-book.ts': [1, 'a time'],

@@ -86,7 +86,7 @@ function contradictions({ channels, markets, outcomes, category }: NamedFilter):
     );
     // Changes of a market itself name no outcome.
     const ofOutcomes = outcomes?.map(({ marketId }) => marketId);
-    if (ofOutcomes && !channels.includes('markets'))
+    if (ofOutcomes && !channels.some((channel) => channel === 'markets' || channel === 'resolutions'))
       exclude('market_ids', 'without an outcome of outcome_ids', ids, ofOutcomes);
   }
   if (outcomes) {

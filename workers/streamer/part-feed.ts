@@ -1,5 +1,6 @@
 import { uuidv7 } from 'uuidv7';
 import type { PriceRecord } from '../../src/domain/markets/market.ts';
+import type { AnnouncedTimes } from '../../src/domain/markets/resolution.ts';
 import { shouldLog } from '../../src/observe/failure-streaks.ts';
 import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { closeGaps, openGap } from '../../src/store/feeds/gaps.ts';
@@ -36,7 +37,7 @@ interface PartOptions {
   /** The last moment at which another streamer read this part, epoch milliseconds; null for a new part. */
   readonly seenAtMs: number | null;
   /** The venue announced a change of this market. */
-  readonly onMarket: (marketId: string) => void;
+  readonly onMarket: (marketId: string, times: AnnouncedTimes) => void;
   /** The venue announced a trade that only a poll can read. */
   readonly onPrint: () => void;
   /** The venue refused the credentials of a handshake. */
@@ -236,7 +237,7 @@ export class PartFeed {
           onPrint();
           break;
         case 'market':
-          onMarket(update.marketId);
+          onMarket(update.marketId, update.times ?? {});
       }
     }
   }

@@ -1,3 +1,4 @@
+import type { AnnouncedTimes } from '../../src/domain/markets/resolution.ts';
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { shouldLog } from '../../src/observe/failure-streaks.ts';
 import type { RequestedPoll } from '../../src/queues/producer.ts';
@@ -46,7 +47,7 @@ export class VenueFeeds {
   readonly #comparison: PollComparison;
   readonly #refusals: Refusals;
   readonly #requested = new Map<RequestedPoll, number>();
-  #announced = new Set<string>();
+  #announced = new Map<string, AnnouncedTimes>();
   #traded: readonly bigint[] = [];
   #rankedAtMs = Number.NEGATIVE_INFINITY;
   #isCreated = false;
@@ -149,15 +150,21 @@ export class VenueFeeds {
     if (markets > 0) this.#options.deps.log.debug({ venue: this.venue, markets }, 'feed differs from polls');
   }
 
+  #announce(marketId: string, times: AnnouncedTimes): void {
+    this.#announced.set(marketId, { ...this.#announced.get(marketId), ...times });
+  }
+
   /** Marks the markets that the venue announced as changed, so that the catalog poll looks them up. */
   async requestLookups(): Promise<void> {
     if (this.#announced.size === 0) return;
-    const marketIds = [...this.#announced];
-    this.#announced = new Set();
+    const announced = this.#announced;
+    this.#announced = new Map();
     try {
-      await noteAnnounced(this.#options.deps.db, this.venue, marketIds);
+      await noteAnnounced(this.#options.deps.db, this.venue, announced);
     } catch (error) {
-      this.#announced = new Set([...marketIds, ...this.#announced]);
+      const later = this.#announced;
+      this.#announced = announced;
+      for (const [marketId, times] of later) this.#announce(marketId, times);
       throw error;
     }
     this.#request('poll-markets');
@@ -213,7 +220,7 @@ export class VenueFeeds {
       meter: this.#meter,
       timing,
       seenAtMs,
-      onMarket: (marketId) => void this.#announced.add(marketId),
+      onMarket: (marketId, times) => this.#announce(marketId, times),
       onPrint: () => this.#request('poll-trades'),
       onRefused: (detail) => this.#refusals.note(part, detail),
       onLive: () => this.#refusals.accepted(part),

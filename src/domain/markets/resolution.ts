@@ -17,8 +17,11 @@ export const RESOLUTION_TRANSITIONS = [
 ] as const;
 export type ResolutionTransition = (typeof RESOLUTION_TRANSITIONS)[number];
 
-/** `route`: the answer of the venue states it as the present. `history`: an earlier step that the answer still names. */
-export const RESOLUTION_SOURCES = ['route', 'history'] as const;
+/**
+ * `route`: the answer of the venue states it as the present. `history`: an earlier step that the answer still names. `feed`: a feed announced it,
+ * with its time, before the answer stated it.
+ */
+export const RESOLUTION_SOURCES = ['route', 'history', 'feed'] as const;
 export type ResolutionSource = (typeof RESOLUTION_SOURCES)[number];
 
 /** Venues whose determined result may still be disputed: it is final when it is paid. */
@@ -49,6 +52,9 @@ export type PayoutReason = (typeof PAYOUT_REASONS)[number];
  */
 export const RESOLUTION_FACTS = ['proposer', 'disputer', 'transaction', 'bond', 'observedValue', 'rawState'] as const;
 export type ResolutionFacts = Partial<Record<(typeof RESOLUTION_FACTS)[number], string>>;
+
+/** The times of states that a feed announced, epoch milliseconds. */
+export type AnnouncedTimes = Partial<Record<ResolutionState, number>>;
 
 /** A step of the resolution of a market, as the venue states it. */
 export interface ResolutionStep {

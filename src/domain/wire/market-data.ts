@@ -91,7 +91,8 @@ export const RESOLUTION = {
   source: {
     kind: 'word',
     words: RESOLUTION_SOURCES,
-    about: 'With `route` the venue stated it as the present, with `history` as an earlier step.',
+    about:
+      'With `route` the venue stated it as the present, with `history` as an earlier step, and with `feed` its feed announced it.',
   },
   proposer: unknownText,
   disputer: unknownText,

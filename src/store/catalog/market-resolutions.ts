@@ -64,16 +64,23 @@ export async function readStandings(tx: Tx, marketPks: readonly bigint[]): Promi
   );
 }
 
-/** The time of a row is that of the version of its market, so that both agree at any moment. */
+/**
+ * The time of receipt is that of the version of the market, so that both agree at any moment. A time that a feed announced counts when it is
+ * later than the last row: an earlier one belongs to a former result.
+ */
 const APPEND = sql(
   'append_resolutions',
   `WITH added AS (
      INSERT INTO market_resolution (market_id, n, venue, transition, state, round, at, received_at, payouts, reason, source, facts, is_report)
-     SELECT r.market_id, coalesce(l.n, 0) + r.place, m.venue, r.transition, r.state, r.round, r.at, m.updated_at, r.payouts, r.reason,
-       r.source, coalesce(r.facts, '{}'), r.is_report
+     SELECT r.market_id, coalesce(l.n, 0) + r.place, m.venue, r.transition, r.state, r.round, coalesce(r.at, a.at), m.updated_at,
+       r.payouts, r.reason, CASE WHEN a.at IS NULL THEN r.source ELSE 'feed' END, coalesce(r.facts, '{}'), r.is_report
      FROM jsonb_to_recordset($1::jsonb) AS r (market_id bigint, place int, transition text, state text, round int, at timestamptz,
        payouts jsonb, reason text, source text, facts jsonb, is_report boolean)
      JOIN market m ON m.id = r.market_id LEFT JOIN LATERAL (${LAST('r.market_id')}) l ON true
+     LEFT JOIN LATERAL (
+       SELECT b.at FROM market_stats s
+       CROSS JOIN LATERAL (SELECT timestamptz 'epoch' + (s.announced ->> r.state)::bigint * interval '1 millisecond' AS at) b
+       WHERE s.market_id = r.market_id AND (l.n IS NULL OR b.at > coalesce(l.at, l.received_at))) a ON true
      ORDER BY r.market_id, r.place RETURNING market_id, n)
    ${insertPublishSql('resolution', 'SELECT market_id, n FROM added')}`,
 );

@@ -1,9 +1,11 @@
 import type { MarketRecord, MarketStatus } from '../../domain/markets/market.ts';
+import type { AnnouncedTimes } from '../../domain/markets/resolution.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { markChangedMarkets } from '../marks/marks.ts';
 import { insertFactsSql, markMarkets } from '../marks/publish-marks.ts';
 import { refreshEvents } from './market-events.ts';
 import { keepVersions } from './market-versions.ts';
+import { IS_UNDECIDED } from './undecided-markets.ts';
 
 /** Statuses of markets that can still trade. A catalog sweep must list them. */
 const TRADABLE_STATUSES = ['created', 'open', 'halted'] as const satisfies readonly MarketStatus[];
@@ -110,16 +112,29 @@ export async function markMissing(tx: Tx, venue: string, sinceMs: number, includ
 
 const NOTE_ANNOUNCED = sql(
   'note_announced_markets',
-  `UPDATE market_stats SET missing_since = clock_timestamp() WHERE market_id IN (
-     SELECT s.market_id FROM market m JOIN market_stats s ON s.market_id = m.id
-     WHERE m.venue = $1 AND m.venue_market_id = ANY ($2::text[]) AND (m.status = ANY ($3::text[]) OR m.status = 'closed')
-       AND m.gone_at IS NULL AND s.missing_since IS NULL
-     ORDER BY s.market_id FOR NO KEY UPDATE OF s)`,
+  `UPDATE market_stats s SET missing_since = coalesce(s.missing_since, clock_timestamp()),
+     announced = nullif(coalesce(s.announced, '{}') || a.times, '{}')
+   FROM (
+     SELECT s.market_id, a.times FROM unnest($2::text[], $4::jsonb[]) AS a (venue_market_id, times)
+     JOIN market m ON m.venue = $1 AND m.venue_market_id = a.venue_market_id JOIN market_stats s ON s.market_id = m.id
+     WHERE m.gone_at IS NULL AND (m.status = ANY ($3::text[]) OR ${IS_UNDECIDED})
+       AND (s.missing_since IS NULL OR NOT coalesce(s.announced, '{}') @> a.times)
+     ORDER BY s.market_id FOR NO KEY UPDATE OF s) a
+   WHERE s.market_id = a.market_id`,
 );
 
-/** Records that the venue announced a change of these markets: the catalog poll looks them up by id, like missing ones. */
-export async function noteAnnounced(db: Queryable, venue: string, marketIds: readonly string[]): Promise<void> {
-  if (marketIds.length > 0) await db.query(NOTE_ANNOUNCED, [venue, marketIds, TRADABLE_STATUSES]);
+/**
+ * Records that the venue announced a change of these markets, with the times of their results: the catalog poll looks them up by id, like
+ * missing ones. The timeline gets a time when an answer states its state.
+ */
+export async function noteAnnounced(
+  db: Queryable,
+  venue: string,
+  announced: ReadonlyMap<string, AnnouncedTimes>,
+): Promise<void> {
+  if (announced.size === 0) return;
+  const times = [...announced.values()].map((each) => JSON.stringify(each));
+  await db.query(NOTE_ANNOUNCED, [venue, [...announced.keys()], TRADABLE_STATUSES, times]);
 }
 
 const MISSING_MARKETS = sql(

@@ -1,7 +1,7 @@
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** SQL of whether market `m` waits for its result. A partial index has this condition, word by word. */
-const IS_UNDECIDED = `m.gone_at IS NULL
+export const IS_UNDECIDED = `m.gone_at IS NULL
      AND (m.status = 'closed' OR m.resolution_state IN ('proposed', 'disputed') OR m.status = 'resolved' AND m.venue = 'kalshi')`;
 
 /** The first and the longest interval between two questions. It doubles until the market changes. */

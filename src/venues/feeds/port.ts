@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { BookRecord, PriceRecord, TradeRecord } from '../../domain/markets/market.ts';
+import type { AnnouncedTimes } from '../../domain/markets/resolution.ts';
 import type { Decimal } from '../../domain/values/decimal.ts';
 import type { UnknownValue } from '../parsed-batch.ts';
 import type { RejectedRecord } from '../port.ts';
@@ -20,8 +21,8 @@ type FeedUpdate =
   | { readonly kind: 'trade'; readonly record: TradeRecord }
   /** A trade whose stored identity only a poll knows: `tsMs` in epoch milliseconds. */
   | { readonly kind: 'print'; readonly outcomeId: string; readonly tsMs: number; readonly price: Decimal }
-  /** The catalog entry of this market changed: a poll must read it. `change` is the venue's word. */
-  | { readonly kind: 'market'; readonly marketId: string; readonly change: string };
+  /** The catalog entry of this market changed: a poll must read it. `change` is the venue's word, `times` are those of its result. */
+  | { readonly kind: 'market'; readonly marketId: string; readonly change: string; readonly times?: AnnouncedTimes };
 
 /** The reasons of a loss, as metrics and `feed_gap` name them. */
 const FEED_LOSSES = [

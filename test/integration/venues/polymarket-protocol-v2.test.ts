@@ -131,7 +131,9 @@ describe('the session of the market channel', () => {
     ];
     expect(readings.map(({ applied }) => applied)).toEqual([1, 1, 1, 1, 1]);
     expect(readings.flatMap(({ skipped }) => skipped)).toEqual([]);
-    expect(readings.at(-1)?.updates).toEqual([{ kind: 'market', marketId, change: 'market_resolved' }]);
+    expect(readings.at(-1)?.updates).toEqual([
+      { kind: 'market', marketId, change: 'market_resolved', times: { resolved: expect.any(Number) } },
+    ]);
     expect(session.book('21')?.bids.map(({ price }) => price)).toEqual(['0.41', '0.4']);
   });
 

@@ -33,8 +33,10 @@ const UP = [
   `ALTER TABLE market ADD COLUMN resolution_state text COLLATE "C", ADD COLUMN resolution_turn bigint NOT NULL DEFAULT 0`,
   // The states of an alert on the resolution of markets.
   'ALTER TABLE alert ADD COLUMN states text[]',
-  // When the venue was last asked for the result of a market, and how often since the market changed.
-  'ALTER TABLE market_stats ADD COLUMN result_asked_at timestamptz, ADD COLUMN result_asks smallint NOT NULL DEFAULT 0',
+  // When the venue was last asked for the result of a market, and how often since the market changed; the times of states that a feed
+  // announced, epoch milliseconds.
+  `ALTER TABLE market_stats ADD COLUMN result_asked_at timestamptz, ADD COLUMN result_asks smallint NOT NULL DEFAULT 0,
+     ADD COLUMN announced jsonb`,
   `CREATE FUNCTION keep_resolution_state() RETURNS trigger LANGUAGE plpgsql AS $$
    BEGIN
      IF NEW.status = 'resolved' AND OLD.resolution_state = 'disputed' AND OLD.venue = 'kalshi' THEN
@@ -67,7 +69,7 @@ const DOWN = [
   'DROP TRIGGER keep_resolution_state ON market',
   'DROP FUNCTION keep_resolution_state',
   'ALTER TABLE alert DROP COLUMN states',
-  'ALTER TABLE market_stats DROP COLUMN result_asked_at, DROP COLUMN result_asks',
+  'ALTER TABLE market_stats DROP COLUMN result_asked_at, DROP COLUMN result_asks, DROP COLUMN announced',
   'ALTER TABLE market DROP COLUMN resolution_state, DROP COLUMN resolution_turn',
   'DROP TABLE market_resolution',
 ] as const;

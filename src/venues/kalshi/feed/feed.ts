@@ -327,7 +327,7 @@ class KalshiSession implements FeedSession {
   #lifecycle(msg: unknown, reading: FeedReading): undefined {
     const model = readModel(feedLifecycle, msg);
     if (!model.ok) return quarantine(reading, 'markets', msg, model.rejection, tickerOf(msg));
-    const { market_ticker: marketId, event_type: change } = model.value;
+    const { market_ticker: marketId, event_type: change, determination_ts, settled_ts } = model.value;
     if (isCombinationTicker(marketId)) return skip(reading, COMBINATION);
     if (!isStorableText(marketId)) {
       return quarantine(reading, 'markets', msg, { reason: 'unstorable_text', detail: 'market_ticker' });
@@ -339,7 +339,11 @@ class KalshiSession implements FeedSession {
     }
     reading.received += 1;
     reading.applied += 1;
-    reading.updates.push({ kind: 'market', marketId, change });
+    const times = {
+      ...(determination_ts && { resolved: determination_ts * 1_000 }),
+      ...(settled_ts && { settled: settled_ts * 1_000 }),
+    };
+    reading.updates.push({ kind: 'market', marketId, change, ...(Object.keys(times).length > 0 && { times }) });
   }
 
   /** Emits the changed quotes of both outcomes. */

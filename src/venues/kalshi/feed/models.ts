@@ -62,4 +62,11 @@ export const feedTrade = z.object({
   ts_ms: stamp.nullish(),
 });
 
-export const feedLifecycle = z.object({ market_ticker: ticker, event_type: z.string().min(1).max(60) });
+/** Epoch seconds. */
+const decorativeTime = z.number().positive().max(99_999_999_999).nullish().catch(undefined);
+export const feedLifecycle = z.object({
+  market_ticker: ticker,
+  event_type: z.string().min(1).max(60),
+  determination_ts: decorativeTime,
+  settled_ts: decorativeTime,
+});

@@ -198,7 +198,9 @@ class LimitlessSession implements FeedSession {
     this.#events.add(key);
     reading.received += 1;
     reading.applied += 1;
-    reading.updates.push({ kind: 'market', marketId: slug, change });
+    const resolvedMs = parseVenueTimeMs(resolutionDate);
+    const times = resolvedMs === undefined ? {} : { times: { resolved: resolvedMs } };
+    reading.updates.push({ kind: 'market', marketId: slug, change, ...times });
   }
 
   /** The whole set, because a subscription replaces the one before. An empty set is an exception at the venue. */

@@ -374,7 +374,10 @@ class PolymarketSession implements FeedSession {
     this.#events.add(key);
     reading.received += 1;
     reading.applied += 1;
-    reading.updates.push({ kind: 'market', marketId: market, change });
+    const { timestamp } = model.value;
+    const isResult = change === 'market_resolved' && timestamp;
+    const times = isResult ? { times: { resolved: Number(timestamp) } } : {};
+    reading.updates.push({ kind: 'market', marketId: market, change, ...times });
   }
 
   /** Emits a changed quote. Two changes of one millisecond get different times, because the store keeps the newer one. */

@@ -57,4 +57,12 @@ export const feedLastTrade = z.object({
 export const feedTickSize = z.object({ asset_id: tokenId, new_tick_size: z.string().min(1).max(40) });
 
 /** `id` is Gamma's id of the market; `market` is its condition id, which oddswire uses. */
-export const feedMarketEvent = z.object({ market: id });
+/** Epoch milliseconds, as a text. */
+export const feedMarketEvent = z.object({
+  market: id,
+  timestamp: z
+    .string()
+    .regex(/^\d{13}$/)
+    .nullish()
+    .catch(undefined),
+});

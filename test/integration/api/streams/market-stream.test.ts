@@ -105,6 +105,32 @@ describe('a market stream', () => {
     await reader.next(feedIs('live'));
   });
 
+  it('sends every row of the timeline of a result, and the missed ones when it resumes', async () => {
+    const { marketId } = await aStoredMarket(world.api.db);
+    const row = (transition: string) => {
+      const payouts =
+        transition === 'resolved' ? [{ outcome_id: `${marketId}:yes`, payout: '0.333333333333333333' }] : null;
+      const body = { transition, state: transition, received_at: 1_767_323_045, payouts, source: 'route' };
+      return { kind: 'resolution', venue: 'polymarket', marketId, body } as const;
+    };
+    const reader = await follow(`channels=resolutions&market_ids=${marketId}`);
+    await reader.next(ofType('heartbeat'));
+    await append(row('proposed'), aPrice(marketId));
+    const first = await reader.next(ofType('resolution'));
+    expect(first.data).toMatchObject({ market_id: marketId, data: { transition: 'proposed', payouts: null } });
+    reader.close();
+    const seq = await append(row('disputed'), row('proposed'), row('resolved'));
+    const resumed = await follow(`channels=resolutions&market_ids=${marketId}&cursor=${first.id}`);
+    await resumed.next(({ event, data }) => event === 'heartbeat' && data.seq === seq);
+    expect(resumed.events.filter(ofType('resolution')).map(({ data }) => data.data['transition'])).toEqual([
+      'disputed',
+      'proposed',
+      'resolved',
+    ]);
+    expect(resumed.events.at(-2)?.text ?? '').toContain('"payout":0.333333333333333333');
+    resumed.close();
+  });
+
   it('sends only markets of the category of the request', async () => {
     const sport = await aStoredMarket(world.api.db, { category: 'Sport' });
     const other = await aStoredMarket(world.api.db, { category: 'Weather' });

@@ -9,6 +9,7 @@ import {
   readTimeline,
   republishResolutions,
 } from '../../../../src/store/catalog/market-resolutions.ts';
+import { missingMarkets, noteAnnounced } from '../../../../src/store/catalog/market-sightings.ts';
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -145,6 +146,23 @@ describe('writeMarkets', () => {
     expect(states.every((each) => each !== 'resolved disputed')).toBe(true);
     expect(market?.resolutionState).toBe('settled');
     expect(await words()).toBe('resolved disputed resolved settled');
+  });
+
+  it('has the time that a feed announced, when it belongs to this result', async () => {
+    await write(open());
+    const determinedMs = Date.now() - 5_000;
+    await noteAnnounced(test.db, 'kalshi', new Map([[id, { resolved: determinedMs }]]));
+    expect(await missingMarkets(test.db, 'kalshi', 1_000)).toContainEqual(expect.objectContaining({ marketId: id }));
+    await write(determined());
+    await write(disputed());
+    await write(determined());
+    expect((await timeline()).map(({ transition, at, source }) => [transition, at?.getTime(), source])).toEqual([
+      ['resolved', determinedMs, 'feed'],
+      ['disputed', undefined, 'route'],
+      ['resolved', undefined, 'route'],
+    ]);
+    await noteAnnounced(test.db, 'kalshi', new Map([[id, { settled: Date.now() + 1_000 }]]));
+    expect(await missingMarkets(test.db, 'kalshi', 1_000)).toContainEqual(expect.objectContaining({ marketId: id }));
   });
 
   it('gives a disputed market its last market price again', async () => {
