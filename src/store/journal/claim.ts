@@ -160,6 +160,14 @@ const CHANGES = [
 ];
 
 /**
+ * A row of a timeline is stored as facts, of which a process of the former release sends nothing: it would lose the rest of its batch at an
+ * unknown kind. `readChanges` has the inverse.
+ */
+const STORED_KIND = `CASE c.kind WHEN 'resolution' THEN 'facts' ELSE c.kind END`;
+const STORED_BODY = `CASE c.kind WHEN 'resolution'
+       THEN json_build_object('about', 'resolution', 'market_ids', json_build_array(c.market_id), 'row', c.body) ELSE c.body END`;
+
+/**
  * One claim of at most `$1` marks. Returns no row when another process publishes at this moment.
  * @throws 23505 when another process published since the statement began; 23514 when the partition of the journal is absent
  */
@@ -189,7 +197,7 @@ export const CLAIM = sql(
    sums AS MATERIALIZED (SELECT count(*) AS changes, (SELECT count(*) FROM slice) AS marks FROM changes),
    added AS (
      INSERT INTO journal (seq, at, kind, venue, market_id, outcome_id, body)
-     SELECT h.seq + c.place, h.now, c.kind, c.venue, c.market_id, c.outcome_id, c.body FROM changes c, h ORDER BY c.place),
+     SELECT h.seq + c.place, h.now, ${STORED_KIND}, c.venue, c.market_id, c.outcome_id, ${STORED_BODY} FROM changes c, h ORDER BY c.place),
    opened AS (
      INSERT INTO open_candle (bucket, token_id) SELECT of_part, of_key FROM changes, h WHERE kind = 'candle' AND of_part >= h.closing
      ORDER BY 1, 2 ON CONFLICT DO NOTHING),

@@ -105,9 +105,19 @@ export async function readChanges(db: Queryable, range: ChangeRange): Promise<Ch
     marketIds,
     notBefore?.toISOString() ?? null,
   ]);
-  return rows.map(({ outcomeId, body, ...row }) =>
-    outcomeId === null
-      ? { ...row, body: { market_id: row.marketId, ...body } }
-      : { ...row, outcomeId, body: { market_id: row.marketId, outcome_id: outcomeId, ...body } },
-  );
+  return rows
+    .map(withStoredKind)
+    .map(({ outcomeId, body, ...row }) =>
+      outcomeId === null
+        ? { ...row, body: { market_id: row.marketId, ...body } }
+        : { ...row, outcomeId, body: { market_id: row.marketId, outcome_id: outcomeId, ...body } },
+    );
+}
+
+/** The inverse of `STORED_KIND` of `claim.ts`. */
+function withStoredKind(change: ChangeRow): ChangeRow {
+  const { kind, body } = change;
+  return kind === 'facts' && body['about'] === 'resolution'
+    ? { ...change, kind: 'resolution', body: body['row'] as ChangeBody }
+    : change;
 }

@@ -42,6 +42,10 @@ const FORMER_OUTCOMES = sql(
   'test_former_outcomes',
   `UPDATE outcome SET payout = CASE WHEN ordinal = 0 THEN 1 ELSE 0 END WHERE market_id = (SELECT id FROM market WHERE venue_market_id = $1)`,
 );
+const STORED_KINDS = sql(
+  'test_stored_kinds',
+  `SELECT DISTINCT kind FROM journal WHERE market_id = $1 AND kind NOT IN ('market', 'price')`,
+);
 const DROP_MARKS = sql('test_drop_marks', `DELETE FROM publish_mark WHERE kind = ${PUBLISH_KINDS.resolution}`);
 const AGE = sql('test_age', `UPDATE market_resolution SET received_at = received_at - interval '2 minutes'`);
 
@@ -229,6 +233,8 @@ describe('the publisher', () => {
     const rows = await timeline();
     expect(rows.map(({ seq }) => Number(seq))).toEqual(published.map(({ seq }) => seq));
     expect(published.map(({ body }) => body['transition'])).toEqual(['resolved', 'disputed']);
+    // A process of the former release sends nothing about facts, and fails at an unknown kind.
+    expect(await test.db.query(STORED_KINDS, [id])).toEqual([{ kind: 'facts' }]);
     expect(published[0]?.body).toMatchObject({
       payouts: [
         { outcome_id: `${id}:yes`, payout: '1' },
