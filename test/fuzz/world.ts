@@ -6,6 +6,7 @@ import { createBacktest } from '../../src/store/alerts/backtest/jobs.ts';
 import { sql } from '../../src/store/db/tx.ts';
 import { aDelivery } from '../factories/deliveries.ts';
 import { aStoredMarket } from '../factories/stored-market.ts';
+import { storedTimeline } from '../factories/stored-resolution.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedSnapshots, storedTrades } from '../factories/stored-series.ts';
 import { anAddress } from '../factories/wallets.ts';
 import type { Client, TestApi } from '../integration/api/api-harness.ts';
@@ -68,6 +69,7 @@ export async function aWorld(api: TestApi): Promise<World> {
     'markets?limit=1&q=rain',
     'events?limit=1',
     `events/${encodeURIComponent(EVENT_ID)}?limit=1`,
+    'resolutions?limit=1',
     `markets/${world.known.get('market_id')?.[0]}/trades?limit=2`,
   ]) {
     const { body } = await client.market(`/v1/all/${path}`);
@@ -91,6 +93,22 @@ async function someKeys(api: TestApi, client: Client): Promise<World['keys']> {
   };
 }
 
+/** A proposal, a dispute and a result. */
+function aTimeline(receivedAt: Date): Parameters<typeof storedTimeline>[2] {
+  return [
+    { transition: 'proposed', state: 'proposed', round: 1, receivedAt, reason: 'not_stated' },
+    { transition: 'disputed', state: 'disputed', round: 1, receivedAt },
+    {
+      transition: 'resolved',
+      state: 'resolved',
+      round: 1,
+      receivedAt,
+      payouts: ['1', '0'],
+      facts: { observedValue: '31.5' },
+    },
+  ];
+}
+
 async function someMarkets(api: TestApi, world: World): Promise<void> {
   const nowMs = api.clock.nowMs;
   const minute = Math.floor(nowMs / 60_000) * 60;
@@ -101,6 +119,7 @@ async function someMarkets(api: TestApi, world: World): Promise<void> {
       eventId: EVENT_ID,
       eventTitle: 'Weather of the week',
       siblingLabel: 'Rain',
+      resolutionCriteria: 'By the gauge of the weather office.',
       category: 'Weather',
       tags: ['rain'],
       stats: ['12.5', '1', '0.00000001'] as [string, string, string],
@@ -118,6 +137,7 @@ async function someMarkets(api: TestApi, world: World): Promise<void> {
   ].entries()) {
     const market = await aStoredMarket(api.db, fields);
     learn(world, 'market_id', market.marketId);
+    if (fields.resolvedAt) await storedTimeline(api.db, market, aTimeline(fields.resolvedAt));
     for (const { tokenId, outcomeId } of market.outcomes) {
       learn(world, 'outcome_id', outcomeId);
       learn(world, 'tokenMint', outcomeId);

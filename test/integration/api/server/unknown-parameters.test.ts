@@ -115,6 +115,8 @@ describe('a query parameter that no route knows', () => {
       '/v1/events/stream',
       '/v1/{venue}/stream',
       '/v1/{venue}/markets/{market_id}/rules',
+      '/v1/{venue}/markets/{market_id}/resolution',
+      '/v1/{venue}/resolutions',
     ]);
   });
 });
