@@ -40,6 +40,12 @@ const REASON_WORDS: Readonly<Record<NonNullable<Resolution['reason']>, string>> 
   refund: 'The venue pays the stakes back.',
 };
 
+const SOURCE_WORDS: Readonly<Record<TimelineRow['source'], string>> = {
+  route: 'stated as present',
+  history: 'named as earlier',
+  feed: 'announced by the feed',
+};
+
 /** These rows state no payouts by their nature. */
 const WITHOUT_PAYOUTS: ReadonlySet<ResolutionTransition> = new Set(['disputed', 'reopened', 'unknown']);
 
@@ -67,7 +73,7 @@ function timelineTable(outcomes: Outcomes, timeline: readonly TimelineRow[]): Ht
       { label: 'Round', isNumeric: true, cell: ({ round }) => round ?? NONE },
       { label: 'Venue’s time (UTC)', isNumeric: true, cell: ({ at }) => minute(fromSeconds(at)) },
       { label: 'Received (UTC)', isNumeric: true, cell: (row) => minute(fromSeconds(row.received_at)) },
-      { label: 'Source', cell: ({ source }) => (source === 'route' ? 'stated as present' : 'named as earlier') },
+      { label: 'Source', cell: ({ source }) => SOURCE_WORDS[source] },
       { label: 'Payouts', cell: (row) => payoutCell(outcomes, row) },
     ],
     rows: timeline,
