@@ -129,9 +129,9 @@ function unknownSteps(standing: ResolutionStanding, steps: readonly ResolutionSt
 
 /** Whether a market at `standing` has this step behind it. */
 function isReached(standing: ResolutionStanding, step: ResolutionStep): boolean {
-  if (step.round !== undefined && standing.round !== undefined && !FINAL.has(step.state)) {
+  if (step.round !== undefined && standing.round !== undefined) {
     if (step.round !== standing.round) return step.round < standing.round;
-    return RANKS[step.state] <= RANKS[standing.state] && !isNewProposal(standing, step);
+    if (!FINAL.has(step.state)) return RANKS[step.state] <= RANKS[standing.state] && !isNewProposal(standing, step);
   }
   if (step.state === standing.state) return changesTo(standing, step).length === 0;
   return step.state === 'resolved' && standing.state === 'settled' && !differ(standing.payouts, step.payouts);

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   checkedPayouts,
+  isDecided,
   type OutcomePayout,
   type ResolutionChange,
   type ResolutionStanding,
@@ -69,6 +70,30 @@ describe('the timeline of a venue that counts rounds', () => {
     expect(rows.map(({ source }) => source)).toEqual(['history', 'history', 'route']);
   });
 
+  it('has the next rounds when an account omits the earlier ones, and none of them twice', () => {
+    const rows = timelineOf([
+      [step('proposed', 1)],
+      [step('proposed', 2)],
+      [step('disputed', 2)],
+      [step('disputed', 1)],
+      [step('disputed', 3)],
+      [step('proposed', 3), step('disputed', 3)],
+    ]);
+    expect(rows.map(({ state, round }) => `${state} ${round}`)).toEqual([
+      'proposed 1',
+      'proposed 2',
+      'disputed 2',
+      'disputed 3',
+    ]);
+  });
+
+  it('has a new round after a result, and no row for the rounds before it', () => {
+    const first = [step('proposed', 1), step('resolved', 1, YES)];
+    const rows = timelineOf([first, [step('proposed', 1)], [...first.slice(0, 1), step('proposed', 2)], first]);
+    expect(words(rows)).toBe('proposed resolved reopened proposed');
+    expect(rows.map(({ source }) => source)).toEqual(['history', 'route', 'route', 'route']);
+  });
+
   it('has a row when another result is proposed in the same round', () => {
     const rows = timelineOf([[step('proposed', 1, YES)], [step('proposed', 1, NO)], [step('proposed', 1)]]);
     expect(rows.map(({ payouts }) => payouts)).toEqual([YES, NO]);
@@ -90,6 +115,7 @@ describe('the timeline of a result whose first account had no rounds', () => {
 describe('the timeline of a venue without rounds', () => {
   const resolved = (payouts: OutcomePayout[]): ResolutionStep => ({ state: 'resolved', payouts });
   const settled = (payouts: OutcomePayout[]): ResolutionStep[] => [resolved(payouts), { state: 'settled', payouts }];
+  const paid = (payouts: OutcomePayout[]): ResolutionStep => ({ state: 'settled', payouts });
   const disputed = (payouts: OutcomePayout[]): ResolutionStep[] => [resolved(payouts), { state: 'disputed' }];
   const voided: ResolutionStep[] = [{ state: 'voided', reason: 'refund' }];
   const unknown = (rawState: string): ResolutionStep[] => [{ state: 'unknown', facts: { rawState } }];
@@ -122,6 +148,35 @@ describe('the timeline of a venue without rounds', () => {
       [unknown('a'), unknown('a'), unknown('b'), [resolved(YES)]],
       'unknown unknown resolved',
     ],
+    ['settled at once, and corrected', [[paid(YES)], [paid(NO)], [paid(NO)]], 'settled corrected'],
+    ['settled by another result than was resolved', [[resolved(YES)], [paid(NO)]], 'resolved corrected settled'],
+    ['settled by the result that was resolved', [[resolved(YES)], [paid(YES)]], 'resolved settled'],
+    ['settled without payouts after a result', [[resolved(YES)], [{ state: 'settled' }]], 'resolved settled'],
+    ['settled, and another result is called resolved', [[paid(YES)], [resolved(NO)]], 'settled corrected'],
+    ['settled, and the same is called resolved without payouts', [[paid(YES)], [{ state: 'resolved' }]], 'settled'],
+    ['voided, then resolved', [voided, [resolved(YES)]], 'voided corrected'],
+    [
+      'voided with payouts that change',
+      [[{ state: 'voided', payouts: YES }], [{ state: 'voided', payouts: NO }]],
+      'voided corrected',
+    ],
+    [
+      'another result proposed, without rounds',
+      [[{ state: 'proposed', payouts: YES }], [{ state: 'proposed', payouts: NO }]],
+      'proposed proposed',
+    ],
+    [
+      'a proposal whose payouts become known',
+      [[{ state: 'proposed' }], [{ state: 'proposed', payouts: NO }]],
+      'proposed',
+    ],
+    [
+      'a proposal that is disputed and replaced',
+      [[{ state: 'proposed' }], [{ state: 'disputed' }], [{ state: 'disputed' }], [{ state: 'proposed' }]],
+      'proposed disputed proposed',
+    ],
+    ['an unknown word without a text', [[{ state: 'unknown' }], [{ state: 'unknown' }]], 'unknown'],
+    ['empty payouts', [[resolved(YES)], [{ state: 'resolved', payouts: [] }]], 'resolved'],
     ['payouts stated later', [[{ state: 'resolved' }], [resolved(YES)], [{ state: 'resolved' }]], 'resolved corrected'],
   ])('has the right rows: %s', (_name, accounts, expected) => {
     expect(words(timelineOf(accounts))).toBe(expected);
@@ -169,6 +224,19 @@ describe('the timeline of a venue without rounds', () => {
       }),
       { numRuns: 500 },
     );
+  });
+});
+
+describe('isDecided', () => {
+  it.each<[string, string | null, boolean]>([
+    ['settled', 'kalshi', true],
+    ['resolved', 'kalshi', false],
+    ['resolved', 'polymarket', true],
+    ['resolved', null, true],
+    ['closed', 'polymarket', false],
+    ['open', null, false],
+  ])('a market that is %s at %s: %s', (status, venue, expected) => {
+    expect(isDecided(status, venue)).toBe(expected);
   });
 });
 
