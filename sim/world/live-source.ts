@@ -18,7 +18,7 @@ import { formatScaled } from '../wire/decimal-text.ts';
 import { midpointText, restingMicroUsd, spreadText } from '../wire/prices.ts';
 import { walletOf, wholeConditionId } from './identity.ts';
 import { type Market, UNITS } from './market.ts';
-import { isQuiet, movedSecond, visibleMarket } from './quiet-market.ts';
+import { movedSecond, visibleMarket } from './quiet-market.ts';
 import { QuietTexts } from './quiet-texts.ts';
 import type { Trade } from './trade-tape.ts';
 import type { World } from './world.ts';
@@ -72,7 +72,9 @@ class LiveEntry implements GammaEntry {
       case 'liquidityNum':
         return market.spec.hasTraders ? restingMicroUsd(market) : 0;
       case 'updatedAt':
-        return isQuiet(market) ? movedSecond(market, this.world) * 1000 : market.changedAtMs;
+        return market.spec.hasTraders
+          ? market.changedAtMs
+          : Math.max(movedSecond(market, this.world) * 1000, market.changedAtMs);
       case 'createdAt':
       case 'startDate':
         return market.spec.createdSecond;

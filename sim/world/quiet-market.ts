@@ -74,6 +74,7 @@ export function visibleMarket(market: Market, world: QuietWorld): Market {
   requote(copy, random, (order) => {
     copy.order(order, second);
   });
+  copy.touchPhase(Math.floor(market.changedAtMs / 1000));
   return copy;
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ExchangeOptions } from '../../../sim/options.ts';
 import { worldOptions } from '../../../sim/options.ts';
 import { tokenQuote } from '../../../sim/wire/prices.ts';
+import { liveSource } from '../../../sim/world/live-source.ts';
 import { movedSecond, movesOf, visibleMarket } from '../../../sim/world/quiet-market.ts';
 import { QuietTexts } from '../../../sim/world/quiet-texts.ts';
 import { steerMarket } from '../../../sim/world/steering.ts';
@@ -40,6 +41,20 @@ describe('markets without traders', () => {
     const again = quietWorld({ quietMovesPerMinute: 0.1 });
     again.skipTo(NOW + 60);
     expect(quotes(again)).toEqual(later);
+  });
+
+  it('are listed by the time that they show when a control changed them', () => {
+    const world = quietWorld({ quietMovesPerMinute: 0.1, markets: 60 });
+    for (const [at, market] of quietMarkets(world).slice(0, 20).entries()) {
+      world.skipTo(NOW + at);
+      steerMarket(world, market, { action: 'propose', winner: 0 });
+    }
+    const entries = liveSource(world).gamma.entries();
+    for (const entry of entries) {
+      const { updatedAt } = JSON.parse(entry.text(false)) as { updatedAt: string };
+      expect(Math.floor(Date.parse(updatedAt) / 1000)).toBe(entry.sortValue('updatedAt') / 1000);
+    }
+    expect(entries.filter((entry) => entry.sortValue('updatedAt') >= NOW * 1000).length).toBeGreaterThanOrEqual(20);
   });
 
   it('change bid and ask with every move, at the second of the move', () => {
