@@ -44,8 +44,10 @@ export function resolutionRoutes(deps: MarketReadDeps): Route[] {
           key: ['resolution', scope.name, params.market_id],
           load: async () => {
             const market = await findMarket(deps.db, scope.venues, params.market_id);
-            const { pk, venue, marketId, resolutionState: state } = foundMarket(deps, market && { market }).market;
+            const { pk, venue, marketId, resolutionState } = foundMarket(deps, market && { market }).market;
             const rows = await readTimeline(deps.db, pk);
+            // The rows are later than the market: a state of them agrees with them.
+            const state = rows.at(-1)?.state ?? resolutionState;
             const timeline = rows.map((row) => {
               const { market_id: _id, ...shown } = presentRow(row);
               return shown;
@@ -86,7 +88,7 @@ export function resolutionRoutes(deps: MarketReadDeps): Route[] {
           load: async () => {
             const [after = '0'] = cursor === undefined ? [] : deps.cursors.decode(scope, cursor);
             // Before the page: rows that are published meanwhile are behind this place.
-            const empty = since === undefined ? after : String(await lastResolutionSeq(deps.db));
+            const head = await lastResolutionSeq(deps.db);
             const rows = await listResolutions(deps.db, {
               venues,
               after,
@@ -96,10 +98,15 @@ export function resolutionRoutes(deps: MarketReadDeps): Route[] {
               ...(since !== undefined && { since }),
             });
             const page = rows.slice(0, limit);
-            const resume = deps.cursors.encode(scope, [String(page.at(-1)?.seq ?? empty)]);
+            const last = page.at(-1)?.seq ?? 0n;
+            const isLast = rows.length <= limit;
+            const reached = [BigInt(after), last, ...(isLast ? [head] : [])].reduce((most, seq) =>
+              seq > most ? seq : most,
+            );
+            const resume = deps.cursors.encode(scope, [String(reached)]);
             return {
               data: page.map((row) => ({ venue: row.venue, ...presentRow(row) })),
-              meta: { next_cursor: rows.length > limit ? resume : null, resume_cursor: resume },
+              meta: { next_cursor: isLast ? null : resume, resume_cursor: resume },
               freshness: 'latest',
             };
           },
@@ -113,7 +120,10 @@ export function resolutionRoutes(deps: MarketReadDeps): Route[] {
     marketPk: bigint,
     timeline: readonly Omit<ReturnType<typeof presentRow>, 'market_id'>[],
   ): Promise<Pick<z.output<typeof resolution>, 'payouts' | 'reason'>> {
-    const last = timeline.findLast(({ state, payouts }) => RESULTS.has(state) && payouts !== null) ?? timeline.at(-1);
+    const isOfResult = ({ state }: { state: string }) =>
+      RESULTS.has(state) && (state === 'voided') === (timeline.at(-1)?.state === 'voided');
+    const ofResult = timeline.slice(timeline.findLastIndex((row) => !isOfResult(row)) + 1);
+    const last = ofResult.findLast(({ payouts }) => payouts !== null) ?? ofResult.at(-1);
     if (last) return { payouts: last.payouts, ...(last.reason !== undefined && { reason: last.reason }) };
     const paid = (await readPayouts(deps.db, marketPk)).flatMap(({ outcomeId, payout }) =>
       payout === null ? [] : [{ outcome_id: outcomeId, payout: decimalField(payout) }],

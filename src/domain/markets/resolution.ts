@@ -98,8 +98,9 @@ const RANKS: Readonly<Record<ResolutionState, number>> = {
 };
 
 /**
- * The changes of a market that stands at `standing` and whose venue now names these steps, oldest first. The venue may omit steps, and name
- * earlier ones again: a repeated or late answer changes nothing. No steps: the market has no result, and none is proposed.
+ * The changes of a market that stands at `standing` and whose venue now names these steps, oldest first. The last step is the present. The
+ * venue may omit steps, and name earlier ones again: a repeated answer changes nothing, and neither does one that lacks the latest rounds. No
+ * steps: the market has no result, and none is proposed.
  */
 export function resolutionChanges(standing: ResolutionStanding, steps: readonly ResolutionStep[]): ResolutionChange[] {
   if (steps.length === 0) return standing.state === 'none' ? [] : [REOPENED];
@@ -119,19 +120,25 @@ const REOPENED: ResolutionChange = { transition: 'reopened', state: 'none', sour
 
 /** The steps behind the one at which the market stands. */
 function unknownSteps(standing: ResolutionStanding, steps: readonly ResolutionStep[]): readonly ResolutionStep[] {
+  const present = steps.slice(-1);
+  if (FINAL.has(standing.state) && !present.some(({ state }) => FINAL.has(state))) {
+    // The venue takes the result back. What it says of the time before the result is no news.
+    const later = steps.filter((step) => isLaterRound(standing, step));
+    return later.length > 0 ? later : present;
+  }
   const known = steps.findLastIndex((step) => isReached(standing, step));
   const news = steps.slice(known + 1);
-  // The account of how a known result came about is no news, when an earlier answer did not count rounds.
-  const isAccount =
-    standing.round === undefined && FINAL.has(standing.state) && FINAL.has(news.at(-1)?.state ?? 'none');
+  // Neither is the account of how a known result came about, when an earlier answer did not count rounds.
+  const isAccount = standing.round === undefined && FINAL.has(standing.state);
   return isAccount ? news.filter(({ state }) => FINAL.has(state)) : news;
 }
 
 /** Whether a market at `standing` has this step behind it. */
 function isReached(standing: ResolutionStanding, step: ResolutionStep): boolean {
-  if (step.round !== undefined && standing.round !== undefined) {
+  // A venue may omit rounds from the account of a result, so only its pending steps are compared by rounds.
+  if (step.round !== undefined && standing.round !== undefined && !FINAL.has(step.state)) {
     if (step.round !== standing.round) return step.round < standing.round;
-    if (!FINAL.has(step.state)) return RANKS[step.state] <= RANKS[standing.state] && !isNewProposal(standing, step);
+    return RANKS[step.state] <= RANKS[standing.state] && !isNewProposal(standing, step);
   }
   if (step.state === standing.state) return changesTo(standing, step).length === 0;
   return step.state === 'resolved' && standing.state === 'settled' && !differ(standing.payouts, step.payouts);

@@ -111,7 +111,7 @@ export const FACTS_OF_VERSION = `v.facts ->> 'status' AS status, v.facts ->> 'wi
 export const FACTS_OF_MARKET = `m.status, m.winning_outcome_id, m.resolution, ${payoutsOf('m.id')}`;
 /** SQL of the result of a state `s` of a market, and of the states of the resolution that the market reached with it. */
 export const resultOf = (marketId: string) => `s.winner, s.resolution, s.payouts, ARRAY(
-       SELECT r.state FROM market_resolution r WHERE r.market_id = ${marketId} AND r.received_at = s.at ORDER BY r.n) AS reached`;
+       SELECT r.state FROM market_resolution r WHERE r.market_id = ${marketId} AND r.received_at = s.at AND r.is_report ORDER BY r.n) AS reached`;
 
 /** The states of markets, in order, each with the one before it. */
 const CHANGES = sql(

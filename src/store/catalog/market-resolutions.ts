@@ -73,7 +73,7 @@ const APPEND = sql(
   `WITH added AS (
      INSERT INTO market_resolution (market_id, n, venue, transition, state, round, at, received_at, payouts, reason, source, facts, is_report)
      SELECT r.market_id, coalesce(l.n, 0) + r.place, m.venue, r.transition, r.state, r.round, coalesce(r.at, a.at), m.updated_at,
-       r.payouts, r.reason, CASE WHEN a.at IS NULL THEN r.source ELSE 'feed' END, coalesce(r.facts, '{}'), r.is_report
+       r.payouts, r.reason, CASE WHEN r.at IS NULL AND a.at IS NOT NULL THEN 'feed' ELSE r.source END, coalesce(r.facts, '{}'), r.is_report
      FROM jsonb_to_recordset($1::jsonb) AS r (market_id bigint, place int, transition text, state text, round int, at timestamptz,
        payouts jsonb, reason text, source text, facts jsonb, is_report boolean)
      JOIN market m ON m.id = r.market_id LEFT JOIN LATERAL (${LAST('r.market_id')}) l ON true
@@ -192,10 +192,11 @@ interface ResolutionListQuery {
 /** One walk down an index per venue and state, then a merge, as in `listMarkets`. */
 const LIST = sql(
   'list_resolutions',
-  `SELECT ${COLUMNS} FROM unnest($1::text[]) AS v (venue) CROSS JOIN unnest($3::text[]) AS s (state)
+  `WITH first AS MATERIALIZED (SELECT min(seq) AS seq FROM market_resolution WHERE received_at >= to_timestamp($5::float8))
+   SELECT ${COLUMNS} FROM unnest($1::text[]) AS v (venue) CROSS JOIN unnest($3::text[]) AS s (state)
    CROSS JOIN LATERAL (
      SELECT r.* FROM market_resolution r JOIN market m ON m.id = r.market_id
-     WHERE r.venue = v.venue AND r.state = s.state AND r.seq > $2::bigint AND ($4::text IS NULL OR m.category = $4)
+     WHERE r.venue = v.venue AND r.state = s.state AND r.seq > greatest($2::bigint, (SELECT seq - 1 FROM first)) AND ($4::text IS NULL OR m.category = $4)
        AND ($5::float8 IS NULL OR r.received_at >= to_timestamp($5)) ORDER BY r.seq LIMIT $6) r
    JOIN market k ON k.id = r.market_id ORDER BY r.seq LIMIT $6`,
 );
@@ -223,7 +224,7 @@ const REPUBLISH = sql(
   insertPublishSql(
     'resolution',
     `SELECT r.market_id, r.n FROM market_resolution r WHERE r.seq IS NULL AND r.received_at < clock_timestamp() - interval '1 minute'
-     ORDER BY r.market_id, r.n LIMIT 1000`,
+     ORDER BY r.market_id, r.n LIMIT 20000`,
   ),
 );
 

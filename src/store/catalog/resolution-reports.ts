@@ -1,4 +1,9 @@
-import type { PayoutReason, ResolutionState, ResolutionTransition } from '../../domain/markets/resolution.ts';
+import {
+  type PayoutReason,
+  RESOLUTION_STATES,
+  type ResolutionState,
+  type ResolutionTransition,
+} from '../../domain/markets/resolution.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** A published row of a timeline with its market. Payouts are `numeric` text. */
@@ -38,10 +43,10 @@ const LATEST = sql(
      r.payouts, r.reason, r.facts ->> 'rawState' AS raw_state, r.facts ->> 'observedValue' AS observed_value, r.seq,
      (SELECT json_agg(json_build_object('outcomeId', t.mint, 'label', o.label) ORDER BY o.ordinal)
       FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = m.id) AS outcomes
-   FROM unnest($1::text[]) AS v (venue)
+   FROM unnest($1::text[]) AS v (venue) CROSS JOIN unnest($3::text[]) AS s (state)
    CROSS JOIN LATERAL (
      SELECT r.* FROM market_resolution r JOIN market k ON k.id = r.market_id
-     WHERE r.venue = v.venue AND r.seq < coalesce($2::bigint, 9223372036854775807) AND ($3::text IS NULL OR r.state = $3)
+     WHERE r.venue = v.venue AND r.state = s.state AND r.seq < coalesce($2::bigint, 9223372036854775807)
        AND ($4::text IS NULL OR k.category = $4) ORDER BY r.seq DESC LIMIT $5) r
    JOIN market m ON m.id = r.market_id ORDER BY r.seq DESC LIMIT $5`,
 );
@@ -49,7 +54,7 @@ const LATEST = sql(
 /** Changes of results, the last published first. */
 export function latestResolutions(db: Queryable, query: LatestQuery): Promise<LatestResolution[]> {
   const { venues, state = null, category = null, before = null, limit } = query;
-  return db.query(LATEST, [venues, before, state, category, limit]);
+  return db.query(LATEST, [venues, before, state === null ? RESOLUTION_STATES : [state], category, limit]);
 }
 
 /** The time from close to result of the markets of a venue and category. */

@@ -185,7 +185,7 @@ function gammaLife(
   startMs: number | undefined,
   nowMs: number,
 ): GammaLife {
-  const uma = market.umaResolutionStatus?.toLowerCase() ?? '';
+  const uma = (market.umaResolutionStatus || market.umaResolutionStatuses?.at(-1) || '').toLowerCase();
   const hasStopped = !isTrading(market);
   if (uma === 'proposed' || uma === 'disputed') return { status: hasStopped ? 'closed' : 'open' };
   if (uma !== '' && uma !== 'resolved') return { status: hasStopped ? 'closed' : 'open', unknownUmaStatus: uma };

@@ -29,6 +29,7 @@ const UP = [
   'CREATE UNIQUE INDEX market_resolution_by_seq ON market_resolution (seq) WHERE seq IS NOT NULL',
   'CREATE INDEX market_resolution_of_venue ON market_resolution (venue, seq) WHERE seq IS NOT NULL',
   'CREATE INDEX market_resolution_of_state ON market_resolution (venue, state, seq) WHERE seq IS NOT NULL',
+  'CREATE INDEX market_resolution_by_receipt ON market_resolution (received_at)',
   'CREATE INDEX market_resolution_unpublished ON market_resolution (market_id, n) WHERE seq IS NULL',
   `ALTER TABLE market ADD COLUMN resolution_state text COLLATE "C", ADD COLUMN resolution_turn bigint NOT NULL DEFAULT 0`,
   // The states of an alert on the resolution of markets.

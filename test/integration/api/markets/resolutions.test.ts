@@ -5,6 +5,7 @@ import type { ResolutionStep } from '../../../../src/domain/markets/resolution.t
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
 import { aMarketRecord } from '../../../factories/markets.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { publishPending } from '../../../support/journal.ts';
@@ -12,6 +13,11 @@ import { withApi } from '../with-api.ts';
 
 const { api, client } = withApi();
 beforeAll(() => new Partitions(api.db).ensureAroundNow('price_history'));
+
+const PAY = sql(
+  'test_pay',
+  'UPDATE outcome SET payout = 1 - ordinal WHERE market_id = (SELECT id FROM market WHERE venue_market_id = $1)',
+);
 
 const newMarketId = () => `0x${randomBytes(8).toString('hex')}`;
 const paid = (marketId: string, yes = '1', no = '0') => [
@@ -100,6 +106,16 @@ describe('GET /v1/{venue}/markets/{market_id}/resolution', () => {
       { state: 'none', payouts: null, reason: 'no_result' },
     ],
     [
+      'with a result that was voided later',
+      (id) => [[{ state: 'settled', payouts: paid(id) }], [{ state: 'voided', reason: 'refund' }]],
+      { state: 'voided', payouts: null, reason: 'refund' },
+    ],
+    [
+      'with a new result without payouts after one that was taken back',
+      (id) => [[{ state: 'resolved', payouts: paid(id) }], [], [{ state: 'resolved', reason: 'unknown_value' }]],
+      { state: 'resolved', payouts: null, reason: 'unknown_value' },
+    ],
+    [
       'whose stakes are paid back',
       () => [[{ state: 'voided', reason: 'refund' }]],
       { state: 'voided', payouts: null, reason: 'refund' },
@@ -127,8 +143,18 @@ describe('GET /v1/{venue}/markets/{market_id}/resolution', () => {
 
   it('has the payouts of outcomes, and no timeline, for a result that a former release stored', async () => {
     const { marketId } = await aStoredMarket(api.db, { status: 'settled' });
-    const { body } = await client.market(`/v1/polymarket/markets/${marketId}/resolution`);
-    expect(body.data).toMatchObject({ state: 'settled', payouts: null, reason: 'not_stated', timeline: [] });
+    const read = async () => (await client.market(`/v1/all/markets/${marketId}/resolution`)).body.data;
+    const ofVenue = async () => (await client.market(`/v1/polymarket/markets/${marketId}/resolution`)).body.data;
+    expect(await ofVenue()).toMatchObject({ state: 'settled', payouts: null, reason: 'not_stated', timeline: [] });
+    await api.db.query(PAY, [marketId]);
+    expect(await read()).toMatchObject({
+      state: 'settled',
+      payouts: [
+        { outcome_id: `${marketId}:yes`, payout: 1 },
+        { outcome_id: `${marketId}:no`, payout: 0 },
+      ],
+      timeline: [],
+    });
   });
 
   it('answers 404 for an unknown market', async () => {
@@ -174,6 +200,18 @@ describe('GET /v1/{venue}/resolutions', () => {
     const page = await list('all', `category=${category}&limit=1`);
     expect((page.body.data as ListedRow[]).map(({ market_id }) => market_id)).toEqual([first]);
     expect(page.body.meta.next_cursor).toEqual(expect.any(String));
+  });
+
+  it('continues behind the rows that a filter excludes', async () => {
+    await aMarketWith((id) => [[{ state: 'resolved', payouts: paid(id) }]]);
+    await publishPending(api.db);
+    const category = newMarketId();
+    const first = (await list('all', `category=${category}`)).body.meta as unknown as { resume_cursor: string };
+    await aMarketWith((id) => [[{ state: 'resolved', payouts: paid(id) }]]);
+    await publishPending(api.db);
+    const { body } = await list('all', `category=${category}&cursor=${first.resume_cursor}`);
+    const second = body.meta as unknown as { resume_cursor: string };
+    expect(second.resume_cursor).not.toBe(first.resume_cursor);
   });
 
   it('continues behind the present rows when none is as new as since', async () => {

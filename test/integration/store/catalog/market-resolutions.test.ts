@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
 import type { OutcomePayout, ResolutionStep } from '../../../../src/domain/markets/resolution.ts';
 import { decimal, ONE, ZERO } from '../../../../src/domain/values/decimal.ts';
+import { readMarketChanges } from '../../../../src/store/alerts/market-rules.ts';
 import { findMarketAt } from '../../../../src/store/catalog/market-as-of.ts';
 import { findMarket } from '../../../../src/store/catalog/market-reads.ts';
 import {
@@ -155,7 +156,9 @@ describe('writeMarkets', () => {
   it('has the time that a feed announced, when it belongs to this result', async () => {
     await write(open());
     const determinedMs = Date.now() - 5_000;
-    await noteAnnounced(test.db, 'kalshi', new Map([[id, { resolved: determinedMs }]]));
+    // A fraction, and a time of a wrong clock, must not break the write of the result.
+    const announced = { resolved: determinedMs + 0.4, settled: Date.now() + 86_400_000 };
+    await noteAnnounced(test.db, 'kalshi', new Map([[id, announced]]));
     expect(await missingMarkets(test.db, 'kalshi', 1_000)).toContainEqual(expect.objectContaining({ marketId: id }));
     await write(determined());
     await write(disputed());
@@ -192,6 +195,10 @@ describe('writeMarkets', () => {
     expect(await state()).toEqual(['resolved', 'resolved', `${id}:yes`]);
     await write(settled());
     expect(await words()).toBe('resolved settled');
+    // It was known before, so it is no news for alerts.
+    const market = await findMarket(test.db, ['kalshi'], id);
+    const changes = (await readMarketChanges(test.db, [market?.pk ?? 0n])).get(market?.pk ?? 0n);
+    expect(changes?.map(({ reached }) => reached)).toEqual([[], []]);
   });
 
   it('keeps a disputed market disputed when a process of the former release writes its result', async () => {

@@ -57,7 +57,10 @@ describe('the timeline of a venue that counts rounds', () => {
   it('has each step once, in order, whatever accounts a reader gets', () => {
     fc.assert(
       fc.property(lives, fc.array(fc.nat(20), { maxLength: 30 }), (life, seen) => {
-        const accounts = seen.map((count) => life.slice(0, 1 + (count % life.length)));
+        const isPending = life.at(-1)?.state !== 'resolved';
+        // A pending account after the result takes it back.
+        const pending = isPending ? life : life.slice(0, -1);
+        const accounts = seen.map((count) => pending.slice(0, 1 + (count % pending.length)));
         const rows = timelineOf([...accounts, life]);
         expect(rows.map(({ state, round }) => [state, round])).toEqual(life.map(({ state, round }) => [state, round]));
       }),
@@ -89,9 +92,37 @@ describe('the timeline of a venue that counts rounds', () => {
 
   it('has a new round after a result, and no row for the rounds before it', () => {
     const first = [step('proposed', 1), step('resolved', 1, YES)];
-    const rows = timelineOf([first, [step('proposed', 1)], [...first.slice(0, 1), step('proposed', 2)], first]);
+    const rows = timelineOf([first, [step('proposed', 1), step('disputed', 1), step('proposed', 2)]]);
     expect(words(rows)).toBe('proposed resolved reopened proposed');
-    expect(rows.map(({ source }) => source)).toEqual(['history', 'route', 'route', 'route']);
+    expect(rows.map(({ source, round }) => [source, round])).toEqual([
+      ['history', 1],
+      ['route', 1],
+      ['route', undefined],
+      ['route', 2],
+    ]);
+  });
+
+  it.each<[string, ResolutionStep[], string]>([
+    ['proposed', [step('proposed', 1)], 'reopened proposed'],
+    ['disputed', [step('proposed', 1), step('disputed', 1)], 'disputed'],
+  ])('does not stay resolved when the venue calls the result %s', (state, account, expected) => {
+    const first = [step('proposed', 1), step('resolved', 1, YES)];
+    const rows = timelineOf([first, account, account]);
+    expect(words(rows)).toBe(`proposed resolved ${expected}`);
+    expect(rows.at(-1)?.state).toBe(state);
+  });
+
+  it.each<[string, ResolutionStep]>([
+    ['proposed', step('proposed', 2)],
+    ['disputed', step('disputed', 2)],
+  ])('has the result when its account names fewer rounds than the %s market has seen', (_state, before) => {
+    const rows = timelineOf([[before], [step('proposed', 1), step('resolved', 1, YES)]]);
+    expect(words(rows)).toBe(`${before.state} resolved`);
+  });
+
+  it('has a correction when the account of another result names fewer rounds', () => {
+    const rows = timelineOf([[step('resolved', 2, YES)], [step('proposed', 1), step('resolved', 1, NO)]]);
+    expect(words(rows)).toBe('resolved corrected');
   });
 
   it('has a row when another result is proposed in the same round', () => {

@@ -214,6 +214,19 @@ describe('parseMarkets', () => {
       [{ state: 'proposed', round: 1 }],
     ],
     [
+      'a dispute of a closed market with final prices when no word is present',
+      {
+        ...resolved,
+        umaResolutionStatus: '',
+        outcomePrices: '["1", "0"]',
+        umaResolutionStatuses: rounds('proposed', 'disputed'),
+      },
+      [
+        { state: 'proposed', round: 1 },
+        { state: 'disputed', round: 1 },
+      ],
+    ],
+    [
       'a result behind the last entry of the list',
       { ...resolved, outcomePrices: '["0", "1"]', umaResolutionStatuses: rounds('proposed') },
       [
