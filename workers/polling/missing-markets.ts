@@ -34,7 +34,7 @@ export async function verifyMissing(
   const { venue } = walk;
   const places = lastAsked(context.db);
   const endsAtMs = performance.now() + TURN_MS;
-  await askDue(context, venue);
+  await askDue(context, adapter);
   let mayWrap = places.has(venue);
   while (performance.now() < endsAtMs && !call.signal.aborted) {
     const asked = await missingMarkets(context.db, venue, adapter.maxMarketsPerFetch, places.get(venue));
@@ -72,16 +72,16 @@ export async function verifyMissing(
 /** When a process asks next for the results of a venue. */
 const nextAsk = oncePerOwner((_db: object) => new Map<string, number>());
 const ASK_EVERY_MS = 60_000;
-/** A share of the request rate: the venues answer for at least this many markets with a few requests. */
-const MAX_ASKED = 200;
+/** A small share of the request rate of a venue: some venues answer a batch with a request per market. */
+const BATCHES_ASKED = 2;
 
 /** Adds closed markets without a final result to the missing ones, each at growing intervals, because listings omit closed markets. */
-async function askDue({ db, log }: JobContext, venue: string): Promise<void> {
+async function askDue({ db, log }: JobContext, { venue, maxMarketsPerFetch }: VenueAdapter): Promise<void> {
   const places = nextAsk(db);
   const nowMs = performance.now();
   if (nowMs < (places.get(venue) ?? 0)) return;
   places.set(venue, nowMs + ASK_EVERY_MS);
-  const asked = await askForResults(db, venue, MAX_ASKED);
+  const asked = await askForResults(db, venue, BATCHES_ASKED * maxMarketsPerFetch);
   if (asked > 0) log.debug({ venue, asked }, 'undecided markets are due');
 }
 

@@ -48,9 +48,17 @@ export type PayoutReason = (typeof PAYOUT_REASONS)[number];
 
 /**
  * Public facts about a step as the venue writes them. `transaction`: of the chain on which the venue resolves. `observedValue`: what decided
- * the market, such as the temperature of the day. `rawState`: the venue's word, when oddswire does not know it.
+ * the market, such as the temperature of the day. `strike`: the bounds that it was compared with. `rawState`: the venue's word, when oddswire does not know it.
  */
-export const RESOLUTION_FACTS = ['proposer', 'disputer', 'transaction', 'bond', 'observedValue', 'rawState'] as const;
+export const RESOLUTION_FACTS = [
+  'proposer',
+  'disputer',
+  'transaction',
+  'bond',
+  'observedValue',
+  'strike',
+  'rawState',
+] as const;
 export type ResolutionFacts = Partial<Record<(typeof RESOLUTION_FACTS)[number], string>>;
 
 /** The times of states that a feed announced, epoch milliseconds. */

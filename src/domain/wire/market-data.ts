@@ -99,6 +99,7 @@ export const RESOLUTION = {
   transaction: unknownText,
   bond: unknownText,
   observed_value: { ...unknownText, about: 'The value that decided the market.' },
+  strike: { ...unknownText, about: 'The bounds that the value was compared with.' },
   raw_state: { ...unknownText, about: "The venue's word, if oddswire does not know it." },
 } as const satisfies Fields;
 

@@ -150,6 +150,7 @@ const FACTS: Readonly<Record<keyof ResolutionFacts, string>> = {
   transaction: 'transaction',
   bond: 'bond',
   observedValue: 'observed_value',
+  strike: 'strike',
   rawState: 'raw_state',
 };
 const COLUMNS = `k.venue, k.venue_market_id AS market_id, r.transition, r.state, r.round, r.at, r.received_at, r.payouts, r.reason, r.source,

@@ -133,6 +133,7 @@ export const RESOLUTION_BODY = bodyOf(RESOLUTION, {
   transaction: `r.facts ->> 'transaction'`,
   bond: `r.facts ->> 'bond'`,
   observed_value: `r.facts ->> 'observedValue'`,
+  strike: `r.facts ->> 'strike'`,
   raw_state: `r.facts ->> 'rawState'`,
 });
 

@@ -81,6 +81,9 @@ export const kalshiMarket = z.object({
   volume: decorativeAmount,
   volume_24h_fp: decorativeAmount,
   volume_24h: decorativeAmount,
+  strike_type: decorativeText,
+  floor_strike: decorativeAmount,
+  cap_strike: decorativeAmount,
   /** Added by the client: the venue nests markets in events, or names the event by its ticker only. */
   event: kalshiEvent.nullish().catch(undefined),
   /** Added by the series directory, like `is_summary`, which marks a row whose category and tags could not be read. */

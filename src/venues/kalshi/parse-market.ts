@@ -92,16 +92,18 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   return unstorable === undefined ? accept(record) : reject('unstorable_text', unstorable);
 }
 
-/** The steps with the facts about the last one: the time of a settlement, and the value that decided the market. */
-function withFacts(
-  steps: readonly ResolutionStep[],
-  { expiration_value }: KalshiMarket,
-  atMs: number | undefined,
-): ResolutionStep[] {
+/** The steps with the facts about the last one: the time of a settlement, the value that decided the market, and its bounds. */
+function withFacts(steps: readonly ResolutionStep[], market: KalshiMarket, atMs: number | undefined): ResolutionStep[] {
   const last = steps.at(-1);
   if (last === undefined) return [];
-  const observed = expiration_value && isStorableText(expiration_value) ? { observedValue: expiration_value } : {};
-  const facts = { ...last.facts, ...observed };
+  const { expiration_value: observedValue, strike_type, floor_strike, cap_strike } = market;
+  const bounds = [floor_strike, cap_strike].filter((bound) => bound !== undefined && bound !== null);
+  const strike = bounds.length === 0 ? '' : [...(strike_type ? [strike_type] : []), ...bounds].join(' ');
+  const facts = {
+    ...last.facts,
+    ...(observedValue && isStorableText(observedValue) && { observedValue }),
+    ...(strike !== '' && isStorableText(strike) && { strike }),
+  };
   const told = { ...last, ...(atMs !== undefined && { atMs }), ...(Object.keys(facts).length > 0 && { facts }) };
   return [...steps.slice(0, -1), told];
 }

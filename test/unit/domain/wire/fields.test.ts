@@ -114,7 +114,7 @@ describe('the objects of market data', () => {
       MARKET_EVENT: 'title category created_at open_at close_at url volume volume_24h',
       OUTCOME_PRICE: 'price probability best_bid best_ask',
       PAYOUT: '',
-      RESOLUTION: 'round at reason proposer disputer transaction bond observed_value raw_state',
+      RESOLUTION: 'round at reason proposer disputer transaction bond observed_value strike raw_state',
       PRICE: 'price probability best_bid best_ask',
       TRADE: 'side',
       LEVEL: 'count',

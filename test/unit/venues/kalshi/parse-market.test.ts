@@ -219,6 +219,17 @@ describe('a Kalshi market', () => {
     expect(record).not.toHaveProperty('winningOutcomeId');
   });
 
+  it.each<[string, object, string | undefined]>([
+    ['a bound', { strike_type: 'greater', floor_strike: 3.5 }, 'greater 3.5'],
+    ['two bounds', { strike_type: 'between', floor_strike: '10', cap_strike: 20 }, 'between 10 20'],
+    ['a bound of zero without a type', { floor_strike: 0 }, '0'],
+    ['no bound', { strike_type: 'structured' }, undefined],
+  ])('states the strike of a result with %s', (_name, fields, strike) => {
+    const { record } = parseOne({ status: 'determined', result: 'yes', expiration_value: '4', ...fields });
+    const facts = { observedValue: '4', ...(strike !== undefined && { strike }) };
+    expect(record?.resolutionSteps?.at(-1)?.facts).toEqual(facts);
+  });
+
   it('has no observed value when Postgres cannot store it', () => {
     const { record } = parseOne({ status: 'determined', result: 'yes', expiration_value: 'a\u0000b' });
     expect(record?.resolutionSteps?.[0]).not.toHaveProperty('facts');
