@@ -116,7 +116,9 @@ describe('writeBooks', () => {
     const ahead = await stored();
     expect(await write(bookAt(3))).toBe(0);
     expect(await stored()).toEqual(ahead);
-    expect(await history()).toHaveLength(1);
+    // The first sight of a day is stored again, and an hour ago may be the day before.
+    const [wasSeen, isSeen] = [before, after].map((row) => row?.receivedAt.toISOString().slice(0, 10));
+    expect(await history()).toHaveLength(wasSeen === isSeen ? 1 : 2);
   });
 
   it('does not move a book that another writer changes meanwhile', async () => {
