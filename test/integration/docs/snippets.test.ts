@@ -54,6 +54,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     'the service is a placeholder; test/integration/clients/cli-streams.test.ts forwards events',
   'docs/guides/receive-events-locally.md: oddswire-cli alerts create OUTCOME_ID above 0.01':
     'the id is a placeholder; test/integration/clients/cli.test.ts creates alerts',
+  'docs/resolutions.md: curl -N -H "Authorization: Bearer $KEY" "$API/v1/all/stream?channels=resolutions"':
+    'does not end; test/integration/api/streams/market-stream.test.ts reads the channel',
   'docs/proof.md: FAULTS_SEED=123 npm run test:faults -- test/faults/kill-on-redis.test.ts': 'takes minutes',
 };
 
