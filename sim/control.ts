@@ -99,7 +99,7 @@ export interface SteerRequest extends Omit<Steering, 'payout'> {
   readonly conditionId: string;
   /** The winning outcome, for an action that decides. Default: the outcome that its traders believe in. */
   readonly winner?: 0 | 1 | undefined;
-  /** Instead of a winner, what the first outcome pays: decimal text from 0 to 1. */
+  /** Instead of a winner, the payout of the first outcome: decimal text from 0 to 1. */
   readonly payout?: string | undefined;
 }
 

@@ -23,7 +23,7 @@ export interface MarketLedger {
 
 type State = 'proposed' | 'disputed' | 'resolved' | 'settled' | 'voided' | 'reopened';
 
-/** The states that a venue shows for an event, in their order, with what the first outcome pays where the venue states it. */
+/** The states that a venue shows for an event, in their order, with the payout of the first outcome where the venue states it. */
 type Showing = (event: ResolutionEvent) => readonly (readonly [state: State, payout?: number | undefined])[];
 
 interface Wire {

@@ -73,7 +73,8 @@ export const resolutionListQuery = z.object({
   state: listParam(RESOLUTION_STATES, 'The state after the row.'),
   category: categoryFilter,
   since: param.start.meta({
-    description: 'The first page begins with what oddswire learned at this time, epoch seconds. Not with `cursor`.',
+    description:
+      'The first page begins with the rows that oddswire received at this time or later, epoch seconds. Not with `cursor`.',
   }),
   limit: param.limit,
   cursor: z

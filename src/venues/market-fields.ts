@@ -1,4 +1,5 @@
 import type { MarketRecord } from '../domain/markets/market.ts';
+import type { AnnouncedTimes } from '../domain/markets/resolution.ts';
 import { isStorableText } from '../domain/values/text.ts';
 import type { UnknownValue } from './parsed-batch.ts';
 import { MAX_AHEAD_MS } from './venue-time.ts';
@@ -22,6 +23,12 @@ export function pastTimes(times: PastTimes, nowMs: number, unknowns: UnknownValu
   };
   const createdAtMs = past('createdAtMs', Number.NEGATIVE_INFINITY);
   return { createdAtMs, resolvedAtMs: past('resolvedAtMs', createdAtMs ?? Number.NEGATIVE_INFINITY) };
+}
+
+/** The times of a result that a feed announced, in whole milliseconds, without times in the future: a poll reads the result in any case. */
+export function announcedTimes(times: AnnouncedTimes, nowMs: number): AnnouncedTimes {
+  const past = Object.entries(times).filter(([, ms]) => ms <= nowMs + MAX_AHEAD_MS);
+  return Object.fromEntries(past.map(([state, ms]) => [state, Math.floor(ms)]));
 }
 
 /** Labels of an outcome do not distinguish a market. */

@@ -7,6 +7,7 @@ import { closeGaps, openGap } from '../../src/store/feeds/gaps.ts';
 import type { WantedMarket } from '../../src/store/feeds/markets.ts';
 import { FeedConnection, type FeedTiming } from '../../src/venues/feeds/connection.ts';
 import type { FeedGap, FeedReading, FeedState, VenueFeed } from '../../src/venues/feeds/port.ts';
+import { announcedTimes } from '../../src/venues/market-fields.ts';
 import type { FeedMeter } from './feed-meter.ts';
 import type { FeedOutcome } from './feed-stores.ts';
 import type { FeedWriter } from './feed-writer.ts';
@@ -237,7 +238,7 @@ export class PartFeed {
           onPrint();
           break;
         case 'market':
-          onMarket(update.marketId, update.times ?? {});
+          onMarket(update.marketId, announcedTimes(update.times ?? {}, Date.now()));
       }
     }
   }

@@ -91,7 +91,7 @@ const marketResolutionEvent = event(
     previousResolutionState: state,
     round: count.optional().meta({ description: 'The number of the proposal, from 1, if the venue counts them.' }),
     at: isoTime.optional().meta({ description: "The venue's time, if it sends one." }),
-    payouts: payoutList.nullable().meta({ description: 'Null: not stated. Of a proposal: what it proposes.' }),
+    payouts: payoutList.nullable().meta({ description: 'Null: not stated. Of a proposal: the proposed ones.' }),
     reason: z.enum(PAYOUT_REASONS).optional(),
     source: z.enum(RESOLUTION_SOURCES),
     ...Object.fromEntries(RESOLUTION_FACTS.map((name) => [name, z.string().optional()])),

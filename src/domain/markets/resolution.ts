@@ -47,8 +47,8 @@ export const PAYOUT_REASONS = ['refund', 'not_stated', 'unknown_value', 'incompl
 export type PayoutReason = (typeof PAYOUT_REASONS)[number];
 
 /**
- * Public facts about a step as the venue writes them. `transaction`: of the chain on which the venue resolves. `observedValue`: what decided
- * the market, such as the temperature of the day. `strike`: the bounds that it was compared with. `rawState`: the venue's word, when oddswire does not know it.
+ * Public facts about a step as the venue writes them. `transaction`: of the chain on which the venue resolves. `observedValue`: the value that
+ * decided the market, such as the temperature of the day. `strike`: the bounds that it was compared with. `rawState`: the venue's word, when oddswire does not know it.
  */
 export const RESOLUTION_FACTS = [
   'proposer',
@@ -71,7 +71,7 @@ export interface ResolutionStep {
   round?: number;
   /** The venue's time, epoch milliseconds; absent when it sends none. */
   atMs?: number;
-  /** Of a proposal, what it proposes. Absent when the venue does not state them. */
+  /** Of a proposal, the proposed ones. Absent when the venue does not state them. */
   payouts?: readonly OutcomePayout[];
   reason?: PayoutReason;
   facts?: ResolutionFacts;
@@ -130,7 +130,7 @@ const REOPENED: ResolutionChange = { transition: 'reopened', state: 'none', sour
 function unknownSteps(standing: ResolutionStanding, steps: readonly ResolutionStep[]): readonly ResolutionStep[] {
   const present = steps.slice(-1);
   if (FINAL.has(standing.state) && !present.some(({ state }) => FINAL.has(state))) {
-    // The venue takes the result back. What it says of the time before the result is no news.
+    // The venue takes the result back. Its account of the time before the result is no news.
     const later = steps.filter((step) => isLaterRound(standing, step));
     return later.length > 0 ? later : present;
   }

@@ -80,7 +80,7 @@ export const RESOLUTION = {
     kind: 'list',
     of: PAYOUT,
     nullable: true,
-    about: 'Null: not stated, see `reason`. Of a proposal: what it proposes.',
+    about: 'Null: not stated, see `reason`. Of a proposal: the proposed ones.',
   },
   reason: {
     kind: 'word',

@@ -74,7 +74,7 @@ export interface RuleRow extends RuleFields {
 /** SQL of the names of the conditions on the state of markets. An index has the same list. */
 export const OF_MARKETS = `(${MARKET_CONDITION_NAMES.map((name) => `'${name}'`).join(', ')})`;
 
-/** SQL of those that an alert on a token may have. */
+/** SQL of the conditions of these that an alert on a token may have. */
 export const OF_TOKENS = `(${MARKET_CONDITION_NAMES.filter((name) => !isOfNewMarkets(name))
   .map((name) => `'${name}'`)
   .join(', ')})`;

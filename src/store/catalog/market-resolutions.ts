@@ -3,7 +3,6 @@ import {
   type OutcomePayout,
   RESOLUTION_STATES,
   type ResolutionChange,
-  type ResolutionFacts,
   type ResolutionStanding,
   type ResolutionState,
 } from '../../domain/markets/resolution.ts';
@@ -11,6 +10,8 @@ import { decimal } from '../../domain/values/decimal.ts';
 import type { Row } from '../../domain/wire/fields.ts';
 import type { RESOLUTION } from '../../domain/wire/market-data.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
+import { RESOLUTION_FACT_COLUMNS } from '../journal/bodies.ts';
+import { NEWEST_HEAD } from '../journal/read-journal.ts';
 import { insertPublishSql } from '../marks/publish-marks.ts';
 import { type TokenPrice, writePrices } from '../prices/prices.ts';
 
@@ -144,18 +145,9 @@ export async function restorePrices(tx: Tx, marketPks: readonly bigint[], nowMs:
 /** A row of a timeline: numbers as text, unknown as null. */
 type StoredResolution = Row<typeof RESOLUTION> & { venue: string; seq: bigint | null };
 
-const FACTS: Readonly<Record<keyof ResolutionFacts, string>> = {
-  proposer: 'proposer',
-  disputer: 'disputer',
-  transaction: 'transaction',
-  bond: 'bond',
-  observedValue: 'observed_value',
-  strike: 'strike',
-  rawState: 'raw_state',
-};
 const COLUMNS = `k.venue, k.venue_market_id AS market_id, r.transition, r.state, r.round, r.at, r.received_at, r.payouts, r.reason, r.source,
-  ${Object.entries(FACTS)
-    .map(([key, column]) => `r.facts ->> '${key}' AS ${column}`)
+  ${Object.entries(RESOLUTION_FACT_COLUMNS)
+    .map(([name, column]) => `${column} AS ${name}`)
     .join(', ')}, r.seq`;
 
 const TIMELINE = sql(
@@ -219,17 +211,20 @@ export async function lastResolutionSeq(db: Queryable): Promise<bigint> {
   return row?.seq ?? 0n;
 }
 
-/** Rows whose mark a publisher of the former release took, which does not know their kind. */
+/**
+ * Rows whose mark a publisher of the former release took, which does not know their kind: the journal is complete beyond them. While a
+ * publisher is behind, their own marks wait.
+ */
 const REPUBLISH = sql(
   'republish_resolutions',
   insertPublishSql(
     'resolution',
-    `SELECT r.market_id, r.n FROM market_resolution r WHERE r.seq IS NULL AND r.received_at < clock_timestamp() - interval '1 minute'
-     ORDER BY r.market_id, r.n LIMIT 20000`,
+    `SELECT r.market_id, r.n FROM market_resolution r, (${NEWEST_HEAD}) h
+     WHERE r.seq IS NULL AND r.received_at < least(h.checked_at, clock_timestamp() - interval '1 minute') ORDER BY r.market_id, r.n LIMIT 20000`,
   ),
 );
 
-/** Marks rows again that were not published within a minute. Rows that are published twice keep their first number. */
+/** Marks rows again that were not published within a minute. A row with two marks is published once. */
 export async function republishResolutions(db: Queryable): Promise<void> {
   await db.query(REPUBLISH);
 }

@@ -110,9 +110,6 @@ export async function markMissing(tx: Tx, venue: string, sinceMs: number, includ
   return (await tx.query(MARK_MISSING, [venue, new Date(sinceMs).toISOString(), statuses])).length;
 }
 
-/** The greatest accepted difference of clocks. */
-const MAX_AHEAD_MS = 300_000;
-
 const NOTE_ANNOUNCED = sql(
   'note_announced_markets',
   `UPDATE market_stats s SET missing_since = coalesce(s.missing_since, clock_timestamp()),
@@ -136,11 +133,7 @@ export async function noteAnnounced(
   announced: ReadonlyMap<string, AnnouncedTimes>,
 ): Promise<void> {
   if (announced.size === 0) return;
-  const latestMs = Date.now() + MAX_AHEAD_MS;
-  const times = [...announced.values()].map((each) => {
-    const past = Object.entries(each).filter(([, ms]) => ms <= latestMs);
-    return JSON.stringify(Object.fromEntries(past.map(([state, ms]) => [state, Math.floor(ms)])));
-  });
+  const times = [...announced.values()].map((each) => JSON.stringify(each));
   await db.query(NOTE_ANNOUNCED, [venue, [...announced.keys()], TRADABLE_STATUSES, times]);
 }
 

@@ -115,6 +115,17 @@ export function marketColumn(name: string): string {
   return ELSEWHERE[name] ?? `m.${name}`;
 }
 
+/** The facts of `market_resolution r`. */
+export const RESOLUTION_FACT_COLUMNS = {
+  proposer: `r.facts ->> 'proposer'`,
+  disputer: `r.facts ->> 'disputer'`,
+  transaction: `r.facts ->> 'transaction'`,
+  bond: `r.facts ->> 'bond'`,
+  observed_value: `r.facts ->> 'observedValue'`,
+  strike: `r.facts ->> 'strike'`,
+  raw_state: `r.facts ->> 'rawState'`,
+} as const;
+
 /** Of `market_resolution r`. */
 export const RESOLUTION_BODY = bodyOf(RESOLUTION, {
   transition: 'r.transition',
@@ -128,13 +139,7 @@ export const RESOLUTION_BODY = bodyOf(RESOLUTION, {
      FROM jsonb_array_elements(r.payouts) WITH ORDINALITY p)`,
   reason: 'r.reason',
   source: 'r.source',
-  proposer: `r.facts ->> 'proposer'`,
-  disputer: `r.facts ->> 'disputer'`,
-  transaction: `r.facts ->> 'transaction'`,
-  bond: `r.facts ->> 'bond'`,
-  observed_value: `r.facts ->> 'observedValue'`,
-  strike: `r.facts ->> 'strike'`,
-  raw_state: `r.facts ->> 'rawState'`,
+  ...RESOLUTION_FACT_COLUMNS,
 });
 
 const ofMarket = Object.keys(MARKET_CHANGE).filter((name) => name !== 'market_id');

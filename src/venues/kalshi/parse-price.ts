@@ -12,8 +12,8 @@ import { fieldOf } from './parse-market.ts';
 import { kalshiLife } from './status.ts';
 
 /**
- * Prices of both outcomes from market objects: the payout of a determined market whose result nobody disputes, else `quotedPrice` of the YES side. A last price of 0
- * means "never traded". The venue gives no time: `asOfMs` is that of the answer; pure.
+ * Prices of both outcomes from market objects: the payout of a market whose result is determined and not disputed, else `quotedPrice` of the
+ * YES side. A last price of 0 means "never traded". The venue gives no time: `asOfMs` is that of the answer; pure.
  */
 export function parsePrices(
   rows: readonly unknown[],

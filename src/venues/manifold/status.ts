@@ -20,7 +20,7 @@ interface ManifoldLife {
 
 /**
  * Status, outcomes and payouts. A resolved market is `settled`, since the venue pays at once. `CANCEL` is void; `MKT` pays by
- * `resolutionProbability` and has no winner. A market with an unknown resolution is closed: what it pays is not known. A resolution may be
+ * `resolutionProbability` and has no winner. A market with an unknown resolution is closed: its payouts are unknown. A resolution may be
  * undone and a close moved, so the result depends on this payload only. `closeMs` is the venue's value, the year 9999 included.
  */
 export function manifoldLife(

@@ -47,7 +47,7 @@ interface Known {
 type Context = Pick<CallContext, 'signal' | 'now'>;
 
 /**
- * Adds to proposed and disputed markets what only the Data API states: the proposed payouts, and the transaction and the time of the present
+ * Adds to proposed and disputed markets facts of the Data API: the proposed payouts, and the transaction and the time of the present
  * state. It asks once per market and state, and does not throw when it fails: the steps then lack these facts until it answers.
  */
 export function createResolutionReader(

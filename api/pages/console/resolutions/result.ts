@@ -81,7 +81,7 @@ function timelineTable(outcomes: Outcomes, timeline: readonly TimelineRow[]): Ht
   });
 }
 
-/** A step with what the venue says about it. */
+/** A step with the facts of the venue about it. */
 export function stepCell({
   transition,
   state,

@@ -65,7 +65,7 @@ describe('readResultDelays', () => {
     expect(await delays()).toMatchObject([{ markets: 1, hours: 2 }]);
   });
 
-  it('leaves out results when they are older than 30 days, or nobody knows their time', async () => {
+  it('leaves out results when they are older than 30 days, or their time is unknown', async () => {
     await aResult('Weather', 31 * 24, 30.5 * 24);
     await aResult('Weather', 40 * 24, 1, { at: 35 * 24 });
     const unseen = await aResult('Weather', 40 * 24, 1);

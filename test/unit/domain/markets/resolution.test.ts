@@ -54,7 +54,7 @@ describe('the timeline of a venue that counts rounds', () => {
       return steps;
     });
 
-  it('has each step once, in order, whatever accounts a reader gets', () => {
+  it('has each step once, in order, when a reader gets any accounts', () => {
     fc.assert(
       fc.property(lives, fc.array(fc.nat(20), { maxLength: 30 }), (life, seen) => {
         const isPending = life.at(-1)?.state !== 'resolved';
@@ -236,7 +236,7 @@ describe('the timeline of a venue without rounds', () => {
     { minLength: 1, maxLength: 12 },
   );
 
-  it('has no row for a repeated account, whatever came before', () => {
+  it('has no row when an account is repeated', () => {
     fc.assert(
       fc.property(accounts, (given) => {
         const rows = timelineOf(given);
