@@ -10,7 +10,7 @@ const CHANGE_KINDS = ['price', 'trade', 'book', 'candle', 'market', 'history', '
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
 /** Facts of answers that change without a message of the streams; see docs/live.md. */
-const FACT_KINDS = ['volumes', 'coverage', 'book-seen', 'quote-age'] as const;
+const FACT_KINDS = ['volumes', 'coverage', 'book-seen', 'quote-age', 'fees'] as const;
 export type FactKind = (typeof FACT_KINDS)[number];
 
 /** One row of the journal. */

@@ -1,4 +1,5 @@
 import type { Decimal } from '../values/decimal.ts';
+import type { FeeStatement } from './fee.ts';
 import type { ResolutionStep } from './resolution.ts';
 
 /** The normalized life of a market. A closed market may open again: venues correct their own states. */
@@ -55,6 +56,8 @@ export interface MarketRecord {
   /** Where the venue reads the result, when it states it apart from the criteria. */
   settlementSource?: string;
   url?: string;
+  /** Absent: the answer says nothing about the fee, so the store keeps the last statement. */
+  fees?: FeeStatement;
   /** Lifetime volume, 24 h volume and resting liquidity in the venue's own unit. */
   volume?: Decimal;
   volume24h?: Decimal;

@@ -140,6 +140,21 @@ export function divideDecimals(a: Decimal, b: Decimal, scale: number): Decimal {
   return fromUnits(isUp ? quotient + away : quotient, scale);
 }
 
+/** How a value is rounded: to the next greater one, half away from zero, or to the next smaller one. */
+export type Rounding = 'up' | 'half_up' | 'down';
+
+/** The value with at most this many digits after the point. */
+export function roundDecimal(value: Decimal, digits: number, mode: Rounding): Decimal {
+  const scale = scaleOf(value);
+  if (scale <= digits) return value;
+  const step = 10n ** BigInt(scale - digits);
+  const units = toUnits(value, scale);
+  const rest = ((units % step) + step) % step;
+  const lower = (units - rest) / step;
+  const isUp = mode === 'up' ? rest > 0n : mode === 'half_up' && (units < 0n ? 2n * rest > step : 2n * rest >= step);
+  return fromUnits(isUp ? lower + 1n : lower, digits);
+}
+
 function magnitudeOf(units: bigint): bigint {
   return units < 0n ? -units : units;
 }

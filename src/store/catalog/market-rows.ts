@@ -3,13 +3,15 @@ import { isFinal } from '../../domain/alerts/market-rule.ts';
 import type { MarketRecord } from '../../domain/markets/market.ts';
 import { type ResolutionStanding, resolutionChanges } from '../../domain/markets/resolution.ts';
 import { sql, type Tx } from '../db/tx.ts';
+import { feeDigest, type MarketFee } from './market-fees.ts';
 import { type MarketResolution, readStandings } from './market-resolutions.ts';
 import { keepVersions } from './market-versions.ts';
 
 /** Compares stored markets by hash. A market that is gone has an empty hash, so that any listing differs. */
 const READ_HASHES = sql(
   'read_market_hashes',
-  `SELECT id, venue_market_id, encode(content_hash, 'hex') AS content_hash
+  `SELECT id, venue_market_id, encode(content_hash, 'hex') AS content_hash,
+     encode(fee_hash, 'hex') AS fee_hash
    FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[])`,
 );
 
@@ -60,6 +62,11 @@ interface KnownMarket {
   contentHash: string;
 }
 
+/** A market before the page. */
+interface HashedMarket extends KnownMarket {
+  feeHash: string | null;
+}
+
 interface LockedMarket extends KnownMarket {
   eventId: string | null;
   status: string;
@@ -89,6 +96,8 @@ interface WrittenRows {
   resolutions: MarketResolution[];
   /** Changed markets without a result that have a timeline: their prices may be payouts of a withdrawn result. */
   undecided: bigint[];
+  /** Statements about fees that differ from the stored ones. */
+  fees: MarketFee[];
 }
 
 function iso(ms: number | undefined): string | null {
@@ -223,7 +232,7 @@ async function withStoredFields(tx: Tx, venue: string, markets: readonly MarketR
  * Each market appears once in `markets`.
  */
 export async function writeMarketRows(tx: Tx, venue: string, markets: readonly MarketRecord[]): Promise<WrittenRows> {
-  const known = await tx.query<KnownMarket>(READ_HASHES, [venue, markets.map((market) => market.marketId)]);
+  const known = await tx.query<HashedMarket>(READ_HASHES, [venue, markets.map((market) => market.marketId)]);
   const pkOf = new Map(known.map((row) => [row.venueMarketId, row.id]));
   const hashOf = new Map(known.map((row) => [row.venueMarketId, row.contentHash]));
   const records = await completed(tx, venue, markets);
@@ -241,7 +250,9 @@ export async function writeMarketRows(tx: Tx, venue: string, markets: readonly M
 
   // Another writer may have inserted some of the new ones concurrently; they are handled like existing ones.
   const existing = candidates.filter(({ row }) => !insertedIds.has(row.market_id)).map(({ market }) => market);
-  const updated = await updateMarkets(tx, venue, existing, pkOf);
+  const feeHashOf = new Map(known.map((row) => [row.venueMarketId, row.feeHash]));
+  const charged = markets.filter(({ marketId, fees }) => fees && feeHashOf.get(marketId) !== feeDigest(fees));
+  const updated = await updateMarkets(tx, venue, { markets: existing, alsoLocked: charged }, pkOf);
   const created = candidates.filter(({ row }) => insertedIds.has(row.market_id)).map(({ market }) => market);
   const first = created.flatMap((market) => {
     const marketPk = pkOf.get(market.marketId);
@@ -253,6 +264,10 @@ export async function writeMarketRows(tx: Tx, venue: string, markets: readonly M
     formerEvents: updated.formerEvents,
     resolutions: [...first, ...updated.resolutions],
     undecided: updated.undecided,
+    fees: charged.flatMap(({ marketId, fees: statement }) => {
+      const marketPk = pkOf.get(marketId);
+      return marketPk === undefined || statement === undefined ? [] : [{ marketPk, statement }];
+    }),
   };
 }
 
@@ -263,17 +278,19 @@ function timelineOf(marketPk: bigint, market: MarketRecord, standing: Resolution
 
 /**
  * Locks the rows and compares again, because the first comparison ran without a lock. Returns the markets that really differ, and adds
- * their keys. A record from a cache does not replace a row that changed after the cache entry.
+ * their keys. A record from a cache does not replace a row that changed after the cache entry. All rows that the transaction changes are
+ * locked at once, in the order of their ids.
  */
 async function updateMarkets(
   tx: Tx,
   venue: string,
-  markets: readonly MarketRecord[],
+  { markets, alsoLocked }: Record<'markets' | 'alsoLocked', readonly MarketRecord[]>,
   pkOf: Map<string, bigint>,
 ): Promise<Pick<WrittenRows, 'formerEvents' | 'resolutions' | 'undecided'> & { markets: MarketRecord[] }> {
   const none = { markets: [], formerEvents: [], resolutions: [], undecided: [] };
-  if (markets.length === 0) return none;
-  const locked = await tx.query<LockedMarket>(LOCK_MARKETS, [venue, markets.map((market) => market.marketId)]);
+  const ids = new Set([...markets, ...alsoLocked].map(({ marketId }) => marketId));
+  if (ids.size === 0) return none;
+  const locked = await tx.query<LockedMarket>(LOCK_MARKETS, [venue, [...ids]]);
   for (const row of locked) pkOf.set(row.venueMarketId, row.id);
   const lockedOf = new Map(locked.map((row) => [row.venueMarketId, row]));
   const changes = (await completed(tx, venue, markets)).flatMap((market) => {

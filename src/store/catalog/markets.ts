@@ -7,6 +7,7 @@ import { insertMarks, markChangedMarkets } from '../marks/marks.ts';
 import { insertPublishSql, LATE_TRADE_MS, markMarkets } from '../marks/publish-marks.ts';
 import { type TokenPrice, writePrices } from '../prices/prices.ts';
 import { refreshEvents } from './market-events.ts';
+import { appendFees } from './market-fees.ts';
 import { appendResolutions, restorePrices } from './market-resolutions.ts';
 import { oncePerMarket, writeMarketRows } from './market-rows.ts';
 import { writeSightings } from './market-sightings.ts';
@@ -72,7 +73,8 @@ export async function writeMarkets(
 ): Promise<WrittenMarkets> {
   const markets = oncePerMarket(page);
   if (markets.length === 0) return { changed: 0, finalTokenIds: [] };
-  const { pkOf, changed, formerEvents, resolutions, undecided } = await writeMarketRows(tx, venue, markets);
+  const { pkOf, changed, formerEvents, resolutions, undecided, fees } = await writeMarketRows(tx, venue, markets);
+  await appendFees(tx, fees);
   const moved = await writeSightings(tx, markets, pkOf, { nowMs, sweepStartedAtMs });
   await sampleTotals(tx, venue, markets, { pkOf, moved, nowMs });
   if (changed.length === 0) return { changed: 0, finalTokenIds: [] };

@@ -58,11 +58,15 @@ export function insertPublishSql(kind: PublishKind, select: string): string {
  * - `coverage`: the comparison with the venue's volume, or a new request of old trades
  * - `book-seen`: a book was seen, changed or not
  * - `quote-age`: the time of an unchanged quote
+ * - `fees`: what the venue states about the fee
  */
-export const FACT_CODES = { volumes: 1, coverage: 2, 'book-seen': 3, 'quote-age': 4 } as const satisfies Record<
-  FactKind,
-  number
->;
+export const FACT_CODES = {
+  volumes: 1,
+  coverage: 2,
+  'book-seen': 3,
+  'quote-age': 4,
+  fees: 5,
+} as const satisfies Record<FactKind, number>;
 
 /**
  * SQL that marks facts of markets that no message of the streams has. `select` has the keys of the markets. Without this mark an answer

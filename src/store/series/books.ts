@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
+import { MAX_STORED_LEVELS } from '../../domain/markets/executable.ts';
 import type { BookRecord, PriceLevel } from '../../domain/markets/market.ts';
 import { type FeedReader, heldPartsSql } from '../db/leases.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { insertFactsSql, insertPublishSql } from '../marks/publish-marks.ts';
-
-/** Stored levels per side: more than any `depth` that a client may request. */
-const MAX_STORED_LEVELS = 200;
 
 /**
  * An unchanged book moves its times at most this often: a row for each sighting would cost as much as one for each change. The limit of a

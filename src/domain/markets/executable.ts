@@ -1,0 +1,141 @@
+import {
+  addDecimals,
+  compareDecimals,
+  type Decimal,
+  divideDecimals,
+  fromUnits,
+  midpoint,
+  multiplyDecimals,
+  scaleOf,
+  subtractDecimals,
+  toUnits,
+  ZERO,
+} from '../values/decimal.ts';
+import { type FeeRule, takerFee } from './fee.ts';
+import type { PriceLevel } from './market.ts';
+
+/** The sides of an order that takes from the book. A buy takes asks, a sell takes bids. */
+export const ORDER_SIDES = ['buy', 'sell'] as const;
+export type OrderSide = (typeof ORDER_SIDES)[number];
+
+/** Stored levels per side: more than any `depth` that a client may request. A side with as many may have more at the venue. */
+export const MAX_STORED_LEVELS = 200;
+
+/** Digits after the point of a quotient, unless the finest price of the fill has more. */
+const QUOTIENT_DIGITS = 18;
+
+/** An order by its size in units of the outcome, or by its notional: price × size without the fee, in the currency of the market. */
+export interface Order {
+  readonly side: OrderSide;
+  /** What `amount` is. */
+  readonly by: 'size' | 'notional';
+  readonly amount: Decimal;
+}
+
+/** What an order depends on besides the book. */
+export interface OrderTerms {
+  /** Null: not known. */
+  readonly fee: FeeRule | null;
+  /** Digits after the point of a size at the venue: an order by notional is filled in such sizes. */
+  readonly sizeDigits: number;
+}
+
+export interface Executable {
+  filledSize: Decimal;
+  /** Price × size of the fills, without the fee. */
+  filledNotional: Decimal;
+  /** Null without a fill. At most `QUOTIENT_DIGITS` digits after the point, or those of its finest price, rounded half to even. */
+  averagePrice: Decimal | null;
+  worstPrice: Decimal | null;
+  /** Levels of the book that the order takes from. */
+  levels: number;
+  /** Null: not known, or without a fill. */
+  fee: Decimal | null;
+  /** What a buyer pays or a seller gets, with the fee. */
+  total: Decimal | null;
+  /** `total` per unit, rounded like `averagePrice`. */
+  priceWithFee: Decimal | null;
+  /** How much worse `averagePrice` is than the middle of the best prices; null when a side is empty. */
+  slippage: Decimal | null;
+  isComplete: boolean;
+  /** The rest that the book of the venue does not have. Absent when the stored book is cut. */
+  missingSize?: Decimal;
+  missingNotional?: Decimal;
+  /** The stored levels end, and the venue may have more. */
+  isTruncated: boolean;
+  /** The best bid is at the best ask or above it. */
+  isCrossed: boolean;
+}
+
+interface Book {
+  readonly bids: readonly PriceLevel[];
+  readonly asks: readonly PriceLevel[];
+}
+
+/** The fill of an order by a book, level by level. Exact, except for the quotients. */
+export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: OrderTerms): Executable {
+  const { side, by } = order;
+  const levels = side === 'buy' ? book.asks : book.bids;
+  let missing = order.amount;
+  let filledSize = ZERO;
+  let filledNotional = ZERO;
+  let fee: Decimal | null = rule && ZERO;
+  let worstPrice: Decimal | null = null;
+  let used = 0;
+  let isComplete = false;
+  for (const level of levels) {
+    const wanted = by === 'size' ? missing : affordable(missing, level.price, sizeDigits);
+    const isWhole = wanted === undefined || compareDecimals(wanted, level.size) > 0;
+    const size = isWhole ? level.size : wanted;
+    if (size !== ZERO) {
+      const cost = multiplyDecimals(size, level.price);
+      filledSize = addDecimals(filledSize, size);
+      filledNotional = addDecimals(filledNotional, cost);
+      if (fee !== null && rule) fee = addDecimals(fee, takerFee(rule, { side, price: level.price, size }));
+      worstPrice = level.price;
+      used += 1;
+      missing = subtractDecimals(missing, by === 'size' ? size : cost);
+    }
+    isComplete = !isWhole || missing === ZERO;
+    if (isComplete) break;
+  }
+  const isTruncated = !isComplete && levels.length >= MAX_STORED_LEVELS;
+  const hasFill = filledSize !== ZERO;
+  const digits = Math.max(QUOTIENT_DIGITS, ...levels.slice(0, used).map(({ price }) => scaleOf(price)));
+  const averagePrice = hasFill ? divideDecimals(filledNotional, filledSize, digits) : null;
+  const total =
+    fee === null || !hasFill
+      ? null
+      : side === 'buy'
+        ? addDecimals(filledNotional, fee)
+        : subtractDecimals(filledNotional, fee);
+  const [bid, ask] = [book.bids[0]?.price, book.asks[0]?.price];
+  const mid = bid === undefined || ask === undefined ? undefined : midpoint(bid, ask);
+  return {
+    filledSize,
+    filledNotional,
+    averagePrice,
+    worstPrice,
+    levels: used,
+    fee: hasFill ? fee : null,
+    total,
+    priceWithFee: total === null ? null : divideDecimals(total, filledSize, digits),
+    slippage:
+      averagePrice === null || mid === undefined
+        ? null
+        : side === 'buy'
+          ? subtractDecimals(averagePrice, mid)
+          : subtractDecimals(mid, averagePrice),
+    isComplete,
+    ...(!isComplete && !isTruncated && { [by === 'size' ? 'missingSize' : 'missingNotional']: missing }),
+    isTruncated,
+    isCrossed: bid !== undefined && ask !== undefined && compareDecimals(bid, ask) >= 0,
+  };
+}
+
+/** The largest size, in the steps of the venue, whose cost is at most an amount; undefined at a price of 0, which has no limit. */
+function affordable(amount: Decimal, price: Decimal, sizeDigits: number): Decimal | undefined {
+  if (price === ZERO) return undefined;
+  const scale = Math.max(scaleOf(amount), scaleOf(price));
+  return fromUnits((toUnits(amount, scale) * 10n ** BigInt(sizeDigits)) / toUnits(price, scale), sizeDigits);
+}
