@@ -104,7 +104,7 @@ export const batchExecutableMeta = z.object({
 const venueName = z
   .string()
   .min(1, 'must not be empty')
-  .meta({ description: 'The venue of the outcome.', example: 'polymarket' });
+  .meta({ description: 'The venue of the outcome, or `all`.', example: 'polymarket' });
 export const compareQuery = z.object({
   buy_venue: venueName,
   buy_outcome_id: param.requiredOutcomeId.meta({ example: OUTCOME_ID_EXAMPLE }),
