@@ -49,6 +49,8 @@ export interface FeeStatement {
   readonly periods: readonly FeePeriod[];
   /** Why a rule is not known: of the periods whose rule is null, or of all times when there are none. */
   readonly reason?: FeeReason;
+  /** The venue announces no changes, or they could not be read: later periods may be missing. */
+  readonly isPresentOnly?: true;
   /** The venue's own words of an unknown rule, at most 200 characters. */
   readonly raw?: string;
 }
