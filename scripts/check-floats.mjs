@@ -53,6 +53,7 @@ const ALLOWED = {
   'src/venues/polymarket/feed/book.ts': [1, 'a time'],
   'src/venues/polymarket/feed/feed.ts': [1, 'a time'],
   'src/venues/polymarket/feed/values.ts': [1, 'a time'],
+  'src/venues/polymarket/fees.ts': [1, 'an exponent'],
   'src/venues/polymarket/fetch-resolutions.ts': [1, 'a time'],
   'src/venues/polymarket/parse-book.ts': [1, 'a time'],
   'src/venues/polymarket/parse-trade.ts': [1, 'a time'],

@@ -11,7 +11,7 @@ import {
   toUnits,
   ZERO,
 } from '../values/decimal.ts';
-import { type FeeRule, takerFee } from './fee.ts';
+import { type FeeRule, orderFee, takerFee } from './fee.ts';
 import type { PriceLevel } from './market.ts';
 
 /** The sides of an order that takes from the book. A buy takes asks, a sell takes bids. */
@@ -79,7 +79,7 @@ export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: 
   let missing = order.amount;
   let filledSize = ZERO;
   let filledNotional = ZERO;
-  let fee: Decimal | null = rule && ZERO;
+  let fees = ZERO;
   let worstPrice: Decimal | null = null;
   let used = 0;
   let isComplete = false;
@@ -91,7 +91,7 @@ export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: 
       const cost = multiplyDecimals(size, level.price);
       filledSize = addDecimals(filledSize, size);
       filledNotional = addDecimals(filledNotional, cost);
-      if (fee !== null && rule) fee = addDecimals(fee, takerFee(rule, { side, price: level.price, size }));
+      if (rule) fees = addDecimals(fees, takerFee(rule, { price: level.price, size }));
       worstPrice = level.price;
       used += 1;
       missing = subtractDecimals(missing, by === 'size' ? size : cost);
@@ -101,14 +101,11 @@ export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: 
   }
   const isTruncated = !isComplete && levels.length >= MAX_STORED_LEVELS;
   const hasFill = filledSize !== ZERO;
+  const fee = rule && hasFill ? orderFee(rule, { isBuy: side === 'buy', notional: filledNotional, fees }) : null;
   const digits = Math.max(QUOTIENT_DIGITS, ...levels.slice(0, used).map(({ price }) => scaleOf(price)));
   const averagePrice = hasFill ? divideDecimals(filledNotional, filledSize, digits) : null;
   const total =
-    fee === null || !hasFill
-      ? null
-      : side === 'buy'
-        ? addDecimals(filledNotional, fee)
-        : subtractDecimals(filledNotional, fee);
+    fee === null ? null : side === 'buy' ? addDecimals(filledNotional, fee) : subtractDecimals(filledNotional, fee);
   const [bid, ask] = [book.bids[0]?.price, book.asks[0]?.price];
   const mid = bid === undefined || ask === undefined ? undefined : midpoint(bid, ask);
   return {
@@ -117,7 +114,7 @@ export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: 
     averagePrice,
     worstPrice,
     levels: used,
-    fee: hasFill ? fee : null,
+    fee,
     total,
     priceWithFee: total === null ? null : divideDecimals(total, filledSize, digits),
     slippage:

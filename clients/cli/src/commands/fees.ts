@@ -27,8 +27,8 @@ const COLUMNS: readonly Column<Period>[] = [
   {
     name: 'rounding',
     of: (period) => {
-      const { digits, mode, of } = curveOf(period)?.rounding ?? {};
-      return digits === undefined ? undefined : `${of} ${mode} to ${digits} digits`;
+      const { digits, mode } = curveOf(period)?.rounding ?? {};
+      return digits === undefined ? undefined : `${mode} to ${digits} digits`;
     },
   },
 ];

@@ -38,7 +38,8 @@ const curve = (rate: string): FeeRule => ({
   model: 'price_curve',
   takerRate: decimal(rate),
   exponent: 1,
-  rounding: { digits: 5, mode: 'half_up', of: 'fee' },
+  digits: 5,
+  rounding: 'half_up',
 });
 const stated = (...periods: FeePeriod[]): FeeStatement => ({ periods });
 const charges = (rate: string) => stated({ rule: curve(rate) });
@@ -430,7 +431,13 @@ describe('fees', () => {
 
   it('are the rule that applies, with the announced changes', async () => {
     const market = await aStoredMarket(api.db);
-    expect(await feesOf(market)).toEqual({ market_id: market.marketId, fee: null, reason: 'not_read', changes: [] });
+    expect(await feesOf(market)).toEqual({
+      market_id: market.marketId,
+      fee: null,
+      reason: 'not_read',
+      changes: [],
+      changes_complete: false,
+    });
     const at = nowSeconds() - 100;
     const early = await client.market(`/v1/all/markets/${market.marketId}/fees?as_of=${at}`);
     expect([early.status, early.body.error.code]).toEqual([404, 'no_data_yet']);
@@ -447,14 +454,14 @@ describe('fees', () => {
       taker_rate: 0.07,
       maker_rate: 0.0175,
       exponent: 1,
-      rounding: { digits: 5, mode: 'half_up', of: 'fee' },
+      rounding: { digits: 5, mode: 'half_up' },
     };
     const later = [
       { at: next, fee: { model: 'none' } },
       { at: next + 1, fee: null },
     ];
     const present = { market_id: market.marketId, fee: rule, valid_from: from, valid_until: next, known_at: at };
-    expect(await feesOf(market)).toEqual({ ...present, changes: later });
+    expect(await feesOf(market)).toEqual({ ...present, changes: later, changes_complete: true });
     expect(await feesOf(market, `?as_of=${at + 1}`)).toEqual({
       market_id: market.marketId,
       fee: null,
@@ -462,6 +469,7 @@ describe('fees', () => {
       valid_until: from,
       known_at: at,
       changes: [{ at: from, fee: rule }, ...later],
+      changes_complete: true,
     });
   });
 

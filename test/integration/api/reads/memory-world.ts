@@ -242,8 +242,8 @@ export class MemoryWorld {
   async changeFee(marketId: string): Promise<void> {
     const record = this.#records.get(marketId);
     this.#serial += 1;
-    const rounding = { digits: 5, mode: 'half_up', of: 'fee' } as const;
-    const rule = { model: 'price_curve', takerRate: decimal(`0.${this.#serial}1`), exponent: 1, rounding } as const;
+    const takerRate = decimal(`0.${this.#serial}1`);
+    const rule = { model: 'price_curve', takerRate, exponent: 1, digits: 5, rounding: 'half_up' } as const;
     if (record) await this.#store({ ...record, fees: { periods: [{ rule }] } });
   }
 
