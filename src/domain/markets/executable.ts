@@ -33,7 +33,7 @@ export interface Order {
 }
 
 /** What an order depends on besides the book. */
-export interface OrderTerms {
+interface OrderTerms {
   /** Null: not known. */
   readonly fee: FeeRule | null;
   /** Digits after the point of a size at the venue: an order by notional is filled in such sizes. */
