@@ -254,6 +254,10 @@ describe('an invalid or unusual order', () => {
       code: 'invalid_request',
       details: [{ path: 'size', message: 'must have at most 2 digits after the point' }],
     });
+    const cold = await aStoredMarket(api.db);
+    const before = fetches();
+    expect((await read(cold, 'side=buy&size=1.001')).status).toBe(400);
+    expect(fetches()).toBe(before);
     expect((await read(market, 'side=buy&size=1.010')).status).toBe(200);
     expect((await read(market, 'side=buy&notional=1.001')).status).toBe(200);
   });
