@@ -56,17 +56,16 @@ export function executableRoutes(deps: MarketReadDeps): Route[] {
         return {
           key: ['executable', scope.name, marketId, outcomeId, order.side, order.by, order.amount, asOf],
           load: async (cold) => {
-            const read = await bookOf({ scope, marketId, outcomeId, asOf }, cold);
+            const check = (found: { venue: string }) => checkSizeDigits(order, digitsOf(found));
+            const read = await bookOf({ scope, marketId, outcomeId, asOf, check }, cold);
             const { market, outcome, book, meta, freshness, latest } = read;
-            const digits = digitsOf(market);
-            checkSizeDigits(order, digits);
             const isPast = asOf !== undefined;
             const statement = latest ? latest.fee : (await findFee(deps.db, [market.venue], marketId, asOf))?.statement;
             const fee = statement ?? null;
             const atMs = isPast ? asOf * 1_000 : deps.now();
             const on = { marketId: market.marketId, outcomeId: outcome.outcomeId, book, fee, atMs, isPast };
             return {
-              data: presentExecutable({ ...on, order, sizeDigits: digits }).body,
+              data: presentExecutable({ ...on, order, sizeDigits: digitsOf(market) }).body,
               meta,
               freshness,
               validity:

@@ -27,12 +27,12 @@ const QUOTIENT_DIGITS = 18;
 /** An order by its size in units of the outcome, or by its notional: price × size without the fee, in the currency of the market. */
 export interface Order {
   readonly side: OrderSide;
-  /** What `amount` is. */
+  /** The unit of `amount`. */
   readonly by: 'size' | 'notional';
   readonly amount: Decimal;
 }
 
-/** What an order depends on besides the book. */
+/** The terms of an order besides the book. */
 interface OrderTerms {
   /** Null: not known. */
   readonly fee: FeeRule | null;
@@ -130,7 +130,7 @@ export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: 
   };
 }
 
-/** What a seller gets minus what a buyer pays for the same size, and per unit; null unless both fills are complete with known fees. */
+/** The sum that a seller gets minus the cost of the same size for a buyer, and per unit; null unless both fills are complete with known fees. */
 export function netOfFills(buy: Executable, sell: Executable): { net: Decimal; perUnit: Decimal } | null {
   if (!buy.isComplete || !sell.isComplete || buy.total === null || sell.total === null) return null;
   const net = subtractDecimals(sell.total, buy.total);

@@ -29,7 +29,7 @@ export interface AnnouncedFees {
   ofEvent: readonly KalshiFeeChange[];
 }
 
-/** What Kalshi states about the fee of a market; undefined while its series is not known. */
+/** The statement of Kalshi about the fee of a market; undefined while its series is not known. */
 export function kalshiFees(market: KalshiMarket, nowMs: number, unknowns: UnknownValue[]): FeeStatement | undefined {
   const { series, event, announced } = market;
   if (!series || !event) return undefined;

@@ -86,6 +86,8 @@ async function aMarket(options: { fields?: StoredMarketFields; book?: Sides; fee
 const pathOf = ({ marketId }: TestMarket, query: string) => `/v1/all/markets/${marketId}/executable?${query}`;
 const read = (market: TestMarket, query: string) => client.market(pathOf(market, query));
 const dataOf = async (market: TestMarket, query: string) => (await read(market, query)).body.data;
+/** The books that routes asked for so far. */
+const fetches = () => api.wakes.filter(({ job }) => job === 'fetch-book').length;
 const faultOf = async (path: string) => {
   const { status, body } = await client.market(path);
   return [status, body.error.code, body.error.details?.[0]?.path];
@@ -252,6 +254,10 @@ describe('an invalid or unusual order', () => {
       code: 'invalid_request',
       details: [{ path: 'size', message: 'must have at most 2 digits after the point' }],
     });
+    const cold = await aStoredMarket(api.db);
+    const before = fetches();
+    expect((await read(cold, 'side=buy&size=1.001')).status).toBe(400);
+    expect(fetches()).toBe(before);
     expect((await read(market, 'side=buy&size=1.010')).status).toBe(200);
     expect((await read(market, 'side=buy&notional=1.001')).status).toBe(200);
   });
@@ -301,8 +307,10 @@ describe('an invalid or unusual order', () => {
     expect((await read(halted, 'side=buy&size=1')).body.meta).toMatchObject({ market_status: 'halted', live: true });
     const old = await aMarket();
     await api.db.query(UNSEEN, [tokenOf(old), 61]);
+    const before = fetches();
     const { status, body } = await read(old, 'side=buy&size=1');
     expect([status, body.meta['live'], typeof body.meta['observed_at']]).toEqual([200, false, 'number']);
+    expect(fetches()).toBe(before + 1);
   });
 
   it('is answered and marked when the book is crossed', async () => {
@@ -336,6 +344,7 @@ describe('executable of many outcomes', () => {
     const [first, second] = [await aMarket({ fee: charges('0.04') }), await aMarket({ fields: { venue: 'kalshi' } })];
     const bookless = await aStoredMarket(api.db);
     await api.db.query(UNSEEN, [tokenOf(second), 61]);
+    const before = fetches();
     const ids = [outcomeOf(second), 'unknown', outcomeOf(bookless), outcomeOf(first)].join(',');
     const { body } = await client.market(`/v1/all/executable?outcome_ids=${ids}&side=buy&size=10`);
     expect(body.data).toMatchObject([
@@ -347,7 +356,7 @@ describe('executable of many outcomes', () => {
       'undefined',
     ]);
     expect(body.meta['missing']).toEqual(['unknown', outcomeOf(bookless)]);
-    expect(api.wakes.some(({ job }) => job === 'fetch-book')).toBe(true);
+    expect(fetches()).toBe(before);
     const one = await client.market(`/v1/polymarket/executable?outcome_ids=${ids}&side=buy&notional=10`);
     expect((one.body.data as unknown[]).length).toBe(1);
   });

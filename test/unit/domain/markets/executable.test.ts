@@ -88,7 +88,7 @@ function feeOf(fee: FeeRule | null, price: Fraction, taken: Fraction): Fraction 
   return floorAt(plus(raw, times(fraction('0.5'), { over: 1n, under: 10n ** BigInt(fee.digits) })), fee.digits);
 }
 
-/** What the account pays is rounded up, and what it gets is rounded down. */
+/** The account pays the next greater amount, and gets the next smaller one. */
 function chargedFor(fee: FeeRule | null, isBuy: boolean, { notional, fees }: { notional: Fraction; fees: Fraction }) {
   const digits = fee?.model === 'price_curve' ? fee.balanceDigits : undefined;
   if (digits === undefined) return fees;
