@@ -76,6 +76,7 @@ export const kalshiMarket = z.object({
   open_time: decorativeText,
   close_time: decorativeText,
   settlement_ts: decorativeText,
+  updated_time: decorativeText,
   expiration_value: decorativeText,
   volume_fp: decorativeAmount,
   volume: decorativeAmount,

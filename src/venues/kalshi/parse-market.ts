@@ -5,7 +5,7 @@ import { pastTimes, siblingFields, unstorableField } from '../market-fields.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
-import { parseVenueTimeMs } from '../venue-time.ts';
+import { MAX_AHEAD_MS, parseVenueTimeMs } from '../venue-time.ts';
 import { COMBINATION, isCombination } from './combination.ts';
 import { type KalshiMarket, kalshiMarket } from './models.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
@@ -61,6 +61,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   const isFinal = status === 'resolved' || status === 'settled';
   const happened = { createdAtMs: time('created_time'), resolvedAtMs: isFinal ? time('settlement_ts') : undefined };
   const { createdAtMs, resolvedAtMs } = pastTimes(happened, nowMs, unknowns);
+  const statedAtMs = time('updated_time');
   const resolutionSteps = withFacts(steps, market, status === 'settled' ? resolvedAtMs : undefined);
   const volume = firstQuantity(market.volume_fp, market.volume);
   const volume24h = firstQuantity(market.volume_24h_fp, market.volume_24h);
@@ -85,6 +86,8 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(resolution !== undefined && { resolution }),
     ...(winner !== undefined && { winningOutcomeId: ids[winner] }),
     ...(resolutionSteps.length > 0 && { resolutionSteps }),
+    // A time in the future would keep all later records out.
+    ...(statedAtMs !== undefined && statedAtMs <= nowMs + MAX_AHEAD_MS && { statedAtMs }),
     ...(volume !== undefined && { volume }),
     ...(volume24h !== undefined && { volume24h }),
   };

@@ -230,6 +230,15 @@ describe('a Kalshi market', () => {
     expect(record?.resolutionSteps?.at(-1)?.facts).toEqual(facts);
   });
 
+  it.each<[string, unknown, number | undefined]>([
+    ['the time of the last change', '2026-08-08T22:57:45.5Z', Date.UTC(2026, 7, 8, 22, 57, 45, 500)],
+    ['none in the future', '2026-08-10T00:00:00Z', undefined],
+    ['none of another form', 7, undefined],
+  ])('has as time of its record %s', (_what, updated_time, expected) => {
+    const { records } = parseMarkets([market({ updated_time })], Date.UTC(2026, 7, 9));
+    expect(records[0]?.statedAtMs).toBe(expected);
+  });
+
   it('has no observed value when Postgres cannot store it', () => {
     const { record } = parseOne({ status: 'determined', result: 'yes', expiration_value: 'a\u0000b' });
     expect(record?.resolutionSteps?.[0]).not.toHaveProperty('facts');
