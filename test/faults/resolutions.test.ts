@@ -27,7 +27,7 @@ const RULES = sql(
   'test_rules',
   `SELECT venue_market_id AS market_id, resolution_criteria AS text FROM market WHERE venue = 'polymarket'`,
 );
-/** oddswire does not ask Limitless again for a market with a result, and the listing omits it. So the test asks for corrections. */
+/** The listing of Limitless omits markets with a result, and oddswire asks for them again after an hour. So the test asks for corrections. */
 const ASK_AGAIN = sql(
   'test_ask_again',
   `UPDATE market_stats s SET missing_since = clock_timestamp() FROM market m

@@ -54,6 +54,7 @@ import { Resolutions0041 } from './migrations/0041-resolutions.ts';
 import { MarketRules0042 } from './migrations/0042-market-rules.ts';
 import { ResolutionIndexes0043 } from './migrations/0043-resolution-indexes.ts';
 import { StatedTime0044 } from './migrations/0044-stated-time.ts';
+import { ResultsAskedAgain0045 } from './migrations/0045-results-asked-again.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -111,6 +112,7 @@ export const MIGRATIONS = [
   MarketRules0042,
   ResolutionIndexes0043,
   StatedTime0044,
+  ResultsAskedAgain0045,
 ] as const;
 
 /**
