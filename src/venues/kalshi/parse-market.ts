@@ -15,6 +15,8 @@ const SITE = 'https://kalshi.com/markets';
 const PLAIN_TICKER = /^[\w.-]{1,100}$/;
 /** Go's zero time, the creation time of old markets. */
 const ZERO_TIME = /^0001-01-01/;
+/** A longer one is no fact that a reader can use. */
+const MAX_STRIKE_LENGTH = 1_000;
 
 /** Market objects, each with its event where that is known; pure. */
 export function parseMarkets(rows: readonly unknown[], nowMs = Number.POSITIVE_INFINITY): ParsedBatch<MarketRecord> {
@@ -99,9 +101,8 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
 function withFacts(steps: readonly ResolutionStep[], market: KalshiMarket, atMs: number | undefined): ResolutionStep[] {
   const last = steps.at(-1);
   if (last === undefined) return [];
-  const { expiration_value: observedValue, strike_type, floor_strike, cap_strike } = market;
-  const bounds = [floor_strike, cap_strike].filter((bound) => bound !== undefined && bound !== null);
-  const strike = bounds.length === 0 ? '' : [...(strike_type ? [strike_type] : []), ...bounds].join(' ');
+  const { expiration_value: observedValue } = market;
+  const strike = strikeOf(market);
   const facts = {
     ...last.facts,
     ...(observedValue && isStorableText(observedValue) && { observedValue }),
@@ -109,6 +110,15 @@ function withFacts(steps: readonly ResolutionStep[], market: KalshiMarket, atMs:
   };
   const told = { ...last, ...(atMs !== undefined && { atMs }), ...(Object.keys(facts).length > 0 && { facts }) };
   return [...steps.slice(0, -1), told];
+}
+
+/** The type, the bounds, and a custom strike as JSON without spaces whose keys have an order of their own, so that equal ones are equal texts. */
+function strikeOf({ strike_type, floor_strike, cap_strike, custom_strike }: KalshiMarket): string {
+  const custom = Object.entries(custom_strike ?? {}).sort(([one], [other]) => (one < other ? -1 : 1));
+  const text = custom.length === 0 ? undefined : JSON.stringify(Object.fromEntries(custom));
+  const bounds = [floor_strike, cap_strike, text].filter((bound) => bound !== undefined && bound !== null);
+  const strike = bounds.length === 0 ? '' : [...(strike_type ? [strike_type] : []), ...bounds].join(' ');
+  return strike.length > MAX_STRIKE_LENGTH ? '' : strike;
 }
 
 /** `title` is deprecated and still sent; without it, the title of the event and the label of YES. */

@@ -223,7 +223,20 @@ describe('a Kalshi market', () => {
     ['a bound', { strike_type: 'greater', floor_strike: 3.5 }, 'greater 3.5'],
     ['two bounds', { strike_type: 'between', floor_strike: '10', cap_strike: 20 }, 'between 10 20'],
     ['a bound of zero without a type', { floor_strike: 0 }, '0'],
-    ['no bound', { strike_type: 'structured' }, undefined],
+    ['no bound', { strike_type: 'structured', custom_strike: {} }, undefined],
+    [
+      'a custom strike',
+      { strike_type: 'custom', custom_strike: { Holder: 'Petr Pavel' } },
+      'custom {"Holder":"Petr Pavel"}',
+    ],
+    [
+      'several keys in any order',
+      { strike_type: 'structured', custom_strike: { team: ['b', 'a'], city: 7 } },
+      'structured {"city":7,"team":["b","a"]}',
+    ],
+    ['a custom strike beside a bound', { floor_strike: 2, custom_strike: { team: 'a' } }, '2 {"team":"a"}'],
+    ['a custom strike of another form', { strike_type: 'custom', custom_strike: 'a' }, undefined],
+    ['a custom strike that is too long', { custom_strike: { legs: 'x'.repeat(1_000) } }, undefined],
   ])('states the strike of a result with %s', (_name, fields, strike) => {
     const { record } = parseOne({ status: 'determined', result: 'yes', expiration_value: '4', ...fields });
     const facts = { observedValue: '4', ...(strike !== undefined && { strike }) };
