@@ -68,7 +68,7 @@ export interface MarketRecord {
    * because they are newer than the answer.
    */
   ageMs?: number;
-  /** When the venue last changed the record, apart from trading: an earlier one does not replace a later one. */
+  /** When the venue last changed the record: an earlier one does not replace a later one. */
   statedAtMs?: number;
   /** Whether the venue serves an orderbook for this market. */
   hasBook: boolean;
