@@ -13,7 +13,7 @@ const ALL_LEVELS = 200;
 const SIDE_WORDS: Readonly<Record<OrderSide, string>> = { buy: 'Buy', sell: 'Sell' };
 
 /** The order in the form of a market page, and what it costs. */
-export interface ShownOrder {
+interface ShownOrder {
   side: OrderSide;
   /** As entered; undefined while the field is empty. */
   size: string | undefined;
