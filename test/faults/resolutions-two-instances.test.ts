@@ -3,12 +3,12 @@ import { afterEach, expect, it } from 'vitest';
 import type { SteerRequest } from '../../sim/exchange.ts';
 import type { MarketLedger } from '../../sim/resolution-ledger.ts';
 import { sql } from '../../src/store/db/tx.ts';
-import { ledgersByMarket, toldBy, truthOf } from '../faults/campaign/lives-of-results.ts';
-import { ResolutionTracker } from '../faults/campaign/resolution-tracker.ts';
+import { MARKET_VENUES } from '../e2e/venue-ledger.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
 import { type Fleet, ofEach, startFleet } from '../support/processes/fleet.ts';
-import { MARKET_VENUES } from './venue-ledger.ts';
+import { ledgersByMarket, toldBy, truthOf } from './campaign/lives-of-results.ts';
+import { ResolutionTracker } from './campaign/resolution-tracker.ts';
 
 type Step = Omit<SteerRequest, 'conditionId'>;
 
