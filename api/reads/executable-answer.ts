@@ -58,7 +58,7 @@ export function presentExecutable(asked: OrderOnBook): PresentedFill {
     complete: fill.isComplete,
     missing_size: optionalDecimal(fill.missingSize),
     missing_notional: optionalDecimal(fill.missingNotional),
-    reason: fill.isTruncated ? 'book_truncated' : undefined,
+    reason: fill.isTruncated ? 'book_truncated' : fill.isBelowStep ? 'below_step' : undefined,
     crossed: fill.isCrossed,
     as_of: epochSeconds(book.asOf),
   };

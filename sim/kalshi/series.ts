@@ -46,10 +46,12 @@ export function listSeries(directory: Directory, query: URLSearchParams): Reply 
   return json({ series: found.map((each) => seriesObject(each, directory)) });
 }
 
-/** `GET /series/fee_changes`: the changes that lie ahead. */
+/** `GET /series/fee_changes`: the changes that lie ahead, or all of them. */
 export function listSeriesFeeChanges({ world }: Directory, query: URLSearchParams): Reply {
   const ticker = query.get('series_ticker') || SERIES_TICKER;
-  const changes = ticker === SERIES_TICKER ? world.fees.announced(world.second, 'series') : [];
+  const { fees, second } = world;
+  const found = query.get('show_historical') === 'true' ? fees.ofSeries() : fees.announced(second, 'series');
+  const changes = ticker === SERIES_TICKER ? found : [];
   return json({
     series_fee_change_arr: changes.map(({ id, second, type, multiplier }) => ({
       id: String(id),

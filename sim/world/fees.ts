@@ -36,6 +36,11 @@ export class Fees {
     return this.changes.findLast((change) => change.eventNo === eventNo && change.second <= second);
   }
 
+  /** All changes of the series. */
+  ofSeries(): readonly FeeChange[] {
+    return this.changes.filter(({ eventNo, second }) => eventNo === undefined && Number.isFinite(second));
+  }
+
   /** The announced changes of the series, or of all events. */
   announced(second: number, of: 'series' | 'events'): readonly FeeChange[] {
     return this.changes.filter(

@@ -1,3 +1,4 @@
+import { MAX_STORED_LEVELS } from '../../../src/domain/markets/executable.ts';
 import { compareDecimals, type Decimal, parseDecimal } from '../../../src/domain/values/decimal.ts';
 import { isWebAddress } from '../../../src/domain/values/parse-url.ts';
 import { invalidRequest } from '../../errors.ts';
@@ -83,7 +84,7 @@ export function marketPage(router: ConsoleRouter, deps: MarketDeps): void {
       return {
         book: bookLadder(book, currency).toString(),
         trades: tradeTable(trades, market, currency).toString(),
-        order: orderResult(market.venue, order).toString(),
+        order: orderResult(market.venue, order, book).toString(),
       };
     },
   });
@@ -147,7 +148,7 @@ export async function pricesOf(
 }
 
 async function bookOf({ api }: ConsoleRequest, market: Market, outcome: string | undefined): Promise<Book | null> {
-  const query = { depth: 20, outcome_id: outcome };
+  const query = { depth: MAX_STORED_LEVELS, outcome_id: outcome };
   const found = await orNothing(api<Book>({ operationId: 'getOrderbook', params: idsOf(market), query }));
   return found?.data ?? null;
 }
@@ -215,7 +216,7 @@ ${chart(view, series)}
 <section class="card trades-card" aria-labelledby="trades-title"><h2 id="trades-title">Trades</h2>
 <div data-part="trades">${tradeTable(trades, market, currency)}</div></section>
 </div></div>
-${outcome && orderSection(market, outcome, order, choicesOf(request))}
+${outcome && orderSection(market, outcome, order, book, choicesOf(request))}
 ${outcome && alerts && alertSection(request, view, outcome, alerts, quote?.price)}
 ${candleTable(series.candles, series.interval)}
 ${resultSection(market, result)}

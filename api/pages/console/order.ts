@@ -1,15 +1,17 @@
-import { ORDER_SIDES, type OrderSide } from '../../../src/domain/markets/executable.ts';
+import { MAX_STORED_LEVELS, ORDER_SIDES, type OrderSide } from '../../../src/domain/markets/executable.ts';
+import { decimal, roundedText } from '../../../src/domain/values/decimal.ts';
 import { ApiError } from '../../errors.ts';
 import { type DepthLevel, depthChart } from '../kit/drawings.ts';
 import { chosen, textField } from '../kit/filters.ts';
 import { badge, facts, type Html, html, NONE } from '../kit/html.ts';
-import type { Book, Executable, Level, Market } from './answers.ts';
-import { type ApiCall, exactData, orNothing } from './api-calls.ts';
+import { groupedDigits } from '../kit/shown-values.ts';
+import type { Book, Decimal, Executable, Level, Market } from './answers.ts';
+import { exactData } from './api-calls.ts';
 import type { ConsoleRequest } from './route.ts';
-import { amount, clock, currencyOf, price } from './values.ts';
+import { clock, currencyOf, plain, price } from './values.ts';
 
-/** Every stored level: an order may take all of them. */
-const ALL_LEVELS = 200;
+/** Digits after the point of small amounts and of quotients. */
+const SMALL_DIGITS = 6;
 const SIDE_WORDS: Readonly<Record<OrderSide, string>> = { buy: 'Buy', sell: 'Sell' };
 
 /** The order in the form of a market page, and what it costs. */
@@ -19,10 +21,9 @@ interface ShownOrder {
   size: string | undefined;
   /** Undefined without a size, and null without a book. */
   fill?: Executable | null;
-  /** The fault of the size, in the words of the API. */
+  /** The reason why the API refused it. */
   fault?: string;
   isLive?: boolean;
-  book?: Book | null;
 }
 
 /** Reads what the order of the form costs. */
@@ -35,21 +36,18 @@ export async function readOrder(
   const size = textField(query, 'size');
   if (size === undefined || outcome === undefined) return { side, size };
   const params = { venue, market_id };
-  const call: ApiCall = { operationId: 'getExecutable', params, query: { side, size, outcome_id: outcome } };
-  const bookCall = { operationId: 'getOrderbook', params, query: { depth: ALL_LEVELS, outcome_id: outcome } };
-  const [filled, book] = await Promise.all([fillOrFault(api<Executable>(call)), orNothing(api<Book>(bookCall))]);
-  if (typeof filled === 'string') return { side, size, fault: filled };
-  const isLive = filled?.meta?.['live'] === true;
-  return { side, size, fill: filled ? exactData<Executable>(filled) : null, isLive, book: book?.data ?? null };
-}
-
-/** The answer, undefined without a book, or the fault of the size. */
-async function fillOrFault<T>(answer: Promise<T>): Promise<T | string | undefined> {
   try {
-    return await answer;
+    const answer = await api<Executable>({
+      operationId: 'getExecutable',
+      params,
+      query: { side, size, outcome_id: outcome },
+    });
+    return { side, size, fill: exactData<Executable>(answer), isLive: answer.meta?.['live'] === true };
   } catch (error) {
     if (!(error instanceof ApiError) || error.status >= 500) throw error;
-    return error.code === 'invalid_request' ? error.details.map(({ message }) => message).join('; ') : undefined;
+    if (error.status === 404) return { side, size, fill: null };
+    const fault = error.details.map(({ path, message }) => `${path} ${message}`).join('; ');
+    return { side, size, fault: fault === '' ? error.message : fault };
   }
 }
 
@@ -58,6 +56,7 @@ export function orderSection(
   { venue }: Market,
   outcome: { outcome_id: string; label: string },
   order: ShownOrder,
+  book: Book | null,
   hidden: readonly (readonly [name: string, value: string])[],
 ): Html {
   return html`<section class="card order-card" aria-labelledby="order-title"><h2 id="order-title">Cost of an order</h2>
@@ -72,28 +71,44 @@ export function orderSection(
     order.fault !== undefined && html` aria-invalid="true" aria-describedby="order-fault"`
   }></label>
 <button type="submit">Show the cost</button></form>
-<div data-part="order" aria-live="polite">${orderResult(venue, order)}</div></section>`;
+<p class="visually-hidden" role="status" data-order-status></p>
+<div data-part="order">${orderResult(venue, order, book)}</div></section>`;
 }
 
 /** What the order costs, and the book with the part that it takes. */
-export function orderResult(venue: string, order: ShownOrder): Html {
-  const { side, fill, fault, book } = order;
-  if (fault !== undefined) return html`<p class="problem" id="order-fault">The size ${fault}.</p>`;
+export function orderResult(venue: string, order: ShownOrder, book: Book | null): Html {
+  const { side, fill, fault } = order;
+  if (fault !== undefined) return html`<p class="problem" id="order-fault">The order is refused: ${fault}.</p>`;
   if (fill === undefined) {
     return html`<p class="muted">Enter a size in units of the outcome: the page takes the levels of the book one by one, and adds the fee.</p>`;
   }
   if (fill === null) return html`<p class="muted">No book of this outcome is stored.</p>`;
   const currency = currencyOf(venue);
-  const money = (value: Executable['total']) => (value === null ? NONE : html`${amount(value, 2)} ${currency}`);
+  const money = (value: Executable['total']) => (value === null ? NONE : html`${cost(value)} ${currency}`);
   return html`<div class="order-result"><div>${facts([
-    ['Price with fee', html`<strong>${price(fill.price_with_fee)}</strong>`],
-    ['Average price', price(fill.average_price)],
+    ['Price with fee', html`<strong>${quotient(fill.price_with_fee)}</strong>`],
+    ['Average price', quotient(fill.average_price)],
     ['Fee', fill.fee === null ? html`${NONE} <span class="muted">${feeWords(fill)}</span>` : money(fill.fee)],
     [side === 'buy' ? 'You pay' : 'You get', money(fill.total)],
     ['Worst price', price(fill.worst_price)],
-    ['Slippage', price(fill.slippage)],
-    ['Filled', html`${amount(fill.filled_size)} from ${fill.levels} ${fill.levels === 1 ? 'level' : 'levels'}`],
-  ])}${warnings(order, fill)}</div>${book ? depth(book, fill) : html``}</div>`;
+    ['Slippage', quotient(fill.slippage)],
+    ['Filled', html`${price(fill.filled_size)} from ${fill.levels} ${fill.levels === 1 ? 'level' : 'levels'}`],
+  ])}${warnings(order, fill)}</div>${book?.as_of === fill.as_of && depth(book, fill)}</div>`;
+}
+
+/** A small amount keeps its first digits: a fee of 0.0036 is not 0.00. */
+function cost(value: Decimal): Html {
+  return digitsAfter(value, Number(value) >= 1 ? 2 : SMALL_DIGITS);
+}
+
+/** A quotient has 18 digits; its title has them all. */
+function quotient(value: Decimal | null): Html {
+  return value === null ? NONE : digitsAfter(value, SMALL_DIGITS);
+}
+
+function digitsAfter(value: Decimal, digits: number): Html {
+  const text = roundedText(decimal(value), digits);
+  return html`<span class="num" title="${plain(value)}">${groupedDigits(digits > 2 ? text.replace(/\.?0+$/, '') : text)}</span>`;
 }
 
 function feeWords({ fee_reason: reason, levels }: Executable): string {
@@ -103,16 +118,19 @@ function feeWords({ fee_reason: reason, levels }: Executable): string {
   return reason === undefined && levels === 0 ? 'nothing is filled' : 'not read yet';
 }
 
-function warnings({ isLive, book }: ShownOrder, fill: Executable): Html {
+function warnings({ isLive }: ShownOrder, fill: Executable): Html {
   const at = clock(new Date(fill.as_of * 1_000));
   return html`<p class="order-notes">${
     fill.missing_size !== undefined &&
-    html`${badge('warn', 'not complete')} The book lacks ${amount(fill.missing_size)}. `
+    html`${badge('warn', 'not complete')} The book lacks ${price(fill.missing_size)}. `
   }${
     fill.reason === 'book_truncated' &&
-    html`${badge('warn', 'not complete')} Only ${ALL_LEVELS} levels are stored; the venue may have more. `
+    html`${badge('warn', 'not complete')} Only ${MAX_STORED_LEVELS} levels are stored; the venue may have more. `
+  }${
+    fill.reason === 'below_step' &&
+    html`${badge('warn', 'not complete')} The amount is less than the price of the smallest size. `
   }${fill.crossed && html`${badge('warn', 'crossed')} The best bid is at the best ask or above it. `}${
-    !isLive && book !== null && html`${badge('warn', 'old book')} `
+    !isLive && html`${badge('warn', 'old book')} `
   }<span class="muted">Book of ${at} UTC.</span></p>`;
 }
 

@@ -160,23 +160,24 @@ export function depthChart(
   const shown = (levels: readonly DepthLevel[]) => levels.filter(({ price }) => price >= from && price <= to);
   const total = (levels: readonly DepthLevel[]) => levels.reduce((sum, { size }) => sum + size, 0);
   const highest = Math.max(total(shown(book.bids)), total(shown(book.asks)), Number.MIN_VALUE);
-  const area = (levels: readonly DepthLevel[], isUsed: boolean, side: DepthSide) => {
-    const x = (price: number) => fixed(((price - from) / Math.max(to - from, 1e-9)) * DEPTH_BOX.width);
-    const y = (sum: number) => fixed((1 - sum / highest) * (DEPTH_BOX.height - 4) + 2);
+  const x = (price: number) => ((price - from) / Math.max(to - from, 1e-9)) * DEPTH_BOX.width;
+  const y = (sum: number) => fixed((1 - sum / highest) * (DEPTH_BOX.height - 4) + 2);
+  /** A level reaches from its price to the next one, or to the edge of the picture. */
+  const area = (levels: readonly DepthLevel[], all: readonly DepthLevel[], classes: string) => {
     const [first] = levels;
     if (first === undefined) return html``;
     let sum = 0;
-    let drawn = `M${x(first.price)} ${DEPTH_BOX.height}`;
-    for (const { price, size } of levels) {
-      drawn += `H${x(price)}`;
+    let drawn = `M${fixed(x(first.price))} ${DEPTH_BOX.height}`;
+    for (const [place, { size }] of levels.entries()) {
       sum += size;
-      drawn += `V${y(sum)}`;
+      const edge = classes.startsWith('asks') ? DEPTH_BOX.width : 0;
+      const end = all[place + 1] === undefined ? edge : x(all[place + 1]?.price ?? 0);
+      drawn += `V${y(sum)}H${fixed(Math.min(DEPTH_BOX.width, Math.max(0, end)))}`;
     }
-    if (!isUsed) drawn += `H${x(side === 'asks' ? to : from)}`;
-    return html`<path class="area ${side}${isUsed && ' used'}" d="${drawn}V${DEPTH_BOX.height}Z"/>`;
+    return html`<path class="area ${classes}" d="${drawn}V${DEPTH_BOX.height}Z"/>`;
   };
   return html`<figure class="depth-chart"><svg viewBox="0 0 ${DEPTH_BOX.width} ${DEPTH_BOX.height}" preserveAspectRatio="none" role="img"
- aria-label="${label}">${area(shown(book.bids), false, 'bids')}${area(shown(book.asks), false, 'asks')}${area(taken, true, used.side)}</svg>
+ aria-label="${label}">${area(shown(book.bids), book.bids, 'bids')}${area(shown(book.asks), book.asks, 'asks')}${area(taken, book[used.side], `${used.side} used`)}</svg>
 <figcaption><span class="num">${axis(from)}</span><span class="num">${axis(middle)}</span><span class="num">${axis(to)}</span></figcaption></figure>`;
 }
 

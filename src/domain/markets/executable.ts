@@ -61,6 +61,8 @@ export interface Executable {
   /** The rest that the book of the venue does not have. Absent when the stored book is cut. */
   missingSize?: Decimal;
   missingNotional?: Decimal;
+  /** The notional is less than the price of the smallest size. */
+  isBelowStep: boolean;
   /** The stored levels end, and the venue may have more. */
   isTruncated: boolean;
   /** The best bid is at the best ask or above it. */
@@ -99,6 +101,7 @@ export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: 
     isComplete = !isWhole || missing === ZERO;
     if (isComplete) break;
   }
+  const isBelowStep = isComplete && filledSize === ZERO;
   const isTruncated = !isComplete && levels.length >= MAX_STORED_LEVELS;
   const hasFill = filledSize !== ZERO;
   const fee = rule && hasFill ? orderFee(rule, { isBuy: side === 'buy', notional: filledNotional, fees }) : null;
@@ -123,7 +126,8 @@ export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: 
         : side === 'buy'
           ? subtractDecimals(averagePrice, mid)
           : subtractDecimals(mid, averagePrice),
-    isComplete,
+    isComplete: isComplete && !isBelowStep,
+    isBelowStep,
     ...(!isComplete && !isTruncated && { [by === 'size' ? 'missingSize' : 'missingNotional']: missing }),
     isTruncated,
     isCrossed: bid !== undefined && ask !== undefined && compareDecimals(bid, ask) >= 0,

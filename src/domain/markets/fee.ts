@@ -53,8 +53,6 @@ export interface FeeStatement {
   readonly reason?: FeeReason;
   /** The venue announces no changes, or they could not be read: later periods may be missing. */
   readonly isPresentOnly?: true;
-  /** The venue's own words of an unknown rule, at most 200 characters. */
-  readonly raw?: string;
 }
 
 /** The period that applies at a moment, epoch milliseconds; undefined for none. */

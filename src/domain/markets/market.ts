@@ -58,6 +58,8 @@ export interface MarketRecord {
   url?: string;
   /** Absent: the answer says nothing about the fee, so the store keeps the last statement. */
   fees?: FeeStatement;
+  /** The age of the oldest fact behind `fees`, milliseconds; absent: that of the answer. A newer statement is not replaced. */
+  feesAgeMs?: number;
   /** Lifetime volume, 24 h volume and resting liquidity in the venue's own unit. */
   volume?: Decimal;
   volume24h?: Decimal;

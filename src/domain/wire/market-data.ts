@@ -212,9 +212,10 @@ export const EXECUTABLE = {
   missing_notional: { ...unknownAmount, about: 'As `missing_size`, for an order by notional.' },
   reason: {
     kind: 'word',
-    words: ['book_truncated'],
+    words: ['book_truncated', 'below_step'],
     optional: true,
-    about: 'Why the order is not complete: it takes all stored levels, and the venue may have more.',
+    about:
+      'Why the order is not complete. `book_truncated`: it takes all stored levels, and the venue may have more. `below_step`: the notional is less than the price of the smallest size.',
   },
   crossed: { kind: 'flag', about: 'Whether the best bid is at the best ask or above it.' },
   as_of: { kind: 'time', about: 'Time of the book.' },

@@ -10,9 +10,8 @@ import { keepVersions } from './market-versions.ts';
 /** Compares stored markets by hash. A market that is gone has an empty hash, so that any listing differs. */
 const READ_HASHES = sql(
   'read_market_hashes',
-  `SELECT id, venue_market_id, encode(content_hash, 'hex') AS content_hash,
-     encode(fee_hash, 'hex') AS fee_hash
-   FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[])`,
+  `SELECT m.id, m.venue_market_id, encode(m.content_hash, 'hex') AS content_hash, encode(f.hash, 'hex') AS fee_hash
+   FROM market m LEFT JOIN fee_statement f ON f.id = m.fee_id WHERE m.venue = $1 AND venue_market_id = ANY ($2::text[])`,
 );
 
 const READ_OMITTED_FIELDS = sql(
@@ -271,9 +270,10 @@ export async function writeMarketRows(tx: Tx, venue: string, markets: readonly M
     formerEvents: updated.formerEvents,
     resolutions: [...first, ...updated.resolutions],
     undecided: updated.undecided,
-    fees: charged.flatMap(({ marketId, fees: statement }) => {
+    fees: charged.flatMap(({ marketId, fees: statement, feesAgeMs = 0, ageMs = 0, statedAtMs }) => {
       const marketPk = pkOf.get(marketId);
-      return marketPk === undefined || statement === undefined ? [] : [{ marketPk, statement }];
+      if (marketPk === undefined || statement === undefined) return [];
+      return [{ marketPk, statement, ageMs: Math.max(feesAgeMs, ageMs), statedAtMs }];
     }),
   };
 }

@@ -34,20 +34,21 @@ export async function askForResults(db: Queryable, venue: string, limit: number)
 const AGES = ['1 hour', '1 day', '7 days', '30 days'] as const;
 
 /**
- * The rows with a result behind the point of each age, the longest due first. A row is much older than the transaction that wrote it, so none
+ * The rows with a result behind the point of each age, each age with its share. A row that has reached the next age is asked for at that one
+ * only, so a pause or old results do not delay new ones. A row is much older than the transaction that wrote it, so none
  * appears before a point. A market with a later row is due by that row. An announced or undecided market is missing already.
  */
 const ASK_AGAIN = sql(
   'ask_again_for_results',
   `WITH due AS MATERIALIZED (
-     SELECT a.age, r.received_at, r.market_id, r.n, r.received_at + a.age AS due_at FROM unnest($2::interval[]) AS a (age)
+     SELECT a.age, r.received_at, r.market_id, r.n FROM unnest($2::interval[], $4::interval[]) AS a (age, next)
      LEFT JOIN result_recheck p ON p.venue = $1 AND p.age = a.age
      CROSS JOIN LATERAL (
        SELECT r.received_at, r.market_id, r.n FROM market_resolution r
        WHERE r.venue = $1 AND r.state IN ('resolved', 'settled', 'voided') AND r.received_at <= clock_timestamp() - a.age
+         AND (a.next IS NULL OR r.received_at > clock_timestamp() - a.next)
          AND (r.received_at, r.market_id, r.n) > (coalesce(p.received_at, '-infinity'), coalesce(p.market_id, 0), coalesce(p.n, 0))
-       ORDER BY r.received_at, r.market_id, r.n LIMIT $3) r
-     ORDER BY due_at, a.age, r.market_id, r.n LIMIT $3),
+       ORDER BY r.received_at, r.market_id, r.n LIMIT $3) r),
    moved AS (
      INSERT INTO result_recheck AS p (venue, age, received_at, market_id, n)
      SELECT DISTINCT ON (age) $1, age, received_at, market_id, n FROM due ORDER BY age, received_at DESC, market_id DESC, n DESC
@@ -64,10 +65,11 @@ const ASK_AGAIN = sql(
 
 /**
  * Makes the next poll of the catalog ask for markets of a venue whose result has reached one of the ages, because a venue may correct a
- * final result that no listing has any more. It takes at most `limit` results and continues with the next ones; returns the number of markets.
+ * final result that no listing has any more. It takes about `limit` results and continues with the next ones; returns the number of markets.
  */
 export async function askAgainForResults(db: Queryable, venue: string, limit: number): Promise<number> {
-  return (await db.query(ASK_AGAIN, [venue, AGES, limit])).length;
+  const share = Math.ceil(limit / AGES.length);
+  return (await db.query(ASK_AGAIN, [venue, AGES, share, [...AGES.slice(1), null]])).length;
 }
 
 const COUNT = sql(

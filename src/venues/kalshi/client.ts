@@ -30,9 +30,9 @@ export interface KalshiClient {
   listEventsByTicker(eventTickers: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<unknown[]>;
   /** `GET /series`: all, or the changes since `min_updated_ts`. */
   listSeries(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
-  /** `GET /series/fee_changes`: the changes that lie ahead. */
+  /** `GET /series/fee_changes`: all changes, past ones too. */
   listSeriesFeeChanges(signal: AbortSignal): Promise<unknown[]>;
-  /** `GET /events/fee_changes`: the same for events. */
+  /** `GET /events/fee_changes`: the changes of events that lie ahead. */
   listEventFeeChanges(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
   /** The facts of an event; undefined when the venue does not know it (any more). */
   getEvent(eventTicker: string, signal: AbortSignal, batch?: BatchRequest): Promise<unknown>;
@@ -98,7 +98,7 @@ export function createKalshiClient(options: ClientOptions): KalshiClient {
       return readList(await get('series', '/series', parameters, signal), 'series');
     },
     async listSeriesFeeChanges(signal) {
-      const json = await get('series_fee_changes', '/series/fee_changes', {}, signal);
+      const json = await get('series_fee_changes', '/series/fee_changes', { show_historical: 'true' }, signal);
       return readList(json, 'series_fee_change_arr').rows;
     },
     async listEventFeeChanges(parameters, signal) {

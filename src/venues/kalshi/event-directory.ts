@@ -27,7 +27,7 @@ export interface EventDirectory {
    * The rows with their events; requests the unknown ones. A row stays without its event when the venue does not serve that event. Throws
    * VenueError when the host takes no requests; the facts read so far stay known.
    */
-  complete(rows: readonly unknown[], signal: AbortSignal): Promise<unknown[]>;
+  complete(rows: readonly unknown[], nowMs: number, signal: AbortSignal): Promise<unknown[]>;
 }
 
 /** `onFailure` gets the reason when the venue does not serve the events of some rows. */
@@ -35,7 +35,7 @@ export function createEventDirectory(
   client: Pick<KalshiClient, 'getEvent' | 'listEventsByTicker' | 'members'>,
   onFailure: (detail: string) => void,
 ): EventDirectory {
-  const known = boundedCache<{ facts: unknown }>(MAX_EVENTS, MAX_AGE_MS);
+  const known = boundedCache<ReadFacts>(MAX_EVENTS, MAX_AGE_MS);
   const batches = client.members('events_by_ticker');
   const singles = client.members('event');
   let batchesFromMs = 0;
@@ -61,7 +61,7 @@ export function createEventDirectory(
     let isAnswer = true;
     for (const event of await client.listEventsByTicker(asked, signal, request)) {
       const ticker = eventTickerOf(event);
-      if (ticker !== undefined && asked.includes(ticker)) known.set(ticker, { facts: factsOf(event) });
+      if (ticker !== undefined && asked.includes(ticker)) known.set(ticker, readFacts(event));
       else isAnswer = false;
     }
     if (!isAnswer) batchesFromMs = performance.now() + BATCH_RETRY_MS;
@@ -71,7 +71,7 @@ export function createEventDirectory(
     const { fault } = await singles.ask(
       tickers,
       async ([ticker = ''], request) => {
-        known.set(ticker, { facts: factsOf(await client.getEvent(ticker, signal, request)) });
+        known.set(ticker, readFacts(await client.getEvent(ticker, signal, request)));
       },
       { size: 1, atOnce: AT_ONCE },
     );
@@ -83,10 +83,10 @@ export function createEventDirectory(
       for (const row of rows) {
         const ticker = eventTickerOf(row);
         const event = fieldOf(row, 'event');
-        if (ticker !== undefined && event !== undefined) known.set(ticker, { facts: factsOf(event) });
+        if (ticker !== undefined && event !== undefined) known.set(ticker, readFacts(event));
       }
     },
-    async complete(rows, signal) {
+    async complete(rows, nowMs, signal) {
       // The events of combinations are on a route of their own, and combinations are not stored.
       const tickers = rows.filter((row) => !isCombination(row)).map(eventTickerOf);
       const missing = () =>
@@ -99,7 +99,11 @@ export function createEventDirectory(
         if (!(error instanceof VenueError) || isOfHost(error)) throw error;
         onFailure(`events: ${error.message}`);
       }
-      return rows.map((row) => withEvent(row, known.get(eventTickerOf(row) ?? '')?.facts));
+      return rows.map((row) => {
+        const { facts, atMs = 0 } = known.get(eventTickerOf(row) ?? '') ?? {};
+        const read_at_ms = Math.floor(nowMs - (performance.now() - atMs));
+        return withEvent(row, facts && { ...facts, read_at_ms });
+      });
     },
   };
 }
@@ -108,6 +112,12 @@ function eventTickerOf(row: unknown): string | undefined {
   const ticker = fieldOf(row, 'event_ticker');
   // A path cannot contain a lone surrogate.
   return typeof ticker === 'string' && ticker !== '' && ticker.isWellFormed() ? ticker : undefined;
+}
+
+interface ReadFacts {
+  facts: object | undefined;
+  /** The time of the read, milliseconds of a monotonic clock. */
+  atMs: number;
 }
 
 /** Only the fields that market records use: fifty thousand whole events are too many. */
@@ -122,7 +132,8 @@ const FACTS = [
   'fee_multiplier_override',
 ] as const;
 
-function factsOf(event: unknown): unknown {
-  if (event === null || typeof event !== 'object') return undefined;
-  return Object.fromEntries(FACTS.map((name) => [name, (event as Record<string, unknown>)[name]]));
+function readFacts(event: unknown): ReadFacts {
+  const isObject = event !== null && typeof event === 'object';
+  const facts = isObject && Object.fromEntries(FACTS.map((name) => [name, (event as Record<string, unknown>)[name]]));
+  return { facts: facts || undefined, atMs: performance.now() };
 }

@@ -1,5 +1,7 @@
-import type { FeePeriod, FeeRule, FeeStatement } from '../../domain/markets/fee.ts';
-import { type Decimal, decimal, multiplyDecimals, parseDecimal } from '../../domain/values/decimal.ts';
+import type { FeePeriod, FeeRule } from '../../domain/markets/fee.ts';
+import type { MarketRecord } from '../../domain/markets/market.ts';
+import { compareDecimals, type Decimal, decimal, multiplyDecimals, parseDecimal } from '../../domain/values/decimal.ts';
+import { isStorableText } from '../../domain/values/text.ts';
 import type { UnknownValue } from '../parsed-batch.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import type { KalshiFeeChange, KalshiMarket } from './models.ts';
@@ -12,10 +14,11 @@ const MAKERS: ReadonlyMap<string, Decimal> = new Map([
   ['quadratic_with_maker_fees', decimal('0.0175')],
   ['quadratic_with_combo_maker_fees', decimal('0.035')],
 ]);
-
-const WAIVER = 'fee_waiver_expiration_time';
 /** Words of a fee without a known formula that need no operator. */
-const KNOWN_WORDS: ReadonlySet<string> = new Set(['', 'flat', WAIVER, ...MAKERS.keys()]);
+const KNOWN_WORDS: ReadonlySet<string> = new Set(['flat', ...MAKERS.keys()]);
+/** A greater multiplier, or one with more digits, is no fee. */
+const MAX_MULTIPLIER = decimal('100');
+const MAX_MULTIPLIER_LENGTH = 12;
 
 /** A type with its multiplier; either may come from the event, the other from its series. */
 interface Terms {
@@ -23,59 +26,77 @@ interface Terms {
   multiplier?: string | number | null | undefined;
 }
 
-/** The changes that the venue announces for a series and for an event; undefined: they could not be read. */
-export interface AnnouncedFees {
+/** The changes that the venue states for a series and for an event, in the order of their times. */
+export interface FeeChanges {
+  /** The time of the read, epoch milliseconds. */
+  readAtMs: number;
+  /** Past ones too. */
   ofSeries: readonly KalshiFeeChange[];
+  /** Those that lay ahead when they were first read. */
   ofEvent: readonly KalshiFeeChange[];
 }
 
-/** The statement of Kalshi about the fee of a market; undefined while its series is not known. */
-export function kalshiFees(market: KalshiMarket, nowMs: number, unknowns: UnknownValue[]): FeeStatement | undefined {
-  const { series, event, announced } = market;
-  if (!series || !event) return undefined;
+/**
+ * What Kalshi states about the fee of a market; nothing while its series is not known. The last change of a series that applies replaces the
+ * value in the series, which may have been read before the change.
+ */
+export function kalshiFees(
+  market: KalshiMarket,
+  nowMs: number,
+  unknowns: UnknownValue[],
+): Pick<MarketRecord, 'fees' | 'feesAgeMs'> {
+  const { series, event, fee_changes: changes } = market;
+  if (!series || !event) return {};
+  const eventReadMs = event.read_at_ms ?? nowMs;
+  const waivedUntilMs = parseVenueTimeMs(market.fee_waiver_expiration_time) ?? Number.NEGATIVE_INFINITY;
+  let isStated = true;
+
+  function ruleOf(ofSeries: Terms, ofEvent: Terms, atMs: number): FeeRule | null {
+    // The venue does not say what a waiver leaves of the fee.
+    if (atMs < waivedUntilMs) return null;
+    const type = ofEvent.type ?? ofSeries.type;
+    if (type === null || type === undefined) isStated = false;
+    else if (!KNOWN_WORDS.has(type) && isStorableText(type)) unknowns.push({ field: 'fee_type', value: type });
+    return curveOf(type, ofEvent.multiplier ?? ofSeries.multiplier);
+  }
+
   let ofSeries: Terms = { type: series.fee_type, multiplier: series.fee_multiplier };
   let ofEvent: Terms = { type: event.fee_type_override, multiplier: event.fee_multiplier_override };
-  const waivedUntilMs = parseVenueTimeMs(market.fee_waiver_expiration_time) ?? Number.NEGATIVE_INFINITY;
-  const raws = new Set<string>();
-  const ruleAt = (atMs: number): FeeRule | null => {
-    // The venue does not say what a waiver leaves of the fee.
-    const isWaived = atMs < waivedUntilMs;
-    const type = ofEvent.type ?? ofSeries.type;
-    const rule = isWaived ? null : ruleOf(type, ofEvent.multiplier ?? ofSeries.multiplier);
-    if (rule === null) raws.add(isWaived ? WAIVER : (type ?? ''));
-    return rule;
-  };
-  const steps = [
-    ...(announced?.ofSeries ?? []).map((change) => ({ change, isOfEvent: false })),
-    ...(announced?.ofEvent ?? []).map((change) => ({ change, isOfEvent: true })),
-  ]
-    .map((step) => ({ ...step, atMs: step.change.atMs }))
-    .filter(({ atMs }) => atMs > nowMs);
-  const moments = [...steps.map(({ atMs }) => atMs), ...(waivedUntilMs > nowMs ? [waivedUntilMs] : [])];
-  const periods: FeePeriod[] = [{ rule: ruleAt(nowMs) }];
-  for (const fromMs of [...new Set(moments)].sort((a, b) => a - b)) {
-    for (const { change, isOfEvent, atMs } of steps) {
-      if (atMs !== fromMs) continue;
-      const terms = { type: change.type, multiplier: change.multiplier };
-      if (isOfEvent) ofEvent = terms;
-      else ofSeries = terms;
-    }
-    periods.push({ fromMs, rule: ruleAt(fromMs) });
+  let fromMs: number | undefined;
+  const past = changes?.ofSeries.findLast(({ atMs }) => atMs <= nowMs);
+  if (past) [ofSeries, fromMs] = [past, past.atMs];
+  // The facts of an event contain its changes up to their read.
+  const pastOfEvent = changes?.ofEvent.findLast(({ atMs }) => atMs > eventReadMs && atMs <= nowMs);
+  if (pastOfEvent) [ofEvent, fromMs] = [pastOfEvent, Math.max(fromMs ?? pastOfEvent.atMs, pastOfEvent.atMs)];
+
+  const periods: FeePeriod[] = [{ ...(fromMs !== undefined && { fromMs }), rule: ruleOf(ofSeries, ofEvent, nowMs) }];
+  const later = [
+    ...(changes?.ofSeries ?? []).map((change) => ({ ...change, isOfEvent: false })),
+    ...(changes?.ofEvent ?? []).map((change) => ({ ...change, isOfEvent: true })),
+    ...(waivedUntilMs > nowMs ? [{ atMs: waivedUntilMs, isOfEvent: undefined }] : []),
+  ].filter(({ atMs }) => atMs > nowMs);
+  later.sort((a, b) => a.atMs - b.atMs);
+  for (const [place, change] of later.entries()) {
+    if (change.isOfEvent === true) ofEvent = change;
+    else if (change.isOfEvent === false) ofSeries = change;
+    const { atMs } = change;
+    if (later[place + 1]?.atMs !== atMs) periods.push({ fromMs: atMs, rule: ruleOf(ofSeries, ofEvent, atMs) });
   }
-  const raw = [...raws].filter((word) => word !== '').join(', ');
-  for (const value of raws) if (!KNOWN_WORDS.has(value)) unknowns.push({ field: 'fee_type', value });
   return {
-    periods,
-    ...(raws.size > 0 && { reason: raw === '' ? ('not_stated' as const) : ('unknown_rule' as const) }),
-    ...(raw !== '' && { raw: raw.slice(0, 200) }),
-    ...(announced === undefined && { isPresentOnly: true as const }),
+    fees: {
+      periods,
+      ...(periods.some(({ rule }) => rule === null) && { reason: isStated ? 'unknown_rule' : 'not_stated' }),
+      ...(changes === undefined && { isPresentOnly: true }),
+    },
+    feesAgeMs: Math.max(0, nowMs - Math.min(changes?.readAtMs ?? nowMs, eventReadMs)),
   };
 }
 
-function ruleOf(type: string | null | undefined, multiplier: Terms['multiplier']): FeeRule | null {
+function curveOf(type: string | null | undefined, multiplier: Terms['multiplier']): FeeRule | null {
   const maker = MAKERS.get(type ?? '');
   const factor = parseDecimal(multiplier);
   if (maker === undefined || factor === null || factor.startsWith('-')) return null;
+  if (factor.length > MAX_MULTIPLIER_LENGTH || compareDecimals(factor, MAX_MULTIPLIER) > 0) return null;
   return {
     model: 'price_curve',
     takerRate: multiplyDecimals(TAKER, factor),

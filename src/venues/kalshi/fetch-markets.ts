@@ -65,7 +65,7 @@ export async function listMarkets(
   }
   let { rows } = answer;
   if (listing === 'events') events.learn(rows);
-  else rows = await events.complete(rows, signal);
+  else rows = await events.complete(rows, now(), signal);
   rows = await fees.complete(await series.complete(rows, now(), signal), now(), signal);
   return { walk, answer: { ...answer, rows } };
 }
@@ -116,7 +116,7 @@ export async function findMarkets(
   const past = await listArchived(client, archived, missing, size, signal);
   rows.push(...past.answers.flatMap(({ answer }) => answer).filter(isAsked));
   const fault = live.fault ?? past.fault;
-  const known = await series.complete(await events.complete(rows, signal), now(), signal);
+  const known = await series.complete(await events.complete(rows, now(), signal), now(), signal);
   return {
     rows: await fees.complete(known, now(), signal),
     refused: [...live.refused, ...past.refused],

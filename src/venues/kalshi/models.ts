@@ -57,6 +57,8 @@ const kalshiEvent = z.object({
   /** Each replaces the value of the series. */
   fee_type_override: decorativeText,
   fee_multiplier_override: decorativeAmount,
+  /** Added by the directory of events: when it read them, epoch milliseconds. Absent: the answer has the event itself. */
+  read_at_ms: z.number().optional(),
 });
 
 const scheduled = z.union([z.string(), z.number()]).transform((at, context) => {
@@ -66,23 +68,27 @@ const scheduled = z.union([z.string(), z.number()]).transform((at, context) => {
   return z.NEVER;
 });
 
-/** An announced change of the fee of a series, or of the values with which an event replaces it; null values end that. */
-export const kalshiFeeChange = z
+/** A change of the fee of a series. */
+export const seriesFeeChange = z
+  .object({ scheduled_ts: scheduled, fee_type: z.string(), fee_multiplier: amount })
+  .transform((change) => ({ atMs: change.scheduled_ts, type: change.fee_type, multiplier: change.fee_multiplier }));
+
+/** An announced change of the values with which an event replaces those of its series; null ends that. */
+export const eventFeeChange = z
   .object({
     scheduled_ts: scheduled,
-    fee_type: z.string().nullish(),
-    fee_multiplier: optionalAmount,
-    fee_type_override: z.string().nullish(),
-    fee_multiplier_override: optionalAmount,
+    fee_type_override: z.string().nullable(),
+    fee_multiplier_override: amount.nullable(),
   })
   .transform((change) => ({
     atMs: change.scheduled_ts,
-    type: change.fee_type ?? change.fee_type_override,
-    multiplier: change.fee_multiplier ?? change.fee_multiplier_override,
+    type: change.fee_type_override,
+    multiplier: change.fee_multiplier_override,
   }));
-export type KalshiFeeChange = z.infer<typeof kalshiFeeChange>;
+export type KalshiFeeChange = z.infer<typeof seriesFeeChange> | z.infer<typeof eventFeeChange>;
 
-const announcedFees = z.object({
+const feeChanges = z.object({
+  readAtMs: z.number(),
   ofSeries: z.array(z.custom<KalshiFeeChange>()),
   ofEvent: z.array(z.custom<KalshiFeeChange>()),
 });
@@ -127,7 +133,7 @@ export const kalshiMarket = z.object({
   is_summary: z.boolean().nullish().catch(undefined),
   fee_waiver_expiration_time: decorativeText,
   /** Added by the directory of changes of fees; absent while they could not be read. */
-  announced: announcedFees.optional().catch(undefined),
+  fee_changes: feeChanges.optional().catch(undefined),
 });
 export type KalshiMarket = z.infer<typeof kalshiMarket>;
 

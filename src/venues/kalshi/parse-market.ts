@@ -66,7 +66,6 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   const { createdAtMs, resolvedAtMs } = pastTimes(happened, nowMs, unknowns);
   const statedAtMs = time('updated_time');
   const resolutionSteps = withFacts(steps, market, status === 'settled' ? resolvedAtMs : undefined);
-  const fees = kalshiFees(market, nowMs, unknowns);
   const volume = firstQuantity(market.volume_fp, market.volume);
   const volume24h = firstQuantity(market.volume_24h_fp, market.volume_24h);
 
@@ -90,7 +89,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(resolution !== undefined && { resolution }),
     ...(winner !== undefined && { winningOutcomeId: ids[winner] }),
     ...(resolutionSteps.length > 0 && { resolutionSteps }),
-    ...(fees && { fees }),
+    ...kalshiFees(market, nowMs, unknowns),
     // A time in the future would keep all later records out.
     ...(statedAtMs !== undefined && statedAtMs <= nowMs + MAX_AHEAD_MS && { statedAtMs }),
     ...(volume !== undefined && { volume }),
@@ -115,13 +114,19 @@ function withFacts(steps: readonly ResolutionStep[], market: KalshiMarket, atMs:
   return [...steps.slice(0, -1), told];
 }
 
-/** The type, the bounds, and a custom strike as JSON without spaces whose keys have an order of their own, so that equal ones are equal texts. */
+/** The type, the bounds, and a custom strike as JSON without spaces with sorted keys, so that equal ones are equal texts. */
 function strikeOf({ strike_type, floor_strike, cap_strike, custom_strike }: KalshiMarket): string {
-  const custom = Object.entries(custom_strike ?? {}).sort(([one], [other]) => (one < other ? -1 : 1));
-  const text = custom.length === 0 ? undefined : JSON.stringify(Object.fromEntries(custom));
+  const text = Object.keys(custom_strike ?? {}).length === 0 ? undefined : sortedJson(custom_strike);
   const bounds = [floor_strike, cap_strike, text].filter((bound) => bound !== undefined && bound !== null);
   const strike = bounds.length === 0 ? '' : [...(strike_type ? [strike_type] : []), ...bounds].join(' ');
   return strike.length > MAX_STRIKE_LENGTH ? '' : strike;
+}
+
+function sortedJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(sortedJson).join(',')}]`;
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return `{${entries.map(([key, each]) => `${JSON.stringify(key)}:${sortedJson(each)}`).join(',')}}`;
 }
 
 /** `title` is deprecated and still sent; without it, the title of the event and the label of YES. */

@@ -73,7 +73,6 @@ export const gammaMarket = z.object({
   liquidity: decorativeAmount,
   liquidityNum: decorativeAmount,
   feesEnabled: flag.catch(undefined),
-  feeType: decorativeText,
   feeSchedule: z
     .object({ rate: amount, exponent: amount, takerOnly: z.boolean().nullish().catch(undefined) })
     .nullish()

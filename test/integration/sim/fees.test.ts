@@ -47,6 +47,8 @@ describe('the fees of the simulator', () => {
     exchange.idle(2 * HALF_HOUR);
     const later = await ofKalshi(id);
     expect([later(0), later(HALF_HOUR)]).toEqual(['0.14', '0.035']);
+    exchange.idle(HALF_HOUR);
+    expect((await ofKalshi(id))(0)).toBe('0.035');
     await change({ conditionId, type: 'flat' });
     expect((await ofKalshi(id))(0)).toBeNull();
   });

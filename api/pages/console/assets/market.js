@@ -62,7 +62,9 @@ function orderOf() {
 }
 
 async function read(path) {
-  const asked = new URLSearchParams(isPublic ? { outcome } : { outcome, range, ...orderOf() });
+  const asked = new URLSearchParams(
+    isPublic ? { outcome } : { outcome, range, ...(path === 'tape.json' && orderOf()) },
+  );
   const query = `?${asked}`;
   const answer = await fetch(`${source}/${path}${query}`, {
     headers: { Accept: 'application/json' },
@@ -203,8 +205,20 @@ orderForm?.addEventListener('submit', (event) => {
   const address = new URL(location.href);
   for (const [name, value] of Object.entries(orderOf())) address.searchParams.set(name, value);
   history.replaceState(null, '', address);
-  loadTape().catch(notRead);
+  loadTape().then(sayOrder).catch(notRead);
 });
+
+/** Says the result of a submitted order once: the figures change with each book. */
+function sayOrder() {
+  const problem = document.querySelector('[data-part="order"] .problem');
+  const size = orderForm.elements.namedItem('size');
+  size.toggleAttribute('aria-invalid', problem !== null);
+  if (problem) size.setAttribute('aria-describedby', problem.id);
+  else size.removeAttribute('aria-describedby');
+  const cost = document.querySelector('[data-part="order"] strong')?.textContent;
+  document.querySelector('[data-order-status]').textContent =
+    problem?.textContent ?? (cost === undefined ? '' : `Price with fee: ${cost}`);
+}
 
 const form = document.getElementById('alert-form');
 const lines = [];

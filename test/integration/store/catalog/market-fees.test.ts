@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { FeeRule, FeeStatement } from '../../../../src/domain/markets/fee.ts';
+import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { findFee } from '../../../../src/store/catalog/market-fees.ts';
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
@@ -12,7 +13,7 @@ import { useTestDatabase } from '../../../support/postgres/database.ts';
 
 const STATEMENTS = sql(
   'test_statements',
-  `SELECT f.statement FROM market_fee f JOIN market m ON m.id = f.market_id WHERE m.venue_market_id = $1 ORDER BY f.known_at`,
+  `SELECT s.statement FROM market_fee f JOIN fee_statement s ON s.id = f.fee_id JOIN market m ON m.id = f.market_id WHERE m.venue_market_id = $1 ORDER BY f.known_at`,
 );
 const VERSIONS = sql(
   'test_versions',
@@ -50,8 +51,8 @@ const market = (fees?: FeeStatement) =>
     ],
     ...(fees && { fees }),
   });
-const write = (fees?: FeeStatement) =>
-  test.db.transaction((tx) => writeMarkets(tx, 'kalshi', 'USD', [market(fees)], Date.now()));
+const write = (fees?: FeeStatement, over: Partial<MarketRecord> = {}) =>
+  test.db.transaction((tx) => writeMarkets(tx, 'kalshi', 'USD', [{ ...market(fees), ...over }], Date.now()));
 const statements = async () =>
   (await test.db.query<{ statement: FeeStatement }>(STATEMENTS, [id])).map(({ statement }) => statement);
 
@@ -89,6 +90,54 @@ describe('appendFees', () => {
     await write();
     await Promise.all([write(stated('0.07')), write(stated('0.07'))]);
     expect(await statements()).toEqual([stated('0.07')]);
+  });
+});
+
+describe('appendFees on evidence', () => {
+  it('drops a statement whose facts are older than the last one', async () => {
+    await write(stated('0.07'));
+    await write(stated('0.035'), { feesAgeMs: 60_000 });
+    await write(stated('0.035'), { ageMs: 60_000 });
+    expect(await statements()).toEqual([stated('0.07')]);
+    await test.db.query(AGE, [id]);
+    await write(stated('0.035'), { feesAgeMs: 60_000 });
+    expect(await statements()).toEqual([stated('0.07'), stated('0.035')]);
+  });
+
+  it('drops a statement in a record that the venue made before the stored one', async () => {
+    const atMs = Date.now() - 60_000;
+    await write(stated('0.07'), { statedAtMs: atMs });
+    await write(stated('0.035'), { statedAtMs: atMs - 1_000, title: 'An older title' });
+    expect(await statements()).toEqual([stated('0.07')]);
+  });
+
+  it('keeps the last statement of a market with a result, also when a late record shows it open', async () => {
+    await write(stated('0.07'), { statedAtMs: Date.now() - 1_000 });
+    await write(stated('0.035'), { status: 'settled', statedAtMs: Date.now() });
+    await write(stated('0.035'), { statedAtMs: Date.now() - 500 });
+    expect(await statements()).toEqual([stated('0.07')]);
+  });
+
+  it('keeps known changes when they cannot be read, unless the present rule is another', async () => {
+    const announced: FeeStatement = {
+      periods: [{ rule: curve('0.07') }, { fromMs: Date.now() + 3_600_000, rule: curve('0.14') }],
+    };
+    await write(announced);
+    await write({ ...stated('0.07'), isPresentOnly: true });
+    expect(await statements()).toEqual([announced]);
+    await write({ ...stated('0.035'), isPresentOnly: true });
+    expect(await statements()).toEqual([announced, { ...stated('0.035'), isPresentOnly: true }]);
+  });
+
+  it('stores a statement that many markets share once', async () => {
+    const rate = `0.0${made}1`;
+    const records = ['a', 'b', 'c'].map((name) => aMarketRecord({ marketId: `${id}${name}`, fees: stated(rate) }));
+    await test.db.transaction((tx) => writeMarkets(tx, 'kalshi', 'USD', records, Date.now()));
+    const shared = sql(
+      'test_shared_statements',
+      `SELECT count(*)::int AS n FROM fee_statement WHERE statement = $1::jsonb`,
+    );
+    expect(await test.db.query(shared, [JSON.stringify(stated(rate))])).toEqual([{ n: 1 }]);
   });
 });
 

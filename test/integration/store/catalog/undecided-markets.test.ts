@@ -151,7 +151,7 @@ describe('askAgainForResults', () => {
     await answer(venue);
     expect(await ask(venue)).toBe(0);
     const points = await test.db.query<{ age: string }>(POINTS, [venue]);
-    expect(points.map((point) => point.age)).toEqual(['01:00:00', '1 day', '7 days']);
+    expect(points.map((point) => point.age)).toEqual(['7 days']);
   });
 
   it('takes the longest due results first and continues behind them, also among rows of one moment', async () => {
@@ -162,11 +162,22 @@ describe('askAgainForResults', () => {
     await age(venue, '2 hours');
     const seen: string[][] = [];
     for (let look = 0; look < 3; look += 1) {
-      await ask(venue, 2);
+      // A quarter of the limit for each age.
+      await ask(venue, 8);
       seen.push((await asked(venue)).sort());
       await answer(venue);
     }
     expect(seen).toEqual([['a', 'b'], ['c', 'late'], []]);
+  });
+
+  it('asks for a new result beside many old ones', async () => {
+    const venue = 'upgraded';
+    await write(venue, ...Array.from({ length: 20 }, (_, n) => ended(`old${n}`)));
+    await age(venue, '40 days');
+    await write(venue, ended('new'));
+    await age(venue, '2 hours');
+    await ask(venue, 8);
+    expect(await asked(venue)).toContain('new');
   });
 
   it('asks anew after a correction, and not for a result that was taken back or is newer', async () => {

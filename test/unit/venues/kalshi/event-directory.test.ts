@@ -37,6 +37,7 @@ function setup() {
   const titles = async (...events: string[]) => {
     const rows = await directory.complete(
       events.map((event, at) => row(`M${at}`, event)),
+      Date.now(),
       signal,
     );
     return rows.map((each) => (each as { event?: { title?: string } }).event?.title);
@@ -65,7 +66,9 @@ describe('the event directory', () => {
       settlement_sources: [{ name: 'Office', url: 'https://a.example' }],
     };
     directory.learn([{ ...row('M1', 'E1'), event: { ...used, markets: [] } }]);
-    expect(await directory.complete([row('M2', 'E1')], signal)).toEqual([{ ...row('M2', 'E1'), event: used }]);
+    expect(await directory.complete([row('M2', 'E1')], Date.now(), signal)).toEqual([
+      { ...row('M2', 'E1'), event: { ...used, read_at_ms: expect.any(Number) } },
+    ]);
     expect(asked).toEqual([]);
   });
 
@@ -133,7 +136,7 @@ describe('the event directory', () => {
   it('requests no event of a combination', async () => {
     const { asked, directory } = setup();
     const rows = [{ ...row('KXMVE-1', 'KXMVE-S1') }, { ...row('A', 'E1'), mve_collection_ticker: 'KXMVE-R' }];
-    expect(await directory.complete(rows, signal)).toEqual(rows);
+    expect(await directory.complete(rows, Date.now(), signal)).toEqual(rows);
     expect(asked).toEqual([]);
   });
 

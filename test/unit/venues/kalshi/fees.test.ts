@@ -20,7 +20,12 @@ const row = (over: { series?: object; event?: object; market?: object } = {}) =>
 });
 
 function setup() {
-  const venue = { ofSeries: [] as unknown[], ofEvents: [] as unknown[], fault: undefined as VenueError | undefined };
+  const venue = {
+    ofSeries: [] as unknown[],
+    ofEvents: [] as unknown[],
+    fault: undefined as VenueError | undefined,
+    nextCursor: undefined as string | undefined,
+  };
   const calls: string[] = [];
   const failures: string[] = [];
   const answer = <T>(name: string, value: () => T): Promise<T> => {
@@ -30,7 +35,11 @@ function setup() {
   const directory = createFeeChangeDirectory(
     {
       listSeriesFeeChanges: () => answer('series', () => venue.ofSeries),
-      listEventFeeChanges: () => answer('events', (): ListAnswer => ({ rows: venue.ofEvents })),
+      listEventFeeChanges: () =>
+        answer('events', (): ListAnswer => {
+          const { ofEvents: rows, nextCursor } = venue;
+          return { rows, ...(nextCursor !== undefined && { nextCursor }) };
+        }),
     },
     (detail) => failures.push(detail),
   );
@@ -70,13 +79,13 @@ describe('the fee of a market of Kalshi', () => {
     expect(await statement({ series: { fee_type: 'flat' } })).toEqual({
       periods: [{ rule: null }],
       reason: 'unknown_rule',
-      raw: 'flat',
     });
     expect(await statement({ series: { fee_type: null } })).toEqual({
       periods: [{ rule: null }],
       reason: 'not_stated',
     });
-    expect(await statement({ series: { fee_multiplier: -1 } })).toMatchObject({ reason: 'unknown_rule' });
+    for (const fee_multiplier of [-1, 101, '0.0000000000001'])
+      expect(await statement({ series: { fee_multiplier } })).toMatchObject({ reason: 'unknown_rule' });
   });
 
   it('changes at the announced times, of the series and of the event', async () => {
@@ -94,6 +103,36 @@ describe('the fee of a market of Kalshi', () => {
       '0.035 0',
       '0.14 0',
     ]);
+  });
+
+  it('keeps an announced change at its time, before the series and the event are read again', async () => {
+    const { venue, statement } = setup();
+    venue.ofSeries = [{ series_ticker: 'S', fee_type: 'quadratic', fee_multiplier: 2, scheduled_ts: at(10) }];
+    venue.ofEvents = [
+      { event_ticker: 'E', fee_type_override: null, fee_multiplier_override: 0.5, scheduled_ts: at(20) },
+    ];
+    const event = { read_at_ms: NOW };
+    const rates = (stated: Awaited<ReturnType<typeof statement>>) =>
+      stated?.periods.map(({ fromMs, rule }) => [
+        fromMs === undefined ? undefined : (fromMs - NOW) / MINUTE,
+        rule?.model === 'price_curve' ? rule.takerRate : rule,
+      ]);
+    expect(rates(await statement({ event }))).toEqual([
+      [undefined, '0.07'],
+      [10, '0.14'],
+      [20, '0.035'],
+    ]);
+    const after = { event };
+    expect(rates(await statement(after, NOW + 11 * MINUTE))).toEqual([
+      [10, '0.14'],
+      [20, '0.035'],
+    ]);
+    expect(rates(await statement(after, NOW + 21 * MINUTE))).toEqual([[20, '0.035']]);
+    // The route of events lists no past change.
+    venue.ofEvents = [];
+    expect(rates(await statement(after, NOW + 45 * MINUTE))).toEqual([[20, '0.035']]);
+    const read = { event: { fee_multiplier_override: 0.5, read_at_ms: NOW + 44 * MINUTE } };
+    expect(rates(await statement(read, NOW + 45 * MINUTE))).toEqual([[10, '0.035']]);
   });
 
   it('is not known while a waiver lasts, whose effect the venue does not state', async () => {
@@ -135,6 +174,19 @@ describe('the directory of changes of fees', () => {
     venue.fault = new VenueError('kalshi', 'http_status', 'HTTP 500', { retryable: true, statusCode: 500 });
     expect((await statement({}, NOW + 31 * MINUTE))?.periods).toHaveLength(2);
     expect(await statement({}, NOW + 90 * MINUTE)).toMatchObject({ isPresentOnly: true, periods: [{}] });
+  });
+
+  it('does not take a cut list for a complete one', async () => {
+    const { venue, failures, statement } = setup();
+    venue.nextCursor = 'more';
+    expect(await statement()).toMatchObject({ isPresentOnly: true });
+    expect(failures).toEqual(['changes of fees: more than 50 pages of events']);
+  });
+
+  it('does not take an event without its values for one that ends them', async () => {
+    const { venue, statement } = setup();
+    venue.ofEvents = [{ event_ticker: 'E', fee_override: 0.5, scheduled_ts: at(20) }];
+    expect(await statement()).toMatchObject({ isPresentOnly: true });
   });
 
   it('does not take a list with an unreadable change for a complete one', async () => {

@@ -33,13 +33,14 @@ describe('the fee of a market of Polymarket', () => {
   });
 
   it('is not known when fees are enabled without a readable schedule', () => {
-    const unknown = { periods: [], reason: 'unknown_rule', isPresentOnly: true, raw: 'crypto_fees' };
+    const unknown = { periods: [], reason: 'unknown_rule', isPresentOnly: true };
     expect(stated({ feesEnabled: true, feeType: 'crypto_fees' })).toEqual(unknown);
     for (const feeSchedule of [
       { exponent: 1.5, rate: 0.05 },
       { exponent: 1, rate: -0.05 },
       { exponent: 1, rate: 'much' },
       { exponent: 9, rate: 0.05 },
+      { exponent: 1, rate: 5 },
       { rate: 0.05 },
     ])
       expect(stated({ feesEnabled: true, feeType: 'crypto_fees', feeSchedule })).toEqual(unknown);
