@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
 import { PROBABILITY_RANGE } from '../../src/domain/wire/fields.ts';
 import { OUTCOME_PRICE } from '../../src/domain/wire/market-data.ts';
-import { param } from '../http/input.ts';
+import { idList, param } from '../http/input.ts';
 import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLES } from './market.ts';
 import { epochTime, opaqueId, shapeOf } from './wire.ts';
 
@@ -47,21 +47,9 @@ export const pricesExample: PricesBody = {
   ],
 };
 
-const MAX_BATCH = 100;
-const MAX_ID_LENGTH = 256;
-const BATCH_RULE = `must be a comma list of 1 to ${MAX_BATCH} market ids of 1 to ${MAX_ID_LENGTH} characters`;
-
 export const pricesQuery = z.object({ as_of: param.asOf });
 export const batchPricesQuery = z.object({
-  market_ids: z
-    .string(BATCH_RULE)
-    .transform((list) => [...new Set(list.split(','))])
-    .refine((ids) => ids.length <= MAX_BATCH && ids.every((id) => id !== '' && id.length <= MAX_ID_LENGTH), BATCH_RULE)
-    .meta({
-      description: `A comma list of 1 to ${MAX_BATCH} market ids. The answer keeps this order.`,
-      override: { type: 'string', minLength: 1 },
-      example: MARKET_ID_EXAMPLE,
-    }),
+  market_ids: idList('market', MARKET_ID_EXAMPLE),
   as_of: param.asOf,
 });
 export const batchPricesMeta = z.object({

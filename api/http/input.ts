@@ -40,6 +40,7 @@ function millisecondsHint(value: number): string {
 const epochSeconds = wholeNumber(0, MAX_EPOCH_SECONDS, millisecondsHint)
   .optional()
   .meta({ description: 'Epoch seconds.' });
+const outcomeId = z.string().min(1, 'must not be empty').max(256, 'must have at most 256 characters');
 const interval = z.enum(INTERVALS, `must be one of ${INTERVALS.join(', ')}`).default('1h');
 
 /** Schemas of query parameters that several routes share. Each takes the text of the parameter. */
@@ -53,13 +54,32 @@ export const param = {
   /** The moment of a point-in-time read; see `checkAsOf`. */
   asOf: epochSeconds.meta({ description: 'Read the state known at this moment. Epoch seconds, not in the future.' }),
   interval,
-  outcomeId: z.string().min(1, 'must not be empty').max(256, 'must have at most 256 characters').optional(),
+  outcomeId: outcomeId.optional(),
+  /** An outcome that the request must name. */
+  requiredOutcomeId: outcomeId,
   version: wholeNumber(1, MAX_VERSION).optional(),
   depth: wholeNumber(1, MAX_DEPTH)
     .default(MAX_DEPTH)
     .meta({ description: 'Maximum number of levels per side.', override: { default: MAX_DEPTH } }),
   direction: z.enum(['asc', 'desc'], 'must be asc or desc').default('desc'),
 };
+
+const MAX_BATCH = 100;
+const MAX_ID_LENGTH = 256;
+
+/** The ids of a batch: a comma list, without repetitions. */
+export function idList(noun: string, example: string) {
+  const rule = `must be a comma list of 1 to ${MAX_BATCH} ${noun} ids of 1 to ${MAX_ID_LENGTH} characters`;
+  return z
+    .string(rule)
+    .transform((list) => [...new Set(list.split(','))])
+    .refine((ids) => ids.length <= MAX_BATCH && ids.every((id) => id !== '' && id.length <= MAX_ID_LENGTH), rule)
+    .meta({
+      description: `A comma list of 1 to ${MAX_BATCH} ${noun} ids. The answer keeps this order.`,
+      override: { type: 'string', minLength: 1 },
+      example,
+    });
+}
 
 /** Parameters that a request may repeat. */
 const REPEATABLE = new WeakSet<z.ZodType>();

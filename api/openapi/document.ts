@@ -29,6 +29,8 @@ import {
   webhookPausedEvent,
 } from '../contract/events/event.ts';
 import { marketEvent, marketEventWithMarkets } from '../contract/events/market-event.ts';
+import { comparison, executable, placedExecutable } from '../contract/executable.ts';
+import { marketFees } from '../contract/fee.ts';
 import { EVENT_STREAM_MESSAGES, eventStreamMessage, MARKET_MESSAGES, streamMessage } from '../contract/live.ts';
 import { market } from '../contract/market.ts';
 import { pathParams } from '../contract/path-params.ts';
@@ -66,6 +68,7 @@ const SCHEMAS = {
   Attempt: attempt,
   BalanceChangeEvent: balanceChangeEvent,
   Candle: candle,
+  Comparison: comparison,
   Delivery: delivery,
   DeliveryWithLog: deliveryWithLog,
   ErrorCode: errorCode,
@@ -73,11 +76,14 @@ const SCHEMAS = {
   ErrorMeta: errorMeta,
   Event: anyEvent,
   EventStreamMessage: eventStreamMessage,
+  Executable: executable,
   Market: market,
   MarketEvent: marketEvent,
   MarketEventWithMarkets: marketEventWithMarkets,
+  MarketFees: marketFees,
   MarketRules: marketRules,
   Orderbook: book,
+  PlacedExecutable: placedExecutable,
   PriceAlertEvent: priceAlertEvent,
   AlertExpiredEvent: alertExpiredEvent,
   Prices: prices,

@@ -3,6 +3,7 @@ import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
 import type { LatestBook } from '../../src/store/series/book-reads.ts';
 import type { BookRead } from '../../src/store/series/market-series.ts';
 import type { ColdAllowance } from '../access/cold-allowance.ts';
+import { epochSeconds } from '../http/respond.ts';
 import type { MarketReadDeps } from './read-deps.ts';
 
 /** Longer than the poll interval of a hot book. After this a read requests an unpolled book again. */
@@ -78,16 +79,28 @@ export function createColdBooks(deps: ColdBookDeps): ColdBooks {
 /**
  * How long an answer with this book stays true while nobody sees the book: until it becomes stale. 0 for a book that a read may refresh.
  */
-export function stableBookMs(book: LatestBook, market: Pick<MarketTokens, 'hasBook' | 'status'>): number {
+export function stableBookMs(
+  book: Pick<LatestBook, 'unseenMs'>,
+  market: Pick<MarketTokens, 'hasBook' | 'status'>,
+): number {
   if (!mayHaveBook(market)) return Number.POSITIVE_INFINITY;
   return Math.max(0, STALE_AFTER_MS - book.unseenMs);
 }
 
 /** Whether the book is the present one: a poll saw it within the last minute, and the market trades. */
-export function isLive(book: LatestBook, { status }: Pick<MarketTokens, 'status'>): boolean {
+function isLive(book: Pick<LatestBook, 'unseenMs'>, { status }: Pick<MarketTokens, 'status'>): boolean {
   return !isCold(book) && (status === 'open' || status === 'halted');
 }
 
-function isCold(book: LatestBook | null): boolean {
+/** Whether a latest book is the present one, and otherwise when it was seen. */
+export function presentSighting(
+  book: Pick<LatestBook, 'receivedAt' | 'unseenMs'>,
+  { status }: Pick<MarketTokens, 'status'>,
+) {
+  const live = isLive(book, { status });
+  return { market_status: status, live, observed_at: live ? undefined : epochSeconds(book.receivedAt) };
+}
+
+function isCold(book: Pick<LatestBook, 'unseenMs'> | null): boolean {
   return book === null || book.unseenMs > STALE_AFTER_MS;
 }

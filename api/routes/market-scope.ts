@@ -3,12 +3,13 @@ import type { JournalStamp } from '../../src/store/journal/stamp.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import type { Validity } from '../reads/answer-cache.ts';
 import type { NamedKind, Subject } from '../reads/journal-view.ts';
+import { FILL_KINDS } from '../reads/placed-executable.ts';
 import type { MarketReadDeps, ReadDeps } from '../reads/read-deps.ts';
 
 /** Path segments that mean every enabled venue (docs/api.md). */
 const EVERY_VENUE = ['all', 'venue'];
 
-interface VenueScope {
+export interface VenueScope {
   /** The venue's name, or `all`. */
   name: string;
   venues: readonly string[];
@@ -60,6 +61,7 @@ export function subjectsOf({ venues }: VenueScope, marketId: string): Subject[] 
 const SERIES_KINDS = {
   trade: new Set(['trade', 'history', 'market', 'coverage']),
   book: new Set(['book', 'book-seen', 'market', 'gap']),
+  executable: FILL_KINDS,
   candle: new Set(['candle', 'history', 'market', 'coverage']),
 } as const satisfies Record<string, ReadonlySet<NamedKind>>;
 

@@ -3,6 +3,10 @@ import { accountEventRoutes } from '../routes/account-events.ts';
 import { alertBacktestRoutes } from '../routes/alert-backtests.ts';
 import { alertWriteRoutes } from '../routes/alert-writes.ts';
 import { alertRoutes } from '../routes/alerts.ts';
+import { compareRoutes } from '../routes/books/compare.ts';
+import { executableRoutes } from '../routes/books/executable.ts';
+import { feeRoutes } from '../routes/books/fees.ts';
+import { orderbookRoutes } from '../routes/books/orderbook.ts';
 import { deliveryRoutes } from '../routes/deliveries.ts';
 import { docsRoutes } from '../routes/docs-page.ts';
 import { asyncApiRoute, openApiRoute } from '../routes/documents.ts';
@@ -10,7 +14,6 @@ import { eventRoutes } from '../routes/events.ts';
 import { healthRoutes } from '../routes/health.ts';
 import { keyRoutes } from '../routes/keys.ts';
 import { marketRoutes } from '../routes/markets.ts';
-import { orderbookRoutes } from '../routes/orderbook.ts';
 import { priceRoutes } from '../routes/prices.ts';
 import { resolutionRoutes } from '../routes/resolutions.ts';
 import { rulesRoutes } from '../routes/rules.ts';
@@ -50,6 +53,9 @@ export function routeTable(deps: RoutesDeps): Route[] {
     ...seriesRoutes(deps),
     ...tradeRoutes(deps),
     ...orderbookRoutes(deps),
+    ...feeRoutes(deps),
+    ...executableRoutes(deps),
+    ...compareRoutes(deps),
   );
   return [openApi.route, ...routes];
 }

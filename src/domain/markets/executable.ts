@@ -133,6 +133,14 @@ export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: 
   };
 }
 
+/** What a seller gets minus what a buyer pays for the same size, and per unit; null unless both fills are complete with known fees. */
+export function netOfFills(buy: Executable, sell: Executable): { net: Decimal; perUnit: Decimal } | null {
+  if (!buy.isComplete || !sell.isComplete || buy.total === null || sell.total === null) return null;
+  const net = subtractDecimals(sell.total, buy.total);
+  const averages = [buy.averagePrice ?? ZERO, sell.averagePrice ?? ZERO];
+  return { net, perUnit: divideDecimals(net, buy.filledSize, Math.max(QUOTIENT_DIGITS, ...averages.map(scaleOf))) };
+}
+
 /** The largest size, in the steps of the venue, whose cost is at most an amount; undefined at a price of 0, which has no limit. */
 function affordable(amount: Decimal, price: Decimal, sizeDigits: number): Decimal | undefined {
   if (price === ZERO) return undefined;

@@ -11,6 +11,8 @@ import {
 /** Why the fee of a market is not known. */
 export const FEE_REASONS = ['not_read', 'not_stated', 'unknown_rule'] as const;
 export type FeeReason = (typeof FEE_REASONS)[number];
+/** Of a price of the past, also that oddswire knew no fee then. */
+export const UNKNOWN_FEE_REASONS = [...FEE_REASONS, 'not_known_then'] as const;
 
 /** What is rounded: the fee, or the amount that the account pays or gets, whose rest goes to the fee. */
 export type RoundedAmount = 'fee' | 'balance';
@@ -57,6 +59,11 @@ export interface FeeStatement {
 /** The period that applies at a moment, epoch milliseconds; undefined for none. */
 export function feePeriodAt({ periods }: FeeStatement, atMs: number): FeePeriod | undefined {
   return periods.findLast(({ fromMs }) => fromMs === undefined || fromMs <= atMs);
+}
+
+/** The periods that begin after a moment, epoch milliseconds. */
+export function laterFeePeriods({ periods }: FeeStatement, atMs: number): (FeePeriod & { readonly fromMs: number })[] {
+  return periods.flatMap(({ fromMs, rule }) => (fromMs !== undefined && fromMs > atMs ? [{ fromMs, rule }] : []));
 }
 
 /** The fee of one fill of an order that takes from the book. */

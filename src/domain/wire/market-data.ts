@@ -1,3 +1,5 @@
+import { ORDER_SIDES } from '../markets/executable.ts';
+import { UNKNOWN_FEE_REASONS } from '../markets/fee.ts';
 import { MARKET_STATUSES } from '../markets/market.ts';
 import {
   PAYOUT_REASONS,
@@ -169,6 +171,53 @@ export const BOOK = {
   best_bid: unknownAmount,
   best_ask: unknownAmount,
   spread: unknownAmount,
+} as const satisfies Fields;
+
+const derived = { kind: 'decimal', nullable: true } as const;
+
+/** What an order that takes from a book costs or pays (docs/executable.md). */
+export const EXECUTABLE = {
+  market_id: id,
+  outcome_id: id,
+  side: { kind: 'word', words: ORDER_SIDES, about: 'A `buy` takes asks, a `sell` takes bids.' },
+  size: { ...unknownAmount, about: 'Of the request. Absent for an order by notional.' },
+  notional: { ...unknownAmount, about: 'Of the request. Absent for an order by size.' },
+  filled_size: { ...amount, about: 'What the stored book has for the order.' },
+  filled_notional: { ...amount, about: 'Price times size of the fills, without the fee.' },
+  average_price: { ...derived, about: 'Null without a fill.' },
+  worst_price: { ...derived, about: 'The price of the last level. Null without a fill.' },
+  levels: { ...count, about: 'Levels of the book that the order takes from.' },
+  fee: {
+    ...derived,
+    about: 'In the currency of the venue. Null without a fill, and when it is not known: see `fee_reason`.',
+  },
+  fee_reason: {
+    kind: 'word',
+    words: UNKNOWN_FEE_REASONS,
+    optional: true,
+    about: 'Why the fee is not known.',
+  },
+  total: { ...derived, about: 'What a buyer pays or a seller gets, with the fee. Null without the fee.' },
+  price_with_fee: { ...derived, about: '`total` per unit. Null without the fee.' },
+  slippage: {
+    ...derived,
+    about:
+      'How much worse `average_price` is than the middle of the best prices. Null without a fill or with an empty side.',
+  },
+  complete: { kind: 'flag', about: 'Whether the stored book fills the whole order.' },
+  missing_size: {
+    ...unknownAmount,
+    about: 'What the book of the venue lacks. Absent for a book that is stored in part.',
+  },
+  missing_notional: { ...unknownAmount, about: 'As `missing_size`, for an order by notional.' },
+  reason: {
+    kind: 'word',
+    words: ['book_truncated'],
+    optional: true,
+    about: 'Why the order is not complete: it takes all stored levels, and the venue may have more.',
+  },
+  crossed: { kind: 'flag', about: 'Whether the best bid is at the best ask or above it.' },
+  as_of: { kind: 'time', about: 'Time of the book.' },
 } as const satisfies Fields;
 
 export const CANDLE = {

@@ -1,4 +1,6 @@
+import type { FeeStatement } from '../../domain/markets/fee.ts';
 import type { TimeRange } from '../../domain/values/time-range.ts';
+import { feeKnownAt } from '../catalog/market-fees.ts';
 import { type MarketTokens, ONE_MARKET } from '../catalog/market-reads.ts';
 import { createBatcher, oncePerOwner } from '../db/batcher.ts';
 import { isContentRefused, type Queryable, type Statement, sql } from '../db/tx.ts';
@@ -254,8 +256,9 @@ const BOOK = statement(
   'read_market_book',
   [],
   `b.as_of AS book_as_of, b.bids, b.asks, b.received_at,
-   (extract(epoch FROM clock_timestamp() - b.received_at) * 1000)::float8 AS unseen_ms, g.gaps`,
+   (extract(epoch FROM clock_timestamp() - b.received_at) * 1000)::float8 AS unseen_ms, g.gaps, f.statement AS fee`,
   `LEFT JOIN book_latest b ON b.token_id = ${CHOSEN}
+   LEFT JOIN LATERAL ${feeKnownAt('m.id', `'infinity'`)} f ON true
    LEFT JOIN LATERAL (
      SELECT json_agg(json_build_array(g.reason, ${msOf('g.from_at')}, ${msOf('g.to_at')}) ORDER BY g.from_at, g.id) AS gaps
      FROM feed_gap g WHERE g.market_id = m.id AND g.affected = 'books' AND (g.to_at IS NULL OR g.to_at > b.received_at)) g ON true`,
@@ -273,19 +276,27 @@ export interface BookGap {
   toAt: Date | null;
 }
 
-export type BookRead = SeriesRead<{ book: LatestBook | null; gaps: BookGap[] }>;
+export type BookRead = SeriesRead<{
+  book: LatestBook | null;
+  gaps: BookGap[];
+  /** The last statement about the fee of the market; null before the first. */
+  fee: FeeStatement | null;
+}>;
 
 type GapCells = [reason: string, fromMs: number, toMs: number | null];
-type BookColumns = ((Omit<LatestBook, 'asOf'> & { bookAsOf: Date }) | { bookAsOf: null }) & { gaps: GapCells[] | null };
+type BookColumns = ((Omit<LatestBook, 'asOf'> & { bookAsOf: Date }) | { bookAsOf: null }) & {
+  gaps: GapCells[] | null;
+  fee: FeeStatement | null;
+};
 
-/** The latest book of one outcome, null before the first, and the gaps of its market since the book was last seen. */
+/** The latest book of one outcome, null before the first, the fee of its market, and the gaps of its market since the book was last seen. */
 export function readMarketBook(db: Queryable, target: SeriesTarget): Promise<BookRead | null> {
-  return read(db, BOOK, target, [], ({ gaps: cells, ...columns }: BookColumns) => {
+  return read(db, BOOK, target, [], ({ gaps: cells, fee, ...columns }: BookColumns) => {
     const gaps = (cells ?? []).map(([reason, fromMs, toMs]) => {
       return { reason, fromAt: new Date(fromMs), toAt: toMs === null ? null : new Date(toMs) };
     });
-    if (columns.bookAsOf === null) return { book: null, gaps };
+    if (columns.bookAsOf === null) return { book: null, gaps, fee };
     const { bookAsOf: asOf, bids, asks, receivedAt, unseenMs } = columns;
-    return { book: { asOf, bids, asks, receivedAt, unseenMs }, gaps };
+    return { book: { asOf, bids, asks, receivedAt, unseenMs }, gaps, fee };
   });
 }

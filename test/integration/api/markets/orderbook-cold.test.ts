@@ -113,7 +113,7 @@ describe('an unpolled book', () => {
     };
     const read = (pk: number) => {
       const facts = { liveMs: null, caughtUpMs: null, beganMs: null, history: null, witness: null };
-      const none = { market: market(pk), book: null, gaps: [], facts, stamp: { epoch: '', seq: 0 } };
+      const none = { market: market(pk), book: null, gaps: [], fee: null, facts, stamp: { epoch: '', seq: 0 } };
       return cold.refreshed(none, async () => none, paying);
     };
     const readAll = () => Array.from({ length: MAX_IN_FLIGHT }, (_, pk) => read(pk));

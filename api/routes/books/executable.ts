@@ -1,0 +1,145 @@
+import { z } from 'zod';
+import type { Order } from '../../../src/domain/markets/executable.ts';
+import type { FeeStatement } from '../../../src/domain/markets/fee.ts';
+import type { Decimal } from '../../../src/domain/values/decimal.ts';
+import { findFee } from '../../../src/store/catalog/market-fees.ts';
+import { readOrderBooks } from '../../../src/store/series/order-books.ts';
+import {
+  batchExecutableMeta,
+  batchExecutableQuery,
+  executable,
+  executableExample,
+  executableMeta,
+  executableMetaExample,
+  executableQuery,
+  placedExecutable,
+  placedExecutableExample,
+} from '../../contract/executable.ts';
+import { invalidRequest } from '../../errors.ts';
+import { checkAsOf } from '../../http/input.ts';
+import { marketRoute, type Route } from '../../http/route.ts';
+import { presentExecutable, stableFeeMs } from '../../reads/executable-answer.ts';
+import { booksValidity, checkSizeDigits, hasBook, presentPlaced, sizeDigits } from '../../reads/placed-executable.ts';
+import { freshnessAt } from '../../reads/point-in-time.ts';
+import type { MarketReadDeps } from '../../reads/read-deps.ts';
+import { seriesValidity, venueScopes } from '../market-scope.ts';
+import { BOOK_ERRORS, outcomeBooks } from './outcome-book.ts';
+
+/** GET /v1/{venue}/markets/{market_id}/executable and, for up to 100 outcomes at once, /v1/{venue}/executable. */
+export function executableRoutes(deps: MarketReadDeps): Route[] {
+  const scopeOf = venueScopes(deps);
+  const bookOf = outcomeBooks(deps);
+  const digitsOf = sizeDigits(deps);
+  return [
+    marketRoute(
+      {
+        path: '/v1/:venue/markets/:market_id/executable',
+        operationId: 'getExecutable',
+        summary: 'Read what an order costs or pays',
+        description:
+          'Takes the levels of the stored book one by one and adds the fee of the venue. Name `size` or `notional`. As with the orderbook, oddswire fetches a book that it does not poll first, and `meta.live` is false for a book that is not the present one.',
+        query: executableQuery,
+        answer: {
+          description: 'The fill of the order.',
+          data: executable,
+          example: executableExample,
+          meta: executableMeta,
+          metaExample: executableMetaExample,
+        },
+        errors: BOOK_ERRORS,
+      },
+      ({ params, query }) => {
+        const { outcome_id: outcomeId, as_of: asOf } = query;
+        checkAsOf(asOf, deps.now());
+        const order = orderOf(query);
+        const scope = scopeOf(params.venue);
+        const marketId = params.market_id;
+        return {
+          key: ['executable', scope.name, marketId, outcomeId, order.side, order.by, order.amount, asOf],
+          load: async (cold) => {
+            const read = await bookOf({ scope, marketId, outcomeId, asOf }, cold);
+            const { market, outcome, book, meta, freshness, latest } = read;
+            const digits = digitsOf(market);
+            checkSizeDigits(order, digits);
+            const fee = latest ? latest.fee : await feeKnownThen(market, asOf);
+            const atMs = asOf === undefined ? deps.now() : asOf * 1_000;
+            const isPast = asOf !== undefined;
+            const on = { marketId: market.marketId, outcomeId: outcome.outcomeId, book, fee, atMs, isPast };
+            const forMs = latest && Math.min(latest.forMs, stableFeeMs(fee, atMs));
+            return {
+              data: presentExecutable({ ...on, order, sizeDigits: digits }).body,
+              meta,
+              freshness,
+              validity:
+                latest && forMs !== undefined
+                  ? seriesValidity(scope, marketId, 'executable', { stamp: latest.stamp, forMs })
+                  : undefined,
+            };
+          },
+        };
+      },
+    ),
+    marketRoute(
+      {
+        path: '/v1/:venue/executable',
+        operationId: 'getManyExecutable',
+        summary: 'Read what one order costs or pays on up to 100 outcomes',
+        description:
+          'Outcomes without a stored book are listed in `meta.missing`. No book is fetched for this route: each row states whether its book is live.',
+        query: batchExecutableQuery,
+        answer: {
+          description: 'The fills, in the order of `outcome_ids`.',
+          data: z.array(placedExecutable),
+          example: [placedExecutableExample],
+          meta: batchExecutableMeta,
+          metaExample: { missing: [] },
+        },
+      },
+      ({ params, query }) => {
+        const { outcome_ids: ids, as_of: asOf } = query;
+        checkAsOf(asOf, deps.now());
+        const order = orderOf(query);
+        const { name, venues } = scopeOf(params.venue);
+        return {
+          key: ['batch-executable', name, order.side, order.by, order.amount, asOf, ...ids],
+          load: async () => {
+            const { books, stamp } = await readOrderBooks(deps.db, venues, ids, asOf);
+            if (asOf === undefined) for (const { marketPk } of books) deps.reads.note(marketPk);
+            const withBook = books.filter(hasBook);
+            checkSizeDigits(order, Math.min(...withBook.map(digitsOf)));
+            const atMs = asOf === undefined ? deps.now() : asOf * 1_000;
+            const fills = withBook.map((book) =>
+              presentPlaced(book, { order, sizeDigits: digitsOf(book), atMs, isPast: asOf !== undefined }),
+            );
+            const found = new Set(withBook.map(({ outcomeId }) => outcomeId));
+            return {
+              data: fills.map(({ body }) => body),
+              meta: { missing: ids.filter((id) => !found.has(id)) },
+              freshness: freshnessAt(asOf, deps.now()),
+              // An unknown outcome may appear without a change of a known market.
+              validity:
+                asOf === undefined && books.length === ids.length ? booksValidity(books, stamp, atMs) : undefined,
+            };
+          },
+        };
+      },
+    ),
+  ];
+
+  async function feeKnownThen(
+    { venue, marketId }: { venue: string; marketId: string },
+    asOf: number | undefined,
+  ): Promise<FeeStatement | null> {
+    return (await findFee(deps.db, [venue], marketId, asOf))?.statement ?? null;
+  }
+}
+
+/** @throws ApiError `invalid_request` unless exactly one of size and notional is given. */
+function orderOf(query: { side: Order['side']; size?: Decimal | undefined; notional?: Decimal | undefined }): Order {
+  const { side, size, notional } = query;
+  if (size !== undefined && notional !== undefined)
+    throw invalidRequest([{ path: 'notional', message: 'must not be given with size' }]);
+  if (size !== undefined) return { side, by: 'size', amount: size };
+  if (notional !== undefined) return { side, by: 'notional', amount: notional };
+  throw invalidRequest([{ path: 'size', message: 'is required, or notional in its place' }]);
+}
