@@ -5,6 +5,7 @@ import { type MarketLedger, resolutionLedger } from './resolution-ledger.ts';
 import type { RequestRecord } from './server/request-log.ts';
 import { formatScaled, parseScaled } from './wire/decimal-text.ts';
 import { tokenQuote } from './wire/prices.ts';
+import type { FeeRequest } from './world/fees.ts';
 import { forcePrice } from './world/forced-price.ts';
 import { transactionHashOf, walletOf } from './world/identity.ts';
 import { type Market, type MarketPhase, UNITS } from './world/market.ts';
@@ -116,6 +117,8 @@ export interface ExchangeControl {
   releasePrice(tokenId: string): void;
   /** Performs an action on one market. @throws SimControlError */
   steer(request: SteerRequest): void;
+  /** Changes a fee, now or as an announced change. @throws SimControlError */
+  changeFee(request: FeeRequest): void;
   /** The true changes of all results, as each venue shows them. */
   resolutions(): readonly MarketLedger[];
   pause(): void;
@@ -164,6 +167,15 @@ export function engineControl(world: World, clock: LiveClock): EngineControl {
     steer: (request) => {
       clock.catchUp();
       steer(world, request);
+    },
+    changeFee: (request) => {
+      clock.catchUp();
+      const { conditionId } = request;
+      const market = world.markets.find(({ spec }) => spec.conditionId === conditionId);
+      if (conditionId !== undefined && market === undefined) {
+        throw new SimControlError(404, 'market_not_found', `no market ${conditionId}`);
+      }
+      world.fees.change(request, market, world.second);
     },
     resolutions: () => {
       clock.catchUp();

@@ -37,7 +37,7 @@ export const executableExample: ExecutableBody = {
 /** Digits before and after the point: more than any venue or book has. */
 const MAX_AMOUNT_DIGITS = 30;
 const AMOUNT_RULE = `must be a decimal greater than 0 such as 500 or 0.25, with at most ${MAX_AMOUNT_DIGITS} digits before and after the point`;
-const AMOUNT = new RegExp(`^\\d{1,${MAX_AMOUNT_DIGITS}}(?:\\.\\d{1,${MAX_AMOUNT_DIGITS}})?$`);
+const AMOUNT = new RegExp(`^[0-9]{1,${MAX_AMOUNT_DIGITS}}(?:\\.[0-9]{1,${MAX_AMOUNT_DIGITS}})?$`);
 
 /** The amount of an order, as canonical text: `500` and `500.0` are one order. */
 export const orderAmount = z
@@ -104,7 +104,7 @@ export const batchExecutableMeta = z.object({
 const venueName = z
   .string()
   .min(1, 'must not be empty')
-  .meta({ description: 'The venue of the outcome.', example: 'polymarket' });
+  .meta({ description: 'The venue of the outcome, or `all`.', example: 'polymarket' });
 export const compareQuery = z.object({
   buy_venue: venueName,
   buy_outcome_id: param.requiredOutcomeId.meta({ example: OUTCOME_ID_EXAMPLE }),

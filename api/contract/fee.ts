@@ -6,8 +6,7 @@ import { MARKET_ID_EXAMPLE } from './market.ts';
 import { decimalValue, epochTime, opaqueId } from './wire.ts';
 
 type Curve = Extract<FeeRule, { model: 'price_curve' }>;
-const MODES = ['up', 'half_up', 'down'] as const satisfies readonly Curve['rounding']['mode'][];
-const ROUNDED = ['fee', 'balance'] as const satisfies readonly Curve['rounding']['of'][];
+const MODES = ['up', 'half_up'] as const satisfies readonly Curve['rounding'][];
 
 const feeRule = z.discriminatedUnion('model', [
   z.object({ model: z.literal('none') }).meta({ description: 'The venue takes no fee.' }),
@@ -20,11 +19,11 @@ const feeRule = z.discriminatedUnion('model', [
         .meta({ description: 'Of an order that rests in the book. Absent when the venue does not state it.' }),
       exponent: z.int().min(1).max(4),
       rounding: z.object({
-        digits: z.int().min(0).meta({ description: 'Digits after the point.' }),
+        digits: z.int().min(0).meta({ description: 'Digits after the point of the fee of a fill.' }),
         mode: z.enum(MODES).meta({ description: '`up` is in favour of the venue.' }),
-        of: z.enum(ROUNDED).meta({
+        balance_digits: z.int().min(0).optional().meta({
           description:
-            'What is rounded: the fee, or the `balance` that the account pays or gets, whose rest goes to the fee.',
+            'Digits after the point of what the account pays or gets for an order: the rest is a fee too. Absent: it is not rounded.',
         }),
       }),
     })
@@ -38,7 +37,7 @@ export const marketFees = z
     fee: feeRule.nullable().meta({ description: 'The rule that applies; null when it is not known, see `reason`.' }),
     reason: z.enum(FEE_REASONS).optional().meta({
       description:
-        'Why `fee` is null: oddswire has `not_read` it yet, the venue has `not_stated` it, or states it by an `unknown_rule`.',
+        'Why `fee` is null: oddswire has `not_read` it yet, the venue has `not_stated` it, states an `unknown_rule`, or it `depends_on_account`.',
     }),
     valid_from: epochTime.optional().meta({ description: 'Absent when the rule applied before oddswire read it.' }),
     valid_until: epochTime.optional().meta({ description: 'When the first of `changes` applies.' }),
@@ -46,6 +45,9 @@ export const marketFees = z
     changes: z
       .array(z.object({ at: epochTime, fee: feeRule.nullable().meta({ description: 'Null: an unknown rule.' }) }))
       .meta({ description: 'Later rules that the venue has announced, in the order of their times.' }),
+    changes_complete: z.boolean().meta({
+      description: 'False when the venue announces no changes, or they could not be read: `changes` may lack some.',
+    }),
   })
   .meta({ description: 'The fee of a market.' });
 export type MarketFeesBody = z.output<typeof marketFees>;
@@ -55,7 +57,7 @@ const ruleExample: FeeRuleBody = {
   taker_rate: decimalField('0.04'),
   maker_rate: decimalField('0'),
   exponent: 1,
-  rounding: { digits: 5, mode: 'half_up', of: 'fee' },
+  rounding: { digits: 5, mode: 'half_up' },
 };
 export const marketFeesExample: MarketFeesBody = {
   market_id: MARKET_ID_EXAMPLE,
@@ -63,6 +65,7 @@ export const marketFeesExample: MarketFeesBody = {
   valid_until: 1767571200,
   known_at: 1767312000,
   changes: [{ at: 1767571200, fee: { ...ruleExample, taker_rate: decimalField('0.03') } }],
+  changes_complete: true,
 };
 
 export const marketFeesQuery = z.object({ as_of: param.asOf });

@@ -1,6 +1,7 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
 import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
+import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
 import { MARKET_SORTS, MARKET_STATUSES } from '../../src/domain/markets/market.ts';
 import { ifKnown, type RouteCalls, toolResult } from './tool-result.ts';
 
@@ -82,6 +83,54 @@ export function addMarketTools(server: McpServer, calls: RouteCalls): void {
       annotations: READ_ONLY,
     },
     ({ market_id: id, venue: asked }) => toolResult(calls, () => readMarket(calls, id, asked)),
+  );
+
+  server.registerTool(
+    'get_executable',
+    {
+      title: 'Read what an order costs or pays',
+      description:
+        'Fills an order from the stored book of one outcome, level by level, with the fee of the venue: average price, fee, total, price with ' +
+        'fee, slippage against the middle, and what the book lacks when `complete` is false. Name `size` or `notional`. An unknown fee is ' +
+        'null with `fee_reason`, and so is everything that needs it: it is not 0. `live` is false for a book that is not the present one.',
+      inputSchema: z.strictObject({
+        market_id: marketId,
+        venue,
+        outcome_id: z.string().optional().describe('outcome_id of get_market. Default: the first outcome.'),
+        side: z.enum(ORDER_SIDES).describe('A buy takes asks, a sell takes bids.'),
+        size: z.string().optional().describe('Units of the outcome, a decimal as text such as "500".'),
+        notional: z.string().optional().describe('In place of size: price times size without the fee, as text.'),
+        as_of: moment.describe('Epoch seconds: the book and the fee that were known then. Default: now.'),
+      }),
+      annotations: READ_ONLY,
+    },
+    ({ market_id: id, venue: asked, ...order }) =>
+      toolResult(calls, async () => {
+        const { data, meta } = await calls.get(`${pathOf(asked, id)}/executable`, order);
+        const { live, observed_at, market_status, feed_gaps } = meta;
+        return { ...(data as Record<string, unknown>), market_status, live, observed_at, feed_gaps };
+      }),
+  );
+
+  server.registerTool(
+    'get_fees',
+    {
+      title: 'Read the fee of a market',
+      description:
+        'The rule by which the venue charges an order, and announced changes. `fee` is null with a `reason` when it is not known. Model ' +
+        'price_curve: size × rate × (price × (1 − price)) ^ exponent of each fill.',
+      inputSchema: z.strictObject({
+        market_id: marketId,
+        venue,
+        as_of: moment.describe('Epoch seconds: the fee that applied and was known then. Default: now.'),
+      }),
+      annotations: READ_ONLY,
+    },
+    ({ market_id: id, venue: asked, as_of }) =>
+      toolResult(
+        calls,
+        async () => (await calls.get(`${pathOf(asked, id)}/fees`, { as_of })).data as Record<string, unknown>,
+      ),
   );
 
   server.registerTool(

@@ -76,9 +76,10 @@ function unknownFeeReason({ fee, atMs, isPast }: OrderOnBook): NonNullable<Execu
   return feeReason(fee, atMs);
 }
 
-/** Why a stored statement has no known rule for a moment. Only a rule that begins later says nothing about now. */
+/** Why a stored statement has no known rule for a moment. One about later times says nothing about this moment. */
 export function feeReason(fee: FeeStatement, atMs: number): FeeReason {
-  return fee.reason ?? (feePeriodAt(fee, atMs) ? 'unknown_rule' : 'not_stated');
+  if (fee.periods.length > 0 && !feePeriodAt(fee, atMs)) return 'not_stated';
+  return fee.reason ?? 'unknown_rule';
 }
 
 function toLevel([price, size]: StoredLevel): PriceLevel {

@@ -12,7 +12,7 @@ const TURNS = 2;
 type RouteName = keyof typeof ROUTES;
 
 /** The routes whose answers are not in memory before they were read once. */
-const READ_ONCE: ReadonlySet<RouteName> = new Set(['candles', 'trades']);
+const READ_ONCE: ReadonlySet<RouteName> = new Set(['candles', 'trades', 'executable']);
 
 export interface ReadFigures {
   api: Api;

@@ -15,6 +15,7 @@ export const ROUTES = {
   market: (id: string) => `/v1/polymarket/markets/${id}`,
   candles: (id: string) => `/v1/polymarket/markets/${id}/candles?interval=1h`,
   trades: (id: string) => `/v1/polymarket/markets/${id}/trades?limit=100`,
+  executable: (id: string) => `/v1/polymarket/markets/${id}/executable?side=buy&size=500`,
 } as const;
 
 /** An API process over a database, and its address. */

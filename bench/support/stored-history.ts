@@ -29,6 +29,22 @@ const PRICES = sql(
   `INSERT INTO latest_price (token_id, price, bid, ask, as_of, received_at)
    SELECT token_id, (1 + token_id % 98) / 100.0, (token_id % 98) / 100.0 + 0.005, (1 + token_id % 98) / 100.0 + 0.005, now(), now() FROM outcome`,
 );
+/** Twenty levels per side, which polls of the next hours have seen already, so that no read fetches a book. */
+const BOOKS = sql(
+  'bench_books',
+  `INSERT INTO book_latest (token_id, as_of, received_at, bids, asks)
+   SELECT token_id, now(), now() + interval '6 hours', l.bids, l.asks FROM outcome o
+   CROSS JOIN (SELECT jsonb_agg(jsonb_build_array((0.5 - n * 0.01)::text, (n * 10)::text) ORDER BY n) AS bids,
+                      jsonb_agg(jsonb_build_array((0.5 + n * 0.01)::text, (n * 10)::text) ORDER BY n) AS asks
+               FROM generate_series(1, 20) n) l
+   WHERE o.ordinal = 0`,
+);
+const FEES = sql(
+  'bench_fees',
+  `INSERT INTO market_fee (market_id, known_at, statement)
+   SELECT id, now(), '{"periods": [{"rule": {"model": "price_curve", "takerRate": "0.04", "exponent": 1, "digits": 5, "rounding": "half_up"}}]}'
+   FROM market`,
+);
 const TRADES = storingTrades(
   'bench_trades',
   `SELECT o.token_id, date_trunc('minute', now()) - n * $2::float8 * interval '1 second' AS ts, 't' || n AS trade_id,
@@ -46,13 +62,15 @@ const POLLED = sql(
 /** Tokens of one statement, which holds their trades in memory. */
 const TOKENS_AT_ONCE = 10_000;
 
-/** Fills a database with markets, prices, trades and their candles, in SQL, for the reads of a bench. */
+/** Fills a database with markets, prices, books, fees, trades and their candles, in SQL, for the reads of a bench. */
 export async function storeHistory(db: Database, { markets, trades, days }: HistoryOptions): Promise<string[]> {
   const now = Date.now();
   const months = Array.from({ length: days + 1 }, (_, day) => now - day * 86_400_000);
   await new Partitions(db).ensure('trade', months);
   await db.query(MARKETS, [markets]);
   await db.query(PRICES);
+  await db.query(BOOKS);
+  await db.query(FEES);
   await db.query(POLLED);
   const each = Math.max(1, Math.round(trades / markets));
   for (let from = 0; from < 2 * markets; from += TOKENS_AT_ONCE) {

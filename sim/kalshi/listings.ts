@@ -155,7 +155,7 @@ export function listEvents(directory: Directory, query: URLSearchParams): Reply 
   const { found, cursor } = take(listed(directory.world.events, page.after), page.limit, matches);
   const isNested = query.get('with_nested_markets') === 'true';
   const events = found.map((event) => {
-    const facts = JSON.stringify(eventObject(event, hasEventCategory));
+    const facts = JSON.stringify(eventObject(event, hasEventCategory, feeOf(directory, event)));
     return isNested ? `${facts.slice(0, -1)},"markets":${liveTexts(directory, event)}}` : facts;
   });
   return jsonText(`{"cursor":${JSON.stringify(cursor)},"events":[${events.join(',')}],"milestones":[]}`);
@@ -180,8 +180,13 @@ export function listCombinationEvents(directory: Directory, query: URLSearchPara
 export function oneEvent(directory: Directory, ticker: string): Reply {
   const event = directory.world.events.find((each) => eventTickerOf(each) === ticker);
   if (event === undefined || directory.marketsOf(event).length === 0) return notFound();
-  const facts = JSON.stringify(eventObject(event, directory.settings.hasEventCategory));
+  const facts = JSON.stringify(eventObject(event, directory.settings.hasEventCategory, feeOf(directory, event)));
   return jsonText(`{"event":${facts},"markets":${liveTexts(directory, event)}}`);
+}
+
+/** What replaces the fee of the series for an event. */
+function feeOf({ world }: Directory, event: EventSpec) {
+  return world.fees.inEffect(world.second, event.no);
 }
 
 function liveTexts(directory: Directory, event: EventSpec): string {

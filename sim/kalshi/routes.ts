@@ -6,7 +6,7 @@ import { combinationBook } from './combinations.ts';
 import { Directory, type KalshiSettings } from './directory.ts';
 import { listCombinationEvents, listEvents, listHistoricalMarkets, listMarkets, oneEvent } from './listings.ts';
 import { badRequest, notFound } from './query.ts';
-import { listFeeChanges, listSeries, oneSeries } from './series.ts';
+import { listEventFeeChanges, listSeries, listSeriesFeeChanges, oneSeries } from './series.ts';
 import { cutoff, listTrades } from './trades.ts';
 import { bookObject } from './wire.ts';
 
@@ -45,8 +45,7 @@ function events(directory: Directory, [ticker, ...rest]: Parts, query: URLSearch
   if (rest.length > 0) return notFound();
   if (ticker === undefined) return listEvents(directory, query);
   if (ticker === 'multivariate') return listCombinationEvents(directory, query);
-  // No fee of the simulator changes.
-  if (ticker === 'fee_changes') return json({ cursor: '', event_fee_changes: [] });
+  if (ticker === 'fee_changes') return listEventFeeChanges(directory, query);
   return oneEvent(directory, ticker);
 }
 
@@ -70,7 +69,8 @@ function markets(directory: Directory, [id, part, ...rest]: Parts, query: URLSea
 function series(directory: Directory, parts: Parts, query: URLSearchParams): Reply {
   const [name, kind, ticker, part, ...rest] = parts;
   if (name === undefined) return listSeries(directory, query);
-  if (kind === undefined) return name === 'fee_changes' ? listFeeChanges() : oneSeries(directory, name);
+  if (kind === undefined)
+    return name === 'fee_changes' ? listSeriesFeeChanges(directory, query) : oneSeries(directory, name);
   if (kind !== 'markets' || ticker === undefined || part !== 'candlesticks') return notFound();
   return rest.length > 0 ? notFound() : liveCandlesticks(directory, name, ticker, query);
 }

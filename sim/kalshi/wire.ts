@@ -3,6 +3,7 @@ import { formatScaled } from '../wire/decimal-text.ts';
 import { tokenQuote } from '../wire/prices.ts';
 import { isoMicros, isoSeconds } from '../wire/time-text.ts';
 import type { EventSpec, MarketSpec } from '../world/catalog.ts';
+import type { FeeChange } from '../world/fees.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import { rulesOf } from '../world/resolution.ts';
 import type { Trade } from '../world/trade-tape.ts';
@@ -143,11 +144,13 @@ function settlement({ closedSecond, split, payout }: Market): Wire {
 }
 
 /** An event without its markets. Its category is deprecated: the series has one too. */
-export function eventObject(event: EventSpec, hasCategory: boolean): Wire {
+export function eventObject(event: EventSpec, hasCategory: boolean, fee?: FeeChange): Wire {
   return {
     ...(hasCategory && { category: 'Simulated' }),
     collateral_return_type: event.negRiskId === undefined ? '' : 'MECNET',
     event_ticker: eventTickerOf(event),
+    ...(fee?.type && { fee_type_override: fee.type }),
+    ...(fee?.multiplier != null && { fee_multiplier_override: fee.multiplier }),
     mutually_exclusive: event.negRiskId !== undefined,
     product_metadata: { competition: 'Simulator' },
     series_ticker: SERIES_TICKER,

@@ -14,6 +14,14 @@ export type Wire = Record<string, unknown>;
 const HOUR = 3600;
 const DAY = 86_400;
 
+interface GammaView {
+  seed: number;
+  second: number;
+  /** The rate of takers, 0 without a fee; undefined: fees without a schedule. */
+  rate: number | undefined;
+  hasTags?: boolean;
+}
+
 /**
  * A Gamma market object: lists in strings, numbers as text and as number, no fields without a value. Tags only on request. A market of
  * protocol V2 keeps the tokens that it had before: its outcomes are `positionIds`, and a client that reads `clobTokenIds` finds no book.
@@ -21,9 +29,7 @@ const DAY = 86_400;
 export function gammaMarket(
   market: Market,
   siblings: readonly Market[],
-  seed: number,
-  second: number,
-  hasTags = false,
+  { seed, second, rate, hasTags = false }: GammaView,
 ): Wire {
   const { spec, event } = market;
   const traded = market.tradeCount > 0;
@@ -111,10 +117,10 @@ export function gammaMarket(
     deployingTimestamp: isoMicros(spec.createdSecond, micros),
     rfqEnabled: false,
     holdingRewardsEnabled: false,
-    feesEnabled: true,
+    feesEnabled: rate !== 0,
     requiresTranslation: false,
-    feeType: 'general_fees',
-    feeSchedule: { exponent: 1, rate: 0.05, takerOnly: true, rebateRate: 0.25 },
+    feeType: rate === 0 ? null : rate === undefined ? 'crypto_fees' : 'general_fees',
+    feeSchedule: rate ? { exponent: 1, rate, takerOnly: true, rebateRate: 0.25 } : undefined,
   };
 }
 

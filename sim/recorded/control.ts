@@ -27,6 +27,7 @@ export function recordedControl(
     forcePrice: refuse,
     releasePrice: refuse,
     steer: refuse,
+    changeFee: refuse,
     resolutions: () => [],
     pause: refuse,
     resume: refuse,

@@ -1,6 +1,7 @@
 import type { ExchangeControl, PriceRequest, SteerRequest } from '../control.ts';
 import { SimControlError } from '../errors.ts';
 import type { FaultRequest } from '../faults.ts';
+import type { FeeRequest } from '../world/fees.ts';
 import { json, type Reply, type SimRequest, wholeNumber } from './reply.ts';
 
 const MAX_STATE_MARKETS = 500;
@@ -46,6 +47,10 @@ function answer(control: ExchangeControl, request: SimRequest): Reply {
     case 'POST /markets':
       // The control checks every field it uses.
       control.steer(objectOf(request.body) as unknown as SteerRequest);
+      return json({ done: true });
+    case 'POST /fees':
+      // The control checks every field it uses.
+      control.changeFee(objectOf(request.body) as unknown as FeeRequest);
       return json({ done: true });
     case 'POST /pause':
       control.pause();

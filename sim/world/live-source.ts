@@ -89,7 +89,8 @@ class LiveEntry implements GammaEntry {
     const { options, second } = this.world;
     const shown = visibleMarket(this.market, this.world);
     const siblings = this.world.siblingsOf(this.market);
-    return JSON.stringify(gammaMarket(shown, siblings, options.seed, second, hasTags));
+    const rate = this.world.fees.rateOf(this.market);
+    return JSON.stringify(gammaMarket(shown, siblings, { seed: options.seed, second, rate, hasTags }));
   }
 }
 
@@ -150,12 +151,11 @@ class LiveGamma implements GammaSource {
     const shown = siblings.filter((market) => market.isListed);
     if (shown.length === 0) return undefined;
     const markets = shown.map((market) => {
-      const { events: _nested, ...rest } = gammaMarket(
-        visibleMarket(market, this.world),
-        siblings,
-        options.seed,
+      const { events: _nested, ...rest } = gammaMarket(visibleMarket(market, this.world), siblings, {
+        seed: options.seed,
         second,
-      );
+        rate: this.world.fees.rateOf(market),
+      });
       return rest;
     });
     const tags = gammaTags(event, options.seed);

@@ -6,6 +6,7 @@ import { actAsRetail } from '../traders/taker.ts';
 import { STRONG_MAKER } from '../traders/wallets.ts';
 import { type Catalog, planCatalog, rollingMarket } from './catalog.ts';
 import { playDeepHistory } from './deep-history.ts';
+import { Fees } from './fees.ts';
 import { advancePhase } from './lifecycle.ts';
 import { Market, type MarketOrder } from './market.ts';
 import type { WorldOptions } from './options.ts';
@@ -29,6 +30,7 @@ export class World {
   /** Markets with traders, and those that a control changed: the others follow their plan. */
   readonly moving = new Set<Market>();
   readonly tape: TradeTape;
+  readonly fees = new Fees();
   private readonly catalog: Catalog;
   private readonly desks: Desk[] = [];
   private readonly history: Activity;

@@ -77,8 +77,28 @@ export const hostileJson: fc.Arbitrary<unknown> = fc.oneof(
 );
 
 /** Placeholders for existing ids. */
-const NAMES_OF_THINGS = new Set(['tokenMint', 'webhookId', 'address', 'outcome_id', 'market_ids', 'cursor', 'since']);
-const THING_OF: Readonly<Record<string, string>> = { market_ids: 'market_id' };
+const NAMES_OF_THINGS = new Set([
+  'tokenMint',
+  'webhookId',
+  'address',
+  'outcome_id',
+  'outcome_ids',
+  'buy_outcome_id',
+  'sell_outcome_id',
+  'buy_venue',
+  'sell_venue',
+  'market_ids',
+  'cursor',
+  'since',
+]);
+const THING_OF: Readonly<Record<string, string>> = {
+  market_ids: 'market_id',
+  outcome_ids: 'outcome_id',
+  buy_outcome_id: 'outcome_id',
+  sell_outcome_id: 'outcome_id',
+  buy_venue: 'venue',
+  sell_venue: 'venue',
+};
 
 /** Values that a schema of the document allows. `name` is the name of the field or parameter. */
 export function valuesOf(contract: ApiContract, schema: JsonSchema, name = ''): fc.Arbitrary<unknown> {
@@ -195,8 +215,8 @@ function textOf(schema: JsonSchema, minLength: number, maxLength: number): fc.Ar
     return fc.string({ unit: 'grapheme-ascii', minLength, maxLength: Math.max(40, minLength) });
   }
   const pattern = new RegExp(schema.pattern, 'u');
-  // Random text would practically never match a list of names.
-  if (schema.pattern.startsWith('^(')) return fc.stringMatching(pattern);
+  // Random text would practically never match a list of names, or a number.
+  if (/^\^(?:\(|\[0-9\])/.test(schema.pattern)) return fc.stringMatching(pattern);
   return text.filter((candidate) => pattern.test(candidate));
 }
 

@@ -1,8 +1,11 @@
+import type { FeeStatement } from '../../src/domain/markets/fee.ts';
 import { SCOPES } from '../../src/domain/values/api-key.ts';
+import { decimal } from '../../src/domain/values/decimal.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import { EVENT_TYPES } from '../../src/domain/webhooks/event.ts';
 import { createApiKey } from '../../src/store/accounts/accounts.ts';
 import { createBacktest } from '../../src/store/alerts/backtest/jobs.ts';
+import { appendFees } from '../../src/store/catalog/market-fees.ts';
 import { sql } from '../../src/store/db/tx.ts';
 import { aDelivery } from '../factories/deliveries.ts';
 import { aStoredMarket } from '../factories/stored-market.ts';
@@ -137,6 +140,10 @@ async function someMarkets(api: TestApi, world: World): Promise<void> {
   ].entries()) {
     const market = await aStoredMarket(api.db, fields);
     learn(world, 'market_id', market.marketId);
+    const rounding = { exponent: 1, digits: 5, rounding: 'half_up' } as const;
+    const rule = { model: 'price_curve', takerRate: decimal('0.04'), ...rounding } as const;
+    const statement: FeeStatement = { periods: [{ rule }, { rule: null, fromMs: nowMs + 86_400_000 }] };
+    if (index === 0) await api.db.transaction((tx) => appendFees(tx, [{ marketPk: market.pk, statement }]));
     if (fields.resolvedAt) await storedTimeline(api.db, market, aTimeline(fields.resolvedAt));
     for (const { tokenId, outcomeId } of market.outcomes) {
       learn(world, 'outcome_id', outcomeId);

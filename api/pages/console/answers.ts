@@ -7,6 +7,7 @@ import type { ExactNumber } from '../../../src/domain/values/api-json.ts';
 import type { FilterCondition } from '../../../src/domain/webhooks/filter.ts';
 import type { OrderBy } from '../../../src/domain/webhooks/order.ts';
 import type { BookBody, LevelBody } from '../../contract/book.ts';
+import type { ExecutableBody } from '../../contract/executable.ts';
 import type { MarketBody } from '../../contract/market.ts';
 import type { PricesBody } from '../../contract/price.ts';
 import type { resolution } from '../../contract/resolution.ts';
@@ -29,6 +30,7 @@ type Parsed<T> =
 export type Market = Parsed<MarketBody>;
 export type Prices = Parsed<PricesBody>;
 export type Book = Parsed<BookBody>;
+export type Executable = Parsed<ExecutableBody>;
 export type Level = Parsed<LevelBody>;
 export type Trade = Parsed<TradeBody>;
 export type Candle = Parsed<CandleBody>;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { parseExactJson } from '../../../src/domain/values/exact-json.ts';
 import type { ApiContext } from '../../context.ts';
 import { ApiError } from '../../errors.ts';
 import type { AnswerDeps } from '../../http/answer-deps.ts';
@@ -32,6 +33,11 @@ export interface ShownRequest {
   target: string;
   header: 'Authorization' | 'X-API-Key';
   body?: string;
+}
+
+/** The data of an answer with every digit of its decimals, as text: `JSON.parse` rounds them. */
+export function exactData<Data>({ text }: Pick<ApiAnswer<Data>, 'text'>): Data {
+  return (JSON.parse(JSON.stringify(parseExactJson(text).value)) as { data: Data }).data;
 }
 
 /** Runs routes of the API in this process, so that a page shows exactly the answer that a program gets, with the same checks. */

@@ -1,5 +1,4 @@
 import { compareDecimals, type Decimal, parseDecimal } from '../../../src/domain/values/decimal.ts';
-import { parseExactJson } from '../../../src/domain/values/exact-json.ts';
 import { isWebAddress } from '../../../src/domain/values/parse-url.ts';
 import { invalidRequest } from '../../errors.ts';
 import { lineChart } from '../kit/drawings.ts';
@@ -10,9 +9,10 @@ import type { PageDeps } from '../kit/page-deps.ts';
 import { shareText } from '../kit/shown-values.ts';
 import { alertSection, readOutcomeAlerts } from './alert-form.ts';
 import type { Book, Candle, Market, Prices, Resolution, Trade } from './answers.ts';
-import { type ApiAnswer, type ApiCall, orNothing } from './api-calls.ts';
+import { type ApiAnswer, type ApiCall, exactData, orNothing } from './api-calls.ts';
 import { bookLadder, tradeTable } from './market-tape.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
+import { orderResult, orderSection, readOrder } from './order.ts';
 import { programExamples, quoted } from './program.ts';
 import { resultSection } from './resolutions/result.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
@@ -74,12 +74,17 @@ export function marketPage(router: ConsoleRouter, deps: MarketDeps): void {
     scope,
     async load(request) {
       const { market, outcome } = await viewOf(request);
-      const [book, trades] = await Promise.all([
+      const [book, trades, order] = await Promise.all([
         bookOf(request, market, outcome?.outcome_id),
         tradesOf(request, market),
+        readOrder(request, market, outcome?.outcome_id),
       ]);
       const currency = currencyOf(market.venue);
-      return { book: bookLadder(book, currency).toString(), trades: tradeTable(trades, market, currency).toString() };
+      return {
+        book: bookLadder(book, currency).toString(),
+        trades: tradeTable(trades, market, currency).toString(),
+        order: orderResult(market.venue, order).toString(),
+      };
     },
   });
 }
@@ -152,10 +157,8 @@ async function tradesOf({ api }: ConsoleRequest, market: Market): Promise<Trade[
   return (await api<Trade[]>({ operationId: 'listTrades', params: idsOf(market), query })).data;
 }
 
-/** With every digit of the payouts, which `JSON.parse` rounds. */
 async function resultOf({ api }: ConsoleRequest, market: Market): Promise<Resolution> {
-  const { text } = await api<Resolution>(resultCall(market));
-  return (JSON.parse(JSON.stringify(parseExactJson(text).value)) as { data: Resolution }).data;
+  return exactData(await api<Resolution>(resultCall(market)));
 }
 
 export function quoteOf(prices: ApiAnswer<Prices> | undefined, outcome: string | undefined) {
@@ -180,7 +183,7 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
   const window = windowOf(range, market, nowMs);
   const prices = await pricesOf(request, market);
   const quote = quoteOf(prices, outcome?.outcome_id);
-  const [series, book, trades, trends, siblings, alerts, result] = await Promise.all([
+  const [series, book, trades, trends, siblings, alerts, result, order] = await Promise.all([
     readChart(request, view, prices),
     bookOf(request, market, outcome?.outcome_id),
     tradesOf(request, market),
@@ -188,6 +191,7 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
     siblingsOf(request, market),
     readOutcomeAlerts(request, outcome?.outcome_id),
     resultOf(request, market),
+    readOrder(request, market, outcome?.outcome_id),
   ]);
   const trend = trends.get(`${market.venue} ${market.market_id}`);
   const before = trend?.points[0];
@@ -211,6 +215,7 @@ ${chart(view, series)}
 <section class="card trades-card" aria-labelledby="trades-title"><h2 id="trades-title">Trades</h2>
 <div data-part="trades">${tradeTable(trades, market, currency)}</div></section>
 </div></div>
+${outcome && orderSection(market, outcome, order, choicesOf(request))}
 ${outcome && alerts && alertSection(request, view, outcome, alerts, quote?.price)}
 ${candleTable(series.candles, series.interval)}
 ${resultSection(market, result)}
@@ -224,6 +229,14 @@ ${about(view, prices, nowMs)}
 ${outcome && examples(request, view, prices, candleCall(market, outcome.outcome_id, window), window.interval)}
 </div>`;
   return { title: titleOf(market), above: crumbs(market, nowMs), body, scripts: ['market.js'] };
+}
+
+/** The choices of the page that its form of an order keeps. */
+function choicesOf({ query }: ConsoleRequest): (readonly [string, string])[] {
+  return ['outcome', 'range', 'chart'].flatMap((name) => {
+    const value = query.get(name);
+    return value ? [[name, value] as const] : [];
+  });
 }
 
 /** The markets of an event may have the same title. */

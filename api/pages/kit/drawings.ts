@@ -129,3 +129,67 @@ export function depthBar(share: number, classes = 'depth'): Html {
   const width = Math.max(1, share * DEPTH_WIDTH).toFixed(1);
   return html`<svg class="${classes}" viewBox="0 0 ${DEPTH_WIDTH} 10" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="10"/></svg>`;
 }
+
+const DEPTH_BOX = { width: 400, height: 120 };
+/** The shown prices reach this many times as far as the worst price of the order. */
+const DEPTH_REACH = 1.6;
+const LEAST_REACH = 0.05;
+
+export interface DepthLevel {
+  price: number;
+  size: number;
+}
+type DepthSide = 'bids' | 'asks';
+
+/**
+ * The sizes of a book, summed from the best price of each side, over the prices around the middle. The part that an order takes is filled.
+ * Both sides are best first.
+ */
+export function depthChart(
+  book: Readonly<Record<DepthSide, readonly DepthLevel[]>>,
+  used: { side: DepthSide; size: number },
+  label: string,
+): Html {
+  const best = [book.bids[0], book.asks[0]].flatMap((level) => (level ? [level.price] : []));
+  if (best.length === 0) return html``;
+  const middle = best.reduce((sum, price) => sum + price, 0) / best.length;
+  const taken = takenOf(book[used.side], used.size);
+  const distance = Math.max(0, ...taken.map(({ price }) => Math.abs(price - middle)));
+  const reach = Math.max(LEAST_REACH, DEPTH_REACH * distance);
+  const [from, to] = [Math.max(0, middle - reach), Math.min(1, middle + reach)];
+  const shown = (levels: readonly DepthLevel[]) => levels.filter(({ price }) => price >= from && price <= to);
+  const total = (levels: readonly DepthLevel[]) => levels.reduce((sum, { size }) => sum + size, 0);
+  const highest = Math.max(total(shown(book.bids)), total(shown(book.asks)), Number.MIN_VALUE);
+  const area = (levels: readonly DepthLevel[], isUsed: boolean, side: DepthSide) => {
+    const x = (price: number) => fixed(((price - from) / Math.max(to - from, 1e-9)) * DEPTH_BOX.width);
+    const y = (sum: number) => fixed((1 - sum / highest) * (DEPTH_BOX.height - 4) + 2);
+    const [first] = levels;
+    if (first === undefined) return html``;
+    let sum = 0;
+    let drawn = `M${x(first.price)} ${DEPTH_BOX.height}`;
+    for (const { price, size } of levels) {
+      drawn += `H${x(price)}`;
+      sum += size;
+      drawn += `V${y(sum)}`;
+    }
+    if (!isUsed) drawn += `H${x(side === 'asks' ? to : from)}`;
+    return html`<path class="area ${side}${isUsed && ' used'}" d="${drawn}V${DEPTH_BOX.height}Z"/>`;
+  };
+  return html`<figure class="depth-chart"><svg viewBox="0 0 ${DEPTH_BOX.width} ${DEPTH_BOX.height}" preserveAspectRatio="none" role="img"
+ aria-label="${label}">${area(shown(book.bids), false, 'bids')}${area(shown(book.asks), false, 'asks')}${area(taken, true, used.side)}</svg>
+<figcaption><span class="num">${axis(from)}</span><span class="num">${axis(middle)}</span><span class="num">${axis(to)}</span></figcaption></figure>`;
+}
+
+/** The levels that an order of a size takes; the last one in part. */
+function takenOf(levels: readonly DepthLevel[], size: number): DepthLevel[] {
+  const taken: DepthLevel[] = [];
+  let rest = size;
+  for (const level of levels) {
+    if (rest <= 0) break;
+    taken.push({ price: level.price, size: Math.min(level.size, rest) });
+    rest -= level.size;
+  }
+  return taken;
+}
+
+const axis = (price: number) => String(Math.round(price * 1_000) / 1_000);

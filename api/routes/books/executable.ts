@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { Order } from '../../../src/domain/markets/executable.ts';
-import type { FeeStatement } from '../../../src/domain/markets/fee.ts';
 import type { Decimal } from '../../../src/domain/values/decimal.ts';
 import { findFee } from '../../../src/store/catalog/market-fees.ts';
 import { readOrderBooks } from '../../../src/store/series/order-books.ts';
@@ -57,23 +56,24 @@ export function executableRoutes(deps: MarketReadDeps): Route[] {
         return {
           key: ['executable', scope.name, marketId, outcomeId, order.side, order.by, order.amount, asOf],
           load: async (cold) => {
-            const read = await bookOf({ scope, marketId, outcomeId, asOf }, cold);
+            const check = (found: { venue: string }) => checkSizeDigits(order, digitsOf(found));
+            const read = await bookOf({ scope, marketId, outcomeId, asOf, check }, cold);
             const { market, outcome, book, meta, freshness, latest } = read;
-            const digits = digitsOf(market);
-            checkSizeDigits(order, digits);
-            const fee = latest ? latest.fee : await feeKnownThen(market, asOf);
-            const atMs = asOf === undefined ? deps.now() : asOf * 1_000;
             const isPast = asOf !== undefined;
+            const statement = latest ? latest.fee : (await findFee(deps.db, [market.venue], marketId, asOf))?.statement;
+            const fee = statement ?? null;
+            const atMs = isPast ? asOf * 1_000 : deps.now();
             const on = { marketId: market.marketId, outcomeId: outcome.outcomeId, book, fee, atMs, isPast };
-            const forMs = latest && Math.min(latest.forMs, stableFeeMs(fee, atMs));
             return {
-              data: presentExecutable({ ...on, order, sizeDigits: digits }).body,
+              data: presentExecutable({ ...on, order, sizeDigits: digitsOf(market) }).body,
               meta,
               freshness,
               validity:
-                latest && forMs !== undefined
-                  ? seriesValidity(scope, marketId, 'executable', { stamp: latest.stamp, forMs })
-                  : undefined,
+                latest &&
+                seriesValidity(scope, marketId, 'executable', {
+                  stamp: latest.stamp,
+                  forMs: Math.min(latest.forMs, stableFeeMs(fee, atMs)),
+                }),
             };
           },
         };
@@ -125,13 +125,6 @@ export function executableRoutes(deps: MarketReadDeps): Route[] {
       },
     ),
   ];
-
-  async function feeKnownThen(
-    { venue, marketId }: { venue: string; marketId: string },
-    asOf: number | undefined,
-  ): Promise<FeeStatement | null> {
-    return (await findFee(deps.db, [venue], marketId, asOf))?.statement ?? null;
-  }
 }
 
 /** @throws ApiError `invalid_request` unless exactly one of size and notional is given. */

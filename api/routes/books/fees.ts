@@ -53,7 +53,7 @@ export function feeRoutes(deps: MarketReadDeps): Route[] {
 }
 
 function presentFees(market_id: string, { statement, knownAt }: KnownFee, atMs: number): MarketFeesBody {
-  if (!statement) return { market_id, fee: null, reason: 'not_read', changes: [] };
+  if (!statement) return { market_id, fee: null, reason: 'not_read', changes: [], changes_complete: false };
   const present = feePeriodAt(statement, atMs);
   const rule = present?.rule ?? null;
   const changes = laterFeePeriods(statement, atMs).map(({ fromMs, rule: later }) => ({
@@ -68,6 +68,7 @@ function presentFees(market_id: string, { statement, knownAt }: KnownFee, atMs: 
     valid_until: changes[0]?.at,
     known_at: knownAt ? epochSeconds(knownAt) : undefined,
     changes,
+    changes_complete: statement.isPresentOnly !== true,
   };
 }
 
@@ -78,6 +79,6 @@ function presentRule(rule: FeeRule): FeeRuleBody {
     taker_rate: decimalField(rule.takerRate),
     maker_rate: optionalDecimal(rule.makerRate),
     exponent: rule.exponent,
-    rounding: { ...rule.rounding },
+    rounding: { digits: rule.digits, mode: rule.rounding, balance_digits: rule.balanceDigits },
   };
 }

@@ -22,6 +22,8 @@ interface BookTarget {
   outcomeId: string | undefined;
   /** Epoch seconds. Absent: the latest book. */
   asOf: number | undefined;
+  /** Refuses the market of the read, by an error, before a fetch of its book. */
+  check?(market: MarketTokens): void;
 }
 
 /** The book of one outcome for an answer. */
@@ -54,12 +56,13 @@ export function outcomeBooks(
   const withBooks = new Set<string>(
     deps.venues.flatMap(({ venue, capabilities }) => (capabilities.books ? [venue] : [])),
   );
-  return async ({ scope, marketId, outcomeId, asOf }, cold) => {
+  return async ({ scope, marketId, outcomeId, asOf, check }, cold) => {
     const isPast = asOf !== undefined;
     const readOnce = () => readMarketBook(deps.db, { venues: scope.venues, marketId, outcomeId });
     const first = foundMarket(deps, await readOnce(), { isPast });
     const outcome = chooseOutcome(first.market, outcomeId);
     if (!withBooks.has(first.market.venue)) throw venueWithoutBooks(first.market.venue);
+    check?.(first.market);
     if (isPast) {
       const known = outcome && (await readBookAt(deps.db, outcome.tokenId, asOf));
       if (!known) throw new ApiError('no_data_yet', 'no orderbook of this outcome was known at this moment');

@@ -1,7 +1,7 @@
 import type { OrderSide } from '../../../src/domain/markets/executable.ts';
 import type { Decimal } from '../../../src/domain/values/decimal.ts';
 
-export interface WatchedOutcome {
+interface WatchedOutcome {
   readonly venue: string;
   readonly marketId: string;
   readonly outcomeId: string;

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Change } from '../../../src/domain/live/change.ts';
 import type { DecimalFormat } from '../../../src/domain/values/api-json.ts';
 import { FailureStreaks } from '../../../src/observe/failure-streaks.ts';
+import { logLimited } from '../../../src/observe/limited-lines.ts';
 import type { Logger } from '../../../src/observe/logger.ts';
 import type { Queryable } from '../../../src/store/db/tx.ts';
 import type { JournalStamp } from '../../../src/store/journal/stamp.ts';
@@ -149,7 +150,18 @@ export class ExecutableWatch {
         const { books, stamp } = await readOrderBooks(db, this.#venues, ids);
         this.#streaks.succeeded('read');
         const byId = new Map(books.map((book) => [book.outcomeId, book]));
-        for (const book of some) await this.#apply(book, byId.get(book.outcomeId), stamp);
+        let failed = 0;
+        for (const book of some) {
+          try {
+            await this.#apply(book, byId.get(book.outcomeId), stamp);
+          } catch (error) {
+            // The others go on, and no heartbeat reaches the subscriptions of this one.
+            logLimited(log, { level: 'error', fields: { err: error }, message: 'executable price not computed' });
+            this.#postpone(book);
+            failed += 1;
+          }
+        }
+        if (failed === some.length) await hub.nextBatch();
       } catch (error) {
         const { inARow, shouldLog } = this.#streaks.failed('read');
         log[shouldLog ? 'warn' : 'debug']({ err: error, inARow }, 'books of open streams not read; will retry');
@@ -157,6 +169,14 @@ export class ExecutableWatch {
       }
     }
     this.#reading = undefined;
+  }
+
+  /** Reads a marked book behind the others, which wait for their first turn. */
+  #postpone(book: WatchedBook): void {
+    const seq = this.#dirty.get(book);
+    if (seq === undefined) return;
+    this.#dirty.delete(book);
+    this.#dirty.set(book, seq);
   }
 
   async #round(): Promise<void> {
@@ -174,10 +194,7 @@ export class ExecutableWatch {
     const isCurrent = () => read === undefined || this.#contains(stamp, this.#dirty.get(book) ?? 0);
     if (!isCurrent() && !book.isPassedOver) {
       book.isPassedOver = true;
-      // Behind the others, which wait for their first turn.
-      const seq = this.#dirty.get(book) ?? 0;
-      this.#dirty.delete(book);
-      this.#dirty.set(book, seq);
+      this.#postpone(book);
       return;
     }
     book.isPassedOver = false;

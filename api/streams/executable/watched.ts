@@ -14,7 +14,7 @@ export interface Watcher {
 }
 
 /** An order that one or several subscriptions watch. */
-export class WatchedOrder {
+class WatchedOrder {
   readonly side: OrderSide;
   readonly size: Decimal;
   /** The place of the order in each of them. */

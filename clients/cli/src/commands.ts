@@ -4,6 +4,8 @@ import { book } from './commands/book.ts';
 import { candles } from './commands/candles.ts';
 import { completion } from './commands/completion.ts';
 import { deliveries } from './commands/deliveries.ts';
+import { compare, executable } from './commands/executable.ts';
+import { fees } from './commands/fees.ts';
 import { keys } from './commands/keys.ts';
 import { listen } from './commands/listen.ts';
 import { market, markets } from './commands/markets.ts';
@@ -20,6 +22,9 @@ export const COMMANDS: Commands = {
   market,
   prices,
   book,
+  executable,
+  fees,
+  compare,
   trades,
   candles,
   resolution,

@@ -122,6 +122,48 @@ export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>)
             params: { path: { venue, market_id }, query: inSeconds(query) },
           }),
         ),
+      /** The fee of a market and its announced changes; with `as_of` the fee that applied and was known at that moment. */
+      fees: (
+        { venue = EVERY_VENUE, market_id, ...query }: OfMarket & WithDates<QueryOf<'getMarketFees'>>,
+        options?: CallOptions,
+      ) =>
+        send('read', options, (attempt) =>
+          http.GET('/v1/{venue}/markets/{market_id}/fees', {
+            ...attempt,
+            params: { path: { venue, market_id }, query: inSeconds(query) },
+          }),
+        ),
+      /** What an order costs or pays on one outcome, by default the first. Name `size` or `notional`. */
+      executable: (
+        { venue = EVERY_VENUE, market_id, ...query }: OfMarket & WithDates<QueryOf<'getExecutable'>>,
+        options?: CallOptions,
+      ) =>
+        send('read', options, (attempt) =>
+          http.GET('/v1/{venue}/markets/{market_id}/executable', {
+            ...attempt,
+            params: { path: { venue, market_id }, query: inSeconds(query) },
+          }),
+        ),
+      /** The same order on up to 100 outcomes, in the order of `outcome_ids`. `meta.missing` lists outcomes without a book. */
+      manyExecutable: (
+        {
+          venue = EVERY_VENUE,
+          outcome_ids,
+          ...query
+        }: OfVenue & { outcome_ids: readonly string[] } & WithDates<Omit<QueryOf<'getManyExecutable'>, 'outcome_ids'>>,
+        options?: CallOptions,
+      ) =>
+        send('read', options, (attempt) =>
+          http.GET('/v1/{venue}/executable', {
+            ...attempt,
+            params: { path: { venue }, query: { ...inSeconds(query), outcome_ids: outcome_ids.join(',') } },
+          }),
+        ),
+      /** A purchase of one outcome and a sale of another. It says nothing about whether the markets mean the same. */
+      compare: (query: WithDates<QueryOf<'compareOutcomes'>>, options?: CallOptions) =>
+        send('read', options, (attempt) =>
+          http.GET('/v1/compare', { ...attempt, params: { query: inSeconds(query) } }),
+        ),
       /** The result of a market, and the timeline of how it came about. */
       resolution: ({ venue = EVERY_VENUE, market_id }: OfMarket, options?: CallOptions) =>
         send('read', options, (attempt) =>

@@ -9,6 +9,10 @@ export type MarketEvent<D extends DecimalType = number> = WithDecimals<Schemas['
 export type MarketEventWithMarkets<D extends DecimalType = number> = WithDecimals<Schemas['MarketEventWithMarkets'], D>;
 export type Prices<D extends DecimalType = number> = WithDecimals<Schemas['Prices'], D>;
 export type Orderbook<D extends DecimalType = number> = WithDecimals<Schemas['Orderbook'], D>;
+export type MarketFees<D extends DecimalType = number> = WithDecimals<Schemas['MarketFees'], D>;
+export type Executable<D extends DecimalType = number> = WithDecimals<Schemas['Executable'], D>;
+export type PlacedExecutable<D extends DecimalType = number> = WithDecimals<Schemas['PlacedExecutable'], D>;
+export type Comparison<D extends DecimalType = number> = WithDecimals<Schemas['Comparison'], D>;
 export type Candle<D extends DecimalType = number> = WithDecimals<Schemas['Candle'], D>;
 export type VolumeWindow<D extends DecimalType = number> = WithDecimals<Schemas['VolumeWindow'], D>;
 export type Snapshot<D extends DecimalType = number> = WithDecimals<Schemas['Snapshot'], D>;

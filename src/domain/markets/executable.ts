@@ -11,7 +11,7 @@ import {
   toUnits,
   ZERO,
 } from '../values/decimal.ts';
-import { type FeeRule, takerFee } from './fee.ts';
+import { type FeeRule, orderFee, takerFee } from './fee.ts';
 import type { PriceLevel } from './market.ts';
 
 /** The sides of an order that takes from the book. A buy takes asks, a sell takes bids. */
@@ -27,13 +27,13 @@ const QUOTIENT_DIGITS = 18;
 /** An order by its size in units of the outcome, or by its notional: price × size without the fee, in the currency of the market. */
 export interface Order {
   readonly side: OrderSide;
-  /** What `amount` is. */
+  /** The unit of `amount`. */
   readonly by: 'size' | 'notional';
   readonly amount: Decimal;
 }
 
-/** What an order depends on besides the book. */
-export interface OrderTerms {
+/** The terms of an order besides the book. */
+interface OrderTerms {
   /** Null: not known. */
   readonly fee: FeeRule | null;
   /** Digits after the point of a size at the venue: an order by notional is filled in such sizes. */
@@ -79,7 +79,7 @@ export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: 
   let missing = order.amount;
   let filledSize = ZERO;
   let filledNotional = ZERO;
-  let fee: Decimal | null = rule && ZERO;
+  let fees = ZERO;
   let worstPrice: Decimal | null = null;
   let used = 0;
   let isComplete = false;
@@ -91,7 +91,7 @@ export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: 
       const cost = multiplyDecimals(size, level.price);
       filledSize = addDecimals(filledSize, size);
       filledNotional = addDecimals(filledNotional, cost);
-      if (fee !== null && rule) fee = addDecimals(fee, takerFee(rule, { side, price: level.price, size }));
+      if (rule) fees = addDecimals(fees, takerFee(rule, { price: level.price, size }));
       worstPrice = level.price;
       used += 1;
       missing = subtractDecimals(missing, by === 'size' ? size : cost);
@@ -101,14 +101,11 @@ export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: 
   }
   const isTruncated = !isComplete && levels.length >= MAX_STORED_LEVELS;
   const hasFill = filledSize !== ZERO;
+  const fee = rule && hasFill ? orderFee(rule, { isBuy: side === 'buy', notional: filledNotional, fees }) : null;
   const digits = Math.max(QUOTIENT_DIGITS, ...levels.slice(0, used).map(({ price }) => scaleOf(price)));
   const averagePrice = hasFill ? divideDecimals(filledNotional, filledSize, digits) : null;
   const total =
-    fee === null || !hasFill
-      ? null
-      : side === 'buy'
-        ? addDecimals(filledNotional, fee)
-        : subtractDecimals(filledNotional, fee);
+    fee === null ? null : side === 'buy' ? addDecimals(filledNotional, fee) : subtractDecimals(filledNotional, fee);
   const [bid, ask] = [book.bids[0]?.price, book.asks[0]?.price];
   const mid = bid === undefined || ask === undefined ? undefined : midpoint(bid, ask);
   return {
@@ -117,7 +114,7 @@ export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: 
     averagePrice,
     worstPrice,
     levels: used,
-    fee: hasFill ? fee : null,
+    fee,
     total,
     priceWithFee: total === null ? null : divideDecimals(total, filledSize, digits),
     slippage:
@@ -133,7 +130,7 @@ export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: 
   };
 }
 
-/** What a seller gets minus what a buyer pays for the same size, and per unit; null unless both fills are complete with known fees. */
+/** The sum that a seller gets minus the cost of the same size for a buyer, and per unit; null unless both fills are complete with known fees. */
 export function netOfFills(buy: Executable, sell: Executable): { net: Decimal; perUnit: Decimal } | null {
   if (!buy.isComplete || !sell.isComplete || buy.total === null || sell.total === null) return null;
   const net = subtractDecimals(sell.total, buy.total);

@@ -2,25 +2,26 @@ import {
   addDecimals,
   type Decimal,
   multiplyDecimals,
+  negateDecimal,
   ONE,
   roundDecimal,
   subtractDecimals,
   ZERO,
 } from '../values/decimal.ts';
 
-/** Why the fee of a market is not known. */
-export const FEE_REASONS = ['not_read', 'not_stated', 'unknown_rule'] as const;
+/**
+ * Why the fee of a market is not known. `not_read`: no answer of the venue had it yet. `not_stated`: the venue states none.
+ * `unknown_rule`: the venue names a rule whose formula it does not publish. `depends_on_account`: each account has its own rate.
+ */
+export const FEE_REASONS = ['not_read', 'not_stated', 'unknown_rule', 'depends_on_account'] as const;
 export type FeeReason = (typeof FEE_REASONS)[number];
 /** Of a price of the past, also that oddswire knew no fee then. */
 export const UNKNOWN_FEE_REASONS = [...FEE_REASONS, 'not_known_then'] as const;
 
-/** What is rounded: the fee, or the amount that the account pays or gets, whose rest goes to the fee. */
-export type RoundedAmount = 'fee' | 'balance';
-
 /**
- * The fee of an order that takes from the book, and of one that rests in it. Rates are decimals; the fee is in the currency of the market.
+ * The fee of an order that takes from the book, and of one that rests in it, in the currency of the market.
  * - `none`: the venue takes no fee.
- * - `price_curve`: size × rate × (price × (1 − price))^exponent of each fill, with the price as a share of the payout.
+ * - `price_curve`: size × rate × (price × (1 − price))^exponent for each fill, with the price as a share of the payout of 1.
  */
 export type FeeRule =
   | { readonly model: 'none' }
@@ -31,27 +32,27 @@ export type FeeRule =
       readonly makerRate?: Decimal;
       /** A whole number from 1 to 4. */
       readonly exponent: number;
-      readonly rounding: {
-        /** Digits after the point. */
-        readonly digits: number;
-        /** `up` is in favour of the venue. */
-        readonly mode: 'up' | 'half_up' | 'down';
-        readonly of: RoundedAmount;
-      };
+      /** Digits after the point of the fee of a fill. `up` is in favour of the venue. */
+      readonly digits: number;
+      readonly rounding: 'up' | 'half_up';
+      /** Digits after the point of what the account pays or gets for an order: the rest is a fee too. Absent: it is not rounded. */
+      readonly balanceDigits?: number;
     };
 
 /** A rule and the time from which it applies, epoch milliseconds; without it since before it was read. */
 export interface FeePeriod {
   readonly fromMs?: number;
-  /** Null: the venue states a fee by a rule that oddswire does not know. */
+  /** Null: the formula is not known, for the reason of the statement. */
   readonly rule: FeeRule | null;
 }
 
 /** What a venue states about the fee of a market: the present rule and announced ones, in the order of their times. */
 export interface FeeStatement {
   readonly periods: readonly FeePeriod[];
-  /** Why no rule is known; `periods` is empty then. */
+  /** Why a rule is not known: of the periods whose rule is null, or of all times when there are none. */
   readonly reason?: FeeReason;
+  /** The venue announces no changes, or they could not be read: later periods may be missing. */
+  readonly isPresentOnly?: true;
   /** The venue's own words of an unknown rule, at most 200 characters. */
   readonly raw?: string;
 }
@@ -66,18 +67,20 @@ export function laterFeePeriods({ periods }: FeeStatement, atMs: number): (FeePe
   return periods.flatMap(({ fromMs, rule }) => (fromMs !== undefined && fromMs > atMs ? [{ fromMs, rule }] : []));
 }
 
-/** The fee of one fill of an order that takes from the book. */
-export function takerFee(rule: FeeRule, fill: { side: 'buy' | 'sell'; price: Decimal; size: Decimal }): Decimal {
+/** The fee of one fill of an order that takes from the book, before its balance is rounded. */
+export function takerFee(rule: FeeRule, { price, size }: { price: Decimal; size: Decimal }): Decimal {
   if (rule.model === 'none') return ZERO;
-  const { side, price, size } = fill;
-  const { takerRate, exponent, rounding } = rule;
-  const { digits, mode, of } = rounding;
-  let fee = multiplyDecimals(size, takerRate);
+  let fee = multiplyDecimals(size, rule.takerRate);
   const variance = multiplyDecimals(price, subtractDecimals(ONE, price));
-  for (let power = 0; power < exponent; power += 1) fee = multiplyDecimals(fee, variance);
-  if (of === 'fee') return roundDecimal(fee, digits, mode);
-  const notional = multiplyDecimals(size, price);
-  if (side === 'buy') return subtractDecimals(roundDecimal(addDecimals(notional, fee), digits, mode), notional);
-  // What the account gets is rounded against it.
-  return addDecimals(notional, roundDecimal(subtractDecimals(fee, notional), digits, mode));
+  for (let power = 0; power < rule.exponent; power += 1) fee = multiplyDecimals(fee, variance);
+  return roundDecimal(fee, rule.digits, rule.rounding);
+}
+
+/** The fee of an order: `fees` of its fills with the rest of its balance, which is rounded against the account. */
+export function orderFee(rule: FeeRule, order: { isBuy: boolean; notional: Decimal; fees: Decimal }): Decimal {
+  const { isBuy, notional, fees } = order;
+  if (rule.model === 'none' || rule.balanceDigits === undefined) return fees;
+  // The change of the balance of a buyer is negative, so both are rounded down.
+  const change = subtractDecimals(isBuy ? negateDecimal(notional) : notional, fees);
+  return addDecimals(fees, subtractDecimals(change, roundDecimal(change, rule.balanceDigits, 'down')));
 }

@@ -141,7 +141,7 @@ export function divideDecimals(a: Decimal, b: Decimal, scale: number): Decimal {
 }
 
 /** How a value is rounded: to the next greater one, half away from zero, or to the next smaller one. */
-export type Rounding = 'up' | 'half_up' | 'down';
+type Rounding = 'up' | 'half_up' | 'down';
 
 /** The value with at most this many digits after the point. */
 export function roundDecimal(value: Decimal, digits: number, mode: Rounding): Decimal {

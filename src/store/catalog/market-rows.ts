@@ -251,7 +251,10 @@ export async function writeMarketRows(tx: Tx, venue: string, markets: readonly M
   // Another writer may have inserted some of the new ones concurrently; they are handled like existing ones.
   const existing = candidates.filter(({ row }) => !insertedIds.has(row.market_id)).map(({ market }) => market);
   const feeHashOf = new Map(known.map((row) => [row.venueMarketId, row.feeHash]));
-  const charged = markets.filter(({ marketId, fees }) => fees && feeHashOf.get(marketId) !== feeDigest(fees));
+  // The present fee of a series says nothing about a market that ended before.
+  const charged = markets.filter(
+    ({ marketId, status, fees }) => fees && !isFinal(status) && feeHashOf.get(marketId) !== feeDigest(fees),
+  );
   const updated = await updateMarkets(tx, venue, { markets: existing, alsoLocked: charged }, pkOf);
   const created = candidates.filter(({ row }) => insertedIds.has(row.market_id)).map(({ market }) => market);
   const first = created.flatMap((market) => {

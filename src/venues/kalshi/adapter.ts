@@ -19,6 +19,7 @@ import { createReport } from '../report.ts';
 import { createHistoryTurns } from '../walk-back.ts';
 import { createKalshiClient, KALSHI, type Parameters, REQUESTS_PER_SECOND } from './client.ts';
 import { createEventDirectory } from './event-directory.ts';
+import { createFeeChangeDirectory } from './fee-changes.ts';
 import type { KalshiKey } from './feed/key.ts';
 import { createBookReader } from './fetch-books.ts';
 import { createHistoryReader } from './fetch-history.ts';
@@ -87,6 +88,7 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
   const directories = {
     events: createEventDirectory(client, (detail) => report.truncated('markets', detail)),
     series: createSeriesDirectory(client, (detail) => report.truncated('markets', detail)),
+    fees: createFeeChangeDirectory(client, (detail) => report.truncated('markets', detail)),
   };
 
   return {

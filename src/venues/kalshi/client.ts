@@ -7,7 +7,6 @@ import { type KalshiKey, signedHeaders } from './feed/key.ts';
 
 export const KALSHI = 'kalshi';
 
-/** Settings of the host's client that tests and operators may change. */
 /** Query parameters by name; undefined ones are not sent. */
 export type Parameters = Readonly<Record<string, string | number | undefined>>;
 
@@ -31,6 +30,10 @@ export interface KalshiClient {
   listEventsByTicker(eventTickers: readonly string[], signal: AbortSignal, batch?: BatchRequest): Promise<unknown[]>;
   /** `GET /series`: all, or the changes since `min_updated_ts`. */
   listSeries(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
+  /** `GET /series/fee_changes`: the changes that lie ahead. */
+  listSeriesFeeChanges(signal: AbortSignal): Promise<unknown[]>;
+  /** `GET /events/fee_changes`: the same for events. */
+  listEventFeeChanges(parameters: Parameters, signal: AbortSignal): Promise<ListAnswer>;
   /** The facts of an event; undefined when the venue does not know it (any more). */
   getEvent(eventTicker: string, signal: AbortSignal, batch?: BatchRequest): Promise<unknown>;
   /** `GET /markets` by ticker, at most 100. Unknown tickers and archived markets are absent. */
@@ -93,6 +96,13 @@ export function createKalshiClient(options: ClientOptions): KalshiClient {
     },
     async listSeries(parameters, signal) {
       return readList(await get('series', '/series', parameters, signal), 'series');
+    },
+    async listSeriesFeeChanges(signal) {
+      const json = await get('series_fee_changes', '/series/fee_changes', {}, signal);
+      return readList(json, 'series_fee_change_arr').rows;
+    },
+    async listEventFeeChanges(parameters, signal) {
+      return readList(await get('event_fee_changes', '/events/fee_changes', parameters, signal), 'event_fee_changes');
     },
     async getEvent(eventTicker, signal, batch) {
       try {

@@ -111,11 +111,18 @@ function eventTickerOf(row: unknown): string | undefined {
 }
 
 /** Only the fields that market records use: fifty thousand whole events are too many. */
+const FACTS = [
+  'event_ticker',
+  'series_ticker',
+  'title',
+  'category',
+  'product_metadata',
+  'settlement_sources',
+  'fee_type_override',
+  'fee_multiplier_override',
+] as const;
+
 function factsOf(event: unknown): unknown {
   if (event === null || typeof event !== 'object') return undefined;
-  const { event_ticker, series_ticker, title, category, product_metadata, settlement_sources } = event as Record<
-    string,
-    unknown
-  >;
-  return { event_ticker, series_ticker, title, category, product_metadata, settlement_sources };
+  return Object.fromEntries(FACTS.map((name) => [name, (event as Record<string, unknown>)[name]]));
 }

@@ -6,6 +6,7 @@ import type { CallContext, RejectedRecord } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
 import type { KalshiClient, ListAnswer, Parameters } from './client.ts';
 import type { EventDirectory } from './event-directory.ts';
+import type { FeeChangeDirectory } from './fee-changes.ts';
 import { fieldOf } from './parse-market.ts';
 import type { SeriesDirectory } from './series-directory.ts';
 import { afterFailure, afterRefusal, type MarketPosition, type MarketWalkSettings, nextQuery } from './walk-markets.ts';
@@ -17,6 +18,7 @@ const TICKER = /^[^\s,:]{1,200}$/;
 interface Directories {
   events: EventDirectory;
   series: SeriesDirectory;
+  fees: FeeChangeDirectory;
 }
 
 interface MarketStep {
@@ -34,7 +36,7 @@ const PROBES = { events: { limit: 1, status: 'settled' }, markets: { limit: 1, s
 export async function listMarkets(
   client: KalshiClient,
   readPage: ReturnType<typeof createPageReader>,
-  { events, series }: Directories,
+  { events, series, fees }: Directories,
   walk: MarketPosition,
   settings: MarketWalkSettings,
   { signal, now }: CallContext,
@@ -64,7 +66,8 @@ export async function listMarkets(
   let { rows } = answer;
   if (listing === 'events') events.learn(rows);
   else rows = await events.complete(rows, signal);
-  return { walk, answer: { ...answer, rows: await series.complete(rows, now(), signal) } };
+  rows = await fees.complete(await series.complete(rows, now(), signal), now(), signal);
+  return { walk, answer: { ...answer, rows } };
 }
 
 function failedStep(walk: MarketPosition, { message }: VenueError): MarketStep {
@@ -97,7 +100,7 @@ interface FoundMarkets extends Omit<Asked<unknown>, 'answers'> {
  */
 export async function findMarkets(
   client: Pick<KalshiClient, 'listQuotes' | 'listArchivedMarkets'>,
-  { directories: { events, series }, quotes, archived, size }: Lookup,
+  { directories: { events, series, fees }, quotes, archived, size }: Lookup,
   marketIds: readonly string[],
   { signal, now }: CallContext,
 ): Promise<FoundMarkets> {
@@ -113,8 +116,9 @@ export async function findMarkets(
   const past = await listArchived(client, archived, missing, size, signal);
   rows.push(...past.answers.flatMap(({ answer }) => answer).filter(isAsked));
   const fault = live.fault ?? past.fault;
+  const known = await series.complete(await events.complete(rows, signal), now(), signal);
   return {
-    rows: await series.complete(await events.complete(rows, signal), now(), signal),
+    rows: await fees.complete(known, now(), signal),
     refused: [...live.refused, ...past.refused],
     unread: [...live.unread, ...past.unread],
     ...(fault && { fault }),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isStorableText } from '../../domain/values/text.ts';
+import { parseVenueTimeMs } from '../venue-time.ts';
 
 /**
  * The fields of Kalshi's payloads that oddswire reads; other fields are ignored. Fields that decide identity, status or money are strict: a
@@ -40,6 +41,8 @@ export const kalshiSeries = z.object({
   categories: texts.nullish().catch(undefined),
   tags: texts.nullish().catch(undefined),
   settlement_sources: settlementSources,
+  fee_type: decorativeText,
+  fee_multiplier: decorativeAmount,
 });
 export type KalshiSeries = z.infer<typeof kalshiSeries>;
 
@@ -51,6 +54,37 @@ const kalshiEvent = z.object({
   category: decorativeText,
   product_metadata: z.record(z.string(), z.unknown()).nullish().catch(undefined),
   settlement_sources: settlementSources,
+  /** Each replaces the value of the series. */
+  fee_type_override: decorativeText,
+  fee_multiplier_override: decorativeAmount,
+});
+
+const scheduled = z.union([z.string(), z.number()]).transform((at, context) => {
+  const atMs = typeof at === 'number' ? at * 1_000 : parseVenueTimeMs(at);
+  if (atMs !== undefined && Number.isSafeInteger(atMs)) return atMs;
+  context.addIssue({ code: 'custom', message: 'not a time' });
+  return z.NEVER;
+});
+
+/** An announced change of the fee of a series, or of the values with which an event replaces it; null values end that. */
+export const kalshiFeeChange = z
+  .object({
+    scheduled_ts: scheduled,
+    fee_type: z.string().nullish(),
+    fee_multiplier: optionalAmount,
+    fee_type_override: z.string().nullish(),
+    fee_multiplier_override: optionalAmount,
+  })
+  .transform((change) => ({
+    atMs: change.scheduled_ts,
+    type: change.fee_type ?? change.fee_type_override,
+    multiplier: change.fee_multiplier ?? change.fee_multiplier_override,
+  }));
+export type KalshiFeeChange = z.infer<typeof kalshiFeeChange>;
+
+const announcedFees = z.object({
+  ofSeries: z.array(z.custom<KalshiFeeChange>()),
+  ofEvent: z.array(z.custom<KalshiFeeChange>()),
 });
 
 /** The fields that give the value of a market: dollars as text, or the cents of the shape before 2026. */
@@ -89,6 +123,9 @@ export const kalshiMarket = z.object({
   /** Added by the series directory, like `is_summary`, which marks a row whose category and tags could not be read. */
   series: kalshiSeries.nullish().catch(undefined),
   is_summary: z.boolean().nullish().catch(undefined),
+  fee_waiver_expiration_time: decorativeText,
+  /** Added by the directory of changes of fees; absent while they could not be read. */
+  announced: announcedFees.optional().catch(undefined),
 });
 export type KalshiMarket = z.infer<typeof kalshiMarket>;
 

@@ -7,6 +7,7 @@ import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import { COMBINATION, isCombination } from './combination.ts';
+import { kalshiFees } from './fees.ts';
 import { type KalshiMarket, kalshiMarket } from './models.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
 import { kalshiLife } from './status.ts';
@@ -62,6 +63,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   const happened = { createdAtMs: time('created_time'), resolvedAtMs: isFinal ? time('settlement_ts') : undefined };
   const { createdAtMs, resolvedAtMs } = pastTimes(happened, nowMs, unknowns);
   const resolutionSteps = withFacts(steps, market, status === 'settled' ? resolvedAtMs : undefined);
+  const fees = kalshiFees(market, nowMs, unknowns);
   const volume = firstQuantity(market.volume_fp, market.volume);
   const volume24h = firstQuantity(market.volume_24h_fp, market.volume_24h);
 
@@ -85,6 +87,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(resolution !== undefined && { resolution }),
     ...(winner !== undefined && { winningOutcomeId: ids[winner] }),
     ...(resolutionSteps.length > 0 && { resolutionSteps }),
+    ...(fees && { fees }),
     ...(volume !== undefined && { volume }),
     ...(volume24h !== undefined && { volume24h }),
   };

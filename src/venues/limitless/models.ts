@@ -61,6 +61,7 @@ export const limitlessMarket = z.object({
   /** In millionths of the collateral, by its decimals. */
   volume: amount.nullish().catch(undefined),
   liquidity: amount.nullish().catch(undefined),
+  metadata: z.object({ fee: z.boolean().nullish() }).nullish().catch(undefined),
 });
 export type LimitlessMarket = z.infer<typeof limitlessMarket>;
 

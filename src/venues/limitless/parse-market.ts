@@ -1,3 +1,4 @@
+import type { FeeStatement } from '../../domain/markets/fee.ts';
 import type { MarketRecord, MarketStatus, OutcomeRecord } from '../../domain/markets/market.ts';
 import type { ResolutionStep } from '../../domain/markets/resolution.ts';
 import { type Decimal, multiplyDecimals, ONE, parseDecimal, ZERO } from '../../domain/values/decimal.ts';
@@ -82,11 +83,21 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(closeAtMs !== undefined && { closeAtMs }),
     ...(winner !== undefined && { resolution: 'outcome' as const, winningOutcomeId: ids[winner] }),
     ...(present && { resolutionSteps: [{ ...(winner !== undefined && statedPayouts(outcomes)), ...present }] }),
+    fees: feesOf(market),
     ...(volume !== undefined && { volume }),
     ...(liquidity !== undefined && { liquidity }),
   };
   const unstorable = unstorableField(record);
   return unstorable === undefined ? accept(record) : reject('unstorable_text', unstorable);
+}
+
+/**
+ * Takers of a book pay a share that depends on the price and on their account, and no route has its formula. The document names a flat fee
+ * of pools, which some markets reduce without saying so.
+ */
+function feesOf(market: LimitlessMarket): FeeStatement {
+  const isCharged = tradeTypeOf(market) === 'clob' && market.metadata?.fee === true;
+  return { periods: [], reason: isCharged ? 'depends_on_account' : 'not_stated', isPresentOnly: true };
 }
 
 /** `clob`, `amm`, or another word of the venue. Options may leave it to their group, whose own type may be `group`. */

@@ -1,3 +1,4 @@
+import type { FeeStatement } from '../../domain/markets/fee.ts';
 import type { MarketRecord } from '../../domain/markets/market.ts';
 import { isStorableText } from '../../domain/values/text.ts';
 import { pastTimes, unstorableField } from '../market-fields.ts';
@@ -58,6 +59,9 @@ export function isRead(row: unknown): boolean {
   return kind.ok && unreadKind(kind.value) === undefined;
 }
 
+/** The source of the venue has had a fee of 0 for trades since September 2024. No route states it. */
+const NO_FEE: FeeStatement = { periods: [{ rule: { model: 'none' } }], isPresentOnly: true };
+
 /** A market, or its skip reason. */
 function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Reading<MarketRecord | string> {
   const kind = readModel(marketKind, row);
@@ -105,6 +109,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(resolution !== undefined && { resolution }),
     ...(winningOutcomeId !== undefined && { winningOutcomeId }),
     ...(present && { resolutionSteps: [{ ...present, ...(resolvedAtMs !== undefined && { atMs: resolvedAtMs }) }] }),
+    fees: NO_FEE,
     ...(volume !== undefined && { volume }),
     ...(volume24h !== undefined && { volume24h }),
     ...(liquidity !== undefined && { liquidity }),

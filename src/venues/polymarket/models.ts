@@ -72,6 +72,12 @@ export const gammaMarket = z.object({
   volume24hr: decorativeAmount,
   liquidity: decorativeAmount,
   liquidityNum: decorativeAmount,
+  feesEnabled: flag.catch(undefined),
+  feeType: decorativeText,
+  feeSchedule: z
+    .object({ rate: amount, exponent: amount, takerOnly: z.boolean().nullish().catch(undefined) })
+    .nullish()
+    .catch(undefined),
 });
 export type GammaMarket = z.infer<typeof gammaMarket>;
 

@@ -5,6 +5,7 @@ import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
+import { gammaFees } from './fees.ts';
 import { labelsOf } from './labels.ts';
 import { type GammaMarket, gammaMarket } from './models.ts';
 import { gammaSteps } from './resolution.ts';
@@ -90,6 +91,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(life.resolution !== undefined && { resolution: life.resolution }),
     ...(winningOutcomeId !== undefined && { winningOutcomeId }),
     ...(resolutionSteps.length > 0 && { resolutionSteps }),
+    fees: gammaFees(market),
     ...(volume !== undefined && { volume }),
     ...(volume24h !== undefined && { volume24h }),
     ...(liquidity !== undefined && { liquidity }),

@@ -62,6 +62,29 @@ export function marketTests(desk: ConsoleDesk): void {
     await page.close();
   });
 
+  test('an order shows its cost and the levels that it takes, and the fault of its size', async () => {
+    const { page } = desk.tab;
+    for (const [name, viewport] of [
+      ['wide', WIDE],
+      ['phone', PHONE],
+    ] as const) {
+      await page.setViewportSize(viewport);
+      await page.goto(`${desk.api.url}${desk.marketPath()}`);
+      await page.locator(GOOD).waitFor();
+      await page.getByRole('textbox', { name: 'Size' }).fill('1500');
+      await page.getByRole('button', { name: 'Show the cost' }).click();
+      await page.locator('[data-part="order"] .depth-chart').waitFor();
+      expect(new URL(page.url()).searchParams.get('size')).toBe('1500');
+      expect(await page.locator('[data-part="order"] .used').count()).toBe(1);
+      await page.getByText('Price with fee').scrollIntoViewIfNeeded();
+      await photograph(page, `console-market-order-${name}`);
+      expect(await overflow(page)).toBe(0);
+      await page.getByRole('textbox', { name: 'Size' }).fill('1.2345');
+      await page.getByRole('button', { name: 'Show the cost' }).click();
+      await page.locator('[data-part="order"] .problem').waitFor();
+    }
+  });
+
   test('the curl link of a market opens the request', async () => {
     const { page } = desk.tab;
     await page.setViewportSize(WIDE);

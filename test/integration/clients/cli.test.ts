@@ -147,6 +147,47 @@ describe('the commands of results', () => {
   });
 });
 
+describe('the commands of fills', () => {
+  const outcome = () => market.outcomes[0]?.outcomeId ?? '';
+
+  it('print what an order costs, and what a reader must know besides', async () => {
+    const bought = await cli('executable', market.marketId, '--side', 'buy', '--size', '2');
+    expect(bought).toMatchObject({ code: 0, stderr: expect.stringContaining('the fee is not known: not_read') });
+    expect(bought.stdout).toMatch(/^SIDE .*\nbuy +2 +0\.63 +0\.63 +1 +1\.26 /);
+    const large = await cli(
+      'executable',
+      market.marketId,
+      '--side',
+      'sell',
+      '--notional',
+      '61',
+      '--outcome',
+      outcome(),
+    );
+    expect(large.stderr).toContain('the book lacks 54.9');
+    const asked = ['executable', market.marketId, '--side', 'buy', '--size', '2'];
+    expect(await json(...asked)).toMatchObject({ data: { filled_notional: '1.26' }, meta: { live: true } });
+    expect((await cli(...asked, '--csv')).stdout.split('\r\n')[1]).toBe('buy,2,0.63,0.63,1,1.26,,,,0.01');
+    const wrong = await cli('executable', market.marketId, '--side', 'buy', '--size', '2', '--notional', '1');
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('name --size or --notional') });
+    expect(await cli('executable', market.marketId, '--size', '2')).toMatchObject({ code: 2 });
+  });
+
+  it('print the fee of a market', async () => {
+    const { stdout, stderr } = await cli('fees', market.marketId);
+    expect([stdout, stderr]).toEqual([expect.stringMatching(/unknown/), 'the fee is not known: not_read\n']);
+    expect(await json('fees', market.marketId)).toMatchObject({ data: { fee: null, changes: [] } });
+  });
+
+  it('print a comparison of two outcomes', async () => {
+    const { stdout, stderr, code } = await cli('compare', outcome(), outcome(), '--size', '2');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^polymarket +buy +2 .*\npolymarket +sell +2 /m);
+    expect(stderr).toContain('no difference is known');
+    expect(await cli('compare', outcome(), outcome())).toMatchObject({ code: 2 });
+  });
+});
+
 describe('the commands of the account', () => {
   it('create, list, show and delete an alert', async () => {
     const outcome = market.outcomes[0]?.outcomeId ?? '';

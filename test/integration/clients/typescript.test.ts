@@ -155,6 +155,17 @@ it('the client has a method for every operation', async () => {
   const many = await client.markets.manyPrices({ market_ids: [market_id, 'no-such'] });
   expect([many.data.length, many.meta.missing]).toEqual([1, ['no-such']]);
   expect((await client.markets.orderbook(one)).data).toMatchObject({ best_bid: 0.61, asks: [{ size: 5, count: 2 }] });
+  const filled = await client.markets.executable({ ...one, side: 'buy', size: '2' });
+  expect(filled).toMatchObject({ data: { filled_notional: 1.26, fee_reason: 'not_read' }, meta: { live: true } });
+  expect((await client.markets.fees(one)).data).toMatchObject({ fee: null, reason: 'not_read', changes: [] });
+  const outcome_id = market.outcomes[0]?.outcomeId ?? '';
+  const fills = await client.markets.manyExecutable({ outcome_ids: [outcome_id, 'no'], side: 'sell', notional: '6.1' });
+  expect(fills).toMatchObject({ data: [{ filled_size: 10, venue: 'polymarket' }], meta: { missing: ['no'] } });
+  const [buy, sell] = [
+    { buy_venue: 'all', buy_outcome_id: outcome_id },
+    { sell_venue: 'all', sell_outcome_id: outcome_id },
+  ];
+  expect((await client.markets.compare({ ...buy, ...sell, size: '1' })).data).toMatchObject({ net: null });
   const { data: result } = await client.markets.resolution(one);
   expect(result).toMatchObject({ state: 'resolved', payouts: [{ payout: 0.3333333333 }, { payout: 0.6666666667 }] });
   expect(result.timeline.map(({ transition }) => transition)).toEqual(['proposed', 'disputed', 'resolved']);

@@ -40,7 +40,9 @@ describe.runIf(folder !== undefined)('the wire format of the simulator, against 
     for (let at = 0; at < 900; at += 1) world.step();
     markets = world.markets
       .filter((market) => market.phase !== 'scheduled')
-      .map((market) => sent(gammaMarket(market, world.siblingsOf(market), SEED, world.second)));
+      .map((market) =>
+        sent(gammaMarket(market, world.siblingsOf(market), { seed: SEED, second: world.second, rate: 0.05 })),
+      );
   });
 
   function recordedShape(file: string): Set<string> {

@@ -52,8 +52,18 @@ function paint() {
   candles.applyOptions({ visible: kind === 'candle' });
 }
 
+const orderForm = document.getElementById('order-form');
+
+/** The order of the form; its result is a part of the tape. */
+function orderOf() {
+  if (!orderForm) return {};
+  const fields = new FormData(orderForm);
+  return { side: fields.get('side'), size: fields.get('size') };
+}
+
 async function read(path) {
-  const query = `?${new URLSearchParams(isPublic ? { outcome } : { outcome, range })}`;
+  const asked = new URLSearchParams(isPublic ? { outcome } : { outcome, range, ...orderOf() });
+  const query = `?${asked}`;
   const answer = await fetch(`${source}/${path}${query}`, {
     headers: { Accept: 'application/json' },
   });
@@ -187,6 +197,14 @@ function drawMarks() {
   for (const each of marked) each.setMarkers(drawnMarks);
   box.dataset.marks = String(marks.length);
 }
+
+orderForm?.addEventListener('submit', (event) => {
+  event.preventDefault();
+  const address = new URL(location.href);
+  for (const [name, value] of Object.entries(orderOf())) address.searchParams.set(name, value);
+  history.replaceState(null, '', address);
+  loadTape().catch(notRead);
+});
 
 const form = document.getElementById('alert-form');
 const lines = [];

@@ -77,6 +77,8 @@ describe('POST /mcp', () => {
     expect(tools.map(({ name }) => name)).toEqual([
       'search_markets',
       'get_market',
+      'get_executable',
+      'get_fees',
       'get_resolution',
       'get_history',
       'list_alerts',
@@ -140,6 +142,22 @@ describe('POST /mcp', () => {
     expect(trades.value).toMatchObject({ trades: [{ trade_id: 't4' }, { trade_id: 't3' }] });
     const rest = await called('get_history', { market_id: market.marketId, series: 'trades', cursor });
     expect((rest.value as { trades: unknown[] }).trades).toHaveLength(3);
+  });
+
+  it('reads what an order costs with the age of the book, and the fee of a market', async () => {
+    const order = { market_id: market.marketId, side: 'buy', size: '2' };
+    expect((await called('get_executable', order)).value).toMatchObject({
+      filled_notional: '1.26',
+      fee: null,
+      fee_reason: 'not_read',
+      live: true,
+      market_status: 'open',
+    });
+    expect(await called('get_executable', { ...order, notional: '1' })).toMatchObject({ isError: true });
+    expect((await called('get_fees', { market_id: market.marketId })).value).toMatchObject({
+      fee: null,
+      reason: 'not_read',
+    });
   });
 
   it('reads the result of a market with its timeline, and states that there is none', async () => {
@@ -288,7 +306,7 @@ describe('POST /mcp', () => {
 
   it('takes the key in X-API-Key too, and rejects a request without a valid key', async () => {
     const other = await connected(account.key, { 'X-API-Key': account.key });
-    expect((await other.listTools()).tools.length).toBe(8);
+    expect((await other.listTools()).tools.length).toBe(10);
     await other.close();
     await expect(connected('ow_live_unknown')).rejects.toThrow('unauthorized');
     expect((await api.call('/mcp', { method: 'POST', body: '{}' })).status).toBe(401);

@@ -106,6 +106,7 @@ export class MemoryWorld {
     (id: string) => this.changeBook(id),
     (id: string) => this.compare(id),
     (id: string) => this.changeGap(id),
+    (id: string) => this.changeFee(id),
   ];
 
   /** The routes of a market, and a list. Ranges end in the past, so that time alone changes no answer. */
@@ -119,6 +120,10 @@ export class MemoryWorld {
       `${market}/volume?window=1h&${range}`,
       `${market}/trades?limit=5`,
       `${market}/orderbook`,
+      `${market}/fees`,
+      `${market}/executable?side=sell&size=7`,
+      `/v1/polymarket/executable?outcome_ids=${marketId}:yes,${marketId}:no&side=sell&size=7`,
+      `/v1/compare?buy_venue=polymarket&buy_outcome_id=${marketId}:yes&sell_venue=polymarket&sell_outcome_id=${marketId}:yes&size=7`,
       `/v1/all/markets/${marketId}`,
       `/v1/polymarket/prices?market_ids=${marketId}`,
       '/v1/polymarket/markets?limit=20',
@@ -232,6 +237,14 @@ export class MemoryWorld {
     const record = this.#records.get(marketId);
     this.#serial += 1;
     if (record) await this.#store({ ...record, volume: decimal(String(1_000 + this.#serial)) });
+  }
+
+  async changeFee(marketId: string): Promise<void> {
+    const record = this.#records.get(marketId);
+    this.#serial += 1;
+    const takerRate = decimal(`0.${this.#serial}1`);
+    const rule = { model: 'price_curve', takerRate, exponent: 1, digits: 5, rounding: 'half_up' } as const;
+    if (record) await this.#store({ ...record, fees: { periods: [{ rule }] } });
   }
 
   async addTrades(marketId: string): Promise<void> {

@@ -8,7 +8,9 @@ describe('a missing field', () => {
   /** The target of a path with an id in place of each parameter. */
   const targetOf = (path: string) => path.replaceAll('{venue}', 'all').replaceAll(/\{\w+\}/g, 'id_1');
   const send = (path: string, method: string, body?: unknown) =>
-    path.includes('{venue}') ? client.market(targetOf(path)) : client.account(method, targetOf(path), body);
+    path.includes('{venue}') || path === '/v1/compare'
+      ? client.market(targetOf(path))
+      : client.account(method, targetOf(path), body);
 
   it('is named as required by every body and every query of the document', async () => {
     const missed: string[] = [];
@@ -28,7 +30,7 @@ describe('a missing field', () => {
         missed.push(`${path} ${parameter.name}`);
         expect([path, answer.body.error.details]).toEqual([
           path,
-          [{ path: parameter.name, message: expect.stringMatching(/^is required/) }],
+          expect.arrayContaining([{ path: parameter.name, message: expect.stringMatching(/^is required/) }]),
         ]);
       }
     }

@@ -69,7 +69,8 @@ const curve = (rate: string): FeeRule => ({
   model: 'price_curve',
   takerRate: decimal(rate),
   exponent: 1,
-  rounding: { digits: 2, mode: 'up', of: 'fee' },
+  digits: 2,
+  rounding: 'up',
 });
 
 const storeFees = (statement: FeeStatement) =>
@@ -257,6 +258,25 @@ describe('the watch of executable prices', () => {
     await books.next(ofType('book'));
     await complete(books);
     expect(reads()).toBe(before);
+  });
+
+  it('goes on with other books when a value cannot be computed', async () => {
+    const other = await aStoredMarket(world.api.db);
+    const [first] = other.outcomes;
+    await writeBook(BIDS, ASKS);
+    await writeBook(BIDS, ASKS, first);
+    const broken = { ...curve('0.07'), takerRate: 'none' } as unknown as FeeRule;
+    await storeFees({ periods: [{ rule: broken }] });
+    const lost = await follow(`${ofYes()}&sizes=100&side=buy`);
+    const reader = await follow(`outcome_ids=${first?.outcomeId}&sizes=100&side=buy`);
+    await complete(reader);
+    await writeBook(BIDS, [['0.55', '900']], first);
+    await complete(reader);
+    expect(valuesOf(reader)).toEqual(['buy 100 at 0.5', 'buy 100 at 0.55']);
+    expect(lost.events).toEqual([]);
+    await storeFees({ periods: [{ rule: curve('0.07') }] });
+    await complete(lost);
+    expect(valuesOf(lost)).toEqual(['buy 100 at 0.5']);
   });
 
   it('sends no heartbeat while the database does not answer its reads, and the value when it does again', async () => {

@@ -36,7 +36,9 @@ const curve = (rate: string): FeeRule => ({
   model: 'price_curve',
   takerRate: decimal(rate),
   exponent: 1,
-  rounding: { digits: 4, mode: 'up', of: 'balance' },
+  digits: 6,
+  rounding: 'up',
+  balanceDigits: 4,
 });
 const stated = (rate: string): FeeStatement => ({ periods: [{ rule: curve(rate) }] });
 const market = (fees?: FeeStatement) =>

@@ -57,7 +57,7 @@ interface Case {
 function modelOf({ bids, asks, order, fee, sizeDigits }: Case) {
   const levels = order.side === 'buy' ? asks : bids;
   let rest = fraction(order.amount);
-  let [size, notional, charged] = [NOTHING, NOTHING, NOTHING];
+  let [size, notional, fees] = [NOTHING, NOTHING, NOTHING];
   let isComplete = false;
   let used: PriceLevel[] = [];
   for (const level of levels) {
@@ -71,24 +71,29 @@ function modelOf({ bids, asks, order, fee, sizeDigits }: Case) {
       size = plus(size, taken);
       notional = plus(notional, cost);
       rest = minus(rest, order.by === 'size' ? taken : cost);
-      charged = plus(charged, feeOf(fee, { isBuy: order.side === 'buy', price, taken, cost }));
+      fees = plus(fees, feeOf(fee, price, taken));
     }
     isComplete = !isLess(offered, wanted) || rest.over === 0n;
     if (isComplete) break;
   }
+  const charged = chargedFor(fee, order.side === 'buy', { notional, fees });
   return { size, notional, charged, isComplete, rest, used };
 }
 
-function feeOf(
-  fee: FeeRule | null,
-  { isBuy, price, taken, cost }: { isBuy: boolean; price: Fraction; taken: Fraction; cost: Fraction },
-): Fraction {
+function feeOf(fee: FeeRule | null, price: Fraction, taken: Fraction): Fraction {
   if (fee === null || fee.model === 'none') return NOTHING;
   let raw = times(taken, fraction(fee.takerRate));
   for (let n = 0; n < fee.exponent; n += 1) raw = times(raw, times(price, minus(ONE_WHOLE, price)));
-  const { digits, of } = fee.rounding;
-  if (of === 'fee') return ceilAt(raw, digits);
-  return isBuy ? minus(ceilAt(plus(cost, raw), digits), cost) : minus(cost, floorAt(minus(cost, raw), digits));
+  if (fee.rounding === 'up') return ceilAt(raw, fee.digits);
+  return floorAt(plus(raw, times(fraction('0.5'), { over: 1n, under: 10n ** BigInt(fee.digits) })), fee.digits);
+}
+
+/** The account pays the next greater amount, and gets the next smaller one. */
+function chargedFor(fee: FeeRule | null, isBuy: boolean, { notional, fees }: { notional: Fraction; fees: Fraction }) {
+  const digits = fee?.model === 'price_curve' ? fee.balanceDigits : undefined;
+  if (digits === undefined) return fees;
+  if (isBuy) return minus(ceilAt(plus(notional, fees), digits), notional);
+  return minus(notional, floorAt(minus(notional, fees), digits));
 }
 
 const isEqual = (text: Decimal | null, value: Fraction) => {
@@ -157,7 +162,9 @@ const curve = (rate: string): FeeRule => ({
   model: 'price_curve',
   takerRate: decimal(rate),
   exponent: 1,
-  rounding: { digits: 4, mode: 'up', of: 'balance' },
+  digits: 6,
+  rounding: 'up',
+  balanceDigits: 4,
 });
 const fees = fc.oneof(
   fc.constant(null),
@@ -167,14 +174,14 @@ const fees = fc.oneof(
       takerRate: share(4),
       exponent: fc.integer({ min: 1, max: 3 }),
       digits: fc.integer({ min: 2, max: 6 }),
-      of: fc.constantFrom('fee' as const, 'balance' as const),
+      rounding: fc.constantFrom('up' as const, 'half_up' as const),
+      balanceDigits: fc.option(fc.integer({ min: 0, max: 6 }), { nil: undefined }),
     })
     .map(
-      ({ takerRate, exponent, digits, of }): FeeRule => ({
+      ({ balanceDigits, ...rule }): FeeRule => ({
         model: 'price_curve',
-        takerRate,
-        exponent,
-        rounding: { digits, mode: 'up', of },
+        ...rule,
+        ...(balanceDigits !== undefined && { balanceDigits }),
       }),
     ),
 );
@@ -215,7 +222,8 @@ describe('executable', () => {
         model: 'price_curve',
         takerRate: decimal('0.07'),
         exponent: 1,
-        rounding: { digits: 90, mode: 'up', of: 'fee' },
+        digits: 90,
+        rounding: 'up',
       },
       sizeDigits: 30,
     };

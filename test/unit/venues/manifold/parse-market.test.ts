@@ -79,6 +79,7 @@ describe('a binary market', () => {
       volume: '205.5',
       volume24h: '100',
       liquidity: '100',
+      fees: { periods: [{ rule: { model: 'none' } }], isPresentOnly: true },
       url: 'https://manifold.markets/me/will-it-rain',
       hasBook: false,
     });

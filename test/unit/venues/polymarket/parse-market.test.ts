@@ -28,6 +28,7 @@ const open = {
   volume24hr: 1137484.0848760004,
   liquidity: '1194422.9263',
   groupItemTitle: ' Rain ',
+  feesEnabled: false,
   events: [{ id: '9', slug: 'rain', title: 'Weather in May', tags: [{ label: 'Weather', slug: 'weather' }] }],
 };
 const closed = { ...open, closed: true, acceptingOrders: false, closedTime: '2026-06-24 00:00:16+00' };
@@ -76,6 +77,7 @@ describe('parseMarkets', () => {
           volume: '10590001.951022005',
           volume24h: '1137484.0848760004',
           liquidity: '1194422.9263',
+          fees: { periods: [{ rule: { model: 'none' } }], isPresentOnly: true },
           hasBook: true,
         },
       ],
