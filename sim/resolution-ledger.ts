@@ -124,7 +124,8 @@ function ledgerOf(market: Market, { venue, marketId, outcomeIds, hasRounds, show
     for (const [next, payout] of show(event)) {
       const transition = transitionTo(state, next, payout !== undefined && payout !== paid);
       if (transition === undefined) continue;
-      const isRound = hasRounds && next !== 'reopened';
+      // A market that ends without a proposal has no round.
+      const isRound = hasRounds && next !== 'reopened' && event.round > 0;
       transitions.push({
         transition,
         ...(isRound && { round: event.round }),

@@ -17,7 +17,7 @@ outcomes are decimals between 0 and 1. "venue" in a path may be "all". "meta.his
 ## Model Context Protocol
 
 - [POST /mcp](/mcp): streamable HTTP without sessions, with the same key. Tools: search_markets, get_market, get_executable,
-  get_fees, get_resolution, get_history, list_alerts, create_alert, delete_alert, backtest_alert
+  get_fees, get_resolution, get_rules, get_history, list_alerts, create_alert, delete_alert, backtest_alert
 
 ## First routes
 
@@ -26,6 +26,7 @@ outcomes are decimals between 0 and 1. "venue" in a path may be "all". "meta.his
 - [GET /v1/all/markets/MARKET_ID/executable?side=buy&size=500](/v1/all/markets): what an order costs with the fee
 - [GET /v1/all/markets/MARKET_ID/candles?interval=1h](/v1/all/markets): history
 - [GET /v1/all/markets/MARKET_ID/resolution](/v1/all/markets): its result, and how it came about
+- [GET /v1/all/markets/MARKET_ID/rules](/v1/all/markets): the rules that decide it, with their versions
 - [GET /v1/all/resolutions](/v1/all/resolutions): changes of results of all markets
 - [POST /v1/alerts](/v1/alerts): an alert on a price
 `;

@@ -21,6 +21,7 @@ const venue = z.string().optional().describe('The name of a venue, such as polym
 const marketId = z.string().min(1).describe('market_id of search_markets.');
 const cursor = z.string().optional().describe('next_cursor of the previous page, with the same other arguments.');
 const moment = z.number().int().nonnegative().optional();
+const version = z.number().int().positive().optional();
 
 /** A market without the texts that only get_market shows. */
 interface ListedMarket {
@@ -148,6 +149,32 @@ export function addMarketTools(server: McpServer, calls: RouteCalls): void {
       toolResult(
         calls,
         async () => (await calls.get(`${pathOf(asked, id)}/resolution`)).data as Record<string, unknown>,
+      ),
+  );
+
+  server.registerTool(
+    'get_rules',
+    {
+      title: 'Read the rules of a market',
+      description:
+        'The text that decides the result of a market, where its venue reads the result (settlement_source), and the list of the versions ' +
+        'with the times since which they hold. With as_of the rules that were known at that time; with from and to also the difference of ' +
+        'two versions in words. Times are epoch seconds.',
+      inputSchema: z
+        .strictObject({
+          market_id: marketId,
+          venue,
+          as_of: moment.describe('Epoch seconds: the rules that were known at this time.'),
+          from: version.describe('The earlier number of `versions`, with `to`.'),
+          to: version.describe('The later number of `versions`, with `from`.'),
+        })
+        .refine(({ from, to }) => (from === undefined) === (to === undefined), 'give both from and to, or neither'),
+      annotations: READ_ONLY,
+    },
+    ({ market_id: id, venue: asked, ...query }) =>
+      toolResult(
+        calls,
+        async () => (await calls.get(`${pathOf(asked, id)}/rules`, query)).data as Record<string, unknown>,
       ),
   );
 

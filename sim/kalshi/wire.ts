@@ -44,7 +44,8 @@ export function statusOf(
     case 'proposed':
       return market.amendSecond === undefined ? 'determined' : 'amended';
     case 'disputed':
-      return 'disputed';
+      // An amendment ends the dispute here; other venues wait for the next proposal.
+      return market.events.at(-1)?.kind === 'amended' ? 'amended' : 'disputed';
     case 'resolved':
       return 'finalized';
   }

@@ -28,7 +28,7 @@ export const MARKET_ACTIONS = [
  * them; `close` ends trading now, regardless of the plan.
  *
  * The others decide about the result, and end the plan of the market: `propose` ends trading with a proposal, or begins the next round after
- * a dispute; `dispute` disputes it; `amend` changes the outcome that a closed market announced (Kalshi says `amended`); `resolve` settles it,
+ * a dispute; `dispute` disputes it; `amend` changes the outcome that a closed market announced (Kalshi says `amended`, also after a dispute); `resolve` settles it,
  * closing it first if necessary, and a second `resolve` corrects it; `void` ends it without a result; `reopen` withdraws the result, and
  * trading goes on.
  */
@@ -125,7 +125,8 @@ function decide(world: World, market: Market, steering: Steering, second: number
     const other = market.winner === 0 ? 1 : 0;
     const isNamed = steering.winner !== undefined || steering.payout !== undefined;
     choose(market, action === 'amend' && !isNamed ? { winner: other } : steering);
-    if (wasOpen) enter(market, 'proposed', second);
+    // No venue shows a proposal of a market that ends without one.
+    if (wasOpen && action !== 'void') enter(market, 'proposed', second);
   }
   switch (action as Decision) {
     case 'close':

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, inject, it } from 'vitest';
 import type { MarketLedger } from '../../sim/resolution-ledger.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
 import { MARKET_VENUES } from '../e2e/venue-ledger.ts';
@@ -16,6 +16,8 @@ import { replayCommand, SEED, streamOf } from './campaign/seed.ts';
 
 /** Each is one market, which all four venues list. */
 const LIVES = Number(process.env['RESOLUTION_LIVES'] ?? 40);
+/** The queues are in Postgres, or in Redis with RESOLUTION_QUEUES=redis. */
+const IS_ON_REDIS = process.env['RESOLUTION_QUEUES'] === 'redis';
 /** The answers of one event, which is one contract on Manifold. Markets with traders end by plan, so only these have some. */
 const GROUPED = 5;
 /** One of so many kills is a kill of the aggregator, the others of the poller. */
@@ -27,7 +29,7 @@ const RULES = sql(
   'test_rules',
   `SELECT venue_market_id AS market_id, resolution_criteria AS text FROM market WHERE venue = 'polymarket'`,
 );
-/** oddswire does not ask Limitless again for a market with a result, and the listing omits it. So the test asks for corrections. */
+/** The listing of Limitless omits markets with a result, and oddswire asks for them again after an hour. So the test asks for corrections. */
 const ASK_AGAIN = sql(
   'test_ask_again',
   `UPDATE market_stats s SET missing_since = clock_timestamp() FROM market m
@@ -74,8 +76,11 @@ afterEach(async () => {
 });
 
 async function start(databaseUrl: string, records: CampaignLog): Promise<Fleet> {
+  const redisUrl = IS_ON_REDIS ? inject('redisUrl') : null;
+  if (IS_ON_REDIS && redisUrl === null) throw new Error('RESOLUTION_QUEUES=redis needs redis-server');
   fleet = await startFleet({
     databaseUrl,
+    ...(redisUrl !== null && { redisUrl }),
     counts: ofEach(1),
     queuePrefix: `res${randomBytes(5).toString('hex')}`,
     exchange: { seed: 17, markets: LIVES + GROUPED, liveMarkets: GROUPED, rollingSeconds: 0, historyHours: 0.1 },

@@ -1,7 +1,7 @@
 import type { MarketRecord } from '../../src/domain/markets/market.ts';
 import { failureFields } from '../../src/observe/failure-fields.ts';
 import { type MissingMarket, missingMarkets, settleMissing } from '../../src/store/catalog/market-sightings.ts';
-import { askForResults } from '../../src/store/catalog/undecided-markets.ts';
+import { askAgainForResults, askForResults } from '../../src/store/catalog/undecided-markets.ts';
 import { oncePerOwner } from '../../src/store/db/batcher.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { VenueError } from '../../src/venues/errors.ts';
@@ -74,15 +74,20 @@ const nextAsk = oncePerOwner((_db: object) => new Map<string, number>());
 const ASK_EVERY_MS = 60_000;
 /** A small share of the request rate of a venue: some venues answer a batch with a request per market. */
 const BATCHES_ASKED = 2;
+const BATCHES_ASKED_AGAIN = 1;
 
-/** Adds closed markets without a final result to the missing ones, each at growing intervals, because listings omit closed markets. */
+/**
+ * Adds closed markets without a final result to the missing ones, each at growing intervals, and those whose result is old enough for another
+ * look, because listings omit closed markets. The latter have a share of their own, so that neither kind keeps the other waiting.
+ */
 async function askDue({ db, log }: JobContext, { venue, maxMarketsPerFetch }: VenueAdapter): Promise<void> {
   const places = nextAsk(db);
   const nowMs = performance.now();
   if (nowMs < (places.get(venue) ?? 0)) return;
   places.set(venue, nowMs + ASK_EVERY_MS);
   const asked = await askForResults(db, venue, BATCHES_ASKED * maxMarketsPerFetch);
-  if (asked > 0) log.debug({ venue, asked }, 'undecided markets are due');
+  const again = await askAgainForResults(db, venue, BATCHES_ASKED_AGAIN * maxMarketsPerFetch);
+  if (asked + again > 0) log.debug({ venue, asked, again }, 'results are due');
 }
 
 async function settle(

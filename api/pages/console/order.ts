@@ -36,21 +36,20 @@ export async function readOrder(
   if (size === undefined || outcome === undefined) return { side, size };
   const params = { venue, market_id };
   const call: ApiCall = { operationId: 'getExecutable', params, query: { side, size, outcome_id: outcome } };
+  const bookCall = { operationId: 'getOrderbook', params, query: { depth: ALL_LEVELS, outcome_id: outcome } };
+  const [filled, book] = await Promise.all([fillOrFault(api<Executable>(call)), orNothing(api<Book>(bookCall))]);
+  if (typeof filled === 'string') return { side, size, fault: filled };
+  const isLive = filled?.meta?.['live'] === true;
+  return { side, size, fill: filled ? exactData<Executable>(filled) : null, isLive, book: book?.data ?? null };
+}
+
+/** The answer, undefined without a book, or the fault of the size. */
+async function fillOrFault<T>(answer: Promise<T>): Promise<T | string | undefined> {
   try {
-    const [answer, book] = await Promise.all([
-      orNothing(api<Executable>(call)),
-      orNothing(api<Book>({ operationId: 'getOrderbook', params, query: { depth: ALL_LEVELS, outcome_id: outcome } })),
-    ]);
-    return {
-      side,
-      size,
-      fill: answer ? exactData<Executable>(answer) : null,
-      isLive: answer?.meta?.['live'] === true,
-      book: book?.data ?? null,
-    };
+    return await answer;
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 'invalid_request') throw error;
-    return { side, size, fault: error.details?.map(({ message }) => message).join('; ') ?? error.message };
+    if (!(error instanceof ApiError) || error.status >= 500) throw error;
+    return error.code === 'invalid_request' ? error.details.map(({ message }) => message).join('; ') : undefined;
   }
 }
 

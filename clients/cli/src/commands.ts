@@ -12,6 +12,7 @@ import { market, markets } from './commands/markets.ts';
 import { mcp } from './commands/mcp.ts';
 import { prices } from './commands/prices.ts';
 import { resolution, resolutions } from './commands/resolutions.ts';
+import { rules } from './commands/rules.ts';
 import { trades } from './commands/trades.ts';
 import { watch } from './commands/watch.ts';
 import { webhooks } from './commands/webhooks.ts';
@@ -29,6 +30,7 @@ export const COMMANDS: Commands = {
   candles,
   resolution,
   resolutions,
+  rules,
   watch,
   alerts,
   webhooks,

@@ -71,6 +71,8 @@ export interface MarketRecord {
    * because they are newer than the answer.
    */
   ageMs?: number;
+  /** When the venue last changed the record: an earlier one does not replace a later one. */
+  statedAtMs?: number;
   /** Whether the venue serves an orderbook for this market. */
   hasBook: boolean;
 }

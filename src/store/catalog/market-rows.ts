@@ -24,23 +24,23 @@ const READ_OMITTED_FIELDS = sql(
 const LOCK_MARKETS = sql(
   'lock_markets',
   `SELECT id, venue_market_id, event_id, status, resolution_state IS NOT NULL AS has_state, encode(content_hash, 'hex') AS content_hash,
-     (extract(epoch FROM clock_timestamp() - updated_at) * 1000)::float8 AS unchanged_ms
+     (extract(epoch FROM clock_timestamp() - updated_at) * 1000)::float8 AS unchanged_ms, stated_at
    FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[]) ORDER BY venue_market_id FOR NO KEY UPDATE`,
 );
 
 const ROW_TYPE = `event_id text, event_title text, sibling_label text, title text, description text, category text, tags text[], status text,
   has_book boolean, created_at timestamptz, open_at timestamptz, close_at timestamptz, resolved_at timestamptz,
   resolution text, resolution_state text,
-  winning_outcome_id text, resolution_criteria text, settlement_source text, url text, content_hash text`;
+  winning_outcome_id text, resolution_criteria text, settlement_source text, url text, content_hash text, stated_at timestamptz`;
 
 const INSERT_MARKETS = sql(
   'insert_markets',
   `INSERT INTO market (venue, venue_market_id, event_id, event_title, sibling_label, title, description, category, tags, status, has_book,
      created_at, open_at, close_at, resolved_at, resolution, resolution_state, winning_outcome_id, resolution_criteria, settlement_source, url,
-     content_hash, updated_at)
+     content_hash, stated_at, updated_at)
    SELECT $1, r.market_id, r.event_id, r.event_title, r.sibling_label, r.title, r.description, r.category, r.tags, r.status,
      r.has_book, r.created_at, r.open_at, r.close_at, r.resolved_at, r.resolution, r.resolution_state, r.winning_outcome_id, r.resolution_criteria,
-     r.settlement_source, r.url, decode(r.content_hash, 'hex'), clock_timestamp()
+     r.settlement_source, r.url, decode(r.content_hash, 'hex'), r.stated_at, clock_timestamp()
    FROM jsonb_to_recordset($2::jsonb) AS r (market_id text, ${ROW_TYPE}) ORDER BY r.market_id COLLATE "C"
    ON CONFLICT (venue, venue_market_id) DO NOTHING RETURNING id, venue_market_id`,
 );
@@ -52,7 +52,7 @@ const UPDATE_MARKETS = sql(
      close_at = r.close_at, resolved_at = r.resolved_at, resolution = r.resolution, resolution_state = r.resolution_state,
      resolution_turn = m.resolution_turn + 1, winning_outcome_id = r.winning_outcome_id, resolution_criteria = r.resolution_criteria,
      settlement_source = r.settlement_source, url = r.url,
-     content_hash = decode(r.content_hash, 'hex'), gone_at = NULL, updated_at = $2::timestamptz
+     content_hash = decode(r.content_hash, 'hex'), stated_at = coalesce(r.stated_at, m.stated_at), gone_at = NULL, updated_at = $2::timestamptz
    FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, ${ROW_TYPE}) WHERE m.id = r.id`,
 );
 
@@ -74,6 +74,8 @@ interface LockedMarket extends KnownMarket {
   hasState: boolean;
   /** Time since the last change of the row. */
   unchangedMs: number;
+  /** The venue's time of the stored record. */
+  statedAt: Date | null;
 }
 
 interface OmittedFields {
@@ -132,7 +134,9 @@ function toRow(market: MarketRecord) {
   const content_hash = createHash('sha256')
     .update(JSON.stringify([row, market.outcomes]))
     .digest('hex');
-  return { ...row, content_hash, ...stateAfter(market, NOWHERE) };
+  // Not compared: some venues move this time without a change of these fields.
+  const stated_at = iso(market.statedAtMs);
+  return { ...row, content_hash, stated_at, ...stateAfter(market, NOWHERE) };
 }
 
 const NOWHERE: ResolutionStanding = { state: 'none' };
@@ -281,8 +285,8 @@ function timelineOf(marketPk: bigint, market: MarketRecord, standing: Resolution
 
 /**
  * Locks the rows and compares again, because the first comparison ran without a lock. Returns the markets that really differ, and adds
- * their keys. A record from a cache does not replace a row that changed after the cache entry. All rows that the transaction changes are
- * locked at once, in the order of their ids.
+ * their keys. A record from a cache does not replace a row that changed after the cache entry, and one that the venue made earlier than the
+ * stored record does not replace it. All rows that the transaction changes are locked at once, in the order of their ids.
  */
 async function updateMarkets(
   tx: Tx,
@@ -301,6 +305,7 @@ async function updateMarkets(
     const row = toRow(market);
     if (before === undefined || before.contentHash === row.content_hash) return [];
     if (market.ageMs !== undefined && before.unchangedMs < market.ageMs) return [];
+    if (market.statedAtMs !== undefined && market.statedAtMs < (before.statedAt?.getTime() ?? 0)) return [];
     return [{ market, pk: before.id, row: { ...row, id: String(before.id) } }];
   });
   if (changes.length === 0) return none;

@@ -30,6 +30,46 @@ export async function askForResults(db: Queryable, venue: string, limit: number)
   return (await db.query(ASK, [venue, limit])).length;
 }
 
+/** Ages of a row of a timeline at which the venue is asked again for its market. A correction has ages of its own. */
+const AGES = ['1 hour', '1 day', '7 days', '30 days'] as const;
+
+/**
+ * The rows with a result behind the point of each age, the longest due first. A row is much older than the transaction that wrote it, so none
+ * appears before a point. A market with a later row is due by that row. An announced or undecided market is missing already.
+ */
+const ASK_AGAIN = sql(
+  'ask_again_for_results',
+  `WITH due AS MATERIALIZED (
+     SELECT a.age, r.received_at, r.market_id, r.n, r.received_at + a.age AS due_at FROM unnest($2::interval[]) AS a (age)
+     LEFT JOIN result_recheck p ON p.venue = $1 AND p.age = a.age
+     CROSS JOIN LATERAL (
+       SELECT r.received_at, r.market_id, r.n FROM market_resolution r
+       WHERE r.venue = $1 AND r.state IN ('resolved', 'settled', 'voided') AND r.received_at <= clock_timestamp() - a.age
+         AND (r.received_at, r.market_id, r.n) > (coalesce(p.received_at, '-infinity'), coalesce(p.market_id, 0), coalesce(p.n, 0))
+       ORDER BY r.received_at, r.market_id, r.n LIMIT $3) r
+     ORDER BY due_at, a.age, r.market_id, r.n LIMIT $3),
+   moved AS (
+     INSERT INTO result_recheck AS p (venue, age, received_at, market_id, n)
+     SELECT DISTINCT ON (age) $1, age, received_at, market_id, n FROM due ORDER BY age, received_at DESC, market_id DESC, n DESC
+     ON CONFLICT (venue, age) DO UPDATE SET received_at = excluded.received_at, market_id = excluded.market_id, n = excluded.n
+     WHERE (p.received_at, p.market_id, p.n) < (excluded.received_at, excluded.market_id, excluded.n))
+   UPDATE market_stats s SET missing_since = clock_timestamp()
+   FROM (
+     SELECT s.market_id FROM market_stats s WHERE s.missing_since IS NULL AND s.market_id IN (
+       SELECT d.market_id FROM due d
+       WHERE NOT EXISTS (SELECT FROM market_resolution l WHERE l.market_id = d.market_id AND l.n > d.n))
+     ORDER BY s.market_id FOR NO KEY UPDATE OF s) d
+   WHERE s.market_id = d.market_id RETURNING s.market_id`,
+);
+
+/**
+ * Makes the next poll of the catalog ask for markets of a venue whose result has reached one of the ages, because a venue may correct a
+ * final result that no listing has any more. It takes at most `limit` results and continues with the next ones; returns the number of markets.
+ */
+export async function askAgainForResults(db: Queryable, venue: string, limit: number): Promise<number> {
+  return (await db.query(ASK_AGAIN, [venue, AGES, limit])).length;
+}
+
 const COUNT = sql(
   'count_undecided_markets',
   `SELECT v.venue, u.markets, u.since FROM unnest($1::text[]) AS v (venue)

@@ -53,6 +53,8 @@ import { ConditionNames0040 } from './migrations/0040-condition-names.ts';
 import { Resolutions0041 } from './migrations/0041-resolutions.ts';
 import { MarketRules0042 } from './migrations/0042-market-rules.ts';
 import { ResolutionIndexes0043 } from './migrations/0043-resolution-indexes.ts';
+import { StatedTime0044 } from './migrations/0044-stated-time.ts';
+import { ResultsAskedAgain0045 } from './migrations/0045-results-asked-again.ts';
 import { MarketFees0046 } from './migrations/0046-market-fees.ts';
 
 /** Every table that TypeORM's repositories may access. */
@@ -110,6 +112,8 @@ export const MIGRATIONS = [
   Resolutions0041,
   MarketRules0042,
   ResolutionIndexes0043,
+  StatedTime0044,
+  ResultsAskedAgain0045,
   MarketFees0046,
 ] as const;
 

@@ -86,6 +86,8 @@ export interface VenueAnswer {
   headers: Readonly<Record<string, string | string[] | undefined>>;
   /** How long the answer was in a cache (RFC 9111 section 5.1), milliseconds; 0 without an `Age` header. */
   ageMs: number;
+  /** The longest time that the answer was in a cache: see `cachedForMs`. */
+  cachedMs: number;
   /**
    * The venue made the answer at this moment or later, on the clock of `performance.now()`: the start of the request less the time in
    * caches. `observedAtMs` converts it to the time of a price.
@@ -212,8 +214,9 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       failingRoutes.clear();
       const ageMs = parseAgeMs(result.headers.age);
       report('ok', result.statusCode, ageMs);
-      const observedAt = started - cachedForMs(ageMs);
-      return { json: result.json, headers: result.headers, ageMs: ageMs ?? 0, observedAt };
+      const cachedMs = cachedForMs(ageMs);
+      const observedAt = started - cachedMs;
+      return { json: result.json, headers: result.headers, ageMs: ageMs ?? 0, cachedMs, observedAt };
     } catch (thrown) {
       const error = toVenueError(venue, thrown, request.signal, deadline);
       // Some venues repeat the key that they refuse.

@@ -110,6 +110,7 @@ export const kalshiMarket = z.object({
   open_time: decorativeText,
   close_time: decorativeText,
   settlement_ts: decorativeText,
+  updated_time: decorativeText,
   expiration_value: decorativeText,
   volume_fp: decorativeAmount,
   volume: decorativeAmount,
@@ -118,6 +119,7 @@ export const kalshiMarket = z.object({
   strike_type: decorativeText,
   floor_strike: decorativeAmount,
   cap_strike: decorativeAmount,
+  custom_strike: z.record(z.string(), z.unknown()).nullish().catch(undefined),
   /** Added by the client: the venue nests markets in events, or names the event by its ticker only. */
   event: kalshiEvent.nullish().catch(undefined),
   /** Added by the series directory, like `is_summary`, which marks a row whose category and tags could not be read. */

@@ -5,7 +5,7 @@ import { pastTimes, siblingFields, unstorableField } from '../market-fields.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
-import { parseVenueTimeMs } from '../venue-time.ts';
+import { MAX_AHEAD_MS, parseVenueTimeMs } from '../venue-time.ts';
 import { COMBINATION, isCombination } from './combination.ts';
 import { kalshiFees } from './fees.ts';
 import { type KalshiMarket, kalshiMarket } from './models.ts';
@@ -16,6 +16,8 @@ const SITE = 'https://kalshi.com/markets';
 const PLAIN_TICKER = /^[\w.-]{1,100}$/;
 /** Go's zero time, the creation time of old markets. */
 const ZERO_TIME = /^0001-01-01/;
+/** A longer one is no fact that a reader can use. */
+const MAX_STRIKE_LENGTH = 1_000;
 
 /** Market objects, each with its event where that is known; pure. */
 export function parseMarkets(rows: readonly unknown[], nowMs = Number.POSITIVE_INFINITY): ParsedBatch<MarketRecord> {
@@ -62,6 +64,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
   const isFinal = status === 'resolved' || status === 'settled';
   const happened = { createdAtMs: time('created_time'), resolvedAtMs: isFinal ? time('settlement_ts') : undefined };
   const { createdAtMs, resolvedAtMs } = pastTimes(happened, nowMs, unknowns);
+  const statedAtMs = time('updated_time');
   const resolutionSteps = withFacts(steps, market, status === 'settled' ? resolvedAtMs : undefined);
   const fees = kalshiFees(market, nowMs, unknowns);
   const volume = firstQuantity(market.volume_fp, market.volume);
@@ -88,6 +91,8 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(winner !== undefined && { winningOutcomeId: ids[winner] }),
     ...(resolutionSteps.length > 0 && { resolutionSteps }),
     ...(fees && { fees }),
+    // A time in the future would keep all later records out.
+    ...(statedAtMs !== undefined && statedAtMs <= nowMs + MAX_AHEAD_MS && { statedAtMs }),
     ...(volume !== undefined && { volume }),
     ...(volume24h !== undefined && { volume24h }),
   };
@@ -99,9 +104,8 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
 function withFacts(steps: readonly ResolutionStep[], market: KalshiMarket, atMs: number | undefined): ResolutionStep[] {
   const last = steps.at(-1);
   if (last === undefined) return [];
-  const { expiration_value: observedValue, strike_type, floor_strike, cap_strike } = market;
-  const bounds = [floor_strike, cap_strike].filter((bound) => bound !== undefined && bound !== null);
-  const strike = bounds.length === 0 ? '' : [...(strike_type ? [strike_type] : []), ...bounds].join(' ');
+  const { expiration_value: observedValue } = market;
+  const strike = strikeOf(market);
   const facts = {
     ...last.facts,
     ...(observedValue && isStorableText(observedValue) && { observedValue }),
@@ -109,6 +113,15 @@ function withFacts(steps: readonly ResolutionStep[], market: KalshiMarket, atMs:
   };
   const told = { ...last, ...(atMs !== undefined && { atMs }), ...(Object.keys(facts).length > 0 && { facts }) };
   return [...steps.slice(0, -1), told];
+}
+
+/** The type, the bounds, and a custom strike as JSON without spaces whose keys have an order of their own, so that equal ones are equal texts. */
+function strikeOf({ strike_type, floor_strike, cap_strike, custom_strike }: KalshiMarket): string {
+  const custom = Object.entries(custom_strike ?? {}).sort(([one], [other]) => (one < other ? -1 : 1));
+  const text = custom.length === 0 ? undefined : JSON.stringify(Object.fromEntries(custom));
+  const bounds = [floor_strike, cap_strike, text].filter((bound) => bound !== undefined && bound !== null);
+  const strike = bounds.length === 0 ? '' : [...(strike_type ? [strike_type] : []), ...bounds].join(' ');
+  return strike.length > MAX_STRIKE_LENGTH ? '' : strike;
 }
 
 /** `title` is deprecated and still sent; without it, the title of the event and the label of YES. */

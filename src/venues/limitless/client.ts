@@ -81,7 +81,7 @@ export function createLimitlessClient(options: {
   async function listPart(query: PageQuery, signal: AbortSignal, batch: BatchRequest) {
     const answer = await http.get({ route: 'markets', path: '/markets/active', query: queryOf(query), signal, batch });
     const listed = readList(answer.json, ['data', 'markets']);
-    const { ageMs, observedAt } = answer;
+    const { cachedMs: ageMs, observedAt } = answer;
     return { rows: flattenGroups(listed), isEmpty: listed.length === 0, ageMs, observedAt };
   }
 

@@ -28,7 +28,7 @@ export function createMarketPages(
 
   /** The page of an option names its group by the slug only. */
   async function readMarketPage(slug: string, signal: AbortSignal, request: BatchRequest) {
-    const { json: row, ageMs } = await client.getMarket(slug, signal, request);
+    const { json: row, cachedMs: ageMs } = await client.getMarket(slug, signal, request);
     const groupSlug = textOf(row, 'groupSlug');
     if (groupSlug === undefined || !SLUG.test(groupSlug) || groupSlug === slug) return { row, ageMs };
     return { row: { ...(row as object), group: await directory.groupOf(groupSlug, signal, request) }, ageMs };

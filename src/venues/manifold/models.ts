@@ -41,6 +41,7 @@ export const manifoldMarket = z.object({
   answers: z.array(answer).nullish(),
   createdTime: decorativeNumber,
   resolutionTime: decorativeNumber,
+  lastUpdatedTime: decorativeNumber,
   url: decorativeText,
   /** Formerly text, now rich text as an object; `textDescription` is its text. */
   description: decorativeText,

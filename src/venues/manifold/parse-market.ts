@@ -5,6 +5,7 @@ import { pastTimes, unstorableField } from '../market-fields.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
+import { MAX_AHEAD_MS } from '../venue-time.ts';
 import { type ManifoldMarket, manifoldMarket, marketKind } from './models.ts';
 import { manifoldLife } from './status.ts';
 
@@ -88,6 +89,7 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     resolvedAtMs: status === 'settled' ? readTime(market, 'resolutionTime', unknowns) : undefined,
   };
   const { createdAtMs, resolvedAtMs } = pastTimes(happened, nowMs, unknowns);
+  const statedAtMs = readTime(market, 'lastUpdatedTime', unknowns);
   const closeAtMs = closeMs.value !== undefined && closeMs.value <= NEVER_MS ? closeMs.value : undefined;
   const volume = firstQuantity(market.volume);
   const volume24h = firstQuantity(market.volume24Hours);
@@ -110,6 +112,8 @@ function parseMarket(row: unknown, nowMs: number, unknowns: UnknownValue[]): Rea
     ...(winningOutcomeId !== undefined && { winningOutcomeId }),
     ...(present && { resolutionSteps: [{ ...present, ...(resolvedAtMs !== undefined && { atMs: resolvedAtMs }) }] }),
     fees: NO_FEE,
+    // A time in the future would keep all later records out.
+    ...(statedAtMs !== undefined && statedAtMs <= nowMs + MAX_AHEAD_MS && { statedAtMs }),
     ...(volume !== undefined && { volume }),
     ...(volume24h !== undefined && { volume24h }),
     ...(liquidity !== undefined && { liquidity }),
@@ -139,7 +143,7 @@ function readCloseTime({ closeTime }: ManifoldMarket): Reading<number | undefine
 
 function readTime(
   market: ManifoldMarket,
-  field: 'createdTime' | 'resolutionTime',
+  field: 'createdTime' | 'resolutionTime' | 'lastUpdatedTime',
   unknowns: UnknownValue[],
 ): number | undefined {
   const ms = market[field];

@@ -253,7 +253,7 @@ function isOnlyAbout(conditionIds: readonly string[], rows: readonly unknown[]):
   });
 }
 
-function readKeyset({ json, ageMs }: VenueAnswer): MarketsAnswer {
+function readKeyset({ json, cachedMs: ageMs }: VenueAnswer): MarketsAnswer {
   if (Array.isArray(json)) return aged(json, ageMs);
   const { markets, next_cursor } = (json ?? {}) as { markets?: unknown; next_cursor?: unknown };
   const answer = aged(readArray(markets, 'markets'), ageMs);
@@ -265,7 +265,7 @@ function readKeyset({ json, ageMs }: VenueAnswer): MarketsAnswer {
   return { ...answer, nextCursor: next_cursor };
 }
 
-function readPlain({ json, ageMs }: VenueAnswer): MarketsAnswer {
+function readPlain({ json, cachedMs: ageMs }: VenueAnswer): MarketsAnswer {
   return aged(readArray(json, 'markets'), ageMs);
 }
 

@@ -19,12 +19,12 @@ const MAX_KNOWN = 10_000;
 /** After a failure, so that a route that is gone does not slow every page down. */
 const PAUSE_MS = 60_000;
 
-/** A second proposal and a first dispute have words of their own here. */
-const STATES: Readonly<Record<string, ResolutionStep['state']>> = {
-  proposed: 'proposed',
-  challenged: 'disputed',
-  reproposed: 'proposed',
-  disputed: 'disputed',
+/** The first round has other words than the later ones, which share theirs. */
+const STATES: Readonly<Record<string, { state: ResolutionStep['state']; isFirst: boolean }>> = {
+  proposed: { state: 'proposed', isFirst: true },
+  challenged: { state: 'disputed', isFirst: true },
+  reproposed: { state: 'proposed', isFirst: false },
+  disputed: { state: 'disputed', isFirst: false },
 };
 /** No proposal. */
 const UNSET = '69';
@@ -73,8 +73,8 @@ export function createResolutionReader(
       const found = new Map(rows.flatMap(readRow));
       for (const record of part) {
         const row = found.get(wholeConditionId(record.marketId));
-        // The one host may be behind the other: a row of another state is asked for again.
-        const standing = row === undefined || isOfState(row, record) ? (standingOf(record) ?? '') : '';
+        // The one host may be behind the other: a row of another step is asked for again.
+        const standing = row === undefined || isOfStep(row, record) ? (standingOf(record) ?? '') : '';
         known.set(record.marketId, { standing, row });
       }
     }
@@ -107,14 +107,18 @@ function standingOf({ resolutionSteps = [] }: MarketRecord): string | undefined 
   return isPending ? `${last.state} ${last.round ?? ''}` : undefined;
 }
 
-function isOfState({ status }: DataResolution, { resolutionSteps = [] }: MarketRecord): boolean {
-  return STATES[status] === resolutionSteps.at(-1)?.state;
+/** Whether a row is about the present step. A step without a round is any round. */
+function isOfStep({ status }: DataResolution, { resolutionSteps = [] }: MarketRecord): boolean {
+  const known = Object.hasOwn(STATES, status) ? STATES[status] : undefined;
+  const step = resolutionSteps.at(-1);
+  if (known === undefined || known.state !== step?.state) return false;
+  return step.round === undefined || known.isFirst === (step.round === 1);
 }
 
 function withFacts(record: MarketRecord, row: DataResolution, nowMs: number): MarketRecord {
   const steps = record.resolutionSteps ?? [];
   const resolutionSteps = steps.map((step, index): ResolutionStep => {
-    const isPresent = index === steps.length - 1 && isOfState(row, record);
+    const isPresent = index === steps.length - 1 && isOfStep(row, record);
     return {
       ...step,
       ...(step.state === 'proposed' && proposedPayouts(record, row, step.round)),

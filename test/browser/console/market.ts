@@ -81,7 +81,7 @@ export function marketTests(desk: ConsoleDesk): void {
       expect(await overflow(page)).toBe(0);
       await page.getByRole('textbox', { name: 'Size' }).fill('1.2345');
       await page.getByRole('button', { name: 'Show the cost' }).click();
-      await page.locator('[data-part="order"] .problem').waitFor();
+      await page.locator('[data-part="order"] .problem').waitFor({ timeout: 8_000 });
     }
   });
 

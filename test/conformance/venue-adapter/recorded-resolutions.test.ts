@@ -47,8 +47,8 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '- [] true zeros': 'voided not_stated',
   },
   kalshi: {
-    'finalized yes true': 'resolved all paid, settled all paid timed observedValue',
-    'finalized no true': 'resolved all paid, settled all paid timed observedValue',
+    'finalized yes true': 'resolved all paid, settled all paid timed observedValue strike',
+    'finalized no true': 'resolved all paid, settled all paid timed observedValue strike',
   },
   manifold: {
     'true YES true': 'settled all paid timed',

@@ -14,20 +14,17 @@ export interface Life {
 type Phase = 'open' | 'proposed' | 'disputed' | 'resolved';
 type Action = 'propose' | 'dispute' | 'amend' | 'resolve' | 'void' | 'reopen';
 
-/**
- * The possible actions, the frequent ones repeated. Kalshi shows only the present, so a disputed result is not amended, and an open market
- * does not become void, which is a proposal and its end at once.
- */
+/** The possible actions, the frequent ones repeated. */
 const ACTIONS: Readonly<Record<Phase, readonly Action[]>> = {
-  open: ['propose', 'propose', 'propose', 'resolve'],
+  open: ['propose', 'propose', 'propose', 'propose', 'resolve', 'void'],
   proposed: ['dispute', 'dispute', 'resolve', 'resolve', 'amend', 'void', 'reopen'],
-  disputed: ['propose', 'propose', 'resolve', 'void', 'reopen'],
+  disputed: ['propose', 'propose', 'resolve', 'amend', 'void', 'reopen'],
   resolved: ['resolve', 'resolve', 'void', 'reopen'],
 };
-const AFTER: Readonly<Record<Action, Phase>> = {
+/** An amendment leaves the phase. */
+const AFTER: Readonly<Record<Exclude<Action, 'amend'>, Phase>> = {
   propose: 'proposed',
   dispute: 'disputed',
-  amend: 'proposed',
   resolve: 'resolved',
   void: 'resolved',
   reopen: 'open',
@@ -55,7 +52,7 @@ export function someLife(random: RandomStream, conditionId: string): Life {
     if (isHasty && goesOn) steps.at(-1)?.push(step);
     else steps.push([step]);
     isRound = action === 'propose' || action === 'dispute';
-    phase = AFTER[action];
+    if (action !== 'amend') phase = AFTER[action];
   }
   return { conditionId, steps, isHasty };
 }

@@ -4,9 +4,11 @@ import { promisify } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writeMarkets } from '../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { runBacktestJob } from '../../../workers/jobs/run-backtest.ts';
+import { aMarketRecord } from '../../factories/markets.ts';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
 import { storedTimeline } from '../../factories/stored-resolution.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../factories/stored-series.ts';
@@ -22,6 +24,10 @@ const MANY_OBSERVATIONS = sql(
    SELECT $1, date_trunc('milliseconds', now()) - interval '30 minutes' + i * interval '1 millisecond', now(), 0.95
    FROM generate_series(0, 1000000) i`,
 );
+const MOVE_SINCE = sql(
+  'test_move_since',
+  `UPDATE market SET updated_at = to_timestamp($2::float8) WHERE venue_market_id = $1`,
+);
 const run = promisify(execFile);
 const HOUR = 1_767_319_200;
 const EXACT = '12345678901234567890.123456789';
@@ -34,6 +40,8 @@ let api: TestApi;
 let market: TestMarket;
 let env: Record<string, string>;
 let readOnly: string;
+/** A market whose rules changed once. */
+const ruled = 'market-with-rules';
 
 beforeAll(async () => {
   api = await startTestApi({ addressRules: allowing('127.0.0.0/8') });
@@ -51,6 +59,15 @@ beforeAll(async () => {
     api.db,
     Array.from({ length: 5 }, (_, index) => ({ tokenId, at: at(index), tradeId: `t${index}` })),
   );
+  await new Partitions(api.db).ensureAroundNow('price_history');
+  const writeRules = (resolutionCriteria: string, settlementSource: string) =>
+    api.db.transaction((tx) => {
+      const record = aMarketRecord({ marketId: ruled, title: 'Flood?', resolutionCriteria, settlementSource });
+      return writeMarkets(tx, 'polymarket', 'USD', [record], Date.now());
+    });
+  await writeRules('Rain in March.', 'https://a.example');
+  await api.db.query(MOVE_SINCE, [ruled, HOUR]);
+  await writeRules('Rain in May.', 'https://b.example');
   await storedTimeline(api.db, market, [
     { transition: 'proposed', state: 'proposed', round: 1, receivedAt: at(0), reason: 'not_stated' },
     { transition: 'resolved', state: 'resolved', at: at(60), receivedAt: at(90), payouts: ['0.25', '0.75'] },
@@ -185,6 +202,30 @@ describe('the commands of fills', () => {
     expect(stdout).toMatch(/^polymarket +buy +2 .*\npolymarket +sell +2 /m);
     expect(stderr).toContain('no difference is known');
     expect(await cli('compare', outcome(), outcome())).toMatchObject({ code: 2 });
+  });
+});
+
+describe('the command of rules', () => {
+  it('prints the rules with their versions, those of the past, and how two versions differ', async () => {
+    const { stdout, code } = await cli('rules', ruled);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^version +2$/m);
+    expect(stdout).toMatch(/^source +https:\/\/b\.example$/m);
+    expect(stdout).toMatch(/^Rain in May\.$/m);
+    expect(stdout).toMatch(/^ +1 +2026-01-02 02:00:00 +[0-9a-f]{64}$/m);
+    const past = await cli('rules', ruled, '--as-of', String(HOUR + 1));
+    expect(past.stdout).toMatch(/^Rain in March\.$/m);
+    const differing = await cli('rules', ruled, '--from', '1', '--to', '2');
+    expect(differing.stdout).toContain('Rain in [-March-]{+May+}.\nhttps://[-a-]{+b+}.example\n');
+    expect(await json('rules', ruled)).toMatchObject({ version: 2, versions: [{ version: 1 }, { version: 2 }] });
+  });
+
+  it('refuses one version without the other, and an unknown market', async () => {
+    expect(await cli('rules', ruled, '--from', '1')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('give both --from and --to'),
+    });
+    expect(await cli('rules', 'no-such')).toMatchObject({ code: 4 });
   });
 });
 

@@ -108,6 +108,23 @@ describe('the simulator', () => {
       'an end without a result, and a late result',
       [{ action: 'propose' }, { action: 'void' }, { action: 'resolve', winner: 0 }],
     ],
+    [
+      'an end of an open market without a result, and a late result',
+      [{ action: 'void' }, { action: 'resolve', winner: 1 }],
+    ],
+    [
+      'an amendment of a disputed outcome, and the next proposal',
+      [
+        { action: 'propose', winner: 0 },
+        { action: 'dispute' },
+        { action: 'amend' },
+        { action: 'amend', winner: 0 },
+        { action: 'propose', winner: 1 },
+        { action: 'dispute' },
+        { action: 'amend', winner: 1 },
+        { action: 'resolve' },
+      ],
+    ],
     ['a result that becomes void', [{ action: 'propose', winner: 0 }, { action: 'resolve' }, { action: 'void' }]],
     [
       'a reopened proposal and a reopened result',

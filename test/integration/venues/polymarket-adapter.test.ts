@@ -294,8 +294,8 @@ describe('the Polymarket adapter', () => {
   it('pollMarkets keeps the age of a page with its records and its sweep', async () => {
     routes['GET /gamma/markets/keyset'] = json(200, { markets: [market(1)] }, { age: '219' });
     const page = await adapter.pollMarkets(null, context);
-    expect(page.records).toMatchObject([{ marketId: '0x1', ageMs: 219_000 }]);
-    expect(page.sweep).toEqual({ startedAtMs: NOW, ended: true, madeSinceMs: NOW - 219_000, alsoListed: [] });
+    expect(page.records).toMatchObject([{ marketId: '0x1', ageMs: 220_000 }]);
+    expect(page.sweep).toEqual({ startedAtMs: NOW, ended: true, madeSinceMs: NOW - 220_000, alsoListed: [] });
   });
 
   it('names listed markets without a record in a sweep', async () => {
@@ -396,7 +396,7 @@ describe('the Polymarket adapter', () => {
       const row = market(1, { conditionId: conditionId(1) });
       routes['GET /gamma/markets/keyset'] = json(200, { markets: [row] }, { age: '12' });
       const found = await adapter.fetchMarkets([conditionId(1)], context);
-      expect(found.records).toMatchObject([{ marketId: conditionId(1), ageMs: 12_000 }]);
+      expect(found.records).toMatchObject([{ marketId: conditionId(1), ageMs: 13_000 }]);
       routes['GET /gamma/markets/keyset'] = json(200, { markets: [] }, { age: '12' });
       await expect(adapter.fetchMarkets([conditionId(1)], context)).rejects.toMatchObject({
         code: 'invalid_payload',

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import type { startExchange } from '../../../sim/exchange.ts';
 import type { ExchangeOptions } from '../../../sim/options.ts';
 import type { VenueName } from '../../../src/domain/markets/venue.ts';
-import type { Database } from '../../../src/store/db/tx.ts';
+import { Database } from '../../../src/store/db/tx.ts';
 import type { VenueAdapter } from '../../../src/venues/port.ts';
 import { pollMarkets } from '../../../workers/jobs/poll-markets.ts';
 import type { LiveVenue } from '../../conformance/venue-adapter/venue-under-test.ts';
@@ -18,14 +18,18 @@ interface PolledCatalog {
   readonly exchange: Exchange;
   /** Polls the catalog after so many seconds of the exchange. */
   poll(seconds: number): Promise<void>;
+  /** The next poll is the first one of a new process. */
+  restart(): void;
 }
 
 export function polledCatalog(name: VenueName, start: (options: ExchangeOptions) => Promise<Simulated>): PolledCatalog {
   let test: TestDatabase;
   let venue: Simulated;
   let adapter: VenueAdapter;
+  let db: Database;
   beforeAll(async () => {
     test = await createTestDatabase();
+    db = test.db;
     venue = await start({ nowSecond: Math.floor(Date.now() / 1000) });
     adapter = venue.createAdapter();
   });
@@ -41,10 +45,13 @@ export function polledCatalog(name: VenueName, start: (options: ExchangeOptions)
     get exchange() {
       return venue.exchange;
     },
+    restart() {
+      db = new Database(test.db.dataSource);
+    },
     async poll(seconds) {
       venue.exchange.idle(seconds);
       const config = testConfig(test.url, { VENUES: name });
-      const context = jobContext({ db: test.db, config, adapter, now: () => venue.now() });
+      const context = jobContext({ db, config, adapter, now: () => venue.now() });
       expect(await pollMarkets.run({ venue: name }, context)).not.toHaveProperty('failed');
     },
   };

@@ -9,6 +9,15 @@ const MARKET = sql(
    WHERE m.venue = 'limitless' AND m.venue_market_id = $1`,
 );
 
+const TIMELINE = sql(
+  'test_limitless_timeline',
+  `SELECT r.transition FROM market_resolution r JOIN market m ON m.id = r.market_id WHERE m.venue_market_id = $1 ORDER BY r.n`,
+);
+const AGE_ROWS = sql(
+  'test_age_rows',
+  `UPDATE market_resolution SET received_at = received_at - interval '1 hour' WHERE venue = 'limitless'`,
+);
+
 const catalog = polledCatalog('limitless', startSimulatedLimitless);
 
 it('the catalog poll stores the result of a market that leaves the listing after it closed', async () => {
@@ -26,4 +35,24 @@ it('the catalog poll stores the result of a market that leaves the listing after
   await poll(301);
   await poll(31);
   expect(await stored()).toMatchObject({ status: 'resolved', winner: expect.any(String), isGone: false });
+});
+
+it('the catalog poll stores a correction of a market that no listing has an hour after its result', async () => {
+  const { db, exchange, poll } = catalog;
+  const { slug = '', conditionId = '' } =
+    exchange.state().markets.find(({ phase, negRisk }) => phase === 'open' && !negRisk) ?? {};
+  const words = async () =>
+    (await db.query<{ transition: string }>(TIMELINE, [slug])).map(({ transition }) => transition).join(' ');
+  exchange.steer({ conditionId, action: 'resolve', winner: 0 });
+  await poll(301);
+  await poll(31);
+  expect(await words()).toBe('resolved');
+  exchange.steer({ conditionId, action: 'resolve', winner: 1 });
+  await poll(301);
+  await poll(31);
+  expect(await words()).toBe('resolved');
+  await db.query(AGE_ROWS);
+  catalog.restart();
+  await poll(31);
+  expect(await words()).toBe('resolved corrected');
 });

@@ -27,7 +27,7 @@ beforeAll(async () => {
   account = await api.client();
   const event = { eventId: 'weather/may', eventTitle: 'Weather in May' };
   market = await aStoredMarket(api.db, { title: 'Will it snow?', stats: [EXACT, '0.10', null], ...event });
-  sibling = await aStoredMarket(api.db, { title: 'Will it rain?', ...event });
+  sibling = await aStoredMarket(api.db, { title: 'Will it rain?', resolutionCriteria: 'Rain in May.', ...event });
   const tokenId = market.outcomes[0]?.tokenId ?? 0n;
   await aStoredPrice(api.db, tokenId, { price: '0.62', bid: '0.61', ask: '0.63', asOf: new Date(HOUR * 1_000) });
   await aStoredPrice(api.db, sibling.outcomes[0]?.tokenId ?? 0n, { price: '0.3', asOf: new Date(HOUR * 1_000) });
@@ -80,6 +80,7 @@ describe('POST /mcp', () => {
       'get_executable',
       'get_fees',
       'get_resolution',
+      'get_rules',
       'get_history',
       'list_alerts',
       'create_alert',
@@ -175,6 +176,15 @@ describe('POST /mcp', () => {
       reason: 'no_result',
       timeline: [],
     });
+  });
+
+  it('reads the rules of a market, also of the past, and how two versions differ', async () => {
+    const ruled = { market_id: sibling.marketId };
+    const { value } = await called('get_rules', ruled);
+    expect(value).toMatchObject({ market_id: sibling.marketId, version: 1, versions: [{ version: 1 }] });
+    expect((await called('get_rules', { ...ruled, from: 1, to: 1 })).value).toMatchObject({ diff: [{ op: 'equal' }] });
+    expect((await called('get_rules', { ...ruled, as_of: 1 })).text).toContain('no_data_yet');
+    expect((await called('get_rules', { ...ruled, from: 1 })).isError).toBe(true);
   });
 
   it('creates an alert, which belongs to the account of the key, and lists it', async () => {
@@ -306,7 +316,7 @@ describe('POST /mcp', () => {
 
   it('takes the key in X-API-Key too, and rejects a request without a valid key', async () => {
     const other = await connected(account.key, { 'X-API-Key': account.key });
-    expect((await other.listTools()).tools.length).toBe(10);
+    expect((await other.listTools()).tools.length).toBe(11);
     await other.close();
     await expect(connected('ow_live_unknown')).rejects.toThrow('unauthorized');
     expect((await api.call('/mcp', { method: 'POST', body: '{}' })).status).toBe(401);

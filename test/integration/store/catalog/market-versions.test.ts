@@ -16,7 +16,7 @@ const VERSIONS = sql(
 const CURRENT = sql(
   'test_current',
   `SELECT m.title, m.status, m.updated_at::text, m.xmin::text || m.ctid::text AS version, m.description, m.category,
-     m.tags, m.resolution_criteria, gone_at FROM market m WHERE m.venue_market_id = $1`,
+     m.tags, m.resolution_criteria, m.resolution_state, gone_at FROM market m WHERE m.venue_market_id = $1`,
 );
 /** The number of versions, current one included, at the begin of each version and just before it. */
 const KNOWN_AT = sql(
@@ -385,5 +385,34 @@ describe('writeMarkets with a record from a cache', () => {
     await write(market({ status: 'open' }));
     const late = market({ status: 'resolved', ageMs: 60_000 });
     expect(await write(late)).toEqual({ changed: 0, finalTokenIds: [] });
+  });
+});
+
+describe('writeMarkets with the time of the record', () => {
+  const ended = (statedAtMs: number, over: Parameters<typeof market>[0] = {}) =>
+    market({ status: 'settled', resolutionSteps: [{ state: 'settled' }], statedAtMs, ...over });
+
+  it.each<[string, Parameters<typeof market>[0]]>([
+    ['determined', { status: 'resolved', resolutionSteps: [{ state: 'resolved' }] }],
+    ['disputed', { status: 'closed', resolutionSteps: [{ state: 'disputed' }] }],
+    ['without a result', { status: 'closed' }],
+  ])('ignores an earlier record that is %s when the market is settled', async (_what, over) => {
+    await write(ended(2_000));
+    const before = await current();
+    expect(await write(market({ ...over, statedAtMs: 1_000 }))).toMatchObject({ changed: 0 });
+    expect(await current()).toEqual(before);
+    expect(before).toMatchObject({ resolutionState: 'settled' });
+  });
+
+  it.each<[string, number | undefined]>([
+    ['later', 3_000],
+    ['of the same moment', 2_000],
+    ['without a time', undefined],
+  ])('takes a result back when the record is %s', async (_what, statedAtMs) => {
+    await write(ended(2_000));
+    const back = market({ status: 'closed', ...(statedAtMs !== undefined && { statedAtMs }) });
+    expect(await write(back)).toMatchObject({ changed: 1 });
+    expect(await current()).toMatchObject({ status: 'closed' });
+    expect(await write(ended(1_500))).toMatchObject({ changed: 0 });
   });
 });

@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
+import { ONE } from '../../../../src/domain/values/decimal.ts';
 import { missingMarkets, settleMissing } from '../../../../src/store/catalog/market-sightings.ts';
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
-import { askForResults, countUndecided } from '../../../../src/store/catalog/undecided-markets.ts';
+import { askAgainForResults, askForResults, countUndecided } from '../../../../src/store/catalog/undecided-markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aMarketRecord } from '../../../factories/markets.ts';
@@ -99,5 +100,92 @@ describe('countUndecided', () => {
       { venue: 'counted', markets: 2, since: new Date(closeAtMs) },
       { venue: 'empty', markets: 0, since: null },
     ]);
+  });
+});
+
+/** Moves the rows of the timelines of a venue back. */
+const AGE_ROWS = sql(
+  'test_age_rows',
+  'UPDATE market_resolution SET received_at = received_at - $2::interval WHERE venue = $1',
+);
+const POINTS = sql('test_points', 'SELECT age::text, n FROM result_recheck WHERE venue = $1 ORDER BY age');
+const MANY_ROWS = sql(
+  'test_many_rows',
+  `INSERT INTO market_resolution (market_id, n, venue, transition, state, received_at, source, facts, is_report)
+   SELECT m.id, 1, m.venue, 'resolved', 'resolved', clock_timestamp(), 'route', '{}', false FROM market m WHERE m.venue = 'planned'`,
+);
+
+describe('askAgainForResults', () => {
+  const ended = (marketId: string, over: Partial<MarketRecord> = {}) =>
+    aMarketRecord({ marketId, status: 'resolved', resolutionSteps: [{ state: 'resolved' }], ...over });
+  const age = (venue: string, by: string) => test.db.query(AGE_ROWS, [venue, by]);
+  const ask = (venue: string, limit = 100) => askAgainForResults(test.db, venue, limit);
+
+  it('asks for a result an hour, a day, 7 days and 30 days after its row, once each', async () => {
+    const venue = 'aging';
+    await write(venue, ended('m'), aMarketRecord({ marketId: 'open' }));
+    const spans = [
+      ['59 minutes', '2 minutes'],
+      ['22 hours', '2 hours'],
+      ['5 days', '2 days'],
+      ['21 days', '2 days'],
+    ] as const;
+    for (const [before, beyond] of spans) {
+      await age(venue, before);
+      expect(await ask(venue)).toBe(0);
+      await age(venue, beyond);
+      expect(await ask(venue)).toBe(1);
+      expect(await asked(venue)).toEqual(['m']);
+      await answer(venue);
+      expect(await ask(venue)).toBe(0);
+    }
+    await age(venue, '100 days');
+    expect(await ask(venue)).toBe(0);
+  });
+
+  it('asks once when several ages have passed, as after a pause of the process', async () => {
+    const venue = 'paused';
+    await write(venue, ended('m'));
+    await age(venue, '8 days');
+    expect(await ask(venue)).toBe(1);
+    await answer(venue);
+    expect(await ask(venue)).toBe(0);
+    const points = await test.db.query<{ age: string }>(POINTS, [venue]);
+    expect(points.map((point) => point.age)).toEqual(['01:00:00', '1 day', '7 days']);
+  });
+
+  it('takes the longest due results first and continues behind them, also among rows of one moment', async () => {
+    const venue = 'crowded';
+    await write(venue, ended('a'), ended('b'), ended('c'));
+    await age(venue, '1 hour');
+    await write(venue, ended('late'));
+    await age(venue, '2 hours');
+    const seen: string[][] = [];
+    for (let look = 0; look < 3; look += 1) {
+      await ask(venue, 2);
+      seen.push((await asked(venue)).sort());
+      await answer(venue);
+    }
+    expect(seen).toEqual([['a', 'b'], ['c', 'late'], []]);
+  });
+
+  it('asks anew after a correction, and not for a result that was taken back or is newer', async () => {
+    const venue = 'corrected';
+    const paid = (winner: string) => [{ outcomeId: `m:${winner}`, payout: ONE }];
+    await write(venue, ended('m'), ended('back'));
+    await age(venue, '2 hours');
+    await write(venue, ended('m', { resolutionSteps: [{ state: 'resolved', payouts: paid('no') }] }));
+    await write(venue, closed('back'));
+    expect(await ask(venue)).toBe(0);
+    await age(venue, '2 hours');
+    expect(await ask(venue)).toBe(1);
+    expect(await asked(venue)).toEqual(['m']);
+  });
+
+  it('reads the index of results only', async () => {
+    await test.db.query(MANY_ROWS);
+    const nodes = await genericPlanOf(test.db, (db) => askAgainForResults(db, 'planned', 10));
+    const names = nodes.map((node) => (node as { 'Index Name'?: string })['Index Name']);
+    expect(names).toContain('market_resolution_of_results');
   });
 });

@@ -223,11 +223,33 @@ describe('a Kalshi market', () => {
     ['a bound', { strike_type: 'greater', floor_strike: 3.5 }, 'greater 3.5'],
     ['two bounds', { strike_type: 'between', floor_strike: '10', cap_strike: 20 }, 'between 10 20'],
     ['a bound of zero without a type', { floor_strike: 0 }, '0'],
-    ['no bound', { strike_type: 'structured' }, undefined],
+    ['no bound', { strike_type: 'structured', custom_strike: {} }, undefined],
+    [
+      'a custom strike',
+      { strike_type: 'custom', custom_strike: { Holder: 'Petr Pavel' } },
+      'custom {"Holder":"Petr Pavel"}',
+    ],
+    [
+      'several keys in any order',
+      { strike_type: 'structured', custom_strike: { team: ['b', 'a'], city: 7 } },
+      'structured {"city":7,"team":["b","a"]}',
+    ],
+    ['a custom strike beside a bound', { floor_strike: 2, custom_strike: { team: 'a' } }, '2 {"team":"a"}'],
+    ['a custom strike of another form', { strike_type: 'custom', custom_strike: 'a' }, undefined],
+    ['a custom strike that is too long', { custom_strike: { legs: 'x'.repeat(1_000) } }, undefined],
   ])('states the strike of a result with %s', (_name, fields, strike) => {
     const { record } = parseOne({ status: 'determined', result: 'yes', expiration_value: '4', ...fields });
     const facts = { observedValue: '4', ...(strike !== undefined && { strike }) };
     expect(record?.resolutionSteps?.at(-1)?.facts).toEqual(facts);
+  });
+
+  it.each<[string, unknown, number | undefined]>([
+    ['the time of the last change', '2026-08-08T22:57:45.5Z', Date.UTC(2026, 7, 8, 22, 57, 45, 500)],
+    ['none in the future', '2026-08-10T00:00:00Z', undefined],
+    ['none of another form', 7, undefined],
+  ])('has as time of its record %s', (_what, updated_time, expected) => {
+    const { records } = parseMarkets([market({ updated_time })], Date.UTC(2026, 7, 9));
+    expect(records[0]?.statedAtMs).toBe(expected);
   });
 
   it('has no observed value when Postgres cannot store it', () => {

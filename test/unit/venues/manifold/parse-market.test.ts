@@ -233,3 +233,13 @@ describe('parseMarkets', () => {
     expect(reasonOf(binary(more))).toBe(reason);
   });
 });
+
+describe('the time of a record', () => {
+  it.each<[string, unknown, number | undefined]>([
+    ['that of the last change', NOW - 5, NOW - 5],
+    ['absent when it lies in the future', NOW + 86_400_000, undefined],
+    ['absent when it is no number', 'soon', undefined],
+  ])('is %s', (_what, lastUpdatedTime, expected) => {
+    expect(parseMarkets([binary({ lastUpdatedTime })], NOW).records[0]?.statedAtMs).toBe(expected);
+  });
+});

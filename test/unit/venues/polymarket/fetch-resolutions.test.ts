@@ -106,6 +106,27 @@ describe('the reader of proposed results', () => {
       [{ ...proposed, ...paid('1', '0') }],
     ],
     ['no present of another state', { status: 'resolved' }, [proposed], [{ ...proposed, ...paid('1', '0') }]],
+    [
+      'no present and no payouts of an earlier round',
+      {},
+      [proposed, disputed, reproposed],
+      [{ ...proposed, ...paid('1', '0') }, disputed, reproposed],
+    ],
+    [
+      'no present of an earlier dispute',
+      { status: 'challenged', reproposed_price: HALF },
+      [reproposed, { ...disputed, round: 2 }],
+      [
+        { ...reproposed, ...paid('0.5', '0.5') },
+        { ...disputed, round: 2 },
+      ],
+    ],
+    [
+      'the present of a third round, which has the words of the second',
+      { status: 'reproposed' },
+      [{ ...proposed, round: 3 }],
+      [{ ...proposed, round: 3, ...present }],
+    ],
     ['nothing from a row without a status', { status: undefined }, [proposed], [proposed]],
   ])('adds %s', async (_what, more, given, expected) => {
     const { venue, steps } = reader();
@@ -129,6 +150,21 @@ describe('the reader of proposed results', () => {
     await steps();
     venue.rows = [row({ proposed_price: '0' })];
     expect(await steps(proposed)).toEqual([{ ...proposed, ...paid('0', '1'), ...present }]);
+  });
+
+  it('asks again when the row is of an earlier round', async () => {
+    const { venue, steps } = reader();
+    expect(await steps(proposed, disputed, reproposed)).toEqual([
+      { ...proposed, ...paid('1', '0') },
+      disputed,
+      reproposed,
+    ]);
+    venue.rows = [row({ status: 'reproposed', reproposed_price: '0' })];
+    expect((await steps(proposed, disputed, reproposed))?.at(-1)).toEqual({
+      ...reproposed,
+      ...paid('0', '1'),
+      ...present,
+    });
   });
 
   it('asks again when the row is of another state', async () => {
