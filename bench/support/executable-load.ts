@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
+import { PUBLISH_CHANNEL } from '../../src/store/marks/lane-signals.ts';
 import { writeBooks } from '../../src/store/series/books.ts';
 import { percentile } from './numbers.ts';
 import { cpuSeconds } from './process-usage.ts';
@@ -13,6 +14,8 @@ const FIRST_TOKENS = sql(
   `SELECT o.token_id FROM market m JOIN outcome o ON o.market_id = m.id AND o.ordinal = 0
    WHERE m.venue_market_id = ANY ($1::text[]) ORDER BY array_position($1::text[], m.venue_market_id)`,
 );
+/** As the writers of books do after their commit. */
+const WAKE = sql('bench_wake_publisher', `SELECT pg_notify('${PUBLISH_CHANNEL}', '')`);
 const LEVELS = 50;
 const ROUND_MS = 100;
 /** The first values of all clients are sent in this time. */
@@ -49,6 +52,7 @@ export async function measureExecutable({ api, db, marketIds, clients, changesPe
     });
     await writeBooks(db, books);
     for (const { number } of books) committedMs.set(number, Date.now());
+    await db.query(WAKE);
   }
 
   const delaysIn = (text: string, nowMs: number) =>
@@ -57,7 +61,8 @@ export async function measureExecutable({ api, db, marketIds, clients, changesPe
       return atMs === undefined ? [] : [nowMs - atMs];
     });
   const pathOf = (n: number) => {
-    const outcomeId = `${marketIds[n % marketIds.length]}:yes`;
+    // Clients whose messages are read are spread over all, and so over the markets.
+    const outcomeId = `${marketIds[Math.floor((n * marketIds.length) / clients)]}:yes`;
     const sizes = [50, 500, 2_000].map((size) => size + n);
     return `/v1/polymarket/stream?channels=executable&outcome_ids=${outcomeId}&sizes=${sizes.join(',')}&side=buy`;
   };
