@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../test/support/postgres/database.ts';
+import { measureExecutable } from './support/executable-load.ts';
 import type { Figure } from './support/figure.ts';
 import { type LiveChanges, startChanges } from './support/live-changes.ts';
 import { percentile, sizeOf, sizesOf, whole } from './support/numbers.ts';
@@ -15,6 +16,7 @@ import { openStreams, residentBytes } from './support/stream-load.ts';
 
 /** BENCH_CLIENTS=10000 for the published figure; it needs `ulimit -n` above this number. */
 const CLIENTS = sizesOf('BENCH_CLIENTS', [1, 100, 1_000]);
+const EXECUTABLE_CLIENTS = 1_000;
 /** Of each measurement. */
 const SECONDS = sizeOf('BENCH_SECONDS', 4);
 /** Messages per second to all clients together: more would measure an overload. */
@@ -30,14 +32,15 @@ const PATH = '/v1/polymarket/stream?channels=prices';
 
 let database: TestDatabase;
 let changes: LiveChanges;
+let marketIds: string[];
 let api: Api;
 let bare: ChildProcess;
 let bareAddress: string;
 beforeAll(async () => {
   database = await createTestDatabase();
-  await storeHistory(database.db, { markets: MARKETS, trades: 1_000, days: 1 });
+  marketIds = await storeHistory(database.db, { markets: MARKETS, trades: 1_000, days: 1 });
   changes = await startChanges(database.db, database.url, 0);
-  const limit = String(2 * Math.max(...CLIENTS));
+  const limit = String(2 * Math.max(EXECUTABLE_CLIENTS, ...CLIENTS));
   api = await startApi(database.url, {
     STREAM_MAX_CONNECTIONS: limit,
     STREAM_CONNECTIONS_PER_ACCOUNT: limit,
@@ -82,7 +85,7 @@ async function measure(
   send: () => Promise<unknown>,
 ): Promise<Measured> {
   const before = await residentBytes(server.pid);
-  const load = await openStreams(server.address, PATH, count);
+  const load = await openStreams(server.address, () => PATH, count);
   try {
     await delay(IDLE_MS);
     const bytesPerClient = ((await residentBytes(server.pid)) - before) / count;
@@ -140,4 +143,20 @@ it.each(CLIENTS)('sends changes to %i clients, beside a bare server that sends t
   const server = { pid: bare.pid ?? 0, address: bareAddress };
   const limit = await measure(server, count, () => sendBare(own.sample, rate));
   report(figuresOf(count, own, limit));
+});
+
+it('sends executable prices of three sizes to 1,000 clients while books change', async () => {
+  const options = { api, db: database.db, marketIds: marketIds.slice(0, 50), seconds: SECONDS };
+  const { p50Ms, p99Ms, cpu, messages } = await measureExecutable({
+    ...options,
+    clients: EXECUTABLE_CLIENTS,
+    changesPerSecond: 50,
+  });
+  const figure: Figure = {
+    title: 'executable prices to 1,000 clients, three sizes each, 50 books/s',
+    measured: `p50 ${whole(p50Ms)} ms, p99 ${whole(p99Ms)} ms after the commit, ${(cpu * 100).toFixed(0)} % CPU`,
+    baseline: `${whole(messages)} read messages`,
+    goal: { atMost: 250, of: { name: 'p99', value: p99Ms, unit: 'ms' } },
+  };
+  report([figure]);
 });

@@ -40,14 +40,14 @@ const AMOUNT_RULE = `must be a decimal greater than 0 such as 500 or 0.25, with 
 const AMOUNT = new RegExp(`^[0-9]{1,${MAX_AMOUNT_DIGITS}}(?:\\.[0-9]{1,${MAX_AMOUNT_DIGITS}})?$`);
 
 /** The amount of an order, as canonical text: `500` and `500.0` are one order. */
-const amount = z
+export const orderAmount = z
   .string()
   .regex(AMOUNT, AMOUNT_RULE)
   .transform((text) => decimal(text))
   .refine((value) => value !== ZERO, AMOUNT_RULE)
   .meta({ override: replacing({ type: 'string', pattern: AMOUNT.source }) });
 
-const size = amount.meta({
+const size = orderAmount.meta({
   description: 'Units of the outcome, with at most the digits after the point that the venue accepts.',
   example: '500',
 });
@@ -56,7 +56,7 @@ const orderQuery = {
     .enum(ORDER_SIDES, `must be ${ORDER_SIDES.join(' or ')}`)
     .meta({ description: 'A `buy` takes asks, a `sell` takes bids.', example: 'buy' }),
   size: size.optional(),
-  notional: amount
+  notional: orderAmount
     .optional()
     .meta({ description: 'In place of `size`: price times size without the fee, in the currency of the venue.' }),
 };

@@ -6,6 +6,7 @@ import {
   GAP_REASONS,
   STALE_REASONS,
 } from '../../src/domain/live/channels.ts';
+import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
 import { MARKET_CHANGE, PRICE, RESOLUTION } from '../../src/domain/wire/market-data.ts';
 import { listParam, param, replacing } from '../http/input.ts';
@@ -19,6 +20,7 @@ import {
   webhookFailingEvent,
   webhookPausedEvent,
 } from './events/event.ts';
+import { orderAmount, placedExecutable } from './executable.ts';
 import { feedState } from './feed.ts';
 import { categoryFilter, MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE } from './market.ts';
 import { prices } from './price.ts';
@@ -96,6 +98,13 @@ const marketMessage = z
 const resolutionMessage = z
   .object({ type: z.literal('resolution'), ...ofMarket, ...ofSocket, data: z.object(shapeOf(RESOLUTION)) })
   .meta({ description: 'A row of the timeline of the result of a market. Every row is sent, also to slow readers.' });
+
+const executableMessage = z
+  .object({ type: z.literal('executable'), ...ofOutcome, ...ofSocket, conflated, data: placedExecutable })
+  .meta({
+    description:
+      'What an order of the subscription costs or pays, at the start and when it changed. `as_of` is the time of the book for which it was computed.',
+  });
 
 const heartbeatMessage = z
   .object({
@@ -196,6 +205,7 @@ export const MARKET_MESSAGES = {
   CandleMessage: candleMessage,
   MarketMessage: marketMessage,
   ResolutionMessage: resolutionMessage,
+  ExecutableMessage: executableMessage,
   HeartbeatMessage: heartbeatMessage,
   GapMessage: gapMessage,
   LaggedMessage: laggedMessage,
@@ -211,6 +221,7 @@ export const streamMessage = z
     candleMessage,
     marketMessage,
     resolutionMessage,
+    executableMessage,
     heartbeatMessage,
     gapMessage,
     laggedMessage,
@@ -278,6 +289,29 @@ const ids = (all: string) =>
       override: { type: 'string', minLength: 1 },
     });
 
+const MAX_SIZES = 5;
+const SIZES = z.array(orderAmount).min(1).max(MAX_SIZES);
+const SIZES_RULE = `must be a comma list of 1 to ${MAX_SIZES} decimals greater than 0 such as 100,500`;
+const sizes = z
+  .string(SIZES_RULE)
+  .transform((list, context) => {
+    const parsed = SIZES.safeParse(list.split(','));
+    if (parsed.success) return [...new Set(parsed.data)];
+    context.addIssue({ code: 'custom', message: SIZES_RULE });
+    return z.NEVER;
+  })
+  .optional()
+  .meta({
+    description: `Of the channel \`executable\`, which needs it: a comma list of 1 to ${MAX_SIZES} sizes in units of the outcome, with at most the digits after the point that the venue accepts.`,
+    override: replacing({ type: 'string', minLength: 1 }),
+    example: '100,500',
+  });
+const SIDE = 'Of the channel `executable`: a `buy` takes asks, a `sell` takes bids. Default: both.';
+const side = z
+  .enum(ORDER_SIDES, `must be ${ORDER_SIDES.join(' or ')}`)
+  .optional()
+  .meta({ description: SIDE });
+
 const resume = {
   cursor: z.string().optional().meta({
     description: 'The `id` of the last event that you have. The header `Last-Event-ID` replaces it.',
@@ -289,6 +323,8 @@ export const streamQuery = z.object({
   market_ids: ids('markets'),
   outcome_ids: ids('outcomes'),
   category: categoryFilter,
+  sizes,
+  side,
   snapshot: z
     .enum(['true', 'false'], 'must be true or false')
     .transform((text) => text === 'true')
@@ -323,6 +359,10 @@ const subscribeFrame = z
     market_ids: idList.optional(),
     outcome_ids: idList.optional(),
     category: z.string().min(1).max(200).optional(),
+    sizes: SIZES.optional().meta({
+      description: 'Of the channel `executable`, which needs it: texts of decimals, as in `["100","0.25"]`.',
+    }),
+    side,
     snapshot: z.boolean().optional(),
     cursor: param.cursor.meta({ description: 'Continue after the message with this cursor.' }),
   })

@@ -17,6 +17,11 @@ const MAX_REMEMBERED = 10_000;
  */
 const MAX_IN_FLIGHT = 32;
 
+/** Whether a market trades, or will. */
+export function mayTrade({ status }: Pick<MarketTokens, 'status'>): boolean {
+  return status === 'created' || status === 'open' || status === 'halted';
+}
+
 /** Whether a fetch can return a book: the venue has one, and the market is open or halted. */
 function mayHaveBook(market: Pick<MarketTokens, 'hasBook' | 'status'>): boolean {
   return market.hasBook && (market.status === 'open' || market.status === 'halted');
@@ -88,7 +93,7 @@ export function stableBookMs(
 }
 
 /** Whether the book is the present one: a poll saw it within the last minute, and the market trades. */
-function isLive(book: Pick<LatestBook, 'unseenMs'>, { status }: Pick<MarketTokens, 'status'>): boolean {
+export function isLive(book: Pick<LatestBook, 'unseenMs'>, { status }: Pick<MarketTokens, 'status'>): boolean {
   return !isCold(book) && (status === 'open' || status === 'halted');
 }
 

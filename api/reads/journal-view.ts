@@ -145,7 +145,8 @@ export class JournalView {
   }
 }
 
-function namedBy({ kind, marketId, body }: Change): { kind: NamedKind; ids: readonly string[] } {
+/** The kind of a change, or of its facts, and the markets that it names. */
+export function namedBy({ kind, marketId, body }: Change): { kind: NamedKind; ids: readonly string[] } {
   if (kind !== 'facts') return { kind, ids: [marketId] };
   return { kind: body['about'] as FactKind, ids: body['market_ids'] as readonly string[] };
 }

@@ -9,7 +9,7 @@ import {
 import { MARKET_GROUP, type Route, streamRoute, WEBHOOKS_GROUP } from '../http/route.ts';
 import type { ReadDeps } from '../reads/read-deps.ts';
 import type { StreamDeps } from '../streams/port.ts';
-import { filterOf } from '../streams/request-filter.ts';
+import { filterOf } from '../streams/request/request-filter.ts';
 import { requestedCursor, startSse } from '../streams/sse.ts';
 import { venueScopes } from './market-scope.ts';
 
@@ -47,7 +47,7 @@ export function streamRoutes(deps: ReadDeps & StreamDeps): Route[] {
       {
         path: '/v1/:venue/stream',
         operationId: 'streamMarkets',
-        summary: 'Follow prices, trades, books, candles and markets',
+        summary: 'Follow prices, trades, books, candles, markets and executable prices',
         description:
           'Server-sent events. `event` is the type, `id` the cursor. A heartbeat states that the stream is complete; its absence means ' +
           'that this is unknown.',
@@ -63,6 +63,7 @@ export function streamRoutes(deps: ReadDeps & StreamDeps): Route[] {
         const cursor = requestedCursor(ctx, query.cursor);
         const position = cursor === undefined ? undefined : deps.streams.cursors.decode(cursor);
         const filter = await filterOf(deps.db, scope, query);
+        deps.streams.requireRoom(caller.accountId, filter);
         const start = { hasSnapshot: query.snapshot ?? false, ...(position !== undefined && { position }) };
         startSse(ctx, deps, { caller, scope: MARKET_GROUP.scope }, (client) => {
           deps.streams.subscribe(client, ONLY, filter, start);

@@ -11,6 +11,8 @@ export interface StreamLimits {
   readonly messagesPerSecond: number;
 }
 
+/** Orders of the channel `executable` on all connections of one account: ten subscriptions of the largest kind. */
+const ORDERS_PER_ACCOUNT = 10_000;
 /** The seconds after which a client may try again when all connections are in use. */
 const RETRY_SECONDS = 5;
 
@@ -24,6 +26,9 @@ export interface AccountUse {
   /** Counts a subscription. False when the account has as many as it may have. */
   addSubscription(): boolean;
   removeSubscription(): void;
+  /** Counts orders of the channel `executable`. */
+  addOrders(count: number): void;
+  removeOrders(count: number): void;
   /** The number of messages that the account may get now, at most `wanted`. Counts them. */
   takeMessages(wanted: number): number;
   /** Takes back the count of messages that were not sent. */
@@ -45,13 +50,16 @@ export interface AccountUses {
 export interface OpenOfAccount {
   connections: number;
   subscriptions: number;
+  orders: number;
   connectionsLimit: number;
   subscriptionsLimit: number;
+  ordersLimit: number;
 }
 
 interface Counts {
   connections: number;
   subscriptions: number;
+  orders: number;
   tokens: number;
   filledAtMs: number;
 }
@@ -66,19 +74,22 @@ export function createAccountUses(limits: StreamLimits, nowMs: () => number = ()
       return connections;
     },
     of(accountId) {
-      const { connections: open = 0, subscriptions = 0 } = accounts.get(accountId) ?? {};
+      const { connections: open = 0, subscriptions = 0, orders = 0 } = accounts.get(accountId) ?? {};
       const { connectionsPerAccount, subscriptionsPerAccount } = limits;
       return {
         connections: open,
         subscriptions,
+        orders,
         connectionsLimit: connectionsPerAccount,
         subscriptionsLimit: subscriptionsPerAccount,
+        ordersLimit: ORDERS_PER_ACCOUNT,
       };
     },
     open(accountId) {
       const counts = accounts.get(accountId) ?? {
         connections: 0,
         subscriptions: 0,
+        orders: 0,
         tokens: limits.messagesPerSecond,
         filledAtMs: nowMs(),
       };
@@ -105,6 +116,12 @@ export function createAccountUses(limits: StreamLimits, nowMs: () => number = ()
           if (!isOpen) return;
           counts.subscriptions -= 1;
           ofThis -= 1;
+        },
+        addOrders(count) {
+          counts.orders += count;
+        },
+        removeOrders(count) {
+          counts.orders -= count;
         },
         takeMessages(wanted) {
           if (limits.messagesPerSecond === 0) return wanted;

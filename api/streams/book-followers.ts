@@ -18,7 +18,7 @@ interface Followed {
 }
 
 /**
- * Notes the markets whose books the streams of this process send, so that the streamer stores these books more often. A subscription without
+ * Notes the markets whose books the streams of this process send, or whose executable prices, so that the streamer stores these books more often. A subscription without
  * a list of markets follows every market of its venues. After the death of the process its notes end by themselves.
  */
 export class BookFollowers {
@@ -98,12 +98,10 @@ export class BookFollowers {
   }
 }
 
-function placesOf({ channels, venues, marketIds }: Filter): [key: string, Omit<Followed, 'streams'>][] {
-  if (!channels.includes('books')) return [];
-  return venues.flatMap((venue) =>
-    [...(marketIds ?? [undefined])].map((marketId): [string, Omit<Followed, 'streams'>] => [
-      `${venue}\n${marketId}`,
-      { venue, marketId },
-    ]),
-  );
+function placesOf(filter: Filter): Map<string, Omit<Followed, 'streams'>> {
+  const { channels, venues, marketIds, orders } = filter;
+  const places = channels.includes('books')
+    ? venues.flatMap((venue) => [...(marketIds ?? [undefined])].map((marketId) => ({ venue, marketId })))
+    : (orders?.outcomes ?? []).map(({ venue, marketId }) => ({ venue, marketId }));
+  return new Map(places.map((place) => [`${place.venue}\n${place.marketId}`, place]));
 }

@@ -1,6 +1,6 @@
 import type { AccountUse } from './account-use.ts';
 import type { Filter } from './filter.ts';
-import type { Frame, Message } from './frame.ts';
+import type { Message, Replaceable } from './frame.ts';
 import { Outbox, type Unsent } from './outbox.ts';
 import type { SlowReader, UnsentMemory } from './unsent-memory.ts';
 
@@ -118,8 +118,8 @@ export class StreamClient implements SlowReader {
     return this.#outbox.size === 0 && !this.#sink.isBlocked;
   }
 
-  /** Appends a change of the journal. While the reader is slow, a state replaces an unsent earlier one. */
-  offer(frame: Frame, { id }: Subscription): void {
+  /** Appends a change of the journal or a value. While the reader is slow, a state replaces an unsent earlier one. */
+  offer(frame: Replaceable, { id }: Subscription): void {
     if (this.#hasEnded) return;
     const isConflating = this.#isSlow || this.#sink.isBlocked;
     const hasReplaced = this.#outbox.push(frame, id, isConflating ? frame.conflationKey : undefined);

@@ -1,4 +1,5 @@
 import type { Channel } from '../../src/domain/live/channels.ts';
+import type { WatchedOrders } from './executable/orders.ts';
 import type { Frame } from './frame.ts';
 
 /** The changes that a subscription gets. An absent list means all. */
@@ -10,6 +11,8 @@ export interface Filter {
   readonly marketIds?: ReadonlySet<string>;
   readonly outcomeIds?: ReadonlySet<string>;
   readonly category?: string;
+  /** Of the channel `executable`. */
+  readonly orders?: WatchedOrders;
 }
 
 /** The category of a stored market; undefined when it has none. */

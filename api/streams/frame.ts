@@ -24,8 +24,14 @@ export interface Message {
   readonly sse: Buffer;
 }
 
+/** A message that a later one may replace while its reader is slow. */
+export interface Replaceable extends Message {
+  /** Unsent messages with the same key are replaced by the latest. Undefined: every message is sent. */
+  readonly conflationKey: string | undefined;
+}
+
 /** The message of a change, made once for all clients. */
-export interface Frame extends Message {
+export interface Frame extends Replaceable {
   readonly seq: number;
   readonly kind: ChangeKind;
   readonly venue: string;
@@ -33,8 +39,6 @@ export interface Frame extends Message {
   readonly outcomeId: string | undefined;
   /** The channels that send it. */
   readonly channels: readonly Channel[];
-  /** Unsent changes with the same key are replaced by the latest. Undefined: every change is sent. */
-  readonly conflationKey: string | undefined;
 }
 
 interface FrameOptions {
@@ -148,7 +152,7 @@ function headOf({ type, seq, at, venue, marketId, outcomeId }: Head): string {
   return text;
 }
 
-/** A message that concerns a stream and no single change, such as a heartbeat. */
+/** A message that is no change of the journal, such as a heartbeat. */
 export function streamMessage(
   head: Head & { type: MessageType },
   data: ApiJson,

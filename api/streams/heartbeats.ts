@@ -9,7 +9,7 @@ import { countOpenGaps } from '../../src/store/feeds/gap-lists.ts';
 import { readFeedStates, type StoredFeedState } from '../../src/store/feeds/streamers.ts';
 import { areHealthy } from '../reads/poll-health.ts';
 import { type EnabledVenue, feedsOff } from '../reads/venue-catalog.ts';
-import type { StreamClient } from './client.ts';
+import type { StreamClient, Subscription } from './client.ts';
 import { Continuity } from './continuity.ts';
 import type { StreamCursors } from './cursors.ts';
 import { type Message, streamMessage } from './frame.ts';
@@ -32,6 +32,8 @@ interface HeartbeatOptions {
   decimalFormat: DecimalFormat;
   venues: readonly EnabledVenue[];
   log: Logger;
+  /** Whether a subscription waits for values of changes that the journal has named. */
+  isPending(subscription: Subscription): boolean;
   /** Epoch milliseconds. */
   now(): number;
 }
@@ -109,7 +111,9 @@ export class Heartbeats {
 
   /** A heartbeat for each venue of the subscriptions, while the state of the venues is known. */
   #heartbeats(client: StreamClient): readonly Unsent[] {
-    if (!this.#options.hub.isCaughtUp || performance.now() - this.#venuesReadAtMs > MAX_VENUES_AGE_MS) return [];
+    const { hub, isPending } = this.#options;
+    if (!hub.isCaughtUp || performance.now() - this.#venuesReadAtMs > MAX_VENUES_AGE_MS) return [];
+    for (const one of client.subscriptions.values()) if (one.state === 'live' && isPending(one)) return [];
     const { heartbeatMs } = client;
     return this.#perVenue(client, (venue) =>
       this.#message(venue, `heartbeat ${heartbeatMs}`, (checkedAt) => ({

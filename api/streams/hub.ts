@@ -19,6 +19,8 @@ interface HubOptions {
   cursors: StreamCursors;
   decimalFormat: DecimalFormat;
   log: Logger;
+  /** Called with each batch after its changes were handed on. `hasLost`: other changes than those of the batch may exist. */
+  onHanded(batch: JournalBatch, hasLost: boolean): void;
   /** Counts a change that was handed to this many subscriptions. */
   onDispatched?(type: string, subscriptions: number): void;
   /** Memory for the latest changes. */
@@ -153,8 +155,9 @@ export class MarketHub {
 
   #dispatch(batch: JournalBatch): void {
     const before = this.#head;
+    const isNewEpoch = before !== undefined && before.epoch !== batch.head.epoch;
     this.#head = batch.head;
-    if (before && before.epoch !== batch.head.epoch) {
+    if (isNewEpoch) {
       this.#recent.clear();
       this.#announceGap({ from: this.#seq + 1, to: batch.upTo, reason: 'epoch' }, batch.upTo);
     } else if (batch.missed) {
@@ -167,6 +170,7 @@ export class MarketHub {
       if (frame.channels.length > 0) this.#hand(frame);
     }
     this.#seq = batch.upTo;
+    this.#options.onHanded(batch, isNewEpoch || batch.missed !== undefined);
   }
 
   #hand(frame: Frame): void {

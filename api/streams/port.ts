@@ -45,6 +45,8 @@ export interface OpenStreams {
   requireReady(): void;
   /** Counts a connection of the account. @throws ApiError `rate_limited` */
   admit(accountId: bigint): AccountUse;
+  /** @throws ApiError `rate_limited` when the account or this process watches as many orders as it may. */
+  requireRoom(accountId: bigint, filter: Filter): void;
   /** The open connections and subscriptions of an account in this process. */
   usageOf(accountId: bigint): OpenOfAccount;
   /** The client of an admitted connection. */

@@ -9,11 +9,19 @@ import type { JournalTail } from '../../src/store/journal/tail.ts';
 import { isVisitor } from '../access/visitor.ts';
 import { notReady } from '../errors.ts';
 import type { EnabledVenue } from '../reads/venue-catalog.ts';
-import { type AccountUses, createAccountUses, type OpenOfAccount, type StreamLimits } from './account-use.ts';
+import {
+  type AccountUses,
+  createAccountUses,
+  type OpenOfAccount,
+  type StreamLimits,
+  tooManyStreams,
+} from './account-use.ts';
 import { BookFollowers } from './book-followers.ts';
 import { StreamClient, type Subscription } from './client.ts';
 import { createStreamCursors, type JournalPosition, type StreamCursors } from './cursors.ts';
 import { EventHub, type EventPosition } from './event-hub.ts';
+import { countOf } from './executable/orders.ts';
+import { ExecutableWatch } from './executable/watch.ts';
 import type { Filter } from './filter.ts';
 import { streamMessage } from './frame.ts';
 import { Heartbeats } from './heartbeats.ts';
@@ -29,6 +37,8 @@ import { WriteRounds } from './write-rounds.ts';
 /** Clients of a stopping process reconnect within this time, so that the other processes do not get all of them at once. */
 const DRAIN_SPREAD_MS = 3_000;
 const LAST_READ_MS = 5_000;
+/** Different orders that this process computes. Each takes about 1.5 KB. */
+const MAX_ORDERS = 50_000;
 
 interface StreamsOptions {
   db: Queryable;
@@ -73,6 +83,7 @@ export class Streams implements OpenStreams {
   readonly #keys: KeyWatch;
   readonly #followers: BookFollowers;
   readonly #hub: MarketHub;
+  readonly #executable: ExecutableWatch;
   readonly #heartbeats: Heartbeats;
   readonly #replays: Replays;
   readonly #clients = new Set<StreamClient>();
@@ -93,8 +104,11 @@ export class Streams implements OpenStreams {
     const { cursors } = this;
     const rounds = new WriteRounds((client, nowMs) => this.#heartbeats.continuity.whenIdle(client, nowMs));
     const onDispatched = (type: string, count: number) => metrics?.streamMessages.inc({ type }, count);
-    this.#hub = new MarketHub({ tail, db, cursors, decimalFormat, log, recentBytes, onDispatched }, rounds);
-    this.#heartbeats = new Heartbeats({ hub: this.#hub, db, cursors, decimalFormat, venues, log, now });
+    const onHanded: ExecutableWatch['note'] = (batch, hasLost) => this.#executable.note(batch, hasLost);
+    this.#hub = new MarketHub({ tail, db, cursors, decimalFormat, log, recentBytes, onHanded, onDispatched }, rounds);
+    const ofHub = { hub: this.#hub, db, cursors, decimalFormat, venues, log, now };
+    this.#executable = new ExecutableWatch({ ...ofHub, onDispatched });
+    this.#heartbeats = new Heartbeats({ ...ofHub, isPending: (one) => this.#executable.isPending(one) });
     this.#replays = new Replays({ hub: this.#hub, db, cursors, decimalFormat, log });
     const epoch = () => this.#hub.head?.epoch;
     this.events = new EventHub({ db, codec, epoch, retentionMs: options.eventRetentionMs, log });
@@ -109,6 +123,17 @@ export class Streams implements OpenStreams {
   /** Counts a connection of the account. @throws ApiError `rate_limited` */
   admit(accountId: bigint) {
     return this.#uses.open(accountId);
+  }
+
+  /** @throws ApiError `rate_limited` when the account or this process watches as many orders as it may. */
+  requireRoom(accountId: bigint, { orders }: Filter): void {
+    if (!orders) return;
+    const { orders: open, ordersLimit } = this.#uses.of(accountId);
+    const added = countOf(orders);
+    if (open + added > ordersLimit)
+      throw tooManyStreams(`this account has a limit of ${ordersLimit} executable prices on its open streams`);
+    if (this.#executable.orders + added > MAX_ORDERS)
+      throw tooManyStreams('this process computes as many executable prices as it may');
   }
 
   usageOf(accountId: bigint): OpenOfAccount {
@@ -161,12 +186,14 @@ export class Streams implements OpenStreams {
     client.subscriptions.set(id, subscription);
     this.#hub.add(subscription);
     this.#followers.add(filter);
+    this.#executable.add(subscription);
     const isOutside = from.epoch !== head.epoch || from.seq < head.oldestSeq - 1;
     const started =
       hasSnapshot && (position === undefined || isOutside)
         ? this.#beginWithSnapshot(subscription, position)
         : this.#replays.run(subscription, from);
-    this.#endOnFailure(started, client);
+    const begun = started.then(() => this.#executable.begin(subscription));
+    this.#endOnFailure(begun, client);
     this.#heartbeats.continuity.hasten([client]);
     this.#hub.rounds.mark(client);
     return from.seq;
@@ -213,7 +240,9 @@ export class Streams implements OpenStreams {
     for (const client of [...this.#clients]) client.end('draining');
     this.#keys.close();
     this.#heartbeats.close();
+    const closed = this.#executable.close();
     this.#hub.close();
+    await closed;
     await this.#followers.close();
     await this.events.close();
   }
@@ -234,6 +263,7 @@ export class Streams implements OpenStreams {
   #remove(subscription: Subscription): void {
     this.#hub.remove(subscription);
     this.#followers.remove(subscription.filter);
+    this.#executable.remove(subscription);
   }
 
   #forget(client: StreamClient): void {

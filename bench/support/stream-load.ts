@@ -20,10 +20,23 @@ export interface StreamLoad {
   close(): void;
 }
 
-/** Opens this number of streams; resolves when each has received something. */
-export async function openStreams(address: string, path: string, count: number): Promise<StreamLoad> {
+/** The delays of the messages in a text: from their commits to a moment, epoch milliseconds. */
+type DelaysIn = (text: string, nowMs: number) => number[];
+
+/** The time of a message of a price is that of its publication. */
+const delaysOfPrices: DelaysIn = (text, nowMs) =>
+  [...text.matchAll(/"type":"price",[^}]*?"at":"([^"]+)"/g)].map(([, at = '']) => nowMs - Date.parse(at));
+
+/** Opens this number of streams, the n-th of a path; resolves when each has received something. */
+export async function openStreams(
+  address: string,
+  pathOf: (n: number) => string,
+  count: number,
+  delaysIn: DelaysIn = delaysOfPrices,
+): Promise<StreamLoad> {
   const { hostname, port } = new URL(address);
-  const request = `GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${API_KEY}\r\n\r\n`;
+  const requestOf = (n: number) =>
+    `GET ${pathOf(n)} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${API_KEY}\r\n\r\n`;
   const sockets: Socket[] = [];
   const state = { bytes: 0, started: 0, sample: '' };
   const delaysMs: number[] = [];
@@ -38,15 +51,13 @@ export async function openStreams(address: string, path: string, count: number):
       state.bytes += chunk.length;
       if (isRead) read(chunk.toString('latin1'));
     });
-    socket.write(request);
+    socket.write(requestOf(sockets.length));
     sockets.push(socket);
     return once(socket, 'connect');
   }
 
   function read(text: string): void {
-    const nowMs = Date.now();
-    for (const [, at = ''] of text.matchAll(/"type":"price",[^}]*?"at":"([^"]+)"/g))
-      delaysMs.push(nowMs - Date.parse(at));
+    delaysMs.push(...delaysIn(text, Date.now()));
     const event = text.split('\n\n').find((one) => one.includes('event: price') && one.includes('data: '));
     if (event) state.sample = `${event.slice(event.indexOf('event:'))}\n\n`;
   }

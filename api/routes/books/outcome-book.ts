@@ -8,7 +8,7 @@ import type { ColdAllowance } from '../../access/cold-allowance.ts';
 import type { bookMeta } from '../../contract/book.ts';
 import { ApiError } from '../../errors.ts';
 import type { Freshness } from '../../reads/answer-cache.ts';
-import { createColdBooks, presentSighting, stableBookMs } from '../../reads/cold-read.ts';
+import { createColdBooks, mayTrade, presentSighting, stableBookMs } from '../../reads/cold-read.ts';
 import { presentFeedGaps, readPastGaps } from '../../reads/feed-states.ts';
 import { venueWithoutBooks } from '../../reads/placed-executable.ts';
 import { freshnessAt } from '../../reads/point-in-time.ts';
@@ -90,11 +90,11 @@ export const BOOK_ERRORS = ['orderbook_not_available', 'orderbook_not_supported'
 
 /** `Retry-After` only while the market can still trade. */
 export function bookNotAvailable(market: Pick<MarketTokens, 'venue' | 'status' | 'hasBook'>): ApiError {
-  const mayTrade = ['created', 'open', 'halted'].includes(market.status);
-  if (mayTrade && !market.hasBook) {
+  const canTrade = mayTrade(market);
+  if (canTrade && !market.hasBook) {
     return new ApiError('orderbook_not_supported', `${market.venue} has no orderbook for this market`);
   }
   return new ApiError('orderbook_not_available', 'no orderbook of this outcome is stored', {
-    headers: mayTrade ? { 'Retry-After': '5' } : {},
+    headers: canTrade ? { 'Retry-After': '5' } : {},
   });
 }

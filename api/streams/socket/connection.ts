@@ -12,7 +12,7 @@ import { toApiError } from '../../middleware/envelope.ts';
 import type { AccountUse } from '../account-use.ts';
 import type { StreamClient } from '../client.ts';
 import type { StreamDeps } from '../port.ts';
-import { filterOf } from '../request-filter.ts';
+import { filterOf } from '../request/request-filter.ts';
 import { CLOSE_CODES, readFrame } from './frames.ts';
 import { createSocketSink } from './sink.ts';
 
@@ -48,6 +48,7 @@ export class SocketConnection {
   #authTimer: NodeJS.Timeout | undefined;
   #client: StreamClient | undefined;
   #use: AccountUse | undefined;
+  #accountId: bigint | undefined;
   #invalid = 0;
   #isAlive = true;
   #waiting = 0;
@@ -88,6 +89,7 @@ export class SocketConnection {
     clearTimeout(this.#authTimer);
     this.#authTimer = undefined;
     this.#use = use;
+    this.#accountId = caller.accountId;
     this.#client = this.#deps.streams.open(use, {
       sink: createSocketSink(this.#socket, this.#connection),
       caller,
@@ -132,7 +134,7 @@ export class SocketConnection {
   async #handle(frame: ClientFrame): Promise<void> {
     if (frame.type === 'auth') return this.#authenticate(frame.key);
     const client = this.#client;
-    if (!client || !this.#use) {
+    if (!client || !this.#use || this.#accountId === undefined) {
       this.#close(CLOSE_CODES.unauthorized, 'unauthorized', 'the first frame must be {"type":"auth","key"}');
       return;
     }
@@ -145,10 +147,14 @@ export class SocketConnection {
       this.#send({ type: 'unsubscribed', id: frame.id });
       return;
     }
-    await this.#subscribe(client, this.#use, frame);
+    await this.#subscribe(client, { use: this.#use, accountId: this.#accountId }, frame);
   }
 
-  async #subscribe(client: StreamClient, use: AccountUse, frame: ClientFrame & { type: 'subscribe' }): Promise<void> {
+  async #subscribe(
+    client: StreamClient,
+    { use, accountId }: { use: AccountUse; accountId: bigint },
+    frame: ClientFrame & { type: 'subscribe' },
+  ): Promise<void> {
     const { id, venue, cursor } = frame;
     if (client.subscriptions.has(id)) throw new ApiError('conflict', 'a subscription has this id');
     this.#deps.streams.requireReady();
@@ -159,6 +165,7 @@ export class SocketConnection {
     try {
       const filter = await filterOf(this.#deps.db, scope, frame);
       if (client.hasEnded) return;
+      this.#deps.streams.requireRoom(accountId, filter);
       const start = { hasSnapshot: frame.snapshot ?? false, ...(position !== undefined && { position }) };
       const seq = this.#deps.streams.subscribe(client, id, filter, start);
       // No message of the subscription precedes its answer, because messages wait for the next round of writes.

@@ -12,11 +12,15 @@ export interface StreamQuery {
   /** The name of a venue, or `all` (default). */
   venue?: string;
   /** Default: `prices`. */
-  channels?: readonly ('prices' | 'trades' | 'books' | 'candles' | 'markets')[];
+  channels?: readonly ('prices' | 'trades' | 'books' | 'candles' | 'markets' | 'resolutions' | 'executable')[];
   /** At most 100. Default: all markets. */
   market_ids?: readonly string[];
   outcome_ids?: readonly string[];
   category?: string;
+  /** Of the channel `executable`, which needs it with `market_ids` or `outcome_ids`: at most 5 sizes in units of the outcome. */
+  sizes?: readonly string[];
+  /** Of the channel `executable`. Default: both. */
+  side?: 'buy' | 'sell';
   /** Sends the prices of `market_ids` first. */
   snapshot?: boolean;
   /** The `cursor` of the last message that you have. */
@@ -66,12 +70,14 @@ export function streamCalls<D extends DecimalType>(transport: Transport<D>) {
      * @throws OddswireApiError for an invalid request or key.
      */
     stream({ venue = 'all', ...query }: StreamQuery = {}, options: StreamOptions = {}) {
-      const { channels, market_ids, outcome_ids, category, snapshot, cursor } = query;
+      const { channels, market_ids, outcome_ids, category, sizes, side, snapshot, cursor } = query;
       const asked = new URLSearchParams();
       if (channels !== undefined) asked.set('channels' satisfies keyof MarketQuery, channels.join(','));
       if (market_ids !== undefined) asked.set('market_ids' satisfies keyof MarketQuery, market_ids.join(','));
       if (outcome_ids !== undefined) asked.set('outcome_ids' satisfies keyof MarketQuery, outcome_ids.join(','));
       if (category !== undefined) asked.set('category' satisfies keyof MarketQuery, category);
+      if (sizes !== undefined) asked.set('sizes' satisfies keyof MarketQuery, sizes.join(','));
+      if (side !== undefined) asked.set('side' satisfies keyof MarketQuery, side);
       if (snapshot !== undefined) asked.set('snapshot' satisfies keyof MarketQuery, String(snapshot));
       return follow<StreamMessage<D> & Placed>(transport, '/v1/{venue}/stream', { venue }, asked, cursor, options);
     },

@@ -1,7 +1,7 @@
 import type { ChangeKind } from './change.ts';
 
 /** The channels of a stream. */
-export const CHANNELS = ['prices', 'trades', 'books', 'candles', 'markets', 'resolutions'] as const;
+export const CHANNELS = ['prices', 'trades', 'books', 'candles', 'markets', 'resolutions', 'executable'] as const;
 export type Channel = (typeof CHANNELS)[number];
 
 /** The types of the messages of a market stream. Users script these names. */
@@ -12,6 +12,7 @@ const MESSAGE_TYPES = [
   'candle',
   'market',
   'resolution',
+  'executable',
   'heartbeat',
   'gap',
   'lagged',

@@ -1,3 +1,4 @@
+import type { MarketStatus } from '../../domain/markets/market.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 interface MarketName {
@@ -40,15 +41,26 @@ export function readNamedMarkets(
   return db.query(NAMED_MARKETS, [venues, marketIds]);
 }
 
+/** The columns of a NamedOutcome. */
+const OUTCOME = 't.mint AS outcome_id, m.venue, m.venue_market_id AS market_id, m.category, m.status, m.has_book';
+
 const NAMED_OUTCOMES = sql(
   'named_outcomes',
-  `SELECT t.mint AS outcome_id, m.venue_market_id AS market_id, m.category
-   FROM token t JOIN outcome o ON o.token_id = t.id JOIN market m ON m.id = o.market_id
+  `SELECT ${OUTCOME} FROM token t JOIN outcome o ON o.token_id = t.id JOIN market m ON m.id = o.market_id
    WHERE t.mint = ANY ($2::text[]) AND m.venue = ANY ($1::text[])`,
 );
 
+const OUTCOMES_OF = sql(
+  'outcomes_of_markets',
+  `SELECT ${OUTCOME} FROM market m JOIN outcome o ON o.market_id = m.id JOIN token t ON t.id = o.token_id
+   WHERE m.venue = ANY ($1::text[]) AND m.venue_market_id = ANY ($2::text[]) ORDER BY m.id, o.ordinal LIMIT $3`,
+);
+
 export interface NamedOutcome extends NamedMarket {
+  venue: string;
   outcomeId: string;
+  status: MarketStatus;
+  hasBook: boolean;
 }
 
 /** The outcomes with these ids of markets of these venues, each with its market. */
@@ -58,6 +70,16 @@ export function readNamedOutcomes(
   outcomeIds: readonly string[],
 ): Promise<NamedOutcome[]> {
   return db.query(NAMED_OUTCOMES, [venues, outcomeIds]);
+}
+
+/** The outcomes of these markets, at most `limit`. */
+export function readOutcomesOf(
+  db: Queryable,
+  venues: readonly string[],
+  marketIds: readonly string[],
+  limit: number,
+): Promise<NamedOutcome[]> {
+  return db.query(OUTCOMES_OF, [venues, marketIds, limit]);
 }
 
 const HAS_CATEGORY = sql(

@@ -8,6 +8,8 @@ import {
   type StreamOptions,
   type StreamQuery,
 } from '../../../clients/typescript/src/index.ts';
+import { aStoredMarket } from '../../factories/stored-market.ts';
+import { aStoredBook } from '../../factories/stored-series.ts';
 import { startTestApi } from '../api/api-harness.ts';
 import { aPrice, aTrade, withStreams } from '../api/streams/stream-world.ts';
 
@@ -39,6 +41,19 @@ describe('stream()', () => {
     const price = await next('price');
     expectTypeOf(price.data.price).toEqualTypeOf<number | undefined>();
     expect(price).toMatchObject({ seq, cursor: expect.any(String), data: { price: expect.any(Number) } });
+    await messages.return();
+  });
+
+  it('returns executable prices of the sizes of the caller', async () => {
+    const { db } = world.api;
+    const { outcomes } = await aStoredMarket(db);
+    const [{ tokenId, outcomeId } = { tokenId: 0n, outcomeId: '' }] = outcomes;
+    await aStoredBook(db, tokenId, { asOf: new Date(), bids: [], asks: [['0.5', '100']] });
+    const query: StreamQuery = { channels: ['executable'], outcome_ids: [outcomeId], sizes: ['25'], side: 'buy' };
+    const { messages, next } = reading(query);
+    const { data } = await next('executable');
+    expectTypeOf(data.price_with_fee).toEqualTypeOf<number | null>();
+    expect(data).toMatchObject({ outcome_id: outcomeId, size: 25, average_price: 0.5, live: true });
     await messages.return();
   });
 

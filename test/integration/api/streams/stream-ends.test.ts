@@ -2,9 +2,12 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { createStreamCursors } from '../../../../api/streams/cursors.ts';
 import { createCursorCodec } from '../../../../src/domain/values/cursor.ts';
+import { decimal } from '../../../../src/domain/values/decimal.ts';
 import type { StreamMetrics } from '../../../../src/observe/stream-metrics.ts';
 import { revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
+import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { writeBooks } from '../../../../src/store/series/books.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import type { NewChange } from '../../../support/journal.ts';
 import { ofType, openSse, type SseEvent } from '../../../support/sse.ts';
@@ -132,8 +135,8 @@ describe('a reader that never reads', () => {
   });
 
   /** A reader of prices and trades whose messages wait in the outbox, because trades fill the buffers of the system. */
-  async function blocked() {
-    const slow = await world.follow('channels=prices,trades');
+  async function blocked(query = 'channels=prices,trades') {
+    const slow = await world.follow(query);
     const other = await world.follow('channels=books');
     await Promise.all([slow, other].map((stream) => stream.next(ofType('heartbeat'))));
     slow.pause();
@@ -157,6 +160,25 @@ describe('a reader that never reads', () => {
     expect(price.data['conflated']).toBeGreaterThan(40);
     const seqs = slow.events.flatMap(({ event, data }) => (event === 'heartbeat' ? [] : [data.seq ?? 0]));
     expect(seqs).toEqual(seqs.toSorted((a, b) => a - b));
+  });
+
+  it('gets only the latest of conflated executable prices', async () => {
+    const { db } = world.api;
+    await new Partitions(db).ensureAroundNow('book_history');
+    const { marketId, outcomes } = await aStoredMarket(db);
+    const { tokenId = 0n, outcomeId = '' } = outcomes[0] ?? {};
+    const orders = `market_ids=${marketId},${(await aStoredMarket(db, { marketId: 'large' })).marketId}&sizes=10&side=buy`;
+    const quick = await world.follow(`channels=executable&${orders}`);
+    const { slow, handOut } = await blocked(`channels=executable,trades&${orders}`);
+    for (const [n, price] of ['0.51', '0.52', '0.53', '0.54'].entries()) {
+      const asks = [{ price: decimal(price), size: decimal('10') }];
+      await writeBooks(db, [{ tokenId, asOfMs: Date.now() - 60_000 + n * 1_000, bids: [], asks }]);
+      await handOut({ ...aBook(marketId), outcomeId });
+      await quick.next(({ data }) => data.data['average_price'] === Number(price));
+    }
+    slow.resume();
+    const { data } = await slow.next(({ event }) => event === 'executable');
+    expect(data).toMatchObject({ conflated: 3, outcome_id: outcomeId, data: { average_price: 0.54 } });
   });
 
   it('gets the successor of a conflated price on its next connection, without the count of the former', async () => {

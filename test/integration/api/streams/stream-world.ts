@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect } from 'vitest';
 import { asyncApiText } from '../../../../api/routes/documents.ts';
+import { createLogger } from '../../../../src/observe/logger.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { startPublisher } from '../../../../src/store/journal/publisher.ts';
 import { AsyncContract, type StreamChannel } from '../../../support/async-contract.ts';
 import { type ConfirmedJournal, confirmJournal, type NewChange } from '../../../support/journal.ts';
 import { openSocket, type SocketReader } from '../../../support/socket.ts';
@@ -37,14 +39,25 @@ export interface StreamWorld {
   connect(options?: { key?: string | null; headers?: Record<string, string>; url?: string }): Promise<SocketReader>;
 }
 
-export function withStreams(): StreamWorld {
+/** The journal of a publisher, which publishes what the test stores. */
+function publishedJournal(databaseUrl: string): ConfirmedJournal {
+  const log = createLogger({ process: 'test', level: 'silent' });
+  const publisher = startPublisher({ databaseUrl, log, retentionMinutes: 120, maxBytes: 1_000_000_000 });
+  // A claim of the publisher at the same time lets the write of the head fail.
+  const run: ConfirmedJournal['run'] = (write) => write().catch(() => run(write));
+  const append = () => Promise.reject(new TypeError('the publisher alone appends changes'));
+  return { run, append, stop: () => publisher.stop() };
+}
+
+/** With `isPublished`, a publisher runs; otherwise the test appends the changes of the journal. */
+export function withStreams({ isPublished = false } = {}): StreamWorld {
   const started = withApi();
   let journal: ConfirmedJournal;
   let contract: AsyncContract | undefined;
   const streams: { reader: SseReader; channel: StreamChannel }[] = [];
   const sockets: SocketReader[] = [];
   beforeEach(() => {
-    journal = confirmJournal(started.api.db);
+    journal = isPublished ? publishedJournal(started.api.databaseUrl) : confirmJournal(started.api.db);
   });
   afterEach(async () => {
     contract ??= new AsyncContract(asyncApiText(started.api.deps));

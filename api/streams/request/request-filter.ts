@@ -1,14 +1,18 @@
-import type { Channel } from '../../src/domain/live/channels.ts';
+import type { Channel } from '../../../src/domain/live/channels.ts';
+import type { OrderSide } from '../../../src/domain/markets/executable.ts';
+import type { Decimal } from '../../../src/domain/values/decimal.ts';
 import {
   isKnownCategory,
   type NamedMarket,
   type NamedOutcome,
   readNamedMarkets,
   readNamedOutcomes,
-} from '../../src/store/catalog/market-categories.ts';
-import type { Queryable } from '../../src/store/db/tx.ts';
-import { ApiError, type ErrorDetail, invalidRequest } from '../errors.ts';
-import type { Filter } from './filter.ts';
+} from '../../../src/store/catalog/market-categories.ts';
+import type { Queryable } from '../../../src/store/db/tx.ts';
+import { ApiError, type ErrorDetail, invalidRequest } from '../../errors.ts';
+import type { Filter } from '../filter.ts';
+import { listed } from './listed.ts';
+import { ordersOf } from './requested-orders.ts';
 
 /** The checked fields of a request for a stream. */
 interface FilterRequest {
@@ -17,6 +21,9 @@ interface FilterRequest {
   outcome_ids?: readonly string[] | undefined;
   category?: string | undefined;
   snapshot?: boolean | undefined;
+  /** Of the channel `executable`. */
+  sizes?: readonly Decimal[] | undefined;
+  side?: OrderSide | undefined;
 }
 
 /**
@@ -50,13 +57,20 @@ export async function filterOf(
   }
   const excluded = contradictions({ channels, markets, outcomes, category });
   if (excluded.length > 0) throw invalidRequest(excluded);
+  const orders = await ordersOf(db, scope, { ...request, outcomes });
+  // A stream of values alone gets no changes, only gaps of its markets.
+  const ofOrders = channels.every((channel) => channel === 'executable')
+    ? orders?.outcomes.map(({ marketId }) => marketId)
+    : undefined;
+  const chosen = market_ids ?? ofOrders;
   return {
     channels,
     venue: scope.name,
     venues: scope.venues,
-    ...(market_ids !== undefined && { marketIds: new Set(market_ids) }),
+    ...(chosen !== undefined && { marketIds: new Set(chosen) }),
     ...(outcome_ids !== undefined && { outcomeIds: new Set(outcome_ids) }),
     ...(category !== undefined && { category }),
+    ...(orders && { orders }),
   };
 }
 
@@ -101,10 +115,4 @@ function contradictions({ channels, markets, outcomes, category }: NamedFilter):
     );
   }
   return details;
-}
-
-/** The first names of a list; undefined when it is empty. */
-function listed(names: readonly string[]): string | undefined {
-  if (names.length === 0) return undefined;
-  return `${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}`;
 }
