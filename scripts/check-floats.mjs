@@ -79,7 +79,7 @@ const ALLOWED_SQL = {
   'src/store/catalog/market-as-of.ts': [4, 'a time'],
   'src/store/catalog/market-heat.ts': [1, 'ages'],
   'src/store/catalog/market-resolutions.ts': [2, 'times'],
-  'src/store/catalog/market-fees.ts': [1, 'a time'],
+  'src/store/catalog/market-fees.ts': [4, 'times and an age'],
   'src/store/catalog/market-rows.ts': [1, 'an age'],
   'src/store/catalog/market-rules.ts': [3, 'times'],
   'src/store/catalog/market-search.ts': [1, 'the similarity of two texts, which pg_trgm computes as a float'],
