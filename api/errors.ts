@@ -12,6 +12,7 @@ export const STATUS_OF = {
   invalid_request: 400,
   invalid_json: 400,
   invalid_cursor: 400,
+  different_currencies: 400,
   unauthorized: 401,
   insufficient_scope: 403,
   quota_exceeded: 403,

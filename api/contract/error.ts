@@ -7,6 +7,7 @@ export const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
   invalid_request: 'The input is invalid; `details` lists each fault.',
   invalid_json: 'The body is not JSON in UTF-8.',
   invalid_cursor: 'The cursor was changed, or belongs to another route, account or release, or to other filters.',
+  different_currencies: 'The venues of the two outcomes have prices in different currencies.',
   unauthorized: 'The API key is missing, in the wrong header, unknown, expired or revoked.',
   insufficient_scope: 'The key lacks the scope of the route.',
   quota_exceeded: 'The account has reached its quota.',

@@ -12,6 +12,8 @@ export interface VenueProfile {
   /** The currency of its prices, in which alerts compare. MANA is play money. */
   readonly currency: string;
   readonly capabilities: VenueCapabilities;
+  /** Digits after the point of the size of an order. Absent for a venue without books. */
+  readonly sizeDigits?: number;
 }
 
 const MARKET_DATA = {
@@ -34,10 +36,10 @@ const NO_MARKETS = {
 
 /** The venues that have an adapter. */
 export const VENUES = {
-  polymarket: { title: 'Polymarket', currency: 'USD', capabilities: { ...MARKET_DATA, wallets: true } },
-  kalshi: { title: 'Kalshi', currency: 'USD', capabilities: MARKET_DATA },
+  polymarket: { title: 'Polymarket', currency: 'USD', capabilities: { ...MARKET_DATA, wallets: true }, sizeDigits: 2 },
+  kalshi: { title: 'Kalshi', currency: 'USD', capabilities: MARKET_DATA, sizeDigits: 2 },
   manifold: { title: 'Manifold', currency: 'MANA', capabilities: { ...MARKET_DATA, books: false } },
-  limitless: { title: 'Limitless', currency: 'USD', capabilities: MARKET_DATA },
+  limitless: { title: 'Limitless', currency: 'USD', capabilities: MARKET_DATA, sizeDigits: 6 },
   solana: { title: 'Solana', currency: 'USD', capabilities: { ...NO_MARKETS, wallets: true, tokens: true } },
 } as const satisfies Record<string, VenueProfile>;
 

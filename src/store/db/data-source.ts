@@ -54,6 +54,7 @@ import { Resolutions0041 } from './migrations/0041-resolutions.ts';
 import { MarketRules0042 } from './migrations/0042-market-rules.ts';
 import { ResolutionIndexes0043 } from './migrations/0043-resolution-indexes.ts';
 import { MarketFees0046 } from './migrations/0046-market-fees.ts';
+import { AlertBooks0047 } from './migrations/0047-alert-books.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -111,6 +112,7 @@ export const MIGRATIONS = [
   MarketRules0042,
   ResolutionIndexes0043,
   MarketFees0046,
+  AlertBooks0047,
 ] as const;
 
 /**
