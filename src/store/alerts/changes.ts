@@ -8,7 +8,7 @@ import { sql, type Tx } from '../db/tx.ts';
 import { alertKey, encodeCause } from '../marks/detail.ts';
 import { insertMarks } from '../marks/marks.ts';
 import { type Alert, type AlertRefusal, findAlert, isUnreachable, refuseScope } from './alerts.ts';
-import { insertAlertBooks } from './books/alert-books.ts';
+import { insertAlertBooks, isStartOpen } from './books/alert-books.ts';
 import { type OrderRefusal, refuseOrder } from './books/order-outcomes.ts';
 import { pendingSince } from './expiry.ts';
 
@@ -74,11 +74,11 @@ const PENDING = sql(
 const MAX_FORMER = 50;
 
 /** The same for a condition on books, whose cursors state what is judged. */
-function withPresentOrder(alert: Alert, now: Date): FormerRule[] {
+async function withPresentOrder(tx: Tx, alert: Alert, now: Date): Promise<FormerRule[]> {
   const { target, direction, side, size, notional, cooldownSeconds, expiresAt } = alert;
   const present: FormerRule = {
     ...{ target, direction, side, size, notional, cooldownSeconds, unit: null, windowSeconds: null, windows: null },
-    isWhole: true,
+    isWhole: await isStartOpen(tx, alert.pk),
     fromMs: (alert.changedAt ?? alert.createdAt).getTime(),
     untilMs: Math.min(now.getTime(), expiresAt?.getTime() ?? Number.POSITIVE_INFINITY),
   };
@@ -161,7 +161,9 @@ export async function changeAlert(
     ...(isAnew && { probe, isArmed: false, changedAt: now }),
     ...(isAnew &&
       alert.status === 'active' &&
-      (isOnBooks ? { formerOrders: withPresentOrder(alert, now) } : { former: await withPresent(tx, alert, now) })),
+      (isOnBooks
+        ? { formerOrders: await withPresentOrder(tx, alert, now) }
+        : { former: await withPresent(tx, alert, now) })),
   };
   await tx.em.getRepository(AlertEntity).update({ pk: alert.pk }, fields);
   const changed = await findAlert(tx, accountId, alert.id);

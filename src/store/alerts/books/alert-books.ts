@@ -15,20 +15,31 @@ export const IS_BEHIND = 'l.received_at > b.judged_until';
  * SQL of whether alert `a` has work for its cursor `b` and the latest book `l`: a paused alert waits for the time before its pause only, and
  * an outcome with a result gets no further book.
  */
-export const HAS_WORK = `${IS_BEHIND} OR a.status <> 'active' OR a.former_orders IS NOT NULL OR ${isFinalOutcome('b.token_id')}`;
+export const HAS_WORK = `${IS_BEHIND} OR b.is_start_open OR a.status <> 'active' OR a.former_orders IS NOT NULL OR ${isFinalOutcome('b.token_id')}`;
 
 const INSERT = sql(
   'insert_alert_books',
   `INSERT INTO alert_book (alert_pk, token_id) SELECT $1, token_id FROM unnest($2::bigint[]) AS t (token_id) ORDER BY token_id
-   ON CONFLICT DO NOTHING`,
+   ON CONFLICT (token_id, alert_pk) DO UPDATE SET is_start_open = true`,
 );
 
-/** Lets an alert wait for books, in the transaction that creates or resumes it. Existing cursors stay. */
+/** Lets an alert wait for books, in the transaction that creates, changes or resumes it. Existing cursors stay, and the new start is open. */
 export async function insertAlertBooks(
   tx: Queryable,
   { pk, tokenId, sellTokenId }: { pk: bigint; tokenId: bigint | null; sellTokenId: bigint | null },
 ): Promise<void> {
   await tx.query(INSERT, [pk, [tokenId, sellTokenId].filter((id) => id !== null)]);
+}
+
+const START = sql(
+  'book_start',
+  'SELECT EXISTS (SELECT FROM alert_book WHERE alert_pk = $1 AND is_start_open) AS is_open',
+);
+
+/** Whether the books in effect at the last start of an alert are not judged yet. */
+export async function isStartOpen(db: Queryable, alertPk: bigint): Promise<boolean> {
+  const [row] = await db.query<{ isOpen: boolean }>(START, [alertPk]);
+  return row?.isOpen ?? false;
 }
 
 /** SQL of the moment from which the books of alert `a` are judged, also under a former condition. */

@@ -52,6 +52,8 @@ interface LegRow {
   /** The first book that is not judged. */
   newMs: bigint | null;
   nowMs: bigint;
+  /** Whether the books in effect at the start of the alert are to be judged. */
+  isStartOpen: boolean;
 }
 
 export interface BookRuleFiring {
@@ -63,6 +65,8 @@ export interface BookRuleFiring {
 interface JudgedAlert {
   pk: bigint;
   cursors: readonly { tokenId: bigint; judgedMs: number }[];
+  /** Whether its start is judged. */
+  isStarted: boolean;
   /** Whether every book under its former conditions is judged. */
   isFormerDone: boolean;
   /** Whether every book before the final outcome of a market is judged. */
@@ -101,7 +105,7 @@ const ROWS = sql(
 
 const LEGS = sql(
   'book_rule_legs',
-  `SELECT b.alert_pk, b.token_id, t.mint AS token_mint, t.symbol, o.label, m.id AS market_pk, m.venue, m.venue_market_id, m.title,
+  `SELECT b.alert_pk, b.token_id, b.is_start_open, t.mint AS token_mint, t.symbol, o.label, m.id AS market_pk, m.venue, m.venue_market_id, m.title,
      CASE f.since WHEN '-infinity' THEN 0 ELSE ceil(extract(epoch FROM f.since) * 1000)::bigint END AS final_ms,
      CASE WHEN isfinite(b.judged_until) THEN ${wholeMs('b.judged_until')} END AS judged_ms, ${wholeMs('l.received_at')} AS seen_ms,
      ${wholeMs('clock_timestamp()')} AS now_ms,
@@ -160,21 +164,29 @@ async function readRows(db: Queryable, alertPks: readonly bigint[]): Promise<Boo
   }));
 }
 
+/** A rule with the condition of one of its times, and whether the books in effect at the start of this time are to be judged. */
+interface BookPart {
+  row: BookRuleRow;
+  isStartOpen: boolean;
+}
+
 /** The conditions of a rule in the order of their times. */
-function partsOf(row: BookRuleRow): BookRuleRow[] {
-  const former = formerParts(row).map((part) => part.row);
-  return row.isActive ? [...former, row] : former;
+function partsOf(row: BookRuleRow): BookPart[] {
+  const former = formerParts(row).map(({ row: part, isWhole }) => toPart(part, isWhole));
+  return row.isActive ? [...former, toPart(row, true)] : former;
 }
 
 /**
- * Whether a book that is not judged may have been in effect at the start of a condition: also one that was stamped before the start and
- * became visible after the first evaluation.
+ * An evaluation judges a start once, and again when a book that was stamped before it became visible later. It moves a cursor to the start
+ * or beyond, also when it reads only a part of the books.
  */
-function isStartOpen({ legs, startMs }: Pick<BookRuleRow, 'legs' | 'startMs'>): boolean {
-  return legs.some(({ judgedMs, seenMs }) => {
-    const isBehind = seenMs !== null && (judgedMs === null || judgedMs < seenMs);
-    return isBehind && (judgedMs === null || judgedMs < startMs - 1n);
-  });
+function toPart(row: BookRuleRow, isFirst: boolean): BookPart {
+  const { legs, startMs } = row;
+  const isBefore = ({ judgedMs }: LegRow) => judgedMs === null || judgedMs <= startMs;
+  const isLate = ({ judgedMs, seenMs }: LegRow) =>
+    seenMs !== null && (judgedMs === null || (judgedMs < seenMs && judgedMs < startMs - 1n));
+  const isOpen = isFirst && legs.some((leg) => leg.isStartOpen) && legs.every(isBefore);
+  return { row, isStartOpen: isOpen || legs.some(isLate) };
 }
 
 /**
@@ -184,7 +196,7 @@ function isStartOpen({ legs, startMs }: Pick<BookRuleRow, 'legs' | 'startMs'>): 
 function readsFrom(row: BookRuleRow): number | undefined {
   const moments = [
     ...row.legs.flatMap(({ newMs }) => newMs ?? []),
-    ...partsOf(row).flatMap((part) => (isStartOpen(part) ? part.startMs : [])),
+    ...partsOf(row).flatMap((part) => (part.isStartOpen ? part.row.startMs : [])),
   ];
   return moments.length === 0 ? undefined : Math.min(...moments.map(Number));
 }
@@ -232,17 +244,21 @@ function judge(
       const run = new BookRun(toBookRule(part, fromMs, fees), last);
       const firings = moments.flatMap((moment) => run.observe(moment));
       // Without the rest of the books, those in effect at a later start are not known.
-      if (Number(part.startMs) <= knownMs) firings.push(...run.finish());
+      if (Number(part.row.startMs) <= knownMs) firings.push(...run.finish());
       for (const firing of firings) {
         last = firing;
-        fired.push({ row: part, firing });
+        fired.push({ row: part.row, firing });
       }
     }
   }
   return { fired, alert: toJudged(row, ofLegs, knownMs), isCut: knownMs < Number.POSITIVE_INFINITY };
 }
 
-function toBookRule(part: BookRuleRow, fromMs: number, fees: Awaited<ReturnType<typeof readFees>>): BookRule {
+function toBookRule(
+  { row: part, isStartOpen: seesStart }: BookPart,
+  fromMs: number,
+  fees: Awaited<ReturnType<typeof readFees>>,
+): BookRule {
   const start = Number(part.startMs);
   const finals = part.legs.map(({ finalMs }) => finalMs);
   const ends = [part.expiresMs, ...finals].flatMap((ms) => (ms === null ? [] : [Number(ms)]));
@@ -259,7 +275,7 @@ function toBookRule(part: BookRuleRow, fromMs: number, fees: Awaited<ReturnType<
     startMs: Math.max(start, fromMs),
     endMs: Math.min(Number.POSITIVE_INFINITY, ...ends),
     cooldownMs: part.cooldownSeconds === null ? null : part.cooldownSeconds * 1_000,
-    seesStart: isStartOpen(part),
+    seesStart,
   };
 }
 
@@ -276,6 +292,7 @@ function toJudged(row: BookRuleRow, lists: readonly (BookList | undefined)[], kn
   return {
     pk: row.pk,
     cursors: moved.filter(({ isMoved }) => isMoved),
+    isStarted: Number(row.startMs) <= knownMs,
     isFormerDone:
       isWhole && moved.every(({ judgedMs, nowMs }) => judgedMs >= formerUntil - 1 || nowMs - GRACE_MS >= formerUntil),
     isOver: isWhole && row.legs.some(({ finalMs }) => finalMs !== null),
@@ -287,6 +304,10 @@ const MOVE = sql(
   `UPDATE alert_book b SET judged_until = timestamptz 'epoch' + c.ms * interval '1 millisecond'
    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS c (alert_pk, token_id, ms)
    WHERE b.alert_pk = c.alert_pk AND b.token_id = c.token_id`,
+);
+const START = sql(
+  'start_book_alerts',
+  'UPDATE alert_book SET is_start_open = false WHERE alert_pk = ANY ($1::bigint[]) AND is_start_open',
 );
 const EXPIRE = sql(
   'expire_book_alerts',
@@ -314,6 +335,7 @@ export async function finishBooks(tx: Tx, { judged }: Pick<JudgedBooks, 'judged'
     cursors.map(({ judgedMs }) => judgedMs),
   ]);
   const pksOf = (list: readonly JudgedAlert[]) => list.map(({ pk }) => pk);
+  await tx.query(START, [pksOf(judged.filter(({ isStarted }) => isStarted))]);
   const over = judged.filter(({ isOver }) => isOver);
   const expired = over.length === 0 ? [] : await tx.query<{ id: string }>(EXPIRE, [pksOf(over)]);
   await tx.query(FORGET, [pksOf(judged.filter(({ isFormerDone }) => isFormerDone))]);

@@ -1,7 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Alerts on orders that take from books, and how far the books of their outcomes are judged. An alerter of the former release finds such an
+ * Alerts on orders that take from books, how far the books of their outcomes are judged,
+ * and whether those in effect at the last start are to be judged. An alerter of the former release finds such an
  * alert by its token, and leaves it alone: no threshold is in its index for this probe, `former` is NULL, and `is_armed` stays false.
  */
 const UP = [
@@ -12,6 +13,7 @@ const UP = [
      alert_pk bigint NOT NULL REFERENCES alert (pk) ON DELETE CASCADE,
      token_id bigint NOT NULL REFERENCES token (id),
      judged_until timestamptz NOT NULL DEFAULT '-infinity',
+     is_start_open boolean NOT NULL DEFAULT true,
      PRIMARY KEY (token_id, alert_pk)) WITH (fillfactor = 50)`,
   'CREATE INDEX alert_book_alert ON alert_book (alert_pk)',
 ] as const;
