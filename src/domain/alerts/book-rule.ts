@@ -60,7 +60,7 @@ export interface BookFiring extends LastFiring, BookMeasure {
 }
 
 /** The new books of one moment, by the place of their outcome. */
-export interface BookMoment {
+interface BookMoment {
   atMs: number;
   books: readonly (ObservedBook | undefined)[];
 }

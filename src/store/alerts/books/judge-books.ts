@@ -20,7 +20,7 @@ import { sizeDigitsOf } from './order-outcomes.ts';
 import { type BookList, readBooks, readFees } from './read-books.ts';
 
 /** A rule on books. Its subject is its first outcome. */
-export interface BookRuleRow extends RuleFields {
+interface BookRuleRow extends RuleFields {
   subject: bigint;
   side: OrderSide | null;
   /** `numeric` text. */

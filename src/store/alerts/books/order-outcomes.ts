@@ -2,9 +2,9 @@ import { VENUES, type VenueProfile } from '../../../domain/markets/venue.ts';
 import { type Decimal, scaleOf } from '../../../domain/values/decimal.ts';
 import { type Queryable, sql } from '../../db/tx.ts';
 
-/** Why an alert on orders cannot be created. */
+/** Why an account gets no alert on an order. */
 export type OrderRefusal =
-  /** It is no outcome of a stored market with a book. */
+  /** No stored market with a book has this outcome. */
   | { outcome: 'no_book'; field: 'tokenMint' | 'sellTokenMint' }
   | { outcome: 'different_currencies' }
   /** The venue accepts sizes with this number of digits after the point. */
@@ -16,7 +16,7 @@ const OUTCOMES = sql(
    WHERE t.mint = ANY ($1::text[]) AND m.has_book`,
 );
 
-/** Digits after the point of a size at a venue with books. */
+/** Digits after the point that a venue with books accepts in a size. */
 export function sizeDigitsOf(venue: string): number {
   return (VENUES as Readonly<Record<string, VenueProfile>>)[venue]?.sizeDigits ?? 0;
 }

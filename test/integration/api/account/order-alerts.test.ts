@@ -66,7 +66,7 @@ describe('POST /v1/alerts', () => {
   ])('rejects %j and names the fields %j', async (fields, paths) => {
     const { status, body } = await create({ tokenMint, ...fields });
     expect([status, body.error?.code]).toEqual([400, 'invalid_request']);
-    expect((body.error?.details as { path: string }[]).map(({ path }) => path)).toEqual(paths);
+    expect(body.error?.details?.map(({ path }: { path: string }) => path)).toEqual(paths);
   });
 
   it('rejects one outcome as both, and outcomes with different currencies', async () => {
