@@ -30,6 +30,8 @@ const ALLOWED = {
   'src/store/accounts/rate-usage.ts': [1, 'a count of requests'],
   'src/store/alerts/backtest/pages.ts': [1, 'a time'],
   'src/store/alerts/backtest/subjects.ts': [1, 'a time'],
+  'src/store/alerts/books/judge-books.ts': [7, 'times'],
+  'src/store/alerts/books/read-books.ts': [2, 'times'],
   'src/store/alerts/broadcasts/facts.ts': [2, 'times'],
   'src/store/alerts/broadcasts/broadcasts.ts': [4, 'times'],
   'src/store/alerts/candidates.ts': [2, 'times'],

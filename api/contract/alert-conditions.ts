@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { CONDITION_FIELDS, type GivenFields } from '../../src/domain/alerts/condition.ts';
-import { type Condition, conditionOf, isOfNewMarkets } from '../../src/domain/alerts/conditions.ts';
+import { type Condition, conditionOf, isBookCondition, isOfNewMarkets } from '../../src/domain/alerts/conditions.ts';
 import { compareDecimals, type Decimal, ONE } from '../../src/domain/values/decimal.ts';
 
 export interface Fault {
@@ -33,12 +33,16 @@ export function conditionFaults(given: GivenFields, condition: Condition): Fault
 export function subjectFaults(given: GivenFields, condition: Condition | undefined): Fault[] {
   const faults: Fault[] = [];
   const fault = (name: string, message: string) => void faults.push({ path: name.split('.'), message });
-  const { tokenMint, scope, repeat, cooldownSeconds } = given;
+  const { tokenMint, scope, repeat, cooldownSeconds, sellTokenMint } = given;
   const needsScope = condition !== undefined && isOfNewMarkets(condition);
   if (needsScope) {
     if (tokenMint !== undefined)
       fault('tokenMint', `does not belong to the condition ${condition}, which needs a scope`);
     if (scope === undefined) fault('scope', `is required with the condition ${condition}`);
+  } else if (condition !== undefined && isBookCondition(condition)) {
+    if (scope !== undefined) fault('scope', `does not belong to the condition ${condition}`);
+    if (tokenMint === undefined) fault('tokenMint', `is required with the condition ${condition}`);
+    if (tokenMint !== undefined && tokenMint === sellTokenMint) fault('sellTokenMint', 'must differ from tokenMint');
   } else if (tokenMint === undefined && scope === undefined) {
     fault('tokenMint', 'is required without a scope');
   } else if (tokenMint !== undefined && scope !== undefined) {
@@ -51,7 +55,7 @@ export function subjectFaults(given: GivenFields, condition: Condition | undefin
     fault('scope.market_id', `does not belong to the condition ${condition}`);
   }
   if (cooldownSeconds !== undefined && repeat !== true) fault('cooldownSeconds', 'needs repeat: true');
-  if (scope !== undefined && isUnreachable(given)) {
+  if (scope !== undefined && !(condition !== undefined && isBookCondition(condition)) && isUnreachable(given)) {
     fault('price', 'must be at most 1, because the price of an outcome is between 0 and 1');
   }
   return faults;

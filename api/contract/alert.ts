@@ -9,6 +9,7 @@ import {
   UNITS,
 } from '../../src/domain/alerts/alert.ts';
 import { CONDITIONS } from '../../src/domain/alerts/conditions.ts';
+import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
 import { RESOLUTION_STATES } from '../../src/domain/markets/resolution.ts';
 import { numberField } from '../../src/domain/values/api-json.ts';
 import { compareDecimals, MAX_DIGITS, parseDecimal, ZERO } from '../../src/domain/values/decimal.ts';
@@ -48,9 +49,10 @@ export const alert = z
       .meta({ description: 'An `outcome_id`, or any token. Absent for an alert with a `scope`.' }),
     scope: scope.optional(),
     condition: z.enum(CONDITIONS).meta({ description: 'Touching the target counts.' }),
-    price: numberValue
-      .optional()
-      .meta({ description: 'The target, or the spread, in `currency`.', override: { type: 'number' } }),
+    price: numberValue.optional().meta({
+      description: 'The target, the spread, the price with fee of an order, or the net per unit, in `currency`.',
+      override: { type: 'number' },
+    }),
     direction: z.enum(DIRECTIONS).optional(),
     change: numberValue.optional().meta({ override: { type: 'number' } }),
     unit: z.enum(UNITS).optional(),
@@ -59,6 +61,12 @@ export const alert = z
     times: numberValue.optional().meta({ override: { type: 'number' } }),
     windows: z.int().optional(),
     states: z.array(z.enum(RESOLUTION_STATES)).optional(),
+    side: z.enum(ORDER_SIDES).optional(),
+    size: numberValue.optional().meta({ override: { type: 'number' } }),
+    sellTokenMint: z
+      .string()
+      .optional()
+      .meta({ description: 'The outcome that the condition `net_difference` sells.' }),
     repeat: z.literal(true).optional().meta({ description: 'Whether the alert fires again. Absent: it fires once.' }),
     cooldownSeconds: z.int().optional().meta({ description: 'The least time between two firings on one outcome.' }),
     expiresAt: isoTime.optional().meta({ description: 'Observations from this time on do not count.' }),
@@ -165,32 +173,37 @@ function scopeBody(venues: readonly string[]) {
     });
 }
 
-const tokenMint = z
+const mint = z
   .string('must be a string')
   .min(1, 'must not be empty')
   .max(256, 'must have at most 256 characters')
   .regex(/^[^\s\p{Cc}]*$/u, 'must not contain spaces or control characters')
-  .optional()
-  .meta({
-    description: 'An `outcome_id`, or any token. Required without a `scope`.',
-    // Not every reader of the document knows \p{Cc}.
-    override: { pattern: '^[^\\s\\x00-\\x1f\\x7f-\\x9f]*$' },
-  });
+  .optional();
+// Not every reader of the document knows \p{Cc}.
+const MINT_PATTERN = { pattern: '^[^\\s\\x00-\\x1f\\x7f-\\x9f]*$' };
+const tokenMint = mint.meta({
+  description: 'An `outcome_id`, or any token. Required without a `scope`.',
+  override: MINT_PATTERN,
+});
 
 /** The fields of a new alert beside its subject. */
 const createFields = {
   condition: z.enum(CONDITIONS, `must be one of ${CONDITIONS.join(', ')}`).optional(),
   price: threshold(
-    `The target, or the spread, in the token's currency, kept digit for digit. At most ${MAX_DIGITS} characters without an exponent; at most 1 for an outcome of a market.`,
+    `The target, the spread, the price of an order with its fee, or the net per unit, in the token's currency, kept digit for digit. At most ${MAX_DIGITS} characters without an exponent; at most 1 for an outcome of a market.`,
   ),
   direction: z
     .enum(DIRECTIONS, `must be one of ${DIRECTIONS.join(', ')}`)
     .optional()
-    .meta({ description: '`at_most` or `at_least` of a spread; `up` or `down` of a change.' }),
+    .meta({
+      description: '`at_most` or `at_least` of a spread or of the price of an order; `up` or `down` of a change.',
+    }),
   change: threshold('The least move, in the unit, within the window.'),
   unit: z.enum(UNITS, `must be one of ${UNITS.join(', ')}`).optional(),
   windowSeconds: wholeNumber(1, MAX_WINDOW_SECONDS).optional(),
-  notional: threshold("The least price times size of a trade, or of a window's trades."),
+  notional: threshold(
+    "The least price times size of a trade, or of a window's trades; of an order, what it costs without the fee.",
+  ),
   times: threshold('The least multiple of the mean notional of the windows before.'),
   windows: wholeNumber(1, 1_000).optional().meta({ description: 'The number of windows for the mean.' }),
   states: z
@@ -199,6 +212,15 @@ const createFields = {
     .transform((states) => RESOLUTION_STATES.filter((state) => states.includes(state)))
     .optional()
     .meta({ description: 'The states of the result of a market that fire the alert. Duplicates count once.' }),
+  side: z
+    .enum(ORDER_SIDES, `must be ${ORDER_SIDES.join(' or ')}`)
+    .optional()
+    .meta({ description: 'Of an order: `buy` takes asks, `sell` takes bids.' }),
+  size: threshold('Of an order: units of the outcome, with at most the digits that the venue accepts.'),
+  sellTokenMint: mint.meta({
+    description: 'The outcome that the condition `net_difference` sells; it buys `tokenMint`.',
+    override: MINT_PATTERN,
+  }),
   repeat: z
     .boolean('must be true or false')
     .optional()
@@ -250,6 +272,8 @@ export const updateAlertBody = z
     windowSeconds: createFields.windowSeconds,
     windows: createFields.windows,
     states: createFields.states,
+    side: createFields.side,
+    size: createFields.size.meta({ description: 'Replaces the notional of an order.' }),
     repeat: createFields.repeat.meta({
       description: 'False: the alert has fired for the last time on each outcome on which it has fired.',
     }),

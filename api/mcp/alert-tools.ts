@@ -2,6 +2,7 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
 import { ALERT_STATUSES, DIRECTIONS, UNITS } from '../../src/domain/alerts/alert.ts';
 import { CONDITIONS, type Condition, conditionOf, isOfNewMarkets } from '../../src/domain/alerts/conditions.ts';
+import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
 import { RESOLUTION_STATES } from '../../src/domain/markets/resolution.ts';
 import { type RouteCalls, toolResult } from './tool-result.ts';
 
@@ -55,20 +56,25 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
           .optional()
           .describe('The markets of an alert without outcome_id. All given fields must fit, also for later markets.'),
         condition: z.enum(CONDITIONS),
-        price: amount('The target price, of an outcome at most 1; or the spread.'),
+        price: amount(
+          'The target price, of an outcome at most 1; the spread; the price with fee of an order; or the net per unit.',
+        ),
         change: amount('The least move.'),
         unit: z.enum(UNITS).optional().describe('Of the move: of the price, or percent of the earlier price.'),
         direction: z
           .enum(DIRECTIONS)
           .optional()
-          .describe('Of a spread: at_most, at_least. Of a change: up, down; absent for both.'),
-        notional: amount('Price times size, in the currency of the outcome.'),
+          .describe('Of a spread or the price of an order: at_most, at_least. Of a change: up, down; absent for both.'),
+        notional: amount('Price times size, in the currency of the outcome. Of an order, instead of size.'),
         times: amount('A multiple of the mean of the windows before.'),
         windows: z.number().int().positive().optional().describe('The number of windows for the mean.'),
         states: z
           .array(z.enum(RESOLUTION_STATES))
           .optional()
           .describe('The states of the result that fire the condition resolution.'),
+        side: z.enum(ORDER_SIDES).optional().describe('Of an order that takes from the book.'),
+        size: amount('Of an order: units of the outcome.'),
+        sell_outcome_id: z.string().min(1).optional().describe('The outcome that net_difference sells.'),
         window_seconds: z.number().int().positive().optional(),
         repeat: z.boolean().optional().describe('Fires again after cooldown_seconds.'),
         cooldown_seconds: z.number().int().positive().optional(),
@@ -78,11 +84,12 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
       }),
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
     },
-    ({ outcome_id: tokenMint, window_seconds, cooldown_seconds, expires_at, webhook_id, ...fields }) =>
+    ({ outcome_id: tokenMint, sell_outcome_id, window_seconds, cooldown_seconds, expires_at, webhook_id, ...fields }) =>
       toolResult(calls, async () => {
         const { data } = await calls.post('/v1/alerts', {
           ...fields,
           tokenMint,
+          sellTokenMint: sell_outcome_id,
           windowSeconds: window_seconds,
           cooldownSeconds: cooldown_seconds,
           expiresAt: expires_at,
@@ -122,7 +129,7 @@ export function addAlertTools(server: McpServer, calls: RouteCalls): void {
             .describe(
               'tokenMint (an outcome_id) or scope {market_id, event_id, venue, category, q}; condition; price (above, below, crosses_*, ' +
                 'spread with direction at_most or at_least); change with unit (absolute, percent) and windowSeconds; notional (trade, ' +
-                'volume with windowSeconds) or times with windowSeconds and windows; states (resolution); repeat and cooldownSeconds to fire again.',
+                'volume with windowSeconds) or times with windowSeconds and windows; states (resolution); side, size or notional, price and direction (executable); sellTokenMint, size and price (net_difference); repeat and cooldownSeconds to fire again.',
             ),
           start: z
             .union([z.string(), z.number().int()])
@@ -160,7 +167,8 @@ function conditionText(name: Condition): string {
   const { required, optional = [] } = conditionOf(name);
   const fields = [...required, ...optional.map((field) => `${field}?`)]
     .join(', ')
-    .replace('windowSeconds', 'window_seconds');
+    .replace('windowSeconds', 'window_seconds')
+    .replace('sellTokenMint', 'sell_outcome_id');
   const subject = isOfNewMarkets(name) ? ' (scope)' : '';
   return fields === '' ? `${name}${subject}` : `${name} (${fields})`;
 }

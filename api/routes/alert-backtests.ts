@@ -1,3 +1,4 @@
+import { isBookCondition } from '../../src/domain/alerts/conditions.ts';
 import { numberField } from '../../src/domain/values/api-json.ts';
 import type { Decimal } from '../../src/domain/values/decimal.ts';
 import { correctionFields } from '../../src/domain/webhooks/correction.ts';
@@ -5,7 +6,6 @@ import { isUnreachable, type NewAlert } from '../../src/store/alerts/alerts.ts';
 import {
   ANSWER_LIMITS,
   type BacktestFiring,
-  type BacktestRequest,
   type BacktestResult,
   backtest,
 } from '../../src/store/alerts/backtest/backtest.ts';
@@ -16,6 +16,8 @@ import {
   MAX_OPEN_BACKTESTS,
   type StoredBacktest,
 } from '../../src/store/alerts/backtest/jobs.ts';
+import type { BacktestRequest } from '../../src/store/alerts/backtest/request.ts';
+import { refuseOrder } from '../../src/store/alerts/books/order-outcomes.ts';
 import { scopeKeyOf } from '../../src/store/alerts/scopes.ts';
 import { findTokens } from '../../src/store/catalog/tokens.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
@@ -65,7 +67,7 @@ export function alertBacktestRoutes(deps: WriteDeps): Route[] {
           example: backtestResultExample,
           accepted: { description: 'A job runs the backtest.', data: backtestJob, example: backtestJobExample },
         },
-        errors: ['webhook_not_found', 'quota_exceeded'],
+        errors: ['webhook_not_found', 'quota_exceeded', 'different_currencies'],
       },
       async (tx, { caller, body }) => {
         const request = await toRequest(tx, deps, caller, body);
@@ -132,6 +134,7 @@ async function toRequest(
   const scopeKey = await checkedScopeKey(tx, accountId, request);
   const { tokenMint, scope, condition, target, direction, unit, windowSeconds, windows, states, cooldownSeconds } =
     request;
+  const { side, size, notional, sellTokenMint } = request;
   const fields = {
     tokenMint,
     scope,
@@ -142,6 +145,7 @@ async function toRequest(
     windowSeconds,
     windows,
     states,
+    ...{ side, size, notional, sellTokenMint },
     cooldownSeconds,
   };
   return { ...fields, threshold: target, startMs, endMs, expiresMs };
@@ -149,12 +153,15 @@ async function toRequest(
 
 /** @throws ApiError for an alert that could not be created. */
 async function checkedScopeKey(tx: Tx, accountId: bigint, request: NewAlert): Promise<string | null> {
-  const { webhookId, tokenMint, scope, condition, target } = request;
+  const { webhookId, tokenMint, scope, condition, target, sellTokenMint, size } = request;
   if (webhookId !== undefined) {
     const webhook = await findSubscription(tx, accountId, webhookId);
     if (!webhook) throw refused({ outcome: 'webhook_not_found' });
     if (!webhook.events.includes('price_alert')) throw ofAlert(refused({ outcome: 'webhook_not_listening' }));
   }
+  const isOnBooks = isBookCondition(condition) && tokenMint !== undefined;
+  const refusal = isOnBooks ? await refuseOrder(tx, { tokenMint, sellTokenMint, size }) : null;
+  if (refusal) throw ofAlert(refused(refusal));
   const tokenId = tokenMint === undefined ? null : ((await findTokens(tx, [tokenMint])).get(tokenMint) ?? null);
   // No price of an unknown token is stored, so any target is reachable.
   const isUnknown = tokenMint !== undefined && tokenId === null;
@@ -167,7 +174,9 @@ async function checkedScopeKey(tx: Tx, accountId: bigint, request: NewAlert): Pr
 }
 
 /** The same error with the paths of the body of a backtest. */
-function ofAlert({ details }: ApiError): ApiError {
+function ofAlert(error: ApiError): ApiError {
+  const { details } = error;
+  if (details.length === 0) return error;
   return invalidRequest(details.map(({ path, message }) => ({ path: `alert.${path}`, message })));
 }
 

@@ -1,5 +1,5 @@
 import { DEFAULT_COOLDOWN_SECONDS } from '../../src/domain/alerts/alert.ts';
-import { thresholdField } from '../../src/domain/alerts/conditions.ts';
+import { isBookCondition, thresholdField } from '../../src/domain/alerts/conditions.ts';
 import { numberField } from '../../src/domain/values/api-json.ts';
 import type { Alert, AlertRefusal, NewAlert } from '../../src/store/alerts/alerts.ts';
 import type { StoredFiring } from '../../src/store/alerts/firings.ts';
@@ -23,6 +23,8 @@ export function toNewAlert(body: CreateAlertBody, nowMs: number): NewAlert {
     ...rest,
     condition,
     target: price ?? change ?? notional ?? times,
+    // Of an order, and no threshold.
+    notional: isBookCondition(condition) ? notional : undefined,
     cooldownSeconds: repeat === true ? (cooldownSeconds ?? DEFAULT_COOLDOWN_SECONDS) : undefined,
     expiresAt: expires,
   };
@@ -40,6 +42,14 @@ export function refused(refusal: AlertRefusal): ApiError {
       ]);
     case 'empty_search':
       return invalidRequest([{ path: 'scope.q', message: 'must have a letter or a digit' }]);
+    case 'no_book':
+      return invalidRequest([
+        { path: refusal.field, message: 'must be an outcome of a stored market with an orderbook' },
+      ]);
+    case 'different_currencies':
+      return new ApiError('different_currencies', 'the two outcomes have prices in different currencies');
+    case 'too_fine_size':
+      return invalidRequest([{ path: 'size', message: `must have at most ${refusal.digits} digits after the point` }]);
     case 'too_many_scopes':
       return new ApiError(
         'quota_exceeded',
@@ -62,6 +72,10 @@ export function presentAlert(alert: Alert): AlertBody {
     windowSeconds: alert.windowSeconds ?? undefined,
     windows: windows ?? undefined,
     states: alert.states ?? undefined,
+    side: alert.side ?? undefined,
+    size: optionalNumber(alert.size),
+    ...(alert.notional !== null && { notional: numberField(alert.notional) }),
+    sellTokenMint: alert.sellTokenMint ?? undefined,
     repeat: cooldownSeconds === null ? undefined : true,
     cooldownSeconds: cooldownSeconds ?? undefined,
     expiresAt: alert.expiresAt?.toISOString(),

@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { DEFAULT_COOLDOWN_SECONDS } from '../../src/domain/alerts/alert.ts';
-import { CONDITION_FIELDS, THRESHOLD_FIELDS, type ThresholdField } from '../../src/domain/alerts/condition.ts';
-import { thresholdField } from '../../src/domain/alerts/conditions.ts';
+import {
+  CONDITION_FIELDS,
+  type GivenFields,
+  THRESHOLD_FIELDS,
+  type ThresholdField,
+} from '../../src/domain/alerts/condition.ts';
+import { isBookCondition, thresholdField } from '../../src/domain/alerts/conditions.ts';
 import { type Alert, createAlert, findAlert, useWebhook } from '../../src/store/alerts/alerts.ts';
 import { type AlertChange, changeAlert, deleteAlerts, lockAlert } from '../../src/store/alerts/changes.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
@@ -177,10 +182,12 @@ async function requireQuotaToResume(tx: Tx, deps: WriteDeps, caller: Caller, id:
 
 /** The change of a checked body. The changed alert must meet the rules of a new one. */
 function toChange(found: Alert, body: UpdateAlertBody, nowMs: number): Omit<AlertChange, 'webhookPk'> {
-  const { status, direction, unit, windowSeconds, windows, states, repeat, cooldownSeconds, expiresAt, name, note } =
-    body;
+  const { status, direction, unit, windowSeconds, windows, states, side, size, notional } = body;
+  const { repeat, cooldownSeconds, expiresAt, name, note } = body;
+  const isOnBooks = isBookCondition(found.condition);
   const own = thresholdField({ condition: found.condition, windows: found.windows ?? undefined });
-  const faults = THRESHOLD_FIELDS.filter((field) => body[field] !== undefined && field !== own).map((field) => ({
+  const isOther = (field: ThresholdField) => field !== own && !(isOnBooks && field === 'notional');
+  const faults = THRESHOLD_FIELDS.filter((field) => body[field] !== undefined && isOther(field)).map((field) => ({
     path: field as string,
     message: `does not belong to the condition ${found.condition}`,
   }));
@@ -203,6 +210,9 @@ function toChange(found: Alert, body: UpdateAlertBody, nowMs: number): Omit<Aler
     windowSeconds,
     windows,
     states,
+    side,
+    size,
+    notional: isOnBooks ? notional : undefined,
     cooldownSeconds: toCooldown(found.cooldownSeconds, body),
     expiresAt: typeof expiresAt === 'string' ? new Date(expiresAt) : expiresAt,
     name,
@@ -218,11 +228,18 @@ function toCooldown(before: number | null, { repeat, cooldownSeconds }: UpdateAl
 
 /** The faults of the fields of the condition after the change, with paths of the body. */
 function changedFaults(found: Alert, body: UpdateAlertBody, own: ThresholdField | null): Fault[] {
+  const fields: GivenFields = body;
   const given = Object.fromEntries(
-    CONDITION_FIELDS.filter((name) => body[name] !== undefined).map((name) => [name, body[name] ?? undefined]),
+    CONDITION_FIELDS.filter((name) => fields[name] !== undefined).map((name) => [name, fields[name] ?? undefined]),
   );
-  const { direction, unit, windowSeconds, windows, states, target } = found;
-  const before = { direction, unit, windowSeconds, windows, states, ...(own !== null && { [own]: target }) };
+  const { direction, unit, windowSeconds, windows, states, side, size, notional, sellTokenMint, target } = found;
+  // A new size replaces the notional of an order, and the reverse.
+  const isNewOrder = isBookCondition(found.condition) && (body.size !== undefined || body.notional !== undefined);
+  const order = isNewOrder ? {} : { size, ...(notional !== null && { notional }) };
+  const before = {
+    ...{ direction, unit, windowSeconds, windows, states, side, sellTokenMint, ...order },
+    ...(own !== null && { [own]: target }),
+  };
   const stored = Object.fromEntries(Object.entries(before).map(([name, value]) => [name, value ?? undefined]));
   return conditionFaults({ ...stored, ...given }, found.condition).map(({ path, message }) =>
     // All windows together are too long: a new length is the fault too.

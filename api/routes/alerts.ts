@@ -38,7 +38,7 @@ export function alertRoutes(deps: WriteDeps): Route[] {
         group,
         body: { schema: createAlertBody(venues), example: createAlertExample },
         answer: { status: 201, description: 'The alert.', data: alert, example: alertExample },
-        errors: ['webhook_not_found', 'quota_exceeded'],
+        errors: ['webhook_not_found', 'quota_exceeded', 'different_currencies'],
       },
       async (tx, { caller, body }) => {
         await requireQuota(tx, deps, caller, 'alerts');

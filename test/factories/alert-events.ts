@@ -1,5 +1,12 @@
-import { CONDITIONS, type Condition, type MarketConditionName } from '../../src/domain/alerts/conditions.ts';
-import { marketRuleBody, ruleBody } from '../../src/domain/alerts/rule-event.ts';
+import {
+  type BookConditionName,
+  CONDITIONS,
+  type Condition,
+  isBookCondition,
+  type MarketConditionName,
+} from '../../src/domain/alerts/conditions.ts';
+import { bookRuleBody, marketRuleBody, ruleBody } from '../../src/domain/alerts/rule-event.ts';
+import { executable } from '../../src/domain/markets/executable.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 
 type RuleEvent = Parameters<typeof ruleBody>[0];
@@ -16,7 +23,7 @@ const AT = { atMs: STAMP.occurredAt.getTime() };
 
 type RuleFields = Omit<Partial<RuleEvent>, 'firing'> & { firing: Partial<RuleEvent['firing']> };
 
-const RULES: Readonly<Record<Exclude<Condition, MarketConditionName>, RuleFields>> = {
+const RULES: Readonly<Record<Exclude<Condition, MarketConditionName | BookConditionName>, RuleFields>> = {
   above: { threshold: decimal('0.6'), firing: { price: decimal('0.62') } },
   below: { threshold: decimal('0.3'), firing: { price: decimal('0.25') } },
   crosses_above: { threshold: decimal('0.5'), firing: { price: decimal('0.6'), fromPrice: decimal('0.3') } },
@@ -41,8 +48,40 @@ const RULES: Readonly<Record<Exclude<Condition, MarketConditionName>, RuleFields
   },
 };
 
+const YES = { ...TOKEN, ...MARKET };
+const OTHER = { tokenMint: 'wet-yes', tokenSymbol: 'Yes', venue: 'kalshi', marketId: 'wet', title: 'Rain tomorrow?' };
+const TERMS = {
+  fee: { model: 'price_curve', takerRate: decimal('0.07'), exponent: 1, digits: 4, rounding: 'up' },
+  sizeDigits: 2,
+} as const;
+const SIDE = { price: decimal('0.4'), size: decimal('900') };
+const BOUGHT = executable({ bids: [], asks: [SIDE] }, { side: 'buy', by: 'size', amount: decimal('500') }, TERMS);
+const SOLD = executable(
+  { bids: [{ ...SIDE, price: decimal('0.5') }], asks: [] },
+  { side: 'sell', by: 'size', amount: decimal('500') },
+  TERMS,
+);
+
+function bookBody(condition: BookConditionName): string {
+  const rule = { ...STAMP, condition, size: decimal('500') };
+  if (condition === 'executable') {
+    const firing = { ...AT, fills: [BOUGHT], agesMs: [0] };
+    return bookRuleBody({
+      ...rule,
+      outcomes: [YES],
+      side: 'buy',
+      threshold: decimal('0.45'),
+      direction: 'at_most',
+      firing,
+    });
+  }
+  const firing = { ...AT, value: decimal('0.0657'), fills: [BOUGHT, SOLD], agesMs: [0, 1_500] };
+  return bookRuleBody({ ...rule, outcomes: [YES, OTHER], threshold: decimal('0.02'), firing });
+}
+
 /** The body of the event of an alert with this condition, as the alerter makes it. */
 export function alertBody(condition: Condition, fields: Partial<RuleFields> = {}): string {
+  if (isBookCondition(condition)) return bookBody(condition);
   if (condition === 'status') {
     const changed = { status: 'resolved', previousStatus: 'closed', winningOutcomeId: 'rain-yes' };
     return marketRuleBody({ ...STAMP, ...MARKET, ...AT, condition, ...changed });

@@ -12,7 +12,7 @@ import { ResolutionTracker } from './campaign/resolution-tracker.ts';
 
 type Step = Omit<SteerRequest, 'conditionId'>;
 
-/** The results of a market each, step by step: proposals, disputes, splits, scalars, voids, withdrawals, and corrections of what is final. */
+/** The results of a market each, step by step: proposals, disputes, splits, scalars, voids, withdrawals, and corrections of final results. */
 const LIVES: readonly (readonly Step[])[] = [
   [
     { action: 'propose', winner: 0 },
@@ -160,7 +160,7 @@ it('two instances agree on states, transitions and payouts when one reads feeds 
       WITHIN,
     );
     expect([venue, marketId, second?.state, second?.payouts]).toEqual([venue, marketId, first?.state, first?.payouts]);
-    // Only Polymarket names the steps that nobody saw.
+    // Only Polymarket names steps that oddswire did not see.
     if (ledgersOf(hasty).some((each) => each.marketId === marketId) && venue !== 'polymarket') continue;
     for (const { tracker } of instances) {
       expect([venue, marketId, ...toldBy(tracker.rowsOf(venue, marketId), ledger)]).toEqual([

@@ -19,7 +19,8 @@ export function startPublishing(
     log,
     ...config.journal,
     onLook: beat,
-    onClaimed({ byKind }, seconds) {
+    onClaimed({ byKind, alertedShards }, seconds) {
+      if (alertedShards !== null) producer.wakeStage('evaluate-alerts', alertedShards);
       if (byKind === null) return;
       metrics.journalClaim.observe(seconds);
       for (const [kind, changes] of Object.entries(byKind)) metrics.journalChanges.inc({ kind }, changes);

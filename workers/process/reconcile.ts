@@ -5,6 +5,7 @@ import { POLL_JOBS, reconcileSchedules, schedulesOf } from '../../src/queues/sch
 import { inOrder } from '../../src/runtime/lifecycle.ts';
 import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { dueBacktests } from '../../src/store/alerts/backtest/jobs.ts';
+import { markWaitingBooks } from '../../src/store/alerts/books/alert-books.ts';
 import { expireDueAlerts } from '../../src/store/alerts/expiry.ts';
 import { republishResolutions } from '../../src/store/catalog/market-resolutions.ts';
 import { oncePerOwner } from '../../src/store/db/batcher.ts';
@@ -88,6 +89,9 @@ export async function reconcile(role: Role, deps: ProcessContext): Promise<void>
     },
     async () => {
       if (role === 'poller') await wakeHistories(deps);
+    },
+    async () => {
+      if (role === 'alerter') producer.wakeStage('evaluate-alerts', await markWaitingBooks(db));
     },
     async () => {
       if (role === 'alerter') await expireAlerts(deps);

@@ -2,10 +2,12 @@ import { z } from 'zod';
 import { DIRECTIONS, UNITS } from '../../../src/domain/alerts/alert.ts';
 import {
   ALERT_CONDITIONS,
+  BOOK_CONDITION_NAMES,
   CONDITIONS,
   MARKET_CONDITION_NAMES,
   OUTCOME_CONDITION_NAMES,
 } from '../../../src/domain/alerts/conditions.ts';
+import { ORDER_SIDES } from '../../../src/domain/markets/executable.ts';
 import { RESOLUTION_STATES } from '../../../src/domain/markets/resolution.ts';
 import { numberField } from '../../../src/domain/values/api-json.ts';
 import type { EventType } from '../../../src/domain/webhooks/event.ts';
@@ -74,8 +76,36 @@ const marketAlert = z.object({
   ...ofMarket,
 });
 
+const fillShape = {
+  priceWithFee: optionalNumber().meta({ description: 'Per unit, with the fee of a taker.' }),
+  averagePrice: optionalNumber().meta({ description: 'Per unit, without the fee.' }),
+  fee: optionalNumber(),
+  bookAgeMs: z.int().optional().meta({ description: 'How long the book was unchanged then, milliseconds.' }),
+} as const;
+
+const bookAlert = z.object({
+  ...alertOnToken,
+  sellTokenMint: z.string().optional(),
+  sellTokenSymbol: z.string().optional(),
+  condition: z.enum(BOOK_CONDITION_NAMES),
+  side: z.enum(ORDER_SIDES).optional(),
+  size: optionalNumber(),
+  notional: optionalNumber(),
+  targetPrice: numberValue,
+  direction: z.enum(DIRECTIONS).optional(),
+  ...fillShape,
+  net: optionalNumber().meta({ description: 'Of `net_difference`: what a unit leaves, with both fees.' }),
+  buy: z.object(fillShape).optional(),
+  sell: z.object(fillShape).optional(),
+  observedAt,
+  ...ofMarket,
+  sellVenue: z.string().optional(),
+  sellMarketId: z.string().optional(),
+  sellTitle: z.string().optional(),
+});
+
 /** The bodies of deliveries (specification section 6.2). src/domain builds their text; a test compares the two. */
-export const priceAlertEvent = event('price_alert', z.union([targetAlert, ruleAlert, marketAlert])).meta({
+export const priceAlertEvent = event('price_alert', z.union([targetAlert, ruleAlert, bookAlert, marketAlert])).meta({
   description: 'An observation met the condition of an alert. `condition` states which fields the data has.',
 });
 

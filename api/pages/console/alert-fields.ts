@@ -10,8 +10,10 @@ import {
   type Condition,
   conditionOf,
   findCondition,
+  isBookCondition,
   isOfNewMarkets,
 } from '../../../src/domain/alerts/conditions.ts';
+import { ORDER_SIDES } from '../../../src/domain/markets/executable.ts';
 import { RESOLUTION_STATES } from '../../../src/domain/markets/resolution.ts';
 import { span } from '../../../src/domain/values/durations.ts';
 import { ApiError } from '../../errors.ts';
@@ -41,8 +43,11 @@ function shownParts(condition: string): string {
   const fields = [...definition.required, ...(definition.optional ?? [])];
   return [
     ...fields.map((field) => (field === 'direction' ? `when-direction-of-${condition}` : `when-${field}`)),
-    ...(fields.includes('price') ? [definition.priceLabel === undefined ? 'for-price' : 'for-spread'] : []),
+    ...(fields.includes('price')
+      ? [definition.priceLabel === undefined ? 'for-price' : definition.of === 'book' ? 'for-net' : 'for-spread']
+      : []),
     ...(isOfNewMarkets(condition as Condition) ? ['new-markets'] : []),
+    ...(isBookCondition(condition as Condition) ? ['of-books'] : []),
   ].join(' ');
 }
 
@@ -84,7 +89,7 @@ ${view.choice({
 ${view.field({ label: 'Category', name: 'scope.category', hint: 'In the spelling of the venue.' })}
 ${view.field({ label: 'Words', name: 'scope.q', hint: 'Each one is in the title of the market or of its event.' })}</div></div></fieldset>
 <div class="when-price">${view.field({
-    label: html`<span class="for-price">Price</span> <span class="for-spread">Spread</span>`,
+    label: html`<span class="for-price">Price</span> <span class="for-spread">Spread</span> <span class="for-net">Net per unit</span>`,
     called: findCondition(view.value('condition'))?.priceLabel ?? 'Price',
     name: 'price',
     hint: 'In the currency of the outcome: 0.25 is 25 %. For other tokens the price itself.',
@@ -95,10 +100,11 @@ ${DIRECTED.map(
   ({ name, direction }) =>
     html`<div class="when-direction-of-${name}">${directionField(view, direction, directionName(name))}</div>`,
 )}
+${orderFields(view)}
 <div class="when-notional">${view.field({
     label: 'Amount',
     name: 'notional',
-    hint: 'Price times size, in the currency of the outcome. For a volume: the sum of the trades of the window.',
+    hint: 'Price times size, in the currency of the outcome. For a volume: the sum of the trades of the window. For an order: what it costs without the fee.',
   })}</div>
 <div class="when-times"><div class="pair">${view.field({ label: 'Or multiple', name: 'times', hint: 'Of the mean of the windows before, such as 3.' })}
 ${view.field({ label: 'Windows for the mean', name: 'windows' })}</div></div>
@@ -121,6 +127,13 @@ export function editFields(view: FormView, alert: Alert, webhooks: readonly Webh
     threshold !== undefined &&
     view.field({ label: THRESHOLD_LABELS[threshold], name: threshold, value: plain(alert[threshold] ?? '') })
   }
+${alert.side !== undefined && sideField(view, alert.side)}
+${alert.size !== undefined && sizeField(view, plain(alert.size))}
+${
+  isBookCondition(alert.condition) &&
+  alert.notional !== undefined &&
+  view.field({ label: THRESHOLD_LABELS.notional, name: 'notional', value: plain(alert.notional) })
+}
 ${alert.states !== undefined && statesField(view, alert.states)}
 ${alert.unit !== undefined && unitField(view, alert.unit)}
 ${direction !== undefined && directionField(view, direction, 'direction', alert.direction ?? '')}
@@ -207,6 +220,35 @@ function cooldownField(view: FormView, value: string): Html {
   });
 }
 
+/** The order of a new alert on books. */
+function orderFields(view: FormView): Html {
+  return html`<div class="when-sellTokenMint">${view.field({
+    label: 'Outcome to sell',
+    name: 'sellTokenMint',
+    hint: 'The id of the outcome that is sold, as its market page copies it.',
+  })}</div>
+<div class="when-side">${sideField(view)}</div>
+<div class="when-size">${sizeField(view)}</div>`;
+}
+
+function sideField(view: FormView, value = 'buy'): Html {
+  return view.choice({
+    label: 'Order',
+    name: 'side',
+    value,
+    options: ORDER_SIDES.map((side) => [side, side] as const),
+  });
+}
+
+function sizeField(view: FormView, value = ''): Html {
+  return view.field({
+    label: 'Size',
+    name: 'size',
+    value,
+    hint: 'Units of the outcome, such as 500. For an order, this or an amount.',
+  });
+}
+
 /** The states of a result that fire the alert. */
 function statesField(view: FormView, chosen: readonly string[] = []): Html {
   return html`<div class="when-states"><fieldset><legend>The result is</legend>${view.problem('states', 'The result is')}
@@ -238,7 +280,8 @@ export function newAlertBody(form: URLSearchParams): Record<string, unknown> {
   const { required = [], optional = [] } = (condition && conditionOf(condition)) ?? {};
   const isOfNew = condition !== undefined && isOfNewMarkets(condition);
   const body: Record<string, unknown> = { condition: condition ?? text('condition') };
-  if (isOfNew || text('subject') === 'scope') {
+  const isOnBooks = condition !== undefined && isBookCondition(condition);
+  if (isOfNew || (text('subject') === 'scope' && !isOnBooks)) {
     body['scope'] = Object.fromEntries(
       SCOPE_FIELDS.filter((each) => !isOfNew || each !== 'market_id')
         .map((each) => [each, text(`scope.${each}`)] as const)
@@ -273,8 +316,12 @@ export function alertChange(form: URLSearchParams, alert: Alert): Record<string,
     body[threshold] = inputOf(threshold, text(threshold));
   }
   // A field that the form does not have stays.
-  for (const name of ['direction', 'unit', 'windows'] as const) {
+  for (const name of ['direction', 'unit', 'windows', 'side'] as const) {
     if (form.has(name) && text(name) !== String(alert[name] ?? '')) body[name] = inputOf(name, text(name)) || null;
+  }
+  for (const name of ['size', 'notional'] as const) {
+    if (isBookCondition(alert.condition) && form.has(name) && text(name) !== plain(alert[name] ?? ''))
+      body[name] = inputOf(name, text(name));
   }
   const states = form.getAll('states');
   if (states.length > 0 && alert.states !== undefined && states.join() !== alert.states.join()) body['states'] = states;
@@ -310,7 +357,7 @@ export function atAlertFields(error: ApiError, form: URLSearchParams): ApiError 
 }
 
 function inputOf(name: string, text: string): unknown {
-  if (name === 'direction' || name === 'unit') return text;
+  if (['direction', 'unit', 'side', 'sellTokenMint'].includes(name)) return text;
   return name === 'windowSeconds' ? secondsOf(text) : numberOf(withPoint(name, text));
 }
 

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { AlertStatus, Direction, Unit } from '../../../src/domain/alerts/alert.ts';
 import type { Condition } from '../../../src/domain/alerts/conditions.ts';
 import type { ChatFormat } from '../../../src/domain/chat/chat-url.ts';
+import type { OrderSide } from '../../../src/domain/markets/executable.ts';
 import type { ResolutionState } from '../../../src/domain/markets/resolution.ts';
 import type { ExactNumber } from '../../../src/domain/values/api-json.ts';
 import type { FilterCondition } from '../../../src/domain/webhooks/filter.ts';
@@ -61,6 +62,9 @@ export interface Alert {
   times?: Decimal;
   windows?: number;
   states?: ResolutionState[];
+  side?: OrderSide;
+  size?: Decimal;
+  sellTokenMint?: string;
   repeat?: true;
   cooldownSeconds?: number;
   expiresAt?: string;

@@ -14,7 +14,7 @@ import { clock, currencyOf, plain, price } from './values.ts';
 const SMALL_DIGITS = 6;
 const SIDE_WORDS: Readonly<Record<OrderSide, string>> = { buy: 'Buy', sell: 'Sell' };
 
-/** The order in the form of a market page, and what it costs. */
+/** The order in the form of a market page, and its cost. */
 interface ShownOrder {
   side: OrderSide;
   /** As entered; undefined while the field is empty. */
@@ -26,7 +26,7 @@ interface ShownOrder {
   isLive?: boolean;
 }
 
-/** Reads what the order of the form costs. */
+/** Reads the cost of the order in the form. */
 export async function readOrder(
   { api, query }: Pick<ConsoleRequest, 'api' | 'query'>,
   { venue, market_id }: Market,
@@ -75,7 +75,7 @@ export function orderSection(
 <div data-part="order">${orderResult(venue, order, book)}</div></section>`;
 }
 
-/** What the order costs, and the book with the part that it takes. */
+/** The cost of the order, and the book with the part that it takes. */
 export function orderResult(venue: string, order: ShownOrder, book: Book | null): Html {
   const { side, fill, fault } = order;
   if (fault !== undefined) return html`<p class="problem" id="order-fault">The order is refused: ${fault}.</p>`;

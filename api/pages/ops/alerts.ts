@@ -180,5 +180,7 @@ function describeMark({ stage, detail, key, tokenMint, market }: DeadLetteredMar
       return html`a gap of a feed, stored ${time(new Date(Number(meaning.atMs)))}`;
     case 'gapEnded':
       return html`the end of a gap of a feed ${time(new Date(Number(meaning.atMs)))}`;
+    case 'bookSeen':
+      return html`a book of ${of}`;
   }
 }

@@ -1,3 +1,4 @@
+import type { Executable, Order, OrderSide } from '../markets/executable.ts';
 import type { ResolutionState } from '../markets/resolution.ts';
 import { compareDecimals, type Decimal } from '../values/decimal.ts';
 import type { ChatFacts, Content, Data } from '../webhooks/chat-values.ts';
@@ -19,10 +20,13 @@ export const CONDITION_FIELDS = [
   'times',
   'windows',
   'states',
+  'side',
+  'size',
+  'sellTokenMint',
 ] as const;
 type ConditionField = (typeof CONDITION_FIELDS)[number];
 
-/** The fields that hold a threshold; an alert has at most one. */
+/** The fields that hold a threshold; an alert has at most one. `notional` is the order, and no threshold, of a condition on books. */
 export const THRESHOLD_FIELDS = ['price', 'change', 'notional', 'times'] as const;
 export type ThresholdField = (typeof THRESHOLD_FIELDS)[number];
 
@@ -37,6 +41,9 @@ interface ConditionValues<Value> {
   times?: Value | undefined;
   windows?: number | undefined;
   states?: readonly ResolutionState[] | undefined;
+  side?: OrderSide | undefined;
+  size?: Value | undefined;
+  sellTokenMint?: string | undefined;
 }
 
 /** How a page writes values of the subject of an alert. */
@@ -212,7 +219,34 @@ export interface MarketCondition extends ConditionBase {
   ) => boolean;
 }
 
-export type ConditionDefinition = OutcomeCondition | MarketCondition;
+/** The order of a rule on books, and the threshold of its price. */
+export interface BookTerms {
+  threshold: Decimal;
+  direction?: Direction | undefined;
+  /** Of a condition with one order. */
+  side?: OrderSide | undefined;
+  /** What `amount` is. */
+  by: Order['by'];
+  amount: Decimal;
+}
+
+/** The values of a firing on books: `price` is with the fee, of the purchase when there are two orders. */
+export interface BookMeasure {
+  price: Decimal;
+  /** The net of two orders per unit. */
+  value?: Decimal;
+}
+
+/** A condition on orders that take from the books of named outcomes: docs/executable.md. */
+export interface BookCondition extends ConditionBase {
+  readonly of: 'book';
+  /** The order on the book of each outcome; the first one is that of the alert. */
+  orders(terms: BookTerms): readonly Order[];
+  /** The measured values when the fills meet the condition. Each one is complete, and has a known fee. */
+  measure(fills: readonly Executable[], terms: BookTerms): BookMeasure | undefined;
+}
+
+export type ConditionDefinition = OutcomeCondition | MarketCondition | BookCondition;
 
 /** A threshold may be greater than any other double. */
 export const ANY_THRESHOLD = Number.POSITIVE_INFINITY;

@@ -1,6 +1,14 @@
-import type { ConditionDefinition, MarketCondition, OutcomeCondition, RuleShape, ThresholdField } from './condition.ts';
+import type {
+  BookCondition,
+  ConditionDefinition,
+  MarketCondition,
+  OutcomeCondition,
+  RuleShape,
+  ThresholdField,
+} from './condition.ts';
 import { change } from './conditions/change.ts';
 import { crossesAbove, crossesBelow } from './conditions/crossing.ts';
+import { executable, netDifference } from './conditions/executable.ts';
 import { newMarket, resolution, status } from './conditions/market.ts';
 import { above, below } from './conditions/price.ts';
 import { spread } from './conditions/spread.ts';
@@ -22,20 +30,34 @@ export const MARKET_CONDITIONS = { status, new_market: newMarket, resolution } a
   Record<string, MarketCondition>
 >;
 
+export const BOOK_CONDITIONS = { executable, net_difference: netDifference } as const satisfies Readonly<
+  Record<string, BookCondition>
+>;
+
 export type OutcomeConditionName = keyof typeof OUTCOME_CONDITIONS;
 export type MarketConditionName = keyof typeof MARKET_CONDITIONS;
-export type Condition = OutcomeConditionName | MarketConditionName;
+export type BookConditionName = keyof typeof BOOK_CONDITIONS;
+export type Condition = OutcomeConditionName | MarketConditionName | BookConditionName;
 
 /** The names of all conditions, in the order of docs/alerts.md. */
 export const OUTCOME_CONDITION_NAMES = Object.keys(OUTCOME_CONDITIONS) as OutcomeConditionName[];
 export const MARKET_CONDITION_NAMES = Object.keys(MARKET_CONDITIONS) as MarketConditionName[];
-export const CONDITIONS: readonly Condition[] = [...OUTCOME_CONDITION_NAMES, ...MARKET_CONDITION_NAMES];
+export const BOOK_CONDITION_NAMES = Object.keys(BOOK_CONDITIONS) as BookConditionName[];
+export const CONDITIONS: readonly Condition[] = [
+  ...OUTCOME_CONDITION_NAMES,
+  ...MARKET_CONDITION_NAMES,
+  ...BOOK_CONDITION_NAMES,
+];
 
 /** The conditions of the specification: the price of a token reaches a target. */
 export const ALERT_CONDITIONS = ['above', 'below'] as const satisfies OutcomeConditionName[];
 export type AlertCondition = (typeof ALERT_CONDITIONS)[number];
 
-const TABLE: Readonly<Record<Condition, ConditionDefinition>> = { ...OUTCOME_CONDITIONS, ...MARKET_CONDITIONS };
+const TABLE: Readonly<Record<Condition, ConditionDefinition>> = {
+  ...OUTCOME_CONDITIONS,
+  ...MARKET_CONDITIONS,
+  ...BOOK_CONDITIONS,
+};
 
 export function conditionOf(name: Condition): ConditionDefinition {
   return TABLE[name];
@@ -43,6 +65,10 @@ export function conditionOf(name: Condition): ConditionDefinition {
 
 export function isMarketCondition(name: Condition): name is MarketConditionName {
   return TABLE[name].of === 'market';
+}
+
+export function isBookCondition(name: Condition): name is BookConditionName {
+  return TABLE[name].of === 'book';
 }
 
 /** Whether a condition watches markets that do not exist yet, so that it needs a scope and no token. */

@@ -1,10 +1,13 @@
+import type { OrderSide } from '../markets/executable.ts';
 import type { ResolutionState } from '../markets/resolution.ts';
 import { type ApiJson, numberField } from '../values/api-json.ts';
 import type { Decimal } from '../values/decimal.ts';
 import { type CorrectedResult, correctionFields } from '../webhooks/correction.ts';
 import { type EventStamp, eventBody } from '../webhooks/event-body.ts';
+import type { Direction } from './alert.ts';
+import type { BookFiring } from './book-rule.ts';
 import type { RuleShape } from './condition.ts';
-import { type Condition, type MarketConditionName, thresholdField } from './conditions.ts';
+import { type BookConditionName, type Condition, type MarketConditionName, thresholdField } from './conditions.ts';
 import type { Firing } from './rule.ts';
 
 /** The fields that define a condition, besides token and scope. */
@@ -53,6 +56,62 @@ export function ruleBody(event: RuleEvent): string {
   };
   return eventBody('price_alert', event, data);
 }
+
+/** An outcome in the event of a rule on books. */
+interface EventOutcome {
+  tokenMint: string;
+  tokenSymbol: string;
+  venue: string;
+  marketId: string;
+  title: string;
+}
+
+/** The data of the event of a rule on books. */
+interface BookRuleEvent extends EventStamp {
+  alertId: string;
+  name?: string | undefined;
+  condition: BookConditionName;
+  outcomes: readonly EventOutcome[];
+  side?: OrderSide | undefined;
+  size?: Decimal | undefined;
+  notional?: Decimal | undefined;
+  threshold: Decimal;
+  direction?: Direction | undefined;
+  firing: Pick<BookFiring, 'atMs' | 'value' | 'fills' | 'agesMs'>;
+}
+
+/** The delivery body of an alert on books: an order with its price, or a purchase and a sale with theirs. */
+export function bookRuleBody(event: BookRuleEvent): string {
+  const { outcomes, firing, condition, size, notional } = event;
+  const [first, second] = outcomes;
+  const prices = firing.fills.map(({ priceWithFee, averagePrice, fee }, place) => ({
+    priceWithFee: optionalNumber(priceWithFee),
+    averagePrice: optionalNumber(averagePrice),
+    fee: optionalNumber(fee),
+    bookAgeMs: firing.agesMs[place],
+  }));
+  const order = { side: event.side, size: optionalNumber(size), notional: optionalNumber(notional) };
+  return eventBody('price_alert', event, {
+    alertId: event.alertId,
+    tokenMint: first?.tokenMint,
+    tokenSymbol: first?.tokenSymbol,
+    ...(second && { sellTokenMint: second.tokenMint, sellTokenSymbol: second.tokenSymbol }),
+    condition,
+    ...order,
+    targetPrice: numberField(event.threshold),
+    direction: event.direction,
+    ...(second ? { net: optionalNumber(firing.value), buy: prices[0], sell: prices[1] } : prices[0]),
+    observedAt: new Date(firing.atMs).toISOString(),
+    name: event.name,
+    venue: first?.venue,
+    marketId: first?.marketId,
+    title: first?.title,
+    ...(second && { sellVenue: second.venue, sellMarketId: second.marketId, sellTitle: second.title }),
+  });
+}
+
+const optionalNumber = (value: Decimal | null | undefined) =>
+  value === null || value === undefined ? undefined : numberField(value);
 
 /** The data of the event of a rule on the state of a market. */
 export interface MarketRuleEvent extends EventStamp {

@@ -69,13 +69,14 @@ export interface Executable {
   isCrossed: boolean;
 }
 
-interface Book {
+/** The levels of a book, the best ones first. */
+export interface OrderBookLevels {
   readonly bids: readonly PriceLevel[];
   readonly asks: readonly PriceLevel[];
 }
 
 /** The fill of an order by a book, level by level. Exact, except for the quotients. */
-export function executable(book: Book, order: Order, { fee: rule, sizeDigits }: OrderTerms): Executable {
+export function executable(book: OrderBookLevels, order: Order, { fee: rule, sizeDigits }: OrderTerms): Executable {
   const { side, by } = order;
   const levels = side === 'buy' ? book.asks : book.bids;
   let missing = order.amount;
@@ -140,6 +141,11 @@ export function netOfFills(buy: Executable, sell: Executable): { net: Decimal; p
   const net = subtractDecimals(sell.total, buy.total);
   const averages = [buy.averagePrice ?? ZERO, sell.averagePrice ?? ZERO];
   return { net, perUnit: divideDecimals(net, buy.filledSize, Math.max(QUOTIENT_DIGITS, ...averages.map(scaleOf))) };
+}
+
+/** Whether a venue would fill the whole order at a known fee: a crossed book is one that no venue executes. */
+export function isExecutable({ isComplete, isCrossed, priceWithFee }: Executable): boolean {
+  return isComplete && !isCrossed && priceWithFee !== null;
 }
 
 /** The largest size, in the steps of the venue, whose cost is at most an amount; undefined at a price of 0, which has no limit. */

@@ -1,5 +1,6 @@
 import type { AlertStatus, Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
-import { type Condition, probeOf } from '../../domain/alerts/conditions.ts';
+import { type Condition, isBookCondition, probeOf } from '../../domain/alerts/conditions.ts';
+import type { OrderSide } from '../../domain/markets/executable.ts';
 import type { ResolutionState } from '../../domain/markets/resolution.ts';
 import { compareDecimals, type Decimal, ONE } from '../../domain/values/decimal.ts';
 import { newId } from '../../domain/values/ids.ts';
@@ -9,6 +10,8 @@ import { type Queryable, type Repositories, type Statement, sql, sqlPlannedPerCa
 import { lockSubscription } from '../deliveries/subscriptions.ts';
 import { alertKey, encodeCause } from '../marks/detail.ts';
 import { insertMarks } from '../marks/marks.ts';
+import { insertAlertBooks } from './books/alert-books.ts';
+import { type OrderRefusal, refuseOrder } from './books/order-outcomes.ts';
 import { isWide, MAX_WIDE_SCOPES, scopeKeyOf, WIDE_ALERT } from './scopes.ts';
 
 /** The owner's view of an alert. */
@@ -26,6 +29,12 @@ export interface Alert {
   windowSeconds: number | null;
   windows: number | null;
   states: ResolutionState[] | null;
+  /** The order of a condition on books, `numeric` text. */
+  side: OrderSide | null;
+  size: string | null;
+  notional: string | null;
+  sellTokenId: bigint | null;
+  sellTokenMint: string | null;
   scope: Scope | null;
   cooldownSeconds: number | null;
   expiresAt: Date | null;
@@ -45,6 +54,8 @@ export interface Alert {
   /** Whether the mark of its creation or last change has been evaluated. */
   isArmed: boolean;
   former: FormerRule[] | null;
+  /** In place of `former` for a condition on books. */
+  formerOrders: FormerRule[] | null;
   /** Null without a token. */
   currency: string | null;
 }
@@ -53,11 +64,11 @@ export interface Alert {
 const DEFAULT_CURRENCY = 'USD';
 
 const SELECT_ALERTS = `SELECT a.pk, a.id, t.mint AS token_mint, a.token_id, a.condition, a.target, a.direction, a.unit, a.window_seconds,
-    a.windows, a.states, a.scope, a.cooldown_seconds, a.expires_at, a.name, a.note, a.status, w.id AS webhook_id, a.created_at, a.changed_at,
-    a.triggered_at, a.triggered_price, a.expired_at, a.event_id, t.currency, a.is_armed, a.former,
+    a.windows, a.states, a.side, a.size, a.notional, a.sell_token_id, s.mint AS sell_token_mint, a.scope, a.cooldown_seconds, a.expires_at, a.name, a.note, a.status, w.id AS webhook_id, a.created_at, a.changed_at,
+    a.triggered_at, a.triggered_price, a.expired_at, a.event_id, t.currency, a.is_armed, a.former, a.former_orders,
     a.scope IS NOT NULL OR EXISTS (SELECT FROM latest_price l WHERE l.token_id = a.token_id)
       OR EXISTS (SELECT FROM outcome o WHERE o.token_id = a.token_id) AS is_tracked
-  FROM alert a LEFT JOIN token t ON t.id = a.token_id
+  FROM alert a LEFT JOIN token t ON t.id = a.token_id LEFT JOIN token s ON s.id = a.sell_token_id
     LEFT JOIN webhook_subscription w ON w.pk = a.webhook_pk AND (w.deleted_at IS NULL OR a.status <> 'active')`;
 
 const FIND_ALERT = sql('find_alert', `${SELECT_ALERTS} WHERE a.account_id = $1 AND a.id = $2`);
@@ -121,6 +132,11 @@ export interface NewAlert {
   windowSeconds?: number | undefined;
   windows?: number | undefined;
   states?: ResolutionState[] | undefined;
+  /** The order of a condition on books. */
+  side?: OrderSide | undefined;
+  size?: Decimal | undefined;
+  notional?: Decimal | undefined;
+  sellTokenMint?: string | undefined;
   /** Absent: fires once. */
   cooldownSeconds?: number | undefined;
   expiresAt?: Date | undefined;
@@ -137,6 +153,7 @@ export type AlertRefusal =
   | { outcome: 'unreachable_target' }
   /** The search of the scope has no word. */
   | { outcome: 'empty_search' }
+  | OrderRefusal
   /** The account has this number of active alerts on a venue, category or search. */
   | { outcome: 'too_many_scopes'; limit: number };
 
@@ -172,6 +189,9 @@ export async function createAlert(tx: Tx, accountId: bigint, request: NewAlert):
     windowSeconds: request.windowSeconds ?? null,
     windows: request.windows ?? null,
     states: request.states ?? null,
+    side: request.side ?? null,
+    size: request.size ?? null,
+    notional: request.notional ?? null,
     probe,
     cooldownSeconds,
     expiresAt,
@@ -182,10 +202,11 @@ export async function createAlert(tx: Tx, accountId: bigint, request: NewAlert):
   });
   const alert = await findAlert(tx, accountId, id);
   if (!alert) throw new TypeError('an alert that was just made is missing');
+  const isOnBooks = isBookCondition(condition);
+  if (isOnBooks) await insertAlertBooks(tx, alert);
   const markKey = alertKey(alert);
-  await insertMarks(tx, 'evaluate-alerts', [
-    { key: markKey, detail: encodeCause({ kind: 'alertCreated', alertPk: alert.pk }) },
-  ]);
+  const cause = isOnBooks ? ({ kind: 'bookSeen' } as const) : ({ kind: 'alertCreated', alertPk: alert.pk } as const);
+  await insertMarks(tx, 'evaluate-alerts', [{ key: markKey, detail: encodeCause(cause) }]);
   return { outcome: 'created', alert, markKey };
 }
 
@@ -230,22 +251,32 @@ export async function refuseScope(
   return (row?.alerts ?? 0) < MAX_WIDE_SCOPES ? null : { outcome: 'too_many_scopes', limit: MAX_WIDE_SCOPES };
 }
 
-/** The token or the scope of an alert. */
+interface Subject {
+  tokenId: bigint | null;
+  sellTokenId: bigint | null;
+  scope: Scope | null;
+  scopeKey: string | null;
+}
+
+/** The tokens or the scope of an alert. */
 async function subjectOf(
   tx: Tx,
   accountId: bigint,
-  { tokenMint, scope, condition, target }: NewAlert,
-): Promise<{ tokenId: bigint | null; scope: Scope | null; scopeKey: string | null } | AlertRefusal> {
+  { tokenMint, scope, condition, target, sellTokenMint, size }: NewAlert,
+): Promise<Subject | AlertRefusal> {
   if (tokenMint === undefined) {
     const scopeKey = await scopeKeyOf(tx, scope ?? {});
     if (scope === undefined || scopeKey === null) return { outcome: 'empty_search' };
-    return (await refuseScope(tx, accountId, scope)) ?? { tokenId: null, scope, scopeKey };
+    return (await refuseScope(tx, accountId, scope)) ?? { tokenId: null, sellTokenId: null, scope, scopeKey };
   }
-  const tokens = await ensureTokens(tx, [tokenMint], DEFAULT_CURRENCY);
+  const refusal = isBookCondition(condition) ? await refuseOrder(tx, { tokenMint, sellTokenMint, size }) : null;
+  if (refusal) return refusal;
+  const tokens = await ensureTokens(tx, [tokenMint, sellTokenMint ?? []].flat(), DEFAULT_CURRENCY);
   const tokenId = tokens.get(tokenMint);
   if (tokenId === undefined) throw new TypeError('the insert of a token returned no row');
   if (await isUnreachable(tx, { tokenId, condition }, target)) return { outcome: 'unreachable_target' };
-  return { tokenId, scope: null, scopeKey: null };
+  const sellTokenId = sellTokenMint === undefined ? null : (tokens.get(sellTokenMint) ?? null);
+  return { tokenId, sellTokenId, scope: null, scopeKey: null };
 }
 
 /** A page of an account's alerts, newest first; `next` is the key after which the next page starts, absent on the last page. */

@@ -1,5 +1,6 @@
 import type { AlertStatus, Direction, Unit } from '../../domain/alerts/alert.ts';
-import { probeOf } from '../../domain/alerts/conditions.ts';
+import { isBookCondition, probeOf } from '../../domain/alerts/conditions.ts';
+import type { OrderSide } from '../../domain/markets/executable.ts';
 import type { ResolutionState } from '../../domain/markets/resolution.ts';
 import type { Decimal } from '../../domain/values/decimal.ts';
 import { AlertEntity, type FormerRule } from '../db/entities/alert.ts';
@@ -7,6 +8,8 @@ import { sql, type Tx } from '../db/tx.ts';
 import { alertKey, encodeCause } from '../marks/detail.ts';
 import { insertMarks } from '../marks/marks.ts';
 import { type Alert, type AlertRefusal, findAlert, isUnreachable, refuseScope } from './alerts.ts';
+import { insertAlertBooks, isStartOpen } from './books/alert-books.ts';
+import { type OrderRefusal, refuseOrder } from './books/order-outcomes.ts';
 import { pendingSince } from './expiry.ts';
 
 /** The changed fields of an alert; null removes an optional one. */
@@ -18,6 +21,10 @@ export interface AlertChange {
   windowSeconds?: number | undefined;
   windows?: number | undefined;
   states?: ResolutionState[] | undefined;
+  side?: OrderSide | undefined;
+  /** A new size replaces the notional, and the reverse. */
+  size?: Decimal | undefined;
+  notional?: Decimal | undefined;
   /** Null: the alert does not repeat any more. */
   cooldownSeconds?: number | null | undefined;
   expiresAt?: Date | null | undefined;
@@ -32,6 +39,7 @@ type AlertUpdate =
   /** It has fired for the only time, or expired. */
   | { outcome: 'finished'; status: AlertStatus }
   | Extract<AlertRefusal, { outcome: 'unreachable_target' | 'too_many_scopes' }>
+  | OrderRefusal
   /** The account has this number of paused alerts. */
   | { outcome: 'too_many_paused'; limit: number };
 
@@ -65,6 +73,18 @@ const PENDING = sql(
 /** The older ones of more changes than these, while the evaluation is behind, have no effect any more. */
 const MAX_FORMER = 50;
 
+/** The same for a condition on books, whose cursors state what is judged. */
+async function withPresentOrder(tx: Tx, alert: Alert, now: Date): Promise<FormerRule[]> {
+  const { target, direction, side, size, notional, cooldownSeconds, expiresAt } = alert;
+  const present: FormerRule = {
+    ...{ target, direction, side, size, notional, cooldownSeconds, unit: null, windowSeconds: null, windows: null },
+    isWhole: await isStartOpen(tx, alert.pk),
+    fromMs: (alert.changedAt ?? alert.createdAt).getTime(),
+    untilMs: Math.min(now.getTime(), expiresAt?.getTime() ?? Number.POSITIVE_INFINITY),
+  };
+  return [...(alert.formerOrders ?? []), present].slice(-MAX_FORMER);
+}
+
 /** The former conditions of an alert with the present one, which ends now. */
 async function withPresent(tx: Tx, alert: Alert, now: Date): Promise<FormerRule[]> {
   const cause = encodeCause({ kind: 'alertCreated', alertPk: alert.pk });
@@ -94,8 +114,11 @@ export async function changeAlert(
 ): Promise<AlertUpdate> {
   if (alert.status !== 'active' && alert.status !== 'paused') return { outcome: 'finished', status: alert.status };
   const { status = alert.status, target, direction, unit, windowSeconds, windows, states } = change;
-  const { cooldownSeconds, expiresAt, name, note, webhookPk } = change;
+  const { side, size, notional, cooldownSeconds, expiresAt, name, note, webhookPk } = change;
+  const isOnBooks = isBookCondition(alert.condition);
   if (await isUnreachable(tx, alert, target)) return { outcome: 'unreachable_target' };
+  const finer = size === undefined ? null : await refuseOrder(tx, orderOf(alert, size));
+  if (finer) return finer;
   const isResumed = status === 'active' && alert.status === 'paused';
   const isPaused = status === 'paused' && alert.status === 'active';
   const refusal = isResumed && alert.scope !== null ? await refuseScope(tx, accountId, alert.scope) : null;
@@ -105,7 +128,7 @@ export async function changeAlert(
     const limit = MAX_PAUSED_PER_ACCOUNT;
     if ((paused?.alerts ?? 0) >= limit) return { outcome: 'too_many_paused', limit };
   }
-  const condition = { target, direction, unit, windowSeconds, windows, states };
+  const condition = { target, direction, unit, windowSeconds, windows, states, side, size, notional };
   const isAnew =
     isResumed ||
     isPaused ||
@@ -127,24 +150,36 @@ export async function changeAlert(
     ...(windowSeconds !== undefined && { windowSeconds }),
     ...(windows !== undefined && { windows }),
     ...(states !== undefined && { states }),
+    ...(side !== undefined && { side }),
+    ...(size !== undefined && { size, notional: null }),
+    ...(notional !== undefined && { notional, size: null }),
     ...(webhookPk !== undefined && { webhookPk }),
     ...(cooldownSeconds !== undefined && { cooldownSeconds }),
     ...(expiresAt !== undefined && { expiresAt }),
     ...(name !== undefined && { name }),
     ...(note !== undefined && { note }),
     ...(isAnew && { probe, isArmed: false, changedAt: now }),
-    ...(isAnew && alert.status === 'active' && { former: await withPresent(tx, alert, now) }),
+    ...(isAnew &&
+      alert.status === 'active' &&
+      (isOnBooks
+        ? { formerOrders: await withPresentOrder(tx, alert, now) }
+        : { former: await withPresent(tx, alert, now) })),
   };
   await tx.em.getRepository(AlertEntity).update({ pk: alert.pk }, fields);
   const changed = await findAlert(tx, accountId, alert.id);
   if (!changed) throw new TypeError('a locked alert is missing');
-  const isEvaluated = changed.status === 'active' || changed.former !== null;
+  const isEvaluated = changed.status === 'active' || changed.former !== null || changed.formerOrders !== null;
   if (!isAnew || !isEvaluated) return { outcome: 'changed', alert: changed, markKey: null };
   const markKey = alertKey(changed);
-  await insertMarks(tx, 'evaluate-alerts', [
-    { key: markKey, detail: encodeCause({ kind: 'alertCreated', alertPk: changed.pk }) },
-  ]);
+  if (isOnBooks) await insertAlertBooks(tx, changed);
+  const cause = isOnBooks ? ({ kind: 'bookSeen' } as const) : ({ kind: 'alertCreated', alertPk: changed.pk } as const);
+  await insertMarks(tx, 'evaluate-alerts', [{ key: markKey, detail: encodeCause(cause) }]);
   return { outcome: 'changed', alert: changed, markKey };
+}
+
+/** The order of an alert with another size. */
+function orderOf({ tokenMint, sellTokenMint }: Alert, size: Decimal): Parameters<typeof refuseOrder>[1] {
+  return { tokenMint: tokenMint ?? '', sellTokenMint: sellTokenMint ?? undefined, size };
 }
 
 const DELETE_ALERTS = sql(

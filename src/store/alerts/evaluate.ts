@@ -3,6 +3,7 @@ import type { Tx } from '../db/tx.ts';
 import { knownEvents } from '../deliveries/events.ts';
 import { decodeCause, marketOfKey } from '../marks/detail.ts';
 import { type Mark, putBackMarks } from '../marks/marks.ts';
+import { finishBooks, judgeBooks } from './books/judge-books.ts';
 import { findBroadcasts } from './broadcasts/broadcasts.ts';
 import { findCandidates } from './candidates.ts';
 import {
@@ -13,6 +14,7 @@ import {
   toEvent,
   toPending,
   toPendingCorrection,
+  toPendingOfBooks,
   toPendingOfMarket,
 } from './events.ts';
 import { expireAlerts } from './expiry.ts';
@@ -27,6 +29,8 @@ interface EvaluationLimits {
   /** Per token and condition, so that a token with a hundred thousand met alerts leaves room for the others of its shard. */
   firedPerToken: number;
   expired: number;
+  /** Books that are read for alerts on them; at least two of each outcome. */
+  books?: number;
 }
 
 const LIMITS: EvaluationLimits = { fired: 2_000, firedPerToken: 1_000, expired: 10_000 };
@@ -77,6 +81,8 @@ interface Causes {
   changedOf: ReadonlyMap<bigint, number>;
   /** Keys of new or changed alerts. */
   created: bigint[];
+  /** Tokens whose books alerts look at. */
+  books: bigint[];
 }
 
 /**
@@ -101,13 +107,20 @@ export async function evaluateAlerts(
   const { candidates, unfinished } = await findCandidates(tx, { ...causes, perhapsFinal, limits, memory });
   const outcomes = await judgeCandidates(tx, candidates, limit);
   const markets = await findMarketFirings(tx, { changedOf, created, limit });
+  const books = await judgeBooks(tx, causes.books, limits);
   const broadcasts = await findBroadcasts(tx, marks, limit);
-  const firing = await fire(tx, [...outcomes.fired.map(toPending), ...markets.fired.map(toPendingOfMarket)]);
+  const firing = await fire(tx, [
+    ...outcomes.fired.map(toPending),
+    ...markets.fired.map(toPendingOfMarket),
+    ...books.fired.map(toPendingOfBooks),
+  ]);
+  const expiredOnBooks = await finishBooks(tx, books);
   const corrections = await correct(tx, firing, { reported: markets.reported, changedOf, created, limit });
 
   const areMarketsCut = markets.isCut || corrections.isCut;
   const isCut = unfinished === 'all' || outcomes.cut.size > 0 || areMarketsCut;
-  const isDone = (mark: Mark) => !isCut && !unfinished.has(mark.key) && !broadcasts.isUnfinished(mark);
+  const isDone = (mark: Mark) =>
+    !isCut && !unfinished.has(mark.key) && !broadcasts.isUnfinished(mark) && !(books.isCut && isOfBooks(mark));
   await armRules(tx, areMarketsCut ? [] : newRules.filter(({ pk }) => !outcomes.cut.has(pk)));
   // Met alerts must fire before the others of the token expire.
   const expired = await expireAlerts(tx, tokensPerhapsFinal(marks.filter(isDone)), limits.expired);
@@ -125,7 +138,7 @@ export async function evaluateAlerts(
   return {
     fired: firing.sort(byTime).map((one) => toFired(one, emitted.deliveryOf.get(one.stored.eventId))),
     corrections: corrections.sent.map(toSent),
-    expired,
+    expired: [...expired, ...expiredOnBooks],
     broadcasts: counts,
     subscriptionPks: emitted.subscriptionPks,
   };
@@ -135,13 +148,14 @@ function causesOf(marks: readonly Mark[]): Causes {
   const observed: Moment[] = [];
   const changed: Moment[] = [];
   const created: bigint[] = [];
+  const books = new Set(marks.filter(isOfBooks).map(({ key }) => key));
   for (const { key, detail } of marks) {
     const cause = decodeCause(detail);
     if (cause.kind === 'observed') observed.push({ key, atMs: cause.atMs });
     if (cause.kind === 'marketChanged') changed.push({ key: marketOfKey(key), atMs: cause.atMs });
     if (cause.kind === 'alertCreated') created.push(cause.alertPk);
   }
-  return { observed, sinceOf: firstMoments(observed), changedOf: firstMoments(changed), created };
+  return { observed, sinceOf: firstMoments(observed), changedOf: firstMoments(changed), created, books: [...books] };
 }
 
 function firstMoments(moments: readonly Moment[]): Map<bigint, number> {
@@ -149,6 +163,12 @@ function firstMoments(moments: readonly Moment[]): Map<bigint, number> {
   for (const { key, atMs } of moments)
     first.set(key, Math.min(Number(atMs), first.get(key) ?? Number.POSITIVE_INFINITY));
   return first;
+}
+
+/** Whether alerts on the books of the token may have work: a final outcome ends them. */
+function isOfBooks({ detail }: Mark): boolean {
+  const { kind } = decodeCause(detail);
+  return kind === 'bookSeen' || kind === 'marketFinal';
 }
 
 /** Only a market that became final, or a new alert on a final market, can leave alerts to expire. */

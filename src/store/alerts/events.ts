@@ -1,3 +1,4 @@
+import type { BookConditionName } from '../../domain/alerts/conditions.ts';
 import {
   type Correction,
   isFinal,
@@ -5,12 +6,13 @@ import {
   type MarketChange,
   reportedState,
 } from '../../domain/alerts/market-rule.ts';
-import { type MarketRuleEvent, marketRuleBody, ruleBody } from '../../domain/alerts/rule-event.ts';
+import { bookRuleBody, type MarketRuleEvent, marketRuleBody, ruleBody } from '../../domain/alerts/rule-event.ts';
 import { decimal } from '../../domain/values/decimal.ts';
 import { derivedId } from '../../domain/values/ids.ts';
 import type { BroadcastEvent } from '../../domain/webhooks/event.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { insertDeliveries, insertEvents, type NewEvent } from '../deliveries/events.ts';
+import type { BookRuleFiring } from './books/judge-books.ts';
 import type { NewFiring, RuleFiring } from './firings.ts';
 import type { MarketFiring, MarketRuleRow } from './market-rules.ts';
 import type { RuleFields } from './rules.ts';
@@ -19,6 +21,8 @@ import type { RuleFields } from './rules.ts';
 export interface Pending {
   row: RuleFields;
   stored: NewFiring;
+  /** The alert is locked since it was read. */
+  isLocked?: true;
   dedupeKey: string;
   body(stamp: { eventId: string; occurredAt: Date }): string;
 }
@@ -63,6 +67,39 @@ export function toPending({ row, firing }: RuleFiring): Pending {
         marketId: row.venueMarketId ?? undefined,
         title: isSpecified ? undefined : (row.title ?? undefined),
         firing: isSpecified ? { price: firing.price } : firing,
+      }),
+  };
+}
+
+export function toPendingOfBooks({ row, firing }: BookRuleFiring): Pending {
+  const { pk, subject } = row;
+  const { n, atMs, price, value } = firing;
+  const dedupeKey = keyOf(row, { subject, n, atMs });
+  const eventId = derivedId('evt', dedupeKey);
+  return {
+    row,
+    dedupeKey,
+    isLocked: true,
+    stored: { pk, subject, n, atMs, price, value, eventId, isSpecified: false },
+    body: (stamp) =>
+      bookRuleBody({
+        ...stamp,
+        alertId: row.id,
+        name: row.name ?? undefined,
+        condition: row.condition as BookConditionName,
+        outcomes: row.legs.map(({ tokenMint, symbol, label, venue, venueMarketId, title }) => ({
+          tokenMint,
+          tokenSymbol: symbol ?? label ?? tokenMint,
+          venue,
+          marketId: venueMarketId,
+          title,
+        })),
+        side: row.side ?? undefined,
+        size: row.size === null ? undefined : decimal(row.size),
+        notional: row.notional === null ? undefined : decimal(row.notional),
+        threshold: decimal(row.target ?? '0'),
+        direction: row.direction ?? undefined,
+        firing,
       }),
   };
 }

@@ -1,8 +1,14 @@
-import { ALERT_CONDITIONS, type AlertCondition, type Condition } from '../../domain/alerts/conditions.ts';
+import {
+  ALERT_CONDITIONS,
+  type AlertCondition,
+  BOOK_CONDITION_NAMES,
+  type Condition,
+} from '../../domain/alerts/conditions.ts';
 import { alertExpiredBody } from '../../domain/alerts/rule-event.ts';
 import { derivedId } from '../../domain/values/ids.ts';
 import { type Database, type Queryable, sql } from '../db/tx.ts';
 import { EVALUATED_MOMENT } from '../marks/detail.ts';
+import { IS_BEHIND } from './books/alert-books.ts';
 import { emitEvents } from './events.ts';
 import { activeAlerts, finalSince, firstMoment, OF_TOKENS } from './rules.ts';
 
@@ -17,6 +23,13 @@ const BATCH = 1_000;
 export const pendingSince = (now: string) => `least(${now} - ${GRACE},
        (SELECT min(${EVALUATED_MOMENT}) FROM mark WHERE stage = 'evaluate-alerts'))`;
 
+const OF_BOOKS = `(${BOOK_CONDITION_NAMES.map((name) => `'${name}'`).join(', ')})`;
+
+/** Whether the books of alert \`a\` until its end are judged. They have cursors in place of marks. */
+const IS_JUDGED = `a.former_orders IS NULL AND NOT EXISTS (
+     SELECT FROM alert_book b JOIN book_latest l USING (token_id)
+     WHERE b.alert_pk = a.pk AND b.judged_until < a.expires_at AND ${IS_BEHIND})`;
+
 /**
  * Alerts past their end, when no observation and no change of a market before the end waits for its evaluation. A paused alert is
  * evaluated for the time before its pause only. Also drops the former conditions of alerts whose observations have been evaluated.
@@ -25,13 +38,15 @@ const EXPIRE_DUE = sql(
   'expire_due_alerts',
   `WITH pending AS MATERIALIZED (SELECT ${pendingSince('clock_timestamp()')} AS until),
    due AS MATERIALIZED (
-     SELECT pk FROM alert WHERE status IN ('active', 'paused') AND expires_at <= (SELECT until FROM pending)
-       AND (is_armed OR status = 'paused' AND former IS NULL) ORDER BY expires_at LIMIT ${BATCH}),
+     SELECT pk FROM alert a WHERE status IN ('active', 'paused') AND expires_at <= (SELECT until FROM pending)
+       AND CASE WHEN a.probe IN ${OF_BOOKS} THEN ${IS_JUDGED} ELSE is_armed OR status = 'paused' AND former IS NULL END
+     ORDER BY expires_at LIMIT ${BATCH}),
    locked AS MATERIALIZED (
      SELECT pk FROM alert WHERE pk IN (SELECT pk FROM due) AND status IN ('active', 'paused') ORDER BY pk FOR UPDATE),
    expired AS (
      UPDATE alert SET status = 'expired', expired_at = now() WHERE pk IN (SELECT pk FROM locked)
      RETURNING pk, id, account_id, token_id, condition, name, expires_at, webhook_pk),
+   released AS (DELETE FROM alert_book WHERE alert_pk IN (SELECT pk FROM locked)),
    evaluated AS (
      UPDATE alert SET former = NULL WHERE pk IN (
        SELECT pk FROM alert WHERE former IS NOT NULL AND is_armed AND pk NOT IN (SELECT pk FROM locked)

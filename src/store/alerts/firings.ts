@@ -136,15 +136,19 @@ const LOCK_RULES = sql(
 );
 
 /**
- * Locks the alerts that fire; returns the ones that are evaluated and unchanged since they were read. Alerts of the specification are locked
- * since then.
+ * Locks the alerts that fire; returns the ones that are evaluated and unchanged since they were read. Alerts of the specification, and those
+ * on books, are locked since then.
  */
-export async function lockFiring<One extends { row: RuleFields }>(tx: Tx, found: readonly One[]): Promise<One[]> {
-  const unlocked = new Set(found.flatMap(({ row }) => (row.isSpecified ? [] : [row.pk])));
+export async function lockFiring<One extends { row: RuleFields; isLocked?: true }>(
+  tx: Tx,
+  found: readonly One[],
+): Promise<One[]> {
+  const isLocked = ({ row, isLocked: known }: One) => row.isSpecified || known === true;
+  const unlocked = new Set(found.flatMap((one) => (isLocked(one) ? [] : [one.row.pk])));
   if (unlocked.size === 0) return [...found];
   const rows = await tx.query<RevisedRule>(LOCK_RULES, [[...unlocked]]);
   const revisionOf = new Map(rows.map((row) => [row.pk, row.revision]));
-  return found.filter(({ row }) => row.isSpecified || revisionOf.get(row.pk) === row.revision);
+  return found.filter((one) => isLocked(one) || revisionOf.get(one.row.pk) === one.row.revision);
 }
 
 /** An alert of the specification fires once, so it keeps its firing itself. A lock held by the caller proves that it is new. */

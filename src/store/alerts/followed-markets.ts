@@ -4,7 +4,8 @@ import { hasSpecifiedAlert } from './candidates.ts';
 import { HAS_SCOPES, IS_IN_SCOPE, KEYS_OF_MARKET } from './scopes.ts';
 
 const HAS_ALERT = `EXISTS (SELECT FROM outcome o WHERE o.market_id = m.id AND (${hasSpecifiedAlert('o.token_id')} OR EXISTS (
-     SELECT FROM alert a WHERE a.token_id = o.token_id AND a.status = 'active' AND a.probe IS NOT NULL OFFSET 0)))`;
+     SELECT FROM alert a WHERE a.token_id = o.token_id AND a.status = 'active' AND a.probe IS NOT NULL OFFSET 0)
+     OR EXISTS (SELECT FROM alert_book b WHERE b.token_id = o.token_id OFFSET 0)))`;
 
 const FOLLOWED = sql(
   'followed_markets',
@@ -15,7 +16,7 @@ const FOLLOWED = sql(
 );
 
 /**
- * The followed markets among these: an active alert names one of their outcomes or has them in its scope, a client read them within the
+ * The followed markets among these: an active alert names one of their outcomes, also as the second one, or has them in its scope, a client read them within the
  * last minute, or a stream sends their books.
  */
 export async function followedMarkets(db: Queryable, marketPks: readonly bigint[]): Promise<bigint[]> {

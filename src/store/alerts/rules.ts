@@ -108,6 +108,10 @@ export function finalSince(tokenId: string): string {
     WHERE u.token_id = ${tokenId} AND ${isDecidedSql('m.status')})`;
 }
 
+/** SQL of whether the market of a token has its final outcome. `tokenId` must include its table name. */
+export const isFinalOutcome = (tokenId: string) =>
+  `EXISTS (SELECT FROM outcome u JOIN market m ON m.id = u.market_id WHERE u.token_id = ${tokenId} AND ${isDecidedSql('m.status')} OFFSET 0)`;
+
 /** SQL of the fields of alert `a` with its webhook `w`. */
 export const RULE_FIELDS = `a.pk, a.id, a.probe IS NULL AS is_specified, a.account_id, a.condition, a.target, a.direction, a.unit, a.window_seconds, a.windows, a.states, a.scope,
   a.cooldown_seconds, a.name, w.pk AS webhook_pk, a.is_armed, a.status = 'active' AS is_active, a.former,

@@ -1,5 +1,6 @@
 import { ORIGIN } from '../db/origin.ts';
 import { sql } from '../db/tx.ts';
+import { insertBookMarksSql } from '../marks/detail.ts';
 import { FACT_CODES, PUBLISH_KINDS } from '../marks/publish-marks.ts';
 import { BOOK_BODY, CANDLE_BODY, MARKET_BODY, PRICE_BODY, RESOLUTION_BODY, secondsOf, TRADE_BODY } from './bodies.ts';
 import { IS_BEHIND, IS_CONTINUED, MINUTE, NEWEST_HEAD } from './read-journal.ts';
@@ -168,6 +169,16 @@ const STORED_BODY = `CASE c.kind WHEN 'resolution'
        THEN json_build_object('about', 'resolution', 'market_ids', json_build_array(c.market_id), 'row', c.body) ELSE c.body END`;
 
 /**
+ * The outcomes of seen books for which alerts wait. A claim reads the marks of committed books only: it sees an alert that was committed
+ * before it, and the first evaluation of a later one sees these books. So writers of books pay nothing for alerts.
+ */
+const AWAITED_BOOKS = `SELECT DISTINCT o.token_id
+     FROM (SELECT ref FROM slice WHERE kind = ${facts} AND detail = ${FACT_CODES['book-seen']} AND (SELECT EXISTS (SELECT FROM alert_book))) w
+     CROSS JOIN LATERAL unnest(string_to_array(w.ref, ',')::bigint[]) AS i (id)
+     CROSS JOIN LATERAL (SELECT o.token_id FROM outcome o WHERE o.market_id = i.id OFFSET 0) o
+     WHERE EXISTS (SELECT FROM alert_book b WHERE b.token_id = o.token_id OFFSET 0)`;
+
+/**
  * One claim of at most `$1` marks. Returns no row when another process publishes at this moment.
  * @throws 23505 when another process published since the statement began; 23514 when the partition of the journal is absent
  */
@@ -198,6 +209,7 @@ export const CLAIM = sql(
    added AS (
      INSERT INTO journal (seq, at, kind, venue, market_id, outcome_id, body)
      SELECT h.seq + c.place, h.now, ${STORED_KIND}, c.venue, c.market_id, c.outcome_id, ${STORED_BODY} FROM changes c, h ORDER BY c.place),
+   awaited AS (${insertBookMarksSql(AWAITED_BOOKS)} RETURNING shard),
    opened AS (
      INSERT INTO open_candle (bucket, token_id) SELECT of_part, of_key FROM changes, h WHERE kind = 'candle' AND of_part >= h.closing
      ORDER BY 1, 2 ON CONFLICT DO NOTHING),
@@ -215,7 +227,8 @@ export const CLAIM = sql(
      LEFT JOIN LATERAL (SELECT xid, id FROM slice WHERE is_full ORDER BY n DESC LIMIT 1) last ON true
      RETURNING turn, seq, target IS NOT NULL AS is_full)
    SELECT next.turn, next.seq::float8 AS seq, next.is_full, sums.changes::int AS changes, sums.marks::int AS marks,
-     (SELECT json_object_agg(kind, n) FROM (SELECT kind, count(*) AS n FROM changes GROUP BY kind) k) AS by_kind, h.now AS at
+     (SELECT json_object_agg(kind, n) FROM (SELECT kind, count(*) AS n FROM changes GROUP BY kind) k) AS by_kind, h.now AS at,
+     (SELECT array_agg(DISTINCT shard::int) FROM awaited) AS alerted_shards
    FROM next, sums, h`,
 );
 
@@ -229,6 +242,8 @@ export interface Claimed {
   marks: number;
   /** The number of changes by kind; null without any. */
   byKind: Record<string, number> | null;
+  /** The shards of the marks for alerts on books; null without any. */
+  alertedShards: number[] | null;
   at: Date;
 }
 

@@ -21,26 +21,31 @@ type EvaluationCause =
   /** A market appeared or changed at this moment, epoch milliseconds. The key of the mark is the market, not a token. */
   | { kind: 'marketChanged'; atMs: bigint }
   /** A gap of a feed was stored, or ended for some of its markets, at this moment, epoch milliseconds. The key is that of a row of the gap. */
-  | { kind: 'gapBegan' | 'gapEnded'; atMs: bigint };
+  | { kind: 'gapBegan' | 'gapEnded'; atMs: bigint }
+  /** A book of the token was seen, or an alert on it was created or changed: its cursor states what is judged. */
+  | { kind: 'bookSeen' };
 
 /** Added to the moment of a change of a market: an older process reads a moment in the year 128,000, which has no observations. */
 const MARKET_CHANGED = 4_000_000_000_000_000n;
 /** Added to the moment of a gap: an older process reads a change of an unknown market. */
 const GAP_BEGAN = 8_100_000_000_000_000n;
 const GAP_ENDED = 12_200_000_000_000_000n;
+/** An older process reads the end of an unknown gap, because the key is that of a token. */
+export const BOOK_SEEN = 16_300_000_000_000_000n;
 
 /** The start of a minute, epoch seconds, or a cause. */
 type MarkMeaning = { kind: 'minute'; start: bigint } | EvaluationCause;
 
 /**
  * The stored number of a cause: a moment is positive, the key of an alert negative, a final outcome zero, a change of a market or of a gap
- * a moment beyond its constant. Processes of two releases share the column during a rolling upgrade, so the coding must not change.
+ * a moment beyond its constant, a seen book a constant. Processes of two releases share the column during a rolling upgrade, so the coding must not change.
  */
 export function encodeCause(cause: EvaluationCause): bigint {
   if (cause.kind === 'observed') return cause.atMs;
   if (cause.kind === 'marketChanged') return MARKET_CHANGED + cause.atMs;
   if (cause.kind === 'gapBegan') return GAP_BEGAN + cause.atMs;
   if (cause.kind === 'gapEnded') return GAP_ENDED + cause.atMs;
+  if (cause.kind === 'bookSeen') return BOOK_SEEN;
   return cause.kind === 'alertCreated' ? -cause.alertPk : 0n;
 }
 
@@ -87,8 +92,14 @@ export function insertGapMarksSql(kind: 'gapBegan' | 'gapEnded', relation: strin
   );
 }
 
+/** SQL that marks tokens whose books alerts look at. `tokens` is a SELECT of their keys. */
+export function insertBookMarksSql(tokens: string): string {
+  return insertMarksSql('evaluate-alerts', `SELECT token_id, ${BOOK_SEEN} FROM (${tokens}) AS b (token_id)`);
+}
+
 /** The cause of an `evaluate-alerts` mark. */
 export function decodeCause(detail: bigint): EvaluationCause {
+  if (detail >= BOOK_SEEN) return { kind: 'bookSeen' };
   if (detail >= GAP_ENDED) return { kind: 'gapEnded', atMs: detail - GAP_ENDED };
   if (detail >= GAP_BEGAN) return { kind: 'gapBegan', atMs: detail - GAP_BEGAN };
   if (detail >= MARKET_CHANGED) return { kind: 'marketChanged', atMs: detail - MARKET_CHANGED };

@@ -37,7 +37,7 @@ export interface FeeChanges {
 }
 
 /**
- * What Kalshi states about the fee of a market; nothing while its series is not known. The last change of a series that applies replaces the
+ * The statement of Kalshi about the fee of a market; nothing while its series is not known. The last change of a series that applies replaces the
  * value in the series, which may have been read before the change.
  */
 export function kalshiFees(
@@ -52,7 +52,7 @@ export function kalshiFees(
   let isStated = true;
 
   function ruleOf(ofSeries: Terms, ofEvent: Terms, atMs: number): FeeRule | null {
-    // The venue does not say what a waiver leaves of the fee.
+    // The venue does not name the fee under a waiver.
     if (atMs < waivedUntilMs) return null;
     const type = ofEvent.type ?? ofSeries.type;
     if (type === null || type === undefined) isStated = false;

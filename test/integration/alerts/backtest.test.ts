@@ -3,12 +3,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
-import {
-  ANSWER_LIMITS,
-  type BacktestRequest,
-  type BacktestResult,
-  backtest,
-} from '../../../src/store/alerts/backtest/backtest.ts';
+import { ANSWER_LIMITS, type BacktestResult, backtest } from '../../../src/store/alerts/backtest/backtest.ts';
+import type { BacktestRequest } from '../../../src/store/alerts/backtest/request.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';

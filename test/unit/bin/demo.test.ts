@@ -43,6 +43,23 @@ const alertSamples = [
   { condition: 'below', targetPrice: 0.6, currentPrice: 0.58, facts: 'below 0.6: 0.58' },
   { condition: 'crosses_above', targetPrice: 0.6, currentPrice: 0.62, facts: 'crosses_above 0.6: 0.62' },
   { condition: 'crosses_below', targetPrice: 0.6, currentPrice: 0.58, facts: 'crosses_below 0.6: 0.58' },
+  {
+    condition: 'executable',
+    side: 'buy',
+    size: 500,
+    targetPrice: 0.6,
+    priceWithFee: 0.58,
+    facts: 'buy 500 for 0.6: 0.58',
+  },
+  {
+    condition: 'executable',
+    side: 'sell',
+    notional: 100,
+    targetPrice: 0.6,
+    priceWithFee: 0.62,
+    facts: 'sell 100 of money for 0.6: 0.62',
+  },
+  { condition: 'net_difference', size: 500, targetPrice: 0.02, net: 0.025, facts: 'net 0.02 of 500: 0.025' },
   { condition: 'change', change: 0.1, unit: 'absolute', currentPrice: 0.475, facts: 'change 0.1: 0.475' },
   {
     condition: 'change',

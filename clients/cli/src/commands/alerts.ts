@@ -2,6 +2,7 @@ import { choiceOf, present, UsageError } from '../../../../cli/arguments.ts';
 import { utc } from '../../../../cli/table.ts';
 import { DIRECTIONS, UNITS } from '../../../../src/domain/alerts/alert.ts';
 import { CONDITIONS, conditionOf, thresholdField } from '../../../../src/domain/alerts/conditions.ts';
+import { ORDER_SIDES } from '../../../../src/domain/markets/executable.ts';
 import { RESOLUTION_STATES, type ResolutionState } from '../../../../src/domain/markets/resolution.ts';
 import type { Alert } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
@@ -9,6 +10,8 @@ import { CURSOR } from '../options.ts';
 import { FORMATS, futureMoment, span, wholeNumber } from '../read-arguments.ts';
 import { type Column, DEFAULT_LIMIT, printDeleted, printList, printOne } from '../rows.ts';
 import { alertOfJson, backtestAlert } from './alert-backtest.ts';
+
+const DECIMAL = /^\d*\.?\d+$/;
 
 const withoutThreshold = CONDITIONS.filter((condition) => thresholdField({ condition }) === null);
 
@@ -41,11 +44,19 @@ export const alerts: CliCommand = {
       value: 'ID',
       help: 'the webhook of a new alert, by default the oldest active one that lists price_alert',
     },
-    direction: { value: 'D', choices: DIRECTIONS, help: 'of a spread at_most or at_least, of a change up or down' },
+    direction: {
+      value: 'D',
+      choices: DIRECTIONS,
+      help: 'of a spread or an order at_most or at_least, of a change up or down',
+    },
     unit: { value: 'U', choices: UNITS, help: 'of a change, by default absolute' },
     window: { value: 'SPAN', help: 'the window of a change or a volume, such as 15m or 1h' },
     windows: { value: 'N', help: 'the windows for the mean; THRESHOLD of a volume is then a multiple of it' },
     states: { value: 'LIST', help: `the states of a result, a comma list of ${RESOLUTION_STATES.join(', ')}` },
+    side: { value: 'S', choices: ORDER_SIDES, help: 'of an order that takes from the book' },
+    size: { value: 'N', help: 'of an order: units of the outcome' },
+    notional: { value: 'N', help: 'of an order, instead of --size: its cost without the fee' },
+    sell: { value: 'OUTCOME', help: 'the outcome that net_difference sells' },
     repeat: { help: 'fires again after the cool-down' },
     cooldown: { value: 'SPAN', help: 'the least time between two firings, with --repeat' },
     expires: { value: 'TIME', help: 'the end of a new alert: a span from now, a date or a time' },
@@ -56,7 +67,7 @@ export const alerts: CliCommand = {
     end: { value: 'TIME', help: 'the end of a backtest, by default now' },
     ...FORMATS,
   },
-  notes: `CONDITION is one of ${CONDITIONS.join(', ')}. THRESHOLD is a price, a spread, a move or an amount; ${withoutThreshold.join(' and ')} have none.
+  notes: `CONDITION is one of ${CONDITIONS.join(', ')}. THRESHOLD is a price, a spread, a move, an amount or a net per unit; ${withoutThreshold.join(' and ')} have none.
   JSON is a body of POST /v1/alerts, also with a scope. TIME is an age such as 24h, a date, ISO 8601 in UTC, or epoch seconds.`,
   words: [0, 4],
   async run(call) {
@@ -98,7 +109,7 @@ function newAlert(call: Call, [tokenMint, name, threshold, ...more]: readonly st
     ...(tokenMint === undefined || more.length > 0 ? [`alerts ${verb} takes OUTCOME CONDITION [THRESHOLD]`] : []),
     ...(condition === undefined ? [`the condition must be one of ${CONDITIONS.join(', ')}`] : []),
     ...(condition !== undefined && field === null && threshold !== undefined ? [`${condition} has no threshold`] : []),
-    ...(field !== null && !/^\d*\.?\d+$/.test(threshold ?? '')
+    ...(field !== null && !DECIMAL.test(threshold ?? '')
       ? [`the ${field === 'price' ? 'price' : 'threshold'} must be a decimal number such as 0.62`]
       : []),
   ];
@@ -122,6 +133,14 @@ function statesOf({ texts }: Call): ResolutionState[] | undefined {
   return given && known;
 }
 
+/** The decimal number of an option. @throws UsageError */
+function amountOf({ texts }: Call, name: 'size' | 'notional'): number | undefined {
+  const text = texts.get(name);
+  if (text === undefined) return undefined;
+  if (!DECIMAL.test(text)) throw new UsageError([`--${name} must be a decimal number such as 500`]);
+  return Number(text);
+}
+
 /** The options of a condition and of an alert. @throws UsageError */
 function givenFields(call: Call): Partial<NewAlert> {
   const { texts, flags } = call;
@@ -138,6 +157,10 @@ function givenFields(call: Call): Partial<NewAlert> {
       windowSeconds,
       cooldownSeconds,
       states: statesOf(call),
+      side: choiceOf(call, 'side', ORDER_SIDES),
+      size: amountOf(call, 'size'),
+      notional: amountOf(call, 'notional'),
+      sellTokenMint: texts.get('sell'),
       expiresAt: expires === undefined ? undefined : new Date(expires * 1_000).toISOString(),
       name: texts.get('name'),
       webhookId: texts.get('webhook'),

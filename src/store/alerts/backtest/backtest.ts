@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Direction, Scope, Unit } from '../../../domain/alerts/alert.ts';
 import type { Observed } from '../../../domain/alerts/condition.ts';
 import {
-  type Condition,
+  isBookCondition,
   isMarketCondition,
   type MarketConditionName,
   OUTCOME_CONDITIONS,
@@ -18,8 +17,10 @@ import {
 import { lookbackOf, type Rule, RuleRun } from '../../../domain/alerts/rule.ts';
 import type { OutcomePayout, ResolutionState } from '../../../domain/markets/resolution.ts';
 import { type Decimal, ZERO } from '../../../domain/values/decimal.ts';
+import { listPartitions } from '../../db/partitions.ts';
 import type { Queryable } from '../../db/tx.ts';
 import { readObservations } from '../rules.ts';
+import { countBooks, evaluateBooks, findBookOutcomes, WORK_PER_BOOK } from './books.ts';
 import {
   countObservations,
   hadPrices,
@@ -31,6 +32,7 @@ import {
   partsOf,
   positionBefore,
 } from './pages.ts';
+import type { BacktestRequest } from './request.ts';
 import {
   type BacktestGap,
   findMarkets,
@@ -40,27 +42,6 @@ import {
   type OutcomeSubject,
   readBacktestGaps,
 } from './subjects.ts';
-
-/** An alert that is active from `startMs` until before `endMs`, epoch milliseconds. */
-export interface BacktestRequest {
-  /** Exactly one of token and scope is given. */
-  tokenMint?: string | undefined;
-  scope?: Scope | undefined;
-  scopeKey: string | null;
-  condition: Condition;
-  threshold?: Decimal | undefined;
-  direction?: Direction | undefined;
-  unit?: Unit | undefined;
-  windowSeconds?: number | undefined;
-  windows?: number | undefined;
-  states?: ResolutionState[] | undefined;
-  /** Absent: fires once on each outcome or market. */
-  cooldownSeconds?: number | undefined;
-  startMs: number;
-  endMs: number;
-  /** The alert ends at this moment. */
-  expiresMs?: number | undefined;
-}
 
 export interface BacktestFiring {
   n: bigint;
@@ -143,6 +124,7 @@ async function planBacktest(
     const work = markets.reduce((sum, { changes }) => sum + changes.length, 0);
     return work > maxWork ? null : { request, outcomes: [], markets, parts: [], work };
   }
+  if (isBookCondition(request.condition)) return planBooks(db, request, maxWork);
   const outcomes = await findOutcomes(db, request, marketPks);
   const tokenIds = outcomes.map(({ tokenId }) => tokenId);
   const { startMs } = request;
@@ -174,6 +156,17 @@ async function planBacktest(
   };
 }
 
+/** Nothing stands for books that are no longer kept. */
+async function planBooks(db: Queryable, request: BacktestRequest, maxWork: number): Promise<BacktestPlan | null> {
+  const outcomes = await findBookOutcomes(db, request);
+  const work = WORK_PER_BOOK * (await countBooks(db, outcomes, request, Math.floor(maxWork / WORK_PER_BOOK) + 1));
+  if (work > maxWork) return null;
+  const [oldest] = await listPartitions(db, 'book_history');
+  const keptMs = oldest?.fromMs ?? request.endMs;
+  const exactFromMs = request.startMs < keptMs ? keptMs : undefined;
+  return { request, outcomes, markets: [], parts: [], work, ...(exactFromMs !== undefined && { exactFromMs }) };
+}
+
 /** Called after each page with the finished share, 0 to 1. An error of it ends the run. */
 type OnProgress = (share: number) => Promise<void>;
 
@@ -194,7 +187,9 @@ async function runPlan(db: Queryable, plan: BacktestPlan, onProgress: OnProgress
   const corrections = new Firings();
   const observations = isMarketCondition(request.condition)
     ? evaluateMarkets(request, markets, found, corrections)
-    : await evaluateOutcomes(db, plan, found, onProgress);
+    : isBookCondition(request.condition)
+      ? await evaluateOrders(db, plan, found, onProgress)
+      : await evaluateOutcomes(db, plan, found, onProgress);
   const marketPks = [
     ...new Set([...markets, ...outcomes].flatMap(({ marketPk }) => (marketPk === null ? [] : [marketPk]))),
   ];
@@ -254,6 +249,28 @@ function evaluateMarkets(
     }
   }
   return observations;
+}
+
+async function evaluateOrders(
+  db: Queryable,
+  plan: BacktestPlan,
+  found: Firings,
+  onProgress: OnProgress,
+): Promise<number> {
+  const { outcomes, work } = plan;
+  const [first] = outcomes;
+  if (!first) return 0;
+  const subject = {
+    tokenMint: first.tokenMint,
+    venue: first.venue ?? undefined,
+    marketId: first.venueMarketId ?? undefined,
+  };
+  return evaluateBooks(
+    db,
+    plan,
+    ({ n, atMs, price, value }) => found.add({ n, atMs, ...subject, price, value }),
+    (books) => onProgress(work === 0 ? 1 : Math.min(1, (books * WORK_PER_BOOK) / work)),
+  );
 }
 
 async function evaluateOutcomes(

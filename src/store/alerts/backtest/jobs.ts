@@ -1,7 +1,8 @@
 import { newId } from '../../../domain/values/ids.ts';
 import { LEASE_ENDED, LeaseLostError, leaseEnd } from '../../db/leases.ts';
 import { type Queryable, sql, type Tx } from '../../db/tx.ts';
-import type { BacktestFiring, BacktestRequest, BacktestResult } from './backtest.ts';
+import type { BacktestFiring, BacktestResult } from './backtest.ts';
+import type { BacktestRequest } from './request.ts';
 
 export const BACKTEST_STATES = ['queued', 'running', 'done', 'failed'] as const;
 type BacktestState = (typeof BACKTEST_STATES)[number];

@@ -1,6 +1,7 @@
 import { EntitySchema } from 'typeorm';
 import type { AlertStatus, Direction, Scope, Unit } from '../../../domain/alerts/alert.ts';
 import type { Condition } from '../../../domain/alerts/conditions.ts';
+import type { OrderSide } from '../../../domain/markets/executable.ts';
 import type { ResolutionState } from '../../../domain/markets/resolution.ts';
 import { BIGINT } from './columns.ts';
 
@@ -14,6 +15,10 @@ export interface FormerRule {
   windows: number | null;
   /** Absent in conditions of a former release. */
   states?: ResolutionState[] | null;
+  /** Of a condition on books. */
+  side?: OrderSide | null;
+  size?: string | null;
+  notional?: string | null;
   cooldownSeconds: number | null;
   /** The first moment whose observations may wait, and the first one that does not count, epoch milliseconds. */
   fromMs: number;
@@ -37,6 +42,12 @@ interface AlertRow {
   windowSeconds: number | null;
   windows: number | null;
   states: ResolutionState[] | null;
+  /** The order of a condition on books, numeric as text. */
+  side: OrderSide | null;
+  size: string | null;
+  notional: string | null;
+  /** The second outcome of a condition on two books. */
+  sellTokenId: bigint | null;
   scope: Scope | null;
   scopeKey: string | null;
   probe: string | null;
@@ -47,6 +58,8 @@ interface AlertRow {
   changedAt: Date | null;
   isArmed: boolean;
   former: FormerRule[] | null;
+  /** In place of `former` for a condition on books. */
+  formerOrders: FormerRule[] | null;
   status: AlertStatus;
   /** Null: the account's default webhook, chosen when the alert fires. */
   webhookPk: bigint | null;
@@ -72,6 +85,10 @@ export const AlertEntity = new EntitySchema<AlertRow>({
     windowSeconds: { type: 'int', name: 'window_seconds', nullable: true },
     windows: { type: 'int', nullable: true },
     states: { type: 'text', array: true, nullable: true },
+    side: { type: 'text', nullable: true },
+    size: { type: 'numeric', nullable: true },
+    notional: { type: 'numeric', nullable: true },
+    sellTokenId: { ...BIGINT, name: 'sell_token_id', nullable: true },
     scope: { type: 'jsonb', nullable: true },
     scopeKey: { type: 'text', name: 'scope_key', nullable: true },
     probe: { type: 'text', nullable: true },
@@ -82,6 +99,7 @@ export const AlertEntity = new EntitySchema<AlertRow>({
     changedAt: { type: 'timestamptz', name: 'changed_at', nullable: true },
     isArmed: { type: 'boolean', name: 'is_armed', default: true },
     former: { type: 'jsonb', nullable: true },
+    formerOrders: { type: 'jsonb', name: 'former_orders', nullable: true },
     status: { type: 'text', default: 'active' },
     webhookPk: { ...BIGINT, name: 'webhook_pk', nullable: true },
     createdAt: { type: 'timestamptz', name: 'created_at', createDate: true },

@@ -212,6 +212,8 @@ describe('POST /mcp', () => {
       spread: { outcome_id, price: 0.1, direction: 'at_least' },
       trade: { outcome_id, notional: 1_000 },
       volume: { outcome_id, times: 3, windows: 24, window_seconds: 3_600 },
+      executable: { outcome_id, side: 'buy', size: 500, price: 0.6, direction: 'at_most' },
+      net_difference: { outcome_id, sell_outcome_id: market.outcomes[1]?.outcomeId, size: 500, price: 0.02 },
       status: { outcome_id },
       resolution: { outcome_id, states: ['disputed', 'resolved'] },
       new_market: { scope: { venue: 'polymarket', q: 'snow' }, name: 'snow' },

@@ -1,0 +1,31 @@
+import type { Direction, Scope, Unit } from '../../../domain/alerts/alert.ts';
+import type { Condition } from '../../../domain/alerts/conditions.ts';
+import type { OrderSide } from '../../../domain/markets/executable.ts';
+import type { ResolutionState } from '../../../domain/markets/resolution.ts';
+import type { Decimal } from '../../../domain/values/decimal.ts';
+
+/** An alert that is active from `startMs` until before `endMs`, epoch milliseconds. */
+export interface BacktestRequest {
+  /** Exactly one of token and scope is given. */
+  tokenMint?: string | undefined;
+  scope?: Scope | undefined;
+  scopeKey: string | null;
+  condition: Condition;
+  threshold?: Decimal | undefined;
+  direction?: Direction | undefined;
+  unit?: Unit | undefined;
+  windowSeconds?: number | undefined;
+  windows?: number | undefined;
+  states?: ResolutionState[] | undefined;
+  /** The order of a condition on books. */
+  side?: OrderSide | undefined;
+  size?: Decimal | undefined;
+  notional?: Decimal | undefined;
+  sellTokenMint?: string | undefined;
+  /** Absent: fires once on each outcome or market. */
+  cooldownSeconds?: number | undefined;
+  startMs: number;
+  endMs: number;
+  /** The alert ends at this moment. */
+  expiresMs?: number | undefined;
+}
