@@ -56,6 +56,7 @@ import { ResolutionIndexes0043 } from './migrations/0043-resolution-indexes.ts';
 import { StatedTime0044 } from './migrations/0044-stated-time.ts';
 import { ResultsAskedAgain0045 } from './migrations/0045-results-asked-again.ts';
 import { MarketFees0046 } from './migrations/0046-market-fees.ts';
+import { BesideFormerRelease0048 } from './migrations/0048-beside-former-release.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -115,6 +116,7 @@ export const MIGRATIONS = [
   StatedTime0044,
   ResultsAskedAgain0045,
   MarketFees0046,
+  BesideFormerRelease0048,
 ] as const;
 
 /**
