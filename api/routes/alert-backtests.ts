@@ -16,6 +16,7 @@ import {
   MAX_OPEN_BACKTESTS,
   type StoredBacktest,
 } from '../../src/store/alerts/backtest/jobs.ts';
+import { isKnownToAll } from '../../src/store/alerts/former-processes.ts';
 import { scopeKeyOf } from '../../src/store/alerts/scopes.ts';
 import { findTokens } from '../../src/store/catalog/tokens.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
@@ -155,6 +156,7 @@ async function checkedScopeKey(tx: Tx, accountId: bigint, request: NewAlert): Pr
     if (!webhook) throw refused({ outcome: 'webhook_not_found' });
     if (!webhook.events.includes('price_alert')) throw ofAlert(refused({ outcome: 'webhook_not_listening' }));
   }
+  if (!(await isKnownToAll(tx, condition))) throw refused({ outcome: 'not_known_to_all', condition });
   const tokenId = tokenMint === undefined ? null : ((await findTokens(tx, [tokenMint])).get(tokenMint) ?? null);
   // No price of an unknown token is stored, so any target is reachable.
   const isUnknown = tokenMint !== undefined && tokenId === null;

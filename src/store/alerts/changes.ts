@@ -8,6 +8,7 @@ import { alertKey, encodeCause } from '../marks/detail.ts';
 import { insertMarks } from '../marks/marks.ts';
 import { type Alert, type AlertRefusal, findAlert, isUnreachable, refuseScope } from './alerts.ts';
 import { pendingSince } from './expiry.ts';
+import { isKnownToAll } from './former-processes.ts';
 
 /** The changed fields of an alert; null removes an optional one. */
 export interface AlertChange {
@@ -31,7 +32,7 @@ type AlertUpdate =
   | { outcome: 'changed'; alert: Alert; markKey: bigint | null }
   /** It has fired for the only time, or expired. */
   | { outcome: 'finished'; status: AlertStatus }
-  | Extract<AlertRefusal, { outcome: 'unreachable_target' | 'too_many_scopes' }>
+  | Extract<AlertRefusal, { outcome: 'unreachable_target' | 'too_many_scopes' | 'not_known_to_all' }>
   /** The account has this number of paused alerts. */
   | { outcome: 'too_many_paused'; limit: number };
 
@@ -95,6 +96,7 @@ export async function changeAlert(
   if (alert.status !== 'active' && alert.status !== 'paused') return { outcome: 'finished', status: alert.status };
   const { status = alert.status, target, direction, unit, windowSeconds, windows, states } = change;
   const { cooldownSeconds, expiresAt, name, note, webhookPk } = change;
+  if (!(await isKnownToAll(tx, alert.condition))) return { outcome: 'not_known_to_all', condition: alert.condition };
   if (await isUnreachable(tx, alert, target)) return { outcome: 'unreachable_target' };
   const isResumed = status === 'active' && alert.status === 'paused';
   const isPaused = status === 'paused' && alert.status === 'active';
