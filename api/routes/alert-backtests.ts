@@ -18,6 +18,7 @@ import {
 } from '../../src/store/alerts/backtest/jobs.ts';
 import type { BacktestRequest } from '../../src/store/alerts/backtest/request.ts';
 import { refuseOrder } from '../../src/store/alerts/books/order-outcomes.ts';
+import { isKnownToAll } from '../../src/store/alerts/former-processes.ts';
 import { scopeKeyOf } from '../../src/store/alerts/scopes.ts';
 import { findTokens } from '../../src/store/catalog/tokens.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
@@ -162,6 +163,7 @@ async function checkedScopeKey(tx: Tx, accountId: bigint, request: NewAlert): Pr
   const isOnBooks = isBookCondition(condition) && tokenMint !== undefined;
   const refusal = isOnBooks ? await refuseOrder(tx, { tokenMint, sellTokenMint, size }) : null;
   if (refusal) throw ofAlert(refused(refusal));
+  if (!(await isKnownToAll(tx, condition))) throw refused({ outcome: 'not_known_to_all', condition });
   const tokenId = tokenMint === undefined ? null : ((await findTokens(tx, [tokenMint])).get(tokenMint) ?? null);
   // No price of an unknown token is stored, so any target is reachable.
   const isUnknown = tokenMint !== undefined && tokenId === null;

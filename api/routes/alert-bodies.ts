@@ -36,6 +36,11 @@ export function refused(refusal: AlertRefusal): ApiError {
       return webhookNotFound();
     case 'webhook_not_listening':
       return invalidRequest([{ path: 'webhookId', message: 'this webhook does not list price_alert in its events' }]);
+    case 'not_known_to_all':
+      return new ApiError(
+        'conflict',
+        `a process of the former release runs, which does not know the condition ${refusal.condition}: try again after the upgrade`,
+      );
     case 'unreachable_target':
       return invalidRequest([
         { path: 'price', message: 'must be at most 1, because the price of an outcome is between 0 and 1' },

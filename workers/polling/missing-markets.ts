@@ -1,7 +1,7 @@
 import type { MarketRecord } from '../../src/domain/markets/market.ts';
 import { failureFields } from '../../src/observe/failure-fields.ts';
 import { type MissingMarket, missingMarkets, settleMissing } from '../../src/store/catalog/market-sightings.ts';
-import { askAgainForResults, askForResults } from '../../src/store/catalog/undecided-markets.ts';
+import { askAfterFormer, askAgainForResults, askForResults } from '../../src/store/catalog/undecided-markets.ts';
 import { oncePerOwner } from '../../src/store/db/batcher.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { VenueError } from '../../src/venues/errors.ts';
@@ -78,7 +78,8 @@ const BATCHES_ASKED_AGAIN = 1;
 
 /**
  * Adds closed markets without a final result to the missing ones, each at growing intervals, and those whose result is old enough for another
- * look, because listings omit closed markets. The latter have a share of their own, so that neither kind keeps the other waiting.
+ * look, or was written by the former release, because listings omit closed markets. Each kind has a share of its own, so that none keeps the
+ * others waiting.
  */
 async function askDue({ db, log }: JobContext, { venue, maxMarketsPerFetch }: VenueAdapter): Promise<void> {
   const places = nextAsk(db);
@@ -87,7 +88,8 @@ async function askDue({ db, log }: JobContext, { venue, maxMarketsPerFetch }: Ve
   places.set(venue, nowMs + ASK_EVERY_MS);
   const asked = await askForResults(db, venue, BATCHES_ASKED * maxMarketsPerFetch);
   const again = await askAgainForResults(db, venue, BATCHES_ASKED_AGAIN * maxMarketsPerFetch);
-  if (asked + again > 0) log.debug({ venue, asked, again }, 'results are due');
+  const former = await askAfterFormer(db, venue, BATCHES_ASKED_AGAIN * maxMarketsPerFetch);
+  if (asked + again + former > 0) log.debug({ venue, asked, again, former }, 'results are due');
 }
 
 async function settle(

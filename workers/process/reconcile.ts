@@ -7,13 +7,14 @@ import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { dueBacktests } from '../../src/store/alerts/backtest/jobs.ts';
 import { markWaitingBooks } from '../../src/store/alerts/books/alert-books.ts';
 import { expireDueAlerts } from '../../src/store/alerts/expiry.ts';
+import { runsFormerAlerter } from '../../src/store/alerts/former-processes.ts';
 import { republishResolutions } from '../../src/store/catalog/market-resolutions.ts';
 import { oncePerOwner } from '../../src/store/db/batcher.ts';
 import { hasPresence } from '../../src/store/db/presence.ts';
 import { dueSubscriptions } from '../../src/store/deliveries/due.ts';
 import { startStalledKeys } from '../../src/store/deliveries/order.ts';
 import { STAGES } from '../../src/store/marks/detail.ts';
-import { releaseDeadLetters, waitingShards } from '../../src/store/marks/marks.ts';
+import { markResultsAgain, releaseDeadLetters, shardsOf, waitingShards } from '../../src/store/marks/marks.ts';
 import { isRefoldDue } from '../../src/store/series/candle-refold.ts';
 import { countTradeHistories } from '../../src/store/series/trade-walks.ts';
 
@@ -97,6 +98,9 @@ export async function reconcile(role: Role, deps: ProcessContext): Promise<void>
       if (role === 'alerter') await expireAlerts(deps);
     },
     async () => {
+      if (role === 'alerter') await evaluateMissed(deps);
+    },
+    async () => {
       if (role === 'aggregator') await wakeBacktests(deps);
     },
     async () => {
@@ -117,6 +121,33 @@ async function publishMissed({ db, producer }: ProcessContext): Promise<void> {
   if (performance.now() < look.atMs) return;
   look.atMs = performance.now() + FORMER_EVERY_MS;
   await republishResolutions(db);
+}
+
+/** Results are evaluated again for this time after an alerter of the former release was seen. */
+const AFTER_FORMER_MS = 300_000;
+/** At the start: alerters of the former release may have ended before. */
+const BEFORE_START_SECONDS = 3_600;
+/** When a process saw alerters of the former release last. */
+const lastFormer = oncePerOwner((_producer: object) => ({
+  atMs: Number.NEGATIVE_INFINITY,
+  nextLookMs: 0,
+  isFirst: true,
+}));
+
+/**
+ * Evaluates results again whose marks an alerter of the former release took: it knows neither alerts nor events on results. Each result has one
+ * event, however often it is evaluated.
+ */
+async function evaluateMissed({ db, producer }: ProcessContext): Promise<void> {
+  const last = lastFormer(producer);
+  if (performance.now() < last.nextLookMs) return;
+  last.nextLookMs = performance.now() + FORMER_EVERY_MS;
+  if (await runsFormerAlerter(db)) last.atMs = performance.now();
+  const isAfter = performance.now() < last.atMs + AFTER_FORMER_MS;
+  if (!isAfter && !last.isFirst) return;
+  const keys = await markResultsAgain(db, last.isFirst ? BEFORE_START_SECONDS : AFTER_FORMER_MS / 1_000);
+  last.isFirst = false;
+  producer.wakeStage('evaluate-alerts', shardsOf(keys));
 }
 
 /**

@@ -12,6 +12,7 @@ import { alertKey, encodeCause } from '../marks/detail.ts';
 import { insertMarks } from '../marks/marks.ts';
 import { insertAlertBooks } from './books/alert-books.ts';
 import { type OrderRefusal, refuseOrder } from './books/order-outcomes.ts';
+import { isKnownToAll } from './former-processes.ts';
 import { isWide, MAX_WIDE_SCOPES, scopeKeyOf, WIDE_ALERT } from './scopes.ts';
 
 /** The owner's view of an alert. */
@@ -149,6 +150,8 @@ export interface NewAlert {
 export type AlertRefusal =
   | { outcome: 'webhook_not_found' }
   | { outcome: 'webhook_not_listening' }
+  /** A process of the former release runs. */
+  | { outcome: 'not_known_to_all'; condition: Condition }
   /** The token is an outcome of a market, whose price is at most 1. */
   | { outcome: 'unreachable_target' }
   /** The search of the scope has no word. */
@@ -173,6 +176,8 @@ const IS_OUTCOME = sql('is_outcome', `SELECT EXISTS (SELECT FROM outcome WHERE t
 export async function createAlert(tx: Tx, accountId: bigint, request: NewAlert): Promise<AlertCreation> {
   const webhook = request.webhookId === undefined ? null : await useWebhook(tx, accountId, request.webhookId);
   if (webhook && 'outcome' in webhook) return webhook;
+  if (!(await isKnownToAll(tx, request.condition)))
+    return { outcome: 'not_known_to_all', condition: request.condition };
   const subject = await subjectOf(tx, accountId, request);
   if ('outcome' in subject) return subject;
   const { condition, cooldownSeconds = null, expiresAt = null } = request;

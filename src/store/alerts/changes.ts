@@ -11,6 +11,7 @@ import { type Alert, type AlertRefusal, findAlert, isUnreachable, refuseScope } 
 import { insertAlertBooks, isStartOpen } from './books/alert-books.ts';
 import { type OrderRefusal, refuseOrder } from './books/order-outcomes.ts';
 import { pendingSince } from './expiry.ts';
+import { isKnownToAll } from './former-processes.ts';
 
 /** The changed fields of an alert; null removes an optional one. */
 export interface AlertChange {
@@ -38,7 +39,7 @@ type AlertUpdate =
   | { outcome: 'changed'; alert: Alert; markKey: bigint | null }
   /** It has fired for the only time, or expired. */
   | { outcome: 'finished'; status: AlertStatus }
-  | Extract<AlertRefusal, { outcome: 'unreachable_target' | 'too_many_scopes' }>
+  | Extract<AlertRefusal, { outcome: 'unreachable_target' | 'too_many_scopes' | 'not_known_to_all' }>
   | OrderRefusal
   /** The account has this number of paused alerts. */
   | { outcome: 'too_many_paused'; limit: number };
@@ -116,6 +117,7 @@ export async function changeAlert(
   const { status = alert.status, target, direction, unit, windowSeconds, windows, states } = change;
   const { side, size, notional, cooldownSeconds, expiresAt, name, note, webhookPk } = change;
   const isOnBooks = isBookCondition(alert.condition);
+  if (!(await isKnownToAll(tx, alert.condition))) return { outcome: 'not_known_to_all', condition: alert.condition };
   if (await isUnreachable(tx, alert, target)) return { outcome: 'unreachable_target' };
   const finer = size === undefined ? null : await refuseOrder(tx, orderOf(alert, size));
   if (finer) return finer;

@@ -7,11 +7,17 @@ import { feeDigest, type MarketFee } from './market-fees.ts';
 import { type MarketResolution, readStandings } from './market-resolutions.ts';
 import { keepVersions } from './market-versions.ts';
 
+/** SQL of whether a process of the former release wrote the result of `market`, or its withdrawal: see migration 0048. */
+const IS_OF_FORMER = 'EXISTS (SELECT FROM former_result f WHERE f.market_id = market.id)';
+/** SQL of the hash that a record is compared with. Any record differs from a market without a row of its timeline. */
+const COMPARED_HASH = `CASE WHEN ${IS_OF_FORMER} THEN '' ELSE encode(content_hash, 'hex') END`;
+
 /** Compares stored markets by hash. A market that is gone has an empty hash, so that any listing differs. */
 const READ_HASHES = sql(
   'read_market_hashes',
-  `SELECT m.id, m.venue_market_id, encode(m.content_hash, 'hex') AS content_hash, encode(f.hash, 'hex') AS fee_hash
-   FROM market m LEFT JOIN fee_statement f ON f.id = m.fee_id WHERE m.venue = $1 AND venue_market_id = ANY ($2::text[])`,
+  `SELECT id, venue_market_id, ${COMPARED_HASH} AS content_hash,
+     (SELECT encode(f.hash, 'hex') FROM fee_statement f WHERE f.id = market.fee_id) AS fee_hash
+   FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[])`,
 );
 
 const READ_OMITTED_FIELDS = sql(
@@ -22,7 +28,7 @@ const READ_OMITTED_FIELDS = sql(
 
 const LOCK_MARKETS = sql(
   'lock_markets',
-  `SELECT id, venue_market_id, event_id, status, resolution_state IS NOT NULL AS has_state, encode(content_hash, 'hex') AS content_hash,
+  `SELECT id, venue_market_id, event_id, status, resolution_state IS NOT NULL AS has_state, ${IS_OF_FORMER} AS is_of_former, ${COMPARED_HASH} AS content_hash,
      (extract(epoch FROM clock_timestamp() - updated_at) * 1000)::float8 AS unchanged_ms, stated_at
    FROM market WHERE venue = $1 AND venue_market_id = ANY ($2::text[]) ORDER BY venue_market_id FOR NO KEY UPDATE`,
 );
@@ -55,6 +61,8 @@ const UPDATE_MARKETS = sql(
    FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, ${ROW_TYPE}) WHERE m.id = r.id`,
 );
 
+const FORGET_FORMER = sql('forget_former_results', 'DELETE FROM former_result WHERE market_id = ANY ($1::bigint[])');
+
 interface KnownMarket {
   id: bigint;
   venueMarketId: string;
@@ -71,6 +79,8 @@ interface LockedMarket extends KnownMarket {
   status: string;
   /** Whether its timeline has left the state `none`. */
   hasState: boolean;
+  /** Whether a process of the former release wrote its result, or withdrew it. */
+  isOfFormer: boolean;
   /** Time since the last change of the row. */
   unchangedMs: number;
   /** The venue's time of the stored record. */
@@ -311,7 +321,9 @@ async function updateMarkets(
   if (changes.length === 0) return none;
   const concerned = changes.filter(({ market }) => {
     const before = lockedOf.get(market.marketId);
-    return market.resolutionSteps !== undefined || before?.hasState || isFinal(before?.status ?? '');
+    return (
+      market.resolutionSteps !== undefined || before?.hasState || before?.isOfFormer || isFinal(before?.status ?? '')
+    );
   });
   const standings = await readStandings(
     tx,
@@ -323,15 +335,18 @@ async function updateMarkets(
     changes.map(({ pk }) => pk),
   );
   await tx.query(UPDATE_MARKETS, [JSON.stringify(rows), changedAt]);
+  const ofFormer = changes.flatMap(({ market, pk }) => (lockedOf.get(market.marketId)?.isOfFormer ? [pk] : []));
+  if (ofFormer.length > 0) await tx.query(FORGET_FORMER, [ofFormer]);
   const formerEvents = rows.flatMap((row) => {
     const former = lockedOf.get(row.market_id)?.eventId;
     return former === undefined || former === null || former === row.event_id ? [] : [former];
   });
   const resolutions = changes.flatMap(({ market, pk }) => {
     const standing = standings.get(pk);
-    // The former release stored the result of a market without a timeline.
-    const wasFinal = isFinal(lockedOf.get(market.marketId)?.status ?? '');
-    return timelineOf(pk, market, standing ?? NOWHERE, standing !== undefined || !wasFinal);
+    const before = lockedOf.get(market.marketId);
+    // The former release stored the result of a market without a timeline before this one knew the market.
+    const isOld = isFinal(before?.status ?? '') && before?.isOfFormer !== true;
+    return timelineOf(pk, market, standing ?? NOWHERE, standing !== undefined || !isOld);
   });
   const undecided = changes.flatMap(({ market, pk }) => (standings.has(pk) && !isFinal(market.status) ? [pk] : []));
   return { markets: changes.map(({ market }) => market), formerEvents, resolutions, undecided };

@@ -72,6 +72,23 @@ export async function askAgainForResults(db: Queryable, venue: string, limit: nu
   return (await db.query(ASK_AGAIN, [venue, AGES, share, [...AGES.slice(1), null]])).length;
 }
 
+const ASK_AFTER_FORMER = sql(
+  'ask_after_former',
+  `UPDATE market_stats s SET missing_since = clock_timestamp()
+   FROM (
+     SELECT s.market_id FROM former_result f JOIN market m ON m.id = f.market_id JOIN market_stats s ON s.market_id = f.market_id
+     WHERE f.venue = $1 AND m.gone_at IS NULL AND s.missing_since IS NULL ORDER BY f.market_id LIMIT $2 FOR NO KEY UPDATE OF s SKIP LOCKED) d
+   WHERE s.market_id = d.market_id RETURNING s.market_id`,
+);
+
+/**
+ * Makes the next poll of the catalog ask for markets of a venue whose result a process of the former release wrote, until this release
+ * writes it: the poll of such a process asks in vain. At most `limit`; returns their number.
+ */
+export async function askAfterFormer(db: Queryable, venue: string, limit: number): Promise<number> {
+  return (await db.query(ASK_AFTER_FORMER, [venue, limit])).length;
+}
+
 const COUNT = sql(
   'count_undecided_markets',
   `SELECT v.venue, u.markets, u.since FROM unnest($1::text[]) AS v (venue)

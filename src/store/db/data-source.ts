@@ -57,6 +57,7 @@ import { StatedTime0044 } from './migrations/0044-stated-time.ts';
 import { ResultsAskedAgain0045 } from './migrations/0045-results-asked-again.ts';
 import { MarketFees0046 } from './migrations/0046-market-fees.ts';
 import { AlertBooks0047 } from './migrations/0047-alert-books.ts';
+import { BesideFormerRelease0048 } from './migrations/0048-beside-former-release.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -117,6 +118,7 @@ export const MIGRATIONS = [
   ResultsAskedAgain0045,
   MarketFees0046,
   AlertBooks0047,
+  BesideFormerRelease0048,
 ] as const;
 
 /**

@@ -154,9 +154,10 @@ const CHANGES = [
    FROM (SELECT detail, max(n) AS n FROM slice WHERE kind = ${gap} GROUP BY detail) w
    CROSS JOIN LATERAL (SELECT * FROM feed_gap g WHERE g.id = w.detail OFFSET 0) g
    CROSS JOIN LATERAL (SELECT * FROM market k WHERE k.id = g.market_id OFFSET 0) k`,
-  `SELECT w.n, 'resolution', k.venue, k.venue_market_id, NULL, ${RESOLUTION_BODY}, w.key, w.detail
-   FROM (SELECT key, detail, max(n) AS n FROM slice WHERE kind = ${resolution} GROUP BY key, detail) w
-   CROSS JOIN LATERAL (SELECT * FROM market_resolution r WHERE r.market_id = w.key AND r.n = w.detail AND r.seq IS NULL OFFSET 0) r
+  // Also earlier rows whose mark a publisher of the former release took: those of a market are in their order.
+  `SELECT w.n, 'resolution', k.venue, k.venue_market_id, NULL, ${RESOLUTION_BODY}, w.key, r.n
+   FROM (SELECT key, max(detail) AS detail, max(n) AS n FROM slice WHERE kind = ${resolution} GROUP BY key) w
+   CROSS JOIN LATERAL (SELECT * FROM market_resolution r WHERE r.market_id = w.key AND r.n <= w.detail AND r.seq IS NULL OFFSET 0) r
    CROSS JOIN LATERAL (SELECT * FROM market k WHERE k.id = w.key OFFSET 0) k`,
 ];
 
@@ -203,7 +204,7 @@ export const CLAIM = sql(
           WHERE (m.xid, m.id) > (h.later_xid, h.later_id) AND ${OF_CLAIM} ORDER BY m.xid, m.id LIMIT $1)) m
        ORDER BY m.xid, m.id LIMIT $1) m),
    slice AS MATERIALIZED (SELECT row_number() OVER (ORDER BY xid, id) AS n, * FROM marks),
-   changes AS MATERIALIZED (SELECT row_number() OVER (ORDER BY n, kind, outcome_id, market_id) AS place, c.* FROM (
+   changes AS MATERIALIZED (SELECT row_number() OVER (ORDER BY n, kind, outcome_id, market_id, of_part) AS place, c.* FROM (
      ${CHANGES.join('\n     UNION ALL ')}) c),
    sums AS MATERIALIZED (SELECT count(*) AS changes, (SELECT count(*) FROM slice) AS marks FROM changes),
    added AS (

@@ -69,14 +69,25 @@ export function gapOfKey(key: bigint): bigint {
   return key - GAP_KEYS;
 }
 
+/** SQL of whether an active alert or a webhook looks at the state of markets, or an alert fired on the market. */
+const isWatched = (
+  marketId: string,
+) => `((SELECT EXISTS (SELECT FROM alert WHERE status = 'active' AND probe IN ('status', 'new_market', 'resolution')))
+       OR EXISTS (SELECT FROM alert_firing f WHERE f.subject = ${marketId} AND f.price IS NULL)
+       OR ${hasListeners('market_status', 'new_market', 'market_resolution', 'market_rules')})`;
+
 /** Marks of changed markets, when an active alert or a webhook looks at the state of markets, or an alert fired on the market. */
 export const MARK_CHANGED_MARKETS_SQL = insertMarksSql(
   'evaluate-alerts',
   `SELECT ${MARKET_KEYS} + m.id, ${MARKET_CHANGED} + floor(extract(epoch FROM m.updated_at) * 1000)::bigint FROM market m
-   WHERE m.id = ANY ($1::bigint[])
-     AND ((SELECT EXISTS (SELECT FROM alert WHERE status = 'active' AND probe IN ('status', 'new_market', 'resolution')))
-       OR EXISTS (SELECT FROM alert_firing f WHERE f.subject = m.id AND f.price IS NULL)
-       OR ${hasListeners('market_status', 'new_market', 'market_resolution', 'market_rules')})`,
+   WHERE m.id = ANY ($1::bigint[]) AND ${isWatched('m.id')}`,
+);
+
+/** The same marks of markets whose timeline got rows within `$1` seconds. Each result has one event, however often it is evaluated. */
+export const MARK_RESULTS_AGAIN_SQL = insertMarksSql(
+  'evaluate-alerts',
+  `SELECT ${MARKET_KEYS} + r.market_id, ${MARKET_CHANGED} + floor(extract(epoch FROM min(r.received_at)) * 1000)::bigint FROM market_resolution r
+   WHERE r.received_at > clock_timestamp() - $1::int * interval '1 second' AND r.is_report AND ${isWatched('r.market_id')} GROUP BY r.market_id`,
 );
 
 /**

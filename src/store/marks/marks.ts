@@ -1,6 +1,6 @@
 import { SHARDS, shardOf } from '../../domain/values/shard.ts';
 import { type Queryable, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
-import { insertMarksSql, MARK_CHANGED_MARKETS_SQL, type Stage } from './detail.ts';
+import { insertMarksSql, MARK_CHANGED_MARKETS_SQL, MARK_RESULTS_AGAIN_SQL, type Stage } from './detail.ts';
 
 export interface Mark {
   id: bigint;
@@ -30,6 +30,13 @@ const MARK_CHANGED = sql('mark_changed_markets', `${MARK_CHANGED_MARKETS_SQL} RE
 export async function markChangedMarkets(tx: Queryable, marketPks: readonly bigint[]): Promise<bigint[]> {
   if (marketPks.length === 0) return [];
   return (await tx.query<{ key: bigint }>(MARK_CHANGED, [marketPks])).map(({ key }) => key);
+}
+
+const MARK_AGAIN = sql('mark_results_again', `${MARK_RESULTS_AGAIN_SQL} RETURNING key`);
+
+/** Inserts such marks again for markets whose timeline got rows within this time; returns their keys. */
+export async function markResultsAgain(db: Queryable, withinSeconds: number): Promise<bigint[]> {
+  return (await db.query<{ key: bigint }>(MARK_AGAIN, [withinSeconds])).map(({ key }) => key);
 }
 
 const PUT_BACK = sql(

@@ -1,3 +1,4 @@
+import { CONDITIONS } from '../../domain/alerts/conditions.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** A heartbeat of an ended process is forgotten after this time. */
@@ -17,12 +18,12 @@ interface ProcessIdentity {
 const BEGIN = sql(
   'begin_heartbeat',
   `WITH forgotten AS (DELETE FROM process_heartbeat WHERE seen_at < clock_timestamp() - ${KEPT})
-   INSERT INTO process_heartbeat (process, host, pid, version, proves_journal) VALUES ($1, $2, $3, $4, true) RETURNING id`,
+   INSERT INTO process_heartbeat (process, host, pid, version, proves_journal, conditions) VALUES ($1, $2, $3, $4, true, $5) RETURNING id`,
 );
 
 /** Stores the first heartbeat of a process; returns its key. */
 export async function beginHeartbeat(db: Queryable, { process, host, pid, version }: ProcessIdentity): Promise<number> {
-  const [row] = await db.query<{ id: number }>(BEGIN, [process, host, pid, version]);
+  const [row] = await db.query<{ id: number }>(BEGIN, [process, host, pid, version, CONDITIONS]);
   if (!row) throw new TypeError('the insert of a heartbeat returned no row');
   return row.id;
 }

@@ -1,8 +1,10 @@
 import type { Worker } from 'bullmq';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import type { JobName, Role } from '../../../src/queues/jobs.ts';
 import { createProducer, type Producer } from '../../../src/queues/producer.ts';
 import { schedulesOf } from '../../../src/queues/schedules.ts';
+import { writeMarkets } from '../../../src/store/catalog/markets.ts';
 import { createPresence } from '../../../src/store/db/presence.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import type { Stage } from '../../../src/store/marks/detail.ts';
@@ -12,11 +14,23 @@ import { reconcile, startReconciling } from '../../../workers/process/reconcile.
 import { gaugesOf } from '../../../workers/process/role-gauges.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
+import { aMarketRecord } from '../../factories/markets.ts';
 import { useTestDatabase } from '../../support/postgres/database.ts';
 import { BACKENDS, createTestBackend, isAvailable, type TestBackend } from '../../support/redis/queue-backends.ts';
 import { capturedLog, jobContext, LosableDatabase, testConfig, until, wakeRecorder } from './worker-harness.ts';
 
 const CLEAR = sql('test_clear_work', 'TRUNCATE mark, parked_mark, delivery CASCADE');
+const COUNT_MARKS = sql('test_count_marks', 'SELECT count(*)::int AS marks FROM mark');
+const BEGIN_FORMER = sql(
+  'test_begin_former',
+  `INSERT INTO process_heartbeat (process, host, pid, version) VALUES ('alerter', 'former', 1, '0.1.0')`,
+);
+const END_FORMER = sql('test_end_former', `DELETE FROM process_heartbeat WHERE host = 'former'`);
+/** Another look of a new process finds none. */
+const AGE_RESULTS = sql(
+  'test_age_results',
+  `UPDATE market_resolution SET received_at = received_at - interval '1 day'`,
+);
 /** Keys of shards 1, 2 and 5: lanes 1 and 2. */
 const KEYS = [1n, 2n, 5n, 17n];
 
@@ -230,6 +244,39 @@ describe('a round of the reconcile timer', () => {
       const producer = wakeRecorder();
       await reconcile(role, { ...depsOf(producer), backend: idleStore });
       expect(producer.woken).toEqual([]);
+    }
+  });
+
+  it('evaluates results again at its start, and while and after an alerter of the former release runs', async () => {
+    await aSubscription(test.db, { accountId, events: ['market_resolution'] });
+    const page = [aMarketRecord({ marketId: 'm', resolutionSteps: [{ state: 'proposed' }] })];
+    const write = (records: MarketRecord[]) =>
+      test.db.transaction((tx) => writeMarkets(tx, 'again', 'USD', records, Date.now()));
+    await write([aMarketRecord({ marketId: 'm' })]);
+    await write(page);
+    const clock = vi.spyOn(performance, 'now');
+    const producer = wakeRecorder();
+    let nowMs = 1_000_000;
+    const marksAfter = async (seconds: number) => {
+      nowMs += seconds * 1_000;
+      clock.mockReturnValue(nowMs);
+      await test.db.query(CLEAR);
+      await reconcile('alerter', { ...depsOf(producer), backend: idleStore });
+      return (await test.db.query<{ marks: number }>(COUNT_MARKS))[0]?.marks;
+    };
+    try {
+      expect(await marksAfter(0)).toBe(1);
+      expect(producer.woken).toContain('evaluate-alerts');
+      expect(await marksAfter(40)).toBe(0);
+      await test.db.query(BEGIN_FORMER);
+      expect(await marksAfter(40)).toBe(1);
+      expect(await marksAfter(1)).toBe(0);
+      await test.db.query(END_FORMER);
+      expect(await marksAfter(200)).toBe(1);
+      expect(await marksAfter(200)).toBe(0);
+    } finally {
+      clock.mockRestore();
+      await test.db.query(AGE_RESULTS);
     }
   });
 

@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import { sql } from '../../../../src/store/db/tx.ts';
 import { withApi } from '../with-api.ts';
 
-const { client } = withApi();
+const { api, client } = withApi();
+
+const BEGIN_FORMER = sql(
+  'test_begin_former',
+  `INSERT INTO process_heartbeat (process, host, pid, version, seen_at)
+   VALUES ('alerter', 'other', 1, '0.1.0', clock_timestamp() - $1 * interval '1 second')`,
+);
+const END_FORMER = sql('test_end_former', `DELETE FROM process_heartbeat WHERE host = 'other'`);
 
 const create = (body: object) => client.account('POST', '/v1/alerts', body);
 
@@ -35,6 +43,27 @@ describe('POST /v1/alerts', () => {
     const made = await create(body);
     expect(made.body.data).toMatchObject({ ...body, tracked: true });
     expect(made.body.data).not.toHaveProperty('tokenMint');
+  });
+
+  it('refuses a condition that a running process of the former release does not know, also in a change and a backtest', async () => {
+    const body = { tokenMint: 'some-token', condition: 'resolution', states: ['resolved'], repeat: true };
+    const { id } = (await create(body)).body.data as { id: string };
+    const change = () => client.account('PATCH', `/v1/alerts/${id}`, { states: ['disputed'] });
+    const run = () => client.account('POST', '/v1/alerts/backtest', { alert: body, start: 1, end: 2 });
+    await api.db.query(BEGIN_FORMER, [0]);
+    for (const refused of [await create(body), await change(), await run()]) {
+      expect(refused.status).toBe(409);
+      expect(refused.body.error).toMatchObject({
+        code: 'conflict',
+        message: expect.stringContaining('does not know the condition resolution'),
+      });
+    }
+    expect((await create({ tokenMint: 'some-token', condition: 'status' })).status).toBe(201);
+    await api.db.query(END_FORMER);
+    await api.db.query(BEGIN_FORMER, [60]);
+    expect((await create(body)).status).toBe(201);
+    expect((await change()).status).toBe(200);
+    await api.db.query(END_FORMER);
   });
 
   const on = { tokenMint: 'x' };

@@ -43,6 +43,21 @@ const FORMER_OUTCOMES = sql(
   'test_former_outcomes',
   `UPDATE outcome SET payout = CASE WHEN ordinal = 0 THEN 1 ELSE 0 END WHERE market_id = (SELECT id FROM market WHERE venue_market_id = $1)`,
 );
+/** What it writes when the venue takes a result back: the hash of an open market is that of this release. */
+const FORMER_REOPENED = sql(
+  'test_former_reopened',
+  `UPDATE market SET status = 'open', winning_outcome_id = NULL, resolution = NULL, content_hash = $2, updated_at = clock_timestamp()
+   WHERE venue_market_id = $1`,
+);
+const HASH = sql('test_market_hash', 'SELECT content_hash AS hash FROM market WHERE venue_market_id = $1');
+const NOTED = sql(
+  'test_former_results',
+  'SELECT f.venue FROM former_result f JOIN market m ON m.id = f.market_id WHERE m.venue_market_id = $1',
+);
+const DROP_MARK = sql(
+  'test_drop_mark',
+  `DELETE FROM publish_mark WHERE kind = ${PUBLISH_KINDS.resolution} AND key = (SELECT id FROM market WHERE venue_market_id = $1)`,
+);
 const STORED_KINDS = sql(
   'test_stored_kinds',
   `SELECT DISTINCT kind FROM journal WHERE market_id = $1 AND kind NOT IN ('market', 'price')`,
@@ -224,6 +239,31 @@ describe('writeMarkets', () => {
     await write(settled());
     expect(await words()).toBe('resolved disputed resolved settled');
   });
+
+  it('adds the withdrawal of a result that a process of the former release wrote, though the market looks unchanged', async () => {
+    await write(open());
+    const [stored] = await test.db.query<{ hash: Buffer }>(HASH, [id]);
+    await write(determined());
+    await test.db.query(FORMER_REOPENED, [id, stored?.hash]);
+    expect(await test.db.query(NOTED, [id])).toEqual([{ venue: 'kalshi' }]);
+    await write(open());
+    expect(await words()).toBe('resolved reopened');
+    expect(await test.db.query(NOTED, [id])).toEqual([]);
+    await write(open());
+    expect(await words()).toBe('resolved reopened');
+  });
+
+  it('reports a result that a process of the former release wrote first', async () => {
+    await write(open());
+    await test.db.query(FORMER_MARKET, [id, 'resolved']);
+    expect(await test.db.query(NOTED, [id])).toEqual([{ venue: 'kalshi' }]);
+    await write(determined());
+    expect(await words()).toBe('resolved');
+    const market = await findMarket(test.db, ['kalshi'], id);
+    const changes = (await readMarketChanges(test.db, [market?.pk ?? 0n])).get(market?.pk ?? 0n);
+    expect(changes?.map(({ reached }) => reached)).toEqual([[], ['resolved']]);
+    expect(await test.db.query(NOTED, [id])).toEqual([]);
+  });
 });
 
 describe('the publisher', () => {
@@ -267,6 +307,24 @@ describe('the publisher', () => {
     );
     expect(published).toHaveLength(1);
     expect((await timeline())[0]?.seq).not.toBeNull();
+  });
+});
+
+describe('the publisher beside one of the former release', () => {
+  it('keeps the rows of a market in their order when the other one took an earlier mark', async () => {
+    await write(open());
+    await write(determined());
+    await test.db.query(DROP_MARK, [id]);
+    await write(disputed());
+    await publishPending(test.db);
+    await test.db.query(AGE);
+    await republishResolutions(test.db);
+    await publishPending(test.db);
+    const published = (await changesAfter(test.db)).filter(
+      ({ kind, marketId }) => kind === 'resolution' && marketId === id,
+    );
+    expect(published.map(({ body }) => body['transition'])).toEqual(['resolved', 'disputed']);
+    expect((await timeline()).map(({ seq }) => Number(seq))).toEqual(published.map(({ seq }) => seq));
   });
 });
 

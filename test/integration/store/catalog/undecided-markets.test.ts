@@ -3,7 +3,12 @@ import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
 import { ONE } from '../../../../src/domain/values/decimal.ts';
 import { missingMarkets, settleMissing } from '../../../../src/store/catalog/market-sightings.ts';
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
-import { askAgainForResults, askForResults, countUndecided } from '../../../../src/store/catalog/undecided-markets.ts';
+import {
+  askAfterFormer,
+  askAgainForResults,
+  askForResults,
+  countUndecided,
+} from '../../../../src/store/catalog/undecided-markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { aMarketRecord } from '../../../factories/markets.ts';
@@ -34,6 +39,32 @@ const asked = async (venue: string) => (await missingMarkets(test.db, venue, 100
 /** The venue answers for the asked markets without news. */
 const answer = (venue: string) =>
   test.db.transaction(async (tx) => settleMissing(tx, await missingMarkets(tx, venue, 100), []));
+
+/** What a process of the former release writes. */
+const FORMER = sql(
+  'test_former_result',
+  `UPDATE market SET status = 'resolved' WHERE venue = $1 AND venue_market_id = $2`,
+);
+
+describe('askAfterFormer', () => {
+  it('asks for markets whose result a process of the former release wrote, until this release writes it', async () => {
+    const venue = 'former';
+    await write(venue, aMarketRecord({ marketId: 'first' }), aMarketRecord({ marketId: 'other' }));
+    await test.db.query(FORMER, [venue, 'first']);
+    expect(await askAfterFormer(test.db, venue, 100)).toBe(1);
+    expect(await asked(venue)).toEqual(['first']);
+    expect(await askAfterFormer(test.db, venue, 100)).toBe(0);
+    // A poll of the former release answers the question.
+    await answer(venue);
+    expect(await askAfterFormer(test.db, venue, 100)).toBe(1);
+    await write(
+      venue,
+      aMarketRecord({ marketId: 'first', status: 'resolved', resolutionSteps: [{ state: 'resolved' }] }),
+    );
+    await answer(venue);
+    expect(await askAfterFormer(test.db, venue, 100)).toBe(0);
+  });
+});
 
 describe('askForResults', () => {
   it('asks for closed, proposed and disputed markets, and for resolved ones whose result may be disputed', async () => {
