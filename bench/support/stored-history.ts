@@ -41,9 +41,9 @@ const BOOKS = sql(
 );
 const FEES = sql(
   'bench_fees',
-  `INSERT INTO market_fee (market_id, known_at, statement)
-   SELECT id, now(), '{"periods": [{"rule": {"model": "price_curve", "takerRate": "0.04", "exponent": 1, "digits": 5, "rounding": "half_up"}}]}'
-   FROM market`,
+  `WITH kept AS (
+     INSERT INTO fee_statement (hash, statement) VALUES ('\\x01', '{"periods": [{"rule": {"model": "price_curve", "takerRate": "0.04", "exponent": 1, "digits": 5, "rounding": "half_up"}}]}') RETURNING id)
+   INSERT INTO market_fee (market_id, known_at, fee_id) SELECT m.id, now(), kept.id FROM market m, kept`,
 );
 const TRADES = storingTrades(
   'bench_trades',

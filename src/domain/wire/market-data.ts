@@ -198,7 +198,7 @@ export const EXECUTABLE = {
     about: 'Why the fee is not known.',
   },
   total: { ...derived, about: 'What a buyer pays or a seller gets, with the fee. Null without the fee.' },
-  price_with_fee: { ...derived, about: '`total` per unit. Null without the fee.' },
+  price_with_fee: { ...derived, about: 'Per unit of `total`. Null without the fee.' },
   slippage: {
     ...derived,
     about:

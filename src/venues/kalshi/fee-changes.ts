@@ -3,6 +3,7 @@ import { asError } from '../../domain/values/errors.ts';
 import { VenueError } from '../errors.ts';
 import { readModel } from '../rejection.ts';
 import { KALSHI, type KalshiClient, type ListAnswer } from './client.ts';
+import { isCombination } from './combination.ts';
 import type { FeeChanges } from './fees.ts';
 import { eventFeeChange, type KalshiFeeChange, seriesFeeChange } from './models.ts';
 import { fieldOf } from './parse-market.ts';
@@ -74,7 +75,8 @@ export function createFeeChangeDirectory(
 
   return {
     async complete(rows, nowMs, signal) {
-      if (rows.length > 0 && (inFlight !== undefined || isDue(nowMs))) {
+      const needsChanges = rows.some((row) => !isCombination(row));
+      if (needsChanges && (inFlight !== undefined || isDue(nowMs))) {
         inFlight ??= read(nowMs, signal).finally(() => {
           inFlight = undefined;
         });

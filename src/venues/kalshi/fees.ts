@@ -82,13 +82,15 @@ export function kalshiFees(
     const { atMs } = change;
     if (later[place + 1]?.atMs !== atMs) periods.push({ fromMs: atMs, rule: ruleOf(ofSeries, ofEvent, atMs) });
   }
+  const ageMs = nowMs - Math.min(changes?.readAtMs ?? nowMs, eventReadMs);
   return {
     fees: {
       periods,
       ...(periods.some(({ rule }) => rule === null) && { reason: isStated ? 'unknown_rule' : 'not_stated' }),
       ...(changes === undefined && { isPresentOnly: true }),
     },
-    feesAgeMs: Math.max(0, nowMs - Math.min(changes?.readAtMs ?? nowMs, eventReadMs)),
+    // Facts of the same page are as new as its markets.
+    ...(ageMs >= 1_000 && { feesAgeMs: ageMs }),
   };
 }
 

@@ -76,12 +76,13 @@ export function marketTests(desk: ConsoleDesk): void {
       await page.locator('[data-part="order"] .depth-chart').waitFor();
       expect(new URL(page.url()).searchParams.get('size')).toBe('1500');
       expect(await page.locator('[data-part="order"] .used').count()).toBe(1);
-      await page.getByText('Price with fee').scrollIntoViewIfNeeded();
+      await page.locator('[data-part="order"]').scrollIntoViewIfNeeded();
       await photograph(page, `console-market-order-${name}`);
       expect(await overflow(page)).toBe(0);
       await page.getByRole('textbox', { name: 'Size' }).fill('1.2345');
       await page.getByRole('button', { name: 'Show the cost' }).click();
-      await page.locator('[data-part="order"] .problem').waitFor({ timeout: 8_000 });
+      await page.locator('[data-part="order"] .problem').waitFor();
+      await page.getByRole('status').filter({ hasText: 'refused' }).waitFor();
     }
   });
 

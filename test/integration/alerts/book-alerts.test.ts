@@ -19,7 +19,10 @@ import { useAlertDesk } from './alert-desk.ts';
 
 const FEE = sql(
   'test_fee',
-  `INSERT INTO market_fee (market_id, known_at, statement) VALUES ($1, clock_timestamp() - interval '1 day', $2::jsonb)`,
+  `WITH kept AS (
+     INSERT INTO fee_statement (hash, statement) VALUES (sha256(convert_to($2::text, 'UTF8')), $2::jsonb)
+     ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash RETURNING id)
+   INSERT INTO market_fee (market_id, known_at, fee_id) SELECT $1::bigint, clock_timestamp() - interval '1 day', id FROM kept`,
 );
 const BODY = sql(
   'test_body',

@@ -39,7 +39,10 @@ const STORE_BOOK = sql(
 );
 const STORE_FEE = sql(
   'test_store_fee',
-  'INSERT INTO market_fee (market_id, known_at, statement) VALUES ($1, to_timestamp($2 / 1000.0), $3::jsonb)',
+  `WITH kept AS (
+     INSERT INTO fee_statement (hash, statement) VALUES (sha256(convert_to($3::text, 'UTF8')), $3::jsonb)
+     ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash RETURNING id)
+   INSERT INTO market_fee (market_id, known_at, fee_id) SELECT $1::bigint, to_timestamp($2 / 1000.0), id FROM kept`,
 );
 const BACKDATE = sql('test_backdate_alert', 'UPDATE alert SET created_at = to_timestamp($2 / 1000.0) WHERE pk = $1');
 const TOKEN = sql('test_token_id', 'SELECT id FROM token WHERE mint = $1');

@@ -27,6 +27,9 @@ function market(ticker: string, more: object = {}): object {
   };
 }
 
+/** The first page of markets also asks for changes of fees. */
+const FEE_CHANGES = ['/series/fee_changes?show_historical=true', '/events/fee_changes?limit=200'];
+
 describe('the Kalshi adapter', () => {
   const server = new ScriptedServer();
   let adapter: VenueAdapter;
@@ -43,7 +46,11 @@ describe('the Kalshi adapter', () => {
     unknowns = [];
     truncations = [];
     skips = [];
-    routes = { '/series': json(200, { series: [{ ticker: 'KX', tags: ['Tag'] }] }) };
+    routes = {
+      '/series': json(200, { series: [{ ticker: 'KX', tags: ['Tag'] }] }),
+      '/series/fee_changes': json(200, { series_fee_change_arr: [] }),
+      '/events/fee_changes': json(200, { event_fee_changes: [], cursor: '' }),
+    };
     server.answer = (request, response) =>
       (routes[request.path.slice(BASE.length)] ?? json(404, { error: { code: 'not_found' } }))(request, response);
     adapter = createKalshiAdapter({
@@ -183,7 +190,7 @@ describe('the Kalshi adapter', () => {
     const full = await walk(null, context);
     server.requests.length = 0;
     const { records } = await walk(full.position, { ...context, now: () => NOW + 30_000 });
-    expect(records[0]).toEqual(full.records[0]);
+    expect(records[0]).toEqual({ ...full.records[0], feesAgeMs: 30_000 });
     expect(records.map(({ marketId, category }) => `${marketId} ${category}`)).toEqual([
       'A World',
       'B Science',
@@ -329,7 +336,12 @@ describe('the Kalshi adapter', () => {
     });
     const { records } = await adapter.fetchMarkets(['A', 'B'], context);
     expect(records.map(({ category }) => category)).toEqual(['KXA', 'KXB']);
-    expect(asked()).toEqual(['/markets?tickers=A%2CB&limit=2', '/events?tickers=KXA%2CKXB&limit=2', '/series?']);
+    expect(asked()).toEqual([
+      '/markets?tickers=A%2CB&limit=2',
+      '/events?tickers=KXA%2CKXB&limit=2',
+      '/series?',
+      ...FEE_CHANGES,
+    ]);
   });
 
   it('rejects an event without a list of markets, and throws on a cursor that is not a text', async () => {
@@ -419,6 +431,7 @@ describe('the Kalshi adapter', () => {
         '/historical/markets?tickers=OLD-1%2CGONE&limit=2',
         '/events/KXE?',
         '/series?',
+        ...FEE_CHANGES,
       ]);
     });
 

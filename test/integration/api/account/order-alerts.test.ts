@@ -13,8 +13,10 @@ const BOOKS = sql(
 );
 const FEE = sql(
   'test_fee',
-  `INSERT INTO market_fee (market_id, known_at, statement)
-   VALUES ($1, clock_timestamp() - interval '1 day', '{"periods": [{"rule": {"model": "none"}}]}')`,
+  `WITH kept AS (
+     INSERT INTO fee_statement (hash, statement) VALUES (sha256(convert_to('{"periods": [{"rule": {"model": "none"}}]}'::text, 'UTF8')), '{"periods": [{"rule": {"model": "none"}}]}'::jsonb)
+     ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash RETURNING id)
+   INSERT INTO market_fee (market_id, known_at, fee_id) SELECT $1::bigint, clock_timestamp() - interval '1 day', id FROM kept`,
 );
 const SET_CURRENCY = sql('test_currency', `UPDATE token SET currency = 'MANA' WHERE id = $1`);
 

@@ -356,8 +356,9 @@ describe('the webhooks section', () => {
     expect(fits).toEqual([
       ['above', [0]],
       ['change', [1]],
-      ['status', [2]],
-      ['correction', [2]],
+      ['executable', [2]],
+      ['status', [3]],
+      ['correction', [3]],
     ]);
   });
 

@@ -120,6 +120,7 @@ describe('the objects of market data', () => {
       LEVEL: 'count',
       BOOK: 'best_bid best_ask spread',
       CANDLE: '',
+      EXECUTABLE: 'size notional fee_reason missing_size missing_notional reason',
     });
   });
 
