@@ -202,7 +202,7 @@ const createFields = {
   unit: z.enum(UNITS, `must be one of ${UNITS.join(', ')}`).optional(),
   windowSeconds: wholeNumber(1, MAX_WINDOW_SECONDS).optional(),
   notional: threshold(
-    "The least price times size of a trade, or of a window's trades; of an order, what it costs without the fee.",
+    "The least price times size of a trade, or of a window's trades; of an order, its cost without the fee.",
   ),
   times: threshold('The least multiple of the mean notional of the windows before.'),
   windows: wholeNumber(1, 1_000).optional().meta({ description: 'The number of windows for the mean.' }),

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
-import { MARKET_STATUSES } from '../../src/domain/markets/market.ts';
 import { decimalField } from '../../src/domain/values/api-json.ts';
 import { decimal, ZERO } from '../../src/domain/values/decimal.ts';
 import { EXECUTABLE } from '../../src/domain/wire/market-data.ts';
 import { idList, param, replacing } from '../http/input.ts';
 import { bookMeta, bookMetaExample } from './book.ts';
 import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE } from './market.ts';
-import { decimalValue, epochTime, shapeOf } from './wire.ts';
+import { decimalValue, shapeOf } from './wire.ts';
 
 const fields = shapeOf(EXECUTABLE);
 export const executable = z.object(fields).meta({
@@ -69,17 +68,8 @@ export const executableQuery = z.object({
 export const executableMeta = bookMeta;
 export const executableMetaExample = bookMetaExample;
 
-const placed = {
-  venue: z.string(),
-  market_status: z
-    .enum(MARKET_STATUSES)
-    .optional()
-    .meta({ description: 'The status of the market. Absent with `as_of`.' }),
-  live: z.boolean().optional().meta({
-    description: 'Whether the market trades and a poll saw this book within the last minute. Absent with `as_of`.',
-  }),
-  observed_at: epochTime.optional().meta({ description: 'When a poll last saw this book. Only when it is not live.' }),
-};
+const { market_status, live, observed_at } = bookMeta.shape;
+const placed = { venue: z.string(), market_status, live, observed_at };
 export const placedExecutable = z
   .object({ ...fields, ...placed })
   .meta({ description: 'What an order costs or pays, with its venue and the age of the book.' });

@@ -23,7 +23,7 @@ const feeRule = z.discriminatedUnion('model', [
         mode: z.enum(MODES).meta({ description: '`up` is in favour of the venue.' }),
         balance_digits: z.int().min(0).optional().meta({
           description:
-            'Digits after the point of what the account pays or gets for an order: the rest is a fee too. Absent: it is not rounded.',
+            'Digits after the point of the sum that the account pays or gets for an order: the rest is a fee too. Absent: it is not rounded.',
         }),
       }),
     })

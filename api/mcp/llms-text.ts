@@ -23,7 +23,7 @@ outcomes are decimals between 0 and 1. "venue" in a path may be "all". "meta.his
 
 - [GET /v1/all/markets?q=WORDS](/v1/all/markets): search
 - [GET /v1/all/markets/MARKET_ID/prices](/v1/all/markets): prices of a market
-- [GET /v1/all/markets/MARKET_ID/executable?side=buy&size=500](/v1/all/markets): what an order costs with the fee
+- [GET /v1/all/markets/MARKET_ID/executable?side=buy&size=500](/v1/all/markets): the cost of an order with the fee
 - [GET /v1/all/markets/MARKET_ID/candles?interval=1h](/v1/all/markets): history
 - [GET /v1/all/markets/MARKET_ID/resolution](/v1/all/markets): its result, and how it came about
 - [GET /v1/all/markets/MARKET_ID/rules](/v1/all/markets): the rules that decide it, with their versions

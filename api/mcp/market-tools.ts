@@ -89,7 +89,7 @@ export function addMarketTools(server: McpServer, calls: RouteCalls): void {
   server.registerTool(
     'get_executable',
     {
-      title: 'Read what an order costs or pays',
+      title: 'Read the cost or the proceeds of an order',
       description:
         'Fills an order from the stored book of one outcome, level by level, with the fee of the venue: average price, fee, total, price with ' +
         'fee, slippage against the middle, and what the book lacks when `complete` is false. Name `size` or `notional`. An unknown fee is ' +

@@ -4,7 +4,7 @@ import type { Market } from './market.ts';
 /** The types of a fee of Kalshi, one of which has no public formula. */
 const TYPES = ['quadratic', 'quadratic_with_maker_fees', 'quadratic_with_combo_maker_fees', 'flat'] as const;
 
-/** The fee of the series of Kalshi, or with `eventNo` what replaces it for an event; null ends that. */
+/** The fee of the series of Kalshi, or with `eventNo` its replacement for an event; null ends that. */
 export interface FeeChange {
   readonly id: number;
   readonly second: number;

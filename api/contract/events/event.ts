@@ -94,7 +94,7 @@ const bookAlert = z.object({
   targetPrice: numberValue,
   direction: z.enum(DIRECTIONS).optional(),
   ...fillShape,
-  net: optionalNumber().meta({ description: 'Of `net_difference`: what a unit leaves, with both fees.' }),
+  net: optionalNumber().meta({ description: 'Of `net_difference`: the difference per unit, with both fees.' }),
   buy: z.object(fillShape).optional(),
   sell: z.object(fillShape).optional(),
   observedAt,

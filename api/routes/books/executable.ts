@@ -34,7 +34,7 @@ export function executableRoutes(deps: MarketReadDeps): Route[] {
       {
         path: '/v1/:venue/markets/:market_id/executable',
         operationId: 'getExecutable',
-        summary: 'Read what an order costs or pays',
+        summary: 'Read the cost or the proceeds of an order',
         description:
           'Takes the levels of the stored book one by one and adds the fee of the venue. Name `size` or `notional`. As with the orderbook, oddswire fetches a book that it does not poll first, and `meta.live` is false for a book that is not the present one.',
         query: executableQuery,
@@ -83,7 +83,7 @@ export function executableRoutes(deps: MarketReadDeps): Route[] {
       {
         path: '/v1/:venue/executable',
         operationId: 'getManyExecutable',
-        summary: 'Read what one order costs or pays on up to 100 outcomes',
+        summary: 'Read the cost or the proceeds of one order on up to 100 outcomes',
         description:
           'Outcomes without a stored book are listed in `meta.missing`. No book is fetched for this route: each row states whether its book is live.',
         query: batchExecutableQuery,

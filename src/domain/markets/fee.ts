@@ -35,7 +35,7 @@ export type FeeRule =
       /** Digits after the point of the fee of a fill. `up` is in favour of the venue. */
       readonly digits: number;
       readonly rounding: 'up' | 'half_up';
-      /** Digits after the point of what the account pays or gets for an order: the rest is a fee too. Absent: it is not rounded. */
+      /** Digits after the point of the sum that the account pays or gets for an order: the rest is a fee too. Absent: it is not rounded. */
       readonly balanceDigits?: number;
     };
 

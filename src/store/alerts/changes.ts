@@ -74,7 +74,7 @@ const PENDING = sql(
 /** The older ones of more changes than these, while the evaluation is behind, have no effect any more. */
 const MAX_FORMER = 50;
 
-/** The same for a condition on books, whose cursors state what is judged. */
+/** The same for a condition on books, whose cursors state the judged part. */
 async function withPresentOrder(tx: Tx, alert: Alert, now: Date): Promise<FormerRule[]> {
   const { target, direction, side, size, notional, cooldownSeconds, expiresAt } = alert;
   const present: FormerRule = {

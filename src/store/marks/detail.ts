@@ -22,7 +22,7 @@ type EvaluationCause =
   | { kind: 'marketChanged'; atMs: bigint }
   /** A gap of a feed was stored, or ended for some of its markets, at this moment, epoch milliseconds. The key is that of a row of the gap. */
   | { kind: 'gapBegan' | 'gapEnded'; atMs: bigint }
-  /** A book of the token was seen, or an alert on it was created or changed: its cursor states what is judged. */
+  /** A book of the token was seen, or an alert on it was created or changed: its cursor states the judged part. */
   | { kind: 'bookSeen' };
 
 /** Added to the moment of a change of a market: an older process reads a moment in the year 128,000, which has no observations. */

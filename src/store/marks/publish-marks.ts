@@ -58,7 +58,7 @@ export function insertPublishSql(kind: PublishKind, select: string): string {
  * - `coverage`: the comparison with the venue's volume, or a new request of old trades
  * - `book-seen`: a book was seen, changed or not
  * - `quote-age`: the time of an unchanged quote
- * - `fees`: what the venue states about the fee
+ * - `fees`: the statement of the venue about the fee
  */
 export const FACT_CODES = {
   volumes: 1,

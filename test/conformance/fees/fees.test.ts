@@ -160,7 +160,7 @@ describe('fees of the examples of Kalshi', () => {
     expect([feeOf(rule, price, '1'), feeOf(rule, mirrored, '1')]).toEqual([ofOne, ofOne]);
   });
 
-  it('round what a seller gets down', () => {
+  it('round the sum of a seller down', () => {
     const fee = feeOf(kalshi('1'), '0.013', '71.94', 'sell');
     expect(fee).toBe('0.06462');
     expect(roundedText(subtractDecimals(multiplyDecimals(decimal('0.013'), decimal('71.94')), fee ?? ONE), 4)).toBe(

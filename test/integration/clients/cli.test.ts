@@ -167,7 +167,7 @@ describe('the commands of results', () => {
 describe('the commands of fills', () => {
   const outcome = () => market.outcomes[0]?.outcomeId ?? '';
 
-  it('print what an order costs, and what a reader must know besides', async () => {
+  it('print the cost of an order, and what a reader must know besides', async () => {
     const bought = await cli('executable', market.marketId, '--side', 'buy', '--size', '2');
     expect(bought).toMatchObject({ code: 0, stderr: expect.stringContaining('the fee is not known: not_read') });
     expect(bought.stdout).toMatch(/^SIDE .*\nbuy +2 +0\.63 +0\.63 +1 +1\.26 /);

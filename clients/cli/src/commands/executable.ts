@@ -43,7 +43,7 @@ async function noteAll(call: Call, lines: readonly string[]): Promise<void> {
 }
 
 export const executable: CliCommand = {
-  summary: 'Shows what an order costs or pays on one outcome, with the fee.',
+  summary: 'Shows the cost or the proceeds of an order on one outcome, with the fee.',
   forms: ['executable MARKET --side SIDE --size N [--outcome ID]', 'executable MARKET --side SIDE --notional N'],
   options: {
     venue: VENUE,

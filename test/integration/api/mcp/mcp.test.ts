@@ -145,7 +145,7 @@ describe('POST /mcp', () => {
     expect((rest.value as { trades: unknown[] }).trades).toHaveLength(3);
   });
 
-  it('reads what an order costs with the age of the book, and the fee of a market', async () => {
+  it('reads the cost of an order with the age of the book, and the fee of a market', async () => {
     const order = { market_id: market.marketId, side: 'buy', size: '2' };
     expect((await called('get_executable', order)).value).toMatchObject({
       filled_notional: '1.26',

@@ -144,7 +144,7 @@ describe('the channel executable', () => {
     expect((await reader.next(isValue)).data.data).toMatchObject({ market_status: 'halted', live: true });
   });
 
-  it('marks a value whose book nobody saw for a minute, and sends it as live when the book is seen again', async () => {
+  it('marks a value whose book no poll saw for a minute, and sends it as live when the book is seen again', async () => {
     await writeBook(BIDS, ASKS);
     await world.api.db.query(AGE_BOOKS, [58]);
     const reader = await follow(`${ofYes()}&sizes=100&side=buy`);
