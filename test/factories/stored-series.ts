@@ -110,3 +110,19 @@ export async function storedSnapshots(
     await db.query(INSERT_SNAPSHOT, [tokenId, ts, price, bid, ask]);
   }
 }
+
+const AGE_BOOKS = sql(
+  'test_age_books',
+  `WITH aged AS (
+     UPDATE book_history SET received_at = received_at - $1::float8 * interval '1 millisecond' WHERE token_id = ANY ($2::bigint[]))
+   UPDATE book_latest SET received_at = received_at - $1::float8 * interval '1 millisecond' WHERE token_id = ANY ($2::bigint[])`,
+);
+
+/**
+ * Moves the times at which the books of tokens were received, those of history included: a book that alone goes back can be stored a second time in
+ * the millisecond of its row.
+ */
+export async function ageBooks(db: Database, byMs: number, ...tokenIds: bigint[]): Promise<void> {
+  await new Partitions(db).ensure('book_history', [Date.now() - byMs]);
+  await db.query(AGE_BOOKS, [byMs, tokenIds]);
+}

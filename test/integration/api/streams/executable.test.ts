@@ -9,11 +9,11 @@ import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
 import { markMarkets } from '../../../../src/store/marks/publish-marks.ts';
 import { writeBooks } from '../../../../src/store/series/books.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
+import { ageBooks } from '../../../factories/stored-series.ts';
 import { isNews, ofType, type SseEvent, type SseReader } from '../../../support/sse.ts';
 import { startTestApi } from '../api-harness.ts';
 import { withStreams } from './stream-world.ts';
 
-const AGE_BOOKS = sql('test_age_books', `UPDATE book_latest SET received_at = received_at - $1 * interval '1 second'`);
 const HALT = sql('test_halt', `UPDATE market SET status = 'halted' WHERE id = $1`);
 
 const world = withStreams({ isPublished: true });
@@ -146,7 +146,7 @@ describe('the channel executable', () => {
 
   it('marks a value whose book no poll saw for a minute, and sends it as live when the book is seen again', async () => {
     await writeBook(BIDS, ASKS);
-    await world.api.db.query(AGE_BOOKS, [58]);
+    await ageBooks(world.api.db, 58_000, yes.tokenId, no.tokenId);
     const reader = await follow(`${ofYes()}&sizes=100&side=buy`);
     const old = await reader.next(({ data }) => data.data['live'] === false);
     expect(old.data.data).toMatchObject({ average_price: 0.5, observed_at: expect.any(Number) });

@@ -1,10 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { PriceLevel } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
+import { DAY_MS } from '../../../../src/domain/values/durations.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { readBook, readBookAt } from '../../../../src/store/series/book-reads.ts';
 import { writeBooks } from '../../../../src/store/series/books.ts';
+import { ageBooks } from '../../../factories/stored-series.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 
@@ -14,10 +16,6 @@ const READ = sql('test_book', 'SELECT as_of, bids, asks, received_at FROM book_l
 const HISTORY = sql(
   'test_book_history',
   'SELECT as_of, bids, asks, received_at FROM book_history WHERE token_id = $1 ORDER BY received_at',
-);
-const SEEN_BEFORE = sql(
-  'test_book_seen_before',
-  "UPDATE book_latest SET received_at = received_at - $2::float8 * interval '1 hour' WHERE token_id = $1",
 );
 const AHEAD = sql(
   'test_book_ahead',
@@ -78,7 +76,7 @@ describe('writeBooks', () => {
 
   it('ignores an older book, and updates only the time seen of an equally old one', async () => {
     await write(bookAt(10));
-    await test.db.query(SEEN_BEFORE, [token, 1]);
+    await ageBooks(test.db, 3_600_000, token);
     const before = await stored();
     expect(await write(bookAt(9, { bids: [] }))).toBe(0);
     expect(await stored()).toEqual(before);
@@ -101,14 +99,14 @@ describe('writeBooks', () => {
 
   it('moves both times of an unchanged book that was not seen lately, and only forward', async () => {
     await write(bookAt(1));
-    await test.db.query(SEEN_BEFORE, [token, 1]);
+    await ageBooks(test.db, 3_600_000, token);
     const before = await stored();
     const written = await test.db.transaction((tx) => writeBooks(tx, [bookAt(2)]));
     expect(written).toEqual({ newer: 1, appliedTokenIds: [token] });
     const after = await stored();
     expect(after?.asOf).toEqual(new Date(T + 2000));
     expect(after?.receivedAt.getTime()).toBeGreaterThan(before?.receivedAt.getTime() ?? Number.POSITIVE_INFINITY);
-    await test.db.query(SEEN_BEFORE, [token, 1]);
+    await ageBooks(test.db, 3_600_000, token);
     expect(await write(bookAt(1))).toBe(0);
     expect((await stored())?.asOf).toEqual(new Date(T + 2000));
     await test.db.query(AHEAD, [token]);
@@ -123,7 +121,7 @@ describe('writeBooks', () => {
 
   it('does not move a book that another writer changes meanwhile', async () => {
     await write(bookAt(1));
-    await test.db.query(SEEN_BEFORE, [token, 1]);
+    await ageBooks(test.db, 3_600_000, token);
     const waiting = await test.db.transaction(async (tx) => {
       await writeBooks(tx, [bookAt(3, { bids: [] })]);
       const late = write(bookAt(2));
@@ -163,7 +161,7 @@ describe('writeBooks with history', () => {
     await write(bookAt(3, { asks: [] }));
     await write(bookAt(3, { bids: [] }));
     await write(bookAt(2, { bids: [] }));
-    await test.db.query(SEEN_BEFORE, [token, 0.01]);
+    await ageBooks(test.db, 36_000, token);
     await write(bookAt(3));
     const rows = await history();
     expect(rows.map(({ asOf, asks }) => [asOf, asks])).toEqual([
@@ -175,7 +173,7 @@ describe('writeBooks with history', () => {
 
   it('adds an unchanged book again each day, so that dropping a day does not lose it', async () => {
     await write(bookAt(1));
-    await test.db.query(SEEN_BEFORE, [token, 24]);
+    await ageBooks(test.db, DAY_MS, token);
     await write(bookAt(1));
     await write(bookAt(1));
     const rows = await history();
@@ -249,7 +247,7 @@ describe('book reads', () => {
     expect(await readBook(test.db, token)).toBeNull();
     await write(bookAt(1));
     expect((await readBook(test.db, token))?.unseenMs).toBeLessThan(60_000);
-    await test.db.query(SEEN_BEFORE, [token, 1]);
+    await ageBooks(test.db, 3_600_000, token);
     expect((await readBook(test.db, token))?.unseenMs).toBeGreaterThanOrEqual(3_600_000);
   });
 });

@@ -10,6 +10,7 @@ import { fetchBook } from '../../../../workers/jobs/fetch-book.ts';
 import { pollBooks } from '../../../../workers/jobs/poll-books.ts';
 import { pollPrices } from '../../../../workers/jobs/poll-prices.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
+import { ageBooks } from '../../../factories/stored-series.ts';
 import { type Script, type ScriptedAdapter, scriptedAdapter } from '../../../factories/venue-adapter.ts';
 import { GUARD_MS } from '../../../support/eventually.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
@@ -34,10 +35,6 @@ const PLACES = sql(
    SELECT 'price_check', c.ctid::text, c.xmin::text, c.xmax::text FROM price_check c UNION ALL
    SELECT 'mark', m.ctid::text, m.xmin::text, m.xmax::text FROM mark m UNION ALL
    SELECT 'publish_mark', p.ctid::text, p.xmin::text, p.xmax::text FROM publish_mark p ORDER BY 1, 2`,
-);
-const SEEN_BEFORE = sql(
-  'test_books_seen_before',
-  `UPDATE book_latest SET received_at = received_at - interval '1 minute'`,
 );
 const UNSEEN = sql(
   'test_unseen_books',
@@ -86,7 +83,7 @@ describe('the book poll', () => {
   });
 
   it('writes no row and no mark for unchanged books, and confirms their times and prices later', async () => {
-    await market('quiet');
+    const [yes] = (await market('quiet')).outcomes;
     let atMs = NOW;
     let size = '5';
     const context = {
@@ -115,7 +112,7 @@ describe('the book poll', () => {
     size = '6';
     expect(await tick(10_000)).toMatchObject({ records: 1, written: 1 });
     expect(await test.db.query(STORED)).toEqual([{ mint: 'quiet:yes', history: 2 }]);
-    await test.db.query(SEEN_BEFORE);
+    await ageBooks(test.db, 60_000, yes?.tokenId ?? 0n);
     await tick(24_999);
     expect(await test.db.query(UNSEEN)).toEqual([{ unseen: 1 }]);
     await tick(25_000);
@@ -125,10 +122,10 @@ describe('the book poll', () => {
   });
 
   it('confirms the books of a process that died', async () => {
-    await market('quiet');
+    const [yes] = (await market('quiet')).outcomes;
     const adapter = scriptedAdapter({ books });
     await pollBooks.run({ venue: 'v' }, contextOf(adapter));
-    await test.db.query(SEEN_BEFORE);
+    await ageBooks(test.db, 60_000, yes?.tokenId ?? 0n);
     // Another process has no memory of these books.
     const restarted = { ...contextOf(adapter), db: new Database(test.db.dataSource) };
     expect(await pollBooks.run({ venue: 'v' }, restarted)).toMatchObject({ written: 0 });
