@@ -18,10 +18,10 @@ const INSERT_TRADES = sql(
   'insert_trades',
   `WITH clock AS MATERIALIZED (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
    inserted AS (
-     INSERT INTO trade (token_id, ts, trade_id, price, size, side, ordinal)
-     SELECT token_id, to_timestamp(ms / 1000), trade_id, price, size, side, ordinal
+     INSERT INTO trade (token_id, ts, trade_id, price, size, side, ordinal, received_at)
+     SELECT token_id, to_timestamp(ms / 1000), trade_id, price, size, side, ordinal, at
      FROM unnest($1::bigint[], $2::float8[], $3::text[], $4::numeric[], $5::numeric[], $6::smallint[], $7::int[])
-       AS t (token_id, ms, trade_id, price, size, side, ordinal)
+       AS t (token_id, ms, trade_id, price, size, side, ordinal), clock
      ORDER BY token_id, ms, trade_id COLLATE "C"
      ON CONFLICT DO NOTHING RETURNING token_id, ts, trade_id, price, size, side, ordinal),
    folds AS (
