@@ -90,6 +90,7 @@ const ROOMS = {
     chat: ['values', 'webhooks', 'events'],
     wire: ['values', 'markets'],
     live: ['values', 'wire'],
+    archive: ['values'],
   },
   'src/store': {
     db: [],
@@ -103,6 +104,7 @@ const ROOMS = {
     alerts: ['db', 'marks', 'catalog', 'deliveries'],
     wallets: ['db', 'deliveries'],
     accounts: ['db'],
+    archive: ['db'],
     ops: ['db', 'marks', 'catalog', 'prices', 'series', 'feeds', 'deliveries', 'alerts', 'wallets', 'accounts'],
   },
   api: {

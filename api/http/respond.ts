@@ -45,9 +45,15 @@ type MarketDeps = Pick<AnswerDeps, 'decimalFormat' | 'now' | 'answers' | 'limits
 
 /**
  * Answers a market route: envelope with meta, weak ETag, 304, from memory when possible. The ETag covers
- * data and the stable part of meta (`next_cursor`), but not request id and timestamp, which change per request.
+ * data and the stable part of meta (`next_cursor`), but not request id and timestamp, which change per request. `isRecent`: whether the answer
+ * may be sent before the app.
  */
-export async function sendMarketData(ctx: ApiContext, deps: MarketDeps, read: MarketRead): Promise<void> {
+export async function sendMarketData(
+  ctx: ApiContext,
+  deps: MarketDeps,
+  read: MarketRead,
+  { isRecent = true }: { isRecent?: boolean } = {},
+): Promise<void> {
   const remembered = deps.memory && read.remembered?.();
   if (deps.memory && remembered) {
     deps.memory.used(remembered);
@@ -57,7 +63,7 @@ export async function sendMarketData(ctx: ApiContext, deps: MarketDeps, read: Ma
   const key = JSON.stringify(read.key);
   const { answer, isShared } = await sharedOrOwn(key, deps, read, callerOf(ctx));
   // Recent answers are sent before the app and carry no deprecation headers.
-  if (ctx.method === 'GET' && isShared && !ctx.response.get('Deprecation')) {
+  if (ctx.method === 'GET' && isRecent && isShared && !ctx.response.get('Deprecation')) {
     deps.answers.remember(ctx.req.url ?? '', { key, route: String(ctx._matchedRoute) });
   }
   sendPrepared(ctx, deps, answer);

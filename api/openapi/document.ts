@@ -11,6 +11,7 @@ import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/v
 import type { RouteGroup } from '../context.ts';
 import { alert } from '../contract/alert.ts';
 import { apiKey, apiKeyWithSecret } from '../contract/api-key.ts';
+import { archiveFile } from '../contract/archive/file.ts';
 import { backtestJob, backtestResult } from '../contract/backtest.ts';
 import { book } from '../contract/book.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
@@ -47,6 +48,7 @@ import { TOLERANT_OPERATIONS } from '../http/parameter-names.ts';
 import type { RouteContract, RouteTag } from '../http/route.ts';
 import {
   DEPRECATION_HEADERS,
+  FILE_HEADERS,
   HEADERS,
   type HeaderName,
   RATE_LIMIT_HEADERS,
@@ -65,6 +67,7 @@ const SCHEMAS = {
   AlertBacktestResult: backtestResult,
   ApiKey: apiKey,
   ApiKeyWithSecret: apiKeyWithSecret,
+  ArchiveFile: archiveFile,
   Attempt: attempt,
   BalanceChangeEvent: balanceChangeEvent,
   Candle: candle,
@@ -116,6 +119,7 @@ const TAGS: Readonly<Record<RouteTag | 'events', string>> = {
   deliveries: 'Events, delivery log, retry and recovery: `X-API-Key`, scope `webhooks`.',
   alerts: 'Price alerts: `X-API-Key`, scope `alerts`.',
   wallets: 'Watched wallets: `X-API-Key`, scope `wallets`.',
+  archive: 'History in files: `Authorization: Bearer`, scope `archive`.',
   keys: 'The API keys of the account: `X-API-Key`, scope `keys`.',
   events: 'The events that a webhook receives.',
   health: 'State of the service.',
@@ -222,6 +226,7 @@ function operationOf(
   const headers: RequestHeaderName[] = ['X-Request-Id'];
   if (isCached(answer)) headers.push('If-None-Match');
   if (answer.envelope === 'stream') headers.push('Last-Event-ID');
+  if (answer.envelope === 'download') headers.push('If-None-Match', 'Range', 'If-Range');
   if (contract.isIdempotent) headers.push('Idempotency-Key');
   return {
     operationId,
@@ -250,6 +255,7 @@ function operationOf(
         answer.accepted && {
           '202': successOf({ ...contract, answer: { ...answer, ...answer.accepted, status: 202 } }, options),
         }),
+      ...(answer.envelope === 'download' && partsOf(contract, options)),
       ...(isCached(answer) && { '304': { $ref: '#/components/responses/not_modified' } }),
       ...failures(contract, shared),
     },
@@ -272,6 +278,7 @@ function successOf(contract: RouteContract, { decimalFormat }: DocumentOptions):
   const { answer, deprecated, group, isIdempotent, operationId } = contract;
   const headers: HeaderName[] = ['X-Request-Id', 'Cache-Control'];
   if (isCached(answer)) headers.push('ETag', 'Vary');
+  if (answer.envelope === 'download') headers.push('Vary');
   const isAccepted = answer.envelope === 'account' && answer.status === 202 && answer.accepted !== undefined;
   if (answer.status === 201 || isAccepted) headers.push('Location');
   if (isIdempotent) headers.push('Idempotent-Replayed');
@@ -280,10 +287,32 @@ function successOf(contract: RouteContract, { decimalFormat }: DocumentOptions):
     description: answer.description,
     headers: {
       ...headerRefs(...headers),
+      ...(answer.envelope === 'download' && FILE_HEADERS),
       ...(TOLERANT_OPERATIONS.has(operationId) && TOLERANCE_HEADERS),
       ...(deprecated && DEPRECATION_HEADERS),
     },
     content: contentOf(contract, decimalFormat),
+  };
+}
+
+/** The further answers of a download. */
+function partsOf(contract: RouteContract, options: DocumentOptions): Record<'206' | '304', ZodOpenApiResponseObject> {
+  const whole = successOf(contract, options);
+  // The digest of a part would need another read of it.
+  const headers = Object.entries(whole.headers ?? {}).filter(([name]) => name !== 'Content-Digest');
+  return {
+    '206': {
+      ...whole,
+      description: 'One part of the file.',
+      headers: { ...Object.fromEntries(headers), ...headerRefs('Content-Range') },
+    },
+    '304': {
+      description: 'You have the file.',
+      headers: {
+        ...headerRefs('X-Request-Id', 'Cache-Control', 'Vary', ...RATE_LIMIT_HEADERS),
+        ETag: FILE_HEADERS.ETag,
+      },
+    },
   };
 }
 
@@ -294,6 +323,7 @@ function contentOf(
   if (answer.envelope === 'file') {
     return Object.fromEntries(answer.mediaTypes.map((type) => [type, { schema: { ...FILE_SCHEMAS[type] } }]));
   }
+  if (answer.envelope === 'download') return { [answer.mediaType]: { schema: {} } };
   if (answer.envelope === 'stream') {
     const example = JSON.parse(toJsonText(answer.example, decimalFormat));
     return { 'text/event-stream': { schema: answer.data, example } };

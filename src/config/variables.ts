@@ -4,6 +4,7 @@ import { parseCidrs } from '../domain/webhooks/address-policy.ts';
 import { parseRetrySchedule } from '../domain/webhooks/retry-schedule.ts';
 import { parseFeeds } from './feeds.ts';
 import {
+  absolutePath,
   checkedBy,
   databaseUrl,
   days,
@@ -369,6 +370,10 @@ const TABLE = {
     default: '50',
     meaning: 'active API keys up to which an account without a quota of its own may make more',
   }),
+  QUOTA_ARCHIVE_MB_PER_DAY: at('quotas.archiveMbPerDay', quota, {
+    default: '20000',
+    meaning: 'megabytes of archive files per UTC day and account without a quota of its own; 0: none',
+  }),
   RETENTION_TRADES_DAYS: at('retention.tradesDays', days, {
     default: '3650',
     meaning: 'how long trades are kept; older trades are skipped',
@@ -385,6 +390,9 @@ const TABLE = {
   RETENTION_OBSERVATIONS_DAYS: at('retention.observationsDays', wholeNumber(1, 400), {
     default: '7',
     meaning: 'how long the evidence for alerts is kept',
+  }),
+  ARCHIVE_DIR: at('archive.dir', absolutePath.optional(), {
+    meaning: 'absolute path of the folder of the archive; unset: no archive',
   }),
   RETENTION_ATTEMPTS_DAYS: at('retention.attemptsDays', days, {
     default: '30',
