@@ -7,6 +7,9 @@ import { defineConfig } from 'rolldown';
 const EXTERNAL = [
   /^@bull-board\//,
   ...['pg-native', 'msgpackr-extract'],
+  // Optional packages of the archive.
+  /^@duckdb\//,
+  ...['hyparquet', 'hyparquet-compressors'],
   ...['supports-color', 'reflect-metadata', '@peculiar/x509'],
 ];
 
@@ -46,6 +49,7 @@ export default defineConfig({
     'api/main': 'api/main.ts',
     'workers/main': 'workers/main.ts',
     'bin/oddswire': 'bin/oddswire.ts',
+    'archive/duckdb': 'src/archive/duckdb-child.ts',
     'small/main': 'small/main.ts',
     'sim/main': 'sim/main.ts',
     'sim/receiver-main': 'sim/receiver-main.ts',

@@ -30,6 +30,7 @@ const MAY_IMPORT = {
   'src/webhooks': ['src/domain', 'src/config', 'src/observe'],
   'src/store': ['src/domain', 'src/config', 'src/observe'],
   'src/queues': ['src/domain', 'src/config', 'src/observe'],
+  'src/archive': ['src/domain', 'src/config', 'src/observe'],
   'src/runtime': ['src/domain', 'src/config', 'src/observe', 'src/webhooks', 'src/store', 'src/queues'],
   'src/embedded': ['src/domain', 'src/config', 'src/observe', 'src/store', 'src/runtime'],
   workers: [
@@ -40,6 +41,7 @@ const MAY_IMPORT = {
     'src/webhooks',
     'src/store',
     'src/queues',
+    'src/archive',
     'src/runtime',
   ],
   api: ['src/domain', 'src/config', 'src/observe', 'src/webhooks', 'src/store', 'src/queues', 'src/runtime'],
@@ -54,6 +56,7 @@ const MAY_IMPORT = {
     'src/observe',
     'src/webhooks',
     'src/runtime',
+    'src/archive',
     'src/embedded',
     'src/store',
     'src/venues',
@@ -104,7 +107,7 @@ const ROOMS = {
     alerts: ['db', 'marks', 'catalog', 'deliveries'],
     wallets: ['db', 'deliveries'],
     accounts: ['db'],
-    archive: ['db'],
+    archive: ['db', 'journal'],
     ops: ['db', 'marks', 'catalog', 'prices', 'series', 'feeds', 'deliveries', 'alerts', 'wallets', 'accounts'],
   },
   api: {

@@ -1,5 +1,6 @@
 import { OddswireError } from '../src/domain/values/errors.ts';
 import { JOB_NAMES, JOBS, type Role } from '../src/queues/jobs.ts';
+import { archiveDay } from './jobs/archive-day.ts';
 import { backfillTrades } from './jobs/backfill-trades.ts';
 import { deliverDue } from './jobs/deliver-due.ts';
 import { deliverWebhook } from './jobs/deliver-webhook.ts';
@@ -38,6 +39,7 @@ const PROCESSORS: readonly DefinedJob[] = [
   measureFreshnessJob,
   refoldCandlesJob,
   runBacktestJob,
+  archiveDay,
   evaluateAlertsJob,
   deliverWebhook,
   deliverDue,

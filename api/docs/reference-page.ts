@@ -156,7 +156,7 @@ function operationMarkup(placed: Placed, document: ReferenceDocument): string {
 !${body && html`<h4>Body</h4>!${bodyFields(body.schema)}!${examplesOf(body, 'Example of the body')}`}
 <h4>Answers</h4>
 <dl class="fields">!${good.map(([status, answer]) => (answer === undefined ? '' : answerRow(status, answer))).join('')}</dl>
-!${good.flatMap(([status, answer]) => Object.values(answer?.content ?? {}).map((content) => examplesOf(content, `Example of ${status}`))).join('')}
+!${good.flatMap(([status, answer]) => Object.entries(answer?.content ?? {}).map(([type, content]) => examplesOf(content, `Example of ${status}${type === JSON_TYPE ? '' : ` as ${type}`}`))).join('')}
 !${bad.length > 0 && html`<p class="type"><a href="#errors">Errors</a>: ${bad.map(([status, answer]) => `${status} ${codesOf(answer)}`.trim()).join(', ')}.</p>`}
 !${!isEvent && tryForm(placed, parameters, body)}</details>`;
 }
@@ -212,7 +212,7 @@ function examplesOf({ example, examples = {} }: Content, label: string): string 
   return [...(example === undefined ? [] : [[label, example] as const]), ...named]
     .map(
       ([text, value]) =>
-        html`<details><summary>${text}</summary><pre tabindex="0"><code>${JSON.stringify(value, null, 2)}</code></pre></details>`,
+        html`<details><summary>${text}</summary><pre tabindex="0"><code>${typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</code></pre></details>`,
     )
     .join('');
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type ApiJson, toJsonText } from '../../src/domain/values/api-json.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';
+import { fieldsOf } from '../../src/domain/wire/csv.ts';
 import { type ColdAllowance, coldAllowance } from '../access/cold-allowance.ts';
 import type { ApiContext, Caller } from '../context.ts';
 import { ApiError, type ErrorDetail } from '../errors.ts';
@@ -9,6 +10,7 @@ import { listed } from '../middleware/envelope.ts';
 import type { Freshness, LoadedAnswer, PreparedAnswer, Validity } from '../reads/answer-cache.ts';
 import type { MemoryAnswer } from '../reads/market-memory.ts';
 import type { AnswerDeps } from './answer-deps.ts';
+import { csvEtag, prefersCsv, writeCsv } from './csv-answer.ts';
 
 /** Closed buckets change only when a late trade arrives. */
 const CACHE_CONTROL: Record<Freshness, string> = { latest: 'private, max-age=1', history: 'private, max-age=60' };
@@ -45,19 +47,20 @@ type MarketDeps = Pick<AnswerDeps, 'decimalFormat' | 'now' | 'answers' | 'limits
 
 /**
  * Answers a market route: envelope with meta, weak ETag, 304, from memory when possible. The ETag covers
- * data and the stable part of meta (`next_cursor`), but not request id and timestamp, which change per request. `isRecent`: whether the answer
- * may be sent before the app.
+ * data and the stable part of meta (`next_cursor`), but not request id and timestamp, which change per request. A list with `columns`
+ * is also available as CSV, which is made from the same prepared answer and has an ETag of its own.
+ * `isRecent`: whether the answer may be sent before the app.
  */
 export async function sendMarketData(
   ctx: ApiContext,
   deps: MarketDeps,
   read: MarketRead,
-  { isRecent = true }: { isRecent?: boolean } = {},
+  { columns, isRecent = true }: { columns?: readonly string[] | undefined; isRecent?: boolean } = {},
 ): Promise<void> {
   const remembered = deps.memory && read.remembered?.();
   if (deps.memory && remembered) {
     deps.memory.used(remembered);
-    sendPrepared(ctx, deps, remembered.answer);
+    sendPrepared(ctx, deps, remembered.answer, columns);
     return;
   }
   const key = JSON.stringify(read.key);
@@ -66,7 +69,7 @@ export async function sendMarketData(
   if (ctx.method === 'GET' && isRecent && isShared && !ctx.response.get('Deprecation')) {
     deps.answers.remember(ctx.req.url ?? '', { key, route: String(ctx._matchedRoute) });
   }
-  sendPrepared(ctx, deps, answer);
+  sendPrepared(ctx, deps, answer, columns);
 }
 
 /** A request waits for this many loads that belong to other accounts. After that it loads without sharing. */
@@ -135,21 +138,38 @@ export function prepare(answer: MarketAnswer, deps: Pick<AnswerDeps, 'decimalFor
   return { data, meta, extraBytes, etag, freshness: answer.freshness };
 }
 
-function sendPrepared(ctx: ApiContext, deps: Pick<AnswerDeps, 'now'>, answer: PreparedAnswer): void {
-  ctx.vary(['Accept-Encoding', 'Authorization']);
+function sendPrepared(
+  ctx: ApiContext,
+  deps: Pick<AnswerDeps, 'now'>,
+  prepared: PreparedAnswer,
+  columns: readonly string[] | undefined,
+): void {
+  ctx.vary(varyOf(prepared));
+  const csvColumns = columns && prefersCsv(ctx.get('Accept')) ? columns : undefined;
+  const answer = csvColumns ? { ...prepared, etag: csvEtag(prepared.etag) } : prepared;
   const headers = answerHeaders(answer, ctx.response.get('Vary'));
   for (let i = 0; i < headers.length; i += 2) ctx.set(headers[i] ?? '', headers[i + 1] ?? '');
   if (matchesEtag(ctx.get('If-None-Match'), answer.etag)) {
     ctx.status = 304;
     return;
   }
+  if (csvColumns) {
+    const warnings = ctx.state.warnings ? `${answer.meta === '' ? '' : ','}${warningsText(ctx.state.warnings)}` : '';
+    writeCsv(ctx, csvColumns, { data: answer.data, meta: `{${answer.meta}${warnings}}` });
+    return;
+  }
   ctx.type = JSON_TYPE;
   ctx.body = answerText(answer, ctx.state.requestId, deps.now(), ctx.state.warnings);
 }
 
+/** The request headers that affect an answer. Only lists have a second media type. */
+export function varyOf({ data }: PreparedAnswer): string[] {
+  return ['Accept-Encoding', 'Authorization', ...(data.startsWith('[') ? ['Accept'] : [])];
+}
+
 /** Headers of an answer, 304 included: names and values alternate. */
-export function answerHeaders({ etag, freshness }: PreparedAnswer, vary = 'Accept-Encoding, Authorization'): string[] {
-  return ['ETag', etag, 'Cache-Control', CACHE_CONTROL[freshness], 'Vary', vary];
+export function answerHeaders(answer: PreparedAnswer, vary: string): string[] {
+  return ['ETag', answer.etag, 'Cache-Control', CACHE_CONTROL[answer.freshness], 'Vary', vary];
 }
 
 /** The answer in its envelope. Request ids need no escaping (see `requestIdOf`). */
@@ -180,14 +200,24 @@ export interface AccountAnswer<Data extends ApiJson = ApiJson> {
   status?: 202;
 }
 
-/** Answers a webhook or alert route: success and data, and meta only for lists with pages. Never cached. */
+/**
+ * Answers a webhook or alert route: success and data, and meta only for lists with pages. Never cached. A list with `columns` is also
+ * available as CSV.
+ */
 export function sendAccountData(
   ctx: ApiContext,
   deps: Pick<AnswerDeps, 'decimalFormat'>,
   status: 200 | 201 | 202,
   answer: AccountAnswer,
+  columns?: readonly string[],
 ): void {
-  sendAccountText(ctx, { status, text: accountText(answer, deps), location: answer.location });
+  const text = accountText(answer, deps);
+  sendAccountText(ctx, { status, text, location: answer.location });
+  if (!columns) return;
+  ctx.vary('Accept');
+  if (!prefersCsv(ctx.get('Accept'))) return;
+  const { data = '[]', meta = '{}' } = Object.fromEntries(fieldsOf(String(ctx.body)));
+  writeCsv(ctx, columns, { data, meta });
 }
 
 /** The body of an account route's answer. */

@@ -9,6 +9,7 @@ import { type Deprecation, deprecation } from '../middleware/deprecation.ts';
 import { readJsonBody } from '../middleware/json-body.ts';
 import { internalCallOf } from '../middleware/request-context.ts';
 import type { AnswerDeps } from './answer-deps.ts';
+import { columnsOf } from './csv-answer.ts';
 import { answerOnce, type WriteAnswer, type WriteProgress } from './idempotent-write.ts';
 import { bodyChecker, queryReader } from './input.ts';
 import { parameterCheck } from './parameter-names.ts';
@@ -97,6 +98,8 @@ type AnswerContract =
       example: ApiJson;
       /** Whether the answer is a list with pages and `meta.next_cursor`. */
       isPaged: boolean;
+      /** The columns of its CSV; absent when the answer is no list. */
+      columns?: readonly string[];
       /** The answer with 202, when the route may give both. */
       accepted?: AcceptedContract;
     }
@@ -108,6 +111,8 @@ type AnswerContract =
       meta?: z.ZodObject;
       example: ApiJson;
       metaExample: { readonly [key: string]: ApiJson | undefined };
+      /** The columns of its CSV; absent when the answer is no list. */
+      columns?: readonly string[];
     }
   | {
       envelope: 'stream';
@@ -181,11 +186,12 @@ export function accountRoute<
   const readQuery = queryReader(spec.query);
   const checkBody = body && bodyChecker(body.schema);
   const bodyOptions = { isOptional: body?.isOptional ?? false };
+  const columns = spec.method === 'get' ? columnsOf(answer.data) : undefined;
   return {
     contract: {
       ...docs,
       ...(body && { body }),
-      answer: { ...answer, envelope: 'account', status, isPaged: answer.isPaged ?? false },
+      answer: { ...answer, envelope: 'account', status, isPaged: answer.isPaged ?? false, ...(columns && { columns }) },
     },
     async run(ctx, deps) {
       const query = readQuery(ctx);
@@ -208,7 +214,7 @@ export function accountRoute<
       if (spec.method !== 'get') logWrite(ctx, spec.operationId, params, answered);
       // The document requires `next_cursor` in the `meta` of a list, which warnings need.
       const meta = answered.meta ?? (answer.isPaged && ctx.state.warnings ? { next_cursor: null } : undefined);
-      sendAccountData(ctx, deps, status, meta ? { ...answered, meta } : answered);
+      sendAccountData(ctx, deps, status, meta ? { ...answered, meta } : answered, columns);
     },
   };
 }
@@ -337,7 +343,7 @@ interface MarketSpec<
 export const WEBHOOKS_GROUP: RouteGroup = { header: 'X-API-Key', scope: 'webhooks' };
 export const MARKET_GROUP: RouteGroup = { header: 'Authorization', scope: 'markets:read' };
 
-/** A read of market data: envelope with meta, ETag, and answers from memory. */
+/** A read of market data: envelope with meta, ETag, and answers from memory. A list is also available as CSV. */
 export function marketRoute<
   const Path extends `/${string}`,
   Data extends z.ZodType<ApiJson>,
@@ -350,16 +356,25 @@ export function marketRoute<
   const { answer, ...docs } = spec;
   const { meta, metaExample = {}, ...shown } = answer;
   const readQuery = queryReader(spec.query);
+  const columns = columnsOf(answer.data);
   return {
     contract: {
       tag: 'markets',
       group: MARKET_GROUP,
       ...docs,
       method: 'get',
-      answer: { ...shown, envelope: 'market', status: 200, ...(meta && { meta }), metaExample },
+      answer: {
+        ...shown,
+        envelope: 'market',
+        status: 200,
+        ...(meta && { meta }),
+        metaExample,
+        ...(columns && { columns }),
+      },
     },
     run: (ctx, deps) =>
       sendMarketData(ctx, deps, handle({ params: ctx.params as PathParams<Path>, query: readQuery(ctx) }), {
+        columns,
         // Recent answers go to every key with the scope of market data.
         isRecent: spec.group === undefined,
       }),

@@ -41,9 +41,9 @@ const MAX_AGE_SECONDS = 3_600;
 
 /**
  * Allows browser calls from pages of `origins` (`*`: all). Preflights need no key. Keys are in headers, so credentials (cookies)
- * are never allowed. Only their own origin may call the operator pages.
+ * are never allowed. Only their own origin may call the operator pages. `exposed` names more headers that a page may read.
  */
-export function cors(origins: readonly string[]): Middleware<ApiState> {
+export function cors(origins: readonly string[], exposed: readonly string[]): Middleware<ApiState> {
   const isOpen = origins.includes('*');
   const allow = koaCors({
     origin: (ctx) => {
@@ -53,7 +53,7 @@ export function cors(origins: readonly string[]): Middleware<ApiState> {
     },
     allowMethods: ALLOWED_METHODS,
     allowHeaders: ALLOWED_HEADERS,
-    exposeHeaders: EXPOSED_HEADERS,
+    exposeHeaders: [...EXPOSED_HEADERS, ...exposed],
     maxAge: MAX_AGE_SECONDS,
     keepHeadersOnError: false,
   });

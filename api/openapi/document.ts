@@ -8,6 +8,7 @@ import {
 } from 'zod-openapi';
 import { VERSION } from '../../src/config/version.ts';
 import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/values/api-json.ts';
+import { csvOfList } from '../../src/domain/wire/csv.ts';
 import type { RouteGroup } from '../context.ts';
 import { alert } from '../contract/alert.ts';
 import { apiKey, apiKeyWithSecret } from '../contract/api-key.ts';
@@ -47,6 +48,7 @@ import { DECIMAL, epochTime } from '../contract/wire.ts';
 import { TOLERANT_OPERATIONS } from '../http/parameter-names.ts';
 import type { RouteContract, RouteTag } from '../http/route.ts';
 import {
+  csvHeaders,
   DEPRECATION_HEADERS,
   FILE_HEADERS,
   HEADERS,
@@ -267,6 +269,20 @@ function isCached({ envelope }: RouteContract['answer']): boolean {
   return envelope === 'market' || envelope === 'file';
 }
 
+type ListAnswer = Extract<RouteContract['answer'], { columns?: readonly string[] }> & { columns: readonly string[] };
+
+/** Whether the answer is also available as CSV. */
+function isListed(answer: RouteContract['answer']): answer is ListAnswer {
+  return 'columns' in answer && answer.columns !== undefined;
+}
+
+/** The fields of `meta` besides request id and timestamp. */
+function metaFieldsOf(answer: ListAnswer, isTolerant: boolean): string[] {
+  const fields = answer.envelope === 'market' ? Object.keys(answer.meta?.shape ?? {}) : [];
+  if (answer.envelope === 'account' && answer.isPaged) fields.push('next_cursor');
+  return isTolerant ? [...fields, 'warnings'] : fields;
+}
+
 /** @throws TypeError for a parameter without a schema. */
 function paramOf(params: Readonly<Record<string, z.ZodString>>, name: string): z.ZodString {
   const schema = params[name];
@@ -277,8 +293,10 @@ function paramOf(params: Readonly<Record<string, z.ZodString>>, name: string): z
 function successOf(contract: RouteContract, { decimalFormat }: DocumentOptions): ZodOpenApiResponseObject {
   const { answer, deprecated, group, isIdempotent, operationId } = contract;
   const headers: HeaderName[] = ['X-Request-Id', 'Cache-Control'];
-  if (isCached(answer)) headers.push('ETag', 'Vary');
-  if (answer.envelope === 'download') headers.push('Vary');
+  const isTolerant = TOLERANT_OPERATIONS.has(operationId);
+  const isList = isListed(answer);
+  if (isCached(answer)) headers.push('ETag');
+  if (isCached(answer) || isList || answer.envelope === 'download') headers.push('Vary');
   const isAccepted = answer.envelope === 'account' && answer.status === 202 && answer.accepted !== undefined;
   if (answer.status === 201 || isAccepted) headers.push('Location');
   if (isIdempotent) headers.push('Idempotent-Replayed');
@@ -288,7 +306,8 @@ function successOf(contract: RouteContract, { decimalFormat }: DocumentOptions):
     headers: {
       ...headerRefs(...headers),
       ...(answer.envelope === 'download' && FILE_HEADERS),
-      ...(TOLERANT_OPERATIONS.has(operationId) && TOLERANCE_HEADERS),
+      ...(isTolerant && TOLERANCE_HEADERS),
+      ...(isList && csvHeaders(metaFieldsOf(answer, isTolerant), isTolerant)),
       ...(deprecated && DEPRECATION_HEADERS),
     },
     content: contentOf(contract, decimalFormat),
@@ -346,7 +365,20 @@ function contentOf(
     answer.envelope === 'market'
       ? { ...base, meta: { request_id: HEADERS['X-Request-Id'].example, timestamp: 1767323045, ...answer.metaExample } }
       : { ...base, ...(answer.isPaged && { meta: { next_cursor: null } }) };
-  return { 'application/json': { schema, example: JSON.parse(toJsonText(example, decimalFormat)) } };
+  return {
+    'application/json': { schema, example: JSON.parse(toJsonText(example, decimalFormat)) },
+    ...(isListed(answer) && { 'text/csv': csvContent(answer, decimalFormat) }),
+  };
+}
+
+function csvContent({ columns, example }: ListAnswer, decimalFormat: DecimalFormat) {
+  return {
+    schema: {
+      type: 'string' as const,
+      description: 'A header line, then a line per item. Arrays and objects are JSON.',
+    },
+    example: csvOfList(toJsonText(example, decimalFormat), columns),
+  };
 }
 
 const requestMeta = { request_id: z.string(), timestamp: epochTime };

@@ -1,5 +1,6 @@
 import type { ZodOpenApiOperationObject } from 'zod-openapi';
 import type { ErrorCode } from '../errors.ts';
+import { metaHeader, OMITTED } from '../http/csv-answer.ts';
 
 type HeaderObject = Readonly<{
   description: string;
@@ -131,6 +132,28 @@ export const TOLERANCE_HEADERS = {
   },
   Link: { description: 'Only with `meta.warnings`. Its documentation, with `rel="deprecation"`.', schema: text },
 } as const satisfies Record<string, HeaderObject>;
+
+/** The headers of a list as CSV (docs/api.md, "CSV"). */
+export function csvHeaders(metaFields: readonly string[], isTolerant: boolean): Record<string, HeaderObject> {
+  const isPaged = metaFields.includes('next_cursor');
+  const link = [
+    ...(isPaged ? ['As CSV: the next page, with `rel="next"`.'] : []),
+    ...(isTolerant ? [TOLERANCE_HEADERS.Link.description] : []),
+  ];
+  return {
+    ...Object.fromEntries(
+      metaFields.map((field): [string, HeaderObject] => [
+        metaHeader(field),
+        { description: `Only as CSV: \`meta.${field}\`. Absent when it is null or absent there.`, schema: text },
+      ]),
+    ),
+    [OMITTED]: {
+      description: 'Only as CSV: the fields of `meta` whose header would have more than 1,024 characters.',
+      schema: text,
+    },
+    ...(link.length > 0 && { Link: { description: link.join(' '), schema: text } }),
+  };
+}
 
 /** The headers that every answer with this code has, besides `X-Request-Id`. */
 export const HEADERS_OF_CODE: Readonly<Partial<Record<ErrorCode, readonly HeaderName[]>>> = {

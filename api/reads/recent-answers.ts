@@ -1,7 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { hostProblem } from '../access/host-header.ts';
 import type { AnswerDeps } from '../http/answer-deps.ts';
-import { answerHeaders, answerText, matchesEtag } from '../http/respond.ts';
+import { prefersCsv } from '../http/csv-answer.ts';
+import { answerHeaders, answerText, matchesEtag, varyOf } from '../http/respond.ts';
 import type { AuthDeps } from '../middleware/authenticate.ts';
 import { rateLimitHeaders } from '../middleware/rate-limit.ts';
 import { type ReportDeps, reportRequest, requestIdOf } from '../middleware/request-context.ts';
@@ -33,11 +34,10 @@ function fromMemory(memory: MarketMemory | undefined, target: string): RecentAns
 /**
  * Answers a GET of a target with an answer in memory, for keys with the scope of market data. The answer is byte for
  * byte the answer of the app, but needs no routing, query parsing or middleware. Only market routes put answers into the cache. Other
- * requests go to `app`, for example keys without a cached look-up, accounts at their limit, and pages of other origins.
+ * requests go to `app`, for example keys without a cached look-up, accounts at their limit, pages of other origins, and requests for CSV.
  */
 export function withRecentAnswers(deps: RecentDeps, app: RequestListener): RequestListener {
   const hasCors = deps.corsOrigins.length > 0;
-  const vary = hasCors ? 'Origin, Accept-Encoding, Authorization' : undefined;
   return (req, res) => {
     const target = req.url ?? '';
     const recent = req.method === 'GET' ? (fromMemory(deps.memory, target) ?? deps.answers.recent(target)) : undefined;
@@ -56,14 +56,16 @@ export function withRecentAnswers(deps: RecentDeps, app: RequestListener): Reque
     const route = () => recent.route;
     reportRequest(deps, res, { startedAtMs, method: 'GET', requestId, route, keyId: () => found.id });
     const headers = ['X-Request-Id', requestId, ...SECURITY_HEADERS, ...rateLimitHeaders(admission)];
-    headers.push(...answerHeaders(recent.answer, vary));
+    const vary = varyOf(recent.answer);
+    headers.push(...answerHeaders(recent.answer, (hasCors ? ['Origin', ...vary] : vary).join(', ')));
     send(req, res, { answer: recent.answer, headers, requestId, nowMs });
   };
 }
 
 function isUnusual(req: IncomingMessage, answer: PreparedAnswer): boolean {
   const isCompressed = req.headers['accept-encoding'] !== undefined && answer.data.length >= COMPRESSED_FROM_CHARACTERS;
-  return isCompressed || NOT_PLAIN.test(req.rawHeaders.join('')) || hostProblem(req) !== null;
+  if (isCompressed || prefersCsv(req.headers.accept)) return true;
+  return NOT_PLAIN.test(req.rawHeaders.join('')) || hostProblem(req) !== null;
 }
 
 function send(

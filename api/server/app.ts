@@ -7,6 +7,7 @@ import type { Logger } from '../../src/observe/logger.ts';
 import type { ApiContext, ApiState } from '../context.ts';
 import { docsSite } from '../docs/site.ts';
 import { ApiError } from '../errors.ts';
+import { CSV_META_HEADERS } from '../http/csv-answer.ts';
 import { InternalClient } from '../http/internal-client.ts';
 import { methodNotAllowed } from '../http/paths.ts';
 import { register } from '../http/route.ts';
@@ -61,7 +62,7 @@ function createApp(deps: ApiDeps): RequestListener {
   app.on('error', (error) => logUnfinished(deps.log, asError(error)));
   app.use(requestContext(deps));
   app.use(securityHeaders);
-  if (deps.corsOrigins.length > 0) app.use(cors(deps.corsOrigins));
+  if (deps.corsOrigins.length > 0) app.use(cors(deps.corsOrigins, CSV_META_HEADERS));
   app.use(compression());
   app.use(envelope(deps));
   app.use(targetLength);

@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
+import { ARCHIVE_KIND_NAMES } from '../domain/archive/kinds.ts';
 import { VENUE_NAMES, VENUES, type VenueName } from '../domain/markets/venue.ts';
 import { asError } from '../domain/values/errors.ts';
 import { hostNameOf } from '../domain/values/host-name.ts';
@@ -70,6 +71,12 @@ export const venues = z
   .string()
   .transform(list)
   .pipe(z.array(z.enum(VENUE_NAMES, `unknown venue; known: ${VENUE_NAMES.join(', ')}`)).min(1))
+  .transform((names) => [...new Set(names)]);
+
+export const archiveKinds = z
+  .string()
+  .transform(list)
+  .pipe(z.array(z.enum(ARCHIVE_KIND_NAMES, `unknown kind; known: ${ARCHIVE_KIND_NAMES.join(', ')}`)).min(1))
   .transform((names) => [...new Set(names)]);
 
 /** The processes run in different folders. */

@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { ARCHIVE_KIND_NAMES } from '../domain/archive/kinds.ts';
 import { parseSecretsKeys } from '../domain/values/secret-keys.ts';
 import { parseCidrs } from '../domain/webhooks/address-policy.ts';
 import { parseRetrySchedule } from '../domain/webhooks/retry-schedule.ts';
 import { parseFeeds } from './feeds.ts';
 import {
   absolutePath,
+  archiveKinds,
   checkedBy,
   databaseUrl,
   days,
@@ -393,6 +395,15 @@ const TABLE = {
   }),
   ARCHIVE_DIR: at('archive.dir', absolutePath.optional(), {
     meaning: 'absolute path of the folder of the archive; unset: no archive',
+  }),
+  ARCHIVE_KINDS: at('archive.kinds', archiveKinds, {
+    default: ARCHIVE_KIND_NAMES.join(','),
+    meaning: 'kinds that are archived, separated by commas',
+  }),
+  // A trade of the end of a day may arrive after it.
+  ARCHIVE_AFTER_HOURS: at('archive.afterHours', wholeNumber(1, 720), {
+    default: '6',
+    meaning: 'hours after the end of a UTC day at which it is archived',
   }),
   RETENTION_ATTEMPTS_DAYS: at('retention.attemptsDays', days, {
     default: '30',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ARCHIVE_KIND_NAMES } from '../domain/archive/kinds.ts';
 import { VENUE_NAMES } from '../domain/markets/venue.ts';
 import { ALL_SHARDS, SHARDS } from '../domain/values/shard.ts';
 
@@ -53,6 +54,11 @@ const laneData = z.strictObject({
 });
 const noData = z.strictObject({});
 const backtestData = z.strictObject({ backtestPk: z.string().regex(/^\d{1,19}$/) });
+const archiveData = z.strictObject({
+  kind: z.enum(ARCHIVE_KIND_NAMES),
+  venue: z.string(),
+  date: z.string().regex(/^\d{4}-\d\d-\d\d$/),
+});
 const subscriptionData = z.strictObject({ subscriptionPk: z.string().regex(/^\d{1,19}$/) });
 
 /** The contract of one kind of job: its queue, its data (ids only) and the role that runs it. */
@@ -162,6 +168,14 @@ export const JOBS = {
     deduplicationId: ({ backtestPk }) => `run-backtest-${backtestPk}`,
     deadlineMs: 600_000,
   }),
+  /** The file of a day; a queue of its own, because a large day takes minutes. */
+  'archive-day': job({
+    queue: () => 'archive',
+    data: archiveData,
+    role: 'aggregator',
+    deduplicationId: ({ kind, venue, date }) => `archive-day-${kind}-${venue}-${date}`,
+    deadlineMs: 3_600_000,
+  }),
   'evaluate-alerts': job({
     queue: () => 'alerts',
     data: laneData,
@@ -192,7 +206,7 @@ export const JOB_NAMES = Object.keys(JOBS) as JobName[];
 
 /** The queues that exist for these venues. */
 export function queueNames(venues: readonly string[]): string[] {
-  return [POLL_QUEUE, ...venues.map(venueQueue), 'candles', 'backtests', 'alerts', 'deliveries'];
+  return [POLL_QUEUE, ...venues.map(venueQueue), 'candles', 'backtests', 'archive', 'alerts', 'deliveries'];
 }
 
 /** The queues that a role takes jobs from. */
@@ -201,7 +215,7 @@ export function queuesOfRole(role: Role, venues: readonly string[]): string[] {
     case 'poller':
       return [POLL_QUEUE, ...venues.map(venueQueue)];
     case 'aggregator':
-      return ['candles', 'backtests'];
+      return ['candles', 'backtests', 'archive'];
     case 'alerter':
       return ['alerts'];
     case 'deliverer':
@@ -213,6 +227,8 @@ export function queuesOfRole(role: Role, venues: readonly string[]): string[] {
 export function concurrencyOf(queue: string): number {
   if (queue === 'deliveries') return 64;
   if (queue === 'backtests') return 2;
+  // A file is made within a limit of memory.
+  if (queue === 'archive') return 1;
   if (queue === 'alerts') return LANES + 1;
   // Two per venue: the last walk of one job goes on while the next one polls.
   if (queue === POLL_QUEUE) return 2 * VENUE_NAMES.length;

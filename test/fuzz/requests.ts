@@ -116,7 +116,7 @@ function headersOf(isIdempotent: boolean): fc.Arbitrary<Plan['headers']> {
       maybe('X-Request-Id', fc.oneof(fc.constantFrom('mine', '', 'x'.repeat(200)), headerText)),
       maybe('If-None-Match', fc.oneof(fc.constantFrom('*', 'W/"x"', '"', '"a", W/"b"'), headerText)),
       maybe('Accept-Encoding', fc.constantFrom('gzip', 'br', 'identity;q=0', '*;q=0', 'nonsense', 'gzip;q=2,,br')),
-      maybe('Accept', fc.constantFrom('text/html', '*/*;q=0', '')),
+      maybe('Accept', fc.constantFrom('text/html', '*/*;q=0', '', 'text/csv', 'text/csv;q=0.5, */*'), 30),
       maybe('Content-Encoding', fc.constantFrom('gzip', 'identity', 'br')),
       maybe('Origin', fc.constantFrom('https://evil.example', 'null')),
       maybe('Expect', fc.constantFrom('nonsense', '')),

@@ -1,3 +1,4 @@
+import type { ArchiveKind } from '../../src/domain/archive/kinds.ts';
 import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { pruneIdempotencyKeys } from '../../src/store/accounts/idempotency.ts';
 import { pruneEndedKeys } from '../../src/store/accounts/key-retention.ts';
@@ -5,12 +6,13 @@ import { pruneRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { pruneSignInLinks } from '../../src/store/accounts/sign-in-links.ts';
 import { pruneBacktests } from '../../src/store/alerts/backtest/jobs.ts';
 import { pruneFinishedAlerts, pruneFirings } from '../../src/store/alerts/retention.ts';
+import { isPartitionArchived } from '../../src/store/archive/catalog.ts';
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';
 import { pruneQuarantine } from '../../src/store/catalog/quarantine.ts';
 import { pruneUnusedTokens } from '../../src/store/catalog/tokens.ts';
 import { pruneSamples } from '../../src/store/catalog/volume-samples.ts';
-import type { PartitionedTable } from '../../src/store/db/partitions.ts';
+import type { Partition, PartitionedTable } from '../../src/store/db/partitions.ts';
 import { pruneEvents, pruneSubscriptions } from '../../src/store/deliveries/retention.ts';
 import { forgetOldSecrets } from '../../src/store/deliveries/subscriptions.ts';
 import { endGapsWithoutFeed, GAPS_KEPT_DAYS, pruneGaps } from '../../src/store/feeds/gaps.ts';
@@ -18,6 +20,7 @@ import { pruneActions } from '../../src/store/ops/actions.ts';
 import { retirePartitions } from '../../src/store/series/retention.ts';
 import { pruneWitness } from '../../src/store/series/trade-witness.ts';
 import { pruneWallets } from '../../src/store/wallets/retention.ts';
+import { archivedKinds, planArchive } from '../process/archiving.ts';
 import { defineJob } from '../process/define.ts';
 
 /** Longer than any window of usage, and than the difference of clocks: API processes use their own. */
@@ -41,16 +44,22 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
   const eventsReconciled = await reconcileEvents(db, signal);
 
   const { observationsDays, bookHistoryDays, priceHistoryDays, tradesDays } = config.retention;
-  const retentionDays: readonly (readonly [PartitionedTable, number])[] = [
+  const retentionDays: readonly (readonly [PartitionedTable, number, ArchiveKind?])[] = [
     ['observation', observationsDays],
-    ['book_history', bookHistoryDays],
-    ['price_history', priceHistoryDays],
-    ['trade', tradesDays],
+    ['book_history', bookHistoryDays, 'books'],
+    ['price_history', priceHistoryDays, 'prices'],
+    ['trade', tradesDays, 'trades'],
   ];
   const counts = { quarantinePruned, readsPruned, samplesPruned, witnessPruned, usagePruned, eventsReconciled };
   const report = { dropped: 0, carried: 0, postponed: 0, ...counts };
-  for (const [table, days] of retentionDays) {
-    const retired = await retirePartitions({ db, partitions, table, beforeMs: now() - days * DAY_MS, signal });
+  const archived = archivedKinds(config);
+  for (const [table, days, kind] of retentionDays) {
+    const mayDrop =
+      kind !== undefined && archived.includes(kind)
+        ? { mayDrop: (partition: Partition) => isPartitionArchived(db, kind, partition) }
+        : {};
+    const beforeMs = now() - days * DAY_MS;
+    const retired = await retirePartitions({ db, partitions, table, beforeMs, signal, ...mayDrop });
     const { dropped, carried, postponed } = retired;
     if (dropped.length > 0 || postponed.length > 0) log.info({ table, dropped, carried, postponed }, 'retention');
     report.dropped += dropped.length;
@@ -77,6 +86,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
   await endGapsWithoutFeed(db);
   const gapsPruned = await pruneGaps(db, now() - GAPS_KEPT_DAYS * DAY_MS, signal);
   const secretsForgotten = await forgetOldSecrets(db);
+  const { woken: archiveDaysWoken, removed: archiveFilesRemoved } = await planArchive(context);
   return {
     ...report,
     ...pruned,
@@ -92,5 +102,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
     actionsPruned,
     gapsPruned,
     secretsForgotten,
+    archiveDaysWoken,
+    archiveFilesRemoved,
   };
 });

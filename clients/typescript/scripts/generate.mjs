@@ -37,7 +37,7 @@ export const DECIMAL_FIELDS: readonly string[] = ${literal([...decimalFields()].
 `,
 );
 
-/** The document without the parts that the client types itself: failures, answer headers and the webhooks section. */
+/** The document without the parts that the client types itself or never asks for: failures, answer headers, CSV, the webhooks section. */
 function slim({ webhooks: _, ...full }) {
   const slimmed = structuredClone(full);
   delete slimmed.components.responses;
@@ -50,7 +50,10 @@ function slim({ webhooks: _, ...full }) {
       operation.responses = Object.fromEntries(
         Object.entries(operation.responses)
           .filter(([status]) => status.startsWith('2'))
-          .map(([status, { headers: _headers, ...response }]) => [status, response]),
+          .map(([status, { headers: _headers, ...response }]) => {
+            delete response.content?.['text/csv'];
+            return [status, response];
+          }),
       );
     }
   }

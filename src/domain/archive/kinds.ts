@@ -10,7 +10,7 @@ export const SCHEMA_VERSION = 1;
  */
 export type ColumnType = 'text' | 'decimal' | 'time' | 'integer' | 'boolean' | 'json';
 
-export interface Column {
+interface Column {
   readonly name: string;
   readonly type: ColumnType;
   readonly meaning: string;
@@ -20,7 +20,11 @@ const column = (name: string, type: ColumnType, meaning: string): Column => ({ n
 
 const MARKET = column('market_id', 'text', 'the market, as in the API; null for a token without a market');
 const OUTCOME = column('outcome_id', 'text', 'the outcome, as in the API');
-const IN_EFFECT = column('in_effect', 'boolean', 'true for the value that was in effect at the start of the day: the last one before it');
+const IN_EFFECT = column(
+  'in_effect',
+  'boolean',
+  'true for the value that was in effect at the start of the day: the last one before it',
+);
 const RECEIVED = column('received_at', 'time', 'when oddswire stored the value');
 const AS_OF = column('as_of', 'time', "the venue's time of the value");
 
@@ -30,7 +34,7 @@ export const ARCHIVE_KINDS = {
     columns: [
       MARKET,
       OUTCOME,
-      column('at', 'time', "the venue's time of the trade"),
+      column('ts', 'time', "the venue's time of the trade"),
       column('trade_id', 'text', 'the identity of the trade at its outcome'),
       column('price', 'decimal', 'price of one share, in the currency of the market'),
       column('size', 'decimal', 'shares'),
@@ -39,13 +43,13 @@ export const ARCHIVE_KINDS = {
       column('ordinal', 'integer', 'order of the trades of one time, as the venue lists them'),
       column('received_at', 'time', 'when oddswire stored the trade; null for trades that an earlier release stored'),
     ],
-    order: ['market_id', 'at', 'outcome_id', 'ordinal', 'trade_id'],
+    order: ['market_id', 'ts', 'outcome_id', 'ordinal', 'trade_id'],
   },
   candles: {
     columns: [
       MARKET,
       OUTCOME,
-      column('interval', 'integer', 'seconds: 60 or 300'),
+      column('interval_seconds', 'integer', '60 or 300'),
       column('start', 'time', 'first moment of the candle'),
       column('open', 'decimal', 'first price'),
       column('high', 'decimal', 'highest price'),
@@ -55,7 +59,7 @@ export const ARCHIVE_KINDS = {
       column('notional', 'decimal', 'sum of prices times sizes'),
       column('trades', 'integer', 'number of trades'),
     ],
-    order: ['market_id', 'outcome_id', 'interval', 'start'],
+    order: ['market_id', 'outcome_id', 'interval_seconds', 'start'],
   },
   prices: {
     columns: [
@@ -100,7 +104,7 @@ export const ARCHIVE_KINDS = {
       column('transition', 'text', 'the transition, as in the API'),
       column('state', 'text', 'the state after it'),
       column('round', 'integer', 'round of the proposal; null without one'),
-      column('at', 'time', "the venue's time; null when it sends none"),
+      column('venue_at', 'time', "the venue's time; null when it sends none"),
       RECEIVED,
       column('payouts', 'json', 'payouts by outcome; null when none is stated'),
       column('reason', 'text', 'why the transition was derived; null for a statement of the venue'),
@@ -123,6 +127,11 @@ export interface FileColumn {
 /** The columns of the files of a kind, in their order: a decimal has two. */
 export function fileColumns(kind: ArchiveKind): FileColumn[] {
   return ARCHIVE_KINDS[kind].columns.flatMap(({ name, type }): FileColumn[] =>
-    type === 'decimal' ? [{ name, type }, { name: `${name}_text`, type: 'text' }] : [{ name, type }],
+    type === 'decimal'
+      ? [
+          { name, type },
+          { name: `${name}_text`, type: 'text' },
+        ]
+      : [{ name, type }],
   );
 }

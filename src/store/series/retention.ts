@@ -36,6 +36,8 @@ interface RetireOptions {
   table: PartitionedTable;
   /** Drops partitions that ended by then, epoch milliseconds. */
   beforeMs: number;
+  /** False keeps a partition, and all later ones. */
+  mayDrop?(partition: Partition): Promise<boolean>;
   /** Drops no further partition after its abort. */
   signal?: AbortSignal;
   lockTimeoutMs?: number;
@@ -63,6 +65,10 @@ export async function retirePartitions(options: RetireOptions): Promise<Retired>
     const all = await listPartitions(db, table);
     const [oldest, next] = all;
     if (oldest === undefined || oldest.untilMs > beforeMs) return retired;
+    if (options.mayDrop !== undefined && !(await options.mayDrop(oldest))) {
+      retired.postponed = all.filter(({ untilMs }) => untilMs <= beforeMs).map(({ name }) => name);
+      return retired;
+    }
     const retainedFromMs = partitionStartMs(table, beforeMs);
     const carryToMs = Math.min(next?.fromMs ?? retainedFromMs, retainedFromMs);
     if (CARRIED[table] !== undefined) await partitions.ensure(table, [carryToMs]);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { configTable } from '../../../src/config/config.ts';
 import { VARIABLES } from '../../../src/config/variables.ts';
+import { ARCHIVE_KINDS } from '../../../src/domain/archive/kinds.ts';
 import { JOB_NAMES } from '../../../src/queues/jobs.ts';
 import { STAGES } from '../../../src/store/marks/detail.ts';
 import { pageText, ROOT } from '../../support/markdown.ts';
@@ -84,6 +85,18 @@ describe('docs/architecture.md', () => {
 
   it('explains the marks of every stage', () => {
     expect(STAGES.filter((stage) => !rows.has(stage))).toEqual([]);
+  });
+});
+
+describe('docs/archive.md', () => {
+  it('lists every column of every kind', () => {
+    const documented = rowsOf('docs/archive.md')
+      .filter((row) => row.length === 3 && /^`[a-z_]+`$/.test(row[0] ?? ''))
+      .map(([name = '', , meaning]) => [plain(name), meaning]);
+    const columns = Object.values(ARCHIVE_KINDS).flatMap((kind) =>
+      kind.columns.map((column) => [column.name, column.meaning]),
+    );
+    expect(documented).toEqual(columns);
   });
 });
 

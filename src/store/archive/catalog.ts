@@ -1,0 +1,240 @@
+import type { ArchiveDay, ArchiveFile } from '../../domain/archive/file.ts';
+import { ARCHIVE_KIND_NAMES, type ArchiveKind } from '../../domain/archive/kinds.ts';
+import { listPartitions, type Partition, type PartitionedTable } from '../db/partitions.ts';
+import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import type { DaySummary } from './copy.ts';
+
+/** The catalog knows the changes of a kind from this transaction on: an earlier one may write rows without a note. */
+const SWITCH_ON = sql(
+  'switch_archive_on',
+  `INSERT INTO archive_switch (kind, xid) SELECT kind, pg_current_xact_id() FROM unnest($1::text[]) AS k (kind)
+   WHERE kind NOT IN (SELECT kind FROM archive_switch) ON CONFLICT DO NOTHING`,
+);
+/** Earlier transactions may still run. */
+const READ_SWITCHED = sql(
+  'read_switched_archive',
+  `SELECT kind FROM archive_switch WHERE kind = ANY ($1::text[]) AND xid < pg_snapshot_xmin(pg_current_snapshot())`,
+);
+
+/** Switches the notes of late changes on. Returns the kinds whose changes are noted by every running transaction. */
+export async function switchArchiveOn(db: Queryable, kinds: readonly ArchiveKind[]): Promise<ArchiveKind[]> {
+  await db.query(SWITCH_ON, [kinds]);
+  const rows = await db.query<{ kind: ArchiveKind }>(READ_SWITCHED, [kinds]);
+  return ARCHIVE_KIND_NAMES.filter((kind) => rows.some((row) => row.kind === kind));
+}
+
+/** The first UTC day of a venue: of its first 1d candle for trades and candles, else the day of its first outcome. */
+const FIRST_DAY = `CASE WHEN a.kind IN ('trades', 'candles') THEN (
+     SELECT (to_timestamp(min(c.bucket)) AT TIME ZONE 'UTC')::date
+     FROM market m JOIN outcome o ON o.market_id = m.id CROSS JOIN LATERAL (
+       SELECT bucket FROM candle c WHERE c.token_id = o.token_id AND c.interval_seconds = 86400 ORDER BY bucket LIMIT 1) c
+     WHERE m.venue = a.venue)
+   ELSE (
+     SELECT (min(t.created_at) AT TIME ZONE 'UTC')::date
+     FROM token t LEFT JOIN outcome o ON o.token_id = t.id LEFT JOIN market m ON m.id = o.market_id
+     WHERE m.venue = a.venue OR a.venue = 'solana' AND o.token_id IS NULL) END`;
+
+/** A day is over for the archive this long after its end: $3 hours. A day that changed waits an hour for further changes. */
+const READ_DUE = sql(
+  'read_due_archive_days',
+  `WITH asked AS MATERIALIZED (SELECT kind, venue, (from_at AT TIME ZONE 'UTC')::date AS from_day
+     FROM unnest($1::text[], $2::text[], $4::timestamptz[]) AS a (kind, venue, from_at)),
+   last AS MATERIALIZED (SELECT ((clock_timestamp() - $3 * interval '1 hour') AT TIME ZONE 'UTC')::date - 1 AS day),
+   begun AS MATERIALIZED (
+     SELECT a.kind, a.venue, a.from_day,
+       coalesce((SELECT min(f.date) FROM archive_file f WHERE f.kind = a.kind AND f.venue = a.venue), ${FIRST_DAY}) AS day FROM asked a),
+   first AS (SELECT kind, venue, greatest(day, from_day) AS day FROM begun WHERE day IS NOT NULL),
+   missing AS (
+     SELECT f.kind, f.venue, d.day::date AS date FROM first f CROSS JOIN last
+     CROSS JOIN LATERAL generate_series(f.day::timestamp, last.day::timestamp, interval '1 day') AS d (day)
+     WHERE isfinite(f.day) AND NOT EXISTS (
+       SELECT FROM archive_file a WHERE a.kind = f.kind AND a.venue = f.venue AND a.date = d.day::date AND a.superseded_at IS NULL)),
+   changed AS (
+     SELECT DISTINCT c.kind, m.venue, c.date FROM archive_change c JOIN outcome o ON o.token_id = c.token_id
+     JOIN market m ON m.id = o.market_id JOIN asked a ON a.kind = c.kind AND a.venue = m.venue CROSS JOIN last
+     LEFT JOIN archive_file f ON f.kind = c.kind AND f.venue = m.venue AND f.date = c.date AND f.superseded_at IS NULL
+     WHERE c.date <= last.day AND (f.made_at IS NULL OR f.made_at < clock_timestamp() - interval '1 hour'))
+   SELECT kind, venue, date::text AS date FROM (SELECT * FROM missing UNION SELECT * FROM changed) d
+   ORDER BY date, kind, venue LIMIT $5`,
+);
+
+interface DueOptions {
+  pairs: readonly { kind: ArchiveKind; venue: string }[];
+  /** A day is over for the archive this long after its end. */
+  afterHours: number;
+  limit: number;
+}
+
+/** Rows of earlier days are gone with their partitions, so that nothing says whether such a day was empty. */
+const TABLES: Partial<Record<ArchiveKind, PartitionedTable>> = {
+  trades: 'trade',
+  prices: 'price_history',
+  books: 'book_history',
+};
+
+/** Days that are over and have no file of their present rows, oldest first. */
+export async function readDueDays(db: Queryable, { pairs, afterHours, limit }: DueOptions): Promise<ArchiveDay[]> {
+  const fromOf = new Map<ArchiveKind, string>();
+  for (const kind of new Set(pairs.map((pair) => pair.kind))) {
+    const table = TABLES[kind];
+    const [oldest] = table === undefined ? [] : await listPartitions(db, table);
+    // A table without a partition has no rows.
+    if (oldest !== undefined) fromOf.set(kind, new Date(oldest.fromMs).toISOString());
+    else fromOf.set(kind, table === undefined ? '-infinity' : 'infinity');
+  }
+  return db.query<ArchiveDay>(READ_DUE, [
+    pairs.map(({ kind }) => kind),
+    pairs.map(({ venue }) => venue),
+    afterHours,
+    pairs.map(({ kind }) => fromOf.get(kind)),
+    limit,
+  ]);
+}
+
+/** Trades of the day that are not in their candles yet, or whose fold failed. */
+const READ_UNFOLDED = sql(
+  'read_unfolded_day',
+  `SELECT EXISTS (
+     SELECT FROM (SELECT key, detail FROM mark WHERE stage = 'fold-candles'
+                  UNION ALL SELECT key, detail FROM parked_mark WHERE stage = 'fold-candles') f
+     JOIN outcome o ON o.token_id = f.key JOIN market m ON m.id = o.market_id
+     WHERE m.venue = $1 AND f.detail >= extract(epoch FROM $2::date) AND f.detail < extract(epoch FROM $2::date) + 86400) AS is_unfolded`,
+);
+
+/** Whether candles of the day still wait for trades. */
+export async function isUnfolded(db: Queryable, { venue, date }: ArchiveDay): Promise<boolean> {
+  const [row] = await db.query<{ isUnfolded: boolean }>(READ_UNFOLDED, [venue, date]);
+  return row?.isUnfolded ?? false;
+}
+
+const FILE_COLUMNS = `kind, venue, date::text AS date, revision, file, rows::float8 AS rows, in_effect::float8 AS in_effect, bytes::float8 AS bytes,
+  sha256, checksum, schema_version, start_at AS start, end_at AS "end", snapshot, journal_seq::text AS journal_seq, made_at`;
+
+const READ_PRESENT = sql(
+  'read_present_archive_file',
+  `SELECT ${FILE_COLUMNS} FROM archive_file WHERE kind = $1 AND venue = $2 AND date = $3::date AND superseded_at IS NULL`,
+);
+
+/** The present file of a day; undefined for a day that is not in the catalog. */
+export async function readPresentFile(
+  db: Queryable,
+  { kind, venue, date }: ArchiveDay,
+): Promise<ArchiveFile | undefined> {
+  const [row] = await db.query<ArchiveFile>(READ_PRESENT, [kind, venue, date]);
+  return row;
+}
+
+const DELETE_CHANGES = sql('delete_archive_changes', 'DELETE FROM archive_change WHERE id = ANY ($1::bigint[])');
+const SUPERSEDE = sql(
+  'supersede_archive_file',
+  `UPDATE archive_file SET superseded_at = clock_timestamp()
+   WHERE kind = $1 AND venue = $2 AND date = $3::date AND superseded_at IS NULL AND revision < $4`,
+);
+const INSERT_FILE = sql(
+  'insert_archive_file',
+  `INSERT INTO archive_file (kind, venue, date, revision, file, rows, in_effect, bytes, sha256, checksum, schema_version, start_at, end_at,
+     snapshot, journal_seq, made_at)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, to_timestamp($12::float8 / 1000), to_timestamp($13::float8 / 1000), $14, $15,
+     clock_timestamp()) ON CONFLICT DO NOTHING RETURNING ${FILE_COLUMNS}`,
+);
+
+/** A file that lies in its folder. */
+interface MadeFile {
+  readonly day: ArchiveDay;
+  readonly revision: number;
+  readonly file: string | null;
+  readonly bytes: number;
+  readonly sha256: string | null;
+  readonly schemaVersion: number;
+}
+
+/**
+ * Adds a file to the catalog and removes the changes that it contains: from then on it counts. Undefined when another process was first.
+ */
+export function addFile(db: Database, made: MadeFile, summary: DaySummary): Promise<ArchiveFile | undefined> {
+  const { kind, venue, date } = made.day;
+  return db.transaction(async (tx) => {
+    await tx.query(SUPERSEDE, [kind, venue, date, made.revision]);
+    const [added] = await tx.query<ArchiveFile>(INSERT_FILE, [
+      ...[kind, venue, date, made.revision, made.file, summary.rows, summary.inEffect, made.bytes, made.sha256],
+      ...[summary.checksum, made.schemaVersion, summary.startMs, summary.endMs, summary.snapshot, summary.journalSeq],
+    ]);
+    if (added !== undefined) await tx.query(DELETE_CHANGES, [summary.changes]);
+    return added;
+  });
+}
+
+/** Removes changes that turned out to leave the rows of their day as they are in its file. */
+export async function dropChanges(db: Queryable, { changes }: DaySummary): Promise<void> {
+  if (changes.length > 0) await db.query(DELETE_CHANGES, [changes]);
+}
+
+const READ_UNDESCRIBED = sql(
+  'read_undescribed_files',
+  `SELECT kind, venue, date::text AS date FROM archive_file WHERE described_at IS NULL AND file IS NOT NULL LIMIT $1`,
+);
+const READ_DAY = sql(
+  'read_archive_day',
+  `SELECT ${FILE_COLUMNS} FROM archive_file WHERE kind = $1 AND venue = $2 AND date = $3::date AND superseded_at IS NULL AND file IS NOT NULL`,
+);
+const SET_DESCRIBED = sql(
+  'set_archive_described',
+  `UPDATE archive_file SET described_at = clock_timestamp()
+   WHERE kind = $1 AND venue = $2 AND date = $3::date AND described_at IS NULL AND revision <= $4`,
+);
+
+/** Days whose `manifest.json` may lack their present file, because a process died before it wrote it. */
+export function readUndescribedDays(db: Queryable, limit: number): Promise<ArchiveDay[]> {
+  return db.query<ArchiveDay>(READ_UNDESCRIBED, [limit]);
+}
+
+/** The files of a day that count, for its manifest. */
+export function readDay(db: Queryable, { kind, venue, date }: ArchiveDay): Promise<ArchiveFile[]> {
+  return db.query<ArchiveFile>(READ_DAY, [kind, venue, date]);
+}
+
+/** The manifest of the day has its files up to this revision. */
+export async function noteDescribed(db: Queryable, day: ArchiveDay, revision: number): Promise<void> {
+  await db.query(SET_DESCRIBED, [day.kind, day.venue, day.date, revision]);
+}
+
+const READ_SUPERSEDED = sql(
+  'read_superseded_files',
+  `SELECT ${FILE_COLUMNS} FROM archive_file
+   WHERE superseded_at < clock_timestamp() - $1 * interval '1 hour' AND file IS NOT NULL ORDER BY superseded_at LIMIT $2`,
+);
+const FORGET_FILE = sql(
+  'forget_archive_file',
+  `UPDATE archive_file SET file = NULL WHERE kind = $1 AND venue = $2 AND date = $3::date AND revision = $4`,
+);
+
+/** Files of former revisions that nobody needs to find any more. */
+export function readSuperseded(db: Queryable, keptHours: number, limit: number): Promise<ArchiveFile[]> {
+  return db.query<ArchiveFile>(READ_SUPERSEDED, [keptHours, limit]);
+}
+
+/** The file of a former revision is gone; its row stays. */
+export async function noteRemoved(db: Queryable, { kind, venue, date, revision }: ArchiveFile): Promise<void> {
+  await db.query(FORGET_FILE, [kind, venue, date, revision]);
+}
+
+/** Rows at the first moment of a partition were carried there from a dropped one; each file begins with the same values. */
+const countSql = (partition: string, column: string) =>
+  sqlPlannedPerCall('count_partition_rows', `SELECT count(*)::float8 AS rows FROM ${partition} WHERE ${column} > $1`);
+const COUNT_ARCHIVED = sql(
+  'count_archived_rows',
+  `SELECT coalesce(sum(rows - in_effect), 0)::float8 AS rows,
+     EXISTS (SELECT FROM archive_change c WHERE c.kind = $1 AND c.date >= ($2 AT TIME ZONE 'UTC')::date
+       AND c.date < ($3 AT TIME ZONE 'UTC')::date) AS is_changed
+   FROM archive_file WHERE kind = $1 AND superseded_at IS NULL AND date >= ($2::timestamptz AT TIME ZONE 'UTC')::date
+     AND date < ($3::timestamptz AT TIME ZONE 'UTC')::date`,
+);
+
+/** Whether the files of all venues together have every row of a partition, and no day of it changed since. */
+export async function isPartitionArchived(db: Queryable, kind: ArchiveKind, partition: Partition): Promise<boolean> {
+  const [from, until] = [partition.fromMs, partition.untilMs].map((ms) => new Date(ms).toISOString());
+  const column = kind === 'trades' ? 'ts' : 'received_at';
+  const [stored] = await db.query<{ rows: number }>(countSql(partition.name, column), [from]);
+  const [archived] = await db.query<{ rows: number; isChanged: boolean }>(COUNT_ARCHIVED, [kind, from, until]);
+  return stored !== undefined && archived !== undefined && !archived.isChanged && stored.rows <= archived.rows;
+}

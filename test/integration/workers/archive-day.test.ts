@@ -1,0 +1,255 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { openDuckdb } from '../../../src/archive/duckdb.ts';
+import { checksumSql, writeSql } from '../../../src/archive/parquet.ts';
+import { type ArchiveDay, folderOf } from '../../../src/domain/archive/file.ts';
+import { ARCHIVE_KIND_NAMES, fileColumns } from '../../../src/domain/archive/kinds.ts';
+import { readDay, readDueDays, readPresentFile, switchArchiveOn } from '../../../src/store/archive/catalog.ts';
+import { listPartitions, Partitions } from '../../../src/store/db/partitions.ts';
+import { sql } from '../../../src/store/db/tx.ts';
+import { archiveDay } from '../../../workers/jobs/archive-day.ts';
+import { maintainStorage } from '../../../workers/jobs/maintain-storage.ts';
+import { aStoredMarket } from '../../factories/stored-market.ts';
+import { storedCandles, storedTrades } from '../../factories/stored-series.ts';
+import { useTestDatabase } from '../../support/postgres/database.ts';
+import { jobContext, testConfig, wakeRecorder } from './worker-harness.ts';
+
+const DATE = '2026-03-05';
+const START = Date.parse(`${DATE}T00:00:00Z`);
+const DAY_MS = 86_400_000;
+
+const test = useTestDatabase();
+let dir = '';
+let market: Awaited<ReturnType<typeof aStoredMarket>>;
+const [WEIRD, HUGE] = ['a "quoted", id\nwith lines', `9${'0'.repeat(21)}.5`];
+
+const INSERT_PRICE = sql(
+  'test_archive_price',
+  `INSERT INTO price_history (token_id, received_at, as_of, price, bid, ask) VALUES ($1, $2, $2, $3, $4, NULL)`,
+);
+const INSERT_BOOK = sql(
+  'test_archive_book',
+  `INSERT INTO book_history (token_id, received_at, as_of, bids, asks) VALUES ($1, $2, $2, $3, '[]')`,
+);
+const AGE_TOKENS = sql('test_age_tokens', 'UPDATE token SET created_at = $1');
+const AGE_FILES = sql('test_age_files', `UPDATE archive_file SET made_at = made_at - interval '2 hours'`);
+const SUPERSEDED = sql(
+  'test_age_superseded',
+  `UPDATE archive_file SET superseded_at = superseded_at - interval '25 hours'`,
+);
+const FOLD = sql(
+  'test_archive_mark',
+  `INSERT INTO mark (stage, shard, key, detail) VALUES ('fold-candles', 0, $1, $2)`,
+);
+const NO_MARKS = sql('test_archive_no_marks', `DELETE FROM mark WHERE stage = 'fold-candles'`);
+const NO_DESCRIPTION = sql('test_undescribed', 'UPDATE archive_file SET described_at = NULL');
+const CHANGES = sql('test_archive_changes', 'SELECT kind, date::text AS date FROM archive_change');
+
+const at = (seconds: number) => new Date(START + seconds * 1000);
+const context = (producer = wakeRecorder(), variables: Record<string, string> = {}) =>
+  jobContext({ db: test.db, config: testConfig(test.url, { ARCHIVE_DIR: dir, ...variables }), producer });
+const dayOf = (kind: ArchiveDay['kind'], date = DATE): ArchiveDay => ({ kind, venue: 'polymarket', date });
+const run = (kind: ArchiveDay['kind'], date = DATE) => archiveDay.run(dayOf(kind, date), context());
+const pathOf = (day: ArchiveDay, file: string | null | undefined) => join(dir, folderOf(day), file ?? '');
+
+async function read(statement: string): Promise<Record<string, unknown>[]> {
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  return (await connection.runAndReadAll(statement)).getRowObjectsJson();
+}
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'archive-'));
+  market = await aStoredMarket(test.db, { marketId: 'm1' });
+  const [yes, no] = market.outcomes.map(({ tokenId }) => tokenId) as [bigint, bigint];
+  await storedTrades(test.db, [
+    { tokenId: yes, at: at(0), tradeId: WEIRD, price: '0.123456789012345678', size: '3', side: 'buy' },
+    { tokenId: yes, at: new Date(START + DAY_MS - 1), tradeId: 'last', price: '0.5', size: HUGE, side: 'sell' },
+    { tokenId: no, at: at(60), tradeId: 'plain', price: '0.1234567890123456789', size: '7', ordinal: 2 },
+    { tokenId: no, at: at(-1), tradeId: 'the day before' },
+    { tokenId: no, at: new Date(START + DAY_MS), tradeId: 'the day after' },
+  ]);
+  await storedCandles(test.db, yes, 60, [{ bucket: START / 1000, close: '0.5' }]);
+  await storedCandles(test.db, yes, 3600, [{ bucket: START / 1000, close: '0.5' }]);
+  await storedCandles(test.db, yes, 86_400, [{ bucket: START / 1000 - 86_400, close: '0.5' }]);
+  const partitions = new Partitions(test.db);
+  for (const table of ['price_history', 'book_history'] as const)
+    await partitions.ensure(table, [START - DAY_MS, START]);
+  await test.db.query(INSERT_PRICE, [yes, at(-100).toISOString(), '0.4', null]);
+  await test.db.query(INSERT_PRICE, [yes, at(100).toISOString(), '0.5', '0.49']);
+  await test.db.query(INSERT_BOOK, [yes, at(-5).toISOString(), '[["0.4", "10"]]']);
+  await test.db.query(INSERT_BOOK, [yes, at(5).toISOString(), '[["0.41", "10", 3]]']);
+  await test.db.query(AGE_TOKENS, [at(-DAY_MS / 1000).toISOString()]);
+  await switchArchiveOn(test.db, ARCHIVE_KIND_NAMES);
+});
+afterAll(() => rm(dir, { recursive: true, force: true }));
+afterEach(() => test.db.query(NO_MARKS));
+
+describe('archive-day', () => {
+  it('writes the trades of a day with all digits, and describes them in catalog and manifest', async () => {
+    expect(await run('trades')).toMatchObject({ revision: 1, rows: 3 });
+    const file = await readPresentFile(test.db, dayOf('trades'));
+    const path = pathOf(dayOf('trades'), file?.file);
+    const bytes = await readFile(path);
+    expect(file).toMatchObject({ rows: 3, bytes: bytes.length, schemaVersion: 1, start: at(0), inEffect: 0 });
+    expect(file?.sha256).toBe(createHash('sha256').update(bytes).digest('hex'));
+    const rows =
+      await read(`SELECT trade_id, price::VARCHAR AS price, price_text, size_text, side, ordinal, epoch_us(ts)::VARCHAR AS us,
+      venue FROM read_parquet('${dir}/trades/*/*/*.parquet', hive_partitioning = true) ORDER BY ts`);
+    expect(rows).toEqual([
+      expect.objectContaining({
+        trade_id: WEIRD,
+        price: '0.123456789012345678',
+        price_text: null,
+        side: 'buy',
+        us: `${START}000`,
+      }),
+      expect.objectContaining({
+        trade_id: 'plain',
+        price: null,
+        price_text: '0.1234567890123456789',
+        side: null,
+        ordinal: 2,
+      }),
+      expect.objectContaining({
+        trade_id: 'last',
+        price: '0.500000000000000000',
+        size_text: HUGE,
+        venue: 'polymarket',
+      }),
+    ]);
+    const manifest = JSON.parse(await readFile(join(dir, folderOf(dayOf('trades')), 'manifest.json'), 'utf8'));
+    expect(manifest).toMatchObject({ kind: 'trades', files: [{ file: file?.file, rows: 3, sha256: file?.sha256 }] });
+    expect(await readdir(join(dir, '.work'))).toEqual([]);
+  });
+
+  it('begins prices and books with the value in effect', async () => {
+    await run('prices');
+    await run('books');
+    const prices = await read(`SELECT price::VARCHAR AS price, bid::VARCHAR AS bid, in_effect FROM read_parquet(
+      '${dir}/prices/*/*/*.parquet') ORDER BY received_at`);
+    expect(prices).toEqual([
+      { price: '0.400000000000000000', bid: null, in_effect: true },
+      { price: '0.500000000000000000', bid: '0.490000000000000000', in_effect: false },
+    ]);
+    const books = await read(
+      `SELECT bids, in_effect FROM read_parquet('${dir}/books/*/*/*.parquet') ORDER BY received_at`,
+    );
+    expect(books.map(({ bids }) => JSON.parse(String(bids)))).toEqual([[['0.4', '10']], [['0.41', '10', 3]]]);
+    expect(await readPresentFile(test.db, dayOf('prices'))).toMatchObject({ rows: 2, inEffect: 1, start: at(100) });
+  });
+
+  it('writes candles of a minute and of five minutes, versions and resolutions', async () => {
+    expect(await run('candles')).toMatchObject({ rows: 1 });
+    const today = new Date().toISOString().slice(0, 10);
+    expect(await run('markets', today)).toMatchObject({ rows: 1 });
+    expect(await run('resolutions', today)).toMatchObject({ rows: 0 });
+    const [version] = await read(`SELECT market_id, title, facts FROM read_parquet('${dir}/markets/*/*/*.parquet')`);
+    expect(version).toMatchObject({ market_id: 'm1', title: 'Will it rain?' });
+    expect(JSON.parse(String(version?.['facts']))['outcomes']).toHaveLength(2);
+  });
+
+  it('states a day without rows in the catalog, without a file', async () => {
+    expect(await run('trades', '2026-03-07')).toMatchObject({ rows: 0, bytes: 0 });
+    expect(await readPresentFile(test.db, dayOf('trades', '2026-03-07'))).toMatchObject({
+      file: null,
+      rows: 0,
+      sha256: null,
+    });
+    expect(existsSync(join(dir, folderOf(dayOf('trades', '2026-03-07'))))).toBe(false);
+  });
+
+  it('makes a new revision when a late trade arrives, and keeps the former file for a day', async () => {
+    await run('trades');
+    const before = await readPresentFile(test.db, dayOf('trades'));
+    expect(await run('trades')).toMatchObject({ skipped: 'unchanged' });
+    const [, no] = market.outcomes;
+    await storedTrades(test.db, [{ tokenId: no?.tokenId ?? 0n, at: at(90), tradeId: 'late' }]);
+    expect(await test.db.query(CHANGES)).toContainEqual({ kind: 'trades', date: DATE });
+    const due = () => readDueDays(test.db, { pairs: [dayOf('trades')], afterHours: 6, limit: 500 });
+    // The first run of this test made the files of the days around it an hour ago at most.
+    expect((await due()).filter(({ date }) => date === DATE)).toEqual([]);
+    await test.db.query(AGE_FILES);
+    expect(await due()).toContainEqual(dayOf('trades'));
+    expect(await run('trades')).toMatchObject({ revision: 2, rows: 4 });
+    expect((await test.db.query<{ date: string }>(CHANGES)).filter(({ date }) => date === DATE)).toEqual([]);
+    expect(existsSync(pathOf(dayOf('trades'), before?.file))).toBe(true);
+    expect(await readDay(test.db, dayOf('trades'))).toHaveLength(1);
+    await test.db.query(SUPERSEDED);
+    await maintainStorage.run({}, context());
+    expect(existsSync(pathOf(dayOf('trades'), before?.file))).toBe(false);
+  });
+
+  it('waits while trades of the day are not in their candles', async () => {
+    await test.db.query(FOLD, [market.outcomes[0]?.tokenId, START / 1000 + 120]);
+    expect(await run('candles')).toMatchObject({ skipped: 'trades are not in their candles' });
+  });
+
+  it('leaves no file and no row when the folder cannot be written, and names the folder', async () => {
+    const blocked = join(dir, 'blocked');
+    await writeFile(blocked, '');
+    const failing = archiveDay.run(dayOf('prices', '2026-03-06'), context(wakeRecorder(), { ARCHIVE_DIR: blocked }));
+    await expect(failing).rejects.toThrow(/blocked/);
+    expect(await readPresentFile(test.db, dayOf('prices', '2026-03-06'))).toBeUndefined();
+  });
+
+  it('has a checksum that both readers of a file compute, and that one changed digit changes', async () => {
+    const duckdb = await openDuckdb(
+      { folder: `${dir}/`, spillFolder: join(dir, 'spill'), memoryMb: 256, threads: 1 },
+      new AbortController().signal,
+    );
+    const columns = fileColumns('resolutions');
+    const checksums = [];
+    for (const digit of [1, 2]) {
+      const csv = join(dir, `${digit}.csv`);
+      const parquet = join(dir, `${digit}.parquet`);
+      await writeFile(csv, `"m","${digit}","proposed","proposed",,"-1","${START}000","","[]","a","{}"\n`);
+      await duckdb.run(writeSql(dayOf('resolutions'), csv, parquet));
+      const [byDuckdb] = await duckdb.run(checksumSql('resolutions', parquet));
+      expect(await duckdb.digest(parquet, columns)).toEqual(byDuckdb);
+      checksums.push(byDuckdb?.['checksum']);
+    }
+    expect(checksums[0]).not.toBe(checksums[1]);
+    await expect(duckdb.run(`SELECT * FROM read_csv('/etc/hostname')`)).rejects.toThrow(/disabled by configuration/);
+    await expect(duckdb.run('SET threads = 8')).rejects.toThrow(/locked/);
+    await expect(duckdb.run('INSTALL httpfs')).rejects.toThrow(/disabled by configuration/);
+    await duckdb.close();
+    await expect(duckdb.run('SELECT 1')).rejects.toThrow(/ended \(SIGKILL\)/);
+  });
+
+  it('does nothing without a folder', async () => {
+    const off = jobContext({ db: test.db, config: testConfig(test.url), producer: wakeRecorder() });
+    expect(await archiveDay.run(dayOf('trades'), off)).toEqual({ skipped: 'off' });
+  });
+});
+
+describe('maintain-storage with an archive', () => {
+  it('wakes the first due day of each kind and venue, and finishes manifests that a death left open', async () => {
+    await mkdir(join(dir, '.work'), { recursive: true });
+    await run('trades');
+    const manifest = join(dir, folderOf(dayOf('trades')), 'manifest.json');
+    await rm(manifest);
+    await test.db.query(NO_DESCRIPTION);
+    const woken: unknown[] = [];
+    await maintainStorage.run({}, context({ ...wakeRecorder(), wake: (_name, data) => void woken.push(data) }));
+    expect(existsSync(manifest)).toBe(true);
+    expect(woken).toContainEqual({ kind: 'candles', venue: 'polymarket', date: '2026-03-06' });
+    expect(woken.every((data) => (data as { venue: string }).venue === 'polymarket')).toBe(true);
+  });
+
+  it('keeps a partition past its retention until its rows are in files', async () => {
+    const variables = { RETENTION_PRICE_HISTORY_DAYS: '30' };
+    const names = async () => (await listPartitions(test.db, 'price_history')).map(({ name }) => name);
+    const [yes] = market.outcomes;
+    await test.db.query(INSERT_PRICE, [yes?.tokenId, new Date(START + DAY_MS + 1).toISOString(), '0.6', null]);
+    await maintainStorage.run({}, context(wakeRecorder(), variables));
+    expect(await names()).toContain('price_history_202603');
+    for (const date of ['2026-03-04', DATE, '2026-03-06']) await run('prices', date);
+    await maintainStorage.run({}, context(wakeRecorder(), variables));
+    expect(await names()).not.toContain('price_history_202603');
+  });
+});
