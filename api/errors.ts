@@ -29,17 +29,22 @@ export const STATUS_OF = {
   backtest_not_found: 404,
   wallet_not_found: 404,
   key_not_found: 404,
+  archive_off: 404,
+  archive_file_not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
   payload_too_large: 413,
   uri_too_long: 414,
   unsupported_media_type: 415,
+  range_not_satisfiable: 416,
   misdirected_request: 421,
   idempotency_mismatch: 422,
   upgrade_required: 426,
   rate_limited: 429,
+  archive_quota_exceeded: 429,
   internal_error: 500,
   not_ready: 503,
+  archive_unavailable: 503,
 } as const;
 export type ErrorCode = keyof typeof STATUS_OF;
 export const ERROR_CODES = Object.keys(STATUS_OF) as ErrorCode[];

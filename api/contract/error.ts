@@ -24,17 +24,23 @@ export const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
   backtest_not_found: 'The account has no such backtest, or it ended more than 24 hours ago.',
   wallet_not_found: 'The account has no such wallet.',
   key_not_found: 'The account has no such key.',
+  archive_off: 'This server has no archive.',
+  archive_file_not_found: 'The archive has no such file, or it was superseded and is removed.',
   method_not_allowed: 'The path does not accept this method; `Allow` lists the accepted methods.',
   conflict: 'The resource is in another state or exists already, or a request with the same key is in flight.',
   uri_too_long: 'The request line is too long.',
   payload_too_large: 'The body is larger than 64 KiB.',
   unsupported_media_type: 'The body is not uncompressed UTF-8 `application/json`.',
+  range_not_satisfiable: 'The file has none of the bytes of `Range`; `Content-Range` states its size.',
   misdirected_request: 'The operator pages do not serve this host name.',
   idempotency_mismatch: 'The `Idempotency-Key` was used with another path or body.',
   upgrade_required: 'This address is a WebSocket.',
   rate_limited: 'Too many requests. Retry after `Retry-After` seconds.',
+  archive_quota_exceeded:
+    'The account has no bytes of the archive left for this UTC day. Retry after `Retry-After` seconds.',
   internal_error: 'The server failed.',
   not_ready: 'A dependency of the server is unavailable. Retry after `Retry-After` seconds.',
+  archive_unavailable: 'This server cannot read the file as the catalog describes it; `details` has the cause.',
 };
 
 export const errorCode = z.enum(ERROR_CODES).meta({ description: 'All error codes.' });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type {} from 'zod-openapi';
 import { alertExample } from './alert.ts';
 import { apiKeyExample } from './api-key.ts';
+import { archiveFileExample } from './archive/file.ts';
 import { backtestJobExample } from './backtest.ts';
 import { deliveryExample } from './delivery.ts';
 import { EVENT_ID_EXAMPLE, MARKET_ID_EXAMPLE } from './market.ts';
@@ -24,6 +25,7 @@ export function pathParams(venues: readonly string[]): Readonly<Record<string, z
     backtest_id: segment.meta({ example: backtestJobExample.id }),
     wallet_id: segment.meta({ example: walletExample.id }),
     key_id: segment.meta({ description: 'The id of a key, not the key.', example: apiKeyExample.id }),
+    archive_file: segment.meta({ description: 'The name of a file of the archive.', example: archiveFileExample.file }),
     file: segment.meta({ description: 'A file of the documentation page.', example: 'page.css' }),
   };
 }

@@ -49,12 +49,13 @@ type MarketDeps = Pick<AnswerDeps, 'decimalFormat' | 'now' | 'answers' | 'limits
  * Answers a market route: envelope with meta, weak ETag, 304, from memory when possible. The ETag covers
  * data and the stable part of meta (`next_cursor`), but not request id and timestamp, which change per request. A list with `columns`
  * is also available as CSV, which is made from the same prepared answer and has an ETag of its own.
+ * `isRecent`: whether the answer may be sent before the app.
  */
 export async function sendMarketData(
   ctx: ApiContext,
   deps: MarketDeps,
   read: MarketRead,
-  columns?: readonly string[],
+  { columns, isRecent = true }: { columns?: readonly string[] | undefined; isRecent?: boolean } = {},
 ): Promise<void> {
   const remembered = deps.memory && read.remembered?.();
   if (deps.memory && remembered) {
@@ -65,7 +66,7 @@ export async function sendMarketData(
   const key = JSON.stringify(read.key);
   const { answer, isShared } = await sharedOrOwn(key, deps, read, callerOf(ctx));
   // Recent answers are sent before the app and carry no deprecation headers.
-  if (ctx.method === 'GET' && isShared && !ctx.response.get('Deprecation')) {
+  if (ctx.method === 'GET' && isRecent && isShared && !ctx.response.get('Deprecation')) {
     deps.answers.remember(ctx.req.url ?? '', { key, route: String(ctx._matchedRoute) });
   }
   sendPrepared(ctx, deps, answer, columns);

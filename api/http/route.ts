@@ -26,6 +26,7 @@ export type RouteTag =
   | 'deliveries'
   | 'alerts'
   | 'wallets'
+  | 'archive'
   | 'keys'
   | 'health'
   | 'contract';
@@ -127,6 +128,13 @@ type AnswerContract =
       description: string;
       /** Without parameters. */
       mediaTypes: readonly string[];
+    }
+  | {
+      /** The bytes of a file that never changes, whole or in part. */
+      envelope: 'download';
+      status: 200;
+      description: string;
+      mediaType: string;
     };
 
 /** One definition for the router, the input checks and the document. */
@@ -318,6 +326,9 @@ interface MarketSpec<
   Data extends z.ZodType<ApiJson>,
   Meta extends MetaSchema,
 > extends RouteDocs<Path> {
+  /** Default: market data. */
+  tag?: RouteTag;
+  group?: RouteGroup;
   query?: Query;
   answer: {
     description: string;
@@ -348,10 +359,10 @@ export function marketRoute<
   const columns = columnsOf(answer.data);
   return {
     contract: {
-      ...docs,
-      method: 'get',
       tag: 'markets',
       group: MARKET_GROUP,
+      ...docs,
+      method: 'get',
       answer: {
         ...shown,
         envelope: 'market',
@@ -362,7 +373,28 @@ export function marketRoute<
       },
     },
     run: (ctx, deps) =>
-      sendMarketData(ctx, deps, handle({ params: ctx.params as PathParams<Path>, query: readQuery(ctx) }), columns),
+      sendMarketData(ctx, deps, handle({ params: ctx.params as PathParams<Path>, query: readQuery(ctx) }), {
+        columns,
+        // Recent answers go to every key with the scope of market data.
+        isRecent: spec.group === undefined,
+      }),
+  };
+}
+
+interface DownloadSpec<Path extends string> extends RouteDocs<Path> {
+  tag: RouteTag;
+  group: RouteGroup;
+  answer: { description: string; mediaType: string };
+}
+
+/** The bytes of a file, for a key. The handler writes the answer. */
+export function downloadRoute<const Path extends `/${string}`>(
+  spec: DownloadSpec<Path>,
+  handle: (request: { ctx: ApiContext; caller: Caller; params: PathParams<Path> }) => Promise<void>,
+): Route {
+  return {
+    contract: { ...spec, method: 'get', answer: { ...spec.answer, envelope: 'download', status: 200 } },
+    run: (ctx) => handle({ ctx, caller: callerOf(ctx), params: ctx.params as PathParams<Path> }),
   };
 }
 

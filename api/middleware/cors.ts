@@ -10,11 +10,17 @@ const ALLOWED_HEADERS = [
   'Content-Type',
   'Idempotency-Key',
   'If-None-Match',
+  'If-Range',
   'Last-Event-ID',
+  'Range',
   'X-Request-Id',
 ];
 /** The headers that a page may read besides the safelisted ones. */
 const EXPOSED_HEADERS = [
+  'Accept-Ranges',
+  'Content-Digest',
+  'Content-Range',
+  'Repr-Digest',
   'ETag',
   'Location',
   'Retry-After',

@@ -12,6 +12,7 @@ import { csvOfList } from '../../src/domain/wire/csv.ts';
 import type { RouteGroup } from '../context.ts';
 import { alert } from '../contract/alert.ts';
 import { apiKey, apiKeyWithSecret } from '../contract/api-key.ts';
+import { archiveFile } from '../contract/archive/file.ts';
 import { backtestJob, backtestResult } from '../contract/backtest.ts';
 import { book } from '../contract/book.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
@@ -49,6 +50,7 @@ import type { RouteContract, RouteTag } from '../http/route.ts';
 import {
   csvHeaders,
   DEPRECATION_HEADERS,
+  FILE_HEADERS,
   HEADERS,
   type HeaderName,
   RATE_LIMIT_HEADERS,
@@ -67,6 +69,7 @@ const SCHEMAS = {
   AlertBacktestResult: backtestResult,
   ApiKey: apiKey,
   ApiKeyWithSecret: apiKeyWithSecret,
+  ArchiveFile: archiveFile,
   Attempt: attempt,
   BalanceChangeEvent: balanceChangeEvent,
   Candle: candle,
@@ -118,6 +121,7 @@ const TAGS: Readonly<Record<RouteTag | 'events', string>> = {
   deliveries: 'Events, delivery log, retry and recovery: `X-API-Key`, scope `webhooks`.',
   alerts: 'Price alerts: `X-API-Key`, scope `alerts`.',
   wallets: 'Watched wallets: `X-API-Key`, scope `wallets`.',
+  archive: 'History in files: `Authorization: Bearer`, scope `archive`.',
   keys: 'The API keys of the account: `X-API-Key`, scope `keys`.',
   events: 'The events that a webhook receives.',
   health: 'State of the service.',
@@ -224,6 +228,7 @@ function operationOf(
   const headers: RequestHeaderName[] = ['X-Request-Id'];
   if (isCached(answer)) headers.push('If-None-Match');
   if (answer.envelope === 'stream') headers.push('Last-Event-ID');
+  if (answer.envelope === 'download') headers.push('If-None-Match', 'Range', 'If-Range');
   if (contract.isIdempotent) headers.push('Idempotency-Key');
   return {
     operationId,
@@ -252,6 +257,7 @@ function operationOf(
         answer.accepted && {
           '202': successOf({ ...contract, answer: { ...answer, ...answer.accepted, status: 202 } }, options),
         }),
+      ...(answer.envelope === 'download' && partsOf(contract, options)),
       ...(isCached(answer) && { '304': { $ref: '#/components/responses/not_modified' } }),
       ...failures(contract, shared),
     },
@@ -290,7 +296,7 @@ function successOf(contract: RouteContract, { decimalFormat }: DocumentOptions):
   const isTolerant = TOLERANT_OPERATIONS.has(operationId);
   const isList = isListed(answer);
   if (isCached(answer)) headers.push('ETag');
-  if (isCached(answer) || isList) headers.push('Vary');
+  if (isCached(answer) || isList || answer.envelope === 'download') headers.push('Vary');
   const isAccepted = answer.envelope === 'account' && answer.status === 202 && answer.accepted !== undefined;
   if (answer.status === 201 || isAccepted) headers.push('Location');
   if (isIdempotent) headers.push('Idempotent-Replayed');
@@ -299,11 +305,33 @@ function successOf(contract: RouteContract, { decimalFormat }: DocumentOptions):
     description: answer.description,
     headers: {
       ...headerRefs(...headers),
+      ...(answer.envelope === 'download' && FILE_HEADERS),
       ...(isTolerant && TOLERANCE_HEADERS),
       ...(isList && csvHeaders(metaFieldsOf(answer, isTolerant), isTolerant)),
       ...(deprecated && DEPRECATION_HEADERS),
     },
     content: contentOf(contract, decimalFormat),
+  };
+}
+
+/** The further answers of a download. */
+function partsOf(contract: RouteContract, options: DocumentOptions): Record<'206' | '304', ZodOpenApiResponseObject> {
+  const whole = successOf(contract, options);
+  // The digest of a part would need another read of it.
+  const headers = Object.entries(whole.headers ?? {}).filter(([name]) => name !== 'Content-Digest');
+  return {
+    '206': {
+      ...whole,
+      description: 'One part of the file.',
+      headers: { ...Object.fromEntries(headers), ...headerRefs('Content-Range') },
+    },
+    '304': {
+      description: 'You have the file.',
+      headers: {
+        ...headerRefs('X-Request-Id', 'Cache-Control', 'Vary', ...RATE_LIMIT_HEADERS),
+        ETag: FILE_HEADERS.ETag,
+      },
+    },
   };
 }
 
@@ -314,6 +342,7 @@ function contentOf(
   if (answer.envelope === 'file') {
     return Object.fromEntries(answer.mediaTypes.map((type) => [type, { schema: { ...FILE_SCHEMAS[type] } }]));
   }
+  if (answer.envelope === 'download') return { [answer.mediaType]: { schema: {} } };
   if (answer.envelope === 'stream') {
     const example = JSON.parse(toJsonText(answer.example, decimalFormat));
     return { 'text/event-stream': { schema: answer.data, example } };

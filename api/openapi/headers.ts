@@ -53,6 +53,12 @@ export const HEADERS = {
   },
   Allow: { description: 'The methods that the path accepts.', schema: text, required: true, example: 'GET, HEAD' },
   'Retry-After': { description: 'Seconds to wait before a retry.', schema: seconds, example: 2 },
+  'Content-Range': {
+    description: 'The part of the file, or its size after 416.',
+    schema: { type: 'string', pattern: '^bytes (\\d+-\\d+|\\*)/\\d+$' },
+    required: true,
+    example: 'bytes 0-1023/2345678',
+  },
   'Idempotent-Replayed': {
     description: '`true` when this answer repeats an earlier one.',
     schema: { type: 'string', pattern: '^true$' },
@@ -73,6 +79,31 @@ export const HEADERS = {
   'RateLimit-Reset': { description: 'Seconds until the window ends.', schema: seconds, example: 42 },
 } as const satisfies Record<string, HeaderObject>;
 export type HeaderName = keyof typeof HEADERS;
+
+const digest = { type: 'string', pattern: '^sha-256=:[A-Za-z0-9+/]{43}=:$' } as const;
+const digestExample = 'sha-256=:DzxafpGy1IYPPFp+kbLUhg88Wn6RstSGDzxafpGy1IY=:';
+
+/** Headers of a downloaded file. */
+export const FILE_HEADERS = {
+  ETag: {
+    description: 'Strong: the sha256 of the file. Send it as `If-Range` to continue a download.',
+    schema: { type: 'string', pattern: '^"[0-9a-f]{64}"$' },
+    required: true,
+  },
+  'Accept-Ranges': { description: '`bytes`.', schema: text, required: true, example: 'bytes' },
+  'Repr-Digest': {
+    description: 'The sha256 of the whole file (RFC 9530).',
+    schema: digest,
+    required: true,
+    example: digestExample,
+  },
+  'Content-Digest': {
+    description: 'The sha256 of the body (RFC 9530).',
+    schema: digest,
+    required: true,
+    example: digestExample,
+  },
+} as const satisfies Record<string, HeaderObject>;
 
 export const RATE_LIMIT_HEADERS = [
   'RateLimit-Policy',
@@ -131,6 +162,9 @@ export const HEADERS_OF_CODE: Readonly<Partial<Record<ErrorCode, readonly Header
   method_not_allowed: ['Allow'],
   rate_limited: ['Retry-After'],
   not_ready: ['Retry-After'],
+  range_not_satisfiable: ['Content-Range'],
+  archive_quota_exceeded: ['Retry-After'],
+  archive_unavailable: ['Retry-After'],
 };
 /** The headers that an answer with this code may have. */
 export const OPTIONAL_HEADERS_OF_CODE: Readonly<Partial<Record<ErrorCode, readonly HeaderName[]>>> = {
@@ -150,6 +184,18 @@ export const REQUEST_HEADERS = {
     name: 'If-None-Match',
     in: 'header',
     description: 'The `ETag` of an earlier answer. The server sends 304 while the answer has not changed.',
+    schema: { type: 'string' },
+  },
+  Range: {
+    name: 'Range',
+    in: 'header',
+    description: 'One part, such as `bytes=1000-` or `bytes=-8`. Several parts get the whole file.',
+    schema: { type: 'string' },
+  },
+  'If-Range': {
+    name: 'If-Range',
+    in: 'header',
+    description: 'The `ETag` of the first part. Another one gets the whole file.',
     schema: { type: 'string' },
   },
   'Idempotency-Key': {

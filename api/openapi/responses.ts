@@ -15,6 +15,7 @@ const CODES_OF_PARAM: Readonly<Record<string, ErrorCode>> = {
   backtest_id: 'backtest_not_found',
   wallet_id: 'wallet_not_found',
   key_id: 'key_not_found',
+  archive_file: 'archive_file_not_found',
   file: 'not_found',
 };
 

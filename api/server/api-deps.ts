@@ -8,6 +8,7 @@ import type { ConsoleOptions } from '../pages/console/public-market.ts';
 import type { PageDeps } from '../pages/kit/page-deps.ts';
 import type { OpsOptions } from '../pages/ops/access/session.ts';
 import type { MarketReadDeps } from '../reads/read-deps.ts';
+import type { DownloadDeps } from '../routes/archive/download.ts';
 import type { StreamDeps } from '../streams/port.ts';
 
 /** The dependencies of the routes of the API. */
@@ -15,7 +16,8 @@ export type RoutesDeps = AuthDeps &
   AnswerDeps &
   MarketReadDeps &
   WriteDeps &
-  StreamDeps & {
+  StreamDeps &
+  DownloadDeps & {
     addressRules: AddressRules;
     /** The checks of `/health/ready`. */
     dependencies: readonly Dependency[];

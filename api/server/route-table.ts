@@ -3,6 +3,7 @@ import { accountEventRoutes } from '../routes/account-events.ts';
 import { alertBacktestRoutes } from '../routes/alert-backtests.ts';
 import { alertWriteRoutes } from '../routes/alert-writes.ts';
 import { alertRoutes } from '../routes/alerts.ts';
+import { archiveRoutes } from '../routes/archive/files.ts';
 import { compareRoutes } from '../routes/books/compare.ts';
 import { executableRoutes } from '../routes/books/executable.ts';
 import { feeRoutes } from '../routes/books/fees.ts';
@@ -44,6 +45,7 @@ export function routeTable(deps: RoutesDeps): Route[] {
     ...alertBacktestRoutes(deps),
     ...walletRoutes(deps),
     ...keyRoutes(deps),
+    ...archiveRoutes(deps),
     ...venueRoutes(deps),
     ...marketRoutes(deps),
     ...rulesRoutes(deps),

@@ -25,6 +25,7 @@ import { createAccountLimits } from '../access/account-limits.ts';
 import { createFailedKeys } from '../access/failed-keys.ts';
 import { createKeyDirectory } from '../access/key-directory.ts';
 import type { RequestSample } from '../middleware/request-context.ts';
+import { ArchiveFolder } from '../reads/archive-folder.ts';
 import { createReadTracker } from '../reads/read-tracker.ts';
 import { enabledVenues } from '../reads/venue-catalog.ts';
 import { marketVenues, venueScopes } from '../routes/market-scope.ts';
@@ -132,6 +133,7 @@ export function startApi(
       tradeRetentionMs: config.retention.tradesDays * DAY_MS,
       addressRules: config.webhooks.addressRules,
       quotas: config.quotas,
+      ...(config.archive.dir !== undefined && { archive: new ArchiveFolder(config.archive.dir, log) }),
       dependencies: [...dependencies, notStopping(signal), journalRead(streams)],
       ...(config.isConsoleOn && {
         console: {

@@ -21,7 +21,7 @@ export const KEYS_USAGE = `usage: oddswire keys create --account A --name N [--s
        oddswire keys revoke ID [--json]
        oddswire keys accounts [--json]
        oddswire keys quota --account A [--webhooks N] [--alerts N] [--wallets N] [--keys N] [--rate N]
-                           [--cold-reads N] [--json]
+                           [--cold-reads N] [--archive N] [--json]
        oddswire keys sealed [--json]
        oddswire keys reseal [--json]
 
@@ -38,8 +38,9 @@ export const KEYS_USAGE = `usage: oddswire keys create --account A --name N [--s
   ADDRESS is the address of the console; the default is OPS_PUBLIC_URL, else http://HOST:PORT.
   A and N have 1 to 100 characters. S is one of ${SCOPES.join(', ')}; the default is all of them.
   TIME is an age from now (12h, 90d), epoch seconds or ISO 8601 (2027-01-01, 2027-01-01T12:00Z); the default is never.
-  --webhooks, --alerts, --wallets and --keys limit the number that an account may have, --rate its requests per minute
-  and --cold-reads its cold reads per minute: a whole number, or "default" for the configured value. --rate 0: no limit.
+  --webhooks, --alerts, --wallets and --keys limit the number that an account may have, --rate its requests per minute,
+  --cold-reads its cold reads per minute and --archive its megabytes of archive files per UTC day: a whole number, or
+  "default" for the configured value. --rate 0: no limit.
   Exit code: 0 done, 1 not done (no such key, no such account, values of
   another key left), 2 wrong arguments.`;
 
@@ -51,6 +52,7 @@ const LIMITS = {
   keys: 'keys',
   rate: 'ratePerMinute',
   'cold-reads': 'coldReadsPerMinute',
+  archive: 'archiveMbPerDay',
 } as const satisfies Record<string, keyof AccountQuotas>;
 
 const ACCOUNT = { account: { value: 'A' } };

@@ -65,7 +65,7 @@ export function quotasText(quotas: AccountQuotas): string {
 }
 
 export function quotasJson(account: string, quotas: AccountQuotas): string {
-  const { webhooks, alerts, wallets, keys, ratePerMinute, coldReadsPerMinute } = quotas;
+  const { webhooks, alerts, wallets, keys, ratePerMinute, coldReadsPerMinute, archiveMbPerDay } = quotas;
   return JSON.stringify({
     account,
     webhooks,
@@ -74,9 +74,12 @@ export function quotasJson(account: string, quotas: AccountQuotas): string {
     keys,
     rate_per_minute: ratePerMinute,
     cold_reads_per_minute: coldReadsPerMinute,
+    archive_mb_per_day: archiveMbPerDay,
   });
 }
 
-function quotasByOption({ webhooks, alerts, wallets, keys, ratePerMinute, coldReadsPerMinute }: AccountQuotas) {
-  return { webhooks, alerts, wallets, keys, rate: ratePerMinute, 'cold-reads': coldReadsPerMinute };
+function quotasByOption(quotas: AccountQuotas) {
+  const { webhooks, alerts, wallets, keys, ratePerMinute, coldReadsPerMinute, archiveMbPerDay } = quotas;
+  const objects = { webhooks, alerts, wallets, keys };
+  return { ...objects, rate: ratePerMinute, 'cold-reads': coldReadsPerMinute, archive: archiveMbPerDay };
 }

@@ -372,6 +372,10 @@ const TABLE = {
     default: '50',
     meaning: 'active API keys up to which an account without a quota of its own may make more',
   }),
+  QUOTA_ARCHIVE_MB_PER_DAY: at('quotas.archiveMbPerDay', quota, {
+    default: '20000',
+    meaning: 'megabytes of archive files per UTC day and account without a quota of its own; 0: none',
+  }),
   RETENTION_TRADES_DAYS: at('retention.tradesDays', days, {
     default: '3650',
     meaning: 'how long trades are kept; older trades are skipped',

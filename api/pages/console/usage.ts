@@ -1,6 +1,7 @@
 import { SCOPES, type Scope } from '../../../src/domain/values/api-key.ts';
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
-import { type AccountQuotas, readAccountQuotas } from '../../../src/store/accounts/quotas.ts';
+import { readArchiveUse } from '../../../src/store/accounts/archive-use.ts';
+import { type AccountQuotas, type Quota, readAccountQuotas } from '../../../src/store/accounts/quotas.ts';
 import { MAX_WIDE_SCOPES } from '../../../src/store/alerts/scopes.ts';
 import { type AccountUsage, MAX_COUNTED_OF_ACCOUNT, readAccountUsage } from '../../../src/store/ops/account-usage.ts';
 import type { StreamDeps } from '../../streams/port.ts';
@@ -18,6 +19,7 @@ import type { ActionRequest, ConsoleRequest, ConsoleRouter } from './route.ts';
 const { path: PATH } = SECTIONS.usage;
 const KEYS_PATH = `${PATH}/keys`;
 const scope: Scope = 'keys';
+const MEGABYTE = 1_000_000;
 
 type UsageDeps = Pick<PageDeps, 'db' | 'limits' | 'quotas'> & StreamDeps;
 
@@ -71,8 +73,9 @@ function newKeyPage({ name, scopes, key }: ApiKey & { key: string }, isReplay: b
 
 async function usagePage(deps: UsageDeps, request: ConsoleRequest, view: FormView): Promise<PageContent> {
   const { accountName, keyName, caller } = request.session;
-  const [used, quotas, keys] = await Promise.all([
+  const [objects, archive, quotas, keys] = await Promise.all([
     readAccountUsage(deps.db, caller.accountId),
+    readArchiveUse(deps.db, caller.accountId, deps.quotas.archiveMbPerDay),
     readAccountQuotas(deps.db, accountName),
     caller.scopes.includes(scope) ? keySection(request, view) : undefined,
   ]);
@@ -83,7 +86,7 @@ async function usagePage(deps: UsageDeps, request: ConsoleRequest, view: FormVie
     ['Scopes', caller.scopes.join(', ')],
   ])}
 <h2>Limits</h2>
-${limitTable(limitsOf(deps, request, used, quotas))}
+${limitTable(limitsOf(deps, request, { ...objects, archive }, quotas))}
 <p class="hint">An operator can change the limits of an account. Requests and cold reads are counted in all processes together, at most a second late;
 streams in the process that shows this page.</p>
 ${keys ?? html`<h2>Keys</h2><p class="empty">This session does not have the scope <code>keys</code>, so it shows no keys.</p>`}
@@ -110,7 +113,7 @@ interface Limit {
 function limitsOf(
   { limits, streams, quotas: defaults }: UsageDeps,
   { session }: ConsoleRequest,
-  used: AccountUsage,
+  used: AccountUsage & { archive: Awaited<ReturnType<typeof readArchiveUse>> },
   quotas: AccountQuotas | null,
 ): Limit[] {
   const { accountId, coldReadsPerMinute } = session.caller;
@@ -123,7 +126,7 @@ function limitsOf(
           used: admission.limit - admission.remaining,
           note: html`${number(admission.remaining)} remain for ${number(admission.resetSeconds)} s`,
         };
-  const quota = (name: string, of: keyof typeof defaults): Limit => ({
+  const quota = (name: string, of: Quota): Limit => ({
     name,
     used: used[of],
     limit: quotas?.[of] ?? defaults[of],
@@ -137,6 +140,11 @@ function limitsOf(
     { name: 'Active alerts on a venue, category or search', used: used.wideAlerts, limit: MAX_WIDE_SCOPES },
     quota('Watched wallets', 'wallets'),
     quota('Active keys', 'keys'),
+    {
+      name: 'Archive, megabytes of this UTC day',
+      used: Math.ceil(used.archive.used / MEGABYTE),
+      limit: used.archive.limit / MEGABYTE,
+    },
     { name: 'Open streams', used: open.connections, limit: open.connectionsLimit },
     { name: 'Subscriptions of streams', used: open.subscriptions, limit: open.subscriptionsLimit },
   ];

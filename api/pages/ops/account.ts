@@ -1,3 +1,4 @@
+import { readArchiveUse } from '../../../src/store/accounts/archive-use.ts';
 import { type AccountQuotas, setAccountQuotas } from '../../../src/store/accounts/quotas.ts';
 import type { Queryable } from '../../../src/store/db/tx.ts';
 import { MAX_COUNTED_OF_ACCOUNT, readAccountUsage } from '../../../src/store/ops/account-usage.ts';
@@ -20,8 +21,9 @@ export function accountPages(router: OpsRouter, deps: Pick<PageDeps, 'db' | 'quo
     section: 'keys',
     async load(request) {
       const account = await findAccount(deps.db, request.params);
-      const [usage, { keys, next }] = await Promise.all([
+      const [usage, archive, { keys, next }] = await Promise.all([
         readAccountUsage(deps.db, account.id),
+        readArchiveUse(deps.db, account.id, deps.quotas.archiveMbPerDay),
         listOpsKeys(deps.db, { account: account.name, isRevokedShown: false }, { limit: MAX_KEYS }),
       ]);
       const query = new URLSearchParams({ account: account.name });
@@ -31,6 +33,7 @@ ${facts([
   ['Active alerts', used(usage.alerts, account.alerts ?? deps.quotas.alerts)],
   ['Wallets', used(usage.wallets, account.wallets ?? deps.quotas.wallets)],
   ['Active keys', used(usage.keys, account.keys ?? deps.quotas.keys)],
+  ['Archive, megabytes today', used(Math.ceil(archive.used / 1_000_000), archive.limit / 1_000_000)],
   ['Requests per minute', ownOrDefault(account.ratePerMinute)],
   ['Cold reads per minute', ownOrDefault(account.coldReadsPerMinute)],
   ['Deliveries', html`<a href="/ops/deliveries?${new URLSearchParams({ account: account.name }).toString()}">show</a>`],

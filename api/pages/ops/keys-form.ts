@@ -66,6 +66,7 @@ export const LIMIT_FIELDS = {
   keys: 'Active keys',
   ratePerMinute: 'Requests per minute',
   coldReadsPerMinute: 'Cold reads per minute',
+  archiveMbPerDay: 'Archive, megabytes per day',
 } as const satisfies Readonly<Record<keyof AccountQuotas, string>>;
 
 /** The form of an account's limits. An empty field means the default. @throws ApiError `invalid_request` */
@@ -86,6 +87,7 @@ export function readLimitsForm(form: URLSearchParams): AccountQuotas {
     keys: read('keys'),
     ratePerMinute: read('ratePerMinute'),
     coldReadsPerMinute: read('coldReadsPerMinute'),
+    archiveMbPerDay: read('archiveMbPerDay'),
   };
   if (problems.length > 0) throw invalidRequest(problems);
   return limits;

@@ -41,3 +41,10 @@ export function folderOf({ kind, venue, date }: ArchiveDay): string {
 export function fileName(day: ArchiveDay, revision: number, sha256: string): string {
   return `${day.kind}-${day.venue}-${day.date}-r${revision}-${sha256.slice(0, 12)}.parquet`;
 }
+
+const NAME = /^([a-z]+)-([a-z]+)-(\d{4}-\d\d-\d\d)-r(\d+)-([0-9a-f]{12})\.parquet$/;
+
+/** Whether a name has the form of a file of the archive. */
+export function isFileName(name: string): boolean {
+  return NAME.test(name);
+}

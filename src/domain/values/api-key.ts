@@ -2,7 +2,7 @@ import { hash, randomInt, timingSafeEqual } from 'node:crypto';
 import { isStorableText } from './text.ts';
 
 /** The scopes of a key. */
-export const SCOPES = ['markets:read', 'webhooks', 'alerts', 'wallets', 'keys'] as const;
+export const SCOPES = ['markets:read', 'webhooks', 'alerts', 'wallets', 'keys', 'archive'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 export const MAX_NAME_LENGTH = 100;

@@ -4,7 +4,8 @@ import { type Repositories, type Statement, sql, type Tx } from '../db/tx.ts';
 /** The counted objects: existing subscriptions and wallets, active alerts, keys that are neither revoked nor expired. */
 const QUOTAS = ['webhooks', 'alerts', 'wallets', 'keys'] as const;
 export type Quota = (typeof QUOTAS)[number];
-export type QuotaDefaults = Readonly<Record<Quota, number>>;
+/** `archiveMbPerDay`: megabytes per UTC day. */
+export type QuotaDefaults = Readonly<Record<Quota | 'archiveMbPerDay', number>>;
 
 /** The limits of one account; null means the default of the configuration. */
 export type AccountQuotas = Readonly<Record<keyof typeof LIMIT_COLUMNS, number | null>>;

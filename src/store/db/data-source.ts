@@ -59,6 +59,7 @@ import { MarketFees0046 } from './migrations/0046-market-fees.ts';
 import { AlertBooks0047 } from './migrations/0047-alert-books.ts';
 import { BesideFormerRelease0048 } from './migrations/0048-beside-former-release.ts';
 import { Archive0049 } from './migrations/0049-archive.ts';
+import { ArchiveReads0051 } from './migrations/0051-archive-reads.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -121,6 +122,7 @@ export const MIGRATIONS = [
   AlertBooks0047,
   BesideFormerRelease0048,
   Archive0049,
+  ArchiveReads0051,
 ] as const;
 
 /**

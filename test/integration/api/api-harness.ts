@@ -180,7 +180,7 @@ export async function startTestApi(
     decimalFormat: 'number',
     tradeRetentionMs: 3_650 * 86_400_000,
     addressRules: PUBLIC_ONLY,
-    quotas: { webhooks: 1_000, alerts: 10_000, wallets: 1_000, keys: 1_000 },
+    quotas: { webhooks: 1_000, alerts: 10_000, wallets: 1_000, keys: 1_000, archiveMbPerDay: 1_000 },
     dependencies: [],
     log,
     now: () => clock.nowMs,

@@ -27,6 +27,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     'installs the packages that this test uses; the calls against the demo are run below',
   'README.md: curl -N -H "Authorization: Bearer $KEY" "$API/v1/all/stream?channels=prices,trades"':
     'runs until it is stopped; the same stream with an end is run from the guide',
+  'docs/api.md: curl -s -H "Authorization: Bearer $KEY" "$API/v1/archive?kind=trades&venue=kalshi&from=2026-01-01&to=2026-01-31"':
+    'needs archived days; test/integration/api/archive reads files',
   'docs/start.md: npm ci && npm run demo': 'installs the packages that this test uses',
   'docs/start.md: npm install standardwebhooks': 'installs from a registry; the package is a dependency of the tests',
   'docs/start.md: WEBHOOK_CA_FILE=cert.pem npm run demo':

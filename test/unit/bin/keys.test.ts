@@ -147,9 +147,17 @@ describe('the report of keys', () => {
     expect(JSON.parse(accountsJson([account]))).toEqual([
       { ...account, createdAt: undefined, created_at: '2026-11-20T12:00:00.000Z' },
     ]);
-    const quotas = { webhooks: 5, alerts: null, wallets: 0, keys: 7, ratePerMinute: 6_000, coldReadsPerMinute: null };
+    const quotas = {
+      webhooks: 5,
+      alerts: null,
+      wallets: 0,
+      keys: 7,
+      ratePerMinute: 6_000,
+      coldReadsPerMinute: null,
+      archiveMbPerDay: null,
+    };
     expect(quotasText(quotas)).toBe(
-      'limit       value\nwebhooks    5\nalerts      default\nwallets     0\nkeys        7\nrate        6000\ncold-reads  default\n',
+      'limit       value\nwebhooks    5\nalerts      default\nwallets     0\nkeys        7\nrate        6000\ncold-reads  default\narchive     default\n',
     );
     expect(JSON.parse(quotasJson('acme', quotas))).toEqual({
       account: 'acme',
@@ -159,6 +167,7 @@ describe('the report of keys', () => {
       keys: 7,
       rate_per_minute: 6_000,
       cold_reads_per_minute: null,
+      archive_mb_per_day: null,
     });
   });
 });

@@ -1,7 +1,10 @@
 import { EntitySchema } from 'typeorm';
 import { BIGINT } from './columns.ts';
 
-/** The columns of an account's own limits: objects, requests per minute, and reads per minute that cause a request to a venue. */
+/**
+ * The columns of an account's own limits: objects, requests per minute, reads per minute that cause a request to a venue, and megabytes of
+ * the archive per UTC day.
+ */
 export const LIMIT_COLUMNS = {
   webhooks: 'quota_webhooks',
   alerts: 'quota_alerts',
@@ -9,6 +12,7 @@ export const LIMIT_COLUMNS = {
   keys: 'quota_keys',
   ratePerMinute: 'rate_per_minute',
   coldReadsPerMinute: 'cold_reads_per_minute',
+  archiveMbPerDay: 'quota_archive_mb_per_day',
 } as const;
 type Limits = Readonly<Record<keyof typeof LIMIT_COLUMNS, number | null>>;
 
@@ -22,6 +26,7 @@ const LIMITS = new EntitySchema<Limits>({
     keys: limit('keys'),
     ratePerMinute: limit('ratePerMinute'),
     coldReadsPerMinute: limit('coldReadsPerMinute'),
+    archiveMbPerDay: limit('archiveMbPerDay'),
   },
 });
 

@@ -8,7 +8,7 @@ import { untilBlocked } from '../../../support/postgres/postgres-lock.ts';
 import { type Answer, type Client, type TestApi, useTestApi } from '../api-harness.ts';
 
 const QUOTA = 5;
-const quotas = { webhooks: QUOTA, alerts: QUOTA, wallets: QUOTA, keys: QUOTA };
+const quotas = { webhooks: QUOTA, alerts: QUOTA, wallets: QUOTA, keys: QUOTA, archiveMbPerDay: QUOTA };
 
 const api = useTestApi({ quotas });
 const other = useTestApi({ quotas }, { beside: api });
@@ -224,10 +224,12 @@ it('the limits of an account can change one at a time and are read together', as
     keys: null,
     ratePerMinute: null,
     coldReadsPerMinute: null,
+    archiveMbPerDay: null,
   };
   expect(await readAccountQuotas(api.db, await nameOf(client))).toEqual(none);
   expect(await change(client, { webhooks: 7, ratePerMinute: 60 })).toEqual({ ...none, webhooks: 7, ratePerMinute: 60 });
-  const all = { webhooks: 1, alerts: 2, wallets: 3, keys: 6, ratePerMinute: 4, coldReadsPerMinute: 5 };
+  const objects = { webhooks: 1, alerts: 2, wallets: 3, keys: 6 };
+  const all = { ...objects, ratePerMinute: 4, coldReadsPerMinute: 5, archiveMbPerDay: 7 };
   expect(await change(client, all)).toEqual(all);
   expect(await change(client, { alerts: null })).toEqual({ ...all, alerts: null });
   expect(await change(client, {})).toEqual({ ...all, alerts: null });

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CSV_META_HEADERS, prefersCsv } from '../../../../api/http/csv-answer.ts';
 import { createAnswerCache } from '../../../../api/reads/answer-cache.ts';
+import { ArchiveFolder } from '../../../../api/reads/archive-folder.ts';
+import { createLogger } from '../../../../src/observe/logger.ts';
+import { anEmptyDay } from '../../../factories/archive.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { storedTrades } from '../../../factories/stored-series.ts';
 import { aWorld, type World } from '../../../fuzz/world.ts';
@@ -12,15 +15,17 @@ let api: TestApi;
 let world: World;
 beforeAll(async () => {
   // Answers stay in memory, as in production.
-  api = await startTestApi({ answers: createAnswerCache({ ttlMs: 60_000 }) });
+  const archive = new ArchiveFolder('/nowhere', createLogger({ process: 'test', level: 'silent' }));
+  api = await startTestApi({ answers: createAnswerCache({ ttlMs: 60_000 }), archive });
   world = await aWorld(api);
+  for (const date of ['2026-01-01', '2026-01-02']) await anEmptyDay(api.db, { date });
 });
 afterAll(() => api.close());
 
 const known = (name: string, index = 0) => world.known.get(name)?.[index] ?? '';
 
 function get(path: string, accept?: string, more: Record<string, string> = {}): Promise<Answer> {
-  const isMarket = /^\/v1\/(?:venues|all|nowhere)/.test(path);
+  const isMarket = /^\/v1\/(?:venues|all|nowhere|archive)/.test(path);
   const key: Record<string, string> = isMarket
     ? { Authorization: `Bearer ${world.keys.full}` }
     : { 'X-API-Key': world.keys.full };
@@ -65,7 +70,7 @@ describe('a list as CSV', () => {
       const content = (operation.responses['200'] as ResponseObject | undefined)?.content ?? {};
       return method === 'get' && isList(content['application/json']?.schema) ? [path] : [];
     });
-    expect(all.length).toBe(16);
+    expect(all.length).toBe(17);
     expect(lists().map(({ template }) => template)).toEqual(all);
   });
 

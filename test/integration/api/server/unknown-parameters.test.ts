@@ -114,6 +114,8 @@ describe('a query parameter that no route knows', () => {
     expect(strict.filter(({ operation }) => operation.security?.length).map(({ path }) => path)).toEqual([
       '/v1/events/stream',
       '/v1/{venue}/stream',
+      '/v1/archive',
+      '/v1/archive/{archive_file}',
       '/v1/{venue}/markets/{market_id}/rules',
       '/v1/{venue}/markets/{market_id}/resolution',
       '/v1/{venue}/resolutions',

@@ -1,0 +1,153 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { describe, expect, inject, it } from 'vitest';
+import { folderOf } from '../../src/domain/archive/file.ts';
+import { readDueDays, readPresentFile } from '../../src/store/archive/catalog.ts';
+import { Partitions } from '../../src/store/db/partitions.ts';
+import { type Database, sql } from '../../src/store/db/tx.ts';
+import { aStoredMarket } from '../factories/stored-market.ts';
+import { eventually } from '../support/eventually.ts';
+import { createTestDatabase } from '../support/postgres/database.ts';
+import { OddswireProcess, startSurroundings } from '../support/processes/system.ts';
+import { BACKENDS, isAvailable, wipeQueues } from '../support/redis/queue-backends.ts';
+import { SEED, streamOf } from './campaign/seed.ts';
+
+const KILLS = Math.ceil(Number(process.env['FAULTS_KILLS'] ?? 100) / BACKENDS.length);
+const DAYS = 30;
+const DAY_MS = 86_400_000;
+const FIRST_MS = Math.floor(Date.now() / DAY_MS) * DAY_MS - DAYS * DAY_MS;
+const WITHIN = { timeoutMs: 300_000, everyMs: 100 };
+const PAIRS = (['trades', 'candles', 'prices'] as const).map((kind) => ({ kind, venue: 'polymarket' }));
+
+const FILL = [
+  sql(
+    'test_fill_trades',
+    `INSERT INTO trade (token_id, ts, trade_id, price, size, side, ordinal)
+     SELECT $1, to_timestamp($2::float8 / 1000) + n * interval '61 seconds 7 microseconds', 'trade ' || n, 1.0 / (n % 97 + 1), n + 0.1234567890123456789, 1, n % 3
+     FROM generate_series(0, $3::int * 1416 - 1) AS n`,
+  ),
+  sql(
+    'test_fill_candles',
+    `INSERT INTO candle (token_id, interval_seconds, bucket, open, high, low, close, volume, notional, trades)
+     SELECT $1, s, b, 0.1, 0.9, 0.1, 0.5, 10, 5, 3 FROM unnest(ARRAY[60, 300, 86400]) AS s
+     CROSS JOIN LATERAL generate_series($2::bigint / 1000, $2::bigint / 1000 + $3::int * 86400 - 1, s) AS b`,
+  ),
+  sql(
+    'test_fill_prices',
+    `INSERT INTO price_history (token_id, received_at, as_of, price, bid, ask)
+     SELECT $1, at, at, 0.5, 0.4, NULL FROM generate_series(to_timestamp($2::float8 / 1000), to_timestamp($2::float8 / 1000) + ($3::int * 1440 - 1) * interval '1 minute', '1 minute') AS at`,
+  ),
+] as const;
+const AGE_TOKENS = sql('test_age_tokens', 'UPDATE token SET created_at = to_timestamp($1::float8 / 1000)');
+const INSERT_LATE = sql(
+  'test_late_trade',
+  `INSERT INTO trade (token_id, ts, trade_id, price, size, ordinal) VALUES ($1, to_timestamp($2::float8 / 1000), $3, 0.5, 1, 0)`,
+);
+const AGE_FILES = sql('test_age_files', `UPDATE archive_file SET made_at = made_at - interval '2 hours'`);
+const COUNT_FILES = sql('test_archive_files', 'SELECT count(*)::int AS files FROM archive_file');
+const LEDGER = sql(
+  'test_trade_ids',
+  'SELECT trade_id, price::text AS price, size::text AS size FROM trade ORDER BY trade_id',
+);
+const CHANGED = sql('test_archive_changes', 'SELECT count(*)::int AS changes FROM archive_change');
+
+async function read(statement: string): Promise<Record<string, unknown>[]> {
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  return (await connection.runAndReadAll(statement)).getRowObjectsJson();
+}
+
+const due = (db: Database) => readDueDays(db, { pairs: PAIRS, afterHours: 1, limit: 1 });
+
+describe.each(BACKENDS)('archive-day, queues on %s', (kind) => {
+  it.skipIf(!isAvailable(kind))(
+    `loses no row and writes none twice when it is killed again and again (seed ${SEED})`,
+    async () => {
+      const random = streamOf('archive', kind);
+      const database = await createTestDatabase();
+      const { db } = database;
+      const dir = await mkdtemp(join(tmpdir(), 'archive-'));
+      const redisUrl = kind === 'redis' ? inject('redisUrl') : null;
+      const queuePrefix = `t${randomBytes(6).toString('hex')}`;
+      const around = await startSurroundings({
+        databaseUrl: database.url,
+        queuePrefix,
+        ...(redisUrl !== null && { redisUrl }),
+        environment: {
+          ARCHIVE_DIR: dir,
+          ARCHIVE_KINDS: 'trades,candles,prices',
+          ARCHIVE_AFTER_HOURS: '1',
+          MAINTAIN_STORAGE_MS: '1000',
+        },
+      });
+      const aggregator = new OddswireProcess('aggregator', around.environment);
+      try {
+        const market = await aStoredMarket(db, { marketId: 'm' });
+        const token = market.outcomes[0]?.tokenId ?? 0n;
+        const partitions = new Partitions(db);
+        const days = Array.from({ length: DAYS + 1 }, (_, day) => FIRST_MS + day * DAY_MS);
+        for (const table of ['trade', 'price_history'] as const) await partitions.ensure(table, days);
+        for (const statement of FILL) await db.query(statement, [token, FIRST_MS, DAYS]);
+        await db.query(AGE_TOKENS, [FIRST_MS]);
+
+        for (let kill = 1; kill <= KILLS; kill += 1) {
+          await aggregator.start();
+          // Each life has another part of the steps.
+          await delay(random.between(0, 1_500));
+          const late = FIRST_MS + random.below(DAYS) * DAY_MS + 1_000;
+          await db.query(INSERT_LATE, [token, late, `late ${kill}`]);
+          await aggregator.end('SIGKILL');
+          await db.query(AGE_FILES);
+        }
+        await aggregator.start();
+        await eventually(
+          async () => {
+            await db.query(AGE_FILES);
+            return (await due(db)).length;
+          },
+          (count) => count === 0,
+          WITHIN,
+        );
+        await aggregator.end('SIGTERM');
+
+        expect(await db.query(CHANGED)).toEqual([{ changes: 0 }]);
+        const files: string[] = [];
+        for (const dayMs of days.slice(0, DAYS)) {
+          for (const pair of PAIRS) {
+            const day = { ...pair, date: new Date(dayMs).toISOString().slice(0, 10) };
+            const file = await readPresentFile(db, day);
+            const path = join(dir, folderOf(day), file?.file ?? '');
+            expect(
+              createHash('sha256')
+                .update(await readFile(path))
+                .digest('hex'),
+            ).toBe(file?.sha256);
+            if (pair.kind === 'trades') files.push(path);
+          }
+        }
+        const list = files.map((path) => `'${path}'`).join(', ');
+        const archived =
+          await read(`SELECT trade_id, coalesce(price_text, price::VARCHAR) AS price, coalesce(size_text, size::VARCHAR) AS size
+        FROM read_parquet([${list}], hive_partitioning = false) ORDER BY trade_id`);
+        const ledger = await db.query<{ tradeId: string; price: string; size: string }>(LEDGER);
+        const digits = (text: unknown) => String(text).replace(/\.?0+$/, '');
+        expect(archived.map((row) => [row['trade_id'], digits(row['price']), digits(row['size'])])).toEqual(
+          ledger.map(({ tradeId, price, size }) => [tradeId, digits(price), digits(size)]),
+        );
+        expect((await db.query<{ files: number }>(COUNT_FILES))[0]?.files).toBeGreaterThanOrEqual(DAYS * PAIRS.length);
+        // Files of the work folder are those of killed lives; no other folder has unfinished ones.
+        const names = (await readdir(dir, { recursive: true })).filter((name) => !name.startsWith('.work'));
+        expect(names.filter((name) => /\.(csv|spill)$/.test(name))).toEqual([]);
+      } finally {
+        await aggregator.end('SIGKILL');
+        await around.close();
+        if (redisUrl !== null) await wipeQueues(kind, db, queuePrefix);
+        await database.drop();
+        await rm(dir, { recursive: true, force: true });
+      }
+    },
+  );
+});
