@@ -1,6 +1,5 @@
 import type { ArchiveDay } from '../domain/archive/file.ts';
 import {
-  ARCHIVE_KINDS,
   type ArchiveKind,
   type ColumnType,
   type FileColumn,
@@ -35,17 +34,15 @@ const TO_TEXT: Record<ColumnType, (name: string) => string> = {
   boolean: (name) => `CAST(${name} AS VARCHAR)`,
 };
 
-/** SQL of DuckDB that makes the file of a day from the CSV of `copyDay`. */
+/** SQL of DuckDB that makes the file of a day from the sorted CSV of `copyDay`, whose order it keeps: it needs little memory for that. */
 export function writeSql(day: ArchiveDay, csvPath: string, parquetPath: string): string {
   const { kind, venue, date } = day;
   const columns = fileColumns(kind);
   const types = columns.map(({ name }) => `${literal(name)}: 'VARCHAR'`).join(', ');
   const values = columns.map(({ name, type }) => `${FROM_TEXT[type](`"${name}"`)} AS "${name}"`).join(', ');
-  const order = ARCHIVE_KINDS[kind].order.map((name) => `"${name}" NULLS FIRST`).join(', ');
   return `COPY (
     SELECT ${values} FROM read_csv(${literal(csvPath)}, header = false, columns = {${types}}, delim = ',', quote = '"', escape = '"',
       nullstr = '', allow_quoted_nulls = false, auto_detect = false, parallel = false, max_line_size = ${MAX_LINE_BYTES})
-    ORDER BY ${order}
   ) TO ${literal(parquetPath)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${ROW_GROUP},
     KV_METADATA {oddswire_schema: '${SCHEMA_VERSION}', kind: ${literal(kind)}, venue: ${literal(venue)}, date: ${literal(date)}})`;
 }

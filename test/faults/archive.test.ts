@@ -17,7 +17,7 @@ import { BACKENDS, isAvailable, wipeQueues } from '../support/redis/queue-backen
 import { SEED, streamOf } from './campaign/seed.ts';
 
 const KILLS = Math.ceil(Number(process.env['FAULTS_KILLS'] ?? 100) / BACKENDS.length);
-const DAYS = 30;
+const DAYS = 12;
 const DAY_MS = 86_400_000;
 const FIRST_MS = Math.floor(Date.now() / DAY_MS) * DAY_MS - DAYS * DAY_MS;
 const WITHIN = { timeoutMs: 300_000, everyMs: 100 };

@@ -13,8 +13,8 @@ import { newLeaseToken } from '../../src/store/db/leases.ts';
 import { describeDay } from '../process/archiving.ts';
 import { defineJob, type JobContext, type JobReport } from '../process/define.ts';
 
-/** DuckDB sorts a day within this memory, and writes the rest to the folder of unfinished files. */
-const MEMORY_MB = 256;
+/** DuckDB writes a file of any length within this memory. */
+const MEMORY_MB = 384;
 
 /**
  * Makes the file of a day. A death leaves unfinished files, or a file that the catalog does not name and no reader finds; the next run makes
