@@ -19,6 +19,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'exports the trail of all changes by operators and accounts',
     load: () => import('./audit-trail.ts'),
   },
+  export: { summary: 'writes stored trades, candles, prices or books to a file', load: () => import('./export.ts') },
   migrate: { summary: 'migrates the database without starting a process', load: () => import('./migrate.ts') },
   'restore-check': {
     summary: 'checks a restored database before the processes start',

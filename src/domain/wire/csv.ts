@@ -11,7 +11,7 @@ function textCell(text: string): string {
 }
 
 /** A value, given as JSON text, as a cell: numbers keep their digits, arrays and objects stay JSON, null is empty. */
-function jsonCell(json: string): string {
+export function jsonCell(json: string): string {
   if (json === 'null') return '';
   const [first] = json;
   if (first === '"') return textCell(jsonText(json));
@@ -19,7 +19,7 @@ function jsonCell(json: string): string {
 }
 
 /** A line of cells, with its end. */
-function csvLine(cells: readonly string[]): string {
+export function csvLine(cells: readonly string[]): string {
   return cells.join(',') + END;
 }
 

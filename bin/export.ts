@@ -1,0 +1,170 @@
+import { resolve } from 'node:path';
+import { choiceOf, parse, present, UsageError } from '../cli/arguments.ts';
+import { print } from '../cli/output.ts';
+import { countText, Progress } from '../cli/progress.ts';
+import { pastOf } from '../cli/spans.ts';
+import { utc } from '../cli/table.ts';
+import { INTERVALS, type Interval } from '../src/domain/markets/candle.ts';
+import { VENUE_NAMES, type VenueName } from '../src/domain/markets/venue.ts';
+import { OddswireError } from '../src/domain/values/errors.ts';
+import type { TimeRange } from '../src/domain/values/time-range.ts';
+import { findMarket } from '../src/store/catalog/market-reads.ts';
+import {
+  countExportedOutcomes,
+  EXPORT_FORMATS,
+  EXPORT_KINDS,
+  type ExportFormat,
+  type ExportKind,
+  type ExportRequest,
+  exportHeader,
+  exportOrigin,
+  exportPages,
+  storedSince,
+} from '../src/store/series/export.ts';
+import { type ExportProgress, PartFile } from './export/part-file.ts';
+import { type CommandContext, operatorCommand } from './operator-command.ts';
+
+interface ExportOptions {
+  venue: VenueName;
+  marketId?: string;
+  kind: ExportKind;
+  interval?: Interval;
+  range: TimeRange;
+  /** The times as they were given: a run that continues another one must have the same. */
+  given: { from: string | null; to: string | null };
+  format: ExportFormat;
+  /** Absent: standard output. */
+  file?: string;
+}
+
+const OPTIONS = {
+  venue: { value: 'VENUE', choices: VENUE_NAMES },
+  market: { value: 'ID' },
+  kind: { value: 'KIND', choices: EXPORT_KINDS },
+  interval: { value: 'INTERVAL', choices: INTERVALS },
+  from: { value: 'TIME' },
+  to: { value: 'TIME' },
+  format: { value: 'FORMAT', choices: EXPORT_FORMATS },
+  out: { value: 'FILE' },
+};
+
+const STDOUT = '-';
+
+/** `oddswire export`: the stored history as a file. */
+export const command = operatorCommand<ExportOptions>({
+  name: 'export',
+  usage: `usage: oddswire export --venue VENUE --kind KIND --out FILE|- [--market ID] [--from TIME] [--to TIME] [--format FORMAT]
+                       [--interval INTERVAL]
+
+  Writes the stored rows of a venue, or of one market, with a time in [from, to): first by outcome id, then by time, then by id.
+  KIND is one of ${EXPORT_KINDS.join(', ')}. FORMAT is ${EXPORT_FORMATS.join(' or ')} (default csv).
+  TIME is an age (90m, 24h, 7d), epoch seconds or ISO 8601 (2026-11-01, 2026-11-01T12:00Z); by default everything until now.
+  --interval selects candles of one interval; by default all (${INTERVALS.join(' ')}), the shortest first.
+  --out FILE writes FILE.part and renames it at the end. After an interruption the same command continues it. --out - is standard output.
+  The rows are those that are stored: \`oddswire backfill\` requests older trades.`,
+  options: OPTIONS,
+  parse: (argv) => parseExportArguments(argv, Date.now()),
+  async run(options, context) {
+    const { venue, marketId } = options;
+    if (marketId !== undefined && (await findMarket(context.db, [venue], marketId)) === null) {
+      throw new OddswireError('market_not_found', `${venue} has no market ${marketId}`);
+    }
+    return options.file === undefined ? toStdout(options, context) : toFile(options, options.file, context);
+  },
+});
+
+/** Parses the arguments of `oddswire export`. @throws UsageError that names every problem */
+export function parseExportArguments(argv: readonly string[], nowMs: number): ExportOptions {
+  return parse(argv, { options: OPTIONS }, (given) => {
+    const { texts, problems } = given;
+    const [venue, kind] = [choiceOf(given, 'venue', VENUE_NAMES), choiceOf(given, 'kind', EXPORT_KINDS)];
+    const [market, out] = [texts.get('market'), texts.get('out')];
+    if (!texts.has('venue')) problems.push(`--venue must be one of ${VENUE_NAMES.join(', ')}`);
+    if (!texts.has('kind')) problems.push(`--kind must be one of ${EXPORT_KINDS.join(', ')}`);
+    if (out === undefined) problems.push('--out must be a file, or - for standard output');
+    if (out === '' || out?.endsWith('/')) problems.push('--out must name a file');
+    if (market === '') problems.push('--market must not be empty');
+    if (texts.has('interval') && kind !== undefined && kind !== 'candles')
+      problems.push('--interval is of --kind candles');
+    const end = pastOf(given, 'to', nowMs) ?? Math.floor(nowMs / 1_000) + 1;
+    const start = pastOf(given, 'from', nowMs) ?? 0;
+    if (start >= end) problems.push('--from must be before --to');
+    if (venue === undefined || kind === undefined || out === undefined) throw new UsageError(problems);
+    return {
+      venue,
+      kind,
+      range: { start, end },
+      given: { from: texts.get('from') ?? null, to: texts.get('to') ?? null },
+      format: choiceOf(given, 'format', EXPORT_FORMATS) ?? 'csv',
+      ...present({
+        marketId: market,
+        interval: choiceOf(given, 'interval', INTERVALS),
+        file: out === STDOUT ? undefined : resolve(out),
+      }),
+    };
+  });
+}
+
+function requestOf(options: ExportOptions, range: TimeRange, { config }: CommandContext): ExportRequest {
+  const { kind, format, venue, marketId, interval } = options;
+  return {
+    kind,
+    format,
+    venue,
+    range,
+    intervals: interval ? [interval] : INTERVALS,
+    decimalFormat: config.decimalFormat,
+    ...(marketId !== undefined && { marketId }),
+  };
+}
+
+async function toStdout(options: ExportOptions, context: CommandContext): Promise<number> {
+  const request = requestOf(options, options.range, context);
+  await print(exportHeader(request));
+  await exportTo(request, context, { place: null, rows: 0, outcomes: 0 }, print);
+  return 0;
+}
+
+async function toFile(options: ExportOptions, file: string, context: CommandContext): Promise<number> {
+  const { given, range, file: _, ...chosen } = options;
+  const { decimalFormat } = context.config;
+  const origin = await exportOrigin(context.db);
+  const part = await PartFile.open(file, { ...chosen, ...given, decimalFormat, database: origin }, range);
+  try {
+    const request = requestOf(options, part.range, context);
+    if (part.bytes === 0) await part.append(exportHeader(request), part.progress);
+    else process.stderr.write(`continues ${file}.part behind ${countText(part.progress.rows)} rows\n`);
+    await exportTo(request, context, part.progress, (text, progress) => part.append(text, progress));
+  } catch (error) {
+    await part.keep();
+    throw error;
+  }
+  await part.finish();
+  return 0;
+}
+
+/** Writes the pages behind `progress`. Each write ends before the next page is read. */
+async function exportTo(
+  request: ExportRequest,
+  { db }: CommandContext,
+  progress: ExportProgress,
+  write: (text: string, progress: ExportProgress) => Promise<void>,
+): Promise<void> {
+  const [since, total] = [await storedSince(db, request.kind), await countExportedOutcomes(db, request)];
+  if (since !== undefined && since > request.range.start && request.range.start > 0) {
+    process.stderr.write(`no ${request.kind} before ${utc(new Date(since * 1_000))} are stored\n`);
+  }
+  const shown = new Progress();
+  const beganMs = performance.now();
+  const before = progress.rows;
+  let { rows, outcomes } = progress;
+  for await (const page of exportPages(db, request, progress.place)) {
+    rows += page.rows;
+    outcomes += page.outcomes;
+    await write(page.text, { place: page.place, rows, outcomes });
+    const speed = Math.round((rows - before) / ((performance.now() - beganMs) / 1_000));
+    const text = `${countText(rows)} ${request.kind}, ${outcomes} of ${total} outcomes, ${countText(speed)}/s`;
+    shown.report({ done: outcomes, total, text });
+  }
+  shown.end(`${countText(rows)} ${request.kind} of ${countText(outcomes)} outcomes`);
+}
