@@ -10,6 +10,7 @@ import { type AuthDeps, admitFurther, anyKeyOf } from '../middleware/authenticat
 import { readBytes } from '../middleware/json-body.ts';
 import { createAnswerCache } from '../reads/answer-cache.ts';
 import { addAlertTools } from './alert-tools.ts';
+import { addArchiveTools } from './archive-tools.ts';
 import { addMarketTools } from './market-tools.ts';
 import type { RouteCalls } from './tool-result.ts';
 
@@ -84,6 +85,7 @@ function createMcpServer(calls: RouteCalls): McpServer {
   const server = new McpServer({ name: 'oddswire', version: VERSION }, { instructions: INSTRUCTIONS });
   addMarketTools(server, calls);
   addAlertTools(server, calls);
+  addArchiveTools(server, calls);
   return server;
 }
 

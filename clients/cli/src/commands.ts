@@ -1,5 +1,6 @@
 import type { Commands } from './command.ts';
 import { alerts } from './commands/alerts.ts';
+import { archive } from './commands/archive.ts';
 import { book } from './commands/book.ts';
 import { candles } from './commands/candles.ts';
 import { completion } from './commands/completion.ts';
@@ -31,6 +32,7 @@ export const COMMANDS: Commands = {
   resolution,
   resolutions,
   rules,
+  archive,
   watch,
   alerts,
   webhooks,

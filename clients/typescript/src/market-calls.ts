@@ -20,6 +20,7 @@ type ListQuery = OfVenue & QueryOf<'listMarkets'>;
 type EventListQuery = OfVenue & QueryOf<'listEvents'>;
 type EventQuery = OfVenue & { event_id: string } & QueryOf<'getEvent'>;
 type TradeQuery = OfMarket & WithDates<QueryOf<'listTrades'>>;
+type ArchiveQuery = QueryOf<'listArchiveFiles'>;
 type ResolutionListQuery = OfVenue & WithDates<QueryOf<'listResolutions'>>;
 /** The parameters of an iterator: a list without its cursor. */
 type Walked<Query> = Omit<Query, 'limit' | 'cursor'>;
@@ -27,7 +28,7 @@ type Walked<Query> = Omit<Query, 'limit' | 'cursor'>;
 const EVERY_VENUE = 'all';
 
 /** Reads of market data. They return `{data, meta}`. */
-export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>) {
+export function marketCalls<D extends DecimalType>({ http, open, send }: Transport<D>) {
   const listMarkets = ({ venue = EVERY_VENUE, ...query }: ListQuery = {}, options?: CallOptions) =>
     send('read', options, (attempt) =>
       http.GET('/v1/{venue}/markets', { ...attempt, params: { path: { venue }, query } }),
@@ -52,7 +53,34 @@ export function marketCalls<D extends DecimalType>({ http, send }: Transport<D>)
       http.GET('/v1/{venue}/resolutions', { ...attempt, params: { path: { venue }, query: inSeconds(query) } }),
     );
 
+  const listArchiveFiles = (query: ArchiveQuery = {}, options?: CallOptions) =>
+    send('read', options, (attempt) => http.GET('/v1/archive', { ...attempt, params: { query } }));
+
   return {
+    archive: {
+      /** One page of files and empty days, by kind, venue and day. */
+      list: listArchiveFiles,
+      /** All files and empty days of the list, page by page. */
+      iterate: (query: Walked<ArchiveQuery> = {}, options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) => listArchiveFiles({ ...query, ...place(options, cursor) }, options)),
+      /**
+       * The answer with the bytes of a file, unread. With `start` and the sha256 of the file the bytes behind that place: status 206; 200 is
+       * the whole file. Compare the sha256 of all bytes with the list. There is no time limit and no retry.
+       */
+      download: (
+        { file, start = 0, sha256 }: { file: string; start?: number; sha256?: string },
+        { signal = new AbortController().signal }: Pick<CallOptions, 'signal'> = {},
+      ) =>
+        open('/v1/archive/{archive_file}', {
+          values: { archive_file: file },
+          query: new URLSearchParams(),
+          headers: {
+            ...(start > 0 && { Range: `bytes=${start}-` }),
+            ...(start > 0 && sha256 !== undefined && { 'If-Range': `"${sha256}"` }),
+          },
+          signal,
+        }),
+    },
     venues: {
       /** The enabled venues and the health of their polls. */
       list: (options?: CallOptions) => send('read', options, (attempt) => http.GET('/v1/venues', attempt)),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ArchiveFolder } from '../../../api/reads/archive-folder.ts';
 import {
   createClient,
   OddswireApiError,
@@ -7,10 +8,12 @@ import {
 } from '../../../clients/typescript/src/index.ts';
 import { KEY_OF_PATH } from '../../../clients/typescript/src/schema.ts';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../../../sim/receiver.ts';
+import { createLogger } from '../../../src/observe/logger.ts';
 import { createBacktest } from '../../../src/store/alerts/backtest/jobs.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { deliverWebhook } from '../../../workers/jobs/deliver-webhook.ts';
+import { anArchivedDay, anArchiveFolder } from '../../factories/archive.ts';
 import { aDelivery } from '../../factories/deliveries.ts';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
 import { storedTimeline } from '../../factories/stored-resolution.ts';
@@ -23,6 +26,7 @@ import {
 } from '../../factories/stored-series.ts';
 import { allowing } from '../../support/address-rules.ts';
 import { GUARD_MS } from '../../support/eventually.ts';
+import { forTests } from '../../support/for-tests.ts';
 import { startTestApi, type TestApi } from '../api/api-harness.ts';
 import { jobContext, testConfig } from '../workers/worker-harness.ts';
 
@@ -38,6 +42,8 @@ const PK = sql('test_client_webhook_pk', 'SELECT pk FROM webhook_subscription WH
 /** Pages and files for browsers. */
 const NOT_FOR_PROGRAMS = ['GET /docs', 'GET /docs/{file}'];
 
+const log = createLogger({ process: 'test', level: 'silent' });
+const folder = forTests(anArchiveFolder, ({ remove }) => remove());
 let api: TestApi;
 let receiver: Receiver;
 let sender: Sender;
@@ -63,7 +69,7 @@ const counted = (request: Request) => {
 beforeAll(async () => {
   receiver = await startReceiver();
   sender = createSender({ version: 'test', rules, extraCaPem: receiver.caPem });
-  api = await startTestApi({ addressRules: rules });
+  api = await startTestApi({ addressRules: rules, archive: new ArchiveFolder(folder.dir, log) });
   const account = await api.client();
   accountId = account.accountId;
   apiKey = account.key;
@@ -176,6 +182,14 @@ it('the client has a method for every operation', async () => {
   expect((await client.volume.list({ ...one, ...range })).data).toMatchObject([{ timestamp: HOUR, volume: 10 }]);
   expect((await client.snapshots.list({ ...one, ...range })).data).toMatchObject([{ price: 0.61 }]);
   expect((await client.trades.list({ ...one, limit: 2 })).data.map(({ trade_id }) => trade_id)).toEqual(['t30', 't29']);
+
+  const archived = await anArchivedDay(api.db, folder.dir);
+  expect((await client.archive.list({ kind: ['trades'] })).data).toMatchObject([{ file: archived.file }]);
+  expect(await all(client.archive.iterate({ venue: ['manifold'] }))).toEqual([]);
+  const whole = await client.archive.download({ file: archived.file });
+  expect(Buffer.from(await whole.arrayBuffer()).equals(archived.content)).toBe(true);
+  const rest = await client.archive.download({ file: archived.file, start: 999, sha256: archived.sha256 });
+  expect([rest.status, (await rest.arrayBuffer()).byteLength]).toEqual([206, 1]);
 
   const { id, pk } = await aWebhook();
   expect((await client.webhooks.list()).data.map((hook) => hook.id)).toContain(id);

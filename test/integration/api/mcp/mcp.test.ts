@@ -2,11 +2,14 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ArchiveFolder } from '../../../../api/reads/archive-folder.ts';
 import { VERSION } from '../../../../src/config/version.ts';
 import { ALERT_STATUSES } from '../../../../src/domain/alerts/alert.ts';
 import { CONDITIONS, type Condition } from '../../../../src/domain/alerts/conditions.ts';
+import { createLogger } from '../../../../src/observe/logger.ts';
 import { createBacktest } from '../../../../src/store/alerts/backtest/jobs.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
+import { anEmptyDay } from '../../../factories/archive.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { storedTimeline } from '../../../factories/stored-resolution.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../../factories/stored-series.ts';
@@ -86,6 +89,7 @@ describe('POST /mcp', () => {
       'create_alert',
       'delete_alert',
       'backtest_alert',
+      'list_archive_files',
     ]);
     for (const { inputSchema, description } of tools) {
       expect(inputSchema).toMatchObject({ type: 'object', properties: expect.any(Object) });
@@ -185,6 +189,19 @@ describe('POST /mcp', () => {
     expect((await called('get_rules', { ...ruled, from: 1, to: 1 })).value).toMatchObject({ diff: [{ op: 'equal' }] });
     expect((await called('get_rules', { ...ruled, as_of: 1 })).text).toContain('no_data_yet');
     expect((await called('get_rules', { ...ruled, from: 1 })).isError).toBe(true);
+  });
+
+  it('lists the files of the archive, or says that there is none', async () => {
+    expect(await called('list_archive_files', {})).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('archive_off'),
+    });
+    const day = await anEmptyDay(api.db);
+    api.deps.archive = new ArchiveFolder('/nowhere', createLogger({ process: 'test', level: 'silent' }));
+    expect((await called('list_archive_files', { kind: day.kind, from: day.date })).value).toMatchObject({
+      files: [{ ...day, file: null }],
+      next_cursor: null,
+    });
   });
 
   it('creates an alert, which belongs to the account of the key, and lists it', async () => {
@@ -318,7 +335,7 @@ describe('POST /mcp', () => {
 
   it('takes the key in X-API-Key too, and rejects a request without a valid key', async () => {
     const other = await connected(account.key, { 'X-API-Key': account.key });
-    expect((await other.listTools()).tools.length).toBe(11);
+    expect((await other.listTools()).tools.length).toBe(12);
     await other.close();
     await expect(connected('ow_live_unknown')).rejects.toThrow('unauthorized');
     expect((await api.call('/mcp', { method: 'POST', body: '{}' })).status).toBe(401);
