@@ -58,6 +58,7 @@ import { ResultsAskedAgain0045 } from './migrations/0045-results-asked-again.ts'
 import { MarketFees0046 } from './migrations/0046-market-fees.ts';
 import { AlertBooks0047 } from './migrations/0047-alert-books.ts';
 import { BesideFormerRelease0048 } from './migrations/0048-beside-former-release.ts';
+import { Coverage0050 } from './migrations/0050-coverage.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -119,6 +120,7 @@ export const MIGRATIONS = [
   MarketFees0046,
   AlertBooks0047,
   BesideFormerRelease0048,
+  Coverage0050,
 ] as const;
 
 /**
