@@ -8,6 +8,7 @@ import { compareRoutes } from '../routes/books/compare.ts';
 import { executableRoutes } from '../routes/books/executable.ts';
 import { feeRoutes } from '../routes/books/fees.ts';
 import { orderbookRoutes } from '../routes/books/orderbook.ts';
+import { coverageRoutes } from '../routes/coverage.ts';
 import { deliveryRoutes } from '../routes/deliveries.ts';
 import { docsRoutes } from '../routes/docs-page.ts';
 import { asyncApiRoute, openApiRoute } from '../routes/documents.ts';
@@ -54,6 +55,7 @@ export function routeTable(deps: RoutesDeps): Route[] {
     ...resolutionRoutes(deps),
     ...seriesRoutes(deps),
     ...tradeRoutes(deps),
+    ...coverageRoutes(deps),
     ...orderbookRoutes(deps),
     ...feeRoutes(deps),
     ...executableRoutes(deps),

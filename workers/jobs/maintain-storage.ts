@@ -12,6 +12,7 @@ import { pruneReads } from '../../src/store/catalog/market-heat.ts';
 import { pruneQuarantine } from '../../src/store/catalog/quarantine.ts';
 import { pruneUnusedTokens } from '../../src/store/catalog/tokens.ts';
 import { pruneSamples } from '../../src/store/catalog/volume-samples.ts';
+import { pruneCoverageEvidence } from '../../src/store/coverage/totals.ts';
 import type { Partition, PartitionedTable } from '../../src/store/db/partitions.ts';
 import { pruneEvents, pruneSubscriptions } from '../../src/store/deliveries/retention.ts';
 import { forgetOldSecrets } from '../../src/store/deliveries/subscriptions.ts';
@@ -40,6 +41,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
   const readsPruned = await pruneReads(db);
   const samplesPruned = await pruneSamples(db);
   const witnessPruned = await pruneWitness(db);
+  const coveragePruned = await pruneCoverageEvidence(db);
   const usagePruned = await pruneRateUsage(db, now() - USAGE_KEPT_MS);
   const eventsReconciled = await reconcileEvents(db, signal);
 
@@ -50,7 +52,15 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
     ['price_history', priceHistoryDays, 'prices'],
     ['trade', tradesDays, 'trades'],
   ];
-  const counts = { quarantinePruned, readsPruned, samplesPruned, witnessPruned, usagePruned, eventsReconciled };
+  const counts = {
+    quarantinePruned,
+    readsPruned,
+    samplesPruned,
+    witnessPruned,
+    coveragePruned,
+    usagePruned,
+    eventsReconciled,
+  };
   const report = { dropped: 0, carried: 0, postponed: 0, ...counts };
   const archived = archivedKinds(config);
   for (const [table, days, kind] of retentionDays) {

@@ -1,5 +1,6 @@
 import type { MarketRecord } from '../../src/domain/markets/market.ts';
 import { markMissing, noteListed } from '../../src/store/catalog/market-sightings.ts';
+import { noteSwept } from '../../src/store/coverage/totals.ts';
 import type { MarketPage } from '../../src/venues/port.ts';
 import { marketStore, type WrittenMarkets } from '../ingest/market-store.ts';
 import { runPoll } from '../polling/lease.ts';
@@ -26,6 +27,7 @@ export const pollMarkets = defineJob('poll-markets', ({ venue }, context) =>
         const sinceMs = sweep.madeSinceMs ?? sweep.startedAtMs;
         const missing = await markMissing(tx, venue, sinceMs, sweep.includesClosed);
         mayBeMissing ||= missing > 0;
+        await noteSwept(tx, venue, sinceMs, context.now());
       },
     };
     return walkPages(context, listing, start);

@@ -1,6 +1,9 @@
+import { COVERAGE_KINDS } from '../../src/domain/markets/coverage.ts';
 import type { MarketRecord } from '../../src/domain/markets/market.ts';
+import { VENUES } from '../../src/domain/markets/venue.ts';
 import { type VolumeRule, volumeRuleOf } from '../../src/domain/markets/volume-witness.ts';
 import { marketIdsOf } from '../../src/store/catalog/market-reads.ts';
+import { type PollIntervals, settleCoverage } from '../../src/store/coverage/settle.ts';
 import type { Database, Tx } from '../../src/store/db/tx.ts';
 import { requestTradeRepairs, type SettledRepair, settleTradeRepairs } from '../../src/store/series/trade-repairs.ts';
 import { type ComparedTotals, compareTotals, confirmTotals } from '../../src/store/series/trade-witness.ts';
@@ -34,12 +37,13 @@ function isPosition(position: unknown): position is Position {
 /**
  * Compares the totals of a venue with the stored trades, queues walks for ranges that lack trades, and then requests the totals of the
  * markets that trade most. The comparison comes first, so it also runs while the venue gives no totals. Comparison and repairs are one
- * transaction under the lease, and each page of totals is another: a process that dies repeats at most one of them.
+ * transaction under the lease, and each page of totals is another: a process that dies repeats at most one of them. At the end, the hours
+ * that are over get their coverage.
  */
 export const witnessTrades = defineJob('witness-trades', async ({ venue }, context) => {
   const rule = volumeRuleOf(venue);
   if (rule === undefined) return { skipped: 'no totals' };
-  return runPoll(context, { venue, lease: 'witness', adapters: context.adapters }, (adapter, start) => {
+  return runPoll(context, { venue, lease: 'witness', adapters: context.adapters }, async (adapter, start) => {
     let isCompared = false;
     let pending: Pending | undefined;
     const store = marketStore(context, adapter);
@@ -67,9 +71,18 @@ export const witnessTrades = defineJob('witness-trades', async ({ venue }, conte
         };
       },
     };
-    return walkPages(context, source, start);
+    const walked = await walkPages(context, source, start);
+    await settleCoverage(context.db, venue, intervalsOf(venue, context.config), context.now(), context.signal);
+    return walked;
   });
 });
+
+/** The intervals of the polls of a venue, milliseconds. */
+function intervalsOf(venue: string, { pollMs }: JobContext['config']): PollIntervals {
+  const profile = Object.entries(VENUES).find(([name]) => name === venue)?.[1];
+  const polled = COVERAGE_KINDS.filter((kind) => profile?.capabilities[kind]);
+  return Object.fromEntries(polled.map((kind) => [kind, pollMs[kind]]));
+}
 
 interface Pending {
   markets: WitnessMarket[];

@@ -24,7 +24,8 @@ const UPSERT_STATS = sql(
        CASE WHEN c.is_older THEN k.liquidity ELSE r.liquidity END AS liquidity, r.seen_at,
        CASE WHEN r.is_full THEN least(r.seen_at, r.made_at) END AS full_seen_at,
        NOT c.is_older AND (k.volume, k.volume_24h, k.liquidity) IS DISTINCT FROM (r.volume, r.volume_24h, r.liquidity) AS is_changed,
-       NOT c.is_older AND r.volume IS NOT NULL AND r.volume IS DISTINCT FROM k.volume AS has_moved
+       NOT c.is_older AND r.volume IS NOT NULL AND r.volume IS DISTINCT FROM k.volume AS has_moved,
+       k.volume AS former_volume, k.seen_at AS former_seen_at
      FROM unnest($1::bigint[], $2::numeric[], $3::numeric[], $4::numeric[], $5::timestamptz[], $7::timestamptz[], $8::boolean[])
        AS r (market_id, volume, volume_24h, liquidity, seen_at, made_at, is_full)
      LEFT JOIN LATERAL (SELECT * FROM market_stats k WHERE k.market_id = r.market_id OFFSET 0) k ON true
@@ -39,35 +40,46 @@ const UPSERT_STATS = sql(
        liquidity = excluded.liquidity, seen_at = greatest(s.seen_at, excluded.seen_at),
        full_seen_at = greatest(s.full_seen_at, excluded.full_seen_at), missing_since = NULL),
    published AS (${insertFactsSql('volumes', 'SELECT market_id FROM listed WHERE is_changed')})
-   SELECT market_id FROM listed WHERE has_moved`,
+   SELECT market_id, former_volume, former_seen_at FROM listed WHERE has_moved`,
 );
+
+/** A total at its last sighting; null before the first one. */
+export interface SeenTotal {
+  volume: string | null;
+  seenAt: Date | null;
+}
 
 /**
  * Records that the venue listed these markets, with their volumes; a missing market is found again. On the pages of a sweep the stamp is
  * `sweepStartedAtMs` (epoch milliseconds of the poller's clock), so that a sweep stamps a market once and one clock is compared with
  * itself. On other pages it is the time of the venue's record, stored only where a row is written anyway. A record with all
  * texts also sets `full_seen_at`. Returns the keys of the markets
- * with a changed total.
+ * with a changed total, each with the former total and its last sighting.
  */
 export async function writeSightings(
   tx: Tx,
   markets: readonly MarketRecord[],
   pkOf: ReadonlyMap<string, bigint>,
   seen: { nowMs: number; sweepStartedAtMs?: number | undefined },
-): Promise<ReadonlySet<bigint>> {
+): Promise<ReadonlyMap<bigint, SeenTotal>> {
   const { nowMs, sweepStartedAtMs } = seen;
   const named = markets.filter((market) => pkOf.has(market.marketId));
-  const moved = await tx.query<{ marketId: bigint }>(UPSERT_STATS, [
-    named.map((market) => pkOf.get(market.marketId)),
-    named.map((market) => market.volume ?? null),
-    named.map((market) => market.volume24h ?? null),
-    named.map((market) => market.liquidity ?? null),
-    named.map(({ ageMs = 0 }) => new Date(sweepStartedAtMs ?? nowMs - ageMs).toISOString()),
-    sweepStartedAtMs !== undefined,
-    named.map(({ ageMs }) => (ageMs === undefined ? null : new Date(nowMs - ageMs).toISOString())),
-    named.map(({ isSummary }) => isSummary !== true),
-  ]);
-  return new Set(moved.map(({ marketId }) => marketId));
+  const moved = await tx.query<{ marketId: bigint; formerVolume: string | null; formerSeenAt: Date | null }>(
+    UPSERT_STATS,
+    [
+      named.map((market) => pkOf.get(market.marketId)),
+      named.map((market) => market.volume ?? null),
+      named.map((market) => market.volume24h ?? null),
+      named.map((market) => market.liquidity ?? null),
+      named.map(({ ageMs = 0 }) => new Date(sweepStartedAtMs ?? nowMs - ageMs).toISOString()),
+      sweepStartedAtMs !== undefined,
+      named.map(({ ageMs }) => (ageMs === undefined ? null : new Date(nowMs - ageMs).toISOString())),
+      named.map(({ isSummary }) => isSummary !== true),
+    ],
+  );
+  return new Map(
+    moved.map(({ marketId, formerVolume, formerSeenAt }) => [marketId, { volume: formerVolume, seenAt: formerSeenAt }]),
+  );
 }
 
 const NOTE_LISTED = sql(

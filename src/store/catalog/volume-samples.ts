@@ -1,6 +1,8 @@
 import type { MarketRecord } from '../../domain/markets/market.ts';
 import { isComparable, volumeRuleOf } from '../../domain/markets/volume-witness.ts';
+import { keepIdleTotals } from '../coverage/totals.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
+import type { SeenTotal } from './market-sightings.ts';
 
 const INSERT_SAMPLES = sql(
   'insert_volume_samples',
@@ -10,14 +12,14 @@ const INSERT_SAMPLES = sql(
 );
 
 /**
- * Keeps the changed totals of a page until `compareTotals` compares them with the stored trades. `moved` holds the keys of the markets with
- * a changed total; an unchanged total proves nothing new.
+ * Keeps the changed totals of a page until `compareTotals` compares them with the stored trades. `moved` holds the former totals of
+ * the markets with a changed total; an unchanged total proves nothing new.
  */
 export async function sampleTotals(
   tx: Tx,
   venue: string,
   markets: readonly MarketRecord[],
-  { pkOf, moved, nowMs }: { pkOf: ReadonlyMap<string, bigint>; moved: ReadonlySet<bigint>; nowMs: number },
+  { pkOf, moved, nowMs }: { pkOf: ReadonlyMap<string, bigint>; moved: ReadonlyMap<bigint, SeenTotal>; nowMs: number },
 ): Promise<void> {
   const rule = volumeRuleOf(venue);
   if (rule === undefined || moved.size === 0) return;
@@ -33,6 +35,11 @@ export async function sampleTotals(
     samples.map(({ madeAt }) => madeAt),
     samples.map(({ volume }) => volume),
   ]);
+  const former = samples.flatMap(({ marketPk }) => {
+    const { volume = null, seenAt = null } = moved.get(marketPk) ?? {};
+    return volume === null || seenAt === null ? [] : [{ marketPk, volume, seenAt }];
+  });
+  await keepIdleTotals(tx, venue, former);
 }
 
 const PRUNE_SAMPLES = sql(

@@ -59,6 +59,7 @@ import { MarketFees0046 } from './migrations/0046-market-fees.ts';
 import { AlertBooks0047 } from './migrations/0047-alert-books.ts';
 import { BesideFormerRelease0048 } from './migrations/0048-beside-former-release.ts';
 import { Archive0049 } from './migrations/0049-archive.ts';
+import { Coverage0050 } from './migrations/0050-coverage.ts';
 import { ArchiveReads0051 } from './migrations/0051-archive-reads.ts';
 
 /** Every table that TypeORM's repositories may access. */
@@ -122,6 +123,7 @@ export const MIGRATIONS = [
   AlertBooks0047,
   BesideFormerRelease0048,
   Archive0049,
+  Coverage0050,
   ArchiveReads0051,
 ] as const;
 

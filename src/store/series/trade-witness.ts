@@ -9,6 +9,7 @@ import {
   type WitnessState,
 } from '../../domain/markets/volume-witness.ts';
 import { type Decimal, decimal, ZERO } from '../../domain/values/decimal.ts';
+import { judgeAllCoverageAgain, judgeCoverageAgain, keepCalmTotals } from '../coverage/totals.ts';
 import { epochMs } from '../db/epoch-ms.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { insertFactsSql } from '../marks/publish-marks.ts';
@@ -235,19 +236,29 @@ export async function compareTotals(tx: Tx, venue: string, rule: VolumeRule, now
   if (rows.length > 0) {
     await tx.query(DELETE_SAMPLES, [venue, rows.map(({ marketId }) => marketId), rows.map(({ madeMs }) => madeMs)]);
   }
+  const calm = results.map(({ row }) => ({
+    marketPk: row.marketId,
+    madeMs: row.madeMs,
+    volume: row.total,
+    blur: row.recent,
+  }));
+  await keepCalmTotals(tx, venue, calm);
   const [counts] = await tx.query<UnitCounts>(SUM_UP, [venue, nowMs, unit, rule.absolute, rule.relative]);
   const measured = counts === undefined ? unit : measuredUnit(unit, counts);
   if (measured !== unit) {
     await tx.query(SET_UNIT, [venue, measured]);
     await tx.query(RESTART, [venue]);
+    await judgeAllCoverageAgain(tx, venue, nowMs);
   }
   const grown = results.filter(({ grewMs }) => grewMs === nowMs).map(({ coveredMs }) => coveredMs - rule.delayMs);
   await noteFault(tx, venue, grown, known, nowMs);
   const keysOf = (isChosen: (result: Judged) => boolean) => results.filter(isChosen).map(({ row }) => row.marketId);
+  const recovered = keysOf(({ row, missing }) => missing === ZERO && row.missingSinceMs !== null);
+  await judgeCoverageAgain(tx, [...keysOf(({ grewMs }) => grewMs === nowMs), ...recovered], nowMs);
   return {
     compared: results.length,
     began: keysOf(({ row, missing }) => missing !== ZERO && row.missingSinceMs === null),
-    recovered: keysOf(({ row, missing }) => missing === ZERO && row.missingSinceMs !== null),
+    recovered,
     ...(measured !== unit && { newUnit: measured }),
   };
 }
