@@ -1,6 +1,8 @@
 import type { BrowserContext, BrowserContextOptions, Page, Request } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
+import { ArchiveFolder } from '../../api/reads/archive-folder.ts';
 import { SCOPES } from '../../src/domain/values/api-key.ts';
+import { createLogger } from '../../src/observe/logger.ts';
 import { createApiKey } from '../../src/store/accounts/accounts.ts';
 import { startTestApi } from '../integration/api/api-harness.ts';
 import { type ConfirmedJournal, confirmJournal } from '../support/journal.ts';
@@ -36,7 +38,12 @@ export interface ConsoleDesk extends InChromium {
 export function describeConsole(name: string, tests: (desk: ConsoleDesk) => void): void {
   describeInChromium(
     name,
-    () => startTestApi({ console: {}, now: Date.now }),
+    () =>
+      startTestApi({
+        console: {},
+        now: Date.now,
+        archive: new ArchiveFolder('/nowhere', createLogger({ process: 'test', level: 'silent' })),
+      }),
     (opened) => {
       const desk = {
         marketPath: () => `/markets/polymarket/${desk.world.market.marketId}`,

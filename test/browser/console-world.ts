@@ -4,6 +4,7 @@ import { Partitions } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
 import { alertBody } from '../factories/alert-events.ts';
 import { anAlert, aSubscription } from '../factories/alerts.ts';
+import { aListedDay, anEmptyDay } from '../factories/archive.ts';
 import { aDelivery, anAttempt, setRequests } from '../factories/deliveries.ts';
 import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';
 import { storedTimeline } from '../factories/stored-resolution.ts';
@@ -48,6 +49,11 @@ const TITLES = [
 /** Fills a database with markets that look like real ones, and with one whose texts are hostile. */
 export async function aConsoleWorld(db: Database): Promise<ConsoleWorld> {
   await db.query(INSERT_POLLS);
+  for (let day = 1; day <= 20; day += 1) {
+    const date = `2026-01-${String(day).padStart(2, '0')}`;
+    if (day % 7 === 4) await anEmptyDay(db, { venue: 'polymarket', date });
+    else if (day !== 13) await aListedDay(db, { date, rows: 81_234 * day, bytes: 2_345_678 * day });
+  }
   const nowMs = Date.now();
   const day = 86_400_000;
   const made: TestMarket[] = [];

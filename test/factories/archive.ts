@@ -56,6 +56,18 @@ export async function anArchivedDay(
   return { ...day, file, sha256, content, path };
 }
 
+/** A file in the catalog alone. */
+export async function aListedDay(
+  db: Queryable,
+  { rows, bytes, ...given }: Partial<ArchiveDay> & { rows: number; bytes: number },
+): Promise<{ file: string }> {
+  const day: ArchiveDay = { kind: 'trades', venue: 'polymarket', date: '2026-01-01', ...given };
+  const sha256 = createHash('sha256').update(JSON.stringify(day)).digest('hex');
+  const file = fileName(day, 1, sha256);
+  await db.query(INSERT, [day.kind, day.venue, day.date, 1, file, rows, bytes, sha256]);
+  return { file };
+}
+
 /** A day without rows in the catalog. */
 export async function anEmptyDay(db: Queryable, given: Partial<ArchiveDay> = {}): Promise<ArchiveDay> {
   const day: ArchiveDay = { kind: 'trades', venue: 'kalshi', date: '2026-01-02', ...given };

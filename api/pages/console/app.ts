@@ -13,6 +13,7 @@ import { consoleSessionOf, createSessionWatch, findConsoleSessionOf, signedIn } 
 import { linkRoutes, signInRoutes, signOutRoutes } from './access/sign-in.ts';
 import { alertPages } from './alerts.ts';
 import type { ApiCalls } from './api-calls.ts';
+import { archivePage } from './archive/page.ts';
 import { deliveryPage } from './delivery.ts';
 import { eventPage } from './event.ts';
 import { consolePage, SECTIONS } from './layout.ts';
@@ -29,7 +30,7 @@ import { webhooksPage } from './webhooks.ts';
 
 /** The first segments of the paths of the console. All other paths belong to the API. */
 const OWN =
-  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|resolutions|alerts|webhooks|live|usage|console)(?:\/|$))/;
+  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|resolutions|alerts|webhooks|live|archive|usage|console)(?:\/|$))/;
 
 /** Registers every page. */
 type ConsoleDeps = PageDeps & AuthDeps & StreamDeps & Pick<AnswerDeps, 'answers'>;
@@ -44,6 +45,7 @@ export function registerConsolePages(router: ConsoleRouter, deps: ConsoleDeps): 
   webhookPage(router, deps);
   deliveryPage(router, deps);
   livePage(router, deps);
+  archivePage(router, deps);
   usagePages(router, deps);
 }
 

@@ -11,6 +11,7 @@ export const SECTIONS = {
   alerts: { label: 'Alerts', path: '/alerts', scope: 'alerts' },
   webhooks: { label: 'Webhooks', path: '/webhooks', scope: 'webhooks' },
   live: { label: 'Live', path: '/live', scope: 'webhooks' },
+  archive: { label: 'Archive', path: '/archive', scope: 'archive' },
   usage: { label: 'Usage', path: '/usage', scope: undefined },
 } as const;
 export type Section = keyof typeof SECTIONS;

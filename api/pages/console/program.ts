@@ -30,7 +30,8 @@ ${example.typescript}`;
 ${tab('curl', 'curl', curl, true)}${tab('typescript', 'TypeScript', client)}${tab('json', 'JSON', pretty(example.json))}</section>`;
 }
 
-function tab(id: string, label: string, text: Html | string | readonly Html[], isOpen = false): Html {
+/** A part of a section `program`, with a button that copies its text. Only one part is open. */
+export function tab(id: string, label: string, text: Html | string | readonly Html[], isOpen = false): Html {
   return html`<details name="program"${isOpen && html` open`}><summary>${label}</summary>
 <div class="code"><button type="button" class="copy" data-copy-from="program-${id}" data-copy>Copy</button>
 <pre id="program-${id}" tabindex="0" aria-label="${label}">${text}</pre></div></details>`;

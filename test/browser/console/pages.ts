@@ -52,6 +52,9 @@ export function pageTests(desk: ConsoleDesk): void {
     ['delivery', () => `/webhooks/${desk.account.webhook.id}/deliveries/${desk.account.failed.id}`],
     ['delivery-chat', () => `/webhooks/${desk.account.message.webhookId}/deliveries/${desk.account.message.id}`],
     ['live', () => '/live', GOOD],
+    ['archive', () => '/archive?month=2026-01'],
+    ['archive-day', () => '/archive?kind=trades&venue=polymarket&from=2026-01-03&to=2026-01-03'],
+    ['archive-none', () => '/archive?kind=books'],
     ['usage', () => '/usage'],
     ['error', () => '/markets?venue=nowhere'],
   ];
