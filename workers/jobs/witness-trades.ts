@@ -71,11 +71,19 @@ export const witnessTrades = defineJob('witness-trades', async ({ venue }, conte
         };
       },
     };
-    const walked = await walkPages(context, source, start);
-    await settleCoverage(context.db, venue, intervalsOf(venue, context.config), context.now(), context.signal);
-    return walked;
+    try {
+      return await walkPages(context, source, start);
+    } finally {
+      // Also while the venue gives no totals: then its hours are unknown.
+      await settle(context, venue);
+    }
   });
 });
+
+/** Gives the hours of a venue that are over their coverage. */
+async function settle({ db, config, now, signal }: JobContext, venue: string): Promise<void> {
+  if (!signal.aborted) await settleCoverage(db, venue, intervalsOf(venue, config), now(), signal);
+}
 
 /** The intervals of the polls of a venue, milliseconds. */
 function intervalsOf(venue: string, { pollMs }: JobContext['config']): PollIntervals {

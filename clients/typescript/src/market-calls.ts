@@ -22,6 +22,7 @@ type EventQuery = OfVenue & { event_id: string } & QueryOf<'getEvent'>;
 type TradeQuery = OfMarket & WithDates<QueryOf<'listTrades'>>;
 type ArchiveQuery = QueryOf<'listArchiveFiles'>;
 type ResolutionListQuery = OfVenue & WithDates<QueryOf<'listResolutions'>>;
+type CoverageQuery = OfVenue & WithDates<QueryOf<'listCoverage'>>;
 /** The parameters of an iterator: a list without its cursor. */
 type Walked<Query> = Omit<Query, 'limit' | 'cursor'>;
 
@@ -51,6 +52,10 @@ export function marketCalls<D extends DecimalType>({ http, open, send }: Transpo
   const listResolutions = ({ venue = EVERY_VENUE, ...query }: ResolutionListQuery = {}, options?: CallOptions) =>
     send('read', options, (attempt) =>
       http.GET('/v1/{venue}/resolutions', { ...attempt, params: { path: { venue }, query: inSeconds(query) } }),
+    );
+  const listCoverage = ({ venue = EVERY_VENUE, ...query }: CoverageQuery = {}, options?: CallOptions) =>
+    send('read', options, (attempt) =>
+      http.GET('/v1/{venue}/coverage', { ...attempt, params: { path: { venue }, query: inSeconds(query) } }),
     );
 
   const listArchiveFiles = (query: ArchiveQuery = {}, options?: CallOptions) =>
@@ -213,6 +218,13 @@ export function marketCalls<D extends DecimalType>({ http, open, send }: Transpo
             options,
           ),
         ),
+    },
+    coverage: {
+      /** One page of hours, oldest first: whether the stored data of a venue or a market is complete. */
+      list: listCoverage,
+      /** All hours of the range, page by page. */
+      iterate: (query: Walked<CoverageQuery> = {}, options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) => listCoverage({ ...query, ...place(options, cursor) }, options)),
     },
     events: {
       /** One page of events, newest first. */

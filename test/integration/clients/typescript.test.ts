@@ -182,6 +182,11 @@ it('the client has a method for every operation', async () => {
   expect((await client.volume.list({ ...one, ...range })).data).toMatchObject([{ timestamp: HOUR, volume: 10 }]);
   expect((await client.snapshots.list({ ...one, ...range })).data).toMatchObject([{ price: 0.61 }]);
   expect((await client.trades.list({ ...one, limit: 2 })).data.map(({ trade_id }) => trade_id)).toEqual(['t30', 't29']);
+  const hours = await client.coverage.list({ ...one, start: new Date(HOUR * 1000), end: HOUR + 3_600 });
+  expect(hours.data).toEqual([{ venue: 'polymarket', start: HOUR, class: 'unknown', reason: 'not_observed' }]);
+  expect(
+    await all(client.coverage.iterate({ venue: 'polymarket', start: HOUR, end: HOUR + 7_200 }, { pageSize: 1 })),
+  ).toHaveLength(2);
 
   const archived = await anArchivedDay(api.db, folder.dir);
   expect((await client.archive.list({ kind: ['trades'] })).data).toMatchObject([{ file: archived.file }]);

@@ -3,12 +3,13 @@ import type { TradeRecord } from '../../../src/domain/markets/market.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { readMarketHours, readSettledTimes, readVenueHours } from '../../../src/store/coverage/reads.ts';
 import { sql } from '../../../src/store/db/tx.ts';
+import { VenueError } from '../../../src/venues/errors.ts';
 import { pollMarkets } from '../../../workers/jobs/poll-markets.ts';
 import { aMarketRecord } from '../../factories/markets.ts';
 import { lastPage } from '../../factories/venue-adapter.ts';
 import type { TestDatabase } from '../../support/postgres/database.ts';
 import { WitnessedVenue } from './witness-harness.ts';
-import { testConfig } from './worker-harness.ts';
+import { type ContextFields, testConfig } from './worker-harness.ts';
 
 const MARKET_PK = sql('test_covered_market', 'SELECT id FROM market WHERE venue = $1 AND venue_market_id = $2');
 const SET_SINCE = sql(
@@ -19,10 +20,16 @@ const SET_SINCE = sql(
 
 /** A venue whose hours settle on its own clock. Its catalog is swept in each poll. */
 export class CoveredVenue extends WitnessedVenue {
+  /** The catalog does not answer. */
+  isAway = false;
   readonly #database: TestDatabase;
 
   constructor(test: TestDatabase, venue: string, markets: readonly string[]) {
     super(test, venue, markets, {
+      marketsById: async (ids) => {
+        if (this.isAway) throw new VenueError(venue, 'network', 'scripted', { retryable: true });
+        return { records: ids.map((id) => this.listed(id)), rejected: [] };
+      },
       markets: async () => ({
         ...lastPage(markets.map((id) => this.listed(id))),
         sweep: { startedAtMs: this.nowMs, ended: true },
@@ -48,12 +55,17 @@ export class CoveredVenue extends WitnessedVenue {
   }
 
   /** Polls the catalog, compares and settles. */
-  async tick(): Promise<void> {
-    await this.run(pollMarkets, this.#fields());
-    await this.witness(this.#fields());
+  async tick(fields: Partial<ContextFields> = {}): Promise<void> {
+    await this.poll(fields);
+    await this.witness({ ...this.fields(), ...fields });
   }
 
-  #fields() {
+  /** Polls the catalog, unless it is away. */
+  async poll(fields: Partial<ContextFields> = {}): Promise<void> {
+    if (!this.isAway) await this.run(pollMarkets, { ...this.fields(), ...fields });
+  }
+
+  fields() {
     return { config: testConfig(this.#database.url, { VENUES: this.venue }) };
   }
 

@@ -119,6 +119,7 @@ describe('a query parameter that no route knows', () => {
       '/v1/{venue}/markets/{market_id}/rules',
       '/v1/{venue}/markets/{market_id}/resolution',
       '/v1/{venue}/resolutions',
+      '/v1/{venue}/coverage',
       '/v1/{venue}/markets/{market_id}/fees',
       '/v1/{venue}/markets/{market_id}/executable',
       '/v1/{venue}/executable',
