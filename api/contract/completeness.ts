@@ -98,7 +98,7 @@ export const coverageHour = z
     markets: count.optional().meta({ description: 'Markets with something to state. Of a venue.' }),
     markets_gap: count.optional().meta({ description: 'Markets with a gap. Of a venue.' }),
     markets_unknown: count.optional().meta({ description: 'Markets whose hour is unknown. Of a venue.' }),
-    checked_at: epochTime.optional().meta({ description: 'Time of the comparison. Absent when this answer made it.' }),
+    checked_at: epochTime.optional().meta({ description: 'Time of the comparison. Absent before it.' }),
   })
   .meta({ description: 'Whether the stored data of an hour is complete.' });
 export type CoverageHourBody = z.output<typeof coverageHour>;

@@ -65,6 +65,8 @@ export function coverageRoutes(deps: MarketReadDeps): Route[] {
                 ? undefined
                 : foundMarket(deps, found && { market: found }, { isPast: true }).market;
             const named = market ? [market.venue] : venues;
+            // Each change makes a new ETag.
+            const minuteMs = Math.floor(deps.now() / 60_000) * 60_000;
             const settled = await readSettledTimes(deps.db, named, kind);
             const slots = hoursOf(place === undefined ? range.start * 1000 : afterMs, endMs)
               .flatMap((startMs) => named.map((venue) => ({ startMs, venue })))
@@ -79,10 +81,12 @@ export function coverageRoutes(deps: MarketReadDeps): Route[] {
             if (first && last) {
               const bounds = { kind, startMs: first.startMs, endMs: last.startMs + HOUR_MS };
               const rows = market
-                ? (await readMarketHours(deps.db, market.pk, bounds, settled.get(market.venue))).map((hour) => ({
-                    ...hour,
-                    venue: market.venue,
-                  }))
+                ? (await readMarketHours(deps.db, market.pk, bounds, settled.get(market.venue), minuteMs)).map(
+                    (hour) => ({
+                      ...hour,
+                      venue: market.venue,
+                    }),
+                  )
                 : await readVenueHours(deps.db, named, bounds);
               for (const row of rows) hours.set(`${row.startMs} ${row.venue}`, row);
             }

@@ -131,6 +131,7 @@ export async function readMarketHours(
   marketPk: bigint,
   range: HourRange,
   settled: SettledTime | undefined,
+  nowMs: number,
 ): Promise<CoverageHour[]> {
   const startMs = Math.max(range.startMs, settled?.sinceMs ?? Number.POSITIVE_INFINITY);
   const endMs = Math.min(range.endMs, settled?.settledToMs ?? 0);
@@ -142,7 +143,7 @@ export async function readMarketHours(
   const own = rows.map(toHour);
   const known = new Set(own.map((hour) => hour.startMs));
   const others =
-    range.kind === 'trades' ? await judged(db, market, bounds, known) : await ofVenue(db, market, bounds, known);
+    range.kind === 'trades' ? await judged(db, market, bounds, known, nowMs) : await ofVenue(db, market, bounds, known);
   return [...own, ...others];
 }
 
@@ -151,6 +152,7 @@ async function judged(
   market: CoveredMarket,
   { startMs, endMs }: HourRange,
   known: ReadonlySet<number>,
+  nowMs: number,
 ): Promise<CoverageHour[]> {
   const hours = hoursOf(startMs, endMs).filter((each) => !known.has(each));
   const rule = volumeRuleOf(market.venue);
@@ -165,6 +167,7 @@ async function judged(
     ...(isFolded ? classifyTrades(hour, rule) : { class: 'unknown' as const, reason: 'not_folded' as const }),
     startMs: hour.startMs,
     stored: hour.stored,
+    checkedMs: nowMs,
   }));
 }
 

@@ -74,7 +74,7 @@ export class CoveredVenue extends WitnessedVenue {
     const [row] = await db.query<{ id: bigint }>(MARKET_PK, [this.venue, marketId]);
     const settled = (await readSettledTimes(db, [this.venue], kind)).get(this.venue);
     const range = { kind, startMs: 0, endMs: Number.MAX_SAFE_INTEGER / 1000 };
-    const hours = await readMarketHours(db, row?.id ?? 0n, range, settled);
+    const hours = await readMarketHours(db, row?.id ?? 0n, range, settled, this.nowMs);
     return hours.toSorted((a, b) => a.startMs - b.startMs);
   }
 
