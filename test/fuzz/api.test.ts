@@ -1,8 +1,12 @@
 import { Agent } from 'node:http';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ArchiveFolder } from '../../api/reads/archive-folder.ts';
+import { createLogger } from '../../src/observe/logger.ts';
+import { anArchivedDay, anArchiveFolder } from '../factories/archive.ts';
 import { startTestApi, type TestApi } from '../integration/api/api-harness.ts';
 import { operationsOf } from '../support/api-contract.ts';
+import { forTests } from '../support/for-tests.ts';
 import { contentTypes, type Plan, plans } from './requests.ts';
 import { type Outgoing, outgoing, parsed, type Received, send, wrongs } from './send.ts';
 import { aWorld, learn, SPARE, type World } from './world.ts';
@@ -15,13 +19,18 @@ const BATCH = 50;
 const EXACTLY = { minLength: BATCH, maxLength: BATCH };
 const MOST_BATCHES_AGAIN = 40;
 
+const folder = forTests(anArchiveFolder, ({ remove }) => remove());
 let api: TestApi;
 let world: World;
 const agent = new Agent({ keepAlive: true, maxSockets: 16 });
 
 beforeAll(async () => {
-  api = await startTestApi();
+  const archive = new ArchiveFolder(folder.dir, createLogger({ process: 'test', level: 'silent' }));
+  api = await startTestApi({ archive });
   world = await aWorld(api);
+  for (const date of ['2026-01-01', '2026-01-02']) {
+    learn(world, 'archive_file', (await anArchivedDay(api.db, folder.dir, { date })).file);
+  }
 });
 afterAll(async () => {
   agent.destroy();
