@@ -129,7 +129,19 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
   });
 
   const GROUPS = [
-    ...['streams', 'markets', 'webhooks', 'deliveries', 'alerts', 'wallets', 'keys', 'events', 'health', 'contract'],
+    ...[
+      'streams',
+      'markets',
+      'webhooks',
+      'deliveries',
+      'alerts',
+      'wallets',
+      'archive',
+      'keys',
+      'events',
+      'health',
+      'contract',
+    ],
     ...['schemas', 'errors', 'headers'],
   ];
   test('the groups of the API reference are all listed', async () => {
