@@ -61,7 +61,7 @@ export const command = operatorCommand<ExportOptions>({
   TIME is an age (90m, 24h, 7d), epoch seconds or ISO 8601 (2026-11-01, 2026-11-01T12:00Z); by default everything until now.
   --interval selects candles of one interval; by default all (${INTERVALS.join(' ')}), the shortest first.
   --out FILE writes FILE.part and renames it at the end. After an interruption the same command continues it. --out - is standard output.
-  The rows are those that are stored: \`oddswire backfill\` requests older trades.`,
+  The rows are those that are stored.`,
   options: OPTIONS,
   parse: (argv) => parseExportArguments(argv, Date.now()),
   async run(options, context) {
