@@ -30,7 +30,8 @@ export const archiveDay = defineJob('archive-day', async (data, context) => {
 });
 
 async function archive(day: ArchiveDay, dir: string, { db, log, presence, signal }: JobContext): Promise<JobReport> {
-  if (await isUnfolded(db, day)) return { skipped: 'trades are not in their candles' };
+  const isFolded = day.kind === 'trades' || day.kind === 'candles';
+  if (isFolded && (await isUnfolded(db, day))) return { skipped: 'trades are not in their candles' };
   const present = await readPresentFile(db, day);
   const folder = await workFolder(dir);
   const base = join(
@@ -61,7 +62,9 @@ async function archive(day: ArchiveDay, dir: string, { db, log, presence, signal
     const made = { day, revision, ...placed, schemaVersion: SCHEMA_VERSION };
     const added = await addFile(db, made, summary);
     if (added === undefined) {
-      if (placed.file !== null) await removeFile(dir, day, placed.file);
+      // Equal rows make equal bytes, and these an equal name: then the file is the one that counts.
+      const winner = await readPresentFile(db, day);
+      if (placed.file !== null && placed.file !== winner?.file) await removeFile(dir, day, placed.file);
       return { skipped: 'another process was first' };
     }
     if (placed.file !== null) await describeDay(dir, day, db);

@@ -48,6 +48,7 @@ const FOLD = sql(
 );
 const NO_MARKS = sql('test_archive_no_marks', `DELETE FROM mark WHERE stage = 'fold-candles'`);
 const NO_DESCRIPTION = sql('test_undescribed', 'UPDATE archive_file SET described_at = NULL');
+const FORGET_CANDLES = sql('test_forget_candles', `DELETE FROM archive_file WHERE kind = 'candles'`);
 const CHANGES = sql('test_archive_changes', 'SELECT kind, date::text AS date FROM archive_change');
 
 const at = (seconds: number) => new Date(START + seconds * 1000);
@@ -182,6 +183,14 @@ describe('archive-day', () => {
     await test.db.query(SUPERSEDED);
     await maintainStorage.run({}, context());
     expect(existsSync(pathOf(dayOf('trades'), before?.file))).toBe(false);
+  });
+
+  it('keeps the file that counts when several processes archive one day at once', async () => {
+    const day = dayOf('candles', '2026-03-05');
+    await test.db.query(FORGET_CANDLES);
+    const reports = await Promise.all([1, 2, 3].map(() => archiveDay.run(day, context())));
+    expect(reports.filter((report) => report['revision'] === 1)).toHaveLength(1);
+    expect(existsSync(pathOf(day, (await readPresentFile(test.db, day))?.file))).toBe(true);
   });
 
   it('waits while trades of the day are not in their candles', async () => {
