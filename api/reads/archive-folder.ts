@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { folderOf } from '../../src/domain/archive/file.ts';
+import { folderOf, formerPlaceOf } from '../../src/domain/archive/file.ts';
 import { boundedCache } from '../../src/domain/values/bounded-cache.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';
 import { logLimited } from '../../src/observe/limited-lines.ts';
@@ -71,9 +71,12 @@ export class ArchiveFolder {
 
   async #handleOf(file: CatalogFile): Promise<FileHandle | null> {
     try {
-      return await open(join(this.#dir, folderOf(file), file.file), 'r');
+      return await this.#openAt(`${folderOf(file)}/${file.file}`);
     } catch (error) {
       if ((error as { code?: unknown }).code !== 'ENOENT') throw this.#unavailable(file, 'not_readable', error);
+      // A later revision may have moved it meanwhile.
+      const former = await this.#openAt(formerPlaceOf(file.file)).catch(() => null);
+      if (former !== null) return former;
       // A folder that is not mounted has no folder of any kind.
       const hasKind = await stat(join(this.#dir, file.kind)).then(
         (found) => found.isDirectory(),
@@ -82,6 +85,10 @@ export class ArchiveFolder {
       if (hasKind && file.isSuperseded) return null;
       throw this.#unavailable(file, hasKind ? 'no_file' : 'no_folder', error);
     }
+  }
+
+  #openAt(place: string): Promise<FileHandle> {
+    return open(join(this.#dir, place), 'r');
   }
 
   async #check(file: CatalogFile, handle: FileHandle): Promise<void> {

@@ -3,13 +3,15 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { type ArchiveDay, type ArchiveFile, fileName, folderOf } from '../domain/archive/file.ts';
+import { type ArchiveDay, type ArchiveFile, fileName, folderOf, formerPlaceOf } from '../domain/archive/file.ts';
 import { SCHEMA_VERSION } from '../domain/archive/kinds.ts';
 
 /** Unfinished files of runs. No reader looks into it: its name begins with a point, and engines skip such folders. */
 const WORK_FOLDER = '.work';
-/** No run lasts so long: its files are those of a process that died. */
-const LEFT_BEHIND_MS = 7_200_000;
+/** No run lasts so long: older files are those of a process that died. */
+const WORK_LEFT_MS = 7_200_000;
+/** Files of the catalog are removed earlier: older ones are those of a process that died before their row. */
+const FORMER_LEFT_MS = 172_800_000;
 
 /** The folder of unfinished files, which exists then. */
 export async function workFolder(dir: string): Promise<string> {
@@ -79,21 +81,44 @@ export async function writeManifest(dir: string, day: ArchiveDay, files: readonl
   await sync(folder);
 }
 
-/** Removes a file that does not count. A file that is gone is no error. */
-export async function removeFile(dir: string, day: ArchiveDay, file: string): Promise<void> {
-  await rm(join(dir, folderOf(day), file), { force: true });
+/**
+ * Leaves in the folder of a day the file that counts, or none, and moves the others to the former ones: a reader of the folder finds each
+ * row once. A file that counts comes back from there.
+ */
+export async function keepOnly(dir: string, day: ArchiveDay, file: string | null): Promise<void> {
+  const folder = join(dir, folderOf(day));
+  const names = await readdir(folder).catch(noneWhenAbsent);
+  const others = names.filter((name) => name.endsWith('.parquet') && name !== file);
+  if (others.length > 0) await mkdir(join(dir, formerPlaceOf('')), { recursive: true });
+  for (const name of others) await rename(join(folder, name), join(dir, formerPlaceOf(name)));
+  if (file !== null && !names.includes(file)) await rename(join(dir, formerPlaceOf(file)), join(folder, file));
 }
 
-/** Removes unfinished files of processes that died. Returns their number. */
+function noneWhenAbsent(error: { code?: unknown }): string[] {
+  if (error.code === 'ENOENT') return [];
+  throw error;
+}
+
+/** Removes a file that does not count. A file that is gone is no error. */
+export async function removeFile(dir: string, day: ArchiveDay, file: string): Promise<void> {
+  for (const place of [`${folderOf(day)}/${file}`, formerPlaceOf(file)]) await rm(join(dir, place), { force: true });
+}
+
+/** Removes the files that processes left when they died. Returns their number. */
 export async function removeLeftBehind(dir: string, nowMs: number): Promise<number> {
-  const folder = await workFolder(dir);
   let removed = 0;
-  for (const name of await readdir(folder)) {
-    const path = join(folder, name);
-    const found = await stat(path).catch(() => undefined);
-    if (found === undefined || nowMs - found.mtimeMs < LEFT_BEHIND_MS) continue;
-    await rm(path, { recursive: true, force: true });
-    removed += 1;
+  for (const [place, limitMs] of [
+    [WORK_FOLDER, WORK_LEFT_MS],
+    [formerPlaceOf(''), FORMER_LEFT_MS],
+  ] as const) {
+    for (const name of await readdir(join(dir, place)).catch(noneWhenAbsent)) {
+      const path = join(dir, place, name);
+      const found = await stat(path).catch(() => undefined);
+      // A move changes this time.
+      if (found === undefined || nowMs - found.ctimeMs < limitMs) continue;
+      await rm(path, { recursive: true, force: true });
+      removed += 1;
+    }
   }
   return removed;
 }

@@ -67,7 +67,7 @@ async function archive(day: ArchiveDay, dir: string, { db, log, presence, signal
       if (placed.file !== null && placed.file !== winner?.file) await removeFile(dir, day, placed.file);
       return { skipped: 'another process was first' };
     }
-    if (placed.file !== null) await describeDay(dir, day, db);
+    if (placed.file !== null || revision > 1) await describeDay(dir, day, db);
     const { rows } = summary;
     const durationMs = Math.round(performance.now() - startedMs);
     log.info({ ...day, revision, rows, bytes: placed.bytes, durationMs }, 'day archived');

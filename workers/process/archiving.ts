@@ -1,18 +1,17 @@
 import { hasDuckdb } from '../../src/archive/duckdb.ts';
-import { removeFile, removeLeftBehind, writeManifest } from '../../src/archive/folder.ts';
+import { keepOnly, removeFile, removeLeftBehind, writeManifest } from '../../src/archive/folder.ts';
 import type { ArchiveDay } from '../../src/domain/archive/file.ts';
 import { ARCHIVE_KIND_NAMES, type ArchiveKind } from '../../src/domain/archive/kinds.ts';
 import { VENUE_NAMES, VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import {
-  noteDescribed,
+  describing,
   noteRemoved,
-  readDay,
   readDueDays,
   readSuperseded,
   readUndescribedDays,
   switchArchiveOn,
 } from '../../src/store/archive/catalog.ts';
-import type { Queryable } from '../../src/store/db/tx.ts';
+import type { Database } from '../../src/store/db/tx.ts';
 import type { WorkerDeps } from './deps.ts';
 
 /** Readers that found a file before its day was archived again may read it for so long. */
@@ -27,11 +26,12 @@ function kindsOf(venue: VenueName): ArchiveKind[] {
   return ARCHIVE_KIND_NAMES.filter((kind) => has[kind]);
 }
 
-/** Writes the manifest of a day from the catalog. */
-export async function describeDay(dir: string, day: ArchiveDay, db: Queryable): Promise<void> {
-  const files = await readDay(db, day);
-  await writeManifest(dir, day, files);
-  await noteDescribed(db, day, Math.max(0, ...files.map(({ revision }) => revision)));
+/** Makes the folder of a day as the catalog describes it: the file that counts, and its manifest. */
+export function describeDay(dir: string, day: ArchiveDay, db: Database): Promise<void> {
+  return describing(db, day, async (present) => {
+    await keepOnly(dir, day, present.file);
+    await writeManifest(dir, day, present.file === null ? [] : [present]);
+  });
 }
 
 /** The kinds that this process archives: none without a folder, or without the optional packages. */

@@ -37,6 +37,11 @@ export function folderOf({ kind, venue, date }: ArchiveDay): string {
   return `${kind}/venue=${venue}/date=${date}`;
 }
 
+/** The place of a file of a former revision, relative to the archive. Engines skip a folder whose name begins with a point. */
+export function formerPlaceOf(file: string): string {
+  return `.former/${file}`;
+}
+
 /** The name of a file: unique in the archive, because it contains the digest of its bytes. */
 export function fileName(day: ArchiveDay, revision: number, sha256: string): string {
   return `${day.kind}-${day.venue}-${day.date}-r${revision}-${sha256.slice(0, 12)}.parquet`;

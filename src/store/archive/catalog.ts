@@ -169,33 +169,38 @@ export async function dropChanges(db: Queryable, { changes }: DaySummary): Promi
   if (changes.length > 0) await db.query(DELETE_CHANGES, [changes]);
 }
 
+/** The first revision of a day without rows has no folder. */
 const READ_UNDESCRIBED = sql(
   'read_undescribed_files',
-  `SELECT kind, venue, date::text AS date FROM archive_file WHERE described_at IS NULL AND file IS NOT NULL LIMIT $1`,
-);
-const READ_DAY = sql(
-  'read_archive_day',
-  `SELECT ${FILE_COLUMNS} FROM archive_file WHERE kind = $1 AND venue = $2 AND date = $3::date AND superseded_at IS NULL AND file IS NOT NULL`,
+  `SELECT kind, venue, date::text AS date FROM archive_file
+   WHERE described_at IS NULL AND (file IS NOT NULL OR revision > 1) AND superseded_at IS NULL LIMIT $1`,
 );
 const SET_DESCRIBED = sql(
   'set_archive_described',
   `UPDATE archive_file SET described_at = clock_timestamp()
    WHERE kind = $1 AND venue = $2 AND date = $3::date AND described_at IS NULL AND revision <= $4`,
 );
+const LOCK_DAY = sql('lock_archive_day', 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))');
 
-/** Days whose `manifest.json` may lack their present file, because a process died before it wrote it. */
+/** Days whose folder may differ from the catalog, because a process died before it described them. */
 export function readUndescribedDays(db: Queryable, limit: number): Promise<ArchiveDay[]> {
   return db.query<ArchiveDay>(READ_UNDESCRIBED, [limit]);
 }
 
-/** The files of a day that count, for its manifest. */
-export function readDay(db: Queryable, { kind, venue, date }: ArchiveDay): Promise<ArchiveFile[]> {
-  return db.query<ArchiveFile>(READ_DAY, [kind, venue, date]);
-}
-
-/** The manifest of the day has its files up to this revision. */
-export async function noteDescribed(db: Queryable, day: ArchiveDay, revision: number): Promise<void> {
-  await db.query(SET_DESCRIBED, [day.kind, day.venue, day.date, revision]);
+/** Describes a day with its present file. One process at a time does, so that the last one has the last revision. */
+export function describing(
+  db: Database,
+  day: ArchiveDay,
+  describe: (present: ArchiveFile) => Promise<void>,
+): Promise<void> {
+  const { kind, venue, date } = day;
+  return db.transaction(async (tx) => {
+    await tx.query(LOCK_DAY, [`archive ${kind} ${venue} ${date}`]);
+    const present = await readPresentFile(tx, day);
+    if (present === undefined) return;
+    await describe(present);
+    await tx.query(SET_DESCRIBED, [kind, venue, date, present.revision]);
+  });
 }
 
 const READ_SUPERSEDED = sql(

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openDuckdb } from '../../../src/archive/duckdb.ts';
 import { checksumSql, writeSql } from '../../../src/archive/parquet.ts';
-import { type ArchiveDay, folderOf } from '../../../src/domain/archive/file.ts';
+import { type ArchiveDay, folderOf, formerPlaceOf } from '../../../src/domain/archive/file.ts';
 import { ARCHIVE_KIND_NAMES, fileColumns } from '../../../src/domain/archive/kinds.ts';
-import { readDay, readDueDays, readPresentFile, switchArchiveOn } from '../../../src/store/archive/catalog.ts';
+import { readDueDays, readPresentFile, switchArchiveOn } from '../../../src/store/archive/catalog.ts';
 import { listPartitions, Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { archiveDay } from '../../../workers/jobs/archive-day.ts';
@@ -178,11 +178,21 @@ describe('archive-day', () => {
     expect(await due()).toContainEqual(dayOf('trades'));
     expect(await run('trades')).toMatchObject({ revision: 2, rows: 4 });
     expect((await test.db.query<{ date: string }>(CHANGES)).filter(({ date }) => date === DATE)).toEqual([]);
-    expect(existsSync(pathOf(dayOf('trades'), before?.file))).toBe(true);
-    expect(await readDay(test.db, dayOf('trades'))).toHaveLength(1);
+    const present = await readPresentFile(test.db, dayOf('trades'));
+    const names = async () => (await readdir(join(dir, folderOf(dayOf('trades'))))).toSorted();
+    expect(await names()).toEqual(['manifest.json', present?.file]);
+    const former = join(dir, formerPlaceOf(before?.file ?? ''));
+    expect(existsSync(former)).toBe(true);
+    // A process died between the catalog and the folder.
+    await rename(former, pathOf(dayOf('trades'), before?.file));
+    await rename(pathOf(dayOf('trades'), present?.file), join(dir, formerPlaceOf(present?.file ?? '')));
+    await test.db.query(NO_DESCRIPTION);
+    await maintainStorage.run({}, context());
+    expect(await names()).toEqual(['manifest.json', present?.file]);
+    expect(existsSync(former)).toBe(true);
     await test.db.query(SUPERSEDED);
     await maintainStorage.run({}, context());
-    expect(existsSync(pathOf(dayOf('trades'), before?.file))).toBe(false);
+    expect(existsSync(former)).toBe(false);
   });
 
   it('keeps the file that counts when several processes archive one day at once', async () => {

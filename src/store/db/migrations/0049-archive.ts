@@ -31,7 +31,7 @@ const UP = [
      PRIMARY KEY (kind, venue, date, revision))`,
   'CREATE UNIQUE INDEX archive_file_present ON archive_file (kind, venue, date) WHERE superseded_at IS NULL',
   'CREATE INDEX archive_file_superseded ON archive_file (superseded_at) WHERE superseded_at IS NOT NULL AND file IS NOT NULL',
-  'CREATE INDEX archive_file_undescribed ON archive_file (kind, venue, date) WHERE described_at IS NULL AND file IS NOT NULL',
+  'CREATE INDEX archive_file_undescribed ON archive_file (kind, venue, date) WHERE described_at IS NULL AND superseded_at IS NULL',
   `CREATE TABLE archive_switch (
      kind text COLLATE "C" PRIMARY KEY,
      xid xid8 NOT NULL)`,
