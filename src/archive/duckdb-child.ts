@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Json } from '@duckdb/node-api';
 import type { FileColumn } from '../domain/archive/kinds.ts';
 import { asError } from '../domain/values/errors.ts';
-import { digestText } from './parquet.ts';
+import { digestText, literal } from './parquet.ts';
 
 /** What a parent asks of this process; `id` names the answer. */
 export type ChildRequest =
@@ -22,8 +22,6 @@ export interface ChildLimits {
   readonly memoryMb: number;
   readonly threads: number;
 }
-
-const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
 async function open({ folder, spillFolder, memoryMb, threads }: ChildLimits) {
   const { DuckDBInstance } = await import('@duckdb/node-api');

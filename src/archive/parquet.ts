@@ -12,7 +12,8 @@ const ROW_GROUP = 20_480;
 /** A row of a book or of a market can be long; a longer one fails the day. DuckDB reads with a buffer of sixteen such rows. */
 const MAX_LINE_BYTES = 4_000_000;
 
-const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
+/** A text in a statement of DuckDB. */
+export const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
 /** DuckDB's type of a column, and its value from the text that Postgres renders. */
 const FROM_TEXT: Record<ColumnType, (name: string) => string> = {

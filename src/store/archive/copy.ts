@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { PoolClient } from 'pg';
@@ -41,8 +42,19 @@ export function copyDay(
   signal: AbortSignal,
 ): Promise<DaySummary> {
   return readSnapshot(db, day, async (client) => {
-    await pipeline(client.query(copyTo(copySql(day))), target(), { signal });
+    try {
+      await pipeline(client.query(copyTo(copySql(day))), target(), { signal });
+    } catch (error) {
+      // Postgres would wait until somebody reads the rest, and the roll-back behind it too.
+      connectionOf(client).stream.destroy();
+      throw error;
+    }
   });
+}
+
+/** The driver has no call that ends a connection in the middle of an answer. */
+function connectionOf(client: PoolClient): { stream: Socket } {
+  return (client as unknown as { connection: { stream: Socket } }).connection;
 }
 
 function readSnapshot(db: Database, day: ArchiveDay, read: (client: PoolClient) => Promise<void>): Promise<DaySummary> {

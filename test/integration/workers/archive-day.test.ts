@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openDuckdb } from '../../../src/archive/duckdb.ts';
@@ -10,6 +11,7 @@ import { checksumSql, writeSql } from '../../../src/archive/parquet.ts';
 import { type ArchiveDay, folderOf, formerPlaceOf } from '../../../src/domain/archive/file.ts';
 import { ARCHIVE_KIND_NAMES, fileColumns } from '../../../src/domain/archive/kinds.ts';
 import { readDueDays, readPresentFile, switchArchiveOn } from '../../../src/store/archive/catalog.ts';
+import { copyDay } from '../../../src/store/archive/copy.ts';
 import { listPartitions, Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { archiveDay } from '../../../workers/jobs/archive-day.ts';
@@ -48,6 +50,11 @@ const FOLD = sql(
 );
 const NO_MARKS = sql('test_archive_no_marks', `DELETE FROM mark WHERE stage = 'fold-candles'`);
 const NO_DESCRIPTION = sql('test_undescribed', 'UPDATE archive_file SET described_at = NULL');
+const FILL_PRICES = sql(
+  'test_fill_prices',
+  `INSERT INTO price_history (token_id, received_at, as_of, price)
+   SELECT $1, $2::timestamptz + n * interval '400 milliseconds', $2::timestamptz, 0.5 FROM generate_series(1, 200000) AS n`,
+);
 const FORGET_CANDLES = sql('test_forget_candles', `DELETE FROM archive_file WHERE kind = 'candles'`);
 const CHANGES = sql('test_archive_changes', 'SELECT kind, date::text AS date FROM archive_change');
 
@@ -240,6 +247,18 @@ describe('archive-day', () => {
     await expect(duckdb.run('SELECT 1')).rejects.toThrow(/ended \(SIGKILL\)/);
   });
 
+  it('ends with the error of the disk, also in the middle of a large copy, and leaves the connection usable', async () => {
+    const [yes] = market.outcomes;
+    const day = dayOf('prices', '2026-03-09');
+    await test.db.query(FILL_PRICES, [yes?.tokenId, `${day.date}T00:00:00Z`]);
+    const full = () => new Writable({ write: (_chunk, _encoding, done) => done(new Error('no space left on device')) });
+    await expect(copyDay(test.db, day, full, new AbortController().signal)).rejects.toThrow('no space left on device');
+    const stopped = new AbortController();
+    const slow = () => new Writable({ highWaterMark: 1, write: () => stopped.abort() });
+    await expect(copyDay(test.db, day, slow, stopped.signal)).rejects.toThrow(/abort/i);
+    expect(await Promise.all(Array.from({ length: 12 }, () => test.db.query(CHANGES)))).toHaveLength(12);
+  });
+
   it('does nothing without a folder', async () => {
     const off = jobContext({ db: test.db, config: testConfig(test.url), producer: wakeRecorder() });
     expect(await archiveDay.run(dayOf('trades'), off)).toEqual({ skipped: 'off' });
@@ -267,7 +286,7 @@ describe('maintain-storage with an archive', () => {
     await test.db.query(INSERT_PRICE, [yes?.tokenId, new Date(START + DAY_MS + 1).toISOString(), '0.6', null]);
     await maintainStorage.run({}, context(wakeRecorder(), variables));
     expect(await names()).toContain('price_history_202603');
-    for (const date of ['2026-03-04', DATE, '2026-03-06']) await run('prices', date);
+    for (const date of ['2026-03-04', DATE, '2026-03-06', '2026-03-09']) await run('prices', date);
     await maintainStorage.run({}, context(wakeRecorder(), variables));
     expect(await names()).not.toContain('price_history_202603');
   });

@@ -24,7 +24,6 @@ const UP = [
      end_at timestamptz,
      snapshot text NOT NULL,
      journal_seq bigint,
-     witness jsonb,
      made_at timestamptz NOT NULL,
      described_at timestamptz,
      superseded_at timestamptz,
