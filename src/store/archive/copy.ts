@@ -45,7 +45,7 @@ export function copyDay(
     try {
       await pipeline(client.query(copyTo(copySql(day))), target(), { signal });
     } catch (error) {
-      // Postgres would wait until somebody reads the rest, and the roll-back behind it too.
+      // The rest of the answer has no reader: Postgres and the roll-back behind it would wait without end.
       connectionOf(client).stream.destroy();
       throw error;
     }
