@@ -10,7 +10,7 @@ import { sql } from '../../../../src/store/db/tx.ts';
 import { writeBooks } from '../../../../src/store/series/books.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import type { NewChange } from '../../../support/journal.ts';
-import { ofType, openSse, type SseEvent } from '../../../support/sse.ts';
+import { ofType, openSse, type SseEvent, type SseReader } from '../../../support/sse.ts';
 import { startTestApi } from '../api-harness.ts';
 import { aBook, aPrice, aTrade, withStreams } from './stream-world.ts';
 
@@ -134,33 +134,51 @@ describe('a reader that never reads', () => {
     expect(last).toMatchObject({ type: 'lagged', subs: ['a'], cursor: expect.any(String) });
   });
 
-  /** A reader of prices and trades whose messages wait in the outbox, because trades fill the buffers of the system. */
-  async function blocked(query = 'channels=prices,trades') {
-    const slow = await world.follow(query);
-    const other = await world.follow('channels=books');
-    await Promise.all([slow, other].map((stream) => stream.next(ofType('heartbeat'))));
-    slow.pause();
-    const handOut = async (...changes: NewChange[]) => {
-      const seq = await world.append(...changes);
-      const next = await world.append(aBook());
-      await other.next(({ event, data }) => event === 'book' && data.seq === next);
-      return seq;
-    };
-    for (let round = 0; round < 400 && world.api.streams.usage().largestUnsentBytes < 100_000; round++)
-      await handOut(...many(1));
-    return { slow, handOut };
+  /** More than the buffers of the system take later, when they grow. */
+  const STAYS_BLOCKED_BYTES = 8_000_000;
+
+  /**
+   * Runs a test with a reader of prices and trades whose messages wait in the outbox, because trades fill the buffers of the system. The
+   * reader has an API of its own, which does not end its stream.
+   */
+  async function whileBlocked(
+    query: string,
+    test: (reader: SseReader, handOut: (...changes: NewChange[]) => Promise<number>) => Promise<void>,
+  ) {
+    const api = await startTestApi(
+      {},
+      { beside: world.api, streams: { maxUnsentTotalBytes: 1e8, maxUnsentBytes: 1e8 } },
+    );
+    try {
+      const slow = await world.follow(query, {}, { url: api.url });
+      const other = await world.follow('channels=books', {}, { url: api.url });
+      await Promise.all([slow, other].map((stream) => stream.next(ofType('heartbeat'))));
+      slow.pause();
+      const handOut = async (...changes: NewChange[]) => {
+        const seq = await world.append(...changes);
+        const next = await world.append(aBook());
+        await other.next(({ event, data }) => event === 'book' && data.seq === next);
+        return seq;
+      };
+      const unsent = () => api.streams.usage().largestUnsentBytes;
+      for (let round = 0; round < 60 && unsent() < STAYS_BLOCKED_BYTES; round++) await handOut(...many(20));
+      expect(unsent()).toBeGreaterThan(STAYS_BLOCKED_BYTES);
+      await test(slow, handOut);
+    } finally {
+      await api.close();
+    }
   }
 
-  it('gets only the latest of conflated prices', async () => {
-    const { slow, handOut } = await blocked();
-    let seq = 0;
-    for (let i = 0; i < 50; i++) seq = await handOut(aPrice('busy'));
-    slow.resume();
-    const price = await slow.next(({ event, data }) => event === 'price' && data.seq === seq);
-    expect(price.data['conflated']).toBeGreaterThan(40);
-    const seqs = slow.events.flatMap(({ event, data }) => (event === 'heartbeat' ? [] : [data.seq ?? 0]));
-    expect(seqs).toEqual(seqs.toSorted((a, b) => a - b));
-  });
+  it('gets only the latest of conflated prices', () =>
+    whileBlocked('channels=prices,trades', async (slow, handOut) => {
+      let seq = 0;
+      for (let i = 0; i < 50; i++) seq = await handOut(aPrice('busy'));
+      slow.resume();
+      const price = await slow.next(({ event, data }) => event === 'price' && data.seq === seq);
+      expect(price.data['conflated']).toBe(49);
+      const seqs = slow.events.flatMap(({ event, data }) => (event === 'heartbeat' ? [] : [data.seq ?? 0]));
+      expect(seqs).toEqual(seqs.toSorted((a, b) => a - b));
+    }));
 
   it('gets only the latest of conflated executable prices', async () => {
     const { db } = world.api;
@@ -169,32 +187,33 @@ describe('a reader that never reads', () => {
     const { tokenId = 0n, outcomeId = '' } = outcomes[0] ?? {};
     const orders = `market_ids=${marketId},${(await aStoredMarket(db, { marketId: 'large' })).marketId}&sizes=10&side=buy`;
     const quick = await world.follow(`channels=executable&${orders}`);
-    const { slow, handOut } = await blocked(`channels=executable,trades&${orders}`);
-    for (const [n, price] of ['0.51', '0.52', '0.53', '0.54'].entries()) {
-      const asks = [{ price: decimal(price), size: decimal('10') }];
-      await writeBooks(db, [{ tokenId, asOfMs: Date.now() - 60_000 + n * 1_000, bids: [], asks }]);
-      await handOut({ ...aBook(marketId), outcomeId });
-      await quick.next(({ data }) => data.data['average_price'] === Number(price));
-    }
-    slow.resume();
-    const { data } = await slow.next(({ event }) => event === 'executable');
-    expect(data).toMatchObject({ conflated: 3, outcome_id: outcomeId, data: { average_price: 0.54 } });
+    await whileBlocked(`channels=executable,trades&${orders}`, async (slow, handOut) => {
+      for (const [n, price] of ['0.51', '0.52', '0.53', '0.54'].entries()) {
+        const asks = [{ price: decimal(price), size: decimal('10') }];
+        await writeBooks(db, [{ tokenId, asOfMs: Date.now() - 60_000 + n * 1_000, bids: [], asks }]);
+        await handOut({ ...aBook(marketId), outcomeId });
+        await quick.next(({ data }) => data.data['average_price'] === Number(price));
+      }
+      slow.resume();
+      const { data } = await slow.next(({ event }) => event === 'executable');
+      expect(data).toMatchObject({ conflated: 3, outcome_id: outcomeId, data: { average_price: 0.54 } });
+    });
   });
 
-  it('gets the successor of a conflated price on its next connection, without the count of the former', async () => {
-    const { slow, handOut } = await blocked();
-    const first = await handOut(aPrice('busy'));
-    const trade = await handOut(aTrade());
-    const second = await handOut(aPrice('busy'));
-    slow.resume();
-    const successor = await slow.next(({ event, data }) => event === 'price' && data.seq === second);
-    expect(successor.data['conflated']).toBe(1);
-    expect(slow.events.map(({ data }) => data.seq)).not.toContain(first);
-    const { id } = slow.events.find(({ data }) => data.seq === trade) ?? {};
-    const resumed = await world.follow('channels=prices,trades', { 'last-event-id': id ?? '' });
-    const again = await resumed.next(() => true);
-    expect(again.data).toEqual({ ...successor.data, conflated: undefined });
-  });
+  it('gets the successor of a conflated price on its next connection, without the count of the former', () =>
+    whileBlocked('channels=prices,trades', async (slow, handOut) => {
+      const first = await handOut(aPrice('busy'));
+      const trade = await handOut(aTrade());
+      const second = await handOut(aPrice('busy'));
+      slow.resume();
+      const successor = await slow.next(({ event, data }) => event === 'price' && data.seq === second);
+      expect(successor.data['conflated']).toBe(1);
+      expect(slow.events.map(({ data }) => data.seq)).not.toContain(first);
+      const { id } = slow.events.find(({ data }) => data.seq === trade) ?? {};
+      const resumed = await world.follow('channels=prices,trades', { 'last-event-id': id ?? '' });
+      const again = await resumed.next(() => true);
+      expect(again.data).toEqual({ ...successor.data, conflated: undefined });
+    }));
 });
 
 describe('a half-open client', () => {
