@@ -95,6 +95,8 @@ const ALLOWED_SQL = {
   'src/store/coverage/reads.ts': [6, 'times'],
   'src/store/coverage/settle.ts': [8, 'times'],
   'src/store/coverage/totals.ts': [7, 'times'],
+  'src/store/archive/past.ts': [3, 'times and bytes'],
+  'src/store/db/archive-seam.ts': [1, 'a time'],
   'src/store/db/database-clock.ts': [1, 'a time'],
   'src/store/db/entities/webhook-subscription.ts': [1, 'a rate of requests'],
   'src/store/db/epoch-ms.ts': [1, 'whole milliseconds'],

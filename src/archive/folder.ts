@@ -29,6 +29,13 @@ async function sync(path: string): Promise<void> {
   }
 }
 
+/** The sha256 of the content of a file, hexadecimal. */
+export async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}
+
 /** Moves a finished file to its place, so that a loss of power keeps it whole. Returns its name, size and digest. */
 export async function placeFile(
   dir: string,
@@ -36,9 +43,7 @@ export async function placeFile(
   revision: number,
   madePath: string,
 ): Promise<{ file: string; bytes: number; sha256: string }> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(madePath), hash);
-  const sha256 = hash.digest('hex');
+  const sha256 = await digestOf(madePath);
   const { size: bytes } = await stat(madePath);
   const file = fileName(day, revision, sha256);
   const folder = join(dir, folderOf(day));

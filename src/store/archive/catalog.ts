@@ -1,7 +1,7 @@
 import type { ArchiveDay, ArchiveFile } from '../../domain/archive/file.ts';
 import { ARCHIVE_KIND_NAMES, type ArchiveKind } from '../../domain/archive/kinds.ts';
 import { listPartitions, type Partition, type PartitionedTable } from '../db/partitions.ts';
-import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import { type Database, type Queryable, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
 import type { DaySummary } from './copy.ts';
 
 /** The catalog knows the changes of a kind from this transaction on: an earlier one may write rows without a note. */
@@ -148,24 +148,39 @@ interface MadeFile {
   readonly schemaVersion: number;
 }
 
+const LOCK_SEAM = sql(
+  'lock_archive_seam',
+  `SELECT until > $2::date::timestamp AT TIME ZONE 'UTC' AS is_behind FROM archive_seam WHERE kind = $1 FOR SHARE`,
+);
+
 /**
- * Adds a file to the catalog and removes the changes that it contains: from then on it counts. Undefined when another process was first.
+ * Adds a file to the catalog and removes the changes that it contains: from then on it counts. Undefined when another process was first, or
+ * when Postgres dropped the rows of the day meanwhile. `merged`, for a file with the rows of the former one and corrections, finishes them.
  */
-export function addFile(db: Database, made: MadeFile, summary: DaySummary): Promise<ArchiveFile | undefined> {
+export function addFile(
+  db: Database,
+  made: MadeFile,
+  summary: DaySummary,
+  merged?: (tx: Tx) => Promise<void>,
+): Promise<ArchiveFile | undefined> {
   const { kind, venue, date } = made.day;
   return db.transaction(async (tx) => {
+    const [seam] = await tx.query<{ isBehind: boolean }>(LOCK_SEAM, [kind, date]);
+    if (merged === undefined && seam?.isBehind) return undefined;
     await tx.query(SUPERSEDE, [kind, venue, date, made.revision]);
     const [added] = await tx.query<ArchiveFile>(INSERT_FILE, [
       ...[kind, venue, date, made.revision, made.file, summary.rows, summary.inEffect, made.bytes, made.sha256],
       ...[summary.checksum, made.schemaVersion, summary.startMs, summary.endMs, summary.snapshot, summary.journalSeq],
     ]);
-    if (added !== undefined) await tx.query(DELETE_CHANGES, [summary.changes]);
+    if (added === undefined) return undefined;
+    await tx.query(DELETE_CHANGES, [summary.changes]);
+    await merged?.(tx);
     return added;
   });
 }
 
 /** Removes changes that turned out to leave the rows of their day as they are in its file. */
-export async function dropChanges(db: Queryable, { changes }: DaySummary): Promise<void> {
+export async function dropChanges(db: Queryable, { changes }: Pick<DaySummary, 'changes'>): Promise<void> {
   if (changes.length > 0) await db.query(DELETE_CHANGES, [changes]);
 }
 
@@ -235,9 +250,23 @@ const COUNT_ARCHIVED = sql(
      AND date < ($3::timestamptz AT TIME ZONE 'UTC')::date`,
 );
 
-/** Whether the files of all venues together have every row of a partition, and no day of it changed since. */
+/** Work that reads or writes the trades of a time in Postgres: folds, and two passes over all trades. */
+const IS_NAMED = sql(
+  'is_trade_partition_named',
+  `SELECT EXISTS (SELECT FROM (SELECT detail FROM mark WHERE stage = 'fold-candles'
+                               UNION ALL SELECT detail FROM parked_mark WHERE stage = 'fold-candles') f
+                  WHERE f.detail < extract(epoch FROM $1::timestamptz))
+     OR EXISTS (SELECT FROM candle_refold WHERE finished_at IS NULL)
+     OR EXISTS (SELECT FROM trade_reread WHERE ended_at IS NULL AND since_at < $1::timestamptz) AS is_named`,
+);
+
+/** Whether the files of all venues together have every row of a partition, no day of it changed since, and no work names it. */
 export async function isPartitionArchived(db: Queryable, kind: ArchiveKind, partition: Partition): Promise<boolean> {
   const [from, until] = [partition.fromMs, partition.untilMs].map((ms) => new Date(ms).toISOString());
+  if (kind === 'trades') {
+    const [named] = await db.query<{ isNamed: boolean }>(IS_NAMED, [until]);
+    if (named?.isNamed !== false) return false;
+  }
   const column = kind === 'trades' ? 'ts' : 'received_at';
   const [stored] = await db.query<{ rows: number }>(countSql(partition.name, column), [from]);
   const [archived] = await db.query<{ rows: number; isChanged: boolean }>(COUNT_ARCHIVED, [kind, from, until]);

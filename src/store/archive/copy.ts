@@ -5,9 +5,9 @@ import type { PoolClient } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import type { ArchiveDay } from '../../domain/archive/file.ts';
 import { OddswireError } from '../../domain/values/errors.ts';
-import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import { type Database, type Queryable, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
 import { NEWEST_HEAD } from '../journal/read-journal.ts';
-import { copySql, summarySql } from './rows.ts';
+import { copyCorrectionsSql, copySql, summarySql } from './rows.ts';
 
 /** What Postgres has of a day, at one snapshot. */
 export interface DaySummary {
@@ -42,14 +42,47 @@ export function copyDay(
   signal: AbortSignal,
 ): Promise<DaySummary> {
   return readSnapshot(db, day, async (client) => {
-    try {
-      await pipeline(client.query(copyTo(copySql(day))), target(), { signal });
-    } catch (error) {
-      // The rest of the answer has no reader: Postgres and the roll-back behind it would wait without end.
-      connectionOf(client).stream.destroy();
-      throw error;
-    }
+    await copyOut(client, copySql(day), target(), signal);
   });
+}
+
+async function copyOut(client: PoolClient, text: string, target: Writable, signal: AbortSignal): Promise<void> {
+  try {
+    await pipeline(client.query(copyTo(text)), target, { signal });
+  } catch (error) {
+    // The rest of the answer has no reader: Postgres and the roll-back behind it would wait without end.
+    connectionOf(client).stream.destroy();
+    throw error;
+  }
+}
+
+/**
+ * Writes the trades that the file of a day may lack to `target` as CSV: the columns of the file and the digest of each row. Returns the
+ * snapshot that has them, with its noted changes. Ends `target`.
+ */
+export function copyCorrections(
+  db: Database,
+  day: ArchiveDay,
+  target: () => Writable,
+  signal: AbortSignal,
+): Promise<Pick<DaySummary, 'snapshot' | 'journalSeq' | 'changes'>> {
+  return db.transaction(async (tx) => {
+    const place = await beginSnapshot(tx, day);
+    await copyOut(await clientOf(tx), copyCorrectionsSql(day), target(), signal);
+    return place;
+  });
+}
+
+const DELETE_CORRECTIONS = sql(
+  'delete_archive_corrections',
+  `DELETE FROM archive_correction c USING outcome o, market m
+   WHERE c.ts >= $2::date::timestamp AT TIME ZONE 'UTC' AND c.ts < ($2::date + 1)::timestamp AT TIME ZONE 'UTC'
+     AND o.token_id = c.token_id AND m.id = o.market_id AND m.venue = $1 AND pg_visible_in_snapshot(c.xid, $3::pg_snapshot)`,
+);
+
+/** Removes the corrections of a day that a snapshot had. */
+export async function deleteCorrections(tx: Queryable, { venue, date }: ArchiveDay, snapshot: string): Promise<void> {
+  await tx.query(DELETE_CORRECTIONS, [venue, date, snapshot]);
 }
 
 /** The driver has no call that ends a connection in the middle of an answer. */
@@ -59,18 +92,30 @@ function connectionOf(client: PoolClient): { stream: Socket } {
 
 function readSnapshot(db: Database, day: ArchiveDay, read: (client: PoolClient) => Promise<void>): Promise<DaySummary> {
   return db.transaction(async (tx) => {
-    await tx.query(ISOLATE);
-    const [place] = await tx.query<Pick<DaySummary, 'snapshot' | 'journalSeq'>>(READ_PLACE);
-    const changes = await readChanges(tx, day);
+    const place = await beginSnapshot(tx, day);
     type Counted = Omit<DaySummary, 'snapshot' | 'journalSeq' | 'changes'>;
     const [counted] = await tx.query<Counted>(sqlPlannedPerCall('summarize_archive_day', summarySql(day)));
-    const client: PoolClient | undefined = await tx.em.queryRunner?.connect();
-    if (place === undefined || counted === undefined || client === undefined) {
-      throw new OddswireError('no_archive_summary', 'Postgres returned no summary of the day');
-    }
-    if (counted.rows > 0) await read(client);
-    return { ...counted, ...place, changes };
+    if (counted === undefined) throw new OddswireError('no_archive_summary', 'Postgres returned no summary of the day');
+    if (counted.rows > 0) await read(await clientOf(tx));
+    return { ...counted, ...place };
   });
+}
+
+/** The first statements of a transaction, whose later ones read the same snapshot. */
+async function beginSnapshot(
+  tx: Tx,
+  day: ArchiveDay,
+): Promise<Pick<DaySummary, 'snapshot' | 'journalSeq' | 'changes'>> {
+  await tx.query(ISOLATE);
+  const [place] = await tx.query<Pick<DaySummary, 'snapshot' | 'journalSeq'>>(READ_PLACE);
+  if (place === undefined) throw new OddswireError('no_archive_summary', 'Postgres returned no snapshot');
+  return { ...place, changes: await readChanges(tx, day) };
+}
+
+async function clientOf(tx: Tx): Promise<PoolClient> {
+  const client: PoolClient | undefined = await tx.em.queryRunner?.connect();
+  if (client === undefined) throw new OddswireError('no_archive_summary', 'the transaction has no connection');
+  return client;
 }
 
 async function readChanges(db: Queryable, { kind, venue, date }: ArchiveDay): Promise<bigint[]> {

@@ -7,7 +7,12 @@ interface Place {
   readonly venue: string;
   readonly from: string;
   readonly until: string;
+  /** The table of trades. */
+  readonly trades: TradeTable;
 }
+
+/** Trades of days that Postgres has, and trades that a file of a day without rows in Postgres may lack. */
+type TradeTable = 'trade' | 'archive_correction';
 
 /** Outcomes of a venue, as `k (id, mint, market_id, is_over)`. Solana has tokens without markets. */
 const tokensOf = ({ venue, from }: Place) => `(
@@ -34,7 +39,7 @@ const ROWS: Record<ArchiveKind, (place: Place) => string> = {
   trades: (place) => `
     SELECT k.market_id, k.mint AS outcome_id, t.ts, t.trade_id, t.price, t.size, t.price * t.size AS notional,
       CASE t.side WHEN 1 THEN 'buy' WHEN -1 THEN 'sell' END AS side, t.ordinal, t.received_at
-    FROM ${tokensOf(place)} JOIN trade t ON t.token_id = k.id AND t.ts >= ${place.from} AND t.ts < ${place.until}`,
+    FROM ${tokensOf(place)} JOIN ${place.trades} t ON t.token_id = k.id AND t.ts >= ${place.from} AND t.ts < ${place.until}`,
   candles: (place) => `
     SELECT k.market_id, k.mint AS outcome_id, c.interval_seconds, to_timestamp(c.bucket) AS start,
       c.open, c.high, c.low, c.close, c.volume, c.notional, c.trades
@@ -85,9 +90,9 @@ const RENDERED: Record<Exclude<ColumnType, 'decimal'>, (value: string) => string
 };
 
 /** The rows of a day with each column as text, as the digest of a row reads it; times are microseconds since 1970. */
-function renderedRows({ kind, venue, date }: ArchiveDay, order = ''): string {
+function renderedRows({ kind, venue, date }: ArchiveDay, order = '', trades: TradeTable = 'trade'): string {
   const from = `(${escapeLiteral(date)}::date::timestamp AT TIME ZONE 'UTC')`;
-  const place = { venue: escapeLiteral(venue), from, until: `(${from} + interval '24 hours')` };
+  const place = { venue: escapeLiteral(venue), from, until: `(${from} + interval '24 hours')`, trades };
   const columns = ARCHIVE_KINDS[kind].columns.flatMap(({ name, type }) => {
     const value = `r.${name}`;
     if (type !== 'decimal') return [`${RENDERED[type](value)} AS ${name}`];
@@ -114,15 +119,26 @@ const half = (digest: string, from: number) => `('x' || substr(${digest}, ${from
 const unsignedSum = (name: string) =>
   `(coalesce(sum(${name}), 0) + count(*) FILTER (WHERE ${name} < 0) * 18446744073709551616)`;
 
+/** SQL of the md5 of the text of a rendered row `r`. */
+const digestOf = (kind: ArchiveKind) =>
+  `md5(${fileColumns(kind)
+    .map(({ name }) => `coalesce(octet_length(r.${name}) || ':' || r.${name}, '-')`)
+    .join(' || ')})`;
+
+/** SQL that copies the corrections of a day of trades as CSV: the columns of its file, and the digest of each row. */
+export function copyCorrectionsSql(day: ArchiveDay): string {
+  const rows = renderedRows(day, '', 'archive_correction');
+  return `COPY (SELECT r.*, ${digestOf(day.kind)} FROM (${rows}) r) TO STDOUT (FORMAT csv, FORCE_QUOTE *)`;
+}
+
 /** SQL of the summary of these rows: their number, time range and checksum. */
 export function summarySql(day: ArchiveDay): string {
   const { kind } = day;
-  const text = fileColumns(kind).map(({ name }) => `coalesce(octet_length(r.${name}) || ':' || r.${name}, '-')`);
   const hasInEffect = fileColumns(kind).some(({ name }) => name === 'in_effect');
   const inEffect = hasInEffect ? `(r.in_effect = 'true')` : 'false';
   return `SELECT count(*)::float8 AS rows, (count(*) FILTER (WHERE in_effect))::float8 AS in_effect,
       min(us) FILTER (WHERE NOT in_effect)::float8 / 1000 AS start_ms, max(us) FILTER (WHERE NOT in_effect)::float8 / 1000 AS end_ms,
       ${unsignedSum('high')} || '.' || ${unsignedSum('low')} AS checksum
     FROM (SELECT us, in_effect, ${half('d', 1)} AS high, ${half('d', 17)} AS low FROM (
-      SELECT r.${TIME[kind]}::bigint AS us, ${inEffect} AS in_effect, md5(${text.join(' || ')}) AS d FROM (${renderedRows(day)}) r OFFSET 0) h OFFSET 0) s`;
+      SELECT r.${TIME[kind]}::bigint AS us, ${inEffect} AS in_effect, ${digestOf(kind)} AS d FROM (${renderedRows(day)}) r OFFSET 0) h OFFSET 0) s`;
 }
