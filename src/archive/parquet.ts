@@ -1,11 +1,5 @@
 import type { ArchiveDay } from '../domain/archive/file.ts';
-import {
-  type ArchiveKind,
-  type ColumnType,
-  type FileColumn,
-  fileColumns,
-  SCHEMA_VERSION,
-} from '../domain/archive/kinds.ts';
+import { type ArchiveKind, type ColumnType, fileColumns, SCHEMA_VERSION } from '../domain/archive/kinds.ts';
 
 /** Rows of a group: small enough that one market of one day costs a few milliseconds, large enough to compress. */
 const ROW_GROUP = 20_480;
@@ -15,17 +9,29 @@ const MAX_LINE_BYTES = 4_000_000;
 /** A text in a statement of DuckDB. */
 export const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
-/** DuckDB's type of a column, and its value from the text that Postgres renders. */
+/** The value of a column from the text that Postgres renders. */
 const FROM_TEXT: Record<ColumnType, (name: string) => string> = {
   text: (name) => name,
   json: (name) => name,
-  decimal: (name) => `CAST(${name} AS DECIMAL(38, 18))`,
-  time: (name) => `make_timestamptz(CAST(${name} AS BIGINT))`,
+  decimal: decimalFromText,
+  time: (name) => `make_timestamptz(CAST(replace(${name}, '.', '') AS BIGINT))`,
   integer: (name) => `CAST(${name} AS INTEGER)`,
   boolean: (name) => `CAST(${name} AS BOOLEAN)`,
 };
 
-/** The text of a value in a file: the same as Postgres renders. */
+/**
+ * DuckDB needs microseconds for each cast of a text to DECIMAL(38, 18). A text with at most nine digits on each side of its point becomes a
+ * decimal of 64 bits first; of others all digits become an integer, which is scaled.
+ */
+function decimalFromText(name: string): string {
+  const behind = `CASE WHEN strpos(${name}, '.') = 0 THEN 0 ELSE strlen(${name}) - strpos(${name}, '.') END`;
+  const digits = `replace(${name}, '.', '') || substr('000000000000000000', 1 + ${behind})`;
+  return `CASE WHEN strlen(${name}) <= 9 OR (strpos(${name}, '.') BETWEEN 1 AND 10 AND ${behind} <= 9)
+    THEN CAST(CAST(${name} AS DECIMAL(18, 9)) AS DECIMAL(38, 18))
+    ELSE CAST(CAST(CAST(${digits} AS HUGEINT) AS DECIMAL(38, 0)) * CAST('0.000000000000000001' AS DECIMAL(18, 18)) AS DECIMAL(38, 18)) END`;
+}
+
+/** The text of a value in a file, as the checksum reads it. */
 const TO_TEXT: Record<ColumnType, (name: string) => string> = {
   text: (name) => name,
   json: (name) => name,
@@ -44,15 +50,11 @@ export function writeSql(day: ArchiveDay, csvPath: string, parquetPath: string):
   return `COPY (
     SELECT ${values} FROM read_csv(${literal(csvPath)}, header = false, columns = {${types}}, delim = ',', quote = '"', escape = '"',
       nullstr = '', allow_quoted_nulls = false, auto_detect = false, parallel = false, max_line_size = ${MAX_LINE_BYTES})
-  ) TO ${literal(parquetPath)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${ROW_GROUP},
+  ) TO ${literal(parquetPath)} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${ROW_GROUP},
     KV_METADATA {oddswire_schema: '${SCHEMA_VERSION}', kind: ${literal(kind)}, venue: ${literal(venue)}, date: ${literal(date)}})`;
 }
 
-/**
- * SQL of DuckDB of the number of rows of a file and of its checksum. The text of a row has, for each column, the length of its value in
- * bytes, a colon and the value, or `-` for null. The checksum is the sum of the first 64 bits of the md5 of each text, a point, and the sum
- * of the last 64 bits, both unsigned: it does not depend on the order of the rows.
- */
+/** SQL of DuckDB of the number of rows of a file and of its checksum, which `RowSum` states. */
 export function checksumSql(kind: ArchiveKind, parquetPath: string): string {
   const text = fileColumns(kind).map(({ name, type }) => {
     const value = TO_TEXT[type](`"${name}"`);
@@ -62,23 +64,4 @@ export function checksumSql(kind: ArchiveKind, parquetPath: string): string {
   const sum = (from: number) => `CAST(coalesce(sum(${half(from)}), 0) AS VARCHAR)`;
   return `SELECT CAST(count(*) AS VARCHAR) AS rows, ${sum(1)} || '.' || ${sum(17)} AS checksum
     FROM (SELECT md5(${text.join(' || ')}) AS d FROM read_parquet(${literal(parquetPath)}))`;
-}
-
-/** The text of a value that a reader of Parquet returns raw: bytes of a decimal, microseconds of a time. */
-function textOf({ type }: FileColumn, value: unknown): string | null {
-  if (value === null || value === undefined) return null;
-  if (type !== 'decimal' || !(value instanceof Uint8Array)) return String(value);
-  const number = BigInt.asIntN(128, BigInt(`0x${Buffer.from(value).toString('hex')}`));
-  const digits = String(number < 0n ? -number : number).padStart(19, '0');
-  return `${number < 0n ? '-' : ''}${digits.slice(0, -18)}.${digits.slice(-18)}`;
-}
-
-/** The text of a row, as in `checksumSql`. */
-export function digestText(columns: readonly FileColumn[], values: readonly unknown[]): string {
-  return columns
-    .map((column, index) => {
-      const text = textOf(column, values[index]);
-      return text === null ? '-' : `${Buffer.byteLength(text)}:${text}`;
-    })
-    .join('');
 }

@@ -80,8 +80,12 @@ async function archive(day: ArchiveDay, dir: string, { db, log, presence, signal
 /** @throws OddswireError `archive_mismatch` when a reader of the file finds other rows than Postgres has */
 async function check(duckdb: Duckdb, day: ArchiveDay, path: string, summary: DaySummary): Promise<void> {
   const expected = `${summary.rows} rows, checksum ${summary.checksum}`;
-  const [byDuckdb] = await duckdb.run(checksumSql(day.kind, path));
-  const found = { DuckDB: byDuckdb, hyparquet: await duckdb.digest(path, fileColumns(day.kind)) };
+  // DuckDB computes in a thread of its own.
+  const [[byDuckdb], byHyparquet] = await Promise.all([
+    duckdb.run(checksumSql(day.kind, path)),
+    duckdb.digest(path, fileColumns(day.kind)),
+  ]);
+  const found = { DuckDB: byDuckdb, hyparquet: byHyparquet };
   for (const [reader, read] of Object.entries(found)) {
     const actual = `${String(read?.['rows'])} rows, checksum ${String(read?.['checksum'])}`;
     if (actual === expected) continue;

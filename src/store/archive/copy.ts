@@ -1,22 +1,18 @@
 import type { Socket } from 'node:net';
-import type { Writable } from 'node:stream';
+import { Transform, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { PoolClient } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
+import { CsvRows, type RowsSummary } from '../../domain/archive/csv-rows.ts';
 import type { ArchiveDay } from '../../domain/archive/file.ts';
-import { OddswireError } from '../../domain/values/errors.ts';
-import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import { fileColumns } from '../../domain/archive/kinds.ts';
+import { asError, OddswireError } from '../../domain/values/errors.ts';
+import { type Database, type Queryable, sql } from '../db/tx.ts';
 import { NEWEST_HEAD } from '../journal/read-journal.ts';
-import { copySql, summarySql } from './rows.ts';
+import { copySql, TIME_COLUMN } from './rows.ts';
 
 /** What Postgres has of a day, at one snapshot. */
-export interface DaySummary {
-  rows: number;
-  inEffect: number;
-  /** Epoch milliseconds; null without rows. */
-  startMs: number | null;
-  endMs: number | null;
-  checksum: string;
+export interface DaySummary extends RowsSummary {
   snapshot: string;
   journalSeq: string | null;
   /** The changes of the day whose rows this snapshot has; see migration 0049. */
@@ -41,36 +37,43 @@ export function copyDay(
   target: () => Writable,
   signal: AbortSignal,
 ): Promise<DaySummary> {
-  return readSnapshot(db, day, async (client) => {
+  return db.transaction(async (tx) => {
+    await tx.query(ISOLATE);
+    const [place] = await tx.query<Pick<DaySummary, 'snapshot' | 'journalSeq'>>(READ_PLACE);
+    const changes = await readChanges(tx, day);
+    const client: PoolClient | undefined = await tx.em.queryRunner?.connect();
+    if (place === undefined || client === undefined) {
+      throw new OddswireError('no_archive_summary', 'Postgres returned no place of the day');
+    }
+    const rows = new CsvRows(fileColumns(day.kind), TIME_COLUMN[day.kind]);
     try {
-      await pipeline(client.query(copyTo(copySql(day))), target(), { signal });
+      await pipeline(client.query(copyTo(copySql(day))), summing(rows), target(), { signal });
     } catch (error) {
       // The rest of the answer has no reader: Postgres and the roll-back behind it would wait without end.
       connectionOf(client).stream.destroy();
       throw error;
     }
+    return { ...rows.end(), ...place, changes };
+  });
+}
+
+/** Sums up the rows that Postgres sends, between it and the disk. */
+function summing(rows: CsvRows): Transform {
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      try {
+        rows.add(chunk);
+        done(null, chunk);
+      } catch (error) {
+        done(asError(error));
+      }
+    },
   });
 }
 
 /** The driver has no call that ends a connection in the middle of an answer. */
 function connectionOf(client: PoolClient): { stream: Socket } {
   return (client as unknown as { connection: { stream: Socket } }).connection;
-}
-
-function readSnapshot(db: Database, day: ArchiveDay, read: (client: PoolClient) => Promise<void>): Promise<DaySummary> {
-  return db.transaction(async (tx) => {
-    await tx.query(ISOLATE);
-    const [place] = await tx.query<Pick<DaySummary, 'snapshot' | 'journalSeq'>>(READ_PLACE);
-    const changes = await readChanges(tx, day);
-    type Counted = Omit<DaySummary, 'snapshot' | 'journalSeq' | 'changes'>;
-    const [counted] = await tx.query<Counted>(sqlPlannedPerCall('summarize_archive_day', summarySql(day)));
-    const client: PoolClient | undefined = await tx.em.queryRunner?.connect();
-    if (place === undefined || counted === undefined || client === undefined) {
-      throw new OddswireError('no_archive_summary', 'Postgres returned no summary of the day');
-    }
-    if (counted.rows > 0) await read(client);
-    return { ...counted, ...place, changes };
-  });
 }
 
 async function readChanges(db: Queryable, { kind, venue, date }: ArchiveDay): Promise<bigint[]> {
