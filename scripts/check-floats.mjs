@@ -80,7 +80,6 @@ const ALLOWED_SQL = {
   ],
   'src/store/alerts/windows.ts': [1, 'a time'],
   'src/store/archive/catalog.ts': [7, 'counts, sizes and milliseconds'],
-  'src/store/archive/rows.ts': [4, 'counts and milliseconds'],
   'src/store/catalog/host-budgets.ts': [5, 'times of requests'],
   'src/store/catalog/market-as-of.ts': [4, 'a time'],
   'src/store/catalog/market-heat.ts': [1, 'ages'],

@@ -1,5 +1,6 @@
 import type { FileColumn } from '../domain/archive/kinds.ts';
 import { RowSum } from '../domain/archive/row-sum.ts';
+import { checkSchema, footerBytes, TAIL_BYTES } from '../domain/archive/schema.ts';
 
 type Column = ArrayLike<unknown>;
 
@@ -27,6 +28,9 @@ export async function digestFile(
     import('hyparquet-compressors'),
   ]);
   const file = await asyncBufferFromFile(path);
+  const end = file.byteLength - TAIL_BYTES;
+  const tail = new Uint8Array(await file.slice(Math.max(0, end), file.byteLength));
+  checkSchema(new Uint8Array(await file.slice(end - footerBytes(tail, file.byteLength), end)));
   const metadata = await parquetMetadataAsync(file);
   for (const element of metadata.schema) {
     delete element.converted_type;

@@ -1,5 +1,6 @@
 import type { ArchiveDay } from '../domain/archive/file.ts';
 import { type ArchiveKind, type ColumnType, fileColumns, SCHEMA_VERSION } from '../domain/archive/kinds.ts';
+import { SCHEMA_KEY } from '../domain/archive/schema.ts';
 
 /** Rows of a group: small enough that one market of one day costs a few milliseconds, large enough to compress. */
 const ROW_GROUP = 20_480;
@@ -51,7 +52,7 @@ export function writeSql(day: ArchiveDay, csvPath: string, parquetPath: string):
     SELECT ${values} FROM read_csv(${literal(csvPath)}, header = false, columns = {${types}}, delim = ',', quote = '"', escape = '"',
       nullstr = '', allow_quoted_nulls = false, auto_detect = false, parallel = false, max_line_size = ${MAX_LINE_BYTES})
   ) TO ${literal(parquetPath)} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${ROW_GROUP},
-    KV_METADATA {oddswire_schema: '${SCHEMA_VERSION}', kind: ${literal(kind)}, venue: ${literal(venue)}, date: ${literal(date)}})`;
+    KV_METADATA {${SCHEMA_KEY}: '${SCHEMA_VERSION}', kind: ${literal(kind)}, venue: ${literal(venue)}, date: ${literal(date)}})`;
 }
 
 /** SQL of DuckDB of the number of rows of a file and of its checksum, which `RowSum` states. */

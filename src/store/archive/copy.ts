@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { PoolClient } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { CsvRows, type RowsSummary } from '../../domain/archive/csv-rows.ts';
-import type { ArchiveDay } from '../../domain/archive/file.ts';
+import type { ArchiveDay, ArchiveFile, DayWitness } from '../../domain/archive/file.ts';
 import { fileColumns } from '../../domain/archive/kinds.ts';
 import { asError, OddswireError } from '../../domain/values/errors.ts';
 import { type Database, type Queryable, sql } from '../db/tx.ts';
@@ -15,6 +15,7 @@ import { copySql, TIME_COLUMN } from './rows.ts';
 export interface DaySummary extends RowsSummary {
   snapshot: string;
   journalSeq: string | null;
+  witness: NonNullable<ArchiveFile['witness']>;
   /** The changes of the day whose rows this snapshot has; see migration 0049. */
   changes: bigint[];
 }
@@ -27,7 +28,7 @@ const READ_PLACE = sql(
 const READ_CHANGES = sql(
   'read_archive_changes',
   `SELECT c.id FROM archive_change c LEFT JOIN outcome o ON o.token_id = c.token_id LEFT JOIN market m ON m.id = o.market_id
-   WHERE c.kind = $1 AND c.date = $3::date AND m.venue = $2`,
+   WHERE c.kind = $1 AND c.date = $3::date AND coalesce(c.venue, m.venue) = $2`,
 );
 
 /** Writes the rows of a day to `target` as CSV, and returns their summary of the same snapshot. Ends `target`. */
@@ -41,6 +42,7 @@ export function copyDay(
     await tx.query(ISOLATE);
     const [place] = await tx.query<Pick<DaySummary, 'snapshot' | 'journalSeq'>>(READ_PLACE);
     const changes = await readChanges(tx, day);
+    const witness = await readWitness(tx, day);
     const client: PoolClient | undefined = await tx.em.queryRunner?.connect();
     if (place === undefined || client === undefined) {
       throw new OddswireError('no_archive_summary', 'Postgres returned no place of the day');
@@ -53,7 +55,7 @@ export function copyDay(
       connectionOf(client).stream.destroy();
       throw error;
     }
-    return { ...rows.end(), ...place, changes };
+    return { ...rows.end(), ...place, changes, witness };
   });
 }
 
@@ -79,4 +81,30 @@ function connectionOf(client: PoolClient): { stream: Socket } {
 async function readChanges(db: Queryable, { kind, venue, date }: ArchiveDay): Promise<bigint[]> {
   const rows = await db.query<{ id: bigint }>(READ_CHANGES, [kind, venue, date]);
   return rows.map(({ id }) => id);
+}
+
+/** The hours of a venue sum up its markets. */
+const READ_WITNESS = sql(
+  'read_day_witness',
+  `SELECT EXISTS (SELECT FROM coverage_settled s WHERE s.venue = $1 AND s.kind = 'trades') AS has_totals,
+     (SELECT unit FROM venue_completeness WHERE venue = $1) AS unit, trim_scale(coalesce(sum(c.stored), 0))::text AS stored,
+     CASE WHEN count(c.total) = 24 THEN trim_scale(sum(c.total))::text END AS total, trim_scale(coalesce(sum(c.missing), 0))::text AS missing,
+     (count(*) FILTER (WHERE c.class = 'complete'))::int AS complete, (count(*) FILTER (WHERE c.class = 'quiet'))::int AS quiet,
+     (count(*) FILTER (WHERE c.class = 'gap'))::int AS gap, (count(*) FILTER (WHERE c.class = 'unknown'))::int AS unknown
+   FROM coverage c
+   WHERE c.venue = $1 AND c.kind = 'trades' AND c.market_id = 0 AND c.checked_at IS NOT NULL
+     AND c.hour >= $2::date::timestamp AT TIME ZONE 'UTC' AND c.hour < ($2::date::timestamp AT TIME ZONE 'UTC') + interval '24 hours'`,
+);
+
+type WitnessRow = Omit<DayWitness, 'hours'> & Omit<DayWitness['hours'], 'open'> & { hasTotals: boolean };
+
+/** What the venue's totals say of a day of trades. */
+async function readWitness(db: Queryable, { kind, venue, date }: ArchiveDay): Promise<DaySummary['witness']> {
+  if (kind !== 'trades') return { reason: 'not_trades' };
+  const [row] = await db.query<WitnessRow>(READ_WITNESS, [venue, date]);
+  if (!row?.hasTotals) return { reason: 'no_total' };
+  const { unit, stored, total, missing, complete, quiet, gap, unknown } = row;
+  const judged = complete + quiet + gap + unknown;
+  if (judged === 0) return { reason: 'not_settled' };
+  return { unit, stored, total, missing, hours: { complete, quiet, gap, unknown, open: 24 - judged } };
 }

@@ -66,6 +66,11 @@ const ROWS: Record<ArchiveKind, (place: Place) => string> = {
     SELECT m.venue_market_id AS market_id, r.n, r.transition, r.state, r.round, r.at AS venue_at, r.received_at, r.payouts, r.reason, r.source, r.facts
     FROM market_resolution r JOIN market m ON m.id = r.market_id
     WHERE m.venue = ${venue} AND r.received_at >= ${from} AND r.received_at < ${until}`,
+  coverage: ({ venue, from, until }) => `
+    SELECT m.venue_market_id AS market_id, c.kind, c.hour AS start, c.class, c.stored, c.total, c.missing, c.tolerance, c.cause, c.reason,
+      c.pause_ms::numeric / 1000 AS longest_pause, c.from_at, c.to_at, c.markets, c.markets_gap, c.markets_unknown, c.checked_at
+    FROM coverage c LEFT JOIN market m ON m.id = c.market_id AND c.market_id > 0
+    WHERE c.venue = ${venue} AND c.hour >= ${from} AND c.hour < ${until} AND c.checked_at IS NOT NULL AND (c.market_id = 0 OR m.id IS NOT NULL)`,
 };
 
 /** The column whose range a file states. */
@@ -76,6 +81,7 @@ export const TIME_COLUMN: Record<ArchiveKind, string> = {
   books: 'received_at',
   markets: 'known_from',
   resolutions: 'received_at',
+  coverage: 'start',
 };
 
 /** Whether a decimal has at most 20 digits before its point and 18 behind it. The scale decides nearly always, and costs least. */
