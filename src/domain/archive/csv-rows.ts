@@ -6,7 +6,7 @@ const [QUOTE, COMMA, LINE] = [...'",\n'].map((each) => each.charCodeAt(0)) as [n
 /** The first letter of `true`. */
 const TRUE = 't'.charCodeAt(0);
 
-/** What the rows of a day are, all together. */
+/** The rows of a day, all together. */
 export interface RowsSummary {
   rows: number;
   /** Rows among them that hold the value in effect at the start of the day. */

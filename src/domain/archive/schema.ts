@@ -29,7 +29,7 @@ export function checkSchema(footer: Uint8Array): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) {
     throw new OddswireError('archive_file_unreadable', `the metadata of the file have no ${SCHEMA_KEY}`);
   }
-  const version = Number(text);
+  const version = Number.parseInt(text, 10);
   if (version > SCHEMA_VERSION) {
     throw new OddswireError(
       'archive_schema_newer',

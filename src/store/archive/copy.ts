@@ -11,7 +11,7 @@ import { type Database, type Queryable, sql } from '../db/tx.ts';
 import { NEWEST_HEAD } from '../journal/read-journal.ts';
 import { copySql, TIME_COLUMN } from './rows.ts';
 
-/** What Postgres has of a day, at one snapshot. */
+/** The rows of a day in Postgres, at one snapshot. */
 export interface DaySummary extends RowsSummary {
   snapshot: string;
   journalSeq: string | null;
@@ -98,7 +98,7 @@ const READ_WITNESS = sql(
 
 type WitnessRow = Omit<DayWitness, 'hours'> & Omit<DayWitness['hours'], 'open'> & { hasTotals: boolean };
 
-/** What the venue's totals say of a day of trades. */
+/** The venue's totals of a day of trades, or the reason why there are none. */
 async function readWitness(db: Queryable, { kind, venue, date }: ArchiveDay): Promise<DaySummary['witness']> {
   if (kind !== 'trades') return { reason: 'not_trades' };
   const [row] = await db.query<WitnessRow>(READ_WITNESS, [venue, date]);
