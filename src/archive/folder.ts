@@ -69,8 +69,15 @@ function described(file: ArchiveFile) {
     end: file.end?.toISOString() ?? null,
     snapshot: file.snapshot,
     journal_seq: file.journalSeq,
+    ...witnessOf(file),
     made_at: file.madeAt.toISOString(),
   };
+}
+
+/** The totals of the venue, or null and the reason. */
+function witnessOf({ witness }: ArchiveFile) {
+  if (witness !== null && !('reason' in witness)) return { witness, witness_reason: null };
+  return { witness: null, witness_reason: witness?.reason ?? 'not_recorded' };
 }
 
 /** Writes `manifest.json` of a day: the files that count, as the catalog has them. */

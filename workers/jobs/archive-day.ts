@@ -3,20 +3,12 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Duckdb, hasDuckdb, openDuckdb } from '../../src/archive/duckdb.ts';
 import { digestOf, placeFile, removeFile, workFolder } from '../../src/archive/folder.ts';
-import {
-  addChecksums,
-  checksumSql,
-  FRESH_OUTCOMES,
-  freshTradesSql,
-  mergeSql,
-  minuteTradesSql,
-  writeSql,
-} from '../../src/archive/parquet.ts';
+import { addChecksums, CORRECTIONS, checksumSql, writeSql } from '../../src/archive/parquet.ts';
 import { type ArchiveDay, type ArchiveFile, folderOf } from '../../src/domain/archive/file.ts';
 import { fileColumns, SCHEMA_VERSION } from '../../src/domain/archive/kinds.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';
 import { addFile, dropChanges, isUnfolded, readDueDays, readPresentFile } from '../../src/store/archive/catalog.ts';
-import { copyCorrections, copyDay, type DaySummary, deleteCorrections } from '../../src/store/archive/copy.ts';
+import { copyDay, type DaySummary, deleteCorrections } from '../../src/store/archive/copy.ts';
 import { findTokens } from '../../src/store/catalog/tokens.ts';
 import { readSeam } from '../../src/store/db/archive-seam.ts';
 import { newLeaseToken } from '../../src/store/db/leases.ts';
@@ -99,13 +91,15 @@ async function copy({ day, dir, present, paths, startedMs }: Place, context: Job
 async function merge({ day, dir, present, paths, startedMs }: Place, context: JobContext): Promise<JobReport> {
   const { db, signal } = context;
   if (day.kind !== 'trades' || present === undefined) return { skipped: 'only files have the day' };
-  const copied = await copyCorrections(db, day, () => createWriteStream(paths.csv), signal);
+  const copied = await copyDay(db, day, () => createWriteStream(paths.csv), signal, 'archive_correction');
   const presentPath = present.file === null ? null : join(dir, folderOf(day), present.file);
   if (presentPath !== null) await checkContent(presentPath, present);
   return withDuckdb({ dir, paths }, signal, async (duckdb) => {
-    const [make = '', summarize = ''] = freshTradesSql(paths.csv, presentPath);
-    await duckdb.run(make);
-    const [fresh] = await duckdb.run(summarize);
+    await duckdb.run(CORRECTIONS.read(paths.csv));
+    const [given] = await duckdb.run(CORRECTIONS.givenSummary);
+    compare('DuckDB', given, copied);
+    await duckdb.run(CORRECTIONS.choose(presentPath));
+    const [fresh] = await duckdb.run(CORRECTIONS.freshSummary);
     const freshRows = Number(fresh?.['rows']);
     if (freshRows === 0) {
       await db.transaction((tx) => deleteCorrections(tx, day, copied.snapshot));
@@ -121,7 +115,7 @@ async function merge({ day, dir, present, paths, startedMs }: Place, context: Jo
       endMs: Math.max(lastMs ?? 0, present.end?.getTime() ?? 0),
       checksum: addChecksums(present.checksum, String(fresh?.['checksum'])),
     };
-    await duckdb.run(mergeSql(day, presentPath, paths.parquet));
+    await duckdb.run(CORRECTIONS.write(day, presentPath, paths.parquet));
     await check(duckdb, day, paths.parquet, summary);
     const revision = present.revision + 1;
     const placed = await placeFile(dir, day, revision, paths.parquet);
@@ -137,13 +131,13 @@ async function merge({ day, dir, present, paths, startedMs }: Place, context: Jo
 
 /** Updates the candles of the minutes with fresh trades from all trades of these minutes, and publishes both. */
 async function foldFresh(tx: Tx, duckdb: Duckdb, path: string): Promise<void> {
-  const outcomes = await duckdb.run(FRESH_OUTCOMES);
+  const outcomes = await duckdb.run(CORRECTIONS.outcomes);
   const ids = outcomes.map((row) => String(row['outcome_id']));
   const keys = await findTokens(tx, ids);
   const keyOf = (row: Record<string, unknown>) => keys.get(String(row['outcome_id'])) as bigint;
   await lockShards(tx, 'fold-candles', shardsOf([...keys.values()]));
   for (let from = 0; from < ids.length; from += FOLDED_OUTCOMES) {
-    const trades = await duckdb.run(minuteTradesSql(path, ids.slice(from, from + FOLDED_OUTCOMES)));
+    const trades = await duckdb.run(CORRECTIONS.minutes(path, ids.slice(from, from + FOLDED_OUTCOMES)));
     await foldArchivedMinutes(
       tx,
       trades.map((row) => ({
@@ -215,14 +209,20 @@ async function checkContent(path: string, { file, sha256 }: ArchiveFile): Promis
 
 /** @throws OddswireError `archive_mismatch` when a reader of the file finds other rows than Postgres has */
 async function check(duckdb: Duckdb, day: ArchiveDay, path: string, summary: DaySummary): Promise<void> {
+  // DuckDB computes in a thread of its own.
+  const [[byDuckdb], byHyparquet] = await Promise.all([
+    duckdb.run(checksumSql(day.kind, path)),
+    duckdb.digest(path, fileColumns(day.kind)),
+  ]);
+  compare('DuckDB', byDuckdb, summary);
+  compare('hyparquet', byHyparquet, summary);
+}
+
+function compare(reader: string, read: Readonly<Record<string, unknown>> | undefined, summary: DaySummary): void {
   const expected = `${summary.rows} rows, checksum ${summary.checksum}`;
-  const [byDuckdb] = await duckdb.run(checksumSql(day.kind, path));
-  const found = { DuckDB: byDuckdb, hyparquet: await duckdb.digest(path, fileColumns(day.kind)) };
-  for (const [reader, read] of Object.entries(found)) {
-    const actual = `${String(read?.['rows'])} rows, checksum ${String(read?.['checksum'])}`;
-    if (actual === expected) continue;
-    throw new OddswireError('archive_mismatch', `${reader} read ${actual} from the file; Postgres has ${expected}`);
-  }
+  const actual = `${String(read?.['rows'])} rows, checksum ${String(read?.['checksum'])}`;
+  if (actual === expected) return;
+  throw new OddswireError('archive_mismatch', `${reader} read ${actual}; Postgres has ${expected}`);
 }
 
 /** The next day of the same kind and venue follows at once; the days of others are woken by `maintain-storage`. */

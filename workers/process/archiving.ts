@@ -22,7 +22,15 @@ const MAX_FILES = 1_000;
 /** The kinds that a venue has. */
 function kindsOf(venue: VenueName): ArchiveKind[] {
   const { markets, trades, prices, books, tokens } = VENUES[venue].capabilities;
-  const has = { trades, candles: trades, prices: prices || tokens, books, markets, resolutions: markets };
+  const has = {
+    trades,
+    candles: trades,
+    prices: prices || tokens,
+    books,
+    markets,
+    resolutions: markets,
+    coverage: true,
+  };
   return ARCHIVE_KIND_NAMES.filter((kind) => has[kind]);
 }
 

@@ -23,12 +23,14 @@ export async function switchArchiveOn(db: Queryable, kinds: readonly ArchiveKind
   return ARCHIVE_KIND_NAMES.filter((kind) => rows.some((row) => row.kind === kind));
 }
 
-/** The first UTC day of a venue: of its first 1d candle for trades and candles, else the day of its first outcome. */
+/** The first UTC day of a venue: of its first 1d candle for trades and candles, of its first settled hour for coverage, else the day of its first outcome. */
 const FIRST_DAY = `CASE WHEN a.kind IN ('trades', 'candles') THEN (
      SELECT (to_timestamp(min(c.bucket)) AT TIME ZONE 'UTC')::date
      FROM market m JOIN outcome o ON o.market_id = m.id CROSS JOIN LATERAL (
        SELECT bucket FROM candle c WHERE c.token_id = o.token_id AND c.interval_seconds = 86400 ORDER BY bucket LIMIT 1) c
      WHERE m.venue = a.venue)
+   WHEN a.kind = 'coverage' THEN (
+     SELECT (min(s.since) AT TIME ZONE 'UTC')::date FROM coverage_settled s WHERE s.venue = a.venue)
    ELSE (
      SELECT (min(t.created_at) AT TIME ZONE 'UTC')::date
      FROM token t LEFT JOIN outcome o ON o.token_id = t.id LEFT JOIN market m ON m.id = o.market_id
@@ -50,9 +52,9 @@ const READ_DUE = sql(
      WHERE isfinite(f.day) AND NOT EXISTS (
        SELECT FROM archive_file a WHERE a.kind = f.kind AND a.venue = f.venue AND a.date = d.day::date AND a.superseded_at IS NULL)),
    changed AS (
-     SELECT DISTINCT c.kind, m.venue, c.date FROM archive_change c JOIN outcome o ON o.token_id = c.token_id
-     JOIN market m ON m.id = o.market_id JOIN asked a ON a.kind = c.kind AND a.venue = m.venue CROSS JOIN last
-     LEFT JOIN archive_file f ON f.kind = c.kind AND f.venue = m.venue AND f.date = c.date AND f.superseded_at IS NULL
+     SELECT DISTINCT c.kind, a.venue, c.date FROM archive_change c LEFT JOIN outcome o ON o.token_id = c.token_id
+     LEFT JOIN market m ON m.id = o.market_id JOIN asked a ON a.kind = c.kind AND a.venue = coalesce(c.venue, m.venue) CROSS JOIN last
+     LEFT JOIN archive_file f ON f.kind = c.kind AND f.venue = a.venue AND f.date = c.date AND f.superseded_at IS NULL
      WHERE c.date <= last.day AND (f.made_at IS NULL OR f.made_at < clock_timestamp() - interval '1 hour'))
    SELECT kind, venue, date::text AS date FROM (SELECT * FROM missing UNION SELECT * FROM changed) d
    ORDER BY date, kind, venue LIMIT $5`,
@@ -108,7 +110,7 @@ export async function isUnfolded(db: Queryable, { venue, date }: ArchiveDay): Pr
 }
 
 const FILE_COLUMNS = `kind, venue, date::text AS date, revision, file, rows::float8 AS rows, in_effect::float8 AS in_effect, bytes::float8 AS bytes,
-  sha256, checksum, schema_version, start_at AS start, end_at AS "end", snapshot, journal_seq::text AS journal_seq, made_at`;
+  sha256, checksum, schema_version, start_at AS start, end_at AS "end", snapshot, journal_seq::text AS journal_seq, witness, made_at`;
 
 const READ_PRESENT = sql(
   'read_present_archive_file',
@@ -133,8 +135,8 @@ const SUPERSEDE = sql(
 const INSERT_FILE = sql(
   'insert_archive_file',
   `INSERT INTO archive_file (kind, venue, date, revision, file, rows, in_effect, bytes, sha256, checksum, schema_version, start_at, end_at,
-     snapshot, journal_seq, made_at)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, to_timestamp($12::float8 / 1000), to_timestamp($13::float8 / 1000), $14, $15,
+     snapshot, journal_seq, witness, made_at)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, to_timestamp($12::float8 / 1000), to_timestamp($13::float8 / 1000), $14, $15, $16,
      clock_timestamp()) ON CONFLICT DO NOTHING RETURNING ${FILE_COLUMNS}`,
 );
 
@@ -171,6 +173,7 @@ export function addFile(
     const [added] = await tx.query<ArchiveFile>(INSERT_FILE, [
       ...[kind, venue, date, made.revision, made.file, summary.rows, summary.inEffect, made.bytes, made.sha256],
       ...[summary.checksum, made.schemaVersion, summary.startMs, summary.endMs, summary.snapshot, summary.journalSeq],
+      JSON.stringify(summary.witness),
     ]);
     if (added === undefined) return undefined;
     await tx.query(DELETE_CHANGES, [summary.changes]);

@@ -200,30 +200,3 @@ export function hoursOf(startMs: number, endMs: number): number[] {
     (_, index) => first + index * HOUR_MS,
   );
 }
-
-const DAY = sql(
-  'read_coverage_of_day',
-  `SELECT c.kind, m.venue_market_id AS market_id, c.again_at IS NULL AS is_final, ${COLUMNS}
-   FROM coverage c LEFT JOIN market m ON m.id = c.market_id AND c.market_id > 0
-   WHERE c.venue = $1 AND c.hour >= to_timestamp($2::float8 / 1000) AND c.hour < to_timestamp($2::float8 / 1000) + interval '24 hours'
-     AND c.checked_at IS NOT NULL AND (c.market_id = 0 OR m.id IS NOT NULL)
-   ORDER BY c.kind, c.hour, c.market_id`,
-);
-
-interface CoverageOfDay extends CoverageHour {
-  kind: CoverageKind;
-  /** The venue's id; null: the venue itself. */
-  marketId: string | null;
-  /** The hour is not judged again, unless a later comparison finds a loss or its end. */
-  isFinal: boolean;
-}
-
-/** All judged hours of a venue and its markets on the UTC day that begins at `dayMs`, epoch milliseconds: the rows of its file of coverage. */
-export async function readCoverageDay(db: Queryable, venue: string, dayMs: number): Promise<CoverageOfDay[]> {
-  type Row = CoverageRow & Pick<CoverageOfDay, 'kind' | 'marketId' | 'isFinal'>;
-  const rows = await db.query<Row>(DAY, [venue, dayMs]);
-  return rows.map((row) => {
-    const { kind, marketId, isFinal } = row;
-    return { ...toHour(row), kind, marketId, isFinal };
-  });
-}
