@@ -55,6 +55,7 @@ const MAY_IMPORT = {
     'src/config',
     'src/observe',
     'src/webhooks',
+    'src/queues',
     'src/runtime',
     'src/archive',
     'src/embedded',
