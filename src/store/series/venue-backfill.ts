@@ -30,10 +30,10 @@ const TARGETS = `market m
    JOIN poll_state p ON p.venue = m.venue AND p.kind = 'trades' AND p.first_success_at IS NOT NULL
    CROSS JOIN LATERAL (SELECT date_trunc('milliseconds', p.first_success_at) + interval '1 millisecond' AS live) l
    CROSS JOIN LATERAL (
-     SELECT date_trunc('milliseconds', greatest(least(m.created_at, m.open_at), to_timestamp($2::float8 / 1000))) AS wanted) w
+     SELECT date_trunc('milliseconds', greatest(least(m.created_at, m.open_at), to_timestamp($2::bigint / 1000.0))) AS wanted) w
    LEFT JOIN trade_history h ON h.market_id = m.id
    WHERE m.venue = $1 AND ($3::text[] IS NULL OR m.venue_market_id = ANY ($3)) AND w.wanted < l.live
-     AND (m.status IN ('resolved', 'settled') AND m.resolved_at < to_timestamp($2::float8 / 1000)) IS NOT TRUE`;
+     AND (m.status IN ('resolved', 'settled') AND m.resolved_at < to_timestamp($2::bigint / 1000.0)) IS NOT TRUE`;
 
 /** No walk covers the wanted time; a failed one is requested again an hour later. */
 const LACKS_REQUEST = `(h.market_id IS NULL OR h.from_at > w.wanted)`;
