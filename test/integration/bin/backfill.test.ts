@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Exchange, startExchange } from '../../../sim/exchange.ts';
+import { HOUR_MS } from '../../../src/domain/markets/coverage.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { venueQueue } from '../../../src/queues/jobs.ts';
+import { hoursOf, readMarketHours } from '../../../src/store/coverage/reads.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { createPresence, type Presence } from '../../../src/store/db/presence.ts';
 import { sql } from '../../../src/store/db/tx.ts';
@@ -37,7 +39,7 @@ const TRADES = sql(
 );
 const MARKETS = sql(
   'test_backfilled_markets',
-  `SELECT m.venue_market_id AS market_id, array_agg(t.mint ORDER BY o.ordinal) AS outcome_ids
+  `SELECT m.id AS pk, m.venue_market_id AS market_id, array_agg(t.mint ORDER BY o.ordinal) AS outcome_ids
    FROM market m JOIN outcome o ON o.market_id = m.id JOIN token t ON t.id = o.token_id WHERE m.venue = $1 GROUP BY m.id`,
 );
 const WALKS = sql(
@@ -303,10 +305,13 @@ describe('a backfill of a simulated venue', () => {
     await poll(fast);
     await fast.close();
     const markets = await test.db.query<{ marketId: string }>(MARKETS, ['kalshi']);
+    const some = markets.slice(0, 4).map(({ marketId }) => marketId);
     const beganMs = Date.now();
     const poller = await aPoller(test, adapter, () => nowMs);
     const runs = [1, 2].map((hours) =>
-      oddswire(callOf('kalshi', nowMs - (50 + hours) * MINUTE_MS), { DATABASE_URL: test.url }),
+      oddswire(callOf('kalshi', nowMs - (50 + hours) * MINUTE_MS, '--markets', some.join(',')), {
+        DATABASE_URL: test.url,
+      }),
     );
     expect((await Promise.all(runs)).map(({ code }) => code)).toEqual([0, 0]);
     await poller.close();
@@ -314,8 +319,37 @@ describe('a backfill of a simulated venue', () => {
       .requests()
       .filter(({ path, startedAtMs }) => startedAtMs >= beganMs && path.endsWith('/trades'));
     const seconds = ((history.at(-1)?.startedAtMs ?? 0) - (history[0]?.startedAtMs ?? 0)) / 1_000;
-    expect(history.length).toBeGreaterThanOrEqual(markets.length);
+    expect(history.length).toBeGreaterThanOrEqual(some.length);
     expect(history.length).toBeLessThanOrEqual(10 * (seconds + 1) + 1);
     await adapter.close();
+  });
+
+  it('states the hours that the venue does not serve as unknown in the coverage', async () => {
+    const adapter = (CREATE['kalshi'] as () => VenueAdapter)();
+    await poll(adapter);
+    const markets = await test.db.query<{ pk: bigint; marketId: string }>(MARKETS, ['kalshi']);
+    const ids = markets.map(({ marketId }) => marketId);
+    const path = '/trade-api/v2/historical/trades';
+    exchange.addFault({ host: 'kalshi', path, kind: 'bad_member', members: { ids, status: 404 } });
+    const poller = await aPoller(test, adapter, () => nowMs);
+    const sinceMs = nowMs - 6 * HOUR_MS;
+    const { code, stdout } = await oddswire(callOf('kalshi', sinceMs, '--json'), { DATABASE_URL: test.url });
+    await poller.close();
+    await adapter.close();
+    const { not_served, markets_not_served: short } = JSON.parse(stdout) as Summary;
+    expect([code, short.length]).toEqual([0, not_served]);
+    expect(not_served).toBeGreaterThan(5);
+    for (const { market_id, stored_from, reason } of short) {
+      expect(reason).toContain('the archive of the venue is not available');
+      const pk = markets.find(({ marketId }) => marketId === market_id)?.pk ?? 0n;
+      const range = { kind: 'trades' as const, startMs: sinceMs, endMs: nowMs };
+      const hours = await readMarketHours(test.db, pk, range, undefined, nowMs);
+      const servedMs = Date.parse(stored_from);
+      expect(hours.map(({ startMs }) => startMs)).toEqual(hoursOf(sinceMs, servedMs));
+      for (const hour of hours)
+        expect(hour).toMatchObject({ class: 'unknown', reason: 'history_not_served', toMs: servedMs });
+    }
+    const again = await oddswire(callOf('kalshi', sinceMs), { DATABASE_URL: test.url });
+    expect(again.stdout).toContain(`${not_served} markets are not served back to this time`);
   });
 });
