@@ -43,6 +43,7 @@ const LOCK = sql('lock_venue_backfill', `SELECT pg_advisory_xact_lock(hashtextex
 
 /**
  * Continues an open walk below its reached time, like the request of a client. An untouched walk keeps its place before the planned ones.
+ * The constant limit lets Postgres read the markets in the order of their keys, and stop: it expects a computed one to need many rows.
  */
 const PLAN = sql(
   'plan_venue_backfill',
@@ -51,8 +52,11 @@ const PLAN = sql(
        ${MAX_UNANSWERED_WALKS} - count(*)))::int AS places
      FROM trade_history h JOIN market m ON m.id = h.market_id WHERE m.venue = $1 AND ${IS_OPEN}),
    picked AS MATERIALIZED (
-     SELECT m.id, w.wanted, l.live FROM ${TARGETS} AND m.id > $4 AND (${LACKS_REQUEST} OR ${IS_DUE_AGAIN})
-     ORDER BY m.id LIMIT (SELECT places FROM room)),
+     SELECT * FROM (
+       SELECT m.id, w.wanted, l.live FROM ${TARGETS} AND m.id > $4 AND (${LACKS_REQUEST} OR ${IS_DUE_AGAIN})
+         AND (SELECT places FROM room) > 0
+       ORDER BY m.id LIMIT ${MAX_OPEN_WALKS}) next
+     ORDER BY id LIMIT (SELECT places FROM room)),
    requested AS (
      INSERT INTO trade_history AS h (market_id, from_at, to_at, requested_at, touched_at)
      SELECT k.id, k.wanted, k.live, n.at, n.at FROM picked k CROSS JOIN (SELECT clock_timestamp() AS at) n ORDER BY k.id
