@@ -131,7 +131,6 @@ function shownOf({ venue }: VenueBackfill, { markets, trades }: BackfillProgress
 }
 
 function stoppedText({ markets }: BackfillProgress): string {
-  const rest =
-    markets.missing === 0 ? '' : ` The same command requests the other ${countText(markets.missing)} markets.`;
-  return `stopped. The pollers go on with the ${markets.open} requested walks.${rest}`;
+  const rest = markets.missing === 0 ? '' : `; markets without a request: ${countText(markets.missing)}`;
+  return `stopped. Requested walks that the pollers continue: ${markets.open}${rest}. The same command continues.`;
 }

@@ -43,13 +43,15 @@ export function summaryText({ venue, sinceMs, progress: { markets, trades }, sho
   const lines = [
     `${venue}: the trades of ${countText(markets.served)} markets are stored since ${since}; their walks stored ${countText(trades)} trades.`,
   ];
-  if (markets.unserved > 0) {
+  const { unserved, failed, unanswered } = markets;
+  if (unserved > 0) {
     lines.push(
-      `${countText(markets.unserved)} markets are not served back to this time: the coverage of the hours before is unknown.`,
+      `Markets that are not served back to this time: ${countText(unserved)}. The coverage of their hours before is unknown.`,
     );
   }
-  const failed = markets.failed + markets.unanswered;
-  if (failed > 0) lines.push(`${countText(failed)} walks failed: the same command repeats them an hour later.`);
+  if (failed > 0) lines.push(`Failed walks: ${countText(failed)}. A run an hour later requests them again.`);
+  if (unanswered > 0)
+    lines.push(`Walks without an answer of the venue: ${countText(unanswered)}. The pollers repeat them.`);
   if (short.length === 0) return `${lines.join('\n')}\n`;
   const rows = short
     .slice(0, MAX_ROWS)

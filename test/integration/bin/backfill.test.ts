@@ -149,7 +149,9 @@ describe('oddswire backfill', () => {
     await eventually(said, (text) => text.includes('no poller of kalshi runs, so the requested walks wait'));
     child.kill('SIGINT');
     expect(await ended).toEqual([130, null]);
-    expect(texts.stderr).toContain('stopped. The pollers go on with the 1 requested walks.');
+    expect(texts.stderr).toContain(
+      'stopped. Requested walks that the pollers continue: 1. The same command continues.',
+    );
     expect(texts.stdout).toBe('');
   });
 });
@@ -350,6 +352,6 @@ describe('a backfill of a simulated venue', () => {
         expect(hour).toMatchObject({ class: 'unknown', reason: 'history_not_served', toMs: servedMs });
     }
     const again = await oddswire(callOf('kalshi', sinceMs), { DATABASE_URL: test.url });
-    expect(again.stdout).toContain(`${not_served} markets are not served back to this time`);
+    expect(again.stdout).toContain(`Markets that are not served back to this time: ${not_served}.`);
   });
 });
