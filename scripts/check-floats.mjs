@@ -132,6 +132,7 @@ const ALLOWED_SQL = {
   'src/store/series/trade-walks.ts': [2, 'a count and an age'],
   'src/store/series/trade-witness.ts': [16, 'times, and a share that is rounded in decimals first'],
   'src/store/series/trades.ts': [1, 'times'],
+  'src/store/series/venue-backfill.ts': [1, 'a count'],
 };
 
 /** The text without comments. Strings with `//` are addresses, which contain no conversion. */

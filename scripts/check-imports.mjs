@@ -64,6 +64,7 @@ const MAY_IMPORT = {
     'src/config',
     'src/observe',
     'src/webhooks',
+    'src/queues',
     'src/runtime',
     'src/archive',
     'src/embedded',
