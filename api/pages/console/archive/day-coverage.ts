@@ -16,6 +16,7 @@ const COVERAGE_OF: Readonly<Record<Kind, CoverageKind | undefined>> = {
   books: 'books',
   markets: 'markets',
   resolutions: undefined,
+  coverage: undefined,
 };
 /** More hours than a month has. */
 const MAX_HOURS = 1_000;
