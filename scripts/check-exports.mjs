@@ -20,8 +20,6 @@ const FOR_TESTS = new Map(
     // Guard tests visit every page that exists.
     'api/pages/console/app.ts': ['registerConsolePages'],
     'api/pages/ops/app.ts': ['registerPages'],
-    // The rows of a file of coverage: for the writer of the archive.
-    'src/store/coverage/reads.ts': ['readCoverageDay'],
     // Checked against the signature vectors that clients share.
     'clients/cli/src/listen/forward.ts': ['signedHeaders'],
   }),

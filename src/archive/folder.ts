@@ -29,6 +29,13 @@ async function sync(path: string): Promise<void> {
   }
 }
 
+/** Hexadecimal. */
+export async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}
+
 /** Moves a finished file to its place, so that a loss of power keeps it whole. Returns its name, size and digest. */
 export async function placeFile(
   dir: string,
@@ -36,9 +43,7 @@ export async function placeFile(
   revision: number,
   madePath: string,
 ): Promise<{ file: string; bytes: number; sha256: string }> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(madePath), hash);
-  const sha256 = hash.digest('hex');
+  const sha256 = await sha256Of(madePath);
   const { size: bytes } = await stat(madePath);
   const file = fileName(day, revision, sha256);
   const folder = join(dir, folderOf(day));
@@ -68,6 +73,8 @@ function described(file: ArchiveFile) {
   };
 }
 
+export const MANIFEST = 'manifest.json';
+
 /** Writes `manifest.json` of a day: the files that count, as the catalog has them. */
 export async function writeManifest(dir: string, day: ArchiveDay, files: readonly ArchiveFile[]): Promise<void> {
   const { kind, venue, date } = day;
@@ -77,7 +84,7 @@ export async function writeManifest(dir: string, day: ArchiveDay, files: readonl
   await writeFile(made, text);
   await sync(made);
   await mkdir(folder, { recursive: true });
-  await rename(made, join(folder, 'manifest.json'));
+  await rename(made, join(folder, MANIFEST));
   await sync(folder);
 }
 

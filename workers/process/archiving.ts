@@ -1,17 +1,15 @@
 import { hasDuckdb } from '../../src/archive/duckdb.ts';
-import { keepOnly, removeFile, removeLeftBehind, writeManifest } from '../../src/archive/folder.ts';
-import type { ArchiveDay } from '../../src/domain/archive/file.ts';
+import { removeFile, removeLeftBehind } from '../../src/archive/folder.ts';
+import { describeDay } from '../../src/archive/make-day.ts';
 import { ARCHIVE_KIND_NAMES, type ArchiveKind } from '../../src/domain/archive/kinds.ts';
 import { VENUE_NAMES, VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import {
-  describing,
   noteRemoved,
   readDueDays,
   readSuperseded,
   readUndescribedDays,
   switchArchiveOn,
 } from '../../src/store/archive/catalog.ts';
-import type { Database } from '../../src/store/db/tx.ts';
 import type { WorkerDeps } from './deps.ts';
 
 /** Readers that found a file before its day was archived again may read it for so long. */
@@ -24,14 +22,6 @@ function kindsOf(venue: VenueName): ArchiveKind[] {
   const { markets, trades, prices, books, tokens } = VENUES[venue].capabilities;
   const has = { trades, candles: trades, prices: prices || tokens, books, markets, resolutions: markets };
   return ARCHIVE_KIND_NAMES.filter((kind) => has[kind]);
-}
-
-/** Makes the folder of a day as the catalog describes it: the file that counts, and its manifest. */
-export function describeDay(dir: string, day: ArchiveDay, db: Database): Promise<void> {
-  return describing(db, day, async (present) => {
-    await keepOnly(dir, day, present.file);
-    await writeManifest(dir, day, present.file === null ? [] : [present]);
-  });
 }
 
 /** The kinds that this process archives: none without a folder, or without the optional packages. */

@@ -9,7 +9,7 @@ import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.
 import { NEWEST_HEAD } from '../journal/read-journal.ts';
 import { copySql, summarySql } from './rows.ts';
 
-/** What Postgres has of a day, at one snapshot. */
+/** The state of a day in Postgres, at one snapshot. */
 export interface DaySummary {
   rows: number;
   inEffect: number;
@@ -50,6 +50,11 @@ export function copyDay(
       throw error;
     }
   });
+}
+
+/** The summary of a day alone. */
+export function summarizeDay(db: Database, day: ArchiveDay): Promise<DaySummary> {
+  return readSnapshot(db, day, async () => undefined);
 }
 
 /** The driver has no call that ends a connection in the middle of an answer. */
