@@ -4,6 +4,7 @@ import { parse, UsageError } from '../cli/arguments.ts';
 import { print } from '../cli/output.ts';
 import { countText, Progress } from '../cli/progress.ts';
 import { type CheckedFinding, type CheckFilter, checkArchive } from '../src/archive/check/check-archive.ts';
+import { adoptFolder } from '../src/archive/owner.ts';
 import { ARCHIVE_KIND_NAMES } from '../src/domain/archive/kinds.ts';
 import { VENUE_NAMES } from '../src/domain/markets/venue.ts';
 import { OddswireError } from '../src/domain/values/errors.ts';
@@ -11,7 +12,10 @@ import { printable } from '../src/domain/values/text.ts';
 import { newLeaseToken } from '../src/store/db/leases.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
 
+const VERBS = ['check', 'adopt'] as const;
+
 interface ArchiveOptions {
+  verb: (typeof VERBS)[number];
   filter: CheckFilter;
   dir?: string;
   isRepair: boolean;
@@ -32,17 +36,23 @@ const OPTIONS = {
 export const command = operatorCommand<ArchiveOptions>({
   name: 'archive',
   usage: `usage: oddswire archive check [--kind KIND] [--venue VENUE] [--from DATE] [--to DATE] [--dir DIR] [--repair] [--json]
+       oddswire archive adopt [--dir DIR]
 
-  Compares the files of the archive with their catalog, their manifests, the coverage and the rows of Postgres, and prints a line per
+  check compares the files of the archive with their catalog, their manifests, the coverage and the rows of Postgres, and prints a line per
   problem: the place, the problem, the next step. DIR is ARCHIVE_DIR by default. KIND is one of ${ARCHIVE_KIND_NAMES.join(', ')}.
   --repair archives a day again from the rows that Postgres has, and describes folders again. It never loses a row: a file whose rows
   Postgres does not have stays as it is.
+  adopt gives the folder to this database, after a restore: the database that wrote there before must not run any more.
   Exit code: 0 no problem is left, 1 problems, 2 wrong arguments.`,
-  verbs: ['check'],
+  verbs: VERBS,
   options: OPTIONS,
   parse: parseArchiveArguments,
-  async run({ filter, isRepair, isJson, ...given }, context) {
+  async run({ verb, filter, isRepair, isJson, ...given }, context) {
     const dir = folderOf(given.dir, context);
+    if (verb === 'adopt') {
+      await adoptFolder(dir, context.db);
+      return 0;
+    }
     const progress = new Progress();
     const { days, files, rows, findings } = await checkArchive({
       db: context.db,
@@ -70,7 +80,12 @@ export const command = operatorCommand<ArchiveOptions>({
 
 /** @throws UsageError that names every problem */
 export function parseArchiveArguments(argv: readonly string[]): ArchiveOptions {
-  return parse(argv, { options: OPTIONS, verbs: ['check'], words: [1, 1] }, ({ texts, flags, problems }) => {
+  return parse(argv, { options: OPTIONS, verbs: VERBS, words: [1, 1] }, ({ words, texts, flags, problems }) => {
+    const verb = words[0] === 'adopt' ? 'adopt' : 'check';
+    if (verb === 'adopt') {
+      const other = [...texts.keys(), ...flags].filter((name) => name !== 'dir');
+      problems.push(...other.map((name) => `--${name} is of archive check`));
+    }
     const [from, to, dir] = [texts.get('from'), texts.get('to'), texts.get('dir')];
     for (const [name, text] of [['from', from] as const, ['to', to] as const]) {
       if (text !== undefined && !isDay(text)) problems.push(`--${name} must be a day such as 2026-01-31`);
@@ -80,6 +95,7 @@ export function parseArchiveArguments(argv: readonly string[]): ArchiveOptions {
     if (problems.length > 0) throw new UsageError(problems);
     const [kind, venue] = [texts.get('kind'), texts.get('venue')];
     return {
+      verb,
       filter: {
         kinds: kind === undefined ? undefined : ARCHIVE_KIND_NAMES.filter((name) => name === kind),
         venues: venue === undefined ? undefined : [venue],

@@ -133,7 +133,10 @@ export function startApi(
       tradeRetentionMs: config.retention.tradesDays * DAY_MS,
       addressRules: config.webhooks.addressRules,
       quotas: config.quotas,
-      ...(config.archive.dir !== undefined && { archive: new ArchiveFolder(config.archive.dir, log) }),
+      ...(config.archive.dir !== undefined && {
+        archive: new ArchiveFolder(config.archive.dir, log),
+        archivePlan: config.archive,
+      }),
       dependencies: [...dependencies, notStopping(signal), journalRead(streams)],
       ...(config.isConsoleOn && {
         console: {

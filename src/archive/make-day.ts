@@ -10,6 +10,7 @@ import { copyDay, type DaySummary } from '../store/archive/copy.ts';
 import type { Database } from '../store/db/tx.ts';
 import { type Duckdb, openDuckdb } from './duckdb.ts';
 import { keepOnly, placeFile, removeFile, workFolder, writeManifest } from './folder.ts';
+import { claimFolder } from './owner.ts';
 import { checksumSql, writeSql } from './parquet.ts';
 
 /** DuckDB writes a file of any length within this memory. */
@@ -22,6 +23,8 @@ interface MakeOptions {
   readonly signal: AbortSignal;
   /** Part of the names of unfinished files: no other run has it. */
   readonly tag: string;
+  /** Epoch milliseconds of this machine; by default its clock. */
+  readonly nowMs?: number;
   /** Makes a later revision although the rows are the same, because the file of the present one is damaged or gone. */
   readonly isRepair?: boolean;
 }
@@ -31,10 +34,11 @@ type DayReport = Record<string, string | number | boolean>;
 /**
  * Makes the file of a day. A death leaves unfinished files, or a file that the catalog does not name and no reader finds; the next run makes
  * the day again. A file counts with its row in the catalog, and the manifest of its folder follows.
- * @throws OddswireError `archive_mismatch`, `archive_rows_gone`, `archive_failed`, or the error of the disk
+ * @throws OddswireError `archive_mismatch`, `archive_rows_gone`, `archive_failed`, one of `claimFolder`, or the error of the disk
  */
 export async function makeDay(day: ArchiveDay, options: MakeOptions): Promise<DayReport> {
-  const { db, dir, log, signal, tag, isRepair = false } = options;
+  const { db, dir, log, signal, tag, nowMs, isRepair = false } = options;
+  await claimFolder(dir, db, nowMs);
   const isFolded = day.kind === 'trades' || day.kind === 'candles';
   if (isFolded && (await isUnfolded(db, day))) return { skipped: 'trades are not in their candles' };
   const present = await readPresentFile(db, day);

@@ -3,6 +3,7 @@ import { makeDay } from '../../src/archive/make-day.ts';
 import type { ArchiveDay } from '../../src/domain/archive/file.ts';
 import { readDueDays } from '../../src/store/archive/catalog.ts';
 import { newLeaseToken } from '../../src/store/db/leases.ts';
+import { notingFailure } from '../process/archiving.ts';
 import { defineJob, type JobContext } from '../process/define.ts';
 
 /** Makes the file of a day, and wakes the next due day of its kind and venue. */
@@ -11,7 +12,8 @@ export const archiveDay = defineJob('archive-day', async (data, context) => {
   const { config, db, log, presence, signal } = context;
   const { dir } = config.archive;
   if (dir === undefined || !hasDuckdb()) return { skipped: 'off' };
-  const report = await makeDay(day, { db, dir, log, signal, tag: newLeaseToken(presence.key) });
+  const made = makeDay(day, { db, dir, log, signal, tag: newLeaseToken(presence.key) });
+  const report = await notingFailure(context, day, made);
   await wakeNext(day, context);
   return report;
 });

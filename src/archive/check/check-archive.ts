@@ -13,6 +13,7 @@ import type { Database } from '../../store/db/tx.ts';
 import { hasDuckdb, openDuckdb } from '../duckdb.ts';
 import { removeFile, sha256Of } from '../folder.ts';
 import { describeDay, makeDay } from '../make-day.ts';
+import { claimFolder } from '../owner.ts';
 import { type CheckContext, checkDay, unknownFile } from './check-day.ts';
 import { dayKey, type Finding, type Repair, repairable } from './finding.ts';
 
@@ -68,6 +69,7 @@ export async function checkArchive(options: CheckOptions): Promise<Checked> {
     throw new OddswireError('archive_unavailable', 'the optional packages of the archive are not installed');
   }
   const entries = await entriesOf(dir);
+  if (options.isRepair) await claimFolder(dir, db);
   const spillFolder = join(tmpdir(), `oddswire-check-${tag}`);
   const duckdb = await openDuckdb({ folder: `${dir}/`, spillFolder, memoryMb: MEMORY_MB, threads: 1 }, signal);
   try {

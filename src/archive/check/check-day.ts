@@ -18,6 +18,8 @@ import { compareFiles, compareWithPostgres, readFacts, readHourVolumes } from '.
 
 /** The sums of a file round each trade to ten digits. */
 const ROUNDING = decimal('0.001');
+/** Clocks may differ by this. */
+const CLOCK_MS = 300_000;
 
 export interface CheckContext {
   readonly db: Database;
@@ -45,7 +47,11 @@ export async function checkDay(row: ListedFile, context: CheckContext): Promise<
 
 /** The file of the day against the catalog. */
 async function checkFile(row: ListedFile, { dir, duckdb }: CheckContext): Promise<Finding[]> {
-  const { file, bytes, sha256 } = row;
+  const { file, bytes, sha256, madeAt } = row;
+  if (madeAt.getTime() > Date.now() + CLOCK_MS) {
+    const problem = `was made at ${madeAt.toISOString()}, which is to come: a clock was wrong`;
+    return [repairable(`${folderOf(row)}/${file ?? ''}`, problem, { step: 'make', day: row })];
+  }
   if (file === null) return [];
   const place = `${folderOf(row)}/${file}`;
   const path = join(dir, place);

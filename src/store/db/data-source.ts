@@ -61,6 +61,7 @@ import { BesideFormerRelease0048 } from './migrations/0048-beside-former-release
 import { Archive0049 } from './migrations/0049-archive.ts';
 import { Coverage0050 } from './migrations/0050-coverage.ts';
 import { ArchiveReads0051 } from './migrations/0051-archive-reads.ts';
+import { ArchiveState0054 } from './migrations/0054-archive-state.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -125,6 +126,7 @@ export const MIGRATIONS = [
   Archive0049,
   Coverage0050,
   ArchiveReads0051,
+  ArchiveState0054,
 ] as const;
 
 /**
