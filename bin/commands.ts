@@ -24,6 +24,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'requests the older trades of a venue, and shows their progress',
     load: () => import('./backfill.ts'),
   },
+  archive: { summary: 'checks the files of the archive, and repairs them', load: () => import('./archive.ts') },
   migrate: { summary: 'migrates the database without starting a process', load: () => import('./migrate.ts') },
   'restore-check': {
     summary: 'checks a restored database before the processes start',

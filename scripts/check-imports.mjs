@@ -30,7 +30,7 @@ const MAY_IMPORT = {
   'src/webhooks': ['src/domain', 'src/config', 'src/observe'],
   'src/store': ['src/domain', 'src/config', 'src/observe'],
   'src/queues': ['src/domain', 'src/config', 'src/observe'],
-  'src/archive': ['src/domain', 'src/config', 'src/observe'],
+  'src/archive': ['src/domain', 'src/config', 'src/observe', 'src/store'],
   'src/runtime': ['src/domain', 'src/config', 'src/observe', 'src/webhooks', 'src/store', 'src/queues'],
   'src/embedded': ['src/domain', 'src/config', 'src/observe', 'src/store', 'src/runtime'],
   workers: [

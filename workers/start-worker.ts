@@ -21,6 +21,7 @@ import { PriceConfirmations } from './ingest/price-confirmations.ts';
 import { PollLeases } from './polling/poll-leases.ts';
 import { venueObserver } from './polling/venue-observer.ts';
 import { releaseAbsent } from './process/absent-process.ts';
+import { assertOwnFolder } from './process/archiving.ts';
 import { closeWorkers } from './process/close-workers.ts';
 import { createProcessor } from './process/define.ts';
 import type { WorkerDeps } from './process/deps.ts';
@@ -38,6 +39,7 @@ export function startWorker(role: Role, config: Config, log: Logger, signal: Abo
   const names = queuesOfRole(role, config.venues);
   return startProcess(role, { config, log, signal, workers: names.length }, async (context, onStop) => {
     const { backend, metrics, presence, tracker } = context;
+    if (role === 'aggregator') await assertOwnFolder(context);
     const ledgers = createHostLedgers(context);
     const adapters = await adaptersOf(role, config, { metrics, log, openLedger: ledgers.open });
     const opened = Object.values(adapters).flatMap((map) => [...map.values()]);

@@ -7,6 +7,7 @@ import type { ReportDeps } from '../middleware/request-context.ts';
 import type { ConsoleOptions } from '../pages/console/public-market.ts';
 import type { PageDeps } from '../pages/kit/page-deps.ts';
 import type { OpsOptions } from '../pages/ops/access/session.ts';
+import type { OverviewDeps } from '../pages/ops/overview.ts';
 import type { MarketReadDeps } from '../reads/read-deps.ts';
 import type { DownloadDeps } from '../routes/archive/download.ts';
 import type { StreamDeps } from '../streams/port.ts';
@@ -26,6 +27,7 @@ export type RoutesDeps = AuthDeps &
 /** The dependencies of the app. The app neither opens nor closes them. */
 export type ApiDeps = RoutesDeps &
   PageDeps &
+  Pick<OverviewDeps, 'archivePlan'> &
   ReportDeps & {
     /** Origins whose pages may call the API from a browser; `*` means all. */
     corsOrigins: readonly string[];

@@ -10,8 +10,6 @@ import { SCHEMA_VERSION } from '../domain/archive/kinds.ts';
 const WORK_FOLDER = '.work';
 /** No run lasts so long: older files are those of a process that died. */
 const WORK_LEFT_MS = 7_200_000;
-/** Files of the catalog are removed earlier: older ones are those of a process that died before their row. */
-const FORMER_LEFT_MS = 172_800_000;
 
 /** The folder of unfinished files, which exists then. */
 export async function workFolder(dir: string): Promise<string> {
@@ -30,7 +28,7 @@ async function sync(path: string): Promise<void> {
 }
 
 /** The sha256 of the content of a file, hexadecimal. */
-export async function digestOf(path: string): Promise<string> {
+export async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path), hash);
   return hash.digest('hex');
@@ -43,7 +41,7 @@ export async function placeFile(
   revision: number,
   madePath: string,
 ): Promise<{ file: string; bytes: number; sha256: string }> {
-  const sha256 = await digestOf(madePath);
+  const sha256 = await sha256Of(madePath);
   const { size: bytes } = await stat(madePath);
   const file = fileName(day, revision, sha256);
   const folder = join(dir, folderOf(day));
@@ -80,6 +78,8 @@ function witnessOf({ witness }: ArchiveFile) {
   return { witness: null, witness_reason: witness?.reason ?? 'not_recorded' };
 }
 
+export const MANIFEST = 'manifest.json';
+
 /** Writes `manifest.json` of a day: the files that count, as the catalog has them. */
 export async function writeManifest(dir: string, day: ArchiveDay, files: readonly ArchiveFile[]): Promise<void> {
   const { kind, venue, date } = day;
@@ -89,7 +89,7 @@ export async function writeManifest(dir: string, day: ArchiveDay, files: readonl
   await writeFile(made, text);
   await sync(made);
   await mkdir(folder, { recursive: true });
-  await rename(made, join(folder, 'manifest.json'));
+  await rename(made, join(folder, MANIFEST));
   await sync(folder);
 }
 
@@ -116,21 +116,16 @@ export async function removeFile(dir: string, day: ArchiveDay, file: string): Pr
   for (const place of [`${folderOf(day)}/${file}`, formerPlaceOf(file)]) await rm(join(dir, place), { force: true });
 }
 
-/** Removes the files that processes left when they died. Returns their number. */
+/** Removes the unfinished files that processes left when they died. Returns their number. */
 export async function removeLeftBehind(dir: string, nowMs: number): Promise<number> {
   let removed = 0;
-  for (const [place, limitMs] of [
-    [WORK_FOLDER, WORK_LEFT_MS],
-    [formerPlaceOf(''), FORMER_LEFT_MS],
-  ] as const) {
-    for (const name of await readdir(join(dir, place)).catch(noneWhenAbsent)) {
-      const path = join(dir, place, name);
-      const found = await stat(path).catch(() => undefined);
-      // A move changes this time.
-      if (found === undefined || nowMs - found.ctimeMs < limitMs) continue;
-      await rm(path, { recursive: true, force: true });
-      removed += 1;
-    }
+  for (const name of await readdir(join(dir, WORK_FOLDER)).catch(noneWhenAbsent)) {
+    const path = join(dir, WORK_FOLDER, name);
+    const found = await stat(path).catch(() => undefined);
+    // A move changes this time.
+    if (found === undefined || nowMs - found.ctimeMs < WORK_LEFT_MS) continue;
+    await rm(path, { recursive: true, force: true });
+    removed += 1;
   }
   return removed;
 }

@@ -1,17 +1,20 @@
 import { hasDuckdb } from '../../src/archive/duckdb.ts';
-import { keepOnly, removeFile, removeLeftBehind, writeManifest } from '../../src/archive/folder.ts';
+import { removeFile, removeLeftBehind } from '../../src/archive/folder.ts';
+import { describeDay } from '../../src/archive/make-day.ts';
+import { claimFolder, OTHER_OWNER } from '../../src/archive/owner.ts';
 import type { ArchiveDay } from '../../src/domain/archive/file.ts';
-import { ARCHIVE_KIND_NAMES, type ArchiveKind } from '../../src/domain/archive/kinds.ts';
-import { VENUE_NAMES, VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
+import type { ArchiveKind } from '../../src/domain/archive/kinds.ts';
+import { asError, OddswireError } from '../../src/domain/values/errors.ts';
+import { StartupError } from '../../src/runtime/lifecycle.ts';
 import {
-  describing,
   noteRemoved,
   readDueDays,
   readSuperseded,
   readUndescribedDays,
   switchArchiveOn,
 } from '../../src/store/archive/catalog.ts';
-import type { Database } from '../../src/store/db/tx.ts';
+import { archivedPairs } from '../../src/store/archive/pairs.ts';
+import { clearFailure, noteFailure } from '../../src/store/archive/state.ts';
 import type { WorkerDeps } from './deps.ts';
 
 /** Readers that found a file before its day was archived again may read it for so long. */
@@ -19,32 +22,44 @@ const SUPERSEDED_KEPT_HOURS = 24;
 /** Files of one run; the others follow in the next run. */
 const MAX_FILES = 1_000;
 
-/** The kinds that a venue has. */
-function kindsOf(venue: VenueName): ArchiveKind[] {
-  const { markets, trades, prices, books, tokens } = VENUES[venue].capabilities;
-  const has = {
-    trades,
-    candles: trades,
-    prices: prices || tokens,
-    books,
-    markets,
-    resolutions: markets,
-    coverage: true,
-  };
-  return ARCHIVE_KIND_NAMES.filter((kind) => has[kind]);
-}
-
-/** Makes the folder of a day as the catalog describes it: the file that counts, and its manifest. */
-export function describeDay(dir: string, day: ArchiveDay, db: Database): Promise<void> {
-  return describing(db, day, async (present) => {
-    await keepOnly(dir, day, present.file);
-    await writeManifest(dir, day, present.file === null ? [] : [present]);
-  });
-}
-
 /** The kinds that this process archives: none without a folder, or without the optional packages. */
 export function archivedKinds({ archive }: WorkerDeps['config']): readonly ArchiveKind[] {
   return archive.dir !== undefined && hasDuckdb() ? archive.kinds : [];
+}
+
+/**
+ * Keeps a failure of the archive for the operators, and removes it after a success. A stop of the process is no failure.
+ * @throws the error of the work
+ */
+export async function notingFailure<T>(
+  { db, log, stopping }: Pick<WorkerDeps, 'db' | 'log' | 'stopping'>,
+  day: ArchiveDay | null,
+  work: Promise<T>,
+): Promise<T> {
+  try {
+    const done = await work;
+    await clearFailure(db, day);
+    return done;
+  } catch (thrown) {
+    const note = stopping.aborted ? Promise.resolve() : noteFailure(db, day, asError(thrown));
+    await note.catch((error: unknown) => log.warn({ err: error }, 'failure of the archive not stored'));
+    throw thrown;
+  }
+}
+
+/**
+ * Ends the start of a process whose folder belongs to another database. Other faults of the folder can end by themselves.
+ * @throws StartupError
+ */
+export async function assertOwnFolder({ db, config, log }: Pick<WorkerDeps, 'db' | 'config' | 'log'>): Promise<void> {
+  const { dir } = config.archive;
+  if (dir === undefined || !hasDuckdb()) return;
+  try {
+    await claimFolder(dir, db);
+  } catch (error) {
+    if (error instanceof OddswireError && error.code === OTHER_OWNER) throw new StartupError(error.message, error);
+    log.error({ err: error }, 'no archive until the folder is repaired');
+  }
 }
 
 interface Planned {
@@ -56,9 +71,15 @@ interface Planned {
  * Wakes the first due day of each kind and venue, finishes manifests that a death left open, and removes files that no longer count. Days of
  * venues that are disabled by now are archived too.
  */
-export async function planArchive({ db, config, producer, now }: WorkerDeps): Promise<Planned> {
-  const { dir, kinds, afterHours } = config.archive;
+export async function planArchive(context: WorkerDeps): Promise<Planned> {
+  const { dir } = context.config.archive;
   if (dir === undefined || !hasDuckdb()) return { woken: 0, removed: 0 };
+  return notingFailure(context, null, plan(dir, context));
+}
+
+async function plan(dir: string, { db, config, producer, now }: WorkerDeps): Promise<Planned> {
+  const { kinds, afterHours } = config.archive;
+  await claimFolder(dir, db);
   let removed = await removeLeftBehind(dir, now());
   for (const day of await readUndescribedDays(db, MAX_FILES)) await describeDay(dir, day, db);
   for (const file of await readSuperseded(db, SUPERSEDED_KEPT_HOURS, MAX_FILES)) {
@@ -67,13 +88,8 @@ export async function planArchive({ db, config, producer, now }: WorkerDeps): Pr
     removed += 1;
   }
   const ready = await switchArchiveOn(db, kinds);
-  const pairs = VENUE_NAMES.flatMap((venue) =>
-    kindsOf(venue)
-      .filter((kind) => ready.includes(kind))
-      .map((kind) => ({ kind, venue })),
-  );
   let woken = 0;
-  for (const pair of pairs) {
+  for (const pair of archivedPairs(ready)) {
     const [next] = await readDueDays(db, { pairs: [pair], afterHours, limit: 1 });
     if (next === undefined) continue;
     producer.wake('archive-day', next);

@@ -15,6 +15,7 @@ import { isIdlePoll, isPollHealthy, isScheduledPoll } from '../../reads/poll-hea
 import type { EnabledVenue } from '../../reads/venue-catalog.ts';
 import { duration, type HtmlValue, html, type Tone } from '../kit/html.ts';
 import { endpointName } from '../kit/shown-values.ts';
+import { type ArchiveFacts, failureSubject } from './overview-archive.ts';
 
 /** Something that an operator should look at. */
 export interface Problem {
@@ -50,6 +51,8 @@ export interface ProblemFacts {
   failingTotal: number;
   partlyFailing: readonly PartlyFailingWebhook[];
   partlyFailingTotal: number;
+  /** Null: the archive is off. */
+  archive: ArchiveFacts | null;
 }
 
 export const PROCESSES = ['api', 'poller', 'streamer', 'aggregator', 'alerter', 'deliverer'] as const;
@@ -77,6 +80,8 @@ export const OVERDUE_MS = 60_000;
 const CONNECTING_MS = 60_000;
 /** A single failure is repaired by the first attempts of the schedule. */
 const FAILING_MS = 60_000;
+/** A day is due some hours after its end, and its file takes minutes. A new archive has all former days to make. */
+const ARCHIVE_LATE_MS = 4 * 86_400_000;
 /** Webhooks of one kind of failure that the overview names; the list of webhooks has all. */
 const MAX_NAMED = 3;
 /** The growth of a backlog is compared over so many samples, one per minute. */
@@ -101,6 +106,7 @@ const KINDS: readonly ((facts: ProblemFacts) => readonly Problem[])[] = [
   failingWebhooks,
   partlyFailingWebhooks,
   deadLetters,
+  failingArchive,
 ];
 
 /** All problems, the most severe kinds first. */
@@ -363,6 +369,24 @@ function deadLetters({ stages }: ProblemFacts): Problem[] {
       link: '/ops/alerts',
       tone: 'warn' as const,
     }));
+}
+
+/** Retention keeps the rows that are not archived, so nothing is lost. */
+function failingArchive({ archive, nowMs }: ProblemFacts): Problem[] {
+  if (archive === null) return [];
+  const { failures, due } = archive;
+  const [first] = failures;
+  if (first !== undefined) {
+    const more =
+      failures.length > 1
+        ? ` ${count(failures.length - 1, 'other kind of a venue fails', 'other kinds of venues fail')}.`
+        : '';
+    const sentence = html`The archive fails: ${failureSubject(first)}, ${count(first.failures, 'failure', 'failures')} in a row. <q>${first.message}</q>${more}`;
+    return [{ since: first.since, sentence, link: '/ops#archive', tone: 'warn' }];
+  }
+  if (due.first === null || nowMs - Date.parse(due.first) < ARCHIVE_LATE_MS) return [];
+  const sentence = `The archive is late: ${count(due.days, 'day is', 'days are')} due, the first is ${due.first}.`;
+  return [{ since: null, sentence, link: '/ops#archive', tone: 'warn' }];
 }
 
 function count(value: number, one: string, many: string): string {

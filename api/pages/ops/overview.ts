@@ -20,6 +20,7 @@ import { readVenueFeeds } from '../../reads/feed-states.ts';
 import { html } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import type { OpsRouter } from './actions.ts';
+import { type ArchiveFacts, type ArchivePlan, archiveSection, readArchiveFacts } from './overview-archive.ts';
 import {
   deliveryCards,
   failingTable,
@@ -37,12 +38,18 @@ const PATH = '/ops';
 const FRAGMENTS_PATH = '/ops/overview.json';
 /** Bounds the queries, independent of the number of open pages. */
 const FRESH_MS = 2_000;
+/** Due days are counted from the whole catalog. */
+const ARCHIVE_FRESH_MS = 15_000;
 const MAX_FAILING = 10;
 /** The period in which webhooks fail in part. */
 const PARTLY_MS = 3_600_000;
 
 /** `dependencies`: the checks of `/health/ready`. */
-export type OverviewDeps = Pick<PageDeps, 'db' | 'venues' | 'now'> & { dependencies: readonly Dependency[] };
+export type OverviewDeps = Pick<PageDeps, 'db' | 'venues' | 'now'> & {
+  dependencies: readonly Dependency[];
+  /** Absent: the archive is off. */
+  archivePlan?: ArchivePlan | undefined;
+};
 
 interface Overview {
   facts: Omit<ProblemFacts, 'nowMs'> & UndecidedFacts;
@@ -52,7 +59,8 @@ interface Overview {
 
 /** /ops: the current state of the service. A script refreshes it. */
 export function overviewPages(router: OpsRouter, deps: OverviewDeps): void {
-  const read = briefly(FRESH_MS, () => readOverview(deps));
+  const archive = briefly(ARCHIVE_FRESH_MS, () => readArchiveFacts(deps.db, deps.archivePlan));
+  const read = briefly(FRESH_MS, () => readOverview(deps, archive));
 
   router.page({
     path: PATH,
@@ -67,6 +75,7 @@ export function overviewPages(router: OpsRouter, deps: OverviewDeps): void {
 <h2>Failing endpoints</h2><div data-fragment="failing">${shown.failing}</div>
 <p class="after"><a href="/ops/webhooks">All webhooks, worst first</a></p>
 <h2 id="stages">Stage backlog</h2><div data-fragment="stages">${shown.stages}</div>
+${deps.archivePlan && html`<h2 id="archive">Archive</h2><div data-fragment="archive">${shown.archive}</div>`}
 <h2 id="processes">Processes</h2><div data-fragment="processes">${shown.processes}</div>
 </div>`;
       return { title: 'Overview', body, scripts: ['refresh.js'] };
@@ -82,7 +91,10 @@ export function overviewPages(router: OpsRouter, deps: OverviewDeps): void {
   });
 }
 
-async function readOverview({ db, dependencies, venues, now }: OverviewDeps): Promise<Overview> {
+async function readOverview(
+  { db, dependencies, venues, now }: OverviewDeps,
+  readArchive: () => Promise<ArchiveFacts | null>,
+): Promise<Overview> {
   const names = venues.map(({ venue }) => venue);
   const { missing } = await readiness(dependencies);
   const [
@@ -100,6 +112,7 @@ async function readOverview({ db, dependencies, venues, now }: OverviewDeps): Pr
     throughput,
     refolds,
     waiting,
+    archive,
   ] = await Promise.all([
     listHeartbeats(db),
     readStageBacklogs(db),
@@ -115,6 +128,7 @@ async function readOverview({ db, dependencies, venues, now }: OverviewDeps): Pr
     readThroughput(db),
     refoldProgress(db),
     countUndecided(db, names),
+    readArchive(),
   ]);
   const webhooks = { failing, failingTotal, partlyFailing: partly.webhooks, partlyFailingTotal: partly.total };
   const facts = {
@@ -128,6 +142,7 @@ async function readOverview({ db, dependencies, venues, now }: OverviewDeps): Pr
     polls,
     feeds: feeds.states,
     gapsSince,
+    archive,
     undecided: new Map(waiting.map((each) => [each.venue, each])),
     ...webhooks,
   };
@@ -142,6 +157,7 @@ function fragments({ facts, throughput, refolds }: Overview, nowMs: number) {
     deliveries: deliveryCards(facts.load),
     failing: failingTable(facts.failing, nowMs),
     stages: html`${stageTable(facts.stages)}${refoldProgressLines(refolds)}`,
+    archive: archiveSection(facts.archive, nowMs),
     processes: processTable(facts.processes, nowMs),
   };
 }

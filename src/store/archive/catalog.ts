@@ -68,7 +68,7 @@ interface DueOptions {
 }
 
 /** Rows of earlier days are gone with their partitions, so that nothing says whether such a day was empty. */
-const TABLES: Partial<Record<ArchiveKind, PartitionedTable>> = {
+export const TABLES: Partial<Record<ArchiveKind, PartitionedTable>> = {
   trades: 'trade',
   prices: 'price_history',
   books: 'book_history',
@@ -237,7 +237,10 @@ export function readSuperseded(db: Queryable, keptHours: number, limit: number):
 }
 
 /** The file of a former revision is gone; its row stays. */
-export async function noteRemoved(db: Queryable, { kind, venue, date, revision }: ArchiveFile): Promise<void> {
+export async function noteRemoved(
+  db: Queryable,
+  { kind, venue, date, revision }: ArchiveDay & Pick<ArchiveFile, 'revision'>,
+): Promise<void> {
   await db.query(FORGET_FILE, [kind, venue, date, revision]);
 }
 

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { Transform, type Writable } from 'node:stream';
+import { Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { PoolClient } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
@@ -72,6 +72,11 @@ function summing(rows: CsvRows): Transform {
       }
     },
   });
+}
+
+/** The summary of a day alone. */
+export function summarizeDay(db: Database, day: ArchiveDay, signal: AbortSignal): Promise<DaySummary> {
+  return copyDay(db, day, () => new Writable({ write: (_chunk, _encoding, done) => done() }), signal);
 }
 
 const DELETE_CORRECTIONS = sql(

@@ -47,6 +47,7 @@ const WELL: ProblemFacts = {
   failingTotal: 0,
   partlyFailing: [],
   partlyFailingTotal: 0,
+  archive: null,
 };
 
 const FEED = {
@@ -320,5 +321,34 @@ describe('barScale', () => {
   it('ignores the minutes of a backfill far above the recent ones', () => {
     const minutes = [...Array(8).fill(90_000), ...Array(20).fill(100), 140];
     expect(barScale(minutes)).toBeCloseTo(161, 0);
+  });
+
+  it('names the failure of the archive with its cause, and days that are due for long', () => {
+    const failure = {
+      kind: 'trades',
+      venue: 'kalshi',
+      date: '2026-02-27',
+      code: 'ENOSPC',
+      message: 'no space left on device',
+      failures: 3,
+      since: at(7_200),
+      at: at(60),
+    } as const;
+    const due = { days: 2, first: '2026-02-27' };
+    expect(found({ archive: { kinds: [], failures: [failure], due } })).toEqual([
+      {
+        sentence: 'The archive fails: trades of kalshi, 2026-02-27, 3 failures in a row. no space left on device',
+        since: '10:00:00',
+        link: '/ops#archive',
+      },
+    ]);
+    const folder = { ...failure, kind: '', venue: '', date: null, failures: 1 } as const;
+    const both = found({ archive: { kinds: [], failures: [folder, failure], due } });
+    expect(both[0]?.sentence).toContain('The archive fails: the folder, 1 failure in a row.');
+    expect(both[0]?.sentence).toContain('1 other kind of a venue fails.');
+    expect(found({ archive: { kinds: [], failures: [], due } })).toEqual([]);
+    expect(found({ archive: { kinds: [], failures: [], due: { days: 9, first: '2026-02-20' } } })[0]?.sentence).toBe(
+      'The archive is late: 9 days are due, the first is 2026-02-20.',
+    );
   });
 });
