@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { parse, UsageError } from '../cli/arguments.ts';
 import { print } from '../cli/output.ts';
 import { countText, Progress } from '../cli/progress.ts';
@@ -10,6 +10,7 @@ import { VENUE_NAMES } from '../src/domain/markets/venue.ts';
 import { OddswireError } from '../src/domain/values/errors.ts';
 import { printable } from '../src/domain/values/text.ts';
 import { newLeaseToken } from '../src/store/db/leases.ts';
+import { archiveFolder } from './demo/folder.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
 
 const VERBS = ['check', 'adopt'] as const;
@@ -118,9 +119,8 @@ function isDay(text: string): boolean {
 function folderOf(given: string | undefined, { config, dataDir }: CommandContext): string {
   const dir = given ?? config.archive.dir;
   if (dir !== undefined) return dir;
-  // The folder of the demo.
-  const ofData = dataDir === undefined ? undefined : join(dataDir, 'archive');
-  if (ofData !== undefined && existsSync(ofData)) return ofData;
+  const ofDemo = dataDir === undefined ? undefined : archiveFolder(dataDir);
+  if (ofDemo !== undefined && existsSync(ofDemo)) return ofDemo;
   throw new OddswireError('archive_off', 'set ARCHIVE_DIR, or name the folder with --dir');
 }
 

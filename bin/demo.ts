@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { coloursOf } from '../cli/output.ts';
+import { hasDuckdb } from '../src/archive/duckdb.ts';
 import { loadFeeds } from '../src/config/config.ts';
 import { asError } from '../src/domain/values/errors.ts';
 import { openDemoAlerts, registerWebhook } from './demo/alerts.ts';
-import { connectDemoApi, type DemoApi } from './demo/api.ts';
+import { connectDemoApi, type DemoApi, type DemoMarket } from './demo/api.ts';
 import { bannerText } from './demo/banner.ts';
 import { createEventLines } from './demo/event-lines.ts';
 import { findFirstPrice } from './demo/first-price.ts';
@@ -15,6 +16,7 @@ import { runnerCommand, type Terminal } from './terminal.ts';
 
 const RENEW_EVERY_MS = 20_000;
 const MARKETS = 25;
+const PAST_SECONDS = 2 * 86_400;
 
 /** `oddswire demo`: `oddswire start` with a simulated exchange to poll and a receiver to deliver to. */
 export const command = runnerCommand({
@@ -69,10 +71,18 @@ async function runDemo(api: DemoApi, { apiUrl, setup, onFirstPrice, signal, data
   onFirstPrice();
   const { apiKey, opsPassword } = setup;
   const listKeys = callOf('keys', 'list', process.env);
-  const facts = { apiUrl, apiKey, opsPassword, dataDir: demoFolder(dataDir), listKeys, marketId, outcomeId };
+  const archiveDir = hasDuckdb() ? setup.environment['ARCHIVE_DIR'] : undefined;
+  const dataOf = { dataDir: demoFolder(dataDir), archiveDir };
+  const facts = { apiUrl, apiKey, opsPassword, ...dataOf, listKeys, marketId, outcomeId };
   say(bannerText({ ...facts, ...loadFeeds(setup.environment) }));
   say(`first price served after ${Math.round(performance.now())} ms (market ${marketId})`);
   await keepAlerts(api, setup, signal);
+}
+
+/** The trades of the days before fill the archive: their days are over. */
+async function askPast(api: DemoApi, markets: readonly DemoMarket[]): Promise<void> {
+  const start = Math.floor(Date.now() / 1_000) - PAST_SECONDS;
+  for (const { market_id } of markets) await api.askTrades(market_id, start);
 }
 
 /** Keeps events coming for as long as the demo runs; a short outage of the API is retried. */
@@ -85,7 +95,10 @@ async function keepAlerts(api: DemoApi, setup: DemoSetup, signal: AbortSignal): 
       const webhookId = await registerWebhook(api, { url: setup.hookUrl, secret: setup.hookSecret });
       await watchRegular(api);
       const markets = await api.markets(MARKETS);
-      if (isFirst) await alerts.fireOne(api, webhookId, markets);
+      if (isFirst) {
+        await alerts.fireOne(api, webhookId, markets);
+        await askPast(api, markets);
+      }
       isFirst = false;
       await alerts.renew(api, webhookId, markets);
     } catch (error) {

@@ -50,6 +50,8 @@ export interface DemoApi {
   readonly prices: (marketIds: readonly string[]) => Promise<readonly DemoPrice[]>;
   /** The title of a market of any venue. */
   readonly title: (venue: string, marketId: string) => Promise<string>;
+  /** Asks for the trades of a market since this time, epoch seconds: the venue's history of it is then read. */
+  readonly askTrades: (marketId: string, start: number) => Promise<void>;
   readonly webhooks: () => Promise<readonly DemoWebhook[]>;
   readonly createWebhook: (body: object) => Promise<DemoWebhook>;
   readonly updateWebhook: (id: string, body: object) => Promise<void>;
@@ -99,6 +101,9 @@ export function connectDemoApi(apiUrl: string, apiKey: string, signal: AbortSign
     async title(venue, marketId) {
       const path = `/v1/${encodeURIComponent(venue)}/markets/${encodeURIComponent(marketId)}`;
       return (await call<DemoMarket>('GET', path, bearer)).title;
+    },
+    async askTrades(marketId, start) {
+      await call('GET', `/v1/polymarket/markets/${encodeURIComponent(marketId)}/trades?limit=1&start=${start}`, bearer);
     },
     webhooks: () => call('GET', '/v1/webhooks?limit=1000', header),
     createWebhook: (body) => call('POST', '/v1/webhooks', header, body),

@@ -7,6 +7,8 @@ interface BannerFacts extends Pick<Config, 'venues' | 'feeds'> {
   readonly apiKey: string;
   readonly opsPassword: string;
   readonly dataDir: string;
+  /** The folder of the archive. */
+  readonly archiveDir: string | undefined;
   /** A command that lists the keys of the demo. */
   readonly listKeys: string;
   /** A market with a price. */
@@ -30,7 +32,7 @@ const FIRST_CALLS = [
 
 /** Addresses, the key, and example calls that can be pasted into a shell. */
 export function bannerText(facts: BannerFacts): string {
-  const { apiUrl, apiKey, opsPassword, dataDir, listKeys, marketId, outcomeId } = facts;
+  const { apiUrl, apiKey, opsPassword, dataDir, archiveDir, listKeys, marketId, outcomeId } = facts;
   const { on, off } = feedLines(facts);
   return [
     RULE,
@@ -42,6 +44,7 @@ export function bannerText(facts: BannerFacts): string {
     ...(on.length === 0 ? [] : [`  feeds       ${on.join(', ')}; their states are in ${apiUrl}/v1/venues`]),
     ...off.map(({ venue, reason }) => `  no feed     ${venue}: ${reason}`),
     `  data        ${dataDir}`,
+    ...(archiveDir === undefined ? [] : [`  archive     ${archiveDir}   calendar ${apiUrl}/archive`]),
     `  commands    ${listKeys}`,
     'The first calls, for a shell. The last one creates an alert that fires at once; the receiver of the demo gets its event:',
     `  API=${apiUrl}`,

@@ -4,3 +4,8 @@ import { join } from 'node:path';
 export function demoFolder(dataDir: string): string {
   return join(dataDir, 'demo');
 }
+
+/** The archive of the demo. */
+export function archiveFolder(demoDir: string): string {
+  return join(demoDir, 'archive');
+}

@@ -10,6 +10,7 @@ import { loadOrCreateSecret, readPrivateFile, writePrivateFile } from '../../src
 import type { Companion } from '../../src/embedded/runner.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Environment } from '../terminal.ts';
+import { archiveFolder } from './folder.ts';
 
 /** The prefix of the paths of the demo's own subscriptions, which identifies them. */
 export const HOOK_PREFIX = '/oddswire-demo/';
@@ -22,7 +23,13 @@ const DEFAULTS: Environment = {
   POLL_BOOKS_MS: '2000',
   POLL_WALLETS_MS: '2000',
   WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+  // The archive shows the days before the first start within a minute or two.
+  ARCHIVE_AFTER_HOURS: '1',
+  MAINTAIN_STORAGE_MS: '60000',
 };
+
+/** Some markets traded on the days before, so that the archive has days that are over. */
+const SIM_DAYS = ['--deep-markets', '4', '--deep-days', '2', '--deep-prints', '600'];
 
 export interface DemoSetup {
   readonly environment: Environment;
@@ -55,6 +62,7 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
   return {
     environment: {
       ...DEFAULTS,
+      ARCHIVE_DIR: archiveFolder(demoDir),
       ...withoutEmpty(given),
       POLYMARKET_GAMMA_URL: `${simUrl}/gamma`,
       POLYMARKET_CLOB_URL: `${simUrl}/clob`,
@@ -72,7 +80,15 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
     companions: [
       {
         name: 'sim',
-        command: ['node', 'dist/sim/main.js', '--port', String(simPort), '--kalshi-key-file', kalshiKeyFile],
+        command: [
+          'node',
+          'dist/sim/main.js',
+          '--port',
+          String(simPort),
+          '--kalshi-key-file',
+          kalshiKeyFile,
+          ...SIM_DAYS,
+        ],
       },
       {
         name: 'receiver',

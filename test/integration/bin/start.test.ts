@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { DuckDBInstance } from '@duckdb/node-api';
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import { sql } from '../../../src/store/db/tx.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -182,6 +183,33 @@ describe('oddswire demo', () => {
     expect(keys.stdout).not.toContain(key);
     expect(rejected).toMatchObject({ code: 0, stderr: found });
     expect(audit).toMatchObject({ code: 1, stderr: expect.stringContaining('kalshi has no market none') });
+    expect(await demo.stop()).toBe(0);
+  });
+
+  it('archives the days before its first start, which other commands check and DuckDB reads as docs/start.md says', async () => {
+    const folder = await openFolder('oddswire-demo-');
+    cleanups.push(() => rm(folder, { recursive: true, force: true }));
+    await mkdir(join(folder, '.data'), { mode: 0o711 });
+    await copyCluster(inject('madeCluster'), join(folder, '.data', 'demo'));
+    const demo = await run('demo', { MAINTAIN_STORAGE_MS: '1000' }, folder);
+    const archive = join(folder, '.data', 'demo', 'archive');
+    await demo.line(new RegExp(`^ {2}archive {5}${archive} {3}calendar http`));
+    const [api] = demo.lines.flatMap((line) => /^ {2}API=(\S+)$/.exec(line)?.[1] ?? []);
+    const [key] = demo.lines.flatMap((line) => /^ {2}KEY=(\S+)$/.exec(line)?.[1] ?? []);
+    const files = async () => {
+      const answer = await fetch(`${api}/v1/archive?kind=trades`, { headers: { Authorization: `Bearer ${key}` } });
+      return ((await answer.json()) as { data: { rows: number; file: string | null }[] }).data.filter(
+        ({ file }) => file,
+      );
+    };
+    await eventually(files, (found) => found.length > 0);
+    const docs = await readFile('docs/start.md', 'utf8');
+    const [, statement = ''] = /^duckdb -c "(.*)"$/m.exec(docs) ?? [];
+    const connection = await (await DuckDBInstance.create(':memory:')).connect();
+    const here = statement.replace('.data/demo/archive', archive);
+    expect((await connection.runAndReadAll(here)).getRowObjectsJson().length).toBeGreaterThan(0);
+    const check = await oddswire(['archive', 'check', '--kind', 'trades'], {}, folder);
+    expect([check.code, check.stdout]).toEqual([0, '']);
     expect(await demo.stop()).toBe(0);
   });
 });

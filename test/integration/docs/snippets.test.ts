@@ -30,6 +30,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/api.md: curl -s -H "Authorization: Bearer $KEY" "$API/v1/archive?kind=trades&venue=kalshi&from=2026-01-01&to=2026-01-31"':
     'needs archived days; test/integration/api/archive reads files',
   'docs/start.md: npm ci && npm run demo': 'installs the packages that this test uses',
+  'docs/start.md: duckdb -c "SELECT date, count(*) AS trades, sum(size) AS shares FROM read_parquet(\'.data/demo/archive/trades/*/*/*.parquet\') GROUP BY date"':
+    'needs the program of DuckDB; start.test.ts runs the statement on the archive of the demo',
   'docs/start.md: npm install standardwebhooks': 'installs from a registry; the package is a dependency of the tests',
   'docs/start.md: WEBHOOK_CA_FILE=cert.pem npm run demo':
     'start.test.ts starts the demo; the receiver and its certificate are run below',

@@ -123,6 +123,7 @@ describe('the demo', () => {
     apiKey: 'ow_demo_1',
     opsPassword: 'p',
     dataDir: '.data/demo',
+    archiveDir: '.data/demo/archive',
     listKeys: 'oddswire keys list',
     marketId: '0xa b',
     outcomeId: '17',
@@ -143,6 +144,12 @@ describe('the demo', () => {
       '  no feed     limitless: its API is not the public one, and its feed has no address; polls read it',
       '  no feed     solana: the venue has no feed; polls read it',
     ]);
+  });
+
+  it('prints the folder of the archive unless the archive is off', () => {
+    const line = '  archive     .data/demo/archive   calendar http://127.0.0.1:8080/archive';
+    expect(bannerText(facts).split('\n')).toContain(line);
+    expect(bannerText({ ...facts, archiveDir: undefined })).not.toContain('calendar');
   });
 
   it('prints the calls of docs/start.md with its own settings', () => {
