@@ -115,7 +115,8 @@ async function merge({ day, present, paths, startedMs }: Place, options: MakeOpt
       await dropChanges(db, copied);
       return { skipped: 'unchanged', rows: present.rows };
     }
-    const [firstMs, lastMs] = ['first_micros', 'last_micros'].map((name) => Number(fresh?.[name]) / 1000);
+    const [times] = await duckdb.run(CORRECTIONS.freshTimes);
+    const [firstMs, lastMs] = ['first', 'last'].map((name) => Number(times?.[name]) / 1000);
     const summary: DaySummary = {
       ...copied,
       rows: present.rows + freshRows,
