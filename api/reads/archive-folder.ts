@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import type { FetchedFiles } from '../../src/archive/store/fetched-files.ts';
 import { folderOf, formerPlaceOf } from '../../src/domain/archive/file.ts';
 import { boundedCache } from '../../src/domain/values/bounded-cache.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';
@@ -23,6 +24,7 @@ const FAULTS = {
   no_folder: 'the folder of the archive is not on this server',
   no_file: 'the file is missing',
   not_readable: 'the file cannot be read',
+  store_unavailable: 'the object store of the archive does not send the file',
   other_size: 'the file has another size than in the catalog',
   other_content: 'the content of the file has another sha256 than in the catalog',
   newer_schema: 'the file has the columns of a newer release',
@@ -44,6 +46,7 @@ export function archiveUnavailable(fault: Fault, cause?: unknown): ApiError {
 
 interface OpenFile {
   readonly path: string;
+  readonly isFetched: boolean;
   readonly handle: FileHandle;
 }
 
@@ -60,15 +63,17 @@ interface Known {
 export class ArchiveFolder {
   readonly #dir: string;
   readonly #log: Logger;
+  readonly #fetched: FetchedFiles | undefined;
   readonly #known = boundedCache<Known>(MAX_KNOWN);
   readonly #checks = new Map<string, Promise<boolean>>();
   readonly #waiting: (() => void)[] = [];
   #running = 0;
 
-  /** `dir`: an absolute path. */
-  constructor(dir: string, log: Logger) {
+  /** `dir`: an absolute path. `fetched`: files of the object store, which stand in for those that the folder lacks. */
+  constructor(dir: string, log: Logger, fetched?: FetchedFiles) {
     this.#dir = dir;
     this.#log = log;
+    this.#fetched = fetched;
   }
 
   /**
@@ -94,10 +99,11 @@ export class ArchiveFolder {
     const opened = await this.#find(file);
     if (opened === null) return null;
     try {
-      await this.#check(file, opened.handle);
+      await this.#check(file, opened);
       return opened;
     } catch (error) {
       await opened.handle.close();
+      if (opened.isFetched) await this.#fetched?.drop(file);
       if (error instanceof ApiError) throw error;
       throw this.#unavailable(file, 'not_readable', error);
     }
@@ -111,26 +117,42 @@ export class ArchiveFolder {
       // A later revision may have moved it meanwhile.
       const former = await this.#openAt(formerPlaceOf(file.file)).catch(() => null);
       if (former !== null) return former;
+      const fetched = await this.#fetch(file);
+      if (fetched !== null) return fetched;
       // A folder that is not mounted has no folder of any kind.
       const hasKind = await stat(join(this.#dir, file.kind)).then(
         (found) => found.isDirectory(),
         () => false,
       );
-      if (hasKind && file.isSuperseded) return null;
-      throw this.#unavailable(file, hasKind ? 'no_file' : 'no_folder', error);
+      const isThere = hasKind || this.#fetched !== undefined;
+      if (isThere && file.isSuperseded) return null;
+      throw this.#unavailable(file, isThere ? 'no_file' : 'no_folder', error);
     }
   }
 
   async #openAt(place: string): Promise<OpenFile> {
     const path = join(this.#dir, place);
-    return { path, handle: await open(path, 'r') };
+    return { path, isFetched: false, handle: await open(path, 'r') };
   }
 
-  async #check(file: CatalogFile, handle: FileHandle): Promise<void> {
+  /** Null without an object store, or when it does not have the file. */
+  async #fetch(file: CatalogFile): Promise<OpenFile | null> {
+    try {
+      const path = await this.#fetched?.pathOf(file);
+      return path ? { path, isFetched: true, handle: await open(path, 'r') } : null;
+    } catch (error) {
+      const isStore = (error as { code?: unknown }).code === 'store_unavailable';
+      throw this.#unavailable(file, isStore ? 'store_unavailable' : 'not_readable', error);
+    }
+  }
+
+  async #check(file: CatalogFile, { handle, isFetched }: OpenFile): Promise<void> {
     const found = await handle.stat({ bigint: true });
     if (!found.isFile()) throw this.#unavailable(file, 'not_readable');
     if (Number(found.size) !== file.bytes) throw this.#unavailable(file, 'other_size');
-    const identity = [found.dev, found.ino, found.mtimeNs, found.ctimeNs].join(' ');
+    // The note of a use changes the last time of a fetched file.
+    const times = isFetched ? [found.mtimeNs] : [found.mtimeNs, found.ctimeNs];
+    const identity = [found.dev, found.ino, ...times].join(' ');
     const known = this.#known.get(file.file);
     const isRight = known?.identity === identity ? known.isRight : await this.#compare(file, handle, identity);
     if (!isRight) throw this.#unavailable(file, 'other_content');

@@ -271,6 +271,6 @@ async function doRepair(repair: Repair, { db, dir, log, signal, tag }: CheckOpti
   else if (repair.step === 'forget') {
     await removeFile(dir, repair.day, repair.file);
     await noteRemoved(db, { ...repair.day, revision: repair.revision });
-  } else if (repair.step === 'describe') await describeDay(dir, repair.day, db);
+  } else if (repair.step === 'describe') await describeDay(repair.day, { db, dir, signal });
   else await makeDay(repair.day, { db, dir, log, signal, tag, isRepair: true });
 }
