@@ -80,7 +80,6 @@ const ALLOWED_SQL = {
   ],
   'src/store/alerts/windows.ts': [1, 'a time'],
   'src/store/archive/catalog.ts': [7, 'counts, sizes and milliseconds'],
-  'src/store/archive/rows.ts': [4, 'counts and milliseconds'],
   'src/store/catalog/host-budgets.ts': [5, 'times of requests'],
   'src/store/catalog/market-as-of.ts': [4, 'a time'],
   'src/store/catalog/market-heat.ts': [1, 'ages'],
@@ -92,9 +91,11 @@ const ALLOWED_SQL = {
   'src/store/catalog/poll-state.ts': [6, 'times'],
   'src/store/catalog/quarantine-reads.ts': [2, 'counts'],
   'src/store/coverage/evidence.ts': [1, 'times'],
-  'src/store/coverage/reads.ts': [6, 'times'],
+  'src/store/coverage/reads.ts': [4, 'times'],
   'src/store/coverage/settle.ts': [8, 'times'],
   'src/store/coverage/totals.ts': [7, 'times'],
+  'src/store/archive/past.ts': [3, 'times and bytes'],
+  'src/store/db/archive-seam.ts': [1, 'a time'],
   'src/store/db/database-clock.ts': [1, 'a time'],
   'src/store/db/entities/webhook-subscription.ts': [1, 'a rate of requests'],
   'src/store/db/epoch-ms.ts': [1, 'whole milliseconds'],
@@ -131,6 +132,7 @@ const ALLOWED_SQL = {
   'src/store/series/trade-walks.ts': [2, 'a count and an age'],
   'src/store/series/trade-witness.ts': [16, 'times, and a share that is rounded in decimals first'],
   'src/store/series/trades.ts': [1, 'times'],
+  'src/store/series/venue-backfill.ts': [1, 'a count'],
 };
 
 /** The text without comments. Strings with `//` are addresses, which contain no conversion. */

@@ -11,6 +11,7 @@ import { readBytes } from '../middleware/json-body.ts';
 import { createAnswerCache } from '../reads/answer-cache.ts';
 import { addAlertTools } from './alert-tools.ts';
 import { addArchiveTools } from './archive-tools.ts';
+import { addCoverageTools } from './coverage-tools.ts';
 import { addMarketTools } from './market-tools.ts';
 import type { RouteCalls } from './tool-result.ts';
 
@@ -85,6 +86,7 @@ function createMcpServer(calls: RouteCalls): McpServer {
   const server = new McpServer({ name: 'oddswire', version: VERSION }, { instructions: INSTRUCTIONS });
   addMarketTools(server, calls);
   addAlertTools(server, calls);
+  addCoverageTools(server, calls);
   addArchiveTools(server, calls);
   return server;
 }

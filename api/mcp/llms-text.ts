@@ -18,7 +18,7 @@ outcomes are decimals between 0 and 1. "venue" in a path may be "all". "meta.his
 
 - [POST /mcp](/mcp): streamable HTTP without sessions, with the same key. Tools: search_markets, get_market, get_executable,
   get_fees, get_resolution, get_rules, get_history, list_alerts, create_alert, delete_alert, backtest_alert,
-  list_archive_files
+  get_coverage, list_archive_files
 
 ## First routes
 

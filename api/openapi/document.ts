@@ -15,6 +15,7 @@ import { apiKey, apiKeyWithSecret } from '../contract/api-key.ts';
 import { archiveFile } from '../contract/archive/file.ts';
 import { backtestJob, backtestResult } from '../contract/backtest.ts';
 import { book } from '../contract/book.ts';
+import { coverageHour } from '../contract/completeness.ts';
 import { attempt, delivery, deliveryWithLog } from '../contract/delivery.ts';
 import { cursorMeta } from '../contract/envelope.ts';
 import { errorCode, errorDetail, errorMeta, warnings } from '../contract/error.ts';
@@ -70,6 +71,7 @@ const SCHEMAS = {
   ApiKey: apiKey,
   ApiKeyWithSecret: apiKeyWithSecret,
   ArchiveFile: archiveFile,
+  CoverageHour: coverageHour,
   Attempt: attempt,
   BalanceChangeEvent: balanceChangeEvent,
   Candle: candle,

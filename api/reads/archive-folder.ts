@@ -25,8 +25,27 @@ const FAULTS = {
   not_readable: 'the file cannot be read',
   other_size: 'the file has another size than in the catalog',
   other_content: 'the content of the file has another sha256 than in the catalog',
+  newer_schema: 'the file has the columns of a newer release',
+  read_failed: 'the read of the files failed',
+  busy: 'too many reads of the archive wait, or this one lasted too long',
+  merging: 'many late trades of this time are not in the files yet',
+  off: 'the older history of this market is in the archive, which this server does not have',
 } as const;
 type Fault = keyof typeof FAULTS;
+
+/** The answer to a request that needs files which this server cannot read. */
+export function archiveUnavailable(fault: Fault, cause?: unknown): ApiError {
+  return new ApiError('archive_unavailable', FAULTS[fault], {
+    details: [{ path: 'file', message: fault }],
+    headers: { 'Retry-After': RETRY_AFTER_SECONDS },
+    cause,
+  });
+}
+
+interface OpenFile {
+  readonly path: string;
+  readonly handle: FileHandle;
+}
 
 interface Known {
   /** Of the file on disk: a changed file has another one. */
@@ -57,19 +76,34 @@ export class ArchiveFolder {
    * @throws ApiError `archive_unavailable`
    */
   async open(file: CatalogFile): Promise<FileHandle | null> {
-    const handle = await this.#handleOf(file);
-    if (handle === null) return null;
+    return (await this.#opened(file))?.handle ?? null;
+  }
+
+  /**
+   * The path of a file whose content is that of the catalog.
+   * @throws ApiError `archive_unavailable`
+   */
+  async pathOf(file: CatalogFile): Promise<string> {
+    const opened = await this.#opened(file);
+    if (opened === null) throw this.#unavailable(file, 'no_file');
+    await opened.handle.close();
+    return opened.path;
+  }
+
+  async #opened(file: CatalogFile): Promise<OpenFile | null> {
+    const opened = await this.#find(file);
+    if (opened === null) return null;
     try {
-      await this.#check(file, handle);
-      return handle;
+      await this.#check(file, opened.handle);
+      return opened;
     } catch (error) {
-      await handle.close();
+      await opened.handle.close();
       if (error instanceof ApiError) throw error;
       throw this.#unavailable(file, 'not_readable', error);
     }
   }
 
-  async #handleOf(file: CatalogFile): Promise<FileHandle | null> {
+  async #find(file: CatalogFile): Promise<OpenFile | null> {
     try {
       return await this.#openAt(`${folderOf(file)}/${file.file}`);
     } catch (error) {
@@ -87,8 +121,9 @@ export class ArchiveFolder {
     }
   }
 
-  #openAt(place: string): Promise<FileHandle> {
-    return open(join(this.#dir, place), 'r');
+  async #openAt(place: string): Promise<OpenFile> {
+    const path = join(this.#dir, place);
+    return { path, handle: await open(path, 'r') };
   }
 
   async #check(file: CatalogFile, handle: FileHandle): Promise<void> {
@@ -132,11 +167,7 @@ export class ArchiveFolder {
     const code = (cause as { code?: unknown } | undefined)?.code;
     const fields = { file, cause: fault, ...(typeof code === 'string' && { code }) };
     logLimited(this.#log, { level: 'error', fields, message: 'archive file not available', kind: fault });
-    return new ApiError('archive_unavailable', FAULTS[fault], {
-      details: [{ path: 'file', message: fault }],
-      headers: { 'Retry-After': RETRY_AFTER_SECONDS },
-      cause,
-    });
+    return archiveUnavailable(fault, cause);
   }
 }
 

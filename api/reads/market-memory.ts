@@ -201,6 +201,7 @@ export class MarketMemory {
   #toPrices(row: Row): MarketPrices {
     return {
       pk: row.pks[0],
+      venue: row.subject.venue,
       marketId: row.subject.marketId,
       outcomes: row.quotes.map((quote) => {
         const asOfMs = this.#quoteTime(quote);

@@ -2,6 +2,7 @@ import type { CursorCodec } from '../../src/domain/values/cursor.ts';
 import type { Producer } from '../../src/queues/producer.ts';
 import type { Arrivals } from '../../src/store/catalog/arrivals.ts';
 import type { Database } from '../../src/store/db/tx.ts';
+import type { ArchiveHistory } from './archive-history.ts';
 import type { MarketMemory } from './market-memory.ts';
 import type { ReadTracker } from './read-tracker.ts';
 import type { EnabledVenue } from './venue-catalog.ts';
@@ -21,6 +22,7 @@ export interface MarketReadDeps extends ReadDeps {
   /** Records the markets that clients read. */
   reads: Pick<ReadTracker, 'note'>;
   memory?: MarketMemory;
+  history: ArchiveHistory;
   /** Used for wake-ups only. */
   producer: Pick<Producer, 'wake'>;
   /** Announces the results of jobs that were enqueued for a client. */

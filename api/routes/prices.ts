@@ -14,6 +14,10 @@ import { marketNotFound, onlySubject, venueScopes } from './market-scope.ts';
 /** GET /v1/{venue}/markets/{market_id}/prices and, for up to 100 markets at once, /v1/{venue}/prices. */
 export function priceRoutes(deps: MarketReadDeps & Pick<AnswerDeps, 'decimalFormat'>): Route[] {
   const scopeOf = venueScopes(deps);
+  const pricesOf = async (venues: readonly string[], marketIds: readonly string[], asOf: number | undefined) => {
+    const known = await readPrices(deps.db, venues, marketIds, asOf);
+    return asOf === undefined ? known : deps.history.withPastPrices(known, asOf);
+  };
   return [
     marketRoute(
       {
@@ -23,7 +27,7 @@ export function priceRoutes(deps: MarketReadDeps & Pick<AnswerDeps, 'decimalForm
         description: 'The latest price of each outcome, or the prices that were known at `as_of`.',
         query: pricesQuery,
         answer: { description: 'The prices.', data: prices, example: pricesExample },
-        errors: ['no_data_yet'],
+        errors: ['no_data_yet', 'archive_unavailable'],
       },
       ({ params, query: { as_of } }) => {
         const scope = scopeOf(params.venue);
@@ -35,7 +39,7 @@ export function priceRoutes(deps: MarketReadDeps & Pick<AnswerDeps, 'decimalForm
           key: ['prices', name, marketId, as_of],
           remembered: () => subject && deps.memory?.prices(subject),
           load: async () => {
-            const [known] = await readPrices(deps.db, venues, [marketId], as_of);
+            const [known] = await pricesOf(venues, [marketId], as_of);
             if (!known) throw marketNotFound();
             if (as_of === undefined) deps.reads.note(known.pk);
             if (subject) deps.memory?.want(subject);
@@ -60,6 +64,7 @@ export function priceRoutes(deps: MarketReadDeps & Pick<AnswerDeps, 'decimalForm
           meta: batchPricesMeta,
           metaExample: { missing: [] },
         },
+        errors: ['archive_unavailable'],
       },
       ({ params, query: { market_ids, as_of } }) => {
         const { name, venues } = scopeOf(params.venue);
@@ -74,7 +79,7 @@ export function priceRoutes(deps: MarketReadDeps & Pick<AnswerDeps, 'decimalForm
             return { answer, pks: known.map(({ pk }) => pk) };
           },
           load: async () => {
-            const known = await readPrices(deps.db, venues, market_ids, as_of);
+            const known = await pricesOf(venues, market_ids, as_of);
             if (as_of === undefined) for (const { pk } of known) deps.reads.note(pk);
             return { ...presentMany(known, market_ids), freshness: freshnessAt(as_of, deps.now()) };
           },

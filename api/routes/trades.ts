@@ -4,7 +4,7 @@ import type { CursorCodec } from '../../src/domain/values/cursor.ts';
 import { checkedRange, MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
 import { findMarketTokens, type MarketTokens } from '../../src/store/catalog/market-reads.ts';
 import { readMarketTrades } from '../../src/store/series/market-series.ts';
-import type { StoredTrade, TradePlace } from '../../src/store/series/reads.ts';
+import { type StoredTrade, type TradePlace, toTradePage } from '../../src/store/series/reads.ts';
 import { historyExample } from '../contract/series.ts';
 import { type TradeBody, trade, tradeExample, tradeMeta, tradeQuery } from '../contract/trade.ts';
 import { epochSeconds } from '../http/respond.ts';
@@ -15,6 +15,8 @@ import { chooseOutcome, foundMarket, marketNotFound, seriesValidity, venueScopes
 
 /** A range rarely gains trades after this time. */
 const HISTORY_AFTER_SECONDS = 3_600;
+/** Late trades of days in the archive are announced when their file has them; reads find them earlier. */
+const PAST_KEPT_MS = 10_000;
 
 /** GET /v1/{venue}/markets/{market_id}/trades: the tape, in the order that docs/venues.md states for each venue. */
 export function tradeRoutes(deps: MarketReadDeps): Route[] {
@@ -35,7 +37,7 @@ export function tradeRoutes(deps: MarketReadDeps): Route[] {
           meta: tradeMeta,
           metaExample: { next_cursor: null, history: historyExample },
         },
-        errors: ['invalid_cursor'],
+        errors: ['invalid_cursor', 'archive_unavailable'],
       },
       ({ params, query: { limit, cursor, direction, start, end, outcome_id } }) => {
         if (end !== undefined) checkedRange(start ?? 0, end);
@@ -56,7 +58,14 @@ export function tradeRoutes(deps: MarketReadDeps): Route[] {
           const query = { range, direction, limit, ...(after && { after }) };
           const read = foundMarket(deps, await readMarketTrades(deps.db, target, query));
           chooseOutcome(read.market, outcome_id);
-          return { ...read, coverage: coverages.judge(read.market, read.facts) };
+          const rows = await deps.history.withPast(read, { ...query, outcomeId: outcome_id });
+          const isStored = rows === read.rows;
+          return {
+            ...read,
+            page: toTradePage(rows, limit),
+            coverage: coverages.judge(read.market, read.facts),
+            keptMs: isStored ? Number.POSITIVE_INFINITY : PAST_KEPT_MS,
+          };
         };
         return {
           key: ['trades', scope.name, marketId, outcome_id, start, end, direction, limit, cursor],
@@ -69,7 +78,7 @@ export function tradeRoutes(deps: MarketReadDeps): Route[] {
             if (lacksTrades && (await coverages.deepen(read.market, read.coverage, range, cold))) {
               read = await readPage(after);
             }
-            const { market, coverage, page, stamp } = read;
+            const { market, coverage, page, stamp, keptMs } = read;
             const outcomeIds = new Map(market.outcomes.map(({ tokenId, outcomeId }) => [tokenId, outcomeId]));
             const until = end ?? MAX_EPOCH_SECONDS;
             const isGrowing =
@@ -82,7 +91,7 @@ export function tradeRoutes(deps: MarketReadDeps): Route[] {
                 history: presentCoverage(coverage),
               },
               freshness: isHistory ? 'history' : 'latest',
-              validity: seriesValidity(scope, marketId, 'trade', { stamp, forMs: coverage.stableMs }),
+              validity: seriesValidity(scope, marketId, 'trade', { stamp, forMs: Math.min(coverage.stableMs, keptMs) }),
             };
           },
         };

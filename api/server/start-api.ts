@@ -1,5 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
+import { hasDuckdb } from '../../src/archive/duckdb.ts';
+import { ArchiveReader } from '../../src/archive/reader.ts';
 import type { Config } from '../../src/config/config.ts';
 import { feedOffReason } from '../../src/config/feeds.ts';
 import { createCursorCodec } from '../../src/domain/values/cursor.ts';
@@ -26,6 +28,7 @@ import { createFailedKeys } from '../access/failed-keys.ts';
 import { createKeyDirectory } from '../access/key-directory.ts';
 import type { RequestSample } from '../middleware/request-context.ts';
 import { ArchiveFolder } from '../reads/archive-folder.ts';
+import { ArchiveHistory } from '../reads/archive-history.ts';
 import { createReadTracker } from '../reads/read-tracker.ts';
 import { enabledVenues } from '../reads/venue-catalog.ts';
 import { marketVenues, venueScopes } from '../routes/market-scope.ts';
@@ -113,6 +116,16 @@ export function startApi(
     onStop(() => limits.close());
     // Without any login the pages stay off. The first stored operator therefore needs a restart.
     const isOpsOn = Object.keys(config.ops.passwords).length > 0 || (await hasOperators(db));
+    const { dir } = config.archive;
+    const archive = dir === undefined ? undefined : new ArchiveFolder(dir, log);
+    const reader = dir === undefined || !hasDuckdb() ? undefined : new ArchiveReader(dir);
+    onStop(async () => reader?.close());
+    const history = new ArchiveHistory({
+      db,
+      log,
+      ...(archive && { folder: archive }),
+      ...(reader && { reader }),
+    });
     const deps: ApiDeps = {
       db,
       producer,
@@ -133,10 +146,9 @@ export function startApi(
       tradeRetentionMs: config.retention.tradesDays * DAY_MS,
       addressRules: config.webhooks.addressRules,
       quotas: config.quotas,
-      ...(config.archive.dir !== undefined && {
-        archive: new ArchiveFolder(config.archive.dir, log),
-        archivePlan: config.archive,
-      }),
+      history,
+      ...(archive && { archive }),
+      ...(config.archive.dir !== undefined && { archivePlan: config.archive }),
       dependencies: [...dependencies, notStopping(signal), journalRead(streams)],
       ...(config.isConsoleOn && {
         console: {

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { Json } from '@duckdb/node-api';
 import type { FileColumn } from '../domain/archive/kinds.ts';
 import { asError } from '../domain/values/errors.ts';
-import { digestText, literal } from './parquet.ts';
+import { digestFile } from './digest.ts';
+import { literal } from './parquet.ts';
 
 /** What a parent asks of this process; `id` names the answer. */
 export type ChildRequest =
@@ -41,44 +41,6 @@ async function open({ folder, spillFolder, memoryMb, threads }: ChildLimits) {
     await connection.run(`SET ${setting}`);
   }
   return connection;
-}
-
-/** Reads a file without DuckDB, group after group. hyparquet makes floats of decimals, so their bytes are read as they are. */
-async function digestFile(path: string, columns: readonly FileColumn[]): Promise<Record<string, Json>> {
-  const [{ asyncBufferFromFile, parquetMetadataAsync, parquetRead }, { compressors }] = await Promise.all([
-    import('hyparquet'),
-    import('hyparquet-compressors'),
-  ]);
-  const file = await asyncBufferFromFile(path);
-  const metadata = await parquetMetadataAsync(file);
-  for (const element of metadata.schema) {
-    if (element.converted_type !== 'DECIMAL') continue;
-    delete element.converted_type;
-    delete element.logical_type;
-  }
-  let [rows, high, low, rowStart] = [0, 0n, 0n, 0];
-  for (const group of metadata.row_groups) {
-    const rowEnd = rowStart + Number(group.num_rows);
-    await parquetRead({
-      file,
-      metadata,
-      compressors,
-      rowStart,
-      rowEnd,
-      columns: columns.map(({ name }) => name),
-      parsers: { timestampFromMicroseconds: (micros) => micros },
-      onComplete: (read: unknown[][]) => {
-        for (const values of read) {
-          const digest = createHash('md5').update(digestText(columns, values)).digest();
-          high += digest.readBigUInt64BE(0);
-          low += digest.readBigUInt64BE(8);
-        }
-        rows += read.length;
-      },
-    });
-    rowStart = rowEnd;
-  }
-  return { rows: String(rows), checksum: `${high}.${low}` };
 }
 
 const connection = await open(JSON.parse(process.argv[2] ?? '{}') as ChildLimits);

@@ -27,8 +27,8 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-/** Hexadecimal. */
-export async function sha256Of(path: string): Promise<string> {
+/** The sha256 of the content of a file, hexadecimal. */
+export async function digestOf(path: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path), hash);
   return hash.digest('hex');
@@ -41,7 +41,7 @@ export async function placeFile(
   revision: number,
   madePath: string,
 ): Promise<{ file: string; bytes: number; sha256: string }> {
-  const sha256 = await sha256Of(madePath);
+  const sha256 = await digestOf(madePath);
   const { size: bytes } = await stat(madePath);
   const file = fileName(day, revision, sha256);
   const folder = join(dir, folderOf(day));
@@ -67,8 +67,15 @@ function described(file: ArchiveFile) {
     end: file.end?.toISOString() ?? null,
     snapshot: file.snapshot,
     journal_seq: file.journalSeq,
+    ...witnessOf(file),
     made_at: file.madeAt.toISOString(),
   };
+}
+
+/** The totals of the venue, or null and the reason. */
+function witnessOf({ witness }: ArchiveFile) {
+  if (witness !== null && !('reason' in witness)) return { witness, witness_reason: null };
+  return { witness: null, witness_reason: witness?.reason ?? 'not_recorded' };
 }
 
 export const MANIFEST = 'manifest.json';

@@ -1,11 +1,12 @@
 import type { ArchiveDay } from '../domain/archive/file.ts';
 import {
+  ARCHIVE_KINDS,
   type ArchiveKind,
   type ColumnType,
-  type FileColumn,
   fileColumns,
   SCHEMA_VERSION,
 } from '../domain/archive/kinds.ts';
+import { SCHEMA_KEY } from '../domain/archive/schema.ts';
 
 /** Rows of a group: small enough that one market of one day costs a few milliseconds, large enough to compress. */
 const ROW_GROUP = 20_480;
@@ -15,17 +16,29 @@ const MAX_LINE_BYTES = 4_000_000;
 /** A text in a statement of DuckDB. */
 export const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
-/** DuckDB's type of a column, and its value from the text that Postgres renders. */
+/** The value of a column from the text that Postgres renders. */
 const FROM_TEXT: Record<ColumnType, (name: string) => string> = {
   text: (name) => name,
   json: (name) => name,
-  decimal: (name) => `CAST(${name} AS DECIMAL(38, 18))`,
-  time: (name) => `make_timestamptz(CAST(${name} AS BIGINT))`,
+  decimal: decimalFromText,
+  time: (name) => `make_timestamptz(CAST(replace(${name}, '.', '') AS BIGINT))`,
   integer: (name) => `CAST(${name} AS INTEGER)`,
   boolean: (name) => `CAST(${name} AS BOOLEAN)`,
 };
 
-/** The text of a value in a file: the same as Postgres renders. */
+/**
+ * DuckDB needs microseconds for each cast of a text to DECIMAL(38, 18). A text with at most nine digits on each side of its point becomes a
+ * decimal of 64 bits first; of others all digits become an integer, which is scaled.
+ */
+function decimalFromText(name: string): string {
+  const behind = `CASE WHEN strpos(${name}, '.') = 0 THEN 0 ELSE strlen(${name}) - strpos(${name}, '.') END`;
+  const digits = `replace(${name}, '.', '') || substr('000000000000000000', 1 + ${behind})`;
+  return `CASE WHEN strlen(${name}) <= 9 OR (strpos(${name}, '.') BETWEEN 1 AND 10 AND ${behind} <= 9)
+    THEN CAST(CAST(${name} AS DECIMAL(18, 9)) AS DECIMAL(38, 18))
+    ELSE CAST(CAST(CAST(${digits} AS HUGEINT) AS DECIMAL(38, 0)) * CAST('0.000000000000000001' AS DECIMAL(18, 18)) AS DECIMAL(38, 18)) END`;
+}
+
+/** The text of a value in a file, as the checksum reads it. */
 const TO_TEXT: Record<ColumnType, (name: string) => string> = {
   text: (name) => name,
   json: (name) => name,
@@ -37,48 +50,76 @@ const TO_TEXT: Record<ColumnType, (name: string) => string> = {
 
 /** SQL of DuckDB that makes the file of a day from the sorted CSV of `copyDay`, whose order it keeps: it needs little memory for that. */
 export function writeSql(day: ArchiveDay, csvPath: string, parquetPath: string): string {
-  const { kind, venue, date } = day;
+  return copyToFile(day, csvSql(day.kind, csvPath), parquetPath);
+}
+
+function csvSql(kind: ArchiveKind, csvPath: string): string {
   const columns = fileColumns(kind);
   const types = columns.map(({ name }) => `${literal(name)}: 'VARCHAR'`).join(', ');
   const values = columns.map(({ name, type }) => `${FROM_TEXT[type](`"${name}"`)} AS "${name}"`).join(', ');
-  return `COPY (
-    SELECT ${values} FROM read_csv(${literal(csvPath)}, header = false, columns = {${types}}, delim = ',', quote = '"', escape = '"',
-      nullstr = '', allow_quoted_nulls = false, auto_detect = false, parallel = false, max_line_size = ${MAX_LINE_BYTES})
-  ) TO ${literal(parquetPath)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${ROW_GROUP},
-    KV_METADATA {oddswire_schema: '${SCHEMA_VERSION}', kind: ${literal(kind)}, venue: ${literal(venue)}, date: ${literal(date)}})`;
+  return `SELECT ${values} FROM read_csv(${literal(csvPath)}, header = false, columns = {${types}}, delim = ',', quote = '"', escape = '"',
+      nullstr = '', allow_quoted_nulls = false, auto_detect = false, parallel = false, max_line_size = ${MAX_LINE_BYTES})`;
 }
 
-/**
- * SQL of DuckDB of the number of rows of a file and of its checksum. The text of a row has, for each column, the length of its value in
- * bytes, a colon and the value, or `-` for null. The checksum is the sum of the first 64 bits of the md5 of each text, a point, and the sum
- * of the last 64 bits, both unsigned: it does not depend on the order of the rows.
- */
+function copyToFile({ kind, venue, date }: ArchiveDay, rows: string, parquetPath: string): string {
+  return `COPY (${rows}) TO ${literal(parquetPath)} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${ROW_GROUP},
+    KV_METADATA {${SCHEMA_KEY}: '${SCHEMA_VERSION}', kind: ${literal(kind)}, venue: ${literal(venue)}, date: ${literal(date)}})`;
+}
+
+/** SQL of DuckDB of the number of rows of a file and of its checksum, which `RowSum` states. */
 export function checksumSql(kind: ArchiveKind, parquetPath: string): string {
+  return summarySql(kind, `read_parquet(${literal(parquetPath)})`);
+}
+
+function summarySql(kind: ArchiveKind, rows: string, further = ''): string {
   const text = fileColumns(kind).map(({ name, type }) => {
     const value = TO_TEXT[type](`"${name}"`);
     return `coalesce(CAST(strlen(${value}) AS VARCHAR) || ':' || ${value}, '-')`;
   });
   const half = (from: number) => `CAST('0x' || substr(d, ${from}, 16) AS UBIGINT)`;
   const sum = (from: number) => `CAST(coalesce(sum(${half(from)}), 0) AS VARCHAR)`;
-  return `SELECT CAST(count(*) AS VARCHAR) AS rows, ${sum(1)} || '.' || ${sum(17)} AS checksum
-    FROM (SELECT md5(${text.join(' || ')}) AS d FROM read_parquet(${literal(parquetPath)}))`;
+  return `SELECT CAST(count(*) AS VARCHAR) AS rows, ${sum(1)} || '.' || ${sum(17)} AS checksum ${further}
+    FROM (SELECT *, md5(${text.join(' || ')}) AS d FROM ${rows})`;
 }
 
-/** The text of a value that a reader of Parquet returns raw: bytes of a decimal, microseconds of a time. */
-function textOf({ type }: FileColumn, value: unknown): string | null {
-  if (value === null || value === undefined) return null;
-  if (type !== 'decimal' || !(value instanceof Uint8Array)) return String(value);
-  const number = BigInt.asIntN(128, BigInt(`0x${Buffer.from(value).toString('hex')}`));
-  const digits = String(number < 0n ? -number : number).padStart(19, '0');
-  return `${number < 0n ? '-' : ''}${digits.slice(0, -18)}.${digits.slice(-18)}`;
-}
+/** Statements of DuckDB that find the trades of a CSV of corrections that the present file of their day, if it has one, lacks. */
+export const CORRECTIONS = {
+  read: (csvPath: string) => `CREATE TABLE given AS ${csvSql('trades', csvPath)}`,
+  /** The number and the checksum of all. */
+  givenSummary: summarySql('trades', 'given'),
+  choose: (presentPath: string | null) =>
+    `CREATE TABLE fresh AS SELECT g.* FROM given g ${
+      presentPath === null ? '' : `ANTI JOIN read_parquet(${literal(presentPath)}) p USING (outcome_id, ts, trade_id)`
+    }`,
+  /** The same of the lacking ones, with their first and last time. */
+  freshSummary: summarySql(
+    'trades',
+    'fresh',
+    ', CAST(min(epoch_us(ts)) AS VARCHAR) AS first_micros, CAST(max(epoch_us(ts)) AS VARCHAR) AS last_micros',
+  ),
+  /** The file of the day from its present one and the lacking trades. */
+  write(day: ArchiveDay, presentPath: string | null, parquetPath: string) {
+    const present =
+      presentPath === null ? '' : `SELECT * FROM read_parquet(${literal(presentPath)}) UNION ALL BY NAME `;
+    const order = ARCHIVE_KINDS[day.kind].order.map((name) => `${name} NULLS FIRST`).join(', ');
+    return copyToFile(day, `${present}SELECT * FROM fresh ORDER BY ${order}`, parquetPath);
+  },
+  /** The outcomes that lacked trades, and the first and the last second of these. */
+  outcomes: `SELECT outcome_id, CAST(min(epoch_us(ts)) // 1000000 AS VARCHAR) AS first,
+    CAST(max(epoch_us(ts)) // 1000000 AS VARCHAR) AS last FROM fresh GROUP BY outcome_id ORDER BY outcome_id`,
+  /** All trades of the minutes of these outcomes that lacked one, with all their digits. */
+  minutes(parquetPath: string, outcomeIds: readonly string[]) {
+    const minute = (of: string) => `epoch_us(${of}.ts) // 60000000`;
+    return `SELECT t.outcome_id, CAST(epoch_us(t.ts) AS VARCHAR) AS at_micros, t.trade_id,
+      coalesce(CAST(t.price AS VARCHAR), t.price_text) AS price, coalesce(CAST(t.size AS VARCHAR), t.size_text) AS size,
+      CASE t.side WHEN 'buy' THEN 1 WHEN 'sell' THEN -1 END AS side, t.ordinal
+    FROM read_parquet(${literal(parquetPath)}) t SEMI JOIN fresh f ON f.outcome_id = t.outcome_id AND ${minute('f')} = ${minute('t')}
+    WHERE t.outcome_id IN (${outcomeIds.map(literal).join(', ')})`;
+  },
+} as const;
 
-/** The text of a row, as in `checksumSql`. */
-export function digestText(columns: readonly FileColumn[], values: readonly unknown[]): string {
-  return columns
-    .map((column, index) => {
-      const text = textOf(column, values[index]);
-      return text === null ? '-' : `${Buffer.byteLength(text)}:${text}`;
-    })
-    .join('');
+/** The sum of two checksums. */
+export function addChecksums(one: string, other: string): string {
+  const [left, right] = [one.split('.'), other.split('.')];
+  return [0, 1].map((half) => BigInt(left[half] ?? 0) + BigInt(right[half] ?? 0)).join('.');
 }

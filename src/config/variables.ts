@@ -405,6 +405,10 @@ const TABLE = {
     default: '6',
     meaning: 'hours after the end of a UTC day at which it is archived',
   }),
+  // Late trades of a venue and comparisons with its totals concern the last weeks.
+  ARCHIVE_KEEP_DAYS: at('archive.keepDays', wholeNumber(7, 36_500).optional(), {
+    meaning: 'days for which Postgres keeps archived trades and books; unset: as long as the retention',
+  }),
   RETENTION_ATTEMPTS_DAYS: at('retention.attemptsDays', days, {
     default: '30',
     meaning: 'how long the attempts of finished deliveries are kept',

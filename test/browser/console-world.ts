@@ -6,6 +6,7 @@ import { alertBody } from '../factories/alert-events.ts';
 import { anAlert, aSubscription } from '../factories/alerts.ts';
 import { aListedDay, anEmptyDay } from '../factories/archive.ts';
 import { aDelivery, anAttempt, setRequests } from '../factories/deliveries.ts';
+import { type StoredHour, storedCoverage } from '../factories/stored-coverage.ts';
 import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';
 import { storedTimeline } from '../factories/stored-resolution.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedSnapshots, storedTrades } from '../factories/stored-series.ts';
@@ -46,6 +47,17 @@ const TITLES = [
   'Will the satellite reach its orbit on the first attempt?',
 ];
 
+/** Hours of some days, most of them complete. */
+function coveredHours(): StoredHour[] {
+  return Array.from({ length: 18 * 24 }, (_, hour): StoredHour => {
+    const day = 3 + Math.floor(hour / 24);
+    if (day === 9 && hour % 24 < 3) return { class: 'gap', cause: 'missing_trades', missing: '812.5' };
+    if (day === 10 && hour % 24 === 7) return { class: 'unknown', reason: 'imprecise' };
+    if (day === 13) return { class: 'gap', cause: 'missing_trades' };
+    return { class: hour % 24 === 4 ? 'quiet' : 'complete' };
+  });
+}
+
 /** Fills a database with markets that look like real ones, and with one whose texts are hostile. */
 export async function aConsoleWorld(db: Database): Promise<ConsoleWorld> {
   await db.query(INSERT_POLLS);
@@ -54,6 +66,7 @@ export async function aConsoleWorld(db: Database): Promise<ConsoleWorld> {
     if (day % 7 === 4) await anEmptyDay(db, { venue: 'polymarket', date });
     else if (day !== 13) await aListedDay(db, { date, rows: 81_234 * day, bytes: 2_345_678 * day });
   }
+  await storedCoverage(db, { venue: 'polymarket', start: Date.parse('2026-01-03') / 1_000 }, coveredHours());
   const nowMs = Date.now();
   const day = 86_400_000;
   const made: TestMarket[] = [];

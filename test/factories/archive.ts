@@ -27,6 +27,16 @@ export async function anArchiveFolder(): Promise<{ dir: string; remove(): Promis
   return { dir, remove: () => rm(dir, { recursive: true, force: true }) };
 }
 
+/** Random bytes with the end of a file of Parquet, as far as a reader of the schema version looks at it. */
+export function archiveContent(size: number, schemaVersion = 1): Buffer {
+  const version = String(schemaVersion);
+  const metadata = Buffer.from(`\x18\x0foddswire_schema\x18${String.fromCharCode(version.length)}${version}\0`);
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(metadata.length);
+  const end = Buffer.concat([metadata, length, Buffer.from('PAR1')]);
+  return Buffer.concat([randomBytes(size - end.length), end]);
+}
+
 export interface TestFile extends ArchiveDay {
   file: string;
   sha256: string;
@@ -34,13 +44,13 @@ export interface TestFile extends ArchiveDay {
   path: string;
 }
 
-/** A file in the folder and in the catalog. Its bytes are random, because only their digest counts. */
+/** A file in the folder and in the catalog. Its bytes are random before the end, because only their digest counts. */
 export async function anArchivedDay(
   db: Queryable,
   dir: string,
   {
     revision = 1,
-    content = randomBytes(1_000),
+    content = archiveContent(1_000),
     ...given
   }: Partial<ArchiveDay> & { revision?: number; content?: Buffer } = {},
 ): Promise<TestFile> {

@@ -5,10 +5,19 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, inject, it } from 'vitest';
+import { ArchiveFolder } from '../../api/reads/archive-folder.ts';
+import { ArchiveHistory } from '../../api/reads/archive-history.ts';
+import { ArchiveReader } from '../../src/archive/reader.ts';
 import { folderOf } from '../../src/domain/archive/file.ts';
+import { decimal } from '../../src/domain/values/decimal.ts';
+import { createLogger } from '../../src/observe/logger.ts';
 import { readDueDays, readPresentFile, readUndescribedDays } from '../../src/store/archive/catalog.ts';
-import { Partitions } from '../../src/store/db/partitions.ts';
+import { readSeam } from '../../src/store/db/archive-seam.ts';
+import { listPartitions, Partitions } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
+import { readMarketTrades } from '../../src/store/series/market-series.ts';
+import { type TradePlace, toTradePage } from '../../src/store/series/reads.ts';
+import { writeTrades } from '../../src/store/series/trades.ts';
 import { aStoredMarket } from '../factories/stored-market.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase } from '../support/postgres/database.ts';
@@ -19,7 +28,11 @@ import { SEED, streamOf } from './campaign/seed.ts';
 const KILLS = Math.ceil(Number(process.env['FAULTS_KILLS'] ?? 100) / BACKENDS.length);
 const DAYS = 12;
 const DAY_MS = 86_400_000;
-const FIRST_MS = Math.floor(Date.now() / DAY_MS) * DAY_MS - DAYS * DAY_MS;
+const KEEP_DAYS = 7;
+const KEPT_FROM = new Date(Date.now() - KEEP_DAYS * DAY_MS);
+/** The days lie around the end of the last month whose partition is dropped when all its days are archived. */
+const SEAM_MS = Date.UTC(KEPT_FROM.getUTCFullYear(), KEPT_FROM.getUTCMonth());
+const FIRST_MS = SEAM_MS - (DAYS / 2) * DAY_MS;
 const WITHIN = { timeoutMs: 300_000, everyMs: 100 };
 const PAIRS = (['trades', 'candles', 'prices'] as const).map((kind) => ({ kind, venue: 'polymarket' }));
 
@@ -43,10 +56,15 @@ const FILL = [
   ),
 ] as const;
 const AGE_TOKENS = sql('test_age_tokens', 'UPDATE token SET created_at = to_timestamp($1::float8 / 1000)');
-const INSERT_LATE = sql(
+const FORMER_PARTITION = sql(
+  'test_late_partition',
+  `SELECT create_partition('trade', to_timestamp($1::float8 / 1000))`,
+);
+const FORMER_TRADE = sql(
   'test_late_trade',
   `INSERT INTO trade (token_id, ts, trade_id, price, size, ordinal) VALUES ($1, to_timestamp($2::float8 / 1000), $3, 0.5, 1, 0)`,
 );
+const CORRECTIONS = sql('test_archive_corrections', 'SELECT count(*)::int AS corrections FROM archive_correction');
 const AGE_FILES = sql('test_age_files', `UPDATE archive_file SET made_at = made_at - interval '2 hours'`);
 const COUNT_FILES = sql('test_archive_files', 'SELECT count(*)::int AS files FROM archive_file');
 const LEDGER = sql(
@@ -58,6 +76,34 @@ const CHANGED = sql('test_archive_changes', 'SELECT count(*)::int AS changes FRO
 async function read(statement: string): Promise<Record<string, unknown>[]> {
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   return (await connection.runAndReadAll(statement)).getRowObjectsJson();
+}
+
+/** Stores a trade as a process of this or of the former release does. */
+async function storeLate(db: Database, late: { tokenId: bigint; tsMs: number; tradeId: string }, isFormer: boolean) {
+  const { tokenId, tsMs, tradeId } = late;
+  if (!isFormer) {
+    const partitions = new Partitions(db);
+    await partitions.ensure('trade', [tsMs]);
+    const trade = { outcomeId: 'm:yes', tradeId, tsMs, price: decimal('0.5'), size: decimal('1') };
+    await db.transaction((tx) => writeTrades(tx, [trade], 'USDC'));
+    return;
+  }
+  await db.query(FORMER_PARTITION, [tsMs]);
+  await db.query(FORMER_TRADE, [tokenId, tsMs, tradeId]);
+}
+
+/** The ids of all trades of the market, as the API reads them. */
+async function readTape(db: Database, history: ArchiveHistory): Promise<string[]> {
+  const ids: string[] = [];
+  for (let after: TradePlace | undefined; ; ) {
+    const query = { range: {}, direction: 'asc', limit: 3_000, ...(after && { after }) } as const;
+    const read = await readMarketTrades(db, { venues: ['polymarket'], marketId: 'm' }, query);
+    if (!read) throw new TypeError('the market is stored');
+    const page = toTradePage(await history.withPast(read, { ...query, outcomeId: undefined }), query.limit);
+    ids.push(...page.trades.map(({ tradeId }) => tradeId));
+    if (!page.next) return ids;
+    after = page.next;
+  }
 }
 
 const due = (db: Database) => readDueDays(db, { pairs: PAIRS, afterHours: 1, limit: 1 });
@@ -80,9 +126,13 @@ describe.each(BACKENDS)('archive-day, queues on %s', (kind) => {
           ARCHIVE_DIR: dir,
           ARCHIVE_KINDS: 'trades,candles,prices',
           ARCHIVE_AFTER_HOURS: '1',
+          ARCHIVE_KEEP_DAYS: String(KEEP_DAYS),
           MAINTAIN_STORAGE_MS: '1000',
         },
       });
+      const log = createLogger({ process: 'test', level: 'silent' });
+      const reader = new ArchiveReader(dir);
+      const history = new ArchiveHistory({ db, folder: new ArchiveFolder(dir, log), reader, log });
       const aggregator = new OddswireProcess('aggregator', around.environment);
       try {
         const market = await aStoredMarket(db, { marketId: 'm' });
@@ -92,13 +142,27 @@ describe.each(BACKENDS)('archive-day, queues on %s', (kind) => {
         for (const table of ['trade', 'price_history'] as const) await partitions.ensure(table, days);
         for (const statement of FILL) await db.query(statement, [token, FIRST_MS, DAYS]);
         await db.query(AGE_TOKENS, [FIRST_MS]);
+        const ledger = await db.query<{ tradeId: string; price: string; size: string }>(LEDGER);
+        const readLedger = () => ledger.map(({ tradeId }) => tradeId).sort();
 
         for (let kill = 1; kill <= KILLS; kill += 1) {
           await aggregator.start();
           // Each life has another part of the steps.
           await delay(random.between(0, 1_500));
-          const late = FIRST_MS + random.below(DAYS) * DAY_MS + 1_000;
-          await db.query(INSERT_LATE, [token, late, `late ${kill}`]);
+          const tradeId = `late ${kill}`;
+          const tsMs = FIRST_MS + random.below(DAYS) * DAY_MS + 1_000 + kill;
+          // A drop at this moment refuses the row, as it does for a process.
+          await eventually(
+            () =>
+              storeLate(db, { tokenId: token, tsMs, tradeId }, kill % 2 === 0).then(
+                () => true,
+                () => false,
+              ),
+            Boolean,
+            WITHIN,
+          );
+          ledger.push({ tradeId, price: '0.5', size: '1' });
+          expect((await readTape(db, history)).sort()).toEqual(readLedger());
           await aggregator.end('SIGKILL');
           await db.query(AGE_FILES);
         }
@@ -106,9 +170,10 @@ describe.each(BACKENDS)('archive-day, queues on %s', (kind) => {
         await eventually(
           async () => {
             await db.query(AGE_FILES);
-            return (await due(db)).length + (await readUndescribedDays(db, 1)).length;
+            const isDropped = (await readSeam(db, 'trades')) === SEAM_MS;
+            return isDropped && (await due(db)).length + (await readUndescribedDays(db, 1)).length === 0;
           },
-          (count) => count === 0,
+          Boolean,
           WITHIN,
         );
         await aggregator.end('SIGTERM');
@@ -129,17 +194,21 @@ describe.each(BACKENDS)('archive-day, queues on %s', (kind) => {
         const archived =
           await read(`SELECT trade_id, coalesce(price_text, price::VARCHAR) AS price, coalesce(size_text, size::VARCHAR) AS size
         FROM read_parquet('${dir}/trades/*/*/*.parquet') ORDER BY trade_id`);
-        const ledger = await db.query<{ tradeId: string; price: string; size: string }>(LEDGER);
         const digits = (text: unknown) => String(text).replace(/\.?0+$/, '');
+        ledger.sort((one, other) => (one.tradeId < other.tradeId ? -1 : 1));
         expect(archived.map((row) => [row['trade_id'], digits(row['price']), digits(row['size'])])).toEqual(
           ledger.map(({ tradeId, price, size }) => [tradeId, digits(price), digits(size)]),
         );
+        expect((await readTape(db, history)).sort()).toEqual(readLedger());
+        expect(await db.query(CORRECTIONS)).toEqual([{ corrections: 0 }]);
+        expect((await listPartitions(db, 'trade'))[0]?.fromMs).toBe(SEAM_MS);
         expect((await db.query<{ files: number }>(COUNT_FILES))[0]?.files).toBeGreaterThanOrEqual(DAYS * PAIRS.length);
         // Files of the work folder are those of killed lives; no other folder has unfinished ones.
         const names = (await readdir(dir, { recursive: true })).filter((name) => !name.startsWith('.work'));
         expect(names.filter((name) => /\.(csv|spill)$/.test(name))).toEqual([]);
       } finally {
         await aggregator.end('SIGKILL');
+        await reader.close();
         await around.close();
         if (redisUrl !== null) await wipeQueues(kind, db, queuePrefix);
         await database.drop();

@@ -13,7 +13,9 @@ import { pruneQuarantine } from '../../src/store/catalog/quarantine.ts';
 import { pruneUnusedTokens } from '../../src/store/catalog/tokens.ts';
 import { pruneSamples } from '../../src/store/catalog/volume-samples.ts';
 import { pruneCoverageEvidence } from '../../src/store/coverage/totals.ts';
+import { moveSeam } from '../../src/store/db/archive-seam.ts';
 import type { Partition, PartitionedTable } from '../../src/store/db/partitions.ts';
+import type { Queryable } from '../../src/store/db/tx.ts';
 import { pruneEvents, pruneSubscriptions } from '../../src/store/deliveries/retention.ts';
 import { forgetOldSecrets } from '../../src/store/deliveries/subscriptions.ts';
 import { endGapsWithoutFeed, GAPS_KEPT_DAYS, pruneGaps } from '../../src/store/feeds/gaps.ts';
@@ -64,12 +66,17 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
   const report = { dropped: 0, carried: 0, postponed: 0, ...counts };
   const archived = archivedKinds(config);
   for (const [table, days, kind] of retentionDays) {
-    const mayDrop =
-      kind !== undefined && archived.includes(kind)
-        ? { mayDrop: (partition: Partition) => isPartitionArchived(db, kind, partition) }
-        : {};
-    const beforeMs = now() - days * DAY_MS;
-    const retired = await retirePartitions({ db, partitions, table, beforeMs, signal, ...mayDrop });
+    const isArchived = kind !== undefined && archived.includes(kind);
+    const archive = isArchived && {
+      archive: {
+        has: (tx: Queryable, partition: Partition) => isPartitionArchived(tx, kind, partition),
+        moveSeam: (tx: Queryable, untilMs: number) => moveSeam(tx, kind, untilMs),
+      },
+    };
+    // Backtests read the history of prices in Postgres.
+    const keepDays = isArchived && kind !== 'prices' ? Math.min(days, config.archive.keepDays ?? days) : days;
+    const beforeMs = now() - keepDays * DAY_MS;
+    const retired = await retirePartitions({ db, partitions, table, beforeMs, signal, ...archive });
     const { dropped, carried, postponed } = retired;
     if (dropped.length > 0 || postponed.length > 0) log.info({ table, dropped, carried, postponed }, 'retention');
     report.dropped += dropped.length;

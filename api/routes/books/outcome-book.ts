@@ -64,7 +64,10 @@ export function outcomeBooks(
     if (!withBooks.has(first.market.venue)) throw venueWithoutBooks(first.market.venue);
     check?.(first.market);
     if (isPast) {
-      const known = outcome && (await readBookAt(deps.db, outcome.tokenId, asOf));
+      const known =
+        outcome &&
+        ((await readBookAt(deps.db, outcome.tokenId, asOf)) ??
+          (await deps.history.bookAt(first.market, outcome.outcomeId, asOf)));
       if (!known) throw new ApiError('no_data_yet', 'no orderbook of this outcome was known at this moment');
       const range = { start: asOf, end: asOf + 1 };
       const { feed_gaps, hasOpen } = await readPastGaps(deps.db, first.market, range);
@@ -86,7 +89,12 @@ export function outcomeBooks(
 }
 
 /** The codes of a read of a book. */
-export const BOOK_ERRORS = ['orderbook_not_available', 'orderbook_not_supported', 'no_data_yet'] as const;
+export const BOOK_ERRORS = [
+  'orderbook_not_available',
+  'orderbook_not_supported',
+  'no_data_yet',
+  'archive_unavailable',
+] as const;
 
 /** `Retry-After` only while the market can still trade. */
 export function bookNotAvailable(market: Pick<MarketTokens, 'venue' | 'status' | 'hasBook'>): ApiError {

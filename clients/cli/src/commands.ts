@@ -4,6 +4,7 @@ import { archive } from './commands/archive.ts';
 import { book } from './commands/book.ts';
 import { candles } from './commands/candles.ts';
 import { completion } from './commands/completion.ts';
+import { coverage } from './commands/coverage.ts';
 import { deliveries } from './commands/deliveries.ts';
 import { compare, executable } from './commands/executable.ts';
 import { fees } from './commands/fees.ts';
@@ -33,6 +34,7 @@ export const COMMANDS: Commands = {
   resolutions,
   rules,
   archive,
+  coverage,
   watch,
   alerts,
   webhooks,

@@ -5,6 +5,7 @@ type Schemas = components['schemas'];
 
 export type Venue = Schemas['Venue'];
 export type ArchiveFile = Schemas['ArchiveFile'];
+export type CoverageHour<D extends DecimalType = number> = WithDecimals<Schemas['CoverageHour'], D>;
 export type Market<D extends DecimalType = number> = WithDecimals<Schemas['Market'], D>;
 export type MarketEvent<D extends DecimalType = number> = WithDecimals<Schemas['MarketEvent'], D>;
 export type MarketEventWithMarkets<D extends DecimalType = number> = WithDecimals<Schemas['MarketEventWithMarkets'], D>;

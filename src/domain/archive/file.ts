@@ -7,6 +7,21 @@ export interface ArchiveDay {
   readonly date: string;
 }
 
+/** The venue's totals of a day of trades, as the coverage of its hours had them when the file was made. Volumes are decimals as text. */
+export interface DayWitness {
+  /** Of the venue's totals; null before it is measured. */
+  readonly unit: string | null;
+  readonly stored: string;
+  /** Null when the totals of an hour prove no bound. */
+  readonly total: string | null;
+  readonly missing: string;
+  /** Hours by their class; `open` ones are not judged. */
+  readonly hours: Readonly<Record<'complete' | 'quiet' | 'gap' | 'unknown' | 'open', number>>;
+}
+
+/** Why a file has no totals: of another kind, of a venue that states none, of a day before the coverage, or of a former release. */
+type NoWitnessReason = 'not_trades' | 'no_total' | 'not_settled' | 'not_recorded';
+
 /** A file of the archive, as the catalog and the manifest describe it. */
 export interface ArchiveFile extends ArchiveDay {
   /** Counts from 1 for each day: a day whose rows changed has a file of a later revision. */
@@ -19,7 +34,7 @@ export interface ArchiveFile extends ArchiveDay {
   readonly bytes: number;
   /** Hexadecimal, of the bytes of the file; null without a file. */
   readonly sha256: string | null;
-  /** The sum of the digests of all rows: see `digestText` in `src/archive/parquet.ts`. */
+  /** The sum of the digests of all rows: see `RowSum`. */
   readonly checksum: string;
   readonly schemaVersion: number;
   /** The first and the last time of its rows; null without rows. */
@@ -29,6 +44,8 @@ export interface ArchiveFile extends ArchiveDay {
   readonly snapshot: string;
   /** The last change in the journal at that moment; null before the first one. */
   readonly journalSeq: string | null;
+  /** Null: the process of a former release made the file. */
+  readonly witness: DayWitness | { readonly reason: NoWitnessReason } | null;
   readonly madeAt: Date;
 }
 

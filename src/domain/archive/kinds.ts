@@ -113,6 +113,28 @@ export const ARCHIVE_KINDS = {
     ],
     order: ['market_id', 'n'],
   },
+  coverage: {
+    columns: [
+      column('market_id', 'text', 'the market, as in the API; null for the venue itself'),
+      column('kind', 'text', 'the kind of the data: `trades`, `prices`, `books` or `markets`'),
+      column('start', 'time', 'start of the hour'),
+      column('class', 'text', '`complete`, `quiet`, `observed`, `gap` or `unknown`'),
+      column('stored', 'decimal', 'stored volume of trades'),
+      column('total', 'decimal', 'the volume of the venue is at most this'),
+      column('missing', 'decimal', 'volume that is missing for certain'),
+      column('tolerance', 'decimal', 'at most this volume can be missing'),
+      column('cause', 'text', 'of a gap'),
+      column('reason', 'text', 'of an unknown hour'),
+      column('longest_pause', 'decimal', 'seconds between two successful polls, of the hour'),
+      column('from_at', 'time', 'start of the evidence, the loss, the pause or the gap of the feed'),
+      column('to_at', 'time', 'its end'),
+      column('markets', 'integer', 'markets of the venue with something to state'),
+      column('markets_gap', 'integer', 'markets of the venue with a gap'),
+      column('markets_unknown', 'integer', 'unknown markets of the venue'),
+      column('checked_at', 'time', 'the row holds for the data stored at this time'),
+    ],
+    order: ['market_id', 'kind', 'start'],
+  },
 } as const satisfies Record<string, { columns: readonly Column[]; order: readonly string[] }>;
 
 export type ArchiveKind = keyof typeof ARCHIVE_KINDS;

@@ -37,6 +37,8 @@ export const COVERAGE_REASONS = [
   'not_folded',
   'not_compared',
   'records_rejected',
+  'history_not_served',
+  'history_not_read',
   'markets_without_total',
   'markets_unknown',
 ] as const;
@@ -66,6 +68,23 @@ export interface HourEvidence {
   inside?: { fromMs: number; toMs: number; growth: Decimal; stored: Decimal };
   /** When the market was created, epoch milliseconds: its volume was 0 then. */
   createdMs?: number;
+  history?: HistoryEnd;
+}
+
+/** The end of a walk back through the older trades of a market, before the start of its range. Epoch milliseconds. */
+export interface HistoryEnd {
+  fromMs: number;
+  /** The walk read everything from here to the end of its range, and nothing before. */
+  reachedMs: number;
+  /** The venue does not serve the rest; otherwise the walk failed for another reason. */
+  isUnserved: boolean;
+}
+
+/** What a walk that ended early says about an hour that it did not read; undefined for any other hour. */
+export function classifyHistory(end: HistoryEnd | undefined, startMs: number): CoverageResult | undefined {
+  if (end === undefined || startMs >= end.reachedMs || startMs + HOUR_MS <= end.fromMs) return undefined;
+  const reason = end.isUnserved ? 'history_not_served' : 'history_not_read';
+  return { class: 'unknown', reason, fromMs: end.fromMs, toMs: end.reachedMs };
 }
 
 export interface CoverageResult {
@@ -102,6 +121,8 @@ export function classifyTrades(evidence: HourEvidence, rule: VolumeRule): Covera
   if (inside && lossInside && isAbove(lossInside, toleranceOf(rule, inside.growth))) {
     return lossOf(lossInside, inside.fromMs - rule.delayMs, inside.toMs + rule.leadMs);
   }
+  const unread = classifyHistory(evidence.history, startMs);
+  if (unread !== undefined) return unread;
   const [known] = evidence.before;
   const isNew = known === undefined && createdMs !== undefined && createdMs >= startMs;
   const before = isNew ? [{ atMs: startMs - rule.leadMs, volume: ZERO, sure: ZERO, most: ZERO }] : evidence.before;

@@ -1,7 +1,7 @@
 import type { ArchiveDay, ArchiveFile } from '../../domain/archive/file.ts';
 import { ARCHIVE_KIND_NAMES, type ArchiveKind } from '../../domain/archive/kinds.ts';
 import { listPartitions, type Partition, type PartitionedTable } from '../db/partitions.ts';
-import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import { type Database, type Queryable, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
 import type { DaySummary } from './copy.ts';
 
 /** The catalog knows the changes of a kind from this transaction on: an earlier one may write rows without a note. */
@@ -23,12 +23,14 @@ export async function switchArchiveOn(db: Queryable, kinds: readonly ArchiveKind
   return ARCHIVE_KIND_NAMES.filter((kind) => rows.some((row) => row.kind === kind));
 }
 
-/** The first UTC day of a venue: of its first 1d candle for trades and candles, else the day of its first outcome. */
+/** The first UTC day of a venue: of its first 1d candle for trades and candles, of its first settled hour for coverage, else the day of its first outcome. */
 const FIRST_DAY = `CASE WHEN a.kind IN ('trades', 'candles') THEN (
      SELECT (to_timestamp(min(c.bucket)) AT TIME ZONE 'UTC')::date
      FROM market m JOIN outcome o ON o.market_id = m.id CROSS JOIN LATERAL (
        SELECT bucket FROM candle c WHERE c.token_id = o.token_id AND c.interval_seconds = 86400 ORDER BY bucket LIMIT 1) c
      WHERE m.venue = a.venue)
+   WHEN a.kind = 'coverage' THEN (
+     SELECT (min(s.since) AT TIME ZONE 'UTC')::date FROM coverage_settled s WHERE s.venue = a.venue)
    ELSE (
      SELECT (min(t.created_at) AT TIME ZONE 'UTC')::date
      FROM token t LEFT JOIN outcome o ON o.token_id = t.id LEFT JOIN market m ON m.id = o.market_id
@@ -50,9 +52,9 @@ const READ_DUE = sql(
      WHERE isfinite(f.day) AND NOT EXISTS (
        SELECT FROM archive_file a WHERE a.kind = f.kind AND a.venue = f.venue AND a.date = d.day::date AND a.superseded_at IS NULL)),
    changed AS (
-     SELECT DISTINCT c.kind, m.venue, c.date FROM archive_change c JOIN outcome o ON o.token_id = c.token_id
-     JOIN market m ON m.id = o.market_id JOIN asked a ON a.kind = c.kind AND a.venue = m.venue CROSS JOIN last
-     LEFT JOIN archive_file f ON f.kind = c.kind AND f.venue = m.venue AND f.date = c.date AND f.superseded_at IS NULL
+     SELECT DISTINCT c.kind, a.venue, c.date FROM archive_change c LEFT JOIN outcome o ON o.token_id = c.token_id
+     LEFT JOIN market m ON m.id = o.market_id JOIN asked a ON a.kind = c.kind AND a.venue = coalesce(c.venue, m.venue) CROSS JOIN last
+     LEFT JOIN archive_file f ON f.kind = c.kind AND f.venue = a.venue AND f.date = c.date AND f.superseded_at IS NULL
      WHERE c.date <= last.day AND (f.made_at IS NULL OR f.made_at < clock_timestamp() - interval '1 hour'))
    SELECT kind, venue, date::text AS date FROM (SELECT * FROM missing UNION SELECT * FROM changed) d
    ORDER BY date, kind, venue LIMIT $5`,
@@ -108,7 +110,7 @@ export async function isUnfolded(db: Queryable, { venue, date }: ArchiveDay): Pr
 }
 
 const FILE_COLUMNS = `kind, venue, date::text AS date, revision, file, rows::float8 AS rows, in_effect::float8 AS in_effect, bytes::float8 AS bytes,
-  sha256, checksum, schema_version, start_at AS start, end_at AS "end", snapshot, journal_seq::text AS journal_seq, made_at`;
+  sha256, checksum, schema_version, start_at AS start, end_at AS "end", snapshot, journal_seq::text AS journal_seq, witness, made_at`;
 
 const READ_PRESENT = sql(
   'read_present_archive_file',
@@ -133,8 +135,8 @@ const SUPERSEDE = sql(
 const INSERT_FILE = sql(
   'insert_archive_file',
   `INSERT INTO archive_file (kind, venue, date, revision, file, rows, in_effect, bytes, sha256, checksum, schema_version, start_at, end_at,
-     snapshot, journal_seq, made_at)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, to_timestamp($12::float8 / 1000), to_timestamp($13::float8 / 1000), $14, $15,
+     snapshot, journal_seq, witness, made_at)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, to_timestamp($12::float8 / 1000), to_timestamp($13::float8 / 1000), $14, $15, $16,
      clock_timestamp()) ON CONFLICT DO NOTHING RETURNING ${FILE_COLUMNS}`,
 );
 
@@ -148,24 +150,40 @@ interface MadeFile {
   readonly schemaVersion: number;
 }
 
+const LOCK_SEAM = sql(
+  'lock_archive_seam',
+  `SELECT until > $2::date::timestamp AT TIME ZONE 'UTC' AS is_behind FROM archive_seam WHERE kind = $1 FOR SHARE`,
+);
+
 /**
- * Adds a file to the catalog and removes the changes that it contains: from then on it counts. Undefined when another process was first.
+ * Adds a file to the catalog and removes the changes that it contains: from then on it counts. Undefined when another process was first, or
+ * when Postgres dropped the rows of the day meanwhile. `merged`, for a file with the rows of the former one and corrections, finishes them.
  */
-export function addFile(db: Database, made: MadeFile, summary: DaySummary): Promise<ArchiveFile | undefined> {
+export function addFile(
+  db: Database,
+  made: MadeFile,
+  summary: DaySummary,
+  merged?: (tx: Tx) => Promise<void>,
+): Promise<ArchiveFile | undefined> {
   const { kind, venue, date } = made.day;
   return db.transaction(async (tx) => {
+    const [seam] = await tx.query<{ isBehind: boolean }>(LOCK_SEAM, [kind, date]);
+    if (merged === undefined && seam?.isBehind) return undefined;
     await tx.query(SUPERSEDE, [kind, venue, date, made.revision]);
     const [added] = await tx.query<ArchiveFile>(INSERT_FILE, [
       ...[kind, venue, date, made.revision, made.file, summary.rows, summary.inEffect, made.bytes, made.sha256],
       ...[summary.checksum, made.schemaVersion, summary.startMs, summary.endMs, summary.snapshot, summary.journalSeq],
+      JSON.stringify(summary.witness),
     ]);
-    if (added !== undefined) await tx.query(DELETE_CHANGES, [summary.changes]);
+    if (added === undefined) return undefined;
+    await tx.query(DELETE_CHANGES, [summary.changes]);
+    await merged?.(tx);
     return added;
   });
 }
 
 /** Removes changes that turned out to leave the rows of their day as they are in its file. */
-export async function dropChanges(db: Queryable, { changes }: DaySummary): Promise<void> {
+export async function dropChanges(db: Queryable, { changes }: Pick<DaySummary, 'changes'>): Promise<void> {
   if (changes.length > 0) await db.query(DELETE_CHANGES, [changes]);
 }
 
@@ -238,9 +256,23 @@ const COUNT_ARCHIVED = sql(
      AND date < ($3::timestamptz AT TIME ZONE 'UTC')::date`,
 );
 
-/** Whether the files of all venues together have every row of a partition, and no day of it changed since. */
+/** Work that reads or writes the trades of a time in Postgres: folds, and two passes over all trades. */
+const IS_NAMED = sql(
+  'is_trade_partition_named',
+  `SELECT EXISTS (SELECT FROM (SELECT detail FROM mark WHERE stage = 'fold-candles'
+                               UNION ALL SELECT detail FROM parked_mark WHERE stage = 'fold-candles') f
+                  WHERE f.detail < extract(epoch FROM $1::timestamptz))
+     OR EXISTS (SELECT FROM candle_refold WHERE finished_at IS NULL)
+     OR EXISTS (SELECT FROM trade_reread WHERE ended_at IS NULL AND since_at < $1::timestamptz) AS is_named`,
+);
+
+/** Whether the files of all venues together have every row of a partition, no day of it changed since, and no work names it. */
 export async function isPartitionArchived(db: Queryable, kind: ArchiveKind, partition: Partition): Promise<boolean> {
   const [from, until] = [partition.fromMs, partition.untilMs].map((ms) => new Date(ms).toISOString());
+  if (kind === 'trades') {
+    const [named] = await db.query<{ isNamed: boolean }>(IS_NAMED, [until]);
+    if (named?.isNamed !== false) return false;
+  }
   const column = kind === 'trades' ? 'ts' : 'received_at';
   const [stored] = await db.query<{ rows: number }>(countSql(partition.name, column), [from]);
   const [archived] = await db.query<{ rows: number; isChanged: boolean }>(COUNT_ARCHIVED, [kind, from, until]);

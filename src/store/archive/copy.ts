@@ -1,24 +1,21 @@
 import type { Socket } from 'node:net';
-import type { Writable } from 'node:stream';
+import { Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { PoolClient } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
-import type { ArchiveDay } from '../../domain/archive/file.ts';
-import { OddswireError } from '../../domain/values/errors.ts';
-import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import { CsvRows, type RowsSummary } from '../../domain/archive/csv-rows.ts';
+import type { ArchiveDay, ArchiveFile, DayWitness } from '../../domain/archive/file.ts';
+import { fileColumns } from '../../domain/archive/kinds.ts';
+import { asError, OddswireError } from '../../domain/values/errors.ts';
+import { type Database, type Queryable, sql } from '../db/tx.ts';
 import { NEWEST_HEAD } from '../journal/read-journal.ts';
-import { copySql, summarySql } from './rows.ts';
+import { copySql, TIME_COLUMN, type TradeTable } from './rows.ts';
 
-/** The state of a day in Postgres, at one snapshot. */
-export interface DaySummary {
-  rows: number;
-  inEffect: number;
-  /** Epoch milliseconds; null without rows. */
-  startMs: number | null;
-  endMs: number | null;
-  checksum: string;
+/** The rows of a day in Postgres, at one snapshot. */
+export interface DaySummary extends RowsSummary {
   snapshot: string;
   journalSeq: string | null;
+  witness: NonNullable<ArchiveFile['witness']>;
   /** The changes of the day whose rows this snapshot has; see migration 0049. */
   changes: bigint[];
 }
@@ -31,7 +28,7 @@ const READ_PLACE = sql(
 const READ_CHANGES = sql(
   'read_archive_changes',
   `SELECT c.id FROM archive_change c LEFT JOIN outcome o ON o.token_id = c.token_id LEFT JOIN market m ON m.id = o.market_id
-   WHERE c.kind = $1 AND c.date = $3::date AND m.venue = $2`,
+   WHERE c.kind = $1 AND c.date = $3::date AND coalesce(c.venue, m.venue) = $2`,
 );
 
 /** Writes the rows of a day to `target` as CSV, and returns their summary of the same snapshot. Ends `target`. */
@@ -40,21 +37,58 @@ export function copyDay(
   day: ArchiveDay,
   target: () => Writable,
   signal: AbortSignal,
+  trades: TradeTable = 'trade',
 ): Promise<DaySummary> {
-  return readSnapshot(db, day, async (client) => {
+  return db.transaction(async (tx) => {
+    await tx.query(ISOLATE);
+    const [place] = await tx.query<Pick<DaySummary, 'snapshot' | 'journalSeq'>>(READ_PLACE);
+    const changes = await readChanges(tx, day);
+    const witness = await readWitness(tx, day);
+    const client: PoolClient | undefined = await tx.em.queryRunner?.connect();
+    if (place === undefined || client === undefined) {
+      throw new OddswireError('no_archive_summary', 'Postgres returned no place of the day');
+    }
+    const rows = new CsvRows(fileColumns(day.kind), TIME_COLUMN[day.kind]);
     try {
-      await pipeline(client.query(copyTo(copySql(day))), target(), { signal });
+      await pipeline(client.query(copyTo(copySql(day, trades))), summing(rows), target(), { signal });
     } catch (error) {
       // The rest of the answer has no reader: Postgres and the roll-back behind it would wait without end.
       connectionOf(client).stream.destroy();
       throw error;
     }
+    return { ...rows.end(), ...place, changes, witness };
   });
 }
 
 /** The summary of a day alone. */
-export function summarizeDay(db: Database, day: ArchiveDay): Promise<DaySummary> {
-  return readSnapshot(db, day, async () => undefined);
+export function summarizeDay(db: Database, day: ArchiveDay, signal: AbortSignal): Promise<DaySummary> {
+  return copyDay(db, day, () => new Writable({ write: (_chunk, _encoding, done) => done() }), signal);
+}
+
+/** Sums up the rows that Postgres sends, between it and the disk. */
+function summing(rows: CsvRows): Transform {
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      try {
+        rows.add(chunk);
+        done(null, chunk);
+      } catch (error) {
+        done(asError(error));
+      }
+    },
+  });
+}
+
+const DELETE_CORRECTIONS = sql(
+  'delete_archive_corrections',
+  `DELETE FROM archive_correction c USING outcome o, market m
+   WHERE c.ts >= $2::date::timestamp AT TIME ZONE 'UTC' AND c.ts < ($2::date + 1)::timestamp AT TIME ZONE 'UTC'
+     AND o.token_id = c.token_id AND m.id = o.market_id AND m.venue = $1 AND pg_visible_in_snapshot(c.xid, $3::pg_snapshot)`,
+);
+
+/** Removes the corrections of a day that a snapshot had. */
+export async function deleteCorrections(tx: Queryable, { venue, date }: ArchiveDay, snapshot: string): Promise<void> {
+  await tx.query(DELETE_CORRECTIONS, [venue, date, snapshot]);
 }
 
 /** The driver has no call that ends a connection in the middle of an answer. */
@@ -62,23 +96,33 @@ function connectionOf(client: PoolClient): { stream: Socket } {
   return (client as unknown as { connection: { stream: Socket } }).connection;
 }
 
-function readSnapshot(db: Database, day: ArchiveDay, read: (client: PoolClient) => Promise<void>): Promise<DaySummary> {
-  return db.transaction(async (tx) => {
-    await tx.query(ISOLATE);
-    const [place] = await tx.query<Pick<DaySummary, 'snapshot' | 'journalSeq'>>(READ_PLACE);
-    const changes = await readChanges(tx, day);
-    type Counted = Omit<DaySummary, 'snapshot' | 'journalSeq' | 'changes'>;
-    const [counted] = await tx.query<Counted>(sqlPlannedPerCall('summarize_archive_day', summarySql(day)));
-    const client: PoolClient | undefined = await tx.em.queryRunner?.connect();
-    if (place === undefined || counted === undefined || client === undefined) {
-      throw new OddswireError('no_archive_summary', 'Postgres returned no summary of the day');
-    }
-    if (counted.rows > 0) await read(client);
-    return { ...counted, ...place, changes };
-  });
-}
-
 async function readChanges(db: Queryable, { kind, venue, date }: ArchiveDay): Promise<bigint[]> {
   const rows = await db.query<{ id: bigint }>(READ_CHANGES, [kind, venue, date]);
   return rows.map(({ id }) => id);
+}
+
+/** The hours of a venue sum up its markets. */
+const READ_WITNESS = sql(
+  'read_day_witness',
+  `SELECT EXISTS (SELECT FROM coverage_settled s WHERE s.venue = $1 AND s.kind = 'trades') AS has_totals,
+     (SELECT unit FROM venue_completeness WHERE venue = $1) AS unit, trim_scale(coalesce(sum(c.stored), 0))::text AS stored,
+     CASE WHEN count(c.total) = 24 THEN trim_scale(sum(c.total))::text END AS total, trim_scale(coalesce(sum(c.missing), 0))::text AS missing,
+     (count(*) FILTER (WHERE c.class = 'complete'))::int AS complete, (count(*) FILTER (WHERE c.class = 'quiet'))::int AS quiet,
+     (count(*) FILTER (WHERE c.class = 'gap'))::int AS gap, (count(*) FILTER (WHERE c.class = 'unknown'))::int AS unknown
+   FROM coverage c
+   WHERE c.venue = $1 AND c.kind = 'trades' AND c.market_id = 0 AND c.checked_at IS NOT NULL
+     AND c.hour >= $2::date::timestamp AT TIME ZONE 'UTC' AND c.hour < ($2::date::timestamp AT TIME ZONE 'UTC') + interval '24 hours'`,
+);
+
+type WitnessRow = Omit<DayWitness, 'hours'> & Omit<DayWitness['hours'], 'open'> & { hasTotals: boolean };
+
+/** The venue's totals of a day of trades, or the reason why there are none. */
+async function readWitness(db: Queryable, { kind, venue, date }: ArchiveDay): Promise<DaySummary['witness']> {
+  if (kind !== 'trades') return { reason: 'not_trades' };
+  const [row] = await db.query<WitnessRow>(READ_WITNESS, [venue, date]);
+  if (!row?.hasTotals) return { reason: 'no_total' };
+  const { unit, stored, total, missing, complete, quiet, gap, unknown } = row;
+  const judged = complete + quiet + gap + unknown;
+  if (judged === 0) return { reason: 'not_settled' };
+  return { unit, stored, total, missing, hours: { complete, quiet, gap, unknown, open: 24 - judged } };
 }

@@ -4,7 +4,15 @@ import { VENUE_NAMES, VENUES, type VenueName } from '../../domain/markets/venue.
 /** The kinds that a venue has. */
 function kindsOf(venue: VenueName): ArchiveKind[] {
   const { markets, trades, prices, books, tokens } = VENUES[venue].capabilities;
-  const has = { trades, candles: trades, prices: prices || tokens, books, markets, resolutions: markets };
+  const has = {
+    trades,
+    candles: trades,
+    prices: prices || tokens,
+    books,
+    markets,
+    resolutions: markets,
+    coverage: true,
+  };
   return ARCHIVE_KIND_NAMES.filter((kind) => has[kind]);
 }
 

@@ -1,22 +1,31 @@
 import { escapeLiteral } from 'pg';
 import type { ArchiveDay } from '../../domain/archive/file.ts';
-import { ARCHIVE_KINDS, type ArchiveKind, type ColumnType, fileColumns } from '../../domain/archive/kinds.ts';
+import { ARCHIVE_KINDS, type ArchiveKind, type ColumnType } from '../../domain/archive/kinds.ts';
 
 /** The part of a file's rows that each kind reads, as SQL literals: the venue, and the first moment of the day and of the next day. */
 interface Place {
   readonly venue: string;
+  readonly isSolana: boolean;
   readonly from: string;
   readonly until: string;
+  readonly trades: TradeTable;
 }
 
-/** Outcomes of a venue, as `k (id, mint, market_id, is_over)`. Solana has tokens without markets. */
-const tokensOf = ({ venue, from }: Place) => `(
+/** Trades of days that Postgres has, and trades that a file of a day without rows in Postgres may lack. */
+export type TradeTable = 'trade' | 'archive_correction';
+
+const OUTSIDE_MARKETS = `
+  UNION ALL
+  SELECT t.id, t.mint, NULL, false FROM token t WHERE NOT EXISTS (SELECT FROM outcome o WHERE o.token_id = t.id)`;
+
+/**
+ * Outcomes of a venue, as `k (id, mint, market_id, is_over)`. Solana has tokens without markets; without that part Postgres can read the
+ * markets in their order, and sorts the rows of one market at a time.
+ */
+const tokensOf = ({ venue, from, isSolana }: Place) => `(
   SELECT t.id, t.mint, m.venue_market_id AS market_id,
     ((m.status IN ('resolved', 'settled') AND m.updated_at < ${from}) OR m.gone_at < ${from}) IS TRUE AS is_over
-  FROM market m JOIN outcome o ON o.market_id = m.id JOIN token t ON t.id = o.token_id WHERE m.venue = ${venue}
-  UNION ALL
-  SELECT t.id, t.mint, NULL, false FROM token t
-  WHERE ${venue} = 'solana' AND NOT EXISTS (SELECT FROM outcome o WHERE o.token_id = t.id)) k`;
+  FROM market m JOIN outcome o ON o.market_id = m.id JOIN token t ON t.id = o.token_id WHERE m.venue = ${venue}${isSolana ? OUTSIDE_MARKETS : ''}) k`;
 
 /** The changes of a day, after the last one before it of each outcome that is not over. */
 const historyOf = (table: string, columns: string) => (place: Place) =>
@@ -34,7 +43,7 @@ const ROWS: Record<ArchiveKind, (place: Place) => string> = {
   trades: (place) => `
     SELECT k.market_id, k.mint AS outcome_id, t.ts, t.trade_id, t.price, t.size, t.price * t.size AS notional,
       CASE t.side WHEN 1 THEN 'buy' WHEN -1 THEN 'sell' END AS side, t.ordinal, t.received_at
-    FROM ${tokensOf(place)} JOIN trade t ON t.token_id = k.id AND t.ts >= ${place.from} AND t.ts < ${place.until}`,
+    FROM ${tokensOf(place)} JOIN ${place.trades} t ON t.token_id = k.id AND t.ts >= ${place.from} AND t.ts < ${place.until}`,
   candles: (place) => `
     SELECT k.market_id, k.mint AS outcome_id, c.interval_seconds, to_timestamp(c.bucket) AS start,
       c.open, c.high, c.low, c.close, c.volume, c.notional, c.trades
@@ -61,68 +70,59 @@ const ROWS: Record<ArchiveKind, (place: Place) => string> = {
     SELECT m.venue_market_id AS market_id, r.n, r.transition, r.state, r.round, r.at AS venue_at, r.received_at, r.payouts, r.reason, r.source, r.facts
     FROM market_resolution r JOIN market m ON m.id = r.market_id
     WHERE m.venue = ${venue} AND r.received_at >= ${from} AND r.received_at < ${until}`,
+  coverage: ({ venue, from, until }) => `
+    SELECT m.venue_market_id AS market_id, c.kind, c.hour AS start, c.class, c.stored, c.total, c.missing, c.tolerance, c.cause, c.reason,
+      c.pause_ms::numeric / 1000 AS longest_pause, c.from_at, c.to_at, c.markets, c.markets_gap, c.markets_unknown, c.checked_at
+    FROM coverage c LEFT JOIN market m ON m.id = c.market_id AND c.market_id > 0
+    WHERE c.venue = ${venue} AND c.hour >= ${from} AND c.hour < ${until} AND c.checked_at IS NOT NULL AND (c.market_id = 0 OR m.id IS NOT NULL)`,
 };
 
 /** The column whose range a file states. */
-const TIME: Record<ArchiveKind, string> = {
+export const TIME_COLUMN: Record<ArchiveKind, string> = {
   trades: 'ts',
   candles: 'start',
   prices: 'received_at',
   books: 'received_at',
   markets: 'known_from',
   resolutions: 'received_at',
+  coverage: 'start',
 };
 
-/** Whether a decimal has at most 20 digits before its point and 18 behind it. */
-const fits = (value: string) => `${value} = round(${value}, 18) AND abs(${value}) < 1e20`;
+/** Whether a decimal has at most 20 digits before its point and 18 behind it. The scale decides nearly always, and costs least. */
+const fits = (value: string) =>
+  `${value} < 1e20 AND ${value} > -1e20 AND (scale(${value}) <= 18 OR ${value} = round(${value}, 18))`;
 
-const RENDERED: Record<Exclude<ColumnType, 'decimal'>, (value: string) => string> = {
-  text: (value) => value,
-  time: (value) => `(extract(epoch FROM ${value}) * 1000000)::bigint::text`,
-  integer: (value) => `${value}::text`,
-  boolean: (value) => `${value}::text`,
-  json: (value) => `${value}::text`,
-};
+/** The values of a column of a file as SQL: of a decimal two, because its digits beyond the type of the file are text. */
+function rendered(name: string, type: ColumnType): string[] {
+  const value = `r.${name}`;
+  // It has six digits behind its point.
+  if (type === 'time') return [`extract(epoch FROM ${value})`];
+  // COPY writes `t` and `f`; the text of a row has `true` and `false`.
+  if (type === 'boolean') return [`${value}::text`];
+  if (type !== 'decimal') return [value];
+  return [
+    `CASE WHEN ${fits(value)} THEN CASE WHEN scale(${value}) <= 18 THEN ${value} ELSE round(${value}, 18) END END`,
+    `CASE WHEN ${fits(value)} THEN NULL ELSE trim_scale(${value}) END`,
+  ];
+}
 
-/** The rows of a day with each column as text, as the digest of a row reads it; times are microseconds since 1970. */
-function renderedRows({ kind, venue, date }: ArchiveDay, order = ''): string {
+/** SQL that copies the rows of a day as CSV in the order of its file, as `CsvRows` reads it. */
+export function copySql({ kind, venue, date }: ArchiveDay, trades: TradeTable): string {
   const from = `(${escapeLiteral(date)}::date::timestamp AT TIME ZONE 'UTC')`;
-  const place = { venue: escapeLiteral(venue), from, until: `(${from} + interval '24 hours')` };
-  const columns = ARCHIVE_KINDS[kind].columns.flatMap(({ name, type }) => {
-    const value = `r.${name}`;
-    if (type !== 'decimal') return [`${RENDERED[type](value)} AS ${name}`];
-    return [
-      `CASE WHEN ${fits(value)} THEN ${value}::numeric(38, 18)::text END AS ${name}`,
-      `CASE WHEN NOT (${fits(value)}) THEN trim_scale(${value})::text END AS ${name}_text`,
-    ];
+  const place = {
+    venue: escapeLiteral(venue),
+    isSolana: venue === 'solana',
+    from,
+    until: `(${from} + interval '24 hours')`,
+    trades,
+  };
+  const columns: readonly { name: string; type: ColumnType }[] = ARCHIVE_KINDS[kind].columns;
+  const order = ARCHIVE_KINDS[kind].order.map((name) => {
+    const isText = columns.some((column) => column.name === name && column.type === 'text');
+    return `q.${name}${isText ? ' COLLATE "C"' : ''} NULLS FIRST`;
   });
+  const values = columns.flatMap(({ name, type }) => rendered(name, type));
   // OFFSET 0 keeps Postgres from computing a value again for each use of it.
-  return `SELECT ${columns.join(', ')} FROM (${ROWS[kind](place)} OFFSET 0) r ${order} OFFSET 0`;
-}
-
-/** SQL that copies the rows of a day as CSV in the order of its file, every value quoted, null unquoted and empty. */
-export function copySql(day: ArchiveDay): string {
-  const order = ARCHIVE_KINDS[day.kind].order.map((name) => {
-    const isText = ARCHIVE_KINDS[day.kind].columns.some((column) => column.name === name && column.type === 'text');
-    return `r.${name}${isText ? ' COLLATE "C"' : ''} NULLS FIRST`;
-  });
-  return `COPY (${renderedRows(day, `ORDER BY ${order.join(', ')}`)}) TO STDOUT (FORMAT csv, FORCE_QUOTE *)`;
-}
-
-const half = (digest: string, from: number) => `('x' || substr(${digest}, ${from}, 16))::bit(64)::bigint`;
-/** A sum of unsigned numbers, which Postgres reads as signed. */
-const unsignedSum = (name: string) =>
-  `(coalesce(sum(${name}), 0) + count(*) FILTER (WHERE ${name} < 0) * 18446744073709551616)`;
-
-/** SQL of the summary of these rows: their number, time range and checksum. */
-export function summarySql(day: ArchiveDay): string {
-  const { kind } = day;
-  const text = fileColumns(kind).map(({ name }) => `coalesce(octet_length(r.${name}) || ':' || r.${name}, '-')`);
-  const hasInEffect = fileColumns(kind).some(({ name }) => name === 'in_effect');
-  const inEffect = hasInEffect ? `(r.in_effect = 'true')` : 'false';
-  return `SELECT count(*)::float8 AS rows, (count(*) FILTER (WHERE in_effect))::float8 AS in_effect,
-      min(us) FILTER (WHERE NOT in_effect)::float8 / 1000 AS start_ms, max(us) FILTER (WHERE NOT in_effect)::float8 / 1000 AS end_ms,
-      ${unsignedSum('high')} || '.' || ${unsignedSum('low')} AS checksum
-    FROM (SELECT us, in_effect, ${half('d', 1)} AS high, ${half('d', 17)} AS low FROM (
-      SELECT r.${TIME[kind]}::bigint AS us, ${inEffect} AS in_effect, md5(${text.join(' || ')}) AS d FROM (${renderedRows(day)}) r OFFSET 0) h OFFSET 0) s`;
+  return `COPY (SELECT ${values.join(', ')} FROM (SELECT * FROM (${ROWS[kind](place)}) q ORDER BY ${order.join(', ')} OFFSET 0) r)
+    TO STDOUT (FORMAT csv, FORCE_QUOTE *)`;
 }

@@ -11,6 +11,10 @@ const ANNOUNCE = sql('announce_arrival', `SELECT pg_notify('${CHANNEL}', $1)`);
 /** The awaited data: the requested books of a market, or its older trades. */
 type ArrivalKey = `book:${string}` | `history:${string}`;
 
+/** An announcement of older trades of any market. */
+const ANY_HISTORY = 'history:*';
+type AwaitedKey = ArrivalKey | typeof ANY_HISTORY;
+
 /** Notifies all processes that wait for this key. Postgres sends it when the writing transaction commits, and only then. */
 export async function announceArrival(tx: Queryable, key: ArrivalKey): Promise<void> {
   await tx.query(ANNOUNCE, [key]);
@@ -22,7 +26,7 @@ export interface Arrivals {
    * True when the key is announced within the time. It listens from the call on, so call it before the work is enqueued and await it
    * afterwards. It also returns false for announcements during a lost connection, so read the data again then.
    */
-  waitFor(key: ArrivalKey, timeoutMs: number, signal?: AbortSignal): Promise<boolean>;
+  waitFor(key: AwaitedKey, timeoutMs: number, signal?: AbortSignal): Promise<boolean>;
   /** Resolves when it listens for the first time, or when it is closed before. */
   ready(): Promise<void>;
   /** Ends every wait with false, and closes the connection. */
@@ -41,8 +45,9 @@ export function createArrivals(databaseUrl: string, log: Logger): Arrivals {
     nowReady = resolve;
   });
 
-  function announced(key: string | undefined): void {
-    for (const settle of waiting.get(key ?? '') ?? []) settle(true);
+  function announced(key = ''): void {
+    for (const settle of waiting.get(key) ?? []) settle(true);
+    if (key.startsWith('history:')) for (const settle of waiting.get(ANY_HISTORY) ?? []) settle(true);
   }
 
   const running = keepSession({

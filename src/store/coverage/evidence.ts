@@ -1,4 +1,4 @@
-import type { BesideTotal, HourEvidence } from '../../domain/markets/coverage.ts';
+import type { BesideTotal, HistoryEnd, HourEvidence } from '../../domain/markets/coverage.ts';
 import type { VolumeRule, VolumeUnit } from '../../domain/markets/volume-witness.ts';
 import { decimal } from '../../domain/values/decimal.ts';
 import { epochMs } from '../db/epoch-ms.ts';
@@ -28,6 +28,34 @@ function storedSql(from: string, to: string): string {
      WHERE r.t > r.f)`;
 }
 
+/** Whether the walk `trade_history AS w` ended before the start of its range. */
+const HAS_ENDED_EARLY = `w.status IN ('done', 'failed') AND w.last_error IS NOT NULL AND coalesce(w.reached_at, w.to_at) > w.from_at`;
+/** The columns of its end; null without such a walk. */
+const HISTORY_END = `${epochMs('w.from_at')} AS history_from_ms, ${epochMs('coalesce(w.reached_at, w.to_at)')} AS history_reached_ms,
+  w.status = 'done' AS is_unserved`;
+
+interface HistoryEndRow {
+  historyFromMs: number | null;
+  historyReachedMs: number | null;
+  isUnserved: boolean | null;
+}
+
+function toHistoryEnd({ historyFromMs, historyReachedMs, isUnserved }: HistoryEndRow): HistoryEnd | undefined {
+  if (historyFromMs === null || historyReachedMs === null) return undefined;
+  return { fromMs: historyFromMs, reachedMs: historyReachedMs, isUnserved: isUnserved === true };
+}
+
+const ENDED = sql(
+  'read_history_end',
+  `SELECT ${HISTORY_END} FROM trade_history w WHERE w.market_id = $1 AND ${HAS_ENDED_EARLY}`,
+);
+
+/** The end of the walk back through the trades of a market; undefined while it has read its range, or reads it. */
+export async function readHistoryEnd(db: Queryable, marketPk: bigint): Promise<HistoryEnd | undefined> {
+  const [row] = await db.query<HistoryEndRow>(ENDED, [marketPk]);
+  return row && toHistoryEnd(row);
+}
+
 const DELAY = `$3 * interval '1 millisecond'`;
 /** Just behind the lead, because a bound excludes its moment. */
 const LEAD = `($4 * interval '1 millisecond' + interval '1 microsecond')`;
@@ -49,11 +77,12 @@ const READ = sql(
      SELECT DISTINCT market_id, to_timestamp(ms / 1000) AS start, to_timestamp(ms / 1000) + interval '1 hour' AS until
      FROM unnest($1::bigint[], $2::float8[]) AS u (market_id, ms))
    SELECT a.market_id, ${epochMs('a.start')} AS start_ms, ${epochMs('m.created_at')} AS created_ms, h.stored, h.is_folded,
+     ${HISTORY_END},
      c.role, ${epochMs('c.at')} AS at_ms, ${epochMs('c.to_at')} AS to_ms, c.volume,
      CASE c.role WHEN 'before' THEN ${storedSql(`c.at + ${LEAD}`, 'a.start')} WHEN 'after' THEN ${storedSql('a.until', `c.at - ${DELAY}`)} END AS sure,
      CASE c.role WHEN 'before' THEN ${storedSql(`c.at - ${DELAY}`, 'a.start')} WHEN 'after' THEN ${storedSql('a.until', `c.at + ${LEAD}`)}
        WHEN 'inside' THEN ${storedSql(`c.at - ${DELAY}`, `c.to_at + ${LEAD}`)} END AS most
-   FROM asked a JOIN market m ON m.id = a.market_id
+   FROM asked a JOIN market m ON m.id = a.market_id LEFT JOIN trade_history w ON w.market_id = a.market_id AND ${HAS_ENDED_EARLY}
    CROSS JOIN LATERAL (
      SELECT coalesce(sum(CASE WHEN $6 THEN k.volume ELSE k.notional END), 0) AS stored,
        NOT EXISTS (SELECT FROM unfolded u WHERE u.market_id = a.market_id) AS is_folded
@@ -88,7 +117,7 @@ const READ = sql(
    ORDER BY a.market_id, a.start, c.role, c.place`,
 );
 
-interface EvidenceRow {
+interface EvidenceRow extends HistoryEndRow {
   marketId: bigint;
   startMs: number;
   createdMs: number | null;
@@ -153,6 +182,7 @@ function toEvidence(rows: readonly EvidenceRow[]): MarketHourEvidence | undefine
           most: decimal(most),
         }),
       );
+  const history = toHistoryEnd(first);
   const inside = rows.find(({ role }) => role === 'inside');
   return {
     marketPk: marketId,
@@ -162,6 +192,7 @@ function toEvidence(rows: readonly EvidenceRow[]): MarketHourEvidence | undefine
     before: totalsOf('before'),
     after: totalsOf('after'),
     ...(createdMs !== null && { createdMs }),
+    ...(history && { history }),
     ...(inside?.toMs != null && {
       inside: { fromMs: inside.atMs, toMs: inside.toMs, growth: decimal(inside.volume), stored: decimal(inside.most) },
     }),

@@ -3,6 +3,7 @@ import {
   type CoverageClass,
   type CoverageKind,
   type CoverageReason,
+  classifyHistory,
   classifyTrades,
   HOUR_MS,
 } from '../../domain/markets/coverage.ts';
@@ -10,7 +11,7 @@ import { isComparable, volumeRuleOf } from '../../domain/markets/volume-witness.
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
 import { epochMs } from '../db/epoch-ms.ts';
 import { type Queryable, sql } from '../db/tx.ts';
-import { readHourEvidence } from './evidence.ts';
+import { readHistoryEnd, readHourEvidence } from './evidence.ts';
 import { unitOf } from './settle.ts';
 
 /** The coverage of an hour. Volumes are in the unit of the venue's totals, times in epoch milliseconds. */
@@ -123,8 +124,9 @@ const MARKET = sql(
 );
 
 /**
- * The coverage of a market in the settled hours of its venue, in no order. An hour of trades without a row, such as a quiet one, is judged
- * now. The venue's polls state the hours of prices and markets; which market a poll of books read is not recorded.
+ * The coverage of a market in the settled hours of its venue, and in earlier ones that its walk back did not read, in no order. An hour of
+ * trades without a row, such as a quiet one, is judged now. The venue's polls state the hours of prices and markets; which market a poll of
+ * books read is not recorded.
  */
 export async function readMarketHours(
   db: Queryable,
@@ -135,16 +137,37 @@ export async function readMarketHours(
 ): Promise<CoverageHour[]> {
   const startMs = Math.max(range.startMs, settled?.sinceMs ?? Number.POSITIVE_INFINITY);
   const endMs = Math.min(range.endMs, settled?.settledToMs ?? 0);
-  if (startMs >= endMs) return [];
+  const unread =
+    range.kind === 'trades' && range.startMs < startMs
+      ? await unreadHours(db, marketPk, range.startMs, Math.min(range.endMs, startMs), nowMs)
+      : [];
+  if (startMs >= endMs) return unread;
   const [market] = await db.query<CoveredMarket>(MARKET, [marketPk]);
-  if (market === undefined) return [];
+  if (market === undefined) return unread;
   const bounds = { kind: range.kind, startMs, endMs };
   const rows = await db.query<CoverageRow>(MARKET_HOURS, [market.pk, range.kind, startMs, endMs]);
   const own = rows.map(toHour);
   const known = new Set(own.map((hour) => hour.startMs));
   const others =
     range.kind === 'trades' ? await judged(db, market, bounds, known, nowMs) : await ofVenue(db, market, bounds, known);
-  return [...own, ...others];
+  return [...unread, ...own, ...others];
+}
+
+/** The hours before the first evidence that the walk back through history did not read. */
+async function unreadHours(
+  db: Queryable,
+  marketPk: bigint,
+  startMs: number,
+  endMs: number,
+  nowMs: number,
+): Promise<CoverageHour[]> {
+  const end = await readHistoryEnd(db, marketPk);
+  if (end === undefined) return [];
+  const first = Math.max(startMs, Math.floor(end.fromMs / HOUR_MS) * HOUR_MS);
+  return hoursOf(first, Math.min(endMs, end.reachedMs)).flatMap((each) => {
+    const result = classifyHistory(end, each);
+    return result ? [{ ...result, startMs: each, checkedMs: nowMs }] : [];
+  });
 }
 
 async function judged(
@@ -199,31 +222,4 @@ export function hoursOf(startMs: number, endMs: number): number[] {
     { length: Math.max(0, Math.ceil((endMs - first) / HOUR_MS)) },
     (_, index) => first + index * HOUR_MS,
   );
-}
-
-const DAY = sql(
-  'read_coverage_of_day',
-  `SELECT c.kind, m.venue_market_id AS market_id, c.again_at IS NULL AS is_final, ${COLUMNS}
-   FROM coverage c LEFT JOIN market m ON m.id = c.market_id AND c.market_id > 0
-   WHERE c.venue = $1 AND c.hour >= to_timestamp($2::float8 / 1000) AND c.hour < to_timestamp($2::float8 / 1000) + interval '24 hours'
-     AND c.checked_at IS NOT NULL AND (c.market_id = 0 OR m.id IS NOT NULL)
-   ORDER BY c.kind, c.hour, c.market_id`,
-);
-
-interface CoverageOfDay extends CoverageHour {
-  kind: CoverageKind;
-  /** The venue's id; null: the venue itself. */
-  marketId: string | null;
-  /** The hour is not judged again, unless a later comparison finds a loss or its end. */
-  isFinal: boolean;
-}
-
-/** All judged hours of a venue and its markets on the UTC day that begins at `dayMs`, epoch milliseconds: the rows of its file of coverage. */
-export async function readCoverageDay(db: Queryable, venue: string, dayMs: number): Promise<CoverageOfDay[]> {
-  type Row = CoverageRow & Pick<CoverageOfDay, 'kind' | 'marketId' | 'isFinal'>;
-  const rows = await db.query<Row>(DAY, [venue, dayMs]);
-  return rows.map((row) => {
-    const { kind, marketId, isFinal } = row;
-    return { ...toHour(row), kind, marketId, isFinal };
-  });
 }

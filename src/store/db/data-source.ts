@@ -61,7 +61,9 @@ import { BesideFormerRelease0048 } from './migrations/0048-beside-former-release
 import { Archive0049 } from './migrations/0049-archive.ts';
 import { Coverage0050 } from './migrations/0050-coverage.ts';
 import { ArchiveReads0051 } from './migrations/0051-archive-reads.ts';
+import { ArchiveCoverage0052 } from './migrations/0052-archive-coverage.ts';
 import { ArchiveState0054 } from './migrations/0054-archive-state.ts';
+import { ArchiveSeam0055 } from './migrations/0055-archive-seam.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -126,7 +128,9 @@ export const MIGRATIONS = [
   Archive0049,
   Coverage0050,
   ArchiveReads0051,
+  ArchiveCoverage0052,
   ArchiveState0054,
+  ArchiveSeam0055,
 ] as const;
 
 /**

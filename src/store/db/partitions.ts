@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DAY_MS } from '../../domain/values/durations.ts';
+import { readSeam } from './archive-seam.ts';
 import type { Database, Queryable } from './tx.ts';
 import { sql } from './tx.ts';
 
@@ -35,6 +36,7 @@ const PLANNED_MS = 10_000;
 interface Range {
   name: string;
   from: string;
+  atMs: number;
 }
 
 function rangeOf(table: PartitionedTable, atMs: number): Range {
@@ -47,7 +49,7 @@ function rangeOf(table: PartitionedTable, atMs: number): Range {
   const suffix = day(from)
     .slice(0, isMonthly ? 7 : 10)
     .replaceAll('-', '');
-  return { name: `${table}_${suffix}`, from: `${day(from)}T00:00:00Z` };
+  return { name: `${table}_${suffix}`, from: `${day(from)}T00:00:00Z`, atMs };
 }
 
 /** The partition for the rows of a moment, epoch milliseconds. */
@@ -67,7 +69,10 @@ export class Partitions {
     this.#plannedMs = plannedMs;
   }
 
-  /** Ensures partitions for rows of these moments (epoch milliseconds). Must run outside the writing transaction. */
+  /**
+   * Ensures partitions for rows of these moments (epoch milliseconds). Must run outside the writing transaction. Trades before the seam of the
+   * archive get none: `writeTrades` stores them elsewhere.
+   */
   async ensure(table: PartitionedTable, moments: Iterable<number>): Promise<void> {
     const missing = new Map<string, Range>();
     for (const moment of moments) {
@@ -91,9 +96,11 @@ export class Partitions {
     this.#known.clear();
   }
 
-  async #create(table: PartitionedTable, { name, from }: Range): Promise<void> {
+  async #create(table: PartitionedTable, { name, from, atMs }: Range): Promise<void> {
     const [found] = await this.#db.query<{ exists: boolean }>(PARTITION_EXISTS, [table, name]);
     if (found?.exists) return;
+    // The seam is the end of a partition, so no partition is on both sides of it.
+    if (table === 'trade' && atMs < ((await readSeam(this.#db, 'trades')) ?? Number.NEGATIVE_INFINITY)) return;
     await this.#db.transaction((tx) => tx.query(CREATE_PARTITION, [table, from]));
     await this.#olderStatementsEnd(table);
   }

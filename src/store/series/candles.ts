@@ -37,10 +37,11 @@ function levelSql(seconds: number, below: number): string {
      GROUP BY 1, 2)`;
 }
 
-const FOLD = sql(
-  'fold_candles',
+/** SQL of a fold of trades: rows of `trade`, or of `given`. */
+const foldSql = (trades: 'trade' | 'given') =>
   `WITH stretch AS MATERIALIZED (
      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::int[]) AS s (token_id, start, until, seconds)),
+   ${trades === 'given' ? GIVEN : ''}
    level_${BASE} AS MATERIALIZED (
      SELECT s.token_id, f.* FROM stretch s
      CROSS JOIN LATERAL (
@@ -48,7 +49,7 @@ const FOLD = sql(
               ${OPEN_PRICE} AS open, max(price) AS high, min(price) AS low,
               ${CLOSE_PRICE} AS close,
               sum(size) AS volume, sum(price * size) AS notional, count(*)::int AS trades
-       FROM trade t WHERE t.token_id = s.token_id AND t.ts >= to_timestamp(s.start) AND t.ts < to_timestamp(s.until)
+       FROM ${trades} t WHERE t.token_id = s.token_id AND t.ts >= to_timestamp(s.start) AND t.ts < to_timestamp(s.until)
        GROUP BY 1) f
      WHERE s.seconds = ${BASE}),
    ${LEVELS.slice(1)
@@ -63,8 +64,16 @@ const FOLD = sql(
    minute AS MATERIALIZED (SELECT token_id, bucket, is_late FROM folded WHERE interval_seconds = ${BASE}),
    late AS (
      ${insertPublishSql('late-candles', 'SELECT token_id, min(bucket), max(bucket) + 60 FROM minute WHERE is_late GROUP BY token_id')})
-   ${insertPublishSql('candle', 'SELECT token_id, bucket FROM minute WHERE NOT is_late')}`,
-);
+   ${insertPublishSql('candle', 'SELECT token_id, bucket FROM minute WHERE NOT is_late')}`;
+
+/** Trades that Postgres does not have. */
+const GIVEN = `given AS MATERIALIZED (
+     SELECT token_id, timestamptz 'epoch' + micros * interval '1 microsecond' AS ts, trade_id, price, size, side, ordinal
+     FROM unnest($5::bigint[], $6::bigint[], $7::text[], $8::numeric[], $9::numeric[], $10::smallint[], $11::int[])
+       AS g (token_id, micros, trade_id, price, size, side, ordinal)),`;
+
+const FOLD = sql('fold_candles', foldSql('trade'));
+const FOLD_GIVEN = sql('fold_archived_candles', foldSql('given'));
 
 /**
  * Recomputes the minutes that gained trades from the stored trades, and every coarser bucket around them from the next finer interval.
@@ -73,18 +82,45 @@ const FOLD = sql(
  */
 export async function foldCandles(tx: Tx, marks: readonly Mark[]): Promise<number> {
   const minutes = joined(marks.map(({ key, detail: minute }) => ({ token: key, start: minute, until: minute + 60n })));
+  await tx.query(FOLD, stretchesOf(minutes));
+  return minutes.reduce((sum, { start, until }) => sum + Number(until - start) / 60, 0);
+}
+
+/** A trade of a file of the archive. */
+interface ArchivedTrade {
+  tokenId: bigint;
+  /** Epoch microseconds. */
+  atMicros: string;
+  tradeId: string;
+  price: string;
+  size: string;
+  side: number | null;
+  ordinal: number;
+}
+
+/** As `foldCandles`, of minutes whose trades are in files alone: `trades` has all of each minute. The caller holds the lock of the shards. */
+export async function foldArchivedMinutes(tx: Tx, trades: readonly ArchivedTrade[]): Promise<void> {
+  const minutes = trades.map(({ tokenId, atMicros }) => {
+    const second = BigInt(atMicros) / 1_000_000n;
+    const start = second - (second % 60n);
+    return { token: tokenId, start, until: start + 60n };
+  });
+  await tx.query(FOLD_GIVEN, [
+    ...stretchesOf(joined(minutes)),
+    ...(['tokenId', 'atMicros', 'tradeId', 'price', 'size', 'side', 'ordinal'] as const).map((name) =>
+      trades.map((trade) => trade[name]),
+    ),
+  ]);
+}
+
+/** The parameters of a fold of these minutes: they and the coarser buckets around them. */
+function stretchesOf(minutes: readonly Span[]): unknown[] {
   let spans = minutes;
   const stretches = LEVELS.flatMap((seconds) => {
     spans = joined(spans.map((span) => widened(span, BigInt(seconds))));
     return spans.map((span) => ({ ...span, seconds }));
   });
-  await tx.query(FOLD, [
-    stretches.map(({ token }) => token),
-    stretches.map(({ start }) => start),
-    stretches.map(({ until }) => until),
-    stretches.map(({ seconds }) => seconds),
-  ]);
-  return minutes.reduce((sum, { start, until }) => sum + Number(until - start) / 60, 0);
+  return (['token', 'start', 'until', 'seconds'] as const).map((name) => stretches.map((stretch) => stretch[name]));
 }
 
 /** A time span of one token, `[start, until)` epoch seconds. */

@@ -3,11 +3,12 @@ import type { TimeRange } from '../../domain/values/time-range.ts';
 import { feeKnownAt } from '../catalog/market-fees.ts';
 import { type MarketTokens, ONE_MARKET } from '../catalog/market-reads.ts';
 import { createBatcher, oncePerOwner } from '../db/batcher.ts';
+import { epochMs } from '../db/epoch-ms.ts';
 import { isContentRefused, type Queryable, type Statement, sql } from '../db/tx.ts';
 import { type JournalStamp, STAMP, toStamp } from '../journal/stamp.ts';
 import type { LatestBook } from './book-reads.ts';
-import type { StoredCandle, TradePage, TradePlace, TradeRow } from './reads.ts';
-import { toTradePage, tradePageSql, tradePageValues } from './reads.ts';
+import type { StoredCandle, TradePlace, TradeRow } from './reads.ts';
+import { tradePageSql, tradePageValues } from './reads.ts';
 import { FACTS_COLUMNS, FACTS_PARTS, type FactsRow, type TradeFacts, toTradeFacts } from './trade-history.ts';
 
 /*
@@ -217,7 +218,7 @@ function tradesStatement(direction: 'asc' | 'desc', isContinued: boolean): Serie
   return statement(
     `read_market_trades_${direction}${isContinued ? '_after' : ''}`,
     ['float8', 'float8', 'int', ...(isContinued ? ['bigint', 'int', 'numeric', 'text', 'bigint'] : [])],
-    'p2.trades_page',
+    `p2.trades_page, (SELECT ${epochMs('s.until')} FROM archive_seam s WHERE s.kind = 'trades') AS seam_ms`,
     `CROSS JOIN LATERAL (
        SELECT ${columnsSql('token_id::text', 'at_micros', 'trade_id', 'price::text', 'size::text', 'side', 'ordinal', 'signed_price::text')}
          AS trades_page FROM (${page}) t) p2`,
@@ -236,15 +237,20 @@ interface TradesQuery {
   after?: TradePlace;
 }
 
-/** A page of the tape of one outcome or of all, in the order of trades. */
+/**
+ * The rows of a page of the tape of one outcome or of all, in the order of trades: one more than the page has when more follow. `seamMs`: the
+ * moment before which files of the archive alone have trades, epoch milliseconds; null without one.
+ */
 export function readMarketTrades(
   db: Queryable,
   target: SeriesTarget,
   query: TradesQuery,
-): Promise<SeriesRead<{ page: TradePage }> | null> {
+): Promise<SeriesRead<{ rows: TradeRow[]; seamMs: number | null }> | null> {
   const chosen = TRADES[query.direction][query.after ? 'after' : 'first'];
-  return read(db, chosen, target, tradePageValues(query), ({ tradesPage }: { tradesPage: Columns<TradeCells> }) => ({
-    page: toTradePage(rowsOf<TradeCells>(tradesPage).map(toRow), query.limit),
+  type Found = { tradesPage: Columns<TradeCells>; seamMs: number | null };
+  return read(db, chosen, target, tradePageValues(query), ({ tradesPage, seamMs }: Found) => ({
+    rows: rowsOf<TradeCells>(tradesPage).map(toRow),
+    seamMs,
   }));
 }
 

@@ -13,6 +13,7 @@ interface OutcomePrice {
 
 export interface MarketPrices {
   pk: bigint;
+  venue: string;
   marketId: string;
   /** In the venue's order. */
   outcomes: OutcomePrice[];
@@ -21,11 +22,12 @@ export interface MarketPrices {
 /** $1 venues, $2 market ids. When two venues use one id, the first listed venue wins. */
 const ASKED = `unnest($2::text[]) WITH ORDINALITY AS a (market_id, place)
    CROSS JOIN LATERAL (
-     SELECT m.id, m.venue_market_id, m.updated_at FROM market m
+     SELECT m.id, m.venue, m.venue_market_id, m.updated_at FROM market m
      WHERE m.venue = ANY ($1::text[]) AND m.venue_market_id = a.market_id
      ORDER BY array_position($1::text[], m.venue) LIMIT 1) m`;
 
-const LATEST = 'm.id AS pk, m.venue_market_id AS market_id, t.mint AS outcome_id, l.price, l.bid, l.ask, l.as_of';
+const LATEST =
+  'm.id AS pk, m.venue, m.venue_market_id AS market_id, t.mint AS outcome_id, l.price, l.bid, l.ask, l.as_of';
 const ITS_OUTCOMES = `LEFT JOIN outcome o ON o.market_id = m.id LEFT JOIN token t ON t.id = o.token_id
    LEFT JOIN current_price l ON l.token_id = o.token_id`;
 
@@ -39,7 +41,7 @@ const PRICES_OF_ONE = sql(
 /** The outcomes of the market as known at that moment, each with the newest price record received by then. */
 const PRICES_AT = sql(
   'market_prices_at',
-  `SELECT m.id AS pk, m.venue_market_id AS market_id, o.mint AS outcome_id, h.price, h.bid, h.ask, h.as_of
+  `SELECT m.id AS pk, m.venue, m.venue_market_id AS market_id, o.mint AS outcome_id, h.price, h.bid, h.ask, h.as_of
    FROM ${ASKED}
    LEFT JOIN LATERAL (
      SELECT v.facts -> 'outcomes' AS outcomes FROM market_version v
@@ -59,7 +61,12 @@ const PRICES_AT = sql(
    ORDER BY a.place, o.place`,
 );
 
-type PriceRow = Omit<OutcomePrice, 'outcomeId'> & { pk: bigint; marketId: string; outcomeId: string | null };
+type PriceRow = Omit<OutcomePrice, 'outcomeId'> & {
+  pk: bigint;
+  venue: string;
+  marketId: string;
+  outcomeId: string | null;
+};
 
 /**
  * The prices of these distinct markets, in their order: the latest ones, or with `at` (epoch seconds) those known at that moment. Omits
@@ -73,8 +80,8 @@ export async function readPrices(
 ): Promise<MarketPrices[]> {
   const rows = await queryPrices(db, venues, marketIds, at);
   const byMarket = new Map<string, MarketPrices>();
-  for (const { pk, marketId, outcomeId, ...price } of rows) {
-    const market = byMarket.get(marketId) ?? { pk, marketId, outcomes: [] };
+  for (const { pk, venue, marketId, outcomeId, ...price } of rows) {
+    const market = byMarket.get(marketId) ?? { pk, venue, marketId, outcomes: [] };
     byMarket.set(marketId, market);
     if (outcomeId !== null) market.outcomes.push({ outcomeId, ...price });
   }

@@ -149,7 +149,7 @@ const TRADES = {
   desc: { first: tradeStatement('desc', false), after: tradeStatement('desc', true) },
 };
 
-export interface TradePage {
+interface TradePage {
   trades: StoredTrade[];
   /** The position of the last trade when more follow. */
   next?: TradePlace;

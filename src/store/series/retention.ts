@@ -6,7 +6,7 @@ import {
   type Partitions,
   partitionStartMs,
 } from '../db/partitions.ts';
-import { type Database, sql, sqlState, type Tx } from '../db/tx.ts';
+import { type Database, type Queryable, sql, sqlState, type Tx } from '../db/tx.ts';
 import { insertPublishSql } from '../marks/publish-marks.ts';
 
 /** Point-in-time reads need the last row before their moment, of any age: these columns of it outlive a dropped partition. */
@@ -30,14 +30,22 @@ const LOCK_TIMEOUT_MS = 200;
 const PAUSE_MS = 500;
 const TRIES = 5;
 
+/** The files that keep the rows of a dropped partition. */
+interface PartitionArchive {
+  /** Whether the files have all rows of a partition. False keeps it, and all later ones. No process writes into the partition meanwhile. */
+  has(db: Queryable, partition: Partition): Promise<boolean>;
+  /** Reads of times before this moment use the files, from the commit of this transaction on. */
+  moveSeam(tx: Queryable, untilMs: number): Promise<void>;
+}
+
 interface RetireOptions {
   db: Database;
   partitions: Partitions;
   table: PartitionedTable;
   /** Drops partitions that ended by then, epoch milliseconds. */
   beforeMs: number;
-  /** False keeps a partition, and all later ones. */
-  mayDrop?(partition: Partition): Promise<boolean>;
+  /** Absent: partitions are dropped with their rows. */
+  archive?: PartitionArchive;
   /** Drops no further partition after its abort. */
   signal?: AbortSignal;
   lockTimeoutMs?: number;
@@ -65,7 +73,7 @@ export async function retirePartitions(options: RetireOptions): Promise<Retired>
     const all = await listPartitions(db, table);
     const [oldest, next] = all;
     if (oldest === undefined || oldest.untilMs > beforeMs) return retired;
-    if (options.mayDrop !== undefined && !(await options.mayDrop(oldest))) {
+    if (options.archive && !(await options.archive.has(db, oldest))) {
       retired.postponed = all.filter(({ untilMs }) => untilMs <= beforeMs).map(({ name }) => name);
       return retired;
     }
@@ -101,9 +109,9 @@ function retire(oldest: Partition, carryToMs: number, options: RetireOptions): P
     if (!isThere) return { outcome: 'gone', carried: 0 };
     // Rows are carried before the table lock, because it may take seconds. No process writes into the past, so no row is missed.
     const carried = await carry(tx, table, name, carryToMs, beforeMs);
-    const losers = table === 'trade' ? await losersOf(tx, name) : [];
-    if (!(await drop(tx, name, options))) return { outcome: 'busy', carried };
-    await tx.query(PUBLISH_LOSS, [losers, fromMs / 1000, untilMs / 1000]);
+    const losers = table === 'trade' && !options.archive ? await losersOf(tx, name) : [];
+    if (!(await drop(tx, oldest, options))) return { outcome: 'busy', carried };
+    if (losers.length > 0) await tx.query(PUBLISH_LOSS, [losers, fromMs / 1000, untilMs / 1000]);
     return { outcome: 'dropped', carried };
   });
 }
@@ -146,14 +154,23 @@ const PUBLISH_LOSS = sql(
   insertPublishSql('late-trades', 'SELECT unnest($1::bigint[]), $2::bigint, $3::bigint'),
 );
 
-/** False when other sessions held the table during all attempts. */
-async function drop(tx: Tx, partition: string, options: RetireOptions): Promise<boolean> {
-  const { table, lockTimeoutMs = LOCK_TIMEOUT_MS, pauseMs = PAUSE_MS, tries = TRIES, signal } = options;
+/** False when other sessions held the table during all attempts, or wrote rows that the files do not have. */
+async function drop(tx: Tx, partition: Partition, options: RetireOptions): Promise<boolean> {
+  const { archive, table, lockTimeoutMs = LOCK_TIMEOUT_MS, pauseMs = PAUSE_MS, tries = TRIES, signal } = options;
   for (let attempt = 1; ; attempt++) {
     await tx.em.query('SAVEPOINT before_drop');
     try {
       await tx.em.query(`SET LOCAL lock_timeout = ${Math.ceil(lockTimeoutMs)}`);
-      await tx.query(DROP_PARTITION, [table, partition]);
+      if (archive) {
+        // Writers of this partition end before its rows are counted, and find the seam afterwards.
+        await tx.em.query(`LOCK TABLE ${partition.name} IN SHARE MODE`);
+        await archive.moveSeam(tx, partition.untilMs);
+        if (!(await archive.has(tx, partition))) {
+          await tx.em.query('ROLLBACK TO SAVEPOINT before_drop');
+          return false;
+        }
+      }
+      await tx.query(DROP_PARTITION, [table, partition.name]);
       return true;
     } catch (error) {
       if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;

@@ -24,18 +24,27 @@ export interface TradeHistory {
   finishedMs: number | null;
   /** The time of this read by the database clock, which stamps all times here. */
   asOfMs: number;
-  /** A page arrived, or an attempt failed, since the request. */
+  /** A page arrived, or an attempt failed, since the request; or `oddswire backfill` requested it, so that no client waits for it. */
   isTouched: boolean;
+  /** `oddswire backfill` requested it, and no page arrived: a request of a client precedes it. */
+  isPlanned: boolean;
 }
 
-/** A read requests a failed walk again after this time. */
-const ASK_AGAIN_SECONDS = 3_600;
+/** A failed walk is requested again after this time. */
+export const ASK_AGAIN_SECONDS = 3_600;
+
+/**
+ * A walk of `oddswire backfill` counts as touched at its request. So each untouched walk of a client comes first, also in a process of the
+ * former release, and the planned walks follow in the order of their requests.
+ */
+const IS_PLANNED = `(h.status = 'queued' AND h.touched_at = h.requested_at)`;
 
 /** The columns of a `TradeHistory`, of `trade_history AS h`. */
 export const HISTORY_COLUMNS = `h.status, ${epochMs('h.from_at')} AS from_ms, ${epochMs('h.to_at')} AS to_ms,
   ${epochMs('h.reached_at')} AS reached_ms, h.pages, h.trades::float8 AS trades, h.failures, h.last_error,
   ${epochMs('h.requested_at')} AS requested_ms, ${epochMs('h.finished_at')} AS finished_ms,
-  ${epochMs('clock_timestamp()')} AS as_of_ms, h.touched_at IS NOT NULL AS is_touched`;
+  ${epochMs('clock_timestamp()')} AS as_of_ms, h.touched_at IS NOT NULL AS is_touched,
+  coalesce(${IS_PLANNED}, false) AS is_planned`;
 
 /** Of which time a market's trades are stored. Epoch milliseconds. */
 export interface TradeFacts {
@@ -82,7 +91,7 @@ export function toTradeFacts(row: FactsRow): TradeFacts {
 
 /** Whether a request for all trades from `fromMs` on would change the row, by the same rule as `requestTradeHistory`. */
 export function isWorthAsking(history: TradeHistory | null, fromMs: number): boolean {
-  if (history === null || fromMs < history.fromMs) return true;
+  if (history === null || history.isPlanned || fromMs < history.fromMs) return true;
   const { status, asOfMs, finishedMs } = history;
   return status === 'failed' && finishedMs !== null && asOfMs - finishedMs > ASK_AGAIN_SECONDS * 1000;
 }
@@ -94,7 +103,7 @@ const REQUEST = sql(
    ON CONFLICT (market_id) DO UPDATE SET status = 'queued', from_at = least(h.from_at, excluded.from_at),
      to_at = coalesce(h.reached_at, h.to_at), reached_at = NULL, position = NULL, failures = 0, last_error = NULL,
      requested_at = clock_timestamp(), touched_at = NULL, finished_at = NULL
-   WHERE excluded.from_at < h.from_at
+   WHERE excluded.from_at < h.from_at OR ${IS_PLANNED}
      OR (h.status = 'failed' AND h.finished_at < clock_timestamp() - ${ASK_AGAIN_SECONDS} * interval '1 second')
    RETURNING market_id),
    published AS (${insertFactsSql('coverage', 'SELECT market_id FROM requested')})
@@ -103,7 +112,8 @@ const REQUEST = sql(
 
 /**
  * Requests a market's trades in `[fromMs, toMs)`. An earlier request continues unchanged, unless this one reaches further back or the
- * earlier one failed an hour ago: then the walk continues below its reached time. False when nothing changed.
+ * earlier one failed an hour ago: then the walk continues below its reached time. A planned walk becomes one of a client. False when nothing
+ * changed.
  */
 export async function requestTradeHistory(
   db: Queryable,

@@ -1,6 +1,7 @@
 import { STALE_OBSERVATION_MS } from '../../domain/alerts/alert.ts';
 import type { TradeRecord } from '../../domain/markets/market.ts';
 import { createTokens, keepTokens } from '../catalog/tokens.ts';
+import { seamOf } from '../db/archive-seam.ts';
 import { sql, type Tx } from '../db/tx.ts';
 import { insertMarksSql, minuteOf, observedAt } from '../marks/detail.ts';
 import { insertPublishSql, LATE_TRADE_MS, microsOf } from '../marks/publish-marks.ts';
@@ -9,20 +10,26 @@ import { TRADE_ORDER } from './trade-order.ts';
 
 const IS_FRESH = `ts >= at - ${LATE_TRADE_MS} * interval '1 millisecond'`;
 
+const COLUMNS = 'token_id, ts, trade_id, price, size, side, ordinal, received_at';
+
 /**
  * Inserts new trades and, in the same statement, the marks of minutes that gained a trade, an observation per fresh print, the marks of
  * their alerts, and the marks of the publisher. A repeated trade has no effect. The caller holds the locks of the outcomes, so numbers and
- * clock are in write order; prints of one page keep the venue's order.
+ * clock are in write order; prints of one page keep the venue's order. A trade whose day is in files alone becomes a correction of them: only
+ * the job that reads the file knows whether it is new.
  */
 const INSERT_TRADES = sql(
   'insert_trades',
   `WITH clock AS MATERIALIZED (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
-   inserted AS (
-     INSERT INTO trade (token_id, ts, trade_id, price, size, side, ordinal, received_at)
-     SELECT token_id, to_timestamp(ms / 1000), trade_id, price, size, side, ordinal, at
+   given AS MATERIALIZED (
+     SELECT token_id, to_timestamp(ms / 1000) AS ts, trade_id, price, size, side, ordinal, at, to_timestamp(ms / 1000) < ${seamOf('trades')} AS is_archived
      FROM unnest($1::bigint[], $2::float8[], $3::text[], $4::numeric[], $5::numeric[], $6::smallint[], $7::int[])
        AS t (token_id, ms, trade_id, price, size, side, ordinal), clock
-     ORDER BY token_id, ms, trade_id COLLATE "C"
+     ORDER BY token_id, ms, trade_id COLLATE "C"),
+   corrections AS (
+     INSERT INTO archive_correction (${COLUMNS}) SELECT ${COLUMNS.replace('received_at', 'at')} FROM given WHERE is_archived ON CONFLICT DO NOTHING),
+   inserted AS (
+     INSERT INTO trade (${COLUMNS}) SELECT ${COLUMNS.replace('received_at', 'at')} FROM given WHERE NOT is_archived
      ON CONFLICT DO NOTHING RETURNING token_id, ts, trade_id, price, size, side, ordinal),
    folds AS (
      ${insertMarksSql('fold-candles', `SELECT DISTINCT token_id, ${minuteOf('ts')} FROM inserted`)}),
@@ -77,4 +84,21 @@ export async function writeTrades(tx: Tx, trades: readonly TradeRecord[], curren
     inserted: rows.reduce((sum, row) => sum + row.trades, 0),
     tokenIds: rows.map((row) => row.tokenId),
   };
+}
+
+const PUBLISH_LATE = sql(
+  'publish_late_trades',
+  insertPublishSql('late-trades', 'SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])'),
+);
+
+/** Publishes that outcomes gained trades of these times, `[start, until)` epoch seconds. */
+export async function publishLateTrades(
+  tx: Tx,
+  ranges: readonly { tokenId: bigint; start: bigint; until: bigint }[],
+): Promise<void> {
+  await tx.query(PUBLISH_LATE, [
+    ranges.map(({ tokenId }) => tokenId),
+    ranges.map(({ start }) => start),
+    ranges.map(({ until }) => until),
+  ]);
 }

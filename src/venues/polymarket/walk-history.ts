@@ -54,18 +54,22 @@ export async function readHistoryPage(
     const truncated = `trades from ${floor} to ${next} (epoch seconds): the venue ignores the market of the request`;
     return { ...done, reachedMs: reachedAbove(request, next), truncated };
   }
-  const truncated = read.truncated ?? (read.isFeedEnd && unservedText(floor, read.rows, nowMs));
+  const servedFrom = read.isFeedEnd ? servedFromOf(floor, read.rows, nowMs) : undefined;
+  const unserved =
+    servedFrom !== undefined && `trades from ${floor} to ${servedFrom} (epoch seconds): the venue serves three years`;
+  const truncated = read.truncated ?? unserved;
   const page = { rows: [...read.rows, ...read.timeless], ...(truncated && { truncated }) };
+  if (servedFrom !== undefined) return { ...done, ...page, reachedMs: reachedAt(request, servedFrom * 1000) };
   if (!read.left) return { ...done, ...page };
   const { floor: _, ...left } = read.left;
   return { ...page, position: { v: 1, ...left }, reachedMs: reachedAbove(request, left.next), more: true };
 }
 
-function unservedText(floor: number, newestFirst: readonly FeedRow[], nowMs: number): string | undefined {
+/** The second at which the feed was cut; undefined for a feed that ends with its market's first trade. */
+function servedFromOf(floor: number, newestFirst: readonly FeedRow[], nowMs: number): number | undefined {
   const servedFrom = Math.floor(nowMs / 1000) - SERVED_SECONDS;
   const oldest = newestFirst.at(-1)?.second ?? Number.POSITIVE_INFINITY;
-  if (floor >= servedFrom || oldest > servedFrom + NEAR_LIMIT_SECONDS) return undefined;
-  return `trades from ${floor} to ${servedFrom} (epoch seconds): the venue serves three years`;
+  return floor >= servedFrom || oldest > servedFrom + NEAR_LIMIT_SECONDS ? undefined : servedFrom;
 }
 
 /** The unread seconds of the range; a position of another range begins at the end of this one. */

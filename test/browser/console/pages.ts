@@ -54,6 +54,7 @@ export function pageTests(desk: ConsoleDesk): void {
     ['live', () => '/live', GOOD],
     ['archive', () => '/archive?month=2026-01'],
     ['archive-day', () => '/archive?kind=trades&venue=polymarket&from=2026-01-03&to=2026-01-03'],
+    ['archive-gap', () => '/archive?kind=trades&venue=polymarket&from=2026-01-08&to=2026-01-14'],
     ['archive-none', () => '/archive?kind=books'],
     ['usage', () => '/usage'],
     ['error', () => '/markets?venue=nowhere'],

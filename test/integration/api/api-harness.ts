@@ -4,6 +4,7 @@ import { createAccountLimits } from '../../../api/access/account-limits.ts';
 import { createFailedKeys } from '../../../api/access/failed-keys.ts';
 import { createKeyDirectory, type KeyDirectory } from '../../../api/access/key-directory.ts';
 import { createAnswerCache } from '../../../api/reads/answer-cache.ts';
+import { ArchiveHistory } from '../../../api/reads/archive-history.ts';
 import { createReadTracker, type ReadTracker } from '../../../api/reads/read-tracker.ts';
 import { enabledVenues } from '../../../api/reads/venue-catalog.ts';
 import { openApiText } from '../../../api/routes/documents.ts';
@@ -178,6 +179,7 @@ export async function startTestApi(
     answers: createAnswerCache({ ttlMs: 0 }),
     venues,
     decimalFormat: 'number',
+    history: new ArchiveHistory({ db, log }),
     tradeRetentionMs: 3_650 * 86_400_000,
     addressRules: PUBLIC_ONLY,
     quotas: { webhooks: 1_000, alerts: 10_000, wallets: 1_000, keys: 1_000, archiveMbPerDay: 1_000 },

@@ -13,7 +13,7 @@ import { folderOf } from '../../../src/domain/archive/file.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { setAccountQuotas } from '../../../src/store/accounts/quotas.ts';
 import { sql } from '../../../src/store/db/tx.ts';
-import { anArchivedDay, anArchiveFolder, anEmptyDay, type TestFile } from '../../factories/archive.ts';
+import { anArchivedDay, anArchiveFolder, anEmptyDay, archiveContent, type TestFile } from '../../factories/archive.ts';
 import { oddswireCli } from '../../support/cli-io.ts';
 import { eventually } from '../../support/eventually.ts';
 import { forTests } from '../../support/for-tests.ts';
@@ -32,7 +32,7 @@ const days = forTests(async () => ({
   first: await anArchivedDay(api.db, source.dir, { date: '2026-01-01' }),
   empty: await anEmptyDay(api.db, { date: '2026-01-02' }),
   third: await anArchivedDay(api.db, source.dir, { date: '2026-01-03' }),
-  large: await anArchivedDay(api.db, source.dir, { kind: 'books', content: randomBytes(20 * MEGABYTE) }),
+  large: await anArchivedDay(api.db, source.dir, { kind: 'books', content: archiveContent(20 * MEGABYTE) }),
 }));
 
 /** Between the program and the API: it may break off downloads, change their bytes, and remembers their headers. */
@@ -262,6 +262,17 @@ describe('archive verify', () => {
       code: 1,
       found: [`missing ${days.first.file}`, `unknown ${days.first.file}`],
     });
+  });
+
+  it.each([
+    ['newer', '2026-01-04', archiveContent(1_000, 2)],
+    ['wrong', '2026-01-05', Buffer.concat([archiveContent(100), Buffer.alloc(900)])],
+  ])('names a %s file when its digest is right and its schema is not', async (problem, date, content) => {
+    const day = await anArchivedDay(api.db, source.dir, { kind: 'candles', date, content });
+    const only = ['--kind', 'candles', '--from', date, '--to', date];
+    await get(...only);
+    expect(await problems(...only)).toEqual({ code: 1, found: [`${problem} ${day.file}`] });
+    await rm(dirname(pathOf(day)), { recursive: true });
   });
 
   it('compares the asked days alone', async () => {

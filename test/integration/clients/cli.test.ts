@@ -9,6 +9,7 @@ import { Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { runBacktestJob } from '../../../workers/jobs/run-backtest.ts';
 import { aMarketRecord } from '../../factories/markets.ts';
+import { storedCoverage } from '../../factories/stored-coverage.ts';
 import { aStoredMarket, type TestMarket } from '../../factories/stored-market.ts';
 import { storedTimeline } from '../../factories/stored-resolution.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../factories/stored-series.ts';
@@ -119,6 +120,43 @@ describe('the commands of market data', () => {
     const asked = ['candles', market.marketId, '--start', String(HOUR), '--end', String(HOUR + 3_600)];
     expect((await cli(...asked)).stdout).toMatch(/^2026-01-02 02:00 .* 0\.6 /m);
     expect(await json(...asked)).toMatchObject({ data: [{ close: '0.6' }], meta: { interval: '1h' } });
+  });
+});
+
+describe('coverage', () => {
+  const range = ['coverage', 'polymarket', '--from', String(HOUR - 3_600), '--to', String(HOUR + 10_800)];
+  beforeAll(() =>
+    storedCoverage(api.db, { venue: 'polymarket', start: HOUR }, [
+      { class: 'complete', stored: EXACT, tolerance: '1.5' },
+      { class: 'gap', cause: 'missing_trades', missing: '7.10' },
+      { class: 'quiet' },
+    ]),
+  );
+
+  it('prints the class of each hour as a table, as CSV and as JSON', async () => {
+    const { stdout, stderr, code } = await cli(...range);
+    expect([code, stderr]).toEqual([0, '4 hours: 1 with a gap, 1 unknown\n']);
+    expect(stdout).toMatch(/^2026-01-02 01:00 +polymarket +unknown +not_observed$/m);
+    expect(stdout).toMatch(/^2026-01-02 02:00 +polymarket +complete +12345678901234567890\.123456789 +1\.5$/m);
+    expect(stdout).toMatch(/^2026-01-02 03:00 +polymarket +gap +missing_trades +7\.1$/m);
+    const csv = (await cli(...range, '--csv')).stdout.split('\r\n');
+    expect(csv[0]).toBe('hour,venue,class,cause,reason,stored,missing,tolerance,pause,from,to');
+    expect(csv[2]).toBe(`${HOUR},polymarket,complete,,,${EXACT},,1.5,,,`);
+    expect(await json(...range)).toMatchObject({ data: [{}, { stored: EXACT }, {}, {}], meta: { kind: 'trades' } });
+  });
+
+  it('continues behind the last hour, and reads one market or another kind', async () => {
+    const first = await json(...range, '--limit', '1');
+    const rest = await json(...range, '--cursor', first.meta.next_cursor);
+    expect([first, rest].map(({ data }) => data.length)).toEqual([1, 3]);
+    expect(await json(...range, '--market', market.marketId)).toMatchObject({
+      data: [{}, { class: 'unknown' }, {}, {}],
+    });
+    expect(await json(...range, '--kind', 'books')).toMatchObject({ meta: { kind: 'books' } });
+    expect(await cli(...range, '--market', 'no-such')).toMatchObject({ code: 4 });
+    const wrong = await cli('coverage', 'polymarket', '--kind', 'candles', '--from', 'never');
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--kind must be one of trades')]);
+    expect((await cli('coverage', 'polymarket', '--from', '1h', '--to', '2h')).code).toBe(2);
   });
 });
 

@@ -35,6 +35,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/start.md: npm install standardwebhooks': 'installs from a registry; the package is a dependency of the tests',
   'docs/start.md: WEBHOOK_CA_FILE=cert.pem npm run demo':
     'start.test.ts starts the demo; the receiver and its certificate are run below',
+  'docs/commands.md: oddswire backfill --venue kalshi --since 2026-06-01':
+    'waits for a poller; test/integration/bin/backfill.test.ts runs it with one',
   'docs/commands.md: node dist/sim/main.js --port 4010 --markets 100000 --live-markets 0 --delay-ms 150 --kalshi-page-delay-ms 400 --enforce-rates':
     'serves until it is stopped; cli.test.ts runs the flags',
   'docs/guides/add-a-feed.md: npx vitest run test/conformance/venue-feed test/integration/feeds':

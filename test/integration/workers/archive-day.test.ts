@@ -56,6 +56,17 @@ const FILL_PRICES = sql(
    SELECT $1, $2::timestamptz + n * interval '400 milliseconds', $2::timestamptz, 0.5 FROM generate_series(1, 200000) AS n`,
 );
 const FORGET_CANDLES = sql('test_forget_candles', `DELETE FROM archive_file WHERE kind = 'candles'`);
+const SETTLE = sql(
+  'test_settle_coverage',
+  `INSERT INTO coverage_settled (venue, kind, since, settled_to) VALUES ('polymarket', 'trades', $1, $1::timestamptz + interval '30 days')
+   ON CONFLICT DO NOTHING`,
+);
+const JUDGE = sql(
+  'test_judge_coverage',
+  `INSERT INTO coverage AS c (venue, kind, hour, market_id, class, reason, stored, total, missing, tolerance, pause_ms, markets, checked_at)
+   SELECT 'polymarket', 'trades', $1, m, $2, $3, 10.5, 12, 0, 0.25, 1500, 1, now() FROM unnest(ARRAY[0, $4::bigint]) AS m
+   ON CONFLICT (venue, kind, hour, market_id) DO UPDATE SET class = excluded.class, reason = excluded.reason, checked_at = clock_timestamp()`,
+);
 const CHANGES = sql('test_archive_changes', 'SELECT kind, date::text AS date FROM archive_change');
 
 const at = (seconds: number) => new Date(START + seconds * 1000);
@@ -257,6 +268,79 @@ describe('archive-day', () => {
     const slow = () => new Writable({ highWaterMark: 1, write: () => stopped.abort() });
     await expect(copyDay(test.db, day, slow, stopped.signal)).rejects.toThrow(/abort/i);
     expect(await Promise.all(Array.from({ length: 12 }, () => test.db.query(CHANGES)))).toHaveLength(12);
+  });
+
+  it('writes the coverage of a day, and again when a judgement changed', async () => {
+    const day = dayOf('coverage');
+    const judge = (name: string, reason: string | null) => test.db.query(JUDGE, [at(3_600), name, reason, market.pk]);
+    const noted = async () =>
+      (await test.db.query<{ kind: string }>(CHANGES)).filter(({ kind }) => kind === 'coverage');
+    const due = async () => {
+      await test.db.query(AGE_FILES);
+      return (await readDueDays(test.db, { pairs: [day], afterHours: 6, limit: 500 })).filter(
+        ({ date }) => date === DATE,
+      );
+    };
+    await test.db.query(SETTLE, [at(0)]);
+    expect(await due()).toEqual([day]);
+    await judge('unknown', 'imprecise');
+    expect(await run('coverage')).toMatchObject({ revision: 1, rows: 2 });
+    const rows =
+      await read(`SELECT market_id, kind, class, reason, stored::VARCHAR AS stored, longest_pause::VARCHAR AS pause,
+      epoch_us(start)::VARCHAR AS us FROM read_parquet('${dir}/coverage/*/*/*.parquet') ORDER BY market_id NULLS FIRST`);
+    const hour = { kind: 'trades', class: 'unknown', reason: 'imprecise', stored: '10.500000000000000000' };
+    const us = `${at(3_600).getTime()}000`;
+    expect(rows).toEqual([null, 'm1'].map((id) => ({ market_id: id, ...hour, pause: '1.500000000000000000', us })));
+    expect([await noted(), await due()]).toEqual([[], []]);
+    await judge('unknown', 'imprecise');
+    expect([await noted(), await due()]).toEqual([[], []]);
+    await judge('complete', null);
+    expect([await noted(), await due()]).toEqual([[{ kind: 'coverage', date: DATE }], [day]]);
+    expect(await run('coverage')).toMatchObject({ revision: 2, rows: 2 });
+    expect([await noted(), await due()]).toEqual([[], []]);
+  });
+
+  it("describes a day of trades with the venue's totals, and gives the reason when there are none", async () => {
+    const manifestOf = async (day: ArchiveDay) => {
+      const { files } = JSON.parse(await readFile(join(dir, folderOf(day), 'manifest.json'), 'utf8'));
+      return files[0];
+    };
+    await test.db.query(SETTLE, [at(0)]);
+    await test.db.query(JUDGE, [at(7_200), 'complete', null, market.pk]);
+    const [, no] = market.outcomes;
+    await storedTrades(test.db, [{ tokenId: no?.tokenId ?? 0n, at: at(91), tradeId: 'for the witness' }]);
+    await run('trades');
+    const { witness, witness_reason: reason } = await manifestOf(dayOf('trades'));
+    expect(witness).toMatchObject({ total: null, missing: '0', hours: { gap: 0, quiet: 0 } });
+    expect(witness.hours.complete + witness.hours.open).toBe(24);
+    expect(reason).toBeNull();
+    await run('trades', '2026-03-04');
+    expect(await manifestOf(dayOf('trades', '2026-03-04'))).toMatchObject({
+      witness: null,
+      witness_reason: 'not_settled',
+    });
+    await run('prices');
+    expect(await manifestOf(dayOf('prices'))).toMatchObject({ witness: null, witness_reason: 'not_trades' });
+  });
+
+  it('refuses a file of a newer schema when it reads it back', async () => {
+    const duckdb = await openDuckdb(
+      { folder: `${dir}/`, spillFolder: join(dir, 'spill'), memoryMb: 256, threads: 1 },
+      new AbortController().signal,
+    );
+    const path = join(dir, 'newer.parquet');
+    const write = (schema: string) =>
+      duckdb.run(`COPY (SELECT 1 AS n) TO '${path}' (FORMAT parquet, KV_METADATA {${schema}})`);
+    const columns = [{ name: 'n', type: 'integer' }] as const;
+    await write("oddswire_schema: '1', kind: 'trades'");
+    expect(await duckdb.digest(path, columns)).toMatchObject({ rows: '1' });
+    await write("oddswire_schema: '2'");
+    await expect(duckdb.digest(path, columns)).rejects.toThrow(/schema version 2; this release reads versions up to 1/);
+    await write("kind: 'trades'");
+    await expect(duckdb.digest(path, columns)).rejects.toThrow(/no oddswire_schema/);
+    await writeFile(path, 'short');
+    await expect(duckdb.digest(path, columns)).rejects.toThrow(/not a whole file/);
+    await duckdb.close();
   });
 
   it('does nothing without a folder', async () => {

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { HOUR_MS } from '../../../src/domain/markets/coverage.ts';
 import type { TradeRecord } from '../../../src/domain/markets/market.ts';
-import { readCoverageDay } from '../../../src/store/coverage/reads.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { useTestDatabase } from '../../support/postgres/database.ts';
 import { CoveredVenue } from './coverage-harness.ts';
@@ -272,7 +271,5 @@ describe('coverage of polls', () => {
     expect((await venue.venueHours('prices'))[0]).toMatchObject({ class: 'gap', cause: 'feed_gap', marketsGap: 1 });
     expect((await venue.hoursOf(market, 'prices'))[0]).toMatchObject({ class: 'gap', cause: 'feed_gap' });
     expect((await venue.hoursOf(other, 'prices'))[0]).toMatchObject({ class: 'observed' });
-    const day = await readCoverageDay(test.db, venue.venue, Math.floor(fromMs / (24 * HOUR_MS)) * 24 * HOUR_MS);
-    expect(day.filter(({ kind }) => kind === 'prices').map(({ marketId }) => marketId)).toContain(market);
   });
 });

@@ -3,6 +3,7 @@ import type { ArchiveFileBody } from '../../../contract/archive/file.ts';
 import { type Html, html } from '../../kit/html.ts';
 import { withQuery } from '../../kit/lists.ts';
 import { compact } from '../values.ts';
+import type { DayClass, DayCoverage } from './day-coverage.ts';
 
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
@@ -41,6 +42,8 @@ interface CalendarOptions {
   readonly place: { path: string; query: URLSearchParams };
   readonly month: Month;
   readonly files: readonly ArchiveFileBody[];
+  /** The coverage by day; a day that is not over has none. */
+  readonly coverage?: ReadonlyMap<string, DayCoverage> | undefined;
   /** The days that are marked, `YYYY-MM-DD`; absent: none. */
   readonly marked?: { readonly from: string; readonly to: string } | undefined;
   /** The present UTC day. */
@@ -48,7 +51,7 @@ interface CalendarOptions {
 }
 
 /** The days of a month, Monday first: each is a link that chooses it. */
-export function calendar({ place, month, files, marked, today }: CalendarOptions): Html {
+export function calendar({ place, month, files, coverage, marked, today }: CalendarOptions): Html {
   const byDay = new Map(files.map((file) => [file.date, file]));
   const startsAt = (new Date(month.first).getUTCDay() + 6) % 7;
   return html`<div class="calendar"><ol class="weekdays" aria-hidden="true">${WEEKDAYS.map((name) => html`<li>${name}</li>`)}</ol>
@@ -61,9 +64,10 @@ export function calendar({ place, month, files, marked, today }: CalendarOptions
       }
       const isMarked = marked !== undefined && day >= marked.from && day <= marked.to;
       const [state, text] = stateOf(file);
-      return html`<li><a class="day ${state}" href="${withQuery(place, { month: month.name, from: day, to: day })}"${
+      const covered = coverage?.get(day);
+      return html`<li><a class="day ${state}${covered && ` is-${covered.class}`}" href="${withQuery(place, { month: month.name, from: day, to: day })}"${
         isMarked && html` aria-current="date"`
-      }><span class="date">${number}</span>${text}</a></li>`;
+      }><span class="date">${number}${covered && mark(covered.class)}</span>${covered && html`<span class="day-class">${covered.text}</span>`}${text}</a></li>`;
     },
   )}</ol></div>`;
 }
@@ -78,8 +82,27 @@ function stateOf(file: ArchiveFileBody | undefined): readonly [state: string, te
   ];
 }
 
+const MARKS: Readonly<Record<DayClass, string>> = { complete: '✓', gap: '✕', unknown: '?' };
+
+function mark(covered: DayClass): Html {
+  return html`<span class="day-mark" aria-hidden="true">${MARKS[covered]}</span>`;
+}
+
+const CLASSES: readonly (readonly [DayClass, string])[] = [
+  ['complete', 'complete or observed'],
+  ['gap', 'hours with a gap'],
+  ['unknown', 'unknown hours'],
+];
+
 /** The states of days by colour and word. */
-export function legend(): Html {
+export function legend(hasCoverage: boolean): Html {
+  const classes = CLASSES.map(
+    ([name, text]) =>
+      html`<li><span class="day archived is-${name}" aria-hidden="true">${mark(name)}</span>${text}</li>\n`,
+  );
+  if (hasCoverage) {
+    return html`<ul class="legend">${classes}<li><span class="day absent" aria-hidden="true"></span>not archived</li></ul>`;
+  }
   return html`<ul class="legend"><li><span class="day archived" aria-hidden="true"></span>archived, with rows and size</li>
 <li><span class="day rowless" aria-hidden="true"></span>archived, without rows</li>
 <li><span class="day absent" aria-hidden="true"></span>not archived</li></ul>`;

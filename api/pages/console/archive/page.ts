@@ -1,6 +1,8 @@
 import { ARCHIVE_KIND_NAMES } from '../../../../src/domain/archive/kinds.ts';
 import { VENUE_NAMES } from '../../../../src/domain/markets/venue.ts';
+import { DAY_MS } from '../../../../src/domain/values/durations.ts';
 import type { ArchiveFileBody } from '../../../contract/archive/file.ts';
+import type { CoverageHourBody } from '../../../contract/completeness.ts';
 import { ApiError, invalidRequest } from '../../../errors.ts';
 import { marketVenues } from '../../../routes/market-scope.ts';
 import { chosen, textField } from '../../kit/filters.ts';
@@ -12,6 +14,7 @@ import { SECTIONS } from '../layout.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { venueTitle } from '../values.ts';
 import { calendar, legend, type Month, monthOf, sizeText } from './calendar.ts';
+import { classesOfDays, coverageSection, hoursOfDays } from './day-coverage.ts';
 import { readingLines } from './lines.ts';
 
 const { path: PATH, scope } = SECTIONS.archive;
@@ -41,12 +44,13 @@ export function archivePage(router: ConsoleRouter, deps: Pick<PageDeps, 'venues'
       const { month, from, to } = view;
       const isMonth = from >= month.first && to <= month.last;
       try {
-        const [ofMonth, ofRange] = await Promise.all([
+        const [ofMonth, hours, ofRange] = await Promise.all([
           filesOf(request, view, month.first, month.last),
+          hoursOfDays(request, view, month.first, month.last),
           isMonth ? undefined : filesOf(request, view, from, to),
         ]);
         const range = (ofRange ?? ofMonth).filter(({ date }) => date >= from && date <= to);
-        return { title: 'Archive', body: pageBody(request, view, { today, ofMonth, range }) };
+        return { title: 'Archive', body: pageBody(request, view, { today, ofMonth, range, hours }) };
       } catch (error) {
         if (!(error instanceof ApiError && error.code === 'archive_off')) throw error;
         const text = html`This server has no archive. Its operator switches it on with <a href="/docs/read/archive">ARCHIVE_DIR</a>.`;
@@ -96,14 +100,19 @@ interface Loaded {
   today: string;
   ofMonth: readonly ArchiveFileBody[];
   range: readonly ArchiveFileBody[];
+  /** The coverage of the month. */
+  hours: readonly CoverageHourBody[] | undefined;
 }
 
-function pageBody(request: ConsoleRequest, view: Chosen, { today, ofMonth, range }: Loaded): Html {
+function pageBody(request: ConsoleRequest, view: Chosen, { today, ofMonth, range, hours }: Loaded): Html {
   const { kind, venue, month, from, to } = view;
   const place = { path: PATH, query: request.query };
   const stepTo = (by: number) =>
     withQuery(place, { month: monthOf(month.first, by).name, from: undefined, to: undefined });
   const isMonth = from === month.first && to === month.last;
+  const chosenHours = hours?.filter(
+    ({ start }) => start * 1_000 >= Date.parse(from) && start * 1_000 < Date.parse(to) + DAY_MS,
+  );
   const files = range.filter((row): row is ArchiveFileBody & { file: string } => row.file !== null);
   return html`${filterForm(
     PATH,
@@ -114,13 +123,14 @@ ${field({ label: 'To', name: 'to', type: 'date', value: to })}`,
   )}
 <h2>${month.name}</h2>
 <p class="lead">${summaryOf(ofMonth)}</p>
-${calendar({ place, month, files: ofMonth, marked: isMonth ? undefined : { from, to }, today })}
+${calendar({ place, month, files: ofMonth, coverage: hours && classesOfDays(hours), marked: isMonth ? undefined : { from, to }, today })}
 <nav class="pager" aria-label="Months"><a class="button" href="${stepTo(-1)}">Earlier</a>${
     monthOf(month.first, 1).first <= today && html`<a class="button" href="${stepTo(1)}" rel="next">Later</a>`
   }</nav>
-${legend()}
+${legend(hours !== undefined)}
 <h2>${from === to ? from : `${from} to ${to}`}</h2>
 <p class="lead">${summaryOf(range)}</p>
+${chosenHours !== undefined && chosenHours.length > 0 && coverageSection(kind, chosenHours)}
 ${
   files.length === 0
     ? emptyState('These days have no file.')

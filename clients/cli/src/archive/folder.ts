@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ArchiveDay, fileName, folderOf, isFileName } from '../../../../src/domain/archive/file.ts';
+import { footerBytes, TAIL_BYTES } from '../../../../src/domain/archive/schema.ts';
 import type { ArchiveFile } from '../../../typescript/src/index.ts';
 import { CommandError } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -116,4 +117,18 @@ export async function sha256Of(path: string, signal: AbortSignal): Promise<strin
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path, { signal })) hash.update(chunk as Buffer);
   return hash.digest('hex');
+}
+
+/** The metadata at the end of a file of Parquet. @throws OddswireError `archive_file_unreadable`, or the error of the disk */
+export async function footerOf(path: string): Promise<Uint8Array> {
+  const handle = await open(path, 'r');
+  try {
+    const { size } = await handle.stat();
+    const bytes = async (from: number, length: number) =>
+      (await handle.read(Buffer.alloc(Math.max(0, length)), 0, Math.max(0, length), Math.max(0, from))).buffer;
+    const length = footerBytes(await bytes(size - TAIL_BYTES, Math.min(TAIL_BYTES, size)), size);
+    return await bytes(size - TAIL_BYTES - length, length);
+  } finally {
+    await handle.close();
+  }
 }

@@ -2,10 +2,13 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { type ArchiveDay, folderOf } from '../../../../src/domain/archive/file.ts';
 import type { ArchiveKind } from '../../../../src/domain/archive/kinds.ts';
+import { checkSchema } from '../../../../src/domain/archive/schema.ts';
+import { OddswireError } from '../../../../src/domain/values/errors.ts';
 import type { ArchiveFile } from '../../../typescript/src/index.ts';
 import {
   checkRow,
   type DescribedFile,
+  footerOf,
   hasFile,
   MANIFEST,
   namesIn,
@@ -15,7 +18,7 @@ import {
   sha256Of,
 } from './folder.ts';
 
-type Problem = 'wrong' | 'missing' | 'unknown' | 'superseded' | 'unfinished' | 'no_manifest';
+type Problem = 'wrong' | 'newer' | 'missing' | 'unknown' | 'superseded' | 'unfinished' | 'no_manifest';
 
 export interface Finding {
   readonly problem: Problem;
@@ -152,6 +155,16 @@ class DayCheck {
     const { size } = await stat(path);
     if (size !== bytes) this.#note('wrong', file, `${size} bytes in place of ${bytes}`);
     else if ((await sha256Of(path, signal)) !== sha256) this.#note('wrong', file, 'another sha256');
+    else await this.#checkSchema(file, path);
+  }
+
+  async #checkSchema(file: string, path: string): Promise<void> {
+    try {
+      checkSchema(await footerOf(path));
+    } catch (error) {
+      if (!(error instanceof OddswireError)) throw error;
+      this.#note(error.code === 'archive_schema_newer' ? 'newer' : 'wrong', file, error.message);
+    }
   }
 
   #nameOther(name: string): void {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ArchiveFolder } from '../../../../api/reads/archive-folder.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { aListedDay, anEmptyDay } from '../../../factories/archive.ts';
+import { type StoredHour, storedCoverage } from '../../../factories/stored-coverage.ts';
 import { forTests } from '../../../support/for-tests.ts';
 import { textOf } from '../../../support/html-text.ts';
 import { useTestApi } from '../api-harness.ts';
@@ -34,18 +35,47 @@ describe('/archive', () => {
   it('states for each day of the month whether it is archived, empty, missing or not over', async () => {
     const january = await pageOf('?month=2026-01');
     expect([dayOf(january, 1), dayOf(january, 2), dayOf(january, 3)]).toEqual([
-      '1 – not archived',
-      '2 empty',
-      '3 12.3 k rows, 1.2 MB',
+      '1 ? unknown – not archived',
+      '2 ? unknown empty',
+      '3 ? unknown 12.3 k rows, 1.2 MB',
     ]);
     expect(textOf(january)).toContain('2 days are archived, 1 of them without rows: 12,345 rows in 1.2 MB.');
     const february = await pageOf('');
     expect([dayOf(february, 9), dayOf(february, 10), dayOf(february, 28)]).toEqual([
-      '9 – not archived',
+      '9 ? unknown – not archived',
       '10 not over',
       '28 not over',
     ]);
     expect(february).not.toContain('month=2026-03');
+  });
+
+  it('states the worst class of the hours of each day, and the hours of the chosen days that are not complete', async () => {
+    const complete: StoredHour[] = Array.from({ length: 24 }, () => ({ class: 'complete' }));
+    const gap = { class: 'gap', cause: 'missing_trades' };
+    const bad = complete.with(4, gap).with(5, gap).with(9, { class: 'unknown', reason: 'imprecise' });
+    const start = Date.parse('2026-01-03') / 1_000;
+    await storedCoverage(api.db, { venue: 'polymarket', start }, [...complete, ...bad, ...complete]);
+    await storedCoverage(api.db, { venue: 'polymarket', kind: 'prices', start }, [{ class: 'observed' }]);
+    const page = await pageOf('?from=2026-01-03&to=2026-01-04');
+    expect([3, 4, 5, 6].map((day) => dayOf(page, day))).toEqual([
+      '3 ✓ complete 12.3 k rows, 1.2 MB',
+      '4 ✕ gap 2 h – not archived',
+      '5 ✓ complete – not archived',
+      '6 ? unknown – not archived',
+    ]);
+    expect(textOf(page)).toContain('Of 48 hours 45 complete or quiet, 2 with a gap, 1 unknown.');
+    expect(textOf(page)).toMatch(
+      /2026-01-04 04:00 2026-01-04 06:00 gap missing trades 2026-01-04 09:00 2026-01-04 10:00 unknown imprecise/,
+    );
+    expect(dayOf(await pageOf('?month=2026-01&kind=candles'), 5)).toBe('5 ✓ complete – not archived');
+    expect(dayOf(await pageOf('?month=2026-01&kind=prices'), 3)).toBe('3 ? unknown 23 h – not archived');
+  });
+
+  it('shows no coverage when the kind has none, or the key may not read it', async () => {
+    expect(dayOf(await pageOf('?month=2026-01&kind=resolutions'), 3)).toBe('3 – not archived');
+    const reader = await signIn(api, ['archive']);
+    const { status, text } = await reader.page('/archive?month=2026-01');
+    expect([status, dayOf(text, 3)]).toEqual([200, '3 12.3 k rows, 1.2 MB']);
   });
 
   it('has lines for the chosen days that name their files and contain no key', async () => {

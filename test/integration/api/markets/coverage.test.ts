@@ -16,6 +16,12 @@ const HOUR = sql(
    VALUES ('polymarket', $1, to_timestamp($2), $3, $4, $5, $6, $7, $8, $9, to_timestamp($2), to_timestamp($2 + 60), to_timestamp($2 + 4500))`,
 );
 
+const HISTORY = sql(
+  'test_api_history_end',
+  `INSERT INTO trade_history (market_id, status, from_at, to_at, reached_at, last_error)
+   VALUES ($1, 'done', to_timestamp($2), to_timestamp($3), to_timestamp($4), 'the venue serves three years')`,
+);
+
 const HOUR_S = HOUR_MS / 1000;
 const since = 480_000 * HOUR_S;
 const settledTo = since + 4 * HOUR_S;
@@ -111,6 +117,19 @@ describe('GET /v1/{venue}/coverage', () => {
     expect(classesOf(books.body.data)[1]).toBe('unknown not_recorded');
     const trades = await client.market(path(`kind=trades&market_id=${market.marketId}`));
     expect(classesOf(trades.body.data)[1]).toBe('unknown no_earlier_total');
+  });
+
+  it('has the hours of a market that the venue did not serve as unknown', async () => {
+    const { pk, marketId } = await aStoredMarket(api.db);
+    await api.db.query(HISTORY, [pk, since - 4 * HOUR_S, since - 60, since - 2 * HOUR_S + 1]);
+    const range = `start=${since - 5 * HOUR_S}&end=${since}`;
+    const answer = await client.market(`/v1/polymarket/coverage?${range}&market_id=${marketId}`);
+    const unserved = 'unknown history_not_served';
+    const expected = ['unknown not_observed', unserved, unserved, unserved, 'unknown not_observed'];
+    expect(classesOf(answer.body.data)).toEqual(expected);
+    expect((answer.body.data as object[])[1]).toMatchObject({ from: since - 4 * HOUR_S, to: since - 2 * HOUR_S + 1 });
+    const prices = await client.market(`/v1/polymarket/coverage?${range}&kind=prices&market_id=${marketId}`);
+    expect(new Set(classesOf(prices.body.data))).toEqual(new Set(['unknown not_observed']));
   });
 
   it.each([

@@ -10,6 +10,7 @@ import { createLogger } from '../../../../src/observe/logger.ts';
 import { createBacktest } from '../../../../src/store/alerts/backtest/jobs.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { anEmptyDay } from '../../../factories/archive.ts';
+import { storedCoverage } from '../../../factories/stored-coverage.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { storedTimeline } from '../../../factories/stored-resolution.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedTrades } from '../../../factories/stored-series.ts';
@@ -89,6 +90,7 @@ describe('POST /mcp', () => {
       'create_alert',
       'delete_alert',
       'backtest_alert',
+      'get_coverage',
       'list_archive_files',
     ]);
     for (const { inputSchema, description } of tools) {
@@ -189,6 +191,30 @@ describe('POST /mcp', () => {
     expect((await called('get_rules', { ...ruled, from: 1, to: 1 })).value).toMatchObject({ diff: [{ op: 'equal' }] });
     expect((await called('get_rules', { ...ruled, as_of: 1 })).text).toContain('no_data_yet');
     expect((await called('get_rules', { ...ruled, from: 1 })).isError).toBe(true);
+  });
+
+  it('reads the coverage as spans of equal hours, or as hours with their volumes', async () => {
+    const start = 480_000 * 3_600;
+    const complete = { class: 'complete', stored: '12345678901234567890.5' };
+    await storedCoverage(api.db, { venue: 'polymarket', start }, [
+      complete,
+      complete,
+      { class: 'gap', cause: 'missing_trades' },
+    ]);
+    const asked = { venue: 'polymarket', start: start - 3_600, end: start + 4 * 3_600 };
+    expect((await called('get_coverage', asked)).value).toEqual({
+      spans: [
+        { venue: 'polymarket', start: start - 3_600, end: start, class: 'unknown', reason: 'not_observed' },
+        { venue: 'polymarket', start, end: start + 7_200, class: 'complete' },
+        { venue: 'polymarket', start: start + 7_200, end: start + 10_800, class: 'gap', cause: 'missing_trades' },
+        { venue: 'polymarket', start: start + 10_800, end: start + 14_400, class: 'unknown', reason: 'not_settled' },
+      ],
+      settled_to: start + 10_800,
+      next_cursor: null,
+    });
+    const { value } = await called('get_coverage', { ...asked, form: 'hours' });
+    expect(value).toMatchObject({ hours: [{}, { stored: '12345678901234567890.5' }, {}, {}, {}] });
+    expect((await called('get_coverage', { ...asked, market_id: 'no-such' })).text).toContain('market_not_found');
   });
 
   it('lists the files of the archive, or says that there is none', async () => {
@@ -335,7 +361,7 @@ describe('POST /mcp', () => {
 
   it('takes the key in X-API-Key too, and rejects a request without a valid key', async () => {
     const other = await connected(account.key, { 'X-API-Key': account.key });
-    expect((await other.listTools()).tools.length).toBe(12);
+    expect((await other.listTools()).tools.length).toBe(13);
     await other.close();
     await expect(connected('ow_live_unknown')).rejects.toThrow('unauthorized');
     expect((await api.call('/mcp', { method: 'POST', body: '{}' })).status).toBe(401);

@@ -73,7 +73,7 @@ async function tokenOf(mint = 'm-1:yes'): Promise<bigint> {
 async function readTradeIds(marketId = 'm-1'): Promise<string[]> {
   const query = { range: {}, direction: 'asc', limit: 100 } as const;
   const read = await readMarketTrades(test.db, { venues: ['polymarket'], marketId }, query);
-  return (read?.page.trades ?? []).map(({ tradeId }) => tradeId);
+  return (read?.rows ?? []).map(({ tradeId }) => tradeId);
 }
 
 /** The next changes, in their order. */

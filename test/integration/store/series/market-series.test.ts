@@ -52,7 +52,10 @@ it('readMarketTrades gives each of many reads at once its own page, in shared st
     markets.map(async ({ marketId }, n) => {
       const query = { range: {}, direction: n % 2 === 0 ? 'asc' : 'desc', limit: 1 + (n % TRADES) } as const;
       const read = await readMarketTrades(db, { venues: ['kalshi', 'polymarket'], marketId }, query);
-      return { marketId: read?.market.marketId, trades: read?.page.trades.map(({ tradeId }) => tradeId) };
+      return {
+        marketId: read?.market.marketId,
+        trades: read?.rows.slice(0, query.limit).map(({ tradeId }) => tradeId),
+      };
     }),
   );
   expect(pages).toEqual(

@@ -80,6 +80,27 @@ describe('classifyTrades', () => {
     expect(classifyTrades(anHour(fields), RULE)).toMatchObject({ class: 'unknown', reason });
   });
 
+  it('is unknown and never complete when the walk back through history did not read the hour', () => {
+    const complete = { stored: decimal(50), before: [BEFORE], after: [total(AFTER_MS, 1_050)] };
+    const end = { fromMs: START_MS - 1, reachedMs: START_MS + 1, isUnserved: true };
+    expect(classifyTrades(anHour(complete), RULE)).toMatchObject({ class: 'complete' });
+    expect(classifyTrades(anHour({ ...complete, history: end }), RULE)).toEqual({
+      class: 'unknown',
+      reason: 'history_not_served',
+      fromMs: START_MS - 1,
+      toMs: START_MS + 1,
+    });
+    const failed = { ...end, isUnserved: false };
+    expect(classifyTrades(anHour({ ...complete, history: failed }), RULE)).toMatchObject({
+      reason: 'history_not_read',
+    });
+    for (const other of [
+      { ...end, reachedMs: START_MS },
+      { ...end, fromMs: END_MS },
+    ])
+      expect(classifyTrades(anHour({ ...complete, history: other }), RULE)).toMatchObject({ class: 'complete' });
+  });
+
   it('takes the calmest totals for what can be missing', () => {
     const before = [total(START_MS - 60_000, 1_020, 0, 20), total(START_MS - 600_000, 1_000, 20)];
     const evidence = anHour({

@@ -133,6 +133,7 @@ describe('readHistoryPage', () => {
     const walker = await new Walker(feed, range).walk();
     expect(walker.sorted()).toEqual(feed.truth());
     expect(walker.truncated).toEqual([expect.stringContaining('three years')]);
+    expect(walker.reachedMs).toBe((START - 3 * 365 * 86_400) * 1000);
   });
 
   it('drops trades of other markets when the venue ignores the market of the request', async () => {

@@ -1,0 +1,215 @@
+import { tradesSql, valuesAtSql } from '../../src/archive/history.ts';
+import type { ArchiveReader } from '../../src/archive/reader.ts';
+import { SCHEMA_VERSION } from '../../src/domain/archive/kinds.ts';
+import type { TimeRange } from '../../src/domain/values/time-range.ts';
+import { logLimited } from '../../src/observe/limited-lines.ts';
+import type { Logger } from '../../src/observe/logger.ts';
+import { type PastFile, readFilesBefore, readPastTrades } from '../../src/store/archive/past.ts';
+import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
+import { readSeam } from '../../src/store/db/archive-seam.ts';
+import type { Queryable } from '../../src/store/db/tx.ts';
+import type { StoredBook, StoredLevel } from '../../src/store/series/book-reads.ts';
+import type { MarketPrices } from '../../src/store/series/price-reads.ts';
+import type { TradePlace, TradeRow } from '../../src/store/series/reads.ts';
+import { ApiError } from '../errors.ts';
+import { type ArchiveFolder, archiveUnavailable } from './archive-folder.ts';
+
+/** Days of a read whose first day has too few rows; each later read takes more. */
+const FIRST_DAYS = 1;
+const MAX_DAYS = 64;
+/** The files of a day are large enough that a read for one market uses few of their groups. */
+const MORE_DAYS = 4;
+
+interface TradesQuery {
+  range: Partial<TimeRange>;
+  direction: 'asc' | 'desc';
+  limit: number;
+  after?: TradePlace | undefined;
+}
+
+/** The part of the history that Postgres dropped because files of the archive have it. */
+export class ArchiveHistory {
+  readonly #db: Queryable;
+  readonly #folder: ArchiveFolder | undefined;
+  readonly #reader: ArchiveReader | undefined;
+  readonly #log: Logger;
+
+  /** Without a folder, reads of this part are refused. */
+  constructor(options: { db: Queryable; folder?: ArchiveFolder; reader?: ArchiveReader; log: Logger }) {
+    this.#db = options.db;
+    this.#folder = options.folder;
+    this.#reader = options.reader;
+    this.#log = options.log;
+  }
+
+  /**
+   * The rows of a page of trades, one more than the page has when more follow: those that Postgres has, with those before `seamMs`, the moment
+   * before which files alone have trades in the snapshot of `rows`.
+   * @throws ApiError `archive_unavailable`
+   */
+  async withPast(
+    { market, rows, seamMs }: { market: MarketTokens; rows: readonly TradeRow[]; seamMs: number | null },
+    { outcomeId, ...query }: TradesQuery & { outcomeId: string | undefined },
+  ): Promise<readonly TradeRow[]> {
+    const wanted = query.limit + 1;
+    if (seamMs === null || (query.range.start ?? 0) * 1000 >= seamMs) return rows;
+    const outcomes = market.outcomes.filter((outcome) => outcomeId === undefined || outcome.outcomeId === outcomeId);
+    if (query.direction === 'desc') {
+      if (rows.length >= wanted) return rows;
+      return [...rows, ...(await this.#trades(market, outcomes, query, { seamMs, wanted: wanted - rows.length }))];
+    }
+    if (query.after && Number(query.after.atMicros) / 1000 >= seamMs) return rows;
+    const past = await this.#trades(market, outcomes, query, { seamMs, wanted });
+    return [...past, ...rows].slice(0, wanted);
+  }
+
+  async #trades(
+    market: MarketTokens,
+    outcomes: MarketTokens['outcomes'],
+    { range, direction, after }: TradesQuery,
+    { seamMs, wanted }: { seamMs: number; wanted: number },
+  ): Promise<TradeRow[]> {
+    const fromMs = (range.start ?? 0) * 1000;
+    const untilMs = Math.min(range.end === undefined ? seamMs : range.end * 1000, seamMs);
+    // The place of the last trade, which is on the same day as the next one or before it.
+    const afterMs = after && Math.floor(Number(after.atMicros) / 1000);
+    const [firstMs, lastMs] =
+      direction === 'asc'
+        ? [Math.max(fromMs, afterMs ?? fromMs), untilMs]
+        : [fromMs, Math.min(untilMs, afterMs === undefined ? untilMs : afterMs + 1)];
+    if (firstMs >= lastMs || outcomes.length === 0) return [];
+    const past = await readPastTrades(this.#db, {
+      venue: market.venue,
+      tokenIds: outcomes.map(({ tokenId }) => tokenId),
+      from: firstMs / 1000,
+      until: lastMs / 1000,
+    });
+    if (past === null) throw archiveUnavailable('merging');
+    const dateOf = ({ atMicros }: { atMicros: string }) => new Date(Number(atMicros) / 1000).toISOString().slice(0, 10);
+    const dates = [...new Set([...past.files.map(({ date }) => date), ...past.corrections.map(dateOf)])].sort();
+    if (direction === 'desc') dates.reverse();
+    const rows: TradeRow[] = [];
+    for (let [from, days] = [0, FIRST_DAYS]; from < dates.length && rows.length < wanted; ) {
+      const chosen = new Set(dates.slice(from, from + days));
+      const files = await this.#paths(past.files.filter(({ date }) => chosen.has(date)));
+      const statement = tradesSql({
+        files,
+        corrections: past.corrections.filter((correction) => chosen.has(dateOf(correction))),
+        marketId: market.marketId,
+        outcomes,
+        fromMicros: BigInt(Math.ceil(firstMs * 1000)),
+        untilMicros: BigInt(Math.ceil(lastMs * 1000)),
+        direction,
+        limit: wanted - rows.length,
+        after,
+      });
+      for (const row of await this.#read(statement)) {
+        rows.push({ ...(row as unknown as TradeRow & { tokenId: string }), tokenId: BigInt(String(row['tokenId'])) });
+      }
+      from += days;
+      days = Math.min(days * MORE_DAYS, MAX_DAYS);
+    }
+    return rows;
+  }
+
+  /**
+   * The prices with those that files alone have: of the outcomes without a price, at a moment before the seam.
+   * @throws ApiError `archive_unavailable`
+   */
+  async withPastPrices(markets: readonly MarketPrices[], at: number): Promise<MarketPrices[]> {
+    if (markets.every(({ outcomes }) => outcomes.every(({ price }) => price !== null))) return [...markets];
+    if (!(await this.#isPast('prices', at))) return [...markets];
+    return Promise.all(
+      markets.map(async (market) => {
+        const missing = market.outcomes.filter(({ price }) => price === null).map(({ outcomeId }) => outcomeId);
+        const found = await this.#valuesAt('prices', market, missing, at);
+        const outcomes = market.outcomes.map((outcome) => {
+          const value = found.get(outcome.outcomeId);
+          if (value === undefined) return outcome;
+          const [price, bid, ask] = ['price', 'bid', 'ask'].map((name) => value[name] as string | null);
+          return { ...outcome, price: price ?? null, bid: bid ?? null, ask: ask ?? null, asOf: timeOf(value) };
+        });
+        return { ...market, outcomes };
+      }),
+    );
+  }
+
+  /**
+   * The book of an outcome at a moment before the seam; null when the files have none, or when Postgres has the books of that moment.
+   * @throws ApiError `archive_unavailable`
+   */
+  async bookAt(
+    market: Pick<MarketTokens, 'venue' | 'marketId'>,
+    outcomeId: string,
+    at: number,
+  ): Promise<StoredBook | null> {
+    if (!(await this.#isPast('books', at))) return null;
+    const value = (await this.#valuesAt('books', market, [outcomeId], at)).get(outcomeId);
+    if (value === undefined) return null;
+    const [bids, asks] = ['bids', 'asks'].map((side) => JSON.parse(String(value[side])) as StoredLevel[]);
+    return { asOf: timeOf(value), bids: bids ?? [], asks: asks ?? [] };
+  }
+
+  async #isPast(kind: 'prices' | 'books', at: number): Promise<boolean> {
+    const seamMs = await readSeam(this.#db, kind);
+    return seamMs !== undefined && at * 1000 < seamMs;
+  }
+
+  /** The last values by a moment. The file of a day begins with the values in effect, except those of markets that were over. */
+  async #valuesAt(
+    kind: 'prices' | 'books',
+    { venue, marketId }: Pick<MarketTokens, 'venue' | 'marketId'>,
+    outcomeIds: readonly string[],
+    at: number,
+  ): Promise<Map<string, Record<string, unknown>>> {
+    const found = new Map<string, Record<string, unknown>>();
+    let date = new Date(at * 1000).toISOString().slice(0, 10);
+    for (let days = FIRST_DAYS; ; days = Math.min(days * MORE_DAYS, MAX_DAYS)) {
+      const missing = outcomeIds.filter((id) => !found.has(id));
+      if (missing.length === 0) return found;
+      const files = await readFilesBefore(this.#db, { kind, venue, date, outcomeIds: missing }, days);
+      const last = files.at(-1);
+      if (last === undefined) return found;
+      const atMicros = BigInt(Math.floor(at * 1_000_000));
+      const query = { files: await this.#paths(files), marketId, outcomeIds: missing, atMicros };
+      for (const row of await this.#read(valuesAtSql(kind, query))) found.set(String(row['outcomeId']), row);
+      if (files.length < days) return found;
+      date = new Date(Date.parse(last.date) - 86_400_000).toISOString().slice(0, 10);
+    }
+  }
+
+  async #paths(files: readonly PastFile[]): Promise<string[]> {
+    const folder = this.#folder;
+    if (folder === undefined) {
+      if (files.length === 0) return [];
+      throw archiveUnavailable('off');
+    }
+    if (files.some(({ schemaVersion }) => schemaVersion > SCHEMA_VERSION)) throw archiveUnavailable('newer_schema');
+    return Promise.all(files.map((file) => folder.pathOf(file)));
+  }
+
+  /** Rows with names in camel case. */
+  async #read(statement: string): Promise<Record<string, unknown>[]> {
+    if (this.#reader === undefined) throw archiveUnavailable('off');
+    try {
+      const rows = await this.#reader.run(statement);
+      return rows.map((row) =>
+        Object.fromEntries(Object.entries(row).map(([name, value]) => [camelCase(name), value])),
+      );
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      const fault = (error as { code?: unknown }).code === 'archive_busy' ? 'busy' : 'read_failed';
+      const fields = { cause: fault, err: error };
+      logLimited(this.#log, { level: 'error', fields, message: 'read of the archive failed', kind: fault });
+      throw archiveUnavailable(fault, error);
+    }
+  }
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function timeOf(value: Record<string, unknown>): Date {
+  return new Date(Number(value['asOfMicros']) / 1000);
+}

@@ -1,0 +1,327 @@
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ArchiveFolder } from '../../../../api/reads/archive-folder.ts';
+import { ArchiveHistory } from '../../../../api/reads/archive-history.ts';
+import { ArchiveReader } from '../../../../src/archive/reader.ts';
+import { ARCHIVE_KIND_NAMES } from '../../../../src/domain/archive/kinds.ts';
+import type { TradeRecord } from '../../../../src/domain/markets/market.ts';
+import { decimal } from '../../../../src/domain/values/decimal.ts';
+import { createLogger } from '../../../../src/observe/logger.ts';
+import { readDueDays, switchArchiveOn } from '../../../../src/store/archive/catalog.ts';
+import { readSeam } from '../../../../src/store/db/archive-seam.ts';
+import { listPartitions, Partitions } from '../../../../src/store/db/partitions.ts';
+import { type Database, sql } from '../../../../src/store/db/tx.ts';
+import { foldCandles } from '../../../../src/store/series/candles.ts';
+import { writeTrades } from '../../../../src/store/series/trades.ts';
+import { archiveDay } from '../../../../workers/jobs/archive-day.ts';
+import { maintainStorage } from '../../../../workers/jobs/maintain-storage.ts';
+import { aStoredMarket } from '../../../factories/stored-market.ts';
+import { useTestDatabase } from '../../../support/postgres/database.ts';
+import { jobContext, testConfig, wakeRecorder } from '../../workers/worker-harness.ts';
+import { type Client, startTestApi, type TestApi } from '../api-harness.ts';
+
+/** A database whose history moves to files, and one with the same writes that never archives. */
+const archived = useTestDatabase();
+const kept = useTestDatabase();
+const log = createLogger({ process: 'test', level: 'silent' });
+
+const NOW = Date.parse('2026-02-26T12:00:00Z');
+const FIRST = Date.parse('2026-01-29T00:00:00Z');
+/** The first day that stays in Postgres alone. */
+const UNARCHIVED = Date.parse('2026-02-08T00:00:00Z');
+const DAY_MS = 86_400_000;
+const INSERT_PRICE = sql(
+  'test_seam_price',
+  'INSERT INTO price_history (token_id, received_at, as_of, price, bid, ask) VALUES ($1, $2, $2, $3, $4, $5)',
+);
+const INSERT_BOOK = sql(
+  'test_seam_book',
+  'INSERT INTO book_history (token_id, received_at, as_of, bids, asks) VALUES ($1, $2, $2, $3, $4)',
+);
+const AGE_TOKENS = sql('test_seam_age', 'UPDATE token SET created_at = $1');
+const AGE_MARKETS = sql('test_seam_age_markets', 'UPDATE market SET updated_at = $1');
+const MARKS = sql('test_seam_marks', `DELETE FROM mark WHERE stage = 'fold-candles' RETURNING id, key, detail`);
+const AGE_FILES = sql('test_seam_age_files', `UPDATE archive_file SET made_at = made_at - interval '2 hours'`);
+const CORRECTIONS = sql('test_seam_corrections', 'SELECT count(*)::int AS count FROM archive_correction');
+
+const TOKEN = sql('test_seam_token', 'SELECT id FROM token WHERE mint = $1');
+const FIRST_FILE = sql(
+  'test_seam_first_file',
+  `SELECT file, date::text AS date FROM archive_file WHERE kind = 'trades' AND superseded_at IS NULL AND file IS NOT NULL ORDER BY date LIMIT 1`,
+);
+const SET_SCHEMA = sql('test_seam_schema', 'UPDATE archive_file SET schema_version = $2 WHERE file = $1');
+
+let dir = '';
+let reader: ArchiveReader;
+let apis: { archived: TestApi; kept: TestApi };
+let clients: { archived: Client; kept: Client };
+const MARKETS = ['m1', 'm2', 'quiet'];
+
+const variables = () => ({
+  ARCHIVE_DIR: dir,
+  ARCHIVE_KEEP_DAYS: '20',
+  RETENTION_PRICE_HISTORY_DAYS: '20',
+  RETENTION_BOOK_HISTORY_DAYS: '20',
+});
+const context = () =>
+  jobContext({
+    db: archived.db,
+    config: testConfig(archived.url, variables()),
+    producer: wakeRecorder(),
+    now: () => NOW,
+  });
+
+async function both<T>(work: (db: Database) => Promise<T>): Promise<[T, T]> {
+  return [await work(archived.db), await work(kept.db)];
+}
+
+/** Stores trades as the poller does, and folds them. */
+async function store(db: Database, trades: readonly TradeRecord[]): Promise<void> {
+  const partitions = new Partitions(db);
+  await partitions.ensure(
+    'trade',
+    trades.map(({ tsMs }) => tsMs),
+  );
+  await partitions.ensureAroundNow('observation');
+  await db.transaction((tx) => writeTrades(tx, trades, 'USDC'));
+  await db.transaction(async (tx) => {
+    await foldCandles(tx, await tx.query(MARKS));
+  });
+}
+
+let made = 0;
+function aTrade(marketId: string, tsMs: number, values: Partial<TradeRecord> = {}): TradeRecord {
+  made += 1;
+  return {
+    outcomeId: `${marketId}:${made % 2 ? 'yes' : 'no'}`,
+    tradeId: `t${String(made).padStart(6, '0')}`,
+    tsMs,
+    price: decimal(((made % 97) + 1) / 100),
+    size: decimal((made % 13) + 0.5),
+    side: made % 3 === 0 ? 'buy' : 'sell',
+    ordinal: made % 2,
+    ...values,
+  } as TradeRecord;
+}
+
+/** Archives the days that are due. */
+async function archiveAll(): Promise<void> {
+  const pairs = (['trades', 'prices', 'books'] as const).map((kind) => ({ kind, venue: 'polymarket' }));
+  for (;;) {
+    const days = await readDueDays(archived.db, { pairs, afterHours: 1, limit: 200 });
+    const past = days.filter(({ date }) => Date.parse(date) < UNARCHIVED);
+    if (past.length === 0) return;
+    for (const day of past) await archiveDay.run(day, context());
+  }
+}
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'seam-'));
+  await switchArchiveOn(archived.db, ARCHIVE_KIND_NAMES);
+  for (const marketId of MARKETS) await both((db) => aStoredMarket(db, { marketId }));
+  await both((db) => db.query(AGE_TOKENS, [new Date(FIRST).toISOString()]));
+  await both((db) => db.query(AGE_MARKETS, [new Date(FIRST).toISOString()]));
+  const trades = [
+    // Several trades share a moment, some days have none.
+    ...Array.from({ length: 900 }, (_, n) => aTrade(n % 3 ? 'm1' : 'm2', FIRST + Math.floor(n / 4) * 4_900_000)),
+    aTrade('m1', FIRST + 2 * DAY_MS, { price: decimal(`0.${'1'.repeat(25)}`), size: decimal(`1${'0'.repeat(22)}`) }),
+    aTrade('quiet', FIRST + DAY_MS),
+  ];
+  await both((db) => store(db, trades));
+  for (let n = 0; n < 150; n++) {
+    const at = new Date(FIRST + n * 7_300_000);
+    await both(async (db) => {
+      await new Partitions(db).ensure('price_history', [at.getTime()]);
+      await new Partitions(db).ensure('book_history', [at.getTime()]);
+      const market = MARKETS[n % 7 === 6 ? 2 : n % 2] ?? '';
+      const [token] = await db.query<{ id: bigint }>(TOKEN, [`${market}:${n % 3 ? 'yes' : 'no'}`]);
+      const price = `0.${String((n % 89) + 10)}`;
+      await db.query(INSERT_PRICE, [token?.id, at.toISOString(), price, n % 2 ? price : null, null]);
+      await db.query(INSERT_BOOK, [token?.id, at.toISOString(), JSON.stringify([[price, '10']]), '[]']);
+    });
+  }
+  reader = new ArchiveReader(dir);
+  const start = async (db: typeof archived, past: boolean) =>
+    startTestApi(
+      {
+        history: past
+          ? new ArchiveHistory({ db: db.db, folder: new ArchiveFolder(dir, log), reader, log })
+          : new ArchiveHistory({ db: db.db, log }),
+      },
+      { beside: { databaseUrl: db.url } },
+    );
+  apis = { archived: await start(archived, true), kept: await start(kept, false) };
+  clients = { archived: await apis.archived.client(), kept: await apis.kept.client() };
+});
+afterAll(async () => {
+  await Promise.all([apis.archived.close(), apis.kept.close(), reader.close()]);
+  await rm(dir, { recursive: true, force: true });
+});
+
+/** The answers of both to one request; a cursor belongs to the database that made it. */
+async function compare(path: string): Promise<void> {
+  const [one, other] = await Promise.all([clients.archived.market(path), clients.kept.market(path)]);
+  expect([one.status, one.body.data], path).toEqual([other.status, other.body.data]);
+}
+
+async function compareTape(query: string): Promise<number> {
+  const cursors: (string | null)[] = [null, null];
+  let trades = 0;
+  for (let page = 0; page < 200; page++) {
+    const answers = await Promise.all(
+      [clients.archived, clients.kept].map((client, n) =>
+        client.market(`/v1/polymarket/markets/${query}${cursors[n] ? `&cursor=${cursors[n]}` : ''}`),
+      ),
+    );
+    expect(answers[0]?.body.data, query).toEqual(answers[1]?.body.data);
+    expect(answers[0]?.status).toBe(200);
+    trades += ((answers[0]?.body.data ?? []) as unknown[]).length;
+    for (const [n, answer] of answers.entries())
+      cursors[n] = (answer.body.meta['next_cursor'] ?? null) as string | null;
+    expect(cursors[0] === null).toBe(cursors[1] === null);
+    if (cursors[0] === null) return trades;
+  }
+  throw new Error('the tape does not end');
+}
+
+const seconds = (ms: number) => Math.floor(ms / 1000);
+const moment = fc.integer({ min: seconds(FIRST - DAY_MS), max: seconds(NOW) });
+const request = fc.oneof(
+  fc
+    .tuple(fc.constantFrom(...MARKETS), moment, moment, fc.constantFrom('asc', 'desc'), fc.integer({ min: 1, max: 60 }))
+    .map(
+      ([market, a, b, direction, limit]) =>
+        `${market}/trades?start=${Math.min(a, b)}&end=${Math.max(a, b) + 1}&direction=${direction}&limit=${limit}`,
+    ),
+  fc.tuple(fc.constantFrom(...MARKETS), moment).map(([market, at]) => `${market}/prices?as_of=${at}`),
+  fc
+    .tuple(fc.constantFrom(...MARKETS), fc.constantFrom('yes', 'no'), moment)
+    .map(([market, outcome, at]) => `${market}/orderbook?outcome_id=${market}:${outcome}&as_of=${at}`),
+  fc
+    .tuple(fc.constantFrom(...MARKETS), moment)
+    .map(([market, start]) => `${market}/candles?interval=1m&start=${start}&end=${start + 86_400}`),
+);
+
+async function compareRandom(numRuns: number): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(request, (query) => compare(`/v1/polymarket/markets/${query}`)),
+    { numRuns },
+  );
+}
+
+describe('reads across the seam of the archive', () => {
+  it('equal those of a database that never archived, before and after its partitions are dropped', async () => {
+    await archiveAll();
+    await compareRandom(40);
+    await maintainStorage.run({}, context());
+    const partitions = await listPartitions(archived.db, 'trade');
+    expect(partitions.map(({ name }) => name)).not.toContain('trade_202601');
+    expect(await readSeam(archived.db, 'trades')).toBe(Date.parse('2026-02-01T00:00:00Z'));
+    expect(await readSeam(archived.db, 'books')).toBe(Date.parse('2026-02-06T00:00:00Z'));
+    await compareRandom(150);
+    for (const direction of ['asc', 'desc']) {
+      expect(await compareTape(`m1/trades?direction=${direction}&limit=37`)).toBeGreaterThan(500);
+      expect(await compareTape(`m2/trades?direction=${direction}&limit=100&outcome_id=m2:yes`)).toBeGreaterThan(100);
+    }
+  });
+
+  it('have late trades of a dropped day at once, and after its file has them; a repeated trade has no effect', async () => {
+    const late = Date.parse('2026-01-29T05:00:00Z');
+    const minute = aTrade('m1', late + 10_000);
+    const trades = [aTrade('m1', late), minute, aTrade('m2', Date.parse('2026-01-30T00:00:00Z')), minute];
+    const repeated: TradeRecord[] = (
+      (await clients.kept.market('/v1/polymarket/markets/m1/trades?direction=asc&limit=50')).body.data as {
+        trade_id: string;
+        outcome_id: string;
+        timestamp: number;
+        price: number;
+        size: number;
+      }[]
+    ).map((trade) => ({
+      outcomeId: trade.outcome_id,
+      tradeId: trade.trade_id,
+      tsMs: trade.timestamp * 1000,
+      price: decimal(trade.price),
+      size: decimal(trade.size),
+    })) as TradeRecord[];
+    await both((db) => store(db, [...trades, ...repeated]));
+    expect((await listPartitions(archived.db, 'trade')).map(({ name }) => name)).not.toContain('trade_202601');
+    expect(await archived.db.query(CORRECTIONS)).not.toEqual([{ count: 0 }]);
+    for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
+    await archived.db.query(AGE_FILES);
+    await archiveAll();
+    expect(await archived.db.query(CORRECTIONS)).toEqual([{ count: 0 }]);
+    for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
+    await compareRandom(100);
+    for (const interval of ['1m', '5m', '1h', '1d']) {
+      const span = interval === '1m' ? DAY_MS : 4 * DAY_MS;
+      const range = `start=${seconds(late - 3_600_000)}&end=${seconds(late - 3_600_000 + span)}`;
+      await compare(`/v1/polymarket/markets/m1/candles?interval=${interval}&${range}`);
+    }
+  });
+
+  it('have the trades that a process of the former release writes into a dropped partition, which goes again', async () => {
+    const [token] = await archived.db.query<{ id: bigint }>(TOKEN, ['m1:yes']);
+    const at = '2026-01-30T09:00:00Z';
+    const make = sql('test_seam_make', 'SELECT create_partition($1, $2)');
+    const insert = sql(
+      'test_seam_former',
+      `INSERT INTO trade (token_id, ts, trade_id, price, size, side, ordinal) VALUES ($1, $2, 'former', 0.5, 3, 1, 0) RETURNING trade_id`,
+    );
+    await archived.db.query(make, ['trade', at]);
+    expect(await archived.db.query(insert, [token?.id, at])).toEqual([]);
+    await kept.db.query(insert, [token?.id, at]);
+    for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
+    await archived.db.query(AGE_FILES);
+    await archiveAll();
+    await maintainStorage.run({}, context());
+    expect((await listPartitions(archived.db, 'trade')).map(({ name }) => name)).not.toContain('trade_202601');
+    for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
+  });
+
+  it('get 503 with the cause when a file is gone, changed or newer, and on a server without the archive', async () => {
+    const path = '/v1/polymarket/markets/m1/trades?direction=asc&limit=5';
+    const causeOf = async (client: Client) => {
+      const { status, body } = await client.market(path);
+      return [status, body.error?.code, body.error?.details?.[0]?.message];
+    };
+    const [file] = await archived.db.query<{ file: string; date: string }>(FIRST_FILE);
+    const place = join(dir, 'trades', 'venue=polymarket', `date=${file?.date}`, String(file?.file));
+    const bytes = await readFile(place);
+    await rename(place, `${place}.away`);
+    expect(await causeOf(clients.archived)).toEqual([503, 'archive_unavailable', 'no_file']);
+    await writeFile(place, bytes.subarray(0, bytes.length - 1));
+    expect(await causeOf(clients.archived)).toEqual([503, 'archive_unavailable', 'other_size']);
+    const changed = Buffer.from(bytes);
+    changed[100] = (changed[100] ?? 0) ^ 1;
+    await writeFile(place, changed);
+    expect(await causeOf(clients.archived)).toEqual([503, 'archive_unavailable', 'other_content']);
+    await rename(`${place}.away`, place);
+    expect(await causeOf(clients.archived)).toEqual([200, undefined, undefined]);
+    await archived.db.query(SET_SCHEMA, [file?.file, 99]);
+    expect(await causeOf(clients.archived)).toEqual([503, 'archive_unavailable', 'newer_schema']);
+    await archived.db.query(SET_SCHEMA, [file?.file, 1]);
+    const without = await startTestApi({}, { beside: { databaseUrl: archived.url } });
+    try {
+      expect(await causeOf(await without.client())).toEqual([503, 'archive_unavailable', 'off']);
+    } finally {
+      await without.close();
+    }
+  });
+
+  it('end at the deadline, and the next read starts a new process', async () => {
+    const impatient = new ArchiveReader(dir, 1_500);
+    try {
+      const endless = 'SELECT sum(hash(a.range + b.range)) FROM range(1000000000) a, range(1000000) b';
+      await expect(impatient.run(endless)).rejects.toMatchObject({ code: 'archive_busy' });
+      expect(await impatient.run('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+      await expect(impatient.run('SELECT nothing')).rejects.toMatchObject({ code: 'archive_failed' });
+      expect(await impatient.run('SELECT 2 AS two')).toEqual([{ two: 2 }]);
+    } finally {
+      await impatient.close();
+    }
+  });
+});
