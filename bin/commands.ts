@@ -20,11 +20,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     load: () => import('./audit-trail.ts'),
   },
   export: { summary: 'writes stored trades, candles, prices or books to a file', load: () => import('./export.ts') },
-  archive: { summary: 'checks the files of the archive, and repairs them', load: () => import('./archive.ts') },
   backfill: {
     summary: 'requests the older trades of a venue, and shows their progress',
     load: () => import('./backfill.ts'),
   },
+  archive: { summary: 'checks the files of the archive, and repairs them', load: () => import('./archive.ts') },
   migrate: { summary: 'migrates the database without starting a process', load: () => import('./migrate.ts') },
   'restore-check': {
     summary: 'checks a restored database before the processes start',

@@ -147,8 +147,7 @@ export function startApi(
       addressRules: config.webhooks.addressRules,
       quotas: config.quotas,
       history,
-      ...(archive && { archive }),
-      ...(config.archive.dir !== undefined && { archivePlan: config.archive }),
+      ...(archive && { archive, archivePlan: config.archive }),
       dependencies: [...dependencies, notStopping(signal), journalRead(streams)],
       ...(config.isConsoleOn && {
         console: {

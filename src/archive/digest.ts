@@ -5,14 +5,17 @@ import { checkSchema, footerBytes, TAIL_BYTES } from '../domain/archive/schema.t
 type Column = ArrayLike<unknown>;
 
 /** Adds a value of a file to the text of its row, in the form in which the file has it. */
-function add(sum: RowSum, type: FileColumn['type'], value: unknown): void {
-  if (value === null || value === undefined) sum.addNull();
-  else if (value instanceof Uint8Array) {
-    if (type === 'decimal') sum.addDecimal(value);
-    else sum.addBytes(value, 0, value.length);
-  } else if (typeof value === 'bigint') sum.addInteger(Number(value));
-  else if (typeof value === 'number') sum.addInteger(value);
-  else sum.addText(String(value));
+const ADD: Record<FileColumn['type'], (sum: RowSum, value: never) => void> = {
+  text: addBytes,
+  json: addBytes,
+  decimal: (sum, value: Uint8Array) => sum.addDecimal(value),
+  time: (sum, value: bigint) => void sum.addInteger(Number(value)),
+  integer: (sum, value: number) => void sum.addInteger(value),
+  boolean: (sum, value: boolean) => sum.addText(String(value)),
+};
+
+function addBytes(sum: RowSum, value: Uint8Array): void {
+  sum.addBytes(value, 0, value.length);
 }
 
 /**
@@ -58,9 +61,13 @@ function addGroup(sum: RowSum, columns: readonly FileColumn[], parts: readonly C
     if (values.length !== rows)
       throw new RangeError(`the column ${columns[index]?.name} has ${values.length} of ${rows} values`);
   }
-  const types = columns.map(({ type }) => type);
+  const adds = columns.map(({ type }) => ADD[type]);
   for (let row = 0; row < rows; row += 1) {
-    for (let column = 0; column < types.length; column += 1) add(sum, types[column] ?? 'text', read[column]?.[row]);
+    for (let column = 0; column < adds.length; column += 1) {
+      const value = read[column]?.[row];
+      if (value === null || value === undefined) sum.addNull();
+      else adds[column]?.(sum, value as never);
+    }
     sum.endRow();
   }
 }

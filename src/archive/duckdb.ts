@@ -42,7 +42,8 @@ export interface Duckdb {
 export async function openDuckdb(limits: ChildLimits, signal: AbortSignal): Promise<Duckdb> {
   signal.throwIfAborted();
   const child = fork(programPath(), [JSON.stringify(limits)], {
-    execArgv: ['--max-old-space-size=256'],
+    // The values of a row group are alive together: a small space of new objects would copy them again and again.
+    execArgv: ['--max-old-space-size=256', '--max-semi-space-size=64'],
     // It needs no secret of this process.
     env: {},
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

@@ -28,7 +28,7 @@ async function sync(path: string): Promise<void> {
 }
 
 /** The sha256 of the content of a file, hexadecimal. */
-export async function digestOf(path: string): Promise<string> {
+export async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path), hash);
   return hash.digest('hex');
@@ -41,7 +41,7 @@ export async function placeFile(
   revision: number,
   madePath: string,
 ): Promise<{ file: string; bytes: number; sha256: string }> {
-  const sha256 = await digestOf(madePath);
+  const sha256 = await sha256Of(madePath);
   const { size: bytes } = await stat(madePath);
   const file = fileName(day, revision, sha256);
   const folder = join(dir, folderOf(day));

@@ -14,7 +14,7 @@ import { lockShards, shardsOf } from '../store/marks/marks.ts';
 import { foldArchivedMinutes } from '../store/series/candles.ts';
 import { publishLateTrades } from '../store/series/trades.ts';
 import { type Duckdb, openDuckdb } from './duckdb.ts';
-import { digestOf, keepOnly, placeFile, removeFile, workFolder, writeManifest } from './folder.ts';
+import { keepOnly, placeFile, removeFile, sha256Of, workFolder, writeManifest } from './folder.ts';
 import { claimFolder } from './owner.ts';
 import { addChecksums, CORRECTIONS, checksumSql, writeSql } from './parquet.ts';
 
@@ -41,8 +41,7 @@ type DayReport = Record<string, string | number | boolean>;
 /**
  * Makes the file of a day. A death leaves unfinished files, or a file that the catalog does not name and no reader finds; the next run makes
  * the day again. A file counts with its row in the catalog, and the manifest of its folder follows.
- * @throws OddswireError `archive_mismatch`, `archive_file_changed`, `archive_rows_gone`, `archive_failed`, one of `claimFolder`, or the error
- * of the disk
+ * @throws OddswireError `archive_mismatch`, `archive_rows_gone`, `archive_failed`, one of `claimFolder`, or the error of the disk
  */
 export async function makeDay(day: ArchiveDay, options: MakeOptions): Promise<DayReport> {
   const { db, dir, tag, nowMs } = options;
@@ -71,8 +70,7 @@ interface Place {
 }
 
 /** Makes the file of a day from its rows in Postgres. */
-async function copy(place: Place, options: MakeOptions): Promise<DayReport> {
-  const { day, present, paths, startedMs } = place;
+async function copy({ day, present, paths, startedMs }: Place, options: MakeOptions): Promise<DayReport> {
   const { db, dir, signal, isRepair = false } = options;
   const summary = await copyDay(db, day, () => createWriteStream(paths.csv), signal);
   const isSame = present?.checksum === summary.checksum && present.rows === summary.rows;
@@ -87,7 +85,7 @@ async function copy(place: Place, options: MakeOptions): Promise<DayReport> {
   const revision = (present?.revision ?? 0) + 1;
   let placed: Placed = { file: null, bytes: 0, sha256: null };
   if (summary.rows > 0) {
-    await withDuckdb(place, options, async (duckdb) => {
+    await withDuckdb({ dir, paths }, signal, async (duckdb) => {
       await duckdb.run(writeSql(day, paths.csv, paths.parquet));
       await check(duckdb, day, paths.parquet, summary);
     });
@@ -98,14 +96,14 @@ async function copy(place: Place, options: MakeOptions): Promise<DayReport> {
 }
 
 /** Makes the file of a day of trades from its present one and from corrections: Postgres has no other trades of the day. */
-async function merge(place: Place, options: MakeOptions): Promise<DayReport> {
-  const { day, present, paths, startedMs } = place;
-  const { db, dir, signal } = options;
+async function merge({ day, present, paths, startedMs }: Place, options: MakeOptions): Promise<DayReport> {
+  const { db, dir, signal, isRepair = false } = options;
+  if (isRepair) throw new OddswireError('archive_rows_gone', 'only the file has the rows of this day');
   if (day.kind !== 'trades' || present === undefined) return { skipped: 'only files have the day' };
   const copied = await copyDay(db, day, () => createWriteStream(paths.csv), signal, 'archive_correction');
   const presentPath = present.file === null ? null : join(dir, folderOf(day), present.file);
   if (presentPath !== null) await checkContent(presentPath, present);
-  return withDuckdb(place, options, async (duckdb) => {
+  return withDuckdb({ dir, paths }, signal, async (duckdb) => {
     await duckdb.run(CORRECTIONS.read(paths.csv));
     const [given] = await duckdb.run(CORRECTIONS.givenSummary);
     compare('DuckDB', given, copied);
@@ -117,7 +115,8 @@ async function merge(place: Place, options: MakeOptions): Promise<DayReport> {
       await dropChanges(db, copied);
       return { skipped: 'unchanged', rows: present.rows };
     }
-    const [firstMs, lastMs] = ['first_micros', 'last_micros'].map((name) => Number(fresh?.[name]) / 1000);
+    const [times] = await duckdb.run(CORRECTIONS.freshTimes);
+    const [firstMs, lastMs] = ['first', 'last'].map((name) => Number(times?.[name]) / 1000);
     const summary: DaySummary = {
       ...copied,
       rows: present.rows + freshRows,
@@ -198,8 +197,8 @@ async function finish(made: Made, rows: number, { db, dir, log }: MakeOptions): 
 }
 
 async function withDuckdb<T>(
-  { paths }: Place,
-  { dir, signal }: MakeOptions,
+  { dir, paths }: Pick<Place, 'paths'> & Pick<MakeOptions, 'dir'>,
+  signal: AbortSignal,
   work: (duckdb: Duckdb) => Promise<T>,
 ): Promise<T> {
   const limits = { folder: `${dir}/`, spillFolder: paths.spill, memoryMb: MEMORY_MB, threads: 1 };
@@ -218,7 +217,7 @@ function rowsOfDay({ rows, inEffect }: { rows: number; inEffect: number }): numb
 
 /** @throws OddswireError `archive_file_changed` when a file is not the one of the catalog */
 async function checkContent(path: string, { file, sha256 }: ArchiveFile): Promise<void> {
-  if ((await digestOf(path)) === sha256) return;
+  if ((await sha256Of(path)) === sha256) return;
   throw new OddswireError('archive_file_changed', `${file} has another content than in the catalog`);
 }
 

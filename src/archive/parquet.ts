@@ -66,20 +66,34 @@ function copyToFile({ kind, venue, date }: ArchiveDay, rows: string, parquetPath
     KV_METADATA {${SCHEMA_KEY}: '${SCHEMA_VERSION}', kind: ${literal(kind)}, venue: ${literal(venue)}, date: ${literal(date)}})`;
 }
 
+/** Steps that reverse the bytes of 64 bits: the distance, and the bits that move up. */
+const REVERSE = [
+  [8, '0x00FF00FF00FF00FF'],
+  [16, '0x0000FFFF0000FFFF'],
+  [32, '0x00000000FFFFFFFF'],
+] as const;
+
 /** SQL of DuckDB of the number of rows of a file and of its checksum, which `RowSum` states. */
 export function checksumSql(kind: ArchiveKind, parquetPath: string): string {
   return summarySql(kind, `read_parquet(${literal(parquetPath)})`);
 }
 
-function summarySql(kind: ArchiveKind, rows: string, further = ''): string {
-  const text = fileColumns(kind).map(({ name, type }) => {
-    const value = TO_TEXT[type](`"${name}"`);
-    return `coalesce(CAST(strlen(${value}) AS VARCHAR) || ':' || ${value}, '-')`;
-  });
-  const half = (from: number) => `CAST('0x' || substr(d, ${from}, 16) AS UBIGINT)`;
-  const sum = (from: number) => `CAST(coalesce(sum(${half(from)}), 0) AS VARCHAR)`;
-  return `SELECT CAST(count(*) AS VARCHAR) AS rows, ${sum(1)} || '.' || ${sum(17)} AS checksum ${further}
-    FROM (SELECT *, md5(${text.join(' || ')}) AS d FROM ${rows})`;
+function summarySql(kind: ArchiveKind, rows: string): string {
+  const columns = fileColumns(kind);
+  const values = columns.map(({ name, type }) => `${TO_TEXT[type](`"${name}"`)} AS "${name}"`).join(', ');
+  const text = columns.map(({ name }) => `coalesce(CAST(strlen("${name}") AS VARCHAR) || ':' || "${name}", '-')`);
+  // The number begins with the last byte of the digest. Numbers cost much less than a hexadecimal text and its casts.
+  let halves = `(SELECT CAST(d & 18446744073709551615 AS UBIGINT) AS high, CAST(d >> 64 AS UBIGINT) AS low
+    FROM (SELECT md5_number(concat(${text.join(', ')})) AS d FROM (SELECT ${values} FROM ${rows})))`;
+  for (const [distance, bits] of REVERSE) {
+    const mask = `CAST('${bits}' AS UBIGINT)`;
+    const [high, low] = ['high', 'low'].map(
+      (half) => `((${half} & ${mask}) << ${distance}) | ((${half} >> ${distance}) & ${mask}) AS ${half}`,
+    );
+    halves = `(SELECT ${high}, ${low} FROM ${halves})`;
+  }
+  const sum = (half: string) => `CAST(coalesce(sum(${half}), 0) AS VARCHAR)`;
+  return `SELECT CAST(count(*) AS VARCHAR) AS rows, ${sum('high')} || '.' || ${sum('low')} AS checksum FROM ${halves}`;
 }
 
 /** Statements of DuckDB that find the trades of a CSV of corrections that the present file of their day, if it has one, lacks. */
@@ -91,12 +105,10 @@ export const CORRECTIONS = {
     `CREATE TABLE fresh AS SELECT g.* FROM given g ${
       presentPath === null ? '' : `ANTI JOIN read_parquet(${literal(presentPath)}) p USING (outcome_id, ts, trade_id)`
     }`,
-  /** The same of the lacking ones, with their first and last time. */
-  freshSummary: summarySql(
-    'trades',
-    'fresh',
-    ', CAST(min(epoch_us(ts)) AS VARCHAR) AS first_micros, CAST(max(epoch_us(ts)) AS VARCHAR) AS last_micros',
-  ),
+  /** The same of the lacking ones. */
+  freshSummary: summarySql('trades', 'fresh'),
+  freshTimes:
+    'SELECT CAST(min(epoch_us(ts)) AS VARCHAR) AS first, CAST(max(epoch_us(ts)) AS VARCHAR) AS last FROM fresh',
   /** The file of the day from its present one and the lacking trades. */
   write(day: ArchiveDay, presentPath: string | null, parquetPath: string) {
     const present =

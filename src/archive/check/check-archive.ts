@@ -11,7 +11,7 @@ import { type FormerFile, partitionsOf, readChangedDays, readFormerFiles } from 
 import { findFile, type ListedFile, listFiles } from '../../store/archive/file-list.ts';
 import type { Database } from '../../store/db/tx.ts';
 import { hasDuckdb, openDuckdb } from '../duckdb.ts';
-import { digestOf, removeFile } from '../folder.ts';
+import { removeFile, sha256Of } from '../folder.ts';
 import { describeDay, makeDay } from '../make-day.ts';
 import { claimFolder } from '../owner.ts';
 import { type CheckContext, checkDay, unknownFile } from './check-day.ts';
@@ -232,7 +232,7 @@ async function checkFormer({ file, sha256, hours, revision, ...day }: FormerFile
   }
   let problem = 'is missing';
   for (const each of [place, `${folderOf(day)}/${file}`]) {
-    const found = await digestOf(join(dir, each)).catch(() => undefined);
+    const found = await sha256Of(join(dir, each)).catch(() => undefined);
     if (found === sha256) return [];
     if (found !== undefined) problem = 'has another sha256 than the catalog states';
   }

@@ -60,11 +60,6 @@ export function copyDay(
   });
 }
 
-/** The summary of a day alone. */
-export function summarizeDay(db: Database, day: ArchiveDay, signal: AbortSignal): Promise<DaySummary> {
-  return copyDay(db, day, () => new Writable({ write: (_chunk, _encoding, done) => done() }), signal);
-}
-
 /** Sums up the rows that Postgres sends, between it and the disk. */
 function summing(rows: CsvRows): Transform {
   return new Transform({
@@ -77,6 +72,11 @@ function summing(rows: CsvRows): Transform {
       }
     },
   });
+}
+
+/** The summary of a day alone. */
+export function summarizeDay(db: Database, day: ArchiveDay, signal: AbortSignal): Promise<DaySummary> {
+  return copyDay(db, day, () => new Writable({ write: (_chunk, _encoding, done) => done() }), signal);
 }
 
 const DELETE_CORRECTIONS = sql(
