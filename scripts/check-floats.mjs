@@ -91,7 +91,7 @@ const ALLOWED_SQL = {
   'src/store/catalog/poll-state.ts': [6, 'times'],
   'src/store/catalog/quarantine-reads.ts': [2, 'counts'],
   'src/store/coverage/evidence.ts': [1, 'times'],
-  'src/store/coverage/reads.ts': [4, 'times'],
+  'src/store/coverage/reads.ts': [6, 'times'],
   'src/store/coverage/settle.ts': [8, 'times'],
   'src/store/coverage/totals.ts': [7, 'times'],
   'src/store/archive/past.ts': [3, 'times and bytes'],

@@ -5,9 +5,9 @@ import { SCHEMA_VERSION } from '../../domain/archive/kinds.ts';
 import { volumeRuleOf } from '../../domain/markets/volume-witness.ts';
 import { addDecimals, compareDecimals, decimal } from '../../domain/values/decimal.ts';
 import { asError } from '../../domain/values/errors.ts';
-import { readProvenHours } from '../../store/archive/check.ts';
 import { summarizeDay } from '../../store/archive/copy.ts';
 import { findFile, type ListedFile } from '../../store/archive/file-list.ts';
+import { readStatedHours } from '../../store/coverage/reads.ts';
 import { unitOf } from '../../store/coverage/settle.ts';
 import { readSeam } from '../../store/db/archive-seam.ts';
 import type { Partition } from '../../store/db/partitions.ts';
@@ -175,8 +175,8 @@ async function manifestProblem(row: ListedFile, { dir }: CheckContext): Promise<
 async function checkCoverage(row: ListedFile, { db, dir, duckdb, changed }: CheckContext): Promise<Finding[]> {
   const rule = row.kind === 'trades' ? volumeRuleOf(row.venue) : undefined;
   if (rule === undefined || changed.has(dayKey(row))) return [];
-  const hours = await readProvenHours(db, row);
-  if (hours.length === 0) return [];
+  const hours = await readStatedHours(db, row.venue, Date.parse(`${row.date}T00:00:00Z`));
+  if (hours.every(({ stored }) => stored === undefined || stored === '0')) return [];
   const volumes = new Map<string, string>();
   if (row.file !== null) {
     const path = join(dir, folderOf(row), row.file);
@@ -185,7 +185,7 @@ async function checkCoverage(row: ListedFile, { db, dir, duckdb, changed }: Chec
   }
   const lacking = hours.flatMap(({ marketId, startMs, stored, class: judged }) => {
     const archived = decimal(volumes.get(`${marketId} ${startMs}`) ?? '0');
-    if (compareDecimals(addDecimals(archived, ROUNDING), decimal(stored)) >= 0) return [];
+    if (stored === undefined || compareDecimals(addDecimals(archived, ROUNDING), stored) >= 0) return [];
     return [
       `${marketId} ${new Date(startMs).toISOString().slice(11, 16)}: ${judged} with ${stored}, archived ${archived}`,
     ];

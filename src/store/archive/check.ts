@@ -1,7 +1,6 @@
 import type { ArchiveDay } from '../../domain/archive/file.ts';
 import type { ArchiveKind } from '../../domain/archive/kinds.ts';
 import { readSeam } from '../db/archive-seam.ts';
-import { epochMs } from '../db/epoch-ms.ts';
 import { listPartitions, type Partition } from '../db/partitions.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { TABLES } from './catalog.ts';
@@ -45,28 +44,4 @@ const FORMER = sql(
 /** The files of former revisions that are not removed yet. */
 export function readFormerFiles(db: Queryable): Promise<FormerFile[]> {
   return db.query<FormerFile>(FORMER);
-}
-
-/** An hour of a market whose stored volume coverage proves. */
-interface ProvenHour {
-  readonly marketId: string;
-  /** Epoch milliseconds. */
-  readonly startMs: number;
-  readonly class: string;
-  /** In the unit of the venue's totals. */
-  readonly stored: string;
-}
-
-const PROVEN = sql(
-  'read_proven_hours',
-  `SELECT m.venue_market_id AS market_id, ${epochMs('c.hour')} AS start_ms, c.class, trim_scale(c.stored)::text AS stored
-   FROM coverage c JOIN market m ON m.id = c.market_id
-   WHERE c.venue = $1 AND c.kind = 'trades' AND c.market_id > 0 AND c.class IN ('complete', 'quiet') AND c.stored > 0
-     AND c.hour >= $2::date::timestamp AT TIME ZONE 'UTC' AND c.hour < ($2::date + 1)::timestamp AT TIME ZONE 'UTC'
-   ORDER BY c.hour, m.venue_market_id`,
-);
-
-/** The hours of a day of trades that coverage calls complete or quiet, with stored volume. */
-export function readProvenHours(db: Queryable, { venue, date }: ArchiveDay): Promise<ProvenHour[]> {
-  return db.query<ProvenHour>(PROVEN, [venue, date]);
 }

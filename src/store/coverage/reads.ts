@@ -223,3 +223,23 @@ export function hoursOf(startMs: number, endMs: number): number[] {
     (_, index) => first + index * HOUR_MS,
   );
 }
+
+const DAY = sql(
+  'read_stated_hours',
+  `SELECT m.venue_market_id AS market_id, ${COLUMNS}
+   FROM coverage c JOIN market m ON m.id = c.market_id
+   WHERE c.venue = $1 AND c.kind = 'trades' AND c.hour >= to_timestamp($2::float8 / 1000)
+     AND c.hour < to_timestamp($2::float8 / 1000) + interval '24 hours' AND c.checked_at IS NOT NULL AND c.class IN ('complete', 'quiet')
+   ORDER BY c.hour, c.market_id`,
+);
+
+interface StatedHour extends CoverageHour {
+  /** The venue's id. */
+  marketId: string;
+}
+
+/** The hours of trades of markets that are complete or quiet, on the UTC day that begins at `dayMs`, epoch milliseconds. */
+export async function readStatedHours(db: Queryable, venue: string, dayMs: number): Promise<StatedHour[]> {
+  const rows = await db.query<CoverageRow & Pick<StatedHour, 'marketId'>>(DAY, [venue, dayMs]);
+  return rows.map((row) => ({ ...toHour(row), marketId: row.marketId }));
+}
