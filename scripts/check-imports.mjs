@@ -80,6 +80,7 @@ const MAY_IMPORT = {
     'src/webhooks',
     'src/store',
     'src/queues',
+    'src/archive',
     'src/runtime',
     'api',
     'workers',

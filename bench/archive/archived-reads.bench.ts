@@ -11,7 +11,6 @@ import { createLogger } from '../../src/observe/logger.ts';
 import { isPartitionArchived } from '../../src/store/archive/catalog.ts';
 import { moveSeam } from '../../src/store/db/archive-seam.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
-import { sql } from '../../src/store/db/tx.ts';
 import { readMarketTrades } from '../../src/store/series/market-series.ts';
 import { retirePartitions } from '../../src/store/series/retention.ts';
 import { aStoredMarket } from '../../test/factories/stored-market.ts';

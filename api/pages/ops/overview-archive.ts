@@ -37,9 +37,7 @@ export function failureSubject({ kind, venue, date }: ArchiveFailure): string {
 }
 
 /** The last archived days, the due ones, and the failures with their cause. */
-export function archiveSection(facts: ArchiveFacts | null, nowMs: number): Html {
-  if (facts === null) return html``;
-  const { kinds, failures, due } = facts;
+export function archiveSection({ kinds, failures, due }: ArchiveFacts, nowMs: number): Html {
   const last = kinds.reduce<string | null>(
     (least, each) => (least === null || each.last < least ? each.last : least),
     null,

@@ -157,7 +157,7 @@ function fragments({ facts, throughput, refolds }: Overview, nowMs: number) {
     deliveries: deliveryCards(facts.load),
     failing: failingTable(facts.failing, nowMs),
     stages: html`${stageTable(facts.stages)}${refoldProgressLines(refolds)}`,
-    archive: archiveSection(facts.archive, nowMs),
+    ...(facts.archive && { archive: archiveSection(facts.archive, nowMs) }),
     processes: processTable(facts.processes, nowMs),
   };
 }

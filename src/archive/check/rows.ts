@@ -60,10 +60,18 @@ interface Difference {
   readonly onlyRight: number;
 }
 
+/**
+ * The columns of kinds whose other columns change without a note: a later release states more facts of a version, and an hour is judged again
+ * at another time.
+ */
+const IDENTITY: Partial<Record<ArchiveKind, readonly string[]>> = {
+  markets: ARCHIVE_KINDS.markets.order,
+  coverage: [...ARCHIVE_KINDS.coverage.order, 'class'],
+};
+
 /** A value in effect at the start of the day follows from earlier days, so it does not count. */
 function comparedSql(kind: ArchiveKind, path: string, where: string): string {
-  // A later release states more facts of a version than an earlier one did.
-  const columns = kind === 'markets' ? ARCHIVE_KINDS.markets.order : fileColumns(kind).map(({ name }) => name);
+  const columns = IDENTITY[kind] ?? fileColumns(kind).map(({ name }) => name);
   const ofDay = hasInEffect(kind) ? `NOT in_effect AND ${where}` : where;
   return `SELECT ${columns.map((name) => `"${name}"`).join(', ')} FROM read_parquet(${literal(path)}) WHERE ${ofDay}`;
 }

@@ -1,13 +1,15 @@
 import type { ArchiveDay } from '../../domain/archive/file.ts';
 import type { ArchiveKind } from '../../domain/archive/kinds.ts';
+import { readSeam } from '../db/archive-seam.ts';
 import { listPartitions, type Partition } from '../db/partitions.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { TABLES } from './catalog.ts';
 
 const CHANGED = sql(
   'read_changed_archive_days',
-  `SELECT DISTINCT c.kind, m.venue, c.date::text AS date FROM archive_change c
-   JOIN outcome o ON o.token_id = c.token_id JOIN market m ON m.id = o.market_id`,
+  `SELECT DISTINCT c.kind, coalesce(c.venue, m.venue) AS venue, c.date::text AS date FROM archive_change c
+   LEFT JOIN outcome o ON o.token_id = c.token_id LEFT JOIN market m ON m.id = o.market_id
+   WHERE coalesce(c.venue, m.venue) IS NOT NULL`,
 );
 
 /** Days with noted changes: their file does not have the present rows yet. */
@@ -15,10 +17,12 @@ export function readChangedDays(db: Queryable): Promise<ArchiveDay[]> {
   return db.query<ArchiveDay>(CHANGED);
 }
 
-/** The partitions of the table of a kind; null when one table has all rows. */
+/** The partitions with all rows of their days; null when one table has all rows. A partition before the seam was made again by a late row. */
 export async function partitionsOf(db: Queryable, kind: ArchiveKind): Promise<readonly Partition[] | null> {
   const table = TABLES[kind];
-  return table === undefined ? null : listPartitions(db, table);
+  if (table === undefined) return null;
+  const seamMs = (await readSeam(db, kind)) ?? Number.NEGATIVE_INFINITY;
+  return (await listPartitions(db, table)).filter(({ fromMs }) => fromMs >= seamMs);
 }
 
 /** A file of a former revision that the catalog still has. */

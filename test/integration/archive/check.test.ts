@@ -17,6 +17,7 @@ import { type CheckFilter, checkArchive } from '../../../src/archive/check/check
 import { type ArchiveDay, folderOf, formerPlaceOf } from '../../../src/domain/archive/file.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { readPresentFile, switchArchiveOn } from '../../../src/store/archive/catalog.ts';
+import { moveSeam } from '../../../src/store/db/archive-seam.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { archiveDay } from '../../../workers/jobs/archive-day.ts';
@@ -36,6 +37,7 @@ const PRICE = sql(
   'INSERT INTO price_history (token_id, received_at, as_of, price) VALUES ($1, $2, $2, $3)',
 );
 const WIPE = [
+  'archive_seam',
   'archive_file',
   'archive_change',
   'archive_switch',
@@ -149,6 +151,18 @@ describe('archive check', () => {
     expect(found?.remedy).toMatch(/the repair failed: Postgres has 0 of the 2 rows that the catalog states/);
     expect((await readFile(path)).length).toBeGreaterThan(0);
     expect((await readPresentFile(test.db, dayOf('trades')))?.revision).toBe(1);
+  });
+
+  it('leaves a damaged file behind the seam as it is, because files alone have its rows', async () => {
+    const path = await pathOf(dayOf('trades'));
+    await appendFile(path, 'more');
+    await test.db.query(DROP_TRADES);
+    await moveSeam(test.db, 'trades', Date.parse('2026-04-01T00:00:00Z'));
+    const bytes = await readFile(path);
+    const [found] = await check(true);
+    expect(found).toMatchObject({ isRepaired: false, problem: expect.stringMatching(/bytes in place of/) });
+    expect(found?.remedy).toMatch(/the repair failed: only the file has the rows of this day/);
+    expect((await readFile(path)).equals(bytes)).toBe(true);
   });
 
   it('names a missing or different manifest, and describes the folder again', async () => {

@@ -19,7 +19,7 @@ import { storedTrades } from '../../factories/stored-series.ts';
 import { forTests } from '../../support/for-tests.ts';
 import { createTestDatabase, useTestDatabase } from '../../support/postgres/database.ts';
 import { ODDSWIRE, oddswire } from '../bin/run-command.ts';
-import { capturedLog, jobContext, testConfig } from '../workers/worker-harness.ts';
+import { capturedLog, jobContext, RING, testConfig } from '../workers/worker-harness.ts';
 
 const DATE = '2026-03-05';
 const DAY: ArchiveDay = { kind: 'trades', venue: 'kalshi', date: DATE };
@@ -212,6 +212,25 @@ describe('the folder of the archive', () => {
     expect((await readFile(join(dir, '.owner'), 'utf8')).trim()).toMatch(/^\d+\.\d+$/);
     const wrong = await oddswire(['archive', 'adopt', '--repair'], { DATABASE_URL: test.url, ARCHIVE_DIR: dir });
     expect([wrong.code, wrong.stderr.includes('--repair is of archive check')]).toEqual([2, true]);
+  });
+
+  it('ends the process of the aggregator with code 78, which a supervisor does not restart', async () => {
+    await claimFolder(dir, second.db);
+    const settings = {
+      DATABASE_URL: test.url,
+      SECRETS_KEYS: RING,
+      ARCHIVE_DIR: dir,
+      VENUES: 'kalshi',
+      METRICS_PORT: '0',
+    };
+    const ended = await new Promise<{ code: unknown; text: string }>((done) => {
+      const env = { PATH: process.env['PATH'], ...settings };
+      execFile(process.execPath, ['dist/workers/main.js', 'aggregator'], { env }, (error, stdout, stderr) =>
+        done({ code: error?.code ?? 0, text: stdout + stderr }),
+      );
+    });
+    expect(ended.text).toMatch(/ARCHIVE_DIR .* belongs to the database/);
+    expect(ended.code).toBe(78);
   });
 
   it('lets an aggregator start when the disk fails, and logs the cause', async () => {
