@@ -7,7 +7,7 @@ import type { Queryable } from '../store/db/tx.ts';
 import type { ObjectStore } from './store/s3.ts';
 
 /** The identity of the database to which a folder belongs. Engines skip names that begin with a point. */
-const OWNER_FILE = '.owner';
+export const OWNER_FILE = '.owner';
 /** Larger differences of two clocks make days end at a wrong time. */
 const CLOCK_MS = 300_000;
 
