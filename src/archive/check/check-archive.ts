@@ -114,7 +114,9 @@ export async function checkArchive(options: CheckOptions): Promise<Checked> {
       await add(await checkFormer(each, options), async () => []);
     }
     if (store !== undefined && isWhole(filter)) {
-      const known = { folders: new Set(byFolder.keys()), former: new Set(former.map(({ file }) => file)) };
+      // A description of an earlier revision can move an object whose row is not committed yet; then the day has it twice.
+      const names = new Set([...former, ...listed].flatMap(({ file }) => file ?? []));
+      const known = { folders: new Set(byFolder.keys()), names };
       await add(await storedStrangers(store, known, signal), async () => []);
     }
     const files = asked.filter(({ file }) => file !== null).length;

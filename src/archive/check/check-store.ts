@@ -57,10 +57,10 @@ async function problemOf(
 /** Objects outside of the folders of days that no row of the catalog names. */
 export async function storedStrangers(
   store: ObjectStore,
-  { folders, former }: { folders: ReadonlySet<string>; former: ReadonlySet<string> },
+  { folders, names }: { folders: ReadonlySet<string>; names: ReadonlySet<string> },
   signal: AbortSignal,
 ): Promise<Finding[]> {
-  const known = new Set([OWNER_FILE, ...[...former].map(formerPlaceOf)]);
+  const known = new Set([OWNER_FILE, ...[...names].map(formerPlaceOf)]);
   const objects = await store.list('', signal);
   return objects
     .filter(({ key }) => !known.has(key) && !folders.has(key.split('/').slice(0, -1).join('/')))

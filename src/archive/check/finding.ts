@@ -26,7 +26,7 @@ export interface Finding {
 }
 
 const BY_REPAIR = {
-  describe: '--repair describes the folder again',
+  describe: '--repair describes the day again: its folder and its objects',
   restore: '--repair fetches it from the object store',
   make: '--repair archives the day again',
   remove: '--repair removes it: the file of the day has each of its rows',

@@ -1,8 +1,8 @@
-import { mkdir, rename, rm, stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ArchiveDay, type ArchiveFile, folderOf, formerPlaceOf } from '../../domain/archive/file.ts';
 import { OddswireError } from '../../domain/values/errors.ts';
-import { MANIFEST, workFolder } from '../folder.ts';
+import { MANIFEST, placeFile, workFolder } from '../folder.ts';
 import type { Content, ObjectStore } from './s3.ts';
 
 /** The facts of a file that its upload and its download need. */
@@ -52,8 +52,7 @@ export async function restoreFile(
     if (!(await fetchTo(made, file, store, signal))) {
       throw new OddswireError('archive_failed', `neither the folder nor the object store has ${file.file}`);
     }
-    await mkdir(join(dir, folderOf(file)), { recursive: true });
-    await rename(made, join(dir, placeOf(file)));
+    await placeFile(dir, file, file.file, made);
   } finally {
     await rm(made, { force: true });
   }

@@ -121,7 +121,10 @@ export class ObjectStore {
     // A server may keep no checksum.
     const hash = createHash('sha256');
     const object = await this.#send({ method: 'GET', key, expectedBytes: bytes }, signal);
-    if (isAbsent(object)) return false;
+    if (isAbsent(object)) {
+      object.resume();
+      return false;
+    }
     for await (const chunk of object) hash.update(chunk as Buffer);
     return hash.digest('hex') === sha256;
   }

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ArchiveFolder } from '../../../api/reads/archive-folder.ts';
 import { checkArchive } from '../../../src/archive/check/check-archive.ts';
 import { makeDay } from '../../../src/archive/make-day.ts';
+import { adoptFolder } from '../../../src/archive/owner.ts';
 import { FetchedFiles } from '../../../src/archive/store/fetched-files.ts';
 import { storeOf } from '../../../src/archive/store/s3.ts';
 import { type ArchiveDay, folderOf } from '../../../src/domain/archive/file.ts';
@@ -25,6 +26,7 @@ import { createTestDatabase, useTestDatabase } from '../../support/postgres/data
 import { startFaultProxy } from '../../support/s3/fault-proxy.ts';
 import { hasS3, startS3 } from '../../support/s3/server.ts';
 import { startTestApi, type TestApi } from '../api/api-harness.ts';
+import { oddswire } from '../bin/run-command.ts';
 import { capturedLog, jobContext, testConfig } from '../workers/worker-harness.ts';
 
 const DATE = '2026-03-05';
@@ -237,6 +239,14 @@ describe.skipIf(!hasS3())('an archive with an object store', () => {
       expect(await readdir(elsewhere)).toEqual([]);
     });
 
+    it('gives the store to another database with archive adopt', async () => {
+      await run();
+      await adoptFolder(elsewhere, second.db, storeOf(configOf()));
+      const { context } = contextOf(configOf(elsewhere, second.url));
+      await assertOwnFolder({ ...context, db: second.db });
+      await expect(run(NEXT)).rejects.toMatchObject({ code: 'archive_other_owner' });
+    });
+
     it('starts and logs the cause when the store fails', async () => {
       proxy.fail('error', /./);
       const { context, lines } = contextOf();
@@ -378,6 +388,34 @@ describe.skipIf(!hasS3())('an archive with an object store', () => {
       expect(sorted(await check())).toEqual(sorted([...found.map((each) => [...each, false]), unknown, unknown]));
       expect(sorted(await check(true))).toEqual(sorted([...found.map((each) => [...each, true]), unknown, unknown]));
       expect(await check()).toEqual([unknown, unknown]);
+    });
+
+    it('is what oddswire archive check runs, which prints no secret', async () => {
+      await run();
+      const { file } = await present();
+      await storeOf(configOf())?.remove(placeIn(file), signal);
+      const environment = {
+        DATABASE_URL: test.url,
+        ARCHIVE_DIR: dir,
+        ARCHIVE_URL: `s3://${server.bucket}/test-${tests}`,
+        ARCHIVE_S3_ENDPOINT: proxy.url,
+        ARCHIVE_S3_ACCESS_KEY_ID: server.key.accessKeyId,
+        ARCHIVE_S3_SECRET_ACCESS_KEY: server.key.secretAccessKey,
+      };
+      const checked = await oddswire(['archive', 'check'], environment);
+      expect([checked.code, checked.stdout]).toEqual([
+        1,
+        `s3://${server.bucket}/test-${tests}/${placeIn(file)}: is missing; --repair describes the day again: its folder and its objects\n`,
+      ]);
+      expect((await oddswire(['archive', 'check', '--repair'], environment)).code).toBe(0);
+      const { ARCHIVE_S3_SECRET_ACCESS_KEY: _, ...withoutKey } = environment;
+      const refused = await oddswire(['archive', 'check'], withoutKey);
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('the object store answered 403')]);
+      expect((await oddswire(['keys', 'list'], withoutKey)).code).toBe(0);
+      proxy.fail('error', /./);
+      const failed = await oddswire(['archive', 'check'], environment);
+      expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('the object store answered 500')]);
+      expect(checked.stderr + failed.stderr + failed.stdout).not.toContain(server.key.secretAccessKey);
     });
 
     it('brings a damaged file of the folder back from the store', async () => {
