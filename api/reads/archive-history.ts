@@ -56,11 +56,12 @@ export class ArchiveHistory {
     const outcomes = market.outcomes.filter((outcome) => outcomeId === undefined || outcome.outcomeId === outcomeId);
     if (query.direction === 'desc') {
       if (rows.length >= wanted) return rows;
-      return [...rows, ...(await this.#trades(market, outcomes, query, { seamMs, wanted: wanted - rows.length }))];
+      const past = await this.#trades(market, outcomes, query, { seamMs, wanted: wanted - rows.length });
+      return past.length === 0 ? rows : [...rows, ...past];
     }
     if (query.after && Number(query.after.atMicros) / 1000 >= seamMs) return rows;
     const past = await this.#trades(market, outcomes, query, { seamMs, wanted });
-    return [...past, ...rows].slice(0, wanted);
+    return past.length === 0 ? rows : [...past, ...rows].slice(0, wanted);
   }
 
   async #trades(

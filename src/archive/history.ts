@@ -39,8 +39,8 @@ const filesSql = (files: readonly string[]) => `read_parquet([${files.map(litera
 const time = (micros: bigint) => `make_timestamptz(${micros})`;
 /** The digits of a value, also of one that no DECIMAL has. */
 const digits = (name: string) => `coalesce(CAST(${name} AS VARCHAR), ${name}_text)`;
-/** As for the order of trades of a venue: positive for a buy, negative for a sell. */
-const SIGNED = `CASE side WHEN 1 THEN TRY_CAST(price AS DECIMAL(38, 18)) WHEN -1 THEN -TRY_CAST(price AS DECIMAL(38, 18)) ELSE 0 END`;
+/** As for the order of trades of a venue: positive for a buy, negative for a sell. A price beyond the type has no place of its own. */
+const SIGNED = 'coalesce(side * TRY_CAST(price AS DECIMAL(38, 18)), 0)';
 const KEYS = ['at_micros', 'ordinal', 'signed', 'trade_id', 'token_id'] as const;
 
 /** SQL of DuckDB of a page of trades of a market, in the order of `TRADE_ORDER` of the store and then of the keys of outcomes. */
@@ -72,7 +72,7 @@ export function tradesSql(query: TradesQuery): string {
     after === undefined
       ? ''
       : `WHERE (${KEYS.join(', ')}) ${sign} (${BigInt(after.atMicros)}, ${Number(after.ordinal)},
-          CAST(${literal(after.signedPrice)} AS DECIMAL(38, 18)), ${literal(after.tradeId)}, ${BigInt(after.tokenId)})`;
+          coalesce(TRY_CAST(${literal(after.signedPrice)} AS DECIMAL(38, 18)), 0), ${literal(after.tradeId)}, ${BigInt(after.tokenId)})`;
   return `WITH ${sources.join(', ')}
     SELECT CAST(token_id AS VARCHAR) AS token_id, CAST(at_micros AS VARCHAR) AS at_micros, trade_id, price, size, side, ordinal,
       CAST(signed AS VARCHAR) AS signed_price

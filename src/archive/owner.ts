@@ -2,6 +2,7 @@ import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ARCHIVE_KIND_NAMES } from '../domain/archive/kinds.ts';
 import { OddswireError } from '../domain/values/errors.ts';
+import { newToken } from '../domain/values/ids.ts';
 import { type ArchiveOwner, readOwner } from '../store/archive/state.ts';
 import type { Queryable } from '../store/db/tx.ts';
 import type { ObjectStore } from './store/s3.ts';
@@ -125,7 +126,7 @@ async function giveTo(owner: ArchiveOwner, dir: string, isElsewhere: boolean): P
 }
 
 async function writeMarker({ id }: ArchiveOwner, dir: string): Promise<void> {
-  const made = join(dir, `${OWNER_FILE}.${process.pid}`);
+  const made = join(dir, `${OWNER_FILE}.${newToken()}`);
   try {
     const handle = await open(made, 'w');
     try {

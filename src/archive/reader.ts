@@ -13,23 +13,21 @@ type Rows = readonly Record<string, unknown>[];
 /** Reads of the files of the archive, one after the other, by one process of DuckDB that starts with the first read. */
 export class ArchiveReader {
   readonly #dir: string;
-  readonly #deadlineMs: number;
   #opening: Promise<Duckdb> | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #isClosed = false;
 
-  constructor(dir: string, deadlineMs = DEADLINE_MS) {
+  constructor(dir: string) {
     this.#dir = dir;
-    this.#deadlineMs = deadlineMs;
   }
 
   /** @throws OddswireError `archive_busy` when too many reads wait or this one lasts too long, `archive_failed` with the message of DuckDB */
-  async run(statement: string): Promise<Rows> {
+  async run(statement: string, deadlineMs = DEADLINE_MS): Promise<Rows> {
     if (this.#isClosed) throw new OddswireError('archive_busy', 'this process stops');
     if (this.#waiting >= MAX_WAITING) throw new OddswireError('archive_busy', 'too many reads of the archive wait');
     this.#waiting += 1;
-    const endsAtMs = performance.now() + this.#deadlineMs;
+    const endsAtMs = performance.now() + deadlineMs;
     const read = this.#last.then(() => this.#run(statement, endsAtMs - performance.now()));
     this.#last = read.catch(() => undefined);
     try {
