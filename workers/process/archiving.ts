@@ -17,12 +17,15 @@ import {
 } from '../../src/store/archive/catalog.ts';
 import { archivedPairs } from '../../src/store/archive/pairs.ts';
 import { clearFailure, noteFailure } from '../../src/store/archive/state.ts';
+import type { JobContext } from './define.ts';
 import type { WorkerDeps } from './deps.ts';
 
 /** Readers that found a file before its day was archived again may read it for so long. */
 const SUPERSEDED_KEPT_HOURS = 24;
 /** Files of one run; the others follow in the next run. */
 const MAX_FILES = 1_000;
+/** Uploads of an archive that had no store can take hours: each run of `maintain-storage` does a part of them. */
+const DESCRIBE_MS = 120_000;
 
 /** The kinds that this process archives: none without a folder, or without the optional packages. */
 export function archivedKinds({ archive }: WorkerDeps['config']): readonly ArchiveKind[] {
@@ -73,14 +76,14 @@ interface Planned {
  * Wakes the first due day of each kind and venue, finishes manifests and uploads that a death or a process of the former release left open,
  * and removes files that no longer count. Days of venues that are disabled by now are archived too.
  */
-export async function planArchive(context: WorkerDeps): Promise<Planned> {
+export async function planArchive(context: JobContext): Promise<Planned> {
   const { dir } = context.config.archive;
   if (dir === undefined || !hasDuckdb()) return { woken: 0, removed: 0 };
   return notingFailure(context, null, plan(dir, context));
 }
 
-async function plan(dir: string, context: WorkerDeps): Promise<Planned> {
-  const { db, config, producer, now, stopping } = context;
+async function plan(dir: string, context: JobContext): Promise<Planned> {
+  const { db, config, producer, now, signal } = context;
   const { kinds, afterHours } = config.archive;
   const store = storeOf(config);
   await claimFolder(dir, db, { store });
@@ -89,7 +92,7 @@ async function plan(dir: string, context: WorkerDeps): Promise<Planned> {
     const day = { kind, venue, date };
     if (file !== null) {
       await removeFile(dir, day, file);
-      if (store !== undefined) await removeStored(store, { ...day, file }, stopping);
+      if (store !== undefined) await removeStored(store, { ...day, file }, signal);
     }
     await noteRemoved(db, { ...day, revision });
     removed += 1;
@@ -107,13 +110,15 @@ async function plan(dir: string, context: WorkerDeps): Promise<Planned> {
 }
 
 /** One damaged file does not keep the other days from their description and upload. @throws the last error */
-async function describeDays(dir: string, { db, config, log, stopping }: WorkerDeps): Promise<void> {
+async function describeDays(dir: string, { db, config, log, signal }: JobContext): Promise<void> {
   const store = storeOf(config);
+  const endsAtMs = performance.now() + DESCRIBE_MS;
   let failed: Error | undefined;
   for (const day of await readUndescribedDays(db, MAX_FILES, store?.url)) {
-    stopping.throwIfAborted();
+    signal.throwIfAborted();
+    if (performance.now() > endsAtMs) break;
     try {
-      await describeDay(day, { db, dir, store, signal: stopping });
+      await describeDay(day, { db, dir, store, signal });
     } catch (error) {
       failed = asError(error);
       log.error({ ...day, err: error }, 'day of the archive not described');
