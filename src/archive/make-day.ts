@@ -20,8 +20,8 @@ import { addChecksums, CORRECTIONS, checksumSql, writeSql } from './parquet.ts';
 
 /** DuckDB writes a file of any length within this memory. */
 const MEMORY_MB = 384;
-/** Outcomes whose minutes are read and folded at once. */
-const FOLDED_OUTCOMES = 100;
+/** Trades that are read and folded at once, in whole hours of outcomes. */
+const FOLDED_TRADES = 20_000;
 
 interface MakeOptions {
   readonly db: Database;
@@ -95,11 +95,16 @@ async function copy({ day, present, paths, startedMs }: Place, options: MakeOpti
   return finish({ day, revision, placed, startedMs, isAdded: added !== undefined }, summary.rows, options);
 }
 
+type FormerFile = Pick<ArchiveFile, 'file' | 'revision' | 'rows' | 'checksum' | 'start' | 'end' | 'sha256'>;
+/** A day before the first archived one of its venue. */
+const NO_FILE: FormerFile = { file: null, revision: 0, rows: 0, checksum: '0.0', start: null, end: null, sha256: null };
+
 /** Makes the file of a day of trades from its present one and from corrections: Postgres has no other trades of the day. */
-async function merge({ day, present, paths, startedMs }: Place, options: MakeOptions): Promise<DayReport> {
+async function merge({ day, present: known, paths, startedMs }: Place, options: MakeOptions): Promise<DayReport> {
   const { db, dir, signal, isRepair = false } = options;
   if (isRepair) throw new OddswireError('archive_rows_gone', 'only the file has the rows of this day');
-  if (day.kind !== 'trades' || present === undefined) return { skipped: 'only files have the day' };
+  if (day.kind !== 'trades') return { skipped: 'only files have the day' };
+  const present: FormerFile = known ?? NO_FILE;
   const copied = await copyDay(db, day, () => createWriteStream(paths.csv), signal, 'archive_correction');
   const presentPath = present.file === null ? null : join(dir, folderOf(day), present.file);
   if (presentPath !== null) await checkContent(presentPath, present);
@@ -111,7 +116,7 @@ async function merge({ day, present, paths, startedMs }: Place, options: MakeOpt
     const [fresh] = await duckdb.run(CORRECTIONS.freshSummary);
     const freshRows = Number(fresh?.['rows']);
     if (freshRows === 0) {
-      await db.transaction((tx) => deleteCorrections(tx, day, copied.snapshot));
+      await db.transaction((tx) => deleteCorrections(tx, day, copied));
       await dropChanges(db, copied);
       return { skipped: 'unchanged', rows: present.rows };
     }
@@ -132,7 +137,7 @@ async function merge({ day, present, paths, startedMs }: Place, options: MakeOpt
     const path = join(dir, folderOf(day), placed.file);
     const made = { day, revision, ...placed, schemaVersion: SCHEMA_VERSION };
     const added = await addFile(db, made, summary, async (tx) => {
-      await deleteCorrections(tx, day, copied.snapshot);
+      await deleteCorrections(tx, day, copied);
       await foldFresh(tx, duckdb, path);
     });
     return finish({ day, revision, placed, startedMs, isAdded: added !== undefined }, summary.rows, options);
@@ -146,8 +151,18 @@ async function foldFresh(tx: Tx, duckdb: Duckdb, path: string): Promise<void> {
   const keys = await findTokens(tx, ids);
   const keyOf = (row: Record<string, unknown>) => keys.get(String(row['outcome_id'])) as bigint;
   await lockShards(tx, 'fold-candles', shardsOf([...keys.values()]));
-  for (let from = 0; from < ids.length; from += FOLDED_OUTCOMES) {
-    const trades = await duckdb.run(CORRECTIONS.minutes(path, ids.slice(from, from + FOLDED_OUTCOMES)));
+  const hours = (await duckdb.run(CORRECTIONS.hours(path))).map((row) => ({
+    outcomeId: String(row['outcome_id']),
+    hour: String(row['hour']),
+    trades: Number(row['trades']),
+  }));
+  while (hours.length > 0) {
+    let [count, rows] = [0, 0];
+    while (count < hours.length && (count === 0 || rows + (hours[count]?.trades ?? 0) <= FOLDED_TRADES)) {
+      rows += hours[count]?.trades ?? 0;
+      count += 1;
+    }
+    const trades = await duckdb.run(CORRECTIONS.minutes(path, hours.splice(0, count)));
     await foldArchivedMinutes(
       tx,
       trades.map((row) => ({
@@ -216,7 +231,7 @@ function rowsOfDay({ rows, inEffect }: { rows: number; inEffect: number }): numb
 }
 
 /** @throws OddswireError `archive_file_changed` when a file is not the one of the catalog */
-async function checkContent(path: string, { file, sha256 }: ArchiveFile): Promise<void> {
+async function checkContent(path: string, { file, sha256 }: Pick<ArchiveFile, 'file' | 'sha256'>): Promise<void> {
   if ((await sha256Of(path)) === sha256) return;
   throw new OddswireError('archive_file_changed', `${file} has another content than in the catalog`);
 }

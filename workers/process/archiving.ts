@@ -68,7 +68,7 @@ interface Planned {
 }
 
 /**
- * Wakes the first due day of each kind and venue, finishes manifests that a death left open, and removes files that no longer count. Days of
+ * Wakes the first two due days of each kind and venue, finishes manifests that a death left open, and removes files that no longer count. Days of
  * venues that are disabled by now are archived too.
  */
 export async function planArchive(context: WorkerDeps): Promise<Planned> {
@@ -90,10 +90,11 @@ async function plan(dir: string, { db, config, producer, now }: WorkerDeps): Pro
   const ready = await switchArchiveOn(db, kinds);
   let woken = 0;
   for (const pair of archivedPairs(ready)) {
-    const [next] = await readDueDays(db, { pairs: [pair], afterHours, limit: 1 });
-    if (next === undefined) continue;
-    producer.wake('archive-day', next);
-    woken += 1;
+    // A second day, so that one that fails again and again does not stop the later ones.
+    for (const due of await readDueDays(db, { pairs: [pair], afterHours, limit: 2 })) {
+      producer.wake('archive-day', due);
+      woken += 1;
+    }
   }
   return { woken, removed };
 }

@@ -18,6 +18,8 @@ export interface DaySummary extends RowsSummary {
   witness: NonNullable<ArchiveFile['witness']>;
   /** The changes of the day whose rows this snapshot has; see migration 0049. */
   changes: bigint[];
+  /** Of corrections: the outcomes whose rows were copied. */
+  tokenIds: bigint[];
 }
 
 const ISOLATE = sql('isolate_archive_read', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
@@ -44,6 +46,7 @@ export function copyDay(
     const [place] = await tx.query<Pick<DaySummary, 'snapshot' | 'journalSeq'>>(READ_PLACE);
     const changes = await readChanges(tx, day);
     const witness = await readWitness(tx, day);
+    const tokenIds = trades === 'trade' ? [] : await readCorrected(tx, day);
     const client: PoolClient | undefined = await tx.em.queryRunner?.connect();
     if (place === undefined || client === undefined) {
       throw new OddswireError('no_archive_summary', 'Postgres returned no place of the day');
@@ -56,7 +59,7 @@ export function copyDay(
       connectionOf(client).stream.destroy();
       throw error;
     }
-    return { ...rows.end(), ...place, changes, witness };
+    return { ...rows.end(), ...place, changes, witness, tokenIds };
   });
 }
 
@@ -79,16 +82,31 @@ export function summarizeDay(db: Database, day: ArchiveDay, signal: AbortSignal)
   return copyDay(db, day, () => new Writable({ write: (_chunk, _encoding, done) => done() }), signal);
 }
 
+const DAY_OF = (date: string) =>
+  `c.ts >= ${date}::date::timestamp AT TIME ZONE 'UTC' AND c.ts < (${date}::date + 1)::timestamp AT TIME ZONE 'UTC'`;
+const READ_CORRECTED = sql(
+  'read_corrected_tokens',
+  `SELECT DISTINCT c.token_id FROM archive_correction c JOIN outcome o ON o.token_id = c.token_id JOIN market m ON m.id = o.market_id
+   WHERE m.venue = $1 AND ${DAY_OF('$2')}`,
+);
+/** A market that was stored after the snapshot has rows that were not copied. */
 const DELETE_CORRECTIONS = sql(
   'delete_archive_corrections',
-  `DELETE FROM archive_correction c USING outcome o, market m
-   WHERE c.ts >= $2::date::timestamp AT TIME ZONE 'UTC' AND c.ts < ($2::date + 1)::timestamp AT TIME ZONE 'UTC'
-     AND o.token_id = c.token_id AND m.id = o.market_id AND m.venue = $1 AND pg_visible_in_snapshot(c.xid, $3::pg_snapshot)`,
+  `DELETE FROM archive_correction c
+   WHERE c.token_id = ANY ($1::bigint[]) AND ${DAY_OF('$2')} AND pg_visible_in_snapshot(c.xid, $3::pg_snapshot)`,
 );
 
-/** Removes the corrections of a day that a snapshot had. */
-export async function deleteCorrections(tx: Queryable, { venue, date }: ArchiveDay, snapshot: string): Promise<void> {
-  await tx.query(DELETE_CORRECTIONS, [venue, date, snapshot]);
+async function readCorrected(db: Queryable, { venue, date }: ArchiveDay): Promise<bigint[]> {
+  return (await db.query<{ tokenId: bigint }>(READ_CORRECTED, [venue, date])).map(({ tokenId }) => tokenId);
+}
+
+/** Removes the corrections of a day that were copied. */
+export async function deleteCorrections(
+  tx: Queryable,
+  { date }: ArchiveDay,
+  { tokenIds, snapshot }: Pick<DaySummary, 'tokenIds' | 'snapshot'>,
+): Promise<void> {
+  await tx.query(DELETE_CORRECTIONS, [tokenIds, date, snapshot]);
 }
 
 /** The driver has no call that ends a connection in the middle of an answer. */
