@@ -1,6 +1,6 @@
 import { readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative, sep } from 'node:path';
+import { basename, join, relative, sep } from 'node:path';
 import { type ArchiveDay, folderOf, formerPlaceOf } from '../../domain/archive/file.ts';
 import { ARCHIVE_KIND_NAMES, type ArchiveKind } from '../../domain/archive/kinds.ts';
 import { DAY_MS } from '../../domain/values/durations.ts';
@@ -267,8 +267,10 @@ async function repaired(
 }
 
 async function doRepair(repair: Repair, { db, dir, log, signal, tag }: CheckOptions): Promise<void> {
-  if (repair.step === 'remove') await rm(repair.path, { force: true });
-  else if (repair.step === 'forget') {
+  if (repair.step === 'remove') {
+    // A job may have added its row meanwhile.
+    if ((await findFile(db, basename(repair.path))) === null) await rm(repair.path, { force: true });
+  } else if (repair.step === 'forget') {
     await removeFile(dir, repair.day, repair.file);
     await noteRemoved(db, { ...repair.day, revision: repair.revision });
   } else if (repair.step === 'describe') await describeDay(dir, repair.day, db);
