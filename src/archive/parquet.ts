@@ -70,7 +70,7 @@ function copyToFile({ kind, venue, date }: ArchiveDay, rows: string, parquetPath
 export function parquetOptions(facts: Readonly<Record<string, string>>): string {
   const metadata = Object.entries({ [SCHEMA_KEY]: String(SCHEMA_VERSION), ...facts });
   return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${ROW_GROUP},
-    KV_METADATA {${metadata.map(([name, value]) => `${name}: ${literal(value)}`).join(', ')}}`;
+    KV_METADATA {${metadata.map(([name, value]) => `${literal(name)}: ${literal(value)}`).join(', ')}}`;
 }
 
 /** SQL of DuckDB of the number of rows of a file and of its checksum, which `RowSum` states. */

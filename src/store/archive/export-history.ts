@@ -13,11 +13,11 @@ const MICROS_PER_SECOND = 1_000_000n;
 
 /** The history of a selection, as of one snapshot. */
 export interface ExportHistory {
-  /** Epoch microseconds; null while Postgres has all rows of the selection. */
+  /** Epoch microseconds; null when the selection begins behind it, or without one. */
   readonly seam: bigint | null;
   /** Postgres has the rows from here on, epoch microseconds. */
   readonly presentFrom: bigint;
-  /** Epoch microseconds: files have the rows of `[from, until)`. */
+  /** Files have the rows of `[from, until)`, epoch microseconds. */
   readonly from: bigint;
   readonly until: bigint;
   /** Oldest first. */
@@ -101,10 +101,13 @@ async function readPast(tx: Tx, selection: ExportSelection, merged: () => Writab
   const [start, end] = [startOf(selection), endOf(selection)];
   const nothing = { files: [], outcomeIds: null, merged: 0, carriedFrom: null, from: start, until: start };
   const [found] = await tx.query<{ until: bigint }>(SEAM, [kind]);
-  if (found === undefined || found.until <= start) return { seam: null, presentFrom: start, ...nothing };
+  const first = await firstMoment(tx, kind);
+  const isCarried = first !== undefined && first >= start && first < end;
+  if (found === undefined || (found.until < start && !isCarried)) return { seam: null, presentFrom: start, ...nothing };
   const seam = found.until;
   const until = least(end, seam);
-  const files = await tx.query<FileRow>(FILES, [kind, venue, dateOf(start), dateOf(until - 1n)]);
+  const hasFiles = until > start;
+  const files = hasFiles ? await tx.query<FileRow>(FILES, [kind, venue, dateOf(start), dateOf(until - 1n)]) : [];
   const outcomes =
     marketId === undefined ? null : await tx.query<{ outcomeId: string }>(OUTCOME_IDS, [venue, marketId]);
   const past = {
@@ -112,11 +115,11 @@ async function readPast(tx: Tx, selection: ExportSelection, merged: () => Writab
     ...{ outcomeIds: outcomes?.map(({ outcomeId }) => outcomeId) ?? null, merged: 0, carriedFrom: null },
   };
   if (kind === 'trades') {
+    if (!hasFiles) return past;
     const span = spanOf(selection, start, until);
     return { ...past, merged: await copyRows(tx, copySpanSql(span, 'archive_correction'), [merged()]) };
   }
-  const first = await firstMoment(tx, kind);
-  if (first === undefined || first >= end) return past;
+  if (!isCarried) return past;
   const [last] = await tx.query<FileRow>(LAST_FILE, [kind, venue, dateOf(first)]);
   const copied = await copyRows(tx, copySpanSql(spanOf(selection, first, first + 1n), 'trade'), [merged()]);
   return { ...past, presentFrom: first + 1n, merged: copied, carriedFrom: last ? fileOf(last) : null };

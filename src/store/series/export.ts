@@ -256,7 +256,7 @@ export interface PastRows {
   close(): Promise<void>;
 }
 
-/** Opens the rows of files of a request behind a position; undefined while Postgres has all rows of the range. */
+/** Opens the rows of files of a request behind a position; undefined when the range begins behind the seam. */
 type OpenPast = (after: ExportPlace | null) => Promise<PastRows | undefined>;
 
 /** Rows moved from Postgres to files, or a file moved, after the rows of files were opened: they are opened again. */
@@ -442,7 +442,7 @@ async function rowsOf(
     ...(after ?? []),
   ]);
   const seam = found[0]?.seam ?? null;
-  const isPast = seam !== null && BigInt(seam) > start;
-  if (isPast && past?.seam !== seam) throw new HistoryMoved();
+  const isOther = past === undefined ? seam !== null && BigInt(seam) >= start : past.seam !== seam;
+  if (isOther) throw new HistoryMoved();
   return found.filter((row): row is OutcomeRows & { seam: string | null } => row.place !== null);
 }
