@@ -65,13 +65,30 @@ const connection = await open(limits);
 
 /** Chunks of DuckDB, of about 2,000 rows each, in an answer. */
 const CHUNKS_PER_ANSWER = 4;
-let lines: DuckDBResult | undefined;
+let lines: { result: DuckDBResult; next: Promise<DuckDBDataChunk | null> } | undefined;
+
+async function startLines(statement: string): Promise<void> {
+  const result = await connection.stream(statement);
+  lines = { result, next: fetchNext(result) };
+}
+
+/** DuckDB makes a chunk while this process reads the former one. */
+function fetchNext(result: DuckDBResult): Promise<DuckDBDataChunk | null> {
+  const next = result.fetchChunk();
+  // Reported when the chunk is asked for.
+  next.catch(() => undefined);
+  return next;
+}
 
 async function nextLines(): Promise<LineGroup[]> {
   const groups: LineGroup[] = [];
-  for (let read = 0; read < CHUNKS_PER_ANSWER; read += 1) {
-    const chunk = await lines?.fetchChunk();
-    if (!chunk || chunk.rowCount === 0) break;
+  for (let read = 0; lines !== undefined && read < CHUNKS_PER_ANSWER; read += 1) {
+    const chunk = await lines.next;
+    if (chunk === null || chunk.rowCount === 0) {
+      lines = undefined;
+      break;
+    }
+    lines.next = fetchNext(lines.result);
     addGroups(groups, chunk);
   }
   return groups;
@@ -101,7 +118,7 @@ async function answer(request: ChildRequest): Promise<ChildAnswer> {
   try {
     if ('nextLines' in request) return { id, groups: await nextLines() };
     if ('lines' in request) {
-      lines = await connection.stream(request.lines);
+      await startLines(request.lines);
       return { id, groups: [] };
     }
     if ('digest' in request) return { id, rows: [await digestFile(request.digest, request.columns)] };

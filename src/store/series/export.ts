@@ -67,7 +67,7 @@ const KINDS: Readonly<Record<ExportKind, Kind>> = {
     behind: ([at = '', id]) => `ts >= ${fromMicros(at)} AND (ts, trade_id) > (${fromMicros(at)}, ${id}::text)`,
     within: timeWithin('ts'),
     pageRows: 10_000,
-    firstRows: 100,
+    firstRows: 500,
   },
   candles: {
     table: 'candle',
@@ -84,12 +84,12 @@ const KINDS: Readonly<Record<ExportKind, Kind>> = {
       `interval_seconds = ANY (${intervals}::int[]) AND bucket >= ${from}::bigint / 1000000 AND bucket < ${to}::bigint / 1000000`,
     hasIntervals: true,
     pageRows: 10_000,
-    firstRows: 100,
+    firstRows: 500,
   },
   prices: {
     ...history('price_history'),
     pageRows: 10_000,
-    firstRows: 100,
+    firstRows: 500,
   },
   // A book may have hundreds of levels.
   books: {
@@ -112,7 +112,8 @@ const quoted = (text: string) => `'"' || ${text} || '"'`;
 function textOf(kind: Kind, { type, of }: LineColumn): string {
   const value = kind.values[of] ?? of;
   if (type === 'iso') return isoTime(value);
-  if (type === 'epoch') return `(${micros(value)} * 0.000001)::text`;
+  // It has six digits behind its point.
+  if (type === 'epoch') return `extract(epoch FROM ${value})::text`;
   if (type === 'decimal') return `trim_scale(${value})::text`;
   return type === 'integer' || type === 'json' ? `(${value})::text` : value;
 }
@@ -312,7 +313,7 @@ export async function* exportPages(
   for (;;) {
     const past = await openPast?.(place);
     try {
-      for await (const page of pagesBehind({ db, request, past }, place)) {
+      for await (const page of ahead(pagesBehind({ db, request, past }, place))) {
         place = page.place;
         yield page;
       }
@@ -322,6 +323,23 @@ export async function* exportPages(
     } finally {
       await past?.close();
     }
+  }
+}
+
+/** The same pages; the next one is read while the caller uses this one. */
+async function* ahead(pages: AsyncGenerator<ExportPage>): AsyncGenerator<ExportPage> {
+  let next = pages.next();
+  try {
+    for (;;) {
+      const { done, value } = await next;
+      if (done) return;
+      next = pages.next();
+      // Reported when the caller asks for this page.
+      next.catch(() => undefined);
+      yield value;
+    }
+  } finally {
+    await pages.return(undefined);
   }
 }
 

@@ -290,7 +290,9 @@ describe('oddswire export across the seam of the archive', () => {
       const limits = { folders: [`${folder}/`], spillFolder: '', memoryMb: 256, threads: 1 };
       const duckdb = await openDuckdb(limits, new AbortController().signal);
       try {
-        const [csv, rows] = [csvRows((await ofKept(argsOf(kind, '--out', '-'))).stdout), `read_parquet('${file}')`];
+        // A revision of a file updates candles, which the other database does not fold here.
+        const lines = kind === 'candles' ? ofArchived : ofKept;
+        const [csv, rows] = [csvRows((await lines(argsOf(kind, '--out', '-'))).stdout), `read_parquet('${file}')`];
         const columns = await duckdb.run(`DESCRIBE SELECT * FROM ${rows}`);
         expect(columns.map((row) => row['column_name'])).toEqual(fileColumns(kind).map(({ name }) => name));
         const values = { trades: 'size', prices: 'price', books: 'bids', candles: 'open' }[kind];
