@@ -83,6 +83,7 @@ export class ArchivedRows {
   async queryOf({ kind, marketId }: ExportSelection, history: ExportHistory): Promise<PastQuery | null> {
     const { files, merged, carriedFrom, outcomeIds, from, until } = history;
     if (kind === 'candles' || (files.length === 0 && merged === 0)) return null;
+    requireDuckdb('an export of rows that Postgres moved to files of the archive');
     const isCompared = merged > 0 && carriedFrom !== null;
     return {
       ...{ kind, marketId, outcomeIds, from, until, merged: merged > 0 ? this.mergedPath : null },
@@ -100,7 +101,7 @@ export class ArchivedRows {
   }
 
   async #paths(files: readonly PastFile[]): Promise<string[]> {
-    requireDuckdb('rows that Postgres moved to files of the archive: their export');
+    if (files.length === 0) return [];
     const checked = this.#files;
     if (checked === undefined) {
       throw new OddswireError(

@@ -198,7 +198,7 @@ const READ_ORIGIN = sql('export_origin', `SELECT ${ORIGIN} AS origin`);
 const FIRST_FILE = sql(
   'export_first_file',
   `SELECT extract(epoch FROM min(date))::bigint AS since FROM archive_file
-   WHERE kind = $1 AND venue = $2 AND superseded_at IS NULL AND file IS NOT NULL`,
+   WHERE kind = $1 AND venue = $2 AND superseded_at IS NULL AND file IS NOT NULL AND EXISTS (SELECT FROM archive_seam WHERE kind = $1)`,
 );
 
 const OUTCOMES_PER_PAGE = 1_000;

@@ -318,6 +318,22 @@ describe('oddswire export across the seam of the archive', () => {
     expect([streamed.code, streamed.stderr.includes('--format parquet needs a file')]).toEqual([2, true]);
   });
 
+  it('starts a Parquet file again when it was killed', async () => {
+    const [file, work] = [join(folder, 'again.parquet'), join(folder, 'again.parquet.part.work')];
+    const child = spawn(process.execPath, [ODDSWIRE, ...argsOf('trades', '--format', 'parquet', '--out', file)], {
+      env: { PATH: process.env['PATH'], DATABASE_URL: archived.url, ARCHIVE_DIR: dir },
+      stdio: 'ignore',
+    });
+    const ended = once(child, 'exit');
+    await eventually(async () => child.exitCode !== null || existsSync(work), Boolean, { everyMs: 2 });
+    child.kill('SIGKILL');
+    await ended;
+    expect([existsSync(work), existsSync(file)]).toEqual([true, false]);
+    expect((await ofArchived(argsOf('trades', '--format', 'parquet', '--out', file))).code).toBe(0);
+    expect(readdirSync(folder).filter((name) => name.startsWith('again'))).toEqual(['again.parquet']);
+    rmSync(file);
+  });
+
   it('ends with an error before its output begins when it cannot read a file', async () => {
     const failure = async (environment: Record<string, string> = {}, ...more: string[]) => {
       const { code, stdout, stderr } = await ofArchived(argsOf('trades', ...more, '--out', '-'), environment);
