@@ -147,12 +147,11 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
 function jsonEscaped(text: string): string {
   let escaped = text;
   for (const sign of ['\\', '"']) escaped = `replace(${escaped}, ${literal(sign)}, ${literal(`\\${sign}`)})`;
-  let all = escaped;
   for (let code = 1; code < 32; code += 1) {
     const to = SHORT_ESCAPES[String.fromCharCode(code)] ?? `\\u${code.toString(16).padStart(4, '0')}`;
-    all = `replace(${all}, chr(${code}), ${literal(to)})`;
+    escaped = `replace(${escaped}, chr(${code}), ${literal(to)})`;
   }
-  return `CASE WHEN regexp_matches(${text}, '[\\x01-\\x1f]') THEN ${all} ELSE ${escaped} END`;
+  return `CASE WHEN regexp_matches(${text}, '[\\x01-\\x1f"\\\\]') THEN ${escaped} ELSE ${text} END`;
 }
 
 /** A whole export as a file. */
