@@ -35,7 +35,7 @@ interface TradesQuery {
   readonly after?: Place | undefined;
 }
 
-const time = (micros: bigint) => `make_timestamptz(${micros})`;
+export const timeSql = (micros: bigint) => `make_timestamptz(${micros})`;
 /** The digits of a value, also of one that no DECIMAL has. */
 const digits = (name: string) => `coalesce(CAST(${name} AS VARCHAR), ${name}_text)`;
 /** As for the order of trades of a venue: positive for a buy, negative for a sell. A price beyond the type has no place of its own. */
@@ -50,7 +50,7 @@ export function tradesSql(query: TradesQuery): string {
     SELECT o.token_id, epoch_us(t.ts) AS at_micros, t.trade_id, ${digits('t.price')} AS price, ${digits('t.size')} AS size,
       CASE t.side WHEN 'buy' THEN 1 WHEN 'sell' THEN -1 END AS side, t.ordinal
     FROM ${rowsOf(...files)} t JOIN (VALUES ${keys}) o (outcome_id, token_id) USING (outcome_id)
-    WHERE t.market_id = ${literal(marketId)} AND t.ts >= ${time(fromMicros)} AND t.ts < ${time(untilMicros)}`;
+    WHERE t.market_id = ${literal(marketId)} AND t.ts >= ${timeSql(fromMicros)} AND t.ts < ${timeSql(untilMicros)}`;
   const given = corrections.map(
     ({ tokenId, atMicros, tradeId, price, size, side, ordinal }) =>
       `(${BigInt(tokenId)}, ${BigInt(atMicros)}, ${literal(tradeId)}, ${literal(price)}, ${literal(size)}, ${side ?? 'NULL'}, ${ordinal})`,
@@ -96,6 +96,6 @@ const VALUES = {
 export function valuesAtSql(kind: keyof typeof VALUES, { files, marketIds, outcomeIds, atMicros }: ValueQuery): string {
   return `SELECT outcome_id, CAST(epoch_us(as_of) AS VARCHAR) AS as_of_micros, ${VALUES[kind]}
     FROM ${rowsOf(...files)}
-    WHERE market_id IN (${marketIds.map(literal).join(', ')}) AND outcome_id IN (${outcomeIds.map(literal).join(', ')}) AND received_at <= ${time(atMicros)}
+    WHERE market_id IN (${marketIds.map(literal).join(', ')}) AND outcome_id IN (${outcomeIds.map(literal).join(', ')}) AND received_at <= ${timeSql(atMicros)}
     QUALIFY row_number() OVER (PARTITION BY outcome_id ORDER BY received_at DESC) = 1`;
 }

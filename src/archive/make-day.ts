@@ -216,7 +216,7 @@ async function withDuckdb<T>(
   signal: AbortSignal,
   work: (duckdb: Duckdb) => Promise<T>,
 ): Promise<T> {
-  const limits = { folder: `${dir}/`, spillFolder: paths.spill, memoryMb: MEMORY_MB, threads: 1 };
+  const limits = { folders: [`${dir}/`], spillFolder: paths.spill, memoryMb: MEMORY_MB, threads: 1 };
   const duckdb = await openDuckdb(limits, signal);
   try {
     return await work(duckdb);

@@ -53,7 +53,8 @@ export function writeSql(day: ArchiveDay, csvPath: string, parquetPath: string):
   return copyToFile(day, csvSql(day.kind, csvPath), parquetPath);
 }
 
-function csvSql(kind: ArchiveKind, csvPath: string): string {
+/** SQL of the rows of a CSV of `fileColumns`. */
+export function csvSql(kind: ArchiveKind, csvPath: string): string {
   const columns = fileColumns(kind);
   const types = columns.map(({ name }) => `${literal(name)}: 'VARCHAR'`).join(', ');
   const values = columns.map(({ name, type }) => `${FROM_TEXT[type](`"${name}"`)} AS "${name}"`).join(', ');
@@ -62,8 +63,14 @@ function csvSql(kind: ArchiveKind, csvPath: string): string {
 }
 
 function copyToFile({ kind, venue, date }: ArchiveDay, rows: string, parquetPath: string): string {
-  return `COPY (${rows}) TO ${literal(parquetPath)} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${ROW_GROUP},
-    KV_METADATA {${SCHEMA_KEY}: '${SCHEMA_VERSION}', kind: ${literal(kind)}, venue: ${literal(venue)}, date: ${literal(date)}})`;
+  return `COPY (${rows}) TO ${literal(parquetPath)} (${parquetOptions({ kind, venue, date })})`;
+}
+
+/** How a file is written; `facts` stand in its metadata, beside the version of the schema. */
+export function parquetOptions(facts: Readonly<Record<string, string>>): string {
+  const metadata = Object.entries({ [SCHEMA_KEY]: String(SCHEMA_VERSION), ...facts });
+  return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${ROW_GROUP},
+    KV_METADATA {${metadata.map(([name, value]) => `${literal(name)}: ${literal(value)}`).join(', ')}}`;
 }
 
 /** Steps that reverse the bytes of 64 bits: the distance, and the bits that move up. */

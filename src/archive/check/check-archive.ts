@@ -71,7 +71,7 @@ export async function checkArchive(options: CheckOptions): Promise<Checked> {
   const entries = await entriesOf(dir);
   if (options.isRepair) await claimFolder(dir, db);
   const spillFolder = join(tmpdir(), `oddswire-check-${tag}`);
-  const duckdb = await openDuckdb({ folder: `${dir}/`, spillFolder, memoryMb: MEMORY_MB, threads: 1 }, signal);
+  const duckdb = await openDuckdb({ folders: [`${dir}/`], spillFolder, memoryMb: MEMORY_MB, threads: 1 }, signal);
   try {
     const listed = await listAll(db, filter);
     const asked = listed.filter((row) => isAsked(row, filter));

@@ -7,7 +7,7 @@ import { CsvRows, type RowsSummary } from '../../domain/archive/csv-rows.ts';
 import type { ArchiveDay, ArchiveFile, DayWitness } from '../../domain/archive/file.ts';
 import { fileColumns } from '../../domain/archive/kinds.ts';
 import { asError, OddswireError } from '../../domain/values/errors.ts';
-import { type Database, type Queryable, sql } from '../db/tx.ts';
+import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 import { NEWEST_HEAD } from '../journal/read-journal.ts';
 import { copySql, TIME_COLUMN, type TradeTable } from './rows.ts';
 
@@ -22,7 +22,8 @@ export interface DaySummary extends RowsSummary {
   tokenIds: bigint[];
 }
 
-const ISOLATE = sql('isolate_archive_read', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+/** One snapshot for all statements of a transaction. */
+export const ISOLATE = sql('isolate_archive_read', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
 const READ_PLACE = sql(
   'read_archive_place',
   `SELECT pg_current_snapshot()::text AS snapshot, (SELECT seq::text FROM (${NEWEST_HEAD}) h) AS journal_seq`,
@@ -47,20 +48,31 @@ export function copyDay(
     const changes = await readChanges(tx, day);
     const witness = await readWitness(tx, day);
     const tokenIds = trades === 'trade' ? [] : await readCorrected(tx, day);
-    const client: PoolClient | undefined = await tx.em.queryRunner?.connect();
-    if (place === undefined || client === undefined) {
-      throw new OddswireError('no_archive_summary', 'Postgres returned no place of the day');
-    }
+    if (place === undefined) throw new OddswireError('no_archive_summary', 'Postgres returned no place of the day');
     const rows = new CsvRows(fileColumns(day.kind), TIME_COLUMN[day.kind]);
-    try {
-      await pipeline(client.query(copyTo(copySql(day, trades))), summing(rows), target(), { signal });
-    } catch (error) {
-      // The rest of the answer has no reader: Postgres and the roll-back behind it would wait without end.
-      connectionOf(client).stream.destroy();
-      throw error;
-    }
+    await copyRows(tx, copySql(day, trades), [summing(rows), target()], signal);
     return { ...rows.end(), ...place, changes, witness, tokenIds };
   });
+}
+
+/** Sends the answer of a COPY through the streams, and returns the number of its rows as Postgres states it. */
+export async function copyRows(
+  tx: Tx,
+  statement: string,
+  streams: [...Transform[], Writable],
+  signal?: AbortSignal,
+): Promise<number> {
+  const client: PoolClient | undefined = await tx.em.queryRunner?.connect();
+  if (client === undefined) throw new OddswireError('no_query_runner', 'a transaction has no connection');
+  const rows = client.query(copyTo(statement));
+  try {
+    await pipeline([rows, ...streams], signal === undefined ? {} : { signal });
+    return rows.rowCount;
+  } catch (error) {
+    // The rest of the answer has no reader: Postgres and the roll-back behind it would wait without end.
+    connectionOf(client).stream.destroy();
+    throw error;
+  }
 }
 
 /** Sums up the rows that Postgres sends, between it and the disk. */

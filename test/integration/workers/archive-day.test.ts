@@ -243,7 +243,7 @@ describe('archive-day', () => {
 
   it('has a checksum that both readers of a file compute, and that one changed digit changes', async () => {
     const duckdb = await openDuckdb(
-      { folder: `${dir}/`, spillFolder: join(dir, 'spill'), memoryMb: 256, threads: 1 },
+      { folders: [`${dir}/`], spillFolder: join(dir, 'spill'), memoryMb: 256, threads: 1 },
       new AbortController().signal,
     );
     const columns = fileColumns('resolutions');
@@ -332,7 +332,7 @@ describe('archive-day', () => {
 
   it('refuses a file of a newer schema when it reads it back', async () => {
     const duckdb = await openDuckdb(
-      { folder: `${dir}/`, spillFolder: join(dir, 'spill'), memoryMb: 256, threads: 1 },
+      { folders: [`${dir}/`], spillFolder: join(dir, 'spill'), memoryMb: 256, threads: 1 },
       new AbortController().signal,
     );
     const path = join(dir, 'newer.parquet');
