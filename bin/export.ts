@@ -4,6 +4,14 @@ import { print } from '../cli/output.ts';
 import { countText, Progress } from '../cli/progress.ts';
 import { pastOf } from '../cli/spans.ts';
 import { utc } from '../cli/table.ts';
+import {
+  EXPORT_FORMATS,
+  EXPORT_KINDS,
+  type ExportFormat,
+  type ExportKind,
+  headerOf,
+  type LineFormat,
+} from '../src/domain/archive/exported.ts';
 import { INTERVALS, type Interval } from '../src/domain/markets/candle.ts';
 import { VENUE_NAMES, type VenueName } from '../src/domain/markets/venue.ts';
 import { OddswireError } from '../src/domain/values/errors.ts';
@@ -11,17 +19,16 @@ import type { TimeRange } from '../src/domain/values/time-range.ts';
 import { findMarket } from '../src/store/catalog/market-reads.ts';
 import {
   countExportedOutcomes,
-  EXPORT_FORMATS,
-  EXPORT_KINDS,
-  type ExportFormat,
-  type ExportKind,
   type ExportRequest,
-  exportHeader,
+  type ExportSelection,
   exportOrigin,
   exportPages,
   storedSince,
 } from '../src/store/series/export.ts';
+import { ArchivedRows, requireDuckdb } from './export/archived-rows.ts';
+import { makeParquet } from './export/parquet-file.ts';
 import { type ExportProgress, PartFile } from './export/part-file.ts';
+import { WorkFolder } from './export/work-folder.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
 
 interface ExportOptions {
@@ -57,11 +64,12 @@ export const command = operatorCommand<ExportOptions>({
                        [--interval INTERVAL]
 
   Writes the stored rows of a venue, or of one market, with a time in [from, to): first by outcome id, then by time, then by id.
-  KIND is one of ${EXPORT_KINDS.join(', ')}. FORMAT is ${EXPORT_FORMATS.join(' or ')} (default csv).
+  KIND is one of ${EXPORT_KINDS.join(', ')}. FORMAT is one of ${EXPORT_FORMATS.join(', ')} (default csv).
   TIME is an age (90m, 24h, 7d), epoch seconds or ISO 8601 (2026-11-01, 2026-11-01T12:00Z); by default everything until now.
   --interval selects candles of one interval; by default all (${INTERVALS.join(' ')}), the shortest first.
   --out FILE writes FILE.part and renames it at the end. After an interruption the same command continues it. --out - is standard output.
-  The rows are those that are stored.`,
+  Parquet has the columns and the order of the files of the archive, needs FILE, and starts again after an interruption.
+  The rows are those of Postgres and of the files of ARCHIVE_DIR.`,
   options: OPTIONS,
   parse: (argv) => parseExportArguments(argv, Date.now()),
   async run(options, context) {
@@ -69,7 +77,10 @@ export const command = operatorCommand<ExportOptions>({
     if (marketId !== undefined && (await findMarket(context.db, [venue], marketId)) === null) {
       throw new OddswireError('market_not_found', `${venue} has no market ${marketId}`);
     }
-    return options.file === undefined ? toStdout(options, context) : toFile(options, options.file, context);
+    const { format, file } = options;
+    if (file !== undefined) return toFile(options, file, context);
+    // The arguments exclude the other format.
+    return toStdout({ ...options, format: format as LineFormat }, context);
   },
 });
 
@@ -82,6 +93,9 @@ export function parseExportArguments(argv: readonly string[], nowMs: number): Ex
     if (!texts.has('venue')) problems.push(`--venue must be one of ${VENUE_NAMES.join(', ')}`);
     if (!texts.has('kind')) problems.push(`--kind must be one of ${EXPORT_KINDS.join(', ')}`);
     if (out === undefined) problems.push('--out must be a file, or - for standard output');
+    if (out === STDOUT && texts.get('format') === 'parquet') {
+      problems.push('--format parquet needs a file, because Parquet cannot be written to a stream');
+    }
     if (out === '' || out?.endsWith('/')) problems.push('--out must name a file');
     if (market === '') problems.push('--market must not be empty');
     if (texts.has('interval') && kind !== undefined && kind !== 'candles')
@@ -105,66 +119,90 @@ export function parseExportArguments(argv: readonly string[], nowMs: number): Ex
   });
 }
 
-function requestOf(options: ExportOptions, range: TimeRange, { config }: CommandContext): ExportRequest {
-  const { kind, format, venue, marketId, interval } = options;
-  return {
-    kind,
-    format,
-    venue,
-    range,
-    intervals: interval ? [interval] : INTERVALS,
-    decimalFormat: config.decimalFormat,
-    ...(marketId !== undefined && { marketId }),
-  };
+function selectionOf({ kind, venue, marketId, interval }: ExportOptions, range: TimeRange): ExportSelection {
+  const intervals = interval ? [interval] : INTERVALS;
+  return { kind, venue, range, intervals, ...(marketId !== undefined && { marketId }) };
 }
 
-async function toStdout(options: ExportOptions, context: CommandContext): Promise<number> {
-  const request = requestOf(options, options.range, context);
-  await print(exportHeader(request));
-  await exportTo(request, context, { place: null, rows: 0, outcomes: 0 }, print);
-  return 0;
+/** Prints a note when the range begins before the oldest rows. */
+async function noteStart(selection: ExportSelection, { db }: CommandContext): Promise<void> {
+  const { kind, range } = selection;
+  const since = await storedSince(db, selection);
+  if (since !== undefined && since > range.start && range.start > 0) {
+    process.stderr.write(`no ${kind} before ${utc(new Date(since * 1_000))} are stored\n`);
+  }
+}
+
+async function toStdout(options: ExportOptions & { format: LineFormat }, context: CommandContext): Promise<number> {
+  const work = await WorkFolder.temporary();
+  try {
+    const request = { ...selectionOf(options, options.range), format: options.format };
+    await exportTo(request, { context, work }, { place: null, rows: 0, outcomes: 0, isBegun: false }, print);
+    return 0;
+  } finally {
+    await work.remove();
+  }
 }
 
 async function toFile(options: ExportOptions, file: string, context: CommandContext): Promise<number> {
   const { given, range, file: _, ...chosen } = options;
+  const { format } = options;
+  if (format === 'parquet') requireDuckdb('--format parquet');
   const { decimalFormat } = context.config;
   const origin = await exportOrigin(context.db);
   const part = await PartFile.open(file, { ...chosen, ...given, decimalFormat, database: origin }, range);
+  const work = await WorkFolder.beside(file);
+  const selection = selectionOf(options, part.range);
   try {
-    const request = requestOf(options, part.range, context);
-    if (part.bytes === 0) await part.append(exportHeader(request), part.progress);
-    else process.stderr.write(`continues ${file}.part behind ${countText(part.progress.rows)} rows\n`);
-    await exportTo(request, context, part.progress, (text, progress) => part.append(text, progress));
+    if (format === 'parquet') {
+      await noteStart(selection, context);
+      const { db, config } = context;
+      const archived = new ArchivedRows({ db, folder: config.archive.dir, work });
+      const { path, rows } = await makeParquet(db, selection, { archived, work });
+      await part.replaceBy(path);
+      process.stderr.write(`${countText(rows)} ${selection.kind}\n`);
+      return 0;
+    }
+    if (part.bytes > 0) process.stderr.write(`continues ${file}.part behind ${countText(part.progress.rows)} rows\n`);
+    const write = (text: string, progress: ExportProgress) => part.append(text, progress);
+    await exportTo({ ...selection, format }, { context, work }, { ...part.progress, isBegun: part.bytes > 0 }, write);
+    await part.finish();
+    return 0;
   } catch (error) {
     await part.keep();
     throw error;
+  } finally {
+    await work.remove();
   }
-  await part.finish();
-  return 0;
 }
 
 /** Writes the pages behind `progress`. Each write ends before the next page is read. */
 async function exportTo(
-  request: ExportRequest,
-  { db }: CommandContext,
-  progress: ExportProgress,
+  selected: Omit<ExportRequest, 'decimalFormat'>,
+  { context, work }: { context: CommandContext; work: WorkFolder },
+  { isBegun, ...progress }: ExportProgress & { isBegun: boolean },
   write: (text: string, progress: ExportProgress) => Promise<void>,
 ): Promise<void> {
-  const [since, total] = [await storedSince(db, request.kind), await countExportedOutcomes(db, request)];
-  if (since !== undefined && since > request.range.start && request.range.start > 0) {
-    process.stderr.write(`no ${request.kind} before ${utc(new Date(since * 1_000))} are stored\n`);
-  }
+  const { db, config } = context;
+  const request: ExportRequest = { ...selected, decimalFormat: config.decimalFormat };
+  await noteStart(request, context);
+  const total = await countExportedOutcomes(db, request);
+  const archived = new ArchivedRows({ db, folder: config.archive.dir, work });
   const shown = new Progress();
   const beganMs = performance.now();
   const before = progress.rows;
   let { rows, outcomes } = progress;
-  for await (const page of exportPages(db, request, progress.place)) {
+  // It follows the first page, because a file that cannot be read ends the export before its output begins.
+  let header = isBegun ? '' : headerOf(request.kind, request.format);
+  for await (const page of exportPages(db, request, progress.place, (place) => archived.open(request, place))) {
     rows += page.rows;
     outcomes += page.outcomes;
-    await write(page.text, { place: page.place, rows, outcomes });
+    await write(header + page.text, { place: page.place, rows, outcomes });
+    header = '';
     const speed = Math.round((rows - before) / ((performance.now() - beganMs) / 1_000));
     const text = `${countText(rows)} ${request.kind}, ${outcomes} of ${total} outcomes, ${countText(speed)}/s`;
     shown.report({ done: outcomes, total, text });
   }
+  if (header !== '') await write(header, progress);
   shown.end(`${countText(rows)} ${request.kind} of ${countText(outcomes)} outcomes`);
 }

@@ -104,7 +104,7 @@ const ROOMS = {
     chat: ['values', 'webhooks', 'events'],
     wire: ['values', 'markets'],
     live: ['values', 'wire'],
-    archive: ['values'],
+    archive: ['values', 'wire'],
   },
   'src/store': {
     db: [],

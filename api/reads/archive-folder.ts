@@ -1,10 +1,7 @@
-import { createHash } from 'node:crypto';
-import { type FileHandle, open, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
+import { ArchiveFileError, CheckedFiles, FILE_FAULTS } from '../../src/archive/checked-files.ts';
 import type { FetchedFiles } from '../../src/archive/store/fetched-files.ts';
-import { folderOf, formerPlaceOf } from '../../src/domain/archive/file.ts';
-import { boundedCache } from '../../src/domain/values/bounded-cache.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';
 import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
@@ -14,19 +11,10 @@ import type { ByteRange } from '../http/byte-range.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 const RETRY_AFTER_SECONDS = '30';
-/** Files whose content is known to be right, or wrong. */
-const MAX_KNOWN = 50_000;
-/** Files that a process reads at once to check them. */
-const MAX_CHECKS = 2;
 
 /** The reasons for `archive_unavailable`. */
 const FAULTS = {
-  no_folder: 'the folder of the archive is not on this server',
-  no_file: 'the file is missing',
-  not_readable: 'the file cannot be read',
-  store_unavailable: 'the object store of the archive does not send the file',
-  other_size: 'the file has another size than in the catalog',
-  other_content: 'the content of the file has another sha256 than in the catalog',
+  ...FILE_FAULTS,
   newer_schema: 'the file has the columns of a newer release',
   read_failed: 'the read of the files failed',
   busy: 'too many reads of the archive wait, or this one lasted too long',
@@ -44,36 +32,17 @@ export function archiveUnavailable(fault: Fault, cause?: unknown): ApiError {
   });
 }
 
-interface OpenFile {
-  readonly path: string;
-  readonly isFetched: boolean;
-  readonly handle: FileHandle;
-}
-
-interface Known {
-  /** Of the file on disk: a changed file has another one. */
-  readonly identity: string;
-  readonly isRight: boolean;
-}
-
 /**
- * The folder of the archive, for downloads. A file is sent only when its content has the sha256 of the catalog: a process reads each file
- * once to check this, and again when the file on disk has changed.
+ * The folder of the archive, for downloads and reads. A file is used only when its content has the sha256 of the catalog.
  */
 export class ArchiveFolder {
-  readonly #dir: string;
+  readonly #files: CheckedFiles;
   readonly #log: Logger;
-  readonly #fetched: FetchedFiles | undefined;
-  readonly #known = boundedCache<Known>(MAX_KNOWN);
-  readonly #checks = new Map<string, Promise<boolean>>();
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
 
   /** `dir`: an absolute path. `fetched`: files of the object store, which stand in for those that the folder lacks. */
   constructor(dir: string, log: Logger, fetched?: FetchedFiles) {
-    this.#dir = dir;
+    this.#files = new CheckedFiles(dir, fetched);
     this.#log = log;
-    this.#fetched = fetched;
   }
 
   /**
@@ -81,127 +50,28 @@ export class ArchiveFolder {
    * @throws ApiError `archive_unavailable`
    */
   async open(file: CatalogFile): Promise<FileHandle | null> {
-    return (await this.#opened(file))?.handle ?? null;
+    return (await this.#answered(this.#files.open(file)))?.handle ?? null;
   }
 
   /**
    * The path of a file whose content is that of the catalog.
    * @throws ApiError `archive_unavailable`
    */
-  async pathOf(file: CatalogFile): Promise<string> {
-    const opened = await this.#opened(file);
-    if (opened === null) throw this.#unavailable(file, 'no_file');
-    await opened.handle.close();
-    return opened.path;
+  pathOf(file: CatalogFile): Promise<string> {
+    return this.#answered(this.#files.pathOf(file));
   }
 
-  async #opened(file: CatalogFile): Promise<OpenFile | null> {
-    const opened = await this.#find(file);
-    if (opened === null) return null;
+  async #answered<T>(read: Promise<T>): Promise<T> {
     try {
-      await this.#check(file, opened);
-      return opened;
+      return await read;
     } catch (error) {
-      await opened.handle.close();
-      if (opened.isFetched) await this.#fetched?.drop(file);
-      if (error instanceof ApiError) throw error;
-      throw this.#unavailable(file, 'not_readable', error);
+      if (!(error instanceof ArchiveFileError)) throw error;
+      const { file, fault, cause } = error;
+      const code = (cause as { code?: unknown } | undefined)?.code;
+      const fields = { file, cause: fault, ...(typeof code === 'string' && { code }) };
+      logLimited(this.#log, { level: 'error', fields, message: 'archive file not available', kind: fault });
+      throw archiveUnavailable(fault, cause);
     }
-  }
-
-  async #find(file: CatalogFile): Promise<OpenFile | null> {
-    try {
-      return await this.#openAt(`${folderOf(file)}/${file.file}`);
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== 'ENOENT') throw this.#unavailable(file, 'not_readable', error);
-      // A later revision may have moved it meanwhile.
-      const former = await this.#openAt(formerPlaceOf(file.file)).catch(() => null);
-      if (former !== null) return former;
-      const fetched = await this.#fetch(file);
-      if (fetched !== null) return fetched;
-      // A folder that is not mounted has no folder of any kind.
-      const hasKind = await stat(join(this.#dir, file.kind)).then(
-        (found) => found.isDirectory(),
-        () => false,
-      );
-      const isThere = hasKind || this.#fetched !== undefined;
-      if (isThere && file.isSuperseded) return null;
-      throw this.#unavailable(file, isThere ? 'no_file' : 'no_folder', error);
-    }
-  }
-
-  async #openAt(place: string): Promise<OpenFile> {
-    const path = join(this.#dir, place);
-    return { path, isFetched: false, handle: await open(path, 'r') };
-  }
-
-  /** Null without an object store, or when it does not have the file. */
-  async #fetch(file: CatalogFile): Promise<OpenFile | null> {
-    try {
-      const path = await this.#fetched?.pathOf(file);
-      return path ? { path, isFetched: true, handle: await open(path, 'r') } : null;
-    } catch (error) {
-      const isStore = (error as { code?: unknown }).code === 'store_unavailable';
-      throw this.#unavailable(file, isStore ? 'store_unavailable' : 'not_readable', error);
-    }
-  }
-
-  async #check(file: CatalogFile, { handle, isFetched }: OpenFile): Promise<void> {
-    const found = await handle.stat({ bigint: true });
-    if (!found.isFile()) throw this.#unavailable(file, 'not_readable');
-    if (Number(found.size) !== file.bytes) throw this.#unavailable(file, 'other_size');
-    // The note of a use changes the last time of a fetched file.
-    const times = isFetched ? [found.mtimeNs] : [found.mtimeNs, found.ctimeNs];
-    const identity = [found.dev, found.ino, ...times].join(' ');
-    const known = this.#known.get(file.file);
-    const isRight = known?.identity === identity ? known.isRight : await this.#compare(file, handle, identity);
-    if (!isRight) throw this.#unavailable(file, 'other_content');
-  }
-
-  /** Requests for one file share its check. */
-  #compare(file: CatalogFile, handle: FileHandle, identity: string): Promise<boolean> {
-    const key = `${file.file} ${identity}`;
-    let check = this.#checks.get(key);
-    if (!check) {
-      check = this.#inTurn(async () => {
-        const isRight = (await digestOf(handle)) === file.sha256;
-        this.#known.set(file.file, { identity, isRight });
-        return isRight;
-      }).finally(() => this.#checks.delete(key));
-      this.#checks.set(key, check);
-    }
-    return check;
-  }
-
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= MAX_CHECKS) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#running += 1;
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#running -= 1;
-    }
-  }
-
-  #unavailable({ file }: CatalogFile, fault: Fault, cause?: unknown): ApiError {
-    const code = (cause as { code?: unknown } | undefined)?.code;
-    const fields = { file, cause: fault, ...(typeof code === 'string' && { code }) };
-    logLimited(this.#log, { level: 'error', fields, message: 'archive file not available', kind: fault });
-    return archiveUnavailable(fault, cause);
-  }
-}
-
-/** Hexadecimal. */
-async function digestOf(handle: FileHandle): Promise<string> {
-  const hash = createHash('sha256');
-  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
-  for (let position = 0; ; ) {
-    const { bytesRead } = await handle.read(buffer, 0, CHUNK_BYTES, position);
-    if (bytesRead === 0) return hash.digest('hex');
-    hash.update(buffer.subarray(0, bytesRead));
-    position += bytesRead;
   }
 }
 

@@ -19,6 +19,8 @@ const FIRST_DAYS = 1;
 const MAX_DAYS = 64;
 /** The files of a day are large enough that a read for one market uses few of their groups. */
 const MORE_DAYS = 4;
+/** For the files of a read, before it begins. */
+const MAX_WAIT_MS = 10_000;
 
 interface TradesQuery {
   range: Partial<TimeRange>;
@@ -114,71 +116,80 @@ export class ArchiveHistory {
   }
 
   /**
-   * The prices with those that files alone have: of the outcomes without a price, at a moment before the seam.
+   * The prices with those that files alone have: of the outcomes without a price. Postgres keeps no value of a market that was over when its
+   * partition was dropped, so a later moment can need the files too.
    * @throws ApiError `archive_unavailable`
    */
   async withPastPrices(markets: readonly MarketPrices[], at: number): Promise<MarketPrices[]> {
-    if (markets.every(({ outcomes }) => outcomes.every(({ price }) => price !== null))) return [...markets];
-    if (!(await this.#isPast('prices', at))) return [...markets];
-    return Promise.all(
-      markets.map(async (market) => {
-        const missing = market.outcomes.filter(({ price }) => price === null).map(({ outcomeId }) => outcomeId);
-        const found = await this.#valuesAt('prices', market, missing, at);
-        const outcomes = market.outcomes.map((outcome) => {
-          const value = found.get(outcome.outcomeId);
-          if (value === undefined) return outcome;
-          const [price, bid, ask] = ['price', 'bid', 'ask'].map((name) => value[name] as string | null);
-          return { ...outcome, price: price ?? null, bid: bid ?? null, ask: ask ?? null, asOf: timeOf(value) };
-        });
-        return { ...market, outcomes };
+    const lacking = markets.filter(({ outcomes }) => outcomes.some(({ price }) => price === null));
+    const seamMs = lacking.length === 0 ? undefined : await readSeam(this.#db, 'prices');
+    if (seamMs === undefined) return [...markets];
+    const past = lacking.filter(({ isOver }) => isOver || at * 1000 < seamMs);
+    const found = new Map<string, Record<string, unknown>>();
+    for (const venue of new Set(past.map((market) => market.venue))) {
+      const ofVenue = past.filter((market) => market.venue === venue);
+      const marketIds = ofVenue.map(({ marketId }) => marketId);
+      const outcomeIds = ofVenue.flatMap(({ outcomes }) =>
+        outcomes.filter(({ price }) => price === null).map(({ outcomeId }) => outcomeId),
+      );
+      const values = await this.#valuesAt('prices', { venue, marketIds, outcomeIds }, at, seamMs);
+      for (const [outcomeId, value] of values) found.set(outcomeId, value);
+    }
+    return markets.map((market) => ({
+      ...market,
+      outcomes: market.outcomes.map((outcome) => {
+        const value = outcome.price === null ? found.get(outcome.outcomeId) : undefined;
+        if (value === undefined) return outcome;
+        const [price, bid, ask] = ['price', 'bid', 'ask'].map((name) => value[name] as string | null);
+        return { ...outcome, price: price ?? null, bid: bid ?? null, ask: ask ?? null, asOf: timeOf(value) };
       }),
-    );
+    }));
   }
 
   /**
-   * The book of an outcome at a moment before the seam; null when the files have none, or when Postgres has the books of that moment.
+   * The book of an outcome at a moment of which Postgres has none; null when the files have none either.
    * @throws ApiError `archive_unavailable`
    */
   async bookAt(
-    market: Pick<MarketTokens, 'venue' | 'marketId'>,
+    { venue, marketId }: Pick<MarketTokens, 'venue' | 'marketId'>,
     outcomeId: string,
     at: number,
   ): Promise<StoredBook | null> {
-    if (!(await this.#isPast('books', at))) return null;
-    const value = (await this.#valuesAt('books', market, [outcomeId], at)).get(outcomeId);
+    const seamMs = await readSeam(this.#db, 'books');
+    if (seamMs === undefined) return null;
+    const target = { venue, marketIds: [marketId], outcomeIds: [outcomeId] };
+    const value = (await this.#valuesAt('books', target, at, seamMs)).get(outcomeId);
     if (value === undefined) return null;
     const [bids, asks] = ['bids', 'asks'].map((side) => JSON.parse(String(value[side])) as StoredLevel[]);
     return { asOf: timeOf(value), bids: bids ?? [], asks: asks ?? [] };
   }
 
-  async #isPast(kind: 'prices' | 'books', at: number): Promise<boolean> {
-    const seamMs = await readSeam(this.#db, kind);
-    return seamMs !== undefined && at * 1000 < seamMs;
-  }
-
-  /** The last values by a moment. The file of a day begins with the values in effect, except those of markets that were over. */
+  /** The last values by a moment, before the seam. The file of a day begins with the values in effect, except those of markets that were over. */
   async #valuesAt(
     kind: 'prices' | 'books',
-    { venue, marketId }: Pick<MarketTokens, 'venue' | 'marketId'>,
-    outcomeIds: readonly string[],
+    target: { venue: string; marketIds: readonly string[]; outcomeIds: readonly string[] },
     at: number,
+    seamMs: number,
   ): Promise<Map<string, Record<string, unknown>>> {
+    const { venue, marketIds, outcomeIds } = target;
     const found = new Map<string, Record<string, unknown>>();
-    let date = new Date(at * 1000).toISOString().slice(0, 10);
+    const lastMs = Math.min(at * 1000, seamMs - 1);
+    const atMicros = BigInt(at * 1000 < seamMs ? Math.floor(at * 1_000_000) : seamMs * 1000 - 1);
+    let date = new Date(lastMs).toISOString().slice(0, 10);
     for (let days = FIRST_DAYS; ; days = Math.min(days * MORE_DAYS, MAX_DAYS)) {
       const missing = outcomeIds.filter((id) => !found.has(id));
       if (missing.length === 0) return found;
       const files = await readFilesBefore(this.#db, { kind, venue, date, outcomeIds: missing }, days);
       const last = files.at(-1);
       if (last === undefined) return found;
-      const atMicros = BigInt(Math.floor(at * 1_000_000));
-      const query = { files: await this.#paths(files), marketId, outcomeIds: missing, atMicros };
+      const query = { files: await this.#paths(files), marketIds, outcomeIds: missing, atMicros };
       for (const row of await this.#read(valuesAtSql(kind, query))) found.set(String(row['outcomeId']), row);
       if (files.length < days) return found;
       date = new Date(Date.parse(last.date) - 86_400_000).toISOString().slice(0, 10);
     }
   }
 
+  /** The first read of a file compares all its bytes: a request does not wait longer for that than for a read, and the comparison goes on. */
   async #paths(files: readonly PastFile[]): Promise<string[]> {
     const folder = this.#folder;
     if (folder === undefined) {
@@ -186,7 +197,17 @@ export class ArchiveHistory {
       throw archiveUnavailable('off');
     }
     if (files.some(({ schemaVersion }) => schemaVersion > SCHEMA_VERSION)) throw archiveUnavailable('newer_schema');
-    return Promise.all(files.map((file) => folder.pathOf(file)));
+    const paths = Promise.all(files.map((file) => folder.pathOf(file)));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(archiveUnavailable('busy')), MAX_WAIT_MS);
+    });
+    try {
+      return await Promise.race([paths, late]);
+    } finally {
+      clearTimeout(timer);
+      paths.catch(() => undefined);
+    }
   }
 
   /** Rows with names in camel case. */

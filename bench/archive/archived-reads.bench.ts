@@ -8,7 +8,7 @@ import { ArchiveHistory } from '../../api/reads/archive-history.ts';
 import { makeDay } from '../../src/archive/make-day.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
 import { createLogger } from '../../src/observe/logger.ts';
-import { isPartitionArchived } from '../../src/store/archive/catalog.ts';
+import { isPartitionArchived, isPartitionUnchanged } from '../../src/store/archive/catalog.ts';
 import { moveSeam } from '../../src/store/db/archive-seam.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { readMarketTrades } from '../../src/store/series/market-series.ts';
@@ -102,6 +102,7 @@ it('reads the first page of an archived month of one market, against the same re
     beforeMs: START_MS + DAYS * DAY_MS,
     archive: {
       has: (tx, partition) => isPartitionArchived(tx, 'trades', partition),
+      isUnchanged: (tx, partition) => isPartitionUnchanged(tx, 'trades', partition),
       moveSeam: (tx, untilMs) => moveSeam(tx, 'trades', untilMs),
     },
   });

@@ -5,7 +5,7 @@ import type { TimeRange } from '../../src/domain/values/time-range.ts';
 import type { ExportPlace } from '../../src/store/series/export.ts';
 
 /** A later version of the program may not continue the file of an earlier one. */
-const VERSION = 1;
+const VERSION = 2;
 const SAVE_EVERY_MS = 500;
 
 /** How far an export has come. */
@@ -97,6 +97,19 @@ export class PartFile {
       await this.#handle.close();
       await rename(partOf(this.#target), this.#target);
       await rm(stateOf(this.#target), { force: true });
+    } catch (error) {
+      throw named(this.#target, error);
+    }
+  }
+
+  /** Gives the name to a file that was made elsewhere, instead of this one. */
+  async replaceBy(path: string): Promise<void> {
+    try {
+      await this.#handle.close();
+      const made = await open(path, 'r');
+      await made.sync().finally(() => made.close());
+      await rename(path, this.#target);
+      for (const other of [partOf(this.#target), stateOf(this.#target)]) await rm(other, { force: true });
     } catch (error) {
       throw named(this.#target, error);
     }

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { FileColumn } from '../domain/archive/kinds.ts';
 import { OddswireError } from '../domain/values/errors.ts';
-import type { ChildAnswer, ChildLimits, ChildRequest } from './duckdb-child.ts';
+import type { ChildAnswer, ChildLimits, ChildRequest, LineGroup } from './duckdb-child.ts';
 
 /** The packages are optional: without them the archive is off. */
 export function hasDuckdb(): boolean {
@@ -35,6 +35,8 @@ export interface Duckdb {
   run(statement: string): Promise<readonly Record<string, unknown>[]>;
   /** The rows and the checksum of a file, by a reader other than DuckDB. */
   digest(path: string, columns: readonly FileColumn[]): Promise<{ rows: string; checksum: string }>;
+  /** The lines of a statement: the first column, keys, and the line. No other statement may run before the last ones. */
+  lines(statement: string): AsyncGenerator<readonly LineGroup[]>;
   close(): Promise<void>;
 }
 
@@ -47,6 +49,8 @@ export async function openDuckdb(limits: ChildLimits, signal: AbortSignal): Prom
     // It needs no secret of this process.
     env: {},
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    // Long texts pass faster than as JSON.
+    serialization: 'advanced',
   });
   let complaint = '';
   child.stderr?.on('data', (chunk: Buffer) => {
@@ -68,11 +72,26 @@ export async function openDuckdb(limits: ChildLimits, signal: AbortSignal): Prom
     waiting.delete(answer.id);
   });
   const ask = asking(child, waiting, exited);
+  const rowsOf = (answer: Answered) => ('rows' in answer ? answer.rows : []);
   return {
-    run: (run) => ask((id) => ({ id, run })),
+    run: async (run) => rowsOf(await ask((id) => ({ id, run }))),
     digest: async (digest, columns) => {
-      const [row] = await ask((id) => ({ id, digest, columns }));
-      return row as { rows: string; checksum: string };
+      const [row] = rowsOf(await ask((id) => ({ id, digest, columns })));
+      return row as unknown as { rows: string; checksum: string };
+    },
+    async *lines(statement) {
+      const next = () => ask((id) => ({ id, nextLines: true }));
+      await ask((id) => ({ id, lines: statement }));
+      // The process makes the next lines while these are used.
+      for (let asked = next(); ; ) {
+        const answer = await asked;
+        const groups = 'groups' in answer ? answer.groups : [];
+        if (groups.length === 0) return;
+        asked = next();
+        // Reported when these lines are asked for.
+        asked.catch(() => undefined);
+        yield groups;
+      }
     },
     async close() {
       signal.removeEventListener('abort', kill);
@@ -82,9 +101,11 @@ export async function openDuckdb(limits: ChildLimits, signal: AbortSignal): Prom
   };
 }
 
+type Answered = Exclude<ChildAnswer, { error: string }>;
+
 function asking(child: ChildProcess, waiting: Map<number, (answer: ChildAnswer) => void>, exited: Promise<string>) {
   let last = 0;
-  return async (make: (id: number) => ChildRequest): Promise<readonly Record<string, unknown>[]> => {
+  return async (make: (id: number) => ChildRequest): Promise<Answered> => {
     last += 1;
     const request = make(last);
     if (child.exitCode !== null || child.signalCode !== null) throw new OddswireError('archive_failed', await exited);
@@ -93,6 +114,6 @@ function asking(child: ChildProcess, waiting: Map<number, (answer: ChildAnswer) 
     child.send(request, () => undefined);
     const answer = await answered;
     if ('error' in answer) throw new OddswireError('archive_failed', answer.error);
-    return answer.rows;
+    return answer;
   };
 }

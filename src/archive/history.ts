@@ -1,4 +1,4 @@
-import { literal } from './parquet.ts';
+import { literal, rowsOf } from './parquet.ts';
 
 /** The place of a trade in the order of the tape, and in the key of its outcome; the texts are integers and a decimal. */
 interface Place {
@@ -35,8 +35,7 @@ interface TradesQuery {
   readonly after?: Place | undefined;
 }
 
-const filesSql = (files: readonly string[]) => `read_parquet([${files.map(literal).join(', ')}])`;
-const time = (micros: bigint) => `make_timestamptz(${micros})`;
+export const timeSql = (micros: bigint) => `make_timestamptz(${micros})`;
 /** The digits of a value, also of one that no DECIMAL has. */
 const digits = (name: string) => `coalesce(CAST(${name} AS VARCHAR), ${name}_text)`;
 /** As for the order of trades of a venue: positive for a buy, negative for a sell. A price beyond the type has no place of its own. */
@@ -50,8 +49,8 @@ export function tradesSql(query: TradesQuery): string {
   const stored = `
     SELECT o.token_id, epoch_us(t.ts) AS at_micros, t.trade_id, ${digits('t.price')} AS price, ${digits('t.size')} AS size,
       CASE t.side WHEN 'buy' THEN 1 WHEN 'sell' THEN -1 END AS side, t.ordinal
-    FROM ${filesSql(files)} t JOIN (VALUES ${keys}) o (outcome_id, token_id) USING (outcome_id)
-    WHERE t.market_id = ${literal(marketId)} AND t.ts >= ${time(fromMicros)} AND t.ts < ${time(untilMicros)}`;
+    FROM ${rowsOf(...files)} t JOIN (VALUES ${keys}) o (outcome_id, token_id) USING (outcome_id)
+    WHERE t.market_id = ${literal(marketId)} AND t.ts >= ${timeSql(fromMicros)} AND t.ts < ${timeSql(untilMicros)}`;
   const given = corrections.map(
     ({ tokenId, atMicros, tradeId, price, size, side, ordinal }) =>
       `(${BigInt(tokenId)}, ${BigInt(atMicros)}, ${literal(tradeId)}, ${literal(price)}, ${literal(size)}, ${side ?? 'NULL'}, ${ordinal})`,
@@ -59,7 +58,7 @@ export function tradesSql(query: TradesQuery): string {
   const corrected = `
     SELECT * FROM (VALUES ${given.join(', ')}) c (token_id, at_micros, trade_id, price, size, side, ordinal)`;
   const sources = [
-    ...(files.length > 0 ? [`stored AS MATERIALIZED (${stored})`] : []),
+    ...(files.length > 0 ? [`stored AS ${given.length > 0 ? 'MATERIALIZED' : ''} (${stored})`] : []),
     `page AS (${[
       ...(files.length > 0 ? ['SELECT * FROM stored'] : []),
       ...(given.length > 0
@@ -82,7 +81,7 @@ export function tradesSql(query: TradesQuery): string {
 
 interface ValueQuery {
   readonly files: readonly string[];
-  readonly marketId: string;
+  readonly marketIds: readonly string[];
   readonly outcomeIds: readonly string[];
   /** Since 1970. */
   readonly atMicros: bigint;
@@ -94,9 +93,9 @@ const VALUES = {
 } as const;
 
 /** SQL of DuckDB of the last value of each outcome that was received by a moment. */
-export function valuesAtSql(kind: keyof typeof VALUES, { files, marketId, outcomeIds, atMicros }: ValueQuery): string {
+export function valuesAtSql(kind: keyof typeof VALUES, { files, marketIds, outcomeIds, atMicros }: ValueQuery): string {
   return `SELECT outcome_id, CAST(epoch_us(as_of) AS VARCHAR) AS as_of_micros, ${VALUES[kind]}
-    FROM ${filesSql(files)}
-    WHERE market_id = ${literal(marketId)} AND outcome_id IN (${outcomeIds.map(literal).join(', ')}) AND received_at <= ${time(atMicros)}
+    FROM ${rowsOf(...files)}
+    WHERE market_id IN (${marketIds.map(literal).join(', ')}) AND outcome_id IN (${outcomeIds.map(literal).join(', ')}) AND received_at <= ${timeSql(atMicros)}
     QUALIFY row_number() OVER (PARTITION BY outcome_id ORDER BY received_at DESC) = 1`;
 }

@@ -22,8 +22,8 @@ import type { ObjectStore } from './store/s3.ts';
 
 /** DuckDB writes a file of any length within this memory. */
 const MEMORY_MB = 384;
-/** Outcomes whose minutes are read and folded at once. */
-const FOLDED_OUTCOMES = 100;
+/** Trades that are read and folded at once, in whole hours of outcomes. */
+const FOLDED_TRADES = 20_000;
 /** Postgres ends a transaction that waits longer than 15 s. */
 const DESCRIBE_MS = 10_000;
 
@@ -100,14 +100,19 @@ async function copy({ day, present, paths, startedMs }: Place, options: MakeOpti
   return finish({ day, revision, placed, startedMs, isAdded: added !== undefined }, summary.rows, options);
 }
 
+type FormerFile = Pick<ArchiveFile, 'file' | 'revision' | 'rows' | 'checksum' | 'start' | 'end' | 'sha256'>;
+/** A day before the first archived one of its venue. */
+const NO_FILE: FormerFile = { file: null, revision: 0, rows: 0, checksum: '0.0', start: null, end: null, sha256: null };
+
 /** Makes the file of a day of trades from its present one and from corrections: Postgres has no other trades of the day. */
-async function merge({ day, present, paths, startedMs }: Place, options: MakeOptions): Promise<DayReport> {
+async function merge({ day, present: known, paths, startedMs }: Place, options: MakeOptions): Promise<DayReport> {
   const { db, dir, store, signal, isRepair = false } = options;
   if (isRepair) throw new OddswireError('archive_rows_gone', 'only the file has the rows of this day');
-  if (day.kind !== 'trades' || present === undefined) return { skipped: 'only files have the day' };
+  if (day.kind !== 'trades') return { skipped: 'only files have the day' };
+  const present: FormerFile = known ?? NO_FILE;
   const copied = await copyDay(db, day, () => createWriteStream(paths.csv), signal, 'archive_correction');
   const presentPath = present.file === null ? null : join(dir, folderOf(day), present.file);
-  const presentFile = storedFile(present);
+  const presentFile = known && storedFile(known);
   if (store !== undefined && presentFile !== undefined && (await pathIn(dir, presentFile)) === undefined) {
     await restoreFile(dir, presentFile, store, signal);
   }
@@ -120,7 +125,7 @@ async function merge({ day, present, paths, startedMs }: Place, options: MakeOpt
     const [fresh] = await duckdb.run(CORRECTIONS.freshSummary);
     const freshRows = Number(fresh?.['rows']);
     if (freshRows === 0) {
-      await db.transaction((tx) => deleteCorrections(tx, day, copied.snapshot));
+      await db.transaction((tx) => deleteCorrections(tx, day, copied));
       await dropChanges(db, copied);
       return { skipped: 'unchanged', rows: present.rows };
     }
@@ -140,7 +145,7 @@ async function merge({ day, present, paths, startedMs }: Place, options: MakeOpt
     const placed = await place({ day, revision, madePath: paths.parquet }, options);
     const path = join(dir, folderOf(day), placed.file);
     const added = await addFile(db, madeFile(day, revision, placed, options), summary, async (tx) => {
-      await deleteCorrections(tx, day, copied.snapshot);
+      await deleteCorrections(tx, day, copied);
       await foldFresh(tx, duckdb, path);
     });
     return finish({ day, revision, placed, startedMs, isAdded: added !== undefined }, summary.rows, options);
@@ -169,8 +174,18 @@ async function foldFresh(tx: Tx, duckdb: Duckdb, path: string): Promise<void> {
   const keys = await findTokens(tx, ids);
   const keyOf = (row: Record<string, unknown>) => keys.get(String(row['outcome_id'])) as bigint;
   await lockShards(tx, 'fold-candles', shardsOf([...keys.values()]));
-  for (let from = 0; from < ids.length; from += FOLDED_OUTCOMES) {
-    const trades = await duckdb.run(CORRECTIONS.minutes(path, ids.slice(from, from + FOLDED_OUTCOMES)));
+  const hours = (await duckdb.run(CORRECTIONS.hours(path))).map((row) => ({
+    outcomeId: String(row['outcome_id']),
+    hour: String(row['hour']),
+    trades: Number(row['trades']),
+  }));
+  while (hours.length > 0) {
+    let [count, rows] = [0, 0];
+    while (count < hours.length && (count === 0 || rows + (hours[count]?.trades ?? 0) <= FOLDED_TRADES)) {
+      rows += hours[count]?.trades ?? 0;
+      count += 1;
+    }
+    const trades = await duckdb.run(CORRECTIONS.minutes(path, hours.splice(0, count)));
     await foldArchivedMinutes(
       tx,
       trades.map((row) => ({
@@ -228,7 +243,7 @@ async function withDuckdb<T>(
   signal: AbortSignal,
   work: (duckdb: Duckdb) => Promise<T>,
 ): Promise<T> {
-  const limits = { folder: `${dir}/`, spillFolder: paths.spill, memoryMb: MEMORY_MB, threads: 1 };
+  const limits = { folders: [`${dir}/`], spillFolder: paths.spill, memoryMb: MEMORY_MB, threads: 1 };
   const duckdb = await openDuckdb(limits, signal);
   try {
     return await work(duckdb);
@@ -243,7 +258,7 @@ function rowsOfDay({ rows, inEffect }: { rows: number; inEffect: number }): numb
 }
 
 /** @throws OddswireError `archive_file_changed` when a file is not the one of the catalog */
-async function checkContent(path: string, { file, sha256 }: ArchiveFile): Promise<void> {
+async function checkContent(path: string, { file, sha256 }: Pick<ArchiveFile, 'file' | 'sha256'>): Promise<void> {
   if ((await sha256Of(path)) === sha256) return;
   throw new OddswireError('archive_file_changed', `${file} has another content than in the catalog`);
 }

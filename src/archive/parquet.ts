@@ -53,7 +53,8 @@ export function writeSql(day: ArchiveDay, csvPath: string, parquetPath: string):
   return copyToFile(day, csvSql(day.kind, csvPath), parquetPath);
 }
 
-function csvSql(kind: ArchiveKind, csvPath: string): string {
+/** SQL of the rows of a CSV of `fileColumns`. */
+export function csvSql(kind: ArchiveKind, csvPath: string): string {
   const columns = fileColumns(kind);
   const types = columns.map(({ name }) => `${literal(name)}: 'VARCHAR'`).join(', ');
   const values = columns.map(({ name, type }) => `${FROM_TEXT[type](`"${name}"`)} AS "${name}"`).join(', ');
@@ -62,8 +63,14 @@ function csvSql(kind: ArchiveKind, csvPath: string): string {
 }
 
 function copyToFile({ kind, venue, date }: ArchiveDay, rows: string, parquetPath: string): string {
-  return `COPY (${rows}) TO ${literal(parquetPath)} (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${ROW_GROUP},
-    KV_METADATA {${SCHEMA_KEY}: '${SCHEMA_VERSION}', kind: ${literal(kind)}, venue: ${literal(venue)}, date: ${literal(date)}})`;
+  return `COPY (${rows}) TO ${literal(parquetPath)} (${parquetOptions({ kind, venue, date })})`;
+}
+
+/** How a file is written; `facts` stand in its metadata, beside the version of the schema. */
+export function parquetOptions(facts: Readonly<Record<string, string>>): string {
+  const metadata = Object.entries({ [SCHEMA_KEY]: String(SCHEMA_VERSION), ...facts });
+  return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${ROW_GROUP},
+    KV_METADATA {${metadata.map(([name, value]) => `${literal(name)}: ${literal(value)}`).join(', ')}}`;
 }
 
 /** Steps that reverse the bytes of 64 bits: the distance, and the bits that move up. */
@@ -73,9 +80,14 @@ const REVERSE = [
   [32, '0x00000000FFFFFFFF'],
 ] as const;
 
+/** SQL of the rows of files: without this option DuckDB would add columns for the names of their folders. */
+export function rowsOf(...paths: readonly string[]): string {
+  return `read_parquet([${paths.map(literal).join(', ')}], hive_partitioning = false)`;
+}
+
 /** SQL of DuckDB of the number of rows of a file and of its checksum, which `RowSum` states. */
 export function checksumSql(kind: ArchiveKind, parquetPath: string): string {
-  return summarySql(kind, `read_parquet(${literal(parquetPath)})`);
+  return summarySql(kind, `${rowsOf(parquetPath)}`);
 }
 
 function summarySql(kind: ArchiveKind, rows: string): string {
@@ -96,6 +108,9 @@ function summarySql(kind: ArchiveKind, rows: string): string {
   return `SELECT CAST(count(*) AS VARCHAR) AS rows, ${sum('high')} || '.' || ${sum('low')} AS checksum FROM ${halves}`;
 }
 
+const minuteOf = (row: string) => `epoch_us(${row}.ts) // 60000000`;
+const hourOf = (row: string) => `epoch_us(${row}.ts) // 3600000000`;
+
 /** Statements of DuckDB that find the trades of a CSV of corrections that the present file of their day, if it has one, lacks. */
 export const CORRECTIONS = {
   read: (csvPath: string) => `CREATE TABLE given AS ${csvSql('trades', csvPath)}`,
@@ -103,7 +118,7 @@ export const CORRECTIONS = {
   givenSummary: summarySql('trades', 'given'),
   choose: (presentPath: string | null) =>
     `CREATE TABLE fresh AS SELECT g.* FROM given g ${
-      presentPath === null ? '' : `ANTI JOIN read_parquet(${literal(presentPath)}) p USING (outcome_id, ts, trade_id)`
+      presentPath === null ? '' : `ANTI JOIN ${rowsOf(presentPath)} p USING (outcome_id, ts, trade_id)`
     }`,
   /** The same of the lacking ones. */
   freshSummary: summarySql('trades', 'fresh'),
@@ -111,22 +126,26 @@ export const CORRECTIONS = {
     'SELECT CAST(min(epoch_us(ts)) AS VARCHAR) AS first, CAST(max(epoch_us(ts)) AS VARCHAR) AS last FROM fresh',
   /** The file of the day from its present one and the lacking trades. */
   write(day: ArchiveDay, presentPath: string | null, parquetPath: string) {
-    const present =
-      presentPath === null ? '' : `SELECT * FROM read_parquet(${literal(presentPath)}) UNION ALL BY NAME `;
+    const present = presentPath === null ? '' : `SELECT * FROM ${rowsOf(presentPath)} UNION ALL BY NAME `;
     const order = ARCHIVE_KINDS[day.kind].order.map((name) => `${name} NULLS FIRST`).join(', ');
     return copyToFile(day, `${present}SELECT * FROM fresh ORDER BY ${order}`, parquetPath);
   },
   /** The outcomes that lacked trades, and the first and the last second of these. */
   outcomes: `SELECT outcome_id, CAST(min(epoch_us(ts)) // 1000000 AS VARCHAR) AS first,
     CAST(max(epoch_us(ts)) // 1000000 AS VARCHAR) AS last FROM fresh GROUP BY outcome_id ORDER BY outcome_id`,
-  /** All trades of the minutes of these outcomes that lacked one, with all their digits. */
-  minutes(parquetPath: string, outcomeIds: readonly string[]) {
-    const minute = (of: string) => `epoch_us(${of}.ts) // 60000000`;
+  /** The hours with minutes that lacked a trade, with the number of all trades in these minutes. */
+  hours: (parquetPath: string) =>
+    `SELECT t.outcome_id, CAST(${hourOf('t')} AS VARCHAR) AS hour, CAST(count(*) AS VARCHAR) AS trades
+     FROM ${rowsOf(parquetPath)} t SEMI JOIN fresh f ON f.outcome_id = t.outcome_id AND ${minuteOf('f')} = ${minuteOf('t')}
+     GROUP BY ALL ORDER BY ALL`,
+  /** All trades of these minutes in some hours, with all their digits. */
+  minutes(parquetPath: string, hours: readonly { readonly outcomeId: string; readonly hour: string }[]) {
+    const wanted = hours.map(({ outcomeId, hour }) => `(${literal(outcomeId)}, ${BigInt(hour)})`).join(', ');
     return `SELECT t.outcome_id, CAST(epoch_us(t.ts) AS VARCHAR) AS at_micros, t.trade_id,
       coalesce(CAST(t.price AS VARCHAR), t.price_text) AS price, coalesce(CAST(t.size AS VARCHAR), t.size_text) AS size,
       CASE t.side WHEN 'buy' THEN 1 WHEN 'sell' THEN -1 END AS side, t.ordinal
-    FROM read_parquet(${literal(parquetPath)}) t SEMI JOIN fresh f ON f.outcome_id = t.outcome_id AND ${minute('f')} = ${minute('t')}
-    WHERE t.outcome_id IN (${outcomeIds.map(literal).join(', ')})`;
+    FROM ${rowsOf(parquetPath)} t SEMI JOIN fresh f ON f.outcome_id = t.outcome_id AND ${minuteOf('f')} = ${minuteOf('t')}
+    WHERE (t.outcome_id, ${hourOf('t')}) IN (${wanted})`;
   },
 } as const;
 

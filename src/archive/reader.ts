@@ -63,7 +63,7 @@ export class ArchiveReader {
 
   #open(): Promise<Duckdb> {
     // Reads need no folder to spill to: a read that exceeds the memory fails.
-    const limits = { folder: `${this.#dir}/`, spillFolder: '', memoryMb: MEMORY_MB, threads: 1 };
+    const limits = { folders: [`${this.#dir}/`], spillFolder: '', memoryMb: MEMORY_MB, threads: 1 };
     const opening = openDuckdb(limits, new AbortController().signal);
     // Reported by the read that waits for it.
     opening.catch(() => undefined);

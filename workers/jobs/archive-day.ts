@@ -22,6 +22,8 @@ export const archiveDay = defineJob('archive-day', async (data, context) => {
 /** The next day of the same kind and venue follows at once; the days of others are woken by `maintain-storage`. */
 async function wakeNext({ kind, venue, date }: ArchiveDay, { db, config, producer }: JobContext): Promise<void> {
   const { afterHours } = config.archive;
-  const [next] = await readDueDays(db, { pairs: [{ kind, venue }], afterHours, limit: 1 });
-  if (next !== undefined && next.date !== date) producer.wake('archive-day', next);
+  const due = await readDueDays(db, { pairs: [{ kind, venue }], afterHours, limit: 2 });
+  // An earlier day that is due still has failed, and waits for the next `maintain-storage`.
+  const next = due.find((each) => each.date > date) ?? due.find((each) => each.date !== date);
+  if (next !== undefined) producer.wake('archive-day', next);
 }

@@ -6,7 +6,7 @@ import { pruneRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { pruneSignInLinks } from '../../src/store/accounts/sign-in-links.ts';
 import { pruneBacktests } from '../../src/store/alerts/backtest/jobs.ts';
 import { pruneFinishedAlerts, pruneFirings } from '../../src/store/alerts/retention.ts';
-import { isPartitionArchived } from '../../src/store/archive/catalog.ts';
+import { isPartitionArchived, isPartitionUnchanged } from '../../src/store/archive/catalog.ts';
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';
 import { pruneQuarantine } from '../../src/store/catalog/quarantine.ts';
@@ -70,6 +70,7 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
     const archive = isArchived && {
       archive: {
         has: (tx: Queryable, partition: Partition) => isPartitionArchived(tx, kind, partition),
+        isUnchanged: (tx: Queryable, partition: Partition) => isPartitionUnchanged(tx, kind, partition),
         moveSeam: (tx: Queryable, untilMs: number) => moveSeam(tx, kind, untilMs),
       },
     };

@@ -73,7 +73,7 @@ interface Planned {
 }
 
 /**
- * Wakes the first due day of each kind and venue, finishes manifests and uploads that a death or a process of the former release left open,
+ * Wakes the first two due days of each kind and venue, finishes manifests and uploads that a death or a process of the former release left open,
  * and removes files that no longer count. Days of venues that are disabled by now are archived too.
  */
 export async function planArchive(context: JobContext): Promise<Planned> {
@@ -100,10 +100,11 @@ async function plan(dir: string, context: JobContext): Promise<Planned> {
   const ready = await switchArchiveOn(db, kinds);
   let woken = 0;
   for (const pair of archivedPairs(ready)) {
-    const [next] = await readDueDays(db, { pairs: [pair], afterHours, limit: 1 });
-    if (next === undefined) continue;
-    producer.wake('archive-day', next);
-    woken += 1;
+    // A second day, so that one that fails again and again does not stop the later ones.
+    for (const due of await readDueDays(db, { pairs: [pair], afterHours, limit: 2 })) {
+      producer.wake('archive-day', due);
+      woken += 1;
+    }
   }
   await describeDays(dir, context);
   return { woken, removed };

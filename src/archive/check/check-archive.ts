@@ -1,6 +1,6 @@
 import { readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative, sep } from 'node:path';
+import { basename, join, relative, sep } from 'node:path';
 import { type ArchiveDay, folderOf, formerPlaceOf } from '../../domain/archive/file.ts';
 import { ARCHIVE_KIND_NAMES, type ArchiveKind } from '../../domain/archive/kinds.ts';
 import { DAY_MS } from '../../domain/values/durations.ts';
@@ -75,7 +75,7 @@ export async function checkArchive(options: CheckOptions): Promise<Checked> {
   const entries = await entriesOf(dir);
   if (options.isRepair) await claimFolder(dir, db, { store });
   const spillFolder = join(tmpdir(), `oddswire-check-${tag}`);
-  const duckdb = await openDuckdb({ folder: `${dir}/`, spillFolder, memoryMb: MEMORY_MB, threads: 1 }, signal);
+  const duckdb = await openDuckdb({ folders: [`${dir}/`], spillFolder, memoryMb: MEMORY_MB, threads: 1 }, signal);
   try {
     const listed = await listAll(db, filter);
     const asked = listed.filter((row) => isAsked(row, filter));
@@ -287,8 +287,10 @@ async function repaired(
 }
 
 async function doRepair(repair: Repair, { db, dir, store, log, signal, tag }: CheckOptions): Promise<void> {
-  if (repair.step === 'remove') await rm(repair.path, { force: true });
-  else if (repair.step === 'forget') {
+  if (repair.step === 'remove') {
+    // A job may have added its row meanwhile.
+    if ((await findFile(db, basename(repair.path))) === null) await rm(repair.path, { force: true });
+  } else if (repair.step === 'forget') {
     await removeFile(dir, repair.day, repair.file);
     if (store !== undefined) await removeStored(store, { ...repair.day, file: repair.file }, signal);
     await noteRemoved(db, { ...repair.day, revision: repair.revision });

@@ -85,7 +85,10 @@ async function checkFile(row: ListedFile, context: CheckContext): Promise<Findin
     if (facts.schemaVersion > SCHEMA_VERSION) return [newerSchema(place, facts.schemaVersion)];
     if (facts.rows !== row.rows) return broken(`has ${facts.rows} rows, and the catalog states ${row.rows}`);
     if (facts.checksum !== row.checksum) return broken('has other rows than the checksum of the catalog states');
-    if (facts.outside > 0) return broken(`has ${facts.outside} rows of other days`);
+    if (facts.outside > 0) {
+      const remedy = 'keep a copy of the file: it can have rows that nothing else has';
+      return [{ place, problem: `has ${facts.outside} rows of other days`, remedy }];
+    }
     return [];
   } catch (error) {
     return broken(`cannot be read: ${asError(error).message}`);

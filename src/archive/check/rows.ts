@@ -8,7 +8,7 @@ import { copyDay } from '../../store/archive/copy.ts';
 import type { Database } from '../../store/db/tx.ts';
 import type { Duckdb } from '../duckdb.ts';
 import { workFolder } from '../folder.ts';
-import { checksumSql, literal, writeSql } from '../parquet.ts';
+import { checksumSql, literal, rowsOf, writeSql } from '../parquet.ts';
 
 /** The facts that a file states about itself. */
 interface FileFacts {
@@ -42,7 +42,7 @@ export async function readFacts(duckdb: Duckdb, day: ArchiveDay, path: string): 
   const us = `epoch_us("${timeOf(kind)}") - ${startUs(date)}`;
   const ofDay = hasInEffect(kind) ? 'NOT in_effect AND' : '';
   const [outside] = await duckdb.run(
-    `SELECT CAST(count(*) AS VARCHAR) AS rows FROM read_parquet(${literal(path)})
+    `SELECT CAST(count(*) AS VARCHAR) AS rows FROM ${rowsOf(path)}
      WHERE ${ofDay} NOT (${us} >= 0 AND ${us} < ${DAY_US})`,
   );
   const [digest] = await duckdb.run(checksumSql(kind, path));
@@ -73,7 +73,7 @@ const IDENTITY: Partial<Record<ArchiveKind, readonly string[]>> = {
 function comparedSql(kind: ArchiveKind, path: string, where: string): string {
   const columns = IDENTITY[kind] ?? fileColumns(kind).map(({ name }) => name);
   const ofDay = hasInEffect(kind) ? `NOT in_effect AND ${where}` : where;
-  return `SELECT ${columns.map((name) => `"${name}"`).join(', ')} FROM read_parquet(${literal(path)}) WHERE ${ofDay}`;
+  return `SELECT ${columns.map((name) => `"${name}"`).join(', ')} FROM ${rowsOf(path)} WHERE ${ofDay}`;
 }
 
 /** Compares the rows of two files of a kind, each row as often as it is there. */
@@ -141,7 +141,7 @@ export async function readHourVolumes(duckdb: Duckdb, path: string, unit: Volume
   const value = `CAST(coalesce("${column}", TRY_CAST("${column}_text" AS DECIMAL(38, 10))) AS DECIMAL(38, 10))`;
   const rows = await duckdb.run(
     `SELECT market_id, CAST(epoch_us(ts) // 3600000000 * 3600000 AS VARCHAR) AS start, CAST(sum(${value}) AS VARCHAR) AS volume
-     FROM read_parquet(${literal(path)}) WHERE market_id IS NOT NULL GROUP BY ALL HAVING count(${value}) = count(*)`,
+     FROM ${rowsOf(path)} WHERE market_id IS NOT NULL GROUP BY ALL HAVING count(${value}) = count(*)`,
   );
   return rows.map((row) => ({
     marketId: String(row['market_id']),

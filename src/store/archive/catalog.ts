@@ -1,5 +1,6 @@
 import type { ArchiveDay, ArchiveFile } from '../../domain/archive/file.ts';
 import { ARCHIVE_KIND_NAMES, type ArchiveKind } from '../../domain/archive/kinds.ts';
+import { readSeam } from '../db/archive-seam.ts';
 import { listPartitions, type Partition, type PartitionedTable } from '../db/partitions.ts';
 import { type Database, type Queryable, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
 import type { DaySummary } from './copy.ts';
@@ -80,8 +81,9 @@ export async function readDueDays(db: Queryable, { pairs, afterHours, limit }: D
   for (const kind of new Set(pairs.map((pair) => pair.kind))) {
     const table = TABLES[kind];
     const [oldest] = table === undefined ? [] : await listPartitions(db, table);
-    // A table without a partition has no rows.
-    if (oldest !== undefined) fromOf.set(kind, new Date(oldest.fromMs).toISOString());
+    // A table without a partition has no rows. Of days before the seam only those that changed are due.
+    const fromMs = oldest && Math.max(oldest.fromMs, (await readSeam(db, kind)) ?? oldest.fromMs);
+    if (fromMs !== undefined) fromOf.set(kind, new Date(fromMs).toISOString());
     else fromOf.set(kind, table === undefined ? '-infinity' : 'infinity');
   }
   return db.query<ArchiveDay>(READ_DUE, [
@@ -262,37 +264,64 @@ export async function noteRemoved(
   await db.query(FORGET_FILE, [kind, venue, date, revision]);
 }
 
-/** Rows at the first moment of a partition were carried there from a dropped one; each file begins with the same values. */
-const countSql = (partition: string, column: string) =>
-  sqlPlannedPerCall('count_partition_rows', `SELECT count(*)::float8 AS rows FROM ${partition} WHERE ${column} > $1`);
-const COUNT_ARCHIVED = sql(
-  'count_archived_rows',
-  `SELECT coalesce(sum(rows - in_effect), 0)::float8 AS rows,
-     EXISTS (SELECT FROM archive_change c WHERE c.kind = $1 AND c.date >= ($2 AT TIME ZONE 'UTC')::date
-       AND c.date < ($3 AT TIME ZONE 'UTC')::date) AS is_changed
-   FROM archive_file WHERE kind = $1 AND superseded_at IS NULL AND date >= ($2::timestamptz AT TIME ZONE 'UTC')::date
-     AND date < ($3::timestamptz AT TIME ZONE 'UTC')::date`,
-);
+/** Days of venues with more rows than their file, or without one. A history of a token without a market is in the files of Solana. */
+const lackingSql = (partition: string, kind: ArchiveKind) => {
+  const isTrades = kind === 'trades';
+  // Retention carries rows to the first moment of a partition of history; each file begins with the same values.
+  const [column, first] = isTrades ? ['ts', '>='] : ['received_at', '>'];
+  return sqlPlannedPerCall(
+    'count_partition_rows',
+    `SELECT EXISTS (
+       SELECT FROM (
+         SELECT coalesce(m.venue, ${isTrades ? 'NULL' : `'solana'`}) AS venue, (r.${column} AT TIME ZONE 'UTC')::date AS date, count(*) AS rows
+         FROM ${partition} r LEFT JOIN outcome o ON o.token_id = r.token_id LEFT JOIN market m ON m.id = o.market_id
+         WHERE r.${column} ${first} $2 GROUP BY 1, 2) s
+       LEFT JOIN archive_file f ON f.kind = $1 AND f.venue = s.venue AND f.date = s.date AND f.superseded_at IS NULL
+       WHERE f.rows IS NULL OR f.rows - f.in_effect < s.rows) AS is_lacking`,
+  );
+};
+const hasRowsSql = (partition: string) =>
+  sqlPlannedPerCall('has_partition_rows', `SELECT EXISTS (SELECT FROM ${partition}) AS has_rows`);
 
 /** Work that reads or writes the trades of a time in Postgres: folds, and two passes over all trades. */
 const IS_NAMED = sql(
-  'is_trade_partition_named',
-  `SELECT EXISTS (SELECT FROM (SELECT detail FROM mark WHERE stage = 'fold-candles'
-                               UNION ALL SELECT detail FROM parked_mark WHERE stage = 'fold-candles') f
-                  WHERE f.detail < extract(epoch FROM $1::timestamptz))
-     OR EXISTS (SELECT FROM candle_refold WHERE finished_at IS NULL)
-     OR EXISTS (SELECT FROM trade_reread WHERE ended_at IS NULL AND since_at < $1::timestamptz) AS is_named`,
+  'is_partition_named',
+  `SELECT EXISTS (SELECT FROM archive_change c WHERE c.kind = $1 AND c.date >= ($2::timestamptz AT TIME ZONE 'UTC')::date
+       AND c.date < ($3::timestamptz AT TIME ZONE 'UTC')::date)
+     OR $1 = 'trades' AND (
+       EXISTS (SELECT FROM (SELECT detail FROM mark WHERE stage = 'fold-candles'
+                            UNION ALL SELECT detail FROM parked_mark WHERE stage = 'fold-candles') f
+               WHERE f.detail < extract(epoch FROM $3::timestamptz))
+       OR EXISTS (SELECT FROM candle_refold WHERE finished_at IS NULL)
+       OR EXISTS (SELECT FROM trade_reread WHERE ended_at IS NULL AND since_at < $3::timestamptz)) AS is_named`,
 );
 
-/** Whether the files of all venues together have every row of a partition, no day of it changed since, and no work names it. */
+const isoOf = (ms: number) => new Date(ms).toISOString();
+
+/** Whether the files of each venue have every row of a partition, no day of it changed since, and no work names it. */
 export async function isPartitionArchived(db: Queryable, kind: ArchiveKind, partition: Partition): Promise<boolean> {
-  const [from, until] = [partition.fromMs, partition.untilMs].map((ms) => new Date(ms).toISOString());
-  if (kind === 'trades') {
-    const [named] = await db.query<{ isNamed: boolean }>(IS_NAMED, [until]);
-    if (named?.isNamed !== false) return false;
+  if (!(await isPartitionUnchanged(db, kind, partition))) return false;
+  const [found] = await db.query<{ isLacking: boolean }>(lackingSql(partition.name, kind), [
+    kind,
+    isoOf(partition.fromMs),
+  ]);
+  return found?.isLacking === false;
+}
+
+/**
+ * Whether no day of a partition changed since its file was made, and no work names it: every write into the past leaves a note. A process of the
+ * former release makes empty partitions before the seam.
+ */
+export async function isPartitionUnchanged(db: Queryable, kind: ArchiveKind, partition: Partition): Promise<boolean> {
+  const seamMs = await readSeam(db, kind);
+  if (seamMs !== undefined && partition.untilMs <= seamMs) {
+    const [stored] = await db.query<{ hasRows: boolean }>(hasRowsSql(partition.name));
+    if (stored?.hasRows === false) return true;
   }
-  const column = kind === 'trades' ? 'ts' : 'received_at';
-  const [stored] = await db.query<{ rows: number }>(countSql(partition.name, column), [from]);
-  const [archived] = await db.query<{ rows: number; isChanged: boolean }>(COUNT_ARCHIVED, [kind, from, until]);
-  return stored !== undefined && archived !== undefined && !archived.isChanged && stored.rows <= archived.rows;
+  const [named] = await db.query<{ isNamed: boolean }>(IS_NAMED, [
+    kind,
+    isoOf(partition.fromMs),
+    isoOf(partition.untilMs),
+  ]);
+  return named?.isNamed === false;
 }

@@ -7,7 +7,7 @@ import { CsvRows, type RowsSummary } from '../../domain/archive/csv-rows.ts';
 import type { ArchiveDay, ArchiveFile, DayWitness } from '../../domain/archive/file.ts';
 import { fileColumns } from '../../domain/archive/kinds.ts';
 import { asError, OddswireError } from '../../domain/values/errors.ts';
-import { type Database, type Queryable, sql } from '../db/tx.ts';
+import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 import { NEWEST_HEAD } from '../journal/read-journal.ts';
 import { copySql, TIME_COLUMN, type TradeTable } from './rows.ts';
 
@@ -18,9 +18,12 @@ export interface DaySummary extends RowsSummary {
   witness: NonNullable<ArchiveFile['witness']>;
   /** The changes of the day whose rows this snapshot has; see migration 0049. */
   changes: bigint[];
+  /** Of corrections: the outcomes whose rows were copied. */
+  tokenIds: bigint[];
 }
 
-const ISOLATE = sql('isolate_archive_read', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+/** One snapshot for all statements of a transaction. */
+export const ISOLATE = sql('isolate_archive_read', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
 const READ_PLACE = sql(
   'read_archive_place',
   `SELECT pg_current_snapshot()::text AS snapshot, (SELECT seq::text FROM (${NEWEST_HEAD}) h) AS journal_seq`,
@@ -44,20 +47,32 @@ export function copyDay(
     const [place] = await tx.query<Pick<DaySummary, 'snapshot' | 'journalSeq'>>(READ_PLACE);
     const changes = await readChanges(tx, day);
     const witness = await readWitness(tx, day);
-    const client: PoolClient | undefined = await tx.em.queryRunner?.connect();
-    if (place === undefined || client === undefined) {
-      throw new OddswireError('no_archive_summary', 'Postgres returned no place of the day');
-    }
+    const tokenIds = trades === 'trade' ? [] : await readCorrected(tx, day);
+    if (place === undefined) throw new OddswireError('no_archive_summary', 'Postgres returned no place of the day');
     const rows = new CsvRows(fileColumns(day.kind), TIME_COLUMN[day.kind]);
-    try {
-      await pipeline(client.query(copyTo(copySql(day, trades))), summing(rows), target(), { signal });
-    } catch (error) {
-      // The rest of the answer has no reader: Postgres and the roll-back behind it would wait without end.
-      connectionOf(client).stream.destroy();
-      throw error;
-    }
-    return { ...rows.end(), ...place, changes, witness };
+    await copyRows(tx, copySql(day, trades), [summing(rows), target()], signal);
+    return { ...rows.end(), ...place, changes, witness, tokenIds };
   });
+}
+
+/** Sends the answer of a COPY through the streams, and returns the number of its rows as Postgres states it. */
+export async function copyRows(
+  tx: Tx,
+  statement: string,
+  streams: [...Transform[], Writable],
+  signal?: AbortSignal,
+): Promise<number> {
+  const client: PoolClient | undefined = await tx.em.queryRunner?.connect();
+  if (client === undefined) throw new OddswireError('no_query_runner', 'a transaction has no connection');
+  const rows = client.query(copyTo(statement));
+  try {
+    await pipeline([rows, ...streams], signal === undefined ? {} : { signal });
+    return rows.rowCount;
+  } catch (error) {
+    // The rest of the answer has no reader: Postgres and the roll-back behind it would wait without end.
+    connectionOf(client).stream.destroy();
+    throw error;
+  }
 }
 
 /** Sums up the rows that Postgres sends, between it and the disk. */
@@ -79,16 +94,31 @@ export function summarizeDay(db: Database, day: ArchiveDay, signal: AbortSignal)
   return copyDay(db, day, () => new Writable({ write: (_chunk, _encoding, done) => done() }), signal);
 }
 
+const DAY_OF = (date: string) =>
+  `c.ts >= ${date}::date::timestamp AT TIME ZONE 'UTC' AND c.ts < (${date}::date + 1)::timestamp AT TIME ZONE 'UTC'`;
+const READ_CORRECTED = sql(
+  'read_corrected_tokens',
+  `SELECT DISTINCT c.token_id FROM archive_correction c JOIN outcome o ON o.token_id = c.token_id JOIN market m ON m.id = o.market_id
+   WHERE m.venue = $1 AND ${DAY_OF('$2')}`,
+);
+/** A market that was stored after the snapshot has rows that were not copied. */
 const DELETE_CORRECTIONS = sql(
   'delete_archive_corrections',
-  `DELETE FROM archive_correction c USING outcome o, market m
-   WHERE c.ts >= $2::date::timestamp AT TIME ZONE 'UTC' AND c.ts < ($2::date + 1)::timestamp AT TIME ZONE 'UTC'
-     AND o.token_id = c.token_id AND m.id = o.market_id AND m.venue = $1 AND pg_visible_in_snapshot(c.xid, $3::pg_snapshot)`,
+  `DELETE FROM archive_correction c
+   WHERE c.token_id = ANY ($1::bigint[]) AND ${DAY_OF('$2')} AND pg_visible_in_snapshot(c.xid, $3::pg_snapshot)`,
 );
 
-/** Removes the corrections of a day that a snapshot had. */
-export async function deleteCorrections(tx: Queryable, { venue, date }: ArchiveDay, snapshot: string): Promise<void> {
-  await tx.query(DELETE_CORRECTIONS, [venue, date, snapshot]);
+async function readCorrected(db: Queryable, { venue, date }: ArchiveDay): Promise<bigint[]> {
+  return (await db.query<{ tokenId: bigint }>(READ_CORRECTED, [venue, date])).map(({ tokenId }) => tokenId);
+}
+
+/** Removes the corrections of a day that were copied. */
+export async function deleteCorrections(
+  tx: Queryable,
+  { date }: ArchiveDay,
+  { tokenIds, snapshot }: Pick<DaySummary, 'tokenIds' | 'snapshot'>,
+): Promise<void> {
+  await tx.query(DELETE_CORRECTIONS, [tokenIds, date, snapshot]);
 }
 
 /** The driver has no call that ends a connection in the middle of an answer. */

@@ -2,13 +2,19 @@ import { escapeLiteral } from 'pg';
 import type { ArchiveDay } from '../../domain/archive/file.ts';
 import { ARCHIVE_KINDS, type ArchiveKind, type ColumnType } from '../../domain/archive/kinds.ts';
 
-/** The part of a file's rows that each kind reads, as SQL literals: the venue, and the first moment of the day and of the next day. */
+/** The part of the rows that each kind reads, as SQL: the venue, the first moment and the one behind the last, of a file those of its day. */
 interface Place {
   readonly venue: string;
-  readonly isSolana: boolean;
+  /** One market only. */
+  readonly marketId?: string;
+  readonly hasOutsideMarkets: boolean;
   readonly from: string;
   readonly until: string;
   readonly trades: TradeTable;
+  /** Lengths of candles, seconds. */
+  readonly intervals: readonly number[];
+  /** Whether histories begin with the values in effect at the first moment. */
+  readonly hasInEffect: boolean;
 }
 
 /** Trades of days that Postgres has, and trades that a file of a day without rows in Postgres may lack. */
@@ -22,21 +28,27 @@ const OUTSIDE_MARKETS = `
  * Outcomes of a venue, as `k (id, mint, market_id, is_over)`. Solana has tokens without markets; without that part Postgres can read the
  * markets in their order, and sorts the rows of one market at a time.
  */
-const tokensOf = ({ venue, from, isSolana }: Place) => `(
+const tokensOf = ({ venue, marketId, from, hasOutsideMarkets }: Place) => `(
   SELECT t.id, t.mint, m.venue_market_id AS market_id,
     ((m.status IN ('resolved', 'settled') AND m.updated_at < ${from}) OR m.gone_at < ${from}) IS TRUE AS is_over
-  FROM market m JOIN outcome o ON o.market_id = m.id JOIN token t ON t.id = o.token_id WHERE m.venue = ${venue}${isSolana ? OUTSIDE_MARKETS : ''}) k`;
+  FROM market m JOIN outcome o ON o.market_id = m.id JOIN token t ON t.id = o.token_id WHERE m.venue = ${venue}${
+    marketId === undefined ? '' : ` AND m.venue_market_id = ${marketId}`
+  }${hasOutsideMarkets ? OUTSIDE_MARKETS : ''}) k`;
 
 /** The changes of a day, after the last one before it of each outcome that is not over. */
 const historyOf = (table: string, columns: string) => (place: Place) =>
   `
   SELECT k.market_id, k.mint AS outcome_id, h.received_at, h.as_of, ${columns}, false AS in_effect
-  FROM ${tokensOf(place)} JOIN ${table} h ON h.token_id = k.id AND h.received_at >= ${place.from} AND h.received_at < ${place.until}
+  FROM ${tokensOf(place)} JOIN ${table} h ON h.token_id = k.id AND h.received_at >= ${place.from} AND h.received_at < ${place.until}${
+    place.hasInEffect
+      ? `
   UNION ALL
   SELECT k.market_id, k.mint, h.received_at, h.as_of, ${columns}, true
   FROM ${tokensOf(place)} CROSS JOIN LATERAL (
     SELECT * FROM ${table} h WHERE h.token_id = k.id AND h.received_at < ${place.from} ORDER BY h.received_at DESC LIMIT 1) h
-  WHERE NOT k.is_over`;
+  WHERE NOT k.is_over`
+      : ''
+  }`;
 
 /** The columns of each kind, in the order of `ARCHIVE_KINDS`. */
 const ROWS: Record<ArchiveKind, (place: Place) => string> = {
@@ -47,7 +59,7 @@ const ROWS: Record<ArchiveKind, (place: Place) => string> = {
   candles: (place) => `
     SELECT k.market_id, k.mint AS outcome_id, c.interval_seconds, to_timestamp(c.bucket) AS start,
       c.open, c.high, c.low, c.close, c.volume, c.notional, c.trades
-    FROM ${tokensOf(place)} JOIN candle c ON c.token_id = k.id AND c.interval_seconds IN (60, 300)
+    FROM ${tokensOf(place)} JOIN candle c ON c.token_id = k.id AND c.interval_seconds IN (${place.intervals.join(', ')})
       AND c.bucket >= extract(epoch FROM ${place.from})::bigint AND c.bucket < extract(epoch FROM ${place.until})::bigint`,
   prices: historyOf('price_history', 'h.price, h.bid, h.ask'),
   books: historyOf('book_history', 'h.bids, h.asks'),
@@ -106,23 +118,58 @@ function rendered(name: string, type: ColumnType): string[] {
   ];
 }
 
+/** The candles that files have. */
+const ARCHIVED_INTERVALS = [60, 300];
+
 /** SQL that copies the rows of a day as CSV in the order of its file, as `CsvRows` reads it. */
 export function copySql({ kind, venue, date }: ArchiveDay, trades: TradeTable): string {
   const from = `(${escapeLiteral(date)}::date::timestamp AT TIME ZONE 'UTC')`;
-  const place = {
-    venue: escapeLiteral(venue),
-    isSolana: venue === 'solana',
-    from,
-    until: `(${from} + interval '24 hours')`,
-    trades,
-  };
   const columns: readonly { name: string; type: ColumnType }[] = ARCHIVE_KINDS[kind].columns;
   const order = ARCHIVE_KINDS[kind].order.map((name) => {
     const isText = columns.some((column) => column.name === name && column.type === 'text');
     return `q.${name}${isText ? ' COLLATE "C"' : ''} NULLS FIRST`;
   });
-  const values = columns.flatMap(({ name, type }) => rendered(name, type));
+  const rows = ROWS[kind]({
+    venue: escapeLiteral(venue),
+    hasOutsideMarkets: venue === 'solana',
+    from,
+    until: `(${from} + interval '24 hours')`,
+    trades,
+    intervals: ARCHIVED_INTERVALS,
+    hasInEffect: true,
+  });
   // OFFSET 0 keeps Postgres from computing a value again for each use of it.
-  return `COPY (SELECT ${values.join(', ')} FROM (SELECT * FROM (${ROWS[kind](place)}) q ORDER BY ${order.join(', ')} OFFSET 0) r)
-    TO STDOUT (FORMAT csv, FORCE_QUOTE *)`;
+  return copyOf(kind, `SELECT * FROM (${rows}) q ORDER BY ${order.join(', ')} OFFSET 0`);
+}
+
+/** Rows of a venue or a market of `[from, until)`, epoch microseconds. */
+export interface CopiedSpan {
+  readonly kind: ArchiveKind;
+  readonly venue: string;
+  readonly marketId?: string | undefined;
+  readonly from: bigint;
+  readonly until: bigint;
+  readonly intervals?: readonly number[];
+}
+
+/** SQL that copies the rows of the markets of a venue as CSV with the columns of a file, in no order and without values in effect. */
+export function copySpanSql(span: CopiedSpan, trades: TradeTable): string {
+  const { kind, venue, marketId, from, until, intervals = ARCHIVED_INTERVALS } = span;
+  const moment = (micros: bigint) => `(timestamptz 'epoch' + ${micros} * interval '1 microsecond')`;
+  const rows = ROWS[kind]({
+    venue: escapeLiteral(venue),
+    hasOutsideMarkets: false,
+    from: moment(from),
+    until: moment(until),
+    trades,
+    intervals,
+    hasInEffect: false,
+    ...(marketId !== undefined && { marketId: escapeLiteral(marketId) }),
+  });
+  return copyOf(kind, `SELECT * FROM (${rows}) q OFFSET 0`);
+}
+
+function copyOf(kind: ArchiveKind, rows: string): string {
+  const values = ARCHIVE_KINDS[kind].columns.flatMap(({ name, type }) => rendered(name, type));
+  return `COPY (SELECT ${values.join(', ')} FROM (${rows}) r) TO STDOUT (FORMAT csv, FORCE_QUOTE *)`;
 }

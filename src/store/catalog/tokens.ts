@@ -59,7 +59,8 @@ const IS_UNNAMED = `t.created_at < $2::timestamptz
      AND NOT EXISTS (SELECT FROM outcome o WHERE o.token_id = t.id) AND NOT EXISTS (SELECT FROM alert a WHERE a.token_id = t.id)`;
 /** Candles and trades of an unnamed token belong to a market that is not listed yet. The form excludes plans that read whole tables. */
 const IS_UNTRADED = `(SELECT 1 FROM candle c WHERE c.token_id = t.id LIMIT 1) IS NULL
-     AND (SELECT 1 FROM trade d WHERE d.token_id = t.id LIMIT 1) IS NULL`;
+     AND (SELECT 1 FROM trade d WHERE d.token_id = t.id LIMIT 1) IS NULL
+     AND (SELECT 1 FROM archive_correction d WHERE d.token_id = t.id LIMIT 1) IS NULL`;
 
 /** Runs without the lock, which stops writers: most pages have no unused token and need none. */
 const PAGE = sql(

@@ -1,34 +1,34 @@
+import { escapeLiteral } from 'pg';
+import {
+  EXPORT_KINDS,
+  type ExportKind,
+  headOf,
+  LINE_FORMATS,
+  type LineColumn,
+  type LineFormat,
+  type LinePart,
+  linePartsOf,
+} from '../../domain/archive/exported.ts';
 import { INTERVAL_SECONDS, type Interval } from '../../domain/markets/candle.ts';
 import type { DecimalFormat } from '../../domain/values/api-json.ts';
+import { OddswireError } from '../../domain/values/errors.ts';
 import type { TimeRange } from '../../domain/values/time-range.ts';
-import { csvLine, jsonCell } from '../../domain/wire/csv.ts';
 import { ORIGIN } from '../db/origin.ts';
 import { listPartitions, type PartitionedTable } from '../db/partitions.ts';
 import { type Queryable, type Statement, sql } from '../db/tx.ts';
-
-export const EXPORT_KINDS = ['trades', 'candles', 'prices', 'books'] as const;
-export type ExportKind = (typeof EXPORT_KINDS)[number];
-export const EXPORT_FORMATS = ['csv', 'jsonl'] as const;
-export type ExportFormat = (typeof EXPORT_FORMATS)[number];
-
-/** A column: `sql` is an expression of a row of the table. A `word` is a text that no format has to quote. */
-interface Column {
-  name: string;
-  type: 'text' | 'word' | 'plain' | 'decimal' | 'json';
-  sql: string;
-}
 
 interface Kind {
   table: string;
   /** Present for a table whose oldest partition says how far back it reaches. */
   partitioned?: PartitionedTable;
-  columns: readonly Column[];
+  /** SQL of the columns of `LINES` that are no column of the table. */
+  values: Readonly<Record<string, string>>;
   /** The keys of the order inside an outcome, as the index has them. */
   order: readonly string[];
   /** The same keys as texts, and the condition of the rows behind given ones. */
   keys: readonly string[];
   behind(keys: readonly string[]): string;
-  /** The condition of the rows in the range. `from` and `to` are epoch seconds, `intervals` lengths in seconds. */
+  /** The condition of the rows in the range. `from` and `to` are epoch microseconds, `intervals` lengths in seconds. */
   within(from: string, to: string, intervals: string): string;
   hasIntervals?: true;
   /** Rows per page of one outcome. */
@@ -39,23 +39,16 @@ interface Kind {
 
 const isoTime = (time: string) => `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 const micros = (time: string) => `(extract(epoch FROM ${time}) * 1000000)::bigint`;
-/** The moment in both forms, each with microseconds. */
-const moment = (time: string): Column[] => [
-  { name: 'time', type: 'word', sql: isoTime(time) },
-  { name: 'epoch', type: 'plain', sql: `${micros(time)} * 0.000001` },
-];
-const decimals = (...names: [name: string, sql?: string][]): Column[] =>
-  names.map(([name, column = name]) => ({ name, type: 'decimal', sql: column }));
 const fromMicros = (text: string) => `timestamptz 'epoch' + ${text}::bigint * interval '1 microsecond'`;
 const timeWithin = (time: string) => (from: string, to: string) =>
-  `${time} >= to_timestamp(${from}::bigint) AND ${time} < to_timestamp(${to}::bigint)`;
+  `${time} >= ${fromMicros(from)} AND ${time} < ${fromMicros(to)}`;
 
 /** A history of quotes or books: in the order of the receipt, which its range selects. */
-function history(table: 'price_history' | 'book_history', columns: readonly Column[]) {
+function history(table: 'price_history' | 'book_history') {
   return {
     table,
     partitioned: table,
-    columns: [...moment('received_at'), { name: 'as_of', type: 'word', sql: isoTime('as_of') }, ...columns],
+    values: {},
     order: ['received_at'],
     keys: [micros('received_at')],
     behind: ([at = '']) => `received_at > ${fromMicros(at)}`,
@@ -67,55 +60,40 @@ const KINDS: Readonly<Record<ExportKind, Kind>> = {
   trades: {
     table: 'trade',
     partitioned: 'trade',
-    columns: [
-      { name: 'trade_id', type: 'text', sql: 'trade_id' },
-      ...moment('ts'),
-      ...decimals(['price'], ['size']),
-      { name: 'side', type: 'word', sql: `CASE side WHEN 1 THEN 'buy' WHEN -1 THEN 'sell' END` },
-      { name: 'ordinal', type: 'plain', sql: 'ordinal' },
-    ],
+    values: { side: `CASE side WHEN 1 THEN 'buy' WHEN -1 THEN 'sell' END` },
     order: ['ts', 'trade_id'],
     keys: [micros('ts'), 'trade_id'],
     // The condition on `ts` alone selects partitions.
     behind: ([at = '', id]) => `ts >= ${fromMicros(at)} AND (ts, trade_id) > (${fromMicros(at)}, ${id}::text)`,
     within: timeWithin('ts'),
     pageRows: 10_000,
-    firstRows: 100,
+    firstRows: 500,
   },
   candles: {
     table: 'candle',
-    columns: [
-      {
-        name: 'interval',
-        type: 'word',
-        sql: `CASE interval_seconds ${Object.entries(INTERVAL_SECONDS)
-          .map(([name, seconds]) => `WHEN ${seconds} THEN '${name}'`)
-          .join(' ')} END`,
-      },
-      ...moment('to_timestamp(bucket)'),
-      ...decimals(['open'], ['high'], ['low'], ['close'], ['volume'], ['notional']),
-      { name: 'trades', type: 'plain', sql: 'trades' },
-    ],
+    values: {
+      interval_seconds: `CASE interval_seconds ${Object.entries(INTERVAL_SECONDS)
+        .map(([name, seconds]) => `WHEN ${seconds} THEN '${name}'`)
+        .join(' ')} END`,
+      start: 'to_timestamp(bucket)',
+    },
     order: ['interval_seconds', 'bucket'],
     keys: ['interval_seconds', 'bucket'],
     behind: ([interval, bucket]) => `(interval_seconds, bucket) > (${interval}::int, ${bucket}::bigint)`,
     within: (from, to, intervals) =>
-      `interval_seconds = ANY (${intervals}::int[]) AND bucket >= ${from}::bigint AND bucket < ${to}::bigint`,
+      `interval_seconds = ANY (${intervals}::int[]) AND bucket >= ${from}::bigint / 1000000 AND bucket < ${to}::bigint / 1000000`,
     hasIntervals: true,
     pageRows: 10_000,
-    firstRows: 100,
+    firstRows: 500,
   },
   prices: {
-    ...history('price_history', decimals(['price'], ['best_bid', 'bid'], ['best_ask', 'ask'])),
+    ...history('price_history'),
     pageRows: 10_000,
-    firstRows: 100,
+    firstRows: 500,
   },
   // A book may have hundreds of levels.
   books: {
-    ...history('book_history', [
-      { name: 'bids', type: 'json', sql: 'bids' },
-      { name: 'asks', type: 'json', sql: 'asks' },
-    ]),
+    ...history('book_history'),
     pageRows: 200,
     firstRows: 10,
   },
@@ -128,86 +106,68 @@ interface ExportedOutcome {
   marketId: string;
 }
 
-/** The names of the first columns, which have one value for all rows of an outcome. */
-const HEAD = ['venue', 'market_id', 'outcome_id'];
+const quoted = (text: string) => `'"' || ${text} || '"'`;
 
-/** How a format writes rows. A new format needs only a row of `FORMATS`. */
-interface Format {
-  /** The text before all rows. */
-  header(columns: readonly string[]): string;
-  /** The beginning of each line of an outcome: the values of `HEAD`, as JSON texts. */
-  head(values: readonly string[]): string;
-  /** SQL of the rest of the line. */
-  line(columns: readonly Column[], decimalFormat: DecimalFormat): string;
+/** SQL of a value as text. Decimals have no superfluous zeros, as in answers of the API. */
+function textOf(kind: Kind, { type, of }: LineColumn): string {
+  const value = kind.values[of] ?? of;
+  if (type === 'iso') return isoTime(value);
+  // It has six digits behind its point.
+  if (type === 'epoch') return `extract(epoch FROM ${value})::text`;
+  if (type === 'decimal') return `trim_scale(${value})::text`;
+  return type === 'integer' || type === 'json' ? `(${value})::text` : value;
 }
 
-const isPlain = ({ type }: Column) => type === 'plain' || type === 'decimal';
-/** Without superfluous zeros, as answers of the API. */
-const digits = ({ sql: value, type }: Column) => (type === 'decimal' ? `trim_scale(${value})` : `(${value})`);
-const csvQuoted = (text: string) => `'"' || replace(${text}, '"', '""') || '"'`;
-
-function csvCell(column: Column): string {
-  if (isPlain(column)) return `coalesce(${digits(column)}::text, '')`;
-  if (column.type === 'word') return `coalesce(${column.sql}, '')`;
-  if (column.type === 'json') return `coalesce(${csvQuoted(`${column.sql}::text`)}, '')`;
-  const text = column.sql;
-  return `CASE WHEN ${text} = '' OR ${text} ~ '[",\\r\\n]|^\\s|\\s$' THEN ${csvQuoted(text)} ELSE coalesce(${text}, '') END`;
+function partSql(kind: Kind, part: LinePart): string {
+  if (typeof part === 'string') return escapeLiteral(part);
+  const { column, quoting, whenNull } = part;
+  const text = textOf(kind, column);
+  if (quoting === 'none') return `coalesce(${text}, '${whenNull}')`;
+  if (quoting === 'json') return `coalesce(to_json(${text})::text, '${whenNull}')`;
+  if (quoting === 'json_word') return `coalesce(${quoted(text)}, '${whenNull}')`;
+  const escaped = quoted(`replace(${text}, '"', '""')`);
+  if (quoting === 'csv_always') return `coalesce(${escaped}, '${whenNull}')`;
+  return `CASE WHEN ${text} = '' OR ${text} ~ '[",\\r\\n]|^\\s|\\s$' THEN ${escaped} ELSE coalesce(${text}, '') END`;
 }
-
-function jsonValue(column: Column, decimalFormat: DecimalFormat): string {
-  if (column.type === 'text') return `coalesce(to_json(${column.sql})::text, 'null')`;
-  if (column.type === 'word' || (column.type === 'decimal' && decimalFormat === 'string'))
-    return `coalesce('"' || ${digits(column)}::text || '"', 'null')`;
-  return `coalesce(${isPlain(column) ? digits(column) : column.sql}::text, 'null')`;
-}
-
-const FORMATS: Readonly<Record<ExportFormat, Format>> = {
-  csv: {
-    header: (columns) => csvLine(columns),
-    head: (values) => `${values.map(jsonCell).join(',')},`,
-    line: (columns) => `${columns.map(csvCell).join(` || ',' || `)} || E'\\r\\n'`,
-  },
-  jsonl: {
-    header: () => '',
-    head: (values) => `{${HEAD.map((name, index) => `"${name}":${values[index]}`).join(',')},`,
-    line: (columns, decimalFormat) =>
-      `${columns.map((column) => `'"${column.name}":' || ${jsonValue(column, decimalFormat)}`).join(` || ',' || `)} || E'}\\n'`,
-  },
-};
 
 /**
- * Rows of several outcomes: per outcome the text of at most `$5` rows, their number, and the keys of the last one. The scan of the
- * materialized page keeps its order, so that the aggregate needs no second sort.
+ * Rows of several outcomes: per outcome the text of at most `$5` rows, their number, and the keys of the last one, with the seam of the same
+ * snapshot. Without rows it returns the seam alone. The scan of the materialized page keeps its order, so that the aggregate needs no
+ * second sort.
  */
 function rowsStatement(
   kindName: ExportKind,
-  format: ExportFormat,
+  format: LineFormat,
   decimalFormat: DecimalFormat,
   isContinued: boolean,
 ): Statement {
   const kind = KINDS[kindName];
+  const line = linePartsOf(kindName, format, decimalFormat).map((part) => partSql(kind, part));
   const order = kind.order.join(', ');
   const reversed = kind.order.map((key) => `${key} DESC`).join(', ');
   const firstKey = kind.hasIntervals ? 7 : 6;
   const behind = isContinued ? `AND ${kind.behind(kind.keys.map((_, index) => `$${firstKey + index}`))}` : '';
   return sql(
     `export_${kindName}_${format}_${decimalFormat}${isContinued ? '_behind' : ''}`,
-    `SELECT k.place::int AS place, r.rows, r.lines, r.keys
-     FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (token_id, head, place)
-     CROSS JOIN LATERAL (
-       WITH page AS MATERIALIZED (
-         SELECT ${order}, ${FORMATS[format].line(kind.columns, decimalFormat)} AS line FROM ${kind.table}
-         WHERE token_id = k.token_id AND ${kind.within('$3', '$4', '$6')} ${behind} ORDER BY ${order} LIMIT $5)
-       SELECT s.rows, s.lines, l.keys FROM
-         (SELECT count(*)::int AS rows, string_agg(k.head || line, '') AS lines FROM page) s
-         CROSS JOIN (SELECT ARRAY[${kind.keys.map((key) => `${key}::text`).join(', ')}] AS keys FROM page ORDER BY ${reversed} LIMIT 1) l) r
-     ORDER BY k.place`,
+    `SELECT (SELECT ${micros('until')}::text FROM archive_seam WHERE kind = '${kindName}') AS seam, f.place, f.rows, f.lines, f.keys
+     FROM (VALUES (0)) one LEFT JOIN (
+       SELECT k.place::int AS place, r.rows, r.lines, r.keys
+       FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (token_id, head, place)
+       CROSS JOIN LATERAL (
+         WITH page AS MATERIALIZED (
+           SELECT ${order}, ${line.join(' || ')} AS line FROM ${kind.table}
+           WHERE token_id = k.token_id AND ${kind.within('$3', '$4', '$6')} ${behind} ORDER BY ${order} LIMIT $5)
+         SELECT s.rows, s.lines, l.keys FROM
+           (SELECT count(*)::int AS rows, string_agg(k.head || line, '') AS lines FROM page) s
+           CROSS JOIN (SELECT ARRAY[${kind.keys.map((key) => `${key}::text`).join(', ')}] AS keys FROM page ORDER BY ${reversed} LIMIT 1) l) r
+       ) f ON true
+     ORDER BY f.place`,
   );
 }
 
 const STATEMENTS = Object.fromEntries(
   EXPORT_KINDS.flatMap((kind) =>
-    EXPORT_FORMATS.flatMap((format) =>
+    LINE_FORMATS.flatMap((format) =>
       (['number', 'string'] as const).flatMap((decimalFormat) =>
         [false, true].map((isContinued) => [
           keyOf(kind, format, decimalFormat, isContinued),
@@ -218,7 +178,7 @@ const STATEMENTS = Object.fromEntries(
   ),
 ) as Readonly<Record<string, Statement>>;
 
-function keyOf(kind: ExportKind, format: ExportFormat, decimalFormat: DecimalFormat, isContinued: boolean): string {
+function keyOf(kind: ExportKind, format: LineFormat, decimalFormat: DecimalFormat, isContinued: boolean): string {
   return `${kind} ${format} ${decimalFormat} ${isContinued}`;
 }
 
@@ -235,14 +195,20 @@ const ONE_OUTCOME = sql(
 );
 const COUNT_OUTCOMES = sql('export_count_outcomes', `SELECT count(*)::int AS outcomes ${OUTCOMES}`);
 const READ_ORIGIN = sql('export_origin', `SELECT ${ORIGIN} AS origin`);
+const FIRST_FILE = sql(
+  'export_first_file',
+  `SELECT extract(epoch FROM min(date))::bigint AS since FROM archive_file
+   WHERE kind = $1 AND venue = $2 AND superseded_at IS NULL AND file IS NOT NULL AND EXISTS (SELECT FROM archive_seam WHERE kind = $1)`,
+);
 
 const OUTCOMES_PER_PAGE = 1_000;
 const OUTCOMES_PER_STATEMENT = 100;
+/** Rows of files in a page: a page has the rows of several outcomes while they are fewer. */
+const PAST_ROWS_PER_PAGE = 5_000;
 
-/** What an export contains. */
-export interface ExportRequest {
+/** The part of the history that an export contains. */
+export interface ExportSelection {
   kind: ExportKind;
-  format: ExportFormat;
   venue: string;
   /** Absent: every market of the venue. */
   marketId?: string;
@@ -250,6 +216,11 @@ export interface ExportRequest {
   range: TimeRange;
   /** Of candles only. */
   intervals: readonly Interval[];
+}
+
+/** What an export with a line for each row contains. */
+export interface ExportRequest extends ExportSelection {
+  format: LineFormat;
   decimalFormat: DecimalFormat;
 }
 
@@ -267,9 +238,33 @@ interface ExportPage {
   place: ExportPlace;
 }
 
-/** The text before all rows. */
-export function exportHeader({ kind, format }: Pick<ExportRequest, 'kind' | 'format'>): string {
-  return FORMATS[format].header([...HEAD, ...KINDS[kind].columns.map(({ name }) => name)]);
+/** Lines of one outcome without their heads: each follows a character NUL, which no line contains. */
+interface PastLines {
+  lines: string;
+  rows: number;
+  /** Of the last one. */
+  keys: string[];
+}
+
+/** The rows of files behind a position, as of one seam. */
+export interface PastRows {
+  /** The seam, epoch microseconds. */
+  readonly seam: string;
+  /** Postgres has the rows from here on, epoch microseconds. */
+  readonly presentFrom: bigint;
+  /** The next lines of an outcome; undefined when no more follow. Outcomes are asked in their order. */
+  next(outcomeId: string): Promise<PastLines | undefined>;
+  close(): Promise<void>;
+}
+
+/** Opens the rows of files of a request behind a position; undefined when the range begins behind the seam. */
+type OpenPast = (after: ExportPlace | null) => Promise<PastRows | undefined>;
+
+/** Rows moved from Postgres to files, or a file moved, after the rows of files were opened: they are opened again. */
+export class HistoryMoved extends OddswireError {
+  constructor(cause?: unknown) {
+    super('history_moved', 'rows moved to files during the export', { retryable: true, cause });
+  }
 }
 
 /** The number of outcomes that an export visits. */
@@ -282,10 +277,19 @@ export async function countExportedOutcomes(
 }
 
 /** The time from which on rows of this kind may be stored, epoch seconds; undefined when the table has no limit, or no rows. */
-export async function storedSince(db: Queryable, kind: ExportKind): Promise<number | undefined> {
+export async function storedSince(
+  db: Queryable,
+  { kind, venue }: Pick<ExportRequest, 'kind' | 'venue'>,
+): Promise<number | undefined> {
   const { partitioned } = KINDS[kind];
-  const [oldest] = partitioned ? await listPartitions(db, partitioned) : [];
-  return oldest && oldest.fromMs / 1_000;
+  if (partitioned === undefined) return undefined;
+  const [oldest] = await listPartitions(db, partitioned);
+  const [file] = await db.query<{ since: bigint | null }>(FIRST_FILE, [kind, venue]);
+  const moments = [
+    ...(oldest ? [oldest.fromMs / 1_000] : []),
+    ...(typeof file?.since === 'bigint' ? [Number(file.since)] : []),
+  ];
+  return moments.length === 0 ? undefined : Math.min(...moments);
 }
 
 /** The identity of the database: another one continues no export. */
@@ -295,23 +299,68 @@ export async function exportOrigin(db: Queryable): Promise<string> {
 }
 
 /**
- * The stored rows in the order (outcome id, keys of the kind), in pages behind `after`. Each page is a statement of its own, so an export
- * holds no snapshot: rows that are stored or dropped meanwhile may be in it or not.
+ * The rows in the order (outcome id, keys of the kind), in pages behind `after`: of files, and of Postgres. Each page is a statement of its
+ * own, so an export holds no snapshot: rows that are stored meanwhile may be in it or not. When rows move to files between two pages, the
+ * rows of files are opened again behind the last page.
  */
 export async function* exportPages(
   db: Queryable,
   request: ExportRequest,
   after: ExportPlace | null = null,
+  openPast?: OpenPast,
 ): AsyncGenerator<ExportPage> {
+  let place = after;
+  for (;;) {
+    const past = await openPast?.(place);
+    try {
+      for await (const page of ahead(pagesBehind({ db, request, past }, place))) {
+        place = page.place;
+        yield page;
+      }
+      return;
+    } catch (error) {
+      if (!(error instanceof HistoryMoved) || openPast === undefined) throw error;
+    } finally {
+      await past?.close();
+    }
+  }
+}
+
+/** The same pages; the next one is read while the caller uses this one. */
+async function* ahead(pages: AsyncGenerator<ExportPage>): AsyncGenerator<ExportPage> {
+  let next = pages.next();
+  try {
+    for (;;) {
+      const { done, value } = await next;
+      if (done) return;
+      next = pages.next();
+      // Reported when the caller asks for this page.
+      next.catch(() => undefined);
+      yield value;
+    }
+  } finally {
+    await pages.return(undefined);
+  }
+}
+
+/** Both sources of a request. */
+interface Sources {
+  readonly db: Queryable;
+  readonly request: ExportRequest;
+  readonly past: PastRows | undefined;
+}
+
+async function* pagesBehind(sources: Sources, after: ExportPlace | null): AsyncGenerator<ExportPage> {
+  const { db, request } = sources;
   const { venue, marketId = null } = request;
   if (after?.keys) {
     const [outcome] = await db.query<ExportedOutcome>(ONE_OUTCOME, [venue, marketId, after.outcomeId]);
-    if (outcome) yield* restOf(db, request, outcome, after.keys);
+    if (outcome) yield* restOf(sources, outcome, after.keys);
   }
   for (let last = after?.outcomeId ?? ''; ; ) {
     const page = await db.query<ExportedOutcome>(OUTCOME_PAGE, [venue, marketId, last, OUTCOMES_PER_PAGE]);
     for (let at = 0; at < page.length; at += OUTCOMES_PER_STATEMENT) {
-      yield* groupOf(db, request, page.slice(at, at + OUTCOMES_PER_STATEMENT));
+      yield* groupOf(sources, page.slice(at, at + OUTCOMES_PER_STATEMENT));
     }
     last = page.at(-1)?.outcomeId ?? last;
     if (page.length < OUTCOMES_PER_PAGE) return;
@@ -327,22 +376,27 @@ interface OutcomeRows {
 }
 
 /** The rows of some outcomes: the first ones by one statement, the rest of an outcome with more of them by its own. */
-async function* groupOf(
-  db: Queryable,
-  request: ExportRequest,
-  outcomes: readonly ExportedOutcome[],
-): AsyncGenerator<ExportPage> {
-  const { firstRows } = KINDS[request.kind];
-  const found = await rowsOf(db, request, outcomes, firstRows);
+async function* groupOf(sources: Sources, outcomes: readonly ExportedOutcome[]): AsyncGenerator<ExportPage> {
+  const { firstRows } = KINDS[sources.request.kind];
+  const found = new Map((await rowsOf(sources, outcomes, firstRows)).map((each) => [each.place, each]));
   let [text, rows, done] = ['', 0, 0];
-  for (const { place, lines, rows: count, keys } of found) {
-    text += lines;
-    rows += count;
-    const outcome = outcomes[place - 1];
-    if (count < firstRows || !outcome) continue;
-    yield { text, rows, outcomes: place - 1 - done, place: { outcomeId: outcome.outcomeId, keys } };
-    yield* restOf(db, request, outcome, keys);
-    [text, rows, done] = ['', 0, place];
+  for (const [index, outcome] of outcomes.entries()) {
+    const { outcomeId } = outcome;
+    for await (const { text: lines, rows: count, keys } of pastOf(sources, outcome)) {
+      text += lines;
+      rows += count;
+      if (rows < PAST_ROWS_PER_PAGE) continue;
+      yield { text, rows, outcomes: index - done, place: { outcomeId, keys } };
+      [text, rows, done] = ['', 0, index];
+    }
+    const present = found.get(index + 1);
+    if (present === undefined) continue;
+    text += present.lines;
+    rows += present.rows;
+    if (present.rows < firstRows) continue;
+    yield { text, rows, outcomes: index - done, place: { outcomeId, keys: present.keys } };
+    yield* presentOf(sources, outcome, present.keys);
+    [text, rows, done] = ['', 0, index + 1];
   }
   const last = outcomes.at(-1);
   if (last && done < outcomes.length)
@@ -350,15 +404,20 @@ async function* groupOf(
 }
 
 /** The rows of one outcome behind these keys, until its last one. */
-async function* restOf(
-  db: Queryable,
-  request: ExportRequest,
-  outcome: ExportedOutcome,
-  after: string[],
-): AsyncGenerator<ExportPage> {
-  const { pageRows } = KINDS[request.kind];
+async function* restOf(sources: Sources, outcome: ExportedOutcome, after: string[]): AsyncGenerator<ExportPage> {
+  let last = after;
+  for await (const { text, rows, keys } of pastOf(sources, outcome)) {
+    last = keys;
+    yield { text, rows, outcomes: 0, place: { outcomeId: outcome.outcomeId, keys } };
+  }
+  yield* presentOf(sources, outcome, last);
+}
+
+/** The rows of one outcome in Postgres behind these keys, until its last one. */
+async function* presentOf(sources: Sources, outcome: ExportedOutcome, after: string[]): AsyncGenerator<ExportPage> {
+  const { pageRows } = KINDS[sources.request.kind];
   for (let keys = after; ; ) {
-    const [page] = await rowsOf(db, request, [outcome], pageRows, keys);
+    const [page] = await rowsOf(sources, [outcome], pageRows, keys);
     const isLast = page === undefined || page.rows < pageRows;
     keys = page?.keys ?? keys;
     const place = { outcomeId: outcome.outcomeId, keys: isLast ? null : keys };
@@ -367,24 +426,41 @@ async function* restOf(
   }
 }
 
-function rowsOf(
-  db: Queryable,
-  request: ExportRequest,
+/** The rows of one outcome in files. */
+async function* pastOf(
+  { request, past }: Sources,
+  outcome: ExportedOutcome,
+): AsyncGenerator<{ text: string; rows: number; keys: string[] }> {
+  if (past === undefined) return;
+  const head = headOf(request.format, [request.venue, outcome.marketId, outcome.outcomeId]);
+  for (;;) {
+    const found = await past.next(outcome.outcomeId);
+    if (found === undefined) return;
+    yield { text: found.lines.split('\0').join(head), rows: found.rows, keys: found.keys };
+  }
+}
+
+/** @throws HistoryMoved when the seam is not that of the rows of files */
+async function rowsOf(
+  { db, request, past }: Sources,
   outcomes: readonly ExportedOutcome[],
   limit: number,
   after?: readonly string[],
 ): Promise<OutcomeRows[]> {
   const { kind, format, decimalFormat, venue, range, intervals } = request;
+  const start = BigInt(range.start) * 1_000_000n;
   const statement = STATEMENTS[keyOf(kind, format, decimalFormat, after !== undefined)] as Statement;
-  return db.query<OutcomeRows>(statement, [
+  const found = await db.query<{ seam: string | null } & (OutcomeRows | { place: null })>(statement, [
     outcomes.map(({ tokenId }) => tokenId),
-    outcomes.map(({ marketId, outcomeId }) =>
-      FORMATS[format].head([venue, marketId, outcomeId].map((value) => JSON.stringify(value))),
-    ),
-    range.start,
-    range.end,
+    outcomes.map(({ marketId, outcomeId }) => headOf(format, [venue, marketId, outcomeId])),
+    past !== undefined && past.presentFrom > start ? past.presentFrom : start,
+    BigInt(range.end) * 1_000_000n,
     limit,
     ...(KINDS[kind].hasIntervals ? [intervals.map((interval) => INTERVAL_SECONDS[interval])] : []),
     ...(after ?? []),
   ]);
+  const seam = found[0]?.seam ?? null;
+  const isOther = past === undefined ? seam !== null && BigInt(seam) >= start : past.seam !== seam;
+  if (isOther) throw new HistoryMoved();
+  return found.filter((row): row is OutcomeRows & { seam: string | null } => row.place !== null);
 }

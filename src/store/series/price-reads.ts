@@ -15,6 +15,8 @@ export interface MarketPrices {
   pk: bigint;
   venue: string;
   marketId: string;
+  /** Whether the market has its result, or is gone. Absent without `at`. */
+  isOver?: boolean;
   /** In the venue's order. */
   outcomes: OutcomePrice[];
 }
@@ -22,7 +24,7 @@ export interface MarketPrices {
 /** $1 venues, $2 market ids. When two venues use one id, the first listed venue wins. */
 const ASKED = `unnest($2::text[]) WITH ORDINALITY AS a (market_id, place)
    CROSS JOIN LATERAL (
-     SELECT m.id, m.venue, m.venue_market_id, m.updated_at FROM market m
+     SELECT m.id, m.venue, m.venue_market_id, m.updated_at, m.status, m.gone_at FROM market m
      WHERE m.venue = ANY ($1::text[]) AND m.venue_market_id = a.market_id
      ORDER BY array_position($1::text[], m.venue) LIMIT 1) m`;
 
@@ -41,7 +43,7 @@ const PRICES_OF_ONE = sql(
 /** The outcomes of the market as known at that moment, each with the newest price record received by then. */
 const PRICES_AT = sql(
   'market_prices_at',
-  `SELECT m.id AS pk, m.venue, m.venue_market_id AS market_id, o.mint AS outcome_id, h.price, h.bid, h.ask, h.as_of
+  `SELECT m.id AS pk, m.venue, m.venue_market_id AS market_id, (m.status IN ('resolved', 'settled') OR m.gone_at IS NOT NULL) AS is_over, o.mint AS outcome_id, h.price, h.bid, h.ask, h.as_of
    FROM ${ASKED}
    LEFT JOIN LATERAL (
      SELECT v.facts -> 'outcomes' AS outcomes FROM market_version v
@@ -62,6 +64,7 @@ const PRICES_AT = sql(
 );
 
 type PriceRow = Omit<OutcomePrice, 'outcomeId'> & {
+  isOver?: boolean;
   pk: bigint;
   venue: string;
   marketId: string;
@@ -80,8 +83,14 @@ export async function readPrices(
 ): Promise<MarketPrices[]> {
   const rows = await queryPrices(db, venues, marketIds, at);
   const byMarket = new Map<string, MarketPrices>();
-  for (const { pk, venue, marketId, outcomeId, ...price } of rows) {
-    const market = byMarket.get(marketId) ?? { pk, venue, marketId, outcomes: [] };
+  for (const { pk, venue, marketId, isOver, outcomeId, ...price } of rows) {
+    const market = byMarket.get(marketId) ?? {
+      pk,
+      venue,
+      marketId,
+      ...(isOver !== undefined && { isOver }),
+      outcomes: [],
+    };
     byMarket.set(marketId, market);
     if (outcomeId !== null) market.outcomes.push({ outcomeId, ...price });
   }

@@ -32,8 +32,10 @@ const TRIES = 5;
 
 /** The files that keep the rows of a dropped partition. */
 interface PartitionArchive {
-  /** Whether the files have all rows of a partition. False keeps it, and all later ones. No process writes into the partition meanwhile. */
+  /** Whether the files have all rows of a partition. False keeps it, and all later ones. */
   has(db: Queryable, partition: Partition): Promise<boolean>;
+  /** Whether no row was written since. It is asked while no process writes into the partition, and costs little. */
+  isUnchanged(tx: Tx, partition: Partition): Promise<boolean>;
   /** Reads of times before this moment use the files, from the commit of this transaction on. */
   moveSeam(tx: Queryable, untilMs: number): Promise<void>;
 }
@@ -162,10 +164,10 @@ async function drop(tx: Tx, partition: Partition, options: RetireOptions): Promi
     try {
       await tx.em.query(`SET LOCAL lock_timeout = ${Math.ceil(lockTimeoutMs)}`);
       if (archive) {
-        // Writers of this partition end before its rows are counted, and find the seam afterwards.
+        // Writers of this partition end before, and find the seam afterwards.
         await tx.em.query(`LOCK TABLE ${partition.name} IN SHARE MODE`);
         await archive.moveSeam(tx, partition.untilMs);
-        if (!(await archive.has(tx, partition))) {
+        if (!(await archive.isUnchanged(tx, partition))) {
           await tx.em.query('ROLLBACK TO SAVEPOINT before_drop');
           return false;
         }

@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
+
 /** The executable of the build. */
 export const ODDSWIRE = resolve('dist/bin/oddswire.js');
 
@@ -22,7 +24,7 @@ export function oddswire(
     const child = execFile(
       process.execPath,
       [ODDSWIRE, ...argv],
-      { env, ...(cwd !== undefined && { cwd }) },
+      { env, maxBuffer: MAX_OUTPUT_BYTES, ...(cwd !== undefined && { cwd }) },
       (error, stdout, stderr) => done({ code: error?.code ?? 0, stdout, stderr }),
     );
     child.stdin?.end(input);

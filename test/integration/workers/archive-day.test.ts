@@ -10,8 +10,14 @@ import { openDuckdb } from '../../../src/archive/duckdb.ts';
 import { checksumSql, writeSql } from '../../../src/archive/parquet.ts';
 import { type ArchiveDay, folderOf, formerPlaceOf } from '../../../src/domain/archive/file.ts';
 import { ARCHIVE_KIND_NAMES, fileColumns } from '../../../src/domain/archive/kinds.ts';
-import { readDueDays, readPresentFile, switchArchiveOn } from '../../../src/store/archive/catalog.ts';
+import {
+  isPartitionArchived,
+  readDueDays,
+  readPresentFile,
+  switchArchiveOn,
+} from '../../../src/store/archive/catalog.ts';
 import { copyDay } from '../../../src/store/archive/copy.ts';
+import { createTokens } from '../../../src/store/catalog/tokens.ts';
 import { listPartitions, Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { archiveDay } from '../../../workers/jobs/archive-day.ts';
@@ -67,6 +73,7 @@ const JUDGE = sql(
    SELECT 'polymarket', 'trades', $1, m, $2, $3, 10.5, 12, 0, 0.25, 1500, 1, now() FROM unnest(ARRAY[0, $4::bigint]) AS m
    ON CONFLICT (venue, kind, hour, market_id) DO UPDATE SET class = excluded.class, reason = excluded.reason, checked_at = clock_timestamp()`,
 );
+const NO_CHANGES = sql('test_no_archive_changes', 'DELETE FROM archive_change');
 const CHANGES = sql('test_archive_changes', 'SELECT kind, date::text AS date FROM archive_change');
 
 const at = (seconds: number) => new Date(START + seconds * 1000);
@@ -236,7 +243,7 @@ describe('archive-day', () => {
 
   it('has a checksum that both readers of a file compute, and that one changed digit changes', async () => {
     const duckdb = await openDuckdb(
-      { folder: `${dir}/`, spillFolder: join(dir, 'spill'), memoryMb: 256, threads: 1 },
+      { folders: [`${dir}/`], spillFolder: join(dir, 'spill'), memoryMb: 256, threads: 1 },
       new AbortController().signal,
     );
     const columns = fileColumns('resolutions');
@@ -325,7 +332,7 @@ describe('archive-day', () => {
 
   it('refuses a file of a newer schema when it reads it back', async () => {
     const duckdb = await openDuckdb(
-      { folder: `${dir}/`, spillFolder: join(dir, 'spill'), memoryMb: 256, threads: 1 },
+      { folders: [`${dir}/`], spillFolder: join(dir, 'spill'), memoryMb: 256, threads: 1 },
       new AbortController().signal,
     );
     const path = join(dir, 'newer.parquet');
@@ -373,5 +380,24 @@ describe('maintain-storage with an archive', () => {
     for (const date of ['2026-03-04', DATE, '2026-03-06', '2026-03-09']) await run('prices', date);
     await maintainStorage.run({}, context(wakeRecorder(), variables));
     expect(await names()).not.toContain('price_history_202603');
+  });
+
+  it('keeps a partition with a trade that no file has, also when the files count more trades at its first moment', async () => {
+    const at = new Date('2026-01-01T00:00:00Z');
+    const [yes] = market.outcomes;
+    await storedTrades(test.db, [
+      { tokenId: yes?.tokenId ?? 0n, at, tradeId: 'first' },
+      { tokenId: yes?.tokenId ?? 0n, at, tradeId: 'second' },
+    ]);
+    await run('trades', '2026-01-01');
+    const [partition] = await listPartitions(test.db, 'trade');
+    expect(partition?.name).toBe('trade_202601');
+    await test.db.query(NO_CHANGES);
+    const isArchived = () => isPartitionArchived(test.db, 'trades', partition as NonNullable<typeof partition>);
+    expect(await isArchived()).toBe(true);
+    const [unlisted = 0n] = await createTokens(test.db, ['unlisted'], 'USDC');
+    await storedTrades(test.db, [{ tokenId: unlisted, at: new Date('2026-01-29T00:00:00Z'), tradeId: 'of no market' }]);
+    await test.db.query(NO_CHANGES);
+    expect(await isArchived()).toBe(false);
   });
 });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ArchiveFolder } from '../../../../api/reads/archive-folder.ts';
 import { ArchiveHistory } from '../../../../api/reads/archive-history.ts';
 import { ArchiveReader } from '../../../../src/archive/reader.ts';
-import { ARCHIVE_KIND_NAMES } from '../../../../src/domain/archive/kinds.ts';
+import { ARCHIVE_KIND_NAMES, fileColumns } from '../../../../src/domain/archive/kinds.ts';
 import type { TradeRecord } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
@@ -43,6 +43,10 @@ const INSERT_BOOK = sql(
 );
 const AGE_TOKENS = sql('test_seam_age', 'UPDATE token SET created_at = $1');
 const AGE_MARKETS = sql('test_seam_age_markets', 'UPDATE market SET updated_at = $1');
+const RESOLVE = sql(
+  'test_seam_resolve',
+  `UPDATE market SET status = 'resolved', updated_at = $2 WHERE venue_market_id = $1`,
+);
 const MARKS = sql('test_seam_marks', `DELETE FROM mark WHERE stage = 'fold-candles' RETURNING id, key, detail`);
 const AGE_FILES = sql('test_seam_age_files', `UPDATE archive_file SET made_at = made_at - interval '2 hours'`);
 const CORRECTIONS = sql('test_seam_corrections', 'SELECT count(*)::int AS count FROM archive_correction');
@@ -51,6 +55,11 @@ const TOKEN = sql('test_seam_token', 'SELECT id FROM token WHERE mint = $1');
 const FIRST_FILE = sql(
   'test_seam_first_file',
   `SELECT file, date::text AS date FROM archive_file WHERE kind = 'trades' AND superseded_at IS NULL AND file IS NOT NULL ORDER BY date LIMIT 1`,
+);
+const MERGED_FILES = sql(
+  'test_seam_merged_files',
+  `SELECT file, date::text AS date FROM archive_file
+   WHERE kind = 'trades' AND superseded_at IS NULL AND (revision > 1 OR date < '2026-01-20') AND file IS NOT NULL`,
 );
 const SET_SCHEMA = sql('test_seam_schema', 'UPDATE archive_file SET schema_version = $2 WHERE file = $1');
 
@@ -124,6 +133,8 @@ beforeAll(async () => {
   for (const marketId of MARKETS) await both((db) => aStoredMarket(db, { marketId }));
   await both((db) => db.query(AGE_TOKENS, [new Date(FIRST).toISOString()]));
   await both((db) => db.query(AGE_MARKETS, [new Date(FIRST).toISOString()]));
+  // Retention carries no value of a market that is over.
+  await both((db) => db.query(RESOLVE, ['quiet', new Date(FIRST + 3 * DAY_MS).toISOString()]));
   const trades = [
     // Several trades share a moment, some days have none.
     ...Array.from({ length: 900 }, (_, n) => aTrade(n % 3 ? 'm1' : 'm2', FIRST + Math.floor(n / 4) * 4_900_000)),
@@ -260,6 +271,24 @@ describe('reads across the seam of the archive', () => {
       const span = interval === '1m' ? DAY_MS : 4 * DAY_MS;
       const range = `start=${seconds(late - 3_600_000)}&end=${seconds(late - 3_600_000 + span)}`;
       await compare(`/v1/polymarket/markets/m1/candles?interval=${interval}&${range}`);
+    }
+  });
+
+  it('have a trade before the first archived day, whose file has no columns but those of the schema', async () => {
+    const early = aTrade('m1', Date.parse('2026-01-10T10:00:00Z'));
+    await both((db) => store(db, [early]));
+    for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
+    await archiveAll();
+    expect(await archived.db.query(CORRECTIONS)).toEqual([{ count: 0 }]);
+    for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
+    const range = `start=${seconds(early.tsMs) - 3_600}&end=${seconds(early.tsMs) + 3_600}`;
+    await compare(`/v1/polymarket/markets/m1/candles?interval=1m&${range}`);
+    const merged = await archived.db.query<{ file: string; date: string }>(MERGED_FILES);
+    expect(merged.length).toBeGreaterThan(1);
+    for (const { file, date } of merged) {
+      const path = join(dir, 'trades', 'venue=polymarket', `date=${date}`, file);
+      const columns = await reader.run(`DESCRIBE SELECT * FROM read_parquet('${path}', hive_partitioning = false)`);
+      expect(columns.map((column) => column['column_name'])).toEqual(fileColumns('trades').map(({ name }) => name));
     }
   });
 

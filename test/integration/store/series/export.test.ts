@@ -1,15 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { EXPORT_KINDS, type ExportKind, headerOf, LINE_FORMATS } from '../../../../src/domain/archive/exported.ts';
 import { INTERVALS } from '../../../../src/domain/markets/candle.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import {
   countExportedOutcomes,
-  EXPORT_FORMATS,
-  EXPORT_KINDS,
-  type ExportKind,
   type ExportPlace,
   type ExportRequest,
-  exportHeader,
   exportPages,
   storedSince,
 } from '../../../../src/store/series/export.ts';
@@ -113,7 +110,7 @@ async function pagesOf(asked: ExportRequest, after?: ExportPlace): Promise<Page[
 }
 
 async function textOf(asked: ExportRequest): Promise<string> {
-  return exportHeader(asked) + (await pagesOf(asked)).map(({ text }) => text).join('');
+  return headerOf(asked.kind, asked.format) + (await pagesOf(asked)).map(({ text }) => text).join('');
 }
 
 describe('an export', () => {
@@ -217,14 +214,14 @@ describe('an export', () => {
 
   it('has only its header without rows', async () => {
     for (const kind of EXPORT_KINDS)
-      for (const format of EXPORT_FORMATS) {
+      for (const format of LINE_FORMATS) {
         const asked = request({ kind, format, venue: 'limitless' });
-        expect(await textOf(asked)).toBe(exportHeader(asked));
+        expect(await textOf(asked)).toBe(headerOf(asked.kind, asked.format));
       }
   });
 
   it('knows from when on rows may be stored', async () => {
-    expect(await storedSince(test.db, 'trades')).toBe(Date.UTC(2026, 1) / 1_000);
-    expect(await storedSince(test.db, 'candles')).toBeUndefined();
+    expect(await storedSince(test.db, { kind: 'trades', venue: 'kalshi' })).toBe(Date.UTC(2026, 1) / 1_000);
+    expect(await storedSince(test.db, { kind: 'candles', venue: 'kalshi' })).toBeUndefined();
   });
 });

@@ -1,0 +1,139 @@
+import type { Writable } from 'node:stream';
+import { escapeLiteral } from 'pg';
+import type { ExportKind } from '../../domain/archive/exported.ts';
+import { INTERVAL_SECONDS } from '../../domain/markets/candle.ts';
+import { listPartitions } from '../db/partitions.ts';
+import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
+import type { ExportSelection } from '../series/export.ts';
+import { copyRows, ISOLATE } from './copy.ts';
+import type { PastFile } from './past.ts';
+import { type CopiedSpan, copySpanSql } from './rows.ts';
+
+const MICROS_PER_SECOND = 1_000_000n;
+
+/** The history of a selection, as of one snapshot. */
+export interface ExportHistory {
+  /** Epoch microseconds; null when the selection begins behind it, or without one. */
+  readonly seam: bigint | null;
+  /** Postgres has the rows from here on, epoch microseconds. */
+  readonly presentFrom: bigint;
+  /** Files have the rows of `[from, until)`, epoch microseconds. */
+  readonly from: bigint;
+  readonly until: bigint;
+  /** Oldest first. */
+  readonly files: readonly PastFile[];
+  /** The outcomes of the market of the selection; null for all markets. */
+  readonly outcomeIds: readonly string[] | null;
+  /**
+   * Rows that were copied because files may have them: corrections of trades, and values at the first moment of Postgres, where retention
+   * carried the last values before it.
+   */
+  readonly merged: number;
+  /** The last file before that moment: a value that equals its value there was carried. */
+  readonly carriedFrom: PastFile | null;
+}
+
+const SEAM = sql(
+  'export_seam',
+  'SELECT (extract(epoch FROM until) * 1000000)::bigint AS until FROM archive_seam WHERE kind = $1',
+);
+const FILE = `kind, venue, date::text AS date, file, bytes, sha256, schema_version, false AS is_superseded`;
+const FILES = sql(
+  'export_files',
+  `SELECT ${FILE} FROM archive_file
+   WHERE kind = $1 AND venue = $2 AND superseded_at IS NULL AND file IS NOT NULL AND date >= $3::date AND date <= $4::date ORDER BY date`,
+);
+const LAST_FILE = sql(
+  'export_last_file',
+  `SELECT ${FILE} FROM archive_file
+   WHERE kind = $1 AND venue = $2 AND superseded_at IS NULL AND file IS NOT NULL AND date < $3::date ORDER BY date DESC LIMIT 1`,
+);
+const OUTCOME_IDS = sql(
+  'export_outcome_ids',
+  `SELECT t.mint AS outcome_id FROM token t JOIN outcome o ON o.token_id = t.id JOIN market m ON m.id = o.market_id
+   WHERE m.venue = $1 AND m.venue_market_id = $2`,
+);
+
+type FileRow = Omit<PastFile, 'bytes'> & { bytes: bigint };
+const fileOf = (row: FileRow): PastFile => ({ ...row, bytes: Number(row.bytes) });
+const dateOf = (micros: bigint) => new Date(Number(micros / 1_000n)).toISOString().slice(0, 10);
+
+/** The part of a selection that files have; `merged` receives the rows that files may have, as CSV of `fileColumns`. */
+export function readExportPast(
+  db: Database,
+  selection: ExportSelection,
+  merged: () => Writable,
+): Promise<ExportHistory> {
+  return db.transaction(async (tx) => {
+    await tx.query(ISOLATE);
+    return readPast(tx, selection, merged);
+  });
+}
+
+/** The whole history of a selection, with the rows of Postgres and the market of each outcome as CSV. */
+export function copyExportHistory(
+  db: Database,
+  selection: ExportSelection,
+  targets: { merged: () => Writable; present: () => Writable; outcomes: () => Writable },
+): Promise<ExportHistory & { present: number }> {
+  return db.transaction(async (tx) => {
+    await tx.query(ISOLATE);
+    const past = await readPast(tx, selection, targets.merged);
+    await copyRows(tx, outcomesSql(selection), [targets.outcomes()]);
+    const span = spanOf(selection, past.presentFrom, endOf(selection));
+    const present = span.from < span.until ? await copyRows(tx, copySpanSql(span, 'trade'), [targets.present()]) : 0;
+    return { ...past, present };
+  });
+}
+
+const startOf = ({ range }: ExportSelection) => BigInt(range.start) * MICROS_PER_SECOND;
+const endOf = ({ range }: ExportSelection) => BigInt(range.end) * MICROS_PER_SECOND;
+
+function spanOf({ kind, venue, marketId, intervals }: ExportSelection, from: bigint, until: bigint): CopiedSpan {
+  return { kind, venue, marketId, from, until, intervals: intervals.map((interval) => INTERVAL_SECONDS[interval]) };
+}
+
+const least = (a: bigint, b: bigint) => (a < b ? a : b);
+const greatest = (a: bigint, b: bigint) => (a > b ? a : b);
+
+async function readPast(tx: Tx, selection: ExportSelection, merged: () => Writable): Promise<ExportHistory> {
+  const { kind, venue, marketId } = selection;
+  const [start, end] = [startOf(selection), endOf(selection)];
+  const nothing = { files: [], outcomeIds: null, merged: 0, carriedFrom: null, from: start, until: start };
+  const [found] = await tx.query<{ until: bigint }>(SEAM, [kind]);
+  const first = await firstMoment(tx, kind);
+  const isCarried = first !== undefined && first >= start && first < end;
+  if (found === undefined || (found.until < start && !isCarried)) return { seam: null, presentFrom: start, ...nothing };
+  const seam = found.until;
+  const until = least(end, seam);
+  const hasFiles = until > start;
+  const files = hasFiles ? await tx.query<FileRow>(FILES, [kind, venue, dateOf(start), dateOf(until - 1n)]) : [];
+  const outcomes =
+    marketId === undefined ? null : await tx.query<{ outcomeId: string }>(OUTCOME_IDS, [venue, marketId]);
+  const past = {
+    ...{ seam, presentFrom: greatest(seam, start), from: start, until, files: files.map(fileOf) },
+    ...{ outcomeIds: outcomes?.map(({ outcomeId }) => outcomeId) ?? null, merged: 0, carriedFrom: null },
+  };
+  if (kind === 'trades') {
+    if (!hasFiles) return past;
+    const span = spanOf(selection, start, until);
+    return { ...past, merged: await copyRows(tx, copySpanSql(span, 'archive_correction'), [merged()]) };
+  }
+  if (!isCarried) return past;
+  const [last] = await tx.query<FileRow>(LAST_FILE, [kind, venue, dateOf(first)]);
+  const copied = await copyRows(tx, copySpanSql(spanOf(selection, first, first + 1n), 'trade'), [merged()]);
+  return { ...past, presentFrom: first + 1n, merged: copied, carriedFrom: last ? fileOf(last) : null };
+}
+
+/** The start of the oldest partition, epoch microseconds. */
+async function firstMoment(db: Queryable, kind: ExportKind): Promise<bigint | undefined> {
+  if (kind === 'candles' || kind === 'trades') return undefined;
+  const [oldest] = await listPartitions(db, kind === 'prices' ? 'price_history' : 'book_history');
+  return oldest && BigInt(oldest.fromMs) * 1_000n;
+}
+
+function outcomesSql({ venue, marketId }: ExportSelection): string {
+  return `COPY (SELECT t.mint, m.venue_market_id FROM token t JOIN outcome o ON o.token_id = t.id JOIN market m ON m.id = o.market_id
+    WHERE m.venue = ${escapeLiteral(venue)}${marketId === undefined ? '' : ` AND m.venue_market_id = ${escapeLiteral(marketId)}`})
+    TO STDOUT (FORMAT csv, FORCE_QUOTE *)`;
+}
