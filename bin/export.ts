@@ -4,6 +4,7 @@ import { print } from '../cli/output.ts';
 import { countText, Progress } from '../cli/progress.ts';
 import { pastOf } from '../cli/spans.ts';
 import { utc } from '../cli/table.ts';
+import { fetchedFilesOf } from '../src/archive/store/fetched-files.ts';
 import {
   EXPORT_FORMATS,
   EXPORT_KINDS,
@@ -157,7 +158,12 @@ async function toFile(options: ExportOptions, file: string, context: CommandCont
     if (format === 'parquet') {
       await noteStart(selection, context);
       const { db, config } = context;
-      const archived = new ArchivedRows({ db, folder: config.archive.dir, work });
+      const archived = new ArchivedRows({
+        db,
+        folder: config.archive.dir,
+        fetched: fetchedFilesOf(config, new AbortController().signal),
+        work,
+      });
       const { path, rows } = await makeParquet(db, selection, { archived, work });
       await part.replaceBy(path);
       process.stderr.write(`${countText(rows)} ${selection.kind}\n`);
@@ -187,7 +193,12 @@ async function exportTo(
   const request: ExportRequest = { ...selected, decimalFormat: config.decimalFormat };
   await noteStart(request, context);
   const total = await countExportedOutcomes(db, request);
-  const archived = new ArchivedRows({ db, folder: config.archive.dir, work });
+  const archived = new ArchivedRows({
+    db,
+    folder: config.archive.dir,
+    fetched: fetchedFilesOf(config, new AbortController().signal),
+    work,
+  });
   const shown = new Progress();
   const beganMs = performance.now();
   const before = progress.rows;

@@ -2,8 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { hasDuckdb } from '../../src/archive/duckdb.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
-import { FetchedFiles } from '../../src/archive/store/fetched-files.ts';
-import { storeOf } from '../../src/archive/store/s3.ts';
+import { fetchedFilesOf } from '../../src/archive/store/fetched-files.ts';
 import type { Config } from '../../src/config/config.ts';
 import { feedOffReason } from '../../src/config/feeds.ts';
 import { createCursorCodec } from '../../src/domain/values/cursor.ts';
@@ -121,7 +120,7 @@ export function startApi(
     const { dir } = config.archive;
     const fetches = new AbortController();
     onStop(async () => fetches.abort());
-    const archive = dir === undefined ? undefined : new ArchiveFolder(dir, log, fetchedFiles(config, fetches.signal));
+    const archive = dir === undefined ? undefined : new ArchiveFolder(dir, log, fetchedFilesOf(config, fetches.signal));
     const reader = dir === undefined || !hasDuckdb() ? undefined : new ArchiveReader(dir);
     onStop(async () => reader?.close());
     const history = new ArchiveHistory({
@@ -192,13 +191,6 @@ export function startApi(
 }
 
 /** Before its first read of the journal a process rejects streams, so that load balancers wait for it. */
-/** The files of the object store on this machine; undefined without a store. */
-function fetchedFiles(config: Config, signal: AbortSignal): FetchedFiles | undefined {
-  const store = storeOf(config);
-  const { dir, cacheBytes } = config.archive;
-  return store && dir !== undefined ? new FetchedFiles({ dir, store, maxBytes: cacheBytes, signal }) : undefined;
-}
-
 function journalRead(streams: Streams): Dependency {
   return { name: 'journal', check: async () => streams.requireReady() };
 }

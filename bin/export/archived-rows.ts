@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { CheckedFiles } from '../../src/archive/checked-files.ts';
 import { type Duckdb, hasDuckdb, openDuckdb } from '../../src/archive/duckdb.ts';
 import { linesSql, mergeSql, type PastQuery } from '../../src/archive/export.ts';
+import type { FetchedFiles } from '../../src/archive/store/fetched-files.ts';
 import { SCHEMA_VERSION } from '../../src/domain/archive/kinds.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';
 import { type ExportHistory, readExportPast } from '../../src/store/archive/export-history.ts';
@@ -39,11 +40,16 @@ export class ArchivedRows {
   readonly #files: CheckedFiles | undefined;
   readonly #work: WorkFolder;
 
-  /** `folder`: that of the archive. */
-  constructor(options: { db: Database; folder: string | undefined; work: WorkFolder }) {
+  /** `folder`: that of the archive. `fetched`: files of its object store. */
+  constructor(options: {
+    db: Database;
+    folder: string | undefined;
+    fetched?: FetchedFiles | undefined;
+    work: WorkFolder;
+  }) {
     this.#db = options.db;
     this.#folder = options.folder;
-    this.#files = options.folder === undefined ? undefined : new CheckedFiles(options.folder);
+    this.#files = options.folder === undefined ? undefined : new CheckedFiles(options.folder, options.fetched);
     this.#work = options.work;
   }
 

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Config } from '../../config/config.ts';
 import { OddswireError } from '../../domain/values/errors.ts';
 import { fetchTo, type StoredFile } from './day.ts';
-import type { ObjectStore } from './s3.ts';
+import { type ObjectStore, storeOf } from './s3.ts';
 
 /** Beside the files of an aggregator, so that a removal here never concerns those. Engines skip a name that begins with a point. */
 const FOLDER = '.fetched';
@@ -25,6 +26,13 @@ interface Options {
   readonly signal: AbortSignal;
   readonly waitMs?: number;
   readonly inUseMs?: number;
+}
+
+/** The files of the object store of a configuration; undefined without a store. */
+export function fetchedFilesOf({ archive }: Pick<Config, 'archive'>, signal: AbortSignal): FetchedFiles | undefined {
+  const store = storeOf({ archive });
+  const { dir, cacheBytes: maxBytes } = archive;
+  return store && dir !== undefined ? new FetchedFiles({ dir, store, maxBytes, signal }) : undefined;
 }
 
 /** Files of the object store on this machine. Several processes may share the folder. */
