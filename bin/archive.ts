@@ -5,6 +5,7 @@ import { print } from '../cli/output.ts';
 import { countText, Progress } from '../cli/progress.ts';
 import { type CheckedFinding, type CheckFilter, checkArchive } from '../src/archive/check/check-archive.ts';
 import { adoptFolder } from '../src/archive/owner.ts';
+import { storeOf } from '../src/archive/store/s3.ts';
 import { ARCHIVE_KIND_NAMES } from '../src/domain/archive/kinds.ts';
 import { VENUE_NAMES } from '../src/domain/markets/venue.ts';
 import { OddswireError } from '../src/domain/values/errors.ts';
@@ -39,25 +40,27 @@ export const command = operatorCommand<ArchiveOptions>({
   usage: `usage: oddswire archive check [--kind KIND] [--venue VENUE] [--from DATE] [--to DATE] [--dir DIR] [--repair] [--json]
        oddswire archive adopt [--dir DIR]
 
-  check compares the files of the archive with their catalog, their manifests, the coverage and the rows of Postgres, and prints a line per
-  problem: the place, the problem, the next step. DIR is ARCHIVE_DIR by default. KIND is one of ${ARCHIVE_KIND_NAMES.join(', ')}.
+  check compares the files of the archive with their catalog, their manifests, the object store of ARCHIVE_URL, the coverage and the rows of
+  Postgres, and prints a line per problem: the place, the problem, the next step. DIR is ARCHIVE_DIR by default. KIND is one of ${ARCHIVE_KIND_NAMES.join(', ')}.
   --repair archives a day again from the rows that Postgres has, and describes folders again. It never loses a row: a file whose rows
   Postgres does not have stays as it is.
-  adopt gives the folder to this database, after a restore: the database that wrote there before must not run any more.
+  adopt gives the folder and the object store to this database, after a restore: the database that wrote there before must not run any more.
   Exit code: 0 no problem is left, 1 problems, 2 wrong arguments.`,
   verbs: VERBS,
   options: OPTIONS,
   parse: parseArchiveArguments,
   async run({ verb, filter, isRepair, isJson, ...given }, context) {
     const dir = folderOf(given.dir, context);
+    const store = storeOf(context.config);
     if (verb === 'adopt') {
-      await adoptFolder(dir, context.db);
+      await adoptFolder(dir, context.db, store);
       return 0;
     }
     const progress = new Progress();
     const { days, files, rows, findings } = await checkArchive({
       db: context.db,
       dir,
+      store,
       filter,
       isRepair,
       log: context.log,

@@ -30,6 +30,8 @@ interface OperatorCommand<Options> extends Pick<Command, 'usage' | 'verbs' | 'op
 
 /** A placeholder for the key ring that every process must have: most commands open no secret. */
 const NO_KEY_RING = `none:${Buffer.alloc(32).toString('base64')}`;
+/** Most commands use no object store; a container of another process has its address without its key. */
+const NO_STORE_KEY = 'not-set';
 /** SQLSTATEs of a missing table or column. */
 const SCHEMA_DIFFERS = ['42P01', '42703'];
 const NO_DATABASE = 'postgres://none';
@@ -54,6 +56,8 @@ export function operatorCommand<Options>(definition: OperatorCommand<Options>): 
         ...process.env,
         DATABASE_URL: databaseUrl || NO_DATABASE,
         SECRETS_KEYS: process.env['SECRETS_KEYS'] || NO_KEY_RING,
+        ARCHIVE_S3_ACCESS_KEY_ID: process.env['ARCHIVE_S3_ACCESS_KEY_ID'] || NO_STORE_KEY,
+        ARCHIVE_S3_SECRET_ACCESS_KEY: process.env['ARCHIVE_S3_SECRET_ACCESS_KEY'] || NO_STORE_KEY,
       });
       const log = createLogger({ process: name, level: 'warn', destination: process.stderr });
       const dataDir = resolve(config.dataDir);

@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { ArchiveFileError, CheckedFiles, FILE_FAULTS } from '../../src/archive/checked-files.ts';
+import type { FetchedFiles } from '../../src/archive/store/fetched-files.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';
 import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
@@ -38,9 +39,9 @@ export class ArchiveFolder {
   readonly #files: CheckedFiles;
   readonly #log: Logger;
 
-  /** `dir`: an absolute path. */
-  constructor(dir: string, log: Logger) {
-    this.#files = new CheckedFiles(dir);
+  /** `dir`: an absolute path. `fetched`: files of the object store, which stand in for those that the folder lacks. */
+  constructor(dir: string, log: Logger, fetched?: FetchedFiles) {
+    this.#files = new CheckedFiles(dir, fetched);
     this.#log = log;
   }
 

@@ -2,6 +2,8 @@ import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { hasDuckdb } from '../../src/archive/duckdb.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
+import { FetchedFiles } from '../../src/archive/store/fetched-files.ts';
+import { storeOf } from '../../src/archive/store/s3.ts';
 import type { Config } from '../../src/config/config.ts';
 import { feedOffReason } from '../../src/config/feeds.ts';
 import { createCursorCodec } from '../../src/domain/values/cursor.ts';
@@ -117,7 +119,9 @@ export function startApi(
     // Without any login the pages stay off. The first stored operator therefore needs a restart.
     const isOpsOn = Object.keys(config.ops.passwords).length > 0 || (await hasOperators(db));
     const { dir } = config.archive;
-    const archive = dir === undefined ? undefined : new ArchiveFolder(dir, log);
+    const fetches = new AbortController();
+    onStop(async () => fetches.abort());
+    const archive = dir === undefined ? undefined : new ArchiveFolder(dir, log, fetchedFiles(config, fetches.signal));
     const reader = dir === undefined || !hasDuckdb() ? undefined : new ArchiveReader(dir);
     onStop(async () => reader?.close());
     const history = new ArchiveHistory({
@@ -188,6 +192,13 @@ export function startApi(
 }
 
 /** Before its first read of the journal a process rejects streams, so that load balancers wait for it. */
+/** The files of the object store on this machine; undefined without a store. */
+function fetchedFiles(config: Config, signal: AbortSignal): FetchedFiles | undefined {
+  const store = storeOf(config);
+  const { dir, cacheBytes } = config.archive;
+  return store && dir !== undefined ? new FetchedFiles({ dir, store, maxBytes: cacheBytes, signal }) : undefined;
+}
+
 function journalRead(streams: Streams): Dependency {
   return { name: 'journal', check: async () => streams.requireReady() };
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type ArchiveDay, folderOf, formerPlaceOf } from '../domain/archive/file.ts';
 import { boundedCache } from '../domain/values/bounded-cache.ts';
 import { OddswireError } from '../domain/values/errors.ts';
+import type { FetchedFiles } from './store/fetched-files.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 /** Files whose content is known to be right, or wrong. */
@@ -16,6 +17,7 @@ export const FILE_FAULTS = {
   no_folder: 'the folder of the archive is not on this server',
   no_file: 'the file is missing',
   not_readable: 'the file cannot be read',
+  store_unavailable: 'the object store of the archive does not send the file',
   other_size: 'the file has another size than in the catalog',
   other_content: 'the content of the file has another sha256 than in the catalog',
 } as const;
@@ -45,6 +47,7 @@ interface StatedFile extends ArchiveDay {
 
 interface OpenFile {
   readonly path: string;
+  readonly isFetched: boolean;
   readonly handle: FileHandle;
 }
 
@@ -60,14 +63,16 @@ interface Known {
  */
 export class CheckedFiles {
   readonly #dir: string;
+  readonly #fetched: FetchedFiles | undefined;
   readonly #known = boundedCache<Known>(MAX_KNOWN);
   readonly #checks = new Map<string, Promise<boolean>>();
   readonly #waiting: (() => void)[] = [];
   #running = 0;
 
-  /** `dir`: an absolute path. */
-  constructor(dir: string) {
+  /** `dir`: an absolute path. `fetched`: files of the object store, which stand in for those that the folder lacks. */
+  constructor(dir: string, fetched?: FetchedFiles) {
     this.#dir = dir;
+    this.#fetched = fetched;
   }
 
   /**
@@ -78,10 +83,11 @@ export class CheckedFiles {
     const opened = await this.#find(file);
     if (opened === null) return null;
     try {
-      await this.#check(file, opened.handle);
+      await this.#check(file, opened);
       return opened;
     } catch (error) {
       await opened.handle.close();
+      if (opened.isFetched) await this.#fetched?.drop(file);
       if (error instanceof ArchiveFileError) throw error;
       throw new ArchiveFileError(file.file, 'not_readable', error);
     }
@@ -106,26 +112,42 @@ export class CheckedFiles {
       // A later revision may have moved it meanwhile.
       const former = await this.#openAt(formerPlaceOf(file.file)).catch(() => null);
       if (former !== null) return former;
+      const fetched = await this.#fetch(file);
+      if (fetched !== null) return fetched;
       // A folder that is not mounted has no folder of any kind.
       const hasKind = await stat(join(this.#dir, file.kind)).then(
         (found) => found.isDirectory(),
         () => false,
       );
-      if (hasKind && file.isSuperseded) return null;
-      throw new ArchiveFileError(file.file, hasKind ? 'no_file' : 'no_folder', error);
+      const isThere = hasKind || this.#fetched !== undefined;
+      if (isThere && file.isSuperseded) return null;
+      throw new ArchiveFileError(file.file, isThere ? 'no_file' : 'no_folder', error);
     }
   }
 
   async #openAt(place: string): Promise<OpenFile> {
     const path = join(this.#dir, place);
-    return { path, handle: await open(path, 'r') };
+    return { path, isFetched: false, handle: await open(path, 'r') };
   }
 
-  async #check(file: StatedFile, handle: FileHandle): Promise<void> {
+  /** Null without an object store, or when it does not have the file. */
+  async #fetch(file: StatedFile): Promise<OpenFile | null> {
+    try {
+      const path = await this.#fetched?.pathOf(file);
+      return path ? { path, isFetched: true, handle: await open(path, 'r') } : null;
+    } catch (error) {
+      const isStore = (error as { code?: unknown }).code === 'store_unavailable';
+      throw new ArchiveFileError(file.file, isStore ? 'store_unavailable' : 'not_readable', error);
+    }
+  }
+
+  async #check(file: StatedFile, { handle, isFetched }: OpenFile): Promise<void> {
     const found = await handle.stat({ bigint: true });
     if (!found.isFile()) throw new ArchiveFileError(file.file, 'not_readable');
     if (Number(found.size) !== file.bytes) throw new ArchiveFileError(file.file, 'other_size');
-    const identity = [found.dev, found.ino, found.mtimeNs, found.ctimeNs].join(' ');
+    // The note of a use changes the last time of a fetched file.
+    const times = isFetched ? [found.mtimeNs] : [found.mtimeNs, found.ctimeNs];
+    const identity = [found.dev, found.ino, ...times].join(' ');
     const known = this.#known.get(file.file);
     const isRight = known?.identity === identity ? known.isRight : await this.#compare(file, handle, identity);
     if (!isRight) throw new ArchiveFileError(file.file, 'other_content');

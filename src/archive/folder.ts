@@ -34,22 +34,24 @@ export async function sha256Of(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Moves a finished file to its place, so that a loss of power keeps it whole. Returns its name, size and digest. */
-export async function placeFile(
-  dir: string,
+/** The name, size and digest of a finished file. */
+export async function nameFile(
   day: ArchiveDay,
   revision: number,
   madePath: string,
 ): Promise<{ file: string; bytes: number; sha256: string }> {
   const sha256 = await sha256Of(madePath);
   const { size: bytes } = await stat(madePath);
-  const file = fileName(day, revision, sha256);
+  return { file: fileName(day, revision, sha256), bytes, sha256 };
+}
+
+/** Moves a finished file to its place, so that a loss of power keeps it whole. */
+export async function placeFile(dir: string, day: ArchiveDay, file: string, madePath: string): Promise<void> {
   const folder = join(dir, folderOf(day));
   await sync(madePath);
   await mkdir(folder, { recursive: true });
   await rename(madePath, join(folder, file));
   await sync(folder);
-  return { file, bytes, sha256 };
 }
 
 /** A file as `manifest.json` and the API name its fields. */
@@ -80,8 +82,8 @@ function witnessOf({ witness }: ArchiveFile) {
 
 export const MANIFEST = 'manifest.json';
 
-/** Writes `manifest.json` of a day: the files that count, as the catalog has them. */
-export async function writeManifest(dir: string, day: ArchiveDay, files: readonly ArchiveFile[]): Promise<void> {
+/** Writes `manifest.json` of a day: the files that count, as the catalog has them. Returns its text. */
+export async function writeManifest(dir: string, day: ArchiveDay, files: readonly ArchiveFile[]): Promise<string> {
   const { kind, venue, date } = day;
   const folder = join(dir, folderOf(day));
   const text = `${JSON.stringify({ schema_version: SCHEMA_VERSION, kind, venue, date, files: files.map(described) }, null, 2)}\n`;
@@ -91,6 +93,7 @@ export async function writeManifest(dir: string, day: ArchiveDay, files: readonl
   await mkdir(folder, { recursive: true });
   await rename(made, join(folder, MANIFEST));
   await sync(folder);
+  return text;
 }
 
 /**

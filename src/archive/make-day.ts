@@ -14,18 +14,23 @@ import { lockShards, shardsOf } from '../store/marks/marks.ts';
 import { foldArchivedMinutes } from '../store/series/candles.ts';
 import { publishLateTrades } from '../store/series/trades.ts';
 import { type Duckdb, openDuckdb } from './duckdb.ts';
-import { keepOnly, placeFile, removeFile, sha256Of, workFolder, writeManifest } from './folder.ts';
+import { keepOnly, nameFile, placeFile, removeFile, sha256Of, workFolder, writeManifest } from './folder.ts';
 import { claimFolder } from './owner.ts';
 import { addChecksums, CORRECTIONS, checksumSql, writeSql } from './parquet.ts';
+import { describeStored, pathIn, placeOf, removeStored, restoreFile, storedFile } from './store/day.ts';
+import type { ObjectStore } from './store/s3.ts';
 
 /** DuckDB writes a file of any length within this memory. */
 const MEMORY_MB = 384;
 /** Trades that are read and folded at once, in whole hours of outcomes. */
 const FOLDED_TRADES = 20_000;
+/** Postgres ends a transaction that waits longer than 15 s. */
+const DESCRIBE_MS = 10_000;
 
 interface MakeOptions {
   readonly db: Database;
   readonly dir: string;
+  readonly store?: ObjectStore | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** Part of the names of unfinished files: no other run has it. */
@@ -44,8 +49,8 @@ type DayReport = Record<string, string | number | boolean>;
  * @throws OddswireError `archive_mismatch`, `archive_rows_gone`, `archive_failed`, one of `claimFolder`, or the error of the disk
  */
 export async function makeDay(day: ArchiveDay, options: MakeOptions): Promise<DayReport> {
-  const { db, dir, tag, nowMs } = options;
-  await claimFolder(dir, db, nowMs);
+  const { db, dir, store, tag, nowMs } = options;
+  await claimFolder(dir, db, { store, nowMs });
   const present = await readPresentFile(db, day);
   const seamMs = await readSeam(db, day.kind);
   const isPast = seamMs !== undefined && Date.parse(day.date) < seamMs;
@@ -89,9 +94,9 @@ async function copy({ day, present, paths, startedMs }: Place, options: MakeOpti
       await duckdb.run(writeSql(day, paths.csv, paths.parquet));
       await check(duckdb, day, paths.parquet, summary);
     });
-    placed = await placeFile(dir, day, revision, paths.parquet);
+    placed = await place({ day, revision, madePath: paths.parquet }, options);
   }
-  const added = await addFile(db, { day, revision, ...placed, schemaVersion: SCHEMA_VERSION }, summary);
+  const added = await addFile(db, madeFile(day, revision, placed, options), summary);
   return finish({ day, revision, placed, startedMs, isAdded: added !== undefined }, summary.rows, options);
 }
 
@@ -101,12 +106,16 @@ const NO_FILE: FormerFile = { file: null, revision: 0, rows: 0, checksum: '0.0',
 
 /** Makes the file of a day of trades from its present one and from corrections: Postgres has no other trades of the day. */
 async function merge({ day, present: known, paths, startedMs }: Place, options: MakeOptions): Promise<DayReport> {
-  const { db, dir, signal, isRepair = false } = options;
+  const { db, dir, store, signal, isRepair = false } = options;
   if (isRepair) throw new OddswireError('archive_rows_gone', 'only the file has the rows of this day');
   if (day.kind !== 'trades') return { skipped: 'only files have the day' };
   const present: FormerFile = known ?? NO_FILE;
   const copied = await copyDay(db, day, () => createWriteStream(paths.csv), signal, 'archive_correction');
   const presentPath = present.file === null ? null : join(dir, folderOf(day), present.file);
+  const presentFile = known && storedFile(known);
+  if (store !== undefined && presentFile !== undefined && (await pathIn(dir, presentFile)) === undefined) {
+    await restoreFile(dir, presentFile, store, signal);
+  }
   if (presentPath !== null) await checkContent(presentPath, present);
   return withDuckdb({ dir, paths }, signal, async (duckdb) => {
     await duckdb.run(CORRECTIONS.read(paths.csv));
@@ -133,15 +142,29 @@ async function merge({ day, present: known, paths, startedMs }: Place, options: 
     await duckdb.run(CORRECTIONS.write(day, presentPath, paths.parquet));
     await check(duckdb, day, paths.parquet, summary);
     const revision = present.revision + 1;
-    const placed = await placeFile(dir, day, revision, paths.parquet);
+    const placed = await place({ day, revision, madePath: paths.parquet }, options);
     const path = join(dir, folderOf(day), placed.file);
-    const made = { day, revision, ...placed, schemaVersion: SCHEMA_VERSION };
-    const added = await addFile(db, made, summary, async (tx) => {
+    const added = await addFile(db, madeFile(day, revision, placed, options), summary, async (tx) => {
       await deleteCorrections(tx, day, copied);
       await foldFresh(tx, duckdb, path);
     });
     return finish({ day, revision, placed, startedMs, isAdded: added !== undefined }, summary.rows, options);
   });
+}
+
+/** Stores a finished file and moves it to its place, in this order: a fault of the store leaves no file in the folder. */
+async function place(
+  { day, revision, madePath }: { day: ArchiveDay; revision: number; madePath: string },
+  { dir, store, signal }: MakeOptions,
+): Promise<{ file: string; bytes: number; sha256: string }> {
+  const named = await nameFile(day, revision, madePath);
+  await store?.putFile(placeOf({ ...day, ...named }), madePath, named, signal);
+  await placeFile(dir, day, named.file, madePath);
+  return named;
+}
+
+function madeFile(day: ArchiveDay, revision: number, placed: Placed, { store }: MakeOptions) {
+  return { day, revision, ...placed, schemaVersion: SCHEMA_VERSION, storedIn: store?.url ?? null };
 }
 
 /** Updates the candles of the minutes with fresh trades from all trades of these minutes, and publishes both. */
@@ -197,15 +220,19 @@ interface Made {
   readonly isAdded: boolean;
 }
 
-async function finish(made: Made, rows: number, { db, dir, log }: MakeOptions): Promise<DayReport> {
+async function finish(made: Made, rows: number, options: MakeOptions): Promise<DayReport> {
+  const { db, dir, store, log, signal } = options;
   const { day, revision, placed, startedMs, isAdded } = made;
   if (!isAdded) {
     // Equal rows make equal bytes, and these an equal name: then the file is the one that counts.
     const winner = await readPresentFile(db, day);
-    if (placed.file !== null && placed.file !== winner?.file) await removeFile(dir, day, placed.file);
+    if (placed.file !== null && placed.file !== winner?.file) {
+      await removeFile(dir, day, placed.file);
+      if (store !== undefined) await removeStored(store, { ...day, file: placed.file }, signal);
+    }
     return { skipped: 'another process was first' };
   }
-  if (placed.file !== null || revision > 1) await describeDay(dir, day, db);
+  if (placed.file !== null || revision > 1) await describeDay(day, options);
   const durationMs = Math.round(performance.now() - startedMs);
   log.info({ ...day, revision, rows, bytes: placed.bytes, durationMs }, 'day archived');
   return { ...day, revision, rows, bytes: placed.bytes };
@@ -254,10 +281,34 @@ function compare(reader: string, read: Readonly<Record<string, unknown>> | undef
   throw new OddswireError('archive_mismatch', `${reader} read ${actual}; Postgres has ${expected}`);
 }
 
-/** Makes the folder of a day as the catalog describes it: the file that counts, and its manifest. */
-export function describeDay(dir: string, day: ArchiveDay, db: Database): Promise<void> {
-  return describing(db, day, async (present) => {
+/**
+ * Makes the folder of a day, and its objects, as the catalog describes it: the file that counts, and its manifest. A file that only one of
+ * them has gets to the other one.
+ * @throws OddswireError `store_unavailable`, or the error of the disk
+ */
+export async function describeDay(
+  day: ArchiveDay,
+  options: Pick<MakeOptions, 'db' | 'dir' | 'store' | 'signal'>,
+): Promise<void> {
+  const { db, dir, store } = options;
+  if (store !== undefined) await storePresent(day, options);
+  await describing(db, day, store?.url ?? null, async (present) => {
     await keepOnly(dir, day, present.file);
-    await writeManifest(dir, day, present.file === null ? [] : [present]);
+    const manifest = await writeManifest(dir, day, present.file === null ? [] : [present]);
+    if (store === undefined) return;
+    await describeStored(store, { day, file: storedFile(present), manifest }, AbortSignal.timeout(DESCRIBE_MS));
   });
+}
+
+/** Before the transaction: an upload can last longer than one may. */
+async function storePresent(
+  day: ArchiveDay,
+  { db, dir, store, signal }: Pick<MakeOptions, 'db' | 'dir' | 'store' | 'signal'>,
+): Promise<void> {
+  const present = await readPresentFile(db, day);
+  const file = present && storedFile(present);
+  if (file === undefined || store === undefined) return;
+  const path = await pathIn(dir, file);
+  if (path === undefined) await restoreFile(dir, file, store, signal);
+  else await store.putFile(placeOf(file), path, file, signal);
 }

@@ -5,24 +5,37 @@ import { OddswireError } from '../domain/values/errors.ts';
 import { newToken } from '../domain/values/ids.ts';
 import { type ArchiveOwner, readOwner } from '../store/archive/state.ts';
 import type { Queryable } from '../store/db/tx.ts';
+import type { ObjectStore } from './store/s3.ts';
 
 /** The identity of the database to which a folder belongs. Engines skip names that begin with a point. */
-const OWNER_FILE = '.owner';
+export const OWNER_FILE = '.owner';
 /** Larger differences of two clocks make days end at a wrong time. */
 const CLOCK_MS = 300_000;
 
 /** The error of a folder that belongs to another database: no retry helps. */
 export const OTHER_OWNER = 'archive_other_owner';
 
+interface ClaimOptions {
+  readonly store?: ObjectStore | undefined;
+  readonly nowMs?: number | undefined;
+}
+
 /**
- * Ensures that this database may write into the folder now, and gives a new folder to it.
- * @throws OddswireError `archive_other_owner`, `archive_folder_gone` or `archive_clock`, or the error of the disk
+ * Ensures that this database may write into the folder and the object store now, and gives new ones to it.
+ * @throws OddswireError `archive_other_owner`, `archive_folder_gone`, `archive_clock` or `store_unavailable`, or the error of the disk
  */
-export async function claimFolder(dir: string, db: Queryable, nowMs = Date.now()): Promise<void> {
-  const owner = await ownerOf(db);
+export async function claimFolder(
+  dir: string,
+  db: Queryable,
+  { store, nowMs = Date.now() }: ClaimOptions = {},
+): Promise<void> {
+  const owner = await ownerOf(db, store);
   checkClock(owner, nowMs);
+  if (store !== undefined) await claimStore(owner, store);
   const stated = await readMarker(dir);
-  if (stated === undefined) await giveTo(owner, dir);
+  // A new machine of the aggregator has no files yet: the store has all of them.
+  const isElsewhere = store !== undefined && !owner.hasUnstored;
+  if (stated === undefined) await giveTo(owner, dir, isElsewhere);
   else if (stated !== owner.id) {
     throw new OddswireError(
       OTHER_OWNER,
@@ -32,16 +45,35 @@ export async function claimFolder(dir: string, db: Queryable, nowMs = Date.now()
   }
 }
 
-/**
- * Gives the folder to this database, which replaces its former one: it is restored from a dump of it.
- * @throws the error of the disk
- */
-export async function adoptFolder(dir: string, db: Queryable): Promise<void> {
-  await writeMarker(await ownerOf(db), dir);
+/** @throws OddswireError `archive_other_owner` or `store_unavailable` */
+async function claimStore({ id }: ArchiveOwner, store: ObjectStore): Promise<void> {
+  const { signal } = new AbortController();
+  let stated = await store.readText(OWNER_FILE, signal);
+  if (stated === null) {
+    await store.putText(OWNER_FILE, `${id}\n`, signal);
+    // Two databases may find the same new prefix: the later marker stays.
+    stated = await store.readText(OWNER_FILE, signal);
+  }
+  if (stated?.trim() === id) return;
+  throw new OddswireError(
+    OTHER_OWNER,
+    `ARCHIVE_URL ${store.url} belongs to the database ${stated?.trim()}, and this one is ${id}: set another prefix, or give it this one ` +
+      'with `oddswire archive adopt`',
+  );
 }
 
-async function ownerOf(db: Queryable): Promise<ArchiveOwner> {
-  const owner = await readOwner(db);
+/**
+ * Gives the folder and the object store to this database, which replaces its former one: it is restored from a dump of it.
+ * @throws OddswireError `store_unavailable`, or the error of the disk
+ */
+export async function adoptFolder(dir: string, db: Queryable, store?: ObjectStore): Promise<void> {
+  const owner = await ownerOf(db, store);
+  await writeMarker(owner, dir);
+  await store?.putText(OWNER_FILE, `${owner.id}\n`, new AbortController().signal);
+}
+
+async function ownerOf(db: Queryable, store: ObjectStore | undefined): Promise<ArchiveOwner> {
+  const owner = await readOwner(db, store?.url ?? null);
   if (owner === undefined) throw new OddswireError('archive_failed', 'Postgres returned no identity of the database');
   return owner;
 }
@@ -67,13 +99,13 @@ async function readMarker(dir: string): Promise<string | undefined> {
 }
 
 /** A folder without a marker is new, or a former release made it. A folder that is not mounted is empty. */
-async function giveTo(owner: ArchiveOwner, dir: string): Promise<void> {
+async function giveTo(owner: ArchiveOwner, dir: string, isElsewhere: boolean): Promise<void> {
   const names = await readdir(dir).catch((error: NodeJS.ErrnoException): string[] => {
     if (error.code === 'ENOENT') return [];
     throw error;
   });
   const hasDays = ARCHIVE_KIND_NAMES.some((kind) => names.includes(kind));
-  if (owner.hasFiles && !hasDays) {
+  if (owner.hasFiles && !hasDays && !isElsewhere) {
     throw new OddswireError(
       'archive_folder_gone',
       `ARCHIVE_DIR ${dir} has none of the files of the catalog: mount the folder, or bring its files back`,

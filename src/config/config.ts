@@ -71,10 +71,21 @@ export function loadConfig(environment: Environment, processName?: string): Conf
   const problems = parsed.success ? [] : describeProblems(parsed.error, input);
   const needsKeyRing = processName === undefined || mayRead(processName, 'SECRETS_KEYS');
   if (needsKeyRing && input['SECRETS_KEYS'] === undefined) problems.push('SECRETS_KEYS is required');
+  if (processName === undefined || mayRead(processName, 'ARCHIVE_S3_SECRET_ACCESS_KEY')) {
+    problems.push(...storeProblems(input));
+  }
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const { data: value } = parsed;
   const settings = settingsOf(value);
   return deepFreeze({ ...settings, ...derived(value), ops: { ...settings.ops, hosts: opsHosts(value) } });
+}
+
+/** An object store needs a local folder and a key. */
+function storeProblems(input: Input): string[] {
+  if (input['ARCHIVE_URL'] === undefined) return [];
+  return ['ARCHIVE_DIR', 'ARCHIVE_S3_ACCESS_KEY_ID', 'ARCHIVE_S3_SECRET_ACCESS_KEY']
+    .filter((name) => input[name] === undefined)
+    .map((name) => `ARCHIVE_URL needs ${name}`);
 }
 
 /**

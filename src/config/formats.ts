@@ -82,6 +82,24 @@ export const archiveKinds = z
 /** The processes run in different folders. */
 export const absolutePath = z.string().refine(isAbsolute, 'not an absolute path');
 
+/** The address of an object store without a path: the bucket is its first part. */
+export const endpointUrl = z
+  .url({ protocol: /^https?$/, abort: true })
+  .refine(
+    (url) => parseUrl(url)?.origin === withoutSlash(url),
+    'an address such as https://s3.example.com, without path, user or query',
+  )
+  .transform(withoutSlash);
+
+/** `s3://bucket/prefix`; the prefix is optional, and ends with a slash here. */
+export function parseStoreUrl(text: string): { bucket: string; prefix: string } {
+  const [, bucket, path = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(\/[\w./=-]*)?$/.exec(text) ?? [];
+  const parts = path.split('/').filter((part) => part !== '');
+  if (bucket === undefined) throw new Error('must be an address such as s3://bucket/prefix');
+  if (parts.some((part) => /^\.+$/.test(part))) throw new Error('must not have a part of points alone in its prefix');
+  return { bucket, prefix: parts.map((part) => `${part}/`).join('') };
+}
+
 /** A text with a parser of its own: the problem shown is the parser's error. */
 export function parsedBy<T>(parse: (text: string) => T) {
   return z.string().transform((text, context) => {

@@ -8,6 +8,7 @@ const MIN_PATH_KEY_LENGTH = 16;
 export function secretsOf(config: Config): string[] {
   const { databaseUrl, databaseDirectUrl, databaseMigrateUrl, queues, venueUrls, bootstrapApiKey, secretsKeys, ops } =
     config;
+  const { archive } = config;
   const { proxyUrl } = config.webhooks;
   const redis = queues.redisUrl === undefined ? undefined : parseRedisUrl(queues.redisUrl);
   const found = [
@@ -19,6 +20,7 @@ export function secretsOf(config: Config): string[] {
     redis?.kind === 'sentinel' ? redis.sentinelLogin.password : undefined,
     ...(venueUrls.solana.rpc === undefined ? [] : keysIn(venueUrls.solana.rpc)),
     venueUrls.solana.jupiterKey,
+    archive.store.secretAccessKey,
     bootstrapApiKey,
     ...secretsKeys.map(({ key }) => Buffer.from(key).toString('base64')),
     ...Object.values(ops.passwords),

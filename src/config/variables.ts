@@ -11,6 +11,7 @@ import {
   databaseUrl,
   days,
   decodedUrl,
+  endpointUrl,
   feedUrl,
   httpUrl,
   megabytes,
@@ -20,6 +21,7 @@ import {
   parseHostNames,
   parseOrigins,
   parsePublicMarket,
+  parseStoreUrl,
   port,
   printable,
   quota,
@@ -408,6 +410,31 @@ const TABLE = {
   // Late trades of a venue and comparisons with its totals concern the last weeks.
   ARCHIVE_KEEP_DAYS: at('archive.keepDays', wholeNumber(7, 36_500).optional(), {
     meaning: 'days for which Postgres keeps archived trades and books; unset: as long as the retention',
+  }),
+  ARCHIVE_URL: at('archive.store.url', parsedBy(parseStoreUrl).optional(), {
+    shownDefault: 'none: the archive is in ARCHIVE_DIR only',
+    meaning:
+      'object store of the archive, s3://bucket/prefix; ARCHIVE_DIR is the folder of unfinished and fetched files then',
+  }),
+  ARCHIVE_S3_ENDPOINT: at('archive.store.endpoint', endpointUrl.optional(), {
+    shownDefault: 'https://s3.<region>.amazonaws.com',
+    meaning: 'address of the object store',
+  }),
+  ARCHIVE_S3_REGION: at('archive.store.region', printable, {
+    default: 'us-east-1',
+    meaning: 'region of the object store',
+  }),
+  ARCHIVE_S3_ACCESS_KEY_ID: at('archive.store.accessKeyId', printable.optional(), {
+    meaning: 'id of the key of the object store',
+    readers: ['api', 'aggregator'],
+  }),
+  ARCHIVE_S3_SECRET_ACCESS_KEY: at('archive.store.secretAccessKey', printable.optional(), {
+    meaning: 'secret key of the object store',
+    readers: ['api', 'aggregator'],
+  }),
+  ARCHIVE_CACHE_MB: at('archive.cacheBytes', megabytes(1, 100_000_000), {
+    default: '20000',
+    meaning: 'files that API processes fetched from the object store, megabytes; the least recently used ones go first',
   }),
   RETENTION_ATTEMPTS_DAYS: at('retention.attemptsDays', days, {
     default: '30',

@@ -7,7 +7,10 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, inject, it } from 'vitest';
 import { ArchiveFolder } from '../../api/reads/archive-folder.ts';
 import { ArchiveHistory } from '../../api/reads/archive-history.ts';
+import { checkArchive } from '../../src/archive/check/check-archive.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
+import { FetchedFiles } from '../../src/archive/store/fetched-files.ts';
+import { ObjectStore } from '../../src/archive/store/s3.ts';
 import { folderOf } from '../../src/domain/archive/file.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { createLogger } from '../../src/observe/logger.ts';
@@ -23,6 +26,7 @@ import { eventually } from '../support/eventually.ts';
 import { createTestDatabase } from '../support/postgres/database.ts';
 import { OddswireProcess, startSurroundings } from '../support/processes/system.ts';
 import { BACKENDS, isAvailable, wipeQueues } from '../support/redis/queue-backends.ts';
+import { hasS3, startS3 } from '../support/s3/server.ts';
 import { SEED, streamOf } from './campaign/seed.ts';
 
 const KILLS = Math.ceil(Number(process.env['FAULTS_KILLS'] ?? 100) / BACKENDS.length);
@@ -108,14 +112,20 @@ async function readTape(db: Database, history: ArchiveHistory): Promise<string[]
 
 const due = (db: Database) => readDueDays(db, { pairs: PAIRS, afterHours: 1, limit: 1 });
 
-describe.each(BACKENDS)('archive-day, queues on %s', (kind) => {
-  it.skipIf(!isAvailable(kind))(
+/** With an object store the tape is read on another machine: each of its files comes from the store. */
+const PLACES = [...BACKENDS.map((kind) => [kind, 'a folder'] as const), ['postgres', 'an object store'] as const];
+
+describe.each(PLACES)('archive-day, queues on %s, files in %s', (kind, place) => {
+  const isStored = place === 'an object store';
+  it.skipIf(!isAvailable(kind) || (isStored && !hasS3()))(
     `loses no row and writes none twice when it is killed again and again (seed ${SEED})`,
     async () => {
-      const random = streamOf('archive', kind);
+      const random = streamOf('archive', isStored ? 'store' : kind);
       const database = await createTestDatabase();
       const { db } = database;
       const dir = await mkdtemp(join(tmpdir(), 'archive-'));
+      const readDir = isStored ? await mkdtemp(join(tmpdir(), 'archive-read-')) : dir;
+      const s3 = isStored ? await startS3() : undefined;
       const redisUrl = kind === 'redis' ? inject('redisUrl') : null;
       const queuePrefix = `t${randomBytes(6).toString('hex')}`;
       const around = await startSurroundings({
@@ -128,11 +138,22 @@ describe.each(BACKENDS)('archive-day, queues on %s', (kind) => {
           ARCHIVE_AFTER_HOURS: '1',
           ARCHIVE_KEEP_DAYS: String(KEEP_DAYS),
           MAINTAIN_STORAGE_MS: '1000',
+          ...(s3 && {
+            ARCHIVE_URL: `s3://${s3.bucket}/campaign`,
+            ARCHIVE_S3_ENDPOINT: s3.url,
+            ARCHIVE_S3_ACCESS_KEY_ID: s3.key.accessKeyId,
+            ARCHIVE_S3_SECRET_ACCESS_KEY: s3.key.secretAccessKey,
+          }),
         },
       });
       const log = createLogger({ process: 'test', level: 'silent' });
-      const reader = new ArchiveReader(dir);
-      const history = new ArchiveHistory({ db, folder: new ArchiveFolder(dir, log), reader, log });
+      const reader = new ArchiveReader(readDir);
+      const { signal } = new AbortController();
+      const store =
+        s3 &&
+        new ObjectStore({ bucket: s3.bucket, prefix: 'campaign/', endpoint: s3.url, region: 'us-east-1', ...s3.key });
+      const fetched = store && new FetchedFiles({ dir: readDir, store, maxBytes: 1e9, signal });
+      const history = new ArchiveHistory({ db, folder: new ArchiveFolder(readDir, log, fetched), reader, log });
       const aggregator = new OddswireProcess('aggregator', around.environment);
       try {
         const market = await aStoredMarket(db, { marketId: 'm' });
@@ -171,7 +192,7 @@ describe.each(BACKENDS)('archive-day, queues on %s', (kind) => {
           async () => {
             await db.query(AGE_FILES);
             const isDropped = (await readSeam(db, 'trades')) === SEAM_MS;
-            return isDropped && (await due(db)).length + (await readUndescribedDays(db, 1)).length === 0;
+            return isDropped && (await due(db)).length + (await readUndescribedDays(db, 1, store?.url)).length === 0;
           },
           Boolean,
           WITHIN,
@@ -206,13 +227,22 @@ describe.each(BACKENDS)('archive-day, queues on %s', (kind) => {
         // Files of the work folder are those of killed lives; no other folder has unfinished ones.
         const names = (await readdir(dir, { recursive: true })).filter((name) => !name.startsWith('.work'));
         expect(names.filter((name) => /\.(csv|spill)$/.test(name))).toEqual([]);
+        if (store !== undefined) {
+          const ofDays = (all: readonly string[]) => all.filter((name) => /date=.*(parquet|json)$/.test(name)).sort();
+          expect(ofDays((await store.list('', signal)).map(({ key }) => key))).toEqual(ofDays(names));
+          const argv = { db, dir, store, filter: {}, isRepair: false, log, signal, tag: 'campaign' };
+          const { findings } = await checkArchive({ ...argv, onDay: () => undefined });
+          // Killed lives leave objects and files that no row names.
+          expect(findings.filter(({ place: at }) => !at.includes('.former/'))).toEqual([]);
+        }
       } finally {
         await aggregator.end('SIGKILL');
         await reader.close();
         await around.close();
         if (redisUrl !== null) await wipeQueues(kind, db, queuePrefix);
         await database.drop();
-        await rm(dir, { recursive: true, force: true });
+        await s3?.close();
+        for (const folder of [dir, readDir]) await rm(folder, { recursive: true, force: true });
       }
     },
   );

@@ -1,5 +1,6 @@
 import { hasDuckdb } from '../../src/archive/duckdb.ts';
 import { makeDay } from '../../src/archive/make-day.ts';
+import { storeOf } from '../../src/archive/store/s3.ts';
 import type { ArchiveDay } from '../../src/domain/archive/file.ts';
 import { readDueDays } from '../../src/store/archive/catalog.ts';
 import { newLeaseToken } from '../../src/store/db/leases.ts';
@@ -12,7 +13,7 @@ export const archiveDay = defineJob('archive-day', async (data, context) => {
   const { config, db, log, presence, signal } = context;
   const { dir } = config.archive;
   if (dir === undefined || !hasDuckdb()) return { skipped: 'off' };
-  const made = makeDay(day, { db, dir, log, signal, tag: newLeaseToken(presence.key) });
+  const made = makeDay(day, { db, dir, store: storeOf(config), log, signal, tag: newLeaseToken(presence.key) });
   const report = await notingFailure(context, day, made);
   await wakeNext(day, context);
   return report;

@@ -14,7 +14,10 @@ import { hasDuckdb, openDuckdb } from '../duckdb.ts';
 import { removeFile, sha256Of } from '../folder.ts';
 import { describeDay, makeDay } from '../make-day.ts';
 import { claimFolder } from '../owner.ts';
+import { removeStored, restoreFile } from '../store/day.ts';
+import type { ObjectStore } from '../store/s3.ts';
 import { type CheckContext, checkDay, unknownFile } from './check-day.ts';
+import { storedStrangers } from './check-store.ts';
 import { dayKey, type Finding, type Repair, repairable } from './finding.ts';
 
 const PAGE = 1_000;
@@ -37,6 +40,7 @@ interface CheckOptions {
   readonly db: Database;
   /** An absolute path. */
   readonly dir: string;
+  readonly store?: ObjectStore | undefined;
   readonly filter: CheckFilter;
   readonly isRepair: boolean;
   readonly log: Logger;
@@ -64,19 +68,19 @@ interface Checked {
  * @throws OddswireError `archive_unavailable` when the folder cannot be read, or without the optional packages
  */
 export async function checkArchive(options: CheckOptions): Promise<Checked> {
-  const { db, dir, filter, signal, tag } = options;
+  const { db, dir, store, filter, signal, tag } = options;
   if (!hasDuckdb()) {
     throw new OddswireError('archive_unavailable', 'the optional packages of the archive are not installed');
   }
   const entries = await entriesOf(dir);
-  if (options.isRepair) await claimFolder(dir, db);
+  if (options.isRepair) await claimFolder(dir, db, { store });
   const spillFolder = join(tmpdir(), `oddswire-check-${tag}`);
   const duckdb = await openDuckdb({ folders: [`${dir}/`], spillFolder, memoryMb: MEMORY_MB, threads: 1 }, signal);
   try {
     const listed = await listAll(db, filter);
     const asked = listed.filter((row) => isAsked(row, filter));
     const changed = new Set((await readChangedDays(db)).map(dayKey));
-    const context = { db, dir, duckdb, signal, tag, changed };
+    const context = { db, dir, store, duckdb, signal, tag, changed };
     const findings: CheckedFinding[] = [];
     const add = async (found: readonly Finding[], again: () => Promise<Finding[]>) => {
       const left = options.isRepair ? await repaired(found, again, options) : found;
@@ -105,8 +109,15 @@ export async function checkArchive(options: CheckOptions): Promise<Checked> {
       const find = () => strangerAt(place, row, context);
       await add(await find(), find);
     }
-    for (const former of (await readFormerFiles(db)).filter((each) => isAsked(each, filter))) {
-      await add(await checkFormer(former, dir), async () => []);
+    const former = await readFormerFiles(db);
+    for (const each of former.filter((one) => isAsked(one, filter))) {
+      await add(await checkFormer(each, options), async () => []);
+    }
+    if (store !== undefined && isWhole(filter)) {
+      // A description of an earlier revision can move an object whose row is not committed yet; then the day has it twice.
+      const names = new Set([...former, ...listed].flatMap(({ file }) => file ?? []));
+      const known = { folders: new Set(byFolder.keys()), names };
+      await add(await storedStrangers(store, known, signal), async () => []);
     }
     const files = asked.filter(({ file }) => file !== null).length;
     return { days: asked.length, files, rows: asked.reduce((sum, { rows }) => sum + rows, 0), findings };
@@ -153,6 +164,10 @@ function isAsked({ kind, venue, date }: ArchiveDay, { kinds, venues, from, to }:
   return isKind && isVenue && (from ?? date) <= date && (to ?? date) >= date;
 }
 
+function isWhole(filter: CheckFilter): boolean {
+  return Object.values(filter).every((value) => value === undefined);
+}
+
 async function presentOf(db: Database, { kind, venue, date }: ArchiveDay): Promise<ListedFile | undefined> {
   const filter = { kinds: [kind], venues: [venue], from: date, to: date };
   const { files } = await listFiles(db, filter, { limit: 1 });
@@ -195,7 +210,7 @@ function* strangersOf(
   byFolder: ReadonlyMap<string, ListedFile>,
   filter: CheckFilter,
 ): Generator<readonly [string, ListedFile | undefined]> {
-  const isWhole = Object.values(filter).every((value) => value === undefined);
+  const isAll = isWhole(filter);
   for (const place of entries) {
     const isFormer = place.startsWith(formerPlaceOf(''));
     if (place.startsWith('.') && !isFormer) continue;
@@ -205,7 +220,7 @@ function* strangersOf(
       (isFormer ? DAY_OF_FILE.exec(place.slice(formerPlaceOf('').length)) : DAY_FOLDER.exec(folder)) ?? [];
     const isDay = ARCHIVE_KIND_NAMES.some((name) => name === kind) && venue !== undefined && date !== undefined;
     if (!isDay) {
-      if (isWhole) yield [place, undefined];
+      if (isAll) yield [place, undefined];
       continue;
     }
     const day: ArchiveDay = { kind: kind as ArchiveKind, venue, date };
@@ -224,7 +239,10 @@ async function strangerAt(
   return isThere ? [await unknownFile(place, row, context, true)] : [];
 }
 
-async function checkFormer({ file, sha256, hours, revision, ...day }: FormerFile, dir: string): Promise<Finding[]> {
+async function checkFormer(
+  { file, sha256, bytes, hours, revision, ...day }: FormerFile,
+  { dir, store, signal }: CheckOptions,
+): Promise<Finding[]> {
   const place = formerPlaceOf(file);
   if (hours > FORMER_HOURS) {
     const remedy = 'start the aggregator: `maintain-storage` removes it';
@@ -236,6 +254,8 @@ async function checkFormer({ file, sha256, hours, revision, ...day }: FormerFile
     if (found === sha256) return [];
     if (found !== undefined) problem = 'has another sha256 than the catalog states';
   }
+  // Downloads find it in the store when the aggregator moved to another machine.
+  if (problem === 'is missing' && (await store?.holds(place, { bytes, sha256 }, signal))) return [];
   return [repairable(place, problem, { step: 'forget', day, revision, file })];
 }
 
@@ -248,7 +268,7 @@ async function repaired(
   const repairs = new Map<string, Repair>();
   for (const { repair } of found) {
     if (repair === undefined) continue;
-    // A day that is made again gets a new description.
+    // A day that is made again gets a new description, and so does one whose file comes back.
     const key = repair.step === 'remove' ? repair.path : dayKey(repair.day);
     if (repair.step !== 'describe' || !repairs.has(key)) repairs.set(key, repair);
   }
@@ -266,13 +286,16 @@ async function repaired(
   return left.map((each) => (each.repair === undefined ? each : { ...each, remedy: `${each.remedy}${note}` }));
 }
 
-async function doRepair(repair: Repair, { db, dir, log, signal, tag }: CheckOptions): Promise<void> {
+async function doRepair(repair: Repair, { db, dir, store, log, signal, tag }: CheckOptions): Promise<void> {
   if (repair.step === 'remove') {
     // A job may have added its row meanwhile.
     if ((await findFile(db, basename(repair.path))) === null) await rm(repair.path, { force: true });
   } else if (repair.step === 'forget') {
     await removeFile(dir, repair.day, repair.file);
+    if (store !== undefined) await removeStored(store, { ...repair.day, file: repair.file }, signal);
     await noteRemoved(db, { ...repair.day, revision: repair.revision });
-  } else if (repair.step === 'describe') await describeDay(dir, repair.day, db);
-  else await makeDay(repair.day, { db, dir, log, signal, tag, isRepair: true });
+  } else if (repair.step === 'describe' || repair.step === 'restore') {
+    if (repair.step === 'restore' && store !== undefined) await restoreFile(dir, repair.day, store, signal);
+    await describeDay(repair.day, { db, dir, store, signal });
+  } else await makeDay(repair.day, { db, dir, store, log, signal, tag, isRepair: true });
 }

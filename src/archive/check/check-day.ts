@@ -14,6 +14,9 @@ import type { Partition } from '../../store/db/partitions.ts';
 import type { Database } from '../../store/db/tx.ts';
 import type { Duckdb } from '../duckdb.ts';
 import { MANIFEST, sha256Of } from '../folder.ts';
+import { placeOf, storedFile } from '../store/day.ts';
+import type { ObjectStore } from '../store/s3.ts';
+import { checkStored } from './check-store.ts';
 import { dayKey, type Finding, repairable } from './finding.ts';
 import { compareFiles, compareWithPostgres, readFacts, readHourVolumes } from './rows.ts';
 
@@ -25,6 +28,7 @@ const CLOCK_MS = 300_000;
 export interface CheckContext {
   readonly db: Database;
   readonly dir: string;
+  readonly store?: ObjectStore | undefined;
   readonly duckdb: Duckdb;
   readonly signal: AbortSignal;
   readonly tag: string;
@@ -41,13 +45,15 @@ export async function checkDay(row: ListedFile, context: CheckContext): Promise<
   return [
     ...file,
     ...(await checkFolder(row, context, isReadable)),
+    ...(await checkStored(row, context)),
     ...(isReadable ? await checkCoverage(row, context) : []),
     ...(isReadable ? await checkPostgres(row, context) : []),
   ];
 }
 
 /** The file of the day against the catalog. */
-async function checkFile(row: ListedFile, { dir, duckdb }: CheckContext): Promise<Finding[]> {
+async function checkFile(row: ListedFile, context: CheckContext): Promise<Finding[]> {
+  const { dir, duckdb } = context;
   const { file, bytes, sha256, madeAt } = row;
   if (madeAt.getTime() > Date.now() + CLOCK_MS) {
     const problem = `was made at ${madeAt.toISOString()}, which is to come: a clock was wrong`;
@@ -59,8 +65,10 @@ async function checkFile(row: ListedFile, { dir, duckdb }: CheckContext): Promis
   const broken = (problem: string) => [repairable(place, problem, { step: 'make', day: row })];
   try {
     const { size } = await stat(path);
-    if (size !== bytes) return broken(`has ${size} bytes in place of ${bytes}`);
-    if ((await sha256Of(path)) !== sha256) return broken('has another sha256 than the catalog states');
+    if (size !== bytes) return await damaged(row, `has ${size} bytes in place of ${bytes}`, context);
+    if ((await sha256Of(path)) !== sha256) {
+      return await damaged(row, 'has another sha256 than the catalog states', context);
+    }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ENOENT') return [unreadable(place, error)];
@@ -68,7 +76,7 @@ async function checkFile(row: ListedFile, { dir, duckdb }: CheckContext): Promis
       () => true,
       () => false,
     );
-    if (!isFormer) return broken('is missing');
+    if (!isFormer) return damaged(row, 'is missing', context);
     return [repairable(place, 'is in .former, but the catalog names it', { step: 'describe', day: row })];
   }
   if (row.schemaVersion > SCHEMA_VERSION) return [newerSchema(place, row.schemaVersion)];
@@ -85,6 +93,14 @@ async function checkFile(row: ListedFile, { dir, duckdb }: CheckContext): Promis
   } catch (error) {
     return broken(`cannot be read: ${asError(error).message}`);
   }
+}
+
+/** The object store may have the file as it was. */
+async function damaged(row: ListedFile, problem: string, { store, signal }: CheckContext): Promise<Finding[]> {
+  const file = storedFile(row);
+  const isStored = file !== undefined && store !== undefined && (await store.holds(placeOf(file), file, signal));
+  const place = `${folderOf(row)}/${row.file ?? ''}`;
+  return [repairable(place, problem, isStored ? { step: 'restore', day: file } : { step: 'make', day: row })];
 }
 
 function unreadable(place: string, error: unknown): Finding {

@@ -1,9 +1,12 @@
 import { type ArchiveDay, folderOf } from '../../domain/archive/file.ts';
+import type { StoredFile } from '../store/day.ts';
 
 /** A repair that loses no row. */
 export type Repair =
-  /** The folder becomes as the catalog says. */
+  /** The folder and the object store become as the catalog says. */
   | { readonly step: 'describe'; readonly day: ArchiveDay }
+  /** The file comes back from the object store. */
+  | { readonly step: 'restore'; readonly day: StoredFile }
   /** The day is archived, as the job does it. */
   | { readonly step: 'make'; readonly day: ArchiveDay }
   /** The file has no row that the file of its day lacks. */
@@ -23,7 +26,8 @@ export interface Finding {
 }
 
 const BY_REPAIR = {
-  describe: '--repair describes the folder again',
+  describe: '--repair describes the day again: its folder and its objects',
+  restore: '--repair fetches it from the object store',
   make: '--repair archives the day again',
   remove: '--repair removes it: the file of the day has each of its rows',
   forget: '--repair removes it: a later revision has the rows of the day',

@@ -47,6 +47,8 @@ export interface ArchiveFile extends ArchiveDay {
   /** Null: the process of a former release made the file. */
   readonly witness: DayWitness | { readonly reason: NoWitnessReason } | null;
   readonly madeAt: Date;
+  /** The address of the object store that has the file; null without one. */
+  readonly storedIn: string | null;
 }
 
 /** The folder of a day, relative to the archive, with `/`. */

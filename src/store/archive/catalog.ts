@@ -112,7 +112,7 @@ export async function isUnfolded(db: Queryable, { venue, date }: ArchiveDay): Pr
 }
 
 const FILE_COLUMNS = `kind, venue, date::text AS date, revision, file, rows::float8 AS rows, in_effect::float8 AS in_effect, bytes::float8 AS bytes,
-  sha256, checksum, schema_version, start_at AS start, end_at AS "end", snapshot, journal_seq::text AS journal_seq, witness, made_at`;
+  sha256, checksum, schema_version, start_at AS start, end_at AS "end", snapshot, journal_seq::text AS journal_seq, witness, made_at, stored_in`;
 
 const READ_PRESENT = sql(
   'read_present_archive_file',
@@ -137,12 +137,12 @@ const SUPERSEDE = sql(
 const INSERT_FILE = sql(
   'insert_archive_file',
   `INSERT INTO archive_file (kind, venue, date, revision, file, rows, in_effect, bytes, sha256, checksum, schema_version, start_at, end_at,
-     snapshot, journal_seq, witness, made_at)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, to_timestamp($12::float8 / 1000), to_timestamp($13::float8 / 1000), $14, $15, $16,
+     snapshot, journal_seq, witness, stored_in, made_at)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, to_timestamp($12::float8 / 1000), to_timestamp($13::float8 / 1000), $14, $15, $16, $17,
      clock_timestamp()) ON CONFLICT DO NOTHING RETURNING ${FILE_COLUMNS}`,
 );
 
-/** A file that lies in its folder. */
+/** A file that lies in its folder, and in the object store of the address `storedIn`. */
 interface MadeFile {
   readonly day: ArchiveDay;
   readonly revision: number;
@@ -150,6 +150,7 @@ interface MadeFile {
   readonly bytes: number;
   readonly sha256: string | null;
   readonly schemaVersion: number;
+  readonly storedIn: string | null;
 }
 
 const LOCK_SEAM = sql(
@@ -175,7 +176,7 @@ export function addFile(
     const [added] = await tx.query<ArchiveFile>(INSERT_FILE, [
       ...[kind, venue, date, made.revision, made.file, summary.rows, summary.inEffect, made.bytes, made.sha256],
       ...[summary.checksum, made.schemaVersion, summary.startMs, summary.endMs, summary.snapshot, summary.journalSeq],
-      JSON.stringify(summary.witness),
+      ...[JSON.stringify(summary.witness), made.file === null ? null : made.storedIn],
     ]);
     if (added === undefined) return undefined;
     await tx.query(DELETE_CHANGES, [summary.changes]);
@@ -193,24 +194,40 @@ export async function dropChanges(db: Queryable, { changes }: Pick<DaySummary, '
 const READ_UNDESCRIBED = sql(
   'read_undescribed_files',
   `SELECT kind, venue, date::text AS date FROM archive_file
-   WHERE described_at IS NULL AND (file IS NOT NULL OR revision > 1) AND superseded_at IS NULL LIMIT $1`,
+   WHERE (described_at IS NULL AND (file IS NOT NULL OR revision > 1) OR file IS NOT NULL AND $2::text <> coalesce(stored_in, ''))
+     AND superseded_at IS NULL ORDER BY made_at LIMIT $1`,
 );
 const SET_DESCRIBED = sql(
   'set_archive_described',
   `UPDATE archive_file SET described_at = clock_timestamp()
    WHERE kind = $1 AND venue = $2 AND date = $3::date AND described_at IS NULL AND revision <= $4`,
 );
+const SET_STORED = sql(
+  'set_archive_stored',
+  'UPDATE archive_file SET stored_in = $5 WHERE kind = $1 AND venue = $2 AND date = $3::date AND revision = $4 AND file IS NOT NULL',
+);
 const LOCK_DAY = sql('lock_archive_day', 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))');
 
-/** Days whose folder may differ from the catalog, because a process died before it described them. */
-export function readUndescribedDays(db: Queryable, limit: number): Promise<ArchiveDay[]> {
-  return db.query<ArchiveDay>(READ_UNDESCRIBED, [limit]);
+/**
+ * Days whose folder may differ from the catalog, because a process died before it described them, and days whose file is not in the object
+ * store of this address.
+ */
+export function readUndescribedDays(
+  db: Queryable,
+  limit: number,
+  storeUrl: string | null = null,
+): Promise<ArchiveDay[]> {
+  return db.query<ArchiveDay>(READ_UNDESCRIBED, [limit, storeUrl]);
 }
 
-/** Describes a day with its present file. One process at a time does, so that the last one has the last revision. */
+/**
+ * Describes a day with its present file, also in the object store of an address. One process at a time does, so that the last one has the
+ * last revision.
+ */
 export function describing(
   db: Database,
   day: ArchiveDay,
+  storeUrl: string | null,
   describe: (present: ArchiveFile) => Promise<void>,
 ): Promise<void> {
   const { kind, venue, date } = day;
@@ -220,6 +237,7 @@ export function describing(
     if (present === undefined) return;
     await describe(present);
     await tx.query(SET_DESCRIBED, [kind, venue, date, present.revision]);
+    if (storeUrl !== null) await tx.query(SET_STORED, [kind, venue, date, present.revision, storeUrl]);
   });
 }
 

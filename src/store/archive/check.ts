@@ -30,18 +30,20 @@ export interface FormerFile extends ArchiveDay {
   readonly revision: number;
   readonly file: string;
   readonly sha256: string;
+  readonly bytes: number;
   /** Hours since a later revision superseded it. */
   readonly hours: number;
 }
 
 const FORMER = sql(
   'read_former_archive_files',
-  `SELECT kind, venue, date::text AS date, revision, file, sha256,
+  `SELECT kind, venue, date::text AS date, revision, file, sha256, bytes,
      floor(extract(epoch FROM clock_timestamp() - superseded_at) / 3600)::int AS hours
    FROM archive_file WHERE superseded_at IS NOT NULL AND file IS NOT NULL ORDER BY kind, venue, date, revision`,
 );
 
 /** The files of former revisions that are not removed yet. */
-export function readFormerFiles(db: Queryable): Promise<FormerFile[]> {
-  return db.query<FormerFile>(FORMER);
+export async function readFormerFiles(db: Queryable): Promise<FormerFile[]> {
+  const rows = await db.query<Omit<FormerFile, 'bytes'> & { bytes: bigint }>(FORMER);
+  return rows.map((row) => ({ ...row, bytes: Number(row.bytes) }));
 }

@@ -3,7 +3,7 @@ import type { ArchiveKind } from '../../domain/archive/kinds.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** A file or an empty day, as readers of the archive see it. */
-export type ListedFile = Omit<ArchiveFile, 'snapshot' | 'journalSeq' | 'witness'>;
+export type ListedFile = Omit<ArchiveFile, 'snapshot' | 'journalSeq' | 'witness' | 'storedIn'>;
 
 /** The day behind which a page of the list begins. */
 interface FilePlace {

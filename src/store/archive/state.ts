@@ -9,19 +9,22 @@ export interface ArchiveOwner {
   readonly id: string;
   /** Whether the catalog has files. */
   readonly hasFiles: boolean;
+  /** Whether a present file among them is not in the object store. */
+  readonly hasUnstored: boolean;
   readonly clock: Date;
 }
 
 const READ_OWNER = sql(
   'read_archive_owner',
   `SELECT (SELECT system_identifier FROM pg_control_system()) || '.' || oid AS id,
-     EXISTS (SELECT FROM archive_file WHERE file IS NOT NULL) AS has_files, clock_timestamp() AS clock
+     EXISTS (SELECT FROM archive_file WHERE file IS NOT NULL) AS has_files, clock_timestamp() AS clock,
+     EXISTS (SELECT FROM archive_file WHERE file IS NOT NULL AND superseded_at IS NULL AND stored_in IS DISTINCT FROM $1) AS has_unstored
    FROM pg_database WHERE datname = current_database()`,
 );
 
-/** The identity of this database, with its time. */
-export async function readOwner(db: Queryable): Promise<ArchiveOwner | undefined> {
-  const [owner] = await db.query<ArchiveOwner>(READ_OWNER);
+/** The identity of this database, with its time. `storeUrl`: the address of its object store. */
+export async function readOwner(db: Queryable, storeUrl: string | null): Promise<ArchiveOwner | undefined> {
+  const [owner] = await db.query<ArchiveOwner>(READ_OWNER, [storeUrl]);
   return owner;
 }
 

@@ -64,6 +64,7 @@ import { ArchiveReads0051 } from './migrations/0051-archive-reads.ts';
 import { ArchiveCoverage0052 } from './migrations/0052-archive-coverage.ts';
 import { ArchiveState0054 } from './migrations/0054-archive-state.ts';
 import { ArchiveSeam0055 } from './migrations/0055-archive-seam.ts';
+import { ArchiveStore0056 } from './migrations/0056-archive-store.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -131,6 +132,7 @@ export const MIGRATIONS = [
   ArchiveCoverage0052,
   ArchiveState0054,
   ArchiveSeam0055,
+  ArchiveStore0056,
 ] as const;
 
 /**

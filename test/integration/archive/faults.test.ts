@@ -238,7 +238,7 @@ describe('the folder of the archive', () => {
     await writeFile(file, '');
     const { context, lines } = contextOf(join(file, 'inside'));
     await assertOwnFolder(context);
-    expect(lines.join('')).toMatch(/ENOTDIR.*no archive until the folder is repaired/s);
+    expect(lines.join('')).toMatch(/ENOTDIR.*no archive until its folder or object store is repaired/s);
   });
 
   it('takes over the files of a former release, and refuses files that the catalog does not have', async () => {

@@ -64,6 +64,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     'does not end; test/integration/api/streams/market-stream.test.ts reads the channel',
   'docs/archive.md: duckdb -c "SELECT venue, date, count(*), sum(size) FROM read_parquet(\'archive/trades/*/*/*.parquet\', hive_partitioning = true) GROUP BY ALL"':
     'needs the program of DuckDB; archive-day.test.ts reads the files in the same way',
+  'docs/archive.md: ARCHIVE_DIR=/var/lib/oddswire/archive':
+    'variables of an object store (test/integration/archive/archive-store.test.ts)',
   'docs/archive.md: oddswire archive check':
     'needs an archive; test/integration/archive/check.test.ts runs the command',
   'docs/proof.md: FAULTS_SEED=123 npm run test:faults -- test/faults/kill-on-redis.test.ts': 'takes minutes',

@@ -60,6 +60,8 @@ describe('loadConfig', () => {
       SOLANA_RPC_URL: 'https://node.test/key',
       KALSHI_API_KEY_ID: 'key-id',
       KALSHI_PRIVATE_KEY_FILE: import.meta.filename,
+      ARCHIVE_S3_ACCESS_KEY_ID: 'store-id',
+      ARCHIVE_S3_SECRET_ACCESS_KEY: 'store-secret',
     };
     expect(Object.keys(secrets).sort()).toEqual(NAMES.filter((name) => !mayRead('nobody', name)).sort());
     for (const name of ['api', 'poller', 'aggregator', 'alerter', 'deliverer', 'streamer']) {
@@ -73,6 +75,8 @@ describe('loadConfig', () => {
         SOLANA_RPC_URL: config.venueUrls.solana.rpc !== undefined,
         KALSHI_API_KEY_ID: config.feeds.hasKalshiKeyId,
         KALSHI_PRIVATE_KEY_FILE: config.feeds.kalshiKey?.file !== undefined,
+        ARCHIVE_S3_ACCESS_KEY_ID: config.archive.store.accessKeyId !== undefined,
+        ARCHIVE_S3_SECRET_ACCESS_KEY: config.archive.store.secretAccessKey !== undefined,
       };
       const expected = Object.keys(secrets).map((variable) => [variable, mayRead(name, variable)]);
       expect([name, isRead]).toEqual([name, Object.fromEntries(expected)]);
@@ -86,6 +90,32 @@ describe('loadConfig', () => {
     for (const name of ['api', 'deliverer']) {
       expect(() => loadConfig(without, name)).toThrow('configuration: SECRETS_KEYS is required');
     }
+  });
+
+  it('requires a folder and a key beside ARCHIVE_URL in the processes that use the archive', () => {
+    const store = { ARCHIVE_URL: 's3://bucket/a//b', DATABASE_URL: NEEDED.DATABASE_URL };
+    const missing = ['ARCHIVE_DIR', 'ARCHIVE_S3_ACCESS_KEY_ID', 'ARCHIVE_S3_SECRET_ACCESS_KEY'];
+    expect(problemsOf({ ...NEEDED, ...store })).toEqual(missing.map((name) => `ARCHIVE_URL needs ${name}`));
+    expect(() => loadConfig(store, 'aggregator')).toThrow('ARCHIVE_URL needs ARCHIVE_S3_SECRET_ACCESS_KEY');
+    expect(loadConfig(store, 'poller').archive.store.url).toEqual({ bucket: 'bucket', prefix: 'a/b/' });
+  });
+
+  it.each([
+    ['ARCHIVE_URL', 'https://bucket/prefix'],
+    ['ARCHIVE_URL', 's3://Bucket'],
+    ['ARCHIVE_URL', 's3://bucket/a b'],
+    ['ARCHIVE_URL', 's3://bucket/../other'],
+    ['ARCHIVE_S3_ENDPOINT', 'https://user:hunter2@store.test'],
+    ['ARCHIVE_S3_ENDPOINT', 'https://store.test/hunter2'],
+    ['ARCHIVE_S3_ENDPOINT', 's3://store.test'],
+    ['ARCHIVE_CACHE_MB', '0x50'],
+  ])('names %s without its value when it is %s', (name, value) => {
+    const [problem, ...more] = problemsOf({ ...NEEDED, [name]: value });
+    expect([problem, more.filter((each) => !each.startsWith('ARCHIVE_URL needs'))]).toEqual([
+      expect.stringMatching(new RegExp(`^${name}: `)),
+      [],
+    ]);
+    expect(problem).not.toContain(value);
   });
 
   it('ignores variables that are not its own', () => {

@@ -27,7 +27,7 @@ const spans = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, text = 
 describe('docs/configuration.md', () => {
   it('lists every variable once, with its default', () => {
     const documented = rowsOf('docs/configuration.md')
-      .filter(([name = '']) => /^`[A-Z_]+`$/.test(name))
+      .filter(([name = '']) => /^`[A-Z\d_]+`$/.test(name))
       .map(([name = '', value = '']) => [plain(name), plain(value)]);
     expect(documented.sort()).toEqual(
       configTable()
