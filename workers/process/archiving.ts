@@ -73,8 +73,8 @@ interface Planned {
 }
 
 /**
- * Wakes the first two due days of each kind and venue, finishes manifests and uploads that a death or a process of the former release left open,
- * and removes files that no longer count. Days of venues that are disabled by now are archived too.
+ * Wakes the first two due days of each kind and venue, finishes manifests and uploads that a death or a process of the former release left
+ * open, and removes files that no longer count. Days of venues that are disabled by now are archived too.
  */
 export async function planArchive(context: JobContext): Promise<Planned> {
   const { dir } = context.config.archive;
