@@ -5,6 +5,7 @@ import { type ArchiveDay, folderOf, formerPlaceOf } from '../domain/archive/file
 import { boundedCache } from '../domain/values/bounded-cache.ts';
 import { OddswireError } from '../domain/values/errors.ts';
 import type { FetchedFiles } from './store/fetched-files.ts';
+import { takingTurns } from './turns.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 /** Files whose content is known to be right, or wrong. */
@@ -66,8 +67,7 @@ export class CheckedFiles {
   readonly #fetched: FetchedFiles | undefined;
   readonly #known = boundedCache<Known>(MAX_KNOWN);
   readonly #checks = new Map<string, Promise<boolean>>();
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #inTurn = takingTurns(MAX_CHECKS);
 
   /** `dir`: an absolute path. `fetched`: files of the object store, which stand in for those that the folder lacks. */
   constructor(dir: string, fetched?: FetchedFiles) {
@@ -166,18 +166,6 @@ export class CheckedFiles {
       this.#checks.set(key, check);
     }
     return check;
-  }
-
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= MAX_CHECKS) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#running += 1;
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#running -= 1;
-    }
   }
 }
 

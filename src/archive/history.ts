@@ -1,28 +1,11 @@
+import type { Correction } from '../store/archive/past.ts';
+import type { TradePlace } from '../store/series/reads.ts';
 import { literal, rowsOf } from './parquet.ts';
-
-/** The place of a trade in the order of the tape, and in the key of its outcome; the texts are integers and a decimal. */
-interface Place {
-  readonly atMicros: string;
-  readonly ordinal: string;
-  readonly signedPrice: string;
-  readonly tradeId: string;
-  readonly tokenId: string;
-}
-
-/** A trade that the files may lack: it counts when they have none of its outcome, time and id. */
-interface Correction {
-  readonly tokenId: string;
-  readonly atMicros: string;
-  readonly tradeId: string;
-  readonly price: string;
-  readonly size: string;
-  readonly side: number | null;
-  readonly ordinal: number;
-}
 
 interface TradesQuery {
   /** Paths of files. */
   readonly files: readonly string[];
+  /** Trades that the files may lack: one counts when they have none of its outcome, time and id. */
   readonly corrections: readonly Correction[];
   readonly marketId: string;
   /** Ids of the outcomes, with their keys, which order trades that agree in all else. */
@@ -32,7 +15,7 @@ interface TradesQuery {
   readonly untilMicros: bigint;
   readonly direction: 'asc' | 'desc';
   readonly limit: number;
-  readonly after?: Place | undefined;
+  readonly after?: TradePlace | undefined;
 }
 
 export const timeSql = (micros: bigint) => `make_timestamptz(${micros})`;

@@ -14,6 +14,8 @@ type Rows = readonly Record<string, unknown>[];
 export class ArchiveReader {
   readonly #dir: string;
   #opening: Promise<Duckdb> | undefined;
+  /** Kills the process, also one that does not finish its start. */
+  #stop = new AbortController();
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #isClosed = false;
@@ -64,7 +66,8 @@ export class ArchiveReader {
   #open(): Promise<Duckdb> {
     // Reads need no folder to spill to: a read that exceeds the memory fails.
     const limits = { folders: [`${this.#dir}/`], spillFolder: '', memoryMb: MEMORY_MB, threads: 1 };
-    const opening = openDuckdb(limits, new AbortController().signal);
+    this.#stop = new AbortController();
+    const opening = openDuckdb(limits, this.#stop.signal);
     // Reported by the read that waits for it.
     opening.catch(() => undefined);
     return opening;
@@ -73,6 +76,7 @@ export class ArchiveReader {
   async #end(): Promise<void> {
     const opening = this.#opening;
     this.#opening = undefined;
+    this.#stop.abort();
     const duckdb = await opening?.catch(() => undefined);
     await duckdb?.close();
   }

@@ -3,6 +3,7 @@ import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { OddswireError } from '../../domain/values/errors.ts';
+import { takingTurns } from '../turns.ts';
 import { fetchTo, type StoredFile } from './day.ts';
 import { type ObjectStore, storeOf } from './s3.ts';
 
@@ -40,8 +41,7 @@ export class FetchedFiles {
   readonly #options: Options;
   readonly #folder: string;
   readonly #fetches = new Map<string, Promise<string | null>>();
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #inTurn = takingTurns(MAX_FETCHES);
 
   constructor(options: Options) {
     this.#options = options;
@@ -129,18 +129,6 @@ export class FetchedFiles {
       return await Promise.race([work, late]);
     } finally {
       clearTimeout(timer);
-    }
-  }
-
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= MAX_FETCHES) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#running += 1;
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#running -= 1;
     }
   }
 }

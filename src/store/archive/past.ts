@@ -8,7 +8,7 @@ export interface PastFile extends CatalogFile {
 }
 
 /** A trade that a file of its day may lack. */
-interface Correction {
+export interface Correction {
   readonly tokenId: string;
   readonly atMicros: string;
   readonly tradeId: string;

@@ -61,6 +61,15 @@ const MERGED_FILES = sql(
   `SELECT file, date::text AS date FROM archive_file
    WHERE kind = 'trades' AND superseded_at IS NULL AND (revision > 1 OR date < '2026-01-20') AND file IS NOT NULL`,
 );
+const NOTE = sql(
+  'test_seam_note',
+  `INSERT INTO archive_change (kind, token_id, date, xid) VALUES ('trades', $1, $2::date, pg_current_xact_id())`,
+);
+const NOTES = sql(
+  'test_seam_notes',
+  `SELECT count(*)::int AS count FROM archive_change c
+   WHERE kind = 'trades' AND date < (SELECT (until AT TIME ZONE 'UTC')::date FROM archive_seam WHERE kind = 'trades')`,
+);
 const SET_SCHEMA = sql('test_seam_schema', 'UPDATE archive_file SET schema_version = $2 WHERE file = $1');
 
 let dir = '';
@@ -309,6 +318,16 @@ describe('reads across the seam of the archive', () => {
     await maintainStorage.run({}, context());
     expect((await listPartitions(archived.db, 'trade')).map(({ name }) => name)).not.toContain('trade_202601');
     for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
+  });
+
+  it('stay the same when a process died between the removal of corrections and that of their note', async () => {
+    const [token] = await archived.db.query<{ id: bigint }>(TOKEN, ['m1:yes']);
+    const [file] = await archived.db.query<{ date: string }>(FIRST_FILE);
+    await archived.db.query(NOTE, [token?.id, file?.date]);
+    const day = { kind: 'trades', venue: 'polymarket', date: file?.date ?? '' } as const;
+    expect(await archiveDay.run(day, context())).toMatchObject({ skipped: 'unchanged' });
+    expect(await archived.db.query(NOTES)).toEqual([{ count: 0 }]);
+    await compareTape('m1/trades?direction=asc&limit=100');
   });
 
   it('get 503 with the cause when a file is gone, changed or newer, and on a server without the archive', async () => {
