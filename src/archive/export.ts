@@ -85,6 +85,7 @@ function pastSql(query: PastQuery, columns: readonly string[]): string {
 
 /**
  * SQL of the lines of files behind a position: the outcome, the keys of the row, and its line without the head, in the order of an export.
+ * DuckDB makes the lines before it sorts them, on all of its threads; behind the sort it uses one.
  */
 export function linesSql(
   query: PastQuery,
@@ -94,9 +95,12 @@ export function linesSql(
   const used = new Set(['outcome_id', ...keys, ...columns.flatMap(storedIn)]);
   const line = linePartsOf(query.kind, format, decimalFormat).map(partSql);
   const keySql = keys.map((key) => (key === 'trade_id' ? key : `epoch_us(${key})`));
-  return `SELECT outcome_id, ${keySql.join(', ')}, ${line.join(' || ')}
-    FROM (SELECT * FROM (${pastSql(query, [...used])}) ${after === null ? '' : `WHERE ${behindSql(after, keySql)}`}
-      ORDER BY outcome_id, ${keys.join(', ')})`;
+  const names = keys.map((_, index) => `key_${index}`);
+  const named = keySql.map((key, index) => `${key} AS key_${index}`);
+  return `SELECT outcome_id, ${names.join(', ')}, line FROM (
+      SELECT outcome_id, ${named.join(', ')}, ${line.join(' || ')} AS line
+      FROM (${pastSql(query, [...used])}) ${after === null ? '' : `WHERE ${behindSql(after, keySql)}`})
+    ORDER BY outcome_id, ${names.join(', ')}`;
 }
 
 function behindSql({ outcomeId, keys }: Place, keySql: readonly string[]): string {
