@@ -20,7 +20,7 @@ interface TradesQuery {
 
 export const timeSql = (micros: bigint) => `make_timestamptz(${micros})`;
 /** The digits of a value, also of one that no DECIMAL has. */
-const digits = (name: string) => `coalesce(CAST(${name} AS VARCHAR), ${name}_text)`;
+export const digits = (name: string) => `coalesce(CAST(${name} AS VARCHAR), ${name}_text)`;
 /** As for the order of trades of a venue: positive for a buy, negative for a sell. A price beyond the type has no place of its own. */
 const SIGNED = 'coalesce(side * TRY_CAST(price AS DECIMAL(38, 18)), 0)';
 const KEYS = ['at_micros', 'ordinal', 'signed', 'trade_id', 'token_id'] as const;

@@ -12,7 +12,8 @@ import { findFile, type ListedFile, listFiles } from '../../store/archive/file-l
 import type { Database } from '../../store/db/tx.ts';
 import { hasDuckdb, openDuckdb } from '../duckdb.ts';
 import { removeFile, sha256Of } from '../folder.ts';
-import { describeDay, makeDay } from '../make-day.ts';
+import { makeDay } from '../make-day.ts';
+import { describeDay } from '../making.ts';
 import { claimFolder } from '../owner.ts';
 import { removeStored, restoreFile } from '../store/day.ts';
 import type { ObjectStore } from '../store/s3.ts';

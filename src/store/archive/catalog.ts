@@ -1,6 +1,6 @@
 import type { ArchiveDay, ArchiveFile } from '../../domain/archive/file.ts';
 import { ARCHIVE_KIND_NAMES, type ArchiveKind } from '../../domain/archive/kinds.ts';
-import { readSeam } from '../db/archive-seam.ts';
+import { readSeam, seamOf } from '../db/archive-seam.ts';
 import { listPartitions, type Partition, type PartitionedTable } from '../db/partitions.ts';
 import { type Database, type Queryable, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
 import type { DaySummary } from './copy.ts';
@@ -66,8 +66,12 @@ const READ_DUE = sql(
      SELECT DISTINCT c.kind, a.venue, c.date FROM archive_change c LEFT JOIN outcome o ON o.token_id = c.token_id
      LEFT JOIN market m ON m.id = o.market_id JOIN asked a ON a.kind = c.kind AND a.venue = coalesce(c.venue, m.venue) CROSS JOIN last
      LEFT JOIN archive_file f ON f.kind = c.kind AND f.venue = a.venue AND f.date = c.date AND f.superseded_at IS NULL
-     WHERE c.date <= last.day AND (f.made_at IS NULL OR f.made_at < clock_timestamp() - interval '1 hour'))
-   SELECT kind, venue, date::text AS date FROM (SELECT * FROM missing UNION SELECT * FROM changed) d
+     WHERE c.date <= last.day AND (f.made_at IS NULL OR f.made_at < clock_timestamp() - interval '1 hour')),
+   undropped AS (
+     SELECT f.kind, f.venue, f.date FROM asked a JOIN archive_file f ON f.kind = a.kind AND f.venue = a.venue
+     WHERE a.kind = 'candles' AND f.superseded_at IS NULL AND f.file IS NOT NULL AND f.dropped_at IS NULL
+       AND f.date < (${seamOf('candles')} AT TIME ZONE 'UTC')::date)
+   SELECT kind, venue, date::text AS date FROM (SELECT * FROM missing UNION SELECT * FROM changed UNION SELECT * FROM undropped) d
    ORDER BY date, kind, venue LIMIT $5`,
 );
 
@@ -85,7 +89,7 @@ export const TABLES: Partial<Record<ArchiveKind, PartitionedTable>> = {
   books: 'book_history',
 };
 
-/** Days that are over and have no file of their present rows, oldest first. */
+/** Days that are over and have no file of their present rows, or whose candles Postgres has to drop, oldest first. */
 export async function readDueDays(db: Queryable, { pairs, afterHours, limit }: DueOptions): Promise<ArchiveDay[]> {
   const fromOf = new Map<ArchiveKind, string>();
   for (const kind of new Set(pairs.map((pair) => pair.kind))) {

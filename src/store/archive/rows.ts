@@ -118,8 +118,8 @@ function rendered(name: string, type: ColumnType): string[] {
   ];
 }
 
-/** The candles that files have. */
-const ARCHIVED_INTERVALS = [60, 300];
+/** The lengths of the candles that files have, seconds. */
+export const ARCHIVED_INTERVALS: readonly number[] = [60, 300];
 
 /** SQL that copies the rows of a day as CSV in the order of its file, as `CsvRows` reads it. */
 export function copySql({ kind, venue, date }: ArchiveDay, trades: TradeTable): string {

@@ -13,6 +13,7 @@ import { INTERVAL_SECONDS, type Interval } from '../../domain/markets/candle.ts'
 import type { DecimalFormat } from '../../domain/values/api-json.ts';
 import { OddswireError } from '../../domain/values/errors.ts';
 import type { TimeRange } from '../../domain/values/time-range.ts';
+import { ARCHIVED_INTERVALS } from '../archive/rows.ts';
 import { ORIGIN } from '../db/origin.ts';
 import { listPartitions, type PartitionedTable } from '../db/partitions.ts';
 import { type Queryable, type Statement, sql } from '../db/tx.ts';
@@ -146,10 +147,11 @@ function rowsStatement(
   const order = kind.order.join(', ');
   const reversed = kind.order.map((key) => `${key} DESC`).join(', ');
   const firstKey = kind.hasIntervals ? 7 : 6;
+  const seamOfIntervals = kind.hasIntervals ? `AND $6::int[] && '{${ARCHIVED_INTERVALS}}'` : '';
   const behind = isContinued ? `AND ${kind.behind(kind.keys.map((_, index) => `$${firstKey + index}`))}` : '';
   return sql(
     `export_${kindName}_${format}_${decimalFormat}${isContinued ? '_behind' : ''}`,
-    `SELECT (SELECT ${micros('until')}::text FROM archive_seam WHERE kind = '${kindName}') AS seam, f.place, f.rows, f.lines, f.keys
+    `SELECT (SELECT ${micros('until')}::text FROM archive_seam WHERE kind = '${kindName}' ${seamOfIntervals}) AS seam, f.place, f.rows, f.lines, f.keys
      FROM (VALUES (0)) one LEFT JOIN (
        SELECT k.place::int AS place, r.rows, r.lines, r.keys
        FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (token_id, head, place)
