@@ -6,7 +6,7 @@ import { pruneRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { pruneSignInLinks } from '../../src/store/accounts/sign-in-links.ts';
 import { pruneBacktests } from '../../src/store/alerts/backtest/jobs.ts';
 import { pruneFinishedAlerts, pruneFirings } from '../../src/store/alerts/retention.ts';
-import { isPartitionArchived, isPartitionUnchanged } from '../../src/store/archive/catalog.ts';
+import { isPartitionArchived, isPartitionUnchanged, setKeepDays } from '../../src/store/archive/catalog.ts';
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';
 import { pruneQuarantine } from '../../src/store/catalog/quarantine.ts';
@@ -37,6 +37,8 @@ const FINER_CANDLES_DAYS = 45;
  */
 export const maintainStorage = defineJob('maintain-storage', async (_data, context) => {
   const { db, partitions, config, now, signal, log } = context;
+  const archived = archivedKinds(config);
+  await setKeepDays(db, 'trades', archived.includes('trades') ? (config.archive.keepDays ?? null) : null);
   for (const table of ['observation', 'price_history', 'book_history'] as const)
     await partitions.ensureAroundNow(table);
   await partitions.ensure('trade', [now(), now() + DAY_MS]);
@@ -66,7 +68,6 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
     eventsReconciled,
   };
   const report = { dropped: 0, carried: 0, postponed: 0, ...counts };
-  const archived = archivedKinds(config);
   for (const [table, days, kind] of retentionDays) {
     const isArchived = kind !== undefined && archived.includes(kind);
     const archive = isArchived && {

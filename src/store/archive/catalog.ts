@@ -24,6 +24,16 @@ export async function switchArchiveOn(db: Queryable, kinds: readonly ArchiveKind
   return ARCHIVE_KIND_NAMES.filter((kind) => rows.some((row) => row.kind === kind));
 }
 
+const KEEP_DAYS = sql(
+  'set_archive_keep_days',
+  'UPDATE archive_switch SET keep_days = $2 WHERE kind = $1 AND keep_days IS DISTINCT FROM $2::int',
+);
+
+/** The days for which Postgres keeps the archived rows of a kind, which decide about the length of new partitions; null: its retention. */
+export async function setKeepDays(db: Queryable, kind: ArchiveKind, days: number | null): Promise<void> {
+  await db.query(KEEP_DAYS, [kind, days]);
+}
+
 /** The first UTC day of a venue: of its first 1d candle for trades and candles, of its first settled hour for coverage, else the day of its first outcome. */
 const FIRST_DAY = `CASE WHEN a.kind IN ('trades', 'candles') THEN (
      SELECT (to_timestamp(min(c.bucket)) AT TIME ZONE 'UTC')::date
