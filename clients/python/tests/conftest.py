@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import queue
 import re
@@ -14,8 +15,10 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
+from faults import FaultServer, fault_server
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PROGRAM = REPOSITORY / "dist" / "bin" / "oddswire.js"
@@ -48,6 +51,25 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    """A server that answers as the test says."""
+    with fault_server() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def document() -> dict[str, Any]:
+    """The OpenAPI document of this repository's server."""
+    if not PROGRAM.exists():
+        pytest.skip("the server is not built: run `npm run build` in the root")
+    printed = subprocess.run(
+        ["node", "scripts/print-openapi.mjs"], cwd=REPOSITORY, check=True, capture_output=True, text=True
+    )
+    found: dict[str, Any] = json.loads(printed.stdout)
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -106,7 +128,8 @@ def _started(process: subprocess.Popen[str], data_dir: Path) -> Demo:
             url = found[1]
         elif found := re.match(r"\s+KEY=(\S+)", line):
             key = found[1]
-        elif "ow_live_" not in line:
+        elif "key" not in line.lower():
+            # The lines of a failed start are shown, without keys.
             seen.append(line)
         if url and key and line.startswith("first price served"):
             return Demo(url=url, key=key, data_dir=data_dir)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date as date_aliased
 from datetime import datetime
 from decimal import Decimal
@@ -2261,7 +2261,7 @@ class ApiKeyWithSecret:
     """
     ISO 8601, UTC, milliseconds.
     """
-    key: str
+    key: str = field(repr=False)
     """
     The key. No later answer contains it, and oddswire stores a hash.
     """
@@ -2989,7 +2989,7 @@ class RotatedWebhook:
     """
     ISO 8601, UTC, milliseconds.
     """
-    secret: str
+    secret: str = field(repr=False)
     """
     Signs deliveries. Shown in this answer only.
     """
@@ -3536,7 +3536,7 @@ class WebhookWithSecret:
     """
     ISO 8601, UTC, milliseconds.
     """
-    secret: str
+    secret: str = field(repr=False)
     """
     Signs deliveries. Shown in this answer only.
     """
