@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from operations import CALLS, FIRST_PAGE_ONLY, GROUPS, HINTS, MIXINS, SERIES, WRITTEN
-from schemas import INPUT_NAMES, TIMES, Schemas, pascal, python_name
+from schemas import INPUT_NAMES, TIMES, Schemas, pascal, python_name, singular
 
 Schema = dict[str, Any]
 
@@ -354,7 +354,7 @@ def _input_hint(schemas: Schemas, schema: Schema, name: str) -> str:
 
 
 def _class_name(group: str) -> str:
-    return f"{pascal(group.removesuffix('s') if group not in ('series',) else group)}Calls"
+    return f"{pascal(singular(group))}Calls"
 
 
 def _group(group: str, calls: list[Call], *, is_async: bool) -> str:
@@ -394,7 +394,7 @@ _PAGE_SIZE = ("page_size", "Rows per request, 1 to 1,000. Default: 100.")
 
 def _iterators(call: Call, *, is_async: bool) -> list[str]:
     suffix = call.name.removeprefix("list")
-    of_rows, of_pages = f"iterate{suffix}", f"{suffix.removeprefix('_').removesuffix('s')}_pages".removeprefix("_")
+    of_rows, of_pages = f"iterate{suffix}", f"{singular(suffix.removeprefix('_'))}_pages".removeprefix("_")
     iterator = "AsyncIterator" if is_async else "Iterator"
     arguments = f"{call.arguments(without=_ITERATED)}, page_size: int | None = None, options: CallOptions | None = None"
     walked = [one for one in call.parameters if one.wire not in _ITERATED]

@@ -151,7 +151,8 @@ def pascal(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", name))
 
 
-def _singular(name: str) -> str:
+def singular(name: str) -> str:
+    """`deliveries` as `delivery`."""
     if name.endswith("ies"):
         return f"{name[:-3]}y"
     return name[:-1] if name.endswith("s") and not name.endswith("ss") else name
@@ -205,7 +206,7 @@ class Schemas:
             )
         kept = {key: schema[key] for key in _KEPT if key in schema}
         if kind == "array":
-            kept["items"] = self._converted(schema["items"], _singular(name), is_input=is_input)
+            kept["items"] = self._converted(schema["items"], singular(name), is_input=is_input)
         if kind == "number":
             kept["format"] = "decimal"
         if "enum" in schema and not is_input and len(schema["enum"]) > 1:

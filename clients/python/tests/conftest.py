@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -102,6 +103,8 @@ def demo() -> Iterator[Demo]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
         shutil.rmtree(data_dir, ignore_errors=True)
 
 
@@ -110,8 +113,9 @@ def _started(process: subprocess.Popen[str], data_dir: Path) -> Demo:
 
     def read() -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            lines.put(line)
+        with contextlib.suppress(ValueError):  # The fixture closes it at its end.
+            for line in process.stdout:
+                lines.put(line)
         lines.put(None)
 
     threading.Thread(target=read, daemon=True).start()

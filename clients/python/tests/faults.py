@@ -76,6 +76,8 @@ class FaultServer:
     url: str
     answers: list[Act] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
+    arrived: threading.Event = field(default_factory=threading.Event)
+    """Set when the first request is here."""
     released: threading.Event = field(default_factory=threading.Event)
 
     def silent(self, handler: BaseHTTPRequestHandler) -> None:
@@ -114,12 +116,13 @@ def fault_server() -> Iterator[FaultServer]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
             server.seen.append(Seen(self.command, self.path, headers, body))
+            server.arrived.set()
             act = server.answers.pop(0) if len(server.answers) > 1 else server.answers[0]
             act(self)
 
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        def log_message(self, format: str, *args: object) -> None:
             """Logs nothing: requests have keys."""
 
     listener = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

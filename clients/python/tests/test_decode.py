@@ -59,7 +59,13 @@ def test_decode_gives_unknown_when_a_member_of_a_union_is_new() -> None:
 
 
 def test_decode_chooses_the_member_by_its_words() -> None:
-    data = {"alertId": "a", "tokenMint": "m", "tokenSymbol": "S", "currentPrice": 1, "observedAt": "2026-01-02T03:04:05Z"}
+    data = {
+        "alertId": "a",
+        "tokenMint": "m",
+        "tokenSymbol": "S",
+        "currentPrice": 1,
+        "observedAt": "2026-01-02T03:04:05Z",
+    }
     event = {"id": "evt_1", "type": "price_alert", "timestamp": "2026-01-02T03:04:05Z"}
     change = decode_as(models.Event, {**event, "data": {**data, "condition": "change"}})
     assert isinstance(change, models.PriceAlertEvent)

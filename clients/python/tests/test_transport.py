@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -312,14 +313,11 @@ def test_an_unchanged_answer_is_not_sent_again(driver: Driver, server: FaultServ
 
 
 def test_a_cancelled_task_ends_its_call(server: FaultServer) -> None:
-    import asyncio
-
     server.answers = [server.silent]
 
     async def cancelled(client: Any) -> str:
         task = asyncio.ensure_future(client.venues.list())
-        while not server.seen:
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(server.arrived.wait)
         task.cancel()
         try:
             await task

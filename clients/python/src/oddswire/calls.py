@@ -933,7 +933,7 @@ class CoverageCalls:
         )
 
 
-class DeliverieCalls:
+class DeliveryCalls:
     """Deliveries of webhooks, and the events of the account."""
 
     def __init__(self, core: Core, runner: Runner) -> None:
@@ -2825,7 +2825,7 @@ class Calls:
         self.archive = ArchiveCalls(core, runner)
         self.candles = CandleCalls(core, runner)
         self.coverage = CoverageCalls(core, runner)
-        self.deliveries = DeliverieCalls(core, runner)
+        self.deliveries = DeliveryCalls(core, runner)
         self.events = EventCalls(core, runner)
         self.health = HealthCalls(core, runner)
         self.keys = KeyCalls(core, runner)
@@ -3679,7 +3679,7 @@ class AsyncCoverageCalls:
         )
 
 
-class AsyncDeliverieCalls:
+class AsyncDeliveryCalls:
     """Deliveries of webhooks, and the events of the account."""
 
     def __init__(self, core: Core, runner: AsyncRunner) -> None:
@@ -5588,7 +5588,7 @@ class AsyncCalls:
         self.archive = AsyncArchiveCalls(core, runner)
         self.candles = AsyncCandleCalls(core, runner)
         self.coverage = AsyncCoverageCalls(core, runner)
-        self.deliveries = AsyncDeliverieCalls(core, runner)
+        self.deliveries = AsyncDeliveryCalls(core, runner)
         self.events = AsyncEventCalls(core, runner)
         self.health = AsyncHealthCalls(core, runner)
         self.keys = AsyncKeyCalls(core, runner)
