@@ -142,6 +142,8 @@ UNKNOWN: Schema = {
     "required": ["type", "raw"],
 }
 
+_SECONDS = re.compile(r",? ?\b[Ee]poch seconds\b\.?")
+"""What the document says about integers that are times here."""
 _REF = "#/components/schemas/"
 _KEPT = ("type", "description", "format", "required", "additionalProperties", "const", "enum")
 
@@ -261,7 +263,9 @@ class Schemas:
                 self._with_time(one, wire, original, owner)
                 for one, original in zip(converted["anyOf"], schema.get("anyOf", converted["anyOf"]), strict=False)
             ]
-            return {**converted, "anyOf": members}
+            described = "description" in converted and members != converted["anyOf"]
+            about = {"description": _SECONDS.sub("", converted["description"])} if described else {}
+            return {**converted, **about, "anyOf": members}
         if converted.get("type") != "integer":
             return converted
         says_seconds = "poch seconds" in schema.get("description", "")
@@ -278,7 +282,8 @@ class Schemas:
         if not is_time:
             return converted
         kept = {"type": "string", "format": "date-time"}
-        return {**kept, "description": converted["description"]} if "description" in converted else kept
+        description = _SECONDS.sub("", converted.get("description", "")).strip()
+        return {**kept, "description": description} if description else kept
 
 
 def _tag(schema: Schema) -> str:

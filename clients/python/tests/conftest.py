@@ -79,6 +79,8 @@ def demo() -> Iterator[Demo]:
     if not PROGRAM.exists():
         pytest.fail(f"{PROGRAM} is missing: run `npm run build` in the root")
     data_dir = Path(tempfile.mkdtemp(prefix="oddswire-python-"))
+    # The user of the embedded Postgres must reach its folder; otherwise the demo makes one elsewhere.
+    data_dir.chmod(0o711)
     port = free_block(20)
     environment = {
         "PATH": os.environ["PATH"],
