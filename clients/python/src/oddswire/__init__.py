@@ -1,0 +1,33 @@
+"""Client of the oddswire API: `Oddswire`, and `AsyncOddswire` for asyncio and trio. Its things are in `oddswire.models`."""
+
+from . import errors, models
+from ._version import VERSION
+from .client import AsyncOddswire, Oddswire
+from .encode import UNSET, Instant, Moment, Number, Unset
+from .errors import ApiError, DeadlineError, OddswireError, TransportError
+from .pages import Answer, Page
+from .series import Series
+from .transport import ApiWarning, CallOptions
+
+__version__ = VERSION
+
+__all__ = [
+    "UNSET",
+    "Answer",
+    "ApiError",
+    "ApiWarning",
+    "AsyncOddswire",
+    "CallOptions",
+    "DeadlineError",
+    "Instant",
+    "Moment",
+    "Number",
+    "Oddswire",
+    "OddswireError",
+    "Page",
+    "Series",
+    "TransportError",
+    "Unset",
+    "errors",
+    "models",
+]

@@ -1,0 +1,139 @@
+"""The two clients."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from types import TracebackType
+
+import httpx
+
+from ._version import VERSION
+from .calls import WIRE_NAMES, AsyncCalls, Calls
+from .runners import AsyncRunner, Runner
+from .transport import Core, Settings
+
+USER_AGENT = f"oddswire-python/{VERSION}"
+
+
+def _core(
+    base_url: str | None,
+    api_key: str | None,
+    timeout: float,
+    deadline: float | None,
+    retries: int,
+    max_delay: float,
+    headers: Mapping[str, str] | None,
+    etag_bytes: int,
+) -> Core:
+    settings = Settings(
+        base_url=base_url or _variable("ODDSWIRE_URL", "base_url", "the address of the API"),
+        api_key=api_key or _variable("ODDSWIRE_KEY", "api_key", "an API key"),
+        timeout=timeout,
+        deadline=deadline,
+        retries=retries,
+        max_delay=max_delay,
+        headers=headers or {},
+        etag_bytes=etag_bytes,
+    )
+    return Core(settings, USER_AGENT, WIRE_NAMES)
+
+
+def _variable(name: str, argument: str, meaning: str) -> str:
+    value = os.environ.get(name)
+    if not value:
+        raise ValueError(f"give {argument} or set {name} to {meaning}")
+    return value
+
+
+class Oddswire(Calls):
+    """
+    A client that blocks. It is a context manager, and several threads may use it.
+
+    Args:
+        base_url: The address of the API, such as `https://oddswire.example.com`. Default: the variable ODDSWIRE_URL.
+        api_key: Sent only to `base_url`. Default: the variable ODDSWIRE_KEY.
+        timeout: Seconds for each attempt, with the body.
+        deadline: Seconds for a call with all its attempts and waits. By default there is no such limit.
+        retries: The most retries of a call; 0 disables retries.
+        max_delay: Seconds of the longest wait before a retry. A longer `Retry-After` raises its error at once.
+        headers: Additional headers of every request.
+        etag_bytes: The size of the memory of answers. An answer in it is not sent again while it is unchanged. 0 disables it.
+        http: A client of httpx, for example with a proxy or with certificates. It stays open when this client closes.
+
+    Raises:
+        ValueError: the address or the key is missing or invalid.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = 30.0,
+        deadline: float | None = None,
+        retries: int = 2,
+        max_delay: float = 60.0,
+        headers: Mapping[str, str] | None = None,
+        etag_bytes: int = 16 * 1024 * 1024,
+        http: httpx.Client | None = None,
+    ) -> None:
+        core = _core(base_url, api_key, timeout, deadline, retries, max_delay, headers, etag_bytes)
+        self._owned = httpx.Client() if http is None else None
+        super().__init__(core, Runner(http or self._owned or httpx.Client()))
+
+    def close(self) -> None:
+        """Closes the connections."""
+        if self._owned is not None:
+            self._owned.close()
+
+    def __enter__(self) -> Oddswire:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncOddswire(AsyncCalls):
+    """
+    A client for asyncio and trio, with the calls of `Oddswire`. It is an asynchronous context manager.
+
+    Args:
+        base_url: As in `Oddswire`, like the others.
+        http: An asynchronous client of httpx. It stays open when this client closes.
+
+    Raises:
+        ValueError: the address or the key is missing or invalid.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = 30.0,
+        deadline: float | None = None,
+        retries: int = 2,
+        max_delay: float = 60.0,
+        headers: Mapping[str, str] | None = None,
+        etag_bytes: int = 16 * 1024 * 1024,
+        http: httpx.AsyncClient | None = None,
+    ) -> None:
+        core = _core(base_url, api_key, timeout, deadline, retries, max_delay, headers, etag_bytes)
+        self._owned = httpx.AsyncClient() if http is None else None
+        super().__init__(core, AsyncRunner(http or self._owned or httpx.AsyncClient()))
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        if self._owned is not None:
+            await self._owned.aclose()
+
+    async def __aenter__(self) -> AsyncOddswire:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
