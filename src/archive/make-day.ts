@@ -13,9 +13,9 @@ import {
   finish,
   type MakeOptions,
   madeFile,
+  NO_ROWS,
   type Place,
-  type Placed,
-  place,
+  upload,
   withDuckdb,
 } from './making.ts';
 import { mergeCandles } from './merge-candles.ts';
@@ -68,16 +68,16 @@ async function copy({ day, present, paths, startedMs }: Place, options: MakeOpti
     throw new OddswireError('archive_rows_gone', `Postgres has ${counts} that the catalog states`);
   }
   const revision = (present?.revision ?? 0) + 1;
-  let placed: Placed = { file: null, bytes: 0, sha256: null };
+  let finished = NO_ROWS;
   if (summary.rows > 0) {
     await withDuckdb({ dir, paths }, signal, async (duckdb) => {
       await duckdb.run(writeSql(day, paths.csv, paths.parquet));
       await check(duckdb, day, paths.parquet, summary);
     });
-    placed = await place({ day, revision, madePath: paths.parquet }, options);
+    finished = await upload({ day, revision, madePath: paths.parquet }, options);
   }
-  const added = await addFile(db, madeFile(day, revision, placed, options), summary);
-  return finish({ day, revision, placed, startedMs, isAdded: added !== undefined }, summary.rows, options);
+  const added = await addFile(db, madeFile(day, revision, finished, options), summary);
+  return finish({ day, revision, finished, startedMs, isAdded: added !== undefined }, summary.rows, options);
 }
 
 /** The rows of the day itself, without the values in effect at its start. */

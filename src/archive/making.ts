@@ -7,7 +7,7 @@ import { describing, readPresentFile } from '../store/archive/catalog.ts';
 import type { DaySummary } from '../store/archive/copy.ts';
 import type { Database } from '../store/db/tx.ts';
 import { type Duckdb, openDuckdb } from './duckdb.ts';
-import { keepOnly, nameFile, placeFile, removeFile, sha256Of, writeManifest } from './folder.ts';
+import { keepOnly, nameFile, placeFile, sha256Of, writeManifest } from './folder.ts';
 import { checksumSql } from './parquet.ts';
 import { describeStored, pathIn, placeOf, removeStored, restoreFile, storedFile } from './store/day.ts';
 import type { ObjectStore } from './store/s3.ts';
@@ -48,51 +48,64 @@ export interface Place {
   readonly startedMs: number;
 }
 
-/** Stores a finished file and moves it to its place, in this order: a fault of the store leaves no file in the folder. */
-export async function place(
+/** Names a finished file and uploads it. `addFile` moves it to its place: a fault of the store leaves no file in the folder. */
+export async function upload(
   { day, revision, madePath }: { day: ArchiveDay; revision: number; madePath: string },
   { dir, store, signal }: MakeOptions,
-): Promise<{ file: string; bytes: number; sha256: string }> {
+): Promise<Finished & { file: string }> {
   const named = await nameFile(day, revision, madePath);
   await store?.putFile(placeOf({ ...day, ...named }), madePath, named, signal);
-  await placeFile(dir, day, named.file, madePath);
-  return named;
+  let isPlaced = false;
+  const place = async () => {
+    // A transaction that begins again finds it there.
+    if (!isPlaced) await placeFile(dir, day, named.file, madePath);
+    isPlaced = true;
+  };
+  return { ...named, place };
 }
 
 /** The facts of a finished file for the catalog. */
-export function madeFile(day: ArchiveDay, revision: number, placed: Placed, { store }: MakeOptions) {
-  return { day, revision, ...placed, schemaVersion: SCHEMA_VERSION, storedIn: store?.url ?? null };
+export function madeFile(day: ArchiveDay, revision: number, finished: Finished, { store }: MakeOptions) {
+  return { day, revision, ...finished, schemaVersion: SCHEMA_VERSION, storedIn: store?.url ?? null };
 }
 
-/** A file in its place; `file` is null for a day without rows. */
-export type Placed = { file: string | null; bytes: number; sha256: string | null };
+/** A file that is complete; `file` is null for a day without rows. */
+export interface Finished {
+  readonly file: string | null;
+  readonly bytes: number;
+  readonly sha256: string | null;
+  /** Moves it to its place. */
+  place(): Promise<void>;
+}
+
+/** Of a day without rows. */
+export const NO_ROWS: Finished = { file: null, bytes: 0, sha256: null, place: async () => undefined };
 
 interface Made {
   readonly day: ArchiveDay;
   readonly revision: number;
-  readonly placed: Placed;
+  readonly finished: Finished;
   readonly startedMs: number;
   /** False when another process was first, or when Postgres dropped the rows of the day meanwhile. */
   readonly isAdded: boolean;
 }
 
-/** Describes the folder of a file that counts; removes one that does not. */
+/** Describes the folder of a file that counts; removes the object of one that does not. */
 export async function finish(made: Made, rows: number, options: MakeOptions): Promise<DayReport> {
-  const { db, dir, store, log, signal } = options;
-  const { day, revision, placed, startedMs, isAdded } = made;
+  const { db, store, log, signal } = options;
+  const { day, revision, finished, startedMs, isAdded } = made;
   if (!isAdded) {
     // Equal rows make equal bytes, and these an equal name: then the file is the one that counts.
     const winner = await readPresentFile(db, day);
-    if (placed.file !== null && placed.file !== winner?.file) {
-      await removeFile(dir, day, placed.file);
-      if (store !== undefined) await removeStored(store, { ...day, file: placed.file }, signal);
-    }
+    const { file } = finished;
+    if (store !== undefined && file !== null && file !== winner?.file)
+      await removeStored(store, { ...day, file }, signal);
     return { skipped: 'another process was first' };
   }
-  if (placed.file !== null || revision > 1) await describeDay(day, options);
+  if (finished.file !== null || revision > 1) await describeDay(day, options);
   const durationMs = Math.round(performance.now() - startedMs);
-  log.info({ ...day, revision, rows, bytes: placed.bytes, durationMs }, 'day archived');
-  return { ...day, revision, rows, bytes: placed.bytes };
+  log.info({ ...day, revision, rows, bytes: finished.bytes, durationMs }, 'day archived');
+  return { ...day, revision, rows, bytes: finished.bytes };
 }
 
 /** Runs a process of DuckDB that reaches this folder alone. */

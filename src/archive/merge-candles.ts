@@ -11,10 +11,10 @@ import {
   finish,
   type MakeOptions,
   madeFile,
+  NO_ROWS,
   type Place,
-  type Placed,
-  place,
   presentPath,
+  upload,
   withDuckdb,
 } from './making.ts';
 import { addChecksums, subtractChecksums } from './parquet.ts';
@@ -55,14 +55,18 @@ export async function mergeCandles(
         ),
       };
       revision += 1;
-      let placed: Placed = { file: null, bytes: 0, sha256: null };
+      let finished = NO_ROWS;
       if (summary.rows > 0) {
         await duckdb.run(CHANGED_CANDLES.write(day, presentFile, paths.parquet));
         await check(duckdb, day, paths.parquet, summary);
-        placed = await place({ day, revision, madePath: paths.parquet }, options);
+        finished = await upload({ day, revision, madePath: paths.parquet }, options);
       }
-      const added = await addFile(db, madeFile(day, revision, placed, options), summary, async () => undefined);
-      report = await finish({ day, revision, placed, startedMs, isAdded: added !== undefined }, summary.rows, options);
+      const added = await addFile(db, madeFile(day, revision, finished, options), summary, async () => undefined);
+      report = await finish(
+        { day, revision, finished, startedMs, isAdded: added !== undefined },
+        summary.rows,
+        options,
+      );
       if (added === undefined) return report;
     }
     const dropped = await drop(duckdb, copied.rows, { day, options });

@@ -20,8 +20,8 @@ import {
   type MakeOptions,
   madeFile,
   type Place,
-  place,
   presentPath,
+  upload,
   withDuckdb,
 } from './making.ts';
 import { addChecksums, CORRECTIONS } from './parquet.ts';
@@ -72,13 +72,13 @@ export async function mergeTrades(
     await duckdb.run(CORRECTIONS.write(day, knownPath, paths.parquet));
     await check(duckdb, day, paths.parquet, summary);
     const revision = present.revision + 1;
-    const placed = await place({ day, revision, madePath: paths.parquet }, options);
-    const path = join(dir, folderOf(day), placed.file);
-    const added = await addFile(db, madeFile(day, revision, placed, options), summary, async (tx) => {
+    const finished = await upload({ day, revision, madePath: paths.parquet }, options);
+    const path = join(dir, folderOf(day), finished.file);
+    const added = await addFile(db, madeFile(day, revision, finished, options), summary, async (tx) => {
       await deleteCorrections(tx, day, copied);
       await foldFresh(tx, { duckdb, path, candles, dir });
     });
-    return finish({ day, revision, placed, startedMs, isAdded: added !== undefined }, summary.rows, options);
+    return finish({ day, revision, finished, startedMs, isAdded: added !== undefined }, summary.rows, options);
   });
 }
 

@@ -156,7 +156,21 @@ const INSERT_FILE = sql(
      clock_timestamp()) ON CONFLICT DO NOTHING RETURNING ${FILE_COLUMNS}`,
 );
 
-/** A file that lies in its folder, and in the object store of the address `storedIn`. */
+const LOCK_DAY = sql('lock_archive_day', 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))');
+
+/** Does some work while no other process adds, describes or repairs a file of the day. It must end within seconds. */
+export function lockingDay<T>(
+  db: Database,
+  { kind, venue, date }: ArchiveDay,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  return db.transaction(async (tx) => {
+    await tx.query(LOCK_DAY, [`archive ${kind} ${venue} ${date}`]);
+    return work(tx);
+  });
+}
+
+/** A finished file, which the object store of the address `storedIn` has. */
 interface MadeFile {
   readonly day: ArchiveDay;
   readonly revision: number;
@@ -165,6 +179,8 @@ interface MadeFile {
   readonly sha256: string | null;
   readonly schemaVersion: number;
   readonly storedIn: string | null;
+  /** Moves it to its folder. */
+  place(): Promise<void>;
 }
 
 const LOCK_SEAM = sql(
@@ -173,8 +189,8 @@ const LOCK_SEAM = sql(
 );
 
 /**
- * Adds a file to the catalog and removes the changes that it contains: from then on it counts. Undefined when another process was first, or
- * when Postgres dropped the rows of the day meanwhile. `merged`, for a file with the rows of the former one and corrections, finishes them.
+ * Moves a file to its place, adds it to the catalog and removes the changes that it contains: from then on it counts. Undefined when another
+ * process was first, or when Postgres dropped the rows of the day meanwhile; then the file is not moved. `merged`, for a file with the rows of the former one and corrections, finishes them.
  */
 export function addFile(
   db: Database,
@@ -183,7 +199,7 @@ export function addFile(
   merged?: (tx: Tx) => Promise<void>,
 ): Promise<ArchiveFile | undefined> {
   const { kind, venue, date } = made.day;
-  return db.transaction(async (tx) => {
+  return lockingDay(db, made.day, async (tx) => {
     const [seam] = await tx.query<{ isBehind: boolean }>(LOCK_SEAM, [kind, date]);
     if (merged === undefined && seam?.isBehind) return undefined;
     await tx.query(SUPERSEDE, [kind, venue, date, made.revision]);
@@ -193,6 +209,7 @@ export function addFile(
       ...[JSON.stringify(summary.witness), made.file === null ? null : made.storedIn],
     ]);
     if (added === undefined) return undefined;
+    await made.place();
     await tx.query(DELETE_CHANGES, [summary.changes]);
     await merged?.(tx);
     return added;
@@ -220,8 +237,6 @@ const SET_STORED = sql(
   'set_archive_stored',
   'UPDATE archive_file SET stored_in = $5 WHERE kind = $1 AND venue = $2 AND date = $3::date AND revision = $4 AND file IS NOT NULL',
 );
-const LOCK_DAY = sql('lock_archive_day', 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))');
-
 /**
  * Days whose folder may differ from the catalog, because a process died before it described them, and days whose file is not in the object
  * store of this address.
@@ -245,8 +260,7 @@ export function describing(
   describe: (present: ArchiveFile) => Promise<void>,
 ): Promise<void> {
   const { kind, venue, date } = day;
-  return db.transaction(async (tx) => {
-    await tx.query(LOCK_DAY, [`archive ${kind} ${venue} ${date}`]);
+  return lockingDay(db, day, async (tx) => {
     const present = await readPresentFile(tx, day);
     if (present === undefined) return;
     await describe(present);
