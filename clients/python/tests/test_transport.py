@@ -174,7 +174,7 @@ def test_an_id_with_any_characters_stays_in_its_place() -> None:
 )
 def test_settings_refuse_an_invalid_address_or_key(settings: dict[str, str], part: str) -> None:
     with pytest.raises(ValueError, match=part):
-        Settings(**{"base_url": "http://x", "api_key": "k", **settings})
+        Settings(settings.get("base_url", "http://x"), settings.get("api_key", "k"))
 
 
 def test_the_memory_of_answers_drops_what_was_not_used_for_longest() -> None:
