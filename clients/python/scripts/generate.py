@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,9 @@ from schemas import Schemas
 PACKAGE = Path(__file__).resolve().parents[1]
 REPOSITORY = PACKAGE.parents[1]
 SOURCE = PACKAGE / "src" / "oddswire"
+
+SECRETS = (("ApiKeyWithSecret", "key"), ("RotatedWebhook", "secret"), ("WebhookWithSecret", "secret"))
+"""Fields that representations do not show."""
 
 
 def document_text(source: str | None) -> str:
@@ -81,10 +85,13 @@ def render_models(components: dict[str, Any]) -> str:
         lines = target.read_text().splitlines(keepends=True)
     while lines and lines[0].startswith("#"):
         lines.pop(0)
-    return (
-        '"""The things of the API. Times are aware and in UTC; a number with a fraction is a `Decimal`."""\n'
-        + "".join(lines)
-    )
+    text = "".join(lines).replace("import dataclass\n", "import dataclass, field\n", 1)
+    for owner, name in SECRETS:
+        hidden = re.compile(rf"(class {owner}:(?:(?!\nclass ).)*?\n    {name}: str)\n", re.DOTALL)
+        text, found = hidden.subn(r"\1 = field(repr=False)\n", text, count=1)
+        if found != 1:
+            raise ValueError(f"{owner}.{name} is not a secret of the document")
+    return '"""The things of the API. Times are aware and in UTC; a number with a fraction is a `Decimal`."""\n' + text
 
 
 def formatted(text: str, name: str) -> str:

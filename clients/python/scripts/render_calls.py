@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from operations import CALLS, FIRST_PAGE_ONLY, GROUPS, HINTS, MIXINS, SERIES, WRITTEN
-from schemas import INPUT_NAMES, TIMES, Schemas, pascal, python_name
+from schemas import INPUT_NAMES, TIMES, Schemas, pascal, python_name, singular, without_seconds
 
 Schema = dict[str, Any]
 
@@ -285,6 +286,7 @@ def _parameter(schemas: Schemas, parameter: Schema, operation_id: str) -> Parame
     name = python_name(wire)
     is_required = bool(parameter.get("required"))
     hint, value, extra = "str", name, ""
+    documented: Callable[[str], str] = str
     if wire in ("market_ids", "outcome_ids"):
         hint, value = "Sequence[str]", f"words({name})"
     elif "anyOf" in schema and any(one.get("title") == "comma list" for one in schema["anyOf"]):
@@ -302,9 +304,10 @@ def _parameter(schemas: Schemas, parameter: Schema, operation_id: str) -> Parame
         is_time = wire in TIMES and schema.get("maximum", 0) > 10**11
         hint, value = ("Moment", f"seconds({name})") if is_time else ("int", name)
         extra = " A datetime, or epoch seconds." if is_time else ""
+        documented = without_seconds if is_time else str
     elif wire in ("size", "notional"):
         hint = "Number"
-    doc = (schema.get("description") or parameter.get("description") or "") + extra
+    doc = documented(schema.get("description") or parameter.get("description") or "") + extra
     if "default" in schema:
         doc += f" Default: {schema['default']}."
     place = parameter["in"]
@@ -354,7 +357,7 @@ def _input_hint(schemas: Schemas, schema: Schema, name: str) -> str:
 
 
 def _class_name(group: str) -> str:
-    return f"{pascal(group.removesuffix('s') if group not in ('series',) else group)}Calls"
+    return f"{pascal(singular(group))}Calls"
 
 
 def _group(group: str, calls: list[Call], *, is_async: bool) -> str:
@@ -394,7 +397,7 @@ _PAGE_SIZE = ("page_size", "Rows per request, 1 to 1,000. Default: 100.")
 
 def _iterators(call: Call, *, is_async: bool) -> list[str]:
     suffix = call.name.removeprefix("list")
-    of_rows, of_pages = f"iterate{suffix}", f"{suffix.removeprefix('_').removesuffix('s')}_pages".removeprefix("_")
+    of_rows, of_pages = f"iterate{suffix}", f"{singular(suffix.removeprefix('_'))}_pages".removeprefix("_")
     iterator = "AsyncIterator" if is_async else "Iterator"
     arguments = f"{call.arguments(without=_ITERATED)}, page_size: int | None = None, options: CallOptions | None = None"
     walked = [one for one in call.parameters if one.wire not in _ITERATED]
@@ -455,7 +458,7 @@ def _series(call: Call, *, is_async: bool) -> list[str]:
             "The rows of one or many markets, oldest first, over as many requests as the range needs, for `to_pandas` and `to_polars`.",
             without=left_out,
             extra=(("market_ids", "One market or many."),),
-        ),
+        ).replace("; at most 5000", ""),
         "        markets = [market_ids] if isinstance(market_ids, str) else builtins.list(market_ids)",
         f"        query: dict[str, object] = {query}",
         f"        return {wait}self._runner.run({reading})",

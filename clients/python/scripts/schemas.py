@@ -142,6 +142,8 @@ UNKNOWN: Schema = {
     "required": ["type", "raw"],
 }
 
+_SECONDS = re.compile(r"(?:, )? ?\b[Ee]poch seconds\b\.?")
+"""What the document says about integers that are times here."""
 _REF = "#/components/schemas/"
 _KEPT = ("type", "description", "format", "required", "additionalProperties", "const", "enum")
 
@@ -151,7 +153,8 @@ def pascal(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", name))
 
 
-def _singular(name: str) -> str:
+def singular(name: str) -> str:
+    """`deliveries` as `delivery`."""
     if name.endswith("ies"):
         return f"{name[:-3]}y"
     return name[:-1] if name.endswith("s") and not name.endswith("ss") else name
@@ -205,7 +208,7 @@ class Schemas:
             )
         kept = {key: schema[key] for key in _KEPT if key in schema}
         if kind == "array":
-            kept["items"] = self._converted(schema["items"], _singular(name), is_input=is_input)
+            kept["items"] = self._converted(schema["items"], singular(name), is_input=is_input)
         if kind == "number":
             kept["format"] = "decimal"
         if "enum" in schema and not is_input and len(schema["enum"]) > 1:
@@ -258,9 +261,11 @@ class Schemas:
         if "anyOf" in converted:
             members = [
                 self._with_time(one, wire, original, owner)
-                for one, original in zip(converted["anyOf"], schema.get("anyOf", converted["anyOf"]), strict=False)
+                for one, original in zip(converted["anyOf"], schema.get("anyOf") or converted["anyOf"], strict=False)
             ]
-            return {**converted, "anyOf": members}
+            described = "description" in converted and members != converted["anyOf"]
+            about = {"description": without_seconds(converted["description"])} if described else {}
+            return {**converted, **about, "anyOf": members}
         if converted.get("type") != "integer":
             return converted
         says_seconds = "poch seconds" in schema.get("description", "")
@@ -277,7 +282,13 @@ class Schemas:
         if not is_time:
             return converted
         kept = {"type": "string", "format": "date-time"}
-        return {**kept, "description": converted["description"]} if "description" in converted else kept
+        description = without_seconds(converted.get("description", ""))
+        return {**kept, "description": description} if description else kept
+
+
+def without_seconds(description: str) -> str:
+    """A description of an integer that is a time here."""
+    return _SECONDS.sub("", description).strip(" ,")
 
 
 def _tag(schema: Schema) -> str:

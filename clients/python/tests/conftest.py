@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import queue
 import re
@@ -14,8 +16,10 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
+from faults import FaultServer, fault_server
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PROGRAM = REPOSITORY / "dist" / "bin" / "oddswire.js"
@@ -50,12 +54,33 @@ def _is_free(port: int) -> bool:
     return True
 
 
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    """A server that answers as the test says."""
+    with fault_server() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def document() -> dict[str, Any]:
+    """The OpenAPI document of this repository's server."""
+    if not PROGRAM.exists():
+        pytest.skip("the server is not built: run `npm run build` in the root")
+    printed = subprocess.run(
+        ["node", "scripts/print-openapi.mjs"], cwd=REPOSITORY, check=True, capture_output=True, text=True
+    )
+    found: dict[str, Any] = json.loads(printed.stdout)
+    return found
+
+
 @pytest.fixture(scope="session")
 def demo() -> Iterator[Demo]:
     """Starts `oddswire demo --small` once, waits for its banner, and stops it by its id."""
     if not PROGRAM.exists():
         pytest.fail(f"{PROGRAM} is missing: run `npm run build` in the root")
     data_dir = Path(tempfile.mkdtemp(prefix="oddswire-python-"))
+    # The user of the embedded Postgres must reach its folder; otherwise the demo makes one elsewhere.
+    data_dir.chmod(0o711)
     port = free_block(20)
     environment = {
         "PATH": os.environ["PATH"],
@@ -80,6 +105,8 @@ def demo() -> Iterator[Demo]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
         shutil.rmtree(data_dir, ignore_errors=True)
 
 
@@ -88,8 +115,9 @@ def _started(process: subprocess.Popen[str], data_dir: Path) -> Demo:
 
     def read() -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            lines.put(line)
+        with contextlib.suppress(ValueError):  # The fixture closes it at its end.
+            for line in process.stdout:
+                lines.put(line)
         lines.put(None)
 
     threading.Thread(target=read, daemon=True).start()
@@ -106,7 +134,8 @@ def _started(process: subprocess.Popen[str], data_dir: Path) -> Demo:
             url = found[1]
         elif found := re.match(r"\s+KEY=(\S+)", line):
             key = found[1]
-        elif "ow_live_" not in line:
+        elif "key" not in line.lower():
+            # The lines of a failed start are shown, without keys.
             seen.append(line)
         if url and key and line.startswith("first price served"):
             return Demo(url=url, key=key, data_dir=data_dir)

@@ -32,6 +32,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/start.md: npm ci && npm run demo': 'installs the packages that this test uses',
   'docs/start.md: duckdb -c "SELECT date, count(*) AS trades, sum(size) AS shares FROM read_parquet(\'.data/demo/archive/trades/*/*/*.parquet\') GROUP BY date"':
     'needs the program of DuckDB; start.test.ts runs the statement on the archive of the demo',
+  "docs/python.md: pip install './clients/python[polars]'    # or [pandas]":
+    'installs from a registry; clients/python/tests/test_package.py installs the package',
   'docs/start.md: npm install standardwebhooks': 'installs from a registry; the package is a dependency of the tests',
   'docs/start.md: WEBHOOK_CA_FILE=cert.pem npm run demo':
     'start.test.ts starts the demo; the receiver and its certificate are run below',
@@ -79,6 +81,8 @@ const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   'docs/live.md': ['json message'],
   // typescript-stream.test.ts runs the client, socket.test.ts the WebSocket.
   'docs/guides/follow-prices.md': ['ts', 'js'],
+  // clients/python/tests/test_package.py.
+  'docs/python.md': ['python'],
   // Below, with the receiver.
   'docs/start.md': ['sh certificate'],
   // test/integration/clients/cli.test.ts starts the program with these variables.

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date as date_aliased
 from datetime import datetime
 from decimal import Decimal
@@ -289,21 +289,9 @@ class Market:
     The venue's spelling.
     """
     created_at: datetime | None = None
-    """
-    Epoch seconds.
-    """
     open_at: datetime | None = None
-    """
-    Epoch seconds.
-    """
     close_at: datetime | None = None
-    """
-    Epoch seconds.
-    """
     resolved_at: datetime | None = None
-    """
-    Epoch seconds.
-    """
     winning_outcome_id: str | None = None
     resolution_criteria: str | None = None
     url: str | None = None
@@ -817,9 +805,6 @@ class Trade:
     market_id: str
     outcome_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     price: Decimal
     """
     Exact decimal.
@@ -1425,7 +1410,7 @@ class BookMessage:
 class CandleMessageData:
     timestamp: datetime
     """
-    Start of the bucket, epoch seconds.
+    Start of the bucket
     """
     open: Decimal
     """
@@ -1533,21 +1518,9 @@ class MarketMessageData:
     The venue's spelling.
     """
     created_at: datetime | None = None
-    """
-    Epoch seconds.
-    """
     open_at: datetime | None = None
-    """
-    Epoch seconds.
-    """
     close_at: datetime | None = None
-    """
-    Epoch seconds.
-    """
     resolved_at: datetime | None = None
-    """
-    Epoch seconds.
-    """
     winning_outcome_id: str | None = None
     url: str | None = None
     volume: Decimal | None = None
@@ -1723,9 +1696,6 @@ class HeartbeatVenue:
     venue: str
     healthy: bool
     last_success_at: datetime | None = None
-    """
-    Epoch seconds.
-    """
     feed: Literal["off", "connecting", "live", "silent", "refused", "given_up", "stopped"] | str | None = None
     """
     The state of its feed.
@@ -2261,7 +2231,7 @@ class ApiKeyWithSecret:
     """
     ISO 8601, UTC, milliseconds.
     """
-    key: str
+    key: str = field(repr=False)
     """
     The key. No later answer contains it, and oddswire stores a hash.
     """
@@ -2319,16 +2289,13 @@ class ArchiveFile:
     """
     start: datetime | None
     """
-    The time of the first row, epoch seconds; null without rows.
+    The time of the first row; null without rows.
     """
     end: datetime | None
     """
-    The time of the last row, epoch seconds; null without rows.
+    The time of the last row; null without rows.
     """
     made_at: datetime
-    """
-    Epoch seconds.
-    """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -2340,7 +2307,7 @@ class CoverageHour:
     venue: str
     start: datetime
     """
-    Start of the hour, epoch seconds.
+    Start of the hour
     """
     class_: Literal["complete", "quiet", "observed", "gap", "unknown"] | str
     """
@@ -2430,7 +2397,7 @@ class Candle:
 
     timestamp: datetime
     """
-    Start of the bucket, epoch seconds.
+    Start of the bucket
     """
     open: Decimal
     """
@@ -2818,9 +2785,6 @@ class MarketFeesFeePriceCurve:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarketFeesChange:
     at: datetime
-    """
-    Epoch seconds.
-    """
     fee: MarketFeesFeeNone | MarketFeesFeePriceCurve | Unknown | None
     """
     Null: an unknown rule.
@@ -2989,7 +2953,7 @@ class RotatedWebhook:
     """
     ISO 8601, UTC, milliseconds.
     """
-    secret: str
+    secret: str = field(repr=False)
     """
     Signs deliveries. Shown in this answer only.
     """
@@ -3168,7 +3132,7 @@ class ResolutionRow:
 class Snapshot:
     timestamp: datetime
     """
-    The boundary, epoch seconds.
+    The boundary
     """
     price: Decimal
     """
@@ -3213,20 +3177,17 @@ class TradeHistory:
     status: Literal["complete", "backfilling", "partial"] | str
     covered_from: datetime | None = None
     """
-    All trades since this time are stored. Epoch seconds.
+    All trades since this time are stored.
     """
     covered_to: datetime | None = None
     """
-    All trades from `covered_from` until this time are stored; newer ones may be missing. Epoch seconds, of a whole minute.
+    All trades from `covered_from` until this time are stored; newer ones may be missing., of a whole minute.
     """
     trades: int | None = None
     """
     Older trades stored so far.
     """
     requested_at: datetime | None = None
-    """
-    Epoch seconds.
-    """
     reason: str | None = None
     """
     Why the status is `partial`, or the cause of a delay.
@@ -3343,9 +3304,6 @@ class VenuePriceAge:
     Open markets without any price. The ages do not count them.
     """
     measured_at: datetime
-    """
-    Epoch seconds.
-    """
     p50_seconds: Decimal | None = None
     p99_seconds: Decimal | None = None
     max_seconds: Decimal | None = None
@@ -3397,7 +3355,7 @@ class Venue:
 class VolumeWindow:
     timestamp: datetime
     """
-    Start of the bucket, epoch seconds.
+    Start of the bucket
     """
     volume: Decimal
     """
@@ -3536,7 +3494,7 @@ class WebhookWithSecret:
     """
     ISO 8601, UTC, milliseconds.
     """
-    secret: str
+    secret: str = field(repr=False)
     """
     Signs deliveries. Shown in this answer only.
     """
@@ -3709,9 +3667,6 @@ class Readiness:
 class Meta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     warnings: list[ErrorDetail] | None = None
     """
     Parameters that the route ignores, and the nearest names. A later release answers 400.
@@ -3722,9 +3677,6 @@ class Meta:
 class ListMarketsMeta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     next_cursor: str | None
     """
     Null on the last page.
@@ -3743,18 +3695,12 @@ class ListMarketsMeta:
 class PlainMeta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GetManyPricesMeta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     missing: list[str]
     """
     Ids that are unknown or have no price yet.
@@ -3768,9 +3714,6 @@ class GetManyPricesMeta:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GetOrderbookMetaFeedGap:
     start: datetime
-    """
-    Epoch seconds.
-    """
     end: datetime | None
     """
     Exclusive. `null` while the gap lasts.
@@ -3785,9 +3728,6 @@ class GetOrderbookMetaFeedGap:
 class GetOrderbookMeta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     market_status: Literal["created", "open", "halted", "closed", "resolved", "settled"] | str | None = None
     """
     The status of the market. Absent with `as_of`.
@@ -3818,9 +3758,6 @@ class GetOrderbookMeta:
 class GetExecutableMeta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     market_status: Literal["created", "open", "halted", "closed", "resolved", "settled"] | str | None = None
     """
     The status of the market. Absent with `as_of`.
@@ -3847,9 +3784,6 @@ class GetExecutableMeta:
 class GetManyExecutableMeta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     missing: list[str]
     """
     Ids that are unknown or have no book.
@@ -3860,9 +3794,6 @@ class GetManyExecutableMeta:
 class ListResolutionsMeta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     next_cursor: str | None
     """
     Null on the last page.
@@ -3877,9 +3808,6 @@ class ListResolutionsMeta:
 class ListCoverageMeta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     kind: Literal["trades", "prices", "books", "markets"] | str
     next_cursor: str | None
     """
@@ -3895,9 +3823,6 @@ class ListCoverageMeta:
 class PageMeta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     next_cursor: str | None
     """
     Null on the last page.
@@ -3912,9 +3837,6 @@ class PageMeta:
 class ListCandlesMeta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     interval: Literal["1m", "5m", "15m", "1h", "4h", "1d"] | str
     history: TradeHistory
     outcome_id: str | None = None
@@ -3932,9 +3854,6 @@ class ListCandlesMeta:
 class ListVolumeMeta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     window: Literal["1m", "5m", "15m", "1h", "4h", "1d"] | str
     history: TradeHistory
     outcome_id: str | None = None
@@ -3952,9 +3871,6 @@ class ListVolumeMeta:
 class ListSnapshotsMeta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     interval: Literal["1m", "5m", "15m", "1h", "4h", "1d"] | str
     outcome_id: str | None = None
     feed_gaps: list[GetOrderbookMetaFeedGap] | None = None
@@ -3971,9 +3887,6 @@ class ListSnapshotsMeta:
 class ListTradesMeta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     next_cursor: str | None
     """
     Null on the last page.
@@ -3993,9 +3906,6 @@ class ListTradesMeta:
 class PlainPageMeta:
     request_id: str
     timestamp: datetime
-    """
-    Epoch seconds.
-    """
     next_cursor: str | None
     """
     Null on the last page.
