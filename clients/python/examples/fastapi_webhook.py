@@ -27,7 +27,7 @@ async def receive(request: Request) -> Response:
         return Response(status_code=204)
     handled.add(event.id)
     match event:
-        case models.PriceAlertEvent(data=data):
+        case models.PriceAlertEvent(data=models.PriceAlertEventDataAbove() as data):
             print(f"{data.token_symbol} {data.condition}: {data.current_price}", flush=True)
         case _:
             print(event.type, flush=True)

@@ -60,7 +60,9 @@ class Run:
 def run_of(server: str, name: str) -> Run:
     url = f"{server}/runs/{name}"
     start = httpx.get(url).json()
-    return Run(url, start["baseUrl"], start["query"], datetime.fromisoformat(start["lastCheckedAt"].replace("Z", "+00:00")))
+    return Run(
+        url, start["baseUrl"], start["query"], datetime.fromisoformat(start["lastCheckedAt"].replace("Z", "+00:00"))
+    )
 
 
 def time_of(moment: datetime | None) -> str:

@@ -10,7 +10,6 @@ from .calls import STREAM_ACCOUNT_EVENTS, STREAM_MARKETS
 from .encode import json_text, words
 from .transport import Core, Operation
 
-
 _SOCKET = Operation("streamMarkets", "GET", "/v1/stream", "bearer", "read")
 
 SUBSCRIPTION = "stream"
@@ -52,4 +51,9 @@ def market_request(core: Core, venue: str, filters: Mapping[str, Any]) -> Stream
 
 def events_request(core: Core) -> StreamRequest:
     """The stream of the account's events, which has no WebSocket."""
-    return StreamRequest(url=core.url(STREAM_ACCOUNT_EVENTS, {}, {}), headers=core.headers(STREAM_ACCOUNT_EVENTS), socket_url="", subscription={})
+    return StreamRequest(
+        url=core.url(STREAM_ACCOUNT_EVENTS, {}, {}),
+        headers=core.headers(STREAM_ACCOUNT_EVENTS),
+        socket_url="",
+        subscription={},
+    )

@@ -107,7 +107,9 @@ class Stream(_Stream[T], Iterator["T | Silent"]):
     def __enter__(self) -> Stream[T]:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _follow(self) -> Any:
@@ -212,7 +214,11 @@ def _market_parts(
         if isinstance(filters[name], str):
             raise TypeError(f"{name} must be a list, not a text")
     texts = {"sizes": None if sizes is None else [number_text(size) for size in sizes]}
-    lists = {name: list(value) for name, value in filters.items() if isinstance(value, Sequence) and not isinstance(value, str)}
+    lists = {
+        name: list(value)
+        for name, value in filters.items()
+        if isinstance(value, Sequence) and not isinstance(value, str)
+    }
     given = {name: value for name, value in {**filters, **lists, **texts}.items() if value is not None}
     return market_request(core, venue, given), StreamCore(_read_market, options or StreamOptions(), cursor)
 
@@ -302,7 +308,9 @@ class AsyncStreamCalls:
             return AsyncStream(core, lambda state: open_async_socket(request, state))
         return AsyncStream(core, lambda state: open_async_sse(self._runner.http, request, state))
 
-    def event_stream(self, *, cursor: str | None = None, options: StreamOptions | None = None) -> AsyncStream[EventItem]:
+    def event_stream(
+        self, *, cursor: str | None = None, options: StreamOptions | None = None
+    ) -> AsyncStream[EventItem]:
         """As `StreamCalls.event_stream`."""
         core = StreamCore(_read_event, options or StreamOptions(), cursor)
         return AsyncStream(core, lambda state: open_async_sse(self._runner.http, events_request(self._core), state))

@@ -146,7 +146,7 @@ def _digest(key: bytes, signed: bytes) -> bytes:
 
 def _any_equal(expected: Sequence[bytes], given: Sequence[bytes]) -> bool:
     """Compares every pair in constant time."""
-    return any([hmac.compare_digest(one, other) for one in expected for other in given])
+    return any(hmac.compare_digest(one, other) for one in expected for other in given)
 
 
 def _object(body: bytes) -> Mapping[str, Any]:
