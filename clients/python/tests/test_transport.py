@@ -10,11 +10,12 @@ from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from typing import Any
 
+import httpx
 import pytest
 from drivers import DRIVERS, Driver, perform
 from faults import VENUES, FaultServer, answer, cut, failure, raw
 
-from oddswire import ApiWarning, CallOptions, DeadlineError, TransportError, errors
+from oddswire import ApiWarning, CallOptions, DeadlineError, Oddswire, TransportError, errors
 from oddswire.client import USER_AGENT
 from oddswire.errors import (
     AttemptTimeoutError,
@@ -326,3 +327,15 @@ def test_a_cancelled_task_ends_its_call(server: FaultServer) -> None:
         return "answered"
 
     assert perform("async", server.url, KEY, cancelled) == "cancelled"
+
+
+def test_a_client_closes_its_own_connections_only(server: FaultServer) -> None:
+    server.answers = [answer(200, VENUES)]
+    with httpx.Client() as http:
+        with Oddswire(server.url, KEY, http=http) as client:
+            client.venues.list()
+        assert not http.is_closed
+    with Oddswire(server.url, KEY) as own:
+        own.venues.list()
+    with pytest.raises(RuntimeError, match="closed"):
+        own.venues.list()
