@@ -38,10 +38,13 @@ cat <&3 >/dev/null &
 url=http://127.0.0.1:$PORT
 curl --fail --silent --show-error "$url/openapi.json" >"$data/openapi.json"
 
-# Half of the requests are those of the fuzzing phase; the others cover each parameter and follow the links of the document.
+# The phases that cover each parameter and follow the links of the document send about 4,000 requests in any case.
 operations=$(node -p "Object.values(JSON.parse(require('fs').readFileSync('$data/openapi.json')).paths).flatMap(Object.keys).length")
-examples=$(((${SCHEMATHESIS_EXAMPLES:-10000} / 2 + operations - 1) / operations))
-PYTHONPATH=scripts/fuzz-contract "$program" --config-file scripts/fuzz-contract/schemathesis.toml run "$data/openapi.json" \
+examples=$(((${SCHEMATHESIS_EXAMPLES:-10000} + operations - 1) / operations))
+root=$PWD
+program=$(realpath "$program")
+cd "$data" # schemathesis leaves files in its folder
+PYTHONPATH=$root/scripts/fuzz-contract "$program" --config-file "$root/scripts/fuzz-contract/schemathesis.toml" run openapi.json \
   --url "$url" --phases examples,coverage,fuzzing,stateful --max-examples "$examples" --warnings off \
   ${SCHEMATHESIS_SEED:+--seed "$SCHEMATHESIS_SEED"}
 kill -0 "$demo"

@@ -3,7 +3,13 @@ import { withApi } from '../with-api.ts';
 
 const { api, client } = withApi();
 
-type Schema = { pattern?: string; minLength?: number; properties?: Record<string, Schema> };
+type Schema = {
+  pattern?: string;
+  minLength?: number;
+  maxLength?: number;
+  properties?: Record<string, Schema>;
+  propertyNames?: Schema;
+};
 type Operation = {
   parameters?: { name: string; schema: Schema }[];
   requestBody?: { content: Record<string, { schema: Schema }> };
@@ -39,6 +45,17 @@ describe('the document and the API agree', () => {
     const answer = client.account('POST', '/v1/keys', { name, scopes: ['markets:read'] });
     expect(await refuses(answer, 'name')).toBe(!permits(body['name'] ?? {}, name));
   });
+
+  it.each(['X-Team', '', 'a b', 'Host', 'HOST', 'X-Webhook-Id', 'proxy-x', 'Via', 'Viable', 'x'.repeat(65)])(
+    'on the name %j of a header of a webhook',
+    async (name) => {
+      const body = operationOf('post', '/v1/webhooks').requestBody?.content['application/json']?.schema.properties;
+      const { pattern = '', maxLength = 0 } = body?.['headers']?.propertyNames ?? {};
+      const given = { url: 'https://hooks.example.com', events: ['price_alert'], headers: { [name]: 'a' } };
+      const isPermitted = name.length <= maxLength && new RegExp(pattern, 'u').test(name);
+      expect(await refuses(client.account('POST', '/v1/webhooks', given), `headers.${name}`)).toBe(!isPermitted);
+    },
+  );
 
   it.each([
     'https://hooks.example.com/a',
