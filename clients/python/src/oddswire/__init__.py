@@ -1,12 +1,13 @@
 """Client of the oddswire API: `Oddswire`, and `AsyncOddswire` for asyncio and trio. Its things are in `oddswire.models`."""
 
-from . import errors, models
+from . import errors, models, webhooks
 from ._version import VERSION
 from .client import AsyncOddswire, Oddswire
 from .encode import UNSET, Instant, Moment, Number, Unset
 from .errors import ApiError, DeadlineError, OddswireError, TransportError
 from .pages import Answer, Page
 from .series import Series
+from .stream_core import Silent, StreamOptions
 from .transport import ApiWarning, CallOptions
 
 __version__ = VERSION
@@ -26,8 +27,11 @@ __all__ = [
     "OddswireError",
     "Page",
     "Series",
+    "Silent",
+    "StreamOptions",
     "TransportError",
     "Unset",
     "errors",
     "models",
+    "webhooks",
 ]
