@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { escapeLiteral } from 'pg';
 import type { ExportKind } from '../../domain/archive/exported.ts';
+import { ARCHIVED_INTERVALS } from '../../domain/archive/kinds.ts';
 import { INTERVAL_SECONDS } from '../../domain/markets/candle.ts';
 import { listPartitions } from '../db/partitions.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
@@ -8,7 +9,7 @@ import type { ExportSelection } from '../series/export.ts';
 import { copyRows, ISOLATE } from './copy.ts';
 import { CATALOG_FILE } from './file-list.ts';
 import type { PastFile } from './past.ts';
-import { ARCHIVED_INTERVALS, type CopiedSpan, copySpanSql } from './rows.ts';
+import { type CopiedSpan, copySpanSql } from './rows.ts';
 
 const MICROS_PER_SECOND = 1_000_000n;
 

@@ -9,11 +9,11 @@ import {
   type LinePart,
   linePartsOf,
 } from '../../domain/archive/exported.ts';
+import { ARCHIVED_INTERVALS } from '../../domain/archive/kinds.ts';
 import { INTERVAL_SECONDS, type Interval } from '../../domain/markets/candle.ts';
 import type { DecimalFormat } from '../../domain/values/api-json.ts';
 import { OddswireError } from '../../domain/values/errors.ts';
 import type { TimeRange } from '../../domain/values/time-range.ts';
-import { ARCHIVED_INTERVALS } from '../archive/rows.ts';
 import { ORIGIN } from '../db/origin.ts';
 import { listPartitions, type PartitionedTable } from '../db/partitions.ts';
 import { type Queryable, type Statement, sql } from '../db/tx.ts';

@@ -145,7 +145,7 @@ type CandleCells = [bucket: number, o: string, h: string, l: string, c: string, 
 const CANDLES = statement(
   'read_market_candles',
   ['int', 'bigint', 'bigint', 'bool'],
-  `k.candles, c.seam, CASE WHEN $7 THEN coalesce((
+  `k.candles, c.seam::float8 AS seam, CASE WHEN $7 THEN coalesce((
      SELECT close FROM candle b WHERE b.token_id = c.token_id AND b.interval_seconds = $4 AND b.bucket < $5 AND b.bucket >= c.seam
      ORDER BY b.bucket DESC LIMIT 1), (
      SELECT close FROM candle b WHERE b.token_id = c.token_id AND b.interval_seconds = ${COARSER} AND b.bucket < least(c.seam, ${DAY_OF('$5')})
@@ -167,12 +167,12 @@ export function readMarketCandles(
   target: SeriesTarget,
   { seconds, range, withCloseBefore }: { seconds: number; range: TimeRange; withCloseBefore: boolean },
 ): Promise<SeriesRead<{ candles: StoredCandle[]; seam: number; closeBefore: string | null }> | null> {
-  type Found = { candles: Columns<CandleCells>; seam: bigint; closeBefore: string | null };
+  type Found = { candles: Columns<CandleCells>; seam: number; closeBefore: string | null };
   return read(db, CANDLES, target, [seconds, range.start, range.end, withCloseBefore], (found: Found) => ({
     candles: rowsOf<CandleCells>(found.candles).map(([bucket, open, high, low, close, volume, notional, trades]) => {
       return { bucket, open, high, low, close, volume, notional, trades };
     }),
-    seam: Number(found.seam),
+    seam: found.seam,
     closeBefore: found.closeBefore,
   }));
 }
@@ -180,7 +180,7 @@ export function readMarketCandles(
 const VOLUME = statement(
   'read_market_volume',
   ['int', 'bigint', 'bigint'],
-  'k.windows, s.seam',
+  'k.windows, s.seam::float8 AS seam',
   `CROSS JOIN LATERAL (SELECT ${candleSeam('$4')} AS seam) s
    CROSS JOIN LATERAL (
      SELECT ${columnsSql('bucket', 'volume::text', 'notional::text', 'trades')} AS windows
@@ -209,8 +209,8 @@ export function readMarketVolume(
     VOLUME,
     target,
     [seconds, range.start, range.end],
-    (found: { windows: Columns<Cells>; seam: bigint }) => ({
-      seam: Number(found.seam),
+    (found: { windows: Columns<Cells>; seam: number }) => ({
+      seam: found.seam,
       windows: rowsOf<Cells>(found.windows).map(([bucket, volume, notional, trades]) => ({
         bucket,
         volume,

@@ -77,6 +77,14 @@ const FINER_CANDLES = sql(
   `SELECT count(*)::int AS count FROM candle
    WHERE interval_seconds < 900 AND to_timestamp(bucket) < (SELECT until FROM archive_seam WHERE kind = 'candles')`,
 );
+const SET_MOVES_AT = sql(
+  'test_seam_moves_at',
+  `UPDATE archive_seam SET moves_at = clock_timestamp() + $1::interval WHERE kind = 'candles'`,
+);
+const FORMER_CANDLE = sql(
+  'test_seam_former_candle',
+  `INSERT INTO candle (token_id, interval_seconds, bucket, open, high, low, close, volume, notional, trades) VALUES ($1, 60, $2, 1, 1, 1, 1, 1, 1, 1)`,
+);
 const CANDLE_FILES = sql(
   'test_seam_candle_files',
   `SELECT sum(f.rows)::int AS rows, max(f.revision) AS revision FROM archive_file f JOIN archive_seam s ON s.kind = f.kind AND f.date < s.until::date
@@ -283,6 +291,11 @@ describe('reads across the seam of the archive', () => {
   });
 
   it('equal them before and after Postgres drops the finer candles that files have', async () => {
+    // API processes of the former release may still run.
+    await archived.db.query(SET_MOVES_AT, ['1 hour']);
+    await maintainStorage.run({}, context(LATER));
+    expect(await readSeam(archived.db, 'candles')).toBe(Date.parse('2026-01-12T00:00:00Z'));
+    await archived.db.query(SET_MOVES_AT, ['-1 hour']);
     await maintainStorage.run({}, context(LATER));
     expect(await readSeam(archived.db, 'candles')).toBe(Date.parse('2026-02-01T00:00:00Z'));
     const [before] = await archived.db.query<{ count: number }>(FINER_CANDLES);
@@ -365,6 +378,9 @@ describe('reads across the seam of the archive', () => {
     await archived.db.query(make, ['trade', at]);
     expect(await archived.db.query(insert, [token?.id, at])).toEqual([]);
     await kept.db.query(insert, [token?.id, at]);
+    const minute = Date.parse(at) / 1000;
+    // It would fold coarser candles without the finer ones that files have.
+    await expect(archived.db.query(FORMER_CANDLE, [token?.id, minute])).rejects.toThrow('files of the archive have');
     for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
     await archived.db.query(AGE_FILES);
     await archiveAll();
