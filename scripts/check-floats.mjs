@@ -29,7 +29,7 @@ const ALLOWED = {
   'src/domain/webhooks/url.ts': [1, 'a port'],
   'src/store/accounts/archive-use.ts': [2, 'bytes'],
   'src/store/accounts/rate-usage.ts': [1, 'a count of requests'],
-  'src/store/archive/export-history.ts': [2, 'bytes and a time'],
+  'src/store/archive/export-history.ts': [1, 'bytes and a time'],
   'src/store/archive/check.ts': [1, 'bytes'],
   'src/store/archive/file-list.ts': [3, 'bytes and counts of rows'],
   'src/store/alerts/backtest/pages.ts': [1, 'a time'],
