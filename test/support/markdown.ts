@@ -8,6 +8,7 @@ export const PAGES: readonly string[] = [
   'README.md',
   'clients/typescript/README.md',
   'clients/cli/README.md',
+  'clients/python/README.md',
   ...readdirSync(join(ROOT, 'docs'), { recursive: true })
     .map((name) => `docs/${String(name).replaceAll('\\', '/')}`)
     .filter((name) => name.endsWith('.md'))

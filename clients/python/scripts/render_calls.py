@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from operations import CALLS, FIRST_PAGE_ONLY, GROUPS, HINTS, MIXINS, SERIES, WRITTEN
-from schemas import INPUT_NAMES, TIMES, Schemas, pascal, python_name, singular
+from schemas import INPUT_NAMES, TIMES, Schemas, pascal, python_name, singular, without_seconds
 
 Schema = dict[str, Any]
 
@@ -285,6 +286,7 @@ def _parameter(schemas: Schemas, parameter: Schema, operation_id: str) -> Parame
     name = python_name(wire)
     is_required = bool(parameter.get("required"))
     hint, value, extra = "str", name, ""
+    documented: Callable[[str], str] = str
     if wire in ("market_ids", "outcome_ids"):
         hint, value = "Sequence[str]", f"words({name})"
     elif "anyOf" in schema and any(one.get("title") == "comma list" for one in schema["anyOf"]):
@@ -302,9 +304,10 @@ def _parameter(schemas: Schemas, parameter: Schema, operation_id: str) -> Parame
         is_time = wire in TIMES and schema.get("maximum", 0) > 10**11
         hint, value = ("Moment", f"seconds({name})") if is_time else ("int", name)
         extra = " A datetime, or epoch seconds." if is_time else ""
+        documented = without_seconds if is_time else str
     elif wire in ("size", "notional"):
         hint = "Number"
-    doc = (schema.get("description") or parameter.get("description") or "") + extra
+    doc = documented(schema.get("description") or parameter.get("description") or "") + extra
     if "default" in schema:
         doc += f" Default: {schema['default']}."
     place = parameter["in"]
@@ -455,7 +458,7 @@ def _series(call: Call, *, is_async: bool) -> list[str]:
             "The rows of one or many markets, oldest first, over as many requests as the range needs, for `to_pandas` and `to_polars`.",
             without=left_out,
             extra=(("market_ids", "One market or many."),),
-        ),
+        ).replace("; at most 5000", ""),
         "        markets = [market_ids] if isinstance(market_ids, str) else builtins.list(market_ids)",
         f"        query: dict[str, object] = {query}",
         f"        return {wait}self._runner.run({reading})",

@@ -142,7 +142,7 @@ UNKNOWN: Schema = {
     "required": ["type", "raw"],
 }
 
-_SECONDS = re.compile(r",? ?\b[Ee]poch seconds\b\.?")
+_SECONDS = re.compile(r"(?:, )? ?\b[Ee]poch seconds\b\.?")
 """What the document says about integers that are times here."""
 _REF = "#/components/schemas/"
 _KEPT = ("type", "description", "format", "required", "additionalProperties", "const", "enum")
@@ -261,10 +261,10 @@ class Schemas:
         if "anyOf" in converted:
             members = [
                 self._with_time(one, wire, original, owner)
-                for one, original in zip(converted["anyOf"], schema.get("anyOf", converted["anyOf"]), strict=False)
+                for one, original in zip(converted["anyOf"], schema.get("anyOf") or converted["anyOf"], strict=False)
             ]
             described = "description" in converted and members != converted["anyOf"]
-            about = {"description": _SECONDS.sub("", converted["description"])} if described else {}
+            about = {"description": without_seconds(converted["description"])} if described else {}
             return {**converted, **about, "anyOf": members}
         if converted.get("type") != "integer":
             return converted
@@ -282,8 +282,13 @@ class Schemas:
         if not is_time:
             return converted
         kept = {"type": "string", "format": "date-time"}
-        description = _SECONDS.sub("", converted.get("description", "")).strip()
+        description = without_seconds(converted.get("description", ""))
         return {**kept, "description": description} if description else kept
+
+
+def without_seconds(description: str) -> str:
+    """A description of an integer that is a time here."""
+    return _SECONDS.sub("", description).strip(" ,")
 
 
 def _tag(schema: Schema) -> str:

@@ -10,11 +10,12 @@ from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from typing import Any
 
+import httpx
 import pytest
 from drivers import DRIVERS, Driver, perform
 from faults import VENUES, FaultServer, answer, cut, failure, raw
 
-from oddswire import ApiWarning, CallOptions, DeadlineError, TransportError, errors
+from oddswire import ApiWarning, CallOptions, DeadlineError, Oddswire, TransportError, errors
 from oddswire.client import USER_AGENT
 from oddswire.errors import (
     AttemptTimeoutError,
@@ -174,7 +175,7 @@ def test_an_id_with_any_characters_stays_in_its_place() -> None:
 )
 def test_settings_refuse_an_invalid_address_or_key(settings: dict[str, str], part: str) -> None:
     with pytest.raises(ValueError, match=part):
-        Settings(**{"base_url": "http://x", "api_key": "k", **settings})
+        Settings(settings.get("base_url", "http://x"), settings.get("api_key", "k"))
 
 
 def test_the_memory_of_answers_drops_what_was_not_used_for_longest() -> None:
@@ -326,3 +327,15 @@ def test_a_cancelled_task_ends_its_call(server: FaultServer) -> None:
         return "answered"
 
     assert perform("async", server.url, KEY, cancelled) == "cancelled"
+
+
+def test_a_client_closes_its_own_connections_only(server: FaultServer) -> None:
+    server.answers = [answer(200, VENUES)]
+    with httpx.Client() as http:
+        with Oddswire(server.url, KEY, http=http) as client:
+            client.venues.list()
+        assert not http.is_closed
+    with Oddswire(server.url, KEY) as own:
+        own.venues.list()
+    with pytest.raises(RuntimeError, match="closed"):
+        own.venues.list()

@@ -741,10 +741,8 @@ class CandleCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
-            start: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
-            end: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
+            start: `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or epoch seconds.
+            end: `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or epoch seconds.
             outcome_id: Default: the first outcome of the market.
             interval: Default: 1h.
             fill: `previous` fills buckets without trades with the previous close. Default: none.
@@ -783,10 +781,8 @@ class CandleCalls:
 
         Args:
             venue: The name of a venue, or `all`.
-            start: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
-            end: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
+            start: `[start, end)`. Default: the last 300 buckets. A datetime, or epoch seconds.
+            end: `[start, end)`. Default: the last 300 buckets. A datetime, or epoch seconds.
             outcome_id: Default: the first outcome of the market.
             interval: Default: 1h.
             fill: `previous` fills buckets without trades with the previous close. Default: none.
@@ -842,10 +838,10 @@ class CoverageCalls:
 
         Args:
             venue: The name of a venue, or `all`.
-            start: Epoch seconds, `[start, end)`: the hours that begin in it. Default: the last 300 hours; at
-                most 5000. A datetime, or epoch seconds.
-            end: Epoch seconds, `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most
-                5000. A datetime, or epoch seconds.
+            start: `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most 5000. A
+                datetime, or epoch seconds.
+            end: `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most 5000. A
+                datetime, or epoch seconds.
             kind: Candles follow the trades. Default: trades.
             market_id: The venue's id of a market. Default: the venue as a whole.
             limit: Maximum number of items. Default: 100.
@@ -884,10 +880,10 @@ class CoverageCalls:
 
         Args:
             venue: The name of a venue, or `all`.
-            start: Epoch seconds, `[start, end)`: the hours that begin in it. Default: the last 300 hours; at
-                most 5000. A datetime, or epoch seconds.
-            end: Epoch seconds, `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most
-                5000. A datetime, or epoch seconds.
+            start: `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most 5000. A
+                datetime, or epoch seconds.
+            end: `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most 5000. A
+                datetime, or epoch seconds.
             kind: Candles follow the trades. Default: trades.
             market_id: The venue's id of a market. Default: the venue as a whole.
             page_size: Rows per request, 1 to 1,000. Default: 100.
@@ -912,10 +908,10 @@ class CoverageCalls:
 
         Args:
             venue: The name of a venue, or `all`.
-            start: Epoch seconds, `[start, end)`: the hours that begin in it. Default: the last 300 hours; at
-                most 5000. A datetime, or epoch seconds.
-            end: Epoch seconds, `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most
-                5000. A datetime, or epoch seconds.
+            start: `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most 5000. A
+                datetime, or epoch seconds.
+            end: `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most 5000. A
+                datetime, or epoch seconds.
             kind: Candles follow the trades. Default: trades.
             market_id: The venue's id of a market. Default: the venue as a whole.
             page_size: Rows per request, 1 to 1,000. Default: 100.
@@ -1687,8 +1683,7 @@ class MarketCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return self._runner.run(
             self._core.answer(
@@ -1717,8 +1712,7 @@ class MarketCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
             from_: The older version of a comparison. With `to`.
             to: The newer version of a comparison. With `from`.
         """
@@ -1741,8 +1735,7 @@ class MarketCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return self._runner.run(
             self._core.answer(
@@ -1768,8 +1761,7 @@ class MarketCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_ids: A comma list of 1 to 100 market ids. The answer keeps this order.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return self._runner.run(
             self._core.page(
@@ -1800,8 +1792,7 @@ class MarketCalls:
             market_id: The venue's id of a market.
             depth: Maximum number of levels per side. Default: 200.
             outcome_id: Default: the first outcome of the market.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return self._runner.run(
             self._core.answer(
@@ -1823,8 +1814,7 @@ class MarketCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return self._runner.run(
             self._core.answer(
@@ -1860,8 +1850,7 @@ class MarketCalls:
             size: Units of the outcome, with at most the digits after the point that the venue accepts.
             notional: In place of `size`: price times size without the fee, in the currency of the venue.
             outcome_id: Default: the first outcome of the market.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return self._runner.run(
             self._core.answer(
@@ -1894,8 +1883,7 @@ class MarketCalls:
             side: A `buy` takes asks, a `sell` takes bids.
             size: Units of the outcome, with at most the digits after the point that the venue accepts.
             notional: In place of `size`: price times size without the fee, in the currency of the venue.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return self._runner.run(
             self._core.page(
@@ -1934,8 +1922,7 @@ class MarketCalls:
             buy_venue: The venue of the outcome, or `all`.
             sell_venue: The venue of the outcome, or `all`.
             size: Units of the outcome, with at most the digits after the point that the venue accepts.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return self._runner.run(
             self._core.answer(
@@ -2004,8 +1991,8 @@ class ResolutionCalls:
             venue: The name of a venue, or `all`.
             state: The state after the row. One or several: a comma list, or the parameter repeated.
             category: The venue's spelling.
-            since: The first page begins with the rows that oddswire received at this time or later, epoch
-                seconds. Not with `cursor`. A datetime, or epoch seconds.
+            since: The first page begins with the rows that oddswire received at this time or later Not with
+                `cursor`. A datetime, or epoch seconds.
             limit: Maximum number of items. Default: 100.
             cursor: `meta.resume_cursor` of an earlier page, with the same filters.
         """
@@ -2044,8 +2031,8 @@ class ResolutionCalls:
             venue: The name of a venue, or `all`.
             state: The state after the row. One or several: a comma list, or the parameter repeated.
             category: The venue's spelling.
-            since: The first page begins with the rows that oddswire received at this time or later, epoch
-                seconds. Not with `cursor`. A datetime, or epoch seconds.
+            since: The first page begins with the rows that oddswire received at this time or later Not with
+                `cursor`. A datetime, or epoch seconds.
             page_size: Rows per request, 1 to 1,000. Default: 100.
         """
         for page in self.pages(
@@ -2071,8 +2058,8 @@ class ResolutionCalls:
             venue: The name of a venue, or `all`.
             state: The state after the row. One or several: a comma list, or the parameter repeated.
             category: The venue's spelling.
-            since: The first page begins with the rows that oddswire received at this time or later, epoch
-                seconds. Not with `cursor`. A datetime, or epoch seconds.
+            since: The first page begins with the rows that oddswire received at this time or later Not with
+                `cursor`. A datetime, or epoch seconds.
             page_size: Rows per request, 1 to 1,000. Default: 100.
         """
         query: dict[str, object] = {"state": words(state), "category": category, "since": seconds(since)}
@@ -2112,10 +2099,8 @@ class SnapshotCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
-            start: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
-            end: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
+            start: `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or epoch seconds.
+            end: `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or epoch seconds.
             outcome_id: Default: the first outcome of the market.
             interval: Default: 1h.
         """
@@ -2146,10 +2131,8 @@ class SnapshotCalls:
 
         Args:
             venue: The name of a venue, or `all`.
-            start: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
-            end: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
+            start: `[start, end)`. Default: the last 300 buckets. A datetime, or epoch seconds.
+            end: `[start, end)`. Default: the last 300 buckets. A datetime, or epoch seconds.
             outcome_id: Default: the first outcome of the market.
             interval: Default: 1h.
             market_ids: One market or many.
@@ -2207,8 +2190,8 @@ class TradeCalls:
             limit: Maximum number of items. Default: 100.
             cursor: `meta.next_cursor` of the last page, with the same filters.
             direction: Default: desc.
-            start: Epoch seconds. A datetime, or epoch seconds.
-            end: Epoch seconds. A datetime, or epoch seconds.
+            start: A datetime, or epoch seconds.
+            end: A datetime, or epoch seconds.
             outcome_id: Default: all outcomes of the market.
         """
         return self._runner.run(
@@ -2247,8 +2230,8 @@ class TradeCalls:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
             direction: Default: desc.
-            start: Epoch seconds. A datetime, or epoch seconds.
-            end: Epoch seconds. A datetime, or epoch seconds.
+            start: A datetime, or epoch seconds.
+            end: A datetime, or epoch seconds.
             outcome_id: Default: all outcomes of the market.
             page_size: Rows per request, 1 to 1,000. Default: 100.
         """
@@ -2282,8 +2265,8 @@ class TradeCalls:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
             direction: Default: desc.
-            start: Epoch seconds. A datetime, or epoch seconds.
-            end: Epoch seconds. A datetime, or epoch seconds.
+            start: A datetime, or epoch seconds.
+            end: A datetime, or epoch seconds.
             outcome_id: Default: all outcomes of the market.
             page_size: Rows per request, 1 to 1,000. Default: 100.
         """
@@ -2319,8 +2302,8 @@ class TradeCalls:
 
         Args:
             venue: The name of a venue, or `all`.
-            start: Epoch seconds. A datetime, or epoch seconds.
-            end: Epoch seconds. A datetime, or epoch seconds.
+            start: A datetime, or epoch seconds.
+            end: A datetime, or epoch seconds.
             outcome_id: Default: all outcomes of the market.
             market_ids: One market or many.
         """
@@ -2376,10 +2359,8 @@ class VolumeCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
-            start: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
-            end: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
+            start: `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or epoch seconds.
+            end: `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or epoch seconds.
             outcome_id: Default: all outcomes of the market.
             window: Default: 1h.
         """
@@ -2410,10 +2391,8 @@ class VolumeCalls:
 
         Args:
             venue: The name of a venue, or `all`.
-            start: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
-            end: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
+            start: `[start, end)`. Default: the last 300 buckets. A datetime, or epoch seconds.
+            end: `[start, end)`. Default: the last 300 buckets. A datetime, or epoch seconds.
             outcome_id: Default: all outcomes of the market.
             window: Default: 1h.
             market_ids: One market or many.
@@ -3486,10 +3465,8 @@ class AsyncCandleCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
-            start: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
-            end: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
+            start: `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or epoch seconds.
+            end: `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or epoch seconds.
             outcome_id: Default: the first outcome of the market.
             interval: Default: 1h.
             fill: `previous` fills buckets without trades with the previous close. Default: none.
@@ -3528,10 +3505,8 @@ class AsyncCandleCalls:
 
         Args:
             venue: The name of a venue, or `all`.
-            start: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
-            end: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
+            start: `[start, end)`. Default: the last 300 buckets. A datetime, or epoch seconds.
+            end: `[start, end)`. Default: the last 300 buckets. A datetime, or epoch seconds.
             outcome_id: Default: the first outcome of the market.
             interval: Default: 1h.
             fill: `previous` fills buckets without trades with the previous close. Default: none.
@@ -3587,10 +3562,10 @@ class AsyncCoverageCalls:
 
         Args:
             venue: The name of a venue, or `all`.
-            start: Epoch seconds, `[start, end)`: the hours that begin in it. Default: the last 300 hours; at
-                most 5000. A datetime, or epoch seconds.
-            end: Epoch seconds, `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most
-                5000. A datetime, or epoch seconds.
+            start: `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most 5000. A
+                datetime, or epoch seconds.
+            end: `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most 5000. A
+                datetime, or epoch seconds.
             kind: Candles follow the trades. Default: trades.
             market_id: The venue's id of a market. Default: the venue as a whole.
             limit: Maximum number of items. Default: 100.
@@ -3629,10 +3604,10 @@ class AsyncCoverageCalls:
 
         Args:
             venue: The name of a venue, or `all`.
-            start: Epoch seconds, `[start, end)`: the hours that begin in it. Default: the last 300 hours; at
-                most 5000. A datetime, or epoch seconds.
-            end: Epoch seconds, `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most
-                5000. A datetime, or epoch seconds.
+            start: `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most 5000. A
+                datetime, or epoch seconds.
+            end: `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most 5000. A
+                datetime, or epoch seconds.
             kind: Candles follow the trades. Default: trades.
             market_id: The venue's id of a market. Default: the venue as a whole.
             page_size: Rows per request, 1 to 1,000. Default: 100.
@@ -3658,10 +3633,10 @@ class AsyncCoverageCalls:
 
         Args:
             venue: The name of a venue, or `all`.
-            start: Epoch seconds, `[start, end)`: the hours that begin in it. Default: the last 300 hours; at
-                most 5000. A datetime, or epoch seconds.
-            end: Epoch seconds, `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most
-                5000. A datetime, or epoch seconds.
+            start: `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most 5000. A
+                datetime, or epoch seconds.
+            end: `[start, end)`: the hours that begin in it. Default: the last 300 hours; at most 5000. A
+                datetime, or epoch seconds.
             kind: Candles follow the trades. Default: trades.
             market_id: The venue's id of a market. Default: the venue as a whole.
             page_size: Rows per request, 1 to 1,000. Default: 100.
@@ -4440,8 +4415,7 @@ class AsyncMarketCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return await self._runner.run(
             self._core.answer(
@@ -4470,8 +4444,7 @@ class AsyncMarketCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
             from_: The older version of a comparison. With `to`.
             to: The newer version of a comparison. With `from`.
         """
@@ -4494,8 +4467,7 @@ class AsyncMarketCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return await self._runner.run(
             self._core.answer(
@@ -4521,8 +4493,7 @@ class AsyncMarketCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_ids: A comma list of 1 to 100 market ids. The answer keeps this order.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return await self._runner.run(
             self._core.page(
@@ -4553,8 +4524,7 @@ class AsyncMarketCalls:
             market_id: The venue's id of a market.
             depth: Maximum number of levels per side. Default: 200.
             outcome_id: Default: the first outcome of the market.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return await self._runner.run(
             self._core.answer(
@@ -4576,8 +4546,7 @@ class AsyncMarketCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return await self._runner.run(
             self._core.answer(
@@ -4613,8 +4582,7 @@ class AsyncMarketCalls:
             size: Units of the outcome, with at most the digits after the point that the venue accepts.
             notional: In place of `size`: price times size without the fee, in the currency of the venue.
             outcome_id: Default: the first outcome of the market.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return await self._runner.run(
             self._core.answer(
@@ -4647,8 +4615,7 @@ class AsyncMarketCalls:
             side: A `buy` takes asks, a `sell` takes bids.
             size: Units of the outcome, with at most the digits after the point that the venue accepts.
             notional: In place of `size`: price times size without the fee, in the currency of the venue.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return await self._runner.run(
             self._core.page(
@@ -4687,8 +4654,7 @@ class AsyncMarketCalls:
             buy_venue: The venue of the outcome, or `all`.
             sell_venue: The venue of the outcome, or `all`.
             size: Units of the outcome, with at most the digits after the point that the venue accepts.
-            as_of: Read the state known at this moment. Epoch seconds, not in the future. A datetime, or epoch
-                seconds.
+            as_of: Read the state known at this moment., not in the future. A datetime, or epoch seconds.
         """
         return await self._runner.run(
             self._core.answer(
@@ -4757,8 +4723,8 @@ class AsyncResolutionCalls:
             venue: The name of a venue, or `all`.
             state: The state after the row. One or several: a comma list, or the parameter repeated.
             category: The venue's spelling.
-            since: The first page begins with the rows that oddswire received at this time or later, epoch
-                seconds. Not with `cursor`. A datetime, or epoch seconds.
+            since: The first page begins with the rows that oddswire received at this time or later Not with
+                `cursor`. A datetime, or epoch seconds.
             limit: Maximum number of items. Default: 100.
             cursor: `meta.resume_cursor` of an earlier page, with the same filters.
         """
@@ -4797,8 +4763,8 @@ class AsyncResolutionCalls:
             venue: The name of a venue, or `all`.
             state: The state after the row. One or several: a comma list, or the parameter repeated.
             category: The venue's spelling.
-            since: The first page begins with the rows that oddswire received at this time or later, epoch
-                seconds. Not with `cursor`. A datetime, or epoch seconds.
+            since: The first page begins with the rows that oddswire received at this time or later Not with
+                `cursor`. A datetime, or epoch seconds.
             page_size: Rows per request, 1 to 1,000. Default: 100.
         """
         async for page in self.pages(
@@ -4825,8 +4791,8 @@ class AsyncResolutionCalls:
             venue: The name of a venue, or `all`.
             state: The state after the row. One or several: a comma list, or the parameter repeated.
             category: The venue's spelling.
-            since: The first page begins with the rows that oddswire received at this time or later, epoch
-                seconds. Not with `cursor`. A datetime, or epoch seconds.
+            since: The first page begins with the rows that oddswire received at this time or later Not with
+                `cursor`. A datetime, or epoch seconds.
             page_size: Rows per request, 1 to 1,000. Default: 100.
         """
         query: dict[str, object] = {"state": words(state), "category": category, "since": seconds(since)}
@@ -4866,10 +4832,8 @@ class AsyncSnapshotCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
-            start: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
-            end: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
+            start: `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or epoch seconds.
+            end: `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or epoch seconds.
             outcome_id: Default: the first outcome of the market.
             interval: Default: 1h.
         """
@@ -4900,10 +4864,8 @@ class AsyncSnapshotCalls:
 
         Args:
             venue: The name of a venue, or `all`.
-            start: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
-            end: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
+            start: `[start, end)`. Default: the last 300 buckets. A datetime, or epoch seconds.
+            end: `[start, end)`. Default: the last 300 buckets. A datetime, or epoch seconds.
             outcome_id: Default: the first outcome of the market.
             interval: Default: 1h.
             market_ids: One market or many.
@@ -4961,8 +4923,8 @@ class AsyncTradeCalls:
             limit: Maximum number of items. Default: 100.
             cursor: `meta.next_cursor` of the last page, with the same filters.
             direction: Default: desc.
-            start: Epoch seconds. A datetime, or epoch seconds.
-            end: Epoch seconds. A datetime, or epoch seconds.
+            start: A datetime, or epoch seconds.
+            end: A datetime, or epoch seconds.
             outcome_id: Default: all outcomes of the market.
         """
         return await self._runner.run(
@@ -5001,8 +4963,8 @@ class AsyncTradeCalls:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
             direction: Default: desc.
-            start: Epoch seconds. A datetime, or epoch seconds.
-            end: Epoch seconds. A datetime, or epoch seconds.
+            start: A datetime, or epoch seconds.
+            end: A datetime, or epoch seconds.
             outcome_id: Default: all outcomes of the market.
             page_size: Rows per request, 1 to 1,000. Default: 100.
         """
@@ -5037,8 +4999,8 @@ class AsyncTradeCalls:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
             direction: Default: desc.
-            start: Epoch seconds. A datetime, or epoch seconds.
-            end: Epoch seconds. A datetime, or epoch seconds.
+            start: A datetime, or epoch seconds.
+            end: A datetime, or epoch seconds.
             outcome_id: Default: all outcomes of the market.
             page_size: Rows per request, 1 to 1,000. Default: 100.
         """
@@ -5074,8 +5036,8 @@ class AsyncTradeCalls:
 
         Args:
             venue: The name of a venue, or `all`.
-            start: Epoch seconds. A datetime, or epoch seconds.
-            end: Epoch seconds. A datetime, or epoch seconds.
+            start: A datetime, or epoch seconds.
+            end: A datetime, or epoch seconds.
             outcome_id: Default: all outcomes of the market.
             market_ids: One market or many.
         """
@@ -5131,10 +5093,8 @@ class AsyncVolumeCalls:
         Args:
             venue: The name of a venue, or `all`.
             market_id: The venue's id of a market.
-            start: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
-            end: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
+            start: `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or epoch seconds.
+            end: `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or epoch seconds.
             outcome_id: Default: all outcomes of the market.
             window: Default: 1h.
         """
@@ -5165,10 +5125,8 @@ class AsyncVolumeCalls:
 
         Args:
             venue: The name of a venue, or `all`.
-            start: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
-            end: Epoch seconds, `[start, end)`. Default: the last 300 buckets; at most 5000. A datetime, or
-                epoch seconds.
+            start: `[start, end)`. Default: the last 300 buckets. A datetime, or epoch seconds.
+            end: `[start, end)`. Default: the last 300 buckets. A datetime, or epoch seconds.
             outcome_id: Default: all outcomes of the market.
             window: Default: 1h.
             market_ids: One market or many.

@@ -79,13 +79,13 @@ class Oddswire(Calls):
         http: httpx.Client | None = None,
     ) -> None:
         core = _core(base_url, api_key, timeout, deadline, retries, max_delay, headers, etag_bytes)
-        self._owned = httpx.Client() if http is None else None
-        super().__init__(core, Runner(http or self._owned or httpx.Client()))
+        self._is_owner = http is None
+        super().__init__(core, Runner(httpx.Client() if http is None else http))
 
     def close(self) -> None:
-        """Closes the connections."""
-        if self._owned is not None:
-            self._owned.close()
+        """Closes the connections, but not a client of httpx that was given."""
+        if self._is_owner:
+            self._runner.http.close()
 
     def __enter__(self) -> Oddswire:
         return self
@@ -122,13 +122,13 @@ class AsyncOddswire(AsyncCalls):
         http: httpx.AsyncClient | None = None,
     ) -> None:
         core = _core(base_url, api_key, timeout, deadline, retries, max_delay, headers, etag_bytes)
-        self._owned = httpx.AsyncClient() if http is None else None
-        super().__init__(core, AsyncRunner(http or self._owned or httpx.AsyncClient()))
+        self._is_owner = http is None
+        super().__init__(core, AsyncRunner(httpx.AsyncClient() if http is None else http))
 
     async def aclose(self) -> None:
-        """Closes the connections."""
-        if self._owned is not None:
-            await self._owned.aclose()
+        """Closes the connections, but not a client of httpx that was given."""
+        if self._is_owner:
+            await self._runner.http.aclose()
 
     async def __aenter__(self) -> AsyncOddswire:
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Context, Decimal, Inexact, InvalidOperation
@@ -154,16 +154,13 @@ def to_polars(table: Table, *, floats: bool) -> polars.DataFrame:
         import polars as pl
     except ImportError as error:
         raise ImportError("Polars is not installed: pip install 'oddswire[polars]'") from error
-    return pl.DataFrame(
-        [
-            pl.Series(
-                _name(column, floats=floats),
-                [_plain(one, column.hint, column.name, floats=floats) for one in column.values],
-                dtype=_polars_type(column.hint, floats=floats),
-            )
-            for column in table.columns
-        ]
-    )
+    series = []
+    for column in table.columns:
+        convert = _converter(column.hint, column.name, floats=floats)
+        values = column.values if convert is None else [convert(one) for one in column.values]
+        kind = _polars_type(column.hint, floats=floats)
+        series.append(pl.Series(_name(column, floats=floats), values, dtype=kind))
+    return pl.DataFrame(series)
 
 
 def _polars_type(hint: Any, *, floats: bool) -> Any:
@@ -193,24 +190,30 @@ def _inner_name(name: str, hint: Any, *, floats: bool) -> str:
     return f"{name}_float" if floats and _bare(hint) is Decimal else name
 
 
-def _plain(value: Any, hint: Any, name: str, *, floats: bool) -> Any:
-    """A value as Polars takes it. What has no type of its own there is JSON text."""
-    if value is None:
-        return None
+def _converter(hint: Any, name: str, *, floats: bool) -> Callable[[Any], Any] | None:
+    """What makes a value one that Polars takes; None when it is one. What has no type of its own there is JSON text."""
     kind = _bare(hint)
-    if kind is Decimal:
-        return float(value) if floats else _scaled(value, name)
     if kind in (int, bool, datetime, date, str):
-        return value
-    if get_origin(kind) is list:
-        return [_plain(one, get_args(kind)[0], name, floats=floats) for one in value]
-    if dataclasses.is_dataclass(kind):
-        fields = _fields(kind)
-        return {
-            _inner_name(inner, one, floats=floats): _plain(getattr(value, inner), one, inner, floats=floats)
-            for inner, one in fields.items()
-        }
-    return json_text(value, {})
+        return None
+    convert: Callable[[Any], Any]
+    if kind is Decimal:
+        convert = float if floats else lambda value: _scaled(value, name)
+    elif get_origin(kind) is list:
+        inner = _converter(get_args(kind)[0], name, floats=floats) or _same
+        convert = lambda value: [inner(one) for one in value]  # noqa: E731
+    elif dataclasses.is_dataclass(kind):
+        fields = [
+            (one, _inner_name(one, of_one, floats=floats), _converter(of_one, one, floats=floats) or _same)
+            for one, of_one in _fields(kind).items()
+        ]
+        convert = lambda value: {shown: inner(getattr(value, one)) for one, shown, inner in fields}  # noqa: E731
+    else:
+        convert = lambda value: json_text(value, {})  # noqa: E731
+    return lambda value: None if value is None else convert(value)
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _scaled(value: Decimal, name: str) -> Decimal:

@@ -22,8 +22,8 @@ PAGE_ROWS = 1_000
 """Rows per request of a list with pages."""
 MAX_BUCKETS = 5_000
 """Buckets per request."""
-SECONDS = {"1m": 60, "5m": 300, "15m": 900, "1h": 3_600, "4h": 14_400, "1d": 86_400}
-"""The length of each bucket."""
+DEFAULT_BUCKET = "1h"
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,19 @@ def _series(pages: dict[str, list[Page[T, M]]]) -> Series[T, M]:
     return Series(pages, next(page.row for found in pages.values() for page in found))
 
 
+def bucket_seconds(bucket: str) -> int:
+    """
+    The length of a bucket such as `5m`.
+
+    Raises:
+        ValueError: it has another form.
+    """
+    count, unit = bucket[:-1], bucket[-1:]
+    if not count.isdigit() or unit not in _UNITS:
+        raise ValueError(f"{bucket!r} is not a length such as '1m', '4h' or '1d'")
+    return int(count) * _UNITS[unit]
+
+
 def _checked(markets: Sequence[str]) -> None:
     if not markets:
         raise ValueError("name at least one market")
@@ -125,7 +138,7 @@ def bucketed(
     if start is not None:
         # One end for all markets, so that their frames have the same times.
         last = int(time.time()) if end is None else end
-        step = MAX_BUCKETS * SECONDS[bucket or "1h"]
+        step = MAX_BUCKETS * bucket_seconds(bucket or DEFAULT_BUCKET)
         ranges = [(first, min(first + step, last)) for first in range(start, last, step)] or [(start, last)]
     pages: dict[str, list[Page[T, M]]] = {market: [] for market in markets}
     for market, found in pages.items():
