@@ -3,6 +3,7 @@ import { pastOf } from '../cli/spans.ts';
 import { VENUE_NAMES } from '../src/domain/markets/venue.ts';
 import { OddswireError } from '../src/domain/values/errors.ts';
 import { findMarket } from '../src/store/catalog/market-reads.ts';
+import { readSeam } from '../src/store/db/archive-seam.ts';
 import { type AuditedOutcome, auditVenue } from '../src/store/series/candle-audit.ts';
 import { compareWithVenue } from './audit/against-venue.ts';
 import {
@@ -89,7 +90,13 @@ async function auditStored(options: AuditOptions, { db, config }: CommandContext
   const { venue, marketId, repair } = options;
   // Trades below the retention floor were dropped and their candles kept, so they cannot be compared.
   const floor = Math.ceil(Date.now() / 1000 / DAY_SECONDS - config.retention.tradesDays) * DAY_SECONDS;
-  const range = { ...options.range, start: Math.max(options.range.start, floor) };
+  const seam = Math.ceil(((await readSeam(db, 'trades')) ?? 0) / 1000);
+  if (seam > options.range.start) {
+    process.stderr.write(
+      `the trades before ${new Date(seam * 1000).toISOString()} are in files of the archive: not compared\n`,
+    );
+  }
+  const range = { ...options.range, start: Math.max(options.range.start, floor, seam) };
   const output = createAuditOutput(options);
   let outcomes = 0;
   let compared = 0;

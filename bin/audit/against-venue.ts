@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
+import { ARCHIVED_INTERVALS } from '../../src/domain/archive/kinds.ts';
 import { compareCandles } from '../../src/domain/markets/candle-comparison.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { asError, OddswireError } from '../../src/domain/values/errors.ts';
 import { findMarket, findMarketTokens } from '../../src/store/catalog/market-reads.ts';
+import { readSeam } from '../../src/store/db/archive-seam.ts';
 import { readCandles } from '../../src/store/series/reads.ts';
 import { createKalshiClient } from '../../src/venues/kalshi/client.ts';
 import {
@@ -49,10 +51,17 @@ export async function compareWithVenue(
       ? await askVenue(config.venueUrls.kalshi, market, range)
       : [await readRecorded(against, marketId)];
   const yes = (await findMarketTokens(db, [venue], marketId))?.outcomes[0]?.tokenId;
+  const seam = Math.ceil(((await readSeam(db, 'candles')) ?? 0) / 1000);
+  if (seam > range.start) {
+    process.stderr.write(
+      `finer candles before ${new Date(seam * 1000).toISOString()} are in files of the archive: not compared\n`,
+    );
+  }
   let compared = 0;
   for (const { minutes, candles } of sources) {
-    const within = candles.filter(({ start }) => start >= range.start && start < range.end);
     const seconds = minutes * MINUTE_SECONDS;
+    const from = ARCHIVED_INTERVALS.includes(seconds) ? Math.max(range.start, seam) : range.start;
+    const within = candles.filter(({ start }) => start >= from && start < range.end);
     const ours = yes === undefined ? [] : await readCandles(db, yes, seconds, rangeOf(within, seconds));
     const disagreements = compareCandles(
       ours.map(({ bucket, open, high, low, close, volume }) => ({

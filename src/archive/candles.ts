@@ -1,7 +1,7 @@
 import type { ArchiveDay } from '../domain/archive/file.ts';
 import { ARCHIVE_KINDS } from '../domain/archive/kinds.ts';
 import type { ArchivedRow } from '../store/archive/candles.ts';
-import { digits, timeSql } from './history.ts';
+import { digits, ofMarkets, timeSql } from './history.ts';
 import { copyToFile, csvSql, literal, rowsOf, summarySql } from './parquet.ts';
 
 const PRICES = ['open', 'high', 'low', 'close', 'volume', 'notional'] as const;
@@ -25,11 +25,11 @@ interface FilesQuery {
 export function candlesSql({ files, marketId, outcomeIds, seconds, from, until }: FilesQuery): string {
   const moment = (second: number) => timeSql(BigInt(Math.ceil(second)) * 1_000_000n);
   return `SELECT ${COLUMNS} FROM ${rowsOf(...files)}
-    WHERE market_id = ${literal(marketId)} AND outcome_id IN (${outcomeIds.map(literal).join(', ')}) AND interval_seconds = ${seconds}
+    WHERE ${ofMarkets('market_id', [marketId])} AND outcome_id IN (${outcomeIds.map(literal).join(', ')}) AND interval_seconds = ${seconds}
       AND start >= ${moment(from)} AND start < ${moment(until)}`;
 }
 
-/** A row of `candlesSql`, of `CHANGED_CANDLES.rows` or of `restoredSql`. */
+/** A row of `candlesSql`, of `CHANGED_CANDLES.rows` or of `RESTORED.rows`. */
 export function toArchivedRow(row: Readonly<Record<string, unknown>>): ArchivedRow {
   const [open, high, low, close, volume, notional] = PRICES.map((name) => String(row[name]));
   const values = { open, high, low, close, volume, notional } as Record<(typeof PRICES)[number], string>;
@@ -42,12 +42,16 @@ export function toArchivedRow(row: Readonly<Record<string, unknown>>): ArchivedR
   };
 }
 
-/** SQL of the candles of a file in the quarters of an hour that a table `fresh` of trades names: a fold of these trades needs all of them. */
-export function restoredSql(candlesPath: string): string {
-  const quarterOf = (time: string) => `epoch_us(${time}) // 900000000`;
-  return `SELECT ${COLUMNS} FROM ${rowsOf(candlesPath)} c
-    SEMI JOIN fresh f ON f.outcome_id = c.outcome_id AND ${quarterOf('f.ts')} = ${quarterOf('c.start')}`;
-}
+const quarterOf = (time: string) => `epoch_us(${time}) // 900000000`;
+
+/** Statements of DuckDB over the candles of a file in the quarters of an hour of a table `fresh` of trades: a fold of them needs all of these. */
+export const RESTORED = {
+  find: (candlesPath: string) => `CREATE TABLE restored AS SELECT c.* FROM ${rowsOf(candlesPath)} c
+    SEMI JOIN fresh f ON f.outcome_id = c.outcome_id AND ${quarterOf('f.ts')} = ${quarterOf('c.start')}`,
+  count: 'SELECT CAST(count(*) AS VARCHAR) AS rows FROM restored',
+  /** A part of them; `from` and `until` count them. */
+  rows: (from: number, until: number) => `SELECT ${COLUMNS} FROM restored WHERE rowid >= ${from} AND rowid < ${until}`,
+} as const;
 
 /** Statements of DuckDB that put candles of a CSV in place of those of the present file of their day, if it has one. */
 export const CHANGED_CANDLES = {

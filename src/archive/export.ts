@@ -9,7 +9,7 @@ import {
 import { ARCHIVE_KINDS, fileColumns } from '../domain/archive/kinds.ts';
 import { INTERVAL_SECONDS } from '../domain/markets/candle.ts';
 import type { DecimalFormat } from '../domain/values/api-json.ts';
-import { timeSql } from './history.ts';
+import { ofMarkets, timeSql } from './history.ts';
 import { csvSql, literal, parquetOptions, rowsOf } from './parquet.ts';
 
 /** The rows of an export that files have. */
@@ -75,8 +75,7 @@ function pastSql(query: PastQuery, columns: readonly string[]): string {
     `${time} >= ${timeSql(from)} AND ${time} < ${timeSql(until)}`,
     ...(kind === 'prices' || kind === 'books' ? ['NOT in_effect'] : []),
     ...(kind === 'candles' ? [`interval_seconds IN (${intervals.join(', ')})`] : []),
-    // Files are sorted by market. A token may have got its market after its file was made.
-    ...(marketId === undefined ? [] : [`(market_id = ${literal(marketId)} OR market_id IS NULL)`]),
+    ...(marketId === undefined ? [] : [ofMarkets('market_id', [marketId])]),
     ...(outcomeIds === null ? [] : [`outcome_id IN (${['', ...outcomeIds].map(literal).join(', ')})`]),
   ];
   const names = columns.map((name) => `"${name}"`).join(', ');

@@ -18,6 +18,9 @@ interface TradesQuery {
   readonly after?: TradePlace | undefined;
 }
 
+/** Files are sorted by market. A token may have got its market after its file was made. */
+export const ofMarkets = (column: string, marketIds: readonly string[]) =>
+  `(${column} IN (${marketIds.map(literal).join(', ')}) OR ${column} IS NULL)`;
 export const timeSql = (micros: bigint) => `make_timestamptz(${micros})`;
 /** The digits of a value, also of one that no DECIMAL has. */
 export const digits = (name: string) => `coalesce(CAST(${name} AS VARCHAR), ${name}_text)`;
@@ -33,7 +36,7 @@ export function tradesSql(query: TradesQuery): string {
     SELECT o.token_id, epoch_us(t.ts) AS at_micros, t.trade_id, ${digits('t.price')} AS price, ${digits('t.size')} AS size,
       CASE t.side WHEN 'buy' THEN 1 WHEN 'sell' THEN -1 END AS side, t.ordinal, epoch_us(t.received_at) // 1000000 AS received_seconds
     FROM ${rowsOf(...files)} t JOIN (VALUES ${keys}) o (outcome_id, token_id) USING (outcome_id)
-    WHERE t.market_id = ${literal(marketId)} AND t.ts >= ${timeSql(fromMicros)} AND t.ts < ${timeSql(untilMicros)}`;
+    WHERE ${ofMarkets('t.market_id', [marketId])} AND t.ts >= ${timeSql(fromMicros)} AND t.ts < ${timeSql(untilMicros)}`;
   const given = corrections.map(
     ({ tokenId, atMicros, tradeId, price, size, side, ordinal, receivedSeconds }) =>
       `(${BigInt(tokenId)}, ${BigInt(atMicros)}, ${literal(tradeId)}, ${literal(price)}, ${literal(size)}, ${side ?? 'NULL'}, ${ordinal}, ${receivedSeconds ?? 'NULL'})`,
@@ -79,6 +82,6 @@ const VALUES = {
 export function valuesAtSql(kind: keyof typeof VALUES, { files, marketIds, outcomeIds, atMicros }: ValueQuery): string {
   return `SELECT outcome_id, CAST(epoch_us(as_of) AS VARCHAR) AS as_of_micros, ${VALUES[kind]}
     FROM ${rowsOf(...files)}
-    WHERE market_id IN (${marketIds.map(literal).join(', ')}) AND outcome_id IN (${outcomeIds.map(literal).join(', ')}) AND received_at <= ${timeSql(atMicros)}
+    WHERE ${ofMarkets('market_id', marketIds)} AND outcome_id IN (${outcomeIds.map(literal).join(', ')}) AND received_at <= ${timeSql(atMicros)}
     QUALIFY row_number() OVER (PARTITION BY outcome_id ORDER BY received_at DESC) = 1`;
 }

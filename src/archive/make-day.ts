@@ -23,6 +23,9 @@ import { mergeTrades } from './merge-trades.ts';
 import { claimFolder } from './owner.ts';
 import { writeSql } from './parquet.ts';
 
+/** The report of a day that waits for its folds; the next `maintain-storage` wakes it. */
+export const UNFOLDED = 'trades are not in their candles';
+
 /**
  * Makes the file of a day. A death leaves unfinished files, or a file that the catalog does not name and no reader finds; the next run makes
  * the day again. A file counts with its row in the catalog, and the manifest of its folder follows.
@@ -35,7 +38,7 @@ export async function makeDay(day: ArchiveDay, options: MakeOptions): Promise<Da
   const seamMs = await readSeam(db, day.kind);
   const isPast = seamMs !== undefined && Date.parse(day.date) < seamMs;
   const isFolded = day.kind === 'trades' || day.kind === 'candles';
-  if (isFolded && !isPast && (await isUnfolded(db, day))) return { skipped: 'trades are not in their candles' };
+  if (isFolded && !isPast && (await isUnfolded(db, day))) return { skipped: UNFOLDED };
   const folder = await workFolder(dir);
   const base = join(folder, `${day.kind}-${day.venue}-${day.date}-${tag.replaceAll(/\W/g, '')}`);
   const paths = { csv: `${base}.csv`, parquet: `${base}.parquet`, spill: `${base}.spill` };

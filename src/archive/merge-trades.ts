@@ -1,16 +1,15 @@
 import { createWriteStream } from 'node:fs';
-import { join } from 'node:path';
-import { type ArchiveDay, type ArchiveFile, folderOf } from '../domain/archive/file.ts';
+import type { ArchiveDay, ArchiveFile } from '../domain/archive/file.ts';
 import { lockArchivedCandles, restoreArchivedCandles } from '../store/archive/candles.ts';
 import { addFile, dropChanges, readPresentFile } from '../store/archive/catalog.ts';
 import { copyDay, type DaySummary, deleteCorrections } from '../store/archive/copy.ts';
 import { findTokens } from '../store/catalog/tokens.ts';
-import { holdCandleSeam } from '../store/db/archive-seam.ts';
+import { holdSeam, readSeam } from '../store/db/archive-seam.ts';
 import type { Tx } from '../store/db/tx.ts';
 import { lockShards, shardsOf } from '../store/marks/marks.ts';
 import { foldArchivedMinutes } from '../store/series/candles.ts';
 import { publishLateTrades } from '../store/series/trades.ts';
-import { restoredSql, toArchivedRow } from './candles.ts';
+import { RESTORED, toArchivedRow } from './candles.ts';
 import type { Duckdb } from './duckdb.ts';
 import {
   check,
@@ -28,8 +27,8 @@ import { addChecksums, CORRECTIONS } from './parquet.ts';
 
 /** Trades that are read and folded at once, in whole hours of outcomes. */
 const FOLDED_TRADES = 20_000;
-/** Postgres ends a transaction that waits longer than 15 s. */
-const READ_MS = 10_000;
+/** Candles that one statement stores again. */
+const RESTORED_CANDLES = 5_000;
 
 type FormerFile = Pick<ArchiveFile, 'file' | 'revision' | 'rows' | 'checksum' | 'start' | 'end' | 'sha256'>;
 /** A day before the first archived one of its venue. */
@@ -44,9 +43,6 @@ export async function mergeTrades(
   const present: FormerFile = known ?? NO_FILE;
   const copied = await copyDay(db, day, () => createWriteStream(paths.csv), signal, 'archive_correction');
   const knownPath = await presentPath(known, options);
-  // A fold before the seam of candles reads the finer ones in their file: it comes from the store before the transaction.
-  const candles: ArchiveDay = { ...day, kind: 'candles' };
-  await presentPath(await readPresentFile(db, candles), options);
   return withDuckdb({ dir, paths }, signal, async (duckdb) => {
     await duckdb.run(CORRECTIONS.read(paths.csv));
     const [given] = await duckdb.run(CORRECTIONS.givenSummary);
@@ -73,10 +69,14 @@ export async function mergeTrades(
     await check(duckdb, day, paths.parquet, summary);
     const revision = present.revision + 1;
     const finished = await upload({ day, revision, madePath: paths.parquet }, options);
-    const path = join(dir, folderOf(day), finished.file);
-    const added = await addFile(db, madeFile(day, revision, finished, options), summary, async (tx) => {
+    const candles = await findCandles({ ...day, kind: 'candles' }, duckdb, options);
+    const folding = async (tx: Tx) => {
       await deleteCorrections(tx, day, copied);
-      await foldFresh(tx, { duckdb, path, candles, dir });
+      await foldFresh(tx, { duckdb, path: paths.parquet, candles });
+    };
+    const added = await addFile(db, madeFile(day, revision, finished, options), summary, folding).catch((error) => {
+      if (error instanceof CandlesMoved) return undefined;
+      throw error;
     });
     return finish({ day, revision, finished, startedMs, isAdded: added !== undefined }, summary.rows, options);
   });
@@ -86,29 +86,54 @@ interface Fold {
   readonly duckdb: Duckdb;
   /** Of the new file of trades. */
   readonly path: string;
-  /** The day of its candles. */
-  readonly candles: ArchiveDay;
-  readonly dir: string;
+  readonly candles: FoundCandles;
 }
 
-/** Stores the finer candles around the fresh trades again, of which coarser ones are folded. The next run of their day drops them. */
-async function restoreCandles(tx: Tx, { duckdb, candles, dir }: Omit<Fold, 'path'>): Promise<void> {
-  await lockArchivedCandles(tx, candles.venue, candles.date);
-  const path = await presentPath(await readPresentFile(tx, candles), { dir, signal: AbortSignal.timeout(READ_MS) });
-  if (path === null) return;
-  const rows = (await duckdb.run(restoredSql(path))).map(toArchivedRow);
-  if (rows.length > 0) await restoreArchivedCandles(tx, rows);
+/** The finer candles around the fresh trades, in a table of DuckDB. */
+interface FoundCandles {
+  readonly day: ArchiveDay;
+  /** Postgres may have dropped them. */
+  readonly isPast: boolean;
+  readonly file: string | null;
+  readonly rows: number;
+}
+
+/** The file or the seam changed since the candles were found: the next run of the day finds them again. */
+class CandlesMoved extends Error {}
+
+/** Before the transaction, which must not wait for a file. Only a day before the seam of candles needs them. */
+async function findCandles(day: ArchiveDay, duckdb: Duckdb, options: MakeOptions): Promise<FoundCandles> {
+  const seamMs = (await readSeam(options.db, 'candles')) ?? 0;
+  if (Date.parse(day.date) >= seamMs) return { day, isPast: false, file: null, rows: 0 };
+  const present = await readPresentFile(options.db, day);
+  const path = await presentPath(present, options);
+  if (present === undefined || path === null) return { day, isPast: true, file: null, rows: 0 };
+  await duckdb.run(RESTORED.find(path));
+  const [found] = await duckdb.run(RESTORED.count);
+  return { day, isPast: true, file: present.file, rows: Number(found?.['rows']) };
+}
+
+/** Stores the found candles again, of which coarser ones are folded. The next run of their day drops them. */
+async function restoreCandles(tx: Tx, duckdb: Duckdb, { day, file, rows }: FoundCandles): Promise<void> {
+  await lockArchivedCandles(tx, day.venue, day.date);
+  const present = await readPresentFile(tx, day);
+  if ((present?.file ?? null) !== file) throw new CandlesMoved();
+  for (let from = 0; from < rows; from += RESTORED_CANDLES) {
+    const part = await duckdb.run(RESTORED.rows(from, from + RESTORED_CANDLES));
+    await restoreArchivedCandles(tx, part.map(toArchivedRow));
+  }
 }
 
 /** Updates the candles of the minutes with fresh trades from all trades of these minutes, and publishes both. */
-async function foldFresh(tx: Tx, { duckdb, path, candles, dir }: Fold): Promise<void> {
+async function foldFresh(tx: Tx, { duckdb, path, candles }: Fold): Promise<void> {
   const outcomes = await duckdb.run(CORRECTIONS.outcomes);
   const ids = outcomes.map((row) => String(row['outcome_id']));
   const keys = await findTokens(tx, ids);
   const keyOf = (row: Record<string, unknown>) => keys.get(String(row['outcome_id'])) as bigint;
-  const candleSeamMs = await holdCandleSeam(tx);
+  const isPast = Date.parse(candles.day.date) < (await holdSeam(tx, 'candles'));
+  if (isPast !== candles.isPast) throw new CandlesMoved();
   await lockShards(tx, 'fold-candles', shardsOf([...keys.values()]));
-  if (Date.parse(candles.date) < candleSeamMs) await restoreCandles(tx, { duckdb, candles, dir });
+  if (isPast) await restoreCandles(tx, duckdb, candles);
   const hours = (await duckdb.run(CORRECTIONS.hours(path))).map((row) => ({
     outcomeId: String(row['outcome_id']),
     hour: String(row['hour']),

@@ -1,5 +1,5 @@
 import { hasDuckdb } from '../../src/archive/duckdb.ts';
-import { makeDay } from '../../src/archive/make-day.ts';
+import { makeDay, UNFOLDED } from '../../src/archive/make-day.ts';
 import { storeOf } from '../../src/archive/store/s3.ts';
 import type { ArchiveDay } from '../../src/domain/archive/file.ts';
 import { readDueDays } from '../../src/store/archive/catalog.ts';
@@ -15,7 +15,7 @@ export const archiveDay = defineJob('archive-day', async (data, context) => {
   if (dir === undefined || !hasDuckdb()) return { skipped: 'off' };
   const made = makeDay(day, { db, dir, store: storeOf(config), log, signal, tag: newLeaseToken(presence.key) });
   const report = await notingFailure(context, day, made);
-  await wakeNext(day, context);
+  if (report['skipped'] !== UNFOLDED) await wakeNext(day, context);
   return report;
 });
 

@@ -82,11 +82,13 @@ function columnsOf(rows: readonly ArchivedRow[]): unknown[][] {
   return (['outcomeId', 'intervalSeconds', 'bucket', ...VALUES] as const).map((name) => rows.map((row) => row[name]));
 }
 
-/** A comparison with the totals of a venue that found missing trades adds up the minutes behind its start. */
+const HOUR_OF = (moment: string) => `floor(extract(epoch FROM ${moment}) / 3600) * 3600`;
+/** A comparison with the totals of a venue that found missing trades adds up minutes behind its start and before its proof. */
 const IS_COMPARED = `EXISTS (
      SELECT FROM outcome o JOIN trade_witness w ON w.market_id = o.market_id
      WHERE o.token_id = t.id AND w.missing_since IS NOT NULL
-       AND g.bucket >= floor(extract(epoch FROM w.since) / 3600) * 3600 AND g.bucket < floor(extract(epoch FROM w.since) / 3600) * 3600 + 3600)`;
+       AND (g.bucket >= ${HOUR_OF('w.since')} AND g.bucket < ${HOUR_OF('w.since')} + 3600
+         OR g.bucket >= ${HOUR_OF('w.proof_at')} - 3600 AND g.bucket < ${HOUR_OF('w.proof_at')} + 3600))`;
 
 const DROP = sql(
   'drop_archived_candles',

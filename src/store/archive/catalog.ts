@@ -67,11 +67,18 @@ const READ_DUE = sql(
      LEFT JOIN market m ON m.id = o.market_id JOIN asked a ON a.kind = c.kind AND a.venue = coalesce(c.venue, m.venue) CROSS JOIN last
      LEFT JOIN archive_file f ON f.kind = c.kind AND f.venue = a.venue AND f.date = c.date AND f.superseded_at IS NULL
      WHERE c.date <= last.day AND (f.made_at IS NULL OR f.made_at < clock_timestamp() - interval '1 hour')),
+   unfolded AS MATERIALIZED (
+     SELECT DISTINCT m.venue, (to_timestamp(f.detail) AT TIME ZONE 'UTC')::date AS date
+     FROM (SELECT key, detail FROM mark WHERE stage = 'fold-candles'
+           UNION ALL SELECT key, detail FROM parked_mark WHERE stage = 'fold-candles') f
+     JOIN outcome o ON o.token_id = f.key JOIN market m ON m.id = o.market_id
+     WHERE EXISTS (SELECT FROM asked WHERE kind IN ('trades', 'candles'))),
    undropped AS (
      SELECT f.kind, f.venue, f.date FROM asked a JOIN archive_file f ON f.kind = a.kind AND f.venue = a.venue
      WHERE a.kind = 'candles' AND f.superseded_at IS NULL AND f.file IS NOT NULL AND f.dropped_at IS NULL
        AND f.date < (${seamOf('candles')} AT TIME ZONE 'UTC')::date)
    SELECT kind, venue, date::text AS date FROM (SELECT * FROM missing UNION SELECT * FROM changed UNION SELECT * FROM undropped) d
+   WHERE kind NOT IN ('trades', 'candles') OR NOT EXISTS (SELECT FROM unfolded u WHERE u.venue = d.venue AND u.date = d.date)
    ORDER BY date, kind, venue LIMIT $5`,
 );
 
@@ -209,9 +216,10 @@ export function addFile(
       ...[JSON.stringify(summary.witness), made.file === null ? null : made.storedIn],
     ]);
     if (added === undefined) return undefined;
-    await made.place();
     await tx.query(DELETE_CHANGES, [summary.changes]);
     await merged?.(tx);
+    // At the end: engines read the rows of the day twice while two files lie in its folder.
+    await made.place();
     return added;
   });
 }

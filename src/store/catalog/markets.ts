@@ -178,9 +178,19 @@ const PUBLISH_EARLIER = sql(
    ${insertPublishSql('candle', 'SELECT token_id, minute FROM minutes WHERE NOT is_late')}`,
 );
 
+/** The files of these days name no market of the trades, or lack them. */
+const NOTE_EARLIER = sql(
+  'note_earlier_days',
+  `SELECT note_archive_change(k.kind, d.token_id, d.date)
+   FROM (SELECT DISTINCT token_id, (ts AT TIME ZONE 'UTC')::date AS date FROM trade
+         WHERE token_id = ANY ($1::bigint[]) AND ts < date_trunc('day', clock_timestamp(), 'UTC')) d
+   CROSS JOIN (VALUES ('trades'), ('candles')) k (kind)`,
+);
+
 /** Publishes the facts of tokens that were stored before their market, in the transaction that stores their outcomes. */
 async function publishEarlier(tx: Tx, tokenIds: readonly bigint[]): Promise<void> {
   if (tokenIds.length === 0) return;
   await tx.query(LOCK_EARLIER, [tokenIds]);
   await tx.query(PUBLISH_EARLIER, [tokenIds]);
+  await tx.query(NOTE_EARLIER, [tokenIds]);
 }

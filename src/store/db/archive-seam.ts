@@ -40,11 +40,11 @@ export async function moveCandleSeam(db: Queryable, untilMs: number): Promise<vo
   await db.query(MOVE_CANDLES, [untilMs]);
 }
 
-const HOLD = sql('hold_candle_seam', `SELECT until FROM archive_seam WHERE kind = 'candles' FOR SHARE`);
+const HOLD = sql('hold_archive_seam', 'SELECT until FROM archive_seam WHERE kind = $1 FOR SHARE');
 
-/** The seam of candles, epoch milliseconds. It stays until the transaction ends. */
-export async function holdCandleSeam(tx: Queryable): Promise<number> {
-  const [row] = await tx.query<{ until: Date }>(HOLD);
+/** The seam of a kind, epoch milliseconds; 0 without one. A seam stays until the transaction ends. */
+export async function holdSeam(tx: Queryable, kind: ArchiveKind): Promise<number> {
+  const [row] = await tx.query<{ until: Date }>(HOLD, [kind]);
   return row?.until.getTime() ?? 0;
 }
 

@@ -1,6 +1,7 @@
 import { INTERVAL_SECONDS } from '../../domain/markets/candle.ts';
 import { SHARDS, shardOf } from '../../domain/values/shard.ts';
 import type { TimeRange } from '../../domain/values/time-range.ts';
+import { holdSeam } from '../db/archive-seam.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 import { isMinuteWithin } from '../marks/detail.ts';
 import { lockShards } from '../marks/marks.ts';
@@ -139,7 +140,8 @@ async function repair(tx: Tx, differences: readonly CandleDifference[]): Promise
 /**
  * Compares the candles of outcomes of one shard with a fold of their stored trades, for buckets that start in `range`, under the lock of
  * the shard, so that no fold runs concurrently. With `repair` it corrects differences in the same transaction. It skips buckets with a
- * pending mark. `range` must not reach below the oldest stored trade, because dropped trades fold to nothing.
+ * pending mark, and those before the seam of trades, whose trades are in files. `range` must not reach below the retention of trades, because
+ * dropped trades fold to nothing.
  */
 function auditCandles(
   db: Database,
@@ -150,7 +152,9 @@ function auditCandles(
 ): Promise<{ compared: number; differences: CandleDifference[] }> {
   return db.transaction(async (tx) => {
     await lockShards(tx, 'fold-candles', [shard]);
-    const values = [tokenIds, range.start, range.end, Object.values(INTERVAL_SECONDS), shard];
+    const start = Math.max(range.start, Math.ceil((await holdSeam(tx, 'trades')) / 1000));
+    if (start >= range.end) return { compared: 0, differences: [] };
+    const values = [tokenIds, start, range.end, Object.values(INTERVAL_SECONDS), shard];
     const rows = await tx.query<CandleDifference & { compared: number; tokenId: bigint | null }>(DIFFERENCES, values);
     const differences = rows.flatMap(({ compared: _, ...row }) => (row.tokenId === null ? [] : [row]));
     if (options.repair && differences.length > 0) await repair(tx, differences);

@@ -315,8 +315,9 @@ export async function* exportPages(
 ): AsyncGenerator<ExportPage> {
   let place = after;
   for (;;) {
-    const past = await openPast?.(place);
+    let past: PastRows | undefined;
     try {
+      past = await openPast?.(place);
       for await (const page of ahead(pagesBehind({ db, request, past }, place))) {
         place = page.place;
         yield page;
@@ -492,19 +493,20 @@ async function rowsOf(
   after?: readonly string[],
 ): Promise<OutcomeRows[]> {
   const { kind, format, decimalFormat, venue, range, intervals } = request;
-  const start = BigInt(range.start) * 1_000_000n;
+  const [start, end] = [BigInt(range.start) * 1_000_000n, BigInt(range.end) * 1_000_000n];
   const statement = STATEMENTS[keyOf(kind, format, decimalFormat, after !== undefined)] as Statement;
   const found = await db.query<{ seam: string | null } & (OutcomeRows | { place: null })>(statement, [
     outcomes.map(({ tokenId }) => tokenId),
     outcomes.map(({ marketId, outcomeId }) => headOf(format, [venue, marketId, outcomeId])),
     past !== undefined && past.presentFrom > start ? past.presentFrom : start,
-    BigInt(range.end) * 1_000_000n,
+    end,
     limit,
     ...(KINDS[kind].hasIntervals ? [intervals.map((interval) => INTERVAL_SECONDS[interval])] : []),
     ...(after ?? []),
   ]);
   const seam = found[0]?.seam ?? null;
-  const isOther = past === undefined ? seam !== null && BigInt(seam) >= start : past.seam !== seam;
+  const isOther =
+    past === undefined ? seam !== null && BigInt(seam) >= start : past.seam !== seam && past.presentFrom < end;
   if (isOther) throw new HistoryMoved();
   return found.filter((row): row is OutcomeRows & { seam: string | null } => row.place !== null);
 }

@@ -21,6 +21,8 @@ interface LogLine {
   address?: string;
 }
 
+/** A checkout of the former release with its `dist`; processes that a test starts again are of both releases then. */
+const FORMER_ROOT = process.env['FORMER_ROOT'];
 /** A slower process is killed before the hook that starts it times out, because it would stay otherwise. */
 const START_LIMIT_MS = 160_000;
 /** Longer than an orchestrator waits before a kill. */
@@ -40,6 +42,7 @@ export class OddswireProcess {
   readonly #environment: Record<string, string>;
   #child: ChildProcess | undefined;
   readonly #warnings: string[] = [];
+  #starts = 0;
   /** The last lines of its output, for the message of a failed test. */
   readonly lines: string[] = [];
   readonly #listener: ProcessListener;
@@ -53,7 +56,11 @@ export class OddswireProcess {
   /** Starts it and resolves with the line that reports its start. A process that takes too long is killed. */
   async start(limitMs = START_LIMIT_MS): Promise<LogLine> {
     const script = this.name === 'api' ? ['dist/api/main.js'] : ['dist/workers/main.js', this.name];
+    // Every second life is one of the former release, which meets the schema and the marks of the present one.
+    const cwd = this.#starts % 2 === 1 ? FORMER_ROOT : undefined;
+    this.#starts += 1;
     const child = spawn(process.execPath, script, {
+      ...(cwd !== undefined && { cwd }),
       env: { PATH: process.env['PATH'] ?? '', ...this.#environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -32,6 +32,11 @@ const UP = [
 ] as const;
 
 const DOWN = [
+  `DO $$ BEGIN
+     IF EXISTS (SELECT FROM archive_file WHERE dropped_at IS NOT NULL) THEN
+       RAISE EXCEPTION 'files of the archive alone have candles of one and five minutes: a former release would not read them';
+     END IF;
+   END $$`,
   `CREATE OR REPLACE FUNCTION note_late_candle() RETURNS trigger LANGUAGE plpgsql AS $$
    BEGIN PERFORM note_archive_change('candles', NEW.token_id, (to_timestamp(NEW.bucket) AT TIME ZONE 'UTC')::date); RETURN NULL; END $$`,
   `CREATE OR REPLACE FUNCTION note_deleted_candle() RETURNS trigger LANGUAGE plpgsql AS $$

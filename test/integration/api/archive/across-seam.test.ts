@@ -11,6 +11,7 @@ import type { TradeRecord } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { readDueDays, switchArchiveOn } from '../../../../src/store/archive/catalog.ts';
+import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { readSeam } from '../../../../src/store/db/archive-seam.ts';
 import { listPartitions, Partitions } from '../../../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../../../src/store/db/tx.ts';
@@ -18,6 +19,7 @@ import { foldCandles } from '../../../../src/store/series/candles.ts';
 import { writeTrades } from '../../../../src/store/series/trades.ts';
 import { archiveDay } from '../../../../workers/jobs/archive-day.ts';
 import { maintainStorage } from '../../../../workers/jobs/maintain-storage.ts';
+import { aMarketRecord } from '../../../factories/markets.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
 import { jobContext, testConfig, wakeRecorder } from '../../workers/worker-harness.ts';
@@ -85,6 +87,13 @@ const FORMER_CANDLE = sql(
   'test_seam_former_candle',
   `INSERT INTO candle (token_id, interval_seconds, bucket, open, high, low, close, volume, notional, trades) VALUES ($1, 60, $2, 1, 1, 1, 1, 1, 1, 1)`,
 );
+/** The databases receive a trade at different moments. */
+const SET_RECEIPTS = ['trade', 'archive_correction'].map((table) =>
+  sql(
+    `test_seam_receipts_${table}`,
+    `UPDATE ${table} SET received_at = ts + interval '2.9 seconds' WHERE received_at > ts + interval '1 day'`,
+  ),
+);
 const CANDLE_FILES = sql(
   'test_seam_candle_files',
   `SELECT sum(f.rows)::int AS rows, max(f.revision) AS revision FROM archive_file f JOIN archive_seam s ON s.kind = f.kind AND f.date < s.until::date
@@ -124,7 +133,10 @@ async function store(db: Database, trades: readonly TradeRecord[]): Promise<void
     trades.map(({ tsMs }) => tsMs),
   );
   await partitions.ensureAroundNow('observation');
-  await db.transaction((tx) => writeTrades(tx, trades, 'USDC'));
+  await db.transaction(async (tx) => {
+    await writeTrades(tx, trades, 'USDC');
+    for (const statement of SET_RECEIPTS) await tx.query(statement);
+  });
   await db.transaction(async (tx) => {
     await foldCandles(tx, await tx.query(MARKS));
   });
@@ -387,6 +399,20 @@ describe('reads across the seam of the archive', () => {
     await maintainStorage.run({}, context());
     expect((await listPartitions(archived.db, 'trade')).map(({ name }) => name)).not.toContain('trade_202601');
     for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
+  });
+
+  it('have the trades of a day that was archived before the market of their outcome was known', async () => {
+    const day = { kind: 'trades', venue: 'polymarket', date: '2026-02-20' } as const;
+    const trade = aTrade('late', Date.parse(`${day.date}T10:00:00Z`), { outcomeId: 'late:yes' });
+    await both((db) => store(db, [trade]));
+    expect(await archiveDay.run(day, context())).toMatchObject({ rows: 0 });
+    const record = aMarketRecord({ marketId: 'late' });
+    await both((db) => db.transaction((tx) => writeMarkets(tx, 'polymarket', 'USDC', [record], NOW)));
+    await archived.db.query(AGE_FILES);
+    const due = await readDueDays(archived.db, { pairs: [day], afterHours: 1, limit: 200 });
+    expect(due).toContainEqual(day);
+    expect(await archiveDay.run(day, context())).toMatchObject({ rows: 1 });
+    await compareTape('late/trades?direction=asc&limit=10');
   });
 
   it('stay the same when a process died between the removal of corrections and that of their note', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
+import { moveSeam } from '../../../../src/store/db/archive-seam.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { auditVenue, type CandleDifference } from '../../../../src/store/series/candle-audit.ts';
@@ -98,6 +99,25 @@ describe('auditVenue', () => {
     expect(await change('audit_all', `SELECT * FROM candle WHERE token_id <> $1 ORDER BY 1, 2, 3`, [token])).toEqual(
       before,
     );
+  });
+
+  it('leaves the candles before the seam of trades, whose trades are in files', async () => {
+    const market = await aTradedMarket('archived');
+    await fold();
+    const tokens = market.outcomes.map(({ tokenId }) => tokenId);
+    const candles = () =>
+      change('audit_archived', 'SELECT * FROM candle WHERE token_id = ANY ($1::bigint[]) ORDER BY 1, 2, 3', [tokens]);
+    const before = await candles();
+    const seamMs = START_MS + DAY_MS;
+    await moveSeam(test.db, 'trades', seamMs);
+    await change(
+      'audit_archive_trades',
+      'DELETE FROM trade WHERE token_id = ANY ($1::bigint[]) AND ts < to_timestamp($2)',
+      [tokens, seamMs / 1000],
+    );
+    expect(await audit('archived', true)).toEqual([]);
+    expect(await candles()).toEqual(before);
+    await change('audit_no_seam', `DELETE FROM archive_seam WHERE kind = 'trades'`);
   });
 
   it('checks complete buckets that start in the range', async () => {
