@@ -2,9 +2,11 @@
 
 from . import errors, models
 from ._version import VERSION
+from .asof import asof_join
+from .at import At
 from .client import AsyncOddswire, Oddswire
 from .encode import UNSET, Instant, Moment, Number, Unset
-from .errors import ApiError, DeadlineError, OddswireError, TransportError
+from .errors import ApiError, DeadlineError, NoHistoryError, OddswireError, TransportError, UnknownReceiptError
 from .pages import Answer, Page
 from .series import Series
 from .transport import ApiWarning, CallOptions
@@ -17,17 +19,21 @@ __all__ = [
     "ApiError",
     "ApiWarning",
     "AsyncOddswire",
+    "At",
     "CallOptions",
     "DeadlineError",
     "Instant",
     "Moment",
+    "NoHistoryError",
     "Number",
     "Oddswire",
     "OddswireError",
     "Page",
     "Series",
     "TransportError",
+    "UnknownReceiptError",
     "Unset",
+    "asof_join",
     "errors",
     "models",
 ]

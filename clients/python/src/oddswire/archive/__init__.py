@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 
 from ..client import Oddswire
 from ..encode import utc
+from ..errors import NoHistoryError
 from ..pages import Page
 from .catalog import KINDS, Catalog, Day, Days, FolderCatalog, Kind, ServiceCatalog, checked, with_known_schema
-from .errors import ArchiveError, DamagedError, IncompleteError, NewerSchemaError, NoHistoryError, NotArchivedError
+from .errors import ArchiveError, DamagedError, IncompleteError, NewerSchemaError, NotArchivedError
 from .hours import PROVEN, WITNESS, Hour, hours_of, read_hours
 from .rows import KNOWN, Rows
 
@@ -34,7 +35,6 @@ __all__ = [
     "IncompleteError",
     "Kind",
     "NewerSchemaError",
-    "NoHistoryError",
     "NotArchivedError",
     "open",
 ]

@@ -23,7 +23,3 @@ class DamagedError(ArchiveError):
 
 class NewerSchemaError(ArchiveError):
     """A file has a newer schema than this version of the package knows."""
-
-
-class NoHistoryError(OddswireError):
-    """The past state of this is not recorded, so the present one would show what was not known then."""
