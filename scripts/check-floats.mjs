@@ -128,7 +128,7 @@ const ALLOWED_SQL = {
   'src/store/series/order-books.ts': [4, 'an age and times'],
   'src/store/series/price-reads.ts': [5, 'a time'],
   'src/store/series/quoted-markets.ts': [1, 'a time'],
-  'src/store/series/reads.ts': [4, 'times'],
+  'src/store/series/reads.ts': [5, 'times'],
   'src/store/series/trade-history.ts': [1, 'a count'],
   'src/store/series/trade-repairs.ts': [5, 'a time, counts, and the volumes of a log line'],
   'src/store/series/trade-reread.ts': [7, 'counts and times'],

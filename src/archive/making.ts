@@ -70,7 +70,7 @@ export function madeFile(day: ArchiveDay, revision: number, finished: Finished, 
 }
 
 /** A file that is complete; `file` is null for a day without rows. */
-export interface Finished {
+interface Finished {
   readonly file: string | null;
   readonly bytes: number;
   readonly sha256: string | null;

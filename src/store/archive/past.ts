@@ -16,6 +16,8 @@ export interface Correction {
   readonly size: string;
   readonly side: number | null;
   readonly ordinal: number;
+  /** When oddswire stored it, epoch seconds. */
+  readonly receivedSeconds: number | null;
 }
 
 /** What the archive has of the trades of a time, as of one snapshot. */
@@ -49,7 +51,8 @@ const PAST_TRADES = sql(
       FROM archive_file f JOIN day d ON d.date = f.date
       WHERE f.kind = 'trades' AND f.venue = $1 AND f.superseded_at IS NULL AND f.file IS NOT NULL) AS files,
      (SELECT coalesce(json_agg(json_build_object('tokenId', c.token_id::text, 'atMicros', (extract(epoch FROM c.ts) * 1000000)::bigint::text,
-          'tradeId', c.trade_id, 'price', c.price::text, 'size', c.size::text, 'side', c.side, 'ordinal', c.ordinal) ORDER BY c.ts), '[]')
+          'tradeId', c.trade_id, 'price', c.price::text, 'size', c.size::text, 'side', c.side, 'ordinal', c.ordinal,
+          'receivedSeconds', floor(extract(epoch FROM c.received_at))) ORDER BY c.ts), '[]')
       FROM (SELECT c.* FROM archive_correction c, bounds b
             WHERE c.token_id = ANY ($2::bigint[]) AND c.ts >= b.from_at AND c.ts < b.until_at LIMIT ${MAX_CORRECTIONS + 1}) c) AS corrections`,
 );

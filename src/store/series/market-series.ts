@@ -230,6 +230,7 @@ type TradeCells = [
   side: number | null,
   ordinal: number,
   signedPrice: string,
+  receivedSeconds: number | null,
 ];
 
 function tradesStatement(direction: 'asc' | 'desc', isContinued: boolean): SeriesStatement {
@@ -239,7 +240,7 @@ function tradesStatement(direction: 'asc' | 'desc', isContinued: boolean): Serie
     ['float8', 'float8', 'int', ...(isContinued ? ['bigint', 'int', 'numeric', 'text', 'bigint'] : [])],
     `p2.trades_page, (SELECT ${epochMs('s.until')} FROM archive_seam s WHERE s.kind = 'trades') AS seam_ms`,
     `CROSS JOIN LATERAL (
-       SELECT ${columnsSql('token_id::text', 'at_micros', 'trade_id', 'price::text', 'size::text', 'side', 'ordinal', 'signed_price::text')}
+       SELECT ${columnsSql('token_id::text', 'at_micros', 'trade_id', 'price::text', 'size::text', 'side', 'ordinal', 'signed_price::text', 'received_seconds')}
          AS trades_page FROM (${page}) t) p2`,
   );
 }
@@ -273,8 +274,9 @@ export function readMarketTrades(
   }));
 }
 
-function toRow([tokenId, atMicros, tradeId, price, size, side, ordinal, signedPrice]: TradeCells): TradeRow {
-  return { tokenId: BigInt(tokenId), atMicros, tradeId, price, size, side, ordinal, signedPrice };
+function toRow(cells: TradeCells): TradeRow {
+  const [tokenId, atMicros, tradeId, price, size, side, ordinal, signedPrice, receivedSeconds] = cells;
+  return { tokenId: BigInt(tokenId), atMicros, tradeId, price, size, side, ordinal, signedPrice, receivedSeconds };
 }
 
 const BOOK = statement(
