@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Context, Decimal, localcontext
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from . import models
 from .encode import Moment, Number, seconds, utc
@@ -45,10 +45,10 @@ class PastMarket(models.Market):
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
-    volume = _NoHistory()  # type: ignore[assignment]
-    volume_24h = _NoHistory()  # type: ignore[assignment]
-    liquidity = _NoHistory()  # type: ignore[assignment]
-    coverage = _NoHistory()  # type: ignore[assignment]
+    volume = _NoHistory()
+    volume_24h = _NoHistory()
+    liquidity = _NoHistory()
+    coverage = _NoHistory()
 
     def __repr__(self) -> str:
         return f"PastMarket(market_id={self.market_id!r}, status={self.status!r}, updated_at={self.updated_at!r})"
@@ -69,7 +69,8 @@ class At:
     """
     What the service knew at a moment: see `Oddswire.at`.
 
-    Every value is one that was received at or before `moment`, which is the start of a second. A value without a past state raises
+    Every value is one that was received before `moment`, which is the start of a second, or at it. Receipts of trades and of steps of
+    results are whole seconds in the API, so these are known from the next second on. A value without a past state raises
     `NoHistoryError`.
     """
 
@@ -79,31 +80,33 @@ class At:
         self.moment = utc(moment).replace(microsecond=0)
         self._client = client
 
-    def market(self, market_id: str, *, venue: str = "all") -> Answer[PastMarket, Any]:
+    def market(self, market_id: str, *, venue: str = "all") -> Answer[PastMarket, models.Meta]:
         """The version of a market. `volume`, `volume_24h`, `liquidity` and `coverage` raise `NoHistoryError`."""
         answer = self._client.markets.get(market_id, venue=venue, as_of=self.moment)
         known = {one.name: getattr(answer.data, one.name) for one in dataclasses.fields(answer.data)}
         return Answer(PastMarket(**known), answer.meta)
 
-    def rules(self, market_id: str, *, venue: str = "all") -> Answer[models.MarketRules, Any]:
+    def rules(self, market_id: str, *, venue: str = "all") -> Answer[models.MarketRules, models.PlainMeta]:
         """The text of the rules, and their versions until then."""
         return self._client.markets.rules(market_id, venue=venue, as_of=self.moment)
 
-    def fees(self, market_id: str, *, venue: str = "all") -> Answer[models.MarketFees, Any]:
+    def fees(self, market_id: str, *, venue: str = "all") -> Answer[models.MarketFees, models.PlainMeta]:
         """The fee that applied then, as it was known then."""
         return self._client.markets.fees(market_id, venue=venue, as_of=self.moment)
 
-    def prices(self, market_id: str, *, venue: str = "all") -> Answer[models.Prices, Any]:
+    def prices(self, market_id: str, *, venue: str = "all") -> Answer[models.Prices, models.Meta]:
         """The last prices of the outcomes."""
         return self._client.markets.prices(market_id, venue=venue, as_of=self.moment)
 
-    def many_prices(self, market_ids: str | Sequence[str], *, venue: str = "all") -> Page[models.Prices, Any]:
+    def many_prices(
+        self, market_ids: str | Sequence[str], *, venue: str = "all"
+    ) -> Page[models.Prices, models.GetManyPricesMeta]:
         """The last prices of up to 100 markets."""
         return self._client.markets.many_prices(market_ids, venue=venue, as_of=self.moment)
 
     def orderbook(
         self, market_id: str, *, venue: str = "all", outcome_id: str | None = None, depth: int | None = None
-    ) -> Answer[models.Orderbook, Any]:
+    ) -> Answer[models.Orderbook, models.GetOrderbookMeta]:
         """The last book."""
         return self._client.markets.orderbook(
             market_id, venue=venue, outcome_id=outcome_id, depth=depth, as_of=self.moment
@@ -118,7 +121,7 @@ class At:
         notional: Number | None = None,
         outcome_id: str | None = None,
         venue: str = "all",
-    ) -> Answer[Any, Any]:
+    ) -> Answer[models.Executable, models.GetExecutableMeta]:
         """What an order would have cost or paid on the last book."""
         return self._client.markets.executable(
             market_id, side=side, size=size, notional=notional, outcome_id=outcome_id, venue=venue, as_of=self.moment
@@ -126,7 +129,7 @@ class At:
 
     def resolution(self, market_id: str, *, venue: str = "all") -> list[models.ResolutionTimeline]:
         """
-        The steps of the result that were known, oldest first. Their receipts are whole seconds, so each is known from the next one on.
+        The steps of the result that were known, oldest first.
 
         Raises:
             NoHistoryError: a former release stored the result, without steps.
@@ -134,7 +137,7 @@ class At:
         now = self._client.markets.resolution(market_id, venue=venue).data
         if not now.timeline and now.state != "none":
             raise NoHistoryError(f"the result of {market_id} has no steps, so its receipt is not known")
-        return [one for one in now.timeline if one.received_at + _SECOND <= self.moment]
+        return [one for one in now.timeline if self._was(one.received_at)]
 
     def trades(
         self,
@@ -214,7 +217,11 @@ class At:
     def _is_known(self, trade: models.Trade, accepts_unknown: bool) -> bool:
         if trade.received_at is None:
             return accepts_unknown and trade.timestamp < self.moment
-        return trade.received_at <= self.moment
+        return self._was(trade.received_at)
+
+    def _was(self, received_at: datetime) -> bool:
+        # The API cuts the fraction of a second off: it was received within the second that begins there.
+        return received_at + _SECOND <= self.moment
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
