@@ -17,6 +17,7 @@ export const tradeExample: TradeBody = {
   price: decimalField('0.62'),
   size: decimalField('25'),
   side: 'buy',
+  received_at: 1767323041,
 };
 
 export const tradeQuery = z.object({

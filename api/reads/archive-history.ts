@@ -1,26 +1,24 @@
 import { tradesSql, valuesAtSql } from '../../src/archive/history.ts';
 import type { ArchiveReader } from '../../src/archive/reader.ts';
-import { SCHEMA_VERSION } from '../../src/domain/archive/kinds.ts';
 import type { TimeRange } from '../../src/domain/values/time-range.ts';
-import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
-import { type PastFile, readFilesBefore, readPastTrades } from '../../src/store/archive/past.ts';
+import type { ArchivedCandle } from '../../src/store/archive/candles.ts';
+import { readFilesBefore, readPastTrades } from '../../src/store/archive/past.ts';
 import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
 import { readSeam } from '../../src/store/db/archive-seam.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import type { StoredBook, StoredLevel } from '../../src/store/series/book-reads.ts';
 import type { MarketPrices } from '../../src/store/series/price-reads.ts';
 import type { TradePlace, TradeRow } from '../../src/store/series/reads.ts';
-import { ApiError } from '../errors.ts';
+import { type CandlesQuery, readArchivedCandles } from './archive-candles.ts';
 import { type ArchiveFolder, archiveUnavailable } from './archive-folder.ts';
+import { ArchiveReads } from './archive-reads.ts';
 
 /** Days of a read whose first day has too few rows; each later read takes more. */
 const FIRST_DAYS = 1;
 const MAX_DAYS = 64;
 /** The files of a day are large enough that a read for one market uses few of their groups. */
 const MORE_DAYS = 4;
-/** For the files of a read, before it begins. */
-const MAX_WAIT_MS = 10_000;
 
 interface TradesQuery {
   range: Partial<TimeRange>;
@@ -32,16 +30,12 @@ interface TradesQuery {
 /** The part of the history that Postgres dropped because files of the archive have it. */
 export class ArchiveHistory {
   readonly #db: Queryable;
-  readonly #folder: ArchiveFolder | undefined;
-  readonly #reader: ArchiveReader | undefined;
-  readonly #log: Logger;
+  readonly #reads: ArchiveReads;
 
   /** Without a folder, reads of this part are refused. */
   constructor(options: { db: Queryable; folder?: ArchiveFolder; reader?: ArchiveReader; log: Logger }) {
     this.#db = options.db;
-    this.#folder = options.folder;
-    this.#reader = options.reader;
-    this.#log = options.log;
+    this.#reads = new ArchiveReads(options);
   }
 
   /**
@@ -94,7 +88,7 @@ export class ArchiveHistory {
     const rows: TradeRow[] = [];
     for (let [from, days] = [0, FIRST_DAYS]; from < dates.length && rows.length < wanted; ) {
       const chosen = new Set(dates.slice(from, from + days));
-      const files = await this.#paths(past.files.filter(({ date }) => chosen.has(date)));
+      const files = await this.#reads.pathsOf(past.files.filter(({ date }) => chosen.has(date)));
       const statement = tradesSql({
         files,
         corrections: past.corrections.filter((correction) => chosen.has(dateOf(correction))),
@@ -106,13 +100,21 @@ export class ArchiveHistory {
         limit: wanted - rows.length,
         after,
       });
-      for (const row of await this.#read(statement)) {
+      for (const row of named(await this.#reads.rows(statement))) {
         rows.push({ ...(row as unknown as TradeRow & { tokenId: string }), tokenId: BigInt(String(row['tokenId'])) });
       }
       from += days;
       days = Math.min(days * MORE_DAYS, MAX_DAYS);
     }
     return rows;
+  }
+
+  /**
+   * The candles before the seam of outcomes of a market.
+   * @throws ApiError `archive_unavailable`
+   */
+  candles(market: MarketTokens, query: CandlesQuery): Promise<ArchivedCandle[]> {
+    return readArchivedCandles(this.#db, this.#reads, market, query);
   }
 
   /**
@@ -182,50 +184,18 @@ export class ArchiveHistory {
       const files = await readFilesBefore(this.#db, { kind, venue, date, outcomeIds: missing }, days);
       const last = files.at(-1);
       if (last === undefined) return found;
-      const query = { files: await this.#paths(files), marketIds, outcomeIds: missing, atMicros };
-      for (const row of await this.#read(valuesAtSql(kind, query))) found.set(String(row['outcomeId']), row);
+      const query = { files: await this.#reads.pathsOf(files), marketIds, outcomeIds: missing, atMicros };
+      for (const row of named(await this.#reads.rows(valuesAtSql(kind, query))))
+        found.set(String(row['outcomeId']), row);
       if (files.length < days) return found;
       date = new Date(Date.parse(last.date) - 86_400_000).toISOString().slice(0, 10);
     }
   }
+}
 
-  /** The first read of a file compares all its bytes: a request does not wait longer for that than for a read, and the comparison goes on. */
-  async #paths(files: readonly PastFile[]): Promise<string[]> {
-    const folder = this.#folder;
-    if (folder === undefined) {
-      if (files.length === 0) return [];
-      throw archiveUnavailable('off');
-    }
-    if (files.some(({ schemaVersion }) => schemaVersion > SCHEMA_VERSION)) throw archiveUnavailable('newer_schema');
-    const paths = Promise.all(files.map((file) => folder.pathOf(file)));
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(archiveUnavailable('busy')), MAX_WAIT_MS);
-    });
-    try {
-      return await Promise.race([paths, late]);
-    } finally {
-      clearTimeout(timer);
-      paths.catch(() => undefined);
-    }
-  }
-
-  /** Rows with names in camel case. */
-  async #read(statement: string): Promise<Record<string, unknown>[]> {
-    if (this.#reader === undefined) throw archiveUnavailable('off');
-    try {
-      const rows = await this.#reader.run(statement);
-      return rows.map((row) =>
-        Object.fromEntries(Object.entries(row).map(([name, value]) => [camelCase(name), value])),
-      );
-    } catch (error) {
-      if (error instanceof ApiError) throw error;
-      const fault = (error as { code?: unknown }).code === 'archive_busy' ? 'busy' : 'read_failed';
-      const fields = { cause: fault, err: error };
-      logLimited(this.#log, { level: 'error', fields, message: 'read of the archive failed', kind: fault });
-      throw archiveUnavailable(fault, error);
-    }
-  }
+/** Rows with names in camel case. */
+function named(rows: readonly Record<string, unknown>[]): Record<string, unknown>[] {
+  return rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [camelCase(name), value])));
 }
 
 function camelCase(name: string): string {

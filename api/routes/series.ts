@@ -1,9 +1,15 @@
 import { z } from 'zod';
 import { INTERVAL_SECONDS, type Interval } from '../../src/domain/markets/candle.ts';
 import { decimalField, optionalDecimal } from '../../src/domain/values/api-json.ts';
+import { addDecimals, decimal } from '../../src/domain/values/decimal.ts';
 import { resolveSeriesRange, type TimeRange } from '../../src/domain/values/time-range.ts';
 import { findMarketTokens, type MarketTokens } from '../../src/store/catalog/market-reads.ts';
-import { readMarketCandles, readMarketVolume, type SeriesRead } from '../../src/store/series/market-series.ts';
+import {
+  readMarketCandles,
+  readMarketVolume,
+  type SeriesRead,
+  type VolumeWindow,
+} from '../../src/store/series/market-series.ts';
 import { readSnapshots, type StoredCandle } from '../../src/store/series/reads.ts';
 import type { ColdAllowance } from '../access/cold-allowance.ts';
 import {
@@ -84,9 +90,16 @@ export function seriesRoutes(deps: MarketReadDeps): Route[] {
               outcomeId: outcome_id,
               cold,
             });
-            const { market, coverage, closeBefore, stamp } = read;
+            const { market, coverage, stamp } = read;
             const outcome = chooseOutcome(market, outcome_id);
-            let { candles } = read;
+            let { candles, closeBefore } = read;
+            if (outcome && wanted.start < read.seam) {
+              const start = fill === 'previous' ? Math.floor(wanted.start / DAY_SECONDS) * DAY_SECONDS : wanted.start;
+              const range = { start, end: Math.min(wanted.end, read.seam) };
+              const past = await deps.history.candles(market, { outcomeId: outcome.outcomeId, seconds, range });
+              closeBefore = past.findLast(({ bucket }) => bucket < wanted.start)?.close ?? closeBefore;
+              candles = [...past.filter(({ bucket }) => bucket >= wanted.start), ...candles];
+            }
             if (outcome && fill === 'previous') {
               const until = Math.min(wanted.end, firstUnfilled(market, now));
               candles = filled(candles, closeBefore, seconds, { ...wanted, end: until });
@@ -126,11 +139,19 @@ export function seriesRoutes(deps: MarketReadDeps): Route[] {
           key: ['volume', scope.name, marketId, outcome_id, window, start, end],
           load: async (cold) => {
             const target = { venues: scope.venues, marketId, outcomeId: outcome_id };
-            const { market, coverage, windows, stamp } = await covered(
-              () => readMarketVolume(deps.db, target, { seconds, range: wanted }),
-              { range: wanted, outcomeId: outcome_id, cold },
-            );
+            const read = await covered(() => readMarketVolume(deps.db, target, { seconds, range: wanted }), {
+              range: wanted,
+              outcomeId: outcome_id,
+              cold,
+            });
+            const { market, coverage, stamp } = read;
             const outcome = outcome_id === undefined ? undefined : chooseOutcome(market, outcome_id);
+            let { windows } = read;
+            if (wanted.start < read.seam) {
+              const range = { start: wanted.start, end: Math.min(wanted.end, read.seam) };
+              const past = await deps.history.candles(market, { outcomeId: outcome_id, seconds, range });
+              windows = [...summed(past), ...windows];
+            }
             return {
               data: windows.map(({ bucket, volume, notional, trades }) => ({
                 timestamp: bucket,
@@ -194,6 +215,23 @@ export function seriesRoutes(deps: MarketReadDeps): Route[] {
       },
     ),
   ];
+}
+
+const DAY_SECONDS = INTERVAL_SECONDS['1d'];
+
+/** The windows of sorted candles of several outcomes. */
+function summed(candles: readonly StoredCandle[]): VolumeWindow[] {
+  const windows: VolumeWindow[] = [];
+  for (const { bucket, volume, notional, trades } of candles) {
+    const last = windows.at(-1);
+    if (last?.bucket !== bucket) windows.push({ bucket, volume, notional, trades });
+    else {
+      last.volume = addDecimals(decimal(last.volume), decimal(volume));
+      last.notional = addDecimals(decimal(last.notional), decimal(notional));
+      last.trades += trades;
+    }
+  }
+  return windows;
 }
 
 interface GivenRange {

@@ -111,6 +111,7 @@ function presentTrade(trade: StoredTrade, marketId: string, outcomeIds: Readonly
     price: decimalField(trade.price),
     size: decimalField(trade.size),
     side: trade.side,
+    received_at: trade.receivedSeconds ?? undefined,
   };
 }
 

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { Writable } from 'node:stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ArchiveFolder } from '../../api/reads/archive-folder.ts';
 import { ArchiveHistory } from '../../api/reads/archive-history.ts';
@@ -9,8 +10,10 @@ import { makeDay } from '../../src/archive/make-day.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { isPartitionArchived, isPartitionUnchanged } from '../../src/store/archive/catalog.ts';
+import { copyRows } from '../../src/store/archive/copy.ts';
 import { moveSeam } from '../../src/store/db/archive-seam.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
+import { sql } from '../../src/store/db/tx.ts';
 import { readMarketTrades } from '../../src/store/series/market-series.ts';
 import { retirePartitions } from '../../src/store/series/retention.ts';
 import { aStoredMarket } from '../../test/factories/stored-market.ts';
@@ -61,6 +64,40 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
+const MOVE_CANDLES = sql('bench_move_candles', `UPDATE archive_seam SET until = $1 WHERE kind = 'candles'`);
+/** Rows of a table are overwritten; the size shows what is left of them only afterwards. */
+const VACUUM_CANDLES = sql('bench_vacuum_candles', 'VACUUM (FULL) candle');
+
+interface Occupied {
+  bytes: number;
+  /** The time in which a logical backup reads the tables of the history. */
+  dumpMs: number;
+}
+
+async function occupied(): Promise<Occupied> {
+  const fromMs = performance.now();
+  for (const table of ['trade', 'candle']) {
+    const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+    await test.db.transaction((tx) => copyRows(tx, `COPY (SELECT * FROM ${table}) TO STDOUT`, [nowhere]));
+  }
+  return { dumpMs: performance.now() - fromMs, bytes: await databaseBytes(test.db) };
+}
+
+/** Makes the files of all days. Returns their bytes. */
+async function makeAll(kind: 'trades' | 'candles'): Promise<number> {
+  const signal = new AbortController().signal;
+  let bytes = 0;
+  for (let day = 0; day < DAYS; day += 1) {
+    const date = new Date(START_MS + day * DAY_MS).toISOString().slice(0, 10);
+    const made = await makeDay(
+      { kind, venue: 'polymarket', date },
+      { db: test.db, dir, log, signal, tag: String(day) },
+    );
+    bytes += Number(made['bytes'] ?? 0);
+  }
+  return bytes;
+}
+
 /** Milliseconds of the first page of the month of one market after another. */
 async function readAll(history: ArchiveHistory): Promise<number[]> {
   const durations: number[] = [];
@@ -84,17 +121,8 @@ it('reads the first page of an archived month of one market, against the same re
   const history = new ArchiveHistory({ db: test.db, folder: new ArchiveFolder(dir, log), reader, log });
   await readAll(history);
   const stored = await readAll(history);
-  const before = await databaseBytes(test.db);
-  const signal = new AbortController().signal;
-  const files: number[] = [];
-  for (let day = 0; day < DAYS; day += 1) {
-    const date = new Date(START_MS + day * DAY_MS).toISOString().slice(0, 10);
-    const made = await makeDay(
-      { kind: 'trades', venue: 'polymarket', date },
-      { db: test.db, dir, log, signal, tag: String(day) },
-    );
-    files.push(Number(made['bytes']));
-  }
+  const before = await occupied();
+  const files = await makeAll('trades');
   const { dropped } = await retirePartitions({
     db: test.db,
     partitions: new Partitions(test.db),
@@ -120,7 +148,18 @@ it('reads the first page of an archived month of one market, against the same re
     },
   ]);
   note(`the very first read, which starts DuckDB and compares the first file with its sha256: ${first.toFixed(0)} ms`);
-  note(
-    `database: ${mib(before)} before the drop, ${mib(await databaseBytes(test.db))} after; files: ${mib(files.reduce((sum, bytes) => sum + bytes, 0))}`,
-  );
+  const afterTrades = await occupied();
+  const candleFiles = await makeAll('candles');
+  await test.db.query(MOVE_CANDLES, [new Date(START_MS + DAYS * DAY_MS).toISOString()]);
+  const fromMs = performance.now();
+  await makeAll('candles');
+  const droppedMs = performance.now() - fromMs;
+  await test.db.query(VACUUM_CANDLES);
+  const afterCandles = await occupied();
+  const line = (what: string, { bytes, dumpMs }: Occupied) =>
+    `${what}: ${mib(bytes)}, all rows copied out in ${(dumpMs / 1000).toFixed(1)} s`;
+  note(line('database before the drop', before));
+  note(line(`without the trades, ${mib(files)} in files`, afterTrades));
+  note(line(`without candles of 1m and 5m, ${mib(candleFiles)} in files`, afterCandles));
+  note(`candles dropped and compared with their files in ${(droppedMs / 1000).toFixed(1)} s`);
 });

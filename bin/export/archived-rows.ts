@@ -6,6 +6,7 @@ import { type Duckdb, hasDuckdb, openDuckdb } from '../../src/archive/duckdb.ts'
 import { linesSql, mergeSql, type PastQuery } from '../../src/archive/export.ts';
 import type { FetchedFiles } from '../../src/archive/store/fetched-files.ts';
 import { SCHEMA_VERSION } from '../../src/domain/archive/kinds.ts';
+import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
 import { OddswireError } from '../../src/domain/values/errors.ts';
 import { type ExportHistory, readExportPast } from '../../src/store/archive/export-history.ts';
 import type { PastFile } from '../../src/store/archive/past.ts';
@@ -86,13 +87,14 @@ export class ArchivedRows {
    * What DuckDB reads; null when no file has rows of the selection.
    * @throws OddswireError `archive_unavailable`
    */
-  async queryOf({ kind, marketId }: ExportSelection, history: ExportHistory): Promise<PastQuery | null> {
+  async queryOf({ kind, marketId, intervals }: ExportSelection, history: ExportHistory): Promise<PastQuery | null> {
     const { files, merged, carriedFrom, outcomeIds, from, until } = history;
-    if (kind === 'candles' || (files.length === 0 && merged === 0)) return null;
+    if (files.length === 0 && merged === 0) return null;
     requireDuckdb('an export of rows that Postgres moved to files of the archive');
     const isCompared = merged > 0 && carriedFrom !== null;
     return {
       ...{ kind, marketId, outcomeIds, from, until, merged: merged > 0 ? this.mergedPath : null },
+      intervals: intervals.map((interval) => INTERVAL_SECONDS[interval]),
       files: await this.#paths(files),
       carriedFrom: isCompared ? ((await this.#paths([carriedFrom]))[0] ?? null) : null,
     };

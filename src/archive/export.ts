@@ -7,16 +7,16 @@ import {
   linePartsOf,
 } from '../domain/archive/exported.ts';
 import { ARCHIVE_KINDS, fileColumns } from '../domain/archive/kinds.ts';
+import { INTERVAL_SECONDS } from '../domain/markets/candle.ts';
 import type { DecimalFormat } from '../domain/values/api-json.ts';
 import { timeSql } from './history.ts';
 import { csvSql, literal, parquetOptions, rowsOf } from './parquet.ts';
 
-/** Candles are not in this list: Postgres keeps them. */
-type PastKind = Exclude<ExportKind, 'candles'>;
-
 /** The rows of an export that files have. */
 export interface PastQuery {
-  readonly kind: PastKind;
+  readonly kind: ExportKind;
+  /** Lengths of candles, seconds. */
+  readonly intervals: readonly number[];
   /** Paths. */
   readonly files: readonly string[];
   /** CSV of rows that files may have; null without such rows. */
@@ -37,6 +37,8 @@ interface Place {
   readonly keys: readonly string[] | null;
 }
 
+const TIME = { trades: 'ts', candles: 'start', prices: 'received_at', books: 'received_at' } as const;
+
 /** The values that two rows of a history have in common when retention carried one of them. */
 const VALUES = {
   prices: ['as_of', 'price', 'price_text', 'bid', 'bid_text', 'ask', 'ask_text'],
@@ -46,6 +48,7 @@ const VALUES = {
 /** Statements that make the table of the rows that files may have and lack; none without such rows. */
 export function mergeSql({ kind, files, merged, carriedFrom }: PastQuery): string[] {
   if (merged === null) return [];
+  if (kind === 'candles') return [`CREATE TABLE fresh AS ${csvSql(kind, merged)}`];
   const given = `CREATE TABLE given AS ${csvSql(kind, merged)}`;
   const choose = (known: string | null, isSame: string) =>
     `CREATE TABLE fresh AS SELECT g.* FROM given g ${known === null ? '' : `ANTI JOIN (${known}) p ON ${isSame}`}`;
@@ -66,18 +69,26 @@ export function mergeSql({ kind, files, merged, carriedFrom }: PastQuery): strin
 
 /** SQL of the rows of files, and of the rows that they lack, after the statements of `mergeSql`. */
 function pastSql(query: PastQuery, columns: readonly string[]): string {
-  const { kind, files, merged, marketId, outcomeIds, from, until } = query;
-  const time = kind === 'trades' ? 'ts' : 'received_at';
+  const { kind, intervals, files, merged, marketId, outcomeIds, from, until } = query;
+  const time = TIME[kind];
   const conditions = [
     `${time} >= ${timeSql(from)} AND ${time} < ${timeSql(until)}`,
-    ...(kind === 'trades' ? [] : ['NOT in_effect']),
+    ...(kind === 'prices' || kind === 'books' ? ['NOT in_effect'] : []),
+    ...(kind === 'candles' ? [`interval_seconds IN (${intervals.join(', ')})`] : []),
     // Files are sorted by market. A token may have got its market after its file was made.
     ...(marketId === undefined ? [] : [`(market_id = ${literal(marketId)} OR market_id IS NULL)`]),
     ...(outcomeIds === null ? [] : [`outcome_id IN (${['', ...outcomeIds].map(literal).join(', ')})`]),
   ];
   const names = columns.map((name) => `"${name}"`).join(', ');
+  // A candle of Postgres stands in for that of a file.
+  const replaced =
+    kind === 'candles' && merged !== null
+      ? `ANTI JOIN (SELECT outcome_id, interval_seconds, start FROM fresh WHERE start < ${timeSql(until)}) USING (outcome_id, interval_seconds, start)`
+      : '';
   const parts = [
-    ...(files.length === 0 ? [] : [`SELECT ${names} FROM ${rowsOf(...files)} WHERE ${conditions.join(' AND ')}`]),
+    ...(files.length === 0
+      ? []
+      : [`SELECT ${names} FROM ${rowsOf(...files)} ${replaced} WHERE ${conditions.join(' AND ')}`]),
     ...(merged === null ? [] : [`SELECT ${names} FROM fresh`]),
   ];
   return parts.join(' UNION ALL ');
@@ -85,25 +96,37 @@ function pastSql(query: PastQuery, columns: readonly string[]): string {
 
 /**
  * SQL of the lines of files behind a position: the outcome, the keys of the row, and its line without the head, in the order of an export.
+ * DuckDB makes the lines before it sorts them, on all of its threads; behind the sort it uses one.
  */
 export function linesSql(
   query: PastQuery,
   { format, decimalFormat, after }: { format: LineFormat; decimalFormat: DecimalFormat; after: Place | null },
 ): string {
-  const { columns, keys } = LINES[query.kind];
+  const { columns, keys }: { columns: readonly LineColumn[]; keys: readonly (keyof typeof KEYS)[] } = LINES[query.kind];
   const used = new Set(['outcome_id', ...keys, ...columns.flatMap(storedIn)]);
   const line = linePartsOf(query.kind, format, decimalFormat).map(partSql);
-  const keySql = keys.map((key) => (key === 'trade_id' ? key : `epoch_us(${key})`));
-  return `SELECT outcome_id, ${keySql.join(', ')}, ${line.join(' || ')}
-    FROM (SELECT * FROM (${pastSql(query, [...used])}) ${after === null ? '' : `WHERE ${behindSql(after, keySql)}`}
-      ORDER BY outcome_id, ${keys.join(', ')})`;
+  const keySql = keys.map((key) => KEYS[key]);
+  const names = keys.map((_, index) => `key_${index}`);
+  const named = keySql.map((key, index) => `${key} AS key_${index}`);
+  return `SELECT outcome_id, ${names.join(', ')}, line FROM (
+      SELECT outcome_id, ${named.join(', ')}, ${line.join(' || ')} AS line
+      FROM (${pastSql(query, [...used])}) ${after === null ? '' : `WHERE ${behindSql(after, keySql)}`})
+    ORDER BY outcome_id, ${names.join(', ')}`;
 }
+
+/** SQL of the keys of a row, as the store has them. */
+const KEYS = {
+  ts: 'epoch_us(ts)',
+  trade_id: 'trade_id',
+  interval_seconds: 'interval_seconds',
+  start: 'epoch_us(start) // 1000000',
+  received_at: 'epoch_us(received_at)',
+} as const;
 
 function behindSql({ outcomeId, keys }: Place, keySql: readonly string[]): string {
   const outcome = literal(outcomeId);
   if (keys === null) return `outcome_id > ${outcome}`;
-  const [micros = '0', ...texts] = keys;
-  const values = [BigInt(micros), ...texts.map(literal)].join(', ');
+  const values = keys.map((key, index) => (keySql[index] === 'trade_id' ? literal(key) : BigInt(key))).join(', ');
   return `outcome_id >= ${outcome} AND (outcome_id > ${outcome} OR (${keySql.join(', ')}) > (${values}))`;
 }
 
@@ -115,6 +138,10 @@ function textOf({ type, of }: LineColumn): string {
   if (type === 'iso') return `strftime(make_timestamp(epoch_us(${of})), '%Y-%m-%dT%H:%M:%S.%fZ')`;
   if (type === 'epoch')
     return `CAST(CAST(epoch_us(${of}) AS DECIMAL(18, 0)) * CAST('0.000001' AS DECIMAL(6, 6)) AS VARCHAR)`;
+  if (type === 'interval') {
+    const names = Object.entries(INTERVAL_SECONDS).map(([name, seconds]) => `WHEN ${seconds} THEN ${literal(name)}`);
+    return `CASE ${of} ${names.join(' ')} END`;
+  }
   if (type === 'decimal') return `coalesce(rtrim(rtrim(CAST(${of} AS VARCHAR), '0'), '.'), ${of}_text)`;
   return type === 'integer' ? `CAST(${of} AS VARCHAR)` : of;
 }

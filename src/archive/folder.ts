@@ -34,12 +34,13 @@ export async function sha256Of(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** The name, size and digest of a finished file. */
+/** The name, size and digest of a finished file, whose content the disk has then. */
 export async function nameFile(
   day: ArchiveDay,
   revision: number,
   madePath: string,
 ): Promise<{ file: string; bytes: number; sha256: string }> {
+  await sync(madePath);
   const sha256 = await sha256Of(madePath);
   const { size: bytes } = await stat(madePath);
   return { file: fileName(day, revision, sha256), bytes, sha256 };

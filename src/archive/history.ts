@@ -20,7 +20,7 @@ interface TradesQuery {
 
 export const timeSql = (micros: bigint) => `make_timestamptz(${micros})`;
 /** The digits of a value, also of one that no DECIMAL has. */
-const digits = (name: string) => `coalesce(CAST(${name} AS VARCHAR), ${name}_text)`;
+export const digits = (name: string) => `coalesce(CAST(${name} AS VARCHAR), ${name}_text)`;
 /** As for the order of trades of a venue: positive for a buy, negative for a sell. A price beyond the type has no place of its own. */
 const SIGNED = 'coalesce(side * TRY_CAST(price AS DECIMAL(38, 18)), 0)';
 const KEYS = ['at_micros', 'ordinal', 'signed', 'trade_id', 'token_id'] as const;
@@ -31,15 +31,15 @@ export function tradesSql(query: TradesQuery): string {
   const keys = outcomes.map(({ outcomeId, tokenId }) => `(${literal(outcomeId)}, ${tokenId})`).join(', ');
   const stored = `
     SELECT o.token_id, epoch_us(t.ts) AS at_micros, t.trade_id, ${digits('t.price')} AS price, ${digits('t.size')} AS size,
-      CASE t.side WHEN 'buy' THEN 1 WHEN 'sell' THEN -1 END AS side, t.ordinal
+      CASE t.side WHEN 'buy' THEN 1 WHEN 'sell' THEN -1 END AS side, t.ordinal, epoch_us(t.received_at) // 1000000 AS received_seconds
     FROM ${rowsOf(...files)} t JOIN (VALUES ${keys}) o (outcome_id, token_id) USING (outcome_id)
     WHERE t.market_id = ${literal(marketId)} AND t.ts >= ${timeSql(fromMicros)} AND t.ts < ${timeSql(untilMicros)}`;
   const given = corrections.map(
-    ({ tokenId, atMicros, tradeId, price, size, side, ordinal }) =>
-      `(${BigInt(tokenId)}, ${BigInt(atMicros)}, ${literal(tradeId)}, ${literal(price)}, ${literal(size)}, ${side ?? 'NULL'}, ${ordinal})`,
+    ({ tokenId, atMicros, tradeId, price, size, side, ordinal, receivedSeconds }) =>
+      `(${BigInt(tokenId)}, ${BigInt(atMicros)}, ${literal(tradeId)}, ${literal(price)}, ${literal(size)}, ${side ?? 'NULL'}, ${ordinal}, ${receivedSeconds ?? 'NULL'})`,
   );
   const corrected = `
-    SELECT * FROM (VALUES ${given.join(', ')}) c (token_id, at_micros, trade_id, price, size, side, ordinal)`;
+    SELECT * FROM (VALUES ${given.join(', ')}) c (token_id, at_micros, trade_id, price, size, side, ordinal, received_seconds)`;
   const sources = [
     ...(files.length > 0 ? [`stored AS ${given.length > 0 ? 'MATERIALIZED' : ''} (${stored})`] : []),
     `page AS (${[
@@ -57,7 +57,7 @@ export function tradesSql(query: TradesQuery): string {
           coalesce(TRY_CAST(${literal(after.signedPrice)} AS DECIMAL(38, 18)), 0), ${literal(after.tradeId)}, ${BigInt(after.tokenId)})`;
   return `WITH ${sources.join(', ')}
     SELECT CAST(token_id AS VARCHAR) AS token_id, CAST(at_micros AS VARCHAR) AS at_micros, trade_id, price, size, side, ordinal,
-      CAST(signed AS VARCHAR) AS signed_price
+      CAST(received_seconds AS DOUBLE) AS received_seconds, CAST(signed AS VARCHAR) AS signed_price
     FROM (SELECT *, ${SIGNED} AS signed FROM page) p ${behind}
     ORDER BY ${KEYS.map((key) => `${key} ${way}`).join(', ')} LIMIT ${limit}`;
 }

@@ -62,7 +62,8 @@ export function csvSql(kind: ArchiveKind, csvPath: string): string {
       nullstr = '', allow_quoted_nulls = false, auto_detect = false, parallel = false, max_line_size = ${MAX_LINE_BYTES})`;
 }
 
-function copyToFile({ kind, venue, date }: ArchiveDay, rows: string, parquetPath: string): string {
+/** SQL that makes the file of a day from sorted rows. */
+export function copyToFile({ kind, venue, date }: ArchiveDay, rows: string, parquetPath: string): string {
   return `COPY (${rows}) TO ${literal(parquetPath)} (${parquetOptions({ kind, venue, date })})`;
 }
 
@@ -90,7 +91,8 @@ export function checksumSql(kind: ArchiveKind, parquetPath: string): string {
   return summarySql(kind, `${rowsOf(parquetPath)}`);
 }
 
-function summarySql(kind: ArchiveKind, rows: string): string {
+/** The same of any rows with the columns of a kind. */
+export function summarySql(kind: ArchiveKind, rows: string): string {
   const columns = fileColumns(kind);
   const values = columns.map(({ name, type }) => `${TO_TEXT[type](`"${name}"`)} AS "${name}"`).join(', ');
   const text = columns.map(({ name }) => `coalesce(CAST(strlen("${name}") AS VARCHAR) || ':' || "${name}", '-')`);
@@ -151,6 +153,15 @@ export const CORRECTIONS = {
 
 /** The sum of two checksums. */
 export function addChecksums(one: string, other: string): string {
+  return joinHalves(one, other, (left, right) => left + right);
+}
+
+/** A checksum without rows whose own checksum is `other`. */
+export function subtractChecksums(one: string, other: string): string {
+  return joinHalves(one, other, (left, right) => left - right);
+}
+
+function joinHalves(one: string, other: string, join: (left: bigint, right: bigint) => bigint): string {
   const [left, right] = [one.split('.'), other.split('.')];
-  return [0, 1].map((half) => BigInt(left[half] ?? 0) + BigInt(right[half] ?? 0)).join('.');
+  return [0, 1].map((half) => join(BigInt(left[half] ?? 0), BigInt(right[half] ?? 0))).join('.');
 }

@@ -409,7 +409,8 @@ const TABLE = {
   }),
   // Late trades of a venue and comparisons with its totals concern the last weeks.
   ARCHIVE_KEEP_DAYS: at('archive.keepDays', wholeNumber(7, 36_500).optional(), {
-    meaning: 'days for which Postgres keeps archived trades and books; unset: as long as the retention',
+    meaning:
+      'days for which Postgres keeps archived trades and books, up to a week longer, and candles of 1m and 5m at least 45 days; unset: as long as the retention',
   }),
   ARCHIVE_URL: at('archive.store.url', parsedBy(parseStoreUrl).optional(), {
     shownDefault: 'none: the archive is in ARCHIVE_DIR only',

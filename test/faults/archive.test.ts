@@ -12,13 +12,14 @@ import { ArchiveReader } from '../../src/archive/reader.ts';
 import { FetchedFiles } from '../../src/archive/store/fetched-files.ts';
 import { ObjectStore } from '../../src/archive/store/s3.ts';
 import { folderOf } from '../../src/domain/archive/file.ts';
-import { decimal } from '../../src/domain/values/decimal.ts';
+import { addDecimals, type Decimal, decimal } from '../../src/domain/values/decimal.ts';
 import { createLogger } from '../../src/observe/logger.ts';
 import { readDueDays, readPresentFile, readUndescribedDays } from '../../src/store/archive/catalog.ts';
 import { readSeam } from '../../src/store/db/archive-seam.ts';
 import { listPartitions, Partitions } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
-import { readMarketTrades } from '../../src/store/series/market-series.ts';
+import { insertMarksSql, minuteOf } from '../../src/store/marks/detail.ts';
+import { readMarketCandles, readMarketTrades } from '../../src/store/series/market-series.ts';
 import { type TradePlace, toTradePage } from '../../src/store/series/reads.ts';
 import { writeTrades } from '../../src/store/series/trades.ts';
 import { aStoredMarket } from '../factories/stored-market.ts';
@@ -32,7 +33,8 @@ import { SEED, streamOf } from './campaign/seed.ts';
 const KILLS = Math.ceil(Number(process.env['FAULTS_KILLS'] ?? 100) / BACKENDS.length);
 const DAYS = 12;
 const DAY_MS = 86_400_000;
-const KEEP_DAYS = 7;
+/** Postgres keeps finer candles at least for so long. */
+const KEEP_DAYS = 45;
 const KEPT_FROM = new Date(Date.now() - KEEP_DAYS * DAY_MS);
 /** The days lie around the end of the last month whose partition is dropped when all its days are archived. */
 const SEAM_MS = Date.UTC(KEPT_FROM.getUTCFullYear(), KEPT_FROM.getUTCMonth());
@@ -50,8 +52,10 @@ const FILL = [
   sql(
     'test_fill_candles',
     `INSERT INTO candle (token_id, interval_seconds, bucket, open, high, low, close, volume, notional, trades)
-     SELECT $1, s, b, 0.1, 0.9, 0.1, 0.5, 10, 5, 3 FROM unnest(ARRAY[60, 300, 86400]) AS s
-     CROSS JOIN LATERAL generate_series($2::bigint / 1000, $2::bigint / 1000 + $3::int * 86400 - 1, s) AS b`,
+     SELECT token_id, s, floor(extract(epoch FROM ts) / s)::bigint * s, (array_agg(price ORDER BY ts))[1], max(price), min(price),
+       (array_agg(price ORDER BY ts DESC))[1], sum(size), sum(price * size), count(*)
+     FROM trade CROSS JOIN unnest(ARRAY[60, 300, 900, 3600, 14400, 86400]) AS s
+     WHERE token_id = $1 AND ts >= to_timestamp($2::float8 / 1000) AND $3::int > 0 GROUP BY 1, 2, 3`,
   ),
   sql(
     'test_fill_prices',
@@ -66,14 +70,24 @@ const FORMER_PARTITION = sql(
 );
 const FORMER_TRADE = sql(
   'test_late_trade',
-  `INSERT INTO trade (token_id, ts, trade_id, price, size, ordinal) VALUES ($1, to_timestamp($2::float8 / 1000), $3, 0.5, 1, 0)`,
+  `WITH made AS (
+     INSERT INTO trade (token_id, ts, trade_id, price, size, ordinal) VALUES ($1, to_timestamp($2::float8 / 1000), $3, 0.5, 1, 0) RETURNING token_id, ts)
+   ${insertMarksSql('fold-candles', `SELECT token_id, ${minuteOf('ts')} FROM made`)}`,
 );
 const CORRECTIONS = sql('test_archive_corrections', 'SELECT count(*)::int AS corrections FROM archive_correction');
 const AGE_FILES = sql('test_age_files', `UPDATE archive_file SET made_at = made_at - interval '2 hours'`);
 const COUNT_FILES = sql('test_archive_files', 'SELECT count(*)::int AS files FROM archive_file');
 const LEDGER = sql(
   'test_trade_ids',
-  'SELECT trade_id, price::text AS price, size::text AS size FROM trade ORDER BY trade_id',
+  `SELECT trade_id, price::text AS price, size::text AS size, floor(extract(epoch FROM ts) / 60)::float8 * 60 AS minute FROM trade ORDER BY trade_id`,
+);
+const COARSER_CANDLES = sql(
+  'test_coarser_candles',
+  `SELECT interval_seconds, sum(trades)::int AS trades, sum(volume)::text AS volume FROM candle WHERE interval_seconds >= 900 GROUP BY 1 ORDER BY 1`,
+);
+const DROPPED_CANDLES = sql(
+  'test_dropped_candles',
+  'SELECT count(*)::int AS candles FROM candle WHERE interval_seconds < 900 AND bucket < $1',
 );
 const CHANGED = sql('test_archive_changes', 'SELECT count(*)::int AS changes FROM archive_change');
 
@@ -108,6 +122,38 @@ async function readTape(db: Database, history: ArchiveHistory): Promise<string[]
     if (!page.next) return ids;
     after = page.next;
   }
+}
+
+/** The candles of the market, as the API reads them: trades and volume by their start. */
+async function readCandles(db: Database, history: ArchiveHistory, seconds: number) {
+  const range = { start: FIRST_MS / 1000, end: FIRST_MS / 1000 + (DAYS + 1) * 86_400 };
+  const query = { seconds, range, withCloseBefore: false };
+  const read = await readMarketCandles(db, { venues: ['polymarket'], marketId: 'm' }, query);
+  if (!read) throw new TypeError('the market is stored');
+  const outcomeId = read.market.outcomes[0]?.outcomeId;
+  const past = await history.candles(read.market, { outcomeId, seconds, range: { ...range, end: read.seam } });
+  const all = [...past, ...read.candles];
+  const candles = new Map(all.map(({ bucket, trades, volume }) => [bucket, { trades, volume: decimal(volume) }]));
+  expect(candles.size).toBe(all.length);
+  return candles;
+}
+
+interface LedgerTrade {
+  tradeId: string;
+  price: string;
+  size: string;
+  /** Epoch seconds. */
+  minute: number;
+}
+
+function foldLedger(ledger: readonly LedgerTrade[], seconds: number) {
+  const folded = new Map<number, { trades: number; volume: Decimal }>();
+  for (const { minute, size } of ledger) {
+    const bucket = Math.floor(minute / seconds) * seconds;
+    const { trades, volume } = folded.get(bucket) ?? { trades: 0, volume: decimal('0') };
+    folded.set(bucket, { trades: trades + 1, volume: addDecimals(volume, decimal(size)) });
+  }
+  return folded;
 }
 
 const due = (db: Database) => readDueDays(db, { pairs: PAIRS, afterHours: 1, limit: 1 });
@@ -163,7 +209,8 @@ describe.each(PLACES)('archive-day, queues on %s, files in %s', (kind, place) =>
         for (const table of ['trade', 'price_history'] as const) await partitions.ensure(table, days);
         for (const statement of FILL) await db.query(statement, [token, FIRST_MS, DAYS]);
         await db.query(AGE_TOKENS, [FIRST_MS]);
-        const ledger = await db.query<{ tradeId: string; price: string; size: string }>(LEDGER);
+        const ledger = await db.query<LedgerTrade>(LEDGER);
+        const filled = foldLedger(ledger, 60);
         const readLedger = () => ledger.map(({ tradeId }) => tradeId).sort();
 
         for (let kill = 1; kill <= KILLS; kill += 1) {
@@ -182,8 +229,12 @@ describe.each(PLACES)('archive-day, queues on %s, files in %s', (kind, place) =>
             Boolean,
             WITHIN,
           );
-          ledger.push({ tradeId, price: '0.5', size: '1' });
+          ledger.push({ tradeId, price: '0.5', size: '1', minute: Math.floor(tsMs / 60_000) * 60 });
           expect((await readTape(db, history)).sort()).toEqual(readLedger());
+          // Late trades reach their candles with the file of their day.
+          const candles = await readCandles(db, history, 60);
+          const lacking = [...filled].filter(([minute, { trades }]) => (candles.get(minute)?.trades ?? 0) < trades);
+          expect(lacking).toEqual([]);
           await aggregator.end('SIGKILL');
           await db.query(AGE_FILES);
         }
@@ -222,6 +273,16 @@ describe.each(PLACES)('archive-day, queues on %s, files in %s', (kind, place) =>
         );
         expect((await readTape(db, history)).sort()).toEqual(readLedger());
         expect(await db.query(CORRECTIONS)).toEqual([{ corrections: 0 }]);
+        expect(await readSeam(db, 'candles')).toBe(SEAM_MS);
+        expect(await db.query(DROPPED_CANDLES, [SEAM_MS / 1000])).toEqual([{ candles: 0 }]);
+        for (const seconds of [60, 300]) {
+          const byBucket = (map: ReadonlyMap<number, unknown>) => [...map].sort(([one], [other]) => one - other);
+          expect(byBucket(await readCandles(db, history, seconds))).toEqual(byBucket(foldLedger(ledger, seconds)));
+        }
+        const volume = ledger.reduce((sum, { size }) => addDecimals(sum, decimal(size)), decimal('0'));
+        for (const coarser of await db.query<{ trades: number; volume: string }>(COARSER_CANDLES)) {
+          expect([coarser.trades, decimal(coarser.volume)]).toEqual([ledger.length, volume]);
+        }
         expect((await listPartitions(db, 'trade'))[0]?.fromMs).toBe(SEAM_MS);
         expect((await db.query<{ files: number }>(COUNT_FILES))[0]?.files).toBeGreaterThanOrEqual(DAYS * PAIRS.length);
         // Files of the work folder are those of killed lives; no other folder has unfinished ones.

@@ -6,14 +6,14 @@ import { pruneRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { pruneSignInLinks } from '../../src/store/accounts/sign-in-links.ts';
 import { pruneBacktests } from '../../src/store/alerts/backtest/jobs.ts';
 import { pruneFinishedAlerts, pruneFirings } from '../../src/store/alerts/retention.ts';
-import { isPartitionArchived, isPartitionUnchanged } from '../../src/store/archive/catalog.ts';
+import { isPartitionArchived, isPartitionUnchanged, setKeepDays } from '../../src/store/archive/catalog.ts';
 import { reconcileEvents } from '../../src/store/catalog/market-events.ts';
 import { pruneReads } from '../../src/store/catalog/market-heat.ts';
 import { pruneQuarantine } from '../../src/store/catalog/quarantine.ts';
 import { pruneUnusedTokens } from '../../src/store/catalog/tokens.ts';
 import { pruneSamples } from '../../src/store/catalog/volume-samples.ts';
 import { pruneCoverageEvidence } from '../../src/store/coverage/totals.ts';
-import { moveSeam } from '../../src/store/db/archive-seam.ts';
+import { moveCandleSeam, moveSeam } from '../../src/store/db/archive-seam.ts';
 import type { Partition, PartitionedTable } from '../../src/store/db/partitions.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import { pruneEvents, pruneSubscriptions } from '../../src/store/deliveries/retention.ts';
@@ -28,13 +28,17 @@ import { defineJob } from '../process/define.ts';
 
 /** Longer than any window of usage, and than the difference of clocks: API processes use their own. */
 const USAGE_KEPT_MS = 600_000;
+/** Postgres keeps finer candles for so long: coverage judges the hours of 35 days, with totals of 40 days. */
+const FINER_CANDLES_DAYS = 45;
 
 /**
- * Makes the partitions of the next days, drops partitions past their retention, and prunes rows by age or number. Candles and
- * snapshots have no retention. The next run continues where this one stops.
+ * Makes the partitions of the next days, drops partitions past their retention, and prunes rows by age or number. Snapshots
+ * have no retention. The next run continues where this one stops.
  */
 export const maintainStorage = defineJob('maintain-storage', async (_data, context) => {
   const { db, partitions, config, now, signal, log } = context;
+  const archived = archivedKinds(config);
+  await setKeepDays(db, 'trades', archived.includes('trades') ? (config.archive.keepDays ?? null) : null);
   for (const table of ['observation', 'price_history', 'book_history'] as const)
     await partitions.ensureAroundNow(table);
   await partitions.ensure('trade', [now(), now() + DAY_MS]);
@@ -64,7 +68,6 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
     eventsReconciled,
   };
   const report = { dropped: 0, carried: 0, postponed: 0, ...counts };
-  const archived = archivedKinds(config);
   for (const [table, days, kind] of retentionDays) {
     const isArchived = kind !== undefined && archived.includes(kind);
     const archive = isArchived && {
@@ -75,14 +78,19 @@ export const maintainStorage = defineJob('maintain-storage', async (_data, conte
       },
     };
     // Backtests read the history of prices in Postgres.
-    const keepDays = isArchived && kind !== 'prices' ? Math.min(days, config.archive.keepDays ?? days) : days;
-    const beforeMs = now() - keepDays * DAY_MS;
+    const keptDays = isArchived && kind !== 'prices' ? Math.min(days, config.archive.keepDays ?? days) : days;
+    const beforeMs = now() - keptDays * DAY_MS;
     const retired = await retirePartitions({ db, partitions, table, beforeMs, signal, ...archive });
     const { dropped, carried, postponed } = retired;
     if (dropped.length > 0 || postponed.length > 0) log.info({ table, dropped, carried, postponed }, 'retention');
     report.dropped += dropped.length;
     report.carried += carried;
     report.postponed += postponed.length;
+  }
+
+  const { keepDays } = config.archive;
+  if (keepDays !== undefined && archived.includes('candles')) {
+    await moveCandleSeam(db, now() - Math.max(keepDays, FINER_CANDLES_DAYS) * DAY_MS);
   }
 
   const { attemptsDays, eventsDays, opsActionsDays } = config.retention;

@@ -1,6 +1,6 @@
 import { hasDuckdb } from '../../src/archive/duckdb.ts';
 import { removeFile, removeLeftBehind } from '../../src/archive/folder.ts';
-import { describeDay } from '../../src/archive/make-day.ts';
+import { describeDay } from '../../src/archive/making.ts';
 import { claimFolder, OTHER_OWNER } from '../../src/archive/owner.ts';
 import { removeStored } from '../../src/archive/store/day.ts';
 import { storeOf } from '../../src/archive/store/s3.ts';

@@ -6,13 +6,14 @@ import { ARCHIVE_KIND_NAMES, type ArchiveKind } from '../../domain/archive/kinds
 import { DAY_MS } from '../../domain/values/durations.ts';
 import { asError, OddswireError } from '../../domain/values/errors.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { noteRemoved } from '../../store/archive/catalog.ts';
+import { lockingDay, noteRemoved } from '../../store/archive/catalog.ts';
 import { type FormerFile, partitionsOf, readChangedDays, readFormerFiles } from '../../store/archive/check.ts';
 import { findFile, type ListedFile, listFiles } from '../../store/archive/file-list.ts';
 import type { Database } from '../../store/db/tx.ts';
 import { hasDuckdb, openDuckdb } from '../duckdb.ts';
 import { removeFile, sha256Of } from '../folder.ts';
-import { describeDay, makeDay } from '../make-day.ts';
+import { makeDay } from '../make-day.ts';
+import { describeDay } from '../making.ts';
 import { claimFolder } from '../owner.ts';
 import { removeStored, restoreFile } from '../store/day.ts';
 import type { ObjectStore } from '../store/s3.ts';
@@ -288,12 +289,16 @@ async function repaired(
 
 async function doRepair(repair: Repair, { db, dir, store, log, signal, tag }: CheckOptions): Promise<void> {
   if (repair.step === 'remove') {
-    // A job may have added its row meanwhile.
-    if ((await findFile(db, basename(repair.path))) === null) await rm(repair.path, { force: true });
+    await lockingDay(db, repair.day, async (tx) => {
+      // A job may have added its row meanwhile.
+      if ((await findFile(tx, basename(repair.path))) === null) await rm(repair.path, { force: true });
+    });
   } else if (repair.step === 'forget') {
-    await removeFile(dir, repair.day, repair.file);
     if (store !== undefined) await removeStored(store, { ...repair.day, file: repair.file }, signal);
-    await noteRemoved(db, { ...repair.day, revision: repair.revision });
+    await lockingDay(db, repair.day, async (tx) => {
+      await removeFile(dir, repair.day, repair.file);
+      await noteRemoved(tx, { ...repair.day, revision: repair.revision });
+    });
   } else if (repair.step === 'describe' || repair.step === 'restore') {
     if (repair.step === 'restore' && store !== undefined) await restoreFile(dir, repair.day, store, signal);
     await describeDay(repair.day, { db, dir, store, signal });

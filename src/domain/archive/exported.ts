@@ -24,7 +24,7 @@ const column = (type: LineColumn['type'], name: string, of = name): LineColumn =
 const moment = (of: string) => [column('iso', 'time', of), column('epoch', 'epoch', of)];
 const history = (columns: readonly LineColumn[]) => ({
   columns: [...moment('received_at'), column('iso', 'as_of'), ...columns],
-  keys: ['received_at'],
+  keys: ['received_at'] as const,
 });
 
 /** The columns of the lines of each kind, and the order of the rows of an outcome. */

@@ -10,6 +10,9 @@ export const SCHEMA_VERSION = 1;
  */
 export type ColumnType = 'text' | 'decimal' | 'time' | 'integer' | 'boolean' | 'json';
 
+/** The lengths of the candles that files have, seconds. Postgres keeps longer ones. */
+export const ARCHIVED_INTERVALS: readonly number[] = [60, 300];
+
 interface Column {
   readonly name: string;
   readonly type: ColumnType;

@@ -153,6 +153,10 @@ export const TRADE = {
   price: amount,
   size: amount,
   side: { kind: 'word', words: ['buy', 'sell'], optional: true, about: 'Side of the taker, if known.' },
+  received_at: {
+    ...unknownTime,
+    about: 'When oddswire stored it: within this second. Absent for trades of an earlier release.',
+  },
 } as const satisfies Fields;
 
 export const LEVEL = {

@@ -1,6 +1,6 @@
 import type { ArchiveDay, ArchiveFile } from '../../domain/archive/file.ts';
 import { ARCHIVE_KIND_NAMES, type ArchiveKind } from '../../domain/archive/kinds.ts';
-import { readSeam } from '../db/archive-seam.ts';
+import { readSeam, seamOf } from '../db/archive-seam.ts';
 import { listPartitions, type Partition, type PartitionedTable } from '../db/partitions.ts';
 import { type Database, type Queryable, sql, sqlPlannedPerCall, type Tx } from '../db/tx.ts';
 import type { DaySummary } from './copy.ts';
@@ -22,6 +22,16 @@ export async function switchArchiveOn(db: Queryable, kinds: readonly ArchiveKind
   await db.query(SWITCH_ON, [kinds]);
   const rows = await db.query<{ kind: ArchiveKind }>(READ_SWITCHED, [kinds]);
   return ARCHIVE_KIND_NAMES.filter((kind) => rows.some((row) => row.kind === kind));
+}
+
+const KEEP_DAYS = sql(
+  'set_archive_keep_days',
+  'UPDATE archive_switch SET keep_days = $2 WHERE kind = $1 AND keep_days IS DISTINCT FROM $2::int',
+);
+
+/** The days for which Postgres keeps the archived rows of a kind, which decide about the length of new partitions; null: its retention. */
+export async function setKeepDays(db: Queryable, kind: ArchiveKind, days: number | null): Promise<void> {
+  await db.query(KEEP_DAYS, [kind, days]);
 }
 
 /** The first UTC day of a venue: of its first 1d candle for trades and candles, of its first settled hour for coverage, else the day of its first outcome. */
@@ -56,8 +66,12 @@ const READ_DUE = sql(
      SELECT DISTINCT c.kind, a.venue, c.date FROM archive_change c LEFT JOIN outcome o ON o.token_id = c.token_id
      LEFT JOIN market m ON m.id = o.market_id JOIN asked a ON a.kind = c.kind AND a.venue = coalesce(c.venue, m.venue) CROSS JOIN last
      LEFT JOIN archive_file f ON f.kind = c.kind AND f.venue = a.venue AND f.date = c.date AND f.superseded_at IS NULL
-     WHERE c.date <= last.day AND (f.made_at IS NULL OR f.made_at < clock_timestamp() - interval '1 hour'))
-   SELECT kind, venue, date::text AS date FROM (SELECT * FROM missing UNION SELECT * FROM changed) d
+     WHERE c.date <= last.day AND (f.made_at IS NULL OR f.made_at < clock_timestamp() - interval '1 hour')),
+   undropped AS (
+     SELECT f.kind, f.venue, f.date FROM asked a JOIN archive_file f ON f.kind = a.kind AND f.venue = a.venue
+     WHERE a.kind = 'candles' AND f.superseded_at IS NULL AND f.file IS NOT NULL AND f.dropped_at IS NULL
+       AND f.date < (${seamOf('candles')} AT TIME ZONE 'UTC')::date)
+   SELECT kind, venue, date::text AS date FROM (SELECT * FROM missing UNION SELECT * FROM changed UNION SELECT * FROM undropped) d
    ORDER BY date, kind, venue LIMIT $5`,
 );
 
@@ -75,7 +89,7 @@ export const TABLES: Partial<Record<ArchiveKind, PartitionedTable>> = {
   books: 'book_history',
 };
 
-/** Days that are over and have no file of their present rows, oldest first. */
+/** Days that are over and have no file of their present rows, or whose candles Postgres has to drop, oldest first. */
 export async function readDueDays(db: Queryable, { pairs, afterHours, limit }: DueOptions): Promise<ArchiveDay[]> {
   const fromOf = new Map<ArchiveKind, string>();
   for (const kind of new Set(pairs.map((pair) => pair.kind))) {
@@ -142,7 +156,21 @@ const INSERT_FILE = sql(
      clock_timestamp()) ON CONFLICT DO NOTHING RETURNING ${FILE_COLUMNS}`,
 );
 
-/** A file that lies in its folder, and in the object store of the address `storedIn`. */
+const LOCK_DAY = sql('lock_archive_day', 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))');
+
+/** Does some work while no other process adds, describes or repairs a file of the day. It must end within seconds. */
+export function lockingDay<T>(
+  db: Database,
+  { kind, venue, date }: ArchiveDay,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  return db.transaction(async (tx) => {
+    await tx.query(LOCK_DAY, [`archive ${kind} ${venue} ${date}`]);
+    return work(tx);
+  });
+}
+
+/** A finished file, which the object store of the address `storedIn` has. */
 interface MadeFile {
   readonly day: ArchiveDay;
   readonly revision: number;
@@ -151,6 +179,8 @@ interface MadeFile {
   readonly sha256: string | null;
   readonly schemaVersion: number;
   readonly storedIn: string | null;
+  /** Moves it to its folder. */
+  place(): Promise<void>;
 }
 
 const LOCK_SEAM = sql(
@@ -159,8 +189,8 @@ const LOCK_SEAM = sql(
 );
 
 /**
- * Adds a file to the catalog and removes the changes that it contains: from then on it counts. Undefined when another process was first, or
- * when Postgres dropped the rows of the day meanwhile. `merged`, for a file with the rows of the former one and corrections, finishes them.
+ * Moves a file to its place, adds it to the catalog and removes the changes that it contains: from then on it counts. Undefined when another
+ * process was first, or when Postgres dropped the rows of the day meanwhile; then the file is not moved. `merged`, for a file with the rows of the former one and corrections, finishes them.
  */
 export function addFile(
   db: Database,
@@ -169,7 +199,7 @@ export function addFile(
   merged?: (tx: Tx) => Promise<void>,
 ): Promise<ArchiveFile | undefined> {
   const { kind, venue, date } = made.day;
-  return db.transaction(async (tx) => {
+  return lockingDay(db, made.day, async (tx) => {
     const [seam] = await tx.query<{ isBehind: boolean }>(LOCK_SEAM, [kind, date]);
     if (merged === undefined && seam?.isBehind) return undefined;
     await tx.query(SUPERSEDE, [kind, venue, date, made.revision]);
@@ -179,6 +209,7 @@ export function addFile(
       ...[JSON.stringify(summary.witness), made.file === null ? null : made.storedIn],
     ]);
     if (added === undefined) return undefined;
+    await made.place();
     await tx.query(DELETE_CHANGES, [summary.changes]);
     await merged?.(tx);
     return added;
@@ -206,8 +237,6 @@ const SET_STORED = sql(
   'set_archive_stored',
   'UPDATE archive_file SET stored_in = $5 WHERE kind = $1 AND venue = $2 AND date = $3::date AND revision = $4 AND file IS NOT NULL',
 );
-const LOCK_DAY = sql('lock_archive_day', 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))');
-
 /**
  * Days whose folder may differ from the catalog, because a process died before it described them, and days whose file is not in the object
  * store of this address.
@@ -231,8 +260,7 @@ export function describing(
   describe: (present: ArchiveFile) => Promise<void>,
 ): Promise<void> {
   const { kind, venue, date } = day;
-  return db.transaction(async (tx) => {
-    await tx.query(LOCK_DAY, [`archive ${kind} ${venue} ${date}`]);
+  return lockingDay(db, day, async (tx) => {
     const present = await readPresentFile(tx, day);
     if (present === undefined) return;
     await describe(present);

@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { escapeLiteral } from 'pg';
 import type { ExportKind } from '../../domain/archive/exported.ts';
+import { ARCHIVED_INTERVALS } from '../../domain/archive/kinds.ts';
 import { INTERVAL_SECONDS } from '../../domain/markets/candle.ts';
 import { listPartitions } from '../db/partitions.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
@@ -25,8 +26,8 @@ export interface ExportHistory {
   /** The outcomes of the market of the selection; null for all markets. */
   readonly outcomeIds: readonly string[] | null;
   /**
-   * Rows that were copied because files may have them: corrections of trades, and values at the first moment of Postgres, where retention
-   * carried the last values before it.
+   * Rows that were copied because files may have them: corrections of trades, candles of Postgres, and values at the first moment of Postgres,
+   * where retention carried the last values before it.
    */
   readonly merged: number;
   /** The last file before that moment: a value that equals its value there was carried. */
@@ -35,7 +36,7 @@ export interface ExportHistory {
 
 const SEAM = sql(
   'export_seam',
-  'SELECT (extract(epoch FROM until) * 1000000)::bigint AS until FROM archive_seam WHERE kind = $1',
+  'SELECT (extract(epoch FROM until) * 1000000)::bigint AS until FROM archive_seam WHERE kind = $1 AND $2',
 );
 const FILE = `kind, venue, date::text AS date, file, bytes, sha256, schema_version, false AS is_superseded`;
 const FILES = sql(
@@ -81,7 +82,7 @@ export function copyExportHistory(
     const past = await readPast(tx, selection, targets.merged);
     await copyRows(tx, outcomesSql(selection), [targets.outcomes()]);
     const span = spanOf(selection, past.presentFrom, endOf(selection));
-    const present = span.from < span.until ? await copyRows(tx, copySpanSql(span, 'trade'), [targets.present()]) : 0;
+    const present = await copyRows(tx, copySpanSql(span, 'trade'), [targets.present()]);
     return { ...past, present };
   });
 }
@@ -97,10 +98,12 @@ const least = (a: bigint, b: bigint) => (a < b ? a : b);
 const greatest = (a: bigint, b: bigint) => (a > b ? a : b);
 
 async function readPast(tx: Tx, selection: ExportSelection, merged: () => Writable): Promise<ExportHistory> {
-  const { kind, venue, marketId } = selection;
+  const { kind, venue, marketId, intervals } = selection;
   const [start, end] = [startOf(selection), endOf(selection)];
   const nothing = { files: [], outcomeIds: null, merged: 0, carriedFrom: null, from: start, until: start };
-  const [found] = await tx.query<{ until: bigint }>(SEAM, [kind]);
+  const isMoved =
+    kind !== 'candles' || intervals.some((interval) => ARCHIVED_INTERVALS.includes(INTERVAL_SECONDS[interval]));
+  const [found] = await tx.query<{ until: bigint }>(SEAM, [kind, isMoved]);
   const first = await firstMoment(tx, kind);
   const isCarried = first !== undefined && first >= start && first < end;
   if (found === undefined || (found.until < start && !isCarried)) return { seam: null, presentFrom: start, ...nothing };
@@ -118,6 +121,12 @@ async function readPast(tx: Tx, selection: ExportSelection, merged: () => Writab
     if (!hasFiles) return past;
     const span = spanOf(selection, start, until);
     return { ...past, merged: await copyRows(tx, copySpanSql(span, 'archive_correction'), [merged()]) };
+  }
+  if (kind === 'candles') {
+    if (!hasFiles) return past;
+    // The order of candles begins with their length, so that those of files and of Postgres alternate: all are sorted together.
+    const merging = await copyRows(tx, copySpanSql(spanOf(selection, start, end), 'trade'), [merged()]);
+    return { ...past, presentFrom: end, merged: merging };
   }
   if (!isCarried) return past;
   const [last] = await tx.query<FileRow>(LAST_FILE, [kind, venue, dateOf(first)]);

@@ -16,6 +16,8 @@ export interface Correction {
   readonly size: string;
   readonly side: number | null;
   readonly ordinal: number;
+  /** When oddswire stored it, epoch seconds. */
+  readonly receivedSeconds: number | null;
 }
 
 /** What the archive has of the trades of a time, as of one snapshot. */
@@ -29,7 +31,8 @@ interface PastTrades {
 /** More corrections of one market wait for the next revision of their files, and no page of them is read before. */
 const MAX_CORRECTIONS = 20_000;
 
-const FILE = `'kind', f.kind, 'venue', f.venue, 'date', f.date::text, 'file', f.file, 'bytes', f.bytes, 'sha256', f.sha256,
+/** The facts of a `PastFile`, of `archive_file f`, as the arguments of `json_build_object`. */
+export const CATALOG_FILE_JSON = `'kind', f.kind, 'venue', f.venue, 'date', f.date::text, 'file', f.file, 'bytes', f.bytes, 'sha256', f.sha256,
   'schemaVersion', f.schema_version, 'isSuperseded', false`;
 const DAY = (moment: string) => `(${moment} AT TIME ZONE 'UTC')::date`;
 
@@ -44,11 +47,12 @@ const PAST_TRADES = sql(
      WHERE c.token_id = ANY ($2::bigint[]) AND c.interval_seconds = 86400 AND to_timestamp(c.bucket) < b.until_at
        AND to_timestamp(c.bucket) > b.from_at - interval '1 day')
    SELECT
-     (SELECT coalesce(json_agg(json_build_object(${FILE}) ORDER BY f.date), '[]')
+     (SELECT coalesce(json_agg(json_build_object(${CATALOG_FILE_JSON}) ORDER BY f.date), '[]')
       FROM archive_file f JOIN day d ON d.date = f.date
       WHERE f.kind = 'trades' AND f.venue = $1 AND f.superseded_at IS NULL AND f.file IS NOT NULL) AS files,
      (SELECT coalesce(json_agg(json_build_object('tokenId', c.token_id::text, 'atMicros', (extract(epoch FROM c.ts) * 1000000)::bigint::text,
-          'tradeId', c.trade_id, 'price', c.price::text, 'size', c.size::text, 'side', c.side, 'ordinal', c.ordinal) ORDER BY c.ts), '[]')
+          'tradeId', c.trade_id, 'price', c.price::text, 'size', c.size::text, 'side', c.side, 'ordinal', c.ordinal,
+          'receivedSeconds', floor(extract(epoch FROM c.received_at))) ORDER BY c.ts), '[]')
       FROM (SELECT c.* FROM archive_correction c, bounds b
             WHERE c.token_id = ANY ($2::bigint[]) AND c.ts >= b.from_at AND c.ts < b.until_at LIMIT ${MAX_CORRECTIONS + 1}) c) AS corrections`,
 );

@@ -1,6 +1,6 @@
 import { escapeLiteral } from 'pg';
 import type { ArchiveDay } from '../../domain/archive/file.ts';
-import { ARCHIVE_KINDS, type ArchiveKind, type ColumnType } from '../../domain/archive/kinds.ts';
+import { ARCHIVE_KINDS, ARCHIVED_INTERVALS, type ArchiveKind, type ColumnType } from '../../domain/archive/kinds.ts';
 
 /** The part of the rows that each kind reads, as SQL: the venue, the first moment and the one behind the last, of a file those of its day. */
 interface Place {
@@ -117,9 +117,6 @@ function rendered(name: string, type: ColumnType): string[] {
     `CASE WHEN ${fits(value)} THEN NULL ELSE trim_scale(${value}) END`,
   ];
 }
-
-/** The candles that files have. */
-const ARCHIVED_INTERVALS = [60, 300];
 
 /** SQL that copies the rows of a day as CSV in the order of its file, as `CsvRows` reads it. */
 export function copySql({ kind, venue, date }: ArchiveDay, trades: TradeTable): string {

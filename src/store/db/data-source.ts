@@ -65,6 +65,8 @@ import { ArchiveCoverage0052 } from './migrations/0052-archive-coverage.ts';
 import { ArchiveState0054 } from './migrations/0054-archive-state.ts';
 import { ArchiveSeam0055 } from './migrations/0055-archive-seam.ts';
 import { ArchiveStore0056 } from './migrations/0056-archive-store.ts';
+import { TradeWeeks0057 } from './migrations/0057-trade-weeks.ts';
+import { CandleSeam0058 } from './migrations/0058-candle-seam.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -133,6 +135,8 @@ export const MIGRATIONS = [
   ArchiveState0054,
   ArchiveSeam0055,
   ArchiveStore0056,
+  TradeWeeks0057,
+  CandleSeam0058,
 ] as const;
 
 /**

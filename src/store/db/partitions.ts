@@ -4,19 +4,30 @@ import { readSeam } from './archive-seam.ts';
 import type { Database, Queryable } from './tx.ts';
 import { sql } from './tx.ts';
 
-/** Tables that grow without limit, with the duration of one partition. */
-const PARTITIONED = { trade: 'month', price_history: 'month', book_history: 'day', observation: 'day' } as const;
+/**
+ * Tables that grow without limit, with the shortest duration of one partition. A month of `trade` has one partition, or one for each of its
+ * weeks, which begin on the days 1, 8, 15, 22 and 29: `create_partition` decides; see migration 0057.
+ */
+const PARTITIONED = { trade: 'week', price_history: 'month', book_history: 'day', observation: 'day' } as const;
 export type PartitionedTable = keyof typeof PARTITIONED;
 export const PARTITIONED_TABLES = Object.keys(PARTITIONED) as PartitionedTable[];
 
-/** Runs with the rights of the role that migrates; see migration 0017. */
+/** Runs with the rights of the role that migrates; see migrations 0017 and 0057. */
 const CREATE_PARTITION = sql('create_partition', 'SELECT create_partition($1, $2)');
-/** Reads catalog rows, because name look-ups may use a cache that lacks another session's commit. */
-const PARTITION_EXISTS = sql(
-  'partition_exists',
-  `SELECT EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-     WHERE i.inhparent = $1::regclass AND c.relname = $2) AS exists`,
-);
+/**
+ * SQL of the partitions of a table: (name, bounds). Reads catalog rows, because name look-ups may use a cache that lacks another session's
+ * commit.
+ */
+const partitionsSql = (table: string) => `pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid,
+     LATERAL (SELECT c.oid::regclass::text AS name,
+       regexp_match(pg_get_expr(c.relpartbound, c.oid), $re$FROM \\('([^']+)'\\) TO \\('([^']+)'\\)$re$) AS bounds) AS p
+   WHERE i.inhparent = ${table}::regclass AND bounds IS NOT NULL`;
+
+/** SQL of the condition that a table has a partition for the rows of a moment. */
+export const hasPartitionSql = (table: string, moment: string) =>
+  `EXISTS (SELECT FROM ${partitionsSql(table)} AND bounds[1]::timestamptz <= ${moment} AND bounds[2]::timestamptz > ${moment})`;
+
+const PARTITION_EXISTS = sql('partition_exists', `SELECT ${hasPartitionSql('$1', '$2::timestamptz')} AS exists`);
 
 /**
  * A statement that was planned before a partition was attached does not read it, but its snapshot may be newer: it would show that a page
@@ -33,33 +44,21 @@ const LOOK_MS = 10;
 /** A statement that has run for so long has been planned. */
 const PLANNED_MS = 10_000;
 
-interface Range {
-  name: string;
-  from: string;
-  atMs: number;
-}
+const WEEK_DAYS = 7;
 
-function rangeOf(table: PartitionedTable, atMs: number): Range {
+/** The start of the shortest partition for rows of this moment. Times are epoch milliseconds. */
+function startOf(table: PartitionedTable, atMs: number): number {
   const at = new Date(atMs);
-  const year = at.getUTCFullYear();
-  const month = at.getUTCMonth();
-  const isMonthly = PARTITIONED[table] === 'month';
-  const from = isMonthly ? Date.UTC(year, month) : Date.UTC(year, month, at.getUTCDate());
-  const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-  const suffix = day(from)
-    .slice(0, isMonthly ? 7 : 10)
-    .replaceAll('-', '');
-  return { name: `${table}_${suffix}`, from: `${day(from)}T00:00:00Z`, atMs };
-}
-
-/** The partition for the rows of a moment, epoch milliseconds. */
-export function partitionName(table: PartitionedTable, atMs: number): string {
-  return rangeOf(table, atMs).name;
+  const [year, month, day] = [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate()];
+  if (PARTITIONED[table] === 'month') return Date.UTC(year, month);
+  if (PARTITIONED[table] === 'week') return Date.UTC(year, month, day - ((day - 1) % WEEK_DAYS));
+  return Date.UTC(year, month, day);
 }
 
 /** Creates partitions before writes need them, and remembers existing ones so that frequent writes cost no query. */
 export class Partitions {
   readonly #db: Database;
+  /** Tables with the starts of partitions. */
   readonly #known = new Set<string>();
   readonly #plannedMs: number;
 
@@ -74,14 +73,11 @@ export class Partitions {
    * archive get none: `writeTrades` stores them elsewhere.
    */
   async ensure(table: PartitionedTable, moments: Iterable<number>): Promise<void> {
-    const missing = new Map<string, Range>();
-    for (const moment of moments) {
-      const range = rangeOf(table, moment);
-      if (!this.#known.has(range.name)) missing.set(range.name, range);
-    }
-    for (const range of missing.values()) {
-      await this.#create(table, range);
-      this.#known.add(range.name);
+    for (const startMs of new Set([...moments].map((moment) => startOf(table, moment)))) {
+      const key = `${table} ${startMs}`;
+      if (this.#known.has(key)) continue;
+      await this.#create(table, startMs);
+      this.#known.add(key);
     }
   }
 
@@ -96,12 +92,13 @@ export class Partitions {
     this.#known.clear();
   }
 
-  async #create(table: PartitionedTable, { name, from, atMs }: Range): Promise<void> {
-    const [found] = await this.#db.query<{ exists: boolean }>(PARTITION_EXISTS, [table, name]);
+  async #create(table: PartitionedTable, startMs: number): Promise<void> {
+    const start = new Date(startMs).toISOString();
+    const [found] = await this.#db.query<{ exists: boolean }>(PARTITION_EXISTS, [table, start]);
     if (found?.exists) return;
     // The seam is the end of a partition, so no partition is on both sides of it.
-    if (table === 'trade' && atMs < ((await readSeam(this.#db, 'trades')) ?? Number.NEGATIVE_INFINITY)) return;
-    await this.#db.transaction((tx) => tx.query(CREATE_PARTITION, [table, from]));
+    if (table === 'trade' && startMs < ((await readSeam(this.#db, 'trades')) ?? Number.NEGATIVE_INFINITY)) return;
+    await this.#db.transaction((tx) => tx.query(CREATE_PARTITION, [table, start]));
     await this.#olderStatementsEnd(table);
   }
 
@@ -118,11 +115,7 @@ export class Partitions {
 
 const LIST_PARTITIONS = sql(
   'list_partitions',
-  `SELECT name, (bounds[1])::timestamptz AS "from", (bounds[2])::timestamptz AS until
-   FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid,
-     LATERAL (SELECT c.oid::regclass::text AS name,
-       regexp_match(pg_get_expr(c.relpartbound, c.oid), $re$FROM \\('([^']+)'\\) TO \\('([^']+)'\\)$re$) AS bounds) AS p
-   WHERE i.inhparent = $1::regclass AND bounds IS NOT NULL ORDER BY 2`,
+  `SELECT name, (bounds[1])::timestamptz AS "from", (bounds[2])::timestamptz AS until FROM ${partitionsSql('$1')} ORDER BY 2`,
 );
 
 export interface Partition {
@@ -144,7 +137,7 @@ export async function listPartitions(db: Queryable, table: PartitionedTable): Pr
   );
 }
 
-/** The start of the partition for rows of this moment, epoch milliseconds. */
-export function partitionStartMs(table: PartitionedTable, atMs: number): number {
-  return Date.parse(rangeOf(table, atMs).from);
+/** The start of the partition for rows of a history at this moment, epoch milliseconds. */
+export function partitionStartMs(table: Exclude<PartitionedTable, 'trade'>, atMs: number): number {
+  return startOf(table, atMs);
 }

@@ -62,6 +62,7 @@ export const TRADE_BODY = bodyOf(TRADE, {
   price: 't.price',
   size: 't.size',
   side: `CASE WHEN t.side > 0 THEN 'buy' WHEN t.side < 0 THEN 'sell' END`,
+  received_at: 't.received_at',
 });
 
 /** The best level of a side, `[price, size, orders]`, as a list. */

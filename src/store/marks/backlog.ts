@@ -1,5 +1,5 @@
 import { SHARDS } from '../../domain/values/shard.ts';
-import { PARTITIONED_TABLES, type PartitionedTable, partitionName } from '../db/partitions.ts';
+import { hasPartitionSql, PARTITIONED_TABLES, type PartitionedTable } from '../db/partitions.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /*
@@ -86,7 +86,7 @@ export async function walletAges(db: Queryable, venues: readonly string[]): Prom
 const STORAGE = sql(
   'storage_state',
   `SELECT pg_database_size(current_database())::float AS bytes,
-     ARRAY(SELECT c.relname::text FROM pg_class c JOIN pg_inherits i ON i.inhrelid = c.oid WHERE c.relname = ANY ($1::text[])) AS found`,
+     ARRAY(SELECT t.name FROM unnest($1::text[]) AS t (name) WHERE ${hasPartitionSql('t.name', '$2::timestamptz')}) AS found`,
 );
 
 interface StorageState {
@@ -97,11 +97,11 @@ interface StorageState {
 
 /** The size of the database, and whether writes of a moment (epoch milliseconds) will find their partitions. */
 export async function storageState(db: Queryable, atMs: number): Promise<StorageState> {
-  const names = PARTITIONED_TABLES.map((table) => partitionName(table, atMs));
-  const [row] = await db.query<{ bytes: number; found: string[] }>(STORAGE, [names]);
+  const at = new Date(atMs).toISOString();
+  const [row] = await db.query<{ bytes: number; found: string[] }>(STORAGE, [PARTITIONED_TABLES, at]);
   const found = new Set(row?.found);
   return {
     bytes: row?.bytes ?? 0,
-    isReady: new Map(PARTITIONED_TABLES.map((table, index) => [table, found.has(names[index] ?? '')])),
+    isReady: new Map(PARTITIONED_TABLES.map((table) => [table, found.has(table)])),
   };
 }

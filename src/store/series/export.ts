@@ -9,6 +9,7 @@ import {
   type LinePart,
   linePartsOf,
 } from '../../domain/archive/exported.ts';
+import { ARCHIVED_INTERVALS } from '../../domain/archive/kinds.ts';
 import { INTERVAL_SECONDS, type Interval } from '../../domain/markets/candle.ts';
 import type { DecimalFormat } from '../../domain/values/api-json.ts';
 import { OddswireError } from '../../domain/values/errors.ts';
@@ -146,10 +147,11 @@ function rowsStatement(
   const order = kind.order.join(', ');
   const reversed = kind.order.map((key) => `${key} DESC`).join(', ');
   const firstKey = kind.hasIntervals ? 7 : 6;
+  const seamOfIntervals = kind.hasIntervals ? `AND $6::int[] && '{${ARCHIVED_INTERVALS}}'` : '';
   const behind = isContinued ? `AND ${kind.behind(kind.keys.map((_, index) => `$${firstKey + index}`))}` : '';
   return sql(
     `export_${kindName}_${format}_${decimalFormat}${isContinued ? '_behind' : ''}`,
-    `SELECT (SELECT ${micros('until')}::text FROM archive_seam WHERE kind = '${kindName}') AS seam, f.place, f.rows, f.lines, f.keys
+    `SELECT (SELECT ${micros('until')}::text FROM archive_seam WHERE kind = '${kindName}' ${seamOfIntervals}) AS seam, f.place, f.rows, f.lines, f.keys
      FROM (VALUES (0)) one LEFT JOIN (
        SELECT k.place::int AS place, r.rows, r.lines, r.keys
        FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (token_id, head, place)
@@ -203,6 +205,8 @@ const FIRST_FILE = sql(
 
 const OUTCOMES_PER_PAGE = 1_000;
 const OUTCOMES_PER_STATEMENT = 100;
+/** Outcomes that are read while the page of another one is written. */
+const OUTCOMES_AHEAD = 2;
 /** Rows of files in a page: a page has the rows of several outcomes while they are fewer. */
 const PAST_ROWS_PER_PAGE = 5_000;
 
@@ -326,21 +330,27 @@ export async function* exportPages(
   }
 }
 
-/** The same pages; the next one is read while the caller uses this one. */
-async function* ahead(pages: AsyncGenerator<ExportPage>): AsyncGenerator<ExportPage> {
-  let next = pages.next();
-  try {
-    for (;;) {
-      const { done, value } = await next;
-      if (done) return;
-      next = pages.next();
-      // Reported when the caller asks for this page.
-      next.catch(() => undefined);
-      yield value;
+/** The same values, in their order. The first `count` are read at once, and each other one while the caller uses earlier ones. */
+function ahead<T>(values: AsyncGenerator<T>, count = 1): AsyncGenerator<T> {
+  const read = () => {
+    const next = values.next();
+    // Reported when the caller asks for this value.
+    next.catch(() => undefined);
+    return next;
+  };
+  const reads = Array.from({ length: count }, read);
+  return (async function* () {
+    try {
+      for (;;) {
+        const found = await reads.shift();
+        if (found === undefined || found.done) return;
+        reads.push(read());
+        yield found.value;
+      }
+    } finally {
+      await values.return(undefined);
     }
-  } finally {
-    await pages.return(undefined);
-  }
+  })();
 }
 
 /** Both sources of a request. */
@@ -357,10 +367,26 @@ async function* pagesBehind(sources: Sources, after: ExportPlace | null): AsyncG
     const [outcome] = await db.query<ExportedOutcome>(ONE_OUTCOME, [venue, marketId, after.outcomeId]);
     if (outcome) yield* restOf(sources, outcome, after.keys);
   }
-  for (let last = after?.outcomeId ?? ''; ; ) {
+  for await (const group of ahead(groupsBehind(sources, after?.outcomeId ?? ''))) yield* pagesOf(sources, group);
+}
+
+/** Some outcomes, and their first rows in Postgres, which may be in flight. */
+interface OutcomeGroup {
+  readonly outcomes: readonly ExportedOutcome[];
+  readonly first: Promise<OutcomeRows[]>;
+}
+
+async function* groupsBehind(sources: Sources, after: string): AsyncGenerator<OutcomeGroup> {
+  const { db, request } = sources;
+  const { kind, venue, marketId = null } = request;
+  for (let last = after; ; ) {
     const page = await db.query<ExportedOutcome>(OUTCOME_PAGE, [venue, marketId, last, OUTCOMES_PER_PAGE]);
     for (let at = 0; at < page.length; at += OUTCOMES_PER_STATEMENT) {
-      yield* groupOf(sources, page.slice(at, at + OUTCOMES_PER_STATEMENT));
+      const outcomes = page.slice(at, at + OUTCOMES_PER_STATEMENT);
+      const first = rowsOf(sources, outcomes, KINDS[kind].firstRows);
+      // Reported when the caller uses the group.
+      first.catch(() => undefined);
+      yield { outcomes, first };
     }
     last = page.at(-1)?.outcomeId ?? last;
     if (page.length < OUTCOMES_PER_PAGE) return;
@@ -375,10 +401,14 @@ interface OutcomeRows {
   keys: string[];
 }
 
-/** The rows of some outcomes: the first ones by one statement, the rest of an outcome with more of them by its own. */
-async function* groupOf(sources: Sources, outcomes: readonly ExportedOutcome[]): AsyncGenerator<ExportPage> {
+/**
+ * The rows of a group: the first ones by one statement, the rest of an outcome with more of them by its own. Two outcomes are read at once,
+ * because a statement uses one core of Postgres.
+ */
+async function* pagesOf(sources: Sources, { outcomes, first }: OutcomeGroup): AsyncGenerator<ExportPage> {
   const { firstRows } = KINDS[sources.request.kind];
-  const found = new Map((await rowsOf(sources, outcomes, firstRows)).map((each) => [each.place, each]));
+  const found = new Map((await first).map((each) => [each.place, each]));
+  const rests = ahead(restsOf(sources, outcomes, found), OUTCOMES_AHEAD);
   let [text, rows, done] = ['', 0, 0];
   for (const [index, outcome] of outcomes.entries()) {
     const { outcomeId } = outcome;
@@ -395,12 +425,26 @@ async function* groupOf(sources: Sources, outcomes: readonly ExportedOutcome[]):
     rows += present.rows;
     if (present.rows < firstRows) continue;
     yield { text, rows, outcomes: index - done, place: { outcomeId, keys: present.keys } };
-    yield* presentOf(sources, outcome, present.keys);
+    const { value: rest } = await rests.next();
+    yield* rest.pages;
     [text, rows, done] = ['', 0, index + 1];
   }
   const last = outcomes.at(-1);
   if (last && done < outcomes.length)
     yield { text, rows, outcomes: outcomes.length - done, place: { outcomeId: last.outcomeId, keys: null } };
+}
+
+/** The rest of each outcome with more rows than its first ones; its first page is in flight. */
+async function* restsOf(
+  sources: Sources,
+  outcomes: readonly ExportedOutcome[],
+  found: ReadonlyMap<number, OutcomeRows>,
+): AsyncGenerator<{ pages: AsyncGenerator<ExportPage> }> {
+  for (const [index, outcome] of outcomes.entries()) {
+    const first = found.get(index + 1);
+    if (first === undefined || first.rows < KINDS[sources.request.kind].firstRows) continue;
+    yield { pages: ahead(presentOf(sources, outcome, first.keys)) };
+  }
 }
 
 /** The rows of one outcome behind these keys, until its last one. */

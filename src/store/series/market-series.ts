@@ -2,6 +2,7 @@ import type { FeeStatement } from '../../domain/markets/fee.ts';
 import type { TimeRange } from '../../domain/values/time-range.ts';
 import { feeKnownAt } from '../catalog/market-fees.ts';
 import { type MarketTokens, ONE_MARKET } from '../catalog/market-reads.ts';
+import { candleSeam } from '../db/archive-seam.ts';
 import { createBatcher, oncePerOwner } from '../db/batcher.ts';
 import { epochMs } from '../db/epoch-ms.ts';
 import { isContentRefused, type Queryable, type Statement, sql } from '../db/tx.ts';
@@ -135,33 +136,43 @@ async function read<Found, Part>(
   return { ...toPart(row), market, facts: toTradeFacts(row), stamp: toStamp(stamp) };
 }
 
+/** Postgres has candles of this length for ever, also those of days whose finer ones are in files. */
+const COARSER = 900;
+const DAY_OF = (second: string) => `${second} / 86400 * 86400`;
+
 type CandleCells = [bucket: number, o: string, h: string, l: string, c: string, v: string, n: string, trades: number];
 
 const CANDLES = statement(
   'read_market_candles',
   ['int', 'bigint', 'bigint', 'bool'],
-  `k.candles, CASE WHEN $7 THEN (
-     SELECT close FROM candle b WHERE b.token_id = c.token_id AND b.interval_seconds = $4 AND b.bucket < $5
-     ORDER BY b.bucket DESC LIMIT 1) END AS close_before`,
-  `CROSS JOIN LATERAL (SELECT ${CHOSEN} AS token_id) c
+  `k.candles, c.seam::float8 AS seam, CASE WHEN $7 THEN coalesce((
+     SELECT close FROM candle b WHERE b.token_id = c.token_id AND b.interval_seconds = $4 AND b.bucket < $5 AND b.bucket >= c.seam
+     ORDER BY b.bucket DESC LIMIT 1), (
+     SELECT close FROM candle b WHERE b.token_id = c.token_id AND b.interval_seconds = ${COARSER} AND b.bucket < least(c.seam, ${DAY_OF('$5')})
+     ORDER BY b.bucket DESC LIMIT 1)) END AS close_before`,
+  `CROSS JOIN LATERAL (SELECT ${CHOSEN} AS token_id, ${candleSeam('$4')} AS seam) c
    LEFT JOIN LATERAL (
      SELECT ${columnsSql('bucket', 'open::text', 'high::text', 'low::text', 'close::text', 'volume::text', 'notional::text', 'trades')} AS candles
      FROM (
-       SELECT * FROM candle k WHERE k.token_id = c.token_id AND k.interval_seconds = $4 AND k.bucket >= $5 AND k.bucket < $6
+       SELECT * FROM candle k WHERE k.token_id = c.token_id AND k.interval_seconds = $4 AND k.bucket >= greatest($5, c.seam) AND k.bucket < $6
        ORDER BY k.bucket) k) k ON true`,
 );
 
-/** Candles of one outcome, oldest first; buckets without a trade have none. `withCloseBefore` adds the last close before the range. */
+/**
+ * Candles of one outcome, oldest first; buckets without a trade have none. `seam`, epoch seconds: those before it are in files of the archive
+ * and not in this answer. `withCloseBefore` adds the last close before the range, or before the day of its start when that is before the seam.
+ */
 export function readMarketCandles(
   db: Queryable,
   target: SeriesTarget,
   { seconds, range, withCloseBefore }: { seconds: number; range: TimeRange; withCloseBefore: boolean },
-): Promise<SeriesRead<{ candles: StoredCandle[]; closeBefore: string | null }> | null> {
-  type Found = { candles: Columns<CandleCells>; closeBefore: string | null };
+): Promise<SeriesRead<{ candles: StoredCandle[]; seam: number; closeBefore: string | null }> | null> {
+  type Found = { candles: Columns<CandleCells>; seam: number; closeBefore: string | null };
   return read(db, CANDLES, target, [seconds, range.start, range.end, withCloseBefore], (found: Found) => ({
     candles: rowsOf<CandleCells>(found.candles).map(([bucket, open, high, low, close, volume, notional, trades]) => {
       return { bucket, open, high, low, close, volume, notional, trades };
     }),
+    seam: found.seam,
     closeBefore: found.closeBefore,
   }));
 }
@@ -169,37 +180,45 @@ export function readMarketCandles(
 const VOLUME = statement(
   'read_market_volume',
   ['int', 'bigint', 'bigint'],
-  'k.windows',
-  `CROSS JOIN LATERAL (
+  'k.windows, s.seam::float8 AS seam',
+  `CROSS JOIN LATERAL (SELECT ${candleSeam('$4')} AS seam) s
+   CROSS JOIN LATERAL (
      SELECT ${columnsSql('bucket', 'volume::text', 'notional::text', 'trades')} AS windows
      FROM (
        SELECT bucket, sum(volume) AS volume, sum(notional) AS notional, sum(trades) AS trades FROM candle
-       WHERE token_id = ANY (${CHOSEN_ALL}) AND interval_seconds = $4 AND bucket >= $5 AND bucket < $6
+       WHERE token_id = ANY (${CHOSEN_ALL}) AND interval_seconds = $4 AND bucket >= greatest($5, s.seam) AND bucket < $6
        GROUP BY bucket ORDER BY bucket) w) k`,
 );
 
-interface VolumeWindow {
+export interface VolumeWindow {
   bucket: number;
   volume: string;
   notional: string;
   trades: number;
 }
 
-/** Volume per window of one outcome or of all together, oldest first; windows without a trade are omitted. */
+/** Volume per window of one outcome or of all together, oldest first; windows without a trade, and those before `seam`, are omitted. */
 export function readMarketVolume(
   db: Queryable,
   target: SeriesTarget,
   { seconds, range }: { seconds: number; range: TimeRange },
-): Promise<SeriesRead<{ windows: VolumeWindow[] }> | null> {
+): Promise<SeriesRead<{ windows: VolumeWindow[]; seam: number }> | null> {
   type Cells = [bucket: number, volume: string, notional: string, trades: number];
-  return read(db, VOLUME, target, [seconds, range.start, range.end], (found: { windows: Columns<Cells> }) => ({
-    windows: rowsOf<Cells>(found.windows).map(([bucket, volume, notional, trades]) => ({
-      bucket,
-      volume,
-      notional,
-      trades,
-    })),
-  }));
+  return read(
+    db,
+    VOLUME,
+    target,
+    [seconds, range.start, range.end],
+    (found: { windows: Columns<Cells>; seam: number }) => ({
+      seam: found.seam,
+      windows: rowsOf<Cells>(found.windows).map(([bucket, volume, notional, trades]) => ({
+        bucket,
+        volume,
+        notional,
+        trades,
+      })),
+    }),
+  );
 }
 
 type TradeCells = [
@@ -211,6 +230,7 @@ type TradeCells = [
   side: number | null,
   ordinal: number,
   signedPrice: string,
+  receivedSeconds: number | null,
 ];
 
 function tradesStatement(direction: 'asc' | 'desc', isContinued: boolean): SeriesStatement {
@@ -220,7 +240,7 @@ function tradesStatement(direction: 'asc' | 'desc', isContinued: boolean): Serie
     ['float8', 'float8', 'int', ...(isContinued ? ['bigint', 'int', 'numeric', 'text', 'bigint'] : [])],
     `p2.trades_page, (SELECT ${epochMs('s.until')} FROM archive_seam s WHERE s.kind = 'trades') AS seam_ms`,
     `CROSS JOIN LATERAL (
-       SELECT ${columnsSql('token_id::text', 'at_micros', 'trade_id', 'price::text', 'size::text', 'side', 'ordinal', 'signed_price::text')}
+       SELECT ${columnsSql('token_id::text', 'at_micros', 'trade_id', 'price::text', 'size::text', 'side', 'ordinal', 'signed_price::text', 'received_seconds')}
          AS trades_page FROM (${page}) t) p2`,
   );
 }
@@ -254,8 +274,9 @@ export function readMarketTrades(
   }));
 }
 
-function toRow([tokenId, atMicros, tradeId, price, size, side, ordinal, signedPrice]: TradeCells): TradeRow {
-  return { tokenId: BigInt(tokenId), atMicros, tradeId, price, size, side, ordinal, signedPrice };
+function toRow(cells: TradeCells): TradeRow {
+  const [tokenId, atMicros, tradeId, price, size, side, ordinal, signedPrice, receivedSeconds] = cells;
+  return { tokenId: BigInt(tokenId), atMicros, tradeId, price, size, side, ordinal, signedPrice, receivedSeconds };
 }
 
 const BOOK = statement(

@@ -69,6 +69,8 @@ export interface StoredTrade {
   price: string;
   size: string;
   side: 'buy' | 'sell' | undefined;
+  /** When oddswire stored it, epoch seconds; null for trades of an earlier release. */
+  receivedSeconds: number | null;
 }
 
 /** The position of a trade in a market's tape; the texts are integers and a decimal. */
@@ -98,6 +100,7 @@ export interface TradeRow {
   side: number | null;
   ordinal: number;
   signedPrice: string;
+  receivedSeconds: number | null;
 }
 
 /**
@@ -121,7 +124,7 @@ export function tradePageSql(
     ? `AND ts ${ahead} ${ts} AND ${TRADE_PLACE} ${ahead} ${place} AND NOT (${TRADE_PLACE} = ${place} AND k.token_id ${behind} ${tokenId}::bigint)`
     : '';
   return `SELECT t.token_id, (extract(epoch FROM t.ts) * 1000000)::bigint::text AS at_micros, t.trade_id, t.price, t.size, t.side,
-       t.ordinal, ${SIGNED_PRICE_COLUMN}
+       t.ordinal, ${SIGNED_PRICE_COLUMN}, floor(extract(epoch FROM t.received_at))::float8 AS received_seconds
      FROM unnest(${tokens}) AS k (token_id)
      CROSS JOIN LATERAL (
        SELECT * FROM trade t WHERE t.token_id = k.token_id
@@ -173,6 +176,7 @@ export function toTradePage(rows: readonly TradeRow[], limit: number): TradePage
       price: row.price,
       size: row.size,
       side: row.side === null ? undefined : row.side > 0 ? 'buy' : 'sell',
+      receivedSeconds: row.receivedSeconds,
     }),
   );
   const last = rows[limit - 1];

@@ -10,10 +10,11 @@ import { type Database, type Queryable, sql, sqlState, type Tx } from '../db/tx.
 import { insertPublishSql } from '../marks/publish-marks.ts';
 
 /** Point-in-time reads need the last row before their moment, of any age: these columns of it outlive a dropped partition. */
-const CARRIED: Readonly<Partial<Record<PartitionedTable, string>>> = {
+const CARRIED = {
   price_history: 'as_of, price, bid, ask',
   book_history: 'as_of, bids, asks',
-};
+} as const;
+const isCarried = (table: PartitionedTable): table is keyof typeof CARRIED => table in CARRIED;
 
 /** Lets one process at a time retire partitions ("reti" in ASCII). */
 const RETIRE_LOCK = 0x72_65_74_69;
@@ -79,9 +80,12 @@ export async function retirePartitions(options: RetireOptions): Promise<Retired>
       retired.postponed = all.filter(({ untilMs }) => untilMs <= beforeMs).map(({ name }) => name);
       return retired;
     }
-    const retainedFromMs = partitionStartMs(table, beforeMs);
-    const carryToMs = Math.min(next?.fromMs ?? retainedFromMs, retainedFromMs);
-    if (CARRIED[table] !== undefined) await partitions.ensure(table, [carryToMs]);
+    let carryToMs: number | undefined;
+    if (isCarried(table)) {
+      const retainedFromMs = partitionStartMs(table, beforeMs);
+      carryToMs = Math.min(next?.fromMs ?? retainedFromMs, retainedFromMs);
+      await partitions.ensure(table, [carryToMs]);
+    }
     const result = signal?.aborted ? BUSY : await retire(oldest, carryToMs, options);
     retired.carried += result.carried;
     if (result.outcome === 'busy') {
@@ -100,7 +104,7 @@ interface Retirement {
 
 const BUSY: Retirement = { outcome: 'busy', carried: 0 };
 
-function retire(oldest: Partition, carryToMs: number, options: RetireOptions): Promise<Retirement> {
+function retire(oldest: Partition, carryToMs: number | undefined, options: RetireOptions): Promise<Retirement> {
   const { db, table, beforeMs } = options;
   const { name, fromMs, untilMs } = oldest;
   return db.transaction(async (tx) => {
@@ -110,7 +114,10 @@ function retire(oldest: Partition, carryToMs: number, options: RetireOptions): P
     const isThere = (await listPartitions(tx, table)).some((partition) => partition.name === name);
     if (!isThere) return { outcome: 'gone', carried: 0 };
     // Rows are carried before the table lock, because it may take seconds. No process writes into the past, so no row is missed.
-    const carried = await carry(tx, table, name, carryToMs, beforeMs);
+    const carried =
+      carryToMs !== undefined && isCarried(table)
+        ? await carry(tx, table, { partition: name, carryToMs, beforeMs })
+        : 0;
     const losers = table === 'trade' && !options.archive ? await losersOf(tx, name) : [];
     if (!(await drop(tx, oldest, options))) return { outcome: 'busy', carried };
     if (losers.length > 0) await tx.query(PUBLISH_LOSS, [losers, fromMs / 1000, untilMs / 1000]);
@@ -120,13 +127,10 @@ function retire(oldest: Partition, carryToMs: number, options: RetireOptions): P
 
 async function carry(
   tx: Tx,
-  table: PartitionedTable,
-  partition: string,
-  carryToMs: number,
-  overBeforeMs: number,
+  table: keyof typeof CARRIED,
+  { partition, carryToMs, beforeMs }: { partition: string; carryToMs: number; beforeMs: number },
 ): Promise<number> {
   const columns = CARRIED[table];
-  if (columns === undefined) return 0;
   const [result]: { rows: number }[] = await tx.em.query(
     `WITH carried AS (
        INSERT INTO ${table} (token_id, received_at, ${columns})
@@ -138,7 +142,7 @@ async function carry(
        ORDER BY t.id
        ON CONFLICT (token_id, received_at) DO NOTHING RETURNING 1)
      SELECT count(*)::int AS rows FROM carried`,
-    [new Date(carryToMs).toISOString(), new Date(overBeforeMs).toISOString()],
+    [new Date(carryToMs).toISOString(), new Date(beforeMs).toISOString()],
   );
   return result?.rows ?? 0;
 }

@@ -16,13 +16,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { type CheckFilter, checkArchive } from '../../../src/archive/check/check-archive.ts';
 import { type ArchiveDay, folderOf, formerPlaceOf } from '../../../src/domain/archive/file.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
-import { readPresentFile, switchArchiveOn } from '../../../src/store/archive/catalog.ts';
+import { lockingDay, readPresentFile, switchArchiveOn } from '../../../src/store/archive/catalog.ts';
 import { moveSeam } from '../../../src/store/db/archive-seam.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { archiveDay } from '../../../workers/jobs/archive-day.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';
 import { storedTrades } from '../../factories/stored-series.ts';
+import { eventually } from '../../support/eventually.ts';
 import { useTestDatabase } from '../../support/postgres/database.ts';
 import { oddswire } from '../bin/run-command.ts';
 import { jobContext, testConfig } from '../workers/worker-harness.ts';
@@ -58,6 +59,12 @@ const STATE_SCHEMA = sql(
   'test_check_schema',
   'UPDATE archive_file SET schema_version = 99 WHERE kind = $1 AND date = $2::date',
 );
+const WAITING = sql(
+  'test_check_waiting',
+  `SELECT count(*)::int AS waiting FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+);
+const NAME_FILE = sql('test_check_name', 'UPDATE archive_file SET file = $2 WHERE file = $1');
 const NO_CHANGES = sql('test_check_no_changes', 'DELETE FROM archive_change');
 const COVERED = sql(
   'test_check_covered',
@@ -193,6 +200,25 @@ describe('archive check', () => {
       isRepaired: true,
     });
     await clean();
+  });
+
+  it('keeps a file whose row a job adds while the repair waits for the day', async () => {
+    const day = dayOf('trades');
+    const path = await pathOf(day);
+    const kept = await presentOf(day);
+    const stranger = kept.replace('-r1-', '-r2-');
+    await copyFile(path, join(dir, folderOf(day), stranger));
+    let repair: Promise<unknown> | undefined;
+    await lockingDay(test.db, day, async (tx) => {
+      repair = check(true);
+      await eventually(
+        () => test.db.query<{ waiting: number }>(WAITING),
+        ([found]) => found?.waiting === 1,
+      );
+      await tx.query(NAME_FILE, [kept, stranger]);
+    });
+    await repair;
+    expect(await readdir(join(dir, folderOf(day)))).toContain(stranger);
   });
 
   it('removes a file without a row only when the file of the day has each of its rows', async () => {

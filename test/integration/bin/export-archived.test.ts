@@ -9,7 +9,7 @@ import { ArchivedRows } from '../../../bin/export/archived-rows.ts';
 import { WorkFolder } from '../../../bin/export/work-folder.ts';
 import { openDuckdb } from '../../../src/archive/duckdb.ts';
 import { type ExportKind, LINE_FORMATS } from '../../../src/domain/archive/exported.ts';
-import { ARCHIVE_KIND_NAMES, fileColumns } from '../../../src/domain/archive/kinds.ts';
+import { ARCHIVE_KIND_NAMES, type ArchiveKind, fileColumns } from '../../../src/domain/archive/kinds.ts';
 import { checkSchema } from '../../../src/domain/archive/schema.ts';
 import { INTERVALS } from '../../../src/domain/markets/candle.ts';
 import type { TradeRecord } from '../../../src/domain/markets/market.ts';
@@ -76,13 +76,37 @@ const FIRST_FILE = sql(
   'test_export_first_file',
   `SELECT file, date::text AS date FROM archive_file WHERE kind = 'trades' AND superseded_at IS NULL AND file IS NOT NULL ORDER BY date LIMIT 1`,
 );
+const NO_CANDLES = sql('test_export_no_candles', 'DELETE FROM candle');
+const FILL_CANDLES = sql(
+  'test_export_candles',
+  `INSERT INTO candle (token_id, interval_seconds, bucket, open, high, low, close, volume, notional, trades)
+   SELECT t.id, s, b, b / s % 89 / 89.0, 0.90, 1e-25, 0.5, b % 7 + 0.1, 2, 1 + (b / s % 5)::int
+   FROM token t CROSS JOIN unnest(ARRAY[60, 300, 900, 86400]) AS s
+   CROSS JOIN LATERAL generate_series(extract(epoch FROM $1::timestamptz)::bigint, extract(epoch FROM $1::timestamptz)::bigint + 20 * 86400,
+     greatest(86400, s * (7 + t.id % 3))) AS b
+   UNION ALL
+   SELECT t.id, s, b, 0.25, 0.5, 0.25, 0.5, 1, 2, 3 FROM token t CROSS JOIN unnest(ARRAY[60, 300, 900]) AS s
+   CROSS JOIN LATERAL generate_series(extract(epoch FROM $1::timestamptz)::bigint + 4 * 86400 + s, extract(epoch FROM $1::timestamptz)::bigint + 5 * 86400 - s, s * 2) AS b
+   ON CONFLICT DO NOTHING`,
+);
+/** As a fold of late trades leaves it: it counts, and not that of the file. */
+const CHANGE_CANDLE = sql(
+  'test_export_change_candle',
+  `WITH allowed AS MATERIALIZED (SELECT set_config('oddswire.archived_candles', 'on', true))
+   INSERT INTO candle SELECT id, 60, extract(epoch FROM $1::timestamptz)::bigint, 0.1, 0.2, 0.1, 0.2, 5, 6, 7 FROM token, allowed WHERE mint = 'm1:yes'
+   ON CONFLICT (token_id, interval_seconds, bucket) DO UPDATE SET volume = 5, trades = 7, close = 0.2, open = 0.1, high = 0.2, low = 0.1, notional = 6`,
+);
+const FINER = sql(
+  'test_export_finer',
+  `SELECT count(*)::int AS count FROM candle WHERE interval_seconds < 900 AND bucket < extract(epoch FROM timestamptz '2026-02-01T00:00:00Z')`,
+);
 const SET_SCHEMA = sql('test_export_schema', 'UPDATE archive_file SET schema_version = $2 WHERE file = $1');
 
 let dir = '';
 let folder = '';
 const START = Date.parse('2026-01-29T00:00:00Z');
 
-const context = () =>
+const context = (nowMs = NOW) =>
   jobContext({
     db: archived.db,
     config: testConfig(archived.url, {
@@ -92,7 +116,7 @@ const context = () =>
       RETENTION_BOOK_HISTORY_DAYS: '20',
     }),
     producer: wakeRecorder(),
-    now: () => NOW,
+    now: () => nowMs,
   });
 
 async function both(work: (db: Database) => Promise<unknown>): Promise<void> {
@@ -100,8 +124,8 @@ async function both(work: (db: Database) => Promise<unknown>): Promise<void> {
   await work(kept.db);
 }
 
-async function archiveAll(): Promise<void> {
-  const pairs = (['trades', 'prices', 'books'] as const).map((kind) => ({ kind, venue: 'polymarket' }));
+async function archiveAll(kinds: readonly ArchiveKind[] = ['trades', 'prices', 'books']): Promise<void> {
+  const pairs = kinds.map((kind) => ({ kind, venue: 'polymarket' }));
   for (;;) {
     const days = await readDueDays(archived.db, { pairs, afterHours: 1, limit: 200 });
     const past = days.filter(({ date }) => Date.parse(date) < UNARCHIVED);
@@ -316,6 +340,36 @@ describe('oddswire export across the seam of the archive', () => {
     expect(readdirSync(folder).filter((name) => !name.endsWith('.csv'))).toEqual([]);
     const streamed = await ofArchived(argsOf('trades', '--format', 'parquet', '--out', '-'));
     expect([streamed.code, streamed.stderr.includes('--format parquet needs a file')]).toEqual([2, true]);
+  });
+
+  it('has candles of files and of Postgres in the order of their length, and those that changed since', async () => {
+    await both(async (db) => {
+      await db.query(NO_CANDLES);
+      await db.query(FILL_CANDLES, [new Date(START).toISOString()]);
+    });
+    await archiveAll(['candles']);
+    await maintainStorage.run({}, context(Date.parse('2026-04-05T12:00:00Z')));
+    await compare(argsOf('candles', '--out', '-'));
+    await archiveAll(['candles']);
+    expect(await archived.db.query(FINER)).toEqual([{ count: 0 }]);
+    await both((db) => db.query(CHANGE_CANDLE, ['2026-01-30T05:01:00Z']));
+    for (const more of [
+      [],
+      ['--format', 'jsonl'],
+      ['--market', 'm1', '--from', '2026-01-30', '--interval', '1m'],
+      ['--interval', '15m'],
+      ['--from', '2026-02-01', '--interval', '5m'],
+    ]) {
+      expect(await compare(argsOf('candles', ...more, '--out', '-'))).toBeGreaterThan(100);
+    }
+    expect((await pagesOf(archived.db, request('candles'))) === (await pagesOf(kept.db, request('candles')))).toBe(
+      true,
+    );
+    const parquet = join(folder, 'finer.parquet');
+    const made = await ofArchived(argsOf('candles', '--format', 'parquet', '--out', parquet));
+    const rows = csvRows((await ofKept(argsOf('candles', '--out', '-'))).stdout).length;
+    expect([made.code, made.stderr]).toEqual([0, expect.stringContaining(`${rows.toLocaleString('en-US')} candles\n`)]);
+    rmSync(parquet);
   });
 
   it('starts a Parquet file again when it was killed', async () => {

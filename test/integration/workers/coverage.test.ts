@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { HOUR_MS } from '../../../src/domain/markets/coverage.ts';
 import type { TradeRecord } from '../../../src/domain/markets/market.ts';
-import { sql } from '../../../src/store/db/tx.ts';
+import { sql, sqlPlannedPerCall } from '../../../src/store/db/tx.ts';
 import { useTestDatabase } from '../../support/postgres/database.ts';
 import { CoveredVenue } from './coverage-harness.ts';
 import { LosableDatabase } from './worker-harness.ts';
@@ -272,4 +272,72 @@ describe('coverage of polls', () => {
     expect((await venue.hoursOf(market, 'prices'))[0]).toMatchObject({ class: 'gap', cause: 'feed_gap' });
     expect((await venue.hoursOf(other, 'prices'))[0]).toMatchObject({ class: 'observed' });
   });
+
+  it('calls no hour observed that a pause or a gap of the feed touches, and no other hour a gap, with 200 losses at random', async () => {
+    const market = `m${made}`;
+    const venue = await anUnpolledVenue([market]);
+    const [fromMs, random] = [venue.nowMs, randomFrom(20_261_127)];
+    const losses: Record<string, { fromMs: number; toMs: number }[]> = { prices: [], books: [], markets: [] };
+    let injected = 0;
+    for (let hour = 1; hour < LOSS_HOURS - 1; hour += 1) {
+      for (const kind of ['prices', 'books', 'markets'] as const) {
+        if (injected === 200 || random(3) === 0) continue;
+        injected += 1;
+        const startMs = fromMs + hour * HOUR_MS + random(3_600) * 1_000;
+        if (kind !== 'markets' && random(4) === 0) {
+          await test.db.query(FEED_GAP, [venue.venue, market, new Date(startMs).toISOString()]);
+          // The feed of books brings quotes too.
+          for (const each of ['prices', 'books']) losses[each]?.push({ fromMs: startMs, toMs: startMs + STEP_MS });
+        } else losses[kind]?.push({ fromMs: startMs, toMs: startMs + (5 + random(80)) * STEP_MS });
+      }
+    }
+    expect(injected).toBe(200);
+    const untilMs = fromMs + LOSS_HOURS * HOUR_MS;
+    for (const [kind, everyMs] of [
+      ['prices', 20_000],
+      ['books', 20_000],
+      ['markets', 60_000],
+    ] as const) {
+      // A loss of the feed is no pause of the polls.
+      const pauses = losses[kind]?.filter((loss) => loss.toMs - loss.fromMs > STEP_MS) ?? [];
+      const polls: number[] = [];
+      for (let atMs = fromMs; atMs < untilMs; atMs += everyMs) {
+        if (!pauses.some((pause) => atMs > pause.fromMs && atMs < pause.toMs)) polls.push(atMs);
+      }
+      await test.db.query(countedAll(venue.venue, kind, polls));
+    }
+    venue.nowMs = untilMs;
+    for (let run = 0; run < 12; run += 1) await venue.witness(venue.fields());
+    for (const kind of ['prices', 'books', 'markets'] as const) {
+      const hours = await venue.venueHours(kind);
+      expect(hours.length).toBeGreaterThanOrEqual(LOSS_HOURS - 2);
+      const seen = new Set(hours.map((hour) => hour.class));
+      expect([...seen].sort()).toEqual(['gap', 'observed']);
+      for (const hour of hours) {
+        // A pause lasts from the last success before it to the first one behind it.
+        const touches = (marginMs: number) =>
+          losses[kind]?.some(
+            (loss) => loss.fromMs - marginMs < hour.startMs + HOUR_MS && loss.toMs + marginMs > hour.startMs,
+          );
+        const at = `${kind} ${new Date(hour.startMs).toISOString()} ${JSON.stringify(hour)}`;
+        if (hour.class === 'observed') expect(touches(0), at).toBe(false);
+        if (hour.class === 'gap') expect(touches(STEP_MS), at).toBe(true);
+      }
+    }
+  });
 });
+
+const LOSS_HOURS = 120;
+
+/** Polls that succeed one after the other, in one statement. */
+function countedAll(venue: string, kind: string, polls: readonly number[]) {
+  return sqlPlannedPerCall(
+    'test_counted_all',
+    `DO $$ DECLARE at_ms bigint; BEGIN
+       FOREACH at_ms IN ARRAY ARRAY[${polls.join(', ')}]::bigint[] LOOP
+         INSERT INTO poll_state (venue, kind, last_success_at) VALUES ('${venue}', '${kind}', to_timestamp(at_ms / 1000.0))
+         ON CONFLICT (venue, kind) DO UPDATE SET last_success_at = excluded.last_success_at, consecutive_failures = 0;
+       END LOOP;
+     END $$`,
+  );
+}

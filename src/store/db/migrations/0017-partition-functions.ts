@@ -4,7 +4,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  * Functions that create and drop partitions with the rights of their owner, the role that migrates. The role of the processes has no right
  * to create tables. The fixed search path ends with the temporary schema, so that no table of a caller takes the place of another one.
  */
-const functions = (schema: string) => [
+export const partitionFunctions = (schema: string) => [
   // The name and the bounds derive from the moment, so a caller chooses neither.
   `CREATE FUNCTION create_partition(parent text, moment timestamptz) RETURNS void
    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, ${schema}, pg_temp AS $$
@@ -48,7 +48,7 @@ export class PartitionFunctions0017 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     const [row]: { schema: string }[] = await runner.query('SELECT quote_ident(current_schema()) AS schema');
-    for (const statement of functions(row?.schema ?? 'public')) await runner.query(statement);
+    for (const statement of partitionFunctions(row?.schema ?? 'public')) await runner.query(statement);
   }
 
   async down(runner: QueryRunner): Promise<void> {

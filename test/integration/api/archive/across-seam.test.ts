@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ArchiveFolder } from '../../../../api/reads/archive-folder.ts';
 import { ArchiveHistory } from '../../../../api/reads/archive-history.ts';
 import { ArchiveReader } from '../../../../src/archive/reader.ts';
-import { ARCHIVE_KIND_NAMES, fileColumns } from '../../../../src/domain/archive/kinds.ts';
+import { ARCHIVE_KIND_NAMES, type ArchiveKind, fileColumns } from '../../../../src/domain/archive/kinds.ts';
 import type { TradeRecord } from '../../../../src/domain/markets/market.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
@@ -29,6 +29,8 @@ const kept = useTestDatabase();
 const log = createLogger({ process: 'test', level: 'silent' });
 
 const NOW = Date.parse('2026-02-26T12:00:00Z');
+/** Files alone have the finer candles of January then. */
+const LATER = Date.parse('2026-04-01T00:00:00Z');
 const FIRST = Date.parse('2026-01-29T00:00:00Z');
 /** The first day that stays in Postgres alone. */
 const UNARCHIVED = Date.parse('2026-02-08T00:00:00Z');
@@ -70,6 +72,24 @@ const NOTES = sql(
   `SELECT count(*)::int AS count FROM archive_change c
    WHERE kind = 'trades' AND date < (SELECT (until AT TIME ZONE 'UTC')::date FROM archive_seam WHERE kind = 'trades')`,
 );
+const FINER_CANDLES = sql(
+  'test_seam_finer_candles',
+  `SELECT count(*)::int AS count FROM candle
+   WHERE interval_seconds < 900 AND to_timestamp(bucket) < (SELECT until FROM archive_seam WHERE kind = 'candles')`,
+);
+const SET_MOVES_AT = sql(
+  'test_seam_moves_at',
+  `UPDATE archive_seam SET moves_at = clock_timestamp() + $1::interval WHERE kind = 'candles'`,
+);
+const FORMER_CANDLE = sql(
+  'test_seam_former_candle',
+  `INSERT INTO candle (token_id, interval_seconds, bucket, open, high, low, close, volume, notional, trades) VALUES ($1, 60, $2, 1, 1, 1, 1, 1, 1, 1)`,
+);
+const CANDLE_FILES = sql(
+  'test_seam_candle_files',
+  `SELECT sum(f.rows)::int AS rows, max(f.revision) AS revision FROM archive_file f JOIN archive_seam s ON s.kind = f.kind AND f.date < s.until::date
+   WHERE f.kind = 'candles' AND f.superseded_at IS NULL AND f.dropped_at IS NOT NULL`,
+);
 const SET_SCHEMA = sql('test_seam_schema', 'UPDATE archive_file SET schema_version = $2 WHERE file = $1');
 
 let dir = '';
@@ -84,12 +104,12 @@ const variables = () => ({
   RETENTION_PRICE_HISTORY_DAYS: '20',
   RETENTION_BOOK_HISTORY_DAYS: '20',
 });
-const context = () =>
+const context = (nowMs = NOW) =>
   jobContext({
     db: archived.db,
     config: testConfig(archived.url, variables()),
     producer: wakeRecorder(),
-    now: () => NOW,
+    now: () => nowMs,
   });
 
 async function both<T>(work: (db: Database) => Promise<T>): Promise<[T, T]> {
@@ -126,8 +146,8 @@ function aTrade(marketId: string, tsMs: number, values: Partial<TradeRecord> = {
 }
 
 /** Archives the days that are due. */
-async function archiveAll(): Promise<void> {
-  const pairs = (['trades', 'prices', 'books'] as const).map((kind) => ({ kind, venue: 'polymarket' }));
+async function archiveAll(kinds: readonly ArchiveKind[] = ['trades', 'candles', 'prices', 'books']): Promise<void> {
+  const pairs = kinds.map((kind) => ({ kind, venue: 'polymarket' }));
   for (;;) {
     const days = await readDueDays(archived.db, { pairs, afterHours: 1, limit: 200 });
     const past = days.filter(({ date }) => Date.parse(date) < UNARCHIVED);
@@ -209,6 +229,7 @@ async function compareTape(query: string): Promise<number> {
 
 const seconds = (ms: number) => Math.floor(ms / 1000);
 const moment = fc.integer({ min: seconds(FIRST - DAY_MS), max: seconds(NOW) });
+const interval = fc.constantFrom<[string, number]>(['1m', 60], ['5m', 300], ['15m', 900], ['1h', 3_600]);
 const request = fc.oneof(
   fc
     .tuple(fc.constantFrom(...MARKETS), moment, moment, fc.constantFrom('asc', 'desc'), fc.integer({ min: 1, max: 60 }))
@@ -221,8 +242,29 @@ const request = fc.oneof(
     .tuple(fc.constantFrom(...MARKETS), fc.constantFrom('yes', 'no'), moment)
     .map(([market, outcome, at]) => `${market}/orderbook?outcome_id=${market}:${outcome}&as_of=${at}`),
   fc
-    .tuple(fc.constantFrom(...MARKETS), moment)
-    .map(([market, start]) => `${market}/candles?interval=1m&start=${start}&end=${start + 86_400}`),
+    .tuple(
+      fc.constantFrom(...MARKETS),
+      fc.constantFrom('', 'previous'),
+      interval,
+      moment,
+      fc.integer({ min: 1, max: 400 }),
+    )
+    .map(
+      ([market, fill, [name, length], start, count]) =>
+        `${market}/candles?interval=${name}&start=${start}&end=${start + count * length}${fill && `&fill=${fill}`}`,
+    ),
+  fc
+    .tuple(
+      fc.constantFrom(...MARKETS),
+      fc.constantFrom('', 'yes', 'no'),
+      interval,
+      moment,
+      fc.integer({ min: 1, max: 400 }),
+    )
+    .map(
+      ([market, outcome, [name, length], start, count]) =>
+        `${market}/volume?window=${name}&start=${start}&end=${start + count * length}${outcome && `&outcome_id=${market}:${outcome}`}`,
+    ),
 );
 
 async function compareRandom(numRuns: number): Promise<void> {
@@ -246,6 +288,23 @@ describe('reads across the seam of the archive', () => {
       expect(await compareTape(`m1/trades?direction=${direction}&limit=37`)).toBeGreaterThan(500);
       expect(await compareTape(`m2/trades?direction=${direction}&limit=100&outcome_id=m2:yes`)).toBeGreaterThan(100);
     }
+  });
+
+  it('equal them before and after Postgres drops the finer candles that files have', async () => {
+    // API processes of the former release may still run.
+    await archived.db.query(SET_MOVES_AT, ['1 hour']);
+    await maintainStorage.run({}, context(LATER));
+    expect(await readSeam(archived.db, 'candles')).toBe(Date.parse('2026-01-12T00:00:00Z'));
+    await archived.db.query(SET_MOVES_AT, ['-1 hour']);
+    await maintainStorage.run({}, context(LATER));
+    expect(await readSeam(archived.db, 'candles')).toBe(Date.parse('2026-02-01T00:00:00Z'));
+    const [before] = await archived.db.query<{ count: number }>(FINER_CANDLES);
+    expect(before?.count).toBeGreaterThan(300);
+    await compareRandom(50);
+    await archiveAll();
+    expect(await archived.db.query(FINER_CANDLES)).toEqual([{ count: 0 }]);
+    expect(await archived.db.query(CANDLE_FILES)).toEqual([{ rows: before?.count, revision: 1 }]);
+    await compareRandom(200);
   });
 
   it('have late trades of a dropped day at once, and after its file has them; a repeated trade has no effect', async () => {
@@ -272,7 +331,7 @@ describe('reads across the seam of the archive', () => {
     expect(await archived.db.query(CORRECTIONS)).not.toEqual([{ count: 0 }]);
     for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
     await archived.db.query(AGE_FILES);
-    await archiveAll();
+    await archiveAll(['trades']);
     expect(await archived.db.query(CORRECTIONS)).toEqual([{ count: 0 }]);
     for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
     await compareRandom(100);
@@ -280,7 +339,14 @@ describe('reads across the seam of the archive', () => {
       const span = interval === '1m' ? DAY_MS : 4 * DAY_MS;
       const range = `start=${seconds(late - 3_600_000)}&end=${seconds(late - 3_600_000 + span)}`;
       await compare(`/v1/polymarket/markets/m1/candles?interval=${interval}&${range}`);
+      await compare(`/v1/polymarket/markets/m1/volume?window=${interval}&${range}`);
     }
+    const [changed] = await archived.db.query<{ count: number }>(FINER_CANDLES);
+    expect(changed?.count).toBeGreaterThan(0);
+    await archiveAll();
+    expect(await archived.db.query(FINER_CANDLES)).toEqual([{ count: 0 }]);
+    expect(await archived.db.query(CANDLE_FILES)).toEqual([{ rows: expect.any(Number), revision: 2 }]);
+    await compareRandom(100);
   });
 
   it('have a trade before the first archived day, whose file has no columns but those of the schema', async () => {
@@ -312,6 +378,9 @@ describe('reads across the seam of the archive', () => {
     await archived.db.query(make, ['trade', at]);
     expect(await archived.db.query(insert, [token?.id, at])).toEqual([]);
     await kept.db.query(insert, [token?.id, at]);
+    const minute = Date.parse(at) / 1000;
+    // It would fold coarser candles without the finer ones that files have.
+    await expect(archived.db.query(FORMER_CANDLE, [token?.id, minute])).rejects.toThrow('files of the archive have');
     for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
     await archived.db.query(AGE_FILES);
     await archiveAll();

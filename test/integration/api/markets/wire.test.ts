@@ -7,6 +7,7 @@ import type { BookRecord, TradeRecord } from '../../../../src/domain/markets/mar
 import { createCursorCodec } from '../../../../src/domain/values/cursor.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
+import { sql } from '../../../../src/store/db/tx.ts';
 import { closeGaps, openGap } from '../../../../src/store/feeds/gaps.ts';
 import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
 import { markMarkets } from '../../../../src/store/marks/publish-marks.ts';
@@ -23,6 +24,11 @@ import { type Client, startTestApi, useTestApi } from '../api-harness.ts';
 const BASE = Math.floor(Date.now() / 60_000) * 60;
 /** A minute that is not over at the end of the test. */
 const LATER = BASE + 900;
+/** The clock of Postgres is not that of the test; one trade is of an earlier release. */
+const SET_RECEIPTS = sql(
+  'test_wire_receipts',
+  `UPDATE trade SET received_at = CASE WHEN trade_id <> '2' THEN ts + interval '2.9 seconds' END`,
+);
 const POLL_MS = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
 const GAP = '0199d3a0-0000-7000-8000-000000000001';
 
@@ -152,6 +158,7 @@ async function writeTape(): Promise<void> {
   ];
   const tokenId = full.outcomes[0]?.tokenId ?? 0n;
   await api.db.transaction((tx) => writeTrades(tx, tape, 'USD'));
+  await api.db.query(SET_RECEIPTS);
   for (const minute of [BASE - 3_600, BASE - 120, LATER]) {
     await api.db.transaction((tx) => foldCandles(tx, [{ id: 1n, key: tokenId, detail: BigInt(minute) }]));
   }

@@ -157,6 +157,7 @@ describe('a claim', () => {
       price: '0.510',
       size: '2',
       side: 'buy',
+      received_at: expect.any(Number),
     });
   });
 
