@@ -21,6 +21,8 @@ RELATIONS = [
     r"^must be .* with the condition ",
     r"^must be given, or .* but not both$",
     r"^windowSeconds \* \(windows \+ 1\) must be at most \d+$",
+    # Not every reader of the document knows the pattern of a letter of any script.
+    r"^must have a letter or a digit$",
     r"^is needed for another format$",
     r"^the event \w+ needs a filter ",
     # They depend on the stored outcome, webhook or key.
