@@ -18,6 +18,8 @@ RELATIONS = [
     r"^does not combine with ",
     r"^must not be given with ",
     r"^does not belong to the condition ",
+    r"^belongs to times$",
+    r"^must differ from tokenMint$",
     r"^must be .* with the condition ",
     r"^must be given, or .* but not both$",
     r"^windowSeconds \* \(windows \+ 1\) must be at most \d+$",
@@ -86,6 +88,10 @@ def documented_input_is_accepted(ctx, response, case):
     error = json.loads(response.content)["error"]
     if error["code"] in OF_STATE:
         return
+    # The condition of an alert decides which of its fields are required.
+    is_alert = case.operation.path.startswith("/v1/alerts")
     for detail in error.get("details", [{"path": "", "message": error["message"]}]):
+        if is_alert and detail["message"].startswith("is required"):
+            continue
         if not any(re.search(relation, detail["message"]) for relation in RELATIONS):
             raise AssertionError(f"{detail['path']}: {detail['message']}")
