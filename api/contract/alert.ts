@@ -170,6 +170,7 @@ function scopeBody(venues: readonly string[]) {
     .meta({
       description:
         'The markets of the alert, instead of `tokenMint`. At least one field; all given ones must fit. Alerts without `market_id` and `event_id` are limited to 50 active ones per account.',
+      override: { minProperties: 1 },
     });
 }
 

@@ -144,6 +144,10 @@ function plainValuesOf(contract: ApiContract, schema: JsonSchema, name: string):
 }
 
 function objectOf(contract: ApiContract, schema: JsonSchema): fc.Arbitrary<Record<string, unknown>> {
+  if (schema.propertyNames !== undefined) {
+    const names = valuesOf(contract, schema.propertyNames as JsonSchema) as fc.Arbitrary<string>;
+    return fc.dictionary(names, valuesOf(contract, schema.additionalProperties as JsonSchema), { maxKeys: 3 });
+  }
   const properties = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>);
   const model = Object.fromEntries(properties.map(([key, inner]) => [key, valuesOf(contract, inner, key)]));
   const required = (schema.required ?? []) as string[];
@@ -215,9 +219,26 @@ function textOf(schema: JsonSchema, minLength: number, maxLength: number): fc.Ar
     return fc.string({ unit: 'grapheme-ascii', minLength, maxLength: Math.max(40, minLength) });
   }
   const pattern = new RegExp(schema.pattern, 'u');
-  // Random text would practically never match a list of names, or a number.
-  if (/^\^(?:\(|\[0-9\])/.test(schema.pattern)) return fc.stringMatching(pattern);
-  return text.filter((candidate) => pattern.test(candidate));
+  const form = withoutLookaheads(schema.pattern);
+  // Random text would practically never match a list of names, a number, or the name of a header.
+  const base = /^\^(?:\(|\[0-9\]|\[!#)/.test(form) ? fc.stringMatching(new RegExp(form, 'u')) : text;
+  return base.filter((candidate) => candidate.length <= maxLength && pattern.test(candidate));
+}
+
+/** A pattern without the conditions at its beginning, of which `stringMatching` makes no text. */
+function withoutLookaheads(pattern: string): string {
+  let rest = pattern.slice(1);
+  while (/^\(\?[=!]/.test(rest)) {
+    let depth = 0;
+    let end = 0;
+    do {
+      if (rest[end] === '(') depth += 1;
+      if (rest[end] === ')') depth -= 1;
+      end += 1;
+    } while (depth > 0);
+    rest = rest.slice(end);
+  }
+  return `^${rest}`;
 }
 
 const SOME_TIME = { min: new Date('2026-01-01'), max: new Date('2028-01-01'), noInvalidDate: true };

@@ -2,9 +2,11 @@
 
 from . import errors, models, webhooks
 from ._version import VERSION
+from .asof import asof_join
+from .at import At
 from .client import AsyncOddswire, Oddswire
 from .encode import UNSET, Instant, Moment, Number, Unset
-from .errors import ApiError, DeadlineError, OddswireError, TransportError
+from .errors import ApiError, DeadlineError, NoHistoryError, OddswireError, TransportError, UnknownReceiptError
 from .pages import Answer, Page
 from .series import Series
 from .stream_core import Silent, StreamOptions
@@ -18,10 +20,12 @@ __all__ = [
     "ApiError",
     "ApiWarning",
     "AsyncOddswire",
+    "At",
     "CallOptions",
     "DeadlineError",
     "Instant",
     "Moment",
+    "NoHistoryError",
     "Number",
     "Oddswire",
     "OddswireError",
@@ -30,7 +34,9 @@ __all__ = [
     "Silent",
     "StreamOptions",
     "TransportError",
+    "UnknownReceiptError",
     "Unset",
+    "asof_join",
     "errors",
     "models",
     "webhooks",

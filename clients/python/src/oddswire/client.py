@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from datetime import datetime
 from types import TracebackType
 
 import httpx
 
 from ._version import VERSION
+from .at import At
 from .calls import WIRE_NAMES, AsyncCalls, Calls
 from .runners import AsyncRunner, Runner
 from .streams import AsyncStreamCalls, StreamCalls
@@ -82,6 +84,19 @@ class Oddswire(Calls, StreamCalls):
         core = _core(base_url, api_key, timeout, deadline, retries, max_delay, headers, etag_bytes)
         self._is_owner = http is None
         super().__init__(core, Runner(httpx.Client() if http is None else http))
+
+    def at(self, moment: datetime) -> At:
+        """
+        Reads of what the service knew at a moment, for features that cannot show the future.
+
+        Args:
+            moment: An aware datetime that is not in the future. Its fraction of a second is cut off.
+
+        Raises:
+            TypeError: it is not a datetime. A date names no moment.
+            ValueError: it has no time zone.
+        """
+        return At(self, moment)
 
     def close(self) -> None:
         """Closes the connections, but not a client of httpx that was given."""

@@ -33,7 +33,13 @@ UNSET: Final[Literal[Unset.UNSET]] = Unset.UNSET
 """The default of a field that a body may omit and that also accepts `None`, which removes its value."""
 
 
-def _aware(moment: datetime) -> datetime:
+def utc(moment: datetime) -> datetime:
+    """
+    The same moment in UTC.
+
+    Raises:
+        ValueError: the datetime has no time zone.
+    """
     if moment.utcoffset() is None:
         raise ValueError(f"{moment!r} has no time zone: use an aware datetime, such as one with timezone.utc")
     return moment.astimezone(timezone.utc)
@@ -48,7 +54,7 @@ def seconds(moment: Moment | None) -> int | None:
     """
     if moment is None or isinstance(moment, int):
         return moment
-    aware = _aware(moment)
+    aware = utc(moment)
     whole = aware.replace(microsecond=0) - datetime(1970, 1, 1, tzinfo=timezone.utc)
     return whole.days * 86_400 + whole.seconds
 
@@ -62,7 +68,7 @@ def iso_time(moment: Instant | None) -> str | None:
     """
     if moment is None or isinstance(moment, str):
         return moment
-    return _aware(moment).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    return utc(moment).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def words(value: str | Sequence[str] | None) -> str | None:

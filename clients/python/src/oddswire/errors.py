@@ -12,7 +12,9 @@ OddswireError
 │   └── UnexpectedAnswerError   the answer is not from oddswire, such as that of a proxy
 ├── TransportError              no whole answer arrived
 │   └── AttemptTimeoutError     not within the limit of one attempt
-└── DeadlineError               the call with all its attempts took longer than its deadline
+├── DeadlineError               the call with all its attempts took longer than its deadline
+├── NoHistoryError              what was known at a moment is not recorded
+└── UnknownReceiptError         trades have no time of receipt
 """
 
 from __future__ import annotations
@@ -254,6 +256,14 @@ class AttemptTimeoutError(TransportError):
 
 class DeadlineError(OddswireError):
     """The call with all its attempts took longer than its deadline. `__cause__` is the last failure, if one came before it."""
+
+
+class NoHistoryError(OddswireError):
+    """The past state of this is not recorded, so its present state would show what was not known then."""
+
+
+class UnknownReceiptError(OddswireError):
+    """Trades have no time of receipt, so it is not known when they were known."""
 
 
 def _classes(parent: type[ApiError]) -> dict[str, type[ApiError]]:

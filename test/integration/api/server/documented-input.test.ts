@@ -9,6 +9,7 @@ type Schema = {
   maxLength?: number;
   properties?: Record<string, Schema>;
   propertyNames?: Schema;
+  minProperties?: number;
 };
 type Operation = {
   parameters?: { name: string; schema: Schema }[];
@@ -38,6 +39,13 @@ describe('the document and the API agree', () => {
     const schema = operationOf('get', path).parameters?.find(({ name }) => name === 'size')?.schema ?? {};
     const answer = client.market(`/v1/all/markets/m1/executable?side=buy&size=${size}`);
     expect(await refuses(answer, 'size')).toBe(!permits(schema, size));
+  });
+
+  it.each([{}, { category: 'Weather' }])('on the scope %j of an alert', async (scope) => {
+    const body = operationOf('post', '/v1/alerts').requestBody?.content['application/json']?.schema.properties ?? {};
+    const isPermitted = Object.keys(scope).length >= (body['scope']?.minProperties ?? 0);
+    const answer = client.account('POST', '/v1/alerts', { condition: 'crosses_above', price: 0.5, scope });
+    expect(await refuses(answer, 'scope')).toBe(!isPermitted);
   });
 
   it.each(['laptop', '', ' ', '\u00a0', '\u0085', 'a\u0007', 'a b'])('on the name %j of a key', async (name) => {
