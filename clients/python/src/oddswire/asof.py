@@ -105,7 +105,8 @@ def _join_polars(
             _check_keys(name, known[name].n_unique(), keys)
     at = pl.col(RECEIPT).dt.convert_time_zone("UTC").dt.cast_time_unit(unit)
     only_seconds = known.height > 0 and known[RECEIPT].dt.truncate("1s").equals(known[RECEIPT])
-    known = known.with_columns((at + _delay(precision, only_seconds=only_seconds)).alias(_AT))
+    delay = pl.lit(_delay(precision, only_seconds=only_seconds)).cast(pl.Duration(unit))
+    known = known.with_columns((at + delay).alias(_AT))
     known = known.sort(_AT, maintain_order=True)
     known = known.rename(
         {name: f"{name}{suffix}" for name in quotes.columns if name in left.columns and name not in keys}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import polars
 
 __all__ = [
+    "Accepted",
     "Archive",
     "ArchiveError",
     "DamagedError",
