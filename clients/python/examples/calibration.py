@@ -144,6 +144,14 @@ def mean(forecasts: Sequence[Forecast], value: Callable[[Forecast], float]) -> M
     return Mean(float(sums.sum() / counts.sum()), float(low), float(high), len(sums), int(counts.sum()))
 
 
+def wilson(share: float, markets: int) -> tuple[float, float]:
+    """The 95 % interval of a share of markets. Unlike a bootstrap it has a width when all results are equal."""
+    z = 1.96
+    middle = (share + z * z / (2 * markets)) / (1 + z * z / markets)
+    half = z * math.sqrt(share * (1 - share) / markets + (z / (2 * markets)) ** 2) / (1 + z * z / markets)
+    return middle - half, middle + half
+
+
 def brier(forecasts: Sequence[Forecast]) -> Mean:
     """The Brier score."""
     return mean(forecasts, lambda one: (one.price - one.won) ** 2)
@@ -171,7 +179,8 @@ def draw_reliability(axes: Any, forecasts: Sequence[Forecast]) -> None:
         prices = [mean(each, lambda one: one.price).value for each in bins]
         shares = [mean(each, lambda one: one.won) for each in bins]
         if name == "all":
-            axes.vlines(prices, [one.low for one in shares], [one.high for one in shares], color="k", linewidth=2)
+            lows, highs = zip(*(wilson(one.value, one.markets) for one in shares), strict=True)
+            axes.vlines(prices, lows, highs, color="k", linewidth=2)
             axes.plot(prices, [one.value for one in shares], "o-", color="k", label="all, with 95 % interval")
         else:
             axes.plot(prices, [one.value for one in shares], ".", alpha=0.8, label=name)
