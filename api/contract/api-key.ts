@@ -49,7 +49,12 @@ export const createKeyBody = z.strictObject({
     )
     .meta({
       description: 'For the lists of keys, for example the program that uses the key.',
-      override: { minLength: 1, maxLength: MAX_NAME_LENGTH },
+      // Not every reader of the document knows \p{Cc}.
+      override: {
+        minLength: 1,
+        maxLength: MAX_NAME_LENGTH,
+        pattern: '^(?=.*[^\\s\\ufeff])[^\\x00-\\x1f\\x7f-\\x9f]*$',
+      },
     }),
   scopes: z
     .array(z.enum(SCOPES, `must be one of ${SCOPES.join(', ')}`), 'must be an array')

@@ -82,8 +82,8 @@ const WRONG_MOMENT = 'must be an ISO 8601 time with an offset, such as 2026-01-3
 /** A time with an offset, or a date, which means its midnight in UTC. */
 const moment = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], WRONG_MOMENT)
-  .transform((text) => new Date(text))
-  .refine((at) => at.getUTCFullYear() >= 1970, WRONG_MOMENT)
+  // Nothing is older. Postgres has no year 0.
+  .transform((text) => new Date(Math.max(0, Date.parse(text))))
   .meta({
     description: 'An ISO 8601 time with an offset, or a date: its midnight in UTC.',
     override: { anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format })) },

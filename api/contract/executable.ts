@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
 import { decimalField } from '../../src/domain/values/api-json.ts';
-import { decimal, ZERO } from '../../src/domain/values/decimal.ts';
+import { decimal } from '../../src/domain/values/decimal.ts';
 import { EXECUTABLE } from '../../src/domain/wire/market-data.ts';
 import { idList, param, replacing } from '../http/input.ts';
 import { bookMeta, bookMetaExample } from './book.ts';
@@ -36,14 +36,13 @@ export const executableExample: ExecutableBody = {
 /** Digits before and after the point: more than any venue or book has. */
 const MAX_AMOUNT_DIGITS = 30;
 const AMOUNT_RULE = `must be a decimal greater than 0 such as 500 or 0.25, with at most ${MAX_AMOUNT_DIGITS} digits before and after the point`;
-const AMOUNT = new RegExp(`^[0-9]{1,${MAX_AMOUNT_DIGITS}}(?:\\.[0-9]{1,${MAX_AMOUNT_DIGITS}})?$`);
+const AMOUNT = new RegExp(`^(?=.*[1-9])[0-9]{1,${MAX_AMOUNT_DIGITS}}(?:\\.[0-9]{1,${MAX_AMOUNT_DIGITS}})?$`);
 
 /** The amount of an order, as canonical text: `500` and `500.0` are one order. */
 export const orderAmount = z
   .string()
   .regex(AMOUNT, AMOUNT_RULE)
   .transform((text) => decimal(text))
-  .refine((value) => value !== ZERO, AMOUNT_RULE)
   .meta({ override: replacing({ type: 'string', pattern: AMOUNT.source }) });
 
 const size = orderAmount.meta({

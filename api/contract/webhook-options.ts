@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { CHAT_FORMATS, chatUrlProblem, WEBHOOK_FORMATS } from '../../src/domain/chat/chat-url.ts';
 import { FIELD_PATTERN, MAX_CONDITIONS, MAX_LISTED, MAX_TEXT, OPERATORS } from '../../src/domain/webhooks/filter.ts';
-import { headerProblems } from '../../src/domain/webhooks/headers.ts';
+import {
+  HEADER_PATTERNS,
+  headerProblems,
+  MAX_HEADER_NAME,
+  MAX_HEADER_VALUE,
+  MAX_HEADERS,
+} from '../../src/domain/webhooks/headers.ts';
 import { ORDER_BY } from '../../src/domain/webhooks/order.ts';
 
 const text = z.string().max(MAX_TEXT, `must have at most ${MAX_TEXT} characters`);
@@ -49,7 +55,14 @@ const headers = z
       context.addIssue({ code: 'custom', path: name === undefined ? [] : [name], message });
     }
   })
-  .meta({ description: 'Headers of every request, beside those of oddswire. No answer shows their values.' });
+  .meta({
+    description: 'Headers of every request, beside those of oddswire. No answer shows their values.',
+    override: {
+      maxProperties: MAX_HEADERS,
+      propertyNames: { type: 'string', maxLength: MAX_HEADER_NAME, pattern: HEADER_PATTERNS.name },
+      additionalProperties: { type: 'string', maxLength: MAX_HEADER_VALUE, pattern: HEADER_PATTERNS.value },
+    },
+  });
 
 const LIMITS = { min: 0.1, max: 1_000 };
 const OUT_OF_LIMITS = `must be a number from ${LIMITS.min} to ${LIMITS.max}`;

@@ -90,7 +90,10 @@ export function webhookBodies(rules: AddressRules) {
     })
     .meta({
       description: 'https, port 443 or 1024 and up, no user name, not a private address in any spelling.',
-      override: { maxLength: MAX_URL_LENGTH, pattern: '^[Hh][Tt][Tt][Pp][Ss]://' },
+      override: {
+        maxLength: MAX_URL_LENGTH,
+        pattern: '^[Hh][Tt][Tt][Pp][Ss]://(?!/)[^\\s\\\\\\x00-\\x1f\\x7f-\\x9f]+$',
+      },
     });
   return {
     create: z

@@ -17,6 +17,7 @@ pytest.importorskip("matplotlib")
 jupytext = pytest.importorskip("jupytext")
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
+NOTEBOOKS = ("calibration.py", "alert_history.py")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -32,9 +33,9 @@ def run(name: str, demo: Demo, out: Path, **environment: str) -> subprocess.Comp
     )
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
-def test_a_notebook_has_cells_with_text_and_code_and_no_output(path: Path) -> None:
-    notebook: Any = jupytext.read(path)
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_has_cells_with_text_and_code_and_no_output(name: str) -> None:
+    notebook: Any = jupytext.read(FOLDER / name)
     assert notebook.metadata["jupytext"]["text_representation"]["format_name"] == "percent"
     assert {cell.cell_type for cell in notebook.cells} == {"markdown", "code"}
     assert not [cell for cell in notebook.cells if cell.get("outputs")]

@@ -2,7 +2,7 @@ import { type DecimalType, quoteNumbers } from './decimals.ts';
 import { OddswireApiError, OddswireConnectionError } from './errors.ts';
 import type { operations, paths } from './schema.ts';
 import { type SseEvent, SseParser } from './sse.ts';
-import { pause, type Transport } from './transport.ts';
+import { pause, piecesOf, type Transport } from './transport.ts';
 import type { EventStreamMessage, StreamMessage } from './types.ts';
 
 type MarketQuery = NonNullable<operations['streamMarkets']['parameters']['query']>;
@@ -107,7 +107,7 @@ async function* follow<Message extends Placed & { type: string }>(
   start: string | undefined,
   { signal, maxDelayMs = DEFAULT_MAX_DELAY_MS, graceMs = DEFAULT_GRACE_MS }: StreamOptions,
 ): AsyncGenerator<Message | SilentMessage, void, undefined> {
-  const state: State = { cursor: start, checkedAt: undefined, intervalMs: DEFAULT_INTERVAL_MS };
+  const state: State = { cursor: start, seq: -1, checkedAt: undefined, intervalMs: DEFAULT_INTERVAL_MS };
   let isReported = false;
   for (let failures = 0; ; failures += 1) {
     signal?.throwIfAborted();
@@ -115,11 +115,12 @@ async function* follow<Message extends Placed & { type: string }>(
     // A service that stops ends its streams: then the next connection decides whether the client is cut off.
     let reason: SilentMessage['data']['reason'] | undefined = 'connection_lost';
     try {
-      for await (const event of readOnce(transport, { path, values, query, state, signal, graceMs })) {
+      const connection = { path, values, query, state, signal, graceMs };
+      for await (const message of readOnce<Message>(transport, connection)) {
         failures = 0;
         isReported = false;
         reason = undefined;
-        yield messageOf<Message>(event, transport.decimals, path);
+        if (message !== REPEATED) yield message;
       }
     } catch (error) {
       signal?.throwIfAborted();
@@ -141,6 +142,8 @@ async function* follow<Message extends Placed & { type: string }>(
 /** The state that the connections of one stream share. */
 interface State {
   cursor: string | undefined;
+  /** The last number of a change that the caller has, or of a heartbeat that states it. */
+  seq: number;
   checkedAt: string | undefined;
   intervalMs: number;
 }
@@ -154,11 +157,17 @@ interface Connection {
   graceMs: number;
 }
 
-/** The events of one connection. Returns when the service ends it. @throws OddswireConnectionError `timeout` without a heartbeat */
-async function* readOnce(
+/** Stands for a message that the caller has. */
+const REPEATED = Symbol('repeated');
+
+/**
+ * The messages of one connection. Returns when the service ends it.
+ * @throws OddswireConnectionError `timeout` without a heartbeat, `connection_failed` for a message that is not JSON
+ */
+async function* readOnce<Message extends Placed>(
   transport: Transport<DecimalType>,
   { path, values, query, state, signal, graceMs }: Connection,
-): AsyncGenerator<SseEvent, void, undefined> {
+): AsyncGenerator<Message | typeof REPEATED, void, undefined> {
   const connection = new AbortController();
   const forward = () => connection.abort(signal?.reason);
   signal?.addEventListener('abort', forward, { once: true });
@@ -183,20 +192,19 @@ async function* readOnce(
     if (state.cursor !== undefined) headers['Last-Event-ID'] = state.cursor;
     const response = await transport.open(path, { values, query, headers, signal: connection.signal });
     const parser = new SseParser();
-    const reader = response.body?.getReader();
-    for (;;) {
-      const { done, value } = (await reader?.read().catch(broken(connection.signal))) ?? {
-        done: true,
-        value: undefined,
-      };
-      if (done || !value) return;
-      for (const event of parser.push(value)) {
-        if (event.type === 'heartbeat') noteHeartbeat(event, state);
+    for await (const bytes of piecesOf(response, connection.signal)) {
+      for (const event of parser.push(bytes)) {
+        const message = messageOf<Message & Numbered>(event, transport.decimals, path);
+        if (event.type === 'heartbeat') noteHeartbeat(message, state);
         if (event.type === 'heartbeat' || event.type === 'stale') expectHeartbeat();
-        // Noted before the message is handed on: a caller that breaks has it.
-        if (event.id !== '') state.cursor = event.id;
+        const isRepeated = isKnown(message, state);
+        if (!isRepeated) {
+          noteSeq(message, state);
+          // Noted before the message is handed on: a caller that breaks has it.
+          if (event.id !== '') state.cursor = event.id;
+        }
         isCallerBusy = true;
-        yield event;
+        yield isRepeated ? REPEATED : message;
         isCallerBusy = false;
         if (isOverdue) expectWithin(graceMs);
         isOverdue = false;
@@ -209,24 +217,49 @@ async function* readOnce(
   }
 }
 
-/** Turns a failed read into the error of the stream. */
-function broken(signal: AbortSignal): (error: unknown) => never {
-  return (error) => {
-    if (signal.aborted) throw signal.reason;
-    throw new OddswireConnectionError('connection_failed', `the stream broke: ${String(error)}`, error);
-  };
+/** The fields of a message that decide where a stream continues. Account events have no `seq`. */
+interface Numbered {
+  type: string;
+  seq?: number;
+  data?: { checked_at?: string; interval_seconds?: number; reason?: string };
 }
 
-function noteHeartbeat({ data }: SseEvent, state: State): void {
-  const heartbeat = JSON.parse(data) as { data: { checked_at: string; interval_seconds: number } };
-  state.checkedAt = heartbeat.data.checked_at;
-  state.intervalMs = heartbeat.data.interval_seconds * 1_000;
+/** Messages of which each has a number of its own. States, such as the prices of a snapshot, share the number of a change. */
+const CHANGES: ReadonlySet<string> = new Set(['price', 'trade', 'book', 'candle', 'market', 'resolution', 'gap']);
+
+/** A proxy may send messages again that the caller has. */
+function isKnown(message: Numbered, { seq }: State): boolean {
+  return CHANGES.has(message.type) && message.seq !== undefined && message.seq <= seq && !isNewEpoch(message);
 }
 
-function messageOf<Message>(event: SseEvent, decimals: 'number' | 'string', path: keyof paths): Message {
-  if (path === '/v1/events/stream') {
-    return { ...(JSON.parse(event.data) as Message), cursor: event.id, body: event.data };
+function noteSeq(message: Numbered, state: State): void {
+  const { type, seq } = message;
+  if (seq === undefined) return;
+  if (isNewEpoch(message)) state.seq = seq;
+  else if (CHANGES.has(type) || type === 'heartbeat') state.seq = Math.max(state.seq, seq);
+}
+
+/** Whether the numbers begin anew behind this message. */
+function isNewEpoch({ type, data }: Numbered): boolean {
+  return type === 'gap' && data?.reason === 'epoch';
+}
+
+function noteHeartbeat({ data }: Numbered, state: State): void {
+  if (data?.checked_at === undefined || !(Number(data.interval_seconds) >= 0)) {
+    throw new OddswireConnectionError('connection_failed', 'a heartbeat is not complete');
   }
-  const text = decimals === 'string' ? quoteNumbers(event.data, 'decimals') : event.data;
-  return { ...(JSON.parse(text) as Message), cursor: event.id };
+  state.checkedAt = data.checked_at;
+  state.intervalMs = Number(data.interval_seconds) * 1_000;
+}
+
+/** @throws OddswireConnectionError for text that is not JSON: the next connection continues before it. */
+function messageOf<Message>(event: SseEvent, decimals: 'number' | 'string', path: keyof paths): Message {
+  const isOfEvents = path === '/v1/events/stream';
+  try {
+    const text = decimals === 'string' && !isOfEvents ? quoteNumbers(event.data, 'decimals') : event.data;
+    const message = { ...(JSON.parse(text) as Message), cursor: event.id };
+    return isOfEvents ? { ...message, body: event.data } : message;
+  } catch (error) {
+    throw new OddswireConnectionError('connection_failed', 'a message is not JSON', error);
+  }
 }

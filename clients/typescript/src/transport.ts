@@ -142,7 +142,7 @@ export function createTransport<D extends DecimalType>(
     try {
       const fetch = async (request: Request) => {
         try {
-          answer = await readWhole(await baseFetch(request));
+          answer = await readWhole(await keeping(request, baseFetch), deadline.signal);
           return answer;
         } catch (error) {
           if (signal?.aborted) throw signal.reason;
@@ -172,9 +172,10 @@ export function createTransport<D extends DecimalType>(
         baseUrl.endsWith('/') ? baseUrl : `${baseUrl}/`,
       );
       const all = { ...options.headers, ...headers, ...keyHeaders(path) };
+      const request = new Request(url, { headers: all, signal, redirect: 'error' });
       let response: Response;
       try {
-        response = await baseFetch(new Request(url, { headers: all, signal, redirect: 'error' }));
+        response = await keeping(request, baseFetch);
       } catch (error) {
         if (signal.aborted) throw signal.reason;
         throw new OddswireConnectionError('connection_failed', `no answer: ${String(error)}`, error);
@@ -220,6 +221,46 @@ export function createTransport<D extends DecimalType>(
   };
 }
 
+const inFlight = new Set<Request>();
+
+/**
+ * Keeps a request until its answer begins: its signal does not outlive it, so a garbage collection would disable the time limit.
+ */
+async function keeping(request: Request, send: (request: Request) => Promise<Response>): Promise<Response> {
+  inFlight.add(request);
+  try {
+    return await send(request);
+  } finally {
+    inFlight.delete(request);
+  }
+}
+
+/**
+ * The pieces of a body. The signal ends the read itself, because the signal of the request may be collected.
+ * @throws OddswireConnectionError, or the reason of the signal.
+ */
+export async function* piecesOf(response: Response, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = response.body?.getReader();
+  if (!reader) return;
+  const end = () => void reader.cancel().catch(() => undefined);
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        signal.throwIfAborted();
+        throw new OddswireConnectionError('connection_failed', `the answer broke: ${String(error)}`, error);
+      });
+      signal.throwIfAborted();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    signal.removeEventListener('abort', end);
+    end();
+  }
+}
+
 /** A call that timed out is not retried; a request that was rejected before any effect can always be retried. */
 function mayRepeat(kind: Kind, call: WriteOptions, failure: Failure): boolean {
   if (!failure.retryable || failure.code === 'timeout') return false;
@@ -245,9 +286,12 @@ function parsedOrText(text: string): unknown {
 }
 
 /** The response with its whole body, so that a broken connection fails here. */
-async function readWhole(response: Response): Promise<Response> {
+async function readWhole(response: Response, signal: AbortSignal): Promise<Response> {
   const { status, statusText, headers } = response;
-  const text = await response.text();
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const piece of piecesOf(response, signal)) text += decoder.decode(piece, { stream: true });
+  text += decoder.decode();
   const kept = new Headers(headers);
   // These headers describe the received bytes.
   kept.delete('content-length');

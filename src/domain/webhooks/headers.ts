@@ -1,6 +1,6 @@
-const MAX_HEADERS = 10;
-const MAX_HEADER_NAME = 64;
-const MAX_HEADER_VALUE = 1_024;
+export const MAX_HEADERS = 10;
+export const MAX_HEADER_NAME = 64;
+export const MAX_HEADER_VALUE = 1_024;
 /** Over all names and values. */
 const MAX_HEADER_CHARACTERS = 4_096;
 
@@ -25,6 +25,20 @@ const FORBIDDEN_HEADERS: readonly string[] = [
   'via',
 ];
 const FORBIDDEN_PREFIXES: readonly string[] = ['proxy-', 'sec-', 'webhook-', 'x-forwarded-', 'x-webhook-'];
+
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const VALUE = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/;
+
+/** The forms of names and values, for the document. Its patterns have no option for the case. */
+export const HEADER_PATTERNS = {
+  name: `^(?!(?:${anyCase(FORBIDDEN_HEADERS)})$)(?!${anyCase(FORBIDDEN_PREFIXES)})${NAME.source.slice(1)}`,
+  value: VALUE.source,
+} as const;
+
+function anyCase(words: readonly string[]): string {
+  const letters = (word: string) => word.replaceAll(/[a-z]/g, (letter) => `[${letter.toUpperCase()}${letter}]`);
+  return `(?:${words.map(letters).join('|')})`;
+}
 
 /** Header names and their values. */
 export type ExtraHeaders = Readonly<Record<string, string>>;
@@ -53,14 +67,14 @@ export function headerProblems(headers: ExtraHeaders): HeaderProblem[] {
 }
 
 function problemOf(name: string, value: string): string | null {
-  if (name.length > MAX_HEADER_NAME || !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) {
+  if (name.length > MAX_HEADER_NAME || !NAME.test(name)) {
     return `must be a header name of 1 to ${MAX_HEADER_NAME} characters`;
   }
   const lower = name.toLowerCase();
   if (FORBIDDEN_HEADERS.includes(lower) || FORBIDDEN_PREFIXES.some((prefix) => lower.startsWith(prefix))) {
     return 'is a header that a webhook cannot set';
   }
-  if (value.length > MAX_HEADER_VALUE || !/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)) {
+  if (value.length > MAX_HEADER_VALUE || !VALUE.test(value)) {
     return `must have a value of 1 to ${MAX_HEADER_VALUE} printable ASCII characters, without a space at its ends`;
   }
   return null;

@@ -1,3 +1,5 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { afterEach, describe, expect, expectTypeOf, it, vi } from 'vitest';
 import { quoteNumbers } from '../../../clients/typescript/src/decimals.ts';
@@ -8,6 +10,7 @@ import {
   OddswireApiError,
   OddswireConnectionError,
 } from '../../../clients/typescript/src/index.ts';
+import { collectGarbage } from '../../support/collect-garbage.ts';
 import { GUARD_MS } from '../../support/eventually.ts';
 
 afterEach(() => {
@@ -218,6 +221,21 @@ describe('a request', () => {
     expect(error).toBeInstanceOf(OddswireConnectionError);
     expect(error).toMatchObject({ code: 'timeout', retryable: true });
     expect(requests.length).toBe(1);
+  });
+
+  it.each([
+    ['the answer does not begin', (_response: ServerResponse) => undefined],
+    ['the answer stops in its body', (response: ServerResponse) => response.write('{"success":')],
+  ])('ends at its limit when garbage is collected while %s', async (_name, answer) => {
+    const server = createServer((_request, response) => void answer(response));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const call = thrownBy(createClient({ baseUrl, apiKey: 'k', timeoutMs: 300 }).health.live());
+    await new Promise<void>((resolve) => server.once('request', () => resolve()));
+    await collectGarbage(20);
+    expect(await call).toMatchObject({ code: 'timeout' });
+    server.closeAllConnections();
+    server.close();
   });
 
   it.each([

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createClient, type StreamItem } from '../../../clients/typescript/src/index.ts';
+import { collectGarbage } from '../../support/collect-garbage.ts';
 
 const DATA = { checked_at: 'then', interval_seconds: 0.1, venues: [] };
 const HEARTBEAT = `event: heartbeat\nid: c\ndata: ${JSON.stringify({ type: 'heartbeat', seq: 1, data: DATA })}\n\n`;
@@ -16,8 +17,10 @@ afterEach(() => {
 /** A client's stream from a server with these answers in turn; the last one repeats. */
 async function follow(...answers: ((response: ServerResponse) => void)[]) {
   let asked = 0;
-  const made = createServer((_request, response) => {
+  const places: unknown[] = [];
+  const made = createServer((request, response) => {
     asked += 1;
+    places.push(request.headers['last-event-id']);
     response.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' });
     answers[Math.min(asked, answers.length) - 1]?.(response);
   });
@@ -25,7 +28,7 @@ async function follow(...answers: ((response: ServerResponse) => void)[]) {
   await new Promise<void>((resolve) => made.listen(0, '127.0.0.1', resolve));
   const baseUrl = `http://127.0.0.1:${(made.address() as AddressInfo).port}`;
   const messages = createClient({ baseUrl, apiKey: 'ow_live_x' }).stream({}, { maxDelayMs: 10, graceMs: 100 });
-  return { next: async () => (await messages.next()).value as StreamItem, messages, asked: () => asked };
+  return { next: async () => (await messages.next()).value as StreamItem, messages, places, asked: () => asked };
 }
 
 describe('stream()', () => {
@@ -42,6 +45,53 @@ describe('stream()', () => {
   it('reports silent when another server answers with a page', async () => {
     const { next, messages } = await follow((response) => response.end('<h1>Maintenance</h1>'));
     expect(await next()).toMatchObject({ type: 'silent', data: { reason: 'connection_lost' } });
+    await messages.return();
+  });
+
+  it('reports silent when garbage is collected between the last heartbeat and the end of its interval', async () => {
+    const { next, messages } = await follow((response) => response.write(HEARTBEAT));
+    expect((await next()).type).toBe('heartbeat');
+    const read = next();
+    await collectGarbage();
+    expect(await read).toEqual({ type: 'silent', data: { reason: 'no_heartbeat', checked_at: 'then' } });
+    await messages.return();
+  });
+
+  it('reports silent when garbage is collected while the service does not answer', async () => {
+    const { next, messages } = await follow(
+      (response) => response.end(HEARTBEAT),
+      // The server keeps the answer to itself.
+      () => undefined,
+    );
+    expect((await next()).type).toBe('heartbeat');
+    const read = next();
+    await collectGarbage();
+    expect(await read).toEqual({ type: 'silent', data: { reason: 'no_heartbeat', checked_at: 'then' } });
+    await messages.return();
+  });
+
+  it('connects again and continues before a message that is not JSON', async () => {
+    const { next, messages, asked, places } = await follow(
+      (response) => response.end(`${HEARTBEAT}event: trade\nid: d\ndata: {"type":\n\n`),
+      (response) => response.end(HEARTBEAT),
+    );
+    expect([(await next()).type, (await next()).type, (await next()).type]).toEqual([
+      'heartbeat',
+      'silent',
+      'heartbeat',
+    ]);
+    expect(asked()).toBe(2);
+    expect(places).toEqual([undefined, 'c']);
+    await messages.return();
+  });
+
+  it('hands each change out once when it arrives again', async () => {
+    const trade = (seq: number) => `event: trade\nid: t${seq}\ndata: {"type":"trade","seq":${seq},"data":{}}\n\n`;
+    const { next, messages } = await follow((response) =>
+      response.end(`${HEARTBEAT}${trade(2)}${trade(1)}${trade(2)}${trade(3)}`),
+    );
+    const seqs = [await next(), await next(), await next()].map((item) => ('seq' in item ? item.seq : item.type));
+    expect(seqs).toEqual([1, 2, 3]);
     await messages.return();
   });
 

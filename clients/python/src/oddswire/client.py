@@ -13,6 +13,7 @@ from ._version import VERSION
 from .at import At
 from .calls import WIRE_NAMES, AsyncCalls, Calls
 from .runners import AsyncRunner, Runner
+from .streams import AsyncStreamCalls, StreamCalls
 from .transport import Core, Settings
 
 USER_AGENT = f"oddswire-python/{VERSION}"
@@ -48,7 +49,7 @@ def _variable(name: str, argument: str, meaning: str) -> str:
     return value
 
 
-class Oddswire(Calls):
+class Oddswire(Calls, StreamCalls):
     """
     A client that blocks. It is a context manager, and several threads may use it.
 
@@ -111,7 +112,7 @@ class Oddswire(Calls):
         self.close()
 
 
-class AsyncOddswire(AsyncCalls):
+class AsyncOddswire(AsyncCalls, AsyncStreamCalls):
     """
     A client for asyncio and trio, with the calls of `Oddswire`. It is an asynchronous context manager.
 

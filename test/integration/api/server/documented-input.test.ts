@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { withApi } from '../with-api.ts';
+
+const { api, client } = withApi();
+
+type Schema = {
+  pattern?: string;
+  minLength?: number;
+  maxLength?: number;
+  properties?: Record<string, Schema>;
+  propertyNames?: Schema;
+};
+type Operation = {
+  parameters?: { name: string; schema: Schema }[];
+  requestBody?: { content: Record<string, { schema: Schema }> };
+};
+
+function operationOf(method: 'get' | 'post', path: string): Operation {
+  const { paths } = api.contract.document as unknown as { paths: Record<string, Record<string, Operation>> };
+  const operation = paths[path]?.[method];
+  if (!operation) throw new TypeError(`the document has no ${method} ${path}`);
+  return operation;
+}
+
+function permits({ pattern = '', minLength = 0 }: Schema, text: string): boolean {
+  return text.length >= minLength && new RegExp(pattern, 'u').test(text);
+}
+
+/** Whether an answer names a field as wrong. */
+async function refuses(answer: ReturnType<typeof api.call>, field: string): Promise<boolean> {
+  const { details = [] } = (await answer).body.error ?? {};
+  return details.some(({ path }) => path === field);
+}
+
+describe('the document and the API agree', () => {
+  it.each(['0', '0.00', '000', '0.001', '10', '1.', '.5', '-1', '1e3'])('on the size %j of an order', async (size) => {
+    const path = '/v1/{venue}/markets/{market_id}/executable';
+    const schema = operationOf('get', path).parameters?.find(({ name }) => name === 'size')?.schema ?? {};
+    const answer = client.market(`/v1/all/markets/m1/executable?side=buy&size=${size}`);
+    expect(await refuses(answer, 'size')).toBe(!permits(schema, size));
+  });
+
+  it.each(['laptop', '', ' ', '\u00a0', '\u0085', 'a\u0007', 'a b'])('on the name %j of a key', async (name) => {
+    const body = operationOf('post', '/v1/keys').requestBody?.content['application/json']?.schema.properties ?? {};
+    const answer = client.account('POST', '/v1/keys', { name, scopes: ['markets:read'] });
+    expect(await refuses(answer, 'name')).toBe(!permits(body['name'] ?? {}, name));
+  });
+
+  it.each(['X-Team', '', 'a b', 'Host', 'HOST', 'X-Webhook-Id', 'proxy-x', 'Via', 'Viable', 'x'.repeat(65)])(
+    'on the name %j of a header of a webhook',
+    async (name) => {
+      const body = operationOf('post', '/v1/webhooks').requestBody?.content['application/json']?.schema.properties;
+      const { pattern = '', maxLength = 0 } = body?.['headers']?.propertyNames ?? {};
+      const given = { url: 'https://hooks.example.com', events: ['price_alert'], headers: { [name]: 'a' } };
+      const isPermitted = name.length <= maxLength && new RegExp(pattern, 'u').test(name);
+      expect(await refuses(client.account('POST', '/v1/webhooks', given), `headers.${name}`)).toBe(!isPermitted);
+    },
+  );
+
+  it.each([
+    'https://hooks.example.com/a',
+    'HTTPS://hooks.example.com',
+    'http://hooks.example.com',
+    'https://',
+    'https:///a',
+    'https://hooks.example.com/a b',
+    'https://hooks.example.com\\a',
+    'https://hooks.example.com/\u0085',
+  ])('on the URL %j of a webhook', async (url) => {
+    const body = operationOf('post', '/v1/webhooks').requestBody?.content['application/json']?.schema.properties ?? {};
+    const answer = client.account('POST', '/v1/webhooks', { url, events: ['price_alert'] });
+    expect(await refuses(answer, 'url')).toBe(!permits(body['url'] ?? {}, url));
+  });
+});
