@@ -76,6 +76,16 @@ READS: dict[str, Callable[[World, At], object]] = {
     "many prices": lambda world, at: at.many_prices([MARKET, UNKNOWN]).data,
     "a book of the same second": lambda world, at: at.orderbook(MARKET).data,
     "an order on a later book": lambda world, at: at.executable(MARKET, side="buy", size=1).data,
+    "an order on later books": lambda world, at: at.many_executable([YES], side="sell", size=1).data,
+    "a purchase and a sale": lambda world, at: (
+        at.compare(
+            buy_venue="polymarket",
+            buy_outcome_id=YES,
+            sell_venue="polymarket",
+            sell_outcome_id=f"{UNKNOWN}:yes",
+            size=1,
+        ).data
+    ),
     "a join of late trades": lambda world, at: joined(world, at, precision=SECOND).to_dicts(),
     "a join of late trades in pandas": lambda world, at: joined_of_pandas(world, at, precision=SECOND),
 }
