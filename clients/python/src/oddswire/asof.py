@@ -158,8 +158,7 @@ def _join_pandas(
     is_timed = rows[rows[_AT].notna()].sort_values(_AT, kind="stable")
     joined = pd.merge_asof(is_timed, known, on=_AT, by=keys or None, direction="backward")
     # A row without a moment knows nothing.
-    untimed = rows[rows[_AT].isna()].reindex(columns=joined.columns)
-    joined = pd.concat([joined, untimed]) if len(untimed) else joined
-    joined = joined.sort_values(_ROW, kind="stable").drop(columns=[_ROW, _AT])
-    joined.index = index
-    return joined
+    added = [name for name in known.columns if name != _AT and name not in keys]
+    found = rows.drop(columns=[_ROW, _AT]).join(joined.set_index(_ROW)[added].reindex(rows[_ROW]))
+    found.index = index
+    return found
