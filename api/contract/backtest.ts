@@ -4,16 +4,22 @@ import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
 import { BACKTEST_ERRORS, BACKTEST_STATES } from '../../src/store/alerts/backtest/jobs.ts';
 import { createAlertBody, createAlertExample, firingFields } from './alert.ts';
 import { correctionShape } from './events/correction.ts';
-import { count, isoTime, opaqueId } from './wire.ts';
+import { count, isoTime, opaqueId, storableMs } from './wire.ts';
 
-const NOT_A_TIME = 'must be an ISO 8601 time with an offset, or epoch seconds';
+const NOT_A_TIME = 'must be an ISO 8601 time with an offset, or epoch seconds until the year 9999';
 const time = (description: string) =>
   z
     .union(
-      [z.iso.datetime({ offset: true }).transform(Date.parse), z.int().transform((seconds) => seconds * 1_000)],
+      [
+        z.iso.datetime({ offset: true }).transform(storableMs),
+        z
+          .int()
+          .min(0)
+          .max(MAX_EPOCH_SECONDS)
+          .transform((seconds) => seconds * 1_000),
+      ],
       NOT_A_TIME,
     )
-    .refine((ms) => ms >= 0 && ms <= MAX_EPOCH_SECONDS * 1_000, 'must be between the years 1970 and 9999')
     .meta({
       description,
       override: {

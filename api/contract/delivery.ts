@@ -4,7 +4,7 @@ import { DAY_MS } from '../../src/domain/values/durations.ts';
 import { DELIVERY_STATUSES, EVENT_TYPES } from '../../src/domain/webhooks/event.ts';
 import { invalidRequest } from '../errors.ts';
 import { param } from '../http/input.ts';
-import { count, isoTime, opaqueId, storedEvent } from './wire.ts';
+import { count, isoTime, opaqueId, storableMs, storedEvent } from './wire.ts';
 
 /** A delivery in lists. */
 export const delivery = z
@@ -82,8 +82,7 @@ const WRONG_MOMENT = 'must be an ISO 8601 time with an offset, such as 2026-01-3
 /** A time with an offset, or a date, which means its midnight in UTC. */
 const moment = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], WRONG_MOMENT)
-  // Nothing is older. Postgres has no year 0.
-  .transform((text) => new Date(Math.max(0, Date.parse(text))))
+  .transform((text) => new Date(storableMs(text)))
   .meta({
     description: 'An ISO 8601 time with an offset, or a date: its midnight in UTC.',
     override: { anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format })) },

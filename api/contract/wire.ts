@@ -32,6 +32,11 @@ export const endTime = z.iso
   // An offset can move the last hours of 9999 into the year 10000, which an answer cannot hold.
   .refine((text) => !(Date.parse(text) > MAX_EPOCH_SECONDS * 1_000), 'must be before the year 10000');
 
+/** Epoch milliseconds of an ISO time, at most those of 1970 or 9999: no data is beyond, and Postgres has no year 0. */
+export function storableMs(text: string): number {
+  return Math.min(Math.max(0, Date.parse(text)), MAX_EPOCH_SECONDS * 1_000);
+}
+
 export const count = z.int().min(0);
 /** An id that clients must not parse. */
 export const opaqueId = z.string().min(1);

@@ -4,6 +4,10 @@ import { withApi } from '../with-api.ts';
 const { api, client } = withApi();
 
 type Schema = {
+  type?: string;
+  anyOf?: Schema[];
+  minimum?: number;
+  maximum?: number;
   pattern?: string;
   minLength?: number;
   maxLength?: number;
@@ -47,6 +51,18 @@ describe('the document and the API agree', () => {
     const answer = client.account('POST', '/v1/alerts', { condition: 'crosses_above', price: 0.5, scope });
     expect(await refuses(answer, 'scope')).toBe(!isPermitted);
   });
+
+  it.each(['2026-01-01T00:00:00Z', '0000-01-01T00:00:00Z', '9999-12-31T23:59:59-12:00', 0, -1, 253402300800])(
+    'on the start %j of a backtest',
+    async (start) => {
+      const body = operationOf('post', '/v1/alerts/backtest').requestBody?.content['application/json']?.schema;
+      const seconds = body?.properties?.['start']?.anyOf?.find(({ type }) => type === 'integer');
+      const { minimum = 0, maximum = 0 } = seconds ?? {};
+      const isPermitted = typeof start === 'string' || (start >= minimum && start <= maximum);
+      const answer = client.account('POST', '/v1/alerts/backtest', { alert: {}, start, end: '2026-01-02T00:00:00Z' });
+      expect(await refuses(answer, 'start')).toBe(!isPermitted);
+    },
+  );
 
   it.each(['laptop', '', ' ', '\u00a0', '\u0085', 'a\u0007', 'a b'])('on the name %j of a key', async (name) => {
     const body = operationOf('post', '/v1/keys').requestBody?.content['application/json']?.schema.properties ?? {};
