@@ -221,7 +221,7 @@ async function* readOnce<Message extends Placed>(
 interface Numbered {
   type: string;
   seq?: number;
-  data?: { checked_at?: string; interval_seconds?: number; reason?: string };
+  data?: { checked_at?: string; interval_seconds?: number; reason?: string; from?: number };
 }
 
 /** Messages of which each has a number of its own. States, such as the prices of a snapshot, share the number of a change. */
@@ -229,7 +229,8 @@ const CHANGES: ReadonlySet<string> = new Set(['price', 'trade', 'book', 'candle'
 
 /** A proxy may send messages again that the caller has. */
 function isKnown(message: Numbered, { seq }: State): boolean {
-  return CHANGES.has(message.type) && message.seq !== undefined && message.seq <= seq && !isNewEpoch(message);
+  if (isLoss(message) || isNewEpoch(message)) return false;
+  return CHANGES.has(message.type) && message.seq !== undefined && message.seq <= seq;
 }
 
 function noteSeq(message: Numbered, state: State): void {
@@ -237,6 +238,11 @@ function noteSeq(message: Numbered, state: State): void {
   if (seq === undefined) return;
   if (isNewEpoch(message)) state.seq = seq;
   else if (CHANGES.has(type) || type === 'heartbeat') state.seq = Math.max(state.seq, seq);
+}
+
+/** Whether the message names changes that this stream lacks. It has the number of its last change, which a heartbeat may have stated. */
+function isLoss({ type, data }: Numbered): boolean {
+  return type === 'gap' && data?.from !== undefined;
 }
 
 /** Whether the numbers begin anew behind this message. */

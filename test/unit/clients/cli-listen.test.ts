@@ -69,7 +69,10 @@ describe('oddswire-cli listen', () => {
   it('ends with 1 and the reason when it cannot keep its position', async () => {
     // The name of the temporary file beside it is longer than a file system allows.
     const file = join(folder, 'x'.repeat(252));
-    const { io, code } = await listening({ type: 'heartbeat', data: { interval_seconds: 15 } }, file);
+    const { io, code } = await listening(
+      { type: 'heartbeat', data: { checked_at: '2026-11-27T00:00:00Z', interval_seconds: 15 } },
+      file,
+    );
     expect(await code).toBe(1);
     expect(io.written.stderr).toContain(`oddswire-cli listen: cannot keep the position in ${file}: ENAMETOOLONG`);
   });

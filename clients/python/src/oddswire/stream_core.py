@@ -210,7 +210,9 @@ class StreamCore(Generic[T]):
 
     def _is_duplicate(self, value: Mapping[str, Any]) -> bool:
         seq = value.get("seq")
-        return value["type"] in _CHANGES and not _is_new_epoch(value) and isinstance(seq, int) and seq <= self._seq
+        if _is_loss(value) or _is_new_epoch(value):
+            return False
+        return value["type"] in _CHANGES and isinstance(seq, int) and seq <= self._seq
 
     def _note_seq(self, value: Mapping[str, Any]) -> None:
         seq = value.get("seq")
@@ -230,6 +232,12 @@ def _message(text: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         raise TransportError("a message has no type")
     return value
+
+
+def _is_loss(value: Mapping[str, Any]) -> bool:
+    """Whether it names changes that this stream lacks. It has the number of the last one, which a heartbeat may have stated."""
+    data = value.get("data")
+    return value["type"] == "gap" and isinstance(data, Mapping) and "from" in data
 
 
 def _is_new_epoch(value: Mapping[str, Any]) -> bool:
