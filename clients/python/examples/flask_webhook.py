@@ -20,7 +20,7 @@ handled: set[str] = set()  # a database in production: an event may arrive again
 def receive() -> Response:
     # The raw bytes: JSON that is parsed and serialized again has another signature.
     try:
-        event = webhooks.verify(request.get_data(), request.headers, SECRETS)
+        event = webhooks.verify(request.get_data(), dict(request.headers), SECRETS)
     except webhooks.WebhookError as error:
         return Response(str(error), status=400)
     if isinstance(event, models.Unknown) or event.id in handled:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,10 +11,10 @@ from typing import Any
 
 import pytest
 from conftest import Demo
+from database import connect
 
 from oddswire import Oddswire, Series, models
 
-psycopg = pytest.importorskip("psycopg")
 pl = pytest.importorskip("polars")
 pytest.importorskip("pandas")
 pytestmark = pytest.mark.demo
@@ -54,17 +53,9 @@ def digits(numbers: random.Random) -> str:
 @pytest.fixture(scope="module")
 def stored(demo: Demo) -> Iterator[Stored]:
     """Writes trades into the database of the demo, and reads them through the API."""
-    connection = json.loads((demo.data_dir / "demo" / "postgres" / "connection.json").read_text())
     numbers = random.Random(20260102)
     now = datetime.now(timezone.utc)
-    with psycopg.connect(
-        host="127.0.0.1",
-        port=connection["port"],
-        user="oddswire",
-        dbname="oddswire",
-        password=connection["password"],
-        autocommit=True,
-    ) as database:
+    with connect(demo) as database:
         market = database.execute(INSERT_MARKET, [MARKET]).fetchone()[0]
         token = database.execute(INSERT_TOKEN, [f"{MARKET}:yes"]).fetchone()[0]
         database.execute(INSERT_OUTCOME, [token, market])

@@ -81,6 +81,7 @@ def test_polars_has_every_digit_when_floats_are_not_asked_for() -> None:
         "price": MONEY,
         "size": MONEY,
         "side": pl.String,
+        "received_at": UTC,
     }
     assert frame["price"].to_list() == [EXACT, Decimal("1E-18")]
     assert frame["side"].to_list() == [None, "buy"]

@@ -1,5 +1,6 @@
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
-import { CATALOG_FILE_JSON, type PastFile } from './past.ts';
+import { CATALOG_FILE_JSON } from './file-list.ts';
+import type { PastFile } from './past.ts';
 
 /** A candle of a file, or one that stands in for it; decimals are `numeric` text. */
 export interface ArchivedCandle {

@@ -7,6 +7,7 @@ import { listPartitions } from '../db/partitions.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 import type { ExportSelection } from '../series/export.ts';
 import { copyRows, ISOLATE } from './copy.ts';
+import { CATALOG_FILE } from './file-list.ts';
 import type { PastFile } from './past.ts';
 import { type CopiedSpan, copySpanSql } from './rows.ts';
 
@@ -38,16 +39,15 @@ const SEAM = sql(
   'export_seam',
   'SELECT (extract(epoch FROM until) * 1000000)::bigint AS until FROM archive_seam WHERE kind = $1 AND $2',
 );
-const FILE = `kind, venue, date::text AS date, file, bytes, sha256, schema_version, false AS is_superseded`;
 const FILES = sql(
   'export_files',
-  `SELECT ${FILE} FROM archive_file
-   WHERE kind = $1 AND venue = $2 AND superseded_at IS NULL AND file IS NOT NULL AND date >= $3::date AND date <= $4::date ORDER BY date`,
+  `SELECT ${CATALOG_FILE} FROM archive_file f
+   WHERE kind = $1 AND venue = $2 AND superseded_at IS NULL AND file IS NOT NULL AND date >= $3::date AND date <= $4::date ORDER BY f.date`,
 );
 const LAST_FILE = sql(
   'export_last_file',
-  `SELECT ${FILE} FROM archive_file
-   WHERE kind = $1 AND venue = $2 AND superseded_at IS NULL AND file IS NOT NULL AND date < $3::date ORDER BY date DESC LIMIT 1`,
+  `SELECT ${CATALOG_FILE} FROM archive_file f
+   WHERE kind = $1 AND venue = $2 AND superseded_at IS NULL AND file IS NOT NULL AND date < $3::date ORDER BY f.date DESC LIMIT 1`,
 );
 const OUTCOME_IDS = sql(
   'export_outcome_ids',
@@ -55,8 +55,6 @@ const OUTCOME_IDS = sql(
    WHERE m.venue = $1 AND m.venue_market_id = $2`,
 );
 
-type FileRow = Omit<PastFile, 'bytes'> & { bytes: bigint };
-const fileOf = (row: FileRow): PastFile => ({ ...row, bytes: Number(row.bytes) });
 const dateOf = (micros: bigint) => new Date(Number(micros / 1_000n)).toISOString().slice(0, 10);
 
 /** The part of a selection that files have; `merged` receives the rows that files may have, as CSV of `fileColumns`. */
@@ -110,11 +108,11 @@ async function readPast(tx: Tx, selection: ExportSelection, merged: () => Writab
   const seam = found.until;
   const until = least(end, seam);
   const hasFiles = until > start;
-  const files = hasFiles ? await tx.query<FileRow>(FILES, [kind, venue, dateOf(start), dateOf(until - 1n)]) : [];
+  const files = hasFiles ? await tx.query<PastFile>(FILES, [kind, venue, dateOf(start), dateOf(until - 1n)]) : [];
   const outcomes =
     marketId === undefined ? null : await tx.query<{ outcomeId: string }>(OUTCOME_IDS, [venue, marketId]);
   const past = {
-    ...{ seam, presentFrom: greatest(seam, start), from: start, until, files: files.map(fileOf) },
+    ...{ seam, presentFrom: greatest(seam, start), from: start, until, files },
     ...{ outcomeIds: outcomes?.map(({ outcomeId }) => outcomeId) ?? null, merged: 0, carriedFrom: null },
   };
   if (kind === 'trades') {
@@ -129,9 +127,9 @@ async function readPast(tx: Tx, selection: ExportSelection, merged: () => Writab
     return { ...past, presentFrom: end, merged: merging };
   }
   if (!isCarried) return past;
-  const [last] = await tx.query<FileRow>(LAST_FILE, [kind, venue, dateOf(first)]);
+  const [last] = await tx.query<PastFile>(LAST_FILE, [kind, venue, dateOf(first)]);
   const copied = await copyRows(tx, copySpanSql(spanOf(selection, first, first + 1n), 'trade'), [merged()]);
-  return { ...past, presentFrom: first + 1n, merged: copied, carriedFrom: last ? fileOf(last) : null };
+  return { ...past, presentFrom: first + 1n, merged: copied, carriedFrom: last ?? null };
 }
 
 /** The start of the oldest partition, epoch microseconds. */

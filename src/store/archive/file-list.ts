@@ -73,14 +73,31 @@ export interface CatalogFile {
   readonly isSuperseded: boolean;
 }
 
-const FIND = sql(
-  'find_archive_file',
-  `SELECT kind, venue, date::text AS date, file, bytes, sha256, superseded_at IS NOT NULL AS is_superseded
-   FROM archive_file WHERE file = $1`,
-);
+/** The facts of a `CatalogFile` and the version of its schema, of `archive_file f`. */
+const FACTS = {
+  kind: 'f.kind',
+  venue: 'f.venue',
+  date: 'f.date::text',
+  file: 'f.file',
+  bytes: 'f.bytes::float8',
+  sha256: 'f.sha256',
+  schemaVersion: 'f.schema_version',
+  isSuperseded: 'f.superseded_at IS NOT NULL',
+} as const;
+
+/** SQL of these facts as columns. */
+export const CATALOG_FILE = Object.entries(FACTS)
+  .map(([name, value]) => `${value} AS "${name}"`)
+  .join(', ');
+/** SQL of them as the arguments of `json_build_object`. */
+export const CATALOG_FILE_JSON = Object.entries(FACTS)
+  .map(([name, value]) => `'${name}', ${value}`)
+  .join(', ');
+
+const FIND = sql('find_archive_file', `SELECT ${CATALOG_FILE} FROM archive_file f WHERE f.file = $1`);
 
 /** The file of this name in the catalog, or null. */
 export async function findFile(db: Queryable, name: string): Promise<CatalogFile | null> {
-  const [row] = await db.query<Omit<CatalogFile, 'bytes'> & { bytes: bigint }>(FIND, [name]);
-  return row ? { ...row, bytes: Number(row.bytes) } : null;
+  const [row] = await db.query<CatalogFile>(FIND, [name]);
+  return row ?? null;
 }

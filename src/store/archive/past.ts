@@ -1,6 +1,6 @@
 import { seamOf } from '../db/archive-seam.ts';
 import { type Queryable, sql } from '../db/tx.ts';
-import type { CatalogFile } from './file-list.ts';
+import { CATALOG_FILE, CATALOG_FILE_JSON, type CatalogFile } from './file-list.ts';
 
 /** A file with the version of its schema. */
 export interface PastFile extends CatalogFile {
@@ -31,9 +31,6 @@ interface PastTrades {
 /** More corrections of one market wait for the next revision of their files, and no page of them is read before. */
 const MAX_CORRECTIONS = 20_000;
 
-/** The facts of a `PastFile`, of `archive_file f`, as the arguments of `json_build_object`. */
-export const CATALOG_FILE_JSON = `'kind', f.kind, 'venue', f.venue, 'date', f.date::text, 'file', f.file, 'bytes', f.bytes, 'sha256', f.sha256,
-  'schemaVersion', f.schema_version, 'isSuperseded', false`;
 const DAY = (moment: string) => `(${moment} AT TIME ZONE 'UTC')::date`;
 
 /** Candles of a day say whether it has trades; Postgres keeps them. $1 venue, $2 token keys, $3 and $4 epoch seconds. */
@@ -70,10 +67,9 @@ export async function readPastTrades(
 /** $1 kind, $2 venue, $3 the latest day, $4 a number of files. */
 const FILES_BEFORE = sql(
   'read_archive_files_before',
-  `SELECT kind, venue, date::text AS date, file, bytes::float8 AS bytes, sha256, schema_version, false AS is_superseded
-   FROM archive_file f WHERE kind = $1 AND venue = $2 AND date <= $3::date AND file IS NOT NULL AND superseded_at IS NULL
+  `SELECT ${CATALOG_FILE} FROM archive_file f WHERE kind = $1 AND venue = $2 AND date <= $3::date AND file IS NOT NULL AND superseded_at IS NULL
      AND date >= (SELECT coalesce(min(t.created_at) AT TIME ZONE 'UTC', '-infinity')::date FROM token t WHERE t.mint = ANY ($5::text[])) - 1
-   ORDER BY date DESC LIMIT $4`,
+   ORDER BY f.date DESC LIMIT $4`,
 );
 
 /** The files of a day and before it, latest first, since the first of these outcomes was known. */

@@ -32,8 +32,10 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/start.md: npm ci && npm run demo': 'installs the packages that this test uses',
   'docs/start.md: duckdb -c "SELECT date, count(*) AS trades, sum(size) AS shares FROM read_parquet(\'.data/demo/archive/trades/*/*/*.parquet\') GROUP BY date"':
     'needs the program of DuckDB; start.test.ts runs the statement on the archive of the demo',
-  "docs/python.md: pip install './clients/python[polars]'    # or [pandas]":
+  "docs/python.md: pip install './clients/python[polars]'    # or [pandas], [archive], [examples]":
     'installs from a registry; clients/python/tests/test_package.py installs the package',
+  'docs/python.md: python clients/python/examples/calibration.py      # OUT=folder: calibration.png and calibration.md':
+    'needs packages of Python; clients/python/tests/test_examples.py runs both programs',
   'docs/start.md: npm install standardwebhooks': 'installs from a registry; the package is a dependency of the tests',
   'docs/start.md: WEBHOOK_CA_FILE=cert.pem npm run demo':
     'start.test.ts starts the demo; the receiver and its certificate are run below',

@@ -105,7 +105,8 @@ def _join_polars(
             _check_keys(name, known[name].n_unique(), keys)
     at = pl.col(RECEIPT).dt.convert_time_zone("UTC").dt.cast_time_unit(unit)
     only_seconds = known.height > 0 and known[RECEIPT].dt.truncate("1s").equals(known[RECEIPT])
-    known = known.with_columns((at + _delay(precision, only_seconds=only_seconds)).alias(_AT))
+    delay = pl.lit(_delay(precision, only_seconds=only_seconds)).cast(pl.Duration(unit))
+    known = known.with_columns((at + delay).alias(_AT))
     known = known.sort(_AT, maintain_order=True)
     known = known.rename(
         {name: f"{name}{suffix}" for name in quotes.columns if name in left.columns and name not in keys}
@@ -157,8 +158,7 @@ def _join_pandas(
     is_timed = rows[rows[_AT].notna()].sort_values(_AT, kind="stable")
     joined = pd.merge_asof(is_timed, known, on=_AT, by=keys or None, direction="backward")
     # A row without a moment knows nothing.
-    untimed = rows[rows[_AT].isna()].reindex(columns=joined.columns)
-    joined = pd.concat([joined, untimed]) if len(untimed) else joined
-    joined = joined.sort_values(_ROW, kind="stable").drop(columns=[_ROW, _AT])
-    joined.index = index
-    return joined
+    added = [name for name in known.columns if name != _AT and name not in keys]
+    found = rows.drop(columns=[_ROW, _AT]).join(joined.set_index(_ROW)[added].reindex(rows[_ROW]))
+    found.index = index
+    return found

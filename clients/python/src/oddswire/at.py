@@ -127,6 +127,33 @@ class At:
             market_id, side=side, size=size, notional=notional, outcome_id=outcome_id, venue=venue, as_of=self.moment
         )
 
+    def many_executable(
+        self,
+        outcome_ids: Sequence[str],
+        *,
+        side: Literal["buy", "sell"],
+        size: Number | None = None,
+        notional: Number | None = None,
+        venue: str = "all",
+    ) -> Page[models.PlacedExecutable, models.GetManyExecutableMeta]:
+        """The same order on up to 100 outcomes."""
+        return self._client.markets.many_executable(
+            outcome_ids, side=side, size=size, notional=notional, venue=venue, as_of=self.moment
+        )
+
+    def compare(
+        self, *, buy_venue: str, buy_outcome_id: str, sell_venue: str, sell_outcome_id: str, size: Number
+    ) -> Answer[models.Comparison, models.PlainMeta]:
+        """A purchase and a sale on the last books."""
+        return self._client.markets.compare(
+            buy_venue=buy_venue,
+            buy_outcome_id=buy_outcome_id,
+            sell_venue=sell_venue,
+            sell_outcome_id=sell_outcome_id,
+            size=size,
+            as_of=self.moment,
+        )
+
     def resolution(self, market_id: str, *, venue: str = "all") -> list[models.ResolutionTimeline]:
         """
         The steps of the result that were known, oldest first.

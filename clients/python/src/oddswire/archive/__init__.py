@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import polars
 
 __all__ = [
+    "Accepted",
     "Archive",
     "ArchiveError",
     "DamagedError",
@@ -131,7 +132,8 @@ class Archive:
             venue: One or several. Default: all venues with archived days of this kind.
             markets: Ids of markets, which also limit the hours that must be complete. Default: all.
             accept: `gap`, `unknown` or both: classes of hours that the range may have. By default each hour is proven complete.
-            as_of: Only what oddswire had received at this moment or before it.
+            as_of: Only what oddswire had received before this moment. Receipts are cut off to milliseconds, so a row counts when its
+                millisecond is over.
             accept_unknown_receipt: With `as_of`: also trades without a time of receipt.
             texts: With the columns that end in `_text`. They have the digits of numbers that do not fit into `Decimal(38, 18)`; the number
                 is null then.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +33,8 @@ KNOWN: Final[Mapping[Kind, str]] = {
     "resolutions": "received_at",
 }
 """The column of the moment since which a row is known. Candles and coverage are computed again, and have none."""
+_RECEIPT_PART = timedelta(milliseconds=1) - timedelta(microseconds=1)
+"""The service cuts receipts off to milliseconds, so a row may have been received this much later."""
 HISTORY: Final[tuple[Kind, ...]] = ("prices", "books")
 """Kinds with a value in effect between their rows."""
 
@@ -63,7 +65,7 @@ class Rows:
         if self.as_of is not None:
             known = KNOWN[self.kind]
             missing = f" OR {known} IS NULL" if self.accepts_unknown_receipt else ""
-            conditions.append(f"({known} <= {_literal(self.as_of)}{missing})")
+            conditions.append(f"({known} <= {_literal(self.as_of - _RECEIPT_PART)}{missing})")
         texts = self._texts()
         left_out = f"EXCLUDE ({', '.join(texts)})" if texts and not self.with_texts else ""
         since = f"{time} >= {_literal(self.start)}"
@@ -100,7 +102,7 @@ class Rows:
             frame = frame.filter(pl.col("market_id").is_in(list(self.markets)))
         if self.as_of is not None:
             known = pl.col(KNOWN[self.kind])
-            is_known = known <= self.as_of
+            is_known = known <= self.as_of - _RECEIPT_PART
             frame = frame.filter(is_known | known.is_null() if self.accepts_unknown_receipt else is_known)
         if not self.with_texts:
             frame = frame.drop(self._texts())
