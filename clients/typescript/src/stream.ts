@@ -221,15 +221,16 @@ async function* readOnce<Message extends Placed>(
 interface Numbered {
   type: string;
   seq?: number;
-  data?: { checked_at?: string; interval_seconds?: number; reason?: string };
+  data?: { checked_at?: string; interval_seconds?: number; reason?: string; to?: number };
 }
 
 /** Messages of which each has a number of its own. States, such as the prices of a snapshot, share the number of a change. */
 const CHANGES: ReadonlySet<string> = new Set(['price', 'trade', 'book', 'candle', 'market', 'resolution', 'gap']);
 
-/** A proxy may send messages again that the caller has. */
+/** Whether the caller has a message that arrives again, as a proxy may cause. A gap counts as known only with its whole range. */
 function isKnown(message: Numbered, { seq }: State): boolean {
-  return CHANGES.has(message.type) && message.seq !== undefined && message.seq <= seq && !isNewEpoch(message);
+  if (!CHANGES.has(message.type) || message.seq === undefined || isNewEpoch(message)) return false;
+  return Math.max(message.seq, message.data?.to ?? 0) <= seq;
 }
 
 function noteSeq(message: Numbered, state: State): void {

@@ -69,7 +69,8 @@ describe('oddswire-cli listen', () => {
   it('ends with 1 and the reason when it cannot keep its position', async () => {
     // The name of the temporary file beside it is longer than a file system allows.
     const file = join(folder, 'x'.repeat(252));
-    const { io, code } = await listening({ type: 'heartbeat', data: { interval_seconds: 15 } }, file);
+    const data = { checked_at: '2026-01-02T03:04:05.678Z', interval_seconds: 15 };
+    const { io, code } = await listening({ type: 'heartbeat', data }, file);
     expect(await code).toBe(1);
     expect(io.written.stderr).toContain(`oddswire-cli listen: cannot keep the position in ${file}: ENAMETOOLONG`);
   });

@@ -209,8 +209,12 @@ class StreamCore(Generic[T]):
         self._failures = 0
 
     def _is_duplicate(self, value: Mapping[str, Any]) -> bool:
-        seq = value.get("seq")
-        return value["type"] in _CHANGES and not _is_new_epoch(value) and isinstance(seq, int) and seq <= self._seq
+        seq, data = value.get("seq"), value.get("data")
+        if value["type"] not in _CHANGES or _is_new_epoch(value) or not isinstance(seq, int):
+            return False
+        # A gap counts as known only with its whole range.
+        to = data.get("to") if isinstance(data, Mapping) else None
+        return max(seq, to if isinstance(to, int) else 0) <= self._seq
 
     def _note_seq(self, value: Mapping[str, Any]) -> None:
         seq = value.get("seq")
