@@ -104,6 +104,7 @@ def test_core_ignores_a_change_when_it_has_it_and_accepts_lower_numbers_of_a_new
     core = core_of()
     taken = [core.take(frame) for frame in (trade(5), trade(4), trade(5), heartbeat(7), trade(7), trade(8))]
     assert taken == [5, None, None, 7, None, 8]
+    assert core.take(Frame(text_of("gap", 8, reason="expired", to=9), "c9")) == 8
     core.take(Frame(text_of("gap", 2, reason="epoch"), "e2"))
     assert [core.take(trade(3)), core.take(trade(3))] == [3, None]
     assert core.cursor == "c3"
@@ -247,9 +248,8 @@ def test_stream_returns_typed_messages_of_the_service_and_continues_at_a_cursor(
         assert all(isinstance(item.data.size, Decimal) and item.data.timestamp.tzinfo for item in trades)
         last = max(item.seq for item in found if not isinstance(item, Silent | models.Unknown))
         with client.stream(channels=["prices", "trades"], cursor=cursor, protocol=protocol) as later:
-            seqs = [
-                item.seq for item in islice(later, 30) if isinstance(item, models.PriceMessage | models.TradeMessage)
-            ]
+            changes = (item for item in later if isinstance(item, models.PriceMessage | models.TradeMessage))
+            seqs = [item.seq for item in islice(changes, 30)]
     assert seqs == sorted(set(seqs))
     assert seqs[0] > last
 
