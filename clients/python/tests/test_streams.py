@@ -104,7 +104,7 @@ def test_core_ignores_a_change_when_it_has_it_and_accepts_lower_numbers_of_a_new
     core = core_of()
     taken = [core.take(frame) for frame in (trade(5), trade(4), trade(5), heartbeat(7), trade(7), trade(8))]
     assert taken == [5, None, None, 7, None, 8]
-    assert core.take(Frame(text_of("gap", 8, reason="expired", to=9), "c9")) == 8
+    assert core.take(Frame(text_of("gap", 8, **{"reason": "expired", "from": 6, "to": 8}), "c9")) == 8
     core.take(Frame(text_of("gap", 2, reason="epoch"), "e2"))
     assert [core.take(trade(3)), core.take(trade(3))] == [3, None]
     assert core.cursor == "c3"

@@ -227,7 +227,7 @@ interface Numbered {
 /** Messages of which each has a number of its own. States, such as the prices of a snapshot, share the number of a change. */
 const CHANGES: ReadonlySet<string> = new Set(['price', 'trade', 'book', 'candle', 'market', 'resolution', 'gap']);
 
-/** Whether the caller has a message that arrives again, as a proxy may cause. A gap counts as known only with its whole range. */
+/** Whether the caller has a message that arrives again, as a proxy may cause. A gap that names lost changes never is. */
 function isKnown(message: Numbered, { seq }: State): boolean {
   if (isLoss(message) || isNewEpoch(message)) return false;
   return CHANGES.has(message.type) && message.seq !== undefined && message.seq <= seq;
