@@ -8,7 +8,7 @@ import { LosableDatabase } from './worker-harness.ts';
 
 const EMPTY = sql(
   'test_empty_coverage',
-  `TRUNCATE market, poll_state, volume_sample, venue_completeness, mark, candle, coverage, coverage_total, coverage_poll, coverage_sweep,
+  `TRUNCATE market, feed_gap, poll_state, volume_sample, venue_completeness, mark, candle, coverage, coverage_total, coverage_poll, coverage_sweep,
      coverage_settled CASCADE`,
 );
 const END_LEASES = sql('test_end_coverage_leases', `UPDATE poll_state SET lease_until = now() - interval '1 ms'`);

@@ -116,7 +116,7 @@ describe('the objects of market data', () => {
       PAYOUT: '',
       RESOLUTION: 'round at reason proposer disputer transaction bond observed_value strike raw_state',
       PRICE: 'price probability best_bid best_ask',
-      TRADE: 'side',
+      TRADE: 'side received_at',
       LEVEL: 'count',
       BOOK: 'best_bid best_ask spread',
       CANDLE: '',
@@ -144,7 +144,7 @@ describe('the objects of market data', () => {
     ]);
     const quote = ['price decimal', 'probability probability', 'best_bid decimal', 'best_ask decimal'];
     expect(changing(PRICE)).toEqual(['as_of time', ...quote]);
-    expect(changing(TRADE)).toEqual(['timestamp time', 'price decimal', 'size decimal']);
+    expect(changing(TRADE)).toEqual(['timestamp time', 'price decimal', 'size decimal', 'received_at time']);
     expect(changing(LEVEL)).toEqual(['price decimal', 'size decimal']);
     const sides = ['as_of time', 'bids list', 'asks list'];
     expect(changing(BOOK)).toEqual([...sides, 'best_bid decimal', 'best_ask decimal', 'spread decimal']);
