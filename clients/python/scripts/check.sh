@@ -26,6 +26,6 @@ for version in 3.10 3.11 3.12 3.13 3.14; do
     continue
   fi
   "$found" -m venv "$work/$version"
-  "$work/$version/bin/python" -m pip install --quiet ".[pandas,polars,websocket]" pytest
+  "$work/$version/bin/python" -m pip install --quiet ".[pandas,polars,websocket,archive]" pytest standardwebhooks
   "$work/$version/bin/python" -m pytest -p no:cacheprovider --quiet -m "not demo"
 done
