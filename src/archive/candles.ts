@@ -1,8 +1,7 @@
 import type { ArchiveDay } from '../domain/archive/file.ts';
-import { ARCHIVE_KINDS } from '../domain/archive/kinds.ts';
 import type { ArchivedRow } from '../store/archive/candles.ts';
 import { digits, ofMarkets, timeSql } from './history.ts';
-import { copyToFile, csvSql, literal, rowsOf, summarySql } from './parquet.ts';
+import { csvSql, literal, mergedFileSql, rowsOf, summarySql } from './parquet.ts';
 
 const PRICES = ['open', 'high', 'low', 'close', 'volume', 'notional'] as const;
 const COLUMNS = `outcome_id, interval_seconds, CAST(epoch_us(start) // 1000000 AS VARCHAR) AS bucket,
@@ -65,12 +64,9 @@ export const CHANGED_CANDLES = {
   replacedSummary: summarySql('candles', 'replaced'),
   changed: 'SELECT CAST(count(*) AS VARCHAR) AS rows FROM (SELECT * FROM given EXCEPT SELECT * FROM replaced)',
   write(day: ArchiveDay, presentPath: string | null, parquetPath: string) {
-    const order = ARCHIVE_KINDS[day.kind].order.map((name) => `${name} NULLS FIRST`).join(', ');
     const kept =
-      presentPath === null
-        ? ''
-        : `SELECT p.* FROM ${rowsOf(presentPath)} p ANTI JOIN given g USING (${KEYS}) UNION ALL BY NAME `;
-    return copyToFile(day, `${kept}SELECT * FROM given ORDER BY ${order}`, parquetPath);
+      presentPath === null ? null : `SELECT p.* FROM ${rowsOf(presentPath)} p ANTI JOIN given g USING (${KEYS})`;
+    return mergedFileSql(day, kept, 'given', parquetPath);
   },
   /** A part of the given candles; `from` and `until` count them. */
   rows: (from: number, until: number) =>

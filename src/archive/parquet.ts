@@ -62,9 +62,15 @@ export function csvSql(kind: ArchiveKind, csvPath: string): string {
       nullstr = '', allow_quoted_nulls = false, auto_detect = false, parallel = false, max_line_size = ${MAX_LINE_BYTES})`;
 }
 
-/** SQL that makes the file of a day from sorted rows. */
-export function copyToFile({ kind, venue, date }: ArchiveDay, rows: string, parquetPath: string): string {
+function copyToFile({ kind, venue, date }: ArchiveDay, rows: string, parquetPath: string): string {
   return `COPY (${rows}) TO ${literal(parquetPath)} (${parquetOptions({ kind, venue, date })})`;
+}
+
+/** SQL that makes the file of a day from the rows that stay of its present one, if it has one, and from a table of others. */
+export function mergedFileSql(day: ArchiveDay, kept: string | null, table: string, parquetPath: string): string {
+  const order = ARCHIVE_KINDS[day.kind].order.map((name) => `${name} NULLS FIRST`).join(', ');
+  const before = kept === null ? '' : `${kept} UNION ALL BY NAME `;
+  return copyToFile(day, `${before}SELECT * FROM ${table} ORDER BY ${order}`, parquetPath);
 }
 
 /** How a file is written; `facts` stand in its metadata, beside the version of the schema. */
@@ -128,9 +134,12 @@ export const CORRECTIONS = {
     'SELECT CAST(min(epoch_us(ts)) AS VARCHAR) AS first, CAST(max(epoch_us(ts)) AS VARCHAR) AS last FROM fresh',
   /** The file of the day from its present one and the lacking trades. */
   write(day: ArchiveDay, presentPath: string | null, parquetPath: string) {
-    const present = presentPath === null ? '' : `SELECT * FROM ${rowsOf(presentPath)} UNION ALL BY NAME `;
-    const order = ARCHIVE_KINDS[day.kind].order.map((name) => `${name} NULLS FIRST`).join(', ');
-    return copyToFile(day, `${present}SELECT * FROM fresh ORDER BY ${order}`, parquetPath);
+    return mergedFileSql(
+      day,
+      presentPath === null ? null : `SELECT * FROM ${rowsOf(presentPath)}`,
+      'fresh',
+      parquetPath,
+    );
   },
   /** The outcomes that lacked trades, and the first and the last second of these. */
   outcomes: `SELECT outcome_id, CAST(min(epoch_us(ts)) // 1000000 AS VARCHAR) AS first,

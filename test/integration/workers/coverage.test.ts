@@ -29,6 +29,8 @@ beforeEach(async () => {
 });
 
 const STEP_MS = 60_000;
+/** Hours of polls with random losses. */
+const LOSS_HOURS = 120;
 
 /** Moves the clock by minutes, with `onMinute` and a run after each. */
 async function pass(
@@ -326,8 +328,6 @@ describe('coverage of polls', () => {
     }
   });
 });
-
-const LOSS_HOURS = 120;
 
 /** Polls that succeed one after the other, in one statement. */
 function countedAll(venue: string, kind: string, polls: readonly number[]) {
