@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timezone
 from decimal import Decimal
 
@@ -56,6 +58,23 @@ def test_decode_keeps_words_that_it_does_not_know() -> None:
 def test_decode_gives_unknown_when_a_member_of_a_union_is_new() -> None:
     raw = {"type": "earthquake", "id": "evt_1", "data": {"x": 1}}
     assert decode_as(models.Event, raw) == models.Unknown(type="earthquake", raw=raw)
+
+
+def test_decode_knows_every_member_of_a_union_when_threads_use_it_first_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = parse(
+        '{"type":"stale","seq":7,"at":"2026-01-02T03:04:05.000Z","venue":"kalshi","data":{"reason":"publisher_gone"}}'
+    )
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(16) as threads:
+            for _ in range(20):
+                # Readers are made at their first use: each round begins without one.
+                monkeypatch.setattr("oddswire.decode._READERS", {})
+                found = list(threads.map(lambda _: decode_as(models.StreamMessage, value), range(16)))
+                assert {type(one) for one in found} == {models.StaleMessage}
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_decode_chooses_the_member_by_its_words() -> None:

@@ -7,6 +7,7 @@ know are ignored, words that it does not know are kept as text, and a member of 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import re
 import types
@@ -133,17 +134,19 @@ def _is_required(field: dataclasses.Field[Any]) -> bool:
 def _class_reader(kind: type[Any]) -> Reader:
     hints = get_type_hints(kind)
     fields = dataclasses.fields(kind)
-    # Filled at the first use, because a class may contain itself.
-    readers: dict[str, Reader] = {}
     required = [field.name for field in fields if _is_required(field)]
 
+    # Made at the first use, because a class may contain itself, and whole, because several threads may decode at once.
+    @functools.cache
+    def readers() -> dict[str, Reader]:
+        return {field.name: reader(hints[field.name]) for field in fields}
+
     def read(value: Any) -> Any:
-        if not readers:
-            readers.update({field.name: reader(hints[field.name]) for field in fields})
+        known = readers()
         given: dict[str, Any] = {}
         for key, inner in _expect(value, dict).items():
             name = python_name(key)
-            read_field = readers.get(name)
+            read_field = known.get(name)
             if read_field is None:
                 continue
             try:
@@ -191,15 +194,17 @@ def _member(kind: type[Any]) -> _Member:
 def _union_reader(arguments: tuple[Any, ...]) -> Reader:
     classes: list[Any] = [one for one in arguments if dataclasses.is_dataclass(one) and one is not models.Unknown]
     scalars = [one for one in arguments if not dataclasses.is_dataclass(one)]
-    members: list[_Member] = []
+
+    # As the readers of a class: at the first use, and whole.
+    @functools.cache
+    def members() -> tuple[_Member, ...]:
+        return tuple(_member(one) for one in classes)
 
     def read_object(value: dict[str, Any]) -> Any:
         if len(classes) == 1 and models.Unknown not in arguments:
             return reader(classes[0])(value)
-        if not members:
-            members.extend(_member(one) for one in classes)
         named = {python_name(key): inner for key, inner in value.items()}
-        for member in members:
+        for member in members():
             if member.fits(named):
                 return member.read(value)
         kind = value.get("type")
