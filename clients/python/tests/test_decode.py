@@ -60,7 +60,9 @@ def test_decode_gives_unknown_when_a_member_of_a_union_is_new() -> None:
     assert decode_as(models.Event, raw) == models.Unknown(type="earthquake", raw=raw)
 
 
-def test_decode_knows_every_member_of_a_union_when_threads_use_it_first_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decode_knows_every_member_of_a_union_when_threads_use_it_first_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     value = parse(
         '{"type":"stale","seq":7,"at":"2026-01-02T03:04:05.000Z","venue":"kalshi","data":{"reason":"publisher_gone"}}'
     )
