@@ -1,6 +1,7 @@
 // The chart, book and trades of one market, kept current by the stream.
 import { createSeriesMarkers, LineSeries } from './lightweight-charts.js';
-import { alertPrice, flash, follow, paced, percent, showChange } from './live.js';
+import { flash, follow, paced, percent, showChange } from './live.js';
+import { openAlertForm } from './market-alert.js';
 import { colors, drawnCandle, openChart, paintChart } from './price-chart.js';
 
 const SERIES_EVERY_MS = 10_000;
@@ -9,7 +10,6 @@ const COLD_AGAIN_MS = 3_000;
 /** Of the width of a chart, and at least half a label of its axis of time, in pixels. */
 const ROOM_AT_ENDS = 0.05;
 const HALF_LABEL = 26;
-const TRIAL_AGAIN_MS = 1_000;
 /** The live end of the line gets a point this often, because each point lays out the whole chart. */
 const POINT_SECONDS = 10;
 /** More prices beside the marks of a chart would cover each other. */
@@ -232,74 +232,16 @@ function drawAlerts() {
 }
 
 let latest = Number(document.querySelector('.headline [data-price]').textContent.replace(' %', '')) / 100;
-function showDistance() {
-  const price = Number(form.querySelector('[name="price"]').value.replace(',', '.'));
-  const points = (price - latest) * 100;
-  const note = form.querySelector('[data-distance]');
-  note.textContent = Number.isFinite(points)
-    ? `${Math.abs(points).toFixed(1)} points ${points < 0 ? 'below' : 'above'} the present price`
-    : '';
-}
-function openForm(price) {
-  form.open = true;
-  const field = form.querySelector('[name="price"]');
-  if (price !== undefined) {
-    field.value = alertPrice(price);
-    form.querySelector('[name="condition"]').value = price < latest ? 'below' : 'above';
-    tryOnPast(form.querySelector('[data-try]'));
-  }
-  showDistance();
-  form.scrollIntoView({ block: 'nearest' });
-  (price === undefined ? field : form.querySelector('button[type="submit"]')).focus({ preventScroll: true });
-}
-const trial = form?.querySelector('[data-trial]');
-function forgetTrial() {
-  trial.replaceChildren();
-  marks = [];
+const alertForm = form && openAlertForm(form, { latest: () => latest, showMarks });
+function showMarks(shown) {
+  marks = shown;
   drawMarks();
 }
-
-/** Shows the firings of the form on the chart and in a list. The button of a job that has not ended is pressed again by itself. */
-async function tryOnPast(button) {
-  const fields = new FormData(button.form, button);
-  const before = new URLSearchParams(fields).toString();
-  trial.setAttribute('aria-busy', 'true');
-  try {
-    const answer = await fetch(button.formAction, { method: 'POST', body: new URLSearchParams(fields) });
-    const found = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    // The form has other values now.
-    if (before !== new URLSearchParams(new FormData(button.form, button)).toString()) return;
-    // Markup from the server, which escapes all values. Without the page of the form it is that of an error.
-    const shown = found.querySelector('.trial') ?? found.querySelector('form .problem') ?? found.querySelector('.lead');
-    trial.replaceChildren(...(shown ? [shown] : [`The server answered ${answer.status}. Reload the page.`]));
-    marks = [...trial.querySelectorAll('[data-fired]')].flatMap(({ dataset: { fired, at }, textContent }) =>
-      at === '' ? [] : [{ time: Number(fired), price: Number(at), when: textContent }],
-    );
-    drawMarks();
-    const again = trial.querySelector('[data-try]');
-    if (again) setTimeout(() => again.isConnected && tryOnPast(again), TRIAL_AGAIN_MS);
-  } catch {
-    trial.replaceChildren('The alert was not tried: no connection to the server. Try again.');
-  } finally {
-    trial.removeAttribute('aria-busy');
-  }
-}
-
-if (form) {
-  form.addEventListener('input', () => {
-    showDistance();
-    forgetTrial();
-  });
-  form.addEventListener('submit', (event) => {
-    if (!event.submitter?.matches('[data-try]')) return;
-    event.preventDefault();
-    tryOnPast(event.submitter);
-  });
-  form.addEventListener('open-alert', () => openForm());
+if (alertForm) {
   chart.subscribeClick(({ point, paneIndex }) => {
     if (!point || (paneIndex ?? 0) !== 0) return;
     const price = (kind === 'line' ? line : candles).coordinateToPrice(point.y);
-    if (price !== null && price > 0 && price < 1) openForm(price);
+    if (price !== null && price > 0 && price < 1) alertForm.open(price);
   });
 }
 
@@ -309,7 +251,7 @@ const named = document.querySelector('.headline-label').textContent;
 const title = /^yes$/i.test(named) ? document.title : `${named} · ${document.title}`;
 const showPrice = paced((_, price) => {
   latest = Number(price);
-  if (form?.open) showDistance();
+  if (form?.open) alertForm.showDistance();
   flash(headline, percent(price));
   if (!isPublic) document.title = `${percent(price)} ${title}`;
   if (moved) showChange(moved, moved.dataset.from, price);
@@ -366,8 +308,7 @@ function choose() {
     for (const [each, value] of Object.entries(chosen)) if (each !== name) target.searchParams.set(each, value);
     link.href = target.pathname + target.search;
   }
-  if (form) form.querySelector('[name="over"]').value = range;
-  if (isOther && trial?.hasChildNodes()) tryOnPast(form.querySelector('[data-try]'));
+  alertForm?.choose(range, isOther);
   if (isOther) loadSeries({ fit: true }).catch(notRead);
   else paint();
 }
