@@ -29,8 +29,11 @@ import {
   minute,
   percent,
   priceColumn,
+  titleOf,
   venueTitle,
 } from './values.ts';
+
+export { titleOf } from './values.ts';
 
 const PATH = '/markets/:venue/:market_id';
 const SHOWN_TRADES = 30;
@@ -217,7 +220,7 @@ ${chart(view, series)}
 <div data-part="trades">${tradeTable(trades, market, currency)}</div></section>
 </div></div>
 ${outcome && orderSection(market, outcome, order, book, choicesOf(request))}
-${outcome && alerts && alertSection(request, view, outcome, alerts, quote?.price)}
+${outcome && alerts && (await alertSection(deps, request, view, outcome, alerts, quote?.price))}
 ${candleTable(series.candles, series.interval)}
 ${resultSection(market, result)}
 ${
@@ -238,11 +241,6 @@ function choicesOf({ query }: ConsoleRequest): (readonly [string, string])[] {
     const value = query.get(name);
     return value ? [[name, value] as const] : [];
   });
-}
-
-/** The markets of an event may have the same title. */
-export function titleOf({ title, sibling_label: label }: Pick<Market, 'title' | 'sibling_label'>): string {
-  return label === undefined || title.includes(label) ? title : `${title} · ${label}`;
 }
 
 function crumbs(market: Market, nowMs: number): Html {

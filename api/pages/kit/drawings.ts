@@ -35,11 +35,22 @@ export interface ChartMark extends Point {
   title: string;
 }
 
-/** Lines and marks on an axis of 0 to 1, for browsers without scripts. `span`: the ends of the axis of time; default: those of the lines. */
+/**
+ * Lines and marks on an axis of 0 to 1, for browsers without scripts. `span`: the ends of the axis of time; default: those of the lines.
+ * `level`: a value with a dashed line.
+ */
 export function lineChart(
   lines: readonly (readonly Point[])[],
   label: string,
-  { marks = [], span }: { marks?: readonly ChartMark[]; span?: readonly [from: number, to: number] } = {},
+  {
+    marks = [],
+    span,
+    level,
+  }: {
+    marks?: readonly ChartMark[];
+    span?: readonly [from: number, to: number];
+    level?: number | undefined;
+  } = {},
 ): Html {
   const all = lines.flat();
   const [fromX, toX] = span ?? [Math.min(...all.map(({ x }) => x)), Math.max(...all.map(({ x }) => x))];
@@ -47,8 +58,11 @@ export function lineChart(
     const y = fixed((1 - share) * (CHART.height - 2) + 1);
     return html`<path class="gridline" d="M0 ${y}H${CHART.width}"/>`;
   });
+  const dashed =
+    level !== undefined &&
+    html`<path class="level" d="${path([{ x: fromX, y: level }], { ...CHART, fromX, toX, low: 0, span: 1 })}H${CHART.width}"/>`;
   return html`<svg class="line-chart" viewBox="0 0 ${CHART.width} ${CHART.height}" preserveAspectRatio="none" role="img"
- aria-label="${label}">${grid}${lines.map(
+ aria-label="${label}">${grid}${dashed}${lines.map(
    (points, index) =>
      points.length > 1 &&
      html`<path class="line series-${index % 8}" d="${path(points, { ...CHART, fromX, toX, low: 0, span: 1 })}"/>`,
