@@ -16,6 +16,7 @@ import type { ApiCalls } from './api-calls.ts';
 import { archivePage } from './archive/page.ts';
 import { deliveryPage } from './delivery.ts';
 import { eventPage } from './event.ts';
+import { findOptions } from './find/options.ts';
 import { consolePage, SECTIONS } from './layout.ts';
 import { livePage } from './live.ts';
 import { marketPage } from './market.ts';
@@ -37,6 +38,7 @@ type ConsoleDeps = PageDeps & AuthDeps & StreamDeps & Pick<AnswerDeps, 'answers'
 
 export function registerConsolePages(router: ConsoleRouter, deps: ConsoleDeps): void {
   marketsPage(router, deps);
+  findOptions(router, deps);
   marketPage(router, deps);
   eventPage(router, deps);
   resolutionsPage(router, deps);

@@ -50,6 +50,12 @@ interface DataDefinition<R> {
   load(request: R): Promise<unknown>;
 }
 
+/** HTML without a frame for a script of a page. */
+interface PartDefinition<R> {
+  path: string;
+  load(request: R): Promise<Html>;
+}
+
 /** A change by POST. */
 interface ActionDefinition<R, Section> {
   path: string;
@@ -71,13 +77,16 @@ interface Pages<S extends Session, R extends PageRequest<S>, Section, Rule> {
   setFlash(db: PageDeps['db'], tokenHash: Buffer, flash: string | null): Promise<void>;
 }
 
-/** Registers pages, data for their scripts, and actions. */
+type Kind = 'page' | 'data' | 'part' | 'action';
+
+/** Registers pages, data and parts for their scripts, and actions. */
 export interface PageRouter<R, Section, Rule> {
   page(definition: PageDefinition<R, Section> & Rule): void;
   data(definition: DataDefinition<R> & Rule): void;
+  part(definition: PartDefinition<R> & Rule): void;
   action(definition: ActionDefinition<R, Section> & Rule): void;
   /** All registered routes, in order. */
-  readonly registered: readonly { kind: 'page' | 'data' | 'action'; path: string }[];
+  readonly registered: readonly { kind: Kind; path: string }[];
   /** Must run behind the guard of the pages. */
   routes(): Middleware<ApiState>;
 }
@@ -87,10 +96,10 @@ export function createPageRouter<S extends Session, R extends PageRequest<S>, Se
   { sessionOf, requestOf, admit, show, setFlash }: Pages<S, R, Section, Rule>,
 ): PageRouter<R, Section, Rule> {
   const routes: PathRoute[] = [];
-  const registered: { kind: 'page' | 'data' | 'action'; path: string }[] = [];
+  const registered: { kind: Kind; path: string }[] = [];
 
   function add(
-    kind: 'page' | 'data' | 'action',
+    kind: Kind,
     rule: Rule & { path: string },
     answer: (ctx: ApiContext, request: R) => Promise<void>,
   ): void {
@@ -140,6 +149,14 @@ export function createPageRouter<S extends Session, R extends PageRequest<S>, Se
         const data = await definition.load(request);
         ctx.type = 'application/json; charset=utf-8';
         ctx.body = JSON.stringify(data);
+      });
+    },
+
+    part(definition) {
+      add('part', definition, async (ctx, request) => {
+        const part = await definition.load(request);
+        ctx.type = 'text/html; charset=utf-8';
+        ctx.body = part.toString();
       });
     },
 
