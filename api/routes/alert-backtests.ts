@@ -84,7 +84,10 @@ export function alertBacktestRoutes(deps: WriteDeps): Route[] {
           }
         }
         if (body.atOnce) {
-          throw new ApiError('backtest_needs_job', 'the backtest needs a job: send it without atOnce, or a shorter range');
+          throw new ApiError(
+            'backtest_needs_job',
+            'the backtest needs a job: send it without atOnce, or a shorter range',
+          );
         }
         const stored = await createBacktest(tx, accountId, request);
         if (stored === null) {

@@ -75,11 +75,11 @@ export function alertFields(view: FormView, choices: NewChoices): Html {
 <div class="for-scope"><p class="hint" id="field-scope">At least one field. All given ones must fit, also for markets that appear later.</p>${view.problem('scope', 'All outcomes of markets')}
 ${pickField(view, 'scope', picks, 'Words of its title, or its id.')}
 <div class="pair">${view.choice({
-  label: 'Venue',
-  name: 'scope.venue',
-  value: '',
-  options: [['', 'any'], ...venues.map((venue) => [venue, venueTitle(venue)] as const)],
-})}
+    label: 'Venue',
+    name: 'scope.venue',
+    value: '',
+    options: [['', 'any'], ...venues.map((venue) => [venue, venueTitle(venue)] as const)],
+  })}
 ${view.field({ label: 'Category', name: 'scope.category', hint: 'In the spelling of the venue.' })}
 ${view.field({ label: 'Words', name: 'scope.q', hint: 'Each one is in the title of the market or of its event.' })}</div></div></fieldset>
 ${conditionParts(view, picks)}

@@ -1,10 +1,10 @@
-import { actionButton, actionForm, hidden } from '../kit/forms.ts';
 import { formView } from '../kit/form-view.ts';
-import { html, type Html, table } from '../kit/html.ts';
+import { actionButton, actionForm, hidden } from '../kit/forms.ts';
+import { type Html, html, table } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { outcomeAlertFields } from './alert-fields.ts';
 import { alertPreview } from './alert-preview.ts';
-import { alertButtons } from './alert-trial.ts';
+import { alertButtons, ENTER_BUTTON } from './alert-trial.ts';
 import { readWebhooks } from './alert-webhooks.ts';
 import { distance, firesWhen, hasPriceTarget, targetOf } from './alert-words.ts';
 import type { Alert, Decimal, Market, Webhook } from './answers.ts';
@@ -82,7 +82,7 @@ ${table<Alert>({
 <details class="fold" id="alert-form" data-new-alert><summary class="button">New alert</summary>${actionForm(
     request,
     '/alerts',
-    html`${hidden({ back: marketPath(market), over: range })}<div class="form alert-parts">${fields}<p class="hint" data-distance></p></div>
+    html`${ENTER_BUTTON}${hidden({ back: marketPath(market), over: range })}<div class="form alert-parts">${fields}<p class="hint" data-distance></p></div>
 ${preview}
 ${alertButtons()}`,
     'card alert-fields alert-new',

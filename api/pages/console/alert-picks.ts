@@ -1,6 +1,6 @@
 import { invalidRequest } from '../../errors.ts';
-import { hidden } from '../kit/forms.ts';
 import type { FormView } from '../kit/form-view.ts';
+import { hidden } from '../kit/forms.ts';
 import { type Html, html } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { TRIAL_PATH } from './alert-trial.ts';
@@ -46,7 +46,7 @@ const wordsOf = (form: URLSearchParams, pick: Pick) => (form.get(`find.${pick}`)
 const idsOf = (pick: Pick) => (pick === 'scope' ? SCOPE_IDS : [pick]);
 const isChosen = (form: URLSearchParams, pick: Pick) => idsOf(pick).some((id) => (form.get(id) ?? '') !== '');
 
-/** The form after its buttons: a chosen match and an entered id set the fields of a subject, and `change` empties them. */
+/** The form after its buttons: a chosen match and an entered id set the fields of a subject, and `rechoose` empties them. */
 export async function settlePicks(
   deps: PicksDeps,
   request: ConsoleRequest,
@@ -56,7 +56,7 @@ export async function settlePicks(
   const set = (fields: Readonly<Record<string, string>>) => {
     for (const [name, value] of Object.entries(fields)) form.set(name, value);
   };
-  const changed = form.get('change');
+  const changed = form.get('rechoose');
   for (const pick of ['tokenMint', 'sellTokenMint', 'scope'] as const) {
     if (changed === pick) for (const id of [...idsOf(pick), `pick.${pick}`]) form.delete(id);
     const picked = form.get(`pick.${pick}`) ?? '';
@@ -65,7 +65,7 @@ export async function settlePicks(
     if (isChosen(form, pick)) form.delete(`find.${pick}`);
     form.delete(`pick.${pick}`);
   }
-  form.delete('change');
+  form.delete('rechoose');
   return form;
 }
 
@@ -98,7 +98,9 @@ async function ofId(deps: PicksDeps, request: ConsoleRequest, pick: Pick, id: st
   if (pick === 'scope') return (await scopeMatches(request, { ids: id }))[0];
   const name = (await namesOf(deps, request, [id])).get(id);
   const isToken = id.length >= MIN_ID && !/\s/.test(id);
-  return name || isToken ? { fields: { [pick]: id }, words: name ? outcomeWords(name) : html`<code>${id}</code>` } : undefined;
+  return name || isToken
+    ? { fields: { [pick]: id }, words: name ? outcomeWords(name) : html`<code>${id}</code>` }
+    : undefined;
 }
 
 /** Reads the names of the chosen subjects and, with `search`, the matches of the words of the others. */
@@ -126,7 +128,10 @@ export async function readPicks(
   if (market_id !== undefined || event_id !== undefined) {
     const venue = form.get('scope.venue') || 'all';
     const [found] = await scopeMatches(request, { venue, market_id, event_id });
-    picks.scope = { chosen: found?.words ?? html`${market_id ? 'market' : 'event'} <code class="long">${market_id ?? event_id}</code>` };
+    picks.scope = {
+      chosen:
+        found?.words ?? html`${market_id ? 'market' : 'event'} <code class="long">${market_id ?? event_id}</code>`,
+    };
   } else if (search && words !== '') picks.scope = { matches: await scopeMatches(request, { words }) };
   return picks;
 }
@@ -134,9 +139,7 @@ export async function readPicks(
 async function findMarkets(request: ConsoleRequest, words: string): Promise<Market[]> {
   if (!request.session.caller.scopes.includes('markets:read')) return [];
   const query = { q: words, status: 'open', limit: MAX_MATCHES };
-  const found = await orNothing(
-    request.api<Market[]>({ operationId: 'listMarkets', params: { venue: 'all' }, query }),
-  );
+  const found = await orNothing(request.api<Market[]>({ operationId: 'listMarkets', params: { venue: 'all' }, query }));
   return found?.data ?? [];
 }
 
@@ -177,7 +180,9 @@ async function scopeMatches(request: ConsoleRequest, search: ScopeSearch): Promi
       : orNothing(request.api<Market>({ operationId: 'getMarket', params: { venue, market_id } })),
     words === undefined ? [] : findMarkets(request, words),
   ]);
-  const events = new Map(markets.flatMap((each) => (each.event_id === undefined ? [] : [[each.event_id, each] as const])));
+  const events = new Map(
+    markets.flatMap((each) => (each.event_id === undefined ? [] : [[each.event_id, each] as const])),
+  );
   return [
     ...(event ? [eventMatch(event.data)] : []),
     ...[...events.values()].map(({ venue: of, event_id: id = '', event_title: title }) =>
@@ -221,7 +226,7 @@ export function pickField(view: FormView, pick: Pick, picks: Picks, hint: string
   if (chosen !== undefined) {
     const ids = Object.fromEntries(idsOf(pick).map((id) => [id, view.value(id)]));
     return html`<div class="pick" data-pick="${pick}">${hidden(ids)}<p class="label">${label}</p>
-<div class="chosen" id="field-find.${pick}"><p>${chosen}</p><button type="submit" name="change" value="${pick}" formaction="${TRIAL_PATH}" formnovalidate>Change<span
+<div class="chosen" id="field-find.${pick}"><p>${chosen}</p><button type="submit" name="rechoose" value="${pick}" formaction="${TRIAL_PATH}" formnovalidate>Change<span
  class="visually-hidden"> the ${label.toLowerCase()}</span></button></div>${view.problem(`find.${pick}`, label)}</div>`;
   }
   return html`<div class="pick" data-pick="${pick}" data-for="${pick === 'scope' ? 'market' : 'outcome'}">${

@@ -41,7 +41,13 @@ async function sentenceOf(
 /** The alert of a form that may lack fields, with the values that the form has at first. @throws ApiError for a value with two readings */
 function draftOf(form: URLSearchParams): Alert {
   const full = new URLSearchParams(form);
-  const first = { condition: 'above', unit: 'absolute', side: 'buy', spreadDirection: 'at_most', executableDirection: 'at_most' };
+  const first = {
+    condition: 'above',
+    unit: 'absolute',
+    side: 'buy',
+    spreadDirection: 'at_most',
+    executableDirection: 'at_most',
+  };
   for (const [name, value] of Object.entries(first)) if (!full.has(name)) full.set(name, value);
   if (findCondition(full.get('condition') ?? '') === undefined) full.set('condition', first.condition);
   const given = Object.entries(newAlertBody(full)).filter(([, value]) => value !== null);

@@ -3,8 +3,8 @@ import { decimal } from '../../../src/domain/values/decimal.ts';
 import { span } from '../../../src/domain/values/durations.ts';
 import { type Html, html } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { clauseOf, outcomeSubject, type ScopeNames, scopeSubject, targetOf, tokenSubject } from './alert-words.ts';
 import { destinationOf, noWebhook } from './alert-webhooks.ts';
+import { clauseOf, outcomeSubject, type ScopeNames, scopeSubject, targetOf, tokenSubject } from './alert-words.ts';
 import type { Alert, Market, Webhook } from './answers.ts';
 import { orNothing } from './api-calls.ts';
 import type { Event } from './event.ts';
@@ -72,7 +72,8 @@ export function alertSentence(alert: Alert, names: AlertNames, webhooks: readonl
 /** How often an alert fires, in words that end a sentence. */
 function timesOf({ condition, scope, repeat, cooldownSeconds }: Alert): string {
   const each = isMarketCondition(condition) ? 'market' : 'outcome';
-  if (repeat === undefined && cooldownSeconds === undefined) return scope === undefined ? ', once' : `, once for each ${each}`;
+  if (repeat === undefined && cooldownSeconds === undefined)
+    return scope === undefined ? ', once' : `, once for each ${each}`;
   const every = cooldownSeconds === undefined || cooldownSeconds === null ? '…' : span(cooldownSeconds);
   return `, each time, but at most once in ${every}${scope === undefined ? '' : ` for each ${each}`}`;
 }

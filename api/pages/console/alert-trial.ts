@@ -34,6 +34,9 @@ const MAX_GAPS = 10;
 /** The colours of a chart. */
 const MAX_LINES = 8;
 
+/** The button of the key Enter must come first in a form, before those that choose its subjects. */
+export const ENTER_BUTTON = html`<button type="submit" hidden>Set alert</button>`;
+
 /** The buttons of a new alert. */
 export function alertButtons(range?: Html): Html {
   return html`<div class="actions"><button type="submit" class="primary">Set alert</button>
@@ -106,7 +109,9 @@ export async function briefTrial(deps: Pick<PageDeps, 'db'>, request: ActionRequ
       const shown = { alert, market, result: answer.data, span, window };
       return await shownResult(deps, request, { ...shown, isBrief: true });
     }
-    return section(html`<p class="note">The last hour has too many observations for an answer at once. <strong>Try it on the past</strong> runs a job.</p>`);
+    return section(
+      html`<p class="note">The last hour has too many observations for an answer at once. <strong>Try it on the past</strong> runs a job.</p>`,
+    );
   } catch (error) {
     if (!(error instanceof ApiError) || error.status >= 500 || error.status === 429) throw error;
     const details = atTrialFields(error).details.map(({ path, message }) => `${FIELD_WORDS[path] ?? path} ${message}`);
@@ -301,14 +306,7 @@ function gapList(gaps: readonly BacktestGap[]): Html {
 /** The line of each outcome of the alert with a mark at each firing. */
 async function trialChart(
   request: ConsoleRequest,
-  {
-    market,
-    alert,
-    result,
-    names,
-    span,
-    window,
-  }: Omit<Shown, 'market' | 'isBrief'> & { market: Market; names: Names },
+  { market, alert, result, names, span, window }: Omit<Shown, 'market' | 'isBrief'> & { market: Market; names: Names },
 ): Promise<Html> {
   const outcomes = market.outcomes
     .filter(({ outcome_id }) => alert.tokenMint === undefined || outcome_id === alert.tokenMint)

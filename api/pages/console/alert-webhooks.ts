@@ -1,6 +1,6 @@
 import type { SubscribableEvent } from '../../../src/domain/webhooks/event.ts';
-import { hidden } from '../kit/forms.ts';
 import type { FormView } from '../kit/form-view.ts';
+import { hidden } from '../kit/forms.ts';
 import { type Html, html } from '../kit/html.ts';
 import { shownUrl } from '../kit/shown-values.ts';
 import type { Webhook } from './answers.ts';
@@ -46,7 +46,7 @@ export function webhookField(view: FormView, webhooks: readonly Webhook[] | unde
   const chosen = view.value('webhookId', value);
   const isListed = chosen === '' || named.some(([id]) => id === chosen);
   const standard = defaultWebhook(webhooks);
-  return html`${view.choice({
+  return view.choice({
     label: 'Webhook',
     name: 'webhookId',
     value,
@@ -55,7 +55,7 @@ export function webhookField(view: FormView, webhooks: readonly Webhook[] | unde
       ...named,
       ...(isListed ? [] : [[chosen, chosen] as const]),
     ],
-  })}${standard === undefined && noWebhook()}`;
+  });
 }
 
 /** The default webhook by its address; undefined when there is none. */
@@ -75,7 +75,10 @@ export function noWebhook(): Html {
  * Where the events of an alert go, in words that continue "sends an event". `link` leads to the page of the webhook. Undefined when they
  * go nowhere.
  */
-export function destinationOf(webhooks: readonly Webhook[] | undefined, webhookId: string | undefined): Html | undefined {
+export function destinationOf(
+  webhooks: readonly Webhook[] | undefined,
+  webhookId: string | undefined,
+): Html | undefined {
   if (webhooks === undefined) return html`${webhookId === undefined ? `to ${DEFAULT}` : `to the webhook ${webhookId}`}`;
   const found = webhookId === undefined ? defaultWebhook(webhooks) : webhooks.find(({ id }) => id === webhookId);
   if (found === undefined) return webhookId === undefined ? undefined : html`to the webhook ${webhookId}`;
@@ -83,6 +86,7 @@ export function destinationOf(webhooks: readonly Webhook[] | undefined, webhookI
   const address = html`<a href="/webhooks/${id}">${shownUrl(url)}</a>`;
   const isDeaf = status !== 'active' || !events.includes('price_alert');
   return html`to ${webhookId === undefined && html`${DEFAULT}, `}${address}${
-    isDeaf && html`, which is ${status === 'active' ? html`without <code>price_alert</code>` : 'paused'}: the event waits for a recovery`
+    isDeaf &&
+    html`, which is ${status === 'active' ? html`without <code>price_alert</code>` : 'paused'}: the event waits for a recovery`
   }${filter !== undefined && !isDeaf && ', when its filter lets it pass'}`;
 }

@@ -1,4 +1,9 @@
-import { type Condition, conditionOf, isMarketCondition, isOfNewMarkets } from '../../../src/domain/alerts/conditions.ts';
+import {
+  type Condition,
+  conditionOf,
+  isMarketCondition,
+  isOfNewMarkets,
+} from '../../../src/domain/alerts/conditions.ts';
 import { decimal, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import { type Html, html } from '../kit/html.ts';
 import { shortId } from '../kit/shown-values.ts';
@@ -108,7 +113,7 @@ export function subjectOf(alert: Alert, name: Name | undefined, classes = ''): H
   if (name === undefined) return html`token ${shortId(alert.tokenMint ?? '')}`;
   const path = marketPath({ venue: name.venue, market_id: name.marketId });
   const query = new URLSearchParams({ outcome: name.outcomeId }).toString();
-  return html`<a class="${classes}" href="${path}?${query}">${name.title}</a>
+  return html`<a class="${classes}" data-token="${name.outcomeId}" href="${path}?${query}">${name.title}</a>
 <span class="where">${name.siblingLabel !== null && html`${name.siblingLabel} · `}${name.label}</span>`;
 }
 

@@ -8,10 +8,19 @@ import type { PageDeps } from '../kit/page-deps.ts';
 import type { PageContent } from '../kit/router.ts';
 import { shortId } from '../kit/shown-values.ts';
 import { alertChange, alertFields, atAlertFields, editFields, newAlertBody } from './alert-fields.ts';
+import { suggestedTarget } from './alert-form.ts';
 import { readPicks, requirePicks, settlePicks } from './alert-picks.ts';
 import { alertPreview } from './alert-preview.ts';
 import { alertSentence, fullClause, readAlertNames } from './alert-sentence.ts';
-import { alertButtons, alertTrial, atTrialFields, briefTrial, TRIAL_PATH, trialRange } from './alert-trial.ts';
+import {
+  alertButtons,
+  alertTrial,
+  atTrialFields,
+  briefTrial,
+  ENTER_BUTTON,
+  TRIAL_PATH,
+  trialRange,
+} from './alert-trial.ts';
 import { destinationName, readWebhooks } from './alert-webhooks.ts';
 import { distance, firesWhen, subjectOf, targetOf } from './alert-words.ts';
 import type { Alert, Firing, Webhook } from './answers.ts';
@@ -81,7 +90,7 @@ ${programExamples(request, {
     async run(request) {
       const form = await settlePicks(deps, request, request.form);
       const isPreview = form.has('preview');
-      const isOfPick = form.has('search') || request.form.has('change');
+      const isOfPick = form.has('search') || request.form.has('rechoose');
       const trial = isPreview
         ? await briefTrial(deps, { ...request, form })
         : isOfPick
@@ -150,12 +159,9 @@ ${programExamples(request, {
 
   const editPage = async (request: ConsoleRequest, view: FormView): Promise<PageContent> => {
     const { data: alert } = await request.api<Alert>(call(request));
-    const [names, webhooks] = await Promise.all([namesOf(deps, request, [alert.tokenMint]), readWebhooks(request)]);
+    const [names, webhooks] = await Promise.all([readAlertNames(deps, request, alert), readWebhooks(request)]);
     const path = `${PATH}/${alert.id}`;
-    const body = html`${facts([
-      ['Watches', subjectOf(alert, names.get(alert.tokenMint ?? ''))],
-      ['Fires', words(alert, names)],
-    ])}${actionForm(
+    const body = html`${alertSentence(alert, names, webhooks)}${actionForm(
       request,
       `${path}/edit`,
       html`${view.withReasons(editFields(view, alert, webhooks))}
@@ -215,24 +221,39 @@ async function newPage(
   form: URLSearchParams,
   { trial, error, lead }: { trial?: Html | undefined; error?: ApiError; lead?: string } = {},
 ): Promise<PageContent> {
+  const [suggestion, webhooks] = await Promise.all([suggestedPrice(deps, request, form), readWebhooks(request)]);
+  if (suggestion !== undefined) form.set('price', suggestion);
   const view = formView(form.size === 0 ? undefined : form, error, lead);
-  const webhooks = await readWebhooks(request);
   const isPreview = form.has('preview');
   const [picks, preview] = await Promise.all([
     readPicks(deps, request, form, { search: !isPreview }),
     alertPreview(deps, request, form, { webhooks, trial }),
   ]);
   const venues = deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
+  // The reasons name the labels of all fields.
+  const buttons = alertButtons(trialRange(view));
   const body = actionForm(
     request,
     PATH,
-    html`<div class="form alert-parts"><input type="hidden" name="back" value="${view.value('back')}">
+    html`${ENTER_BUTTON}<div class="form alert-parts"><input type="hidden" name="back" value="${view.value('back')}">
 ${view.withReasons(alertFields(view, { webhooks, venues, picks }))}</div>
 ${preview}
-${alertButtons(trialRange(view))}`,
+${buttons}`,
     'card alert-fields alert-new',
   );
   return { title: 'New alert', above: CRUMBS, body, scripts: ['alert-new.js'] };
+}
+
+/** The price for an outcome that was just chosen, when the form has none. */
+async function suggestedPrice(
+  deps: AlertsDeps,
+  request: ConsoleRequest,
+  form: URLSearchParams,
+): Promise<string | undefined> {
+  const token = form.get('tokenMint') ?? '';
+  if (!form.has('chose') || (form.get('price') ?? '') !== '') return undefined;
+  const price = (await namesOf(deps, request, [token])).get(token)?.price;
+  return price == null ? undefined : String(suggestedTarget(Number(price)));
 }
 
 /** The condition in words. Markets of a scope have outcomes, whose prices are probabilities. */
