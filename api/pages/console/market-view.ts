@@ -66,8 +66,3 @@ export async function pricesOf(
 export function quoteOf(prices: ApiAnswer<Prices> | undefined, outcome: string | undefined) {
   return prices?.data.outcomes.find(({ outcome_id }) => outcome_id === outcome);
 }
-
-/** The markets of an event may have the same title. */
-export function titleOf({ title, sibling_label: label }: Pick<Market, 'title' | 'sibling_label'>): string {
-  return label === undefined || title.includes(label) ? title : `${title} · ${label}`;
-}

@@ -17,7 +17,7 @@ import {
   readChart,
 } from './market-chart.ts';
 import { bookLadder, tradeTable } from './market-tape.ts';
-import { idsOf, pricesOf, quoteOf, titleOf, type View, viewOf } from './market-view.ts';
+import { idsOf, pricesOf, quoteOf, type View, viewOf } from './market-view.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
 import { orderResult, orderSection, readOrder } from './order.ts';
 import { programExamples, quoted } from './program.ts';
@@ -33,6 +33,7 @@ import {
   marketPath,
   minute,
   percent,
+  titleOf,
   venueTitle,
 } from './values.ts';
 
@@ -149,7 +150,7 @@ ${chartNotes(drawn)}
 <div data-part="trades">${tradeTable(trades, market, currency)}</div></section>
 </div></div>
 ${outcome && orderSection(market, outcome, order, book, choicesOf(request, ['outcome', 'range', 'chart', 'compare']))}
-${outcome && alerts && alertSection(request, view, outcome, alerts, quote?.price)}
+${outcome && alerts && (await alertSection(deps, request, view, outcome, alerts, quote?.price))}
 ${candleTable(drawn.candles, drawn.interval)}
 ${resultSection(market, result)}
 ${

@@ -13,9 +13,9 @@ import type { PageDeps } from '../kit/page-deps.ts';
 import { type ApiCalls, orNothing } from './api-calls.ts';
 import { headline, priceLabel } from './market.ts';
 import { candleTable, chart, chartData, chartNotes, completeness, readChart } from './market-chart.ts';
-import { type MarketRequest, pricesOf, quoteOf, titleOf, viewOf } from './market-view.ts';
+import { type MarketRequest, pricesOf, quoteOf, viewOf } from './market-view.ts';
 import { STATUS_TONES, trendsOf } from './markets.ts';
-import { fromSeconds, minute, venueTitle } from './values.ts';
+import { fromSeconds, minute, titleOf, venueTitle } from './values.ts';
 
 const SOURCE = '/console/public';
 const STREAM = `${SOURCE}/stream`;

@@ -54,7 +54,7 @@ export function lineSwatch(index: number): Html {
 
 /**
  * Lines and marks on an axis of 0 to 1, for browsers without scripts. `span`: the ends of the axis of time; default: those of the lines.
- * `bands`: times that are hatched.
+ * `bands`: times that are hatched. `level`: a value with a dashed line.
  */
 export function lineChart(
   lines: readonly (readonly LinePoint[])[],
@@ -63,7 +63,13 @@ export function lineChart(
     marks = [],
     span,
     bands = [],
-  }: { marks?: readonly ChartMark[]; span?: readonly [from: number, to: number]; bands?: readonly ChartBand[] } = {},
+    level,
+  }: {
+    marks?: readonly ChartMark[];
+    span?: readonly [from: number, to: number];
+    bands?: readonly ChartBand[];
+    level?: number | undefined;
+  } = {},
 ): Html {
   const all = lines.flat();
   const [fromX, toX] = span ?? [Math.min(...all.map(({ x }) => x)), Math.max(...all.map(({ x }) => x))];
@@ -72,11 +78,13 @@ export function lineChart(
     const y = fixed((1 - share) * (CHART.height - 2) + 1);
     return html`<path class="gridline" d="M0 ${y}H${CHART.width}"/>`;
   });
+  const dashed =
+    level !== undefined && html`<path class="level" d="${path([{ x: fromX, y: level }], box)}H${CHART.width}"/>`;
   return html`<svg class="line-chart" viewBox="0 0 ${CHART.width} ${CHART.height}" preserveAspectRatio="none" role="img"
  aria-label="${label}">${grid}${bands.map(({ from, to, classes }) => {
    const [left, right] = [Math.max(from, fromX), Math.min(to, toX)];
    return left < right && html`<path class="${classes}" d="${hatching(left, right, box)}"/>`;
- })}${lines.map(
+ })}${dashed}${lines.map(
    (points, index) => points.length > 1 && html`<path class="line series-${index % 8}" d="${path(points, box)}"/>`,
  )}${marks.map(
    // A dot is a line without length, so that the stretched picture does not distort it.

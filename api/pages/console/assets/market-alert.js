@@ -1,73 +1,53 @@
 // The form of an alert beside the chart of a market, and its trial on the past.
+import { followAlertForm } from './alert-form.js';
 import { alertPrice } from './live.js';
 
-const TRIAL_AGAIN_MS = 1_000;
+/** Conditions on the price, below and above it. */
+const SIDES = { crosses: ['crosses_below', 'crosses_above'], state: ['below', 'above'] };
 
 /** Connects the form with the chart. `latest` returns the present price, and `showMarks` draws the firings of a trial. */
-export function openAlertForm(form, { latest, showMarks }) {
+export function openAlertForm(details, { latest, showMarks }) {
+  const form = details.querySelector('form');
+  const [priceField, condition] = ['price', 'condition'].map((name) => form.querySelector(`[name="${name}"]`));
+  const followed = followAlertForm(form, {
+    onTrial(trial) {
+      showMarks(
+        [...trial.querySelectorAll('[data-fired]')].flatMap(({ dataset: { fired, at }, textContent }) =>
+          at === '' ? [] : [{ time: Number(fired), price: Number(at), when: textContent }],
+        ),
+      );
+    },
+  });
+
   function showDistance() {
-    const price = Number(form.querySelector('[name="price"]').value.replace(',', '.'));
+    const price = Number(priceField.value.replace(',', '.'));
     const points = (price - latest()) * 100;
-    const note = form.querySelector('[data-distance]');
-    note.textContent = Number.isFinite(points)
-      ? `${Math.abs(points).toFixed(1)} points ${points < 0 ? 'below' : 'above'} the present price`
-      : '';
+    const isPrice = Object.values(SIDES).some((side) => side.includes(condition.value));
+    form.querySelector('[data-distance]').textContent =
+      isPrice && priceField.value !== '' && Number.isFinite(points)
+        ? `${Math.abs(points).toFixed(1)} points ${points < 0 ? 'below' : 'above'} the present price`
+        : '';
   }
   function openForm(price) {
-    form.open = true;
-    const field = form.querySelector('[name="price"]');
+    details.open = true;
     if (price !== undefined) {
-      field.value = alertPrice(price);
-      form.querySelector('[name="condition"]').value = price < latest() ? 'below' : 'above';
-      tryOnPast(form.querySelector('[data-try]'));
+      priceField.value = alertPrice(price);
+      const [below, above] = condition.value.startsWith('crosses_') ? SIDES.crosses : SIDES.state;
+      condition.value = price < latest() ? below : above;
     }
+    followed.refresh();
     showDistance();
-    form.scrollIntoView({ block: 'nearest' });
-    (price === undefined ? field : form.querySelector('button[type="submit"]')).focus({ preventScroll: true });
-  }
-  const trial = form.querySelector('[data-trial]');
-  function forgetTrial() {
-    trial.replaceChildren();
-    showMarks([]);
+    details.scrollIntoView({ block: 'nearest' });
+    (price === undefined ? priceField : form.querySelector('button.primary')).focus({ preventScroll: true });
   }
 
-  /** Shows the firings of the form on the chart and in a list. The button of a job that has not ended is pressed again by itself. */
-  async function tryOnPast(button) {
-    const fields = new FormData(button.form, button);
-    const before = new URLSearchParams(fields).toString();
-    trial.setAttribute('aria-busy', 'true');
-    try {
-      const answer = await fetch(button.formAction, { method: 'POST', body: new URLSearchParams(fields) });
-      const found = new DOMParser().parseFromString(await answer.text(), 'text/html');
-      // The form has other values now.
-      if (before !== new URLSearchParams(new FormData(button.form, button)).toString()) return;
-      // Markup from the server, which escapes all values. Without the page of the form it is that of an error.
-      const shown =
-        found.querySelector('.trial') ?? found.querySelector('form .problem') ?? found.querySelector('.lead');
-      trial.replaceChildren(...(shown ? [shown] : [`The server answered ${answer.status}. Reload the page.`]));
-      const fired = [...trial.querySelectorAll('[data-fired]')].flatMap(({ dataset: { fired, at }, textContent }) =>
-        at === '' ? [] : [{ time: Number(fired), price: Number(at), when: textContent }],
-      );
-      showMarks(fired);
-      const again = trial.querySelector('[data-try]');
-      if (again) setTimeout(() => again.isConnected && tryOnPast(again), TRIAL_AGAIN_MS);
-    } catch {
-      trial.replaceChildren('The alert was not tried: no connection to the server. Try again.');
-    } finally {
-      trial.removeAttribute('aria-busy');
-    }
-  }
-
-  form.addEventListener('input', () => {
-    showDistance();
-    forgetTrial();
+  form.addEventListener('input', showDistance);
+  details.addEventListener('open-alert', () => openForm());
+  details.querySelector('summary').addEventListener('click', () => details.open || followed.refresh());
+  document.addEventListener('click', ({ target }) => {
+    const price = clickedPrice(target);
+    if (price !== undefined) openForm(price);
   });
-  form.addEventListener('submit', (event) => {
-    if (!event.submitter?.matches('[data-try]')) return;
-    event.preventDefault();
-    tryOnPast(event.submitter);
-  });
-  form.addEventListener('open-alert', () => openForm());
 
   return {
     open: openForm,
@@ -75,7 +55,22 @@ export function openAlertForm(form, { latest, showMarks }) {
     /** Tries the alert again when another range of the chart is chosen. */
     choose(range, isOther) {
       form.querySelector('[name="over"]').value = range;
-      if (isOther && trial.hasChildNodes()) tryOnPast(form.querySelector('[data-try]'));
+      if (isOther && details.open) followed.refresh();
     },
   };
 }
+
+const named = () => document.querySelector('.headline-label')?.textContent;
+
+/** The price of this outcome in a clicked row of the book or of the trades, or in the headline. */
+function clickedPrice(target) {
+  const headline = target.closest?.('.headline [data-price]');
+  if (headline) return inUnits(headline.textContent.replace('%', '')) / 100;
+  const row = target.closest?.('[data-part="book"] tbody tr, [data-part="trades"] tbody tr');
+  const of = row?.querySelector('[data-label="Outcome"]')?.textContent.trim();
+  if (!row || (of !== undefined && of !== named())) return undefined;
+  const price = inUnits(row.querySelector('[data-label^="Price"]')?.textContent);
+  return price > 0 && price < 1 ? price : undefined;
+}
+
+const inUnits = (text) => Number(text?.trim() || Number.NaN);
