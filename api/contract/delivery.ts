@@ -38,6 +38,19 @@ export const attempt = z.object({
   errorCode: z.string().optional(),
   responseBody: z.string().optional().meta({ description: 'The beginning of the response, at most 4 KiB.' }),
   responseEncoding: z.literal('base64').optional().meta({ description: 'Present when the response is not text.' }),
+  responseHeaders: z
+    .array(z.object({ name: z.string(), value: z.string() }))
+    .optional()
+    .meta({
+      description:
+        'The headers of the response, at most 4 KiB, names in lower case. Absent without a response, and for attempts of a release that did not ' +
+        'store them. Addresses lack their query.',
+    }),
+  responseHeadersRemoved: z.int().min(1).optional().meta({
+    description:
+      'Headers that are not stored because they may hold a secret: cookies, credentials, challenges, signatures.',
+  }),
+  responseHeadersOmitted: z.int().min(1).optional().meta({ description: 'Headers behind the limit of 4 KiB.' }),
 });
 export type AttemptBody = z.output<typeof attempt>;
 
@@ -69,6 +82,8 @@ export const deliveryWithLogExample: DeliveryWithLogBody = {
       statusCode: 502,
       errorCode: 'http_status',
       responseBody: 'Bad Gateway',
+      responseHeaders: [{ name: 'content-type', value: 'text/plain' }],
+      responseHeadersRemoved: 1,
     },
   ],
   payload: new JsonText(

@@ -1,6 +1,7 @@
 import { JsonText } from '../../src/domain/values/api-json.ts';
 import { isStorableText } from '../../src/domain/values/text.ts';
 import { EXCERPT_BYTES } from '../../src/domain/webhooks/excerpt.ts';
+import type { ResponseHeaders } from '../../src/domain/webhooks/response-headers.ts';
 import type { Delivery, DeliveryWithLog, LoggedAttempt } from '../../src/store/deliveries/reads.ts';
 import type { DeliveryItem } from '../../src/store/deliveries/test-events.ts';
 import type { AttemptBody, DeliveryBody, DeliveryWithLogBody } from '../contract/delivery.ts';
@@ -42,6 +43,15 @@ function presentAttempt(attempt: LoggedAttempt): AttemptBody {
     statusCode: attempt.statusCode ?? undefined,
     errorCode: attempt.errorCode ?? undefined,
     ...(attempt.responseExcerpt !== null && presentExcerpt(attempt.responseExcerpt)),
+    ...(attempt.responseHeaders !== null && presentHeaders(attempt.responseHeaders)),
+  };
+}
+
+function presentHeaders({ headers, removed, omitted }: ResponseHeaders) {
+  return {
+    responseHeaders: headers.map(([name, value]) => ({ name, value })),
+    responseHeadersRemoved: removed || undefined,
+    responseHeadersOmitted: omitted || undefined,
   };
 }
 

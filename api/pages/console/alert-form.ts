@@ -1,6 +1,6 @@
+import { shownUrl } from '../../../src/domain/values/shown-url.ts';
 import { actionButton, actionForm, choice, field } from '../kit/forms.ts';
 import { type Html, html, table } from '../kit/html.ts';
-import { shownUrl } from '../kit/shown-values.ts';
 import { alertButtons } from './alert-trial.ts';
 import { distance, firesWhen, hasPriceTarget, targetOf } from './alert-words.ts';
 import type { Alert, Decimal, Market, Webhook } from './answers.ts';

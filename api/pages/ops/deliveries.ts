@@ -1,3 +1,4 @@
+import { shownUrl } from '../../../src/domain/values/shown-url.ts';
 import { EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
 import { retryDeliveries } from '../../../src/store/deliveries/recovery.ts';
 import {
@@ -20,7 +21,7 @@ import { actionButton, choice, field, filterForm, hidden } from '../kit/forms.ts
 import { ago, code, type Html, html, longText, NONE, number, table, time } from '../kit/html.ts';
 import { BY_AGE, PAGE_ROWS, pager, tabs } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { deliveryState, endpointName, shortId, shownUrl } from '../kit/shown-values.ts';
+import { deliveryState, endpointName, shortId } from '../kit/shown-values.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
 import { subjectText } from './delivery-subject.ts';
 
