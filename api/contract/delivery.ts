@@ -60,6 +60,16 @@ export const deliveryWithLog = delivery.extend({
 });
 export type DeliveryWithLogBody = z.output<typeof deliveryWithLog>;
 
+/** A delivery in the list of an account. */
+export const accountDelivery = delivery.extend({
+  webhookId: opaqueId,
+  alertId: opaqueId.optional().meta({ description: 'The alert that fired the event. It may be deleted.' }),
+  lastDurationMs: count
+    .optional()
+    .meta({ description: 'Milliseconds of the latest attempt, while its log is stored.' }),
+});
+export type AccountDeliveryBody = z.output<typeof accountDelivery>;
+
 export const deliveryExample: DeliveryBody = {
   id: 'dlv_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c03',
   eventId: 'evt_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01',
@@ -93,6 +103,13 @@ export const deliveryWithLogExample: DeliveryWithLogBody = {
   ),
 };
 
+export const accountDeliveryExample: AccountDeliveryBody = {
+  ...deliveryExample,
+  webhookId: 'wh_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c02',
+  alertId: 'alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01',
+  lastDurationMs: 84,
+};
+
 const WRONG_MOMENT = 'must be an ISO 8601 time with an offset, such as 2026-01-31T12:00:00.000Z, or a date';
 /** A time with an offset, or a date, which means its midnight in UTC. */
 const moment = z
@@ -109,6 +126,10 @@ export const deliveryQuery = z.object({
   status: z.enum(DELIVERY_STATUSES, `must be one of ${DELIVERY_STATUSES.join(', ')}`).optional(),
   eventType: z.enum(EVENT_TYPES, `must be one of ${EVENT_TYPES.join(', ')}`).optional(),
   since: moment.optional().meta({ description: 'Created at or after this time. A time with an offset, or a date.' }),
+});
+export const accountDeliveryQuery = deliveryQuery.extend({
+  webhookId: opaqueId.optional().meta({ description: 'Only deliveries to this webhook.' }),
+  eventId: opaqueId.optional().meta({ description: 'Only deliveries of this event.' }),
 });
 export const retryBody = z.strictObject({});
 export const recoverBody = z.strictObject({ since: moment });
