@@ -67,6 +67,7 @@ import { ArchiveSeam0055 } from './migrations/0055-archive-seam.ts';
 import { ArchiveStore0056 } from './migrations/0056-archive-store.ts';
 import { TradeWeeks0057 } from './migrations/0057-trade-weeks.ts';
 import { CandleSeam0058 } from './migrations/0058-candle-seam.ts';
+import { Causes0062 } from './migrations/0062-causes.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -137,6 +138,7 @@ export const MIGRATIONS = [
   ArchiveStore0056,
   TradeWeeks0057,
   CandleSeam0058,
+  Causes0062,
 ] as const;
 
 /**
