@@ -16,7 +16,7 @@ import {
 import { ORDER_SIDES } from '../../../src/domain/markets/executable.ts';
 import { RESOLUTION_STATES } from '../../../src/domain/markets/resolution.ts';
 import { span } from '../../../src/domain/values/durations.ts';
-import { shownUrl } from '../../../src/domain/values/shown-url.ts';
+import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
 import { ApiError } from '../../errors.ts';
 import { fieldMoment, momentField } from '../kit/filters.ts';
 import { type FormView, isEdited, linesOf, withPoint } from '../kit/form-view.ts';

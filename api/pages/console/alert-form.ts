@@ -1,4 +1,4 @@
-import { shownUrl } from '../../../src/domain/values/shown-url.ts';
+import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
 import { actionButton, actionForm, choice, field } from '../kit/forms.ts';
 import { type Html, html, table } from '../kit/html.ts';
 import { alertButtons } from './alert-trial.ts';
