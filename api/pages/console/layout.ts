@@ -10,6 +10,7 @@ export const SECTIONS = {
   resolutions: { label: 'Resolutions', path: '/resolutions', scope: 'markets:read' },
   alerts: { label: 'Alerts', path: '/alerts', scope: 'alerts' },
   webhooks: { label: 'Webhooks', path: '/webhooks', scope: 'webhooks' },
+  deliveries: { label: 'Deliveries', path: '/deliveries', scope: 'webhooks' },
   live: { label: 'Live', path: '/live', scope: 'webhooks' },
   archive: { label: 'Archive', path: '/archive', scope: 'archive' },
   usage: { label: 'Usage', path: '/usage', scope: undefined },
