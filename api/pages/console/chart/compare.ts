@@ -1,13 +1,13 @@
-import { INTERVAL_SECONDS } from '../../../src/domain/markets/candle.ts';
-import { cut } from '../../../src/domain/webhooks/chat-values.ts';
-import { lineSwatch } from '../kit/drawings.ts';
-import { type Html, html, NONE } from '../kit/html.ts';
-import type { Market } from './answers.ts';
+import { INTERVAL_SECONDS } from '../../../../src/domain/markets/candle.ts';
+import { cut } from '../../../../src/domain/webhooks/chat-values.ts';
+import { lineSwatch } from '../../kit/drawings.ts';
+import { type Html, html, NONE } from '../../kit/html.ts';
+import type { Market } from '../answers.ts';
+import type { ConsoleRequest } from '../route.ts';
+import { type ChartWindow, readSeries, type Series } from '../series.ts';
+import { percent } from '../values.ts';
 import { brokenLine, type Gap, type Gaps, type LinePoint, lineGaps, readGaps, shownGaps } from './gaps.ts';
-import { type MarketRequest, pricesOf, quoteOf } from './market-view.ts';
-import type { ConsoleRequest } from './route.ts';
-import { type ChartWindow, readSeries, type Series } from './series.ts';
-import { percent } from './values.ts';
+import { type MarketRequest, pricesOf, quoteOf } from './view.ts';
 
 /** The lines of one chart, with the one of the page. As many as have a colour and a pattern of their own. */
 export const MAX_LINES = 6;
