@@ -103,7 +103,7 @@ async function page(request: ConsoleRequest, deps: Pick<PageDeps, 'db'>) {
     ['Event id', html`<code>${event.event_id}</code>`],
   ])}
 ${newAlert(request, event)}
-${drawn && eventChart(request, event, { drawn, range, members, lines })}
+${drawn && eventChart(request, event, { drawn, range, members, leading, lines })}
 <div id="results" data-venues="${event.venue}" data-markets="${markets.map(({ market_id }) => market_id).join(',')}">
 <div class="state-line"><p class="muted">${event.market_count > MAX_MARKETS && `The ${MAX_MARKETS} most traded markets`}</p>
 <p class="live" data-live>As of ${new Date(request.nowMs).toISOString().slice(11, 19)} UTC; reload to update</p></div>
@@ -133,15 +133,16 @@ function eventChart(
     drawn,
     range,
     members,
+    leading,
     lines,
-  }: { drawn: Chart; range: Range; members: readonly Member[]; lines: readonly Member[] },
+  }: { drawn: Chart; range: Range; members: readonly Member[]; leading: readonly Member[]; lines: readonly Member[] },
 ): Html {
   const hidden = request.query.has('range') ? [['range', range] as const] : [];
   return html`<section class="card market-chart event-chart" aria-label="Probabilities" data-event-id="${event_id}"
  data-source="/console/data${eventPath(venue, event_id)}">
 ${chartSwitches(request, { range })}
 ${chart({ range, kind: 'line', label: LABEL }, drawn)}
-${compareForm(members, lines, { hidden, most: MAX_LINES })}
+${compareForm(members, lines, { hidden, most: MAX_LINES, standard: leading })}
 ${chartNotes(drawn)}</section>`;
 }
 

@@ -100,16 +100,27 @@ export function lineLegend(lines: readonly ChartLine[]): Html {
   )}</ul>`;
 }
 
-/** The choice of the other lines. It is a form of the page, so that it works without scripts. */
+/**
+ * The choice of the lines. It is a form of the page, so that it works without scripts. `standard` are the lines of an address without a
+ * choice.
+ */
 export function compareForm(
   candidates: readonly Member[],
   chosen: readonly Member[],
-  { hidden, most }: { hidden: readonly (readonly [name: string, value: string])[]; most: number },
+  {
+    hidden,
+    most,
+    standard = [],
+  }: {
+    hidden: readonly (readonly [name: string, value: string])[];
+    most: number;
+    standard?: readonly Member[];
+  },
 ): Html {
   if (candidates.length === 0) return html``;
   const ids = new Set(chosen.map(({ outcome_id }) => outcome_id));
   return html`<details class="compare"><summary class="button">Compare</summary>
-<form method="get" data-compare data-most="${most}">${hidden.map(
+<form method="get" data-compare data-most="${most}" data-standard="${JSON.stringify(standard.map(({ outcome_id }) => outcome_id))}">${hidden.map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   )}<fieldset class="checks"><legend>At most ${most} lines beside each other</legend><div class="choices">${candidates.map(
     ({ outcome_id, label }) =>
