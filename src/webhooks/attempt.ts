@@ -1,5 +1,6 @@
 import type { EventType } from '../domain/webhooks/event.ts';
 import type { ExtraHeaders } from '../domain/webhooks/headers.ts';
+import type { ResponseHeaders } from '../domain/webhooks/response-headers.ts';
 
 /** The reason of a failed attempt. Stable: stored with the attempt, shown to clients and used as a metric label. */
 export type AttemptErrorCode =
@@ -44,9 +45,10 @@ interface DeliveredOutcome {
   readonly durationMs: number;
   /** The first 4 KiB of the response body, as bytes, because it may contain anything, U+0000 included. */
   readonly responseExcerpt: Uint8Array;
+  readonly responseHeaders: ResponseHeaders;
 }
 
-/** Any other outcome. `statusCode` and `responseExcerpt` are present when the receiver answered. */
+/** Any other outcome. `statusCode`, `responseExcerpt` and `responseHeaders` are present when the receiver answered. */
 export interface FailedOutcome {
   readonly kind: 'failed';
   readonly errorCode: AttemptErrorCode;
@@ -55,6 +57,7 @@ export interface FailedOutcome {
   readonly retryAfterSeconds?: number;
   readonly durationMs: number;
   readonly responseExcerpt?: Uint8Array;
+  readonly responseHeaders?: ResponseHeaders;
 }
 
 export type AttemptOutcome = DeliveredOutcome | FailedOutcome;

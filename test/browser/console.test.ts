@@ -5,6 +5,7 @@ import { keyTests } from './console/keys.ts';
 import { marketTests } from './console/market.ts';
 import { marketListTests } from './console/markets.ts';
 import { pageTests } from './console/pages.ts';
+import { startTests } from './console/start.ts';
 import { streamTests } from './console/streams.ts';
 import { webhookTests } from './console/webhooks.ts';
 import { describeConsole } from './console-desk.ts';
@@ -19,5 +20,6 @@ describeConsole('the console in Chromium', (desk) => {
   alertTests(desk);
   webhookTests(desk);
   keyTests(desk);
+  startTests(desk);
   streamTests(desk);
 });

@@ -25,6 +25,7 @@ const RANGE_LABELS: Readonly<Record<Range, string>> = {
   '6h': 'the last 6 hours',
   '1d': 'the last day',
   '1w': 'the last week',
+  '1m': 'the last 30 days',
   all: 'since it opened, else 90 days',
 };
 const DEFAULT_RANGE: Range = '1w';

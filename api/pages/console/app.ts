@@ -25,13 +25,14 @@ import type { ConsoleOptions } from './public-market.ts';
 import { createPublicMarket } from './public-market.ts';
 import { resolutionsPage } from './resolutions/page.ts';
 import { type ConsoleRouter, createConsoleRouter } from './route.ts';
+import { firstStepsRoutes, noteLook } from './start/page.ts';
 import { usagePages } from './usage.ts';
 import { webhookPage } from './webhook.ts';
 import { webhooksPage } from './webhooks.ts';
 
 /** The first segments of the paths of the console. All other paths belong to the API. */
 const OWN =
-  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|resolutions|alerts|webhooks|live|archive|usage|console)(?:\/|$))/;
+  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|resolutions|alerts|webhooks|live|archive|usage|start|console)(?:\/|$))/;
 
 /** Registers every page. */
 type ConsoleDeps = PageDeps & AuthDeps & StreamDeps & Pick<AnswerDeps, 'answers'>;
@@ -61,6 +62,7 @@ export function createConsole(deps: ConsoleDeps, options: ConsoleOptions, calls:
   linkRoutes(entry, deps, options, assets);
   const inside = new Router<ApiState>({ sensitive: true });
   signOutRoutes(inside, deps);
+  firstStepsRoutes(inside, deps, assets);
   const watch = createSessionWatch(deps);
   const streams = [
     ['/console/stream/events', 'streamAccountEvents'],
@@ -94,6 +96,7 @@ export function createConsole(deps: ConsoleDeps, options: ConsoleOptions, calls:
     layers: [
       entry.routes() as Middleware<ApiState>,
       guard(deps),
+      noteLook,
       inside.routes() as Middleware<ApiState>,
       pages.routes(),
     ],

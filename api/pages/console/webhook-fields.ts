@@ -1,4 +1,5 @@
 import { WEBHOOK_FORMATS, type WebhookFormat } from '../../../src/domain/chat/chat-url.ts';
+import { shownUrl } from '../../../src/domain/values/shown-url.ts';
 import { showDirectionControls } from '../../../src/domain/values/text.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../../src/domain/webhooks/event.ts';
 import {
@@ -11,7 +12,6 @@ import { ORDER_BY } from '../../../src/domain/webhooks/order.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { type FormView, isEdited, withPoint } from '../kit/form-view.ts';
 import { type Html, html } from '../kit/html.ts';
-import { shownUrl } from '../kit/shown-values.ts';
 import type { Webhook } from './answers.ts';
 
 const FORMAT_LABELS: Readonly<Record<WebhookFormat, string>> = {

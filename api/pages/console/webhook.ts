@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
+import { shownUrl } from '../../../src/domain/values/shown-url.ts';
 import { EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
 import { FIGURED_DELIVERIES, readWebhookFigures } from '../../../src/store/deliveries/webhook-figures.ts';
 import { fieldMoment, momentField } from '../kit/filters.ts';
@@ -8,7 +9,7 @@ import { ago, badge, facts, type Html, type HtmlValue, html, NONE, number, table
 import { PAGE_ROWS, pager, switches } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import type { PageContent } from '../kit/router.ts';
-import { DELIVERY_TONES, shortId, shownUrl } from '../kit/shown-values.ts';
+import { DELIVERY_TONES, shortId } from '../kit/shown-values.ts';
 import type { Delivery, Webhook } from './answers.ts';
 import { programExamples, quoted } from './program.ts';
 import type { ActionRequest, ConsoleRequest, ConsoleRouter } from './route.ts';

@@ -1,3 +1,4 @@
+import { shownUrl } from '../../../src/domain/values/shown-url.ts';
 import {
   MAX_PENDING_COUNTED,
   readWebhookFigures,
@@ -9,7 +10,6 @@ import { badge, type Html, html, NONE, number, table } from '../kit/html.ts';
 import { PAGE_ROWS, pager } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import type { PageContent } from '../kit/router.ts';
-import { shownUrl } from '../kit/shown-values.ts';
 import type { Webhook } from './answers.ts';
 import { programExamples } from './program.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';

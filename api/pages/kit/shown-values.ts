@@ -1,5 +1,5 @@
 import { decimal, roundedText } from '../../../src/domain/values/decimal.ts';
-import { parseUrl } from '../../../src/domain/values/parse-url.ts';
+import { shownUrl } from '../../../src/domain/values/shown-url.ts';
 import { badge, code, type Html, html, NONE, type Tone } from './html.ts';
 
 /** Digits after the point in lists, without leading zeros. The title attribute holds the full value. */
@@ -61,18 +61,6 @@ export function shortId(id: string): Html {
   if (id.length <= MAX_PLAIN_ID) return code(id);
   const kind = /^[a-z]{1,8}_/.exec(id)?.[0] ?? id.slice(0, 6);
   return html`<code class="id" title="${id}">${kind}…${id.slice(-ID_TAIL)}</code>`;
-}
-
-/** A longer path segment may be a secret: chat services put secrets into webhook addresses. */
-const MAX_PLAIN_PART = 16;
-
-/** An address without possible secrets: no query, and long path segments are truncated. */
-export function shownUrl(url: string): string {
-  const parsed = parseUrl(url);
-  if (!parsed) return 'invalid address';
-  const { host, pathname, search, protocol } = parsed;
-  const parts = pathname.split('/').map((part) => (part.length > MAX_PLAIN_PART ? `${part.slice(0, 4)}…` : part));
-  return `${protocol}//${host}${parts.join('/')}${search === '' ? '' : '?…'}`;
 }
 
 /** Host and path of an address, without possible secrets, for lists. */

@@ -1,3 +1,4 @@
+import { shownUrl } from '../../../src/domain/values/shown-url.ts';
 import type { LoggedAttempt } from '../../../src/store/deliveries/reads.ts';
 import { retryDelivery } from '../../../src/store/deliveries/recovery.ts';
 import { findOpsDelivery, locateDelivery, type OpsDeliveryWithLog } from '../../../src/store/ops/deliveries.ts';
@@ -8,7 +9,7 @@ import { ago, badge, code, facts, type Html, html, NONE, number, table, time } f
 import type { PageDeps } from '../kit/page-deps.ts';
 import { hexDump } from '../kit/pretty-json.ts';
 import { sentRequest } from '../kit/sent-request.ts';
-import { deliveryState, shownUrl } from '../kit/shown-values.ts';
+import { deliveryState } from '../kit/shown-values.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
 import { DELIVERIES_PATH } from './deliveries.ts';
 import { subscriptionState, webhookPath } from './webhook.ts';

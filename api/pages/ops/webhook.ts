@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
+import { shownUrl } from '../../../src/domain/values/shown-url.ts';
 import { recoverDeliveries } from '../../../src/store/deliveries/recovery.ts';
 import { updateSubscription } from '../../../src/store/deliveries/subscriptions.ts';
 import {
@@ -16,7 +17,7 @@ import { fieldMoment, momentField } from '../kit/filters.ts';
 import { actionButton, actionForm, field } from '../kit/forms.ts';
 import { ago, badge, code, facts, type Html, html, NONE, number, table, time } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { percent, shortId, shownUrl } from '../kit/shown-values.ts';
+import { percent, shortId } from '../kit/shown-values.ts';
 import type { ActionRequest, OpsRequest, OpsRouter } from './actions.ts';
 import { hourChart } from './webhook-chart.ts';
 

@@ -38,6 +38,7 @@ CALLS = {
     "testWebhook": "webhooks.test",
     "rotateWebhookSecret": "webhooks.rotate_secret",
     "listDeliveries": "deliveries.list",
+    "listAccountDeliveries": "deliveries.list_all",
     "getDelivery": "deliveries.get",
     "retryDelivery": "deliveries.retry",
     "recoverDeliveries": "deliveries.recover",

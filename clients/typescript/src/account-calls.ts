@@ -14,6 +14,8 @@ type EventQuery = QueryOf<'listAccountEvents'>;
 type KeyQuery = QueryOf<'listKeys'>;
 type DeliveryQuery = Omit<QueryOf<'listDeliveries'>, 'since'> & { since?: string | Date };
 
+type AccountDeliveryQuery = Omit<QueryOf<'listAccountDeliveries'>, 'since'> & { since?: string | Date };
+
 /** Calls for the resources of an account. They return the resource itself; lists return `{data, meta}`. */
 export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>) {
   const listWebhooks = async (query: ListQuery = {}, options?: CallOptions) =>
@@ -24,6 +26,15 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         http.GET('/v1/webhooks/{webhook_id}/deliveries', {
           ...attempt,
           params: { path: { webhook_id }, query: { ...query, ...(since !== undefined && { since: isoTime(since) }) } },
+        }),
+      ),
+    );
+  const listAllDeliveries = async ({ since, ...query }: AccountDeliveryQuery = {}, options?: CallOptions) =>
+    asPage(
+      await send('read', options, (attempt) =>
+        http.GET('/v1/deliveries', {
+          ...attempt,
+          params: { query: { ...query, ...(since !== undefined && { since: isoTime(since) }) } },
         }),
       ),
     );
@@ -97,6 +108,13 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         eachItem(options.signal, (cursor) =>
           listDeliveries(webhook_id, { ...query, ...place(options, cursor) }, options),
         ),
+      /** One page of the deliveries of all webhooks, newest first. */
+      listAll: listAllDeliveries,
+      /** All items, page by page. */
+      iterateAll: (
+        query: Omit<AccountDeliveryQuery, 'limit' | 'cursor'> = {},
+        options: CallOptions & PageOptions = {},
+      ) => eachItem(options.signal, (cursor) => listAllDeliveries({ ...query, ...place(options, cursor) }, options)),
       /** One delivery with its attempts and its payload. */
       get: async (webhook_id: string, delivery_id: string, options?: CallOptions) =>
         (

@@ -67,6 +67,8 @@ import { ArchiveSeam0055 } from './migrations/0055-archive-seam.ts';
 import { ArchiveStore0056 } from './migrations/0056-archive-store.ts';
 import { TradeWeeks0057 } from './migrations/0057-trade-weeks.ts';
 import { CandleSeam0058 } from './migrations/0058-candle-seam.ts';
+import { ResponseHeaders0060 } from './migrations/0060-response-headers.ts';
+import { Causes0062 } from './migrations/0062-causes.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -137,6 +139,8 @@ export const MIGRATIONS = [
   ArchiveStore0056,
   TradeWeeks0057,
   CandleSeam0058,
+  ResponseHeaders0060,
+  Causes0062,
 ] as const;
 
 /**

@@ -4,8 +4,9 @@ import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
 
 const HOUR_SECONDS = 3_600;
 const TREND_HOURS = 24;
+export const DAY_SECONDS = TREND_HOURS * HOUR_SECONDS;
 /** A move is looked for among this many markets with the largest volume. */
-const MOVE_CANDIDATES = 500;
+export const MOVE_CANDIDATES = 500;
 
 /** An outcome of a market with its latest price and its prices of the last day, `numeric` text. */
 export interface MarketTrend {

@@ -57,6 +57,7 @@ export function pageTests(desk: ConsoleDesk): void {
     ['archive-gap', () => '/archive?kind=trades&venue=polymarket&from=2026-01-08&to=2026-01-14'],
     ['archive-none', () => '/archive?kind=books'],
     ['usage', () => '/usage'],
+    ['first-steps', () => '/start'],
     ['error', () => '/markets?venue=nowhere'],
   ];
 

@@ -70,7 +70,8 @@ export function attachCombobox(input, { source, choose }) {
 
   async function read() {
     stop();
-    const { signal } = (reading = new AbortController());
+    reading = new AbortController();
+    const { signal } = reading;
     list.setAttribute('aria-busy', 'true');
     try {
       const found = await source(input.value.trim(), signal);
