@@ -6,7 +6,7 @@ import { BY_AGE, PAGE_ROWS, pager, switches } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { DELIVERY_TONES, shortId } from '../kit/shown-values.ts';
 import { listenersOf, readWebhooks } from './alert-webhooks.ts';
-import type { Wallet, WalletBalance, WalletEvent, Webhook } from './answers.ts';
+import type { Decimal, Wallet, WalletBalance, WalletEvent, Webhook } from './answers.ts';
 import { exactData } from './api-calls.ts';
 import { type Names, namesOf } from './named-outcomes.ts';
 import { programExamples, quoted } from './program.ts';
@@ -228,7 +228,7 @@ function amountWords({ type, payload: { data } }: WalletEvent, names: Names): Ht
 }
 
 /** An amount with its sign. */
-function signed(change: WalletBalance['balance']): Html {
+function signed(change: Decimal): Html {
   const text = plain(change);
   const isOut = text.startsWith('-');
   return html`<span class="num ${isOut ? 'down' : 'up'}">${isOut ? '−' : '+'}${amount(text.replace('-', ''))}</span>`;
