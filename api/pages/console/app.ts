@@ -28,12 +28,14 @@ import { resolutionsPage } from './resolutions/page.ts';
 import { type ConsoleRouter, createConsoleRouter } from './route.ts';
 import { firstStepsRoutes, noteLook } from './start/page.ts';
 import { usagePages } from './usage.ts';
+import { walletPage } from './wallet.ts';
+import { walletsPage } from './wallets.ts';
 import { webhooksPage } from './webhooks/page.ts';
 import { webhookPage } from './webhooks/webhook.ts';
 
 /** The first segments of the paths of the console. All other paths belong to the API. */
 const OWN =
-  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|resolutions|alerts|webhooks|deliveries|live|archive|usage|start|console)(?:\/|$))/;
+  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|resolutions|alerts|wallets|webhooks|deliveries|live|archive|usage|start|console)(?:\/|$))/;
 
 /** Registers every page. */
 type ConsoleDeps = PageDeps & AuthDeps & StreamDeps & Pick<AnswerDeps, 'answers'>;
@@ -45,6 +47,8 @@ export function registerConsolePages(router: ConsoleRouter, deps: ConsoleDeps): 
   eventPage(router, deps);
   resolutionsPage(router, deps);
   alertPages(router, deps);
+  walletsPage(router, deps);
+  walletPage(router, deps);
   webhooksPage(router, deps);
   webhookPage(router, deps);
   deliveriesPage(router, deps);

@@ -9,6 +9,7 @@ export const SECTIONS = {
   markets: { label: 'Markets', path: '/markets', scope: 'markets:read' },
   resolutions: { label: 'Resolutions', path: '/resolutions', scope: 'markets:read' },
   alerts: { label: 'Alerts', path: '/alerts', scope: 'alerts' },
+  wallets: { label: 'Wallets', path: '/wallets', scope: 'wallets' },
   webhooks: { label: 'Webhooks', path: '/webhooks', scope: 'webhooks' },
   deliveries: { label: 'Deliveries', path: '/deliveries', scope: 'webhooks' },
   live: { label: 'Live', path: '/live', scope: 'webhooks' },
