@@ -67,6 +67,7 @@ import { ArchiveSeam0055 } from './migrations/0055-archive-seam.ts';
 import { ArchiveStore0056 } from './migrations/0056-archive-store.ts';
 import { TradeWeeks0057 } from './migrations/0057-trade-weeks.ts';
 import { CandleSeam0058 } from './migrations/0058-candle-seam.ts';
+import { Watchlist0059 } from './migrations/0059-watchlist.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -137,6 +138,7 @@ export const MIGRATIONS = [
   ArchiveStore0056,
   TradeWeeks0057,
   CandleSeam0058,
+  Watchlist0059,
 ] as const;
 
 /**

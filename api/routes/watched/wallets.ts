@@ -1,14 +1,26 @@
 import { z } from 'zod';
-import { readWalletAddress } from '../../src/domain/wallets/address.ts';
-import { createWallet, deleteWallet, findWallet, listWallets, type Wallet } from '../../src/store/wallets/wallets.ts';
-import { requireQuota } from '../access/quota.ts';
-import type { RouteGroup } from '../context.ts';
-import { deleted } from '../contract/envelope.ts';
-import { createWalletBody, createWalletExample, type WalletBody, wallet, walletExample } from '../contract/wallet.ts';
-import { ApiError, invalidRequest } from '../errors.ts';
-import { accountRoute, type Route, writeRoute } from '../http/route.ts';
-import type { WriteDeps } from '../http/write-deps.ts';
-import { accountList, listQuery } from './account-list.ts';
+import { readWalletAddress } from '../../../src/domain/wallets/address.ts';
+import {
+  createWallet,
+  deleteWallet,
+  findWallet,
+  listWallets,
+  type Wallet,
+} from '../../../src/store/wallets/wallets.ts';
+import { requireQuota } from '../../access/quota.ts';
+import type { RouteGroup } from '../../context.ts';
+import { deleted } from '../../contract/envelope.ts';
+import {
+  createWalletBody,
+  createWalletExample,
+  type WalletBody,
+  wallet,
+  walletExample,
+} from '../../contract/wallet.ts';
+import { ApiError, invalidRequest } from '../../errors.ts';
+import { accountRoute, type Route, writeRoute } from '../../http/route.ts';
+import type { WriteDeps } from '../../http/write-deps.ts';
+import { accountList, listQuery } from '../account-list.ts';
 
 const tag = 'wallets';
 const group: RouteGroup = { header: 'X-API-Key', scope: 'wallets' };
