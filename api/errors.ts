@@ -27,6 +27,7 @@ export const STATUS_OF = {
   webhook_not_found: 404,
   alert_not_found: 404,
   backtest_not_found: 404,
+  backtest_needs_job: 409,
   wallet_not_found: 404,
   key_not_found: 404,
   archive_off: 404,

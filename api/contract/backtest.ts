@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { RESOLUTION_STATES } from '../../src/domain/markets/resolution.ts';
 import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
+import { AT_ONCE_LIMITS } from '../../src/store/alerts/backtest/backtest.ts';
 import { BACKTEST_ERRORS, BACKTEST_STATES } from '../../src/store/alerts/backtest/jobs.ts';
 import { createAlertBody, createAlertExample, firingFields } from './alert.ts';
 import { correctionShape } from './events/correction.ts';
@@ -37,6 +38,12 @@ export function backtestBody(venues: readonly string[]) {
       alert: createAlertBody(venues).meta({ description: 'A body of `POST /v1/alerts`. Nothing is created.' }),
       start: time('The creation of the alert: an ISO 8601 time with an offset, or epoch seconds.'),
       end: time('The first moment that does not count, after `start` and not in the future.'),
+      atOnce: z
+        .boolean('must be true or false')
+        .optional()
+        .meta({
+          description: `With \`true\`: answers at once or with 409 \`backtest_needs_job\`, and makes no job. At most ${AT_ONCE_LIMITS.rows.toLocaleString('en-US')} observations of ${AT_ONCE_LIMITS.markets} markets.`,
+        }),
     })
     .refine(({ start, end }) => end > start, { path: ['end'], message: 'must be after start' });
 }

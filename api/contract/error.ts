@@ -21,6 +21,8 @@ export const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
   no_data_yet: 'No data is known yet, or was known at `as_of`.',
   webhook_not_found: 'The account has no such webhook.',
   alert_not_found: 'The account has no such alert.',
+  backtest_needs_job:
+    'The backtest is too large for an answer at once, or another one of the account runs. Send it without `atOnce`.',
   backtest_not_found: 'The account has no such backtest, or it ended more than 24 hours ago.',
   wallet_not_found: 'The account has no such wallet.',
   key_not_found: 'The account has no such key.',

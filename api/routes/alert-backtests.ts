@@ -5,6 +5,7 @@ import { correctionFields } from '../../src/domain/webhooks/correction.ts';
 import { isUnreachable, type NewAlert } from '../../src/store/alerts/alerts.ts';
 import {
   ANSWER_LIMITS,
+  AT_ONCE_LIMITS,
   type BacktestFiring,
   type BacktestResult,
   backtest,
@@ -68,7 +69,7 @@ export function alertBacktestRoutes(deps: WriteDeps): Route[] {
           example: backtestResultExample,
           accepted: { description: 'A job runs the backtest.', data: backtestJob, example: backtestJobExample },
         },
-        errors: ['webhook_not_found', 'quota_exceeded', 'different_currencies'],
+        errors: ['webhook_not_found', 'quota_exceeded', 'different_currencies', 'backtest_needs_job'],
       },
       async (tx, { caller, body }) => {
         const request = await toRequest(tx, deps, caller, body);
@@ -76,11 +77,17 @@ export function alertBacktestRoutes(deps: WriteDeps): Route[] {
         if (answering.size < MAX_ANSWERED && !answering.has(accountId)) {
           answering.add(accountId);
           try {
-            const result = await backtest(tx, request, ANSWER_LIMITS);
+            const result = await backtest(tx, request, body.atOnce ? AT_ONCE_LIMITS : ANSWER_LIMITS);
             if (result !== null) return { data: presentResult(result) };
           } finally {
             answering.delete(accountId);
           }
+        }
+        if (body.atOnce) {
+          throw new ApiError(
+            'backtest_needs_job',
+            'the backtest needs a job: send it without atOnce, or a shorter range',
+          );
         }
         const stored = await createBacktest(tx, accountId, request);
         if (stored === null) {

@@ -58,6 +58,15 @@ function coveredHours(): StoredHour[] {
   });
 }
 
+/** The hours of prices of the last two days: five hours ago the venue was not read, and 20 hours ago nothing is proven. */
+function pricedHours(): StoredHour[] {
+  return Array.from({ length: 48 }, (_, hour): StoredHour => {
+    if (hour === 43 || hour === 42) return { class: 'gap', cause: 'poll_pause' };
+    if (hour === 28 || hour === 29) return { class: 'unknown', reason: 'not_compared' };
+    return { class: 'observed' };
+  });
+}
+
 /** Fills a database with markets that look like real ones, and with one whose texts are hostile. */
 export async function aConsoleWorld(db: Database): Promise<ConsoleWorld> {
   await db.query(INSERT_POLLS);
@@ -68,6 +77,8 @@ export async function aConsoleWorld(db: Database): Promise<ConsoleWorld> {
   }
   await storedCoverage(db, { venue: 'polymarket', start: Date.parse('2026-01-03') / 1_000 }, coveredHours());
   const nowMs = Date.now();
+  const lastHour = Math.floor(nowMs / 3_600_000) * 3_600;
+  await storedCoverage(db, { venue: 'polymarket', kind: 'prices', start: lastHour - 48 * 3_600 }, pricedHours());
   const day = 86_400_000;
   const made: TestMarket[] = [];
   for (const [index, title] of TITLES.entries()) {
@@ -264,7 +275,7 @@ async function fill(db: Database, { outcomes: [yes, no] }: TestMarket, nowMs: nu
   const partitions = new Partitions(db);
   for (const table of ['observation', 'price_history'] as const) await partitions.ensureAroundNow(table);
   await db.query(OBSERVE, [yes.tokenId]);
-  for (const interval of ['1m', '5m', '1h', '4h', '1d'] as const) {
+  for (const interval of ['1m', '5m', '15m', '1h', '4h', '1d'] as const) {
     const seconds = INTERVAL_SECONDS[interval];
     const start = Math.floor(now / seconds) * seconds;
     await storedCandles(

@@ -19,8 +19,10 @@ import { span } from '../../../src/domain/values/durations.ts';
 import { ApiError } from '../../errors.ts';
 import { fieldMoment, momentField } from '../kit/filters.ts';
 import { type FormView, isEdited, linesOf, withPoint } from '../kit/form-view.ts';
+import { hidden } from '../kit/forms.ts';
 import { type Html, html } from '../kit/html.ts';
-import { shownUrl } from '../kit/shown-values.ts';
+import { atPick, type Picks, pickField } from './alert-picks.ts';
+import { webhookField } from './alert-webhooks.ts';
 import { secondsOf } from './alert-words.ts';
 import type { Alert, Webhook } from './answers.ts';
 import { plain, venueTitle } from './values.ts';
@@ -52,43 +54,59 @@ function shownParts(condition: string): string {
 }
 
 interface Choices {
-  /** The active webhooks that list `price_alert`. */
-  webhooks: readonly Webhook[];
+  /** All webhooks of the account; undefined for a key that must not read them. */
+  webhooks: readonly Webhook[] | undefined;
+  picks: Picks;
+}
+
+interface NewChoices extends Choices {
   venues: readonly string[];
-  /** The name of the outcome that the form names. */
-  outcome?: Html | undefined;
 }
 
 /** All fields of a new alert. The style sheet shows those of the chosen condition; the body has only those, with every browser. */
-export function alertFields(view: FormView, { webhooks, venues, outcome }: Choices): Html {
+export function alertFields(view: FormView, choices: NewChoices): Html {
+  const { venues, picks } = choices;
   const isScope = view.value('subject') === 'scope';
-  return html`${view.choice({
-    label: 'Condition',
-    name: 'condition',
-    value: 'above',
-    options: CONDITIONS.map((each) => [each, conditionOf(each).label] as const),
-    showsOf: shownParts,
-  })}
+  return html`${conditionField(view, CONDITIONS)}
 <fieldset><legend>Watches</legend>
 <div class="radios"><label class="check"><input type="radio" name="subject" value="token" id="subject-token"${!isScope && html` checked`}>one outcome</label>
 <label class="check"><input type="radio" name="subject" value="scope" id="subject-scope"${isScope && html` checked`}>all outcomes of markets</label></div>
-<div class="for-token">${view.field({
-    label: 'Outcome',
-    name: 'tokenMint',
-    hint: outcome ? undefined : 'The id of an outcome, as a market page copies it, or of a token.',
-  })}${outcome && html`<p class="hint">${outcome}</p>`}</div>
+<div class="for-token">${pickField(view, 'tokenMint', picks, OUTCOME_HINT)}</div>
 <div class="for-scope"><p class="hint" id="field-scope">At least one field. All given ones must fit, also for markets that appear later.</p>${view.problem('scope', 'All outcomes of markets')}
-<div class="pair"><div class="for-market">${view.field({ label: 'Id of a market', name: 'scope.market_id' })}</div>
-${view.field({ label: 'Id of an event', name: 'scope.event_id' })}
-${view.choice({
-  label: 'Venue',
-  name: 'scope.venue',
-  value: '',
-  options: [['', 'any'], ...venues.map((venue) => [venue, venueTitle(venue)] as const)],
-})}
+${pickField(view, 'scope', picks, 'Words of its title, or its id.')}
+<div class="pair">${view.choice({
+    label: 'Venue',
+    name: 'scope.venue',
+    value: '',
+    options: [['', 'any'], ...venues.map((venue) => [venue, venueTitle(venue)] as const)],
+  })}
 ${view.field({ label: 'Category', name: 'scope.category', hint: 'In the spelling of the venue.' })}
 ${view.field({ label: 'Words', name: 'scope.q', hint: 'Each one is in the title of the market or of its event.' })}</div></div></fieldset>
-<div class="when-price">${view.field({
+${conditionParts(view, picks)}
+${endParts(view, choices)}`;
+}
+
+/** The fields of a new alert on one outcome, which its page shows. */
+export function outcomeAlertFields(view: FormView, outcome: string, choices: Choices): Html {
+  const conditions = CONDITIONS.filter((each) => !isOfNewMarkets(each));
+  return html`${hidden({ subject: 'token', tokenMint: outcome })}
+<div class="pair">${conditionField(view, conditions)}${conditionParts(view, choices.picks)}</div>
+${endParts(view, choices)}`;
+}
+
+function conditionField(view: FormView, conditions: readonly Condition[]): Html {
+  return view.choice({
+    label: 'Condition',
+    name: 'condition',
+    value: 'above',
+    options: conditions.map((each) => [each, conditionOf(each).label] as const),
+    showsOf: shownParts,
+  });
+}
+
+/** The fields of all conditions, of which the style sheet shows those of the chosen one. */
+function conditionParts(view: FormView, picks: Picks): Html {
+  return html`<div class="when-price">${view.field({
     label: html`<span class="for-price">Price</span> <span class="for-spread">Spread</span> <span class="for-net">Net per unit</span>`,
     called: findCondition(view.value('condition'))?.priceLabel ?? 'Price',
     name: 'price',
@@ -100,7 +118,7 @@ ${DIRECTED.map(
   ({ name, direction }) =>
     html`<div class="when-direction-of-${name}">${directionField(view, direction, directionName(name))}</div>`,
 )}
-${orderFields(view)}
+${orderFields(view, picks)}
 <div class="when-notional">${view.field({
     label: 'Amount',
     name: 'notional',
@@ -109,14 +127,21 @@ ${orderFields(view)}
 <div class="when-times"><div class="pair">${view.field({ label: 'Or multiple', name: 'times', hint: 'Of the mean of the windows before, such as 3.' })}
 ${view.field({ label: 'Windows for the mean', name: 'windows' })}</div></div>
 ${statesField(view)}
-<div class="when-windowSeconds">${view.field({ label: 'Window', name: 'windowSeconds', hint: 'Such as 90 s, 15 min or 1 h; at most 24 h.' })}</div>
-<fieldset><legend>Then</legend>
+<div class="when-windowSeconds">${view.field({ label: 'Window', name: 'windowSeconds', hint: 'Such as 90 s, 15 min or 1 h; at most 24 h.' })}</div>`;
+}
+
+/** How often the alert fires, which webhook gets its events, and its end and its name. */
+function endParts(view: FormView, { webhooks }: Choices): Html {
+  const isOpen = ['expiresAt', 'name', 'note'].some((each) => view.value(each) !== '');
+  return html`<fieldset><legend>Then</legend>
 <label class="check"><input type="checkbox" name="repeat" id="field-repeat" value="true"${view.isChecked('repeat') && html` checked`}>fire again after a cool-down</label>
 <div class="with-repeat">${cooldownField(view, span(DEFAULT_COOLDOWN_SECONDS))}</div>
-${webhookField(view, webhooks)}
-${endField(view)}</fieldset>
-${nameFields(view)}`;
+${webhookField(view, webhooks)}</fieldset>
+<details class="more"${(isOpen || view.isRejected) && html` open`}><summary>End, name and note</summary><div class="form">${endField(view)}
+${nameFields(view)}</div></details>`;
 }
+
+const OUTCOME_HINT = 'Words of the question, or the id of an outcome or a token.';
 
 /** The fields that an alert can change. Without `webhooks`, the key must not read them. */
 export function editFields(view: FormView, alert: Alert, webhooks: readonly Webhook[] | undefined): Html {
@@ -189,17 +214,6 @@ function unitField(view: FormView, value = 'absolute'): Html {
   });
 }
 
-function webhookField(view: FormView, webhooks: readonly Webhook[], value = ''): Html {
-  const named = webhooks.map(({ id, url }) => [id, shownUrl(url)] as const);
-  const isListed = value === '' || named.some(([id]) => id === value);
-  return view.choice({
-    label: 'Webhook',
-    name: 'webhookId',
-    value,
-    options: [['', 'the default webhook'], ...named, ...(isListed ? [] : [[value, value] as const])],
-  });
-}
-
 const THRESHOLD_LABELS: Readonly<Record<ThresholdField, string>> = {
   price: 'Price',
   change: 'Move',
@@ -221,12 +235,8 @@ function cooldownField(view: FormView, value: string): Html {
 }
 
 /** The order of a new alert on books. */
-function orderFields(view: FormView): Html {
-  return html`<div class="when-sellTokenMint">${view.field({
-    label: 'Outcome to sell',
-    name: 'sellTokenMint',
-    hint: 'The id of the outcome that is sold, as its market page copies it.',
-  })}</div>
+function orderFields(view: FormView, picks: Picks): Html {
+  return html`<div class="when-sellTokenMint">${pickField(view, 'sellTokenMint', picks, OUTCOME_HINT)}</div>
 <div class="when-side">${sideField(view)}</div>
 <div class="when-size">${sizeField(view)}</div>`;
 }
@@ -350,7 +360,7 @@ export function atAlertFields(error: ApiError, form: URLSearchParams): ApiError 
   const condition = CONDITIONS.find((each) => each === form.get('condition'));
   const direction = condition && conditionOf(condition).direction ? directionName(condition) : 'direction';
   const details = error.details.map(({ path, message }) => ({
-    path: path === 'direction' ? direction : path,
+    path: path === 'direction' ? direction : atPick(path),
     message,
   }));
   return new ApiError(error.code as 'invalid_request', error.message, { details });

@@ -9,13 +9,13 @@ import { type Column, type Html, html, NONE, number, table, time } from '../kit/
 import type { PageDeps } from '../kit/page-deps.ts';
 import { shortId } from '../kit/shown-values.ts';
 import { newAlertBody } from './alert-fields.ts';
-import { firesWhen } from './alert-words.ts';
+import { targetOf } from './alert-words.ts';
 import type { Alert, Backtest, BacktestFiring, BacktestGap, BacktestResult, Market } from './answers.ts';
 import { orNothing } from './api-calls.ts';
 import { type Names, namesOf } from './named-outcomes.ts';
 import type { ActionRequest, ConsoleRequest } from './route.ts';
 import { type Point, RANGES, type Range, readSeries, windowOf } from './series.ts';
-import { amount, currencyOf, marketPath, percent, plain, price, venueTitle } from './values.ts';
+import { amount, marketPath, percent, plain, price, venueTitle } from './values.ts';
 
 /** The form of a new alert. It answers a POST with the firings that the alert would have had. */
 export const TRIAL_PATH = '/alerts/new';
@@ -25,16 +25,20 @@ const RANGE_LABELS: Readonly<Record<Range, string>> = {
   '6h': 'the last 6 hours',
   '1d': 'the last day',
   '1w': 'the last week',
+  '1m': 'the last 30 days',
   all: 'since it opened, else 90 days',
 };
-const DEFAULT_RANGE: Range = '1d';
+const DEFAULT_RANGE: Range = '1w';
 /** Rows of a page. The answer has up to 1,000 firings. */
 const MAX_SHOWN = 200;
 const MAX_GAPS = 10;
 /** The colours of a chart. */
 const MAX_LINES = 8;
 
-/** The buttons of a new alert. The first one is that of the key Enter. */
+/** The button of the key Enter must come first in a form, before those that choose its subjects. */
+export const ENTER_BUTTON = html`<button type="submit" hidden>Set alert</button>`;
+
+/** The buttons of a new alert. */
 export function alertButtons(range?: Html): Html {
   return html`<div class="actions"><button type="submit" class="primary">Set alert</button>
 <div class="try">${range}<button type="submit" formaction="${TRIAL_PATH}#trial" data-try>Try it on the past</button></div></div>`;
@@ -84,12 +88,79 @@ export async function alertTrial(deps: Pick<PageDeps, 'db'>, request: ActionRequ
   }
   const result = 'id' in data ? data.result : data;
   if (result === undefined) throw new TypeError('a finished backtest has a result');
+  return shownResult(deps, request, { alert, market, result, span, window, isBrief: false });
+}
+
+/**
+ * The firings of a form whose fields change: of its range, or of the longest shorter one that has few enough observations for an answer at
+ * once. It starts no job, and a form that the backtest rejects has the reasons in words.
+ */
+export async function briefTrial(deps: Pick<PageDeps, 'db'>, request: ActionRequest): Promise<Html> {
+  const { form, nowMs } = request;
+  try {
+    const alert = newAlertBody(form) as unknown as Alert;
+    const market = await marketOf(deps, request, alert);
+    const wanted = chosen(form, 'over', RANGES) ?? DEFAULT_RANGE;
+    for (const over of [wanted, ...SHORTER.filter((each) => RANGES.indexOf(each) < RANGES.indexOf(wanted))]) {
+      const window = windowOf(over, market ?? {}, nowMs);
+      const span = { start: window.start, end: Math.floor(nowMs / 1_000) };
+      const body = { alert, ...span, atOnce: true };
+      const answer = await request.api<BacktestResult>({ operationId: 'backtestAlert', body }).catch(needsJob);
+      if (answer === undefined) continue;
+      const shown = { alert, market, result: answer.data, span, window };
+      return await shownResult(deps, request, { ...shown, isBrief: true });
+    }
+    return section(
+      html`<p class="note">The last hour has too many observations for an answer at once. <strong>Try it on the past</strong> runs a job.</p>`,
+    );
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status >= 500 || error.status === 429) throw error;
+    const details = atTrialFields(error).details.map(({ path, message }) => `${FIELD_WORDS[path] ?? path} ${message}`);
+    const reasons = details.length === 0 ? error.message : details.join('; ');
+    return section(html`<p class="muted">Not tried yet: ${reasons}.</p>`);
+  }
+}
+
+const SHORTER: readonly Range[] = ['1w', '1d', '1h'];
+const FIELD_WORDS: Readonly<Record<string, string>> = {
+  tokenMint: 'the outcome',
+  sellTokenMint: 'the outcome to sell',
+  scope: 'the markets',
+  notional: 'the amount',
+  change: 'the move',
+  price: 'the price',
+  times: 'the multiple',
+  states: 'the result',
+  windowSeconds: 'the window',
+  cooldownSeconds: 'the cool-down',
+  expiresAt: 'the end',
+  webhookId: 'the webhook',
+};
+
+/** Nothing for a backtest that is too large for an answer at once. */
+function needsJob(error: unknown): undefined {
+  if (error instanceof ApiError && error.code === 'backtest_needs_job') return undefined;
+  throw error;
+}
+
+interface Shown {
+  alert: Alert;
+  market: Market | undefined;
+  result: BacktestResult;
+  span: Span;
+  window: ReturnType<typeof windowOf>;
+  /** Whether its table of firings is folded. */
+  isBrief: boolean;
+}
+
+async function shownResult(deps: Pick<PageDeps, 'db'>, request: ConsoleRequest, shown: Shown): Promise<Html> {
+  const { alert, market, result, isBrief, span } = shown;
   const names = await namesOf(deps, request, [
     ...(market?.outcomes.map(({ outcome_id }) => outcome_id) ?? []),
     ...result.firings.slice(0, MAX_SHOWN).map(({ tokenMint }) => tokenMint),
   ]);
-  const chart = market && (await trialChart(request, { market, alert, result, names, span, window }));
-  return resultSection(alert, result, { names, span, chart, market });
+  const chart = market && (await trialChart(request, { ...shown, market, names }));
+  return resultSection(alert, result, { names, span, chart, isBrief });
 }
 
 /** The reasons of a rejected backtest with the names of the form. */
@@ -140,18 +211,16 @@ function section(content: Html): Html {
 function resultSection(
   alert: Alert,
   { firings, firingCount, observations, gaps, approximate, exactFrom }: BacktestResult,
-  { names, span, chart, market }: { names: Names; span: Span; chart: Html | undefined; market: Market | undefined },
+  { names, span, chart, isBrief }: { names: Names; span: Span; chart: Html | undefined; isBrief: boolean },
 ): Html {
-  const isProbability = alert.tokenMint === undefined || names.has(alert.tokenMint);
   const shown = firings.slice(0, MAX_SHOWN);
-  const currency = market && currencyOf(market.venue);
-  const words = firesWhen({ ...alert, ...(currency !== undefined && { currency }) }, isProbability);
   const fired =
     firingCount === 0
-      ? 'would not have fired'
-      : `would have fired ${({ 1: 'once', 2: 'twice' } as Record<number, string>)[firingCount] ?? `${firingCount.toLocaleString('en-US')} times`}`;
+      ? 'It would not have fired'
+      : `It would have fired ${({ 1: 'once', 2: 'twice' } as Record<number, string>)[firingCount] ?? `${firingCount.toLocaleString('en-US')} times`}`;
   const seen = isMarketCondition(alert.condition) ? 'changes of markets' : 'observations';
-  return section(html`<p>An alert ${words} <strong>${fired}</strong> from ${moment(span.start)} to ${moment(span.end)} UTC, on ${number(
+  const rows = firingTable(shown, names, alert.tokenMint === undefined);
+  return section(html`<p><strong>${fired}</strong> from ${moment(span.start)} to ${moment(span.end)} UTC, on ${number(
     observations,
   )} ${seen}. Nothing is saved.</p>
 ${approximate && approximation(exactFrom)}
@@ -161,7 +230,7 @@ ${
   firingCount > shown.length &&
   html`<p class="muted">The first ${shown.length} of ${number(firingCount)} firings. A longer cool-down or a shorter time has fewer.</p>`
 }
-${firingTable(shown, names, alert.tokenMint === undefined)}`);
+${isBrief && shown.length > 0 ? html`<details class="more"><summary>The firings as a table</summary>${rows}</details>` : !isBrief && rows}`);
 }
 
 function firingTable(firings: readonly BacktestFiring[], names: Names, isOfSeveral: boolean): Html {
@@ -238,21 +307,7 @@ function gapList(gaps: readonly BacktestGap[]): Html {
 /** The line of each outcome of the alert with a mark at each firing. */
 async function trialChart(
   request: ConsoleRequest,
-  {
-    market,
-    alert,
-    result,
-    names,
-    span,
-    window,
-  }: {
-    market: Market;
-    alert: Alert;
-    result: BacktestResult;
-    names: Names;
-    span: Span;
-    window: ReturnType<typeof windowOf>;
-  },
+  { market, alert, result, names, span, window }: Omit<Shown, 'market' | 'isBrief'> & { market: Market; names: Names },
 ): Promise<Html> {
   const outcomes = market.outcomes
     .filter(({ outcome_id }) => alert.tokenMint === undefined || outcome_id === alert.tokenMint)
@@ -271,11 +326,13 @@ async function trialChart(
       ? []
       : [{ x, y, title: `${at.slice(0, 19).replace('T', ' ')} UTC, ${percent(y)}` }];
   });
+  const target = targetOf(alert);
   const drawn = lines.map((line) => line.map(({ time: x, value: y }) => ({ x, y })));
   return html`<figure class="trial-chart"><div class="plot"><div class="scale" aria-hidden="true"><span>1.0</span><span>0.5</span><span>0.0</span></div>
 ${lineChart(drawn, `Price with ${marks.length} marks at the firings. The table below has them.`, {
   marks,
   span: [Math.min(span.start, window.start), span.end],
+  level: target === undefined || target === null ? undefined : Number(target),
 })}</div>
 <p class="time-scale muted" aria-hidden="true"><span>${moment(span.start)}</span><span>${moment(span.end)}</span></p>
 <ul class="chart-legend">${outcomes.map(

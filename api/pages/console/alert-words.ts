@@ -1,20 +1,93 @@
-import { conditionOf } from '../../../src/domain/alerts/conditions.ts';
+import {
+  type Condition,
+  conditionOf,
+  isMarketCondition,
+  isOfNewMarkets,
+} from '../../../src/domain/alerts/conditions.ts';
 import { decimal, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import { type Html, html } from '../kit/html.ts';
 import { shortId } from '../kit/shown-values.ts';
 import type { Alert, AlertScope, Decimal } from './answers.ts';
 import type { Name } from './named-outcomes.ts';
-import { eventPath, hundredfold, marketPath, percent, plain, venueTitle } from './values.ts';
+import { eventPath, exactHundredfold, hundredfold, marketPath, plain, titleOf, venueTitle } from './values.ts';
 
-/** The condition of an alert in words. Prices of outcomes are probabilities, other prices have the currency of the alert. */
-export function firesWhen(alert: Alert, isProbability: boolean): string {
-  const money = (text: string) => `${text} ${alert.currency ?? ''}`.trim();
-  return conditionOf(alert.condition).sentence<Decimal>(alert, {
-    price: (value) => (isProbability || value === undefined ? (percent(value) ?? '–') : money(plain(value))),
-    difference: (value) => (isProbability ? points(value) : money(plain(value ?? 0))),
-    amount: (value) => money(grouped(value)),
+/** A value that the form does not have yet. */
+const MISSING = '…';
+
+interface Subjects {
+  /** The outcome or the markets by name; absent in a place that names them, such as a row of a list. */
+  subject?: string | undefined;
+  /** The outcome to sell. */
+  other?: string | undefined;
+  /** Prices of outcomes are probabilities, other prices have the currency of the alert. */
+  isProbability: boolean;
+}
+
+/** The words of `firesWhen` without "when". Values are exact, because a rounded target would be another alert. */
+export function clauseOf(alert: Alert, { subject, other = 'the other outcome', isProbability }: Subjects): string {
+  const { condition, currency = '' } = alert;
+  const money = (text: string) => `${text} ${currency}`.trim();
+  const known = (value: Decimal | undefined, text: (value: Decimal) => string) =>
+    value === undefined || value === null ? MISSING : text(value);
+  const ofMarket = isOfNewMarkets(condition) ? 'a new market' : 'the market';
+  return conditionOf(condition).sentence<Decimal>(alert, {
+    subject: subject ?? (isMarketCondition(condition) ? ofMarket : 'it'),
+    other,
+    after: (preposition) => (subject === undefined ? '' : ` ${preposition} ${subject}`),
+    its: (noun) => (subject === undefined ? `its ${noun}` : `the ${noun} of ${subject}`),
+    price: (value) => known(value, (one) => (isProbability ? `${exactHundredfold(one)} %` : money(plain(one)))),
+    difference: (value) =>
+      known(value, (one) => (isProbability ? `${exactHundredfold(one)} points` : money(plain(one)))),
+    amount: (value) => known(value, (one) => money(grouped(one))),
+    number: (value) => known(value, (one) => plain(one)),
   });
 }
+
+/** When an alert fires, in words: `when it reaches 35 % or more`. */
+export function firesWhen(alert: Alert, isProbability: boolean): string {
+  return `when ${clauseOf(alert, { isProbability })}`;
+}
+
+/** The markets of a scope by their names, where they are known. */
+export interface ScopeNames {
+  market?: string | undefined;
+  event?: string | undefined;
+}
+
+/** The markets or outcomes of a scope as the subject of a sentence. */
+export function scopeSubject(
+  { condition, scope = {} }: Pick<Alert, 'condition' | 'scope'>,
+  names: ScopeNames = {},
+): string {
+  const { market_id, event_id, venue, category, q } = scope;
+  const parts = [
+    event_id !== undefined && `of the event ${quoted(names.event) ?? event_id}`,
+    venue !== undefined && `on ${venueTitle(venue)}`,
+    category !== undefined && `in the category ${category}`,
+    q !== undefined && `with “${q}” in the title`,
+  ].filter((part) => part !== false);
+  const tail = parts.map((part) => ` ${part}`).join('');
+  if (isOfNewMarkets(condition)) return `a new market${tail}`;
+  const one = `the market ${quoted(names.market) ?? market_id ?? ''}`.trim();
+  if (isMarketCondition(condition)) return market_id === undefined ? `any market${tail}` : `${one}${tail}`;
+  return `any outcome of ${market_id === undefined ? 'a market' : one}${tail}`;
+}
+
+/** An outcome with its market as the subject of a sentence, or the market alone. */
+export function outcomeSubject({ title, label, siblingLabel }: Name, condition: Condition): string {
+  const market = titleOf({ title, sibling_label: siblingLabel ?? undefined });
+  return isMarketCondition(condition) ? `“${market}”` : `${label || 'an outcome'} of “${market}”`;
+}
+
+function quoted(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : `“${text}”`;
+}
+
+/** A token without a market, as the subject of a sentence. */
+export function tokenSubject(token: string): string {
+  return `the token ${token.length <= MAX_TOKEN ? token : `${token.slice(0, 6)}…${token.slice(-4)}`}`;
+}
+const MAX_TOKEN = 18;
 
 /** Whether the alert waits for a price, so that there is a distance to it. */
 export function hasPriceTarget({ condition }: Pick<Alert, 'condition'>): boolean {
@@ -40,7 +113,7 @@ export function subjectOf(alert: Alert, name: Name | undefined, classes = ''): H
   if (name === undefined) return html`token ${shortId(alert.tokenMint ?? '')}`;
   const path = marketPath({ venue: name.venue, market_id: name.marketId });
   const query = new URLSearchParams({ outcome: name.outcomeId }).toString();
-  return html`<a class="${classes}" href="${path}?${query}">${name.title}</a>
+  return html`<a class="${classes}" data-token="${name.outcomeId}" href="${path}?${query}">${name.title}</a>
 <span class="where">${name.siblingLabel !== null && html`${name.siblingLabel} · `}${name.label}</span>`;
 }
 
@@ -65,10 +138,6 @@ export function secondsOf(text: string): number | null {
   return Number(count) * ({ s: 1, m: 60, min: 60, h: 3_600, d: 86_400 }[unit] ?? 1);
 }
 
-function points(size: Decimal | undefined): string {
-  return `${hundredfold(decimal(size ?? 0))} points`;
-}
-
-function grouped(amount: Decimal | undefined): string {
+function grouped(amount: Decimal): string {
   return Number(amount).toLocaleString('en-US', { maximumFractionDigits: 6 });
 }

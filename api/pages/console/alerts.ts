@@ -1,4 +1,5 @@
 import { span } from '../../../src/domain/values/durations.ts';
+import type { ApiError } from '../../errors.ts';
 import { type FormView, formView } from '../kit/form-view.ts';
 import { actionButton, actionForm } from '../kit/forms.ts';
 import { ago, badge, facts, type Html, html, longText, NONE, type Tone, table } from '../kit/html.ts';
@@ -7,17 +8,29 @@ import type { PageDeps } from '../kit/page-deps.ts';
 import type { PageContent } from '../kit/router.ts';
 import { shortId } from '../kit/shown-values.ts';
 import { alertChange, alertFields, atAlertFields, editFields, newAlertBody } from './alert-fields.ts';
-import { alertButtons, alertTrial, atTrialFields, TRIAL_PATH, trialRange } from './alert-trial.ts';
+import { suggestedTarget } from './alert-form.ts';
+import { readPicks, requirePicks, settlePicks } from './alert-picks.ts';
+import { alertPreview } from './alert-preview.ts';
+import { alertSentence, fullClause, readAlertNames } from './alert-sentence.ts';
+import {
+  alertButtons,
+  alertTrial,
+  atTrialFields,
+  briefTrial,
+  ENTER_BUTTON,
+  TRIAL_PATH,
+  trialRange,
+} from './alert-trial.ts';
+import { destinationName, readWebhooks } from './alert-webhooks.ts';
 import { distance, firesWhen, subjectOf, targetOf } from './alert-words.ts';
 import type { Alert, Firing, Webhook } from './answers.ts';
 import { type Names, namesOf } from './named-outcomes.ts';
 import { programExamples, quoted } from './program.ts';
-import type { ConsoleRequest, ConsoleRouter } from './route.ts';
+import type { ActionRequest, ConsoleRequest, ConsoleRouter } from './route.ts';
 import { amount, marketPath, minute, percent, price } from './values.ts';
 
 const PATH = '/alerts';
 const NEW_PATH = TRIAL_PATH;
-const MAX_WEBHOOKS = 100;
 const TONES: Readonly<Record<string, Tone>> = { active: 'good', paused: 'warn', triggered: 'idle', expired: 'idle' };
 const CRUMBS = html`<p class="crumbs"><a href="${PATH}">Alerts</a></p>`;
 
@@ -67,7 +80,7 @@ ${programExamples(request, {
     path: NEW_PATH,
     section,
     scope,
-    load: (request) => newPage(deps, request, formView(request.query.size === 0 ? undefined : request.query)),
+    load: async (request) => newPage(deps, request, await settlePicks(deps, request, request.query)),
   });
 
   router.action({
@@ -75,12 +88,20 @@ ${programExamples(request, {
     section,
     scope,
     async run(request) {
-      const trial = await alertTrial(deps, request);
-      return { page: await newPage(deps, request, formView(request.form), trial) };
+      const form = await settlePicks(deps, request, request.form);
+      const isPreview = form.has('preview');
+      const isOfPick = form.has('search') || request.form.has('rechoose');
+      const trial = isPreview
+        ? await briefTrial(deps, { ...request, form })
+        : isOfPick
+          ? undefined
+          : await alertTrial(deps, { ...request, form });
+      return { page: await newPage(deps, request, form, { trial }) };
     },
-    rejected(request, error) {
-      const reasons = atAlertFields(atTrialFields(error), request.form);
-      return newPage(deps, request, formView(request.form, reasons, 'The alert was not tried, and nothing was saved.'));
+    async rejected(request, error) {
+      const form = await settlePicks(deps, request, request.form);
+      const lead = 'The alert was not tried, and nothing was saved.';
+      return newPage(deps, request, form, { error: atAlertFields(atTrialFields(error), form), lead });
     },
   });
 
@@ -89,19 +110,21 @@ ${programExamples(request, {
     section,
     scope,
     async run(request) {
-      const { api, form } = request;
-      const { data } = await api<Alert>({
-        operationId: 'createAlert',
-        body: newAlertBody(form),
-        once: form.get('once') ?? '',
-      });
+      const form = await settlePicks(deps, request, request.form);
+      const body = newAlertBody(form);
+      requirePicks(form, body);
+      const once = form.get('once') ?? '';
+      const { data } = await request.api<Alert>({ operationId: 'createAlert', body, once });
       const names = await namesOf(deps, request, [data.tokenMint]);
       const times = data.repeat || data.scope !== undefined ? 'it fires' : 'it fires once,';
       const result = `The alert is set: ${times} ${words(data, names)}.`;
       const back = form.get('back') ?? '';
       return { result, to: /^\/markets\/[^/]+\/[^/]+$/.test(back) ? back : `${PATH}/${data.id}` };
     },
-    rejected: (request, error) => newPage(deps, request, formView(request.form, atAlertFields(error, request.form))),
+    async rejected(request, error) {
+      const form = await settlePicks(deps, request, request.form);
+      return newPage(deps, request, form, { error: atAlertFields(error, form) });
+    },
   });
 
   router.page({
@@ -111,8 +134,13 @@ ${programExamples(request, {
     async load(request) {
       const { data: alert, text } = await request.api<Alert>(call(request));
       const firings = alert.firings ?? [];
-      const names = await namesOf(deps, request, [alert.tokenMint, ...firings.map(({ tokenMint }) => tokenMint)]);
-      const body = html`${alertFacts(request, alert, names)}
+      const [names, own, webhooks] = await Promise.all([
+        namesOf(deps, request, [alert.tokenMint, ...firings.map(({ tokenMint }) => tokenMint)]),
+        readAlertNames(deps, request, alert),
+        readWebhooks(request),
+      ]);
+      const body = html`${alertSentence(alert, own, webhooks)}
+${alertFacts(request, alert, names, webhooks)}
 ${alert.note !== undefined && html`<p class="long note">${alert.note}</p>`}
 <div class="actions">${alertActions(request, alert)}</div>
 <h2>Firings</h2>
@@ -125,18 +153,15 @@ ${programExamples(request, {
   typescript: `const alert = await client.alerts.get(${quoted(alert.id)});`,
   json: text,
 })}`;
-      return { title: alert.name ?? capital(words(alert, names)), above: CRUMBS, body };
+      return { title: alert.name ?? capital(fullClause(alert, own)), above: CRUMBS, body };
     },
   });
 
   const editPage = async (request: ConsoleRequest, view: FormView): Promise<PageContent> => {
     const { data: alert } = await request.api<Alert>(call(request));
-    const [names, webhooks] = await Promise.all([namesOf(deps, request, [alert.tokenMint]), alertWebhooks(request)]);
+    const [names, webhooks] = await Promise.all([readAlertNames(deps, request, alert), readWebhooks(request)]);
     const path = `${PATH}/${alert.id}`;
-    const body = html`${facts([
-      ['Watches', subjectOf(alert, names.get(alert.tokenMint ?? ''))],
-      ['Fires', words(alert, names)],
-    ])}${actionForm(
+    const body = html`${alertSentence(alert, names, webhooks)}${actionForm(
       request,
       `${path}/edit`,
       html`${view.withReasons(editFields(view, alert, webhooks))}
@@ -189,38 +214,46 @@ ${programExamples(request, {
   });
 }
 
-/** The active webhooks that list `price_alert`; undefined when the key must not read them. */
-async function alertWebhooks(request: ConsoleRequest): Promise<Webhook[] | undefined> {
-  if (!request.session.caller.scopes.includes('webhooks')) return undefined;
-  const { data } = await request.api<Webhook[]>({ operationId: 'listWebhooks', query: { limit: MAX_WEBHOOKS } });
-  return data.filter(({ status, events }) => status === 'active' && events.includes('price_alert'));
-}
-
 /** The form of a new alert, with the values of the address or of an attempt. `trial`: its firings on the past. */
-async function newPage(deps: AlertsDeps, request: ConsoleRequest, view: FormView, trial?: Html): Promise<PageContent> {
-  const token = view.value('tokenMint');
-  const [webhooks, names] = await Promise.all([
-    alertWebhooks(request),
-    namesOf(deps, request, token === '' ? [] : [token]),
+async function newPage(
+  deps: AlertsDeps,
+  request: ConsoleRequest | ActionRequest,
+  form: URLSearchParams,
+  { trial, error, lead }: { trial?: Html | undefined; error?: ApiError; lead?: string } = {},
+): Promise<PageContent> {
+  const [suggestion, webhooks] = await Promise.all([suggestedPrice(deps, request, form), readWebhooks(request)]);
+  if (suggestion !== undefined) form.set('price', suggestion);
+  const view = formView(form.size === 0 ? undefined : form, error, lead);
+  const isPreview = form.has('preview');
+  const [picks, preview] = await Promise.all([
+    readPicks(deps, request, form, { search: !isPreview }),
+    alertPreview(deps, request, form, { webhooks, trial }),
   ]);
-  const name = names.get(token);
-  const choices = {
-    webhooks: webhooks ?? [],
-    venues: deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue),
-    outcome:
-      name &&
-      html`${name.title} · ${name.label}${name.price !== undefined && `, now ${percent(name.price) ?? 'without a price'}`}`,
-  };
-  const range = trialRange(view);
+  const venues = deps.venues.filter(({ capabilities }) => capabilities.markets).map(({ venue }) => venue);
+  // The reasons name the labels of all fields.
+  const buttons = alertButtons(trialRange(view));
   const body = actionForm(
     request,
     PATH,
-    html`<div class="form"><input type="hidden" name="back" value="${view.value('back')}">
-${view.withReasons(alertFields(view, choices))}
-${alertButtons(range)}</div>${trial}`,
+    html`${ENTER_BUTTON}<div class="form alert-parts"><input type="hidden" name="back" value="${view.value('back')}">
+${view.withReasons(alertFields(view, { webhooks, venues, picks }))}</div>
+${preview}
+${buttons}`,
     'card alert-fields alert-new',
   );
-  return { title: 'New alert', above: CRUMBS, body };
+  return { title: 'New alert', above: CRUMBS, body, scripts: ['alert-new.js'] };
+}
+
+/** The price for an outcome that was just chosen, when the form has none. */
+async function suggestedPrice(
+  deps: AlertsDeps,
+  request: ConsoleRequest,
+  form: URLSearchParams,
+): Promise<string | undefined> {
+  const token = form.get('tokenMint') ?? '';
+  if (!form.has('chose') || (form.get('price') ?? '') !== '') return undefined;
+  const price = (await namesOf(deps, request, [token])).get(token)?.price;
+  return price == null ? undefined : String(suggestedTarget(Number(price)));
 }
 
 /** The condition in words. Markets of a scope have outcomes, whose prices are probabilities. */
@@ -268,7 +301,12 @@ function alertTable(alerts: readonly Alert[], names: Names, status: string, nowM
   });
 }
 
-function alertFacts({ nowMs, session }: ConsoleRequest, alert: Alert, names: Names): Html {
+function alertFacts(
+  { nowMs, session }: ConsoleRequest,
+  alert: Alert,
+  names: Names,
+  webhooks: readonly Webhook[] | undefined,
+): Html {
   const { webhookId, cooldownSeconds } = alert;
   const name = names.get(alert.tokenMint ?? '');
   const hasWebhooks = session.caller.scopes.includes('webhooks');
@@ -287,7 +325,7 @@ function alertFacts({ nowMs, session }: ConsoleRequest, alert: Alert, names: Nam
     [
       'Webhook',
       webhookId === undefined
-        ? 'the default webhook'
+        ? (destinationName(webhooks) ?? 'none: no active webhook lists price_alert')
         : hasWebhooks
           ? html`<a href="/webhooks/${webhookId}">${shortId(webhookId)}</a>`
           : shortId(webhookId),

@@ -12,7 +12,7 @@ const MAX_MARKETS = 100;
 /** As many lines as the sheet has colours. */
 const MAX_LINES = 8;
 
-interface Event {
+export interface Event {
   event_id: string;
   venue: string;
   title?: string;

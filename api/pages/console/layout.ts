@@ -67,7 +67,7 @@ const KEYS = [
   ['/', 'go to the search'],
   ['j, k', 'next and previous row'],
   ['Enter', 'open the row'],
-  ['a', 'new alert, or new webhook'],
+  ['a', 'new alert: of the row with the focus, else of the page; or new webhook or wallet'],
   ['?', 'this list'],
 ] as const;
 

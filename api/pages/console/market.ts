@@ -1,26 +1,31 @@
 import { MAX_STORED_LEVELS } from '../../../src/domain/markets/executable.ts';
-import { compareDecimals, type Decimal, parseDecimal } from '../../../src/domain/values/decimal.ts';
 import { isWebAddress } from '../../../src/domain/values/parse-url.ts';
-import { invalidRequest } from '../../errors.ts';
-import { lineChart } from '../kit/drawings.ts';
-import { chosen, textField } from '../kit/filters.ts';
-import { badge, duration, facts, type Html, html, table } from '../kit/html.ts';
-import { withQuery } from '../kit/lists.ts';
+import { badge, duration, facts, type Html, html } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { shareText } from '../kit/shown-values.ts';
 import { alertSection, readOutcomeAlerts } from './alert-form.ts';
-import type { Book, Candle, Market, Prices, Resolution, Trade } from './answers.ts';
+import type { Book, Market, Prices, Resolution, Trade } from './answers.ts';
 import { type ApiAnswer, type ApiCall, exactData, orNothing } from './api-calls.ts';
+import { memberOf } from './compare.ts';
+import {
+  candleTable,
+  chart,
+  chartData,
+  chartNotes,
+  chartSwitches,
+  completeness,
+  marketCompare,
+  readChart,
+} from './market-chart.ts';
 import { bookLadder, tradeTable } from './market-tape.ts';
+import { idsOf, pricesOf, quoteOf, type View, viewOf } from './market-view.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
 import { orderResult, orderSection, readOrder } from './order.ts';
 import { programExamples, quoted } from './program.ts';
 import { resultSection } from './resolutions/result.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
-import { candleCall, RANGES, type Range, readSeries, type Series, windowOf } from './series.ts';
+import { candleCall, windowOf } from './series.ts';
 import {
   amount,
-  amountColumn,
   change,
   currencyOf,
   eventPath,
@@ -28,29 +33,15 @@ import {
   marketPath,
   minute,
   percent,
-  priceColumn,
+  titleOf,
   venueTitle,
 } from './values.ts';
 
 const PATH = '/markets/:venue/:market_id';
 const SHOWN_TRADES = 30;
-const SHOWN_CANDLES = 30;
 const SHOWN_SIBLINGS = 12;
-const KINDS = ['line', 'candle'] as const;
-type Kind = (typeof KINDS)[number];
 
 type MarketDeps = Pick<PageDeps, 'db'>;
-
-/** The parts of a request that the reads of one market need. */
-export type MarketRequest = Pick<ConsoleRequest, 'api' | 'params' | 'query' | 'nowMs'>;
-
-interface View {
-  market: Market;
-  answer: ApiAnswer<Market>;
-  outcome: { outcome_id: string; label: string } | undefined;
-  range: Range;
-  kind: Kind;
-}
 
 /** /markets/{venue}/{id}: one market, and the data of its script. */
 export function marketPage(router: ConsoleRouter, deps: MarketDeps): void {
@@ -66,7 +57,9 @@ export function marketPage(router: ConsoleRouter, deps: MarketDeps): void {
     path: `/console/data${PATH}/series.json`,
     scope,
     async load(request) {
-      return readChart(request, await viewOf(request));
+      const view = await viewOf(request);
+      const siblings = request.query.has('compare') ? await siblingsOf(request, view.market) : [];
+      return chartData(await readChart(request, view, siblings));
     },
   });
 
@@ -90,41 +83,6 @@ export function marketPage(router: ConsoleRouter, deps: MarketDeps): void {
   });
 }
 
-/** Without a named outcome the view has the first one, or the leader among more than two. */
-export async function viewOf(request: MarketRequest): Promise<View> {
-  const answer = await request.api<Market>(marketCall(request));
-  const market = answer.data;
-  const wanted = textField(request.query, 'outcome') ?? (await leaderOf(request, market));
-  const outcome =
-    wanted === undefined ? market.outcomes[0] : market.outcomes.find(({ outcome_id }) => outcome_id === wanted);
-  if (wanted !== undefined && !outcome) {
-    throw invalidRequest([{ path: 'outcome', message: 'must be an outcome of this market' }]);
-  }
-  return {
-    market,
-    answer,
-    outcome,
-    range: chosen(request.query, 'range', RANGES) ?? '1d',
-    kind: chosen(request.query, 'chart', KINDS) ?? 'line',
-  };
-}
-
-/** The outcome with the highest price of more than two; undefined before the first price. */
-async function leaderOf(request: MarketRequest, market: Market): Promise<string | undefined> {
-  if (market.outcomes.length <= 2) return undefined;
-  const priced = (await pricesOf(request, market))?.data.outcomes ?? [];
-  let leader: { id: string; price: Decimal } | undefined;
-  for (const { outcome_id: id, price: shown } of priced) {
-    const price = parseDecimal(shown);
-    if (price !== null && (leader === undefined || compareDecimals(price, leader.price) > 0)) leader = { id, price };
-  }
-  return leader?.id;
-}
-
-function marketCall({ params }: Pick<ConsoleRequest, 'params'>): ApiCall {
-  return { operationId: 'getMarket', params: { venue: params['venue'] ?? '', market_id: params['market_id'] ?? '' } };
-}
-
 /** The stream of the page of a market. */
 function streamOf({ venue, market_id }: Market): string {
   const query = new URLSearchParams({
@@ -136,16 +94,6 @@ function streamOf({ venue, market_id }: Market): string {
 }
 
 const resultCall = (market: Market): ApiCall => ({ operationId: 'getResolution', params: idsOf(market) });
-
-const idsOf = ({ venue, market_id }: Market) => ({ venue, market_id });
-
-/** Undefined before the first price. */
-export async function pricesOf(
-  { api }: Pick<ConsoleRequest, 'api'>,
-  market: Market,
-): Promise<ApiAnswer<Prices> | undefined> {
-  return orNothing(api<Prices>({ operationId: 'getPrices', params: idsOf(market) }));
-}
 
 async function bookOf({ api }: ConsoleRequest, market: Market, outcome: string | undefined): Promise<Book | null> {
   const query = { depth: MAX_STORED_LEVELS, outcome_id: outcome };
@@ -162,34 +110,18 @@ async function resultOf({ api }: ConsoleRequest, market: Market): Promise<Resolu
   return exactData(await api<Resolution>(resultCall(market)));
 }
 
-export function quoteOf(prices: ApiAnswer<Prices> | undefined, outcome: string | undefined) {
-  return prices?.data.outcomes.find(({ outcome_id }) => outcome_id === outcome);
-}
-
-/** The line and the candles of the chart, which end with the present price. */
-export async function readChart(
-  request: MarketRequest,
-  { market, outcome, range }: View,
-  known?: ApiAnswer<Prices>,
-): Promise<Series> {
-  if (!outcome) return { interval: '1h', line: [], candles: [], history: undefined };
-  const prices = known ?? (await pricesOf(request, market));
-  const window = windowOf(range, market, request.nowMs);
-  return readSeries(request, market, outcome.outcome_id, window, quoteOf(prices, outcome.outcome_id)?.price);
-}
-
 async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
-  const { market, outcome, range } = view;
+  const { market, outcome, range, kind } = view;
   const { nowMs } = request;
-  const window = windowOf(range, market, nowMs);
-  const prices = await pricesOf(request, market);
+  const window = windowOf(range, market, nowMs, kind);
+  const [prices, siblings] = await Promise.all([pricesOf(request, market), siblingsOf(request, market)]);
   const quote = quoteOf(prices, outcome?.outcome_id);
-  const [series, book, trades, trends, siblings, alerts, result, order] = await Promise.all([
-    readChart(request, view, prices),
+  const [drawn, book, trades, trends, siblingTrends, alerts, result, order] = await Promise.all([
+    readChart(request, view, siblings),
     bookOf(request, market, outcome?.outcome_id),
     tradesOf(request, market),
     trendsOf(deps, [{ ...market, outcome_id: outcome?.outcome_id }], nowMs),
-    siblingsOf(request, market),
+    trendsOf(deps, siblings, nowMs),
     readOutcomeAlerts(request, outcome?.outcome_id),
     resultOf(request, market),
     readOrder(request, market, outcome?.outcome_id),
@@ -197,16 +129,17 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
   const trend = trends.get(`${market.venue} ${market.market_id}`);
   const before = trend?.points[0];
   const currency = currencyOf(market.venue);
-  const siblingTrends = await trendsOf(deps, siblings, nowMs);
   const body = html`<div class="market" data-market="${market.market_id}" data-venue="${market.venue}"
  data-outcome="${outcome?.outcome_id}" data-source="/console/data${marketPath(market)}" data-stream="${streamOf(market)}">
 <div class="market-grid">
 <section class="card market-chart" aria-label="Price">
 ${headline(view, quote?.price, before)}
-${switches(request, view)}
-${chart(view, series)}
+${chartSwitches(request, { range, kind, outcomes: market.outcomes, outcome: outcome?.outcome_id })}
+${chart({ range, kind, label: priceLabel(view) }, drawn)}
+${marketCompare(request, view, siblings, choicesOf(request, ['outcome', 'range', 'chart', 'side', 'size']))}
 <div class="state-line"><p class="live" data-live>As of ${new Date(nowMs).toISOString().slice(11, 19)} UTC; reload to update</p>
-<p class="muted">${completeness(market, series)}</p></div>
+<p class="muted">${completeness(market, drawn)}</p></div>
+${chartNotes(drawn)}
 </section>
 <div class="tape">
 <input type="radio" name="tape" id="show-book" checked><label for="show-book">Book</label>
@@ -216,9 +149,9 @@ ${chart(view, series)}
 <section class="card trades-card" aria-labelledby="trades-title"><h2 id="trades-title">Trades</h2>
 <div data-part="trades">${tradeTable(trades, market, currency)}</div></section>
 </div></div>
-${outcome && orderSection(market, outcome, order, book, choicesOf(request))}
-${outcome && alerts && alertSection(request, view, outcome, alerts, quote?.price)}
-${candleTable(series.candles, series.interval)}
+${outcome && orderSection(market, outcome, order, book, choicesOf(request, ['outcome', 'range', 'chart', 'compare']))}
+${outcome && alerts && (await alertSection(deps, request, view, outcome, alerts, quote?.price))}
+${candleTable(drawn.candles, drawn.interval)}
 ${resultSection(market, result)}
 ${
   siblings.length > 0 &&
@@ -232,17 +165,14 @@ ${outcome && examples(request, view, prices, candleCall(market, outcome.outcome_
   return { title: titleOf(market), above: crumbs(market, nowMs), body, scripts: ['market.js'] };
 }
 
-/** The choices of the page that its form of an order keeps. */
-function choicesOf({ query }: ConsoleRequest): (readonly [string, string])[] {
-  return ['outcome', 'range', 'chart'].flatMap((name) => {
-    const value = query.get(name);
-    return value ? [[name, value] as const] : [];
-  });
+/** The choices of the page that a form keeps. */
+function choicesOf({ query }: ConsoleRequest, names: readonly string[]): (readonly [string, string])[] {
+  return names.flatMap((name) => query.getAll(name).flatMap((value) => (value ? [[name, value] as const] : [])));
 }
 
-/** The markets of an event may have the same title. */
-export function titleOf({ title, sibling_label: label }: Pick<Market, 'title' | 'sibling_label'>): string {
-  return label === undefined || title.includes(label) ? title : `${title} · ${label}`;
+/** Names the chart for readers who do not see it. */
+export function priceLabel({ market, outcome }: View): string {
+  return `Price of ${outcome === undefined ? 'the outcome' : memberOf(market, outcome).label} in percent`;
 }
 
 function crumbs(market: Market, nowMs: number): Html {
@@ -273,65 +203,6 @@ export function headline(
 <span data-change="${outcome?.outcome_id}" data-from="${before ?? ''}">${before != null && change(before, now)}</span>${
     before != null && html` <span class="muted">24 h</span>`
   }${isOver && html` ${badge('idle', `resolved: ${winner?.label ?? 'unknown outcome'}`)}`}</p>`;
-}
-
-function switches(request: ConsoleRequest, { market, outcome, range, kind }: View): Html {
-  const link = (label: string, isCurrent: boolean, to: Record<string, string>, data: string) =>
-    html`<a href="${withQuery(request, to)}" data-switch="${data}"${
-      isCurrent && html` aria-current="true"`
-    }>${label}</a>`;
-  return html`<div class="switches">
-<nav class="switch" aria-label="Range">${RANGES.map((each) => link(each, each === range, { range: each }, 'range'))}</nav>
-<nav class="switch" aria-label="Chart">${KINDS.map((each) => link(each, each === kind, { chart: each }, 'chart'))}</nav>${
-    market.outcomes.length > 1 &&
-    html`<nav class="switch" aria-label="Outcome">${market.outcomes.map((each) =>
-      link(each.label || each.outcome_id, each.outcome_id === outcome?.outcome_id, { outcome: each.outcome_id }, ''),
-    )}</nav>`
-  }<button type="button" class="zoom" data-zoom aria-pressed="false" hidden>Zoom the axis</button></div>`;
-}
-
-export function chart({ outcome, range, kind }: View, { line }: Series): Html {
-  const label = `Price of ${outcome?.label ?? 'the outcome'}, ${range}`;
-  return html`<p class="legend muted" data-legend aria-hidden="true"></p>
-<div class="chart" id="market-chart" data-range="${range}" data-kind="${kind}" role="img"
- aria-label="${label}. The table of candles below has the figures.">${
-   line.length > 1
-     ? html`<div class="fallback">${lineChart([line.map(({ time, value }) => ({ x: time, y: value }))], label)}</div>`
-     : html`<p class="empty fallback">No price of this range is stored yet. Choose a longer range.</p>`
- }</div>`;
-}
-
-export function completeness({ coverage }: Market, series: Series): Html {
-  const { status = '', covered_to: to } = series.history ?? {};
-  const stored = { complete: 'complete', backfilling: 'being loaded', partial: 'partial' }[status];
-  const until = to !== undefined && html`, trades read up to ${minute(fromSeconds(to))} UTC`;
-  if (coverage === undefined) return stored === undefined ? html`` : html`history ${stored}${until}`;
-  return html`history ${status !== 'complete' && html`${stored}: `}${shareText(coverage.share)} of the venue’s volume since ${minute(
-    fromSeconds(coverage.since),
-  )}${until}`;
-}
-
-export function candleTable(candles: readonly Candle[], interval: string): Html {
-  if (candles.length === 0) return html``;
-  const rows = candles.slice(-SHOWN_CANDLES).reverse();
-  const price = priceColumn(rows.flatMap(({ open, high, low, close }) => [open, high, low, close]));
-  const amount = amountColumn(rows.map(({ volume }) => volume));
-  return html`<details class="more"><summary>The last ${rows.length} candles of ${interval} as a table</summary>${table<Candle>(
-    {
-      caption: 'Candles, newest first',
-      columns: [
-        { label: 'From (UTC)', cell: ({ timestamp }) => minute(fromSeconds(timestamp)) },
-        { label: 'Open', isNumeric: true, cell: ({ open }) => price(open) },
-        { label: 'High', isNumeric: true, cell: ({ high }) => price(high) },
-        { label: 'Low', isNumeric: true, cell: ({ low }) => price(low) },
-        { label: 'Close', isNumeric: true, cell: ({ close }) => price(close) },
-        { label: 'Volume', isNumeric: true, cell: ({ volume }) => amount(volume) },
-        { label: 'Trades', isNumeric: true, cell: ({ trades }) => String(trades) },
-      ],
-      rows,
-      empty: 'No candle is stored.',
-    },
-  )}</details>`;
 }
 
 /** The other markets of the event, the most traded first. */

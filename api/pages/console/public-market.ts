@@ -11,21 +11,11 @@ import { tooManyStreams } from '../../streams/account-use.ts';
 import { badge, Html, html } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { type ApiCalls, orNothing } from './api-calls.ts';
-import {
-  candleTable,
-  chart,
-  completeness,
-  headline,
-  type MarketRequest,
-  pricesOf,
-  quoteOf,
-  readChart,
-  titleOf,
-  viewOf,
-} from './market.ts';
+import { headline, priceLabel } from './market.ts';
+import { candleTable, chart, chartData, chartNotes, completeness, readChart } from './market-chart.ts';
+import { type MarketRequest, pricesOf, quoteOf, viewOf } from './market-view.ts';
 import { STATUS_TONES, trendsOf } from './markets.ts';
-import type { Series } from './series.ts';
-import { fromSeconds, minute, venueTitle } from './values.ts';
+import { fromSeconds, minute, titleOf, venueTitle } from './values.ts';
 
 const SOURCE = '/console/public';
 const STREAM = `${SOURCE}/stream`;
@@ -131,7 +121,7 @@ export function createPublicMarket(
         const request = { ...requestOf(ctx.state.requestId), query };
         ctx.type = 'application/json; charset=utf-8';
         ctx.body = await shared(`series ${outcome}`, async () =>
-          JSON.stringify(await readChart(request, await viewOf(request))),
+          JSON.stringify(chartData(await readChart(request, await viewOf(request), []))),
         );
       });
       router.get(STREAM, async (ctx) => {
@@ -166,7 +156,7 @@ async function draw(request: MarketRequest, deps: Pick<PageDeps, 'db'>): Promise
     pricesOf(request, market),
     trendsOf(deps, [{ ...market, outcome_id: outcome.outcome_id }], request.nowMs),
   ]);
-  const series: Series = await readChart(request, view, prices);
+  const drawn = await readChart(request, view, []);
   const trend = trends.get(`${market.venue} ${market.market_id}`);
   return html`<section class="card market-chart" aria-labelledby="public-market" data-market="${market.market_id}"
  data-venue="${market.venue}" data-outcome="${outcome.outcome_id}" data-source="${SOURCE}" data-stream="${STREAM}" data-is-public>
@@ -175,9 +165,10 @@ async function draw(request: MarketRequest, deps: Pick<PageDeps, 'db'>): Promise
   } ${badge(STATUS_TONES[market.status] ?? 'idle', market.status)}</p>
 <h2 id="public-market">${titleOf(market)}</h2>
 ${headline(view, quoteOf(prices, outcome.outcome_id)?.price, trend?.points[0])}
-${chart(view, series)}
+${chart({ ...view, label: priceLabel(view) }, drawn)}
 <div class="state-line"><p class="live" data-live>As of ${new Date(request.nowMs).toISOString().slice(11, 19)} UTC; reload to update</p>
-<p class="muted">${completeness(market, series)}</p></div>
-${candleTable(series.candles, series.interval)}
+<p class="muted">${completeness(market, drawn)}</p></div>
+${chartNotes(drawn)}
+${candleTable(drawn.candles, drawn.interval)}
 </section>`;
 }

@@ -1,26 +1,33 @@
 import { INTERVAL_SECONDS, type Interval } from '../../../src/domain/markets/candle.ts';
+import type { FeedGapBody } from '../../contract/feed.ts';
 import type { Candle, Decimal, Market, Snapshot } from './answers.ts';
 import type { ApiCall } from './api-calls.ts';
 import type { ConsoleRequest } from './route.ts';
 
 /** The ranges of a chart. */
-export const RANGES = ['1h', '6h', '1d', '1w', 'all'] as const;
+export const RANGES = ['1h', '6h', '1d', '1w', '1m', 'all'] as const;
 export type Range = (typeof RANGES)[number];
+export const CHART_KINDS = ['line', 'candle'] as const;
+export type ChartKind = (typeof CHART_KINDS)[number];
 
-const FIXED: Readonly<Record<Exclude<Range, 'all'>, { interval: Interval; seconds: number }>> = {
-  '1h': { interval: '1m', seconds: 3_600 },
-  '6h': { interval: '1m', seconds: 6 * 3_600 },
-  '1d': { interval: '5m', seconds: 86_400 },
-  '1w': { interval: '1h', seconds: 7 * 86_400 },
-};
 const DAY_SECONDS = 86_400;
+/** A candle needs more room than a point of a line: a phone has some hundred pixels for all of them. */
+const FIXED: Readonly<Record<Exclude<Range, 'all'>, Record<ChartKind, Interval> & { seconds: number }>> = {
+  '1h': { line: '1m', candle: '1m', seconds: 3_600 },
+  '6h': { line: '1m', candle: '5m', seconds: 6 * 3_600 },
+  '1d': { line: '5m', candle: '15m', seconds: DAY_SECONDS },
+  '1w': { line: '1h', candle: '4h', seconds: 7 * DAY_SECONDS },
+  '1m': { line: '4h', candle: '1d', seconds: 30 * DAY_SECONDS },
+};
 /** A market without a known start. */
 const UNKNOWN_AGE_DAYS = 90;
-/** Beyond this age a day is one candle. */
-const DAILY_BEYOND_DAYS = 120;
+/** Up to this age a candle is four hours, and beyond it a day. */
+const DAILY_CANDLES_BEYOND_DAYS = 20;
+/** The same of the points of a line. */
+const DAILY_POINTS_BEYOND_DAYS = 120;
 const MAX_DAYS = 4_000;
 
-interface ChartWindow {
+export interface ChartWindow {
   interval: Interval;
   /** Epoch seconds, both at a boundary of the interval. */
   start: number;
@@ -28,15 +35,18 @@ interface ChartWindow {
 }
 
 /** The window of a range, which ends with the present bucket. */
-export function windowOf(range: Range, market: Pick<Market, 'open_at' | 'created_at'>, nowMs: number): ChartWindow {
+export function windowOf(
+  range: Range,
+  market: Pick<Market, 'open_at' | 'created_at'>,
+  nowMs: number,
+  kind: ChartKind = 'line',
+): ChartWindow {
   const now = Math.floor(nowMs / 1_000);
-  if (range !== 'all') {
-    const { interval, seconds } = FIXED[range];
-    return aligned(interval, now - seconds, now);
-  }
+  if (range !== 'all') return aligned(FIXED[range][kind], now - FIXED[range].seconds, now);
   const begun = market.open_at ?? market.created_at ?? now - UNKNOWN_AGE_DAYS * DAY_SECONDS;
   const days = Math.min(MAX_DAYS, Math.max(1, (now - begun) / DAY_SECONDS));
-  return aligned(days > DAILY_BEYOND_DAYS ? '1d' : '4h', now - days * DAY_SECONDS, now);
+  const mostDays = kind === 'line' ? DAILY_POINTS_BEYOND_DAYS : DAILY_CANDLES_BEYOND_DAYS;
+  return aligned(days > mostDays ? '1d' : '4h', now - days * DAY_SECONDS, now);
 }
 
 function aligned(interval: Interval, start: number, end: number): ChartWindow {
@@ -74,6 +84,10 @@ export interface Series {
   interval: Interval;
   line: Point[];
   candles: Candle[];
+  /** The line has quoted prices from this time on, and closes of candles before it. Epoch seconds. */
+  firstQuote: number;
+  /** Gaps of the feed within the window. */
+  feedGaps: readonly FeedGapBody[];
   /** Of which time trades are stored. */
   history: StoredHistory | undefined;
 }
@@ -99,6 +113,12 @@ export async function readSeries(
   const firstQuote = quoted[0]?.time ?? now;
   const line = [...closes.filter(({ time }) => time < firstQuote), ...quoted].filter(({ time }) => time < now);
   if (present !== undefined) line.push({ time: now, value: Number(present) });
-  const history = candles.meta['history'] as StoredHistory | undefined;
-  return { interval: window.interval, line, candles: candles.data, history };
+  return {
+    interval: window.interval,
+    line,
+    candles: candles.data,
+    firstQuote,
+    feedGaps: (snapshots.meta['feed_gaps'] as FeedGapBody[] | undefined) ?? [],
+    history: candles.meta['history'] as StoredHistory | undefined,
+  };
 }

@@ -23,6 +23,11 @@ export function percent(price: Decimal | null | undefined): string | undefined {
   return price === null || price === undefined ? undefined : `${hundredfold(decimal(price))} %`;
 }
 
+/** A probability or a difference of two with every digit, in percent or points: `19.45`. */
+export function exactHundredfold(value: Decimal): string {
+  return plain(multiplyDecimals(decimal(value), HUNDRED));
+}
+
 /** A change of a probability in points: arrow, size and sign for readers without colours. */
 export function change(from: Decimal | null | undefined, to: Decimal | null | undefined): Html {
   if (from === null || from === undefined || to === null || to === undefined) return NONE;
@@ -109,6 +114,11 @@ export function venueTitle(venue: string): string {
 export function currencyOf(venue: string): string {
   if (venue === 'polymarket' || venue === 'limitless') return 'USDC';
   return venue === 'manifold' ? 'mana' : 'USD';
+}
+
+/** The markets of an event may have the same title. */
+export function titleOf({ title, sibling_label: label }: Pick<Market, 'title' | 'sibling_label'>): string {
+  return label === undefined || title.includes(label) ? title : `${title} · ${label}`;
 }
 
 export function marketPath({ venue, market_id }: Pick<Market, 'venue' | 'market_id'>): string {

@@ -30,45 +30,105 @@ export function sparkline(values: readonly (number | null)[]): Html {
 
 const CHART = { width: 800, height: 300 };
 
+/** A point of a line. `gap`: data is missing between it and the next one, so the line is broken. */
+export interface LinePoint extends Point {
+  gap?: true;
+}
+
 /** A point with a title. */
 export interface ChartMark extends Point {
   title: string;
 }
 
-/** Lines and marks on an axis of 0 to 1, for browsers without scripts. `span`: the ends of the axis of time; default: those of the lines. */
+/** A hatched time of a chart, on the axis of its lines. */
+export interface ChartBand {
+  from: number;
+  to: number;
+  classes: string;
+}
+
+/** A line in the colour and the pattern of its place in a chart, for legends. */
+export function lineSwatch(index: number): Html {
+  return html`<svg class="line-swatch" viewBox="0 0 24 4" width="24" height="4" aria-hidden="true"><path class="line series-${index % 8}" d="M0 2H24"/></svg>`;
+}
+
+/**
+ * Lines and marks on an axis of 0 to 1, for browsers without scripts. `span`: the ends of the axis of time; default: those of the lines.
+ * `bands`: times that are hatched. `level`: a value with a dashed line.
+ */
 export function lineChart(
-  lines: readonly (readonly Point[])[],
+  lines: readonly (readonly LinePoint[])[],
   label: string,
-  { marks = [], span }: { marks?: readonly ChartMark[]; span?: readonly [from: number, to: number] } = {},
+  {
+    marks = [],
+    span,
+    bands = [],
+    level,
+  }: {
+    marks?: readonly ChartMark[];
+    span?: readonly [from: number, to: number];
+    bands?: readonly ChartBand[];
+    level?: number | undefined;
+  } = {},
 ): Html {
   const all = lines.flat();
   const [fromX, toX] = span ?? [Math.min(...all.map(({ x }) => x)), Math.max(...all.map(({ x }) => x))];
+  const box = { ...CHART, fromX, toX, low: 0, span: 1 };
   const grid = [0, 0.25, 0.5, 0.75, 1].map((share) => {
     const y = fixed((1 - share) * (CHART.height - 2) + 1);
     return html`<path class="gridline" d="M0 ${y}H${CHART.width}"/>`;
   });
+  const dashed =
+    level !== undefined && html`<path class="level" d="${path([{ x: fromX, y: level }], box)}H${CHART.width}"/>`;
   return html`<svg class="line-chart" viewBox="0 0 ${CHART.width} ${CHART.height}" preserveAspectRatio="none" role="img"
- aria-label="${label}">${grid}${lines.map(
-   (points, index) =>
-     points.length > 1 &&
-     html`<path class="line series-${index % 8}" d="${path(points, { ...CHART, fromX, toX, low: 0, span: 1 })}"/>`,
+ aria-label="${label}">${grid}${bands.map(({ from, to, classes }) => {
+   const [left, right] = [Math.max(from, fromX), Math.min(to, toX)];
+   return left < right && html`<path class="${classes}" d="${hatching(left, right, box)}"/>`;
+ })}${dashed}${lines.map(
+   (points, index) => points.length > 1 && html`<path class="line series-${index % 8}" d="${path(points, box)}"/>`,
  )}${marks.map(
    // A dot is a line without length, so that the stretched picture does not distort it.
-   ({ title, ...point }) =>
-     html`<path class="mark" d="${path([point], { ...CHART, fromX, toX, low: 0, span: 1 })}h0.01"><title>${title}</title></path>`,
+   ({ title, ...point }) => html`<path class="mark" d="${path([point], box)}h0.01"><title>${title}</title></path>`,
  )}</svg>`;
 }
 
-function path(
-  points: readonly Point[],
-  box: { width: number; height: number; fromX: number; toX: number; low: number; span: number },
-): string {
-  const { width, height, fromX, toX, low, span } = box;
+interface Box {
+  width: number;
+  height: number;
+  fromX: number;
+  toX: number;
+  low: number;
+  span: number;
+}
+
+const leftOf = (x: number, { width, fromX, toX }: Box) => ((x - fromX) / Math.max(1, toX - fromX)) * width;
+const HATCH_STEP = 8;
+
+/** Slanted lines between two times. */
+function hatching(from: number, to: number, box: Box): string {
+  const [left, right] = [leftOf(from, box), Math.max(leftOf(to, box), leftOf(from, box) + 2)];
+  const { height } = box;
+  let drawn = '';
+  // A line runs to the upper right; its ends are cut at the sides of the band.
+  for (let at = left - height; at < right; at += HATCH_STEP) {
+    const [start, end] = [Math.max(left, at), Math.min(right, at + height)];
+    if (start < end)
+      drawn += `M${fixed(start)} ${fixed(height - (start - at))}L${fixed(end)} ${fixed(height - (end - at))}`;
+  }
+  return drawn;
+}
+
+function path(points: readonly LinePoint[], box: Box): string {
+  const { height, low, span } = box;
+  let isBroken = true;
   return points
-    .map(({ x, y }, index) => {
-      const left = ((x - fromX) / Math.max(1, toX - fromX)) * width;
+    .map(({ x, y, gap = false }) => {
       const top = (1 - (y - low) / span) * (height - 4) + 2;
-      return `${index === 0 ? 'M' : 'L'}${fixed(left)} ${fixed(top)}`;
+      const place = `${isBroken ? 'M' : 'L'}${fixed(leftOf(x, box))} ${fixed(top)}`;
+      // A point between two gaps is a dot.
+      const isAlone = isBroken && gap;
+      isBroken = gap;
+      return isAlone ? `${place}h0.01` : place;
     })
     .join('');
 }

@@ -78,7 +78,7 @@ export function formView(sent?: URLSearchParams, error?: ApiError, lead = 'Nothi
 
 /** The field of a path: fields of objects have a name each, lists have one. */
 function fieldOf(path: string): string {
-  return /^(scope|filter)\./.test(path) ? path : (path.split('.')[0] ?? '');
+  return /^(scope|filter|find)\./.test(path) ? path : (path.split('.')[0] ?? '');
 }
 
 /** The error of a form that the same page can show again; other errors have a page of their own. @throws the error otherwise */

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
@@ -14,7 +16,7 @@ from conftest import Demo
 from eventually import eventually
 from past import FUTURE, KNOWN, LATER, MARKET, NO, UNKNOWN, YES, Past, write_past
 
-from oddswire import At, NoHistoryError, Oddswire, UnknownReceiptError, asof_join
+from oddswire import AsyncAt, AsyncOddswire, NoHistoryError, Oddswire, UnknownReceiptError, asof_join
 
 pl = pytest.importorskip("polars")
 pd = pytest.importorskip("pandas")
@@ -22,42 +24,67 @@ pytestmark = pytest.mark.demo
 SECOND = timedelta(seconds=1)
 
 
+class Awaited:
+    """Runs each call of an `AsyncAt` to its end."""
+
+    def __init__(self, at: AsyncAt, loop: asyncio.AbstractEventLoop) -> None:
+        self._at, self._loop = at, loop
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._at, name)
+        if not inspect.iscoroutinefunction(found):
+            return found
+        return lambda *given, **named: self._loop.run_until_complete(found(*given, **named))
+
+
 @dataclass(frozen=True)
 class World:
-    """A client of a demo with the markets of `past`."""
+    """A client of a demo with the markets of `past`, and the past of this client or of the asynchronous one."""
 
     client: Oddswire
+    at_moment: Callable[[datetime], Any]
     past: Past
 
-    def at(self, after: timedelta = timedelta(0)) -> At:
-        return self.client.at(self.past.moment + after)
+    def at(self, after: timedelta = timedelta(0)) -> Any:
+        return self.at_moment(self.past.moment + after)
 
 
 @pytest.fixture(scope="module")
-def world(demo: Demo) -> Iterator[World]:
-    past = write_past(demo)
+def past(demo: Demo) -> Past:
+    return write_past(demo)
+
+
+@pytest.fixture(scope="module", params=[Oddswire, AsyncOddswire])
+def world(demo: Demo, past: Past, request: pytest.FixtureRequest) -> Iterator[World]:
     with Oddswire(demo.url, demo.key) as client:
-        yield World(client, past)
+        if request.param is Oddswire:
+            yield World(client, client.at, past)
+            return
+        loop = asyncio.new_event_loop()
+        other = AsyncOddswire(demo.url, demo.key)
+        yield World(client, lambda moment: Awaited(other.at(moment), loop), past)
+        loop.run_until_complete(other.aclose())
+        loop.close()
 
 
-def of_trades(world: World, at: At) -> object:
+def of_trades(world: World, at: Any) -> object:
     return at.trades(MARKET, start=world.past.hour).data[MARKET]
 
 
-def joined(world: World, at: At, **arguments: Any) -> Any:
+def joined(world: World, at: Any, **arguments: Any) -> Any:
     """A decision at the moment with the last trade that was known."""
     quotes = world.client.trades(MARKET, start=world.past.hour, outcome_id=YES).to_polars()
     left = pl.DataFrame({"decided_at": [at.moment]}, schema={"decided_at": pl.Datetime("us", "UTC")})
     return asof_join(left, quotes, on="decided_at", **arguments)
 
 
-def joined_of_pandas(world: World, at: At, **arguments: Any) -> Any:
+def joined_of_pandas(world: World, at: Any, **arguments: Any) -> Any:
     quotes = world.client.trades(MARKET, start=world.past.hour, outcome_id=YES).to_pandas()
     left = pd.DataFrame({"decided_at": [at.moment]}, index=["row"])
     return asof_join(left, quotes, on="decided_at", **arguments).to_dict("records")
 
 
-READS: dict[str, Callable[[World, At], object]] = {
+READS: dict[str, Callable[[World, Any], object]] = {
     "late trades": of_trades,
     "late trades of one outcome": lambda world, at: at.trades(MARKET, start=world.past.hour, outcome_id=YES).data,
     "a frame of late trades": lambda world, at: at.trades(MARKET, start=world.past.hour).to_pandas().to_dict("records"),
@@ -108,7 +135,7 @@ def test_a_read_at_a_moment_shows_what_was_known_and_later_ones_show_the_rest(na
     "zone", ["Pacific/Kiritimati", "America/New_York", "Asia/Kathmandu", "Europe/Berlin", "Pacific/Pago_Pago"]
 )
 def test_another_time_zone_names_the_same_moment(zone: str, world: World) -> None:
-    at = world.client.at(world.past.moment.astimezone(ZoneInfo(zone)))
+    at = world.at_moment(world.past.moment.astimezone(ZoneInfo(zone)))
     assert at.moment == world.past.moment
     assert LATER not in repr(of_trades(world, at)) + repr(at.prices(MARKET).data)
 
@@ -122,18 +149,18 @@ def test_a_fraction_of_a_second_does_not_reach_into_the_second(world: World) -> 
 @pytest.mark.parametrize("hour", [0, 1])
 def test_the_repeated_hour_of_daylight_saving_has_two_moments(hour: int, world: World) -> None:
     autumn = datetime(2025, 10, 26, 2, 30, fold=hour, tzinfo=ZoneInfo("Europe/Berlin"))
-    assert world.client.at(autumn).moment == datetime(2025, 10, 26, hour, 30, tzinfo=timezone.utc)
+    assert world.at_moment(autumn).moment == datetime(2025, 10, 26, hour, 30, tzinfo=timezone.utc)
 
 
 def test_a_moment_without_a_zone_is_refused(world: World) -> None:
     with pytest.raises(ValueError, match="no time zone"):
-        world.client.at(world.past.moment.replace(tzinfo=None))
+        world.at_moment(world.past.moment.replace(tzinfo=None))
 
 
 @pytest.mark.parametrize("moment", [date(2026, 1, 2), 1_767_323_045, "2026-01-02T03:04:05Z"])
 def test_a_date_or_a_number_is_no_moment(moment: Any, world: World) -> None:
     with pytest.raises(TypeError, match="not a datetime"):
-        world.client.at(moment)
+        world.at_moment(moment)
 
 
 def test_a_moment_in_the_future_is_refused_by_the_service(world: World) -> None:
@@ -219,7 +246,7 @@ def test_candles_of_known_trades_equal_the_stored_ones_when_none_was_late(world:
     start = now - timedelta(hours=1)
 
     def both() -> tuple[list[Any], list[Any]]:
-        at = world.client.at(datetime.now(timezone.utc) - timedelta(seconds=2))
+        at = world.at_moment(datetime.now(timezone.utc) - timedelta(seconds=2))
         past = at.candles(market, interval="5m", start=start).data[market]
         stored = world.client.candles.list(market, interval="5m", start=start, end=now - timedelta(minutes=5)).data
         return [one for one in past if one.timestamp in {row.timestamp for row in stored}], stored

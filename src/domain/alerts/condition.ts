@@ -46,13 +46,23 @@ interface ConditionValues<Value> {
   sellTokenMint?: string | undefined;
 }
 
-/** How a page writes values of the subject of an alert. */
+/** How a page writes the subject of an alert, and values of it. */
 interface Wording<Value> {
+  /** The outcome or the market: `it`, or its name. */
+  subject: string;
+  /** The outcome that an order sells, of two orders. */
+  other: string;
+  /** The subject behind a preposition, after a space; empty where the text around it names the subject. */
+  after(preposition: string): string;
+  /** Something that the subject has: `its spread`, or `the spread of Yes`. */
+  its(noun: string): string;
   price(value: Value | undefined): string;
   /** The difference of two prices. */
   difference(value: Value | undefined): string;
   /** An amount of money. */
   amount(value: Value | undefined): string;
+  /** A size, a percentage or a count. */
+  number(value: Value | number | undefined): string;
 }
 
 /** The fields given in a request, each valid by itself. */
@@ -96,7 +106,7 @@ interface ConditionBase {
   threshold(shape: Pick<RuleShape, 'windows'>): ThresholdField | null;
   /** The name of the part of the index that contains a rule, `name` or `name:seconds`. */
   probe(shape: RuleShape): string;
-  /** When it fires, in words that continue "Fires". */
+  /** When it fires, in words that continue "when". */
   sentence<Value>(values: ConditionValues<Value>, words: Wording<Value>): string;
   chat(alert: ChatAlert): Content;
   /** A firing for a line on a terminal, from the data of its event; without it `<condition> <target price>: <price>`. */

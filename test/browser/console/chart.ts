@@ -39,7 +39,7 @@ export function chartTests(desk: ConsoleDesk): void {
 
   describe('the chart of a market', () => {
     test('shows open, high, low, close and volume of the candle under the cursor', async () => {
-      const stored = await readCandles(desk.api.db, yes(), 300, { start: 0, end: Math.ceil(Date.now() / 1_000) });
+      const stored = await readCandles(desk.api.db, yes(), 900, { start: 0, end: Math.ceil(Date.now() / 1_000) });
       const page = await openChart('candle');
       const times: number[] = [];
       for (const place of PLACES) {
@@ -47,9 +47,13 @@ export function chartTests(desk: ConsoleDesk): void {
         const time = secondsOf(text);
         const candle = stored.find(({ bucket }) => bucket === time);
         if (!candle) throw new TypeError(`no candle of ${text}`);
-        const [open, high, low, close] = [candle.open, candle.high, candle.low, candle.close].map(Number);
+        const [open, high, low, close] = [candle.open, candle.high, candle.low, candle.close].map(
+          (price) => `${Number((Number(price) * 100).toFixed(2))} %`,
+        );
         expect(text).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d UTC /);
-        expect(text.slice(17)).toBe(`UTC · O ${open} H ${high} L ${low} C ${close} · volume ${Number(candle.volume)}`);
+        expect(text.slice(17)).toBe(
+          `UTC · O ${open} H ${high} L ${low} C ${close} · volume ${Number(candle.volume)} · not judged yet`,
+        );
         times.push(time);
       }
       expect(times).toEqual([...new Set(times)].sort((a, b) => a - b));
@@ -67,7 +71,7 @@ export function chartTests(desk: ConsoleDesk): void {
       expect(text).toContain(` UTC · ${(Number(point?.value) * 100).toFixed(1)} %`);
     });
 
-    test('has an axis from 0 to 1, and zooms to its prices and back on demand', async () => {
+    test('has an axis from 0 to 100 %, and zooms to its prices and back on demand', async () => {
       const page = await openChart('line');
       /** The price at a height of the plot, which a click enters into the form of an alert. */
       const priceAt = async (height: number) => {
@@ -86,7 +90,7 @@ export function chartTests(desk: ConsoleDesk): void {
       const zoom = page.getByRole('button', { name: 'Zoom the axis' });
       expect(await zoom.getAttribute('aria-pressed')).toBe('false');
       await zoom.click();
-      const back = page.getByRole('button', { name: 'Axis from 0 to 1' });
+      const back = page.getByRole('button', { name: 'Axis from 0 to 100 %' });
       expect(await back.getAttribute('aria-pressed')).toBe('true');
       await eventually(
         () => priceAt(0.1),

@@ -1,18 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { alertSection } from '../../../api/pages/console/alert-form.ts';
-import { decimal } from '../../../src/domain/values/decimal.ts';
-
-const VIEWER = { session: { mayAct: true, hiddenFields: () => '' } } as never;
-const MARKET = { venue: 'polymarket', market_id: 'm' } as never;
-
-/** The price that the form of a market page suggests. */
-function suggestedTarget(price: number): number {
-  const page = { market: MARKET, range: 'day' as never };
-  const nothing = { alerts: [], webhooks: [] };
-  const form = alertSection(VIEWER, page, { outcome_id: 'o', label: 'Yes' }, nothing, decimal(price));
-  return Number(/ name="price"[^>]* value="([^"]+)"/.exec(String(form))?.[1]);
-}
+import { suggestedTarget } from '../../../api/pages/console/alert-form.ts';
 
 it.each([
   [0.5, 0.55],

@@ -21,6 +21,14 @@ const ACTIONS = {
   j: () => move(1),
   k: () => move(-1),
   a: () => {
+    // A row of a market or of an alert: only sessions that may set alerts have the link.
+    const row = document.activeElement?.closest('tr');
+    const of = row?.querySelector('[data-token], [data-price]')?.dataset;
+    const alerts = document.querySelector('.sections a[href="/alerts"]');
+    if (of && alerts) {
+      const { token = of.price } = of;
+      return location.assign(`/alerts/new?${new URLSearchParams({ tokenMint: token, chose: '1' })}`);
+    }
     const opener = document.querySelector('[data-new-alert]');
     if (!opener) return;
     if (opener.matches('a')) return opener.click();

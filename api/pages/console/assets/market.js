@@ -1,19 +1,12 @@
 // The chart, book and trades of one market, kept current by the stream.
-import { createSeriesMarkers, LineSeries } from './lightweight-charts.js';
-import { alertPrice, flash, follow, paced, percent, showChange } from './live.js';
-import { colors, drawnCandle, openChart, paintChart } from './price-chart.js';
+import { choicesOfAddress, connectControls, showParts } from './chart-controls.js';
+import { flash, follow, paced, percent, showChange } from './live.js';
+import { openAlertForm } from './market-alert.js';
+import { openMarketChart } from './market-chart.js';
 
 const SERIES_EVERY_MS = 10_000;
 const TAPE_EVERY_MS = 2_000;
 const COLD_AGAIN_MS = 3_000;
-/** Of the width of a chart, and at least half a label of its axis of time, in pixels. */
-const ROOM_AT_ENDS = 0.05;
-const HALF_LABEL = 26;
-const TRIAL_AGAIN_MS = 1_000;
-/** The live end of the line gets a point this often, because each point lays out the whole chart. */
-const POINT_SECONDS = 10;
-/** More prices beside the marks of a chart would cover each other. */
-const MAX_MARK_TEXTS = 12;
 
 const root = document.querySelector('[data-market]');
 const { outcome, source, stream } = root.dataset;
@@ -21,36 +14,7 @@ const { outcome, source, stream } = root.dataset;
 const isPublic = 'isPublic' in root.dataset;
 const box = document.getElementById('market-chart');
 const legend = document.querySelector('[data-legend]');
-const zoom = document.querySelector('[data-zoom]');
-let { range, kind } = box.dataset;
-let isZoomed = false;
-let drawn = { line: [], candles: [], interval: '5m' };
-
-const inside = (value) => (value < -1e-9 || value > 1 + 1e-9 ? '' : Math.abs(value).toFixed(2));
-const opened = openChart(box, {
-  rightOffset: 2,
-  pane: 1,
-  layout: { panes: { enableResize: false } },
-  handleScale: { axisPressedMouseMove: { time: true, price: false } },
-});
-const { chart, candles, volume } = opened;
-const whole = () => (isZoomed ? undefined : { priceRange: { minValue: 0, maxValue: 1 } });
-const shared = {
-  priceFormat: { type: 'custom', minMove: 0.0001, formatter: inside },
-  autoscaleInfoProvider: (original) => whole() ?? original(),
-};
-const line = chart.addSeries(LineSeries, { ...shared, lineWidth: 2 });
-candles.applyOptions(shared);
-chart.panes()[1]?.setHeight(64);
-// The uppermost label of the axis would be cut.
-volume.priceScale().applyOptions({ scaleMargins: { top: 0.3, bottom: 0 } });
-line.priceScale().applyOptions({ scaleMargins: { top: 0.06, bottom: 0.04 } });
-
-function paint() {
-  paintChart(opened, drawn.candles);
-  line.applyOptions({ color: colors().series, visible: kind === 'line' });
-  candles.applyOptions({ visible: kind === 'candle' });
-}
+const chart = openMarketChart(box, legend, { outcome, kind: box.dataset.kind });
 
 const orderForm = document.getElementById('order-form');
 
@@ -62,9 +26,9 @@ function orderOf() {
 }
 
 async function read(path) {
-  const asked = new URLSearchParams(
-    isPublic ? { outcome } : { outcome, range, ...(path === 'tape.json' && orderOf()) },
-  );
+  const asked = new URLSearchParams(isPublic || path === 'tape.json' ? {} : choicesOfAddress());
+  asked.set('outcome', outcome);
+  if (path === 'tape.json') for (const [name, value] of Object.entries(orderOf())) asked.set(name, value);
   const query = `?${asked}`;
   const answer = await fetch(`${source}/${path}${query}`, {
     headers: { Accept: 'application/json' },
@@ -90,33 +54,14 @@ const seriesTurn = inOrder();
 const tapeTurn = inOrder();
 
 async function loadSeries({ fit = false } = {}) {
-  const asked = range;
+  const asked = choicesOfAddress().toString();
   const isNewest = seriesTurn();
   const found = await read('series.json');
-  if (asked !== range || !isNewest()) return;
-  drawn = {
-    interval: found.interval,
-    line: found.line,
-    candles: found.candles.map(drawnCandle),
-  };
-  line.setData(drawn.line);
-  candles.setData(drawn.candles.map(({ volume: _, ...candle }) => candle));
-  paint();
-  if (fit) showAll();
-  box.dataset.drawn = String(drawn.line.length);
-  legend.textContent =
-    drawn.line.length + drawn.candles.length === 0
-      ? 'No price of this range is stored yet. Choose a longer range.'
-      : '';
-}
-
-/** All points, with room for the texts at both ends. */
-function showAll() {
-  const count = new Set([...drawn.line, ...drawn.candles].map(({ time }) => time)).size;
-  if (count === 0) return;
-  const share = HALF_LABEL / Math.max(chart.timeScale().width(), 4 * HALF_LABEL);
-  const room = Math.max(1, count * ROOM_AT_ENDS, (count * share) / (1 - 2 * share));
-  chart.timeScale().setVisibleLogicalRange({ from: -room, to: count - 1 + room });
+  // Another choice has its own answer.
+  if (asked !== choicesOfAddress().toString() || !isNewest()) return;
+  const { parts, ...data } = found;
+  chart.show(data, { fit });
+  showParts(parts);
 }
 
 /** The markup of the book and of the trades, as the server sent it. */
@@ -161,45 +106,6 @@ function throttled(periodMs, run) {
 const soonSeries = throttled(SERIES_EVERY_MS, loadSeries);
 const soonTape = throttled(TAPE_EVERY_MS, loadTape);
 
-const figures = (time) => new Date(time * 1_000).toISOString().slice(0, 16).replace('T', ' ');
-chart.subscribeCrosshairMove(({ time, seriesData, hoveredObjectId }) => {
-  const mark = marks[hoveredObjectId];
-  if (mark) {
-    legend.textContent = `would have fired ${mark.when} UTC · ${percent(mark.price)}`;
-    return;
-  }
-  const at = seriesData.get(kind === 'line' ? line : candles);
-  if (time === undefined || !at) {
-    legend.textContent = '';
-    return;
-  }
-  const bar = seriesData.get(volume);
-  const traded = bar ? ` · volume ${bar.value.toLocaleString('en-US', { maximumFractionDigits: 2 })}` : '';
-  legend.textContent =
-    kind === 'line'
-      ? `${figures(time)} UTC · ${percent(at.value)}${traded}`
-      : `${figures(time)} UTC · O ${at.open} H ${at.high} L ${at.low} C ${at.close}${traded}`;
-});
-
-/** The firings that the alert of the form would have had. */
-let marks = [];
-const marked = [line, candles].map((series) => createSeriesMarkers(series, []));
-function drawMarks() {
-  const { ink: color } = colors();
-  const hasText = marks.length <= MAX_MARK_TEXTS;
-  const drawnMarks = marks.map(({ time, price }, id) => ({
-    id,
-    time,
-    price,
-    position: 'atPriceMiddle',
-    shape: 'circle',
-    color,
-    ...(hasText && { text: percent(price) }),
-  }));
-  for (const each of marked) each.setMarkers(drawnMarks);
-  box.dataset.marks = String(marks.length);
-}
-
 orderForm?.addEventListener('submit', (event) => {
   event.preventDefault();
   const address = new URL(location.href);
@@ -221,87 +127,15 @@ function sayOrder() {
 }
 
 const form = document.getElementById('alert-form');
-const lines = [];
-function drawAlerts() {
-  const color = colors().accent;
-  for (const { series, line: drawnLine } of lines.splice(0)) series.removePriceLine(drawnLine);
-  for (const link of document.querySelectorAll('[data-alert]')) {
-    const options = { price: Number(link.dataset.alert), color, lineStyle: 2, lineWidth: 1, title: 'alert' };
-    for (const series of [line, candles]) lines.push({ series, line: series.createPriceLine(options) });
-  }
-}
-
 let latest = Number(document.querySelector('.headline [data-price]').textContent.replace(' %', '')) / 100;
-function showDistance() {
-  const price = Number(form.querySelector('[name="price"]').value.replace(',', '.'));
-  const points = (price - latest) * 100;
-  const note = form.querySelector('[data-distance]');
-  note.textContent = Number.isFinite(points)
-    ? `${Math.abs(points).toFixed(1)} points ${points < 0 ? 'below' : 'above'} the present price`
-    : '';
-}
-function openForm(price) {
-  form.open = true;
-  const field = form.querySelector('[name="price"]');
-  if (price !== undefined) {
-    field.value = alertPrice(price);
-    form.querySelector('[name="condition"]').value = price < latest ? 'below' : 'above';
-    tryOnPast(form.querySelector('[data-try]'));
-  }
-  showDistance();
-  form.scrollIntoView({ block: 'nearest' });
-  (price === undefined ? field : form.querySelector('button[type="submit"]')).focus({ preventScroll: true });
-}
-const trial = form?.querySelector('[data-trial]');
-function forgetTrial() {
-  trial.replaceChildren();
-  marks = [];
-  drawMarks();
-}
-
-/** Shows the firings of the form on the chart and in a list. The button of a job that has not ended is pressed again by itself. */
-async function tryOnPast(button) {
-  const fields = new FormData(button.form, button);
-  const before = new URLSearchParams(fields).toString();
-  trial.setAttribute('aria-busy', 'true');
-  try {
-    const answer = await fetch(button.formAction, { method: 'POST', body: new URLSearchParams(fields) });
-    const found = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    // The form has other values now.
-    if (before !== new URLSearchParams(new FormData(button.form, button)).toString()) return;
-    // Markup from the server, which escapes all values. Without the page of the form it is that of an error.
-    const shown = found.querySelector('.trial') ?? found.querySelector('form .problem') ?? found.querySelector('.lead');
-    trial.replaceChildren(...(shown ? [shown] : [`The server answered ${answer.status}. Reload the page.`]));
-    marks = [...trial.querySelectorAll('[data-fired]')].flatMap(({ dataset: { fired, at }, textContent }) =>
-      at === '' ? [] : [{ time: Number(fired), price: Number(at), when: textContent }],
-    );
-    drawMarks();
-    const again = trial.querySelector('[data-try]');
-    if (again) setTimeout(() => again.isConnected && tryOnPast(again), TRIAL_AGAIN_MS);
-  } catch {
-    trial.replaceChildren('The alert was not tried: no connection to the server. Try again.');
-  } finally {
-    trial.removeAttribute('aria-busy');
-  }
-}
-
-if (form) {
-  form.addEventListener('input', () => {
-    showDistance();
-    forgetTrial();
-  });
-  form.addEventListener('submit', (event) => {
-    if (!event.submitter?.matches('[data-try]')) return;
-    event.preventDefault();
-    tryOnPast(event.submitter);
-  });
-  form.addEventListener('open-alert', () => openForm());
-  chart.subscribeClick(({ point, paneIndex }) => {
-    if (!point || (paneIndex ?? 0) !== 0) return;
-    const price = (kind === 'line' ? line : candles).coordinateToPrice(point.y);
-    if (price !== null && price > 0 && price < 1) openForm(price);
-  });
-}
+const alertForm = form && openAlertForm(form, { latest: () => latest, showMarks: chart.showMarks });
+chart.chart.subscribeClick(({ point, paneIndex, hoveredObjectId }) => {
+  const { path } = chart.markOf(hoveredObjectId) ?? {};
+  if (path) return location.assign(path);
+  if (!alertForm || !point || (paneIndex ?? 0) !== 0) return;
+  const price = chart.priceAt(point.y);
+  if (price !== null && price > 0 && price < 1) alertForm.open(price);
+});
 
 const headline = document.querySelector(`.headline [data-price]`);
 const moved = document.querySelector('.headline [data-change]');
@@ -309,23 +143,24 @@ const named = document.querySelector('.headline-label').textContent;
 const title = /^yes$/i.test(named) ? document.title : `${named} · ${document.title}`;
 const showPrice = paced((_, price) => {
   latest = Number(price);
-  if (form?.open) showDistance();
+  if (form?.open) alertForm.showDistance();
   flash(headline, percent(price));
   if (!isPublic) document.title = `${percent(price)} ${title}`;
   if (moved) showChange(moved, moved.dataset.from, price);
-  const last = drawn.line.at(-1);
-  if (!last) return;
-  const now = Math.floor(Date.now() / 1_000 / POINT_SECONDS) * POINT_SECONDS;
-  line.update({ time: Math.max(last.time, now), value: Number(price) });
+  chart.update(latest, outcome);
 });
+
+/** Other outcomes of the market, when the chart compares them. */
+const showOther = paced((id, price) => chart.update(Number(price), id));
 
 follow({
   url: stream,
   hasSession: !isPublic,
   line: document.querySelector('[data-live]'),
   on(type, message) {
-    if (type === 'price' && message.outcome_id === outcome && message.data.price !== undefined) {
-      showPrice('price', message.data.price);
+    if (type === 'price' && message.data.price !== undefined) {
+      if (message.outcome_id === outcome) showPrice('price', message.data.price);
+      else showOther(message.outcome_id, message.data.price);
     } else if (type === 'snapshot') {
       const quote = message.data.outcomes.find(({ outcome_id }) => outcome_id === outcome);
       if (quote?.price !== undefined) showPrice('price', quote.price);
@@ -340,53 +175,12 @@ follow({
   },
 });
 
-document.addEventListener('click', (event) => {
-  const link = event.target.closest?.('a[data-switch]');
-  const name = link?.dataset.switch;
-  if (!name || event.ctrlKey || event.metaKey) return;
-  event.preventDefault();
-  history.pushState(null, '', link.href);
-  choose();
-});
-addEventListener('popstate', choose);
-
-function choose() {
-  const query = new URLSearchParams(location.search);
+connectControls({
+  chart,
+  load: (options) => loadSeries(options).catch(notRead),
   // Another outcome is another page.
-  if ((query.get('outcome') ?? outcome) !== outcome) return location.reload();
-  const chosen = { range: query.get('range') ?? '1d', chart: query.get('chart') ?? 'line' };
-  const isOther = chosen.range !== range;
-  ({ range, chart: kind } = chosen);
-  for (const link of document.querySelectorAll('a[data-switch]')) {
-    const name = link.dataset.switch;
-    if (!name) continue;
-    if (link.textContent === chosen[name]) link.setAttribute('aria-current', 'true');
-    else link.removeAttribute('aria-current');
-    const target = new URL(link.href);
-    for (const [each, value] of Object.entries(chosen)) if (each !== name) target.searchParams.set(each, value);
-    link.href = target.pathname + target.search;
-  }
-  if (form) form.querySelector('[name="over"]').value = range;
-  if (isOther && trial?.hasChildNodes()) tryOnPast(form.querySelector('[data-try]'));
-  if (isOther) loadSeries({ fit: true }).catch(notRead);
-  else paint();
-}
-
-if (zoom) zoom.hidden = false;
-zoom?.addEventListener('click', () => {
-  isZoomed = !isZoomed;
-  zoom.setAttribute('aria-pressed', String(isZoomed));
-  zoom.textContent = isZoomed ? 'Axis from 0 to 1' : 'Zoom the axis';
-  for (const each of [line, candles]) each.applyOptions({ autoscaleInfoProvider: shared.autoscaleInfoProvider });
+  isPageOf: (query) => (query.get('outcome') ?? outcome) === outcome,
+  onChoice: ({ range, isOtherRange }) => alertForm?.choose(range, isOtherRange),
 });
-
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-  paint();
-  drawAlerts();
-  drawMarks();
-});
-box.querySelector('.fallback')?.remove();
-paint();
-drawAlerts();
 loadSeries({ fit: true }).catch(notRead);
 if (document.querySelector('[data-is-cold="1"]')) setTimeout(soonTape, COLD_AGAIN_MS);

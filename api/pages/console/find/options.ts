@@ -2,9 +2,8 @@ import { chosen, textField } from '../../kit/filters.ts';
 import { type Html, html } from '../../kit/html.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
 import type { Market } from '../answers.ts';
-import { titleOf } from '../market.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
-import { eventPath, marketPath, percent, plain, venueTitle } from '../values.ts';
+import { eventPath, marketPath, percent, plain, titleOf, venueTitle } from '../values.ts';
 import {
   byPrice,
   isNamesake,

@@ -13,10 +13,9 @@ import { choice } from '../../kit/forms.ts';
 import { duration, type Html, html, NONE, number, table } from '../../kit/html.ts';
 import { BY_AGE, PAGE_ROWS, pager } from '../../kit/lists.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
-import { titleOf } from '../market.ts';
 import { MAX_CATEGORIES } from '../markets.ts';
 import type { ConsoleRouter } from '../route.ts';
-import { marketPath, minute, venueTitle } from '../values.ts';
+import { marketPath, minute, titleOf, venueTitle } from '../values.ts';
 import { payoutCell, stepCell } from './result.ts';
 
 const PATH = '/resolutions';

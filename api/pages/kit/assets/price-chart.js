@@ -40,6 +40,8 @@ export function colors() {
     ink: named('--ink'),
     up: named('--up'),
     down: named('--down'),
+    warn: named('--warn'),
+    lines: [0, 1, 2, 3, 4, 5].map((index) => named(`--series-${index}`)),
   };
 }
 
@@ -62,7 +64,7 @@ export function paintChart({ chart, candles, volume }, drawn) {
     wickUpColor: color.up,
     wickDownColor: color.down,
   });
-  volume.setData(
+  volume?.setData(
     drawn.map((c) => ({ time: c.time, value: c.volume, color: `${c.close >= c.open ? color.up : color.down}80` })),
   );
 }

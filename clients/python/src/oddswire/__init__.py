@@ -4,6 +4,7 @@ from . import errors, models, webhooks
 from ._version import VERSION
 from .asof import asof_join
 from .at import At
+from .at_async import AsyncAt
 from .client import AsyncOddswire, Oddswire
 from .encode import UNSET, Instant, Moment, Number, Unset
 from .errors import ApiError, DeadlineError, NoHistoryError, OddswireError, TransportError, UnknownReceiptError
@@ -19,6 +20,7 @@ __all__ = [
     "Answer",
     "ApiError",
     "ApiWarning",
+    "AsyncAt",
     "AsyncOddswire",
     "At",
     "CallOptions",

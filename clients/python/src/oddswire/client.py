@@ -11,6 +11,7 @@ import httpx
 
 from ._version import VERSION
 from .at import At
+from .at_async import AsyncAt
 from .calls import WIRE_NAMES, AsyncCalls, Calls
 from .runners import AsyncRunner, Runner
 from .streams import AsyncStreamCalls, StreamCalls
@@ -140,6 +141,10 @@ class AsyncOddswire(AsyncCalls, AsyncStreamCalls):
         core = _core(base_url, api_key, timeout, deadline, retries, max_delay, headers, etag_bytes)
         self._is_owner = http is None
         super().__init__(core, AsyncRunner(httpx.AsyncClient() if http is None else http))
+
+    def at(self, moment: datetime) -> AsyncAt:
+        """As `Oddswire.at`, with calls to await."""
+        return AsyncAt(self, moment)
 
     async def aclose(self) -> None:
         """Closes the connections, but not a client of httpx that was given."""

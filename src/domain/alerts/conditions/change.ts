@@ -56,9 +56,9 @@ export const change: OutcomeCondition = {
   needs: () => ({ of: 'price' }),
   evaluation: (terms) => new ChangeEvaluation(terms),
   sentence({ change: size, unit, direction, windowSeconds }, words) {
-    const by = unit === 'percent' ? `${size} %` : words.difference(size);
+    const by = unit === 'percent' ? `${words.number(size)} %` : words.difference(size);
     const within = windowSeconds === undefined ? '' : ` within ${span(windowSeconds)}`;
-    return `when it moves ${direction === undefined ? '' : `${direction} `}by ${by}${within}`;
+    return `${words.subject} moves ${direction === undefined ? '' : `${direction} `}by ${by}${within}`;
   },
   line(data) {
     const [before, price] = [word(data['fromPrice']), word(data['currentPrice'])];

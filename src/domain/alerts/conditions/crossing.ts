@@ -31,7 +31,7 @@ export const crossesAbove: OutcomeCondition = {
         ? { fromPrice: before }
         : undefined,
   }),
-  sentence: ({ price }, words) => `when it rises to ${words.price(price)}`,
+  sentence: ({ price }, words) => `${words.subject} rises to ${words.price(price)}`,
   chat: (alert) => reachedContent(alert, 'crossed above'),
 };
 
@@ -51,6 +51,6 @@ export const crossesBelow: OutcomeCondition = {
         ? { fromPrice: before }
         : undefined,
   }),
-  sentence: ({ price }, words) => `when it falls to ${words.price(price)}`,
+  sentence: ({ price }, words) => `${words.subject} falls to ${words.price(price)}`,
   chat: (alert) => reachedContent(alert, 'crossed below'),
 };

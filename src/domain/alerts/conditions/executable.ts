@@ -31,8 +31,8 @@ export const executable: BookCondition = {
     return (direction === 'at_most' ? isAtMost(price, threshold) : isAtLeast(price, threshold)) ? { price } : undefined;
   },
   sentence({ side = 'buy', size, notional, price, direction }, words) {
-    const order = size === undefined ? words.amount(notional) : String(size);
-    return `when ${VERBS[side]} ${order} has a price with fee of ${toWords(direction)} ${words.price(price)}`;
+    const order = size === undefined ? words.amount(notional) : words.number(size);
+    return `${VERBS[side]} ${order}${words.after('of')} has a price with fee of ${toWords(direction)} ${words.price(price)}`;
   },
   line: (data) =>
     observed(
@@ -88,7 +88,10 @@ export const netDifference: BookCondition = {
     return { price: buy.priceWithFee, value: net.perUnit };
   },
   sentence: ({ size, price }, words) =>
-    `when buying ${size} here and selling them there leaves at least ${words.difference(price)} per unit with fees`,
+    joined(
+      `buying ${words.number(size)}${words.after('of')} and selling as many of ${words.other}`,
+      `leaves at least ${words.difference(price)} per unit with fees`,
+    ),
   line: (data) =>
     observed(joined('net', word(data['targetPrice']), prefixed('of', word(data['size']))), word(data['net'])),
   chat({ subject, data }) {

@@ -24,7 +24,7 @@ export const status: MarketCondition = {
     change.former !== change.status &&
     REPORTED.has(change.status) &&
     !(change.status === 'settled' && change.former === 'resolved'),
-  sentence: () => 'when the market halts, closes or gets its result',
+  sentence: (_, { subject }) => `${subject} halts, closes or gets its result`,
   chat: ({ name, data, facts }) => ({
     title: joined(isCorrection(data) ? 'Correction:' : 'Market alert:', textOf(data['status']), '·', name),
     fields: statusFields(data, facts),
@@ -41,7 +41,7 @@ export const newMarket: MarketCondition = {
   probe: () => 'new_market',
   needsScope: true,
   isReported: ({ former }) => former === null,
-  sentence: () => 'at each new market',
+  sentence: (_, { subject }) => `${subject} appears`,
   chat: ({ name, data, facts }) => ({
     title: `New market: ${name}`,
     fields: [['Venue', textOf(data['venue'])], ...statusFields(data, facts)],
@@ -58,7 +58,7 @@ export const resolution: MarketCondition = {
   probe: () => 'resolution',
   needsScope: false,
   isReported: ({ former, reached }, states = []) => former !== null && reached.some((state) => states.includes(state)),
-  sentence: ({ states = [] }) => `when the result is ${states.join(' or ')}`,
+  sentence: ({ states = [] }, words) => `${words.its('result')} is ${states.join(' or ')}`,
   chat: ({ name, data }) => ({
     title: joined('Result:', textOf(data['resolutionState']), '·', name),
     fields: resolutionFields(data),

@@ -12,7 +12,7 @@ export const above: OutcomeCondition = {
   probes: { above: { range: ({ high }) => upTo(high) } },
   needs: () => ({ of: 'price', side: 'at_least' }),
   evaluation: ({ threshold }) => ({ measure: ({ price }) => (isAtLeast(price, threshold) ? {} : undefined) }),
-  sentence: ({ price }, words) => `at ${words.price(price)} or above`,
+  sentence: ({ price }, words) => `${words.subject} reaches ${words.price(price)} or more`,
   chat: (alert) => reachedContent(alert, 'above'),
 };
 
@@ -27,6 +27,6 @@ export const below: OutcomeCondition = {
   probes: { below: { range: ({ low }) => from(low) } },
   needs: () => ({ of: 'price', side: 'at_most' }),
   evaluation: ({ threshold }) => ({ measure: ({ price }) => (isAtMost(price, threshold) ? {} : undefined) }),
-  sentence: ({ price }, words) => `at ${words.price(price)} or below`,
+  sentence: ({ price }, words) => `${words.subject} reaches ${words.price(price)} or less`,
   chat: (alert) => reachedContent(alert, 'below'),
 };

@@ -34,7 +34,7 @@ export const spread: OutcomeCondition = {
     },
   }),
   sentence: ({ price, direction }, words) =>
-    `at a spread of ${direction === 'at_least' ? 'at least' : 'at most'} ${words.difference(price)}`,
+    `${words.its('spread')} is at ${direction === 'at_least' ? 'least' : 'most'} ${words.difference(price)}`,
   line: (data) => observed(joined('spread', word(data['targetPrice'])), word(data['value'])),
   chat({ subject, data }) {
     const value = numberOf(data['value']);

@@ -20,7 +20,7 @@ export const trade: OutcomeCondition = {
       return isAtLeast(value, threshold) ? { value } : undefined;
     },
   }),
-  sentence: ({ notional }, words) => `at a trade of ${words.amount(notional)}`,
+  sentence: ({ notional }, words) => `one trade${words.after('of')} has ${words.amount(notional)} or more`,
   line: (data) =>
     observed(
       joined('trade', word(data['notional'])),

@@ -55,8 +55,10 @@ export const volume: OutcomeCondition = {
     };
   },
   sentence({ notional, times, windows, windowSeconds }, words) {
-    const amount = times === undefined ? words.amount(notional) : `${times} × the mean of ${windows} windows`;
-    return `when ${amount} is traded${windowSeconds === undefined ? '' : ` within ${span(windowSeconds)}`}`;
+    const mean = `${words.number(times)} × the mean of the ${words.number(windows)} windows before`;
+    const amount = times === undefined && windows === undefined ? words.amount(notional) : mean;
+    const within = windowSeconds === undefined ? '' : ` within ${span(windowSeconds)}`;
+    return `${amount} or more is traded${words.after('of')}${within}`;
   },
   line(data) {
     const times = word(data['times']);

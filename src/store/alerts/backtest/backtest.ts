@@ -107,6 +107,8 @@ const SLICE_ROWS = 4_000;
 const COUNTED_TOKENS = 500;
 /** The bounds of an answer at once, and of a job. */
 export const ANSWER_LIMITS: WorkLimits = { markets: 500, rows: 1_000_000 };
+/** Of a form that evaluates its alert while its fields change. */
+export const AT_ONCE_LIMITS: WorkLimits = { markets: 100, rows: 250_000 };
 export const JOB_LIMITS: WorkLimits = { markets: 20_000, rows: 50_000_000 };
 
 /** Finds the outcomes or markets of a backtest and counts their rows; null when they exceed the limits. */

@@ -62,7 +62,7 @@ describe('alerts in the console', () => {
     const made = await browser.post('/alerts', { tokenMint: yes.outcomeId, condition: 'above', price: '0.25' });
     const path = made.headers.get('location') ?? '';
     const list = (await browser.page('/alerts')).text;
-    for (const text of ['Will the owl hoot?', `/markets/polymarket/${marketId}`, '25.0 %', '20.0 %', '+5.0 pt']) {
+    for (const text of ['Will the owl hoot?', `/markets/polymarket/${marketId}`, 'reaches 25 %', '20.0 %', '+5.0 pt']) {
       expect(list).toContain(text);
     }
     expect((await stranger.page('/alerts')).text).not.toContain('owl');
@@ -143,7 +143,7 @@ describe('the form of an alert', () => {
       },
     ]);
     const page = (await browser.page(answer.headers.get('location') ?? '')).text;
-    for (const text of ['“owl hoot”', 'at each new market', 'after 1 d', 'owls', 'of two lines']) {
+    for (const text of ['“owl hoot”', 'a new market on Polymarket', 'after 1 d', 'owls', 'of two lines']) {
       expect(page).toContain(text);
     }
   });
@@ -162,10 +162,11 @@ describe('the form of an alert', () => {
       note: '</textarea><b>',
     });
     expect(status).toBe(400);
-    for (const name of ['tokenMint', 'change', 'windowSeconds', 'cooldownSeconds', 'name']) {
+    for (const name of ['change', 'windowSeconds', 'cooldownSeconds', 'name']) {
       expect(text).toMatch(new RegExp(`id="field-${name}-problem">must`));
       expect(text).toContain(`href="#field-${name}"`);
     }
+    expect(text).toMatch(/id="field-find\.tokenMint">.*<p class="field-problem">must/s);
     for (const shown of ['value="2 days"', 'value="percent" selected', 'value="change" selected', '&#60;/textarea']) {
       expect(text).toContain(shown);
     }

@@ -1,0 +1,92 @@
+import { isMarketCondition, OUTCOME_CONDITIONS } from '../../../src/domain/alerts/conditions.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
+import { span } from '../../../src/domain/values/durations.ts';
+import { type Html, html } from '../kit/html.ts';
+import type { PageDeps } from '../kit/page-deps.ts';
+import { destinationOf, noWebhook } from './alert-webhooks.ts';
+import { clauseOf, outcomeSubject, type ScopeNames, scopeSubject, targetOf, tokenSubject } from './alert-words.ts';
+import type { Alert, Market, Webhook } from './answers.ts';
+import { orNothing } from './api-calls.ts';
+import type { Event } from './event.ts';
+import { type Names, namesOf } from './named-outcomes.ts';
+import type { ConsoleRequest } from './route.ts';
+import { currencyOf, exactHundredfold, minute } from './values.ts';
+
+/** The names behind the ids of an alert. */
+export interface AlertNames {
+  outcomes: Names;
+  scope: ScopeNames;
+}
+
+/** Reads the names of the outcomes of an alert, and with the scope of market data those of its market and event. */
+export async function readAlertNames(
+  deps: Pick<PageDeps, 'db'>,
+  request: ConsoleRequest,
+  { tokenMint, sellTokenMint, scope }: Pick<Alert, 'tokenMint' | 'sellTokenMint' | 'scope'>,
+): Promise<AlertNames> {
+  const mayRead = request.session.caller.scopes.includes('markets:read');
+  const { venue = 'all', market_id, event_id } = scope ?? {};
+  const [outcomes, market, event] = await Promise.all([
+    namesOf(deps, request, [tokenMint, sellTokenMint]),
+    mayRead && market_id !== undefined
+      ? orNothing(request.api<Market>({ operationId: 'getMarket', params: { venue, market_id } }))
+      : undefined,
+    mayRead && event_id !== undefined
+      ? orNothing(request.api<Event>({ operationId: 'getEvent', params: { venue, event_id }, query: { limit: 1 } }))
+      : undefined,
+  ]);
+  return { outcomes, scope: { market: market?.data.title, event: event?.data.title } };
+}
+
+/** The currency of the prices of an alert. That of an alert in a form is the one of its market. */
+function withCurrency(alert: Alert, { outcomes }: AlertNames): Alert {
+  const venue = outcomes.get(alert.tokenMint ?? '')?.venue ?? alert.scope?.venue;
+  return alert.currency !== undefined || venue === undefined ? alert : { ...alert, currency: currencyOf(venue) };
+}
+
+/** When an alert fires, with the names of everything that it watches, in words that continue "when". */
+export function fullClause(alert: Alert, names: AlertNames): string {
+  const { condition, tokenMint, sellTokenMint } = alert;
+  const nameOf = (token: string | undefined) => {
+    if (token === undefined) return '…';
+    const name = names.outcomes.get(token);
+    return name === undefined ? tokenSubject(token) : outcomeSubject(name, condition);
+  };
+  const isOfScope = alert.scope !== undefined;
+  return clauseOf(withCurrency(alert, names), {
+    subject: isOfScope ? scopeSubject(alert, names.scope) : nameOf(tokenMint),
+    other: nameOf(sellTokenMint),
+    isProbability: isOfScope || tokenMint === undefined || names.outcomes.has(tokenMint),
+  });
+}
+
+/** What an alert does, as one sentence, and how far it is from that. `webhooks` is undefined for a key that must not read them. */
+export function alertSentence(alert: Alert, names: AlertNames, webhooks: readonly Webhook[] | undefined): Html {
+  const destination = destinationOf(webhooks, alert.webhookId);
+  const does = destination === undefined ? 'oddswire stores an event' : html`oddswire sends an event ${destination}`;
+  return html`<p class="sentence">When ${fullClause(alert, names)}, ${does}${timesOf(alert)}. ${distanceWords(alert, names)} ${
+    alert.expiresAt !== undefined && html`The alert ends on ${minute(new Date(alert.expiresAt))} UTC.`
+  }</p>${destination === undefined && noWebhook()}`;
+}
+
+/** How often an alert fires, in words that end a sentence. */
+function timesOf({ condition, scope, repeat, cooldownSeconds }: Alert): string {
+  const each = isMarketCondition(condition) ? 'market' : 'outcome';
+  if (repeat === undefined && cooldownSeconds === undefined)
+    return scope === undefined ? ', once' : `, once for each ${each}`;
+  const every = cooldownSeconds === undefined || cooldownSeconds === null ? '…' : span(cooldownSeconds);
+  return `, each time, but at most once in ${every}${scope === undefined ? '' : ` for each ${each}`}`;
+}
+
+/** The distance of the present price from the target. A state that is met fires the alert at once. */
+function distanceWords(alert: Alert, { outcomes }: AlertNames): string {
+  const target = targetOf(alert);
+  const name = outcomes.get(alert.tokenMint ?? '');
+  if (target === undefined || target === null || name?.price == null) return '';
+  const now = `It is ${exactHundredfold(name.price)} % now`;
+  const price = decimal(name.price);
+  const definition = OUTCOME_CONDITIONS[alert.condition as keyof typeof OUTCOME_CONDITIONS];
+  const seen = { n: 0n, atMs: 0, price, bid: null, ask: null, size: null };
+  const isMet = definition.isState && definition.evaluation({ threshold: decimal(target) }).measure(seen, undefined);
+  return isMet ? `${now}, so the alert fires at once.` : `${now}.`;
+}
