@@ -3,6 +3,7 @@ import { lineChart } from '../kit/drawings.ts';
 import { badge, facts, type Html, html } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import type { Decimal, Market } from './answers.ts';
+import { readStars } from './find/star.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
 import { programExamples, quoted } from './program.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
@@ -40,7 +41,10 @@ export function eventPage(router: ConsoleRouter, deps: Pick<PageDeps, 'db'>): vo
         query: { event_id: event.event_id, sort: 'volume_24h', limit: MAX_MARKETS },
       };
       const { data: markets } = await request.api<Market[]>(list);
-      const trends = await trendsOf(deps, markets, request.nowMs);
+      const [trends, starOf] = await Promise.all([
+        trendsOf(deps, markets, request.nowMs),
+        readStars(deps, request, markets),
+      ]);
       const priced = markets.flatMap((market) => {
         const trend = trends.get(`${market.venue} ${market.market_id}`);
         return trend?.price == null ? [] : [{ market, trend }];
@@ -59,7 +63,7 @@ ${leading.length > 0 && eventChart(leading)}
 <div id="results" data-venues="${event.venue}" data-markets="${markets.map(({ market_id }) => market_id).join(',')}">
 <div class="state-line"><p class="muted">${event.market_count > MAX_MARKETS && `The ${MAX_MARKETS} most traded markets`}</p>
 <p class="live" data-live>As of ${new Date(request.nowMs).toISOString().slice(11, 19)} UTC; reload to update</p></div>
-${marketTable(markets, trends, { hasHeadings: false })}</div>
+${marketTable(markets, trends, { starOf })}</div>
 ${programExamples(request, {
   calls: [
     ['the event', call],
