@@ -1,10 +1,10 @@
-import { shownUrl } from '../../../src/domain/values/shown-url.ts';
+import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
 import { readWalletFigures, WALLET_EVENTS, type WalletEventType } from '../../../src/store/wallets/wallet-reads.ts';
 import { actionButton } from '../kit/forms.ts';
 import { badge, facts, type Html, html, NONE, table } from '../kit/html.ts';
 import { BY_AGE, PAGE_ROWS, pager, switches } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { DELIVERY_TONES, shortId } from '../kit/shown-values.ts';
+import { deliveryState, shortId } from '../kit/shown-values.ts';
 import { listenersOf, readWebhooks } from './alert-webhooks.ts';
 import type { Decimal, Wallet, WalletBalance, WalletEvent, Webhook } from './answers.ts';
 import { exactData } from './api-calls.ts';
@@ -192,7 +192,7 @@ function activityTable(request: ConsoleRequest, { venue }: Wallet, events: reado
           deliveries.length === 0
             ? NONE
             : deliveries.map(({ id, webhookId, status }) => {
-                const state = badge(DELIVERY_TONES[status] ?? 'idle', status);
+                const state = deliveryState({ status, attempts: 0 });
                 return mayOpen
                   ? html`<a href="/webhooks/${webhookId}/deliveries/${id}">${state}</a> `
                   : html`${state} `;

@@ -56,6 +56,9 @@ CALLS = {
     "listWallets": "wallets.list",
     "getWallet": "wallets.get",
     "deleteWallet": "wallets.delete",
+    "listWatchlist": "watchlist.list",
+    "watchMarket": "watchlist.add",
+    "unwatchMarket": "watchlist.remove",
     "createKey": "keys.create",
     "listKeys": "keys.list",
     "getKey": "keys.get",
@@ -114,6 +117,7 @@ GROUPS = {
     "venues": "The venues and the health of their polls.",
     "volume": "Volume per bucket of time.",
     "wallets": "Watched wallets of the account.",
+    "watchlist": "The markets that the account watches.",
     "webhooks": "Webhooks of the account.",
 }
 """What each group is about."""

@@ -12,6 +12,7 @@ type ListOptions = CallOptions & PageOptions;
 type AlertQuery = QueryOf<'listAlerts'>;
 type EventQuery = QueryOf<'listAccountEvents'>;
 type KeyQuery = QueryOf<'listKeys'>;
+type MarketPath = operations['watchMarket']['parameters']['path'];
 type DeliveryQuery = Omit<QueryOf<'listDeliveries'>, 'since'> & { since?: string | Date };
 
 type AccountDeliveryQuery = Omit<QueryOf<'listAccountDeliveries'>, 'since'> & { since?: string | Date };
@@ -44,6 +45,8 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
     asPage(await send('read', options, (attempt) => http.GET('/v1/alerts', { ...attempt, params: { query } })));
   const listWallets = async (query: ListQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/wallets', { ...attempt, params: { query } })));
+  const listWatchlist = async (query: ListQuery = {}, options?: CallOptions) =>
+    asPage(await send('read', options, (attempt) => http.GET('/v1/watchlist', { ...attempt, params: { query } })));
   const listKeys = async (query: KeyQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/keys', { ...attempt, params: { query } })));
 
@@ -220,6 +223,26 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         (
           await send('delete', options, (attempt) =>
             http.DELETE('/v1/wallets/{wallet_id}', { ...attempt, params: { path: { wallet_id } } }),
+          )
+        ).data,
+    },
+    watchlist: {
+      /** One page of markets, the one that was added last first. */
+      list: listWatchlist,
+      /** All items, page by page. */
+      iterate: (options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) => listWatchlist(place(options, cursor), options)),
+      /** A market that is on the list stays where it is. */
+      add: async (market: MarketPath, options?: CallOptions) =>
+        (
+          await send('replace', options, (attempt) =>
+            http.PUT('/v1/watchlist/{venue}/{market_id}', { ...attempt, params: { path: market } }),
+          )
+        ).data,
+      remove: async (market: MarketPath, options?: CallOptions) =>
+        (
+          await send('delete', options, (attempt) =>
+            http.DELETE('/v1/watchlist/{venue}/{market_id}', { ...attempt, params: { path: market } }),
           )
         ).data,
     },
