@@ -67,7 +67,7 @@ function presentHeaders({ headers, removed, omitted }: ResponseHeaders) {
 }
 
 /** Text if the bytes are UTF-8 text, otherwise base64 with `responseEncoding`. */
-export function presentExcerpt(bytes: Uint8Array): { responseBody: string; responseEncoding?: 'base64' } {
+function presentExcerpt(bytes: Uint8Array): { responseBody: string; responseEncoding?: 'base64' } {
   const text = utf8Text(bytes);
   if (text !== undefined && isStorableText(text)) return { responseBody: text };
   return { responseBody: Buffer.from(bytes).toString('base64'), responseEncoding: 'base64' };

@@ -1,10 +1,11 @@
 import { parseUrl } from '../domain/values/parse-url.ts';
 import { parseRetryAfter } from '../domain/values/retry-after.ts';
 import { type AddressRules, PUBLIC_ONLY } from '../domain/webhooks/address-policy.ts';
+import type { AttemptErrorCode } from '../domain/webhooks/attempt-error.ts';
 import { responseHeaders, secretsOf } from '../domain/webhooks/response-headers.ts';
 import { signBody, standardSignature } from '../domain/webhooks/signature.ts';
 import { inspectWebhookUrl } from '../domain/webhooks/url.ts';
-import type { AttemptErrorCode, AttemptOutcome, FailedOutcome, OutgoingDelivery } from './attempt.ts';
+import type { AttemptOutcome, FailedOutcome, OutgoingDelivery } from './attempt.ts';
 import { attemptErrorCode, SenderFaultError } from './attempt-errors.ts';
 import { createConnectionSlots, type ReleaseSlot } from './connection-slots.ts';
 import { type Exchange, exchange } from './exchange.ts';

@@ -168,7 +168,7 @@ const FIRE_ALERT = sql(
 
 const MAKE_RULE = sql(
   'console_world_rule',
-  `UPDATE alert SET condition = 'crosses_above', probe = 'rises', cooldown_seconds = 900, name = 'Above 31 %', note = $2 WHERE pk = $1`,
+  `UPDATE alert SET condition = 'crosses_above', probe = 'rises', cooldown_seconds = 900, triggered_at = now() - interval '5 hours', name = 'Above 31 %', note = $2 WHERE pk = $1`,
 );
 const FIRE_RULE = sql(
   'console_world_fire_rule',

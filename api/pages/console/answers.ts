@@ -9,6 +9,7 @@ import type { FilterCondition } from '../../../src/domain/webhooks/filter.ts';
 import type { OrderBy } from '../../../src/domain/webhooks/order.ts';
 import type { WalletEventType } from '../../../src/store/wallets/wallet-reads.ts';
 import type { BookBody, LevelBody } from '../../contract/book.ts';
+import type { AttemptBody } from '../../contract/delivery.ts';
 import type { ExecutableBody } from '../../contract/executable.ts';
 import type { MarketBody } from '../../contract/market.ts';
 import type { PricesBody } from '../../contract/price.ts';
@@ -148,18 +149,10 @@ export interface Delivery {
   deliveredAt?: string;
   lastStatusCode?: number;
   lastError?: string;
+  skipped?: true;
 }
 
-export interface Attempt {
-  attempt: number;
-  startedAt: string;
-  durationMs: number;
-  outcome: string;
-  statusCode?: number;
-  errorCode?: string;
-  responseBody?: string;
-  responseEncoding?: string;
-}
+export type Attempt = AttemptBody;
 
 export interface AccountEvent {
   id: string;

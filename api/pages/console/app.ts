@@ -14,7 +14,8 @@ import { linkRoutes, signInRoutes, signOutRoutes } from './access/sign-in.ts';
 import { alertPages } from './alerts.ts';
 import type { ApiCalls } from './api-calls.ts';
 import { archivePage } from './archive/page.ts';
-import { deliveryPage } from './delivery.ts';
+import { deliveryPage } from './deliveries/delivery.ts';
+import { deliveriesPage } from './deliveries/page.ts';
 import { eventPage } from './event.ts';
 import { findOptions } from './find/options.ts';
 import { consolePage, SECTIONS } from './layout.ts';
@@ -29,12 +30,12 @@ import { firstStepsRoutes, noteLook } from './start/page.ts';
 import { usagePages } from './usage.ts';
 import { walletPage } from './wallet.ts';
 import { walletsPage } from './wallets.ts';
-import { webhookPage } from './webhook.ts';
-import { webhooksPage } from './webhooks.ts';
+import { webhooksPage } from './webhooks/page.ts';
+import { webhookPage } from './webhooks/webhook.ts';
 
 /** The first segments of the paths of the console. All other paths belong to the API. */
 const OWN =
-  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|resolutions|alerts|wallets|webhooks|live|archive|usage|start|console)(?:\/|$))/;
+  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|resolutions|alerts|wallets|webhooks|deliveries|live|archive|usage|start|console)(?:\/|$))/;
 
 /** Registers every page. */
 type ConsoleDeps = PageDeps & AuthDeps & StreamDeps & Pick<AnswerDeps, 'answers'>;
@@ -50,6 +51,7 @@ export function registerConsolePages(router: ConsoleRouter, deps: ConsoleDeps): 
   walletPage(router, deps);
   webhooksPage(router, deps);
   webhookPage(router, deps);
+  deliveriesPage(router, deps);
   deliveryPage(router, deps);
   livePage(router, deps);
   archivePage(router, deps);

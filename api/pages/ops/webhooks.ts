@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
-import { shownUrl } from '../../../src/domain/values/shown-url.ts';
+import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
 import {
   type ListedWebhook,
   listWebhooks,

@@ -1,7 +1,7 @@
-import { MAX_PLAIN_PART, shownPath, shownUrl } from '../values/shown-url.ts';
+import { MAX_PLAIN_PART, shownPath, shownUrl } from './shown-url.ts';
 
 /** Of the stored text with all headers of an answer. */
-export const MAX_HEADERS_BYTES = 4 * 1024;
+const MAX_HEADERS_BYTES = 4 * 1024;
 
 /** The headers of an answer, without those that may hold a secret. */
 export interface ResponseHeaders {

@@ -84,6 +84,7 @@ async function readTable(signal) {
   results.querySelector('.market-table').replaceWith(found.querySelector('.market-table'));
   findCells(results);
   for (const [outcome, price] of sent) paint(outcome, price);
+  document.dispatchEvent(new CustomEvent('markets-read'));
 }
 
 function findCells(results) {
@@ -105,6 +106,8 @@ const paint = paced((outcome, price) => {
 function receive(outcome, price) {
   if (price === undefined) return;
   sent.set(outcome, price);
+  // The chart of an event follows the same stream.
+  document.dispatchEvent(new CustomEvent('market-price', { detail: { outcome, price } }));
   paint(outcome, price);
 }
 

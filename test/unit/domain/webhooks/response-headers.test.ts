@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { isStorableText } from '../../../../src/domain/values/text.ts';
 import {
   headersOfStored,
-  MAX_HEADERS_BYTES,
   type ReceivedHeaders,
   responseHeaders,
   secretsOf,
@@ -11,6 +10,8 @@ import {
 } from '../../../../src/domain/webhooks/response-headers.ts';
 
 const kept = (received: ReceivedHeaders, secrets: readonly string[] = []) => responseHeaders(received, secrets).headers;
+
+const MAX_HEADERS_BYTES = 4_096;
 
 describe('responseHeaders', () => {
   it('keeps names in lower case, and one entry per value of a repeated header', () => {

@@ -1,4 +1,4 @@
-import { parseUrl } from './parse-url.ts';
+import { parseUrl } from '../values/parse-url.ts';
 
 /** A longer path segment may be a secret: chat services put secrets into webhook addresses. */
 export const MAX_PLAIN_PART = 16;
