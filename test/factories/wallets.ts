@@ -46,6 +46,10 @@ const SPREAD_EVENTS = sql(
      WHERE split_part(n.dedupe_key, ':', 2) = $1 AND n.pk >= e.pk)
    WHERE split_part(e.dedupe_key, ':', 2) = $1`,
 );
+const ONLY_DUE = sql(
+  'test_only_due_wallet',
+  `UPDATE watched_wallet SET lease_token = NULL, lease_until = NULL, polled_at = CASE WHEN address = $2 THEN NULL ELSE now() END WHERE venue = $1`,
+);
 const WATCHED_LONG = sql('test_watched_long', `UPDATE wallet SET created_at = now() - interval '3 days' WHERE id = $1`);
 
 /** A watched wallet with complete reads of its balances, the first one as the baseline, and with transactions. Its events are an hour apart. */
@@ -64,9 +68,9 @@ export async function aReadWallet(
   const request = { venue, address, ...(label !== undefined && { label }) };
   const wallet = await db.transaction((tx) => createWallet(tx, accountId, request));
   if (!wallet) throw new Error('watched already');
-  const leases = await claimWallets(db, { venue, token: 't', limit: 8, everyMs: 1 });
-  const lease = leases.find((each) => each.address === address);
-  if (!lease) throw new Error('the wallet is not claimable');
+  await db.query(ONLY_DUE, [venue, address]);
+  const [lease] = await claimWallets(db, { venue, token: 't', limit: 1, everyMs: 3_600_000 });
+  if (lease?.address !== address) throw new Error('the wallet is not claimable');
   const compared = { ...lease, balancesReadAt: new Date(Date.now() + 60_000).toISOString() };
   for (const [index, balances] of reads.entries()) {
     await db.transaction(async (tx) => {

@@ -68,7 +68,7 @@ function chart(name: Html, plainName: string, changes: readonly Change[], fromMs
     at(nowMs, last.after),
   ];
   const words = `Balance of ${plainName}: ${changes.length} ${changes.length === 1 ? 'change' : 'changes'}, from ${first.before} to ${last.after}`;
-  return html`<figure class="card balance-chart"><figcaption>${name} <strong>${amount(last.after)}</strong></figcaption>
+  return html`<figure class="card balance-chart"><figcaption><span>${name}</span> <strong>${amount(last.after)}</strong></figcaption>
 <div class="plot"><div class="scale" aria-hidden="true"><span>${amount(String(highest))}</span><span>0</span></div>
 ${lineChart([points], words, { span: [fromMs, nowMs] })}</div>
 <p class="time-scale muted" aria-hidden="true"><span>${minute(new Date(fromMs))}</span><span>${minute(new Date(nowMs))}</span></p></figure>`;

@@ -4,7 +4,7 @@ import { actionButton } from '../kit/forms.ts';
 import { badge, facts, type Html, html, NONE, table } from '../kit/html.ts';
 import { BY_AGE, PAGE_ROWS, pager, switches } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { deliveryState, shortId } from '../kit/shown-values.ts';
+import { deliveryState, endpointName, shortId } from '../kit/shown-values.ts';
 import { listenersOf, readWebhooks } from './alert-webhooks.ts';
 import type { Decimal, Wallet, WalletBalance, WalletEvent, Webhook } from './answers.ts';
 import { exactData } from './api-calls.ts';
@@ -90,7 +90,7 @@ ${balanceCharts(changes, { wallet, tokenName: (token, symbol) => tokenWords(toke
         ['transaction', 'Transactions'],
         ['balance_change', 'Balances'],
       ])}</div>
-${activityTable(request, wallet, shown, names)}
+${activityTable(wallet, shown, names, webhooks)}
 ${pager(request, events.meta.next_cursor, BY_AGE)}
 ${programExamples(request, {
   calls: [
@@ -101,7 +101,11 @@ ${programExamples(request, {
   typescript: `const wallet = await client.wallets.get(${quoted(wallet.id)});`,
   json: text,
 })}`;
-      return { title: wallet.label ?? 'Wallet', above: CRUMBS, body };
+      return {
+        title: wallet.label ?? `Wallet ${wallet.address.slice(0, 6)}…${wallet.address.slice(-4)}`,
+        above: CRUMBS,
+        body,
+      };
     },
   });
 
@@ -178,8 +182,14 @@ function balanceTable(balances: readonly WalletBalance[], names: Names, baseline
   });
 }
 
-function activityTable(request: ConsoleRequest, { venue }: Wallet, events: readonly WalletEvent[], names: Names): Html {
-  const mayOpen = request.session.caller.scopes.includes('webhooks');
+/** `webhooks` is undefined for a key that must not read them, and so no delivery. */
+function activityTable(
+  { venue }: Wallet,
+  events: readonly WalletEvent[],
+  names: Names,
+  webhooks: readonly Webhook[] | undefined,
+): Html {
+  const urls = new Map(webhooks?.map(({ id, url }) => [id, url]));
   return table<WalletEvent>({
     caption: 'Events of the wallet, newest first',
     columns: [
@@ -193,9 +203,10 @@ function activityTable(request: ConsoleRequest, { venue }: Wallet, events: reado
             ? NONE
             : deliveries.map(({ id, webhookId, status }) => {
                 const state = deliveryState({ status, attempts: 0 });
-                return mayOpen
-                  ? html`<a href="/webhooks/${webhookId}/deliveries/${id}">${state}</a> `
-                  : html`${state} `;
+                const name = endpointName(urls.get(webhookId) ?? '');
+                return webhooks === undefined
+                  ? html`${state} `
+                  : html`<a href="/webhooks/${webhookId}/deliveries/${id}" title="${name}">${state}<span class="visually-hidden"> to ${name}</span></a> `;
               }),
       },
     ],
@@ -211,7 +222,7 @@ function activityWords({ type, payload: { data } }: WalletEvent, venue: string, 
     !named &&
     html` <span class="where"><a href="${marketPath({ venue, market_id: data.marketId })}">market ${shortId(data.marketId)}</a></span>`;
   if (type === 'balance_change') return html`balance${market}`;
-  const words = [data.type, data.side].filter((each) => each !== undefined && each !== '').join(' ');
+  const words = [data.type, data.type === 'trade' && data.side].filter((each) => each).join(' ');
   return html`${words === '' ? 'transaction' : words}${data.status !== 'confirmed' && data.status !== undefined && ` (${data.status})`}${
     data.transactionId !== undefined && html`<span class="where">${shortId(data.transactionId)}</span>`
   }${market}`;

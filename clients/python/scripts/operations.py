@@ -55,6 +55,8 @@ CALLS = {
     "createWallet": "wallets.create",
     "listWallets": "wallets.list",
     "getWallet": "wallets.get",
+    "listWalletBalances": "wallets.list_balances",
+    "listWalletEvents": "wallets.list_events",
     "deleteWallet": "wallets.delete",
     "listWatchlist": "watchlist.list",
     "watchMarket": "watchlist.add",

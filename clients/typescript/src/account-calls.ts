@@ -11,6 +11,7 @@ type ListQuery = QueryOf<'listWebhooks'>;
 type ListOptions = CallOptions & PageOptions;
 type AlertQuery = QueryOf<'listAlerts'>;
 type EventQuery = QueryOf<'listAccountEvents'>;
+type WalletEventQuery = QueryOf<'listWalletEvents'>;
 type KeyQuery = QueryOf<'listKeys'>;
 type MarketPath = operations['watchMarket']['parameters']['path'];
 type DeliveryQuery = Omit<QueryOf<'listDeliveries'>, 'since'> & { since?: string | Date };
@@ -47,6 +48,18 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
     asPage(await send('read', options, (attempt) => http.GET('/v1/wallets', { ...attempt, params: { query } })));
   const listWatchlist = async (query: ListQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/watchlist', { ...attempt, params: { query } })));
+  const listBalances = async (wallet_id: string, query: ListQuery = {}, options?: CallOptions) =>
+    asPage(
+      await send('read', options, (attempt) =>
+        http.GET('/v1/wallets/{wallet_id}/balances', { ...attempt, params: { path: { wallet_id }, query } }),
+      ),
+    );
+  const listWalletEvents = async (wallet_id: string, query: WalletEventQuery = {}, options?: CallOptions) =>
+    asPage(
+      await send('read', options, (attempt) =>
+        http.GET('/v1/wallets/{wallet_id}/events', { ...attempt, params: { path: { wallet_id }, query } }),
+      ),
+    );
   const listKeys = async (query: KeyQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/keys', { ...attempt, params: { query } })));
 
@@ -225,6 +238,22 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
             http.DELETE('/v1/wallets/{wallet_id}', { ...attempt, params: { path: { wallet_id } } }),
           )
         ).data,
+      /** One page of the balances of the last complete read, by token. */
+      listBalances,
+      /** All of them, page by page. */
+      iterateBalances: (wallet_id: string, options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) => listBalances(wallet_id, place(options, cursor), options)),
+      /** One page of the events of a wallet, newest first. */
+      listEvents: listWalletEvents,
+      /** All of them, page by page. */
+      iterateEvents: (
+        wallet_id: string,
+        query: Omit<WalletEventQuery, 'limit' | 'cursor'> = {},
+        options: CallOptions & PageOptions = {},
+      ) =>
+        eachItem(options.signal, (cursor) =>
+          listWalletEvents(wallet_id, { ...query, ...place(options, cursor) }, options),
+        ),
     },
     watchlist: {
       /** One page of markets, the one that was added last first. */
