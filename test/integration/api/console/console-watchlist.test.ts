@@ -30,9 +30,11 @@ const star = ({ marketId }: TestMarket, watched: '0' | '1', fields: Record<strin
 async function starsOf(path: string): Promise<Record<string, boolean>> {
   const { text } = await browser.page(path);
   return Object.fromEntries(
-    [...text.matchAll(/aria-pressed="(true|false)"><span class="visually-hidden">Watch ([^<]*)</g)].map(
-      ([, pressed, name = '']) => [name, pressed === 'true'],
-    ),
+    [
+      ...text.matchAll(
+        /aria-pressed="(true|false)"><span aria-hidden="true"><\/span><span class="visually-hidden">Watch ([^<]*)</g,
+      ),
+    ].map(([, pressed, name = '']) => [name, pressed === 'true']),
   );
 }
 
