@@ -4,7 +4,7 @@ import type { PageDeps } from '../kit/page-deps.ts';
 import { sentRequest } from '../kit/sent-request.ts';
 import { DELIVERY_TONES } from '../kit/shown-values.ts';
 import type { Attempt, Delivery } from './answers.ts';
-import { programExamples, quoted } from './program.ts';
+import { programExamples, quoted, quotedForPython } from './program.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
 import { clock, minute } from './values.ts';
 import { WEBHOOKS_PATH } from './webhooks.ts';
@@ -51,6 +51,7 @@ ${programExamples(request, {
     ['send it again', { operationId: 'retryDelivery', params, body: {} }],
   ],
   typescript: `const delivery = await client.deliveries.get(${quoted(params.webhook_id)}, ${quoted(delivery.id)});`,
+  python: `delivery = client.deliveries.get(${quotedForPython(params.webhook_id)}, ${quotedForPython(delivery.id)})`,
   json: text,
 })}`;
       const webhook = `${WEBHOOKS_PATH}/${params.webhook_id}`;

@@ -20,10 +20,10 @@ import { idsOf, pricesOf, quoteOf, titleOf, type View, viewOf } from './chart/vi
 import { bookLadder, tradeTable } from './market-tape.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
 import { orderResult, orderSection, readOrder } from './order.ts';
-import { programExamples, quoted } from './program.ts';
+import { programExamples, quoted, quotedForPython } from './program.ts';
 import { resultSection } from './resolutions/result.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
-import { candleCall, windowOf } from './series.ts';
+import { type ChartWindow, candleCall, windowOf } from './series.ts';
 import {
   amount,
   change,
@@ -159,7 +159,7 @@ ${marketTable(siblings, siblingTrends, { hasHeadings: false })}`
 }
 <h2>About</h2>
 ${about(view, prices, nowMs)}
-${outcome && examples(request, view, prices, candleCall(market, outcome.outcome_id, window), window.interval)}
+${outcome && examples(request, view, prices, window)}
 </div>`;
   return { title: titleOf(market), above: crumbs(market, nowMs), body, scripts: ['market.js'] };
 }
@@ -244,15 +244,17 @@ function examples(
   request: ConsoleRequest,
   { market, answer, outcome }: View,
   prices: ApiAnswer<Prices> | undefined,
-  candles: ApiCall,
-  interval: string,
+  window: ChartWindow,
 ): Html {
   const { venue, market_id } = market;
+  const { interval, start, end } = window;
+  const outcomeId = outcome?.outcome_id ?? '';
+  const python = [venue, market_id, outcomeId, interval].map(quotedForPython);
   const ids = `venue: ${quoted(venue)}, market_id: ${quoted(market_id)}`;
   return programExamples(request, {
     calls: [
       ['the present prices', { operationId: 'getPrices', params: idsOf(market) }],
-      ['the candles of the chart', candles],
+      ['the candles of the chart', candleCall(market, outcomeId, window)],
       ['the result and its timeline', resultCall(market)],
       [
         'every change, live',
@@ -261,10 +263,18 @@ function examples(
     ],
     typescript: `const market = { ${ids} };
 const { data: prices } = await client.markets.prices(market);
-const outcome_id = ${quoted(outcome?.outcome_id ?? '')};
-const { data: candles } = await client.candles.list({ ...market, outcome_id, interval: ${quoted(interval)} });
+const outcome_id = ${quoted(outcomeId)};
+const { data: candles } = await client.candles.list({ ...market, outcome_id, interval: ${quoted(interval)}, start: ${start}, end: ${end} });
+const { data: result } = await client.markets.resolution(market);
 const stream = client.stream({ venue: market.venue, market_ids: [market.market_id], snapshot: true });
 for await (const message of stream) console.log(message);`,
+    python: `market = {"venue": ${python[0]}, "market_id": ${python[1]}}
+prices = client.markets.prices(**market)
+candles = client.candles.list(**market, outcome_id=${python[2]}, interval=${python[3]}, start=${start}, end=${end})
+result = client.markets.resolution(**market)
+with client.stream(venue=${python[0]}, market_ids=[${python[1]}], snapshot=True) as stream:
+    for message in stream:
+        print(message)`,
     json: (prices ?? answer).text,
   });
 }

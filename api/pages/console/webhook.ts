@@ -10,7 +10,7 @@ import type { PageDeps } from '../kit/page-deps.ts';
 import type { PageContent } from '../kit/router.ts';
 import { DELIVERY_TONES, shortId, shownUrl } from '../kit/shown-values.ts';
 import type { Delivery, Webhook } from './answers.ts';
-import { programExamples, quoted } from './program.ts';
+import { programExamples, quoted, quotedForPython } from './program.ts';
 import type { ActionRequest, ConsoleRequest, ConsoleRouter } from './route.ts';
 import { minute } from './values.ts';
 import { atWebhookFields, filterWords, webhookChange, webhookFields, withoutEmptyRows } from './webhook-fields.ts';
@@ -65,6 +65,8 @@ ${pager(request, meta.next_cursor)}
 ${programExamples(request, {
   calls: [['these deliveries', call]],
   typescript: `for await (const delivery of client.deliveries.iterate(${quoted(webhook.id)})) console.log(delivery);`,
+  python: `for delivery in client.deliveries.iterate(${quotedForPython(webhook.id)}):
+    print(delivery)`,
   json: text,
 })}`;
       return {
