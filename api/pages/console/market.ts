@@ -17,11 +17,12 @@ import {
 } from './chart/chart.ts';
 import { memberOf } from './chart/compare.ts';
 import { idsOf, pricesOf, quoteOf, titleOf, type View, viewOf } from './chart/view.ts';
-import { bookLadder, tradeTable } from './market-tape.ts';
+import { bookDepth, bookLadder, tradeTable } from './market-tape.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
 import { orderResult, orderSection, readOrder } from './order.ts';
 import { programExamples, quoted, quotedForPython } from './program.ts';
 import { resultSection } from './resolutions/result.ts';
+import { readRules, rulesSection } from './resolutions/rules.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
 import { type ChartWindow, candleCall, windowOf } from './series.ts';
 import {
@@ -75,6 +76,7 @@ export function marketPage(router: ConsoleRouter, deps: MarketDeps): void {
       const currency = currencyOf(market.venue);
       return {
         book: bookLadder(book, currency).toString(),
+        depth: bookDepth(book, currency).toString(),
         trades: tradeTable(trades, market, currency).toString(),
         order: orderResult(market.venue, order, book).toString(),
       };
@@ -115,7 +117,7 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
   const window = windowOf(range, market, nowMs, kind);
   const [prices, siblings] = await Promise.all([pricesOf(request, market), siblingsOf(request, market)]);
   const quote = quoteOf(prices, outcome?.outcome_id);
-  const [drawn, book, trades, trends, siblingTrends, alerts, result, order] = await Promise.all([
+  const [drawn, book, trades, trends, siblingTrends, alerts, result, order, rules] = await Promise.all([
     readChart(request, view, siblings),
     bookOf(request, market, outcome?.outcome_id),
     tradesOf(request, market),
@@ -124,6 +126,7 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
     readOutcomeAlerts(request, outcome?.outcome_id),
     resultOf(request, market),
     readOrder(request, market, outcome?.outcome_id),
+    readRules(request, market),
   ]);
   const trend = trends.get(`${market.venue} ${market.market_id}`);
   const before = trend?.points[0];
@@ -148,10 +151,14 @@ ${chartNotes(drawn)}
 <section class="card trades-card" aria-labelledby="trades-title"><h2 id="trades-title">Trades</h2>
 <div data-part="trades">${tradeTable(trades, market, currency)}</div></section>
 </div></div>
-${outcome && orderSection(market, outcome, order, book, choicesOf(request, ['outcome', 'range', 'chart', 'compare']))}
+<div class="depth-grid">
+<section class="card depth-card" aria-labelledby="depth-title"><h2 id="depth-title">Depth of ${outcome?.label}</h2>
+<p class="legend muted" role="status" data-depth></p><div data-part="depth">${bookDepth(book, currency)}</div></section>
+${outcome && orderSection(market, outcome, order, book, choicesOf(request, ['outcome', 'range', 'chart', 'compare']))}</div>
 ${outcome && alerts && alertSection(request, view, outcome, alerts, quote?.price)}
 ${candleTable(drawn.candles, drawn.interval)}
 ${resultSection(market, result)}
+${rulesSection(request, market, rules)}
 ${
   siblings.length > 0 &&
   html`<h2>Other markets of <a href="${eventPath(market.venue, market.event_id ?? '')}">this event</a></h2>
@@ -231,13 +238,7 @@ function about({ market }: View, prices: ApiAnswer<Prices> | undefined, nowMs: n
 <button type="button" class="quiet" data-copy="${outcome_id}">Copy<span class="visually-hidden"> the id of ${label}</span></button>`,
         ] as const,
     ),
-  ])}
-${
-  market.description !== '' &&
-  html`<details class="more"><summary>Description and rules</summary><p class="long prose">${market.description}</p>${
-    market.resolution_criteria !== undefined && html`<p class="long prose">${market.resolution_criteria}</p>`
-  }</details>`
-}`;
+  ])}`;
 }
 
 function examples(
