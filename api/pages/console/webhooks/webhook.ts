@@ -19,7 +19,7 @@ import { percent } from '../../kit/shown-values.ts';
 import type { Webhook } from '../answers.ts';
 import { type AccountDelivery, deliveryTable, subjectsOf } from '../deliveries/list.ts';
 import { DELIVERIES_PATH } from '../deliveries/page.ts';
-import { programExamples, quoted } from '../program.ts';
+import { programExamples, quoted, quotedForPython } from '../program.ts';
 import type { ActionRequest, ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { minute } from '../values.ts';
 import { atWebhookFields, filterWords, webhookChange, webhookFields, withoutEmptyRows } from './fields.ts';
@@ -78,6 +78,8 @@ ${receiverSection(request, webhook)}
 ${programExamples(request, {
   calls: [['these deliveries', call]],
   typescript: `for await (const delivery of client.deliveries.iterate(${quoted(webhook.id)})) console.log(delivery);`,
+  python: `for delivery in client.deliveries.iterate(${quotedForPython(webhook.id)}):
+    print(delivery)`,
   json: text,
 })}`;
       return {
