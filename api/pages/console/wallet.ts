@@ -1,10 +1,10 @@
-import { shownUrl } from '../../../src/domain/values/shown-url.ts';
+import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
 import { readWalletFigures, WALLET_EVENTS, type WalletEventType } from '../../../src/store/wallets/wallet-reads.ts';
 import { actionButton } from '../kit/forms.ts';
 import { badge, facts, type Html, html, NONE, table } from '../kit/html.ts';
 import { BY_AGE, PAGE_ROWS, pager, switches } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { DELIVERY_TONES, endpointName, shortId } from '../kit/shown-values.ts';
+import { deliveryState, endpointName, shortId } from '../kit/shown-values.ts';
 import { listenersOf, readWebhooks } from './alert-webhooks.ts';
 import type { Decimal, Wallet, WalletBalance, WalletEvent, Webhook } from './answers.ts';
 import { exactData } from './api-calls.ts';
@@ -202,7 +202,7 @@ function activityTable(
           deliveries.length === 0
             ? NONE
             : deliveries.map(({ id, webhookId, status }) => {
-                const state = badge(DELIVERY_TONES[status] ?? 'idle', status);
+                const state = deliveryState({ status, attempts: 0 });
                 const name = endpointName(urls.get(webhookId) ?? '');
                 return webhooks === undefined
                   ? html`${state} `
