@@ -118,7 +118,7 @@ const ROOMS = {
     deliveries: ['db'],
     alerts: ['db', 'marks', 'catalog', 'deliveries'],
     wallets: ['db', 'deliveries'],
-    accounts: ['db'],
+    accounts: ['db', 'catalog'],
     archive: ['db', 'journal'],
     ops: ['db', 'marks', 'catalog', 'prices', 'series', 'feeds', 'deliveries', 'alerts', 'wallets', 'accounts'],
   },

@@ -4,7 +4,7 @@ import { decimalField } from '../../src/domain/values/api-json.ts';
 import { MARKET } from '../../src/domain/wire/market-data.ts';
 import { listParam, param } from '../http/input.ts';
 import { coverage, coverageExample } from './completeness.ts';
-import { shapeOf } from './wire.ts';
+import { epochTime, shapeOf } from './wire.ts';
 
 const { updated_at, ...others } = shapeOf(MARKET);
 export const market = z
@@ -51,6 +51,21 @@ export const marketExample: MarketBody = {
   coverage: coverageExample,
   updated_at: 1767323040,
 };
+
+/** A market of the watchlist. */
+export const watchedMarket = z
+  .object({
+    ...shapeOf(MARKET),
+    added_at: epochTime.meta({ description: 'When the account put it on its watchlist. Epoch seconds.' }),
+  })
+  .meta({ description: 'A market of the watchlist of the account. Unknown fields are absent.' });
+export type WatchedMarketBody = z.output<typeof watchedMarket>;
+
+const { coverage: _coverage, ...marketWithoutCoverage } = marketExample;
+export const watchedMarketExample: WatchedMarketBody = { ...marketWithoutCoverage, added_at: 1767330240 };
+
+/** The answer of a removal. */
+export const unwatched = z.object({ venue: z.string(), market_id: z.string(), deleted: z.literal(true) });
 
 /** Names that other APIs use for these states. */
 export const STATUS_ALIASES: Readonly<Record<string, MarketStatus>> = {

@@ -26,6 +26,7 @@ export type RouteTag =
   | 'deliveries'
   | 'alerts'
   | 'wallets'
+  | 'watchlist'
   | 'archive'
   | 'keys'
   | 'health'

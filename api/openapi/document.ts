@@ -35,7 +35,7 @@ import { marketEvent, marketEventWithMarkets } from '../contract/events/market-e
 import { comparison, executable, placedExecutable } from '../contract/executable.ts';
 import { marketFees } from '../contract/fee.ts';
 import { EVENT_STREAM_MESSAGES, eventStreamMessage, MARKET_MESSAGES, streamMessage } from '../contract/live.ts';
-import { market } from '../contract/market.ts';
+import { market, watchedMarket } from '../contract/market.ts';
 import { pathParams } from '../contract/path-params.ts';
 import { prices } from '../contract/price.ts';
 import { resolution, resolutionRow } from '../contract/resolution.ts';
@@ -106,6 +106,7 @@ const SCHEMAS = {
   Venue: venue,
   VolumeWindow: volumeWindow,
   Wallet: wallet,
+  WatchedMarket: watchedMarket,
   Webhook: webhook,
   WebhookFailingEvent: webhookFailingEvent,
   WebhookItem: webhookItem,
@@ -123,6 +124,7 @@ const TAGS: Readonly<Record<RouteTag | 'events', string>> = {
   deliveries: 'Events, delivery log, retry and recovery: `X-API-Key`, scope `webhooks`.',
   alerts: 'Price alerts: `X-API-Key`, scope `alerts`.',
   wallets: 'Watched wallets: `X-API-Key`, scope `wallets`.',
+  watchlist: 'The markets that the account watches: `X-API-Key`, scope `markets:read`.',
   archive: 'History in files: `Authorization: Bearer`, scope `archive`.',
   keys: 'The API keys of the account: `X-API-Key`, scope `keys`.',
   events: 'The events that a webhook receives.',

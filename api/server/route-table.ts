@@ -23,7 +23,8 @@ import { seriesRoutes } from '../routes/series.ts';
 import { streamRoutes } from '../routes/streams.ts';
 import { tradeRoutes } from '../routes/trades.ts';
 import { venueRoutes } from '../routes/venues.ts';
-import { walletRoutes } from '../routes/wallets.ts';
+import { walletRoutes } from '../routes/watched/wallets.ts';
+import { watchlistRoutes } from '../routes/watched/watchlist.ts';
 import { webhookActionRoutes } from '../routes/webhook-actions.ts';
 import { webhookRoutes } from '../routes/webhooks.ts';
 import type { RoutesDeps } from './api-deps.ts';
@@ -45,6 +46,7 @@ export function routeTable(deps: RoutesDeps): Route[] {
     ...alertWriteRoutes(deps),
     ...alertBacktestRoutes(deps),
     ...walletRoutes(deps),
+    ...watchlistRoutes(deps),
     ...keyRoutes(deps),
     ...archiveRoutes(deps),
     ...venueRoutes(deps),

@@ -17,11 +17,13 @@ import { archivePage } from './archive/page.ts';
 import { deliveryPage } from './deliveries/delivery.ts';
 import { deliveriesPage } from './deliveries/page.ts';
 import { eventPage } from './event.ts';
+import { marketsPage } from './find/list.ts';
 import { findOptions } from './find/options.ts';
+import { starAction } from './find/star.ts';
+import { watchlistPage } from './find/watchlist.ts';
 import { consolePage, SECTIONS } from './layout.ts';
 import { livePage } from './live.ts';
 import { marketPage } from './market.ts';
-import { marketsPage } from './markets.ts';
 import type { ConsoleOptions } from './public-market.ts';
 import { createPublicMarket } from './public-market.ts';
 import { resolutionsPage } from './resolutions/page.ts';
@@ -35,7 +37,7 @@ import { webhookPage } from './webhooks/webhook.ts';
 
 /** The first segments of the paths of the console. All other paths belong to the API. */
 const OWN =
-  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|events|resolutions|alerts|wallets|webhooks|deliveries|live|archive|usage|start|console)(?:\/|$))/;
+  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|watchlist|events|resolutions|alerts|wallets|webhooks|deliveries|live|archive|usage|start|console)(?:\/|$))/;
 
 /** Registers every page. */
 type ConsoleDeps = PageDeps & AuthDeps & StreamDeps & Pick<AnswerDeps, 'answers'>;
@@ -43,6 +45,8 @@ type ConsoleDeps = PageDeps & AuthDeps & StreamDeps & Pick<AnswerDeps, 'answers'
 export function registerConsolePages(router: ConsoleRouter, deps: ConsoleDeps): void {
   marketsPage(router, deps);
   findOptions(router, deps);
+  watchlistPage(router, deps);
+  starAction(router);
   marketPage(router, deps);
   eventPage(router, deps);
   resolutionsPage(router, deps);

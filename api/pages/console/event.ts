@@ -4,6 +4,7 @@ import type { Decimal, Market } from './answers.ts';
 import { type Chart, chart, chartData, chartNotes, chartSwitches } from './chart/chart.ts';
 import { chosenOf, compareForm, MAX_LINES, type Member, memberOf, readLines } from './chart/compare.ts';
 import { chartChoices } from './chart/view.ts';
+import { readStars } from './find/star.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
 import { programExamples, quoted } from './program.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
@@ -90,7 +91,10 @@ async function readEventChart(request: ConsoleRequest, shown: readonly Member[])
 async function page(request: ConsoleRequest, deps: Pick<PageDeps, 'db'>) {
   const { data: event, text } = await request.api<Event>(eventCall(request));
   const { data: markets } = await request.api<Market[]>(marketsCall(request));
-  const { trends, members, leading } = await membersOf(request, deps, markets);
+  const [{ trends, members, leading }, starOf] = await Promise.all([
+    membersOf(request, deps, markets),
+    readStars(deps, request, markets),
+  ]);
   const lines = linesOf(request, members, leading);
   const { range } = chartChoices(request);
   const drawn = lines.length > 0 ? await readEventChart(request, lines) : undefined;
@@ -107,7 +111,7 @@ ${drawn && eventChart(request, event, { drawn, range, members, leading, lines })
 <div id="results" data-venues="${event.venue}" data-markets="${markets.map(({ market_id }) => market_id).join(',')}">
 <div class="state-line"><p class="muted">${event.market_count > MAX_MARKETS && `The ${MAX_MARKETS} most traded markets`}</p>
 <p class="live" data-live>As of ${new Date(request.nowMs).toISOString().slice(11, 19)} UTC; reload to update</p></div>
-${marketTable(markets, trends, { hasHeadings: false })}</div>
+${marketTable(markets, trends, { starOf })}</div>
 ${programExamples(request, {
   calls: [
     ['the event', eventCall(request)],

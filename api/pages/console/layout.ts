@@ -7,6 +7,7 @@ import { type ConsoleSession, csrfField } from '../kit/session.ts';
 /** The parts of the console, in the order of the navigation, with the scope that they need; every key may read one without a scope. */
 export const SECTIONS = {
   markets: { label: 'Markets', path: '/markets', scope: 'markets:read' },
+  watchlist: { label: 'Watchlist', path: '/watchlist', scope: 'markets:read' },
   resolutions: { label: 'Resolutions', path: '/resolutions', scope: 'markets:read' },
   alerts: { label: 'Alerts', path: '/alerts', scope: 'alerts' },
   wallets: { label: 'Wallets', path: '/wallets', scope: 'wallets' },
@@ -58,6 +59,7 @@ function header(session: ConsoleSession | undefined, current: Section | undefine
   const allowed = Object.entries(SECTIONS).filter(([, { scope }]) => isAllowed(session.caller.scopes, scope));
   return html`<header class="top">
 <a class="brand" href="/">oddswire</a>
+${isAllowed(session.caller.scopes, SECTIONS.markets.scope) && searchForm()}
 <nav class="sections" aria-label="Sections"><ul>${allowed.map(
     ([name, { label, path }]) =>
       html`<li><a href="${path}"${name === current && html` aria-current="page"`}>${label}</a></li>`,
@@ -66,6 +68,13 @@ function header(session: ConsoleSession | undefined, current: Section | undefine
 <form method="post" action="/sign-out">${csrfField(session.csrf)}
 <button type="submit" class="quiet">Sign out</button></form></div>
 </header>`;
+}
+
+/** The search of every page. A script shows matches as the user types. */
+function searchForm(): Html {
+  return html`<form method="get" action="${SECTIONS.markets.path}" class="find" role="search">
+<label class="visually-hidden" for="find">Search markets</label>
+<input id="find" name="q" type="search" maxlength="200" autocomplete="off" placeholder="Search markets"></form>`;
 }
 
 const KEYS = [

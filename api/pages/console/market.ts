@@ -17,6 +17,7 @@ import {
 } from './chart/chart.ts';
 import { memberOf } from './chart/compare.ts';
 import { idsOf, pricesOf, quoteOf, type View, viewOf } from './chart/view.ts';
+import { readStars } from './find/star.ts';
 import { bookLadder, tradeTable } from './market-tape.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
 import { orderResult, orderSection, readOrder } from './order.ts';
@@ -116,7 +117,7 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
   const window = windowOf(range, market, nowMs, kind);
   const [prices, siblings] = await Promise.all([pricesOf(request, market), siblingsOf(request, market)]);
   const quote = quoteOf(prices, outcome?.outcome_id);
-  const [drawn, book, trades, trends, siblingTrends, alerts, result, order] = await Promise.all([
+  const [drawn, book, trades, trends, siblingTrends, alerts, result, order, starOf] = await Promise.all([
     readChart(request, view, siblings),
     bookOf(request, market, outcome?.outcome_id),
     tradesOf(request, market),
@@ -125,6 +126,7 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
     readOutcomeAlerts(request, outcome?.outcome_id),
     resultOf(request, market),
     readOrder(request, market, outcome?.outcome_id),
+    readStars(deps, request, [market]),
   ]);
   const trend = trends.get(`${market.venue} ${market.market_id}`);
   const before = trend?.points[0];
@@ -133,6 +135,7 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
  data-outcome="${outcome?.outcome_id}" data-source="/console/data${marketPath(market)}" data-stream="${streamOf(market)}">
 <div class="market-grid">
 <section class="card market-chart" aria-label="Price">
+${starOf({ ...market, name: titleOf(market) }, { isPage: true })}
 ${headline(view, quote?.price, before)}
 ${chartSwitches(request, { range, kind, outcomes: market.outcomes, outcome: outcome?.outcome_id })}
 ${chart({ range, kind, label: priceLabel(view) }, drawn)}
@@ -156,7 +159,7 @@ ${resultSection(market, result)}
 ${
   siblings.length > 0 &&
   html`<h2>Other markets of <a href="${eventPath(market.venue, market.event_id ?? '')}">this event</a></h2>
-${marketTable(siblings, siblingTrends, { hasHeadings: false })}`
+${marketTable(siblings, siblingTrends)}`
 }
 <h2>About</h2>
 ${about(view, prices, nowMs)}

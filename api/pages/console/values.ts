@@ -7,6 +7,7 @@ import {
   scaleOf,
   subtractDecimals,
 } from '../../../src/domain/values/decimal.ts';
+import { parseUrl } from '../../../src/domain/values/parse-url.ts';
 import { type Html, html, NONE } from '../kit/html.ts';
 import { commonDigits, groupedDigits, withDigits } from '../kit/shown-values.ts';
 import type { Decimal, Market } from './answers.ts';
@@ -128,4 +129,11 @@ export function marketPath({ venue, market_id }: Pick<Market, 'venue' | 'market_
 /** The page of an event. */
 export function eventPath(venue: string, eventId: string): string {
   return `/events/${encodeURIComponent(venue)}/${encodeURIComponent(eventId)}`;
+}
+
+/** A path of the console, even if a link names another site. */
+export function nextPath(offered: string | null): string | undefined {
+  const base = 'http://console.invalid';
+  const url = offered !== null && /^\/[a-z]/.test(offered) ? parseUrl(offered, base) : null;
+  return url?.origin === base && !url.pathname.startsWith('//') ? url.pathname + url.search : undefined;
 }

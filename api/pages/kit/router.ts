@@ -35,7 +35,9 @@ export interface PageContent {
 }
 
 /** An action is followed by another page, which shows `result`, or answers with a page that a redirect would lose: a key that is shown once. */
-export type ActionOutcome = { /** A sentence without secrets. */ result: string; to: string } | { page: PageContent };
+export type ActionOutcome =
+  | { /** A sentence without secrets. Absent: the next page shows the change itself. */ result?: string; to: string }
+  | { page: PageContent };
 
 interface PageDefinition<R, Section> {
   path: string;
@@ -170,7 +172,7 @@ export function createPageRouter<S extends Session, R extends PageRequest<S>, Se
           return { page: { ...(await rejected(request, error)), status: error.status } };
         });
         if ('page' in outcome) return send(ctx, section, request, outcome.page);
-        await setFlash(deps.db, request.session.tokenHash, outcome.result);
+        if (outcome.result !== undefined) await setFlash(deps.db, request.session.tokenHash, outcome.result);
         ctx.redirect(outcome.to);
         ctx.status = 303;
       });

@@ -58,6 +58,9 @@ CALLS = {
     "listWalletBalances": "wallets.list_balances",
     "listWalletEvents": "wallets.list_events",
     "deleteWallet": "wallets.delete",
+    "listWatchlist": "watchlist.list",
+    "watchMarket": "watchlist.add",
+    "unwatchMarket": "watchlist.remove",
     "createKey": "keys.create",
     "listKeys": "keys.list",
     "getKey": "keys.get",
@@ -116,6 +119,7 @@ GROUPS = {
     "venues": "The venues and the health of their polls.",
     "volume": "Volume per bucket of time.",
     "wallets": "Watched wallets of the account.",
+    "watchlist": "The markets that the account watches.",
     "webhooks": "Webhooks of the account.",
 }
 """What each group is about."""

@@ -26,6 +26,7 @@ TIMES = frozenset(
     [
         "timestamp",
         "created_at",
+        "added_at",
         "open_at",
         "close_at",
         "resolved_at",

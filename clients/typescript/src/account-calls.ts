@@ -13,6 +13,7 @@ type AlertQuery = QueryOf<'listAlerts'>;
 type EventQuery = QueryOf<'listAccountEvents'>;
 type WalletEventQuery = QueryOf<'listWalletEvents'>;
 type KeyQuery = QueryOf<'listKeys'>;
+type MarketPath = operations['watchMarket']['parameters']['path'];
 type DeliveryQuery = Omit<QueryOf<'listDeliveries'>, 'since'> & { since?: string | Date };
 
 type AccountDeliveryQuery = Omit<QueryOf<'listAccountDeliveries'>, 'since'> & { since?: string | Date };
@@ -57,6 +58,8 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         http.GET('/v1/wallets/{wallet_id}/events', { ...attempt, params: { path: { wallet_id }, query } }),
       ),
     );
+  const listWatchlist = async (query: ListQuery = {}, options?: CallOptions) =>
+    asPage(await send('read', options, (attempt) => http.GET('/v1/watchlist', { ...attempt, params: { query } })));
   const listKeys = async (query: KeyQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/keys', { ...attempt, params: { query } })));
 
@@ -251,6 +254,26 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         eachItem(options.signal, (cursor) =>
           listWalletEvents(wallet_id, { ...query, ...place(options, cursor) }, options),
         ),
+    },
+    watchlist: {
+      /** One page of markets, the one that was added last first. */
+      list: listWatchlist,
+      /** All items, page by page. */
+      iterate: (options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) => listWatchlist(place(options, cursor), options)),
+      /** A market that is on the list stays where it is. */
+      add: async (market: MarketPath, options?: CallOptions) =>
+        (
+          await send('replace', options, (attempt) =>
+            http.PUT('/v1/watchlist/{venue}/{market_id}', { ...attempt, params: { path: market } }),
+          )
+        ).data,
+      remove: async (market: MarketPath, options?: CallOptions) =>
+        (
+          await send('delete', options, (attempt) =>
+            http.DELETE('/v1/watchlist/{venue}/{market_id}', { ...attempt, params: { path: market } }),
+          )
+        ).data,
     },
     keys: {
       /** No other answer holds the key, so store it. */

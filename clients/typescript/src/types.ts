@@ -39,6 +39,7 @@ export type Alert = Schemas['Alert'];
 export type AlertBacktest = Schemas['AlertBacktest'];
 export type AlertBacktestResult = Schemas['AlertBacktestResult'];
 export type Wallet = Schemas['Wallet'];
+export type WatchedMarket<D extends DecimalType = number> = WithDecimals<Schemas['WatchedMarket'], D>;
 export type ApiKey = Schemas['ApiKey'];
 export type ApiKeyWithSecret = Schemas['ApiKeyWithSecret'];
 

@@ -1,5 +1,4 @@
 import type Router from '@koa/router';
-import { parseUrl } from '../../../../src/domain/values/parse-url.ts';
 import { consoleSessions } from '../../../../src/store/accounts/sessions.ts';
 import {
   beginSessionOfLink,
@@ -21,6 +20,7 @@ import { hashSessionToken, newSessionToken } from '../../kit/session.ts';
 import { consolePage } from '../layout.ts';
 import type { ConsoleOptions, PublicMarket } from '../public-market.ts';
 import { firstPage } from '../start/progress.ts';
+import { nextPath } from '../values.ts';
 import { clearSessionCookies, consoleSessionOf, findConsoleSessionOf, setSessionCookie } from './session.ts';
 
 type LinkDeps = Pick<PageDeps, 'db'> & Pick<AuthDeps, 'now' | 'failedKeys'>;
@@ -175,13 +175,6 @@ ${field({
 <p><a class="button" href="/docs">Read the API</a></p></section>
 </div>`;
   return { title: 'Prediction markets, live and complete', body, ...(market && { scripts: ['market.js'] }) };
-}
-
-/** A path of the console, even if a link names another site. */
-function nextPath(offered: string | null): string | undefined {
-  const base = 'http://console.invalid';
-  const url = offered !== null && /^\/[a-z]/.test(offered) ? parseUrl(offered, base) : null;
-  return url?.origin === base && !url.pathname.startsWith('//') ? url.pathname + url.search : undefined;
 }
 
 function leave(ctx: ApiContext): void {

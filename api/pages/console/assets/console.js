@@ -1,4 +1,8 @@
-// Keyboard, copy buttons and local times. Every page of the console loads it.
+// Search, keyboard, copy buttons and local times. Every page of the console loads it.
+import './star.js';
+import { attachCombobox, matchesOf } from './combobox.js';
+import { recentOptions } from './recent.js';
+
 document.documentElement.classList.add('scripted');
 const rows = () => [...document.querySelectorAll('a[data-row]')];
 
@@ -13,10 +17,8 @@ function move(step) {
 const ACTIONS = {
   '/': () => {
     const field = document.querySelector('input[type="search"]');
-    if (field) return field.focus();
-    // Only sessions that may read markets have the link.
-    const markets = document.querySelector('.sections a[href="/markets"]');
-    if (markets) location.assign(`${markets.href}#field-q`);
+    field?.focus();
+    field?.select();
   },
   j: () => move(1),
   k: () => move(-1),
@@ -68,6 +70,18 @@ document.addEventListener('click', async (event) => {
     button.textContent = before;
   }, 1500);
 });
+
+// Only sessions that may read markets have the search.
+const search = document.getElementById('find');
+if (search) {
+  // The page of the matches says what it shows.
+  if (location.pathname === '/markets') search.value = new URLSearchParams(location.search).get('q') ?? '';
+  const matches = matchesOf('market');
+  attachCombobox(search, {
+    source: async (text, signal) => (text === '' ? recentOptions() : matches(text, signal)),
+    choose: ({ dataset }) => location.assign(dataset.href),
+  });
+}
 
 // A form is sent once: the answer to a second click would replace the page that shows a secret.
 const sent = new Set();

@@ -5,18 +5,18 @@ import type { Market } from '../answers.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { eventPath, marketPath, percent, plain, titleOf, venueTitle } from '../values.ts';
 import {
-  byPrice,
   isNamesake,
+  leadersFirst,
   memberName,
   type Question,
-  type Quoted,
+  type QuotedMarket,
   type QuotesOf,
   questionsOf,
   readQuotes,
 } from './questions.ts';
+import { MAX_WORDS } from './words.ts';
 
 const PATH = '/console/find';
-const MAX_TEXT = 200;
 const MAX_QUESTIONS = 8;
 /** Of one question. */
 const MAX_MARKETS = 3;
@@ -43,7 +43,7 @@ export function findOptions(router: ConsoleRouter, deps: Pick<PageDeps, 'db'>): 
     path: PATH,
     scope: 'markets:read',
     async load(request) {
-      const text = textField(request.query, 'q')?.slice(0, MAX_TEXT);
+      const text = textField(request.query, 'q')?.slice(0, MAX_WORDS);
       const subject = chosen(request.query, 'for', ['market', 'outcome']) ?? 'market';
       if (text === undefined) return note('Enter words of a question.');
       const { questions, isSimilar, status } = await findQuestions(request, text);
@@ -89,11 +89,9 @@ async function readQuestions(
   return { questions: questionsOf(markets).slice(0, MAX_QUESTIONS), isSimilar, status: status ?? 'any' };
 }
 
-/** The markets of a question with their quotes: of several the leaders. */
-function leadersOf({ markets }: Question, quotesOf: QuotesOf): { market: Market; quotes: Quoted[] }[] {
-  const quoted = markets.map((market) => ({ market, quotes: quotesOf(market) }));
-  const lead = ({ quotes: [first] }: { quotes: Quoted[] }) => first ?? { price: null };
-  return quoted.sort((a, b) => byPrice(lead(a), lead(b))).slice(0, MAX_MARKETS);
+/** The leading markets of a question with their quotes. */
+function leadersOf(question: Question, quotesOf: QuotesOf): QuotedMarket[] {
+  return leadersFirst(question, quotesOf).slice(0, MAX_MARKETS);
 }
 
 function marketOptions(question: Question, quotesOf: QuotesOf): Html {
@@ -116,10 +114,14 @@ function marketOptions(question: Question, quotesOf: QuotesOf): Html {
 }
 
 /** The price of the first outcome or the leader, whose name it has where the title does not say it. */
-function quoteOf(leader: { market: Market; quotes: Quoted[] } | undefined): Html | undefined {
+function quoteOf(leader: QuotedMarket | undefined): Html | undefined {
   const [quote] = leader?.quotes ?? [];
   if (leader === undefined || quote === undefined) return undefined;
-  const name = isNamesake(quote.label, leader.market) && leader.market.event_id !== undefined ? '' : `${quote.label} `;
+  const name =
+    isNamesake(quote.label, leader.market.sibling_label, leader.market.outcomes.length) &&
+    leader.market.event_id !== undefined
+      ? ''
+      : `${quote.label} `;
   return html`<span class="find-quote">${name}<span class="num">${percent(quote.price) ?? '–'}</span></span>`;
 }
 

@@ -59,8 +59,20 @@ export async function readQuotes({ db }: Pick<PageDeps, 'db'>, markets: readonly
   };
 }
 
+/** A market with the quotes of its outcomes. */
+export interface QuotedMarket {
+  market: Market;
+  quotes: Quoted[];
+}
+
+/** The markets of a question, the highest price of a first or leading outcome first. */
+export function leadersFirst({ markets }: Question, quotesOf: QuotesOf): QuotedMarket[] {
+  const lead = ({ quotes: [first] }: QuotedMarket) => first ?? { price: null };
+  return markets.map((market) => ({ market, quotes: quotesOf(market) })).sort((a, b) => byPrice(lead(a), lead(b)));
+}
+
 /** The highest price first; the unknown ones last. */
-export function byPrice(a: Pick<Quoted, 'price'>, b: Pick<Quoted, 'price'>): number {
+function byPrice(a: Pick<Quoted, 'price'>, b: Pick<Quoted, 'price'>): number {
   const [first, second] = [parseDecimal(a.price), parseDecimal(b.price)];
   if (first === null || second === null) return Number(first === null) - Number(second === null);
   return compareDecimals(second, first);
@@ -71,10 +83,7 @@ export function memberName({ sibling_label: label, title }: Pick<Market, 'siblin
   return label ?? title;
 }
 
-/** Whether the outcome is what the name of the market says: its price needs no other name. */
-export function isNamesake(
-  label: string,
-  { sibling_label, outcomes }: Pick<Market, 'sibling_label' | 'outcomes'>,
-): boolean {
-  return outcomes.length <= 2 && (/^yes$/i.test(label) || label === sibling_label);
+/** Whether an outcome is what the name of its market says: its price needs no other name. */
+export function isNamesake(label: string, siblingLabel: string | null | undefined, outcomes: number): boolean {
+  return outcomes <= 2 && (/^yes$/i.test(label) || label === siblingLabel);
 }

@@ -1,17 +1,23 @@
 import { z } from 'zod';
-import { JsonText, numberField } from '../../src/domain/values/api-json.ts';
-import { decimal } from '../../src/domain/values/decimal.ts';
-import { readWalletAddress } from '../../src/domain/wallets/address.ts';
+import { JsonText, numberField } from '../../../src/domain/values/api-json.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
+import { readWalletAddress } from '../../../src/domain/wallets/address.ts';
 import {
   listWalletBalances,
   listWalletEvents,
   type WalletBalance,
   type WalletEvent,
-} from '../../src/store/wallets/wallet-reads.ts';
-import { createWallet, deleteWallet, findWallet, listWallets, type Wallet } from '../../src/store/wallets/wallets.ts';
-import { requireQuota } from '../access/quota.ts';
-import type { RouteGroup } from '../context.ts';
-import { deleted } from '../contract/envelope.ts';
+} from '../../../src/store/wallets/wallet-reads.ts';
+import {
+  createWallet,
+  deleteWallet,
+  findWallet,
+  listWallets,
+  type Wallet,
+} from '../../../src/store/wallets/wallets.ts';
+import { requireQuota } from '../../access/quota.ts';
+import type { RouteGroup } from '../../context.ts';
+import { deleted } from '../../contract/envelope.ts';
 import {
   createWalletBody,
   createWalletExample,
@@ -25,11 +31,11 @@ import {
   walletEventExample,
   walletEventQuery,
   walletExample,
-} from '../contract/wallet.ts';
-import { ApiError, invalidRequest } from '../errors.ts';
-import { accountRoute, type Route, writeRoute } from '../http/route.ts';
-import type { WriteDeps } from '../http/write-deps.ts';
-import { accountList, listQuery, placedList } from './account-list.ts';
+} from '../../contract/wallet.ts';
+import { ApiError, invalidRequest } from '../../errors.ts';
+import { accountRoute, type Route, writeRoute } from '../../http/route.ts';
+import type { WriteDeps } from '../../http/write-deps.ts';
+import { accountList, listQuery, placedList } from '../account-list.ts';
 
 const tag = 'wallets';
 const group: RouteGroup = { header: 'X-API-Key', scope: 'wallets' };
