@@ -192,12 +192,18 @@ export interface AccountWorld {
   newWallet: string;
 }
 
-/** Adds to an account a healthy and a paused webhook, a failed delivery, and alerts on the market. */
+const WATCH = sql(
+  'console_world_watch',
+  `INSERT INTO watchlist (account_id, market_id) SELECT $1, id FROM unnest($2::bigint[]) AS m (id)`,
+);
+
+/** Adds to an account a watched market, a healthy and a paused webhook, a failed delivery, and alerts on the market. */
 export async function anAccountWorld(
   db: Database,
   accountId: bigint,
-  { outcomes: [yes] }: TestMarket,
+  { pk, outcomes: [yes] }: TestMarket,
 ): Promise<AccountWorld> {
+  await db.query(WATCH, [accountId, [pk]]);
   const subscription = async (url: string) => {
     const id = newId('wh');
     return { id, pk: await aSubscription(db, { id, accountId, url, events: ['price_alert', 'transaction'] }) };

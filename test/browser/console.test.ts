@@ -1,6 +1,7 @@
 import { alertTests } from './console/alerts.ts';
 import { chartTests } from './console/chart.ts';
 import { detailTests } from './console/details.ts';
+import { findTests } from './console/find.ts';
 import { keyTests } from './console/keys.ts';
 import { marketTests } from './console/market.ts';
 import { marketListTests } from './console/markets.ts';
@@ -15,6 +16,7 @@ import { describeConsole } from './console-desk.ts';
 describeConsole('the console in Chromium', (desk) => {
   pageTests(desk);
   marketListTests(desk);
+  findTests(desk);
   marketTests(desk);
   chartTests(desk);
   detailTests(desk);

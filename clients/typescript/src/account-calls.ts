@@ -46,6 +46,8 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
     asPage(await send('read', options, (attempt) => http.GET('/v1/alerts', { ...attempt, params: { query } })));
   const listWallets = async (query: ListQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/wallets', { ...attempt, params: { query } })));
+  const listWatchlist = async (query: ListQuery = {}, options?: CallOptions) =>
+    asPage(await send('read', options, (attempt) => http.GET('/v1/watchlist', { ...attempt, params: { query } })));
   const listBalances = async (wallet_id: string, query: ListQuery = {}, options?: CallOptions) =>
     asPage(
       await send('read', options, (attempt) =>
@@ -58,8 +60,6 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         http.GET('/v1/wallets/{wallet_id}/events', { ...attempt, params: { path: { wallet_id }, query } }),
       ),
     );
-  const listWatchlist = async (query: ListQuery = {}, options?: CallOptions) =>
-    asPage(await send('read', options, (attempt) => http.GET('/v1/watchlist', { ...attempt, params: { query } })));
   const listKeys = async (query: KeyQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/keys', { ...attempt, params: { query } })));
 

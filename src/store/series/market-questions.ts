@@ -1,7 +1,7 @@
 import type { MarketStatus } from '../../domain/markets/market.ts';
 import { MAX_EVENT_ID_LENGTH } from '../catalog/market-events.ts';
 import { type Queryable, type Statement, sql, sqlPlannedPerCall } from '../db/tx.ts';
-import { DAY_SECONDS, LEADER_FIRST, MOVE_CANDIDATES } from './market-trends.ts';
+import { DAY_SECONDS, LEADER_FIRST } from './market-trends.ts';
 
 /** The orders of questions. Volumes compare within a currency only, so their venues have one. */
 export const QUESTION_SORTS = ['volume_24h', 'move', 'close_at', 'created'] as const;
@@ -49,14 +49,16 @@ export interface ListedQuestion {
   marketCount: number;
 }
 
-export interface QuestionPage {
+interface QuestionPage {
   questions: ListedQuestion[];
   /** The position of the last question when more follow. */
   next?: readonly string[];
 }
 
+/** A move is looked for among this many markets with the largest volume. */
+const MOVE_CANDIDATES = 500;
 /** The markets of an event in a list. */
-export const MAX_LISTED_MARKETS = 20;
+const MAX_LISTED_MARKETS = 20;
 
 interface Place {
   id: bigint;

@@ -1,12 +1,8 @@
-import type { MarketStatus } from '../../domain/markets/market.ts';
-import { MARKET_COLUMNS, MARKET_PARTS, type StoredMarket } from '../catalog/market-reads.ts';
-import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import { type Queryable, sql } from '../db/tx.ts';
 
 const HOUR_SECONDS = 3_600;
 const TREND_HOURS = 24;
 export const DAY_SECONDS = TREND_HOURS * HOUR_SECONDS;
-/** A move is looked for among this many markets with the largest volume. */
-export const MOVE_CANDIDATES = 500;
 
 /** An outcome of a market with its latest price and its prices of the last day, `numeric` text. */
 export interface MarketTrend {
@@ -63,58 +59,6 @@ export function readTrends(
   const [venues, ids] = [markets.map(({ venue }) => venue), markets.map(({ marketId }) => marketId)];
   const outcomes = markets.map(({ outcomeId }) => outcomeId ?? null);
   return db.query(TRENDS, [venues, ids, hour, outcomes]);
-}
-
-interface MoveQuery {
-  venues: readonly string[];
-  statuses: readonly MarketStatus[];
-  /** At most 200 characters. */
-  category?: string;
-  limit: number;
-  /** `next` of the page before. */
-  after?: readonly [move: string, pk: string];
-}
-
-/**
- * The markets whose first or leading outcome moved most within a day, among the MOVE_CANDIDATES markets with the largest volume of the day. A market
- * that moves between two pages may appear on both or on none.
- */
-export async function readMoves(
-  db: Queryable,
-  query: MoveQuery,
-  nowMs: number,
-): Promise<{ markets: StoredMarket[]; next?: readonly [string, string] }> {
-  const { venues, statuses, category, limit, after } = query;
-  const values: unknown[] = [venues, statuses, Math.floor(nowMs / 1_000) - TREND_HOURS * HOUR_SECONDS, limit + 1];
-  let name = 'market_moves';
-  let ofCategory = '';
-  if (category !== undefined) {
-    ofCategory = `AND m.category = $${values.push(category)} AND length(m.category) <= 200`;
-    name += '_category';
-  }
-  let behind = '';
-  if (after !== undefined) {
-    behind = `WHERE (k.move, k.pk) < ($${values.push(after[0])}::numeric, $${values.push(after[1])}::bigint)`;
-    name += '_after';
-  }
-  const text = `SELECT ${MARKET_COLUMNS}, k.move::text AS move
-    FROM (SELECT k.* FROM (
-      SELECT c.id AS pk, abs(l.price - s.price) AS move
-      FROM (SELECT m.id FROM market_stats v JOIN market m ON m.id = v.market_id
-            WHERE v.volume_24h > 0 AND m.venue = ANY ($1::text[]) AND m.status = ANY ($2::text[]) ${ofCategory}
-            ORDER BY v.volume_24h DESC, v.market_id DESC LIMIT ${MOVE_CANDIDATES}) c
-      CROSS JOIN LATERAL (
-        SELECT o.token_id, l.price FROM outcome o LEFT JOIN latest_price l ON l.token_id = o.token_id
-        WHERE o.market_id = c.id ORDER BY ${LEADER_FIRST} LIMIT 1) l
-      CROSS JOIN LATERAL (
-        SELECT price FROM snapshot WHERE token_id = l.token_id AND ts <= $3::bigint ORDER BY ts DESC LIMIT 1) s
-      WHERE l.price IS NOT NULL) k
-    ${behind} ORDER BY k.move DESC, k.pk DESC LIMIT $4) k
-    JOIN market m ON m.id = k.pk ${MARKET_PARTS} ORDER BY k.move DESC, k.pk DESC`;
-  const rows = await db.query<StoredMarket & { move: string }>(sqlPlannedPerCall(name, text), values);
-  const markets = rows.slice(0, limit);
-  const last = markets.at(-1);
-  return { markets, ...(rows.length > limit && last && { next: [last.move, String(last.pk)] as const }) };
 }
 
 /** The index market_by_category_created begins with the category: one step along it per category. */

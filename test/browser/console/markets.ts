@@ -4,7 +4,7 @@ import { asksForReason, type ConsoleDesk, DRAWN, GOOD, hide } from '../console-d
 import { accessibilityFaults, PHONE, WIDE } from '../open-page.ts';
 
 export function marketListTests(desk: ConsoleDesk): void {
-  test('the table follows prices, and the search as the user types', async () => {
+  test('the table follows prices, and applies filters at once', async () => {
     const { page } = desk.tab;
     await page.setViewportSize(WIDE);
     await page.goto(`${desk.api.url}/markets`);
@@ -20,27 +20,29 @@ export function marketListTests(desk: ConsoleDesk): void {
       },
     ]);
     await page.locator(`[data-price="${yes?.outcomeId}"]`, { hasText: '77.7 %' }).waitFor();
-    await page.keyboard.press('/');
-    await page.keyboard.type('zurich');
-    await page.waitForURL(/q=zurich/);
-    await page.getByText('1 match', { exact: true }).waitFor();
-    await page.keyboard.press('Escape');
-    await page.keyboard.press('j');
-    expect(await page.evaluate<string>('document.activeElement.textContent')).toMatch(/snow in Zurich/);
     await page.getByLabel('Status').selectOption('closed');
     await page.getByText('No market matches.').waitFor();
     await page.goBack();
-    await page.getByText('snow in Zurich').waitFor();
+    await page.getByText('snow in Zurich').first().waitFor();
     expect(await page.getByLabel('Status').inputValue()).toBe('open');
   });
 
-  test('a search by words states its own order', async () => {
+  test('a search by words states its own order, and stays with other filters', async () => {
     const { page } = desk.tab;
     const hint = page.getByText('A search by words has its own order: the best match first.');
-    await page.goto(`${desk.api.url}/markets?sort=close_at`);
+    await page.goto(`${desk.api.url}/markets?q=zurich`);
     expect(await hint.count()).toBe(0);
-    await page.getByLabel('Search').fill('zurich');
+    await page.getByLabel('Order').selectOption('close_at');
     await hint.waitFor();
+    expect(new URL(page.url()).searchParams.get('q')).toBe('zurich');
+    expect(
+      await page
+        .getByRole('searchbox')
+        .or(page.getByRole('combobox', { name: 'Search markets' }))
+        .inputValue(),
+    ).toBe('zurich');
+    await page.getByRole('link', { name: 'Show all markets' }).click();
+    await page.getByText('earthquake').first().waitFor();
   });
 
   test('the keyboard moves through rows, opens one, lists the keys and finds the search from every page', async () => {
@@ -70,10 +72,12 @@ export function marketListTests(desk: ConsoleDesk): void {
     await page.waitForURL(`${desk.api.url}${desk.marketPath()}`);
     await page.locator(DRAWN).waitFor();
     await page.keyboard.press('/');
-    await page.waitForURL(/\/markets#/);
     await page.locator('input[name="q"]:focus').waitFor();
     await page.keyboard.type('zurich');
-    await page.getByText('1 match', { exact: true }).waitFor();
+    await page.getByRole('option', { name: /snow in Zurich/ }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/markets\?q=zurich$/);
+    await page.getByText('1 question', { exact: true }).waitFor();
   });
 
   /** The addresses of the streams that the page requests from now on. */
@@ -85,12 +89,12 @@ export function marketListTests(desk: ConsoleDesk): void {
     return requested;
   }
 
-  test('the table has one stream after several searches and a hidden page', async () => {
+  test('the table has one stream after several filters and a hidden page', async () => {
     const page = await desk.context.newPage();
     await page.goto(`${desk.api.url}/markets`);
-    for (const words of ['zurich', 'earthquake', 'rates', 'orbit']) {
-      await page.getByLabel('Search').fill(words);
-      await page.waitForURL(new RegExp(`q=${words}`));
+    for (const category of ['Science', 'Economics', 'Games', 'Science']) {
+      await page.getByLabel('Category').selectOption(category);
+      await page.waitForURL(new RegExp(`category=${category}`));
       await page.locator(GOOD).waitFor();
     }
     const requested = requestedStreams(page);
@@ -102,7 +106,7 @@ export function marketListTests(desk: ConsoleDesk): void {
     await page.close();
   });
 
-  test('a search ends the former stream also while the page asks for the reason of its end', async () => {
+  test('a filter ends the former stream also while the page asks for the reason of its end', async () => {
     const page = await desk.context.newPage();
     await page.clock.install();
     await page.goto(`${desk.api.url}/markets`);
@@ -113,9 +117,9 @@ export function marketListTests(desk: ConsoleDesk): void {
     );
     await page.route('**/console/stream/**', (route) => route.fulfill({ status: 503 }), { times: 1 });
     const asked = page.waitForRequest(asksForReason);
-    await page.getByLabel('Search').fill('zurich');
+    await page.getByLabel('Category').selectOption('Economics');
     await asked;
-    await page.getByLabel('Search').fill('earthquake');
+    await page.getByLabel('Category').selectOption('Science');
     await page.locator(GOOD).waitFor();
     const requested = requestedStreams(page);
     await page.unroute('**/console/stream/**');
@@ -133,9 +137,41 @@ export function marketListTests(desk: ConsoleDesk): void {
   test('the table works without scripts', async () => {
     const page = await desk.openPage({ viewport: PHONE, javaScriptEnabled: false });
     await page.goto(`${desk.api.url}/markets`);
-    await page.getByLabel('Search').fill('earthquake');
+    await page.getByLabel('Category').selectOption('Games');
     await page.getByRole('button', { name: 'Show' }).click();
-    expect(await page.locator('a[data-row]').count()).toBe(1);
+    expect(await page.locator('a[data-row]').allTextContents()).toEqual(['Who wins the chess final?']);
+    await page.getByText('All markets').click();
+    await page.locator('.members').getByRole('link', { name: 'Dirk' }).click();
+    await page.waitForURL(new RegExp(`/markets/polymarket/${desk.world.siblings[3]?.marketId}`));
     await page.close();
+  });
+
+  test('an open row follows all of its markets, and stays open when the table is read again', async () => {
+    const { page } = desk.tab;
+    await page.setViewportSize(WIDE);
+    await page.goto(`${desk.api.url}/markets`);
+    await page.locator(GOOD).waitFor();
+    const dirk = desk.world.siblings[3];
+    const id = dirk?.outcomes[0]?.outcomeId;
+    const followed = page.waitForRequest(
+      (request) => request.url().includes('/console/stream/') && request.url().includes(dirk?.marketId ?? ''),
+    );
+    await page.getByText('All markets').click();
+    await followed;
+    await page.locator(GOOD).waitFor();
+    const price = (text: string) => [
+      {
+        kind: 'price',
+        venue: 'polymarket',
+        marketId: dirk?.marketId ?? '',
+        outcomeId: id ?? '',
+        body: { as_of: Math.floor(Date.now() / 1_000), price: text },
+      } as const,
+    ];
+    await desk.journal.append(price('0.061'));
+    await page.locator(`.members [data-price="${id}"]`, { hasText: '6.1 %' }).waitFor();
+    const anna = desk.world.siblings[0]?.outcomes[0]?.outcomeId;
+    // Among the leaders, and in the open list.
+    expect(await page.locator(`[data-price="${anna}"]`).count()).toBe(2);
   });
 }

@@ -32,6 +32,8 @@ export function pageTests(desk: ConsoleDesk): void {
   const pages: [name: string, path: () => string, ready?: string][] = [
     ['markets', () => '/markets', GOOD],
     ['markets-none', () => '/markets?q=zzzzqqqq'],
+    ['markets-play', () => '/markets?money=all', GOOD],
+    ['watchlist', () => '/watchlist', GOOD],
     ['market', desk.marketPath, DRAWN],
     ['market-candles', () => `${desk.marketPath()}?chart=candle&range=1w`, DRAWN],
     ['market-no', () => `${desk.marketPath()}?outcome=${desk.world.market.outcomes[1]?.outcomeId}`, DRAWN],

@@ -32,7 +32,7 @@ const MONEY_LABELS: Readonly<Record<Money, string>> = {
   all: 'All, real first',
 };
 
-export interface Filters {
+interface Filters {
   text: string | undefined;
   venue: string | undefined;
   category: string | undefined;

@@ -35,7 +35,7 @@ export function questionsOf(markets: readonly Market[]): Question[] {
 }
 
 /** An outcome of a market with its price; null before the first one. */
-export interface Quoted {
+interface Quoted {
   outcomeId: string;
   label: string;
   price: Decimal | null;

@@ -59,6 +59,6 @@ export async function readStars(
     const fields = { venue, market_id, back };
     return html`<form method="post" action="${PATH}" class="star" data-star${isPage && html` data-seen="${name}"`}>${csrfField(
       session.csrf,
-    )}${hidden(fields)}<button type="submit" name="watched" value="${isWatched ? '0' : '1'}" aria-pressed="${String(isWatched)}"><span class="visually-hidden">Watch ${name}</span></button></form>`;
+    )}${hidden(fields)}<button type="submit" name="watched" value="${isWatched ? '0' : '1'}" aria-pressed="${String(isWatched)}"><span aria-hidden="true"></span><span class="visually-hidden">Watch ${name}</span></button></form>`;
   };
 }

@@ -9,7 +9,11 @@ import { type ConsoleClient, signIn } from './console-client.ts';
 const HOUR_MS = 3_600_000;
 const POLL_MS = { markets: 60_000, prices: 5_000, books: 5_000, trades: 2_000 };
 
-const api = useTestApi({ console: {}, venues: enabledVenues(['polymarket', 'kalshi'], POLL_MS), now: Date.now });
+const api = useTestApi({
+  console: {},
+  venues: enabledVenues(['polymarket', 'kalshi', 'manifold'], POLL_MS),
+  now: Date.now,
+});
 let browser: ConsoleClient;
 
 /** A market with the volume and the price of the last day, and its price a day before. */
@@ -37,6 +41,7 @@ beforeAll(async () => {
   const final = { ...games, ...kalshi, title: 'Who wins?', eventId: 'final', eventTitle: 'Who wins the final?' };
   await aMarket('', { ...final, siblingLabel: 'Anna', volume: 400, closesInHours: 30, from: '0.1', to: '0.4' });
   await aMarket('', { ...final, siblingLabel: 'Bert', volume: 100, closesInHours: 31, from: '0.5', to: '0.5' });
+  await aMarket('Fog', { venue: 'manifold', volume: 9_000_000, closesInHours: 5, from: '0.1', to: '0.9' });
 });
 
 /** Of markets that no other test lists. */
@@ -51,13 +56,16 @@ async function titles(query: string): Promise<string[]> {
 
 describe('the list of markets', () => {
   it.each([
-    ['', ['Snow', 'Anna', 'Bert', 'Rain']],
+    ['', ['Snow', 'Who wins the final?', 'Rain']],
     ['venue=polymarket', ['Rain']],
-    ['venue=kalshi', ['Snow', 'Anna', 'Bert']],
+    ['venue=kalshi', ['Snow', 'Who wins the final?']],
+    ['venue=manifold', ['Fog']],
+    ['money=play', ['Fog']],
+    ['money=all', ['Snow', 'Who wins the final?', 'Rain', 'Fog']],
     ['category=Weather', ['Snow', 'Rain']],
     ['status=halted', ['Halted']],
     ['status=closed', ['Closed']],
-    ['status=any', ['Halted', 'Snow', 'Anna', 'Bert', 'Rain', 'Closed']],
+    ['status=any', ['Halted', 'Snow', 'Who wins the final?', 'Rain', 'Closed']],
     ['status=any&category=Games&venue=polymarket', ['Halted', 'Closed']],
     ['category=Games&venue=polymarket', []],
   ])('shows the open markets or those of its filters: %s', async (query, expected) => {
@@ -67,32 +75,75 @@ describe('the list of markets', () => {
   });
 
   it.each([
-    ['volume_24h', ['Halted', 'Snow', 'Anna', 'Bert', 'Rain', 'Closed']],
-    ['move', ['Closed', 'Halted', 'Anna', 'Bert', 'Rain', 'Snow']],
-    ['close_at', ['Closed', 'Snow', 'Anna', 'Bert', 'Rain', 'Halted']],
-  ])('is sorted by %s, with the markets of an event behind its first one', async (sort, expected) => {
+    ['volume_24h', ['Halted', 'Snow', 'Who wins the final?', 'Rain', 'Closed']],
+    ['move', ['Closed', 'Halted', 'Who wins the final?', 'Rain', 'Snow']],
+    ['close_at', ['Closed', 'Snow', 'Who wins the final?', 'Rain', 'Halted']],
+  ])('is sorted by %s, with each event once at the place of its first market', async (sort, expected) => {
     expect(await titles(`status=any&sort=${sort}`)).toEqual(expected);
   });
 
-  it('has the title of an event above its markets, which have their own labels', async () => {
+  it('has one row per event with its leaders by name and price, and all of its markets folded', async () => {
     const { text } = await browser.page('/markets');
-    const headings = [...text.matchAll(/<a class="event-title" href="([^"]*)">([\s\S]*?)<\/a>/g)];
-    expect(headings.map(([, href, title]) => [href, title])).toEqual([['/events/kalshi/final', 'Who wins the final?']]);
-    const [heading] = headings;
-    const rest = text.slice(heading?.index);
-    const [Anna, Bert, Rain] = ['>Anna<', '>Bert<', '>Rain<'].map((label) => rest.indexOf(label));
-    expect(Anna).toBeGreaterThan(0);
-    expect(Bert).toBeGreaterThan(Anna ?? 0);
-    expect(Rain).toBeGreaterThan(Bert ?? 0);
-    const event = await browser.page(headings[0]?.[1] ?? '');
-    expect(event.status).toBe(200);
-    expect(event.text).toContain('<h1>Who wins the final?</h1>');
+    const row = /<tr role="row">(?:(?!<\/tr>)[\s\S])*Who wins the final\?[\s\S]*?<\/tr>/.exec(text)?.[0] ?? '';
+    expect(row).toContain('href="/events/kalshi/final"');
+    const [, leaders = ''] = /<ol class="leaders">([\s\S]*?)<\/ol>/.exec(row) ?? [];
+    expect(textOf(leaders)).toBe('Bert 50.0 % Anna 40.0 %');
+    const [, members = ''] = /<details class="members"[^>]*>([\s\S]*?)<\/details>/.exec(row) ?? [];
+    expect(textOf(members)).toBe('All markets Watch Bert Bert 50.0 % 100 USD Watch Anna Anna 40.0 % 400 USD');
+    expect(textOf(row)).toContain('Kalshi · Games · 2 markets');
+    expect(textOf(row)).toContain('400 USD largest of 2');
+    const event = await browser.page('/events/kalshi/final');
+    expect([event.status, event.text.includes('<h1>Who wins the final?</h1>')]).toEqual([200, true]);
   });
 
-  it('shows a single market of an event under its own title', async () => {
+  it('shows an event with the markets that match the words, also those of play money', async () => {
     const { text } = await browser.page('/markets?q=Bert');
-    expect(text).not.toContain('class="event-title"');
+    expect(await titles('q=Bert')).toEqual(['Who wins the final?']);
+    expect(/<ol class="leaders">([\s\S]*?)<\/ol>/.exec(text)?.slice(1).map(textOf)).toEqual(['Bert 50.0 %']);
+    expect(textOf(text)).toContain('Matches for “Bert” Show all markets 1 question');
     expect(await titles('q=rain')).toEqual(['Rain']);
+    expect(await titles('q=fog')).toEqual(['Fog']);
+    expect(await titles('q=fog&money=real')).toEqual([]);
+    expect(await titles('q=final&category=Weather')).toEqual([]);
+  });
+
+  it('has play money in a section of its own behind the real one, whatever its volume', async () => {
+    const { text } = await browser.page('/markets?money=all');
+    const headings = [...text.matchAll(/<h2>([^<]*)<\/h2>/g)].map(([, heading]) => heading);
+    expect(headings.slice(0, 2)).toEqual(['Real money', 'Play money']);
+    expect(text.indexOf('>Rain<')).toBeLessThan(text.indexOf('<h2>Play money'));
+    expect(text.indexOf('>Fog<')).toBeGreaterThan(text.indexOf('<h2>Play money'));
+    expect(textOf((await browser.page('/markets?venue=manifold&money=real')).text)).toContain(
+      'Manifold uses play money (mana).',
+    );
+  });
+
+  it('pages through each question once, from real money to play money', async () => {
+    const fields = { category: 'Paged', closesInHours: 5, from: '0.1', to: '0.9' };
+    const expected: string[] = [];
+    for (let n = 0; n < 65; n++) {
+      const venue = n < 30 ? 'kalshi' : 'manifold';
+      await aMarket(`Paged ${n}`, { ...fields, venue, volume: n < 30 ? 100 - n : 9_000 - n });
+      expected.push(`Paged ${n}`);
+    }
+    for (const sort of ['volume_24h', 'created']) {
+      const seen: string[] = [];
+      let path: string | undefined = `category=Paged&money=all&sort=${sort}`;
+      while (path !== undefined) {
+        seen.push(...(await titles(path)));
+        const next: string | undefined = /<a class="button" href="([^"]*)" rel="next"/.exec(
+          (await browser.page(`/markets?${path}`)).text,
+        )?.[1];
+        path = next?.replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code))).split('?')[1];
+      }
+      const wanted =
+        sort === 'created' ? [...expected.slice(0, 30).reverse(), ...expected.slice(30).reverse()] : expected;
+      expect(seen).toEqual(wanted);
+    }
+  });
+
+  it('rejects an unknown kind of money', async () => {
+    expect((await browser.page('/markets?money=gold')).status).toBe(400);
   });
 });
 
@@ -137,7 +188,7 @@ describe('a market with more than two outcomes', () => {
     for (const [at, price] of ['0.04', '0.7', '0.26'].entries())
       await aStoredPrice(api.db, outcomes[at]?.tokenId ?? 0n, { price, asOf: new Date() });
     const list = textOf((await browser.page('/markets?status=halted&category=Cups')).text);
-    expect(list).toContain('70.0 % Tigers');
+    expect(list).toContain('Tigers 70.0 %');
     const path = `/markets/polymarket/${marketId}`;
     expect(textOf((await browser.page(path)).text)).toContain('Tigers 70.0 %');
     const first = `${path}?outcome=${encodeURIComponent(outcomes[0]?.outcomeId ?? '')}`;
@@ -145,8 +196,8 @@ describe('a market with more than two outcomes', () => {
   });
 
   it('leaves out the name of Yes, which is that of the title', async () => {
-    const { text } = await browser.page('/markets?category=Weather');
-    expect(text).toContain('60.0 %');
+    const { text } = await browser.page('/events/kalshi/final');
+    expect(text).toContain('40.0 %');
     expect(text).not.toContain('outcome-name');
   });
 });

@@ -1,10 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import {
-  type ListedQuestion,
-  listQuestions,
-  MAX_LISTED_MARKETS,
-  QUESTION_SORTS,
-} from '../../../../src/store/series/market-questions.ts';
+import { type ListedQuestion, listQuestions, QUESTION_SORTS } from '../../../../src/store/series/market-questions.ts';
 import { aStoredMarket, type StoredMarketFields } from '../../../factories/stored-market.ts';
 import { aStoredPrice, storedSnapshots } from '../../../factories/stored-series.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
@@ -13,6 +8,8 @@ const HOUR = 3_600_000;
 const NOW_MS = Date.UTC(2026, 0, 5, 12, 30);
 const VENUES = ['polymarket', 'kalshi'];
 const OPEN = ['open'] as const;
+/** The markets of an event in a list. */
+const MAX_LISTED_MARKETS = 20;
 
 const test = useTestDatabase();
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { listCategories, readMoves, readTrends } from '../../../../src/store/series/market-trends.ts';
-import { aStoredMarket, type StoredMarketFields, type TestMarket } from '../../../factories/stored-market.ts';
+import { listCategories, readTrends } from '../../../../src/store/series/market-trends.ts';
+import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice, storedCandles, storedSnapshots } from '../../../factories/stored-series.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
 
@@ -9,15 +9,6 @@ const NOW_MS = Date.UTC(2026, 0, 5, 12, 30);
 const FULL_HOUR = Date.UTC(2026, 0, 5, 12) / 1_000;
 
 const test = useTestDatabase();
-
-/** A market whose first outcome had a price 26 hours ago, and has another now. */
-async function aMovedMarket(before: string, now: string, fields: StoredMarketFields = {}): Promise<TestMarket> {
-  const market = await aStoredMarket(test.db, { stats: ['100', '10', '1'], ...fields });
-  const tokenId = market.outcomes[0]?.tokenId ?? 0n;
-  await storedSnapshots(test.db, tokenId, [{ ts: FULL_HOUR - 26 * HOUR, price: before }]);
-  await aStoredPrice(test.db, tokenId, { price: now, asOf: new Date(NOW_MS) });
-  return market;
-}
 
 describe('readTrends', () => {
   it('carries prices forward over the last 24 full hours, and begins with null before the first sample', async () => {
@@ -87,24 +78,6 @@ describe('readTrends', () => {
     const market = await aStoredMarket(test.db);
     const [trend] = await readTrends(test.db, [{ venue: 'polymarket', marketId: market.marketId }], NOW_MS);
     expect(trend).toMatchObject({ price: null, points: Array<null>(25).fill(null) });
-  });
-});
-
-describe('readMoves', () => {
-  it('orders traded markets by their absolute move, and pages through them', async () => {
-    const [category, statuses] = ['moves', ['open']] as const;
-    const up = await aMovedMarket('0.3', '0.5', { category });
-    const down = await aMovedMarket('0.9', '0.4', { category });
-    const same = await aMovedMarket('0.3', '0.5', { category });
-    await aMovedMarket('0.1', '0.9', { category, stats: ['100', '0', '1'] });
-    await aMovedMarket('0.1', '0.9', { category, status: 'closed' });
-    await aMovedMarket('0.1', '0.9', { category: 'other' });
-    const query = { venues: ['polymarket'], statuses, category, limit: 2 };
-    const first = await readMoves(test.db, query, NOW_MS);
-    expect(first.markets.map(({ pk }) => pk)).toEqual([down.pk, same.pk]);
-    const rest = await readMoves(test.db, { ...query, ...(first.next && { after: first.next }) }, NOW_MS);
-    expect(rest.markets.map(({ pk }) => pk)).toEqual([up.pk]);
-    expect(rest.next).toBeUndefined();
   });
 });
 
