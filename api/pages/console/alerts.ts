@@ -12,17 +12,9 @@ import { suggestedTarget } from './alert-form.ts';
 import { readPicks, requirePicks, settlePicks } from './alert-picks.ts';
 import { alertPreview } from './alert-preview.ts';
 import { alertSentence, fullClause, readAlertNames } from './alert-sentence.ts';
-import {
-  alertButtons,
-  alertTrial,
-  atTrialFields,
-  briefTrial,
-  ENTER_BUTTON,
-  TRIAL_PATH,
-  trialRange,
-} from './alert-trial.ts';
+import { alertButtons, alertTrial, atTrialFields, briefTrial, ENTER_BUTTON, trialRange } from './alert-trial.ts';
 import { destinationName, readWebhooks } from './alert-webhooks.ts';
-import { distance, firesWhen, subjectOf, targetOf } from './alert-words.ts';
+import { distance, firesWhen, subjectOf, TRIAL_PATH, targetOf } from './alert-words.ts';
 import type { Alert, Firing, Webhook } from './answers.ts';
 import { type Names, namesOf } from './named-outcomes.ts';
 import { programExamples, quoted, quotedForPython } from './program.ts';
