@@ -164,8 +164,8 @@ function headers({
     return html`<p class="hint">The headers of this answer are not stored: an earlier release of oddswire made the attempt.</p>`;
   }
   const left = [
-    responseHeadersRemoved > 0 && html`${plural(responseHeadersRemoved)} not stored, because they may hold a secret.`,
-    responseHeadersOmitted > 0 && html`${plural(responseHeadersOmitted)} not stored, because all exceed 4 KiB.`,
+    responseHeadersRemoved > 0 && html`${plural(responseHeadersRemoved)} not stored: possible secrets.`,
+    responseHeadersOmitted > 0 && html`${plural(responseHeadersOmitted)} not stored: the limit is 4 KiB.`,
   ].filter((each) => each !== false);
   return html`${table<{ name: string; value: string }>({
     caption: `Headers of the answer to attempt ${attempt}`,

@@ -1,5 +1,5 @@
-import type { WebhookHours } from '../../../src/store/deliveries/webhook-hours.ts';
-import { type Html, html, number, table } from './html.ts';
+import { MEASURED_DELIVERIES, type WebhookHours } from '../../../src/store/deliveries/webhook-hours.ts';
+import { emptyState, type Html, html, number, table } from './html.ts';
 import { percent } from './shown-values.ts';
 
 type Hour = WebhookHours['hours'][number];
@@ -18,8 +18,21 @@ interface Slot {
   isUnknown: boolean;
 }
 
-/** Success rate, latency and number of the attempts of each of the last 24 hours, with a table of the same figures. */
-export function hourCharts({ hours, countedSince }: Omit<WebhookHours, 'day'>, nowMs: number): Html {
+/** Figures and charts of the attempts of the last 24 hours. */
+export function lastDay(activity: WebhookHours, nowMs: number): Html {
+  if (activity.day === null) return emptyState('No attempt in this period.');
+  const { attempts, delivered, p50Ms, p95Ms } = activity.day;
+  return html`<div class="grid">
+<div class="card">Success<span class="figure">${percent(delivered, attempts)}</span><span class="hint">${number(delivered)} of ${number(attempts)} attempts</span></div>
+<div class="card">p50<span class="figure">${number(p50Ms)} <small>ms</small></span><span class="hint">from the connection to the complete answer</span></div>
+<div class="card">p95<span class="figure">${number(p95Ms)} <small>ms</small></span><span class="hint">all attempts, including failed ones</span></div>
+</div>
+${hourCharts(activity, nowMs)}
+<p class="hint">These figures cover the attempts of the newest ${number(MEASURED_DELIVERIES)} deliveries.</p>`;
+}
+
+/** Success rate, latency and number of the attempts of each hour, with a table of the same figures. */
+function hourCharts({ hours, countedSince }: Omit<WebhookHours, 'day'>, nowMs: number): Html {
   const last = Math.floor(nowMs / 1000 / HOUR_SECONDS) * HOUR_SECONDS;
   const byHour = new Map(hours.map((hour) => [hour.hour, hour]));
   const knownFrom = countedSince === null ? 0 : countedSince.getTime() / 1000;
