@@ -1,5 +1,6 @@
 import { alertTests } from './console/alerts.ts';
 import { chartTests } from './console/chart.ts';
+import { deliveryTests } from './console/deliveries.ts';
 import { detailTests } from './console/details.ts';
 import { keyTests } from './console/keys.ts';
 import { marketTests } from './console/market.ts';
@@ -18,6 +19,7 @@ describeConsole('the console in Chromium', (desk) => {
   detailTests(desk);
   alertTests(desk);
   webhookTests(desk);
+  deliveryTests(desk);
   keyTests(desk);
   streamTests(desk);
 });

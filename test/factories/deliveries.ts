@@ -12,8 +12,9 @@ const INSERT_EVENT = sql(
 );
 const INSERT_DELIVERY = sql(
   'test_insert_delivery',
-  `INSERT INTO delivery (id, event_pk, subscription_pk, is_test, status, attempt_count, next_attempt_at, locked_until)
-   VALUES ($1, $2, $3, $4, $5, $6, now() + $7 * interval '1 second', now() + $8 * interval '1 second') RETURNING pk`,
+  `INSERT INTO delivery (id, event_pk, subscription_pk, is_test, status, attempt_count, next_attempt_at, locked_until, created_at)
+   VALUES ($1, $2, $3, $4, $5, $6, now() + $7 * interval '1 second', now() + $8 * interval '1 second', now() - $9 * interval '1 minute')
+   RETURNING pk`,
 );
 
 export interface DeliveryFields {
@@ -26,6 +27,8 @@ export interface DeliveryFields {
   dueInSeconds?: number;
   /** Negative: an expired lease. Default: no lease. */
   lockedForSeconds?: number;
+  /** The age of the delivery. Default: new. */
+  minutesAgo?: number;
   type?: EventType;
   body?: string;
 }
@@ -56,6 +59,7 @@ export async function aDelivery(
     fields.attemptCount ?? 0,
     fields.dueInSeconds ?? 0,
     fields.lockedForSeconds ?? null,
+    fields.minutesAgo ?? 0,
   ]);
   return { pk: row?.pk ?? 0n, id, eventId };
 }
