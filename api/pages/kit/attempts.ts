@@ -150,8 +150,7 @@ ${answer(each, isCopied)}</details>`;
 function answer(attempt: AttemptBody, isCopied: boolean): Html {
   if (attempt.statusCode === undefined)
     return html`<p class="hint">The receiver gave no answer, so there are no headers and no body.</p>`;
-  return html`<p>Status <span class="num">${attempt.statusCode}</span></p>
-${headers(attempt)}${responseBody(attempt, isCopied)}`;
+  return html`${headers(attempt)}${responseBody(attempt, isCopied)}`;
 }
 
 function headers({

@@ -42,6 +42,8 @@ function hourCharts({ hours, countedSince }: Omit<WebhookHours, 'day'>, nowMs: n
   });
   const failed = hours.reduce((sum, hour) => sum + hour.attempts - hour.delivered, 0);
   const slowest = Math.max(0, ...hours.map(({ p95Ms }) => p95Ms));
+  // One timeout would flatten all other hours on an even scale.
+  const latencyShare = (ms: number) => Math.log1p(ms) / Math.max(1, Math.log1p(slowest));
   const most = Math.max(1, ...hours.map(({ attempts }) => attempts));
   const worst = Math.min(1, ...hours.map(({ attempts, delivered }) => delivered / attempts));
   return html`<div class="hour-charts">${chart(slots, {
@@ -55,12 +57,12 @@ function hourCharts({ hours, countedSince }: Omit<WebhookHours, 'day'>, nowMs: n
     ],
   })}${chart(slots, {
     name: 'Latency',
-    keys: html`<span class="key p50">p50</span> <span class="key p95">p95</span> <span class="muted">to ${number(slowest)} ms</span>`,
+    keys: html`<span class="key p50">p50</span> <span class="key p95">p95</span> <span class="muted">to ${number(slowest)} ms, logarithmic</span>`,
     label: `Latency per hour in the last 24 hours, p95 at most ${slowest} ms`,
     title: ({ p50Ms, p95Ms }) => `p50 ${p50Ms} ms, p95 ${p95Ms} ms`,
     parts: ({ p50Ms, p95Ms }) => [
-      ['p95', p95Ms / Math.max(1, slowest)],
-      ['p50', p50Ms / Math.max(1, slowest)],
+      ['p95', latencyShare(p95Ms)],
+      ['p50', latencyShare(p50Ms)],
     ],
   })}${chart(slots, {
     name: 'Attempts',
