@@ -3,16 +3,12 @@ import { EVENT_TYPES } from '../../../../src/domain/webhooks/event.ts';
 import { shownUrl } from '../../../../src/domain/webhooks/shown-url.ts';
 import { findSubscription } from '../../../../src/store/deliveries/subscriptions.ts';
 import { readWebhookFigures } from '../../../../src/store/deliveries/webhook-figures.ts';
-import {
-  MEASURED_DELIVERIES,
-  readWebhookHours,
-  type WebhookHours,
-} from '../../../../src/store/deliveries/webhook-hours.ts';
+import { readWebhookHours } from '../../../../src/store/deliveries/webhook-hours.ts';
 import { fieldMoment, momentField } from '../../kit/filters.ts';
 import { type FormView, formView } from '../../kit/form-view.ts';
 import { actionButton, actionForm, choice } from '../../kit/forms.ts';
 import { lastDay } from '../../kit/hour-charts.ts';
-import { facts, type Html, type HtmlValue, html, number } from '../../kit/html.ts';
+import { facts, type Html, type HtmlValue, html } from '../../kit/html.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
 import type { PageContent } from '../../kit/router.ts';
 import type { Webhook } from '../answers.ts';
