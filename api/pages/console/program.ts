@@ -37,16 +37,16 @@ ${example.python}`;
 ${tab('curl', 'curl', curl, { isOpen: true })}${tab('typescript', 'TypeScript', client)}${tab('python', 'Python', python)}${tab('json', 'JSON', pretty(example.json))}</section>`;
 }
 
-/** A part of a section `program`, with a button that copies its text. Only one part of a group is open. */
+/** A part of a section `program`, with a button that copies its text. Only one part of a group is open. `name`: of the text; default: the label. */
 export function tab(
   id: string,
   label: string,
   text: HtmlValue,
-  options: { isOpen?: boolean; group?: string; hint?: string } = {},
+  options: { isOpen?: boolean; group?: string; hint?: string; name?: string } = {},
 ): Html {
-  const { isOpen = false, group = 'program', hint } = options;
+  const { isOpen = false, group = 'program', hint, name = label } = options;
   return html`<details name="${group}"${isOpen && html` open`}><summary>${label}</summary>
-${copiedText({ id: `program-${id}`, label, text, isCopied: true, hint })}</details>`;
+${copiedText({ id: `program-${id}`, label: name, text, isCopied: true, hint })}</details>`;
 }
 
 /** A text in quotes for TypeScript. */
