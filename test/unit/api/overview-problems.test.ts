@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { barScale } from '../../../api/pages/kit/drawings.ts';
 import { html } from '../../../api/pages/kit/html.ts';
-import { findProblems, type ProblemFacts } from '../../../api/pages/ops/overview-problems.ts';
+import type { ProblemFacts } from '../../../api/pages/ops/problems/facts.ts';
+import { findProblems } from '../../../api/pages/ops/problems/find.ts';
 import type { EnabledVenue } from '../../../api/reads/venue-catalog.ts';
+import type { HostMeasures } from '../../../src/observe/host-measures.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const at = (secondsAgo: number) => new Date(NOW - secondsAgo * 1000);
@@ -18,6 +20,7 @@ const aProcess = (process: string, silentSeconds = 0, isReplaced = false) => ({
   silentMs: silentSeconds * 1000,
   isReplaced,
   lateShare: 0 as number | null,
+  measured: null as HostMeasures | null,
 });
 const aPoll = {
   venue: 'polymarket',
@@ -28,6 +31,8 @@ const aPoll = {
   firstSuccessAt: at(9_000),
   consecutiveFailures: 0,
   lastError: null,
+  failingSince: null as Date | null,
+  firstError: null as string | null,
   isInFlight: false,
 };
 const RUNNING = ['api', 'poller', 'aggregator', 'alerter', 'deliverer'].map((name) => aProcess(name));
@@ -48,6 +53,8 @@ const WELL: ProblemFacts = {
   partlyFailing: [],
   partlyFailingTotal: 0,
   archive: null,
+  expiringKeys: { keys: [], total: 0 },
+  unfinished: { first: null, total: 0 },
 };
 
 const FEED = {
@@ -61,14 +68,17 @@ const FEED = {
 };
 
 function found(facts: Partial<ProblemFacts>) {
-  return findProblems({ ...WELL, ...facts }).map(({ sentence, since, link }) => ({
-    sentence: html`${sentence}`
-      .toString()
-      .replaceAll(/<[^>]*>/g, '')
-      .trim(),
-    since: since?.toISOString().slice(11, 19) ?? null,
-    link,
-  }));
+  const problems = findProblems({ ...WELL, ...facts });
+  return problems
+    .flatMap((problem) => [problem, ...(problem.effects ?? [])])
+    .map(({ sentence, since, link }) => ({
+      sentence: html`${sentence}`
+        .toString()
+        .replaceAll(/<[^>]*>/g, '')
+        .trim(),
+      since: since?.toISOString().slice(11, 19) ?? null,
+      link,
+    }));
 }
 
 describe('the problems of the overview', () => {
