@@ -27,6 +27,8 @@ export interface OpsProblem extends Problem {
   area: Area;
   /** Work that is late or missing: the machine may be its cause. */
   isLate?: true;
+  /** The machine that it is about, when it is one. */
+  host?: string;
 }
 
 /** The facts from which problems are found, all of one moment. */

@@ -35,7 +35,8 @@ export function findProblems(facts: ProblemFacts): OpsProblem[] {
     found.some(({ isLate }) => isLate),
   );
   const [cause] = ofHosts.filter(({ isCause }) => isCause);
-  const effects = cause === undefined ? [] : found.filter(({ isLate }) => isLate);
+  const isEffect = ({ isLate, host }: OpsProblem) => isLate && (host === undefined || host === cause?.host);
+  const effects = cause === undefined ? [] : found.filter(isEffect);
   const rest = [...ofHosts.filter((each) => each !== cause), ...found.filter((each) => !effects.includes(each))];
   return [
     ...(cause === undefined ? [] : [effects.length === 0 ? cause : { ...cause, effects }]),

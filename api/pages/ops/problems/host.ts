@@ -57,7 +57,7 @@ function least(values: readonly (number | null)[]): number | null | undefined {
 export function hostProblems({ processes }: ProblemFacts, isWorkLate: boolean): OpsProblem[] {
   return hostsOf(processes).flatMap((host): OpsProblem[] => {
     const { name, loadPerCore, freeMemory } = host;
-    const common = { since: null, link: '/ops#machines', area: 'host' } as const;
+    const common = { since: null, link: '/ops#machines', area: 'host', host: name } as const;
     const found: OpsProblem[] = [];
     const isLoaded = (loadPerCore ?? 0) > HIGH_LOAD;
     const isFull = freeMemory !== null && freeMemory !== undefined && freeMemory < LOW_MEMORY;

@@ -32,6 +32,7 @@ export function missingDependencies({ missing }: ProblemFacts): OpsProblem[] {
     action: `Look whether the server of the ${name} runs and can be reached from this machine.`,
     link: '/ops',
     area: 'processes',
+    isLate: true,
   }));
 }
 
@@ -51,6 +52,7 @@ export function silentProcesses({ processes }: ProblemFacts): OpsProblem[] {
           affects: `The work of the ${kind} goes to the others of its kind.`,
           action: `Start it again, or look at its last log lines.`,
           link,
+          host,
           ...common,
         }));
     }
@@ -63,6 +65,6 @@ export function silentProcesses({ processes }: ProblemFacts): OpsProblem[] {
     const { seenAt, host, pid } = last;
     const sentence = html`The ${kind} stopped: process ${pid} on <code>${host}</code> sends no heartbeat.`;
     const action = `Start it again; its last log lines have the reason.`;
-    return [{ since: seenAt, sentence, affects, action, link, ...common }];
+    return [{ since: seenAt, sentence, affects, action, link, host, ...common }];
   });
 }
