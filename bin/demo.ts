@@ -10,8 +10,8 @@ import { createEventLines } from './demo/event-lines.ts';
 import { findFirstPrice } from './demo/first-price.ts';
 import { demoFolder } from './demo/folder.ts';
 import { type DemoSetup, setUpDemo } from './demo/setup.ts';
+import { openSignIn } from './demo/sign-in.ts';
 import { watchRegular } from './demo/wallet.ts';
-import { callOf } from './invocation.ts';
 import { runnerCommand, type Terminal } from './terminal.ts';
 
 const RENEW_EVERY_MS = 20_000;
@@ -66,16 +66,18 @@ interface DemoRun extends Terminal {
   readonly onFirstPrice: () => void;
 }
 
-async function runDemo(api: DemoApi, { apiUrl, setup, onFirstPrice, signal, dataDir, say }: DemoRun): Promise<void> {
-  const { marketId, outcomeId } = await findFirstPrice({ api, signal, say, nowMs: () => performance.now() });
+async function runDemo(api: DemoApi, run: DemoRun): Promise<void> {
+  const { apiUrl, setup, onFirstPrice, signal, log, say } = run;
+  const found = await findFirstPrice({ api, signal, say, nowMs: () => performance.now() });
+  const readyMs = performance.now();
   onFirstPrice();
-  const { apiKey, opsPassword } = setup;
-  const listKeys = callOf('keys', 'list', process.env);
-  const archiveDir = hasDuckdb() ? setup.environment['ARCHIVE_DIR'] : undefined;
-  const dataOf = { dataDir: demoFolder(dataDir), archiveDir };
-  const facts = { apiUrl, apiKey, opsPassword, ...dataOf, listKeys, marketId, outcomeId };
-  say(bannerText({ ...facts, ...loadFeeds(setup.environment) }));
-  say(`first price served after ${Math.round(performance.now())} ms (market ${marketId})`);
+  const { apiKey, opsPassword, environment } = setup;
+  const demoDir = demoFolder(run.dataDir);
+  const archiveDir = hasDuckdb() ? environment['ARCHIVE_DIR'] : undefined;
+  const signIn = await openSignIn({ environment, demoDir, apiUrl, log });
+  const facts = { apiUrl, apiKey, opsPassword, dataDir: demoDir, archiveDir, signIn, ...found };
+  say(bannerText({ ...facts, ...loadFeeds(environment) }));
+  say(`first price served after ${Math.round(readyMs)} ms (market ${found.marketId})`);
   await keepAlerts(api, setup, signal);
 }
 

@@ -3,13 +3,13 @@ import { OddswireError } from '../src/domain/values/errors.ts';
 import { createApiKey, revokeApiKey } from '../src/store/accounts/accounts.ts';
 import { listAccounts, listApiKeys } from '../src/store/accounts/key-lists.ts';
 import { type AccountQuotas, readAccountQuotas, setAccountQuotas } from '../src/store/accounts/quotas.ts';
-import { issueSignInLink, LINK_PATH } from '../src/store/accounts/sign-in-links.ts';
 import type { Database } from '../src/store/db/tx.ts';
 import { KEYS_OPTIONS, KEYS_USAGE, type KeysOptions, parseKeysArguments } from './keys/arguments.ts';
+import { makeSignInLink } from './keys/link.ts';
 import { accountsJson, accountsText, keysJson, keysText, quotasJson, quotasText } from './keys/report.ts';
 import { keyRingOf, resealWith, showSealed } from './keys/sealed.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
-import { recordCommand, userName } from './recorded.ts';
+import { recordCommand } from './recorded.ts';
 
 /** `oddswire keys`: the API keys, their accounts and their limits, and the key ring of sealed values. */
 export const command = operatorCommand<KeysOptions>({
@@ -96,14 +96,7 @@ async function link(options: KeysOptions & { verb: 'link' }, { db, config }: Com
   const { account, scopes, json } = options;
   const { publicUrl } = config.ops;
   const base = options.url ?? publicUrl ?? `http://${config.http.host}:${config.http.port}`;
-  const { token, expiresAt } = await db.transaction(async (tx) => {
-    const request = { accountName: account, scopes, issuedBy: userName() };
-    const issued = await issueSignInLink(tx, request, Date.now());
-    const detail = `a sign-in link with the scopes ${scopes.join(', ')}`;
-    await recordCommand(tx, { action: 'key.link', subject: `account ${account}`, detail });
-    return issued;
-  });
-  const url = `${base}${LINK_PATH}/${token}`;
+  const { url, expiresAt } = await makeSignInLink(db, { account, scopes, base });
   process.stderr.write(`a sign-in to ${account}: ${scopes.join(', ')}; works once, until ${expiresAt.toISOString()}\n`);
   await print(`${json ? JSON.stringify({ url, account, scopes, expires_at: expiresAt }) : url}\n`);
   return 0;

@@ -119,7 +119,7 @@ const ALLOWED_SQL = {
   'src/store/ops/markets.ts': [1, 'a start of a bucket'],
   'src/store/ops/overview.ts': [7, 'times, ages and counts of rows'],
   'src/store/ops/restored-data.ts': [1, 'an age'],
-  'src/store/ops/webhooks.ts': [1, 'a start of an hour'],
+  'src/store/deliveries/webhook-hours.ts': [1, 'a start of an hour'],
   'src/store/prices/outcome-locks.ts': [1, 'times'],
   'src/store/series/book-reads.ts': [2, 'an age and a time'],
   'src/store/series/candle-audit.ts': [1, 'a start of a bucket'],

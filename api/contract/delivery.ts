@@ -38,6 +38,19 @@ export const attempt = z.object({
   errorCode: z.string().optional(),
   responseBody: z.string().optional().meta({ description: 'The beginning of the response, at most 4 KiB.' }),
   responseEncoding: z.literal('base64').optional().meta({ description: 'Present when the response is not text.' }),
+  responseHeaders: z
+    .array(z.object({ name: z.string(), value: z.string() }))
+    .optional()
+    .meta({
+      description:
+        'The headers of the response, at most 4 KiB, names in lower case. Absent without a response, and for attempts of a release that did not ' +
+        'store them. Addresses lack their query.',
+    }),
+  responseHeadersRemoved: z.int().min(1).optional().meta({
+    description:
+      'Headers that are not stored because they may hold a secret: cookies, credentials, challenges, signatures.',
+  }),
+  responseHeadersOmitted: z.int().min(1).optional().meta({ description: 'Headers behind the limit of 4 KiB.' }),
 });
 export type AttemptBody = z.output<typeof attempt>;
 
@@ -46,6 +59,16 @@ export const deliveryWithLog = delivery.extend({
   payload: storedEvent,
 });
 export type DeliveryWithLogBody = z.output<typeof deliveryWithLog>;
+
+/** A delivery in the list of an account. */
+export const accountDelivery = delivery.extend({
+  webhookId: opaqueId,
+  alertId: opaqueId.optional().meta({ description: 'The alert that fired the event. It may be deleted.' }),
+  lastDurationMs: count
+    .optional()
+    .meta({ description: 'Milliseconds of the latest attempt, while its log is stored.' }),
+});
+export type AccountDeliveryBody = z.output<typeof accountDelivery>;
 
 export const deliveryExample: DeliveryBody = {
   id: 'dlv_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c03',
@@ -69,6 +92,8 @@ export const deliveryWithLogExample: DeliveryWithLogBody = {
       statusCode: 502,
       errorCode: 'http_status',
       responseBody: 'Bad Gateway',
+      responseHeaders: [{ name: 'content-type', value: 'text/plain' }],
+      responseHeadersRemoved: 1,
     },
   ],
   payload: new JsonText(
@@ -76,6 +101,13 @@ export const deliveryWithLogExample: DeliveryWithLogBody = {
       '"data":{"alertId":"alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01","tokenMint":"sample-outcome-yes",' +
       '"tokenSymbol":"Yes","condition":"above","targetPrice":0.6,"currentPrice":0.62}}',
   ),
+};
+
+export const accountDeliveryExample: AccountDeliveryBody = {
+  ...deliveryExample,
+  webhookId: 'wh_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c02',
+  alertId: 'alert_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01',
+  lastDurationMs: 84,
 };
 
 const WRONG_MOMENT = 'must be an ISO 8601 time with an offset, such as 2026-01-31T12:00:00.000Z, or a date';
@@ -94,6 +126,10 @@ export const deliveryQuery = z.object({
   status: z.enum(DELIVERY_STATUSES, `must be one of ${DELIVERY_STATUSES.join(', ')}`).optional(),
   eventType: z.enum(EVENT_TYPES, `must be one of ${EVENT_TYPES.join(', ')}`).optional(),
   since: moment.optional().meta({ description: 'Created at or after this time. A time with an offset, or a date.' }),
+});
+export const accountDeliveryQuery = deliveryQuery.extend({
+  webhookId: opaqueId.optional().meta({ description: 'Only deliveries to this webhook.' }),
+  eventId: opaqueId.optional().meta({ description: 'Only deliveries of this event.' }),
 });
 export const retryBody = z.strictObject({});
 export const recoverBody = z.strictObject({ since: moment });

@@ -1,8 +1,12 @@
 import { z } from 'zod';
 import { findDeliveryWithLog, listDeliveries } from '../../src/store/deliveries/reads.ts';
 import { recoverBatch, retryDelivery } from '../../src/store/deliveries/recovery.ts';
+import { searchDeliveries } from '../../src/store/deliveries/search.ts';
 import { findSubscription } from '../../src/store/deliveries/subscriptions.ts';
 import {
+  accountDelivery,
+  accountDeliveryExample,
+  accountDeliveryQuery,
   checkReach,
   delivery,
   deliveryExample,
@@ -15,18 +19,61 @@ import {
   recovered,
   retryBody,
 } from '../contract/delivery.ts';
-import { ApiError, webhookNotFound } from '../errors.ts';
+import { ApiError, invalidRequest, webhookNotFound } from '../errors.ts';
 import { accountRoute, type Route, WEBHOOKS_GROUP, writeRoute } from '../http/route.ts';
 import type { WriteDeps } from '../http/write-deps.ts';
 import { accountList } from './account-list.ts';
-import { presentDelivery, presentDeliveryWithLog } from './present-delivery.ts';
+import { presentAccountDelivery, presentDelivery, presentDeliveryWithLog } from './present-delivery.ts';
 
 const tag = 'deliveries';
 const group = WEBHOOKS_GROUP;
 
-/** /v1/webhooks/{id}/deliveries: the delivery log, retry and recovery. */
+/** /v1/deliveries and /v1/webhooks/{id}/deliveries: the delivery log, retry and recovery. */
 export function deliveryRoutes(deps: WriteDeps): Route[] {
   return [
+    accountRoute(
+      {
+        method: 'get',
+        path: '/v1/deliveries',
+        operationId: 'listAccountDeliveries',
+        summary: 'List the deliveries of all webhooks, newest first',
+        description:
+          'One entry per event and webhook, without deleted webhooks. With a filter, a page may be short although more follow: continue until ' +
+          '`next_cursor` is null. An account with more than 200 webhooks must name one.',
+        tag,
+        group,
+        query: accountDeliveryQuery,
+        answer: {
+          description: 'Deliveries.',
+          data: z.array(accountDelivery),
+          example: [accountDeliveryExample],
+          isPaged: true,
+        },
+        errors: ['invalid_cursor', 'webhook_not_found'],
+      },
+      (request) => {
+        const { status, webhookId, eventType, eventId, since } = request.query;
+        const { accountId } = request.caller;
+        const list = ['account_deliveries', status, webhookId, eventType, eventId, since];
+        return accountList(request, deps, list, async (limit, after) => {
+          if (webhookId !== undefined && !(await findSubscription(deps.db, accountId, webhookId)))
+            throw webhookNotFound();
+          const filter = {
+            accountId,
+            ...(status !== undefined && { status }),
+            ...(webhookId !== undefined && { webhook: webhookId }),
+            ...(eventType !== undefined && { eventType }),
+            ...(eventId !== undefined && { eventId }),
+            ...(since !== undefined && { since }),
+          };
+          const page = await searchDeliveries(deps.db, filter, limit, after);
+          if (page.outcome === 'too_many_webhooks') {
+            throw invalidRequest([{ path: 'webhookId', message: 'must name one of the more than 200 webhooks' }]);
+          }
+          return { items: page.deliveries.map(presentAccountDelivery), next: page.next };
+        });
+      },
+    ),
     accountRoute(
       {
         method: 'get',

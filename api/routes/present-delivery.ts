@@ -1,9 +1,11 @@
 import { JsonText } from '../../src/domain/values/api-json.ts';
 import { isStorableText } from '../../src/domain/values/text.ts';
 import { EXCERPT_BYTES } from '../../src/domain/webhooks/excerpt.ts';
+import type { ResponseHeaders } from '../../src/domain/webhooks/response-headers.ts';
 import type { Delivery, DeliveryWithLog, LoggedAttempt } from '../../src/store/deliveries/reads.ts';
+import type { FoundDelivery } from '../../src/store/deliveries/search.ts';
 import type { DeliveryItem } from '../../src/store/deliveries/test-events.ts';
-import type { AttemptBody, DeliveryBody, DeliveryWithLogBody } from '../contract/delivery.ts';
+import type { AccountDeliveryBody, AttemptBody, DeliveryBody, DeliveryWithLogBody } from '../contract/delivery.ts';
 
 type Presentable = DeliveryItem & Partial<Pick<Delivery, 'deliveredAt' | 'lastStatusCode' | 'lastError' | 'isSkipped'>>;
 
@@ -21,6 +23,16 @@ export function presentDelivery(delivery: Presentable): DeliveryBody {
     lastStatusCode: delivery.lastStatusCode ?? undefined,
     lastError: delivery.lastError ?? undefined,
     skipped: delivery.isSkipped || undefined,
+  };
+}
+
+/** A delivery in the list of an account. */
+export function presentAccountDelivery(delivery: FoundDelivery): AccountDeliveryBody {
+  return {
+    ...presentDelivery(delivery),
+    webhookId: delivery.webhookId,
+    alertId: delivery.alertId ?? undefined,
+    lastDurationMs: delivery.lastDurationMs ?? undefined,
   };
 }
 
@@ -42,11 +54,20 @@ function presentAttempt(attempt: LoggedAttempt): AttemptBody {
     statusCode: attempt.statusCode ?? undefined,
     errorCode: attempt.errorCode ?? undefined,
     ...(attempt.responseExcerpt !== null && presentExcerpt(attempt.responseExcerpt)),
+    ...(attempt.responseHeaders !== null && presentHeaders(attempt.responseHeaders)),
+  };
+}
+
+function presentHeaders({ headers, removed, omitted }: ResponseHeaders) {
+  return {
+    responseHeaders: headers.map(([name, value]) => ({ name, value })),
+    responseHeadersRemoved: removed || undefined,
+    responseHeadersOmitted: omitted || undefined,
   };
 }
 
 /** Text if the bytes are UTF-8 text, otherwise base64 with `responseEncoding`. */
-export function presentExcerpt(bytes: Uint8Array): { responseBody: string; responseEncoding?: 'base64' } {
+function presentExcerpt(bytes: Uint8Array): { responseBody: string; responseEncoding?: 'base64' } {
   const text = utf8Text(bytes);
   if (text !== undefined && isStorableText(text)) return { responseBody: text };
   return { responseBody: Buffer.from(bytes).toString('base64'), responseEncoding: 'base64' };

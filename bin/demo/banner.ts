@@ -1,5 +1,6 @@
 import type { Config } from '../../src/config/config.ts';
 import { feedLines } from '../start/feed-lines.ts';
+import { DEMO_ACCOUNT, type DemoSignIn } from './sign-in.ts';
 
 /** The contents of the banner. */
 interface BannerFacts extends Pick<Config, 'venues' | 'feeds'> {
@@ -9,8 +10,8 @@ interface BannerFacts extends Pick<Config, 'venues' | 'feeds'> {
   readonly dataDir: string;
   /** The folder of the archive. */
   readonly archiveDir: string | undefined;
-  /** A command that lists the keys of the demo. */
-  readonly listKeys: string;
+  /** Absent when the console is off. */
+  readonly signIn: DemoSignIn | undefined;
   /** A market with a price. */
   readonly marketId: string;
   /** One of its outcomes. */
@@ -19,43 +20,39 @@ interface BannerFacts extends Pick<Config, 'venues' | 'feeds'> {
 
 const RULE = '-'.repeat(100);
 
-/** The calls of docs/start.md, for a shell with the settings of the banner. */
-const FIRST_CALLS = [
-  'curl -H "Authorization: Bearer $KEY" "$API/v1/polymarket/markets?status=open&limit=5"',
-  'curl -H "Authorization: Bearer $KEY" "$API/v1/polymarket/markets/$MARKET/candles?interval=5m"',
-  'curl -H "Authorization: Bearer $KEY" "$API/v1/polymarket/markets/$MARKET/orderbook?depth=5"',
-  `curl -H "X-API-Key: $KEY" -H 'Content-Type: application/json' "$API/v1/webhooks" \\`,
-  `     -d '{"url":"https://example.com/hook","events":["price_alert"]}'`,
-  `curl -H "X-API-Key: $KEY" -H 'Content-Type: application/json' "$API/v1/alerts" \\`,
-  '     -d "{\\"tokenMint\\":\\"$OUTCOME\\",\\"condition\\":\\"above\\",\\"price\\":0.01}"',
-];
-
-/** Addresses, the key, and example calls that can be pasted into a shell. */
+/** The sign-in link, the addresses, and the settings of the calls of docs/start.md: one screen. */
 export function bannerText(facts: BannerFacts): string {
-  const { apiUrl, apiKey, opsPassword, dataDir, archiveDir, listKeys, marketId, outcomeId } = facts;
+  const { apiUrl, apiKey, opsPassword, dataDir, archiveDir, signIn, marketId, outcomeId } = facts;
   const { on, off } = feedLines(facts);
   return [
     RULE,
     'oddswire demo: a simulated exchange, the six processes, and a local webhook receiver',
+    ...signInLines(signIn),
     `  API         ${apiUrl}   documentation ${apiUrl}/docs`,
-    `  API key     ${apiKey}`,
-    `  console     ${apiUrl}/   sign in with the API key`,
     `  operators   ${apiUrl}/ops   password ${opsPassword}`,
-    ...(on.length === 0 ? [] : [`  feeds       ${on.join(', ')}; their states are in ${apiUrl}/v1/venues`]),
+    ...(on.length === 0 ? [] : [`  feeds       ${on.join(', ')}`]),
     ...off.map(({ venue, reason }) => `  no feed     ${venue}: ${reason}`),
     `  data        ${dataDir}`,
-    ...(archiveDir === undefined ? [] : [`  archive     ${archiveDir}   calendar ${apiUrl}/archive`]),
-    `  commands    ${listKeys}`,
-    'The first calls, for a shell. The last one creates an alert that fires at once; the receiver of the demo gets its event:',
+    ...(archiveDir === undefined ? [] : [`  archive     ${archiveDir}`]),
+    '',
+    'Settings for the calls of docs/start.md. The key is of the account bootstrap, which has the alerts of the demo:',
     `  API=${apiUrl}`,
     `  KEY=${apiKey}`,
     `  MARKET=${encodeURIComponent(marketId)}`,
     `  OUTCOME=${outcomeId}`,
-    ...FIRST_CALLS.map((line) => `  ${line}`),
-    'Watch prices move:',
-    '  curl -N -H "Authorization: Bearer $KEY" "$API/v1/all/stream?channels=prices,trades"',
-    '  ODDSWIRE_URL=$API ODDSWIRE_KEY=$KEY npm run --silent cli -- watch',
-    'The receiver prints events below as they arrive. Ctrl-C stops everything.',
+    'The webhook receiver prints events below as they arrive. Ctrl-C stops everything.',
     RULE,
   ].join('\n');
+}
+
+function signInLines(signIn: DemoSignIn | undefined): string[] {
+  if (signIn === undefined) return [''];
+  const until = `${signIn.expiresAt.toISOString().slice(11, 16)} UTC`;
+  return [
+    '',
+    `Open the console, signed in to your account ${DEMO_ACCOUNT}:`,
+    `  ${signIn.url}`,
+    `The link works once, until ${until}. Another link: ${signIn.freshLink}`,
+    '',
+  ];
 }

@@ -1,5 +1,5 @@
 import { OddswireError } from '../domain/values/errors.ts';
-import type { AttemptErrorCode } from './attempt.ts';
+import type { AttemptErrorCode } from '../domain/webhooks/attempt-error.ts';
 
 /** The one deadline over name look-up, connection, headers and body has passed. */
 export class DeadlineError extends OddswireError {

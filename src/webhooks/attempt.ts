@@ -1,20 +1,7 @@
+import type { AttemptErrorCode } from '../domain/webhooks/attempt-error.ts';
 import type { EventType } from '../domain/webhooks/event.ts';
 import type { ExtraHeaders } from '../domain/webhooks/headers.ts';
-
-/** The reason of a failed attempt. Stable: stored with the attempt, shown to clients and used as a metric label. */
-export type AttemptErrorCode =
-  | 'dns_error'
-  | 'connect_timeout'
-  | 'connection_refused'
-  | 'connection_reset'
-  | 'timeout'
-  | 'tls_error'
-  | 'header_overflow'
-  | 'blocked_address'
-  | 'invalid_url'
-  | 'redirect'
-  | 'http_status'
-  | 'protocol_error';
+import type { ResponseHeaders } from '../domain/webhooks/response-headers.ts';
 
 /** One attempt to make. */
 export interface OutgoingDelivery {
@@ -44,9 +31,10 @@ interface DeliveredOutcome {
   readonly durationMs: number;
   /** The first 4 KiB of the response body, as bytes, because it may contain anything, U+0000 included. */
   readonly responseExcerpt: Uint8Array;
+  readonly responseHeaders: ResponseHeaders;
 }
 
-/** Any other outcome. `statusCode` and `responseExcerpt` are present when the receiver answered. */
+/** Any other outcome. `statusCode`, `responseExcerpt` and `responseHeaders` are present when the receiver answered. */
 export interface FailedOutcome {
   readonly kind: 'failed';
   readonly errorCode: AttemptErrorCode;
@@ -55,6 +43,7 @@ export interface FailedOutcome {
   readonly retryAfterSeconds?: number;
   readonly durationMs: number;
   readonly responseExcerpt?: Uint8Array;
+  readonly responseHeaders?: ResponseHeaders;
 }
 
 export type AttemptOutcome = DeliveredOutcome | FailedOutcome;

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { EXCERPT_BYTES } from '../domain/webhooks/excerpt.ts';
+import type { ReceivedHeaders } from '../domain/webhooks/response-headers.ts';
 import { DeadlineError } from './attempt-errors.ts';
 
 /** The connection is closed after this much of the response body. */
@@ -13,7 +14,7 @@ interface PostRequest {
 
 /** The result of one POST: a status with the start of its body, or the error that occurred before a status. */
 export type Exchange =
-  | { readonly statusCode: number; readonly retryAfter?: string; readonly excerpt: Uint8Array }
+  | { readonly statusCode: number; readonly headers: ReceivedHeaders; readonly excerpt: Uint8Array }
   | { readonly error: Error };
 
 /**
@@ -31,7 +32,7 @@ export function exchange(
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let readBytes = 0;
-    let answer: { statusCode: number; retryAfter?: string } | undefined;
+    let answer: { statusCode: number; headers: ReceivedHeaders } | undefined;
     let controller: Dispatcher.DispatchController | undefined;
     let settled = false;
 
@@ -65,8 +66,7 @@ export function exchange(
         },
         onResponseStart(_controller, statusCode, headers) {
           if (statusCode < 200) return;
-          const retryAfter = headers['retry-after'];
-          answer = typeof retryAfter === 'string' ? { statusCode, retryAfter } : { statusCode };
+          answer = { statusCode, headers };
         },
         onResponseData(_controller, chunk) {
           chunks.push(chunk);

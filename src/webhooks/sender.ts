@@ -1,9 +1,11 @@
 import { parseUrl } from '../domain/values/parse-url.ts';
 import { parseRetryAfter } from '../domain/values/retry-after.ts';
 import { type AddressRules, PUBLIC_ONLY } from '../domain/webhooks/address-policy.ts';
+import type { AttemptErrorCode } from '../domain/webhooks/attempt-error.ts';
+import { responseHeaders, secretsOf } from '../domain/webhooks/response-headers.ts';
 import { signBody, standardSignature } from '../domain/webhooks/signature.ts';
 import { inspectWebhookUrl } from '../domain/webhooks/url.ts';
-import type { AttemptErrorCode, AttemptOutcome, FailedOutcome, OutgoingDelivery } from './attempt.ts';
+import type { AttemptOutcome, FailedOutcome, OutgoingDelivery } from './attempt.ts';
 import { attemptErrorCode, SenderFaultError } from './attempt-errors.ts';
 import { createConnectionSlots, type ReleaseSlot } from './connection-slots.ts';
 import { type Exchange, exchange } from './exchange.ts';
@@ -82,8 +84,10 @@ export function createSender(options: SenderOptions): Sender {
     }
     const body = Buffer.from(delivery.body, 'utf8');
     const headers = attemptHeaders(delivery, body, Math.floor(now() / 1000), version);
-    const result = await exchange(agent, { url: new URL(delivery.url), headers, body }, deadlineMs);
-    return outcomeOf(result, durationMs(), now());
+    const url = new URL(delivery.url);
+    const result = await exchange(agent, { url, headers, body }, deadlineMs);
+    const secrets = [...delivery.secrets.map(keyText), ...Object.values(delivery.headers ?? {}), ...secretsOf(url)];
+    return outcomeOf(result, { durationMs: durationMs(), nowMs: now(), secrets });
   }
 
   return {
@@ -131,12 +135,22 @@ function attemptHeaders(delivery: OutgoingDelivery, body: Buffer, timestampSecon
   };
 }
 
-function outcomeOf(result: Exchange, durationMs: number, nowMs: number): AttemptOutcome {
+/** An answer may repeat the key without its prefix. */
+function keyText(secret: string): string {
+  return secret.replace(/^whsec_/, '');
+}
+
+function outcomeOf(
+  result: Exchange,
+  { durationMs, nowMs, secrets }: { durationMs: number; nowMs: number; secrets: readonly string[] },
+): AttemptOutcome {
   if ('error' in result) return { kind: 'failed', errorCode: attemptErrorCode(result.error), durationMs };
-  const { statusCode, retryAfter, excerpt: responseExcerpt } = result;
-  if (statusCode < 300) return { kind: 'delivered', statusCode, durationMs, responseExcerpt };
+  const { statusCode, headers, excerpt: responseExcerpt } = result;
+  const answer = { statusCode, durationMs, responseExcerpt, responseHeaders: responseHeaders(headers, secrets) };
+  if (statusCode < 300) return { kind: 'delivered', ...answer };
   const errorCode: AttemptErrorCode = statusCode < 400 ? 'redirect' : 'http_status';
-  const failed: FailedOutcome = { kind: 'failed', errorCode, statusCode, durationMs, responseExcerpt };
-  const retryAfterSeconds = parseRetryAfter(retryAfter, nowMs);
+  const failed: FailedOutcome = { kind: 'failed', errorCode, ...answer };
+  const retryAfter = headers['retry-after'];
+  const retryAfterSeconds = parseRetryAfter(typeof retryAfter === 'string' ? retryAfter : undefined, nowMs);
   return retryAfterSeconds === undefined ? failed : { ...failed, retryAfterSeconds };
 }

@@ -1,4 +1,5 @@
 import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
+import { decimal } from '../../src/domain/values/decimal.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
@@ -10,6 +11,7 @@ import { type StoredHour, storedCoverage } from '../factories/stored-coverage.ts
 import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';
 import { storedTimeline } from '../factories/stored-resolution.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedSnapshots, storedTrades } from '../factories/stored-series.ts';
+import { aBalance, aReadWallet, aTransaction, aWatchedWallet } from '../factories/wallets.ts';
 import { HOSTILE } from './ops-world.ts';
 
 /** The venue answers for as long as a test takes. */
@@ -166,7 +168,7 @@ const FIRE_ALERT = sql(
 
 const MAKE_RULE = sql(
   'console_world_rule',
-  `UPDATE alert SET condition = 'crosses_above', probe = 'rises', cooldown_seconds = 900, name = 'Above 31 %', note = $2 WHERE pk = $1`,
+  `UPDATE alert SET condition = 'crosses_above', probe = 'rises', cooldown_seconds = 900, triggered_at = now() - interval '5 hours', name = 'Above 31 %', note = $2 WHERE pk = $1`,
 );
 const FIRE_RULE = sql(
   'console_world_fire_rule',
@@ -185,6 +187,9 @@ export interface AccountWorld {
   alert: string;
   /** An alert that repeats, with firings. */
   rule: string;
+  /** A watched wallet with balances and events, and one before its first read. */
+  wallet: string;
+  newWallet: string;
 }
 
 const WATCH = sql(
@@ -243,7 +248,36 @@ export async function anAccountWorld(
   const rule = await make({ mint, condition: 'above', target: '0.31' });
   await db.query(MAKE_RULE, [rule.pk, `A note with ${HOSTILE}`]);
   for (let n = 1; n <= 3; n++) await db.query(FIRE_RULE, [rule.pk, n]);
-  return { accountId, webhook, failed, message: { webhookId: chat.id, id: message.id }, alert: id, rule: rule.id };
+  return {
+    accountId,
+    webhook,
+    failed,
+    message: { webhookId: chat.id, id: message.id },
+    alert: id,
+    rule: rule.id,
+    ...(await wallets(db, accountId, mint)),
+  };
+}
+
+/** A wallet that trades, with a hostile token, and a new one. */
+async function wallets(db: Database, accountId: bigint, mint: string): Promise<{ wallet: string; newWallet: string }> {
+  const balance = (amount: string) => ({ ...aBalance(mint, amount), tokenSymbol: 'Yes' });
+  const odd = { ...aBalance('odd-token', '3'), tokenSymbol: HOSTILE };
+  const wallet = await aReadWallet(db, {
+    accountId,
+    label: `Whale ${HOSTILE}`,
+    reads: [[balance('100')], [balance('250.5'), odd], [balance('180.25'), odd], [balance('1250000.123456789'), odd]],
+    transactions: [
+      aTransaction({ transactionId: '0x7d3f4c8a1b9e2f60718293a4b5c6d7e8f9012345678:0' }),
+      aTransaction({
+        transactionId: `odd-${HOSTILE}`,
+        type: 'redeem',
+        transfers: [{ tokenMint: 'odd-token', tokenSymbol: HOSTILE, change: decimal('-2.5') }],
+      }),
+    ],
+  });
+  const fresh = await aWatchedWallet(db, { accountId, venue: 'polymarket' });
+  return { wallet: wallet.id, newWallet: fresh.id };
 }
 
 /** Prices of the last two days, each hour, and the latest one. */

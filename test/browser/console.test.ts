@@ -6,7 +6,9 @@ import { keyTests } from './console/keys.ts';
 import { marketTests } from './console/market.ts';
 import { marketListTests } from './console/markets.ts';
 import { pageTests } from './console/pages.ts';
+import { startTests } from './console/start.ts';
 import { streamTests } from './console/streams.ts';
+import { walletTests } from './console/wallets.ts';
 import { webhookTests } from './console/webhooks.ts';
 import { describeConsole } from './console-desk.ts';
 
@@ -19,7 +21,9 @@ describeConsole('the console in Chromium', (desk) => {
   chartTests(desk);
   detailTests(desk);
   alertTests(desk);
+  walletTests(desk);
   webhookTests(desk);
   keyTests(desk);
+  startTests(desk);
   streamTests(desk);
 });

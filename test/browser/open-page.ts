@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
@@ -42,6 +42,13 @@ export async function photograph(page: Page, name: string, fullPage = true): Pro
   if (PICTURES === undefined) return;
   await mkdir(PICTURES, { recursive: true });
   await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage });
+}
+
+/** Stores a picture that the page itself made, when SCREENSHOTS_DIR asks for pictures. */
+export async function keepPicture(bytes: Uint8Array, name: string): Promise<void> {
+  if (PICTURES === undefined) return;
+  await mkdir(PICTURES, { recursive: true });
+  await writeFile(join(PICTURES, `${name}.png`), bytes);
 }
 
 const axeSource = readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');

@@ -1,6 +1,8 @@
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
+import { emitBalanceChanges, emitTransactions } from '../../src/store/wallets/events.ts';
 import { createWallet, type Wallet } from '../../src/store/wallets/wallets.ts';
+import { advanceActivity, advanceBalances, claimWallets } from '../../src/store/wallets/watch.ts';
 import type { CallContext, RejectedRecord } from '../../src/venues/port.ts';
 import type { WalletAdapter, WalletBalance, WalletPage, WalletTransaction } from '../../src/venues/wallet-port.ts';
 
@@ -35,6 +37,53 @@ export async function aWatchedWallet(
   const { accountId, venue = 'v', address = anAddress() } = fields;
   const wallet = await db.transaction((tx) => createWallet(tx, accountId, { venue, address }));
   if (!wallet) throw new Error('watched already');
+  return wallet;
+}
+
+const SPREAD_EVENTS = sql(
+  'test_spread_wallet_events',
+  `UPDATE event e SET created_at = now() - interval '1 hour' * (SELECT count(*) FROM event n
+     WHERE split_part(n.dedupe_key, ':', 2) = $1 AND n.pk >= e.pk)
+   WHERE split_part(e.dedupe_key, ':', 2) = $1`,
+);
+const ONLY_DUE = sql(
+  'test_only_due_wallet',
+  `UPDATE watched_wallet SET lease_token = NULL, lease_until = NULL, polled_at = CASE WHEN address = $2 THEN NULL ELSE now() END WHERE venue = $1`,
+);
+const WATCHED_LONG = sql('test_watched_long', `UPDATE wallet SET created_at = now() - interval '3 days' WHERE id = $1`);
+
+/** A watched wallet with complete reads of its balances, the first one as the baseline, and with transactions. Its events are an hour apart. */
+export async function aReadWallet(
+  db: Database,
+  fields: {
+    accountId: bigint;
+    address?: string;
+    label?: string;
+    reads: readonly (readonly WalletBalance[])[];
+    transactions?: readonly WalletTransaction[];
+  },
+): Promise<Wallet> {
+  const { accountId, address = anAddress(), label, reads, transactions = [] } = fields;
+  const venue = 'polymarket';
+  const request = { venue, address, ...(label !== undefined && { label }) };
+  const wallet = await db.transaction((tx) => createWallet(tx, accountId, request));
+  if (!wallet) throw new Error('watched already');
+  await db.query(ONLY_DUE, [venue, address]);
+  const [lease] = await claimWallets(db, { venue, token: 't', limit: 1, everyMs: 3_600_000 });
+  if (lease?.address !== address) throw new Error('the wallet is not claimable');
+  const compared = { ...lease, balancesReadAt: new Date(Date.now() + 60_000).toISOString() };
+  for (const [index, balances] of reads.entries()) {
+    await db.transaction(async (tx) => {
+      await advanceBalances(tx, lease);
+      await emitBalanceChanges(tx, index === 0 ? lease : compared, { balances, unreadable: new Set() });
+    });
+  }
+  await db.transaction(async (tx) => {
+    await advanceActivity(tx, lease, {});
+    await emitTransactions(tx, lease, transactions);
+  });
+  await db.query(SPREAD_EVENTS, [wallet.id]);
+  await db.query(WATCHED_LONG, [wallet.id]);
   return wallet;
 }
 

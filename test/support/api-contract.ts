@@ -60,7 +60,7 @@ export interface Exchange {
 
 /** The operator pages, the pages of docs, the console and other protocols. Without the console, its paths have no route. */
 const PAGES =
-  /^\/(?:ops(?:\/.*)?|docs\/(?:read|streams|images)(?:\/.*)?|mcp|llms\.txt|sign-(?:in|out|out-everywhere)|account|(?:markets|watchlist|events|resolutions|alerts|webhooks|live|archive|usage|console)(?:\/.*)?)?$/;
+  /^\/(?:ops(?:\/.*)?|docs\/(?:read|streams|images)(?:\/.*)?|mcp|llms\.txt|sign-(?:in|out|out-everywhere)|account|(?:markets|watchlist|events|resolutions|alerts|wallets|webhooks|deliveries|live|archive|usage|start|console)(?:\/.*)?)?$/;
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 /** The statuses allowed without a matching route, in the envelope of failures. */
 const UNROUTED_STATUSES = [400, 404, 405, 414, 426, 500, 503];

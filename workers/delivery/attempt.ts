@@ -60,6 +60,7 @@ export async function attemptDelivery(
     ...(outcome.statusCode !== undefined && { statusCode: outcome.statusCode }),
     ...(outcome.kind === 'failed' && { errorCode: outcome.errorCode }),
     ...(outcome.responseExcerpt !== undefined && { responseExcerpt: outcome.responseExcerpt }),
+    ...(outcome.responseHeaders !== undefined && { responseHeaders: outcome.responseHeaders }),
   };
   const verdict = verdictOf(decision, sent.isCharged);
   const finished = await finishAttempt(context.db, { subscriptionPk: subscription.pk, delivery, attempt }, verdict);

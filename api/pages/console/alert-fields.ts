@@ -91,6 +91,7 @@ export function outcomeAlertFields(view: FormView, outcome: string, choices: Cho
   const conditions = CONDITIONS.filter((each) => !isOfNewMarkets(each));
   return html`${hidden({ subject: 'token', tokenMint: outcome })}
 <div class="pair">${conditionField(view, conditions)}${conditionParts(view, choices.picks)}</div>
+<p class="hint" data-distance></p>
 ${endParts(view, choices)}`;
 }
 

@@ -82,7 +82,7 @@ ${table<Alert>({
 <details class="fold" id="alert-form" data-new-alert><summary class="button">New alert</summary>${actionForm(
     request,
     '/alerts',
-    html`${ENTER_BUTTON}${hidden({ back: marketPath(market), over: range })}<div class="form alert-parts">${fields}<p class="hint" data-distance></p></div>
+    html`${ENTER_BUTTON}${hidden({ back: marketPath(market), over: range })}<div class="form alert-parts">${fields}</div>
 ${preview}
 ${alertButtons()}`,
     'card alert-fields alert-new',

@@ -60,22 +60,29 @@ export function fullClause(alert: Alert, names: AlertNames): string {
   });
 }
 
+const ENDED: Readonly<Record<string, string>> = {
+  paused: 'The alert is paused: nothing happens until it is resumed.',
+  triggered: 'The alert has fired, and has ended.',
+  expired: 'The alert has expired.',
+};
+
 /** What an alert does, as one sentence, and how far it is from that. `webhooks` is undefined for a key that must not read them. */
 export function alertSentence(alert: Alert, names: AlertNames, webhooks: readonly Webhook[] | undefined): Html {
   const destination = destinationOf(webhooks, alert.webhookId);
-  const does = destination === undefined ? 'oddswire stores an event' : html`oddswire sends an event ${destination}`;
-  return html`<p class="sentence">When ${fullClause(alert, names)}, ${does}${timesOf(alert)}. ${distanceWords(alert, names)} ${
-    alert.expiresAt !== undefined && html`The alert ends on ${minute(new Date(alert.expiresAt))} UTC.`
+  const { each, limit } = timesOf(alert);
+  const does = destination === undefined ? html`oddswire stores ${each}` : html`oddswire sends ${each} ${destination}`;
+  const state = ENDED[alert.status ?? ''] ?? distanceWords(alert, names);
+  return html`<p class="sentence">When ${fullClause(alert, names)}, ${does}${limit}.${state !== '' && ` ${state}`}${
+    alert.expiresAt !== undefined && html` The alert ends on ${minute(new Date(alert.expiresAt))} UTC.`
   }</p>${destination === undefined && noWebhook()}`;
 }
 
-/** How often an alert fires, in words that end a sentence. */
-function timesOf({ condition, scope, repeat, cooldownSeconds }: Alert): string {
-  const each = isMarketCondition(condition) ? 'market' : 'outcome';
-  if (repeat === undefined && cooldownSeconds === undefined)
-    return scope === undefined ? ', once' : `, once for each ${each}`;
+/** How often an alert fires: the events, and words that end the sentence. */
+function timesOf({ condition, scope, repeat, cooldownSeconds }: Alert): { each: string; limit: string } {
+  const subject = scope === undefined ? '' : ` for each ${isMarketCondition(condition) ? 'market' : 'outcome'}`;
+  if (repeat === undefined && cooldownSeconds === undefined) return { each: `one event${subject}`, limit: '' };
   const every = cooldownSeconds === undefined || cooldownSeconds === null ? '…' : span(cooldownSeconds);
-  return `, each time, but at most once in ${every}${scope === undefined ? '' : ` for each ${each}`}`;
+  return { each: 'an event each time', limit: `, at most once in ${every}${subject}` };
 }
 
 /** The distance of the present price from the target. A state that is met fires the alert at once. */

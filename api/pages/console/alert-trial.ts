@@ -116,7 +116,10 @@ export async function briefTrial(deps: Pick<PageDeps, 'db'>, request: ActionRequ
   } catch (error) {
     if (!(error instanceof ApiError) || error.status >= 500 || error.status === 429) throw error;
     const details = atTrialFields(error).details.map(({ path, message }) => `${FIELD_WORDS[path] ?? path} ${message}`);
-    const reasons = details.length === 0 ? error.message : details.join('; ');
+    const reasons = (details.length === 0 ? error.message : details.join('; ')).replaceAll(
+      / with the condition \w+/g,
+      '',
+    );
     return section(html`<p class="muted">Not tried yet: ${reasons}.</p>`);
   }
 }

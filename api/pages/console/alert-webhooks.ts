@@ -1,8 +1,8 @@
 import type { SubscribableEvent } from '../../../src/domain/webhooks/event.ts';
+import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
 import type { FormView } from '../kit/form-view.ts';
 import { hidden } from '../kit/forms.ts';
 import { type Html, html } from '../kit/html.ts';
-import { shownUrl } from '../kit/shown-values.ts';
 import type { Webhook } from './answers.ts';
 import type { ConsoleRequest } from './route.ts';
 

@@ -244,14 +244,14 @@ ${buttons}`,
   return { title: 'New alert', above: CRUMBS, body, scripts: ['alert-new.js'] };
 }
 
-/** The price for an outcome that was just chosen, when the form has none. */
+/** The price for an outcome that was just chosen, or that the address names, when the form has none. */
 async function suggestedPrice(
   deps: AlertsDeps,
   request: ConsoleRequest,
   form: URLSearchParams,
 ): Promise<string | undefined> {
   const token = form.get('tokenMint') ?? '';
-  if (!form.has('chose') || (form.get('price') ?? '') !== '') return undefined;
+  if (token === '' || (form.has('price') && !form.has('chose')) || (form.get('price') ?? '') !== '') return undefined;
   const price = (await namesOf(deps, request, [token])).get(token)?.price;
   return price == null ? undefined : String(suggestedTarget(Number(price)));
 }

@@ -7,13 +7,16 @@ import type { ResolutionState } from '../../../src/domain/markets/resolution.ts'
 import type { ExactNumber } from '../../../src/domain/values/api-json.ts';
 import type { FilterCondition } from '../../../src/domain/webhooks/filter.ts';
 import type { OrderBy } from '../../../src/domain/webhooks/order.ts';
+import type { WalletEventType } from '../../../src/store/wallets/wallet-reads.ts';
 import type { BookBody, LevelBody } from '../../contract/book.ts';
+import type { AttemptBody } from '../../contract/delivery.ts';
 import type { ExecutableBody } from '../../contract/executable.ts';
 import type { MarketBody } from '../../contract/market.ts';
 import type { PricesBody } from '../../contract/price.ts';
 import type { resolution } from '../../contract/resolution.ts';
 import type { CandleBody, snapshot } from '../../contract/series.ts';
 import type { TradeBody } from '../../contract/trade.ts';
+import type { WalletBalanceBody, WalletBody } from '../../contract/wallet.ts';
 
 /** A decimal of an answer: a number, or text when DECIMAL_FORMAT is `string`. */
 export type Decimal = number | string;
@@ -146,18 +149,10 @@ export interface Delivery {
   deliveredAt?: string;
   lastStatusCode?: number;
   lastError?: string;
+  skipped?: true;
 }
 
-export interface Attempt {
-  attempt: number;
-  startedAt: string;
-  durationMs: number;
-  outcome: string;
-  statusCode?: number;
-  errorCode?: string;
-  responseBody?: string;
-  responseEncoding?: string;
-}
+export type Attempt = AttemptBody;
 
 export interface AccountEvent {
   id: string;
@@ -166,6 +161,32 @@ export interface AccountEvent {
   deliveries: number;
   undelivered: boolean;
   payload: { data?: { [field: string]: unknown } };
+}
+
+export type Wallet = Parsed<WalletBody>;
+export type WalletBalance = Parsed<WalletBalanceBody>;
+
+export interface WalletEvent {
+  id: string;
+  type: WalletEventType;
+  createdAt: string;
+  deliveries: { id: string; webhookId: string; status: string }[];
+  payload: { data: WalletEventData };
+}
+
+/** The fields of both types. */
+interface WalletEventData {
+  tokenMint?: string;
+  tokenSymbol?: string;
+  marketId?: string;
+  previousBalance?: Decimal;
+  currentBalance?: Decimal;
+  transactionId?: string;
+  type?: string;
+  status?: string;
+  side?: string;
+  timestamp?: string;
+  transfers?: { tokenMint: string; tokenSymbol?: string; change: Decimal }[];
 }
 
 export interface ApiKey {

@@ -14,7 +14,8 @@ import { linkRoutes, signInRoutes, signOutRoutes } from './access/sign-in.ts';
 import { alertPages } from './alerts.ts';
 import type { ApiCalls } from './api-calls.ts';
 import { archivePage } from './archive/page.ts';
-import { deliveryPage } from './delivery.ts';
+import { deliveryPage } from './deliveries/delivery.ts';
+import { deliveriesPage } from './deliveries/page.ts';
 import { eventPage } from './event.ts';
 import { marketsPage } from './find/list.ts';
 import { findOptions } from './find/options.ts';
@@ -27,13 +28,16 @@ import type { ConsoleOptions } from './public-market.ts';
 import { createPublicMarket } from './public-market.ts';
 import { resolutionsPage } from './resolutions/page.ts';
 import { type ConsoleRouter, createConsoleRouter } from './route.ts';
+import { firstStepsRoutes, noteLook } from './start/page.ts';
 import { usagePages } from './usage.ts';
-import { webhookPage } from './webhook.ts';
-import { webhooksPage } from './webhooks.ts';
+import { walletPage } from './wallet.ts';
+import { walletsPage } from './wallets.ts';
+import { webhooksPage } from './webhooks/page.ts';
+import { webhookPage } from './webhooks/webhook.ts';
 
 /** The first segments of the paths of the console. All other paths belong to the API. */
 const OWN =
-  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|watchlist|events|resolutions|alerts|webhooks|live|archive|usage|console)(?:\/|$))/;
+  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|watchlist|events|resolutions|alerts|wallets|webhooks|deliveries|live|archive|usage|start|console)(?:\/|$))/;
 
 /** Registers every page. */
 type ConsoleDeps = PageDeps & AuthDeps & StreamDeps & Pick<AnswerDeps, 'answers'>;
@@ -47,8 +51,11 @@ export function registerConsolePages(router: ConsoleRouter, deps: ConsoleDeps): 
   eventPage(router, deps);
   resolutionsPage(router, deps);
   alertPages(router, deps);
+  walletsPage(router, deps);
+  walletPage(router, deps);
   webhooksPage(router, deps);
   webhookPage(router, deps);
+  deliveriesPage(router, deps);
   deliveryPage(router, deps);
   livePage(router, deps);
   archivePage(router, deps);
@@ -65,6 +72,7 @@ export function createConsole(deps: ConsoleDeps, options: ConsoleOptions, calls:
   linkRoutes(entry, deps, options, assets);
   const inside = new Router<ApiState>({ sensitive: true });
   signOutRoutes(inside, deps);
+  firstStepsRoutes(inside, deps, assets);
   const watch = createSessionWatch(deps);
   const streams = [
     ['/console/stream/events', 'streamAccountEvents'],
@@ -98,6 +106,7 @@ export function createConsole(deps: ConsoleDeps, options: ConsoleOptions, calls:
     layers: [
       entry.routes() as Middleware<ApiState>,
       guard(deps),
+      noteLook,
       inside.routes() as Middleware<ApiState>,
       pages.routes(),
     ],

@@ -10,7 +10,9 @@ export const SECTIONS = {
   watchlist: { label: 'Watchlist', path: '/watchlist', scope: 'markets:read' },
   resolutions: { label: 'Resolutions', path: '/resolutions', scope: 'markets:read' },
   alerts: { label: 'Alerts', path: '/alerts', scope: 'alerts' },
+  wallets: { label: 'Wallets', path: '/wallets', scope: 'wallets' },
   webhooks: { label: 'Webhooks', path: '/webhooks', scope: 'webhooks' },
+  deliveries: { label: 'Deliveries', path: '/deliveries', scope: 'webhooks' },
   live: { label: 'Live', path: '/live', scope: 'webhooks' },
   archive: { label: 'Archive', path: '/archive', scope: 'archive' },
   usage: { label: 'Usage', path: '/usage', scope: undefined },
@@ -34,6 +36,9 @@ function isAllowed(scopes: readonly string[], scope: string | undefined): boolea
   return scope === undefined || scopes.includes(scope);
 }
 
+/** The scripts that draw a chart. */
+const CHART_SCRIPTS = ['market.js', 'event.js'];
+
 /** A whole page as HTML text. Its scripts are loaded after `console.js`. */
 export function consolePage(assets: Assets, { section, session, scripts = [], ...content }: PageOptions): string {
   return htmlPage(assets, {
@@ -41,7 +46,7 @@ export function consolePage(assets: Assets, { section, session, scripts = [], ..
     scripts: session || scripts.length > 0 ? ['console.js', ...scripts] : [],
     bodyClass: 'console',
     header: header(session, section),
-    hasCharts: scripts.includes('market.js'),
+    hasCharts: scripts.some((name) => CHART_SCRIPTS.includes(name)),
     below: session && keyboardHelp(),
   });
 }

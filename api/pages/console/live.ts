@@ -4,6 +4,7 @@ import { PAGE_ROWS, pager } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { shortId } from '../kit/shown-values.ts';
 import type { AccountEvent } from './answers.ts';
+import { DELIVERIES_PATH } from './deliveries/page.ts';
 import type { Name } from './named-outcomes.ts';
 import { namesOf } from './named-outcomes.ts';
 import { programExamples } from './program.ts';
@@ -80,8 +81,11 @@ export function livePage(router: ConsoleRouter, deps: Pick<PageDeps, 'db'>): voi
           },
           {
             label: 'Delivery',
-            cell: ({ undelivered, deliveries }) =>
-              undelivered ? badge('warn', deliveries === 0 ? 'no webhook' : 'undelivered') : badge('good', 'sent'),
+            cell: ({ id, undelivered, deliveries }) => {
+              if (deliveries === 0) return badge('warn', 'no webhook');
+              const count = deliveries === 1 ? '1 delivery' : `${deliveries} deliveries`;
+              return html`${undelivered ? badge('warn', 'undelivered') : badge('good', 'sent')} <a href="${DELIVERIES_PATH}?event=${id}">${count}</a>`;
+            },
           },
           { label: 'Created', cell: ({ createdAt }) => ago(new Date(createdAt), request.nowMs) },
         ],

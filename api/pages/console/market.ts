@@ -5,8 +5,6 @@ import type { PageDeps } from '../kit/page-deps.ts';
 import { alertSection, readOutcomeAlerts } from './alert-form.ts';
 import type { Book, Market, Prices, Resolution, Trade } from './answers.ts';
 import { type ApiAnswer, type ApiCall, exactData, orNothing } from './api-calls.ts';
-import { memberOf } from './compare.ts';
-import { readStars } from './find/star.ts';
 import {
   candleTable,
   chart,
@@ -16,9 +14,11 @@ import {
   completeness,
   marketCompare,
   readChart,
-} from './market-chart.ts';
+} from './chart/chart.ts';
+import { memberOf } from './chart/compare.ts';
+import { idsOf, pricesOf, quoteOf, type View, viewOf } from './chart/view.ts';
+import { readStars } from './find/star.ts';
 import { bookLadder, tradeTable } from './market-tape.ts';
-import { idsOf, pricesOf, quoteOf, type View, viewOf } from './market-view.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
 import { orderResult, orderSection, readOrder } from './order.ts';
 import { programExamples, quoted } from './program.ts';

@@ -1,4 +1,5 @@
-import { type Html, html } from '../kit/html.ts';
+import { copiedText } from '../kit/attempts.ts';
+import { type Html, type HtmlValue, html } from '../kit/html.ts';
 import { prettyJson } from '../kit/pretty-json.ts';
 import type { ApiCall } from './api-calls.ts';
 import type { ConsoleRequest } from './route.ts';
@@ -27,14 +28,19 @@ export function programExamples({ shown, origin }: Pick<ConsoleRequest, 'shown' 
 const client = createClient({ baseUrl: '<span data-origin>${origin}</span>', apiKey: key });
 ${example.typescript}`;
   return html`<section class="program" aria-labelledby="program-title"><h2 id="program-title">This data in a program</h2>
-${tab('curl', 'curl', curl, true)}${tab('typescript', 'TypeScript', client)}${tab('json', 'JSON', pretty(example.json))}</section>`;
+${tab('curl', 'curl', curl, { isOpen: true })}${tab('typescript', 'TypeScript', client)}${tab('json', 'JSON', pretty(example.json))}</section>`;
 }
 
-/** A part of a section `program`, with a button that copies its text. Only one part is open. */
-export function tab(id: string, label: string, text: Html | string | readonly Html[], isOpen = false): Html {
-  return html`<details name="program"${isOpen && html` open`}><summary>${label}</summary>
-<div class="code"><button type="button" class="copy" data-copy-from="program-${id}" data-copy>Copy</button>
-<pre id="program-${id}" tabindex="0" aria-label="${label}">${text}</pre></div></details>`;
+/** A part of a section `program`, with a button that copies its text. Only one part of a group is open. */
+export function tab(
+  id: string,
+  label: string,
+  text: HtmlValue,
+  options: { isOpen?: boolean; group?: string; hint?: string } = {},
+): Html {
+  const { isOpen = false, group = 'program', hint } = options;
+  return html`<details name="${group}"${isOpen && html` open`}><summary>${label}</summary>
+${copiedText({ id: `program-${id}`, label, text, isCopied: true, hint })}</details>`;
 }
 
 /** A text in quotes for TypeScript. */

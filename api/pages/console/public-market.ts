@@ -11,9 +11,9 @@ import { tooManyStreams } from '../../streams/account-use.ts';
 import { badge, Html, html } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { type ApiCalls, orNothing } from './api-calls.ts';
+import { candleTable, chart, chartData, chartNotes, completeness, readChart } from './chart/chart.ts';
+import { type MarketRequest, pricesOf, quoteOf, viewOf } from './chart/view.ts';
 import { headline, priceLabel } from './market.ts';
-import { candleTable, chart, chartData, chartNotes, completeness, readChart } from './market-chart.ts';
-import { type MarketRequest, pricesOf, quoteOf, viewOf } from './market-view.ts';
 import { STATUS_TONES, trendsOf } from './markets.ts';
 import { fromSeconds, minute, titleOf, venueTitle } from './values.ts';
 

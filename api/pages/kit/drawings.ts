@@ -31,7 +31,7 @@ export function sparkline(values: readonly (number | null)[]): Html {
 const CHART = { width: 800, height: 300 };
 
 /** A point of a line. `gap`: data is missing between it and the next one, so the line is broken. */
-export interface LinePoint extends Point {
+interface LinePoint extends Point {
   gap?: true;
 }
 

@@ -4,6 +4,7 @@ import { shownChatBody } from '../../../src/domain/chat/chat-request.ts';
 import { readChatFacts } from '../../../src/store/deliveries/chat-facts.ts';
 import { type RequestFacts, readRequestFacts } from '../../../src/store/deliveries/request-facts.ts';
 import { ApiError } from '../../errors.ts';
+import { copiedText } from './attempts.ts';
 import { code, type Html, html, table } from './html.ts';
 import type { PageDeps } from './page-deps.ts';
 import { prettyJson } from './pretty-json.ts';
@@ -18,27 +19,30 @@ interface SentDelivery {
 
 type Header = readonly [name: string, value: Html];
 
-/** The headers and the body of the requests of a delivery. Secrets stay hidden: signatures, the values of own headers, the chat. */
-export async function sentRequest({ db }: Pick<PageDeps, 'db'>, delivery: SentDelivery): Promise<Html> {
+/** The headers and the body of the requests of a delivery. Secrets stay hidden: signatures, the values of own headers, the chat. `isCopied`: as in `copiedText`. */
+export async function sentRequest(
+  { db }: Pick<PageDeps, 'db'>,
+  delivery: SentDelivery,
+  { isCopied }: { isCopied: boolean },
+): Promise<Html> {
   const facts = await readRequestFacts(db, delivery.id);
   if (!facts) throw new ApiError('not_found', 'the delivery does not exist, or retention has deleted it');
   const { format, skipped } = facts;
   if (format === null) {
     return html`${headerTable([...commonHeaders(facts), ...eventHeaders(delivery, facts)])}
-${bodyOf('The signed JSON, with added line breaks. All digits are unchanged.', delivery.body)}`;
+${bodyOf('The signed JSON, with added line breaks. All digits are unchanged.', delivery.body, isCopied)}`;
   }
   const message = chatMessage(delivery.body, await readChatFacts(db, delivery.body), skipped.length);
   return html`${headerTable(commonHeaders(facts))}
 ${bodyOf(
   `The message for ${format}, with added line breaks, without a signature. An attempt names the market as the catalog does at its time.`,
   shownChatBody(format, message),
-)}<h3>Event</h3>
-<pre tabindex="0" aria-label="Event">${prettyJson(delivery.body)}</pre>`;
+  isCopied,
+)}<h3>Event</h3>${copiedText({ id: 'event', label: 'Event', text: prettyJson(delivery.body), isCopied })}`;
 }
 
-function bodyOf(hint: string, body: string): Html {
-  return html`<h3>Body</h3><p class="hint">${hint}</p>
-<pre tabindex="0" aria-label="Body">${prettyJson(body)}</pre>`;
+function bodyOf(hint: string, body: string, isCopied: boolean): Html {
+  return html`<h3>Body</h3>${copiedText({ id: 'body', label: 'Body', text: prettyJson(body), isCopied, hint })}`;
 }
 
 function commonHeaders({ headerNames }: RequestFacts): Header[] {

@@ -1,5 +1,5 @@
 import { decimal, roundedText } from '../../../src/domain/values/decimal.ts';
-import { parseUrl } from '../../../src/domain/values/parse-url.ts';
+import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
 import { badge, code, type Html, html, NONE, type Tone } from './html.ts';
 
 /** Digits after the point in lists, without leading zeros. The title attribute holds the full value. */
@@ -63,18 +63,6 @@ export function shortId(id: string): Html {
   return html`<code class="id" title="${id}">${kind}…${id.slice(-ID_TAIL)}</code>`;
 }
 
-/** A longer path segment may be a secret: chat services put secrets into webhook addresses. */
-const MAX_PLAIN_PART = 16;
-
-/** An address without possible secrets: no query, and long path segments are truncated. */
-export function shownUrl(url: string): string {
-  const parsed = parseUrl(url);
-  if (!parsed) return 'invalid address';
-  const { host, pathname, search, protocol } = parsed;
-  const parts = pathname.split('/').map((part) => (part.length > MAX_PLAIN_PART ? `${part.slice(0, 4)}…` : part));
-  return `${protocol}//${host}${parts.join('/')}${search === '' ? '' : '?…'}`;
-}
-
 /** Host and path of an address, without possible secrets, for lists. */
 export function endpointName(url: string): string {
   return shownUrl(url)
@@ -82,7 +70,7 @@ export function endpointName(url: string): string {
     .replace(/(?<=^[^/]+)\/$/, '');
 }
 
-export const DELIVERY_TONES: Readonly<Record<string, Tone>> = {
+const DELIVERY_TONES: Readonly<Record<string, Tone>> = {
   delivered: 'good',
   pending: 'idle',
   retrying: 'warn',

@@ -1,28 +1,30 @@
 import { EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
+import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
 import { retryDeliveries } from '../../../src/store/deliveries/recovery.ts';
 import {
-  countOpsDeliveries,
+  countDeliveries,
   countRetryable,
   DELIVERY_STATES,
   type DeliveryCount,
+  type DeliverySearch,
   type DeliveryState,
-  listOpsDeliveries,
+  type FoundDelivery,
   listRetryable,
   MAX_BULK_RETRIES,
   MAX_MATCHING_WEBHOOKS,
-  type OpsDelivery,
-  type OpsDeliveryFilter,
   type RetryableRange,
-} from '../../../src/store/ops/delivery-search.ts';
+  searchDeliveries,
+} from '../../../src/store/deliveries/search.ts';
 import { invalidRequest } from '../../errors.ts';
+import { subjectText } from '../kit/event-subject.ts';
 import { anyOf, chosen, fieldMoment, momentField, textField } from '../kit/filters.ts';
 import { actionButton, choice, field, filterForm, hidden } from '../kit/forms.ts';
 import { ago, code, type Html, html, longText, NONE, number, table, time } from '../kit/html.ts';
 import { BY_AGE, PAGE_ROWS, pager, tabs } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { deliveryState, endpointName, shortId, shownUrl } from '../kit/shown-values.ts';
+import { deliveryState, endpointName, shortId } from '../kit/shown-values.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
-import { subjectText } from './delivery-subject.ts';
+import { OPS_LINKS } from './links.ts';
 
 export const DELIVERIES_PATH = '/ops/deliveries';
 const RETRY_PATH = '/ops/deliveries/retry-all';
@@ -40,14 +42,9 @@ export function deliveriesPage(router: OpsRouter, deps: DeliveriesDeps): void {
       const scope = JSON.stringify([DELIVERIES_PATH, filter]);
       const cursor = query.get('cursor');
       const [after] = cursor === null ? [] : deps.cursors.decode(scope, cursor);
-      const found = await listOpsDeliveries(
-        deps.db,
-        filter,
-        PAGE_ROWS,
-        after === undefined ? undefined : BigInt(after),
-      );
+      const found = await searchDeliveries(deps.db, filter, PAGE_ROWS, after === undefined ? undefined : BigInt(after));
       const [counts, retryable] = await Promise.all([
-        countOpsDeliveries(deps.db, filter),
+        countDeliveries(deps.db, filter),
         request.session.mayAct ? countRetryable(deps.db, filter) : null,
       ]);
       const body = html`${stateTabs(query, filter, counts)}
@@ -87,7 +84,7 @@ ${pager({ path: DELIVERIES_PATH, query }, found.next === undefined ? undefined :
   });
 }
 
-function readFilter(query: URLSearchParams): OpsDeliveryFilter {
+function readFilter(query: URLSearchParams): DeliverySearch {
   const status = chosen(query, 'status', DELIVERY_STATES);
   const eventType = chosen(query, 'type', EVENT_TYPES);
   const account = textField(query, 'account');
@@ -107,15 +104,7 @@ function readFilter(query: URLSearchParams): OpsDeliveryFilter {
 }
 
 /** The query of a filter. */
-function fieldsOf({
-  status,
-  eventType,
-  account,
-  webhook,
-  errorCode,
-  eventId,
-  since,
-}: OpsDeliveryFilter): URLSearchParams {
+function fieldsOf({ status, eventType, account, webhook, errorCode, eventId, since }: DeliverySearch): URLSearchParams {
   return new URLSearchParams({
     ...(status !== undefined && { status }),
     ...(eventType !== undefined && { type: eventType }),
@@ -137,7 +126,7 @@ const TAB_LABELS: Readonly<Record<DeliveryState, string>> = {
 
 function stateTabs(
   query: URLSearchParams,
-  filter: OpsDeliveryFilter,
+  filter: DeliverySearch,
   counts: Partial<Record<DeliveryState | 'all', DeliveryCount>>,
 ): Html {
   const item = (value: DeliveryState | '', label: string) => {
@@ -151,7 +140,7 @@ function stateTabs(
   );
 }
 
-function filters(filter: OpsDeliveryFilter): Html {
+function filters(filter: DeliverySearch): Html {
   const { status, eventType = '', account = '', webhook = '', errorCode = '', eventId = '', since } = filter;
   return filterForm(
     DELIVERIES_PATH,
@@ -166,7 +155,7 @@ ${status !== undefined && html`<input type="hidden" name="status" value="${statu
 }
 
 /** A button that retries all deliveries that match, with their number in its confirmation. */
-function retryAll(request: OpsRequest, filter: OpsDeliveryFilter, range: RetryableRange): Html {
+function retryAll(request: OpsRequest, filter: DeliverySearch, range: RetryableRange): Html {
   const { deliveries, oldest, newest } = range;
   const count = deliveries.toLocaleString('en-US');
   const many = deliveries === 1 ? '1 delivery' : `${count} deliveries`;
@@ -195,14 +184,14 @@ function readRange(form: URLSearchParams): RetryableRange {
   return { deliveries: Number(read('count')), oldest: read('oldest'), newest: read('newest') };
 }
 
-function deliveryTable(deliveries: readonly OpsDelivery[], nowMs: number): Html {
-  return table<OpsDelivery>({
+function deliveryTable(deliveries: readonly FoundDelivery[], nowMs: number): Html {
+  return table<FoundDelivery>({
     caption: 'Deliveries, newest first',
     columns: [
       {
         label: 'Subject',
         cell: ({ id, subject, eventType, isTest }) =>
-          html`<span class="subject">${subjectText(eventType, subject)}${isTest && eventType !== 'test' && ' (test)'}</span> <span class="under-cell"><a href="${DELIVERIES_PATH}/${id}">${shortId(id)}</a> <span class="muted">${eventType}</span></span>`,
+          html`<span class="subject">${subjectText(eventType, subject, OPS_LINKS)}${isTest && eventType !== 'test' && ' (test)'}</span> <span class="under-cell"><a href="${DELIVERIES_PATH}/${id}">${shortId(id)}</a> <span class="muted">${eventType}</span></span>`,
       },
       {
         label: 'State',
@@ -227,7 +216,7 @@ function deliveryTable(deliveries: readonly OpsDelivery[], nowMs: number): Html 
   });
 }
 
-function lastAnswer({ lastStatusCode, lastError }: OpsDelivery): Html {
+function lastAnswer({ lastStatusCode, lastError }: FoundDelivery): Html {
   if (lastStatusCode === null && lastError === null) return NONE;
   return html`${lastStatusCode !== null && html`<span class="num">${lastStatusCode}</span> `}${lastError !== null && code(lastError)}`;
 }

@@ -1,14 +1,14 @@
-import type { LoggedAttempt } from '../../../src/store/deliveries/reads.ts';
+import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
 import { retryDelivery } from '../../../src/store/deliveries/recovery.ts';
 import { findOpsDelivery, locateDelivery, type OpsDeliveryWithLog } from '../../../src/store/ops/deliveries.ts';
 import { ApiError } from '../../errors.ts';
-import { presentExcerpt } from '../../routes/present-delivery.ts';
+import { presentDeliveryWithLog } from '../../routes/present-delivery.ts';
+import { attemptAnswers, attemptTimeline } from '../kit/attempts.ts';
 import { actionButton } from '../kit/forms.ts';
-import { ago, badge, code, facts, type Html, html, NONE, number, table, time } from '../kit/html.ts';
+import { ago, badge, code, facts, type Html, html, NONE, number, time } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { hexDump } from '../kit/pretty-json.ts';
 import { sentRequest } from '../kit/sent-request.ts';
-import { deliveryState, shownUrl } from '../kit/shown-values.ts';
+import { deliveryState } from '../kit/shown-values.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
 import { DELIVERIES_PATH } from './deliveries.ts';
 import { subscriptionState, webhookPath } from './webhook.ts';
@@ -25,7 +25,7 @@ export function deliveryPage(router: OpsRouter, deps: DeliveryDeps): void {
       if (!found) throw new ApiError('not_found', 'the delivery does not exist, or retention has deleted it');
       return {
         title: `Delivery ${found.delivery.id}`,
-        body: deliveryBody(request, found, await sentRequest(deps, found.delivery)),
+        body: deliveryBody(request, found, await sentRequest(deps, found.delivery, { isCopied: false })),
       };
     },
   });
@@ -64,6 +64,7 @@ function deliveryBody(request: OpsRequest, found: OpsDeliveryWithLog, sent: Html
   const { delivery, subscription, isTest, isInFlight, eventCreatedAt, alertId } = found;
   const { nowMs } = request;
   const isOver = delivery.status !== 'pending';
+  const log = presentDeliveryWithLog(delivery).attemptLog;
   return html`<p class="state">${deliveryState(delivery)}
 ${isInFlight && badge('idle', 'attempt in flight')}${isTest && badge('idle', 'test event')}</p>
 ${facts([
@@ -113,35 +114,14 @@ ${facts([
   ['Account', html`<a href="${DELIVERIES_PATH}?account=${subscription.accountId}">${subscription.accountName}</a>`],
 ])}
 <h2>Attempts</h2>
-${attemptTable(delivery.attemptLog, delivery.attempts)}
+${attemptTimeline({
+  log,
+  count: delivery.attempts,
+  createdMs: delivery.createdAt.getTime(),
+  nextMs: isOver ? undefined : delivery.nextAttemptAt?.getTime(),
+  nowMs,
+})}
+${attemptAnswers(log, { isCopied: false })}
 <h2>Request</h2>
 ${sent}`;
-}
-
-function attemptTable(log: readonly LoggedAttempt[], attempts: number): Html {
-  return table<LoggedAttempt>({
-    caption: 'Attempts, oldest first',
-    columns: [
-      { label: 'Attempt', cell: ({ attempt }) => `#${attempt}` },
-      { label: 'Started (UTC)', cell: ({ startedAt }) => time(startedAt) },
-      { label: 'Outcome', cell: ({ outcome }) => badge(outcome === 'delivered' ? 'good' : 'bad', outcome) },
-      { label: 'Status', cell: ({ statusCode }) => (statusCode === null ? NONE : String(statusCode)), isNumeric: true },
-      { label: 'Error', cell: ({ errorCode }) => code(errorCode) },
-      { label: 'Duration', cell: ({ durationMs }) => html`${number(durationMs)} ms`, isNumeric: true },
-      { label: 'Response', cell: ({ responseExcerpt, attempt }) => excerpt(responseExcerpt, attempt) },
-    ],
-    rows: log,
-    empty: attempts === 0 ? 'No attempt yet.' : html`The log of ${number(attempts)} attempts is no longer stored.`,
-  });
-}
-
-/** The beginning of a response: text, or a hex dump of other bytes. */
-function excerpt(bytes: Buffer | null, attempt: number): Html {
-  if (bytes === null) return NONE;
-  if (bytes.length === 0) return html`<span class="muted">empty</span>`;
-  const { responseBody, responseEncoding } = presentExcerpt(bytes);
-  const text = responseEncoding === undefined ? responseBody : hexDump(bytes);
-  const kind = responseEncoding === undefined ? 'bytes' : 'bytes, not text';
-  return html`<details class="excerpt"><summary>${number(bytes.length)} ${kind}<span class="visually-hidden"> of the response to attempt ${attempt}</span></summary>
-<pre tabindex="0" aria-label="Response to attempt ${attempt}">${text}</pre></details>`;
 }

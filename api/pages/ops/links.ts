@@ -1,3 +1,4 @@
+import type { SubjectLinks } from '../kit/event-subject.ts';
 import { type Html, type HtmlValue, html } from '../kit/html.ts';
 import { shortId } from '../kit/shown-values.ts';
 
@@ -5,6 +6,12 @@ import { shortId } from '../kit/shown-values.ts';
 export function marketPath(market: { venue: string; marketId: string }): string {
   return `/ops/markets/${encodeURIComponent(market.venue)}/${encodeURIComponent(market.marketId)}`;
 }
+
+/** Of the subject of an event. */
+export const OPS_LINKS: SubjectLinks = {
+  market: marketPath,
+  webhook: (id) => `/ops/webhooks/${encodeURIComponent(id)}`,
+};
 
 const ID_PAGES: Readonly<Record<string, (id: string) => string>> = {
   wh: (id) => `/ops/webhooks/${id}`,

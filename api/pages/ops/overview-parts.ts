@@ -1,3 +1,4 @@
+import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
 import type { UndecidedMarkets } from '../../../src/store/catalog/undecided-markets.ts';
 import type { FeedReport } from '../../../src/store/feeds/streamers.ts';
 import type { ProcessHeartbeat } from '../../../src/store/ops/heartbeats.ts';
@@ -28,7 +29,7 @@ import {
   number,
   table,
 } from '../kit/html.ts';
-import { endpointName, shownUrl } from '../kit/shown-values.ts';
+import { endpointName } from '../kit/shown-values.ts';
 import {
   isLateStage,
   isOverloaded,

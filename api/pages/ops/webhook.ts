@@ -1,11 +1,12 @@
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
+import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
 import { recoverDeliveries } from '../../../src/store/deliveries/recovery.ts';
 import { updateSubscription } from '../../../src/store/deliveries/subscriptions.ts';
+import { MEASURED_DELIVERIES } from '../../../src/store/deliveries/webhook-hours.ts';
 import {
   type FailedAttempt,
   findOpsSubscription,
   MAX_COUNTED_PENDING,
-  MEASURED_DELIVERIES,
   type OpsSubscription,
   readWebhookActivity,
   type WebhookActivity,
@@ -14,11 +15,11 @@ import { checkReach, MAX_RECOVERY_DAYS } from '../../contract/delivery.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { fieldMoment, momentField } from '../kit/filters.ts';
 import { actionButton, actionForm, field } from '../kit/forms.ts';
+import { hourCharts } from '../kit/hour-charts.ts';
 import { ago, badge, code, facts, type Html, html, NONE, number, table, time } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { percent, shortId, shownUrl } from '../kit/shown-values.ts';
+import { percent, shortId } from '../kit/shown-values.ts';
 import type { ActionRequest, OpsRequest, OpsRouter } from './actions.ts';
-import { hourChart } from './webhook-chart.ts';
 
 const PATH = '/ops/webhooks/:webhook_id';
 
@@ -140,7 +141,7 @@ ${
 <div class="card">p50<span class="figure">${number(day.p50Ms)} <small>ms</small></span><span class="hint">from the connection to the complete answer</span></div>
 <div class="card">p95<span class="figure">${number(day.p95Ms)} <small>ms</small></span><span class="hint">all attempts, including failed ones</span></div>
 </div>
-${hourChart(activity.hours, nowMs)}
+${hourCharts(activity, nowMs)}
 <p class="hint">These figures cover the attempts of the newest ${number(MEASURED_DELIVERIES)} deliveries.</p>`
 }
 <h2>Last errors</h2>

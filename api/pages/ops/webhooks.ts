@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
+import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
 import {
   type ListedWebhook,
   listWebhooks,
@@ -13,7 +14,7 @@ import { field, filterForm } from '../kit/forms.ts';
 import { ago, badge, code, duration, type Html, html, longText, NONE, number, type Tone, table } from '../kit/html.ts';
 import { PAGE_ROWS, pager, tabs } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { endpointName, percent, shownUrl } from '../kit/shown-values.ts';
+import { endpointName, percent } from '../kit/shown-values.ts';
 import type { OpsRouter } from './actions.ts';
 
 const PATH = '/ops/webhooks';

@@ -1,5 +1,13 @@
 import { z } from 'zod';
+import { JsonText, numberField } from '../../../src/domain/values/api-json.ts';
+import { decimal } from '../../../src/domain/values/decimal.ts';
 import { readWalletAddress } from '../../../src/domain/wallets/address.ts';
+import {
+  listWalletBalances,
+  listWalletEvents,
+  type WalletBalance,
+  type WalletEvent,
+} from '../../../src/store/wallets/wallet-reads.ts';
 import {
   createWallet,
   deleteWallet,
@@ -13,14 +21,21 @@ import { deleted } from '../../contract/envelope.ts';
 import {
   createWalletBody,
   createWalletExample,
+  type WalletBalanceBody,
   type WalletBody,
+  type WalletEventBody,
   wallet,
+  walletBalance,
+  walletBalanceExample,
+  walletEvent,
+  walletEventExample,
+  walletEventQuery,
   walletExample,
 } from '../../contract/wallet.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { accountRoute, type Route, writeRoute } from '../../http/route.ts';
 import type { WriteDeps } from '../../http/write-deps.ts';
-import { accountList, listQuery } from '../account-list.ts';
+import { accountList, listQuery, placedList } from '../account-list.ts';
 
 const tag = 'wallets';
 const group: RouteGroup = { header: 'X-API-Key', scope: 'wallets' };
@@ -94,6 +109,61 @@ export function walletRoutes(deps: WriteDeps): Route[] {
     ),
     accountRoute(
       {
+        method: 'get',
+        path: '/v1/wallets/:wallet_id/balances',
+        operationId: 'listWalletBalances',
+        summary: 'List the balances of a wallet',
+        description:
+          'The tokens that the last complete read listed, in the order of `tokenMint`. Empty before the first complete read. ' +
+          'The answer has `meta.next_cursor` when the caller pages or more items follow.',
+        tag,
+        group,
+        query: listQuery,
+        answer: {
+          description: 'Balances.',
+          data: z.array(walletBalance),
+          example: [walletBalanceExample],
+          isPaged: true,
+        },
+        errors: ['invalid_cursor'],
+      },
+      async (request) => {
+        const { caller, params } = request;
+        const id = params.wallet_id;
+        if (!(await findWallet(deps.db, caller.accountId, id))) throw walletNotFound();
+        return placedList(request, deps, ['wallet balances', id], async (limit, place) => {
+          const { balances, next } = await listWalletBalances(deps.db, caller.accountId, id, limit, place?.[0]);
+          return { items: balances.map(presentBalance), ...(next !== undefined && { next: [next] }) };
+        });
+      },
+    ),
+    accountRoute(
+      {
+        method: 'get',
+        path: '/v1/wallets/:wallet_id/events',
+        operationId: 'listWalletEvents',
+        summary: 'List the events of a wallet, newest first',
+        description:
+          'Its transactions and changed balances since the account watches it, while events are kept, with their deliveries. With `type`, ' +
+          'a page may have fewer items than `limit` although more follow: continue until `next_cursor` is null.',
+        tag,
+        group,
+        query: walletEventQuery,
+        answer: { description: 'Events.', data: z.array(walletEvent), example: [walletEventExample], isPaged: true },
+        errors: ['invalid_cursor'],
+      },
+      async (request) => {
+        const { caller, params, query } = request;
+        const id = params.wallet_id;
+        if (!(await findWallet(deps.db, caller.accountId, id))) throw walletNotFound();
+        return accountList(request, deps, ['wallet events', id, query.type], async (limit, after) => {
+          const { events, next } = await listWalletEvents(deps.db, caller.accountId, id, query.type, limit, after);
+          return { items: events.map(presentEvent), next };
+        });
+      },
+    ),
+    accountRoute(
+      {
         method: 'delete',
         path: '/v1/wallets/:wallet_id',
         operationId: 'deleteWallet',
@@ -115,6 +185,21 @@ export function walletRoutes(deps: WriteDeps): Route[] {
 /** A wallet of another account gets the same answer. */
 function walletNotFound(): ApiError {
   return new ApiError('wallet_not_found', 'no such wallet');
+}
+
+function presentBalance({ tokenMint, symbol, marketId, amount, changedAt }: WalletBalance): WalletBalanceBody {
+  return {
+    tokenMint,
+    tokenSymbol: symbol ?? undefined,
+    marketId: marketId ?? undefined,
+    balance: numberField(decimal(amount)),
+    changedAt: changedAt.toISOString(),
+  };
+}
+
+function presentEvent({ id, type, createdAt, deliveries, body }: WalletEvent) {
+  const known = deliveries as WalletEventBody['deliveries'];
+  return { id, type, createdAt: createdAt.toISOString(), deliveries: known, payload: new JsonText(body) };
 }
 
 function presentWallet(found: Wallet): WalletBody {

@@ -286,6 +286,7 @@ def test_webhooks_and_deliveries_live_and_end(client: Oddswire, hook_url: str) -
     since = datetime.now(timezone.utc) - timedelta(hours=1)
     assert [one.id for one in client.deliveries.iterate(made.id, since=since, status="delivered")] == [sent.id]
     assert client.deliveries.list(made.id, event_type="transaction").data == []
+    assert [one.id for one in client.deliveries.list_all(webhook_id=made.id, since=since).data] == [sent.id]
     assert client.deliveries.retry(made.id, sent.id).id == sent.id
     client.webhooks.update(made.id, events=["webhook_paused"])
     assert client.deliveries.recover(made.id, since=since).recovered == 0
@@ -367,12 +368,24 @@ def test_a_rule_is_evaluated_over_the_past(client: Oddswire, market: models.Mark
     assert done.result.firing_count == 1
 
 
+def test_watched_markets_come_and_go(client: Oddswire) -> None:
+    market = next(iter(client.markets.list(venue="polymarket", status="open", limit=1)))
+    watched = client.watchlist.add(market.market_id, venue="polymarket")
+    assert client.watchlist.add(market.market_id, venue="polymarket") == watched
+    assert watched in list(client.watchlist.iterate(page_size=1))
+    assert watched in client.watchlist.list().data
+    assert client.watchlist.remove(market.market_id, venue="polymarket").deleted is True
+    assert watched not in client.watchlist.list().data
+
+
 def test_wallets_live_and_end(client: Oddswire) -> None:
     address = "0x56687bf447db6ffa42ffe2204a05edaa20f55839"
     wallet = client.wallets.create(venue="polymarket", address=address, label="py")
     assert client.wallets.get(wallet.id) == wallet
     assert wallet in list(client.wallets.iterate(page_size=1))
     assert wallet in client.wallets.list(limit=1_000).data
+    assert client.wallets.list_balances(wallet.id).data == list(client.wallets.iterate_balances(wallet.id))
+    assert list(client.wallets.iterate_events(wallet.id)) == client.wallets.list_events(wallet.id).data
     assert client.wallets.delete(wallet.id).deleted is True
     with pytest.raises(errors.WalletNotFoundError):
         client.wallets.get(wallet.id)

@@ -11,9 +11,12 @@ type ListQuery = QueryOf<'listWebhooks'>;
 type ListOptions = CallOptions & PageOptions;
 type AlertQuery = QueryOf<'listAlerts'>;
 type EventQuery = QueryOf<'listAccountEvents'>;
+type WalletEventQuery = QueryOf<'listWalletEvents'>;
 type KeyQuery = QueryOf<'listKeys'>;
 type MarketPath = operations['watchMarket']['parameters']['path'];
 type DeliveryQuery = Omit<QueryOf<'listDeliveries'>, 'since'> & { since?: string | Date };
+
+type AccountDeliveryQuery = Omit<QueryOf<'listAccountDeliveries'>, 'since'> & { since?: string | Date };
 
 /** Calls for the resources of an account. They return the resource itself; lists return `{data, meta}`. */
 export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>) {
@@ -28,6 +31,15 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         }),
       ),
     );
+  const listAllDeliveries = async ({ since, ...query }: AccountDeliveryQuery = {}, options?: CallOptions) =>
+    asPage(
+      await send('read', options, (attempt) =>
+        http.GET('/v1/deliveries', {
+          ...attempt,
+          params: { query: { ...query, ...(since !== undefined && { since: isoTime(since) }) } },
+        }),
+      ),
+    );
   const listEvents = async (query: EventQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/events', { ...attempt, params: { query } })));
   const listAlerts = async (query: AlertQuery = {}, options?: CallOptions) =>
@@ -36,6 +48,18 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
     asPage(await send('read', options, (attempt) => http.GET('/v1/wallets', { ...attempt, params: { query } })));
   const listWatchlist = async (query: ListQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/watchlist', { ...attempt, params: { query } })));
+  const listBalances = async (wallet_id: string, query: ListQuery = {}, options?: CallOptions) =>
+    asPage(
+      await send('read', options, (attempt) =>
+        http.GET('/v1/wallets/{wallet_id}/balances', { ...attempt, params: { path: { wallet_id }, query } }),
+      ),
+    );
+  const listWalletEvents = async (wallet_id: string, query: WalletEventQuery = {}, options?: CallOptions) =>
+    asPage(
+      await send('read', options, (attempt) =>
+        http.GET('/v1/wallets/{wallet_id}/events', { ...attempt, params: { path: { wallet_id }, query } }),
+      ),
+    );
   const listKeys = async (query: KeyQuery = {}, options?: CallOptions) =>
     asPage(await send('read', options, (attempt) => http.GET('/v1/keys', { ...attempt, params: { query } })));
 
@@ -100,6 +124,13 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
         eachItem(options.signal, (cursor) =>
           listDeliveries(webhook_id, { ...query, ...place(options, cursor) }, options),
         ),
+      /** One page of the deliveries of all webhooks, newest first. */
+      listAll: listAllDeliveries,
+      /** All items, page by page. */
+      iterateAll: (
+        query: Omit<AccountDeliveryQuery, 'limit' | 'cursor'> = {},
+        options: CallOptions & PageOptions = {},
+      ) => eachItem(options.signal, (cursor) => listAllDeliveries({ ...query, ...place(options, cursor) }, options)),
       /** One delivery with its attempts and its payload. */
       get: async (webhook_id: string, delivery_id: string, options?: CallOptions) =>
         (
@@ -207,6 +238,22 @@ export function accountCalls<D extends DecimalType>({ http, send }: Transport<D>
             http.DELETE('/v1/wallets/{wallet_id}', { ...attempt, params: { path: { wallet_id } } }),
           )
         ).data,
+      /** One page of the balances of the last complete read, by token. */
+      listBalances,
+      /** All of them, page by page. */
+      iterateBalances: (wallet_id: string, options: CallOptions & PageOptions = {}) =>
+        eachItem(options.signal, (cursor) => listBalances(wallet_id, place(options, cursor), options)),
+      /** One page of the events of a wallet, newest first. */
+      listEvents: listWalletEvents,
+      /** All of them, page by page. */
+      iterateEvents: (
+        wallet_id: string,
+        query: Omit<WalletEventQuery, 'limit' | 'cursor'> = {},
+        options: CallOptions & PageOptions = {},
+      ) =>
+        eachItem(options.signal, (cursor) =>
+          listWalletEvents(wallet_id, { ...query, ...place(options, cursor) }, options),
+        ),
     },
     watchlist: {
       /** One page of markets, the one that was added last first. */

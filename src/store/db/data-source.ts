@@ -68,6 +68,9 @@ import { ArchiveStore0056 } from './migrations/0056-archive-store.ts';
 import { TradeWeeks0057 } from './migrations/0057-trade-weeks.ts';
 import { CandleSeam0058 } from './migrations/0058-candle-seam.ts';
 import { Watchlist0059 } from './migrations/0059-watchlist.ts';
+import { ResponseHeaders0060 } from './migrations/0060-response-headers.ts';
+import { WalletEvents0061 } from './migrations/0061-wallet-events.ts';
+import { Causes0062 } from './migrations/0062-causes.ts';
 
 /** Every table that TypeORM's repositories may access. */
 const ENTITIES = [
@@ -139,6 +142,9 @@ export const MIGRATIONS = [
   TradeWeeks0057,
   CandleSeam0058,
   Watchlist0059,
+  ResponseHeaders0060,
+  WalletEvents0061,
+  Causes0062,
 ] as const;
 
 /**

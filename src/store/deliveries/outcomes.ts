@@ -1,3 +1,4 @@
+import { type ResponseHeaders, storedHeaders } from '../../domain/webhooks/response-headers.ts';
 import { createBatcher, oncePerOwner } from '../db/batcher.ts';
 import { type Database, isContentRefused, sql, type Tx } from '../db/tx.ts';
 import type { CancelledDelivery } from './cancelled.ts';
@@ -15,6 +16,7 @@ export interface AttemptRecord {
   errorCode?: string;
   /** At most EXCERPT_BYTES, bytes as received. */
   responseExcerpt?: Uint8Array;
+  responseHeaders?: ResponseHeaders;
 }
 
 /** A claimed attempt after its request. */
@@ -52,8 +54,9 @@ const FINISH_DELIVERIES = sql(
   'finish_deliveries',
   `WITH made AS MATERIALIZED (
      SELECT * FROM unnest($1::bigint[], $2::int[], $3::timestamptz[], $4::text[], $5::float8[], $6::timestamptz[], $7::int[],
-         $8::text[], $9::int[], $10::text[], $11::bytea[])
-       AS made (pk, attempt_count, lease, status, delay, started_at, duration_ms, outcome, status_code, error_code, response_excerpt)),
+         $8::text[], $9::int[], $10::text[], $11::bytea[], $12::text[])
+       AS made (pk, attempt_count, lease, status, delay, started_at, duration_ms, outcome, status_code, error_code, response_excerpt,
+         response_headers)),
    done AS (
      UPDATE delivery d SET attempt_count = d.attempt_count + 1, locked_until = NULL,
        status = CASE WHEN d.status = 'cancelled' AND made.status <> 'delivered' THEN 'cancelled' ELSE made.status END,
@@ -68,8 +71,8 @@ const FINISH_DELIVERIES = sql(
      RETURNING d.pk),
    logged AS (
      INSERT INTO delivery_attempt
-       (delivery_pk, attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt)
-     SELECT pk, attempt_count + 1, started_at, duration_ms, outcome, status_code, error_code, response_excerpt
+       (delivery_pk, attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt, response_headers)
+     SELECT pk, attempt_count + 1, started_at, duration_ms, outcome, status_code, error_code, response_excerpt, response_headers
      FROM made JOIN done USING (pk)
      ON CONFLICT DO NOTHING)
    SELECT pk FROM done`,
@@ -93,6 +96,7 @@ async function finishDeliveries(
     made.map(({ attempt }) => attempt.statusCode ?? null),
     made.map(({ attempt }) => attempt.errorCode ?? null),
     made.map(({ attempt }) => (attempt.responseExcerpt === undefined ? null : Buffer.from(attempt.responseExcerpt))),
+    made.map(({ attempt }) => (attempt.responseHeaders === undefined ? null : storedHeaders(attempt.responseHeaders))),
   ]);
   const recorded = new Set(rows.map((row) => row.pk));
   await advanceOrder(tx, made, recorded, verdict);

@@ -1,4 +1,5 @@
 import type { DeliveryStatus } from '../../domain/webhooks/event.ts';
+import { headersOfStored, type ResponseHeaders } from '../../domain/webhooks/response-headers.ts';
 import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
 import { findSubscription } from './subscriptions.ts';
 import type { DeliveryItem } from './test-events.ts';
@@ -25,6 +26,8 @@ export interface LoggedAttempt {
   errorCode: string | null;
   /** The beginning of the response body, at most 4 KiB, bytes as received; null without a response. */
   responseExcerpt: Buffer | null;
+  /** Null without a response, and for an attempt of a release that did not store headers. */
+  responseHeaders: ResponseHeaders | null;
 }
 
 /** A delivery with its attempts, first to last, and the exact text of its body. */
@@ -103,7 +106,7 @@ const FIND_DELIVERY = sql(
 
 const LIST_ATTEMPTS = sql(
   'list_attempts',
-  `SELECT attempt_number AS attempt, started_at, duration_ms, outcome, status_code, error_code, response_excerpt
+  `SELECT attempt_number AS attempt, started_at, duration_ms, outcome, status_code, error_code, response_excerpt, response_headers
    FROM delivery_attempt WHERE delivery_pk = $1 ORDER BY attempt_number`,
 );
 
@@ -125,5 +128,11 @@ export async function findDeliveryWithLog(
 ): Promise<DeliveryWithLog | null> {
   const found = await findDelivery(db, subscriptionPk, deliveryId);
   if (!found) return null;
-  return { ...found, attemptLog: await db.query<LoggedAttempt>(LIST_ATTEMPTS, [found.pk]) };
+  type Row = Omit<LoggedAttempt, 'responseHeaders'> & { responseHeaders: string | null };
+  const attempts = await db.query<Row>(LIST_ATTEMPTS, [found.pk]);
+  const attemptLog = attempts.map(({ responseHeaders: text, ...attempt }) => ({
+    ...attempt,
+    responseHeaders: text === null ? null : headersOfStored(text),
+  }));
+  return { ...found, attemptLog };
 }

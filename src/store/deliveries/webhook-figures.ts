@@ -1,7 +1,7 @@
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** The newest deliveries of a webhook that its figures cover. */
-export const FIGURED_DELIVERIES = 500;
+const FIGURED_DELIVERIES = 500;
 /** The limit of the count of pending deliveries. */
 export const MAX_PENDING_COUNTED = 10_000;
 

@@ -1,4 +1,5 @@
 import { type Queryable, sql } from '../db/tx.ts';
+import { MEASURED_DELIVERIES, readWebhookHours, type WebhookHours } from '../deliveries/webhook-hours.ts';
 
 /** The operator's view of a subscription of any account: no secret. */
 export interface OpsSubscription {
@@ -33,19 +34,9 @@ export async function findOpsSubscription(db: Queryable, id: string): Promise<Op
   return subscription ?? null;
 }
 
-/** The number of newest deliveries that the figures cover, because one endpoint may get a million a day. */
-export const MEASURED_DELIVERIES = 5_000;
 /** The limit of the count of pending deliveries; the page shows "more" beyond it. */
 export const MAX_COUNTED_PENDING = 10_000;
 const MAX_ERRORS_SHOWN = 20;
-
-/** Attempts within one period. Durations in milliseconds. */
-interface AttemptFigures {
-  attempts: number;
-  delivered: number;
-  p50Ms: number;
-  p95Ms: number;
-}
 
 export interface FailedAttempt {
   deliveryId: string;
@@ -56,36 +47,17 @@ export interface FailedAttempt {
   errorCode: string | null;
 }
 
-export interface WebhookActivity {
-  /** By starting hour, epoch seconds, oldest first, of the last 24 hours; hours without an attempt are omitted. */
-  hours: (AttemptFigures & { hour: number })[];
-  /** The total of these hours; null without an attempt. */
-  day: AttemptFigures | null;
+export interface WebhookActivity extends WebhookHours {
   /** The last failed attempts, newest first. */
   errors: FailedAttempt[];
   /** Pending deliveries, counted up to MAX_COUNTED_PENDING. */
   pending: number;
 }
 
-const RECENT = `recent AS MATERIALIZED (
-     SELECT pk, id FROM delivery WHERE subscription_pk = $1 ORDER BY pk DESC LIMIT ${MEASURED_DELIVERIES})`;
-
-const FIGURES = sql(
-  'ops_webhook_figures',
-  `WITH ${RECENT},
-   attempt AS (
-     SELECT floor(extract(epoch FROM a.started_at) / 3600) * 3600::float8 AS hour, a.outcome, a.duration_ms
-     FROM recent JOIN delivery_attempt a ON a.delivery_pk = recent.pk
-     WHERE a.started_at > clock_timestamp() - interval '24 hours')
-   SELECT hour, count(*)::int AS attempts, (count(*) FILTER (WHERE outcome = 'delivered'))::int AS delivered,
-     percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms) AS p50_ms,
-     percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms) AS p95_ms
-   FROM attempt GROUP BY GROUPING SETS ((hour), ()) HAVING count(*) > 0 ORDER BY hour`,
-);
-
 const ERRORS = sql(
   'ops_webhook_errors',
-  `WITH ${RECENT}
+  `WITH recent AS MATERIALIZED (
+     SELECT pk, id FROM delivery WHERE subscription_pk = $1 ORDER BY pk DESC LIMIT ${MEASURED_DELIVERIES})
    SELECT recent.id AS delivery_id, a.attempt_number AS attempt, a.started_at, a.duration_ms, a.status_code, a.error_code
    FROM recent JOIN delivery_attempt a ON a.delivery_pk = recent.pk WHERE a.outcome = 'failed'
    ORDER BY a.started_at DESC LIMIT ${MAX_ERRORS_SHOWN}`,
@@ -99,14 +71,8 @@ const COUNT_PENDING = sql(
 
 /** The attempts of the last 24 hours of a subscription, from its newest deliveries. */
 export async function readWebhookActivity(db: Queryable, subscriptionPk: bigint): Promise<WebhookActivity> {
-  const figures = await db.query<AttemptFigures & { hour: number | null }>(FIGURES, [subscriptionPk]);
+  const hours = await readWebhookHours(db, subscriptionPk);
   const errors = await db.query<FailedAttempt>(ERRORS, [subscriptionPk]);
   const [count] = await db.query<{ pending: number }>(COUNT_PENDING, [subscriptionPk]);
-  const hours: WebhookActivity['hours'] = [];
-  let day: AttemptFigures | null = null;
-  for (const { hour, ...figure } of figures) {
-    if (hour === null) day = figure;
-    else hours.push({ ...figure, hour });
-  }
-  return { hours, day, errors, pending: count?.pending ?? 0 };
+  return { ...hours, errors, pending: count?.pending ?? 0 };
 }

@@ -24,6 +24,11 @@ const textSizes = (page: Page) =>
     .map((each) => parseFloat(getComputedStyle(each).fontSize)))]`);
 
 export function pageTests(desk: ConsoleDesk): void {
+  const compared = () =>
+    desk.world.siblings
+      .slice(1)
+      .map(({ outcomes: [yes] }) => `compare=${yes?.outcomeId}`)
+      .join('&');
   const pages: [name: string, path: () => string, ready?: string][] = [
     ['markets', () => '/markets', GOOD],
     ['markets-none', () => '/markets?q=zzzzqqqq'],
@@ -33,11 +38,13 @@ export function pageTests(desk: ConsoleDesk): void {
     ['market-candles', () => `${desk.marketPath()}?chart=candle&range=1w`, DRAWN],
     ['market-no', () => `${desk.marketPath()}?outcome=${desk.world.market.outcomes[1]?.outcomeId}`, DRAWN],
     ['sibling', () => `/markets/polymarket/${desk.world.siblings[0]?.marketId}`, DRAWN],
+    ['market-compare', () => `/markets/polymarket/${desk.world.siblings[0]?.marketId}?${compared()}`, DRAWN],
     ['hostile', () => `/markets/polymarket/${desk.world.hostile.marketId}`, GOOD],
     ['decided', () => `/markets/polymarket/${desk.world.decided.marketId}`, GOOD],
     ['resolutions', () => '/resolutions'],
     ['resolutions-none', () => '/resolutions?state=voided'],
-    ['event', () => '/events/polymarket/chess-final', GOOD],
+    ['event', () => '/events/polymarket/chess-final', DRAWN],
+    ['event-month', () => '/events/polymarket/chess-final?range=1m', DRAWN],
     ['alerts', () => '/alerts'],
     ['alerts-fired', () => '/alerts?status=triggered'],
     ['alerts-none', () => '/alerts?status=expired'],
@@ -46,6 +53,9 @@ export function pageTests(desk: ConsoleDesk): void {
     ['alert-edit', () => `/alerts/${desk.account.rule}/edit`],
     ['alert-new', () => `/alerts/new?tokenMint=${desk.world.market.outcomes[0]?.outcomeId}`],
     ['alert-new-volume', () => '/alerts/new?condition=volume&subject=scope&scope.q=earthquake&repeat=true'],
+    ['wallets', () => '/wallets'],
+    ['wallet', () => `/wallets/${desk.account.wallet}`],
+    ['wallet-new', () => `/wallets/${desk.account.newWallet}`],
     ['webhooks', () => '/webhooks'],
     ['webhook', () => `/webhooks/${desk.account.webhook.id}`],
     ['webhook-none', () => `/webhooks/${desk.account.webhook.id}?status=pending`],
@@ -59,6 +69,7 @@ export function pageTests(desk: ConsoleDesk): void {
     ['archive-gap', () => '/archive?kind=trades&venue=polymarket&from=2026-01-08&to=2026-01-14'],
     ['archive-none', () => '/archive?kind=books'],
     ['usage', () => '/usage'],
+    ['first-steps', () => '/start'],
     ['error', () => '/markets?venue=nowhere'],
   ];
 

@@ -159,9 +159,23 @@ describe('oddswire demo', () => {
     await demo.line(/^[\d:.]{12} {2}price_alert {5}\S.* above .* X-Webhook-Signature ok {2}webhook-signature ok$/);
 
     const [api] = demo.lines.flatMap((line) => /^ {2}API=(\S+)$/.exec(line)?.[1] ?? []);
-    expect(demo.lines).toContain(
-      `  feeds       polymarket, kalshi, manifold, limitless; their states are in ${api}/v1/venues`,
-    );
+    expect(demo.lines).toContain('  feeds       polymarket, kalshi, manifold, limitless');
+    expect(demo.lines.some((line) => line.startsWith('first price served after '))).toBe(true);
+    // Opening the link does not use it; its button does, once, and leads to the console.
+    const [link = ''] = demo.lines.filter((line) => line.includes('/console/sign-in/')).map((line) => line.trim());
+    expect(link.startsWith(`${api}/console/sign-in/`)).toBe(true);
+    for (const page of [await fetch(link), await fetch(link)])
+      expect(await page.text()).toContain('<strong>me</strong>');
+    const press = async () => {
+      const body = new URLSearchParams({ token: link.slice(link.lastIndexOf('/') + 1) });
+      const headers = { Origin: api ?? '' };
+      const answer = await fetch(`${api}/console/sign-in`, { method: 'POST', body, headers, redirect: 'manual' });
+      return [answer.status, answer.headers.get('location')];
+    };
+    expect([await press(), await press()]).toEqual([
+      [303, '/start'],
+      [404, null],
+    ]);
     const states = async () => {
       const answer = await fetch(`${api}/v1/venues`, { headers: { Authorization: `Bearer ${key}` } });
       const { data } = (await answer.json()) as { data: { venue: string; feed?: { state: string } }[] };
@@ -193,7 +207,7 @@ describe('oddswire demo', () => {
     await copyCluster(inject('madeCluster'), join(folder, '.data', 'demo'));
     const demo = await run('demo', { MAINTAIN_STORAGE_MS: '1000' }, folder);
     const archive = join(folder, '.data', 'demo', 'archive');
-    await demo.line(new RegExp(`^ {2}archive {5}${archive} {3}calendar http`));
+    await demo.line(new RegExp(`^ {2}archive {5}${archive}$`));
     const [api] = demo.lines.flatMap((line) => /^ {2}API=(\S+)$/.exec(line)?.[1] ?? []);
     const [key] = demo.lines.flatMap((line) => /^ {2}KEY=(\S+)$/.exec(line)?.[1] ?? []);
     const files = async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { alertChange, newAlertBody } from '../../../api/pages/console/alert-fields.ts';
-import { newWebhookBody } from '../../../api/pages/console/webhook-fields.ts';
+import { newWebhookBody } from '../../../api/pages/console/webhooks/fields.ts';
 
 const alertOf = (notional: string) =>
   newAlertBody(new URLSearchParams({ condition: 'trade', tokenMint: 't', notional }));

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { change, percent } from '../../../api/pages/console/values.ts';
 import { hexDump, prettyJson } from '../../../api/pages/kit/pretty-json.ts';
-import { amountText, decimalText, shownUrl } from '../../../api/pages/kit/shown-values.ts';
+import { amountText, decimalText } from '../../../api/pages/kit/shown-values.ts';
+import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
 
 describe('pretty JSON', () => {
   it('keeps the JSON value at any depth', () => {

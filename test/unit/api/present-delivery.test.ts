@@ -1,5 +1,14 @@
 import { expect, it } from 'vitest';
-import { presentExcerpt } from '../../../api/routes/present-delivery.ts';
+import { presentDeliveryWithLog } from '../../../api/routes/present-delivery.ts';
+import type { DeliveryWithLog } from '../../../src/store/deliveries/reads.ts';
+
+/** The fields of an attempt that show its answer. */
+function presented(responseExcerpt: Buffer) {
+  const attempt = { startedAt: new Date(), durationMs: 1, statusCode: 200, errorCode: null, responseHeaders: null };
+  const delivery = { createdAt: new Date(), attemptLog: [{ ...attempt, responseExcerpt }], body: '{}' };
+  const [shown] = presentDeliveryWithLog(delivery as unknown as DeliveryWithLog).attemptLog;
+  return { responseBody: shown?.responseBody, responseEncoding: shown?.responseEncoding };
+}
 
 it.each([
   ['nothing', Buffer.from(''), { responseBody: '' }],
@@ -17,6 +26,6 @@ it.each([
     Buffer.concat([Buffer.alloc(4094, 'x'), Buffer.from([0xe2, 0x98])]),
     { responseBody: 'x'.repeat(4094) },
   ],
-])('presentExcerpt shows %s', (_name, bytes, presented) => {
-  expect(presentExcerpt(bytes)).toEqual(presented);
+])('an attempt shows %s', (_name, bytes, expected) => {
+  expect(presented(bytes)).toEqual(expected);
 });

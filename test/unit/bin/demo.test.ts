@@ -124,7 +124,11 @@ describe('the demo', () => {
     opsPassword: 'p',
     dataDir: '.data/demo',
     archiveDir: '.data/demo/archive',
-    listKeys: 'oddswire keys list',
+    signIn: {
+      url: 'http://127.0.0.1:8080/console/sign-in/t',
+      expiresAt: new Date('2026-01-02T03:04:05Z'),
+      freshLink: 'npm run --silent keys -- link --account me',
+    },
     marketId: '0xa b',
     outcomeId: '17',
     ...loadFeeds({}),
@@ -138,7 +142,7 @@ describe('the demo', () => {
     };
     const text = bannerText({ ...facts, ...loadFeeds(environment) });
     expect(text.split('\n').filter((line) => line.includes('feed'))).toEqual([
-      '  feeds       polymarket; their states are in http://127.0.0.1:8080/v1/venues',
+      '  feeds       polymarket',
       '  no feed     kalshi: KALSHI_API_KEY_ID and KALSHI_PRIVATE_KEY_FILE are not set; polls read it',
       '  no feed     manifold: FEEDS does not turn it on; polls read it',
       '  no feed     limitless: its API is not the public one, and its feed has no address; polls read it',
@@ -147,24 +151,26 @@ describe('the demo', () => {
   });
 
   it('prints the folder of the archive unless the archive is off', () => {
-    const line = '  archive     .data/demo/archive   calendar http://127.0.0.1:8080/archive';
-    expect(bannerText(facts).split('\n')).toContain(line);
-    expect(bannerText({ ...facts, archiveDir: undefined })).not.toContain('calendar');
+    expect(bannerText(facts).split('\n')).toContain('  archive     .data/demo/archive');
+    expect(bannerText({ ...facts, archiveDir: undefined })).not.toContain('  archive ');
   });
 
-  it('prints the calls of docs/start.md with its own settings', () => {
+  it('prints one sign-in link, until when it works, and the command that prints another one', () => {
+    const lines = bannerText(facts).split('\n');
+    expect(lines.filter((line) => line.includes('/console/sign-in/'))).toEqual([`  ${facts.signIn.url}`]);
+    const until = 'The link works once, until 03:04 UTC. Another link: npm run --silent keys -- link --account me';
+    expect(lines[lines.indexOf(`  ${facts.signIn.url}`) + 1]).toBe(until);
+    expect(bannerText({ ...facts, signIn: undefined })).not.toContain('sign');
+  });
+
+  it('prints the settings of the calls of docs/start.md, and fits a terminal of 24 lines', () => {
     const text = bannerText(facts);
     const [documented] = snippetsOf('docs/start.md').filter((snippet) => snippet.text.includes('curl'));
-    const [settings, calls] = [
-      documented?.text.split('\n').filter((line) => /^[A-Z]+=/.test(line)),
-      documented?.text.split('\n').filter((line) => line !== '' && !/^[A-Z]+=/.test(line)),
-    ];
-    expect(calls).toHaveLength(7);
-    expect(text).toContain(`\n${calls?.map((line) => `  ${line}\n`).join('')}Watch prices move:`);
-    const names = (settings ?? []).map((line) => line.split('=')[0]);
+    const names = documented?.text.split('\n').flatMap((line) => /^([A-Z]+)=/.exec(line)?.[1] ?? []);
     expect(names).toEqual(['API', 'KEY', 'MARKET', 'OUTCOME']);
-    for (const name of names) expect(text).toMatch(new RegExp(`^  ${name}=\\S+$`, 'm'));
+    for (const name of names ?? []) expect(text).toMatch(new RegExp(`^  ${name}=\\S+$`, 'm'));
     expect(text).toContain('  MARKET=0xa%20b\n');
+    expect(bannerText({ ...facts, ...loadFeeds({ VENUES: 'polymarket' }) }).split('\n').length).toBeLessThanOrEqual(24);
   });
 });
 

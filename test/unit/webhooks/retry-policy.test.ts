@@ -21,7 +21,13 @@ describe('decide', () => {
   const schedule = DEFAULT_SCHEDULE;
 
   it('delivers on a 2xx', () => {
-    const outcome = { kind: 'delivered', statusCode: 204, durationMs: 1, responseExcerpt: new Uint8Array() } as const;
+    const outcome = {
+      kind: 'delivered',
+      statusCode: 204,
+      durationMs: 1,
+      responseExcerpt: new Uint8Array(),
+      responseHeaders: { headers: [], removed: 0, omitted: 0 },
+    } as const;
     expect(decide({ outcome, attemptNumber: 1, schedule, random: NO_JITTER })).toEqual({ state: 'delivered' });
   });
 

@@ -17,8 +17,9 @@ import { type Html, html } from '../../kit/html.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
 import type { PageContent } from '../../kit/router.ts';
 import { hashSessionToken, newSessionToken } from '../../kit/session.ts';
-import { consolePage, startPath } from '../layout.ts';
+import { consolePage } from '../layout.ts';
 import type { ConsoleOptions, PublicMarket } from '../public-market.ts';
+import { firstPage } from '../start/progress.ts';
 import { nextPath } from '../values.ts';
 import { clearSessionCookies, consoleSessionOf, findConsoleSessionOf, setSessionCookie } from './session.ts';
 
@@ -41,7 +42,7 @@ export function signInRoutes(
     const next = new URLSearchParams(ctx.querystring).get('next');
     const session = await findConsoleSessionOf(ctx, deps);
     if (session === null) return sendStart(ctx, next);
-    ctx.redirect(nextPath(next) ?? startPath(session.caller.scopes));
+    ctx.redirect(nextPath(next) ?? (await firstPage(ctx, deps.db, session.caller)));
     ctx.status = 303;
   });
 
@@ -66,7 +67,7 @@ export function signInRoutes(
     const session = { tokenHash: hashSessionToken(token), keyId: found.id, address };
     await deps.db.transaction((tx) => consoleSessions.begin(tx, session, deps.now()));
     setSessionCookie(ctx, token);
-    ctx.redirect(nextPath(next) ?? startPath(found.scopes));
+    ctx.redirect(nextPath(next) ?? (await firstPage(ctx, deps.db, found)));
     ctx.status = 303;
   });
 }
@@ -122,7 +123,7 @@ export function linkRoutes(router: Router<ApiState>, deps: LinkDeps, options: Co
       return sendNoLink(ctx, assets);
     }
     setSessionCookie(ctx, sessionToken);
-    ctx.redirect(startPath(used.scopes));
+    ctx.redirect(await firstPage(ctx, deps.db, used));
     ctx.status = 303;
   });
 }

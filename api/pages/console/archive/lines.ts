@@ -21,7 +21,7 @@ interface LinesOptions {
 export function readingLines(options: LinesOptions): Html {
   return html`<section class="program" aria-labelledby="lines-title"><h2 id="lines-title">These days in a program</h2>
 <p class="lead">Copy the files first. The other lines read the folder <code>archive</code> of the copy.</p>
-${tab('copy', 'oddswire-cli', copyLine(options), true)}${tab('curl', 'curl', curlLines(options))}
+${tab('copy', 'oddswire-cli', copyLine(options), { isOpen: true })}${tab('curl', 'curl', curlLines(options))}
 ${tab('duckdb', 'DuckDB', duckdbLine(options))}${tab('polars', 'Polars', polarsLines(options))}${tab('pandas', 'pandas', pandasLines(options))}</section>`;
 }
 

@@ -7,13 +7,15 @@ const LEAST_WIDTH = 3;
 /** The height of the strip of hours that are not judged yet, pixels. */
 const STRIP = 5;
 
-/** Draws bands below a series. `placeOf` returns the place of a time on the axis, which may lie between two points. */
+/** Draws bands below a series. `placeOf` returns the place of a time on the axis, and `isShown` whether the axis has a part of it. */
 export class Bands {
   #bands = [];
   #placeOf;
+  #isShown;
   #param;
-  constructor(placeOf) {
+  constructor(placeOf, isShown) {
     this.#placeOf = placeOf;
+    this.#isShown = isShown;
   }
   attached(param) {
     this.#param = param;
@@ -29,10 +31,13 @@ export class Bands {
     if (this.#bands.length === 0) return;
     const scale = this.#param.chart.timeScale();
     const color = colors();
+    // The library knows the places of whole points only.
+    const zero = scale.logicalToCoordinate(0);
+    const step = scale.logicalToCoordinate(1) - zero;
     target.useMediaCoordinateSpace(({ context, mediaSize: { width, height } }) => {
       for (const { from, to, kind } of this.#bands) {
-        const [left, right] = [from, to].map((time) => scale.logicalToCoordinate(this.#placeOf(time)));
-        if (left === null || right === null) continue;
+        if (!this.#isShown(from, to)) continue;
+        const [left, right] = [from, to].map((time) => zero + step * this.#placeOf(time));
         const start = Math.max(0, left);
         const end = Math.min(width, Math.max(right, left + LEAST_WIDTH));
         if (end <= start) continue;
@@ -47,8 +52,8 @@ export class Bands {
         context.lineWidth = isGap ? 1.5 : 1;
         context.beginPath();
         // The lines of all bands lie on one pattern. Those of a gap rise, the others fall.
-        const step = isGap ? STEP : STEP + 2;
-        for (let at = Math.floor((start - height) / step) * step; at < end; at += step) {
+        const apart = isGap ? STEP : STEP + 2;
+        for (let at = Math.floor((start - height) / apart) * apart; at < end; at += apart) {
           context.moveTo(at, isGap ? height : 0);
           context.lineTo(at + height, isGap ? 0 : height);
         }

@@ -55,8 +55,8 @@ export function connectControls({ chart, load, isPageOf = () => true, onChoice }
       else link.removeAttribute('aria-current');
     }
     if (form) {
-      for (const box of form.elements)
-        if (box.type === 'checkbox') box.checked = shown.getAll('compare').includes(box.value);
+      const named = shown.has('compare') ? shown.getAll('compare') : JSON.parse(form.dataset.standard);
+      for (const box of form.elements) if (box.type === 'checkbox') box.checked = named.includes(box.value);
       limit();
     }
     chart.choose(chosen(shown, 'chart'));

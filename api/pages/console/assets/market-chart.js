@@ -18,15 +18,15 @@ const EMPTY = 'No price of this range is stored yet. Choose a longer range.';
 
 const digits = (value) => String(Number((value * 100).toFixed(2)));
 /** A probability with at most two decimals, without zeros at the end. */
-const exact = (value) => `${digits(value)} %`;
+const exact = (value) => `${digits(value).replace(/^-?\d+$/, '$&.0')} %`;
 /** A price of the axis. The room above 100 and below 0 % has no prices. */
-const onAxis = (value) => (value < -1e-9 || value > 1 + 1e-9 ? '' : exact(Math.abs(value)));
+const onAxis = (value) => (value < -1e-9 || value > 1 + 1e-9 ? '' : `${digits(Math.abs(value))} %`);
 const figures = (time) => new Date(time * 1_000).toISOString().slice(0, 16).replace('T', ' ');
 const short = (text) => (text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE - 1)}…` : text);
 const KIND_WORDS = { gap: 'not complete', unknown: 'unknown', pending: 'not judged yet' };
 
 /** Opens the chart of a page. `hasCandles`: the main line has candles and volume. */
-export function openMarketChart(box, legend, { outcome: own, kind: firstKind = 'line', hasCandles = true }) {
+export function openMarketChart(box, legend, { kind: firstKind = 'line', hasCandles = true }) {
   let kind = firstKind;
   let isZoomed = false;
   let found = { line: [], compared: [], candles: [], gaps: { line: [], trades: [] }, firings: [], seconds: 60 };
@@ -46,7 +46,7 @@ export function openMarketChart(box, legend, { outcome: own, kind: firstKind = '
   const { chart, candles, volume } = opened;
   const whole = () => (isZoomed ? undefined : { priceRange: { minValue: 0, maxValue: 1 } });
   const shared = {
-    priceFormat: { type: 'custom', minMove: 0.0001, formatter: onAxis },
+    priceFormat: { type: 'custom', minMove: 0.0001, formatter: exact, tickmarksFormatter: (all) => all.map(onAxis) },
     autoscaleInfoProvider: (original) => whole() ?? original(),
   };
   const line = chart.addSeries(LineSeries, { ...shared, lineWidth: 2 });
@@ -60,9 +60,9 @@ export function openMarketChart(box, legend, { outcome: own, kind: firstKind = '
   } else chart.removeSeries(volume);
   line.priceScale().applyOptions({ scaleMargins: { top: 0.06, bottom: 0.04 } });
   const others = [];
-  const priceBands = new Bands(placeOf);
+  const priceBands = new Bands(placeOf, isShown);
   grid.attachPrimitive(priceBands);
-  const volumeBands = new Bands(placeOf);
+  const volumeBands = new Bands(placeOf, isShown);
   if (hasCandles) volume.attachPrimitive(volumeBands);
   const marked = [line, candles].map((series) => createSeriesMarkers(series, []));
 
@@ -78,6 +78,10 @@ export function openMarketChart(box, legend, { outcome: own, kind: firstKind = '
       else high = middle;
     }
     return low + (time - times[low]) / (times[high] - times[low]);
+  }
+
+  function isShown(from, to) {
+    return times.length > 0 && to > times[0] && from < times.at(-1);
   }
 
   /** A segment has the colour of its first point. */
@@ -143,7 +147,7 @@ export function openMarketChart(box, legend, { outcome: own, kind: firstKind = '
   /** The live price is the value of the present interval, so the axis gets one place per interval. */
   function update(value, outcome) {
     const at = found.compared.findIndex(({ outcome_id }) => outcome_id === outcome);
-    if (at === -1 && outcome !== own) return;
+    if (at === -1 && outcome !== found.outcome_id) return;
     const points = at === -1 ? found.line : found.compared[at].line;
     const last = points.at(-1);
     if (!last) return;

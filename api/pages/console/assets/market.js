@@ -14,7 +14,7 @@ const { outcome, source, stream } = root.dataset;
 const isPublic = 'isPublic' in root.dataset;
 const box = document.getElementById('market-chart');
 const legend = document.querySelector('[data-legend]');
-const chart = openMarketChart(box, legend, { outcome, kind: box.dataset.kind });
+const chart = openMarketChart(box, legend, { kind: box.dataset.kind });
 
 const orderForm = document.getElementById('order-form');
 

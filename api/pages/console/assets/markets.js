@@ -77,6 +77,7 @@ async function readTable(signal) {
   for (const [at, table] of before.entries()) table.replaceWith(after[at]);
   findCells(results);
   for (const [outcome, price] of sent) paint(outcome, price);
+  document.dispatchEvent(new CustomEvent('markets-read'));
 }
 
 const openRows = (results) => [...results.querySelectorAll('[data-members][open]')];
@@ -104,6 +105,8 @@ const paint = paced((outcome, price) => {
 function receive(outcome, price) {
   if (price === undefined) return;
   sent.set(outcome, price);
+  // The chart of an event follows the same stream.
+  document.dispatchEvent(new CustomEvent('market-price', { detail: { outcome, price } }));
   paint(outcome, price);
 }
 

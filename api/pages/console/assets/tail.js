@@ -83,7 +83,10 @@ follow({
     const json = document.createElement('pre');
     json.textContent = JSON.stringify(message, null, 2);
     whole.append(title, json);
-    item.append(head, ' ', body, whole);
+    const deliveries = document.createElement('a');
+    deliveries.href = `/deliveries?${new URLSearchParams({ event: message.id })}`;
+    deliveries.textContent = 'Deliveries';
+    item.append(head, ' ', body, ' · ', deliveries, whole);
     list.prepend(item);
     while (list.children.length > MAX_SHOWN) list.lastElementChild.remove();
   },

@@ -210,6 +210,12 @@ class IdempotencyMismatchError(ConflictError):
     code_of_class = "idempotency_mismatch"
 
 
+class BacktestNeedsJobError(ConflictError):
+    """The backtest is too large to be answered at once, or another one of the account runs."""
+
+    code_of_class = "backtest_needs_job"
+
+
 class LimitError(ApiError):
     """Too many requests."""
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { anAddress } from '../../../factories/wallets.ts';
+import { aBalance, anAddress, aReadWallet, aTransaction } from '../../../factories/wallets.ts';
 import type { Answer } from '../api-harness.ts';
 import { withApi } from '../with-api.ts';
 
@@ -93,6 +93,66 @@ describe('the list of wallets', () => {
     expect(rest.body.meta.next_cursor).toBeNull();
     const foreign = await client.account('GET', `/v1/alerts?cursor=${encodeURIComponent(cursor)}`);
     expect([foreign.status, foreign.body.error.code]).toEqual([400, 'invalid_cursor']);
+  });
+});
+
+describe('the balances of a wallet', () => {
+  it('are those of the last complete read with every digit, in pages by token, without empty ones', async () => {
+    const owner = await api.client();
+    const held = [aBalance('a', '1.000000000000000000001'), aBalance('b', '2'), aBalance('c', '3')];
+    const { id } = await aReadWallet(api.db, {
+      accountId: owner.accountId,
+      reads: [held, [...held.slice(0, 2), aBalance('c', '0')]],
+    });
+    const path = `/v1/wallets/${id}/balances`;
+    const whole = await owner.account('GET', path);
+    expect(whole.text).toContain('"balance":1.000000000000000000001');
+    expect(whole.body.data).toMatchObject([
+      { tokenMint: 'a', tokenSymbol: 'Yes', marketId: '0xmarket', changedAt: expect.stringMatching(/Z$/) },
+      { tokenMint: 'b', balance: 2 },
+    ]);
+    const first = await owner.account('GET', `${path}?limit=1`);
+    const cursor = encodeURIComponent(String(first.body.meta.next_cursor));
+    const rest = await owner.account('GET', `${path}?limit=1&cursor=${cursor}`);
+    expect([first, rest].map(({ body }) => (body.data as { tokenMint: string }[])[0]?.tokenMint)).toEqual(['a', 'b']);
+    expect(rest.body.meta.next_cursor).toBeNull();
+    expect((await stranger.account('GET', path)).body.error.code).toBe('wallet_not_found');
+  });
+});
+
+describe('the events of a wallet', () => {
+  it('are those of this watch with their deliveries, newest first, in pages and by type', async () => {
+    const owner = await api.client();
+    const hook = { url: 'https://example.com/wallets', events: ['transaction'] };
+    const { id: webhookId } = (await owner.account('POST', '/v1/webhooks', hook)).body.data as { id: string };
+    const seen = (name: string) => ({
+      accountId: owner.accountId,
+      reads: [[aBalance(name, '1')], [aBalance(name, '2.5')]],
+      transactions: [aTransaction({ transactionId: `${name}-1` }), aTransaction({ transactionId: `${name}-2` })],
+    });
+    await aReadWallet(api.db, seen('other'));
+    const { id } = await aReadWallet(api.db, seen('own'));
+    const list = async (query: string) => (await owner.account('GET', `/v1/wallets/${id}/events${query}`)).body;
+    type Event = { type: string; deliveries: object[]; payload: { data: { [field: string]: unknown } } };
+    const read = async (query: string) => (await list(query)).data as Event[];
+    const all = await read('');
+    expect(all.map(({ type, payload: { data } }) => [type, data['transactionId'] ?? data['currentBalance']])).toEqual([
+      ['transaction', 'own-2'],
+      ['transaction', 'own-1'],
+      ['balance_change', 2.5],
+    ]);
+    const made = [{ id: expect.stringMatching(/^dlv_/), webhookId, status: 'pending' }];
+    expect(all.map(({ deliveries }) => deliveries)).toEqual([made, made, []]);
+    expect(await read('?type=balance_change')).toEqual(all.slice(2));
+    const first = await list('?limit=2');
+    const cursor = encodeURIComponent(String(first.meta.next_cursor));
+    expect(await read(`?limit=2&cursor=${cursor}`)).toEqual(all.slice(2));
+    expect(problems(await owner.account('GET', `/v1/wallets/${id}/events?type=price_alert`))).toEqual([
+      400,
+      'invalid_request',
+      ['type'],
+    ]);
+    expect((await stranger.account('GET', `/v1/wallets/${id}/events`)).body.error.code).toBe('wallet_not_found');
   });
 });
 

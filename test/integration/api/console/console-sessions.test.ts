@@ -38,7 +38,7 @@ describe('sessions of the console', () => {
     async (next) => {
       const { key } = await api.client();
       const answer = await trySignIn(api, key, { next });
-      expect(answer.headers.get('location')).toBe('/markets');
+      expect(answer.headers.get('location')).toBe('/start');
     },
   );
 

@@ -1,11 +1,14 @@
 import type { Worker } from 'bullmq';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, describe, expect, it } from 'vitest';
+import { newId } from '../../../../src/domain/values/ids.ts';
 import { parseSecretsKeys } from '../../../../src/domain/values/secret-keys.ts';
+import { headersOwner } from '../../../../src/domain/webhooks/headers.ts';
 import { generateSecret } from '../../../../src/domain/webhooks/signature.ts';
 import { createProducer } from '../../../../src/queues/producer.ts';
 import { Database, sql, type Tx } from '../../../../src/store/db/tx.ts';
 import { claimTogether, MAX_IN_FLIGHT } from '../../../../src/store/deliveries/claims.ts';
+import { findDeliveryWithLog } from '../../../../src/store/deliveries/reads.ts';
 import { createSecretBox } from '../../../../src/webhooks/secret-box.ts';
 import { deliverWebhook } from '../../../../workers/jobs/deliver-webhook.ts';
 import { createProcessor } from '../../../../workers/process/define.ts';
@@ -21,6 +24,7 @@ const COUNT = sql(
   `SELECT status, count(*)::int AS rows, count(locked_until)::int AS locked FROM delivery
    WHERE subscription_pk = $1 GROUP BY status ORDER BY status`,
 );
+const ATTEMPT_TEXT = sql('test_attempt_text', 'SELECT a::text AS text FROM delivery_attempt a WHERE delivery_pk = $1');
 const MAKE_DUE = sql('test_make_due', 'UPDATE delivery SET next_attempt_at = now() WHERE subscription_pk = $1');
 
 const desk = deliveryDesk();
@@ -103,6 +107,59 @@ describe('a delivery', () => {
     expect(await storedDelivery(desk.db, sample.pk)).toMatchObject({ status: 'failed', attemptCount: 1 });
     expect(await storedDelivery(desk.db, real.pk)).toMatchObject({ status: 'cancelled' });
     expect(await storedSubscription(desk.db, pk)).toMatchObject({ failingSince: null, exhaustedCount: 0 });
+  });
+
+  it('stores the headers of the answer without any value that may be a secret, also not in the log', async () => {
+    const secret = generateSecret();
+    const ownHeader = 'own-header-value';
+    const id = newId('wh');
+    const { pk } = await subscribed({
+      id,
+      secret,
+      path: 'T0123456789abcdef0/x?key=query-value',
+      sealedHeaders: desk.box.seal(JSON.stringify({ 'X-Own': ownHeader }), headersOwner(id)),
+    });
+    const delivery = await due(pk);
+    const values = [
+      'cookie-value',
+      'authorization-value',
+      'proxy-value',
+      'challenge-value',
+      'bearer-value',
+      'location-value',
+    ];
+    desk.receiver.replyWith(({ headers }) => ({
+      status: 302,
+      headers: {
+        'X-Request-Id': 'r-1',
+        'Set-Cookie': 'sid=cookie-value',
+        Authorization: 'authorization-value',
+        'Proxy-Authenticate': 'NTLM proxy-value',
+        'WWW-Authenticate': 'Negotiate challenge-value',
+        'X-Upstream': 'Bearer bearer-value',
+        'X-Echo-Own': String(headers['x-own']),
+        'X-Echo-Secret': secret,
+        'X-Echo-Address': 'https://a.test/T0123456789abcdef0/x',
+        'X-Echo-Query': 'query-value',
+        'X-Echo-Signature': String(headers['webhook-signature']),
+        Location: 'https://a.test/login?next=location-value',
+      },
+    }));
+    const { log, lines } = capturedLog();
+    await run(pk, { log });
+    const [stored] = await desk.db.query<{ text: string }>(ATTEMPT_TEXT, [delivery.pk]);
+    const all = [stored?.text ?? '', ...lines].join('');
+    const hidden = [...values, secret.slice('whsec_'.length), ownHeader, 'T0123456789abcdef0', 'query-value', 'v1,'];
+    expect(hidden.filter((value) => all.includes(value))).toEqual([]);
+    const [attempt] = (await findDeliveryWithLog(desk.db, pk, delivery.id))?.attemptLog ?? [];
+    expect(attempt?.responseHeaders).toMatchObject({
+      headers: expect.arrayContaining([
+        ['x-request-id', 'r-1'],
+        ['location', 'https://a.test/login?…'],
+      ]),
+      removed: 10,
+      omitted: 0,
+    });
   });
 
   it('writes no secret, signature or body to the log', async () => {

@@ -20,6 +20,8 @@ export interface DeliverySubject {
   venue?: string;
   /** The webhook that an event of the account is about. */
   webhookId?: string;
+  /** The alert of the event, by its body. */
+  alertId?: string;
 }
 
 interface Described {
@@ -49,6 +51,45 @@ export async function readSubjects(db: Queryable, deliveries: readonly Described
   });
 }
 
+/** The subject of a delivery for its owner. `alert`: an existing alert of the account; `name`: null without one. */
+export interface OwnSubject extends DeliverySubject {
+  eventType: EventType;
+  alert?: { id: string; name: string | null };
+}
+
+const EVENTS_OF_DELIVERIES = sql(
+  'events_of_deliveries',
+  `SELECT d.id, e.type AS event_type, e.body FROM delivery d JOIN event e ON e.pk = d.event_pk
+   WHERE d.id = ANY ($2::text[]) AND e.account_id = $1`,
+);
+const NAMES_OF_ALERTS = sql(
+  'names_of_alerts',
+  'SELECT id, name FROM alert WHERE account_id = $1 AND id = ANY ($2::text[])',
+);
+
+/** The subjects of deliveries of an account, by the ids of the deliveries. */
+export async function readOwnSubjects(
+  db: Queryable,
+  accountId: bigint,
+  deliveryIds: readonly string[],
+): Promise<Map<string, OwnSubject>> {
+  const events = await db.query<Described & { id: string }>(EVENTS_OF_DELIVERIES, [accountId, deliveryIds]);
+  const subjects = await readSubjects(db, events);
+  const alertIds = subjects.flatMap(({ alertId }) => (alertId === undefined ? [] : [alertId]));
+  const alerts =
+    alertIds.length === 0
+      ? []
+      : await db.query<{ id: string; name: string | null }>(NAMES_OF_ALERTS, [accountId, alertIds]);
+  const byId = new Map(alerts.map((alert) => [alert.id, alert]));
+  return new Map(
+    events.map(({ id, eventType }, index) => {
+      const subject = subjects[index] ?? {};
+      const alert = byId.get(subject.alertId ?? '');
+      return [id, { ...subject, eventType, ...(alert && { alert }) }];
+    }),
+  );
+}
+
 /** The parts of a body that name its subject. The title of the market is still empty. */
 function statedSubject({ eventType, body }: Described): DeliverySubject {
   const data = dataOf(body);
@@ -57,7 +98,7 @@ function statedSubject({ eventType, body }: Described): DeliverySubject {
   const symbol = text('tokenSymbol') ?? text('tokenMint');
   const condition = text('condition');
   const wallet = text('wallet');
-  const webhookId = text('webhookId');
+  const [webhookId, alertId] = [text('webhookId'), text('alertId')];
   const status = text('status') ?? text('resolutionState');
   const kind = { transaction: [text('type'), text('side')], trade: [text('side')] }[eventType as string] ?? [];
   const kindText = kind.filter(Boolean).join(' ');
@@ -70,6 +111,7 @@ function statedSubject({ eventType, body }: Described): DeliverySubject {
     ...(condition !== undefined && { condition }),
     ...(wallet !== undefined && { wallet }),
     ...(webhookId !== undefined && { webhookId }),
+    ...(alertId !== undefined && { alertId }),
     ...(kindText !== '' && { kind: kindText }),
     ...(status !== undefined && { status }),
     ...(venue !== undefined && { venue }),

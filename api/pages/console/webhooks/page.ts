@@ -1,19 +1,19 @@
+import { shownUrl } from '../../../../src/domain/webhooks/shown-url.ts';
 import {
   MAX_PENDING_COUNTED,
   readWebhookFigures,
   type WebhookFigures,
-} from '../../../src/store/deliveries/webhook-figures.ts';
-import { type FormView, formView } from '../kit/form-view.ts';
-import { actionButton, actionForm, onceShown } from '../kit/forms.ts';
-import { badge, type Html, html, NONE, number, table } from '../kit/html.ts';
-import { PAGE_ROWS, pager } from '../kit/lists.ts';
-import type { PageDeps } from '../kit/page-deps.ts';
-import type { PageContent } from '../kit/router.ts';
-import { shownUrl } from '../kit/shown-values.ts';
-import type { Webhook } from './answers.ts';
-import { programExamples } from './program.ts';
-import type { ConsoleRequest, ConsoleRouter } from './route.ts';
-import { atWebhookFields, newWebhookBody, webhookFields, withoutEmptyRows } from './webhook-fields.ts';
+} from '../../../../src/store/deliveries/webhook-figures.ts';
+import { type FormView, formView } from '../../kit/form-view.ts';
+import { actionButton, actionForm, onceShown } from '../../kit/forms.ts';
+import { badge, type Html, html, NONE, number, table } from '../../kit/html.ts';
+import { PAGE_ROWS, pager } from '../../kit/lists.ts';
+import type { PageDeps } from '../../kit/page-deps.ts';
+import type { PageContent } from '../../kit/router.ts';
+import type { Webhook } from '../answers.ts';
+import { programExamples } from '../program.ts';
+import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
+import { atWebhookFields, newWebhookBody, webhookFields, withoutEmptyRows } from './fields.ts';
 
 export const WEBHOOKS_PATH = '/webhooks';
 const NEW_PATH = `${WEBHOOKS_PATH}/new`;
@@ -109,7 +109,7 @@ export function webhookState({ status, pauseReason }: Webhook): Html {
 }
 
 /** The share of successful attempts. */
-export function successRate(figures: WebhookFigures | undefined): Html {
+function successRate(figures: WebhookFigures | undefined): Html {
   if (figures === undefined || figures.attempts === 0) return NONE;
   const { attempts, delivered } = figures;
   const share = Math.floor((delivered / attempts) * 1_000) / 10;

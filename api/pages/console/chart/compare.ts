@@ -1,13 +1,13 @@
-import { INTERVAL_SECONDS } from '../../../src/domain/markets/candle.ts';
-import { cut } from '../../../src/domain/webhooks/chat-values.ts';
-import { lineSwatch } from '../kit/drawings.ts';
-import { type Html, html, NONE } from '../kit/html.ts';
-import type { Market } from './answers.ts';
+import { INTERVAL_SECONDS } from '../../../../src/domain/markets/candle.ts';
+import { cut } from '../../../../src/domain/webhooks/chat-values.ts';
+import { lineSwatch } from '../../kit/drawings.ts';
+import { type Html, html, NONE } from '../../kit/html.ts';
+import type { Market } from '../answers.ts';
+import type { ConsoleRequest } from '../route.ts';
+import { type ChartWindow, readSeries, type Series } from '../series.ts';
+import { percent } from '../values.ts';
 import { brokenLine, type Gap, type Gaps, type LinePoint, lineGaps, readGaps, shownGaps } from './gaps.ts';
-import { type MarketRequest, pricesOf, quoteOf } from './market-view.ts';
-import type { ConsoleRequest } from './route.ts';
-import { type ChartWindow, readSeries, type Series } from './series.ts';
-import { percent } from './values.ts';
+import { type MarketRequest, pricesOf, quoteOf } from './view.ts';
 
 /** The lines of one chart, with the one of the page. As many as have a colour and a pattern of their own. */
 export const MAX_LINES = 6;
@@ -100,16 +100,27 @@ export function lineLegend(lines: readonly ChartLine[]): Html {
   )}</ul>`;
 }
 
-/** The choice of the other lines. It is a form of the page, so that it works without scripts. */
+/**
+ * The choice of the lines. It is a form of the page, so that it works without scripts. `standard` are the lines of an address without a
+ * choice.
+ */
 export function compareForm(
   candidates: readonly Member[],
   chosen: readonly Member[],
-  { hidden, most }: { hidden: readonly (readonly [name: string, value: string])[]; most: number },
+  {
+    hidden,
+    most,
+    standard = [],
+  }: {
+    hidden: readonly (readonly [name: string, value: string])[];
+    most: number;
+    standard?: readonly Member[];
+  },
 ): Html {
   if (candidates.length === 0) return html``;
   const ids = new Set(chosen.map(({ outcome_id }) => outcome_id));
   return html`<details class="compare"><summary class="button">Compare</summary>
-<form method="get" data-compare data-most="${most}">${hidden.map(
+<form method="get" data-compare data-most="${most}" data-standard="${JSON.stringify(standard.map(({ outcome_id }) => outcome_id))}">${hidden.map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   )}<fieldset class="checks"><legend>At most ${most} lines beside each other</legend><div class="choices">${candidates.map(
     ({ outcome_id, label }) =>

@@ -1,24 +1,37 @@
-import { DAY_MS } from '../../../src/domain/values/durations.ts';
-import { EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
-import { FIGURED_DELIVERIES, readWebhookFigures } from '../../../src/store/deliveries/webhook-figures.ts';
-import { fieldMoment, momentField } from '../kit/filters.ts';
-import { type FormView, formView } from '../kit/form-view.ts';
-import { actionButton, actionForm, choice } from '../kit/forms.ts';
-import { ago, badge, facts, type Html, type HtmlValue, html, NONE, number, table } from '../kit/html.ts';
-import { PAGE_ROWS, pager, switches } from '../kit/lists.ts';
-import type { PageDeps } from '../kit/page-deps.ts';
-import type { PageContent } from '../kit/router.ts';
-import { DELIVERY_TONES, shortId, shownUrl } from '../kit/shown-values.ts';
-import type { Delivery, Webhook } from './answers.ts';
-import { programExamples, quoted } from './program.ts';
-import type { ActionRequest, ConsoleRequest, ConsoleRouter } from './route.ts';
-import { minute } from './values.ts';
-import { atWebhookFields, filterWords, webhookChange, webhookFields, withoutEmptyRows } from './webhook-fields.ts';
-import { pendingText, secretPage, successRate, WEBHOOKS_CRUMBS, WEBHOOKS_PATH, webhookState } from './webhooks.ts';
+import { DAY_MS } from '../../../../src/domain/values/durations.ts';
+import { EVENT_TYPES } from '../../../../src/domain/webhooks/event.ts';
+import { shownUrl } from '../../../../src/domain/webhooks/shown-url.ts';
+import { findSubscription } from '../../../../src/store/deliveries/subscriptions.ts';
+import { readWebhookFigures } from '../../../../src/store/deliveries/webhook-figures.ts';
+import {
+  MEASURED_DELIVERIES,
+  readWebhookHours,
+  type WebhookHours,
+} from '../../../../src/store/deliveries/webhook-hours.ts';
+import { fieldMoment, momentField } from '../../kit/filters.ts';
+import { type FormView, formView } from '../../kit/form-view.ts';
+import { actionButton, actionForm, choice } from '../../kit/forms.ts';
+import { hourCharts } from '../../kit/hour-charts.ts';
+import { emptyState, facts, type Html, type HtmlValue, html, number } from '../../kit/html.ts';
+import type { PageDeps } from '../../kit/page-deps.ts';
+import type { PageContent } from '../../kit/router.ts';
+import { percent } from '../../kit/shown-values.ts';
+import type { Webhook } from '../answers.ts';
+import { type AccountDelivery, deliveryTable, subjectsOf } from '../deliveries/list.ts';
+import { DELIVERIES_PATH } from '../deliveries/page.ts';
+import { programExamples, quoted } from '../program.ts';
+import type { ActionRequest, ConsoleRequest, ConsoleRouter } from '../route.ts';
+import { minute } from '../values.ts';
+import { atWebhookFields, filterWords, webhookChange, webhookFields, withoutEmptyRows } from './fields.ts';
+import { pendingText, secretPage, WEBHOOKS_CRUMBS, WEBHOOKS_PATH, webhookState } from './page.ts';
+import { receiverSection } from './receiver.ts';
 
 const PATH = `${WEBHOOKS_PATH}/:webhook_id`;
 
-/** /webhooks/{id}: one webhook with its deliveries and actions. */
+/** The deliveries on the page of a webhook. */
+const NEWEST = 10;
+
+/** /webhooks/{id}: one webhook with its figures, newest deliveries, actions and receiver. */
 export function webhookPage(router: ConsoleRouter, deps: Pick<PageDeps, 'db'>): void {
   const [section, scope] = ['webhooks', 'webhooks'] as const;
   router.page({
@@ -28,40 +41,40 @@ export function webhookPage(router: ConsoleRouter, deps: Pick<PageDeps, 'db'>): 
     async load(request) {
       const params = paramsOf(request);
       const { data: webhook } = await request.api<Webhook>({ operationId: 'getWebhook', params });
-      const query = {
-        status: request.query.get('status') ?? undefined,
-        limit: PAGE_ROWS,
-        cursor: request.query.get('cursor') ?? undefined,
-      };
-      const call = { operationId: 'listDeliveries', params, query };
-      const { data: deliveries, meta, text } = await request.api<Delivery[]>(call);
-      const figures = (await readWebhookFigures(deps.db, request.session.caller.accountId, [webhook.id])).get(
-        webhook.id,
+      const { accountId } = request.session.caller;
+      const call = { operationId: 'listAccountDeliveries', query: { webhookId: webhook.id, limit: NEWEST } };
+      const { data: deliveries, text } = await request.api<AccountDelivery[]>(call);
+      const subjects = await subjectsOf(
+        deps,
+        request,
+        deliveries.map(({ id }) => id),
       );
-      const p95 = figures?.p95Ms ?? null;
+      const figures = (await readWebhookFigures(deps.db, accountId, [webhook.id])).get(webhook.id);
+      const subscription = await findSubscription(deps.db, accountId, webhook.id);
+      const hours = subscription && (await readWebhookHours(deps.db, subscription.pk));
       const body = html`${facts([
         ['State', webhookState(webhook)],
         ['Events', webhook.events.join(', ')],
-        ['Success, 24 h', successRate(figures)],
-        ['p95, 24 h', p95 === null ? NONE : html`${number(p95)} ms`],
         ['Pending', pendingText(figures)],
         ['Created (UTC)', minute(webhook.createdAt === undefined ? undefined : new Date(webhook.createdAt))],
         ['Format', webhook.format ?? 'signed JSON'],
         ...options(webhook),
         ['Id', html`<code>${webhook.id}</code>`],
       ])}
-<p class="hint">The figures cover the attempts of the newest ${number(FIGURED_DELIVERIES)} deliveries.</p>
 ${actions(request, webhook)}
-<h2>Deliveries</h2>
-<div class="switches">${switches(request, 'status', 'Status', [
-        ['', 'All'],
-        ['pending', 'Pending'],
-        ['delivered', 'Delivered'],
-        ['failed', 'Failed'],
-        ['cancelled', 'Cancelled'],
-      ])}</div>
-${deliveryTable(webhook.id, deliveries, request.nowMs)}
-${pager(request, meta.next_cursor)}
+<h2>Last 24 hours</h2>
+${lastDay(hours, request.nowMs)}
+<h2>Newest deliveries</h2>
+${deliveryTable({
+  deliveries,
+  subjects,
+  nowMs: request.nowMs,
+  empty: 'No deliveries yet. Send a test event, or wait until an alert fires.',
+})}
+<p class="more-links"><a href="${deliveriesOf(webhook.id)}">All deliveries of this webhook</a>
+<a href="${deliveriesOf(webhook.id)}&amp;status=failed">failed</a>
+<a href="${deliveriesOf(webhook.id)}&amp;status=pending">pending</a></p>
+${receiverSection(request, webhook)}
 ${programExamples(request, {
   calls: [['these deliveries', call]],
   typescript: `for await (const delivery of client.deliveries.iterate(${quoted(webhook.id)})) console.log(delivery);`,
@@ -203,6 +216,23 @@ ${actionButton(request, {
 })}</div>`;
 }
 
+function deliveriesOf(webhookId: string): Html {
+  return html`${DELIVERIES_PATH}?webhook=${webhookId}`;
+}
+
+/** Figures and charts of the attempts of the last day. */
+function lastDay(hours: WebhookHours | null, nowMs: number): Html {
+  if (!hours?.day) return emptyState('No attempt in this period.');
+  const { attempts, delivered, p50Ms, p95Ms } = hours.day;
+  return html`<div class="grid">
+<div class="card">Success<span class="figure">${percent(delivered, attempts)}</span><span class="hint">${number(delivered)} of ${number(attempts)} attempts</span></div>
+<div class="card">p50<span class="figure">${number(p50Ms)} <small>ms</small></span><span class="hint">from the connection to the complete answer</span></div>
+<div class="card">p95<span class="figure">${number(p95Ms)} <small>ms</small></span><span class="hint">all attempts, including failed ones</span></div>
+</div>
+${hourCharts(hours, nowMs)}
+<p class="hint">These figures cover the attempts of the newest ${number(MEASURED_DELIVERIES)} deliveries.</p>`;
+}
+
 /** The options that the webhook has. */
 function options({ description, ordered, orderBy, maxPerSecond, headerNames, filter }: Webhook): [string, HtmlValue][] {
   return [
@@ -212,27 +242,4 @@ function options({ description, ordered, orderBy, maxPerSecond, headerNames, fil
     ...(headerNames === undefined ? [] : ([['Headers', html`<code>${headerNames.join(', ')}</code>`]] as const)),
     ...(filter === undefined ? [] : ([['Filter', filterWords(filter)]] as const)),
   ].map(([name, value]) => [name, value]);
-}
-
-function deliveryTable(webhookId: string, deliveries: readonly Delivery[], nowMs: number): Html {
-  return table<Delivery>({
-    caption: 'Deliveries, newest first',
-    columns: [
-      {
-        label: 'Delivery',
-        cell: ({ id }) => html`<a data-row href="${WEBHOOKS_PATH}/${webhookId}/deliveries/${id}">${shortId(id)}</a>`,
-      },
-      { label: 'Event', cell: ({ eventType }) => eventType },
-      { label: 'State', cell: ({ status }) => badge(DELIVERY_TONES[status] ?? 'idle', status) },
-      { label: 'Attempts', isNumeric: true, cell: ({ attempts }) => number(attempts) },
-      { label: 'Last answer', cell: ({ lastStatusCode, lastError }) => lastError ?? String(lastStatusCode ?? '–') },
-      {
-        label: 'Next attempt',
-        cell: ({ nextAttemptAt }) => ago(nextAttemptAt === undefined ? null : new Date(nextAttemptAt), nowMs),
-      },
-      { label: 'Created', cell: ({ createdAt }) => ago(new Date(createdAt), nowMs) },
-    ],
-    rows: deliveries,
-    empty: 'No deliveries here. Send a test event, or wait until an alert fires.',
-  });
 }

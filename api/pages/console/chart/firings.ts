@@ -1,8 +1,8 @@
-import { type Html, html, NONE, table } from '../kit/html.ts';
-import { firesWhen } from './alert-words.ts';
-import type { Alert, Decimal, Firing, Market } from './answers.ts';
-import type { ConsoleRequest } from './route.ts';
-import { fromSeconds, minute, percent } from './values.ts';
+import { type Html, html, NONE, table } from '../../kit/html.ts';
+import { firesWhen } from '../alert-words.ts';
+import type { Alert, Decimal, Firing, Market } from '../answers.ts';
+import type { ConsoleRequest } from '../route.ts';
+import { fromSeconds, minute, percent } from '../values.ts';
 
 /** The newest alerts on the market. */
 const MAX_ALERTS = 100;

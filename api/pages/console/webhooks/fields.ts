@@ -1,18 +1,18 @@
-import { WEBHOOK_FORMATS, type WebhookFormat } from '../../../src/domain/chat/chat-url.ts';
-import { showDirectionControls } from '../../../src/domain/values/text.ts';
-import { SUBSCRIBABLE_EVENTS } from '../../../src/domain/webhooks/event.ts';
+import { WEBHOOK_FORMATS, type WebhookFormat } from '../../../../src/domain/chat/chat-url.ts';
+import { showDirectionControls } from '../../../../src/domain/values/text.ts';
+import { SUBSCRIBABLE_EVENTS } from '../../../../src/domain/webhooks/event.ts';
 import {
   type FilterCondition,
   type FilterValue,
   MAX_CONDITIONS,
   OPERATORS,
-} from '../../../src/domain/webhooks/filter.ts';
-import { ORDER_BY } from '../../../src/domain/webhooks/order.ts';
-import { ApiError, invalidRequest } from '../../errors.ts';
-import { type FormView, isEdited, withPoint } from '../kit/form-view.ts';
-import { type Html, html } from '../kit/html.ts';
-import { shownUrl } from '../kit/shown-values.ts';
-import type { Webhook } from './answers.ts';
+} from '../../../../src/domain/webhooks/filter.ts';
+import { ORDER_BY } from '../../../../src/domain/webhooks/order.ts';
+import { shownUrl } from '../../../../src/domain/webhooks/shown-url.ts';
+import { ApiError, invalidRequest } from '../../../errors.ts';
+import { type FormView, isEdited, withPoint } from '../../kit/form-view.ts';
+import { type Html, html } from '../../kit/html.ts';
+import type { Webhook } from '../answers.ts';
 
 const FORMAT_LABELS: Readonly<Record<WebhookFormat, string>> = {
   json: 'signed JSON, for a program',

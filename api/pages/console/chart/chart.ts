@@ -1,9 +1,12 @@
-import { INTERVAL_SECONDS, type Interval } from '../../../src/domain/markets/candle.ts';
-import { type ChartBand, lineChart } from '../kit/drawings.ts';
-import { type Html, html, table } from '../kit/html.ts';
-import { withQuery } from '../kit/lists.ts';
-import { shareText } from '../kit/shown-values.ts';
-import type { Candle, Market } from './answers.ts';
+import { INTERVAL_SECONDS, type Interval } from '../../../../src/domain/markets/candle.ts';
+import { type ChartBand, lineChart } from '../../kit/drawings.ts';
+import { type Html, html, table } from '../../kit/html.ts';
+import { withQuery } from '../../kit/lists.ts';
+import { shareText } from '../../kit/shown-values.ts';
+import type { Candle, Market } from '../answers.ts';
+import type { ConsoleRequest } from '../route.ts';
+import { CHART_KINDS, type ChartKind, RANGES, type Range, type Series, windowOf } from '../series.ts';
+import { amountColumn, fromSeconds, minute, percent, priceColumn } from '../values.ts';
 import {
   type ChartLine,
   candidatesOf,
@@ -17,10 +20,7 @@ import {
 } from './compare.ts';
 import { type Firings, firingList, readFirings } from './firings.ts';
 import { type Gap, gapList, readGaps, shownGaps } from './gaps.ts';
-import type { MarketRequest, View } from './market-view.ts';
-import type { ConsoleRequest } from './route.ts';
-import { CHART_KINDS, type ChartKind, RANGES, type Range, type Series, windowOf } from './series.ts';
-import { amountColumn, fromSeconds, minute, percent, priceColumn } from './values.ts';
+import type { MarketRequest, View } from './view.ts';
 
 const SHOWN_CANDLES = 30;
 const OTHER_LINES = MAX_LINES - 1;
@@ -72,6 +72,7 @@ export function chartData({ interval, start, lines, candles, tradeGaps, history,
     start,
     line: own?.line ?? [],
     label: own?.label ?? '',
+    outcome_id: own?.outcome_id,
     compared: others.map(({ outcome_id, label, line }) => ({ outcome_id, label, line })),
     candles,
     gaps: { line: own?.gaps ?? [], trades: tradeGaps },
@@ -94,7 +95,7 @@ export function chartData({ interval, start, lines, candles, tradeGaps, history,
 function gapsInWords(lines: readonly ChartLine[], trades: readonly Gap[]): Html {
   const [own, ...others] = lines;
   const all = [
-    ...(own?.gaps.map((gap) => ({ ...gap, of: 'prices' })) ?? []),
+    ...(own?.gaps.map((gap) => ({ ...gap, of: others.length > 0 ? own.label : 'prices' })) ?? []),
     ...trades.map((gap) => ({ ...gap, of: 'trades and volume' })),
     ...others.flatMap(({ label, gaps }) => gaps.map((gap) => ({ ...gap, of: label }))),
   ];

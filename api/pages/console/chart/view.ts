@@ -1,10 +1,10 @@
-import { compareDecimals, type Decimal, parseDecimal } from '../../../src/domain/values/decimal.ts';
-import { invalidRequest } from '../../errors.ts';
-import { chosen, textField } from '../kit/filters.ts';
-import type { Market, Prices } from './answers.ts';
-import { type ApiAnswer, type ApiCall, orNothing } from './api-calls.ts';
-import type { ConsoleRequest } from './route.ts';
-import { CHART_KINDS, type ChartKind, RANGES, type Range } from './series.ts';
+import { compareDecimals, type Decimal, parseDecimal } from '../../../../src/domain/values/decimal.ts';
+import { invalidRequest } from '../../../errors.ts';
+import { chosen, textField } from '../../kit/filters.ts';
+import type { Market, Prices } from '../answers.ts';
+import { type ApiAnswer, type ApiCall, orNothing } from '../api-calls.ts';
+import type { ConsoleRequest } from '../route.ts';
+import { CHART_KINDS, type ChartKind, RANGES, type Range } from '../series.ts';
 
 /** The parts of a request that the reads of one market need. */
 export type MarketRequest = Pick<ConsoleRequest, 'api' | 'params' | 'query' | 'nowMs'>;

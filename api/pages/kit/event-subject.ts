@@ -1,15 +1,22 @@
 import type { EventType } from '../../../src/domain/webhooks/event.ts';
-import type { DeliverySubject } from '../../../src/store/ops/delivery-subjects.ts';
-import { type Html, html } from '../kit/html.ts';
-import { decimalText, shortId } from '../kit/shown-values.ts';
-import { marketPath } from './links.ts';
+import type { DeliverySubject } from '../../../src/store/deliveries/subjects.ts';
+import { type Html, html } from './html.ts';
+import { decimalText, shortId } from './shown-values.ts';
 
-/** An event in words, with a link to its market. */
-export function subjectText(eventType: EventType, subject: DeliverySubject): Html {
+/** The pages of markets and webhooks. */
+export interface SubjectLinks {
+  market(market: { venue: string; marketId: string }): string;
+  webhook(id: string): string;
+}
+
+/** An event in words, with a link to its market when it is stored. */
+export function subjectText(eventType: EventType, subject: DeliverySubject, links: SubjectLinks): Html {
   const { market, symbol, condition, target, price, wallet, kind, amount, webhookId, status, venue } = subject;
   const named =
     market &&
-    html`<a class="long" href="${marketPath(market)}">${market.title === '' ? market.marketId : market.title}</a>`;
+    (market.title === ''
+      ? html`<span class="long">${market.marketId}</span>`
+      : html`<a class="long" href="${links.market(market)}">${market.title}</a>`);
   switch (eventType) {
     case 'price_alert':
       return html`${named ?? shortId(symbol ?? 'unknown token')}${named !== undefined && symbol !== undefined && html` · ${symbol}`}${
@@ -28,9 +35,7 @@ export function subjectText(eventType: EventType, subject: DeliverySubject): Htm
     case 'webhook_failing':
     case 'webhook_paused':
       return html`${
-        webhookId === undefined
-          ? 'A webhook'
-          : html`<a href="/ops/webhooks/${encodeURIComponent(webhookId)}">${shortId(webhookId)}</a>`
+        webhookId === undefined ? 'A webhook' : html`<a href="${links.webhook(webhookId)}">${shortId(webhookId)}</a>`
       } ${eventType === 'webhook_failing' ? 'fails' : 'was paused'}`;
     case 'market_status':
     case 'new_market':

@@ -1,11 +1,11 @@
-import type { CoverageCause, CoverageReason } from '../../../src/domain/markets/coverage.ts';
-import type { CoverageHourBody } from '../../contract/completeness.ts';
-import { type Html, html } from '../kit/html.ts';
-import type { Market } from './answers.ts';
-import { orNothing } from './api-calls.ts';
-import type { ConsoleRequest } from './route.ts';
-import type { ChartWindow, Point, Series } from './series.ts';
-import { fromSeconds, minute } from './values.ts';
+import type { CoverageCause, CoverageReason } from '../../../../src/domain/markets/coverage.ts';
+import type { CoverageHourBody } from '../../../contract/completeness.ts';
+import { type Html, html } from '../../kit/html.ts';
+import type { Market } from '../answers.ts';
+import { orNothing } from '../api-calls.ts';
+import type { ConsoleRequest } from '../route.ts';
+import type { ChartWindow, Point, Series } from '../series.ts';
+import { fromSeconds, minute } from '../values.ts';
 
 const HOUR_SECONDS = 3_600;
 /** The rows of one answer. */
@@ -198,6 +198,13 @@ const KIND_WORDS: Readonly<Record<Gap['kind'], string>> = {
   pending: 'not judged yet',
 };
 
+/** The first start of each name. */
+function firstOf(gaps: readonly (Gap & { of: string })[]): Map<string, number> {
+  const first = new Map<string, number>();
+  for (const { of, from } of gaps) first.set(of, Math.min(from, first.get(of) ?? from));
+  return first;
+}
+
 /** The gaps of a chart in words, for people without the picture. */
 export function gapList(gaps: readonly (Gap & { of: string })[]): Html {
   const [known, pending] = [
@@ -206,8 +213,8 @@ export function gapList(gaps: readonly (Gap & { of: string })[]): Html {
   ];
   const tail =
     pending.length > 0 &&
-    html`<p class="muted">Not judged yet: ${pending.map(
-      ({ from, of }, index) => html`${index > 0 && ', '}${of} since ${minute(fromSeconds(from))} UTC`,
+    html`<p class="muted">Not judged yet: ${[...firstOf(pending)].map(
+      ([of, from], index) => html`${index > 0 && ', '}${of} since ${minute(fromSeconds(from))} UTC`,
     )}.</p>`;
   if (known.length === 0) return html`${tail}`;
   const newest = known.toSorted((a, b) => b.from - a.from);
