@@ -3,13 +3,7 @@ import { numberField } from '../../src/domain/values/api-json.ts';
 import type { Decimal } from '../../src/domain/values/decimal.ts';
 import { correctionFields } from '../../src/domain/webhooks/correction.ts';
 import { isUnreachable, type NewAlert } from '../../src/store/alerts/alerts.ts';
-import {
-  ANSWER_LIMITS,
-  AT_ONCE_LIMITS,
-  type BacktestFiring,
-  type BacktestResult,
-  backtest,
-} from '../../src/store/alerts/backtest/backtest.ts';
+import { type BacktestFiring, type BacktestResult, backtest } from '../../src/store/alerts/backtest/backtest.ts';
 import {
   type BacktestError,
   createBacktest,
@@ -17,6 +11,7 @@ import {
   MAX_OPEN_BACKTESTS,
   type StoredBacktest,
 } from '../../src/store/alerts/backtest/jobs.ts';
+import { ANSWER_LIMITS, AT_ONCE_LIMITS } from '../../src/store/alerts/backtest/limits.ts';
 import type { BacktestRequest } from '../../src/store/alerts/backtest/request.ts';
 import { refuseOrder } from '../../src/store/alerts/books/order-outcomes.ts';
 import { isKnownToAll } from '../../src/store/alerts/former-processes.ts';

@@ -1,5 +1,5 @@
 import { asError } from '../../src/domain/values/errors.ts';
-import { backtest, JOB_LIMITS } from '../../src/store/alerts/backtest/backtest.ts';
+import { backtest } from '../../src/store/alerts/backtest/backtest.ts';
 import {
   advanceBacktest,
   type BacktestClaim,
@@ -7,6 +7,7 @@ import {
   finishBacktest,
   releaseBacktest,
 } from '../../src/store/alerts/backtest/jobs.ts';
+import { JOB_LIMITS } from '../../src/store/alerts/backtest/limits.ts';
 import { newLeaseToken } from '../../src/store/db/leases.ts';
 import { isDatabaseUnavailable } from '../../src/store/db/tx.ts';
 import { defineJob, type JobContext, type JobReport } from '../process/define.ts';

@@ -3,7 +3,7 @@ import type { FormView } from '../kit/form-view.ts';
 import { hidden } from '../kit/forms.ts';
 import { type Html, html } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { TRIAL_PATH } from './alert-trial.ts';
+import { TRIAL_PATH } from './alert-words.ts';
 import type { Market } from './answers.ts';
 import { orNothing } from './api-calls.ts';
 import type { Event } from './event.ts';

@@ -1,4 +1,5 @@
 import { isMarketCondition, OUTCOME_CONDITIONS } from '../../../src/domain/alerts/conditions.ts';
+import { VENUES } from '../../../src/domain/markets/venue.ts';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { span } from '../../../src/domain/values/durations.ts';
 import { type Html, html } from '../kit/html.ts';
@@ -10,7 +11,7 @@ import { orNothing } from './api-calls.ts';
 import type { Event } from './event.ts';
 import { type Names, namesOf } from './named-outcomes.ts';
 import type { ConsoleRequest } from './route.ts';
-import { currencyOf, exactHundredfold, minute } from './values.ts';
+import { exactHundredfold, minute } from './values.ts';
 
 /** The names behind the ids of an alert. */
 export interface AlertNames {
@@ -38,10 +39,15 @@ export async function readAlertNames(
   return { outcomes, scope: { market: market?.data.title, event: event?.data.title } };
 }
 
-/** The currency of the prices of an alert. That of an alert in a form is the one of its market. */
+/** The currency in which alerts of a venue compare. */
+function currencyOfAlerts(venue: string): string {
+  return Object.hasOwn(VENUES, venue) ? VENUES[venue as keyof typeof VENUES].currency : '';
+}
+
+/** An alert of a form has the currency of its venue. */
 function withCurrency(alert: Alert, { outcomes }: AlertNames): Alert {
   const venue = outcomes.get(alert.tokenMint ?? '')?.venue ?? alert.scope?.venue;
-  return alert.currency !== undefined || venue === undefined ? alert : { ...alert, currency: currencyOf(venue) };
+  return alert.currency !== undefined || venue === undefined ? alert : { ...alert, currency: currencyOfAlerts(venue) };
 }
 
 /** When an alert fires, with the names of everything that it watches, in words that continue "when". */

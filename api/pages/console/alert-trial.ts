@@ -9,16 +9,13 @@ import { type Column, type Html, html, NONE, number, table, time } from '../kit/
 import type { PageDeps } from '../kit/page-deps.ts';
 import { shortId } from '../kit/shown-values.ts';
 import { newAlertBody } from './alert-fields.ts';
-import { targetOf } from './alert-words.ts';
+import { TRIAL_PATH, targetOf } from './alert-words.ts';
 import type { Alert, Backtest, BacktestFiring, BacktestGap, BacktestResult, Market } from './answers.ts';
 import { orNothing } from './api-calls.ts';
 import { type Names, namesOf } from './named-outcomes.ts';
 import type { ActionRequest, ConsoleRequest } from './route.ts';
 import { type Point, RANGES, type Range, readSeries, windowOf } from './series.ts';
 import { amount, marketPath, percent, plain, price, venueTitle } from './values.ts';
-
-/** The form of a new alert. It answers a POST with the firings that the alert would have had. */
-export const TRIAL_PATH = '/alerts/new';
 
 const RANGE_LABELS: Readonly<Record<Range, string>> = {
   '1h': 'the last hour',

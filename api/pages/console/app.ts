@@ -30,8 +30,8 @@ import { resolutionsPage } from './resolutions/page.ts';
 import { type ConsoleRouter, createConsoleRouter } from './route.ts';
 import { firstStepsRoutes, noteLook } from './start/page.ts';
 import { usagePages } from './usage.ts';
-import { walletPage } from './wallet.ts';
-import { walletsPage } from './wallets.ts';
+import { walletsPage } from './wallets/list.ts';
+import { walletPage } from './wallets/wallet.ts';
 import { webhooksPage } from './webhooks/page.ts';
 import { webhookPage } from './webhooks/webhook.ts';
 

@@ -12,7 +12,7 @@ const MARKET_AT = sql(
    FROM market c
    LEFT JOIN LATERAL (
      SELECT jsonb '{"event_title": null, "sibling_label": null, "resolution_state": null}' || v.facts || jsonb_build_object('updated_at', v.known_from) AS facts,
-       (SELECT json_agg(json_build_object('outcomeId', e.outcome -> 0, 'label', e.outcome -> 1) ORDER BY e.place)
+       (SELECT coalesce(json_agg(json_build_object('outcomeId', e.outcome -> 0, 'label', e.outcome -> 1) ORDER BY e.place), '[]')
         FROM jsonb_array_elements(v.facts -> 'outcomes') WITH ORDINALITY AS e (outcome, place)) AS outcomes
      FROM market_version v
      WHERE v.market_id = c.id AND v.known_until > to_timestamp($3::float8) AND v.known_from <= to_timestamp($3::float8)

@@ -13,7 +13,7 @@ export interface LatestResolution {
   title: string;
   siblingLabel: string | null;
   category: string | null;
-  /** The outcomes of the market, in order. */
+  /** The outcomes of the market, in order; none when the venue states none. */
   outcomes: { outcomeId: string; label: string }[];
   transition: ResolutionTransition;
   state: ResolutionState;
@@ -41,7 +41,7 @@ const LATEST = sql(
   'latest_resolutions',
   `SELECT m.venue, m.venue_market_id AS market_id, m.title, m.sibling_label, m.category, r.transition, r.state, r.round, r.at, r.received_at,
      r.payouts, r.reason, r.facts ->> 'rawState' AS raw_state, r.facts ->> 'observedValue' AS observed_value, r.seq,
-     (SELECT json_agg(json_build_object('outcomeId', t.mint, 'label', o.label) ORDER BY o.ordinal)
+     (SELECT coalesce(json_agg(json_build_object('outcomeId', t.mint, 'label', o.label) ORDER BY o.ordinal), '[]')
       FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = m.id) AS outcomes
    FROM unnest($1::text[]) AS v (venue) CROSS JOIN unnest($3::text[]) AS s (state)
    CROSS JOIN LATERAL (

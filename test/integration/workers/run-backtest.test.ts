@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/values/decimal.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
-import { backtest, JOB_LIMITS } from '../../../src/store/alerts/backtest/backtest.ts';
+import { backtest } from '../../../src/store/alerts/backtest/backtest.ts';
 import {
   createBacktest,
   dueBacktests,
@@ -11,6 +11,7 @@ import {
   pruneBacktests,
   type StoredBacktest,
 } from '../../../src/store/alerts/backtest/jobs.ts';
+import { JOB_LIMITS } from '../../../src/store/alerts/backtest/limits.ts';
 import type { BacktestRequest } from '../../../src/store/alerts/backtest/request.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';

@@ -21,6 +21,7 @@ import { listPartitions } from '../../db/partitions.ts';
 import type { Queryable } from '../../db/tx.ts';
 import { readObservations } from '../rules.ts';
 import { countBooks, evaluateBooks, findBookOutcomes, WORK_PER_BOOK } from './books.ts';
+import type { WorkLimits } from './limits.ts';
 import {
   countObservations,
   hadPrices,
@@ -93,24 +94,12 @@ interface BacktestPlan {
   exactFromMs?: number | undefined;
 }
 
-/** The size of a backtest. */
-interface WorkLimits {
-  markets: number;
-  rows: number;
-}
-
 const MAX_FIRINGS = 1_000;
 const MAX_GAPS = 100;
 const PAGE_ROWS = 20_000;
 /** Some milliseconds of evaluation, between which the process does other work. */
 const SLICE_ROWS = 4_000;
 const COUNTED_TOKENS = 500;
-/** The bounds of an answer at once, and of a job. */
-export const ANSWER_LIMITS: WorkLimits = { markets: 500, rows: 1_000_000 };
-/** Of a form that evaluates its alert while its fields change. */
-export const AT_ONCE_LIMITS: WorkLimits = { markets: 100, rows: 250_000 };
-export const JOB_LIMITS: WorkLimits = { markets: 20_000, rows: 50_000_000 };
-
 /** Finds the outcomes or markets of a backtest and counts their rows; null when they exceed the limits. */
 async function planBacktest(
   db: Queryable,

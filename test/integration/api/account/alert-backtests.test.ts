@@ -29,6 +29,8 @@ let tokenMint = '';
 let marketId = '';
 /** More than an answer at once evaluates. */
 let large = '';
+/** More than an answer of `atOnce` evaluates, and not more than any other answer. */
+let medium = '';
 
 beforeAll(async () => {
   const partitions = new Partitions(api.db);
@@ -39,6 +41,8 @@ beforeAll(async () => {
   marketId = market.marketId;
   tokenMint = market.outcomes[0]?.outcomeId ?? '';
   await api.db.query(OBSERVE, [market.outcomes[0]?.tokenId, startMs, 100]);
+  medium = newId('req');
+  await api.db.query(OBSERVE, [(await ensureTokens(api.db, [medium], 'USD')).get(medium), startMs, 250_001]);
   large = newId('req');
   const tokenId = (await ensureTokens(api.db, [large], 'USD')).get(large);
   await api.db.query(OBSERVE, [tokenId, startMs, 1_000_001]);
@@ -180,6 +184,31 @@ describe('a backtest with many observations', () => {
     for (const key of ['two', 'three']) expect((await send(key)).status).toBe(202);
     const { status, body } = await send('four');
     expect([status, body.error.code]).toEqual([403, 'quota_exceeded']);
+  });
+});
+
+describe('a backtest that is answered at once or not at all', () => {
+  it('is the same answer for few observations, and 409 without a job beyond 250,000 or beside another one', async () => {
+    const owner = await api.client();
+    const asked = { ...above(), atOnce: true };
+    expect((await post(asked, owner)).body).toEqual((await post(above(), owner)).body);
+    api.wakes.length = 0;
+    const large = await post({ ...asked, ...above({ tokenMint: medium }) }, owner);
+    expect([large.status, large.body.error.code]).toEqual([409, 'backtest_needs_job']);
+    let before: Promise<Answer> | undefined;
+    await api.db.transaction(async (tx) => {
+      await tx.query(HOLD_OBSERVATIONS);
+      before = post(above(), owner);
+      await untilBlocked(api.db);
+      expect((await post(asked, owner)).body.error.code).toBe('backtest_needs_job');
+    });
+    expect((await before)?.status).toBe(200);
+    expect(api.wakes).toEqual([]);
+    expect(faultsOf(await post({ ...asked, atOnce: 'yes' }, owner))).toEqual([
+      400,
+      'invalid_request',
+      ['atOnce: must be true or false'],
+    ]);
   });
 });
 

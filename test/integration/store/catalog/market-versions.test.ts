@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
+import { findMarketAt } from '../../../../src/store/catalog/market-as-of.ts';
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -414,5 +415,16 @@ describe('writeMarkets with the time of the record', () => {
     expect(await write(back)).toMatchObject({ changed: 1 });
     expect(await current()).toMatchObject({ status: 'closed' });
     expect(await write(ended(1_500))).toMatchObject({ changed: 0 });
+  });
+});
+
+it('findMarketAt has no outcomes when the venue stated none then', async () => {
+  await write(market({ outcomes: [] }));
+  await test.db.query(AGE_ROW, [id]);
+  const between = Math.floor(Date.now() / 1_000) - 60;
+  await write(market());
+  expect(await findMarketAt(test.db, ['v'], id, between)).toMatchObject({ outcomes: [] });
+  expect(await findMarketAt(test.db, ['v'], id, Math.ceil(Date.now() / 1_000))).toMatchObject({
+    outcomes: [{ label: 'Yes' }, { label: 'No' }],
   });
 });

@@ -82,6 +82,12 @@ describe('readResultDelays', () => {
 });
 
 describe('latestResolutions', () => {
+  it('has no outcomes when the venue states none', async () => {
+    const market = await aStoredMarket(test.db, { labels: [] });
+    await storedTimeline(test.db, market, [{ transition: 'voided', state: 'voided', receivedAt: ago(1) }]);
+    expect(await latestResolutions(test.db, { venues: ['polymarket'], limit: 1 })).toMatchObject([{ outcomes: [] }]);
+  });
+
   it('pages from the last published row of all venues when it gets the number of a row', async () => {
     await aResult('Weather', 5, 3);
     const kalshi = await aStoredMarket(test.db, { venue: 'kalshi', title: 'Snow?', siblingLabel: 'Oslo' });

@@ -1,7 +1,7 @@
-import { lineChart } from '../kit/drawings.ts';
-import { emptyState, type Html, html } from '../kit/html.ts';
-import type { Decimal, Wallet, WalletEvent } from './answers.ts';
-import { amount, minute } from './values.ts';
+import { lineChart } from '../../kit/drawings.ts';
+import { emptyState, type Html, html } from '../../kit/html.ts';
+import type { Decimal, Wallet, WalletEvent } from '../answers.ts';
+import { amount, minute } from '../values.ts';
 
 /** Tokens with a chart: those that changed last. */
 const MAX_CHARTS = 8;

@@ -1,19 +1,19 @@
-import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
-import { readWalletFigures, WALLET_EVENTS, type WalletEventType } from '../../../src/store/wallets/wallet-reads.ts';
-import { actionButton } from '../kit/forms.ts';
-import { badge, facts, type Html, html, NONE, table } from '../kit/html.ts';
-import { BY_AGE, PAGE_ROWS, pager, switches } from '../kit/lists.ts';
-import type { PageDeps } from '../kit/page-deps.ts';
-import { deliveryState, endpointName, shortId } from '../kit/shown-values.ts';
-import { listenersOf, readWebhooks } from './alert-webhooks.ts';
-import type { Decimal, Wallet, WalletBalance, WalletEvent, Webhook } from './answers.ts';
-import { exactData } from './api-calls.ts';
-import { type Names, namesOf } from './named-outcomes.ts';
-import { programExamples, quoted } from './program.ts';
-import type { ConsoleRequest, ConsoleRouter } from './route.ts';
-import { amount, marketPath, minute, plain, titleOf, venueTitle } from './values.ts';
-import { balanceCharts, type ReadChanges } from './wallet-balances.ts';
-import { heldWords, readState, WALLETS_PATH } from './wallets.ts';
+import { shownUrl } from '../../../../src/domain/webhooks/shown-url.ts';
+import { readWalletFigures, WALLET_EVENTS, type WalletEventType } from '../../../../src/store/wallets/wallet-reads.ts';
+import { actionButton } from '../../kit/forms.ts';
+import { badge, facts, type Html, html, NONE, table } from '../../kit/html.ts';
+import { BY_AGE, PAGE_ROWS, pager, switches } from '../../kit/lists.ts';
+import type { PageDeps } from '../../kit/page-deps.ts';
+import { deliveryState, endpointName, shortId } from '../../kit/shown-values.ts';
+import { listenersOf, readWebhooks } from '../alert-webhooks.ts';
+import type { Decimal, Wallet, WalletBalance, WalletEvent, Webhook } from '../answers.ts';
+import { exactData } from '../api-calls.ts';
+import { type Names, namesOf } from '../named-outcomes.ts';
+import { programExamples, quoted, quotedForPython } from '../program.ts';
+import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
+import { amount, marketPath, minute, plain, titleOf, venueTitle } from '../values.ts';
+import { balanceCharts, type ReadChanges } from './balances.ts';
+import { heldWords, readState, WALLETS_PATH } from './list.ts';
 
 const PATH = `${WALLETS_PATH}/:wallet_id`;
 const CRUMBS = html`<p class="crumbs"><a href="${WALLETS_PATH}">Wallets</a></p>`;
@@ -99,6 +99,7 @@ ${programExamples(request, {
     ['its events', activity],
   ],
   typescript: `const wallet = await client.wallets.get(${quoted(wallet.id)});`,
+  python: `wallet = client.wallets.get(${quotedForPython(wallet.id)})`,
   json: text,
 })}`;
       return {

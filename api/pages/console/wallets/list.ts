@@ -1,18 +1,18 @@
-import { exampleAddress, readWalletAddress } from '../../../src/domain/wallets/address.ts';
-import { readAccountQuotas } from '../../../src/store/accounts/quotas.ts';
-import { readAccountUsage } from '../../../src/store/ops/account-usage.ts';
-import { readWalletFigures, type WalletFigures } from '../../../src/store/wallets/wallet-reads.ts';
-import { type FormView, formView } from '../kit/form-view.ts';
-import { actionForm } from '../kit/forms.ts';
-import { ago, badge, type Html, html, NONE, number, table } from '../kit/html.ts';
-import { PAGE_ROWS, pager } from '../kit/lists.ts';
-import type { PageDeps } from '../kit/page-deps.ts';
-import type { PageContent } from '../kit/router.ts';
-import { shortId } from '../kit/shown-values.ts';
-import type { Wallet } from './answers.ts';
-import { programExamples } from './program.ts';
-import type { ConsoleRequest, ConsoleRouter } from './route.ts';
-import { venueTitle } from './values.ts';
+import { exampleAddress, readWalletAddress } from '../../../../src/domain/wallets/address.ts';
+import { readAccountQuotas } from '../../../../src/store/accounts/quotas.ts';
+import { readAccountUsage } from '../../../../src/store/ops/account-usage.ts';
+import { readWalletFigures, type WalletFigures } from '../../../../src/store/wallets/wallet-reads.ts';
+import { type FormView, formView } from '../../kit/form-view.ts';
+import { actionForm } from '../../kit/forms.ts';
+import { ago, badge, type Html, html, NONE, number, table } from '../../kit/html.ts';
+import { PAGE_ROWS, pager } from '../../kit/lists.ts';
+import type { PageDeps } from '../../kit/page-deps.ts';
+import type { PageContent } from '../../kit/router.ts';
+import { shortId } from '../../kit/shown-values.ts';
+import type { Wallet } from '../answers.ts';
+import { programExamples } from '../program.ts';
+import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
+import { venueTitle } from '../values.ts';
 
 export const WALLETS_PATH = '/wallets';
 const CHECK_PATH = '/console/wallets/address';
@@ -73,6 +73,8 @@ ${pager(request, meta.next_cursor)}
 ${programExamples(request, {
   calls: [['these wallets', call]],
   typescript: 'for await (const wallet of client.wallets.iterate()) console.log(wallet);',
+  python: `for wallet in client.wallets.iterate():
+    print(wallet)`,
   json: text,
 })}`;
   return { title: 'Wallets', body, scripts: ['wallets.js'] };
