@@ -19,7 +19,7 @@ export function findTests(desk: ConsoleDesk): void {
       await page.keyboard.type('chess fin');
       await page.getByRole('option', { name: 'All matches for “chess fin”' }).waitFor();
       expect((await options(page).allTextContents()).map((text) => text.replace(/\s+/g, ' '))).toEqual([
-        'Who wins the chess final?Polymarket',
+        'Who wins the chess final? Polymarket',
         expect.stringMatching(/^Anna\d/),
         expect.stringMatching(/^Bert\d/),
         expect.stringMatching(/^Carla\d/),

@@ -4,8 +4,9 @@ import { attachCombobox, matchesOf } from './combobox.js';
 import { recentOptions } from './recent.js';
 
 document.documentElement.classList.add('scripted');
-// On a phone the sections are one row, which is longer than the screen.
-document.querySelector('.sections [aria-current]')?.scrollIntoView({ inline: 'center', block: 'nearest' });
+// On a phone the line of sections begins with the present one.
+const section = document.querySelector('.sections [aria-current]');
+if (section) section.closest('ul').scrollLeft = section.offsetLeft - 16;
 const rows = () => [...document.querySelectorAll('a[data-row]')];
 
 function move(step) {

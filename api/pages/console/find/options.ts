@@ -102,12 +102,12 @@ function marketOptions(question: Question, quotesOf: QuotesOf): Html {
   if (eventId === undefined) {
     return group(
       title,
-      html`${option(marketPath(first), 'find-question', html`<span>${title}</span>${where}`, quoteOf(leaders[0]))}`,
+      html`${option(marketPath(first), 'find-question', html`<span>${title}</span> ${where}`, quoteOf(leaders[0]))}`,
     );
   }
   return group(
     title,
-    html`${option(eventPath(venue, eventId), 'find-question', html`<span>${title}</span>${where}`)}${leaders.map(
+    html`${option(eventPath(venue, eventId), 'find-question', html`<span>${title}</span> ${where}`)}${leaders.map(
       (leader) => option(marketPath(leader.market), 'find-member', html`${memberName(leader.market)}`, quoteOf(leader)),
     )}${more(question)}`,
   );
@@ -129,7 +129,7 @@ function outcomeOptions(question: Question, quotesOf: QuotesOf): Html {
   const isEvent = question.eventId !== undefined;
   return group(
     question.title,
-    html`<li role="presentation" class="find-question"><span>${question.title}</span><span class="where">${venueTitle(question.venue)}</span></li>${leadersOf(
+    html`<li role="presentation" class="find-question"><span>${question.title} <span class="where">${venueTitle(question.venue)}</span></span></li>${leadersOf(
       question,
       quotesOf,
     ).map(({ market, quotes }) =>
