@@ -55,7 +55,7 @@ export function marketTests(desk: ConsoleDesk): void {
     await page.goto(`${desk.api.url}${desk.marketPath()}`);
     await photograph(page, 'console-market-without-scripts');
     expect(await page.locator('.line-chart').count()).toBe(1);
-    await page.getByText('as a table').click();
+    await page.getByText(/candles of .* as a table/).click();
     expect(await page.getByRole('table', { name: 'Candles, newest first' }).getByRole('row').count()).toBe(31);
     await page.getByRole('link', { name: '1w' }).click();
     expect(new URL(page.url()).search).toBe('?range=1w');
