@@ -81,11 +81,12 @@ export async function storedCandles(
 
 const INSERT_BOOK = sql(
   'test_insert_book',
-  `INSERT INTO book_latest (token_id, as_of, bids, asks) VALUES ($1, $2, $3::jsonb, $4::jsonb)`,
+  `INSERT INTO book_latest (token_id, as_of, bids, asks) VALUES ($1, $2, $3::jsonb, $4::jsonb)
+   ON CONFLICT (token_id) DO UPDATE SET as_of = excluded.as_of, bids = excluded.bids, asks = excluded.asks, received_at = now()`,
 );
 type Levels = readonly (readonly [price: string, size: string, count?: number])[];
 
-/** Inserts a book: bids falling, asks rising. */
+/** Stores the present book: bids falling, asks rising. */
 export async function aStoredBook(
   db: Database,
   tokenId: bigint,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { storedTrades } from '../../factories/stored-series.ts';
+import { aStoredMarket } from '../../factories/stored-market.ts';
+import { aStoredBook, storedTrades } from '../../factories/stored-series.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type ConsoleDesk, DRAWN, GOOD, hide } from '../console-desk.ts';
 import { expectSound, overflow, PHONE, photograph, WIDE } from '../open-page.ts';
@@ -54,7 +55,7 @@ export function marketTests(desk: ConsoleDesk): void {
     await page.goto(`${desk.api.url}${desk.marketPath()}`);
     await photograph(page, 'console-market-without-scripts');
     expect(await page.locator('.line-chart').count()).toBe(1);
-    await page.getByText('as a table').click();
+    await page.getByText(/candles of .* as a table/).click();
     expect(await page.getByRole('table', { name: 'Candles, newest first' }).getByRole('row').count()).toBe(31);
     await page.getByRole('link', { name: '1w' }).click();
     expect(new URL(page.url()).search).toBe('?range=1w');
@@ -84,6 +85,65 @@ export function marketTests(desk: ConsoleDesk): void {
       await page.locator('[data-part="order"] .problem').waitFor();
       await page.getByRole('status').filter({ hasText: 'refused' }).waitFor();
     }
+  });
+
+  test('a new trade flashes its row only, and the depth follows the book without a shift of the page', async () => {
+    const { page } = desk.tab;
+    await page.setViewportSize(WIDE);
+    const market = await aStoredMarket(desk.api.db);
+    const [yes] = market.outcomes;
+    if (!yes) throw new TypeError('the market has outcomes');
+    const old = new Date(Date.now() - 60_000);
+    await aStoredBook(desk.api.db, yes.tokenId, {
+      asOf: old,
+      bids: [['0.19', '5']],
+      asks: [
+        ['0.2', '9'],
+        ['0.3', '9'],
+      ],
+    });
+    const trades = Array.from({ length: 12 }, (_, n) => ({ tradeId: `old ${n}`, price: '0.2', size: '4' }));
+    await storedTrades(
+      desk.api.db,
+      trades.map((each) => ({ ...each, tokenId: yes.tokenId, at: old })),
+    );
+    await page.goto(`${desk.api.url}/markets/polymarket/${market.marketId}`);
+    await page.locator(GOOD).waitFor();
+    await page.evaluate(`window.shifts = []; new PerformanceObserver((list) => {
+      for (const each of list.getEntries()) window.shifts.push(each.value);
+    }).observe({ type: 'layout-shift' })`);
+    const of = { venue: 'polymarket', marketId: market.marketId, outcomeId: yes.outcomeId };
+    const at = new Date();
+    const trade = { price: '0.222', size: '321' };
+    await storedTrades(desk.api.db, [{ tokenId: yes.tokenId, at, tradeId: 'flash', ...trade }]);
+    await aStoredBook(desk.api.db, yes.tokenId, {
+      asOf: at,
+      bids: [['0.19', '47.96']],
+      asks: [
+        ['0.2', '10.5'],
+        ['0.3', '20.25'],
+      ],
+    });
+    const timestamp = Math.floor(at.getTime() / 1_000);
+    await desk.journal.append([{ ...of, kind: 'trade', body: { trade_id: 'flash', timestamp, ...trade } }]);
+    await page.locator('[data-part="trades"] tr.flashed', { hasText: '0.222' }).waitFor();
+    expect(await page.locator('[data-part="trades"] tr.flashed').count()).toBe(1);
+    const depth = page.getByRole('group', { name: /^Depth of the book/ });
+    await depth.locator('[data-asks="0.2 10.5,0.3 20.25"]').waitFor();
+    expect(await page.evaluate('window.shifts')).toEqual([]);
+    const said = page.locator('[data-depth]');
+    await depth.focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    await said.getByText('30.75 offered at 0.3 or better').waitFor();
+    for (let n = 0; n < 2; n++) await page.keyboard.press('ArrowLeft');
+    await said.getByText('47.96 bid at 0.19 or better').waitFor();
+    const picture = await depth.locator('svg').boundingBox();
+    if (!picture) throw new TypeError('the depth has a picture');
+    await page.mouse.move(picture.x + picture.width - 2, picture.y + 5);
+    await said.getByText('30.75 offered at 0.3 or better').waitFor();
+    await depth.getByText('Depth as a table').click();
+    await depth.getByRole('row', { name: /ask.*0\.30.*30\.75/ }).waitFor();
   });
 
   test('the curl link of a market opens the request', async () => {

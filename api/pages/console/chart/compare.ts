@@ -122,7 +122,7 @@ export function compareForm(
   return html`<details class="compare"><summary class="button">Compare</summary>
 <form method="get" data-compare data-most="${most}" data-standard="${JSON.stringify(standard.map(({ outcome_id }) => outcome_id))}">${hidden.map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
-  )}<fieldset class="checks"><legend>At most ${most} lines beside each other</legend><div class="choices">${candidates.map(
+  )}<fieldset class="checks"><legend>${most < MAX_LINES ? 'Beside this outcome' : 'Lines of the chart'}, at most ${most}</legend><div class="choices">${candidates.map(
     ({ outcome_id, label }) =>
       html`<label class="check"><input type="checkbox" name="compare" value="${outcome_id}"${
         ids.has(outcome_id) && html` checked`

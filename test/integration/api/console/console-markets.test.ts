@@ -158,7 +158,8 @@ describe('the page of a market', () => {
     const { text } = await browser.page(`/markets/polymarket/${marketId}`);
     const [, actions = ''] = /<span class="crumb-actions">(.*?)<\/span>/s.exec(text) ?? [];
     expect(textOf(actions)).toBe('Copy id curl Open at venue');
-    const ladder = rowsOf(text).filter(([side = '']) => ['ask', 'mid', 'bid'].includes(side));
+    const [, part = ''] = /data-part="book"(.*?)<\/section>/s.exec(text) ?? [];
+    const ladder = rowsOf(part).filter(([side = '']) => ['ask', 'mid', 'bid'].includes(side));
     expect(ladder.map(([side]) => side)).toEqual([...Array(6).fill('ask'), 'mid', ...Array(6).fill('bid')]);
     expect(ladder[6]?.[1]).toBe('0.195');
   });
