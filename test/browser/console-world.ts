@@ -1,12 +1,13 @@
 import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { newId } from '../../src/domain/values/ids.ts';
+import { responseHeaders } from '../../src/domain/webhooks/response-headers.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
 import { alertBody } from '../factories/alert-events.ts';
 import { anAlert, aSubscription } from '../factories/alerts.ts';
 import { aListedDay, anEmptyDay } from '../factories/archive.ts';
-import { aDelivery, anAttempt, setRequests } from '../factories/deliveries.ts';
+import { aDelivery, anAttempt, setLastAttempt, setRequests } from '../factories/deliveries.ts';
 import { type StoredHour, storedCoverage } from '../factories/stored-coverage.ts';
 import { aStoredMarket, type TestMarket } from '../factories/stored-market.ts';
 import { storedTimeline } from '../factories/stored-resolution.ts';
@@ -182,6 +183,8 @@ export interface AccountWorld {
   accountId: bigint;
   webhook: { pk: bigint; id: string };
   failed: { pk: bigint; id: string; eventId: string };
+  /** A delivery of an alert on the market, with headers of answers, and a next attempt. */
+  retrying: { id: string; eventId: string };
   /** A delivery of a chat webhook. */
   message: { webhookId: string; id: string };
   alert: string;
@@ -201,7 +204,7 @@ const WATCH = sql(
 export async function anAccountWorld(
   db: Database,
   accountId: bigint,
-  { pk, outcomes: [yes] }: TestMarket,
+  { pk, marketId, outcomes: [yes] }: TestMarket,
 ): Promise<AccountWorld> {
   await db.query(WATCH, [accountId, [pk]]);
   const subscription = async (url: string) => {
@@ -218,7 +221,7 @@ export async function anAccountWorld(
     accountId,
     subscriptionPk: webhook.pk,
     status: 'failed',
-    attemptCount: 2,
+    minutesAgo: 10,
     body: `{"id":"evt_1","type":"price_alert","data":{"currentPrice":0.10000000000000000005,"note":${JSON.stringify(HOSTILE)}}}`,
   });
   await anAttempt(db, failed.pk, {
@@ -230,6 +233,7 @@ export async function anAccountWorld(
     response: Buffer.from(`<html><script>document.title='pwned'</script>${HOSTILE}</html>`),
   });
   await anAttempt(db, failed.pk, { number: 2, minutesAgo: 4, ms: 3, outcome: 'failed', error: 'connection_refused' });
+  await setLastAttempt(db, failed.pk, { count: 2, error: 'connection_refused' });
   const chat = await subscription('https://discord.example.test/***');
   await setRequests(db, chat.pk, { format: 'discord', headerNames: ['X-Desk'] });
   const message = await aDelivery(db, {
@@ -245,6 +249,11 @@ export async function anAccountWorld(
   await make({ mint, condition: 'below', target: '0.1' });
   await make({ mint: 'So11111111111111111111111111111111111111112', condition: 'above', target: '0.000000123456789' });
   const { id } = await make({ mint, condition: 'above', target: '0.25', webhookPk: webhook.pk });
+  const retrying = await aRetriedDelivery(
+    db,
+    { accountId, subscriptionPk: webhook.pk },
+    { alertId: id, marketId, mint },
+  );
   const rule = await make({ mint, condition: 'above', target: '0.31' });
   await db.query(MAKE_RULE, [rule.pk, `A note with ${HOSTILE}`]);
   for (let n = 1; n <= 3; n++) await db.query(FIRE_RULE, [rule.pk, n]);
@@ -252,6 +261,7 @@ export async function anAccountWorld(
     accountId,
     webhook,
     failed,
+    retrying,
     message: { webhookId: chat.id, id: message.id },
     alert: id,
     rule: rule.id,
@@ -278,6 +288,52 @@ async function wallets(db: Database, accountId: bigint, mint: string): Promise<{
   });
   const fresh = await aWatchedWallet(db, { accountId, venue: 'polymarket' });
   return { wallet: wallet.id, newWallet: fresh.id };
+}
+
+/** A delivery whose receiver answers 503 behind a proxy, and hides a cookie. */
+async function aRetriedDelivery(
+  db: Database,
+  owner: { accountId: bigint; subscriptionPk: bigint },
+  { alertId, marketId, mint }: { alertId: string; marketId: string; mint: string },
+): Promise<{ id: string; eventId: string }> {
+  const data = {
+    alertId,
+    tokenMint: mint,
+    tokenSymbol: 'Yes',
+    condition: 'above',
+    targetPrice: 0.25,
+    currentPrice: 0.26,
+  };
+  const body = JSON.stringify({ id: 'evt_2', type: 'price_alert', data: { ...data, venue: 'polymarket', marketId } });
+  const made = await aDelivery(db, { ...owner, body, minutesAgo: 14, dueInSeconds: 250 });
+  const received = {
+    'content-type': 'application/json',
+    date: 'Fri, 27 Nov 2026 15:00:00 GMT',
+    server: 'nginx/1.27',
+    'retry-after': '60',
+    'x-note': HOSTILE,
+    'x-request-id': 'a0b1c2d3e4f5a0b1c2d3e4f5a0b1c2d3e4f5a0b1c2d3e4f5a0b1c2d3e4f5a0b1c2d3e4f5',
+    'set-cookie': 'sid=query-secret',
+  };
+  for (const [index, minutesAgo] of [14, 13.9, 13, 10].entries()) {
+    const isTimeout = index === 0;
+    await anAttempt(db, made.pk, {
+      number: index + 1,
+      minutesAgo,
+      ms: isTimeout ? 15_000 : 40 + index,
+      outcome: 'failed',
+      ...(isTimeout
+        ? { error: 'timeout' }
+        : {
+            status: 503,
+            error: 'http_status',
+            response: Buffer.from('{"error":"upstream is down","retry":true}'),
+            headers: responseHeaders(received, []),
+          }),
+    });
+  }
+  await setLastAttempt(db, made.pk, { count: 4, status: 503, error: 'http_status' });
+  return made;
 }
 
 /** Prices of the last two days, each hour, and the latest one. */

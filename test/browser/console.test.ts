@@ -1,5 +1,6 @@
 import { alertTests } from './console/alerts.ts';
 import { chartTests } from './console/chart.ts';
+import { deliveryTests } from './console/deliveries.ts';
 import { detailTests } from './console/details.ts';
 import { findTests } from './console/find.ts';
 import { keyTests } from './console/keys.ts';
@@ -23,6 +24,7 @@ describeConsole('the console in Chromium', (desk) => {
   alertTests(desk);
   walletTests(desk);
   webhookTests(desk);
+  deliveryTests(desk);
   keyTests(desk);
   startTests(desk);
   streamTests(desk);

@@ -2,6 +2,7 @@ import type { ChatFormat } from '../../src/domain/chat/chat-url.ts';
 import { EVENTS } from '../../src/domain/events/events.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
+import { type ResponseHeaders, storedHeaders } from '../../src/domain/webhooks/response-headers.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
 import { insertDeliveries, insertEvents } from '../../src/store/deliveries/events.ts';
 
@@ -11,8 +12,9 @@ const INSERT_EVENT = sql(
 );
 const INSERT_DELIVERY = sql(
   'test_insert_delivery',
-  `INSERT INTO delivery (id, event_pk, subscription_pk, is_test, status, attempt_count, next_attempt_at, locked_until)
-   VALUES ($1, $2, $3, $4, $5, $6, now() + $7 * interval '1 second', now() + $8 * interval '1 second') RETURNING pk`,
+  `INSERT INTO delivery (id, event_pk, subscription_pk, is_test, status, attempt_count, next_attempt_at, locked_until, created_at)
+   VALUES ($1, $2, $3, $4, $5, $6, now() + $7 * interval '1 second', now() + $8 * interval '1 second', now() - $9 * interval '1 minute')
+   RETURNING pk`,
 );
 
 export interface DeliveryFields {
@@ -25,6 +27,8 @@ export interface DeliveryFields {
   dueInSeconds?: number;
   /** Negative: an expired lease. Default: no lease. */
   lockedForSeconds?: number;
+  /** The age of the delivery. Default: new. */
+  minutesAgo?: number;
   type?: EventType;
   body?: string;
 }
@@ -55,14 +59,16 @@ export async function aDelivery(
     fields.attemptCount ?? 0,
     fields.dueInSeconds ?? 0,
     fields.lockedForSeconds ?? null,
+    fields.minutesAgo ?? 0,
   ]);
   return { pk: row?.pk ?? 0n, id, eventId };
 }
 
 const INSERT_ATTEMPT = sql(
   'test_insert_attempt',
-  `INSERT INTO delivery_attempt (delivery_pk, attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt)
-   VALUES ($1, $2, now() - $3 * interval '1 minute', $4, $5, $6, $7, $8)`,
+  `INSERT INTO delivery_attempt (delivery_pk, attempt_number, started_at, duration_ms, outcome, status_code, error_code, response_excerpt,
+     response_headers)
+   VALUES ($1, $2, now() - $3 * interval '1 minute', $4, $5, $6, $7, $8, $9)`,
 );
 
 export interface AttemptFields {
@@ -74,13 +80,30 @@ export interface AttemptFields {
   status?: number | null;
   error?: string | null;
   response?: Buffer | null;
+  /** Default: of a release that stored none. */
+  headers?: ResponseHeaders;
 }
 
 /** Inserts an attempt of a delivery, whose own state stays. */
 export async function anAttempt(db: Database, deliveryPk: bigint, fields: AttemptFields): Promise<void> {
   const { number = 1, minutesAgo, ms, outcome = 'delivered', error = null, response = null } = fields;
+  const headers = fields.headers === undefined ? null : storedHeaders(fields.headers);
   const { status = outcome === 'delivered' ? 200 : null } = fields;
-  await db.query(INSERT_ATTEMPT, [deliveryPk, number, minutesAgo, ms, outcome, status, error, response]);
+  await db.query(INSERT_ATTEMPT, [deliveryPk, number, minutesAgo, ms, outcome, status, error, response, headers]);
+}
+
+const SET_LAST = sql(
+  'test_set_last_attempt',
+  'UPDATE delivery SET attempt_count = $2, last_status_code = $3, last_error = $4 WHERE pk = $1',
+);
+
+/** Sets the outcome of the latest attempt of a delivery. */
+export async function setLastAttempt(
+  db: Database,
+  pk: bigint,
+  { count, status = null, error = null }: { count: number; status?: number | null; error?: string | null },
+): Promise<void> {
+  await db.query(SET_LAST, [pk, count, status, error]);
 }
 
 const SET_REQUESTS = sql(

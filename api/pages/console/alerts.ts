@@ -17,7 +17,7 @@ import { destinationName, readWebhooks } from './alert-webhooks.ts';
 import { distance, firesWhen, subjectOf, TRIAL_PATH, targetOf } from './alert-words.ts';
 import type { Alert, Firing, Webhook } from './answers.ts';
 import { type Names, namesOf } from './named-outcomes.ts';
-import { programExamples, quoted } from './program.ts';
+import { programExamples, quoted, quotedForPython } from './program.ts';
 import type { ActionRequest, ConsoleRequest, ConsoleRouter } from './route.ts';
 import { amount, marketPath, minute, percent, price } from './values.ts';
 
@@ -62,6 +62,8 @@ ${pager(request, meta.next_cursor)}
 ${programExamples(request, {
   calls: [['these alerts', list]],
   typescript: `for await (const alert of client.alerts.iterate({ status: ${quoted(status)} })) console.log(alert);`,
+  python: `for alert in client.alerts.iterate(status=${quotedForPython(status)}):
+    print(alert)`,
   json: text,
 })}`;
       return { title: 'Alerts', body };
@@ -143,6 +145,7 @@ ${programExamples(request, {
     ['pause it', { ...call(request), operationId: 'updateAlert', body: { status: 'paused' } }],
   ],
   typescript: `const alert = await client.alerts.get(${quoted(alert.id)});`,
+  python: `alert = client.alerts.get(${quotedForPython(alert.id)})`,
   json: text,
 })}`;
       return { title: alert.name ?? capital(fullClause(alert, own)), above: CRUMBS, body };

@@ -6,7 +6,7 @@ import { chosenOf, compareForm, MAX_LINES, type Member, memberOf, readLines } fr
 import { chartChoices } from './chart/view.ts';
 import { readStars } from './find/star.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
-import { programExamples, quoted } from './program.ts';
+import { programExamples, quoted, quotedForPython } from './program.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
 import { type Range, windowOf } from './series.ts';
 import { amount, currencyOf, eventPath, fromSeconds, minute, venueTitle } from './values.ts';
@@ -120,6 +120,8 @@ ${programExamples(request, {
   typescript: `for await (const market of client.markets.iterate({ venue: ${quoted(event.venue)}, event_id: ${quoted(event.event_id)} })) {
   console.log(market.title);
 }`,
+  python: `for market in client.markets.iterate(venue=${quotedForPython(event.venue)}, event_id=${quotedForPython(event.event_id)}):
+    print(market.title)`,
   json: text,
 })}`;
   const above = html`<p class="crumbs"><a href="/markets?venue=${event.venue}">${venueTitle(event.venue)}</a>${

@@ -99,6 +99,9 @@ ${programExamples(request, {
     ['new events, live', { operationId: 'streamAccountEvents' }],
   ],
   typescript: 'for await (const event of client.eventStream()) console.log(event);',
+  python: `with client.event_stream() as events:
+    for event in events:
+        print(event)`,
   json: text,
 })}`;
       return { title: 'Live', body, scripts: isNewest ? ['tail.js'] : [] };

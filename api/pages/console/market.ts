@@ -18,13 +18,14 @@ import {
 import { memberOf } from './chart/compare.ts';
 import { idsOf, pricesOf, quoteOf, type View, viewOf } from './chart/view.ts';
 import { readStars } from './find/star.ts';
-import { bookLadder, tradeTable } from './market-tape.ts';
+import { bookDepth, bookLadder, tradeTable } from './market-tape.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
 import { orderResult, orderSection, readOrder } from './order.ts';
-import { programExamples, quoted } from './program.ts';
+import { programExamples, quoted, quotedForPython } from './program.ts';
 import { resultSection } from './resolutions/result.ts';
+import { readRules, rulesSection } from './resolutions/rules.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
-import { candleCall, windowOf } from './series.ts';
+import { type ChartWindow, candleCall, windowOf } from './series.ts';
 import {
   amount,
   change,
@@ -77,6 +78,7 @@ export function marketPage(router: ConsoleRouter, deps: MarketDeps): void {
       const currency = currencyOf(market.venue);
       return {
         book: bookLadder(book, currency).toString(),
+        depth: bookDepth(book, currency).toString(),
         trades: tradeTable(trades, market, currency).toString(),
         order: orderResult(market.venue, order, book).toString(),
       };
@@ -117,7 +119,7 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
   const window = windowOf(range, market, nowMs, kind);
   const [prices, siblings] = await Promise.all([pricesOf(request, market), siblingsOf(request, market)]);
   const quote = quoteOf(prices, outcome?.outcome_id);
-  const [drawn, book, trades, trends, siblingTrends, alerts, result, order, starOf] = await Promise.all([
+  const [drawn, book, trades, trends, siblingTrends, alerts, result, order, starOf, rules] = await Promise.all([
     readChart(request, view, siblings),
     bookOf(request, market, outcome?.outcome_id),
     tradesOf(request, market),
@@ -127,6 +129,7 @@ async function page(request: ConsoleRequest, deps: MarketDeps, view: View) {
     resultOf(request, market),
     readOrder(request, market, outcome?.outcome_id),
     readStars(deps, request, [market]),
+    readRules(request, market),
   ]);
   const trend = trends.get(`${market.venue} ${market.market_id}`);
   const before = trend?.points[0];
@@ -152,10 +155,14 @@ ${chartNotes(drawn)}
 <section class="card trades-card" aria-labelledby="trades-title"><h2 id="trades-title">Trades</h2>
 <div data-part="trades">${tradeTable(trades, market, currency)}</div></section>
 </div></div>
-${outcome && orderSection(market, outcome, order, book, choicesOf(request, ['outcome', 'range', 'chart', 'compare']))}
+<div class="depth-grid">
+<section class="card depth-card" aria-labelledby="depth-title"><h2 id="depth-title">Depth of ${outcome?.label}</h2>
+<p class="legend muted" role="status" data-depth></p><div data-part="depth">${bookDepth(book, currency)}</div></section>
+${outcome && orderSection(market, outcome, order, book, choicesOf(request, ['outcome', 'range', 'chart', 'compare']))}</div>
 ${outcome && alerts && (await alertSection(deps, request, view, outcome, alerts, quote?.price))}
 ${candleTable(drawn.candles, drawn.interval)}
 ${resultSection(market, result)}
+${rulesSection(request, market, rules)}
 ${
   siblings.length > 0 &&
   html`<h2>Other markets of <a href="${eventPath(market.venue, market.event_id ?? '')}">this event</a></h2>
@@ -163,7 +170,7 @@ ${marketTable(siblings, siblingTrends)}`
 }
 <h2>About</h2>
 ${about(view, prices, nowMs)}
-${outcome && examples(request, view, prices, candleCall(market, outcome.outcome_id, window), window.interval)}
+${outcome && examples(request, view, prices, window)}
 </div>`;
   return { title: titleOf(market), above: crumbs(market, nowMs), body, scripts: ['market.js'] };
 }
@@ -235,28 +242,24 @@ function about({ market }: View, prices: ApiAnswer<Prices> | undefined, nowMs: n
 <button type="button" class="quiet" data-copy="${outcome_id}">Copy<span class="visually-hidden"> the id of ${label}</span></button>`,
         ] as const,
     ),
-  ])}
-${
-  market.description !== '' &&
-  html`<details class="more"><summary>Description and rules</summary><p class="long prose">${market.description}</p>${
-    market.resolution_criteria !== undefined && html`<p class="long prose">${market.resolution_criteria}</p>`
-  }</details>`
-}`;
+  ])}`;
 }
 
 function examples(
   request: ConsoleRequest,
   { market, answer, outcome }: View,
   prices: ApiAnswer<Prices> | undefined,
-  candles: ApiCall,
-  interval: string,
+  window: ChartWindow,
 ): Html {
   const { venue, market_id } = market;
+  const { interval, start, end } = window;
+  const outcomeId = outcome?.outcome_id ?? '';
+  const python = [venue, market_id, outcomeId, interval].map(quotedForPython);
   const ids = `venue: ${quoted(venue)}, market_id: ${quoted(market_id)}`;
   return programExamples(request, {
     calls: [
       ['the present prices', { operationId: 'getPrices', params: idsOf(market) }],
-      ['the candles of the chart', candles],
+      ['the candles of the chart', candleCall(market, outcomeId, window)],
       ['the result and its timeline', resultCall(market)],
       [
         'every change, live',
@@ -265,10 +268,18 @@ function examples(
     ],
     typescript: `const market = { ${ids} };
 const { data: prices } = await client.markets.prices(market);
-const outcome_id = ${quoted(outcome?.outcome_id ?? '')};
-const { data: candles } = await client.candles.list({ ...market, outcome_id, interval: ${quoted(interval)} });
+const outcome_id = ${quoted(outcomeId)};
+const { data: candles } = await client.candles.list({ ...market, outcome_id, interval: ${quoted(interval)}, start: ${start}, end: ${end} });
+const { data: result } = await client.markets.resolution(market);
 const stream = client.stream({ venue: market.venue, market_ids: [market.market_id], snapshot: true });
 for await (const message of stream) console.log(message);`,
+    python: `market = {"venue": ${python[0]}, "market_id": ${python[1]}}
+prices = client.markets.prices(**market)
+candles = client.candles.list(**market, outcome_id=${python[2]}, interval=${python[3]}, start=${start}, end=${end})
+result = client.markets.resolution(**market)
+with client.stream(venue=${python[0]}, market_ids=[${python[1]}], snapshot=True) as stream:
+    for message in stream:
+        print(message)`,
     json: (prices ?? answer).text,
   });
 }

@@ -1,12 +1,13 @@
 import { MAX_STORED_LEVELS, ORDER_SIDES, type OrderSide } from '../../../src/domain/markets/executable.ts';
 import { decimal, roundedText } from '../../../src/domain/values/decimal.ts';
 import { ApiError } from '../../errors.ts';
-import { type DepthLevel, depthChart } from '../kit/drawings.ts';
+import { depthChart } from '../kit/drawings.ts';
 import { chosen, textField } from '../kit/filters.ts';
 import { badge, facts, type Html, html, NONE } from '../kit/html.ts';
 import { groupedDigits } from '../kit/shown-values.ts';
-import type { Book, Decimal, Executable, Level, Market } from './answers.ts';
+import type { Book, Decimal, Executable, Market } from './answers.ts';
 import { exactData } from './api-calls.ts';
+import { depthLevels } from './market-tape.ts';
 import type { ConsoleRequest } from './route.ts';
 import { clock, currencyOf, plain, price } from './values.ts';
 
@@ -88,10 +89,11 @@ export function orderResult(venue: string, order: ShownOrder, book: Book | null)
   return html`<div class="order-result"><div>${facts([
     ['Price with fee', html`<strong>${quotient(fill.price_with_fee)}</strong>`],
     ['Average price', quotient(fill.average_price)],
-    ['Fee', fill.fee === null ? html`${NONE} <span class="muted">${feeWords(fill)}</span>` : money(fill.fee)],
+    ['Fee', fill.fee === null ? html`unknown <span class="muted">${feeWords(fill)}</span>` : money(fill.fee)],
     [side === 'buy' ? 'You pay' : 'You get', money(fill.total)],
     ['Worst price', price(fill.worst_price)],
     ['Slippage', quotient(fill.slippage)],
+    ['Spread of the book', book?.as_of === fill.as_of ? price(book.spread) : NONE],
     ['Filled', html`${price(fill.filled_size)} from ${fill.levels} ${fill.levels === 1 ? 'level' : 'levels'}`],
   ])}${warnings(order, fill)}</div>${book?.as_of === fill.as_of && depth(book, fill)}</div>`;
 }
@@ -135,12 +137,9 @@ function warnings({ isLive }: ShownOrder, fill: Executable): Html {
 }
 
 function depth(book: Book, fill: Executable): Html {
-  const levels = (side: readonly Level[]): DepthLevel[] =>
-    side.map(({ price, size }) => ({ price: Number(price), size: Number(size) }));
   const label = `The order takes ${String(fill.filled_size)} from ${fill.levels} ${fill.side === 'buy' ? 'asks' : 'bids'}`;
-  return depthChart(
-    { bids: levels(book.bids), asks: levels(book.asks) },
-    { side: fill.side === 'buy' ? 'asks' : 'bids', size: Number(fill.filled_size) },
-    label,
-  );
+  return depthChart({ bids: depthLevels(book.bids), asks: depthLevels(book.asks) }, label, {
+    side: fill.side === 'buy' ? 'asks' : 'bids',
+    size: Number(fill.filled_size),
+  });
 }

@@ -205,6 +205,8 @@ ${programExamples(request, {
     ['another key', { operationId: 'createKey', body: { name: 'laptop', scopes: ['markets:read'] } }],
   ],
   typescript: `for await (const key of client.keys.iterate({ status: 'active' })) console.log(key);`,
+  python: `for each in client.keys.iterate(status="active"):
+    print(each)`,
   json: text,
 })}`;
 }

@@ -150,8 +150,7 @@ ${answer(each, isCopied)}</details>`;
 function answer(attempt: AttemptBody, isCopied: boolean): Html {
   if (attempt.statusCode === undefined)
     return html`<p class="hint">The receiver gave no answer, so there are no headers and no body.</p>`;
-  return html`<p>Status <span class="num">${attempt.statusCode}</span></p>
-${headers(attempt)}${responseBody(attempt, isCopied)}`;
+  return html`${headers(attempt)}${responseBody(attempt, isCopied)}`;
 }
 
 function headers({
@@ -164,8 +163,8 @@ function headers({
     return html`<p class="hint">The headers of this answer are not stored: an earlier release of oddswire made the attempt.</p>`;
   }
   const left = [
-    responseHeadersRemoved > 0 && html`${plural(responseHeadersRemoved)} not stored, because they may hold a secret.`,
-    responseHeadersOmitted > 0 && html`${plural(responseHeadersOmitted)} not stored, because all exceed 4 KiB.`,
+    responseHeadersRemoved > 0 && html`${plural(responseHeadersRemoved)} not stored: possible secrets.`,
+    responseHeadersOmitted > 0 && html`${plural(responseHeadersOmitted)} not stored: the limit is 4 KiB.`,
   ].filter((each) => each !== false);
   return html`${table<{ name: string; value: string }>({
     caption: `Headers of the answer to attempt ${attempt}`,

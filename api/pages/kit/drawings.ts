@@ -202,20 +202,21 @@ export interface DepthLevel {
 type DepthSide = 'bids' | 'asks';
 
 /**
- * The sizes of a book, summed from the best price of each side, over the prices around the middle. The part that an order takes is filled.
- * Both sides are best first.
+ * The sizes of a book, summed from the best price of each side. With an order, the prices around the middle, and the part that the order
+ * takes is filled; without one, the whole book. Both sides are best first. The script reads the levels from the figure.
  */
 export function depthChart(
   book: Readonly<Record<DepthSide, readonly DepthLevel[]>>,
-  used: { side: DepthSide; size: number },
   label: string,
+  used?: { side: DepthSide; size: number },
 ): Html {
   const best = [book.bids[0], book.asks[0]].flatMap((level) => (level ? [level.price] : []));
   if (best.length === 0) return html``;
   const middle = best.reduce((sum, price) => sum + price, 0) / best.length;
-  const taken = takenOf(book[used.side], used.size);
-  const distance = Math.max(0, ...taken.map(({ price }) => Math.abs(price - middle)));
-  const reach = Math.max(LEAST_REACH, DEPTH_REACH * distance);
+  const taken = used === undefined ? [] : takenOf(book[used.side], used.size);
+  const reached = used === undefined ? [...book.bids, ...book.asks] : taken;
+  const distance = Math.max(0, ...reached.map(({ price }) => Math.abs(price - middle)));
+  const reach = Math.max(LEAST_REACH, (used === undefined ? 1 : DEPTH_REACH) * distance);
   const [from, to] = [Math.max(0, middle - reach), Math.min(1, middle + reach)];
   const shown = (levels: readonly DepthLevel[]) => levels.filter(({ price }) => price >= from && price <= to);
   const total = (levels: readonly DepthLevel[]) => levels.reduce((sum, { size }) => sum + size, 0);
@@ -236,10 +237,12 @@ export function depthChart(
     }
     return html`<path class="area ${classes}" d="${drawn}V${DEPTH_BOX.height}Z"/>`;
   };
-  return html`<figure class="depth-chart"><svg viewBox="0 0 ${DEPTH_BOX.width} ${DEPTH_BOX.height}" preserveAspectRatio="none" role="img"
- aria-label="${label}">${area(shown(book.bids), book.bids, 'bids')}${area(shown(book.asks), book.asks, 'asks')}${area(taken, book[used.side], `${used.side} used`)}</svg>
+  return html`<figure class="depth-chart" data-from="${from}" data-to="${to}" data-bids="${listed(book.bids)}" data-asks="${listed(book.asks)}"><svg viewBox="0 0 ${DEPTH_BOX.width} ${DEPTH_BOX.height}" preserveAspectRatio="none" role="img"
+ aria-label="${label}">${area(shown(book.bids), book.bids, 'bids')}${area(shown(book.asks), book.asks, 'asks')}${used !== undefined && area(taken, book[used.side], `${used.side} used`)}<path class="cursor" d=""/></svg>
 <figcaption><span class="num">${axis(from)}</span><span class="num">${axis(middle)}</span><span class="num">${axis(to)}</span></figcaption></figure>`;
 }
+
+const listed = (levels: readonly DepthLevel[]) => levels.map(({ price, size }) => `${price} ${size}`).join(',');
 
 /** The levels that an order of a size takes; the last one in part. */
 function takenOf(levels: readonly DepthLevel[], size: number): DepthLevel[] {

@@ -1,5 +1,5 @@
-import type { WebhookHours } from '../../../src/store/deliveries/webhook-hours.ts';
-import { type Html, html, number, table } from './html.ts';
+import { MEASURED_DELIVERIES, type WebhookHours } from '../../../src/store/deliveries/webhook-hours.ts';
+import { emptyState, type Html, html, number, table } from './html.ts';
 import { percent } from './shown-values.ts';
 
 type Hour = WebhookHours['hours'][number];
@@ -18,8 +18,21 @@ interface Slot {
   isUnknown: boolean;
 }
 
-/** Success rate, latency and number of the attempts of each of the last 24 hours, with a table of the same figures. */
-export function hourCharts({ hours, countedSince }: Omit<WebhookHours, 'day'>, nowMs: number): Html {
+/** Figures and charts of the attempts of the last 24 hours. */
+export function lastDay(activity: WebhookHours, nowMs: number): Html {
+  if (activity.day === null) return emptyState('No attempt in this period.');
+  const { attempts, delivered, p50Ms, p95Ms } = activity.day;
+  return html`<div class="grid">
+<div class="card">Success<span class="figure">${percent(delivered, attempts)}</span><span class="hint">${number(delivered)} of ${number(attempts)} attempts</span></div>
+<div class="card">p50<span class="figure">${number(p50Ms)} <small>ms</small></span><span class="hint">from the connection to the complete answer</span></div>
+<div class="card">p95<span class="figure">${number(p95Ms)} <small>ms</small></span><span class="hint">all attempts, including failed ones</span></div>
+</div>
+${hourCharts(activity, nowMs)}
+<p class="hint">These figures cover the attempts of the newest ${number(MEASURED_DELIVERIES)} deliveries.</p>`;
+}
+
+/** Success rate, latency and number of the attempts of each hour, with a table of the same figures. */
+function hourCharts({ hours, countedSince }: Omit<WebhookHours, 'day'>, nowMs: number): Html {
   const last = Math.floor(nowMs / 1000 / HOUR_SECONDS) * HOUR_SECONDS;
   const byHour = new Map(hours.map((hour) => [hour.hour, hour]));
   const knownFrom = countedSince === null ? 0 : countedSince.getTime() / 1000;
@@ -29,6 +42,8 @@ export function hourCharts({ hours, countedSince }: Omit<WebhookHours, 'day'>, n
   });
   const failed = hours.reduce((sum, hour) => sum + hour.attempts - hour.delivered, 0);
   const slowest = Math.max(0, ...hours.map(({ p95Ms }) => p95Ms));
+  // One timeout would flatten all other hours on an even scale.
+  const latencyShare = (ms: number) => Math.log1p(ms) / Math.max(1, Math.log1p(slowest));
   const most = Math.max(1, ...hours.map(({ attempts }) => attempts));
   const worst = Math.min(1, ...hours.map(({ attempts, delivered }) => delivered / attempts));
   return html`<div class="hour-charts">${chart(slots, {
@@ -42,12 +57,12 @@ export function hourCharts({ hours, countedSince }: Omit<WebhookHours, 'day'>, n
     ],
   })}${chart(slots, {
     name: 'Latency',
-    keys: html`<span class="key p50">p50</span> <span class="key p95">p95</span> <span class="muted">to ${number(slowest)} ms</span>`,
+    keys: html`<span class="key p50">p50</span> <span class="key p95">p95</span> <span class="muted">to ${number(slowest)} ms, logarithmic</span>`,
     label: `Latency per hour in the last 24 hours, p95 at most ${slowest} ms`,
     title: ({ p50Ms, p95Ms }) => `p50 ${p50Ms} ms, p95 ${p95Ms} ms`,
     parts: ({ p50Ms, p95Ms }) => [
-      ['p95', p95Ms / Math.max(1, slowest)],
-      ['p50', p50Ms / Math.max(1, slowest)],
+      ['p95', latencyShare(p95Ms)],
+      ['p50', latencyShare(p50Ms)],
     ],
   })}${chart(slots, {
     name: 'Attempts',

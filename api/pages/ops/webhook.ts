@@ -2,7 +2,6 @@ import { DAY_MS } from '../../../src/domain/values/durations.ts';
 import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
 import { recoverDeliveries } from '../../../src/store/deliveries/recovery.ts';
 import { updateSubscription } from '../../../src/store/deliveries/subscriptions.ts';
-import { MEASURED_DELIVERIES } from '../../../src/store/deliveries/webhook-hours.ts';
 import {
   type FailedAttempt,
   findOpsSubscription,
@@ -15,10 +14,10 @@ import { checkReach, MAX_RECOVERY_DAYS } from '../../contract/delivery.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
 import { fieldMoment, momentField } from '../kit/filters.ts';
 import { actionButton, actionForm, field } from '../kit/forms.ts';
-import { hourCharts } from '../kit/hour-charts.ts';
+import { lastDay } from '../kit/hour-charts.ts';
 import { ago, badge, code, facts, type Html, html, NONE, number, table, time } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { percent, shortId } from '../kit/shown-values.ts';
+import { shortId } from '../kit/shown-values.ts';
 import type { ActionRequest, OpsRequest, OpsRouter } from './actions.ts';
 
 const PATH = '/ops/webhooks/:webhook_id';
@@ -111,7 +110,7 @@ export function subscriptionState({ deletedAt, status, pauseReason, failingSince
 
 function webhookBody(request: OpsRequest, subscription: OpsSubscription, activity: WebhookActivity): Html {
   const { id, deletedAt, failingSince, pauseReason } = subscription;
-  const { day, pending } = activity;
+  const { pending } = activity;
   const { nowMs } = request;
   return html`<p class="state">${subscriptionState(subscription)}</p>
 ${facts([
@@ -133,17 +132,7 @@ ${facts([
 ])}
 <div class="actions"><a class="button" href="/ops/deliveries?webhook=${id}">Deliveries</a>${deletedAt === null && statusButton(request, subscription)}</div>
 <h2>Last 24 hours</h2>
-${
-  day === null
-    ? html`<p class="empty">No attempt in this period.</p>`
-    : html`<div class="grid">
-<div class="card">Success<span class="figure">${percent(day.delivered, day.attempts)}</span><span class="hint">${number(day.delivered)} of ${number(day.attempts)} attempts</span></div>
-<div class="card">p50<span class="figure">${number(day.p50Ms)} <small>ms</small></span><span class="hint">from the connection to the complete answer</span></div>
-<div class="card">p95<span class="figure">${number(day.p95Ms)} <small>ms</small></span><span class="hint">all attempts, including failed ones</span></div>
-</div>
-${hourCharts(activity, nowMs)}
-<p class="hint">These figures cover the attempts of the newest ${number(MEASURED_DELIVERIES)} deliveries.</p>`
-}
+${lastDay(activity, nowMs)}
 <h2>Last errors</h2>
 ${errorTable(activity.errors, nowMs)}
 ${deletedAt === null && subscription.status === 'active' && recoverForm(request, id)}`;

@@ -58,10 +58,14 @@ export function pageTests(desk: ConsoleDesk): void {
     ['wallet-new', () => `/wallets/${desk.account.newWallet}`],
     ['webhooks', () => '/webhooks'],
     ['webhook', () => `/webhooks/${desk.account.webhook.id}`],
-    ['webhook-none', () => `/webhooks/${desk.account.webhook.id}?status=pending`],
+    ['webhook-none', () => `/webhooks/${desk.account.message.webhookId}`],
+    ['webhook-signature', () => `/webhooks/${desk.account.webhook.id}?signature=body`],
     ['webhook-new', () => '/webhooks/new'],
     ['webhook-edit', () => `/webhooks/${desk.account.webhook.id}/edit`],
     ['delivery', () => `/webhooks/${desk.account.webhook.id}/deliveries/${desk.account.failed.id}`],
+    ['delivery-retrying', () => `/webhooks/${desk.account.webhook.id}/deliveries/${desk.account.retrying.id}`],
+    ['deliveries', () => '/deliveries'],
+    ['deliveries-none', () => `/deliveries?webhook=${desk.account.webhook.id}&status=cancelled&since=2026-01-01T00:00`],
     ['delivery-chat', () => `/webhooks/${desk.account.message.webhookId}/deliveries/${desk.account.message.id}`],
     ['live', () => '/live', GOOD],
     ['archive', () => '/archive?month=2026-01'],
@@ -115,7 +119,7 @@ export function pageTests(desk: ConsoleDesk): void {
     const { page } = desk.tab;
     for (const [path, height] of [
       ['/markets', 320],
-      [`/webhooks/${desk.account.webhook.id}`, 400],
+      ['/deliveries', 400],
     ] as const) {
       await page.setViewportSize({ width: 1280, height });
       await page.goto(`${desk.api.url}${path}`);

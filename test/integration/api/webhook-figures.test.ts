@@ -57,17 +57,27 @@ it('the list of webhooks shows success, p95 and pending deliveries of each one o
   ]);
 });
 
+/** The cards of a page. */
+const cardsOf = (text: string) =>
+  [...text.matchAll(/<div class="card">([\s\S]*?)<\/div>/g)].map(([, card = '']) => textOf(card));
+
 it('the page of a webhook shows the figures of the list', async () => {
-  expect(factsOf((await browser.page(`/webhooks/${busy}`)).text)).toMatchObject({
-    'Success, 24 h': FIGURES.success,
-    'p95, 24 h': FIGURES.p95,
-    Pending: FIGURES.pending,
-  });
-  expect(factsOf((await browser.page(`/webhooks/${idle}`)).text)).toMatchObject({
-    'Success, 24 h': '–',
-    'p95, 24 h': '–',
-    Pending: '0',
-  });
+  const { text } = await browser.page(`/webhooks/${busy}`);
+  expect(factsOf(text)['Pending']).toBe(FIGURES.pending);
+  expect(cardsOf(text)[0]).toBe(`Success ${FIGURES.success} 24 of 25 attempts`);
+  expect(cardsOf(text)[2]).toContain(`p95 ${FIGURES.p95}`);
+  expect((await browser.page(`/webhooks/${idle}`)).text).toContain('No attempt in this period.');
+});
+
+it('the charts of a webhook show an hour without an attempt as none, and not as 100 %', async () => {
+  const { text } = await browser.page(`/webhooks/${busy}`);
+  const rows = rowsOf(text.slice(text.indexOf('class="hour-table"'))).slice(0, 24);
+  expect(rows).toHaveLength(24);
+  const idleHours = rows.filter(([, attempts]) => attempts === '0');
+  expect(idleHours.length).toBeGreaterThan(0);
+  for (const [, ...rest] of idleHours) expect(rest).toEqual(['0', '–', '–', '–', '–']);
+  expect(rows.reduce((sum, [, attempts]) => sum + Number(attempts), 0)).toBe(ATTEMPTS);
+  expect(text.split(': no attempt</title>').length - 1).toBe(3 * idleHours.length);
 });
 
 it('the list and the page for operators show these figures too', async () => {
@@ -76,7 +86,6 @@ it('the list and the page for operators show these figures too', async () => {
   expect(row.slice(2, 5)).toEqual([FIGURES.success, FIGURES.p95, FIGURES.pending]);
   const { text } = await operator.page(`/ops/webhooks/${busy}`);
   expect(factsOf(text)['Pending']).toBe(FIGURES.pending);
-  const cards = [...text.matchAll(/<div class="card">([\s\S]*?)<\/div>/g)].map(([, card = '']) => textOf(card));
-  expect(cards[0]).toBe('Success 96.0 % 24 of 25 attempts');
-  expect(cards[2]).toMatch(/^p95 240 ms /);
+  expect(cardsOf(text)[0]).toBe('Success 96.0 % 24 of 25 attempts');
+  expect(cardsOf(text)[2]).toMatch(/^p95 240 ms /);
 });

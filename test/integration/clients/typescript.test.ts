@@ -207,6 +207,9 @@ it('the client has a method for every operation', async () => {
   const since = new Date(Date.now() - 3_600_000);
   const listed = await client.deliveries.list(id, { status: 'failed', since });
   expect(listed).toMatchObject({ data: [{ id: failed.id }], meta: { next_cursor: null } });
+  expect((await client.deliveries.listAll({ webhookId: id, status: 'failed', since })).data).toMatchObject([
+    { id: failed.id, webhookId: id },
+  ]);
   expect(await client.deliveries.get(id, failed.id)).toMatchObject({ attemptLog: [], payload: { id: failed.eventId } });
   expect(await client.deliveries.retry(id, failed.id)).toMatchObject({ id: failed.id, status: 'pending' });
   expect(await client.deliveries.recover(id, { since })).toEqual({ recovered: expect.any(Number) });
@@ -319,6 +322,9 @@ describe('an iterator', () => {
     const hook = await aWebhook();
     for (let index = 0; index < 3; index += 1) await client.webhooks.test(hook.id);
     const kept = await all(client.deliveries.iterate(hook.id, { eventType: 'test' }, { pageSize: 2 }));
+    const query = { webhookId: hook.id, eventType: 'test' } as const;
+    const ofAll = await all(client.deliveries.iterateAll(query, { pageSize: 2 }));
+    expect(ofAll.map(({ id }) => id)).toEqual(kept.map(({ id }) => id));
     expect(new Set(kept.map(({ id }) => id)).size).toBe(3);
     expect((await all(client.webhooks.iterate({ pageSize: 1 }))).map(({ id }) => id)).toEqual([hook.id]);
     expect(await all(client.wallets.iterate())).toEqual([]);

@@ -1,5 +1,6 @@
 // The chart, book and trades of one market, kept current by the stream.
 import { choicesOfAddress, connectControls, showParts } from './chart-controls.js';
+import { connectDepth } from './depth.js';
 import { flash, follow, paced, percent, showChange } from './live.js';
 import { openAlertForm } from './market-alert.js';
 import { openMarketChart } from './market-chart.js';
@@ -67,6 +68,17 @@ async function loadSeries({ fit = false } = {}) {
 /** The markup of the book and of the trades, as the server sent it. */
 const shownParts = new Map();
 
+const depth = document.querySelector('[data-part="depth"]');
+const showDepth = depth ? connectDepth(depth, document.querySelector('[data-depth]')) : undefined;
+
+const tradeCells = () => [...document.querySelectorAll('[data-trade]')];
+const tradesOf = () => new Set(tradeCells().map(({ dataset: { trade } }) => trade));
+
+/** Each new trade flashes once. */
+function flashNew(known) {
+  for (const cell of tradeCells()) if (!known.has(cell.dataset.trade)) cell.closest('tr').classList.add('flashed');
+}
+
 async function loadTape() {
   if (isPublic) return;
   const isNewest = tapeTurn();
@@ -78,8 +90,10 @@ async function loadTape() {
     await new Promise(requestAnimationFrame);
     if (!isNewest()) return;
     shownParts.set(name, markup);
-    // Markup from the server, which escapes all values.
-    document.querySelector(`[data-part="${name}"]`).innerHTML = markup;
+    const known = name === 'trades' ? tradesOf() : undefined;
+    showParts({ [name]: markup });
+    if (name === 'depth') showDepth?.();
+    if (known?.size > 0) flashNew(known);
   }
 }
 

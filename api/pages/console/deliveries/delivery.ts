@@ -5,7 +5,7 @@ import type { PageDeps } from '../../kit/page-deps.ts';
 import { sentRequest } from '../../kit/sent-request.ts';
 import { deliveryState } from '../../kit/shown-values.ts';
 import type { Attempt, Delivery, Webhook } from '../answers.ts';
-import { programExamples, quoted } from '../program.ts';
+import { programExamples, quoted, quotedForPython } from '../program.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { WEBHOOKS_PATH } from '../webhooks/page.ts';
 import { alertWords, subjectsOf, subjectWords, webhookNames } from './list.ts';
@@ -71,6 +71,7 @@ ${programExamples(request, {
     ['send it again', { operationId: 'retryDelivery', params, body: {} }],
   ],
   typescript: `const delivery = await client.deliveries.get(${quoted(params.webhook_id)}, ${quoted(delivery.id)});`,
+  python: `delivery = client.deliveries.get(${quotedForPython(params.webhook_id)}, ${quotedForPython(delivery.id)})`,
   json: text,
 })}`;
       const above = html`<p class="crumbs"><a href="${DELIVERIES_PATH}">Deliveries</a> · <a href="${DELIVERIES_PATH}?webhook=${params.webhook_id}">of this webhook</a></p>`;

@@ -88,7 +88,11 @@ export function deliveryTable(options: {
       },
       {
         label: 'Next attempt',
-        cell: ({ nextAttemptAt }) => ago(nextAttemptAt === undefined ? null : new Date(nextAttemptAt), nowMs),
+        cell: ({ nextAttemptAt }) => {
+          if (nextAttemptAt === undefined) return NONE;
+          const next = new Date(nextAttemptAt);
+          return next.getTime() <= nowMs ? 'due now' : ago(next, nowMs);
+        },
       },
       { label: 'Created', cell: ({ createdAt }) => ago(new Date(createdAt), nowMs) },
     ],

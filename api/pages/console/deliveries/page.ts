@@ -81,6 +81,8 @@ ${pager(request, meta.next_cursor, BY_AGE)}
 ${programExamples(request, {
   calls: [['these deliveries', call]],
   typescript: 'for await (const delivery of client.deliveries.iterateAll()) console.log(delivery);',
+  python: `for delivery in client.deliveries.iterate_all():
+    print(delivery)`,
   json: text,
 })}`;
       return { title: 'Deliveries', body };

@@ -2,7 +2,7 @@ import type { AttemptErrorCode } from '../../../../src/domain/webhooks/attempt-e
 import { ago, duration, type Html, html, type Tone } from '../../kit/html.ts';
 import type { Attempt, Delivery } from '../answers.ts';
 
-/** What is wrong with a delivery, and what its owner can do. */
+/** The fault of a delivery, and the next step of its owner. */
 interface Verdict {
   tone: Tone;
   /** One sentence. */
@@ -55,12 +55,12 @@ const REASONS: Readonly<Record<Exclude<AttemptErrorCode, 'http_status' | 'redire
     advice: 'Edit the address of the webhook.',
   },
   protocol_error: {
-    what: 'gave an answer that is no HTTP, or its secret cannot be read',
+    what: 'gave an answer other than HTTP, or its secret cannot be read',
     advice: 'Check that the address speaks HTTPS. If it does, rotate the secret of the webhook.',
   },
 };
 
-/** Advice on a status that is not 2xx. */
+/** Advice on a status other than 2xx. */
 function statusAdvice(status: number): string {
   if (status === 401 || status === 403)
     return 'Check that it verifies the signature with the present secret, over the raw body.';

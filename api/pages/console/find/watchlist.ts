@@ -39,6 +39,8 @@ ${programExamples(request, {
   typescript: `for await (const market of client.watchlist.iterate()) {
   console.log(market.title);
 }`,
+  python: `for market in client.watchlist.iterate():
+    print(market.title)`,
   json: text,
 })}`;
       return { title: 'Watchlist', body, scripts: ['markets.js'] };

@@ -73,6 +73,8 @@ ${pager(request, meta.next_cursor)}
 ${programExamples(request, {
   calls: [['these wallets', call]],
   typescript: 'for await (const wallet of client.wallets.iterate()) console.log(wallet);',
+  python: `for wallet in client.wallets.iterate():
+    print(wallet)`,
   json: text,
 })}`;
   return { title: 'Wallets', body, scripts: ['wallets.js'] };

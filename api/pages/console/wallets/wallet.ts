@@ -9,7 +9,7 @@ import { listenersOf, readWebhooks } from '../alert-webhooks.ts';
 import type { Decimal, Wallet, WalletBalance, WalletEvent, Webhook } from '../answers.ts';
 import { exactData } from '../api-calls.ts';
 import { type Names, namesOf } from '../named-outcomes.ts';
-import { programExamples, quoted } from '../program.ts';
+import { programExamples, quoted, quotedForPython } from '../program.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { amount, marketPath, minute, plain, titleOf, venueTitle } from '../values.ts';
 import { balanceCharts, type ReadChanges } from './balances.ts';
@@ -99,6 +99,7 @@ ${programExamples(request, {
     ['its events', activity],
   ],
   typescript: `const wallet = await client.wallets.get(${quoted(wallet.id)});`,
+  python: `wallet = client.wallets.get(${quotedForPython(wallet.id)})`,
   json: text,
 })}`;
       return {

@@ -38,6 +38,8 @@ ${pager(request, meta.next_cursor)}
 ${programExamples(request, {
   calls: [['these webhooks', call]],
   typescript: 'for await (const webhook of client.webhooks.iterate()) console.log(webhook);',
+  python: `for webhook in client.webhooks.iterate():
+    print(webhook)`,
   json: withoutSecrets(text, webhooks),
 })}`;
       return { title: 'Webhooks', body };

@@ -39,6 +39,7 @@ ${LANGUAGES.map((language, index) =>
   tab(`receiver-${language}`, LABELS[language], receiverSnippet(language, options), {
     isOpen: index === 0,
     group: 'receiver',
+    name: `Receiver in ${LABELS[language]}`,
     hint: NEEDS[language],
   }),
 )}</section>`;

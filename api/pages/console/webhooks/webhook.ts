@@ -3,23 +3,18 @@ import { EVENT_TYPES } from '../../../../src/domain/webhooks/event.ts';
 import { shownUrl } from '../../../../src/domain/webhooks/shown-url.ts';
 import { findSubscription } from '../../../../src/store/deliveries/subscriptions.ts';
 import { readWebhookFigures } from '../../../../src/store/deliveries/webhook-figures.ts';
-import {
-  MEASURED_DELIVERIES,
-  readWebhookHours,
-  type WebhookHours,
-} from '../../../../src/store/deliveries/webhook-hours.ts';
+import { readWebhookHours } from '../../../../src/store/deliveries/webhook-hours.ts';
 import { fieldMoment, momentField } from '../../kit/filters.ts';
 import { type FormView, formView } from '../../kit/form-view.ts';
 import { actionButton, actionForm, choice } from '../../kit/forms.ts';
-import { hourCharts } from '../../kit/hour-charts.ts';
-import { emptyState, facts, type Html, type HtmlValue, html, number } from '../../kit/html.ts';
+import { lastDay } from '../../kit/hour-charts.ts';
+import { facts, type Html, type HtmlValue, html } from '../../kit/html.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
 import type { PageContent } from '../../kit/router.ts';
-import { percent } from '../../kit/shown-values.ts';
 import type { Webhook } from '../answers.ts';
 import { type AccountDelivery, deliveryTable, subjectsOf } from '../deliveries/list.ts';
 import { DELIVERIES_PATH } from '../deliveries/page.ts';
-import { programExamples, quoted } from '../program.ts';
+import { programExamples, quoted, quotedForPython } from '../program.ts';
 import type { ActionRequest, ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { minute } from '../values.ts';
 import { atWebhookFields, filterWords, webhookChange, webhookFields, withoutEmptyRows } from './fields.ts';
@@ -63,7 +58,7 @@ export function webhookPage(router: ConsoleRouter, deps: Pick<PageDeps, 'db'>): 
       ])}
 ${actions(request, webhook)}
 <h2>Last 24 hours</h2>
-${lastDay(hours, request.nowMs)}
+${hours && lastDay(hours, request.nowMs)}
 <h2>Newest deliveries</h2>
 ${deliveryTable({
   deliveries,
@@ -78,6 +73,8 @@ ${receiverSection(request, webhook)}
 ${programExamples(request, {
   calls: [['these deliveries', call]],
   typescript: `for await (const delivery of client.deliveries.iterate(${quoted(webhook.id)})) console.log(delivery);`,
+  python: `for delivery in client.deliveries.iterate(${quotedForPython(webhook.id)}):
+    print(delivery)`,
   json: text,
 })}`;
       return {
@@ -218,19 +215,6 @@ ${actionButton(request, {
 
 function deliveriesOf(webhookId: string): Html {
   return html`${DELIVERIES_PATH}?webhook=${webhookId}`;
-}
-
-/** Figures and charts of the attempts of the last day. */
-function lastDay(hours: WebhookHours | null, nowMs: number): Html {
-  if (!hours?.day) return emptyState('No attempt in this period.');
-  const { attempts, delivered, p50Ms, p95Ms } = hours.day;
-  return html`<div class="grid">
-<div class="card">Success<span class="figure">${percent(delivered, attempts)}</span><span class="hint">${number(delivered)} of ${number(attempts)} attempts</span></div>
-<div class="card">p50<span class="figure">${number(p50Ms)} <small>ms</small></span><span class="hint">from the connection to the complete answer</span></div>
-<div class="card">p95<span class="figure">${number(p95Ms)} <small>ms</small></span><span class="hint">all attempts, including failed ones</span></div>
-</div>
-${hourCharts(hours, nowMs)}
-<p class="hint">These figures cover the attempts of the newest ${number(MEASURED_DELIVERIES)} deliveries.</p>`;
 }
 
 /** The options that the webhook has. */

@@ -70,7 +70,7 @@ describe('a list as CSV', () => {
       const content = (operation.responses['200'] as ResponseObject | undefined)?.content ?? {};
       return method === 'get' && isList(content['application/json']?.schema) ? [path] : [];
     });
-    expect(all.length).toBe(18);
+    expect(all.length).toBe(19);
     expect(lists().map(({ template }) => template)).toEqual(all);
   });
 
