@@ -30,6 +30,7 @@ import { ArchivedRows, requireDuckdb } from './export/archived-rows.ts';
 import { makeParquet } from './export/parquet-file.ts';
 import { type ExportProgress, PartFile } from './export/part-file.ts';
 import { WorkFolder } from './export/work-folder.ts';
+import { awaitInterruption, EXIT_INTERRUPTED } from './interruption.ts';
 import { type CommandContext, operatorCommand } from './operator-command.ts';
 
 interface ExportOptions {
@@ -79,9 +80,14 @@ export const command = operatorCommand<ExportOptions>({
       throw new OddswireError('market_not_found', `${venue} has no market ${marketId}`);
     }
     const { format, file } = options;
-    if (file !== undefined) return toFile(options, file, context);
-    // The arguments exclude the other format.
-    return toStdout({ ...options, format: format as LineFormat }, context);
+    const interruption = awaitInterruption();
+    try {
+      if (file !== undefined) return await toFile(options, file, { ...context, signal: interruption.signal });
+      // The arguments exclude the other format.
+      return await toStdout({ ...options, format: format as LineFormat }, { ...context, signal: interruption.signal });
+    } finally {
+      interruption.close();
+    }
   },
 });
 
@@ -134,18 +140,26 @@ async function noteStart(selection: ExportSelection, { db }: CommandContext): Pr
   }
 }
 
-async function toStdout(options: ExportOptions & { format: LineFormat }, context: CommandContext): Promise<number> {
+interface ExportContext extends CommandContext {
+  /** Fires when a person stops the export. */
+  signal: AbortSignal;
+}
+
+async function toStdout(options: ExportOptions & { format: LineFormat }, context: ExportContext): Promise<number> {
   const work = await WorkFolder.temporary();
   try {
     const request = { ...selectionOf(options, options.range), format: options.format };
-    await exportTo(request, { context, work }, { place: null, rows: 0, outcomes: 0, isBegun: false }, print);
-    return 0;
+    const begin = { place: null, rows: 0, outcomes: 0, isBegun: false };
+    const rows = await exportTo(request, { context, work }, begin, print);
+    if (!context.signal.aborted) return 0;
+    note(`stopped behind ${countText(rows)} rows of standard output; only an export to a file can continue`);
+    return EXIT_INTERRUPTED;
   } finally {
     await work.remove();
   }
 }
 
-async function toFile(options: ExportOptions, file: string, context: CommandContext): Promise<number> {
+async function toFile(options: ExportOptions, file: string, context: ExportContext): Promise<number> {
   const { given, range, file: _, ...chosen } = options;
   const { format } = options;
   if (format === 'parquet') requireDuckdb('--format parquet');
@@ -156,6 +170,11 @@ async function toFile(options: ExportOptions, file: string, context: CommandCont
   const selection = selectionOf(options, part.range);
   try {
     if (format === 'parquet') {
+      // A file of Parquet has no end to continue at.
+      context.signal.addEventListener('abort', () => {
+        note(`stopped the export to ${file}; Parquet starts again at the next run`);
+        process.exit(EXIT_INTERRUPTED);
+      });
       await noteStart(selection, context);
       const { db, config } = context;
       const archived = new ArchivedRows({
@@ -171,7 +190,13 @@ async function toFile(options: ExportOptions, file: string, context: CommandCont
     }
     if (part.bytes > 0) process.stderr.write(`continues ${file}.part behind ${countText(part.progress.rows)} rows\n`);
     const write = (text: string, progress: ExportProgress) => part.append(text, progress);
-    await exportTo({ ...selection, format }, { context, work }, { ...part.progress, isBegun: part.bytes > 0 }, write);
+    const begin = { ...part.progress, isBegun: part.bytes > 0 };
+    const rows = await exportTo({ ...selection, format }, { context, work }, begin, write);
+    if (context.signal.aborted) {
+      await part.keep();
+      note(`stopped behind ${countText(rows)} rows of ${file}.part; the same command continues there`);
+      return EXIT_INTERRUPTED;
+    }
     await part.finish();
     return 0;
   } catch (error) {
@@ -182,14 +207,18 @@ async function toFile(options: ExportOptions, file: string, context: CommandCont
   }
 }
 
-/** Writes the pages behind `progress`. Each write ends before the next page is read. */
+function note(text: string): void {
+  process.stderr.write(`oddswire export: ${text}\n`);
+}
+
+/** Writes the pages behind `progress`, and returns the number of written rows. Each write ends before the next page is read. */
 async function exportTo(
   selected: Omit<ExportRequest, 'decimalFormat'>,
-  { context, work }: { context: CommandContext; work: WorkFolder },
+  { context, work }: { context: ExportContext; work: WorkFolder },
   { isBegun, ...progress }: ExportProgress & { isBegun: boolean },
   write: (text: string, progress: ExportProgress) => Promise<void>,
-): Promise<void> {
-  const { db, config } = context;
+): Promise<number> {
+  const { db, config, signal } = context;
   const request: ExportRequest = { ...selected, decimalFormat: config.decimalFormat };
   await noteStart(request, context);
   const total = await countExportedOutcomes(db, request);
@@ -213,7 +242,12 @@ async function exportTo(
     const speed = Math.round((rows - before) / ((performance.now() - beganMs) / 1_000));
     const text = `${countText(rows)} ${request.kind}, ${outcomes} of ${total} outcomes, ${countText(speed)}/s`;
     shown.report({ done: outcomes, total, text });
+    if (signal.aborted) {
+      shown.end(text);
+      return rows;
+    }
   }
   if (header !== '') await write(header, progress);
   shown.end(`${countText(rows)} ${request.kind} of ${countText(outcomes)} outcomes`);
+  return rows;
 }

@@ -74,6 +74,10 @@ async function runInTerminal(prepare: RunnerCommand['prepare'], given: Environme
   const signal = stopSignal(log);
   if (!isSmall && isSmallMachine()) log.warn('this machine has one core or less than 2 GB: use the option --small');
   const say = (text: string) => void process.stdout.write(`${text}\n`);
+  signal.addEventListener('abort', () => {
+    const database = environment['DATABASE_URL'] ? '' : ' and the embedded database';
+    say(`stopping every process${database}; the next start continues with the same data`);
+  });
   const { onStarted, takeLine, ...extras } = await prepare({ log, dataDir, environment, signal, say });
   const outcome = await runProcesses({
     ...extras,

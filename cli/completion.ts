@@ -13,9 +13,26 @@ export type CompletedCommands = Readonly<Record<string, CompletedCommand>>;
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** The completion of the commands, verbs, options and their choices of a program for a shell. */
-export function completionScript(shell: Shell, program: string, commands: CompletedCommands): string {
-  return { bash, zsh, fish }[shell](program, commands);
+/** Words that the program itself lists, one per line with a tab and a name behind it. */
+interface ListedWords {
+  /** Begins each of them. */
+  readonly sign: string;
+  /** The arguments of the program that prints them. */
+  readonly call: string;
+}
+
+/** The completion of the commands, verbs, options and their choices of a program for a shell, and of the words that it lists. */
+export function completionScript(
+  shell: Shell,
+  program: string,
+  commands: CompletedCommands,
+  listed?: ListedWords,
+): string {
+  return { bash, zsh, fish }[shell](program, commands, listed);
+}
+
+function listing(program: string, { call }: ListedWords): string {
+  return `${program} ${call} 2>/dev/null`;
 }
 
 /** The name of the function of a shell. */
@@ -23,7 +40,7 @@ function functionOf(program: string): string {
   return `_${program.replaceAll('-', '_')}`;
 }
 
-function bash(program: string, commands: CompletedCommands): string {
+function bash(program: string, commands: CompletedCommands, listed?: ListedWords): string {
   const words = Object.entries(commands).map(([name, command]) => {
     const verbs = command.verbs ?? [];
     return `    ${name}) words='${[...verbs, ...Object.entries(command.options).map(([option]) => `--${option}`)].join(' ')}' ;;`;
@@ -46,7 +63,7 @@ ${words.join('\n')}
   case "$command $previous" in
 ${choices.join('\n')}
   esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+${listed === undefined ? '' : `  if [[ "$current" == "${listed.sign}"* ]]; then words=$(${listing(program, listed)} | cut -f1); fi\n`}  COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -o default -F ${functionOf(program)} ${program}
 `;
@@ -57,7 +74,8 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-function zsh(program: string, commands: CompletedCommands): string {
+function zsh(program: string, commands: CompletedCommands, listed?: ListedWords): string {
+  const wordsOf = `${functionOf(program)}_words`;
   const list = Object.entries(commands).map(([name, { summary }]) => `    ${quoted(`${name}:${summary}`)}`);
   const cases = Object.entries(commands).map(([name, command]) => {
     const specs = Object.entries(command.options).map(([option, { value, choices, help = '' }]) => {
@@ -67,10 +85,20 @@ function zsh(program: string, commands: CompletedCommands): string {
       return quoted(`--${option}[${text}]${argument}`);
     });
     const verbs = command.verbs === undefined ? [] : [quoted(`1:verb:(${command.verbs.join(' ')})`)];
-    return `    ${name}) _arguments ${[...verbs, ...specs, "'*:word:_default'"].join(' ')} ;;`;
+    return `    ${name}) _arguments ${[...verbs, ...specs, `'*:word:${listed === undefined ? '_default' : wordsOf}'`].join(' ')} ;;`;
   });
+  const words =
+    listed === undefined
+      ? ''
+      : `${wordsOf}() {
+  [[ "$PREFIX" == "${listed.sign}"* ]] || { _default; return }
+  local -a ids
+  ids=(\${(f)"$(${listing(program, listed)} | cut -f1)"})
+  compadd -- $ids
+}
+`;
   return `#compdef ${program}
-${functionOf(program)}() {
+${words}${functionOf(program)}() {
   local -a commands
   commands=(
 ${list.join('\n')}
@@ -95,7 +123,7 @@ fi
 `;
 }
 
-function fish(program: string, commands: CompletedCommands): string {
+function fish(program: string, commands: CompletedCommands, listed?: ListedWords): string {
   const lines = Object.entries(commands).flatMap(([name, command]) => {
     const on = `-n '__fish_seen_subcommand_from ${name}'`;
     return [
@@ -108,5 +136,9 @@ function fish(program: string, commands: CompletedCommands): string {
       }),
     ];
   });
+  if (listed !== undefined) {
+    const isOne = quoted(`string match -q -- '${listed.sign}*' (commandline -ct)`);
+    lines.push(`complete -c ${program} -f -n ${isOne} -a ${quoted(`(${listing(program, listed)})`)}`);
+  }
   return `# fish completion of ${program}\n${lines.join('\n')}\n`;
 }

@@ -28,14 +28,34 @@ export function pad(text: string, width: number, isNumber = false): string {
   return isNumber ? `${space}${text}` : `${text}${space}`;
 }
 
-/** Letters on the screen, counted as code points. */
-function widthOf(text: string): number {
-  return [...text].length;
+/** Letters that a terminal shows two columns wide: of East Asia, and emoji. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u;
+/** Letters without a column of their own. */
+const MARK = /\p{Mn}|\p{Me}|\u200d|[\ufe00-\ufe0f]/u;
+
+function columnsOf(letter: string): number {
+  return letter < '\u0300' ? 1 : MARK.test(letter) ? 0 : WIDE.test(letter) ? 2 : 1;
 }
 
-export function cut(text: string, length: number): string {
-  const letters = [...text];
-  return letters.length <= length ? text : `${letters.slice(0, Math.max(0, length - 1)).join('')}…`;
+/** Columns of a terminal. */
+export function widthOf(text: string): number {
+  let width = 0;
+  for (const letter of text) width += columnsOf(letter);
+  return width;
+}
+
+/** The text within so many columns of a terminal. */
+export function cut(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  let kept = '';
+  let left = width - 1;
+  for (const letter of text) {
+    left -= columnsOf(letter);
+    if (left < 0) break;
+    kept += letter;
+  }
+  return `${kept}…`;
 }
 
 /** UTC to the second, of a date, of epoch seconds or of a time in ISO 8601. */

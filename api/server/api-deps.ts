@@ -7,7 +7,7 @@ import type { ReportDeps } from '../middleware/request-context.ts';
 import type { ConsoleOptions } from '../pages/console/public-market.ts';
 import type { PageDeps } from '../pages/kit/page-deps.ts';
 import type { OpsOptions } from '../pages/ops/access/session.ts';
-import type { OverviewDeps } from '../pages/ops/overview.ts';
+import type { OverviewDeps } from '../pages/ops/problems/read.ts';
 import type { MarketReadDeps } from '../reads/read-deps.ts';
 import type { DownloadDeps } from '../routes/archive/download.ts';
 import type { StreamDeps } from '../streams/port.ts';

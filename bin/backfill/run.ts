@@ -17,6 +17,7 @@ import {
   unknownMarketIds,
   type VenueBackfill,
 } from '../../src/store/series/venue-backfill.ts';
+import { awaitInterruption, EXIT_INTERRUPTED } from '../interruption.ts';
 import type { CommandContext } from '../operator-command.ts';
 import type { BackfillOptions } from './arguments.ts';
 import { summaryJson, summaryText } from './summary.ts';
@@ -25,7 +26,6 @@ import { summaryJson, summaryText } from './summary.ts';
 const LOOK_MS = 2_000;
 /** The count of all markets takes at most this part of the time. */
 const COUNT_SHARE = 0.05;
-const EXIT_INTERRUPTED = 130;
 
 /** Requests the walks of a venue and shows their progress until they ended. Returns the exit code. */
 export async function runBackfill(options: BackfillOptions, { db, config, log, databaseUrl }: CommandContext) {
@@ -46,17 +46,15 @@ export async function runBackfill(options: BackfillOptions, { db, config, log, d
     sinceMs: Math.max(options.sinceMs, floorMs),
     ...(marketIds !== undefined && { marketIds }),
   };
-  const stop = new AbortController();
-  const onSignal = () => stop.abort();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, onSignal);
+  const interruption = awaitInterruption();
   const arrivals = createArrivals(databaseUrl, log);
   try {
     const progress = await follow(db, backfill, {
       note,
-      signal: stop.signal,
-      nextArrival: () => arrivals.waitFor('history:*', LOOK_MS, stop.signal),
+      signal: interruption.signal,
+      nextArrival: () => arrivals.waitFor('history:*', LOOK_MS, interruption.signal),
     });
-    if (stop.signal.aborted) {
+    if (interruption.signal.aborted) {
       note(stoppedText(progress));
       return EXIT_INTERRUPTED;
     }
@@ -65,7 +63,7 @@ export async function runBackfill(options: BackfillOptions, { db, config, log, d
     await print(options.json ? `${summaryJson(summary)}\n` : summaryText(summary));
     return progress.markets.failed + progress.markets.unanswered > 0 ? 1 : 0;
   } finally {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, onSignal);
+    interruption.close();
     await arrivals.close();
   }
 }

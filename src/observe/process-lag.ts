@@ -72,6 +72,12 @@ export class ProcessLag {
     return spanMs <= 0 ? 0 : Math.min(1, (this.#total(nowMs) - first.lateMs) / spanMs);
   }
 
+  /** The longest single lateness of the last ten seconds, milliseconds, also one that lasts. */
+  longestMs(): number {
+    const totals = [...this.#samples.map(({ lateMs }) => lateMs), this.#total(this.#now())];
+    return totals.reduce((longest, total, at) => Math.max(longest, total - (totals[at - 1] ?? total)), 0);
+  }
+
   /** A limit for work that begins now, longer by the measured lateness. */
   stretched(limitMs: number): number {
     return Math.min(MAX_STRETCH, 1 / Math.max(1 - this.share(), 1 / MAX_STRETCH)) * limitMs;

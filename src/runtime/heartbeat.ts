@@ -3,6 +3,7 @@ import { VERSION } from '../config/version.ts';
 import { asError } from '../domain/values/errors.ts';
 import { within } from '../domain/values/within.ts';
 import { FailureStreaks } from '../observe/failure-streaks.ts';
+import { createHostMeasures } from '../observe/host-measures.ts';
 import type { Logger } from '../observe/logger.ts';
 import { processLag } from '../observe/process-lag.ts';
 import type { Queryable } from '../store/db/tx.ts';
@@ -16,12 +17,18 @@ const AGAIN_MS = 1_000;
 const END_TIMEOUT_MS = 1_000;
 
 /**
- * Stores a heartbeat of this process every three seconds, with its lateness, so that the operator pages show a suspended, dead or overloaded
- * process. The next beat waits for the answer to the last one, and an unavailable database leaves a gap.
+ * Stores a heartbeat of this process every three seconds, with its lateness and the state of its machine, so that the operator pages show a
+ * suspended, dead or overloaded process, and a machine that is the cause. The next beat waits for the answer to the last one, and an unavailable database leaves a gap.
  */
-export function startHeartbeat(db: Queryable, name: string, log: Logger): { close(): Promise<void> } {
+export function startHeartbeat(
+  db: Queryable,
+  name: string,
+  log: Logger,
+  folders: Parameters<typeof createHostMeasures>[0],
+): { close(): Promise<void> } {
   const identity = { process: name, host: hostname(), pid: process.pid, version: VERSION };
   const lag = processLag();
+  const host = createHostMeasures(folders);
   const streaks = new FailureStreaks();
   let id: number | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -31,7 +38,7 @@ export function startHeartbeat(db: Queryable, name: string, log: Logger): { clos
   async function storeBeat(): Promise<number> {
     try {
       // The row of a process that was suspended for a day is gone.
-      if (id === undefined || !(await beat(db, id, lag.share()))) id = await beginHeartbeat(db, identity);
+      if (id === undefined || !(await beat(db, id, lag.share(), host.measure()))) id = await beginHeartbeat(db, identity);
       streaks.succeeded('beat');
       return EVERY_MS;
     } catch (error) {

@@ -140,7 +140,7 @@ async function openContext(
     });
     if (config.secretsKeys.length > 0) await refuseWrongKeyRing(db, secretBox);
   });
-  const heartbeat = startHeartbeat(db, name, log);
+  const heartbeat = startHeartbeat(db, name, log, { data: config.dataDir, archive: config.archive.dir });
   onStop(() => heartbeat.close());
   const onWakeFailure = (job: JobName) => metrics.wakeFailures.inc({ job_name: job });
   const producer = createProducer({

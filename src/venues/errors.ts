@@ -22,6 +22,8 @@ export class VenueError extends OddswireError {
   readonly retryAfterMs?: number;
   /** True for a `rate_limited` that is not about the number of requests, such as a node that is behind: the rate of the host stays. */
   readonly keepsRate: boolean;
+  /** The request that failed, such as `GET /markets`: without its query and the base of its address, which may contain keys. */
+  request?: string;
 
   constructor(
     venue: string,
@@ -41,6 +43,11 @@ export class VenueError extends OddswireError {
     if (options.statusCode !== undefined) this.statusCode = options.statusCode;
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }
+}
+
+/** The text of a failure, with the request that failed. */
+export function failureText(error: Error): string {
+  return error instanceof VenueError && error.request !== undefined ? `${error.message} on ${error.request}` : error.message;
 }
 
 /** Failures that do not depend on the request: other requests fail too. */

@@ -12,6 +12,7 @@ import {
   requestPoll,
   storePollNews,
 } from '../../src/store/catalog/poll-state.ts';
+import { failureText } from '../../src/venues/errors.ts';
 import { LeaseLostError, newLeaseToken } from '../../src/store/db/leases.ts';
 import type { Presence } from '../../src/store/db/presence.ts';
 import type { Database, Tx } from '../../src/store/db/tx.ts';
@@ -225,7 +226,7 @@ export class PollLeases {
   /** Ends a poll and its lease with a failure in a row, and returns their number. Other processes may try. */
   async fail(poll: HeldPoll, error: Error): Promise<number> {
     await this.#storeNotes(poll);
-    return POLL_LEASES.release(this.#deps.db, poll.lease, error.message);
+    return POLL_LEASES.release(this.#deps.db, poll.lease, failureText(error));
   }
 
   /** Ends a poll and its lease without a success or a failure. A `reason` becomes the last error. */

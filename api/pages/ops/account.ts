@@ -3,16 +3,22 @@ import { type AccountQuotas, setAccountQuotas } from '../../../src/store/account
 import type { Queryable } from '../../../src/store/db/tx.ts';
 import { MAX_COUNTED_OF_ACCOUNT, readAccountUsage } from '../../../src/store/ops/account-usage.ts';
 import { findOpsAccount, listOpsKeys, type OpsAccount } from '../../../src/store/ops/keys.ts';
+import { countFailingEndpoints, listFailingEndpoints } from '../../../src/store/ops/overview.ts';
+import { readExpiringKeys } from '../../../src/store/ops/trail-troubles.ts';
 import { ApiError } from '../../errors.ts';
 import { actionForm, field } from '../kit/forms.ts';
 import { facts, type Html, type HtmlValue, html, number, time } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
+import { problemsOf } from '../kit/problems.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
 import { accountPath, keyTable } from './keys.ts';
 import { LIMIT_FIELDS, MAX_LIMIT, readLimitsForm } from './keys-form.ts';
+import { expiringKeys } from './problems/others.ts';
+import { failingWebhooks } from './problems/webhooks.ts';
 
 const PATH = '/ops/accounts/:id';
 const MAX_KEYS = 100;
+const MAX_FAILING = 10;
 
 /** One account: its usage, its quotas and its keys. */
 export function accountPages(router: OpsRouter, deps: Pick<PageDeps, 'db' | 'quotas'>): void {
@@ -21,13 +27,25 @@ export function accountPages(router: OpsRouter, deps: Pick<PageDeps, 'db' | 'quo
     section: 'keys',
     async load(request) {
       const account = await findAccount(deps.db, request.params);
-      const [usage, archive, { keys, next }] = await Promise.all([
+      const { nowMs } = request;
+      const [failing, failingTotal, expiring, usage, archive, { keys, next }] = await Promise.all([
+        listFailingEndpoints(deps.db, MAX_FAILING, account.id),
+        countFailingEndpoints(deps.db, account.id),
+        readExpiringKeys(deps.db, account.id),
         readAccountUsage(deps.db, account.id),
         readArchiveUse(deps.db, account.id, deps.quotas.archiveMbPerDay),
         listOpsKeys(deps.db, { account: account.name, isRevokedShown: false }, { limit: MAX_KEYS }),
       ]);
       const query = new URLSearchParams({ account: account.name });
-      const body = html`<p class="lead">Created ${time(account.createdAt)} UTC.</p>
+      const body = html`${problemsOf(
+        [...failingWebhooks({ failing, failingTotal, nowMs }), ...expiringKeys({ expiringKeys: expiring })],
+        {
+          nowMs,
+          checkedAt: new Date(nowMs),
+          well: 'Nothing is wrong: no webhook of this account fails, and no key in use expires within three days.',
+        },
+      )}
+<p class="lead">Created ${time(account.createdAt)} UTC.</p>
 ${facts([
   ['Webhooks', used(usage.webhooks, account.webhooks ?? deps.quotas.webhooks)],
   ['Active alerts', used(usage.alerts, account.alerts ?? deps.quotas.alerts)],

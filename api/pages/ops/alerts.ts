@@ -16,6 +16,7 @@ import type { PageDeps } from '../kit/page-deps.ts';
 import { decimalColumn, decimalText, shortId } from '../kit/shown-values.ts';
 import type { OpsRouter } from './actions.ts';
 import { marketPath } from './links.ts';
+import type { Problems } from './problems/read.ts';
 
 const PATH = '/ops/alerts';
 const MAX_DEAD_LETTERS = 50;
@@ -26,7 +27,7 @@ const TONES: Readonly<Record<AlertStatus, Tone>> = {
   expired: 'idle',
 };
 
-type AlertDeps = Pick<PageDeps, 'db' | 'cursors' | 'venues'>;
+type AlertDeps = Pick<PageDeps, 'db' | 'cursors' | 'venues'> & { problems: Pick<Problems, 'head'> };
 
 /** /ops/alerts: the alerts of all accounts, newest first, and the dead-lettered marks. */
 export function alertsPage(router: OpsRouter, deps: AlertDeps): void {
@@ -40,7 +41,8 @@ export function alertsPage(router: OpsRouter, deps: AlertDeps): void {
       const [after] = cursor === null ? [] : deps.cursors.decode(scope, cursor);
       const found = await listOpsAlerts(deps.db, filter, PAGE_ROWS, after === undefined ? undefined : BigInt(after));
       const deadLetters = await listDeadLetters(deps.db, MAX_DEAD_LETTERS + 1);
-      const body = html`<p class="lead">Price alerts of all accounts, newest first, with the distance from the price to the target.</p>
+      const body = html`${await deps.problems.head(['alerts'], nowMs, 'Nothing is wrong: alerts are evaluated on time, and none is dead-lettered.')}
+<p class="lead">Price alerts of all accounts, newest first, with the distance from the price to the target.</p>
 ${deadLetters.length > 0 && deadLetterTable(deadLetters, nowMs)}
 ${filters(filter)}
 ${alertTable(found.alerts, nowMs)}

@@ -17,7 +17,8 @@ import { type KeysDeps, keyPages } from './keys.ts';
 import { page } from './layout.ts';
 import { marketPage } from './market.ts';
 import { marketsPage } from './markets.ts';
-import { type OverviewDeps, overviewPages } from './overview.ts';
+import { overviewPages } from './overview.ts';
+import { createProblems, type OverviewDeps } from './problems/read.ts';
 import { queueBoard } from './queue-board.ts';
 import { venuePages } from './venues.ts';
 import { webhookPage } from './webhook.ts';
@@ -26,7 +27,8 @@ import { webhooksPage } from './webhooks.ts';
 type OpsDeps = PageDeps & OverviewDeps & KeysDeps;
 
 /** Registers every page: one line per file. */
-export function registerPages(router: OpsRouter, deps: OpsDeps): void {
+export function registerPages(router: OpsRouter, given: OpsDeps, problems = createProblems(given)): void {
+  const deps = { ...given, problems };
   overviewPages(router, deps);
   venuePages(router, deps);
   keyPages(router, deps);
@@ -49,7 +51,8 @@ export function createOps(deps: OpsDeps, ops: OpsOptions): Middleware<ApiState> 
   const exit = new Router<ApiState>({ sensitive: true });
   logoutRoutes(exit, deps, ops);
   const pages = createOpsRouter(deps, assets);
-  registerPages(pages, deps);
+  const problems = createProblems(deps);
+  registerPages(pages, deps, problems);
   return createSite(deps, {
     has: (path) => path === '/ops' || path.startsWith('/ops/'),
     assets,
@@ -60,7 +63,7 @@ export function createOps(deps: OpsDeps, ops: OpsOptions): Middleware<ApiState> 
     layers: [
       entry.routes() as Middleware<ApiState>,
       opsGuard(deps, ops),
-      queueBoard(deps, ops),
+      queueBoard({ ...deps, problems }, ops),
       exit.routes() as Middleware<ApiState>,
       pages.routes(),
     ],

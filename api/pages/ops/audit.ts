@@ -16,6 +16,7 @@ import { shortId } from '../kit/shown-values.ts';
 import { sessionIdOf } from './access/session.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
 import { linkedIds } from './links.ts';
+import type { Problems } from './problems/read.ts';
 
 const PATH = '/ops/audit';
 const AUDIT_ROWS = 30;
@@ -28,7 +29,10 @@ const TONES: Readonly<Record<AuditStatus, Tone>> = {
 };
 
 /** /ops/audit: the actions of operators, newest first, and the open sessions. */
-export function auditPages(router: OpsRouter, deps: Pick<PageDeps, 'db' | 'cursors'>): void {
+export function auditPages(
+  router: OpsRouter,
+  deps: Pick<PageDeps, 'db' | 'cursors'> & { problems: Pick<Problems, 'head'> },
+): void {
   router.page({
     path: PATH,
     section: 'audit',
@@ -44,7 +48,8 @@ export function auditPages(router: OpsRouter, deps: Pick<PageDeps, 'db' | 'curso
           ? operatorSessions.list(deps.db, MAX_SESSIONS, nowMs)
           : null,
       ]);
-      const body = html`<p class="lead">All changes through these pages, by commands and by the keys of accounts, and all login attempts. Creations and deletions of
+      const body = html`${await deps.problems.head(['audit'], request.nowMs, 'Nothing is wrong: every action of the last day has its end.')}
+<p class="lead">All changes through these pages, by commands and by the keys of accounts, and all login attempts. Creations and deletions of
 alerts are in the log only. <code>oddswire audit-trail</code> exports all rows.</p>
 ${filters(filter)}
 ${actionTable(actions)}

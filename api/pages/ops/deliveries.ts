@@ -25,11 +25,12 @@ import type { PageDeps } from '../kit/page-deps.ts';
 import { deliveryState, endpointName, shortId } from '../kit/shown-values.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
 import { OPS_LINKS } from './links.ts';
+import type { Problems } from './problems/read.ts';
 
 export const DELIVERIES_PATH = '/ops/deliveries';
 const RETRY_PATH = '/ops/deliveries/retry-all';
 
-type DeliveriesDeps = Pick<PageDeps, 'db' | 'cursors' | 'producer'>;
+type DeliveriesDeps = Pick<PageDeps, 'db' | 'cursors' | 'producer'> & { problems: Pick<Problems, 'head'> };
 
 /** /ops/deliveries: the deliveries of all accounts, newest first, and the retry of all that match. */
 export function deliveriesPage(router: OpsRouter, deps: DeliveriesDeps): void {
@@ -47,7 +48,7 @@ export function deliveriesPage(router: OpsRouter, deps: DeliveriesDeps): void {
         countDeliveries(deps.db, filter),
         request.session.mayAct ? countRetryable(deps.db, filter) : null,
       ]);
-      const body = html`${stateTabs(query, filter, counts)}
+      const body = html`${await deps.problems.head(['deliveries', 'webhooks'], request.nowMs, 'Nothing is wrong: deliveries are on time, and no webhook fails.')}${stateTabs(query, filter, counts)}
 ${filters(filter)}
 ${retryable !== null && retryAll(request, filter, retryable)}
 ${

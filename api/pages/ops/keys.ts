@@ -9,6 +9,7 @@ import { BY_AGE, PAGE_ROWS, pager } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
 import { readKeyForm, readLinkForm } from './keys-form.ts';
+import type { Problems } from './problems/read.ts';
 
 const PATH = '/ops/keys';
 
@@ -21,7 +22,7 @@ export function accountPath(id: bigint): string {
 /** Without the console its links are off. */
 export type KeysDeps = Pick<PageDeps, 'db' | 'cursors'> & { console?: object };
 
-export function keyPages(router: OpsRouter, deps: KeysDeps): void {
+export function keyPages(router: OpsRouter, deps: KeysDeps & { problems: Pick<Problems, 'head'> }): void {
   router.page({
     path: PATH,
     section: 'keys',
@@ -37,7 +38,8 @@ export function keyPages(router: OpsRouter, deps: KeysDeps): void {
         { isRevokedShown, ...(account !== undefined && { account }) },
         { limit: PAGE_ROWS, ...(cursor !== null && { after: { createdMicros, id } }) },
       );
-      const body = html`<p class="lead">The API keys of all accounts. <a href="/ops/accounts">Accounts and their limits</a></p>
+      const body = html`${await deps.problems.head(['keys'], request.nowMs, 'Nothing is wrong: no key in use expires within three days.')}
+<p class="lead">The API keys of all accounts. <a href="/ops/accounts">Accounts and their limits</a></p>
 ${createForm(request, account)}
 ${deps.console && linkForm(request, account)}
 ${filters(account, isRevokedShown)}

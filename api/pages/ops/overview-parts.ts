@@ -15,20 +15,7 @@ import type { OpsPoll } from '../../../src/store/ops/venues.ts';
 import { type RefoldProgress, refoldShare } from '../../../src/store/series/candle-refold.ts';
 import { isIdlePoll, isScheduledPoll } from '../../reads/poll-health.ts';
 import { barScale, bars } from '../kit/drawings.ts';
-import {
-  ago,
-  badge,
-  clock,
-  code,
-  duration,
-  emptyState,
-  type Html,
-  html,
-  longText,
-  NONE,
-  number,
-  table,
-} from '../kit/html.ts';
+import { ago, badge, code, duration, emptyState, type Html, html, longText, NONE, number, table } from '../kit/html.ts';
 import { endpointName } from '../kit/shown-values.ts';
 import {
   isLateStage,
@@ -38,50 +25,13 @@ import {
   OPTIONAL_PROCESS,
   OVERDUE_MS,
   PROCESSES,
-  type Problem,
   type ProblemFacts,
   percentOf,
   STAGE_NAME,
-} from './overview-problems.ts';
+} from './problems/facts.ts';
+import { bytesText, HIGH_LOAD, type Host, hostsOf, LOW_DISK, LOW_MEMORY, SMALL_DISK } from './problems/host.ts';
+import { failureStory } from './problems/venues.ts';
 import { feedBadge } from './venue-feeds.ts';
-
-/** The first sentence of the page: all is well, or each problem with its start and a link. */
-export function stateSentence(problems: readonly Problem[], nowMs: number): Html {
-  const [first, ...others] = problems;
-  if (first === undefined) {
-    return html`<p class="verdict good">All is well: every process sends its heartbeat, every venue is fresh, and no backlog waits.</p>`;
-  }
-  const tone = problems.some((each) => each.tone !== 'warn') ? 'bad' : 'warn';
-  if (others.length === 0) return html`<p class="verdict ${tone}">${problemText(first, nowMs)}</p>`;
-  if (first.isCause) {
-    const count =
-      others.length === 1
-        ? 'Another problem may be its effect.'
-        : `${others.length} other problems may be its effects.`;
-    return html`<div class="verdict ${tone}"><p>${problemText(first, nowMs)}</p><p>${count}</p>${problemList(others, nowMs)}</div>`;
-  }
-  const oldest = problems.reduce<Date | null>(
-    (since, each) => (each.since !== null && (since === null || each.since < since) ? each.since : since),
-    null,
-  );
-  return html`<div class="verdict ${tone}"><p>${problems.length} problems${
-    oldest !== null && html`, the oldest since ${moment(oldest, nowMs)}`
-  }.</p>
-${problemList(problems, nowMs)}</div>`;
-}
-
-function problemList(problems: readonly Problem[], nowMs: number): Html {
-  return html`<ul>${problems.map((problem) => html`<li class="${problem.tone ?? 'bad'}">${problemText(problem, nowMs)}</li>`)}</ul>`;
-}
-
-function problemText({ sentence, since, link }: Problem, nowMs: number): Html {
-  return html`${sentence} ${since !== null && html`<span class="since">Since ${moment(since, nowMs)}.</span> `}<a href="${link}">Details</a>`;
-}
-
-/** The time of day, with the date of another day, and the distance. */
-function moment(at: Date, nowMs: number): Html {
-  return html`${clock(at, nowMs)} UTC (${ago(at, nowMs)})`;
-}
 
 const LABELS: Readonly<Record<ThroughputKind, string>> = {
   trades: 'Trades',
@@ -141,8 +91,14 @@ export function venueCards(
         : unhealthy.length === 0
           ? badge('good', 'healthy')
           : html`${badge('bad', 'unhealthy')} <span class="muted">${unhealthy.map(({ kind }) => kind).join(', ')}</span>`
-    }</p>${feed && feedLine(feed)}${waitingLine(undecided.get(venue), nowMs)}</div>`;
+    }</p>${storyLine(unhealthy, nowMs)}${feed && feedLine(feed)}${waitingLine(undecided.get(venue), nowMs)}</div>`;
   })}</div>`;
+}
+
+/** What failed first. */
+function storyLine(unhealthy: readonly OpsPoll[], nowMs: number): Html | undefined {
+  const story = failureStory(unhealthy, nowMs);
+  return story && html`<p class="under long">${story.text}</p>`;
 }
 
 /** The markets of each venue that wait for their result. */
@@ -248,6 +204,41 @@ export function refoldProgressLines(passes: readonly RefoldProgress[]): Html {
   )}`;
 }
 
+/** The machines of the running processes, by what these measure. */
+export function machineTable(processes: readonly ProcessHeartbeat[]): Html {
+  const unknown = badge('warn', 'unknown');
+  const state = (text: string, isBad: boolean) => (isBad ? badge('bad', text) : text);
+  return table<Host>({
+    caption: 'Machines of the running processes',
+    columns: [
+      { label: 'Machine', cell: ({ name }) => longText(name) },
+      { label: 'Processes', cell: ({ processes: own }) => own.map(({ process }) => process).join(', ') },
+      {
+        label: 'Load per core, 5 min',
+        cell: ({ loadPerCore: load }) =>
+          load === null || load === undefined ? unknown : state(load.toFixed(2), load > HIGH_LOAD),
+      },
+      {
+        label: 'Memory free',
+        cell: ({ freeMemory: free }) =>
+          free === null || free === undefined ? unknown : state(percentOf(free), free < LOW_MEMORY),
+      },
+      {
+        label: 'Disk free',
+        cell: ({ disks }) =>
+          disks.length === 0
+            ? html`${unknown} <span class="muted">no folder of Postgres or of the archive is on this machine</span>`
+            : disks.map(({ folder, available, total }) => {
+                const text = `${folder} ${percentOf(available / total)}, ${bytesText(available)}`;
+                return html`<div>${available < SMALL_DISK * total ? badge(available < LOW_DISK * total ? 'bad' : 'warn', text) : text}</div>`;
+              }),
+      },
+    ],
+    rows: hostsOf(processes),
+    empty: 'No process sends a heartbeat.',
+  });
+}
+
 interface ShownProcess {
   kind: string;
   /** Null: no process of this kind is known. */
@@ -281,6 +272,16 @@ export function processTable(processes: readonly ProcessHeartbeat[], nowMs: numb
       {
         label: 'Late in 10 s',
         cell: ({ row }) => (row === null || row.lateShare === null || isSilent(row) ? NONE : percentOf(row.lateShare)),
+        isNumeric: true,
+      },
+      {
+        label: 'Event loop late by',
+        cell: ({ row }) =>
+          row === null || isSilent(row)
+            ? NONE
+            : row.measured === null
+              ? badge('warn', 'unknown')
+              : html`<span class="num">${row.measured.loopDelayMs.toLocaleString('en-US')} ms</span>`,
         isNumeric: true,
       },
       {

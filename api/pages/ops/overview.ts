@@ -1,67 +1,29 @@
-import { briefly } from '../../../src/domain/values/briefly.ts';
-import { type Dependency, readiness } from '../../../src/observe/probe-server.ts';
-import { countUndecided } from '../../../src/store/catalog/undecided-markets.ts';
-import { oldestOpenGaps } from '../../../src/store/feeds/gap-lists.ts';
-import { readJournalHead } from '../../../src/store/journal/read-journal.ts';
-import { listHeartbeats } from '../../../src/store/ops/heartbeats.ts';
-import {
-  countFailingEndpoints,
-  listFailingEndpoints,
-  readBacklogSamples,
-  readDeliveryLoad,
-  readStageBacklogs,
-  readThroughput,
-  type Throughput,
-} from '../../../src/store/ops/overview.ts';
-import { readPolls } from '../../../src/store/ops/venues.ts';
-import { listPartlyFailing } from '../../../src/store/ops/webhook-troubles.ts';
-import { type RefoldProgress, refoldProgress } from '../../../src/store/series/candle-refold.ts';
-import { readVenueFeeds } from '../../reads/feed-states.ts';
 import { html } from '../kit/html.ts';
-import type { PageDeps } from '../kit/page-deps.ts';
 import type { OpsRouter } from './actions.ts';
-import { type ArchiveFacts, type ArchivePlan, archiveSection, readArchiveFacts } from './overview-archive.ts';
+import { archiveSection } from './overview-archive.ts';
 import {
   deliveryCards,
   failingTable,
+  machineTable,
   processTable,
   refoldProgressLines,
   stageTable,
-  stateSentence,
   throughputCharts,
-  type UndecidedFacts,
   venueCards,
 } from './overview-parts.ts';
-import { findProblems, type ProblemFacts } from './overview-problems.ts';
+import { findProblems } from './problems/find.ts';
+import { headOf, type Overview, type OverviewDeps, type Problems } from './problems/read.ts';
 
 const PATH = '/ops';
 const FRAGMENTS_PATH = '/ops/overview.json';
-/** Bounds the queries, independent of the number of open pages. */
-const FRESH_MS = 2_000;
-/** Due days are counted from the whole catalog. */
-const ARCHIVE_FRESH_MS = 15_000;
-const MAX_FAILING = 10;
-/** The period in which webhooks fail in part. */
-const PARTLY_MS = 3_600_000;
-
-/** `dependencies`: the checks of `/health/ready`. */
-export type OverviewDeps = Pick<PageDeps, 'db' | 'venues' | 'now'> & {
-  dependencies: readonly Dependency[];
-  /** Absent: the archive is off. */
-  archivePlan?: ArchivePlan | undefined;
-};
-
-interface Overview {
-  facts: Omit<ProblemFacts, 'nowMs'> & UndecidedFacts;
-  throughput: Throughput;
-  refolds: readonly RefoldProgress[];
-}
+const WELL = 'All is well: every process sends its heartbeat, every venue is fresh, and no backlog waits.';
 
 /** /ops: the current state of the service. A script refreshes it. */
-export function overviewPages(router: OpsRouter, deps: OverviewDeps): void {
-  const archive = briefly(ARCHIVE_FRESH_MS, () => readArchiveFacts(deps.db, deps.archivePlan));
-  const read = briefly(FRESH_MS, () => readOverview(deps, archive));
-
+export function overviewPages(
+  router: OpsRouter,
+  deps: Pick<OverviewDeps, 'archivePlan'> & { problems: Problems },
+): void {
+  const { read } = deps.problems;
   router.page({
     path: PATH,
     section: 'overview',
@@ -76,6 +38,7 @@ export function overviewPages(router: OpsRouter, deps: OverviewDeps): void {
 <p class="after"><a href="/ops/webhooks">All webhooks, worst first</a></p>
 <h2 id="stages">Stage backlog</h2><div data-fragment="stages">${shown.stages}</div>
 ${deps.archivePlan && html`<h2 id="archive">Archive</h2><div data-fragment="archive">${shown.archive}</div>`}
+<h2 id="machines">Machines</h2><div data-fragment="machines">${shown.machines}</div>
 <h2 id="processes">Processes</h2><div data-fragment="processes">${shown.processes}</div>
 </div>`;
       return { title: 'Overview', body, scripts: ['refresh.js'] };
@@ -91,73 +54,16 @@ ${deps.archivePlan && html`<h2 id="archive">Archive</h2><div data-fragment="arch
   });
 }
 
-async function readOverview(
-  { db, dependencies, venues, now }: OverviewDeps,
-  readArchive: () => Promise<ArchiveFacts | null>,
-): Promise<Overview> {
-  const names = venues.map(({ venue }) => venue);
-  const { missing } = await readiness(dependencies);
-  const [
-    processes,
-    stages,
-    journal,
-    load,
-    backlog,
-    polls,
-    feeds,
-    gapsSince,
-    failing,
-    failingTotal,
-    partly,
-    throughput,
-    refolds,
-    waiting,
-    archive,
-  ] = await Promise.all([
-    listHeartbeats(db),
-    readStageBacklogs(db),
-    readJournalHead(db),
-    readDeliveryLoad(db),
-    readBacklogSamples(db),
-    readPolls(db, names),
-    readVenueFeeds({ db, venues }),
-    oldestOpenGaps(db),
-    listFailingEndpoints(db, MAX_FAILING),
-    countFailingEndpoints(db),
-    listPartlyFailing(db, now() - PARTLY_MS, MAX_FAILING),
-    readThroughput(db),
-    refoldProgress(db),
-    countUndecided(db, names),
-    readArchive(),
-  ]);
-  const webhooks = { failing, failingTotal, partlyFailing: partly.webhooks, partlyFailingTotal: partly.total };
-  const facts = {
-    missing,
-    processes,
-    stages,
-    journal,
-    load,
-    backlog,
-    venues,
-    polls,
-    feeds: feeds.states,
-    gapsSince,
-    archive,
-    undecided: new Map(waiting.map((each) => [each.venue, each])),
-    ...webhooks,
-  };
-  return { facts, throughput, refolds };
-}
-
-function fragments({ facts, throughput, refolds }: Overview, nowMs: number) {
+function fragments({ facts, throughput, refolds, readAtMs }: Overview, nowMs: number) {
   return {
-    state: stateSentence(findProblems({ ...facts, nowMs }), nowMs),
+    state: headOf(findProblems({ ...facts, nowMs }), { nowMs, readAtMs, well: WELL }),
     throughput: throughputCharts(throughput),
     ingest: venueCards(facts, nowMs),
     deliveries: deliveryCards(facts.load),
     failing: failingTable(facts.failing, nowMs),
     stages: html`${stageTable(facts.stages)}${refoldProgressLines(refolds)}`,
     ...(facts.archive && { archive: archiveSection(facts.archive, nowMs) }),
+    machines: machineTable(facts.processes),
     processes: processTable(facts.processes, nowMs),
   };
 }

@@ -6,16 +6,21 @@ import type { PageDeps } from '../kit/page-deps.ts';
 import type { OpsOptions } from './access/session.ts';
 import { sessionOf } from './access/session.ts';
 import { requireOperator, runAudited } from './actions.ts';
+import { findProblems } from './problems/find.ts';
+import type { Problems } from './problems/read.ts';
 
 const BASE_PATH = '/ops/queues';
 
 /** Tags that load files from another host: bull-board links a font service. */
 const FOREIGN_TAGS = /<(link|script|img|iframe)\b[^>]*\b(?:href|src)=["']?(?:https?:)?\/\/[^>]*>(?:\s*<\/\1>)?/gi;
 
-/** A link over the corner of the dashboard, which fills the window. */
-const BACK_LINK =
-  '<a href="/ops" style="position:fixed;left:12px;bottom:44px;z-index:1000;padding:6px 12px;border:1px solid GrayText;' +
-  'border-radius:6px;background:Canvas;color:CanvasText;font:14px system-ui,sans-serif;text-decoration:none">← Operator pages</a>';
+/** A link over the corner of the dashboard, which fills the window: it says what is wrong, and leads to the page that says what to do. */
+function backLink(text: string): string {
+  return (
+    '<a href="/ops" style="position:fixed;left:12px;bottom:44px;z-index:1000;padding:6px 12px;border:1px solid GrayText;' +
+    `border-radius:6px;background:Canvas;color:CanvasText;font:14px system-ui,sans-serif;text-decoration:none">← Operator pages<br>${text}</a>`
+  );
+}
 
 /**
  * bull-board under /ops/queues: viewers read, operators also write, and the audit log records each write. Its writes carry no form
@@ -23,7 +28,7 @@ const BACK_LINK =
  * each write, and a body must be JSON, which forms cannot send.
  */
 export function queueBoard(
-  deps: Pick<PageDeps, 'producer' | 'db' | 'now' | 'log'>,
+  deps: Pick<PageDeps, 'producer' | 'db' | 'now' | 'log'> & { problems: Pick<Problems, 'read'> },
   ops: OpsOptions,
 ): Middleware<ApiState> {
   const boards = new Map<OperatorRole, Promise<Middleware<ApiState>>>();
@@ -40,7 +45,14 @@ export function queueBoard(
     if (ctx.method === 'GET' || ctx.method === 'HEAD') {
       await show(ctx, next);
       if (typeof ctx.body === 'string' && ctx.response.is('html')) {
-        ctx.body = ctx.body.replace(FOREIGN_TAGS, '').replace('<div id="root">', `${BACK_LINK}$&`);
+        const { facts, readAtMs } = await deps.problems.read();
+        const { length } = findProblems({ ...facts, nowMs: deps.now() });
+        const until = `${new Date(readAtMs).toISOString().slice(11, 19)} UTC`;
+        const text =
+          length === 0
+            ? `nothing wrong until ${until}`
+            : `${length === 1 ? '1 problem' : `${length} problems`} at ${until}`;
+        ctx.body = ctx.body.replace(FOREIGN_TAGS, '').replace('<div id="root">', `${backLink(text)}$&`);
       }
       return;
     }

@@ -21,6 +21,10 @@ import { BY_AGE, pager } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { shareText } from '../kit/shown-values.ts';
 import type { OpsRouter } from './actions.ts';
+import { isTroubled } from './problems/facts.ts';
+import { findProblems, problemsAbout } from './problems/find.ts';
+import { headOf, type Problems } from './problems/read.ts';
+import { failureStory } from './problems/venues.ts';
 import { feedTable, gapTable, SHOWN_GAPS } from './venue-feeds.ts';
 
 const PATH = '/ops/venues';
@@ -30,7 +34,9 @@ const SAMPLES_PER_PAGE = 10;
 /** The error of a venue client while its breaker is open (src/venues/http/http.ts). */
 const BREAKER_OPEN = /circuit breaker is open/;
 
-type VenueDeps = Pick<PageDeps, 'db' | 'venues' | 'cursors'>;
+type VenueDeps = Pick<PageDeps, 'db' | 'venues' | 'cursors'> & { problems: Problems };
+
+const WELL = 'Nothing is wrong: every venue is fresh, and its feed has data or polls in its place.';
 
 /** /ops/venues: the state of the polls of each venue, and their rejected records. */
 export function venuePages(router: OpsRouter, deps: VenueDeps): void {
@@ -51,7 +57,8 @@ export function venuePages(router: OpsRouter, deps: VenueDeps): void {
         readVenueFeeds(deps),
         readRereads(deps.db, names),
       ]);
-      const body = html`<p class="lead">Each venue has its own queue, and each kind of poll its own cadence.</p>
+      const body = html`${await deps.problems.head(['venues'], nowMs, WELL)}
+<p class="lead">Each venue has its own queue, and each kind of poll its own cadence.</p>
 ${ageTable(deps.venues, freshness, nowMs)}
 <h2 id="feeds">Feeds</h2>
 <p class="lead">A feed makes prices fresher. Polls continue beside it, and read the markets of its gaps.</p>
@@ -64,7 +71,7 @@ ${deps.venues.map((profile) => {
 <p class="under">${number(marketsOf(counts, venue))} markets · ${
     times === 0 ? 'no rejections' : html`<a href="${venuePath(venue)}#rejected">${number(times)} rejections</a>`
   } · ${completenessText(completeness.get(venue), profile.pollMs.trades, nowMs)}</p>${rereadText(rereads.get(venue), nowMs)}
-${pollTable(profile, polls, nowMs)}</section>`;
+${storyOf(profile, polls, nowMs)}${pollTable(profile, polls, nowMs)}</section>`;
 })}${breakerNote()}`;
       return { title: 'Venues', body };
     },
@@ -83,21 +90,29 @@ ${pollTable(profile, polls, nowMs)}</section>`;
       const scope = JSON.stringify([PATH, venue, kind, reason]);
       const cursor = query.get('cursor');
       const after = cursor === null ? undefined : toCursor(deps.cursors.decode(scope, cursor));
-      const [polls, completeness, counts, rejected, freshness, feeds, gaps, rereads, samples] = await Promise.all([
-        readPolls(deps.db, [venue]),
-        readVenueCompleteness(deps.db, [venue]),
-        marketCounts(),
-        rejections(),
-        readFreshness(deps.db, [venue]),
-        readVenueFeeds(deps),
-        latestGaps(deps.db, venue, SHOWN_GAPS),
-        readRereads(deps.db, [venue]),
-        listQuarantine(deps.db, filter, { limit: SAMPLES_PER_PAGE, ...(after && { after }) }),
-      ]);
+      const [overview, polls, completeness, counts, rejected, freshness, feeds, gaps, rereads, samples] =
+        await Promise.all([
+          deps.problems.read(),
+          readPolls(deps.db, [venue]),
+          readVenueCompleteness(deps.db, [venue]),
+          marketCounts(),
+          rejections(),
+          readFreshness(deps.db, [venue]),
+          readVenueFeeds(deps),
+          latestGaps(deps.db, venue, SHOWN_GAPS),
+          readRereads(deps.db, [venue]),
+          listQuarantine(deps.db, filter, { limit: SAMPLES_PER_PAGE, ...(after && { after }) }),
+        ]);
       const next = samples.next && deps.cursors.encode(scope, fromCursor(samples.next));
       const offers = Object.entries(profile.capabilities).flatMap(([name, isOffered]) => (isOffered ? [name] : []));
-      const body = html`<p class="lead">Currency: ${profile.currency}. Capabilities: ${offers.join(', ')}.</p>
-${pollTable(profile, polls, nowMs)}${breakerNote()}
+      const body = html`${headOf(
+        problemsAbout(findProblems({ ...overview.facts, nowMs }), ['venues']).filter(
+          (each) => each.link === venuePath(venue),
+        ),
+        { nowMs, readAtMs: overview.readAtMs, well: `Nothing is wrong with the polls of ${profile.title}.` },
+      )}
+<p class="lead">Currency: ${profile.currency}. Capabilities: ${offers.join(', ')}.</p>
+${storyOf(profile, polls, nowMs)}${pollTable(profile, polls, nowMs)}${breakerNote()}
 ${profile.capabilities.prices && ageTable([profile], freshness, nowMs)}
 ${profile.capabilities.markets && html`<h2 id="feed">Feed</h2>${feedTable([profile], feeds, nowMs)}<h2 id="gaps">Gaps of the feed</h2>${gapTable(gaps, nowMs)}`}
 <h2 id="completeness">Completeness</h2>${completenessFacts(completeness.get(venue), profile.pollMs.trades, nowMs)}${rereadText(rereads.get(venue), nowMs)}
@@ -137,6 +152,15 @@ function ageTable(venues: readonly EnabledVenue[], measured: readonly VenueFresh
     rows: measured,
     empty: 'No measurement yet. Does an aggregator run?',
   });
+}
+
+/** What failed first in the present trouble. */
+function storyOf({ venue, pollMs }: EnabledVenue, polls: readonly OpsPoll[], nowMs: number): Html | undefined {
+  const story = failureStory(
+    polls.filter((poll) => poll.venue === venue && isTroubled(poll, pollMs, nowMs)),
+    nowMs,
+  );
+  return story && html`<p class="under long">${story.text}</p>`;
 }
 
 function pollTable(profile: EnabledVenue, all: readonly OpsPoll[], nowMs: number): Html {

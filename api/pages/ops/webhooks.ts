@@ -16,6 +16,7 @@ import { PAGE_ROWS, pager, tabs } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { endpointName, percent } from '../kit/shown-values.ts';
 import type { OpsRouter } from './actions.ts';
+import type { Problems } from './problems/read.ts';
 
 const PATH = '/ops/webhooks';
 
@@ -28,7 +29,10 @@ const SHOWN: Readonly<Record<WebhookState, { label: string; tab: string; tone: T
 };
 
 /** /ops/webhooks: the webhooks of all accounts, worst first. */
-export function webhooksPage(router: OpsRouter, deps: Pick<PageDeps, 'db' | 'cursors'>): void {
+export function webhooksPage(
+  router: OpsRouter,
+  deps: Pick<PageDeps, 'db' | 'cursors'> & { problems: Pick<Problems, 'head'> },
+): void {
   router.page({
     path: PATH,
     section: 'webhooks',
@@ -39,7 +43,8 @@ export function webhooksPage(router: OpsRouter, deps: Pick<PageDeps, 'db' | 'cur
       const [offset = '0'] = cursor === null ? [] : deps.cursors.decode(scope, cursor);
       const period = { sinceMs: nowMs - DAY_MS, limit: PAGE_ROWS, offset: Number(offset) };
       const { webhooks, next } = await listWebhooks(deps.db, filter, period);
-      const body = html`<p class="lead">The webhooks of all accounts, worst first: failing ones, those that oddswire stopped, those that fail in part, then the others.</p>
+      const body = html`${await deps.problems.head(['webhooks'], nowMs, 'Nothing is wrong: no webhook fails.')}
+<p class="lead">The webhooks of all accounts, worst first: failing ones, those that oddswire stopped, those that fail in part, then the others.</p>
 ${tabs(
   { path: PATH, query },
   {

@@ -2,6 +2,8 @@ import type { Arguments, Options } from '../../../cli/arguments.ts';
 import type { Colours } from '../../../cli/output.ts';
 import type { OddswireClient } from '../../typescript/src/index.ts';
 import type { Io } from './io.ts';
+import type { KnownIds } from './short-ids/known-ids.ts';
+import type { IdKind } from './short-ids/short-id.ts';
 
 /** A subcommand. */
 export interface CliCommand {
@@ -14,6 +16,8 @@ export interface CliCommand {
   readonly options: Options;
   /** The number of words behind the name: least and most. */
   readonly words: readonly [number, number];
+  /** Where it takes ids of venues, which may be short ids: all its words, and comma lists of options. */
+  readonly ids?: { readonly words?: IdKind; readonly options?: Readonly<Record<string, IdKind>> };
   /** More about the command, below its options. */
   readonly notes?: string;
   /** Resolves with the exit code. @throws UsageError for wrong arguments */
@@ -32,6 +36,8 @@ export interface Call extends Arguments {
   client(): OddswireClient<string>;
   /** Address and key. @throws SettingsError without them, or when one is invalid */
   settings(): Settings;
+  /** The short ids of the API that this machine knows. @throws SettingsError, CommandError */
+  knownIds(): Promise<KnownIds>;
   print(text: string): Promise<void>;
   /** A line beside the output, on standard error. */
   note(text: string): Promise<void>;
@@ -40,20 +46,4 @@ export interface Call extends Arguments {
 export interface Settings {
   readonly url: string;
   readonly key: string;
-}
-
-/** A missing or invalid variable. */
-export class SettingsError extends Error {
-  override readonly name = 'SettingsError';
-}
-
-/** A failure with its own text and exit code. */
-export class CommandError extends Error {
-  override readonly name = 'CommandError';
-  readonly exitCode: number;
-
-  constructor(message: string, exitCode: number) {
-    super(message);
-    this.exitCode = exitCode;
-  }
 }

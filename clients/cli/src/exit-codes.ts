@@ -13,6 +13,8 @@ export const EXIT = {
   unavailable: 5,
   rateLimited: 6,
   settings: 78,
+  /** 128 and the number of SIGINT. */
+  interrupted: 130,
   /** 128 and the number of SIGPIPE, as a shell reports a program whose reader ended. */
   brokenPipe: 141,
 } as const;

@@ -6,7 +6,7 @@ export interface Output {
   /** Resolves after the text was handed on. @throws an error with the code EPIPE when the reader ended */
   write(text: string): Promise<void>;
   readonly isTerminal: boolean;
-  /** Columns and rows of a terminal. */
+  /** Columns and rows of a terminal; the variable COLUMNS wins. */
   readonly columns: number;
   readonly rows: number;
 }
@@ -49,7 +49,7 @@ function outputOf(stream: NodeJS.WriteStream): Output {
       return stream.isTTY === true;
     },
     get columns() {
-      return stream.columns || DEFAULT_COLUMNS;
+      return Number(process.env['COLUMNS']) || stream.columns || DEFAULT_COLUMNS;
     },
     get rows() {
       return stream.rows || DEFAULT_ROWS;

@@ -1,4 +1,4 @@
-import { cut, table } from '../../../cli/table.ts';
+import { cut, table, widthOf } from '../../../cli/table.ts';
 import { printable } from '../../../src/domain/values/text.ts';
 import type { Call } from './command.ts';
 import { EXIT } from './exit-codes.ts';
@@ -13,8 +13,10 @@ export interface Column<Row> {
   /** Its text in a table; by default the value. */
   show?(row: Row): string;
   readonly isNumber?: boolean;
-  /** The text is cut to this length in a table on a terminal. */
+  /** The text is cut to this length in a table on a terminal, and further where the terminal is narrow. */
   readonly cutAt?: number;
+  /** On a terminal that is too narrow, columns with the lowest number are left out first. */
+  readonly leaveOut?: number;
 }
 
 interface Printed<Row> {
@@ -59,18 +61,49 @@ function tableText<Row>(
   columns: readonly Column<Row>[],
   colour: Printed<Row>['colour'],
 ): string {
-  const { isTerminal } = call.io.stdout;
-  const shown = rows.map((row) =>
-    columns.map((column) => {
-      const text = printable(column.show?.(row) ?? textOf(column.of(row)));
-      return isTerminal && column.cutAt !== undefined ? cut(text, column.cutAt) : text;
-    }),
-  );
-  const head = columns.map(({ name }) => name.toUpperCase());
-  const numeric = columns.flatMap(({ isNumber }, at) => (isNumber ? [at] : []));
-  return table([head, ...shown], numeric, (line, at) => {
+  const { stdout } = call.io;
+  const cellOf = (row: Row, column: Column<Row>) => printable(column.show?.(row) ?? textOf(column.of(row)));
+  const full = columns.map((column) => [column.name.toUpperCase(), ...rows.map((row) => cellOf(row, column))]);
+  const shown = stdout.isTerminal
+    ? fitted(columns, full, stdout.columns)
+    : columns.map((column, at) => ({ column, cells: full[at] ?? [] }));
+  const lines = [undefined, ...rows].map((_, at) => shown.map(({ cells }) => cells[at] ?? ''));
+  const numeric = shown.flatMap(({ column }, at) => (column.isNumber ? [at] : []));
+  return table(lines, numeric, (line, at) => {
     const row = rows[at - 1];
     return row === undefined ? call.colours.dim(line) : (colour?.(row)?.(line) ?? line);
+  });
+}
+
+/** Between two columns. */
+const GAP = 2;
+/** A shorter text says too little. */
+const LEAST_TEXT = 24;
+
+/** The columns that a terminal of this width shows without wrapping, their long texts cut. Ids are never cut. */
+function fitted<Row>(columns: readonly Column<Row>[], full: readonly (readonly string[])[], width: number) {
+  let shown = columns.map((column, at) => {
+    const natural = Math.max(...(full[at] ?? []).map(widthOf));
+    return { column, cells: full[at] ?? [], width: Math.min(natural, column.cutAt ?? natural) };
+  });
+  const least = ({ column, width: wanted }: (typeof shown)[number]) =>
+    column.cutAt === undefined ? wanted : Math.min(wanted, LEAST_TEXT);
+  const sum = (widths: readonly number[]) => widths.reduce((total, each) => total + each + GAP, -GAP);
+  for (;;) {
+    if (sum(shown.map(least)) <= width) break;
+    const numbers = shown.flatMap(({ column: { leaveOut } }) => (leaveOut === undefined ? [] : [leaveOut]));
+    if (numbers.length === 0) break;
+    shown = shown.filter(({ column }) => column.leaveOut !== Math.min(...numbers));
+  }
+  let over = sum(shown.map((each) => each.width)) - width;
+  return shown.map((each) => {
+    const less = Math.max(0, Math.min(over, each.width - least(each)));
+    over -= less;
+    const { cutAt } = each.column;
+    return {
+      ...each,
+      cells: cutAt === undefined ? each.cells : each.cells.map((cell) => cut(cell, each.width - less)),
+    };
   });
 }
 

@@ -7,18 +7,21 @@ import {
   type OddswireClient,
   OddswireConnectionError,
 } from '../../typescript/src/index.ts';
-import { type Call, type CliCommand, CommandError, type Settings, SettingsError } from './command.ts';
+import type { Call, CliCommand, Settings } from './command.ts';
 import { COMMANDS } from './commands.ts';
+import { CommandError, SettingsError } from './errors.ts';
 import { EXIT, exitCodeOf, linesOf } from './exit-codes.ts';
 import { helpOf } from './help.ts';
 import type { Io } from './io.ts';
 import { argumentsOf } from './read-arguments.ts';
+import { KnownIds } from './short-ids/known-ids.ts';
+import { hasShortIds, withWholeIds } from './short-ids/whole-ids.ts';
 import { VERSION } from './version.ts';
 
 /** Runs one command and resolves with the exit code. */
 export function runCli(argv: readonly string[], io: Io): Promise<number> {
   const commands = Object.entries(COMMANDS).map(([name, command]) => {
-    const run = (rest: readonly string[]) => command.run(callOf(command, rest, io));
+    const run = async (rest: readonly string[]) => command.run(await callOf(command, rest, io));
     return [name, { summary: command.summary, load: async () => ({ command: { usage: helpOf(command), run } }) }];
   });
   return runProgram(argv, {
@@ -39,12 +42,13 @@ function explain(error: unknown, signal: AbortSignal): Failure | undefined {
     return { messages: [linesOf(error).map(printable).join('\n')], exitCode: exitCodeOf(error) };
   }
   // A request that ended with the signal of Ctrl-C.
-  if (signal.aborted && error === signal.reason) return { messages: [], exitCode: EXIT.done };
+  if (signal.aborted && error === signal.reason)
+    return { messages: ['stopped before the answer'], exitCode: EXIT.interrupted };
   // The client rejects an id such as ".." before it sends a request.
   return error instanceof RangeError ? { messages: [error.message], exitCode: EXIT.usage } : undefined;
 }
 
-function callOf(command: CliCommand, argv: readonly string[], io: Io): Call {
+async function callOf(command: CliCommand, argv: readonly string[], io: Io): Promise<Call> {
   const parsed = argumentsOf(command, argv);
   const connect = (): { settings: Settings; client: OddswireClient<string> } => {
     const settings = settingsOf(parsed.texts.get('url'), io.env);
@@ -66,9 +70,11 @@ function callOf(command: CliCommand, argv: readonly string[], io: Io): Call {
       throw error;
     }
   };
+  const knownIds = () => KnownIds.open(connect().settings.url, io.env);
   return {
-    ...parsed,
+    ...(hasShortIds(command, parsed) ? withWholeIds(command, parsed, await knownIds()) : parsed),
     io,
+    knownIds,
     commands: COMMANDS,
     colours: coloursOf(io.stdout.isTerminal, io.env),
     settings: () => connect().settings,

@@ -1,4 +1,5 @@
 import { CONDITIONS } from '../../domain/alerts/conditions.ts';
+import type { HostMeasures } from '../../observe/host-measures.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /** A heartbeat of an ended process is forgotten after this time. */
@@ -31,12 +32,17 @@ export async function beginHeartbeat(db: Queryable, { process, host, pid, versio
 const BEAT = sql(
   'beat',
   `WITH unflushed AS (${UNFLUSHED})
-   UPDATE process_heartbeat SET seen_at = clock_timestamp(), late_share = $2 FROM unflushed WHERE id = $1 RETURNING id`,
+   UPDATE process_heartbeat SET seen_at = clock_timestamp(), late_share = $2, measured = $3 FROM unflushed WHERE id = $1 RETURNING id`,
 );
 
 /** Stores a heartbeat with the part of the last seconds in which the process ran late, 0..1; false when the row is gone. */
-export async function beat(db: Queryable, id: number, lateShare: number): Promise<boolean> {
-  return (await db.query(BEAT, [id, lateShare])).length > 0;
+export async function beat(
+  db: Queryable,
+  id: number,
+  lateShare: number,
+  measured: HostMeasures | null = null,
+): Promise<boolean> {
+  return (await db.query(BEAT, [id, lateShare, measured === null ? null : JSON.stringify(measured)])).length > 0;
 }
 
 const END = sql('end_heartbeat', 'DELETE FROM process_heartbeat WHERE id = $1');
@@ -54,6 +60,8 @@ export interface ProcessHeartbeat extends ProcessIdentity {
   silentMs: number;
   /** The part of the ten seconds before the last heartbeat in which the process ran late, 0..1; null when it did not measure it. */
   lateShare: number | null;
+  /** Null before the second heartbeat, and for a process of an earlier release. */
+  measured: HostMeasures | null;
   /** Whether a process of the same kind began after the last heartbeat of this one. */
   isReplaced: boolean;
 }
@@ -61,7 +69,7 @@ export interface ProcessHeartbeat extends ProcessIdentity {
 /** A handful of rows: one per process of the last day. */
 const LIST = sql(
   'list_heartbeats',
-  `SELECT process, host, pid, version, started_at, seen_at, late_share,
+  `SELECT process, host, pid, version, started_at, seen_at, late_share, measured,
      greatest(0, 1000 * extract(epoch FROM clock_timestamp() - seen_at))::float AS silent_ms,
      EXISTS (SELECT FROM process_heartbeat n WHERE n.process = h.process AND n.started_at > h.seen_at) AS is_replaced
    FROM process_heartbeat h ORDER BY process, started_at`,

@@ -174,7 +174,7 @@ const FAILING = sql(
   'ops_failing_endpoints',
   `SELECT w.id, w.url, w.status, w.failing_since, w.exhausted_count AS exhausted, a.name AS account,
      l.last_error, l.last_status_code
-   FROM (SELECT * FROM webhook_subscription WHERE failing_since IS NOT NULL AND deleted_at IS NULL
+   FROM (SELECT * FROM webhook_subscription WHERE failing_since IS NOT NULL AND deleted_at IS NULL AND ($2::bigint IS NULL OR account_id = $2)
          ORDER BY failing_since LIMIT $1) w
    JOIN account a ON a.id = w.account_id
    LEFT JOIN LATERAL (
@@ -197,20 +197,20 @@ export interface FailingEndpoint {
   lastStatusCode: number | null;
 }
 
-/** Endpoints without a success since their first failure, longest failure first. */
-export function listFailingEndpoints(db: Queryable, limit: number): Promise<FailingEndpoint[]> {
-  return db.query(FAILING, [limit]);
+/** Endpoints of all accounts, or of one, without a success since their first failure, longest failure first. */
+export function listFailingEndpoints(db: Queryable, limit: number, accountId?: bigint): Promise<FailingEndpoint[]> {
+  return db.query(FAILING, [limit, accountId ?? null]);
 }
 
 const COUNT_FAILING = sql(
   'ops_count_failing',
   `SELECT count(*)::int AS failing FROM webhook_subscription
-   WHERE failing_since IS NOT NULL AND deleted_at IS NULL AND status = 'active'`,
+   WHERE failing_since IS NOT NULL AND deleted_at IS NULL AND status = 'active' AND ($1::bigint IS NULL OR account_id = $1)`,
 );
 
-/** The number of active endpoints without a success since their first failure. */
-export async function countFailingEndpoints(db: Queryable): Promise<number> {
-  const [row] = await db.query<{ failing: number }>(COUNT_FAILING);
+/** The number of active endpoints of all accounts, or of one, without a success since their first failure. */
+export async function countFailingEndpoints(db: Queryable, accountId?: bigint): Promise<number> {
+  const [row] = await db.query<{ failing: number }>(COUNT_FAILING, [accountId ?? null]);
   return row?.failing ?? 0;
 }
 

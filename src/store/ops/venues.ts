@@ -3,6 +3,7 @@ import { type Queryable, sql } from '../db/tx.ts';
 const POLLS = sql(
   'ops_venue_polls',
   `SELECT venue, kind, last_attempt_at, last_success_at, idle_at, first_success_at, consecutive_failures, last_error,
+     failing_since, first_error,
      coalesce(lease_until > clock_timestamp(), false) AS is_in_flight
    FROM poll_state WHERE venue = ANY ($1::text[]) ORDER BY venue, kind`,
 );
@@ -19,6 +20,10 @@ export interface OpsPoll {
   consecutiveFailures: number;
   /** The error of the latest poll; null after a success. */
   lastError: string | null;
+  /** When the first of the failures in a row ended; null without failures, and unknown for those that began before migration 0062. */
+  failingSince: Date | null;
+  /** The error of that failure. */
+  firstError: string | null;
   /** Whether a poller holds it now. */
   isInFlight: boolean;
 }

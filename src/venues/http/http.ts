@@ -221,6 +221,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
       const error = toVenueError(venue, thrown, request.signal, deadline);
       // Some venues repeat the key that they refuse.
       for (const key of keys) error.message = error.message.replaceAll(key, '[redacted]');
+      error.request ??= request.path === '' ? request.route : `${body === undefined ? 'GET' : 'POST'} ${request.path}`;
       report(error.code as VenueErrorCode, error.statusCode);
       if (isVenueFault(error)) {
         fault = error;

@@ -173,6 +173,31 @@ describe('oddswire export', () => {
     return JSON.stringify({ ...state, place: null, rows: 0, outcomes: 0, bytes: 0 });
   }
 
+  it('says at Ctrl-C behind which row it stopped, and continues there', async () => {
+    const file = join(folder, 'stopped.csv');
+    const child = spawn(process.execPath, [ODDSWIRE, ...ARGS, '--out', file], {
+      env: { PATH: process.env['PATH'], DATABASE_URL: test.url },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let stderr = '';
+    child.stderr.on('data', (text: Buffer) => {
+      stderr += text.toString();
+    });
+    const ended = once(child, 'close');
+    await eventually(async () => existsSync(`${file}.part.json`) && rowsOf(`${file}.part.json`) > 0, Boolean, {
+      everyMs: 2,
+    });
+    child.kill('SIGINT');
+    expect((await ended)[0]).toBe(130);
+    const line =
+      /^oddswire export: stopped behind ([\d,]+) rows of (.*)\.part; the same command continues there$/m.exec(stderr);
+    expect(line?.[2]).toBe(file);
+    const again = await run([...ARGS, '--out', file]);
+    expect([again.code, again.stderr.includes(`continues ${file}.part behind ${line?.[1]} rows`)]).toEqual([0, true]);
+    expect(readFileSync(file, 'utf8').split('\n').length).toBe(2 * ROWS + 2);
+    rmSync(file);
+  });
+
   it('refuses a file of other options, of a running process, and without a folder', async () => {
     const file = join(folder, 'other.csv');
     await killedInTheMiddle(file);

@@ -198,6 +198,8 @@ describe('oddswire demo', () => {
     expect(rejected).toMatchObject({ code: 0, stderr: found });
     expect(audit).toMatchObject({ code: 1, stderr: expect.stringContaining('kalshi has no market none') });
     expect(await demo.stop()).toBe(0);
+    const stopping = 'stopping every process and the embedded database; the next start continues with the same data';
+    expect(demo.lines.filter((text) => text.startsWith('stopping'))).toEqual([stopping]);
   });
 
   it('archives the days before its first start, which other commands check and DuckDB reads as docs/start.md says', async () => {

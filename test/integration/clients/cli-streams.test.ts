@@ -120,6 +120,10 @@ describe('oddswire-cli listen', () => {
     await first.io.until('stdout', seen.id);
     expect(await first.end()).toBe(0);
 
+    expect(first.io.written.stderr).toMatch(
+      /\nstopped forwarding behind \S+; the same command continues there \(.*cursor-.*json\)\n$/,
+    );
+
     const missed = [await anEvent(), await anEvent()];
     const second = start(argv);
     await second.io.until('stdout', missed[1]?.id ?? '');
@@ -193,13 +197,14 @@ describe('oddswire-cli watch', () => {
     const market = await aStoredMarket(world.api.db, { title: 'Will it snow?' });
     await aStoredPrice(world.api.db, market.outcomes[0]?.tokenId ?? 0n, { price: '0.62', asOf: new Date() });
     const { io, end } = start(['watch', 'snow']);
-    await io.until('stdout', /price +Will it snow\? · Yes +0\.62/);
+    await io.until('stdout', /price +polymarket +Will it snow\? · Yes +0\.62/);
     await io.until('stdout', /^LIVE, /m);
     const trade = aTrade(market.marketId);
     const outcomeId = market.outcomes[0]?.outcomeId ?? '';
     await world.append({ ...trade, outcomeId });
-    await io.until('stdout', /trade +Will it snow\? · Yes +3 @ 0\.5/);
+    await io.until('stdout', /trade +polymarket +Will it snow\? · Yes +3 @ 0\.5/);
     expect(await end()).toBe(0);
+    expect(io.written.stderr).toBe('stopped watching 1 market; the same command begins with the present prices\n');
   });
 
   it('redraws a table on a terminal, and shows a lost connection and a gap', async () => {

@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
-import { resolve } from 'node:path';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { widthOf } from '../../../cli/table.ts';
 import { writeMarkets } from '../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
@@ -88,6 +91,38 @@ describe('the commands of market data', () => {
     const shown = await cli('market', market.marketId);
     expect(shown.stdout).toContain(EXACT);
     expect(shown.stdout).toMatch(/^Yes +0\.62 +0\.61 +0\.63 /m);
+  });
+
+  it('list markets on a terminal within its width, with the leading price and a short id that other commands take', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'oddswire-cli-'));
+    const terminal = { env: { ...env, XDG_STATE_HOME: folder, NO_COLOR: '1' }, isTerminal: true };
+    try {
+      const { stdout, code } = await oddswireCli(['markets', 'snow'], { ...terminal, columns: 80 });
+      const [head = '', row = ''] = stdout.split('\n');
+      expect([code, head.replaceAll(/ +/g, ' ')]).toEqual([0, 'ID VENUE LEADER PRICE VOLUME 24H CLOSES STATUS MARKET']);
+      expect(row).toMatch(/^\+[0-9a-v]{7} {2}polymarket {2}Yes +0\.62 +\d* +.*Will it snow\?$/);
+      const [short = ''] = row.split(' ');
+      const of = (...argv: string[]) => oddswireCli(argv, terminal);
+      expect((await of('book', short)).stdout).toContain('0.63');
+      expect((await of('prices', short)).stdout).toContain('0.62');
+      const shown = (await of('market', short)).stdout;
+      expect(shown).toContain(`market_id     ${market.marketId}`);
+      const outcome = /^Yes +0\.62 +0\.61 +0\.63 +(\+[0-9a-v]{7}) /m.exec(shown)?.[1] ?? '';
+      const made = JSON.parse((await of('alerts', 'create', outcome, 'above', '0.99', '--json')).stdout);
+      expect(made.tokenMint).toBe(market.outcomes[0]?.outcomeId);
+      for (const columns of [60, 80, 120]) {
+        const lines = (await oddswireCli(['markets'], { ...terminal, columns })).stdout.split('\n');
+        const widths = lines.map((line) => widthOf(line));
+        expect(Math.max(...widths)).toBeLessThanOrEqual(columns);
+      }
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  it('print the list of markets without a terminal as before, because programs read its columns', async () => {
+    const { stdout } = await cli('markets', 'snow');
+    expect(stdout.split('\n')[0]?.replaceAll(/ +/g, ' ')).toBe('VENUE STATUS VOLUME_24H CLOSE_AT TITLE MARKET_ID');
   });
 
   it('print prices, and end with 4 when one is missing', async () => {

@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { barScale } from '../../../api/pages/kit/drawings.ts';
 import { html } from '../../../api/pages/kit/html.ts';
-import { findProblems, type ProblemFacts } from '../../../api/pages/ops/overview-problems.ts';
+import { problemsOf } from '../../../api/pages/kit/problems.ts';
+import { machineTable } from '../../../api/pages/ops/overview-parts.ts';
+import type { Area, ProblemFacts } from '../../../api/pages/ops/problems/facts.ts';
+import { findProblems, problemsAbout } from '../../../api/pages/ops/problems/find.ts';
+import { hostsOf } from '../../../api/pages/ops/problems/host.ts';
+import { failureStory } from '../../../api/pages/ops/problems/venues.ts';
 import type { EnabledVenue } from '../../../api/reads/venue-catalog.ts';
+import type { HostMeasures } from '../../../src/observe/host-measures.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const at = (secondsAgo: number) => new Date(NOW - secondsAgo * 1000);
@@ -18,6 +24,7 @@ const aProcess = (process: string, silentSeconds = 0, isReplaced = false) => ({
   silentMs: silentSeconds * 1000,
   isReplaced,
   lateShare: 0 as number | null,
+  measured: null as HostMeasures | null,
 });
 const aPoll = {
   venue: 'polymarket',
@@ -28,6 +35,8 @@ const aPoll = {
   firstSuccessAt: at(9_000),
   consecutiveFailures: 0,
   lastError: null,
+  failingSince: null as Date | null,
+  firstError: null as string | null,
   isInFlight: false,
 };
 const RUNNING = ['api', 'poller', 'aggregator', 'alerter', 'deliverer'].map((name) => aProcess(name));
@@ -48,6 +57,8 @@ const WELL: ProblemFacts = {
   partlyFailing: [],
   partlyFailingTotal: 0,
   archive: null,
+  expiringKeys: { keys: [], total: 0 },
+  unfinished: { first: null, total: 0 },
 };
 
 const FEED = {
@@ -61,14 +72,17 @@ const FEED = {
 };
 
 function found(facts: Partial<ProblemFacts>) {
-  return findProblems({ ...WELL, ...facts }).map(({ sentence, since, link }) => ({
-    sentence: html`${sentence}`
-      .toString()
-      .replaceAll(/<[^>]*>/g, '')
-      .trim(),
-    since: since?.toISOString().slice(11, 19) ?? null,
-    link,
-  }));
+  const problems = findProblems({ ...WELL, ...facts });
+  return problems
+    .flatMap((problem) => [problem, ...(problem.effects ?? [])])
+    .map(({ sentence, since, link }) => ({
+      sentence: html`${sentence}`
+        .toString()
+        .replaceAll(/<[^>]*>/g, '')
+        .trim(),
+      since: since?.toISOString().slice(11, 19) ?? null,
+      link,
+    }));
 }
 
 describe('the problems of the overview', () => {
@@ -131,9 +145,11 @@ describe('the problems of the overview', () => {
       stages,
     });
     expect(first).toEqual({
-      sentence: 'The poller is overloaded: process 7 on machine ran late in 62 % of the last 10 s.',
+      sentence:
+        'The poller is overloaded: process 7 on machine ran late in 62 % of the last 10 s. ' +
+        'Load, memory and disk are unknown: its processes are of a former release, or have just begun.',
       since: null,
-      link: '/ops#processes',
+      link: '/ops#machines',
     });
     expect(others.map(({ sentence }) => sentence)).toEqual([
       'The queue store does not answer.',
@@ -156,7 +172,8 @@ describe('the problems of the overview', () => {
     expect(found({ processes })).toMatchObject([
       {
         sentence:
-          'The machine machine is overloaded. Its processes ran late in these parts of the last 10 s: aggregator 50 %, poller 30 %.',
+          'The machine machine is overloaded. Its processes ran late in these parts of the last 10 s: aggregator 50 %, poller 30 %. ' +
+          'Load, memory and disk are unknown: its processes are of a former release, or have just begun.',
       },
     ]);
     // A silent process states the past.
@@ -232,7 +249,8 @@ describe('the problems of the overview', () => {
     expect(found({ polls: [failing, { ...aPoll, kind: 'markets' }] })).toEqual([
       {
         sentence:
-          'Polymarket fails: prices. status 503 &#60;b&#62; (prices, 14 failures in a row). The next attempt is in 3 s.',
+          'Polymarket fails: prices. Now status 503 &#60;b&#62; (prices, 14 failures in a row). ' +
+          'What failed first is unknown: the trouble is older than the record of it. The next attempt is in 3 s.',
         since: '11:50:00',
         link: '/ops/venues/polymarket',
       },
@@ -350,5 +368,199 @@ describe('barScale', () => {
     expect(found({ archive: { kinds: [], failures: [], due: { days: 9, first: '2026-02-20' } } })[0]?.sentence).toBe(
       'The archive is late: 9 days are due, the first is 2026-02-20.',
     );
+  });
+});
+
+const FAILING = {
+  id: 'wh_1',
+  url: 'https://hooks.test/x',
+  account: 'desk',
+  status: 'active' as const,
+  failingSince: at(600),
+  exhausted: 1,
+  lastError: 'http_status',
+  lastStatusCode: 500,
+};
+const GIGABYTE = 1_000_000_000;
+/** A machine with time, memory and space. */
+const CALM: HostMeasures = {
+  loadPerCore: 0.4,
+  loopDelayMs: 12,
+  memory: { used: GIGABYTE / 4, limit: 8 * GIGABYTE, available: 4 * GIGABYTE },
+  disks: [{ folder: 'data', total: 100 * GIGABYTE, available: 60 * GIGABYTE }],
+};
+const measuring = (measured: Partial<HostMeasures>) =>
+  RUNNING.map((row) => ({ ...row, measured: { ...CALM, ...measured } }));
+const LATE_STAGE = { stage: 'fold-candles', waiting: 3, deadLetters: 0, deadSince: null, oldestMs: 200_000 };
+const wordsOf = (value: unknown) => html`${value as string}`.toString().replaceAll(/<[^>]*>/g, '');
+
+describe('a machine', () => {
+  it('is no problem while nothing is late, whatever its load', () => {
+    expect(found({ processes: measuring({}) })).toEqual([]);
+    expect(found({ processes: measuring({ loadPerCore: 3 }) })).toEqual([]);
+  });
+
+  it('is no cause of late work while it has time, memory and space', () => {
+    const problems = findProblems({ ...WELL, processes: measuring({ loadPerCore: 1.4 }), stages: [LATE_STAGE] });
+    expect(problems.map(({ area }) => area)).toEqual(['stages']);
+  });
+
+  it.each([
+    ['processor time', { loadPerCore: 2.45 }, 'load 2.5 per core'],
+    ['memory', { memory: { ...CALM.memory, available: GIGABYTE / 8 } }, '2 % of the memory free'],
+  ] as const)(
+    'is the cause when it has too little %s while work is late, and its effects stand below',
+    (what, measured, fact) => {
+      const late = { ...aPoll, lastSuccessAt: at(300) };
+      const failing = { ...FAILING, account: 'desk' };
+      const facts = { stages: [LATE_STAGE], polls: [late], load: { due: 9, inFlight: 0, oldestOverdueMs: 90_000 } };
+      const problems = findProblems({
+        ...WELL,
+        ...facts,
+        processes: measuring(measured),
+        failing: [failing],
+        failingTotal: 1,
+      });
+      const [cause, ...others] = problems;
+      expect(wordsOf(cause?.sentence)).toContain(`The machine machine has too little ${what}. Now: `);
+      expect(wordsOf(cause?.sentence)).toContain(fact);
+      expect(cause?.effects?.map(({ link }) => link)).toEqual([
+        '/ops#stages',
+        '/ops/deliveries?status=pending',
+        '/ops/venues/polymarket',
+      ]);
+      // A receiver that refuses events is no effect of this machine.
+      expect(others.map(({ area }) => area)).toEqual(['webhooks']);
+    },
+  );
+
+  it.each([
+    [0.04, 'bad', true],
+    [0.07, 'warn', undefined],
+    [0.11, undefined, undefined],
+  ] as const)('warns about a disk with %d free', (free, tone, isCause) => {
+    const disks = [{ folder: 'data', total: 100 * GIGABYTE, available: free * 100 * GIGABYTE }] as const;
+    const [problem] = findProblems({ ...WELL, processes: measuring({ disks: [...disks] }) });
+    if (tone === undefined) expect(problem).toBeUndefined();
+    else {
+      expect([problem?.tone ?? 'bad', problem?.isCause]).toEqual([tone, isCause]);
+      expect(wordsOf(problem?.sentence)).toContain(
+        `has ${Math.round(free * 100)} % free: ${Math.round(free * 100)} GB of 100 GB.`,
+      );
+    }
+  });
+
+  it('is unknown, and not good, while its processes do not measure it', () => {
+    expect(hostsOf(RUNNING)).toMatchObject([
+      { name: 'machine', loadPerCore: undefined, freeMemory: undefined, disks: [] },
+    ]);
+    expect(
+      machineTable(RUNNING)
+        .toString()
+        .match(/unknown/g),
+    ).toHaveLength(3);
+    const windows = measuring({ loadPerCore: null, memory: { ...CALM.memory, available: null } });
+    expect(
+      machineTable(windows)
+        .toString()
+        .match(/unknown/g),
+    ).toHaveLength(2);
+    expect(machineTable(measuring({})).toString()).not.toContain('unknown');
+  });
+});
+
+describe('what failed first', () => {
+  const trades = {
+    ...aPoll,
+    kind: 'trades',
+    consecutiveFailures: 9,
+    failingSince: at(300),
+    firstError: 'HTTP 503 on GET /trades',
+  };
+  const prices = {
+    ...aPoll,
+    consecutiveFailures: 3,
+    failingSince: at(200),
+    firstError: 'HTTP 500',
+    lastError: 'HTTP 500',
+  };
+  const story = (...polls: (typeof aPoll)[]) => wordsOf(failureStory(polls as never, NOW)?.text);
+
+  it('has its time, its request and its message, what followed, and what fails now', () => {
+    expect(story({ ...trades, lastError: 'circuit open' } as never, prices as never)).toBe(
+      'First failed trades at 11:55:00 UTC: HTTP 503 on GET /trades (trades, 9 failures in a row). Then prices at 11:56:40. Now circuit open.',
+    );
+    expect(failureStory([trades] as never, NOW)?.since).toEqual(at(300));
+  });
+
+  it('is absent without a failure, and unknown when a run of failures is older than its record', () => {
+    expect(failureStory([aPoll] as never, NOW)).toBeUndefined();
+    const old = { ...prices, failingSince: null, firstError: null };
+    expect(story(trades as never, old as never)).toContain('What failed first is unknown');
+    expect(failureStory([trades, old] as never, NOW)?.since).toBeNull();
+  });
+});
+
+describe('the head of a page', () => {
+  const view = { nowMs: NOW, checkedAt: at(2), well: 'All is well.' };
+
+  it('says until when all is well', () => {
+    expect(wordsOf(problemsOf([], view))).toBe('All is well. This holds until 11:59:58 UTC.');
+  });
+
+  it('has what is wrong, since when, what it affects and what to do, in this order, for every kind of problem', () => {
+    const problems = findProblems({
+      ...WELL,
+      missing: ['queue store'],
+      processes: [],
+      stages: [
+        { ...LATE_STAGE, deadLetters: 2 },
+        { ...LATE_STAGE, stage: 'evaluate-alerts', oldestMs: 'unknown' },
+      ],
+      journal: { checkedAt: at(60), readAt: at(0) },
+      load: { due: 9, inFlight: 0, oldestOverdueMs: 90_000 },
+      polls: [{ ...aPoll, lastSuccessAt: at(300), consecutiveFailures: 2, lastError: 'x' }],
+      failing: [FAILING],
+      failingTotal: 9,
+      expiringKeys: { keys: [{ id: 'k', name: 'bot', account: 'desk', expiresAt: at(-90_000) }], total: 2 },
+      unfinished: { first: { at: at(3_000), action: 'key.create', target: 'account desk' }, total: 2 },
+    });
+    expect(new Set(problems.map(({ area }) => area)).size).toBeGreaterThan(6);
+    for (const problem of problems) {
+      const words = wordsOf(problemsOf([problem], view));
+      const places = [
+        wordsOf(problem.sentence),
+        'Since',
+        'Affects',
+        wordsOf(problem.affects),
+        'Do',
+        wordsOf(problem.action),
+      ];
+      const found = places.map((text) => words.indexOf(text));
+      expect(
+        found.every((place) => place >= 0),
+        words,
+      ).toBe(true);
+      expect(found).toEqual(found.toSorted((a, b) => a - b));
+      for (const text of [problem.affects, problem.action]) expect(wordsOf(text).length).toBeGreaterThan(10);
+    }
+  });
+
+  it('has the problems of its subjects only, and a cause with those of its effects', () => {
+    const problems = findProblems({
+      ...WELL,
+      processes: measuring({ loadPerCore: 4 }),
+      stages: [LATE_STAGE],
+      load: { due: 9, inFlight: 0, oldestOverdueMs: 90_000 },
+      failing: [FAILING],
+      failingTotal: 1,
+    });
+    const about = (...areas: Area[]) =>
+      problemsAbout(problems, areas).map(({ area, effects }) => [area, effects?.length]);
+    expect(about('deliveries', 'webhooks')).toEqual([
+      ['host', 1],
+      ['webhooks', undefined],
+    ]);
+    expect([about('keys'), about('webhooks')]).toEqual([[], [['webhooks', undefined]]]);
   });
 });

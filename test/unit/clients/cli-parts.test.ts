@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { completionScript } from '../../../cli/completion.ts';
-import { cut } from '../../../cli/table.ts';
+import { cut, widthOf } from '../../../cli/table.ts';
 import { COMMANDS } from '../../../clients/cli/src/commands.ts';
 import { signedHeaders } from '../../../clients/cli/src/listen/forward.ts';
 import { readUpTo } from '../../../clients/cli/src/rows.ts';
@@ -63,17 +66,23 @@ describe('foreign text', () => {
   it('cannot control the terminal', () => {
     expect(printable('a\x1b[2Jb\u202ec\nd')).toBe('a\ufffd[2Jb\ufffdc\ufffdd');
     expect(cut('Zürich 🚀🚀', 8)).toBe('Zürich …');
+    expect([widthOf('雪'), widthOf('e\u0301'), cut('雪雪雪', 4)]).toEqual([2, 1, '雪…']);
   });
 });
 
 describe('completionScript', () => {
   /** The words that bash offers for a line whose last word is unfinished. */
-  async function bashOffers(line: string): Promise<string[]> {
+  async function bashOffers(
+    line: string,
+    { listed, PATH }: { listed?: { sign: string; call: string }; PATH?: string } = {},
+  ): Promise<string[]> {
     const words = line.split(' ');
-    const script = `${completionScript('bash', 'oddswire-cli', COMMANDS)}
+    const script = `${completionScript('bash', 'oddswire-cli', COMMANDS, listed)}
 COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}
 _oddswire_cli; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const { stdout } = await run('bash', ['-c', script]);
+    const { stdout } = await run('bash', ['-c', script], {
+      env: { ...process.env, ...(PATH !== undefined && { PATH }) },
+    });
     return stdout.split('\n').filter((word) => word !== '');
   }
 
@@ -84,8 +93,24 @@ _oddswire_cli; printf '%s\\n' "\${COMPREPLY[@]}"`;
     expect(await bashOffers('oddswire-cli candles m --interval 1')).toEqual(['1m', '15m', '1h', '1d']);
   });
 
+  it('completes the words that the program lists behind their sign in bash', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'oddswire-completion-'));
+    try {
+      const text = '#!/bin/sh\nprintf "+abc1234\\tOne\\n+xyz1234\\tTwo\\n"\n';
+      await writeFile(join(folder, 'oddswire-cli'), text, { mode: 0o755 });
+      const listed = { sign: '+', call: 'completion ids' };
+      const PATH = `${folder}:${process.env['PATH']}`;
+      expect(await bashOffers('oddswire-cli book +a', { listed, PATH })).toEqual(['+abc1234']);
+      expect(await bashOffers('oddswire-cli book +', { listed, PATH })).toEqual(['+abc1234', '+xyz1234']);
+      expect(await bashOffers('oddswire-cli book --ou', { listed, PATH })).toEqual(['--outcome']);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
   it.each(['zsh', 'fish'] as const)('names every command, verb and option for %s', (shell) => {
-    const script = completionScript(shell, 'oddswire-cli', COMMANDS);
+    const script = completionScript(shell, 'oddswire-cli', COMMANDS, { sign: '+', call: 'completion ids' });
+    expect(script).toContain('oddswire-cli completion ids');
     for (const [name, { options, verbs = [] }] of Object.entries(COMMANDS)) {
       expect(script).toContain(name);
       for (const option of Object.keys(options))

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { coloursOf } from '../../../cli/output.ts';
+import { widthOf } from '../../../cli/table.ts';
 import { WatchBoard } from '../../../clients/cli/src/watch/board.ts';
 import { lineOf } from '../../../clients/cli/src/watch/line.ts';
 import { Screen } from '../../../clients/cli/src/watch/screen.ts';
@@ -26,7 +27,8 @@ const price = (value: string): Message => ({
 });
 
 function aBoard(): WatchBoard {
-  return new WatchBoard([{ market_id: 'm', title: 'Rain\x1b?', outcomes: [{ outcome_id: 'm-yes', label: 'Yes' }] }]);
+  const outcomes: [{ outcome_id: string; label: string }] = [{ outcome_id: 'm-yes', label: 'Yes' }];
+  return new WatchBoard([{ venue: 'kalshi', market_id: 'm', title: 'Rain\x1b?', outcomes }]);
 }
 
 describe('WatchBoard', () => {
@@ -44,8 +46,8 @@ describe('WatchBoard', () => {
     } as const;
     board.apply({ type: 'trade', ...common, market_id: 'm', outcome_id: 'm-yes', data: trade }, 0);
     const [, head, row] = board.text(plain, size, 0).split('\n');
-    expect(head).toMatch(/^MARKET +OUTCOME +PRICE +CHANGE +BID +ASK +LAST TRADE$/);
-    expect(row).toMatch(/^Rain\ufffd\? +Yes +0\.45 +\+0\.030 +0\.40 +0\.44 +buy 3 @ 0\.45$/);
+    expect(head).toMatch(/^VENUE +EVENT +OUTCOME +PRICE +CHANGE +BID +ASK +LAST TRADE$/);
+    expect(row).toMatch(/^kalshi +Rain\ufffd\? +Yes +0\.45 +\+0\.030 +0\.40 +0\.44 +buy 3 @ 0\.45$/);
   });
 
   it('shows the exact change', () => {
@@ -61,9 +63,10 @@ describe('WatchBoard', () => {
     const outcomes = [{ outcome_id: 'm-yes', price: '0.1' }];
     board.apply({ type: 'snapshot', ...common, market_id: 'm', data: { market_id: 'm', as_of: 1, outcomes } }, 0);
     expect(board.quote('m-yes')).toMatchObject({ price: '0.1', first: '0.1' });
-    const data = { market_id: 'm', title: 'Snow?', outcomes: [{ outcome_id: 'm-yes', label: 'Ja' }] };
+    const event = { title: 'Snow?', event_title: 'Which weather?', sibling_label: 'Snow' };
+    const data = { venue: 'kalshi', market_id: 'm', ...event, outcomes: [{ outcome_id: 'm-yes', label: 'Ja' }] };
     board.apply({ type: 'market', ...common, market_id: 'm', data } as Message, 0);
-    expect(board.quote('m-yes')).toMatchObject({ title: 'Snow?', label: 'Ja', price: '0.1' });
+    expect(board.quote('m-yes')).toMatchObject({ question: 'Which weather?: Snow', label: 'Ja', price: '0.1' });
   });
 
   it('states whether the table is complete', () => {
@@ -84,27 +87,38 @@ describe('WatchBoard', () => {
 
   it('fits the terminal', () => {
     const outcomes = Array.from({ length: 50 }, (_, at) => ({ outcome_id: `o${at}`, label: `Outcome ${at}` }));
-    const board = new WatchBoard([{ market_id: 'm', title: 'x'.repeat(300), outcomes }]);
-    for (const columns of [60, 130]) {
+    const board = new WatchBoard([{ venue: 'kalshi', market_id: 'm', title: '雪'.repeat(300), outcomes }]);
+    for (const columns of [60, 80, 130]) {
       const lines = board.text(plain, { columns, rows: 12 }, 0).split('\n');
       expect(lines.length).toBe(12);
-      expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
+      expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(columns);
     }
+  });
+
+  it.each([
+    [130, 'VENUE EVENT OUTCOME PRICE CHANGE BID ASK LAST TRADE'],
+    [90, 'VENUE EVENT OUTCOME PRICE CHANGE BID ASK'],
+    [70, 'VENUE EVENT OUTCOME PRICE CHANGE'],
+  ])('shows the columns that leave the event readable in %i columns', (columns, head) => {
+    const [, shown = ''] = aBoard().text(plain, { columns, rows: 12 }, 0).split('\n');
+    expect(shown.replaceAll(/ +/g, ' ')).toBe(head);
   });
 });
 
 describe('lineOf', () => {
   it('names the outcome of a change, and states gaps', () => {
     const board = aBoard();
-    expect(lineOf(price('0.42'), board, plain)).toBe('03:04:05.678  price   Rain\ufffd? · Yes  0.42  0.40 / 0.44\n');
+    expect(lineOf(price('0.42'), board, plain)).toBe(
+      '03:04:05.678  price   kalshi  Rain\ufffd? · Yes  0.42  0.40 / 0.44\n',
+    );
     const gap = { type: 'gap', ...common, data: { reason: 'expired', from: 2, to: 9 } } as Message;
     expect(lineOf(gap, board, plain)).toBe('03:04:05.678  GAP     expired: changes 2 to 9 are missing\n');
   });
 
   it('prints no control character of a title or an id', () => {
-    const data = { market_id: 'm', title: 'Rain\x1b[2J?', status: 'closed', outcomes: [] };
+    const data = { venue: 'kalshi', market_id: 'm', title: 'Rain\x1b[2J?', status: 'closed', outcomes: [] };
     const market = { type: 'market', ...common, market_id: 'm', data } as unknown as Message;
-    expect(lineOf(market, aBoard(), plain)).toBe('03:04:05.678  market  Rain\ufffd[2J?  closed\n');
+    expect(lineOf(market, aBoard(), plain)).toBe('03:04:05.678  market  kalshi  Rain\ufffd[2J?  closed\n');
     const unknown = { ...price('0.42'), outcome_id: 'o\x1b[2J' } as Message;
     expect(lineOf(unknown, aBoard(), plain)).toContain('  o\ufffd[2J  0.42');
   });

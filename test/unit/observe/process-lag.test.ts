@@ -36,6 +36,17 @@ describe('ProcessLag', () => {
     expect(meter.lateMs()).toBe(3_000);
   });
 
+  it('has the longest single lateness of the last ten seconds', () => {
+    run(10, 30);
+    expect(lag.longestMs()).toBe(30);
+    run(1, 1_500);
+    expect(lag.longestMs()).toBe(1_500);
+    run(120, 0);
+    expect(lag.longestMs()).toBe(0);
+    nowMs += SAMPLE_MS + 700;
+    expect(lag.longestMs()).toBe(700);
+  });
+
   it('counts only the lateness since the begin of a measurement', () => {
     run(10, 900);
     const meter = lag.begin();

@@ -8,7 +8,7 @@ import {
   type OddswireClient,
   OddswireConnectionError,
 } from '../../../typescript/src/index.ts';
-import { CommandError } from '../command.ts';
+import { CommandError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { checkRow, hasFile, type ListedFile, namesIn, revisionOf, writeManifest } from './folder.ts';
 

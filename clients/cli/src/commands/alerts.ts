@@ -70,6 +70,7 @@ export const alerts: CliCommand = {
   notes: `CONDITION is one of ${CONDITIONS.join(', ')}. THRESHOLD is a price, a spread, a move, an amount or a net per unit; ${withoutThreshold.join(' and ')} have none.
   JSON is a body of POST /v1/alerts, also with a scope. TIME is an age such as 24h, a date, ISO 8601 in UTC, or epoch seconds.`,
   words: [0, 4],
+  ids: { words: 'outcome', options: { sell: 'outcome' } },
   async run(call) {
     const [verb = 'list', ...rest] = call.words;
     const { signal } = call.io;

@@ -21,6 +21,7 @@ export const book: CliCommand = {
     ...FORMATS,
   },
   words: [1, 1],
+  ids: { words: 'market', options: { outcome: 'outcome' } },
   async run(call) {
     const answer = await call.client().markets.orderbook(
       {

@@ -35,6 +35,7 @@ export const candles: CliCommand = {
     ...FORMATS,
   },
   words: [1, 1],
+  ids: { words: 'market', options: { outcome: 'outcome' } },
   async run(call) {
     const { texts } = call;
     const answer = await call.client().candles.list(

@@ -38,6 +38,7 @@ export const coverage: CliCommand = {
     ...FORMATS,
   },
   words: [1, 1],
+  ids: { options: { market: 'market' } },
   notes: `VENUE is a venue such as kalshi, or all. Without --from it prints the last 300 hours; a range has at most 5,000. An hour is complete, quiet,
 observed, gap (data is missing) or unknown (nothing is proven, with the reason). pause is the longest pause of polls in seconds.`,
   async run(call) {

@@ -55,6 +55,7 @@ export const executable: CliCommand = {
     ...FORMATS,
   },
   words: [1, 1],
+  ids: { words: 'market', options: { outcome: 'outcome' } },
   async run(call) {
     const { texts } = call;
     const side = ORDER_SIDES.find((each) => each === texts.get('side'));
@@ -99,6 +100,7 @@ export const compare: CliCommand = {
     ...FORMATS,
   },
   words: [2, 2],
+  ids: { words: 'outcome' },
   notes: 'Whether the two outcomes mean the same is not checked.',
   async run(call) {
     const { texts, words } = call;

@@ -42,6 +42,7 @@ export const fees: CliCommand = {
     ...FORMATS,
   },
   words: [1, 1],
+  ids: { words: 'market' },
   async run(call) {
     const asked = { venue: call.texts.get('venue'), as_of: moment(call, 'as-of', call.io.now()) };
     const answer = await call

@@ -5,7 +5,8 @@ import type { Data } from '../../../../src/domain/webhooks/chat-values.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../../../src/domain/webhooks/event.ts';
 import { generateSecret, secretProblem } from '../../../../src/domain/webhooks/signature.ts';
 import { OddswireApiError, type WebhookEvent } from '../../../typescript/src/index.ts';
-import { type Call, type CliCommand, CommandError } from '../command.ts';
+import type { Call, CliCommand } from '../command.ts';
+import { CommandError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { forward, type Verdict } from '../listen/forward.ts';
 import { type ListenState, readState, stateFileOf, writeState } from '../listen/state.ts';
@@ -113,8 +114,9 @@ class Listener {
         }
         if (item.type !== 'silent') await this.#keep(item.cursor);
       }
+      if (io.signal.aborted) await this.#stopped();
     } catch (error) {
-      if (io.signal.aborted) return;
+      if (io.signal.aborted) return this.#stopped();
       if (error instanceof OddswireApiError && error.code === 'invalid_cursor') {
         const request = error.requestId === undefined ? '' : ` (request ${error.requestId})`;
         throw new CommandError(
@@ -124,6 +126,15 @@ class Listener {
       }
       throw error;
     }
+  }
+
+  #stopped(): Promise<void> {
+    const goal = this.#options.target === undefined ? 'printing' : 'forwarding';
+    return this.#call.note(
+      this.#state.cursor === undefined
+        ? `stopped ${goal} before the first message; the next run begins with new events`
+        : `stopped ${goal} behind ${this.#state.cursor}; the same command continues there (${this.#options.file})`,
+    );
   }
 
   async #handle(event: WebhookEvent & { body: string }): Promise<void> {

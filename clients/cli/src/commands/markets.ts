@@ -1,5 +1,6 @@
 import { utc } from '../../../../cli/table.ts';
 import { MARKET_STATUSES } from '../../../../src/domain/markets/market.ts';
+import { compareDecimals, type Decimal, parseDecimal, ZERO } from '../../../../src/domain/values/decimal.ts';
 import type { Market } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -7,10 +8,13 @@ import { shareText } from '../history-note.ts';
 import { CURSOR, VENUE } from '../options.ts';
 import { FORMATS, wholeNumber } from '../read-arguments.ts';
 import { type Column, MAX_ITEMS, printFacts, printRows, readUpTo } from '../rows.ts';
+import { shortIdsOf } from '../short-ids/listed.ts';
+import { titleOf } from '../titles.ts';
 
 const SORTS = ['created', 'volume_24h', 'close_at', 'updated'] as const;
 const DEFAULT_LIMIT = 20;
 
+/** The columns where the output is no terminal: programs read them by their places. */
 const COLUMNS: readonly Column<Market<string>>[] = [
   { name: 'venue', of: ({ venue }) => venue },
   { name: 'status', of: ({ status }) => status },
@@ -20,10 +24,28 @@ const COLUMNS: readonly Column<Market<string>>[] = [
   { name: 'market_id', of: (row) => row.market_id },
 ];
 
-/** Markets of one event often share a title; the label distinguishes them. */
-export function titleOf({ title, sibling_label: label }: Pick<Market<string>, 'title' | 'sibling_label'>): string {
-  return label === undefined || title.includes(label) ? title : `${title} (${label})`;
+/** A market with its short id and the outcome of the highest price. */
+interface Row extends Market<string> {
+  shortId: string;
+  leader: { label: string; price: string } | undefined;
 }
+
+const TERMINAL_COLUMNS: readonly Column<Row>[] = [
+  { name: 'id', of: (row) => row.shortId },
+  { name: 'venue', of: ({ venue }) => venue },
+  { name: 'leader', of: ({ leader }) => leader?.label, cutAt: 12 },
+  { name: 'price', of: ({ leader }) => leader?.price, show: ({ leader }) => leader?.price ?? '-', isNumber: true },
+  {
+    name: 'volume 24h',
+    of: (row) => row.volume_24h,
+    show: (row) => whole(row.volume_24h),
+    isNumber: true,
+    leaveOut: 3,
+  },
+  { name: 'closes', of: (row) => row.close_at, show: (row) => utc(row.close_at).slice(0, 10), leaveOut: 2 },
+  { name: 'status', of: ({ status }) => status, leaveOut: 1 },
+  { name: 'market', of: (row) => titleOf(row), cutAt: 120 },
+];
 
 function whole(decimal: string | undefined): string {
   return decimal === undefined ? '' : Math.round(Number(decimal)).toLocaleString('en-US');
@@ -49,10 +71,46 @@ export const markets: CliCommand = {
   words: [0, 50],
   async run(call) {
     const page = await findMarkets(call, { limit: DEFAULT_LIMIT });
-    await printRows(call, { rows: page.data, columns: COLUMNS, answer: page, none: 'no market' });
+    const shown = { answer: page, none: 'no market' };
+    const isForPerson = call.io.stdout.isTerminal && !call.flags.has('json') && !call.flags.has('csv');
+    if (!isForPerson) await printRows(call, { ...shown, rows: page.data, columns: COLUMNS });
+    else await printRows(call, { ...shown, rows: await rowsOf(call, page.data), columns: TERMINAL_COLUMNS });
     return EXIT.done;
   },
 };
+
+function decimalOf(price: string): Decimal {
+  return parseDecimal(price) ?? ZERO;
+}
+
+/** The API takes the ids of so many markets in a request of prices. */
+const MAX_PRICED = 100;
+
+async function rowsOf(call: Call, listed: readonly Market<string>[]): Promise<Row[]> {
+  const { signal } = call.io;
+  const client = call.client();
+  const prices = new Map<string, string>();
+  for (const venue of new Set(listed.map((market) => market.venue))) {
+    const markets = listed.filter((market) => market.venue === venue);
+    for (let at = 0; at < markets.length; at += MAX_PRICED) {
+      const ids = markets.slice(at, at + MAX_PRICED).map(({ market_id: id }) => id);
+      const { data } = await client.markets.manyPrices({ market_ids: ids, venue }, { signal });
+      for (const { outcomes } of data) {
+        for (const { outcome_id: id, price } of outcomes) if (price !== undefined) prices.set(`${venue} ${id}`, price);
+      }
+    }
+  }
+  const shortIdOf = await shortIdsOf(call, listed);
+  return listed.map((market) => {
+    const { venue, market_id: id, outcomes } = market;
+    const priced = outcomes.flatMap(({ outcome_id: outcome, label }) => {
+      const price = prices.get(`${venue} ${outcome}`);
+      return price === undefined ? [] : [{ label, price }];
+    });
+    const leader = priced.toSorted((a, b) => compareDecimals(decimalOf(b.price), decimalOf(a.price)))[0];
+    return { ...market, shortId: shortIdOf('market', venue, id), leader };
+  });
+}
 
 /** The markets that the words and options of a call select. */
 export function findMarkets(call: Call, defaults: { limit: number; status?: string; sort?: string }) {
@@ -79,11 +137,14 @@ export function findMarkets(call: Call, defaults: { limit: number; status?: stri
   );
 }
 
+type Outcome = Market<string>['outcomes'][number];
+
 export const market: CliCommand = {
   summary: 'Shows one market with its outcomes, prices and the completeness of its trades.',
   forms: ['market MARKET [--venue VENUE]'],
   options: { venue: VENUE, json: { help: 'prints market and prices as JSON' } },
   words: [1, 1],
+  ids: { words: 'market' },
   async run(call) {
     const { signal } = call.io;
     const venue = call.texts.get('venue');
@@ -99,7 +160,9 @@ export const market: CliCommand = {
       return EXIT.done;
     }
     const { coverage } = data;
+    const shortIdOf = call.io.stdout.isTerminal ? await shortIdsOf(call, [data]) : undefined;
     await printFacts(call, [
+      ['short id', shortIdOf?.('market', data.venue, data.market_id)],
       ['title', titleOf(data)],
       ['event', data.event_title],
       ['venue', data.venue],
@@ -116,22 +179,19 @@ export const market: CliCommand = {
       ],
       ['prices as of', utc(prices?.as_of)],
     ]);
-    const rows = data.outcomes.map((outcome) => ({
-      ...outcome,
-      ...prices?.outcomes.find(({ outcome_id }) => outcome_id === outcome.outcome_id),
-    }));
-    await printRows(call, {
-      rows,
-      columns: [
-        { name: 'outcome', of: ({ label }) => label },
-        { name: 'price', of: (row) => row.price, isNumber: true },
-        { name: 'bid', of: (row) => row.best_bid, isNumber: true },
-        { name: 'ask', of: (row) => row.best_ask, isNumber: true },
-        { name: 'outcome_id', of: (row) => row.outcome_id },
-      ],
-      answer: data,
-      none: 'no outcome',
-    });
+    const quoteOf = ({ outcome_id: id }: Outcome) => prices?.outcomes.find(({ outcome_id }) => outcome_id === id);
+    const ids: Column<Outcome>[] = [{ name: 'outcome_id', of: ({ outcome_id: id }) => id, leaveOut: 1 }];
+    if (shortIdOf !== undefined) {
+      ids.unshift({ name: 'id', of: ({ outcome_id: id }) => shortIdOf('outcome', data.venue, id) });
+    }
+    const columns: Column<Outcome>[] = [
+      { name: 'outcome', of: ({ label }) => label },
+      { name: 'price', of: (row) => quoteOf(row)?.price, isNumber: true },
+      { name: 'bid', of: (row) => quoteOf(row)?.best_bid, isNumber: true },
+      { name: 'ask', of: (row) => quoteOf(row)?.best_ask, isNumber: true },
+      ...ids,
+    ];
+    await printRows(call, { rows: data.outcomes, columns, answer: data, none: 'no outcome' });
     return EXIT.done;
   },
 };

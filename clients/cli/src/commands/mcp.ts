@@ -31,6 +31,7 @@ limits of the key. It ends with its input.`,
       );
     }
     await Promise.all(open);
+    if (io.signal.aborted) await call.note('stopped serving; the service keeps no session');
     return EXIT.done;
   },
 };

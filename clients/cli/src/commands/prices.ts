@@ -40,6 +40,7 @@ export const prices: CliCommand = {
     ...FORMATS,
   },
   words: [1, MAX_IDS],
+  ids: { words: 'market' },
   notes: 'Exit code 4 means that a market is unknown or has no price; the prices of the others are printed.',
   async run(call) {
     const answer = await call.client().markets.manyPrices(

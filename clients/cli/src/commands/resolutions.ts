@@ -7,7 +7,7 @@ import { EXIT } from '../exit-codes.ts';
 import { VENUE } from '../options.ts';
 import { FORMATS, moment } from '../read-arguments.ts';
 import { type Column, DEFAULT_LIMIT, printFacts, printList, printRows } from '../rows.ts';
-import { titleOf } from './markets.ts';
+import { titleOf } from '../titles.ts';
 
 type TimelineRow = Resolution<string>['timeline'][number];
 
@@ -40,6 +40,7 @@ export const resolution: CliCommand = {
   forms: ['resolution MARKET [--venue VENUE]'],
   options: { venue: VENUE, json: { help: 'prints the result and its timeline as JSON' } },
   words: [1, 1],
+  ids: { words: 'market' },
   async run(call) {
     const { signal } = call.io;
     const asked = { market_id: call.words[0] ?? '', ...present({ venue: call.texts.get('venue') }) };

@@ -22,6 +22,7 @@ export const rules: CliCommand = {
     json: { help: 'prints the rules and their versions as JSON' },
   },
   words: [1, 1],
+  ids: { words: 'market' },
   async run(call) {
     const from = wholeNumber(call, 'from', [1, MAX_VERSION]);
     const to = wholeNumber(call, 'to', [1, MAX_VERSION]);

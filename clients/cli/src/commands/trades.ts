@@ -32,6 +32,7 @@ export const trades: CliCommand = {
     ...FORMATS,
   },
   words: [1, 1],
+  ids: { words: 'market', options: { outcome: 'outcome' } },
   async run(call) {
     const { texts } = call;
     const [venue, outcome, direction] = [texts.get('venue'), texts.get('outcome'), texts.get('direction')];

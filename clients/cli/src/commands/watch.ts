@@ -26,6 +26,7 @@ export const watch: CliCommand = {
     json: { help: 'prints each message of the stream as one line of JSON' },
   },
   words: [0, 50],
+  ids: { options: { market: 'market' } },
   notes: `The first line of the table states whether it is complete. On a terminal the table is redrawn in place; elsewhere each message is a
 line. Ctrl-C ends it with exit code 0.`,
   async run(call) {
@@ -70,6 +71,9 @@ line. Ctrl-C ends it with exit code 0.`,
     } finally {
       await screen?.end();
     }
+    const count = marketIds.length === 1 ? '1 market' : `${marketIds.length} markets`;
+    if (io.signal.aborted)
+      await call.note(`stopped watching ${count}; the same command begins with the present prices`);
     return EXIT.done;
   },
 };

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { CommandError, type Settings } from '../command.ts';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Settings } from '../command.ts';
+import { CommandError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Io } from '../io.ts';
+import { replaceFile, stateFolder } from '../state-folder.ts';
 
 /** The memory of `listen` between two runs. */
 export interface ListenState {
@@ -16,12 +17,11 @@ export interface ListenState {
 
 /** The file of one account and target: two targets of an account each get every event. */
 export function stateFileOf({ url, key }: Settings, forward: string | undefined, env: Io['env']): string {
-  const folder = env['XDG_STATE_HOME'] || join(env['HOME'] || homedir(), '.local', 'state');
   const id = createHash('sha256')
     .update(JSON.stringify([url, key, forward ?? null]))
     .digest('hex')
     .slice(0, 16);
-  return join(folder, 'oddswire', `listen-${id}.json`);
+  return join(stateFolder(env), `listen-${id}.json`);
 }
 
 /** An empty state without the file. @throws CommandError for a file that is not one of these */
@@ -37,11 +37,8 @@ export async function readState(file: string): Promise<ListenState> {
 
 /** Replaces the file in one step, readable by its owner only. @throws CommandError when it cannot be written */
 export async function writeState(file: string, state: ListenState): Promise<void> {
-  const temporary = `${file}.${process.pid}.tmp`;
   try {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    await writeFile(temporary, `${JSON.stringify(state)}\n`, { mode: 0o600 });
-    await rename(temporary, file);
+    await replaceFile(file, `${JSON.stringify(state)}\n`);
   } catch (error) {
     throw new CommandError(`cannot keep the position in ${file}: ${(error as Error).message}`, EXIT.failed);
   }

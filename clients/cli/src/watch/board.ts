@@ -1,5 +1,5 @@
 import type { Colours } from '../../../../cli/output.ts';
-import { cut, pad } from '../../../../cli/table.ts';
+import { cut, pad, widthOf } from '../../../../cli/table.ts';
 import {
   compareDecimals,
   type Decimal,
@@ -10,15 +10,17 @@ import {
 } from '../../../../src/domain/values/decimal.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { Market, StreamItem } from '../../../typescript/src/index.ts';
-import { titleOf } from '../commands/markets.ts';
 import type { Output } from '../io.ts';
+import { questionOf } from '../titles.ts';
 
 type Message = StreamItem<string>;
 
 interface Quote {
+  readonly venue: string;
   readonly marketId: string;
   readonly outcomeId: string;
-  title: string;
+  /** The event and the market in it. */
+  question: string;
   label: string;
   price: string | undefined;
   bid: string | undefined;
@@ -37,8 +39,30 @@ type Completeness =
   | { readonly kind: 'silent'; readonly reason: string; readonly since: string | undefined };
 
 const CHANGED_MS = 1_500;
-const NUMBER_WIDTH = 8;
-const MIN_TITLE = 16;
+const GAP = 2;
+/** A narrow terminal shows the quotes of the book, and a wide one the last trade too, when the question keeps so many columns. */
+const LEAST_QUESTION = 28;
+
+interface BoardColumn {
+  readonly name: string;
+  readonly width: number;
+  readonly isNumber?: boolean;
+  text(quote: Quote, isFirstOfMarket: boolean): string;
+}
+
+const NUMBER = { width: 7, isNumber: true } as const;
+/** Behind the venue, the question and the outcome. */
+const FIGURES: readonly BoardColumn[] = [
+  { name: 'PRICE', ...NUMBER, text: ({ price }) => price ?? '-' },
+  { name: 'CHANGE', ...NUMBER, text: (quote) => changeText(quote) },
+  { name: 'BID', ...NUMBER, text: ({ bid }) => bid ?? '' },
+  { name: 'ASK', ...NUMBER, text: ({ ask }) => ask ?? '' },
+  { name: 'LAST TRADE', width: 20, text: ({ lastTrade }) => lastTrade ?? '' },
+];
+/** The figures that are left out together where they do not fit. */
+const SHOWN_FIGURES = [5, 4, 2];
+
+type BoardMarket = Pick<Market<string>, 'venue' | 'market_id' | 'title' | 'event_title' | 'sibling_label' | 'outcomes'>;
 
 /** The table of `watch`: the quotes of the outcomes, and the state of the stream. */
 export class WatchBoard {
@@ -48,7 +72,7 @@ export class WatchBoard {
   #gaps = 0;
   #lastGap: string | undefined;
 
-  constructor(markets: readonly Pick<Market<string>, 'market_id' | 'title' | 'outcomes'>[]) {
+  constructor(markets: readonly BoardMarket[]) {
     for (const market of markets) this.#add(market);
   }
 
@@ -101,26 +125,22 @@ export class WatchBoard {
 
   /** The table for a terminal of this size, with a line break at the end of each line. */
   text(colours: Colours, { columns, rows }: Pick<Output, 'columns' | 'rows'>, nowMs: number): string {
-    const titleWidth = Math.max(MIN_TITLE, columns - 14 - 4 * (NUMBER_WIDTH + 2) - 24);
-    const head = this.#row(['MARKET', 'OUTCOME', 'PRICE', 'CHANGE', 'BID', 'ASK', 'LAST TRADE'], titleWidth);
     const visible = [...this.#quotes.values()].slice(0, Math.max(1, rows - 3));
+    const shown = columnsOf(visible, columns);
+    const lineOf = (cell: (column: BoardColumn) => string) =>
+      shown
+        .map((column) => pad(cut(cell(column), column.width), column.width, column.isNumber))
+        .join(' '.repeat(GAP))
+        .trimEnd();
+    const head = lineOf(({ name }) => name);
     const lines = visible.map((quote, at) => {
-      const isNewMarket = visible[at - 1]?.marketId !== quote.marketId;
-      const change = changeOf(quote);
-      const sign = compareDecimals(change, ZERO);
-      const cells = this.#row(
-        [
-          isNewMarket ? quote.title : '',
-          quote.label,
-          quote.price ?? '-',
-          sign === 0 ? '' : `${sign > 0 ? '+' : ''}${roundedText(change, 3)}`,
-          quote.bid ?? '',
-          quote.ask ?? '',
-          quote.lastTrade ?? '',
-        ],
-        titleWidth,
+      const before = visible[at - 1];
+      const isFirstOfMarket = before?.marketId !== quote.marketId || before.venue !== quote.venue;
+      const sign = compareDecimals(changeOf(quote), ZERO);
+      const line = cut(
+        lineOf((column) => column.text(quote, isFirstOfMarket)),
+        columns,
       );
-      const line = cut(cells, columns);
       const painted = sign > 0 ? colours.green(line) : sign < 0 ? colours.red(line) : line;
       return quote.changedMs !== undefined && nowMs - quote.changedMs < CHANGED_MS ? colours.bold(painted) : painted;
     });
@@ -158,25 +178,15 @@ export class WatchBoard {
     return state.kind === 'live' && state.unhealthy.length === 0 && this.#gaps === 0 ? green : yellow;
   }
 
-  #row(cells: readonly string[], titleWidth: number): string {
-    const widths = [titleWidth, 12, NUMBER_WIDTH, NUMBER_WIDTH, NUMBER_WIDTH, NUMBER_WIDTH, 24];
-    return cells
-      .map((cell, at) => {
-        const width = widths[at] ?? 0;
-        return pad(cut(cell, width), width, at >= 2 && at <= 5);
-      })
-      .join('  ')
-      .trimEnd();
-  }
-
-  #add(market: Pick<Market<string>, 'market_id' | 'title' | 'outcomes' | 'sibling_label'>): void {
+  #add(market: BoardMarket): void {
     for (const { outcome_id: outcomeId, label } of market.outcomes) {
       const known = this.#quotes.get(outcomeId);
-      const names = { title: printable(titleOf(market)), label: printable(label) };
+      const names = { question: printable(questionOf(market)), label: printable(label) };
       if (known !== undefined) Object.assign(known, names);
       else {
         this.#quotes.set(outcomeId, {
           ...names,
+          venue: market.venue,
           marketId: market.market_id,
           outcomeId,
           price: undefined,
@@ -205,6 +215,48 @@ export class WatchBoard {
 function changeOf({ price, first }: Readonly<Quote>): Decimal {
   const [now, before] = [parseDecimal(price), parseDecimal(first)];
   return now === null || before === null ? ZERO : subtractDecimals(now, before);
+}
+
+function changeText(quote: Readonly<Quote>): string {
+  const change = changeOf(quote);
+  const sign = compareDecimals(change, ZERO);
+  return sign === 0 ? '' : `${sign > 0 ? '+' : ''}${roundedText(change, 3)}`;
+}
+
+/** The columns that a terminal of this width shows; the question takes the rest of it. */
+function columnsOf(quotes: readonly Quote[], width: number): BoardColumn[] {
+  const widest = (most: number, name: string, texts: readonly string[]) =>
+    Math.min(most, Math.max(...[name, ...texts].map(widthOf)));
+  const venue: BoardColumn = {
+    name: 'VENUE',
+    width: widest(
+      12,
+      'VENUE',
+      quotes.map((quote) => quote.venue),
+    ),
+    text: (quote, isFirst) => (isFirst ? quote.venue : ''),
+  };
+  const outcome: BoardColumn = {
+    name: 'OUTCOME',
+    width: widest(
+      14,
+      'OUTCOME',
+      quotes.map(({ label }) => label),
+    ),
+    text: ({ label }) => label,
+  };
+  const restWith = (count: number) =>
+    FIGURES.slice(0, count).reduce(
+      (rest, figure) => rest - figure.width - GAP,
+      width - venue.width - outcome.width - 2 * GAP,
+    );
+  const count = SHOWN_FIGURES.find((each) => restWith(each) >= LEAST_QUESTION) ?? 2;
+  const question: BoardColumn = {
+    name: 'EVENT',
+    width: Math.max(1, restWith(count)),
+    text: (quote, isFirst) => (isFirst ? quote.question : ''),
+  };
+  return [venue, question, outcome, ...FIGURES.slice(0, count)];
 }
 
 function clock(isoTime: string): string {

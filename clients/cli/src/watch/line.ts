@@ -2,9 +2,10 @@ import type { Colours } from '../../../../cli/output.ts';
 import { cut } from '../../../../cli/table.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { StreamItem } from '../../../typescript/src/index.ts';
+import { questionOf } from '../titles.ts';
 import type { WatchBoard } from './board.ts';
 
-const TITLE = 48;
+const QUESTION = 48;
 
 /** A message as one line, for outputs that are not a terminal; empty for messages that change nothing to see. */
 export function lineOf(message: StreamItem<string>, board: WatchBoard, colours: Colours): string {
@@ -21,7 +22,7 @@ export function lineOf(message: StreamItem<string>, board: WatchBoard, colours: 
     case 'trade':
       return `${time}  trade   ${subject(message.data.outcome_id, board)}  ${message.data.side ?? ''} ${message.data.size} @ ${message.data.price}\n`;
     case 'market':
-      return `${time}  market  ${printable(message.data.title)}  ${message.data.status}\n`;
+      return `${time}  market  ${message.data.venue}  ${printable(questionOf(message.data))}  ${message.data.status}\n`;
     case 'gap':
       return colours.yellow(`${time}  GAP     ${message.data.reason}${rangeOf(message.data)}\n`);
     case 'lagged':
@@ -33,7 +34,9 @@ export function lineOf(message: StreamItem<string>, board: WatchBoard, colours: 
 
 function subject(outcomeId: string, board: WatchBoard): string {
   const quote = board.quote(outcomeId);
-  return quote === undefined ? printable(outcomeId) : `${cut(quote.title, TITLE)} · ${quote.label}`;
+  return quote === undefined
+    ? printable(outcomeId)
+    : `${quote.venue}  ${cut(quote.question, QUESTION)} · ${quote.label}`;
 }
 
 function rangeOf({ from, to }: { from?: number; to?: number }): string {

@@ -3,6 +3,7 @@ import { newId } from '../../../../src/domain/values/ids.ts';
 import { createApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
+import { readExpiringKeys, readUnfinishedActions } from '../../../../src/store/ops/trail-troubles.ts';
 import { anOpsWorld, HOSTILE, type OpsWorld } from '../../../browser/ops-world.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery, setRequests, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
@@ -537,5 +538,68 @@ describe('the markets pages', () => {
       expect((await operator.page(`${path}?${wrong}`)).status).toBe(400);
     expect((await operator.page('/ops/markets/polymarket/none')).status).toBe(404);
     expect((await operator.page(`/ops/markets/kalshi/${marketId}`)).status).toBe(404);
+  });
+});
+
+describe('the head of each page', () => {
+  /** The place of the first of these marks in a page. */
+  const place = (text: string, mark: string) => {
+    const at = text.indexOf(mark, text.indexOf('</h1>'));
+    expect([mark, at > 0]).toEqual([mark, true]);
+    return at;
+  };
+
+  it.each(['/ops', '/ops/venues', '/ops/venues/polymarket', '/ops/webhooks', '/ops/deliveries', '/ops/alerts'])(
+    '%s begins with what is wrong, since when, what it affects and what to do',
+    async (path) => {
+      const text = await read(path);
+      const marks = ['class="verdict', 'class="what"', '<dt>Since</dt>', '<dt>Affects</dt>', '<dt>Do</dt>'];
+      const places = marks.map((mark) => place(text, mark));
+      expect(places).toEqual(places.toSorted((a, b) => a - b));
+      expect(places[0]).toBeLessThan(text.indexOf('<h1>') + 700);
+    },
+  );
+
+  it.each(['/ops/keys', '/ops/audit'])('%s says until when nothing is wrong', async (path) => {
+    const text = await read(path);
+    expect(text).toMatch(
+      /class="verdict good">Nothing is wrong: .*This holds until <time[^>]*>\d\d:\d\d:\d\d<\/time> UTC/,
+    );
+  });
+
+  it('of an account has its failing webhooks and no others', async () => {
+    const [mine, other] = [await aHook(), await aHook()];
+    await api.db.query(
+      sql('test_fail_hook', `UPDATE webhook_subscription SET failing_since = now() - interval '1 hour' WHERE pk = $1`),
+      [mine.pk],
+    );
+    expect(await read(`/ops/accounts/${mine.accountId}`)).toMatch(/class="what">Webhook <span class="long">.*fails/);
+    expect(await read(`/ops/accounts/${other.accountId}`)).toContain(
+      'Nothing is wrong: no webhook of this account fails',
+    );
+  });
+
+  it('names a key in use that expires soon, and an action without an end', async () => {
+    const name = newId('req');
+    const { id } = await createApiKey(api.db, { accountName: name, name: 'bot', scopes: ['alerts'] });
+    const soon = sql(
+      'test_expire_soon',
+      `UPDATE api_key SET created_at = now() - interval '90 days', expires_at = now() + interval '2 days', last_used_at = now() WHERE id = $1`,
+    );
+    await api.db.query(soon, [id]);
+    const open = sql(
+      'test_open_action',
+      `INSERT INTO audit_trail (at, source, address, action, target, status, result, request_id)
+       VALUES (now() - interval '1 hour', 'pages', 'x', 'webhook.recover', $1, 'started', '', 'req_x')`,
+    );
+    await api.db.query(open, [`webhook of ${name}`]);
+    // The facts of keys and actions are read every fifteen seconds; a new app reads them at once.
+    expect(await readExpiringKeys(api.db)).toMatchObject({ keys: [{ id, account: name }], total: 1 });
+    expect(await readUnfinishedActions(api.db)).toMatchObject({ first: { action: 'webhook.recover' }, total: 1 });
+    const [account] = await api.db.query<{ id: bigint }>(
+      sql('test_account_id', 'SELECT id FROM account WHERE name = $1'),
+      [name],
+    );
+    expect(await read(`/ops/accounts/${account?.id}`)).toContain('is in use and expires at');
   });
 });

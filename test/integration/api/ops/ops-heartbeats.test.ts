@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { createHostMeasures } from '../../../../src/observe/host-measures.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { startHeartbeat } from '../../../../src/runtime/heartbeat.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -43,7 +44,7 @@ describe('the overview of a running deliverer', () => {
       const stopped = await stateUntil((text) => text.includes('The deliverer stopped'));
       expect(stopped).toMatch(
         new RegExp(
-          `The deliverer stopped: process ${deliverer.pid} on \\S+ sends no heartbeat. Since \\d\\d:\\d\\d:\\d\\d UTC`,
+          `The deliverer stopped: process ${deliverer.pid} on \\S+ sends no heartbeat.\\s+Since\\s*\\d\\d:\\d\\d:\\d\\d UTC`,
         ),
       );
       deliverer.signal('SIGCONT');
@@ -81,7 +82,7 @@ describe('the overview of an overloaded machine', () => {
     try {
       const text = await stateUntil((state) => state.includes('slow-machine'));
       expect(text).toMatch(
-        /^The machine slow-machine is overloaded. Its processes ran late in these parts of the last 10 s: aggregator 40 %, alerter 40 %. Details/,
+        /^The machine slow-machine is overloaded. Its processes ran late in these parts of the last 10 s: aggregator 40 %, alerter 40 %. Load, memory and disk are unknown/,
       );
     } finally {
       for (const each of beats) await each.stop();
@@ -112,8 +113,12 @@ describe('a heartbeat', () => {
     await endHeartbeat(api.db, next);
     expect(await beat(api.db, next, 0)).toBe(false);
     expect((await rows())[0]).toMatchObject({ pid: 5, lateShare: null });
+    // As a process of the former release, which does not measure its machine.
     expect(await beat(api.db, id, 0.625)).toBe(true);
-    expect((await rows())[0]).toMatchObject({ pid: 5, lateShare: 0.625 });
+    expect((await rows())[0]).toMatchObject({ pid: 5, lateShare: 0.625, measured: null });
+    const measured = createHostMeasures({ data: '.', archive: '/nowhere' }).measure();
+    expect(await beat(api.db, id, 0, measured)).toBe(true);
+    expect((await rows())[0]?.measured).toEqual(measured);
     await endHeartbeat(api.db, id);
   });
 
@@ -125,8 +130,23 @@ describe('a heartbeat', () => {
     await endHeartbeat(api.db, next);
   });
 
+  it('has the load, the memory and the disks of its machine', async () => {
+    const folders = { data: '.', archive: '/nowhere' };
+    const heartbeat = startHeartbeat(api.db, 'alerter', createLogger({ process: 'test', level: 'silent' }), folders);
+    const own = async () => (await listHeartbeats(api.db)).find(({ pid }) => pid === process.pid)?.measured ?? null;
+    const measured = await eventually(own, (found) => found !== null && found.disks.length > 0);
+    expect(measured?.disks).toEqual([{ folder: 'data', total: expect.any(Number), available: expect.any(Number) }]);
+    expect(measured?.memory.limit).toBeGreaterThan(measured?.memory.used ?? 0);
+    expect(measured?.memory.available).toBeLessThanOrEqual(measured?.memory.limit ?? 0);
+    expect([measured?.loadPerCore, measured?.loopDelayMs]).toEqual([expect.any(Number), expect.any(Number)]);
+    await heartbeat.close();
+  });
+
   it('begins again when its row is gone, and ends with the process', async () => {
-    const heartbeat = startHeartbeat(api.db, 'alerter', createLogger({ process: 'test', level: 'silent' }));
+    const heartbeat = startHeartbeat(api.db, 'alerter', createLogger({ process: 'test', level: 'silent' }), {
+      data: '.',
+      archive: '/nowhere',
+    });
     const own = async () => (await listHeartbeats(api.db)).filter(({ pid }) => pid === process.pid);
     const [first] = await eventually(own, (found) => found.length === 1);
     await api.db.query(sql('test_forget_heartbeat', 'DELETE FROM process_heartbeat WHERE pid = $1'), [process.pid]);

@@ -172,6 +172,9 @@ describe('external text', () => {
     await db.query(insertWebhook, [HOSTILE]);
     const pages = ['/ops', '/ops/venues', '/ops/venues/polymarket', '/ops/keys', '/ops/accounts', '/ops/audit'];
     const shown: string[] = [];
+    // The pages share the facts of the overview for two seconds.
+    const overview = async () => (await operator.page('/ops')).text;
+    await eventually(overview, (text) => text.includes('&#60;script&#62;alert(1)'));
     for (const path of pages) {
       const { status, text } = await operator.page(path);
       expect([path, status]).toEqual([path, 200]);

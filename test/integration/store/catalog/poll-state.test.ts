@@ -8,10 +8,14 @@ import { useTestDatabase } from '../../../support/postgres/database.ts';
 const READ = sql(
   'test_poll_state',
   `SELECT position, lease_token, extract(epoch FROM lease_until - clock_timestamp())::float AS lease_left, last_attempt_at,
-     last_success_at, last_error, consecutive_failures
+     last_success_at, last_error, consecutive_failures, failing_since, first_error
    FROM poll_state WHERE venue = $1 AND kind = $2`,
 );
 const EXPIRE = sql('test_expire', `UPDATE poll_state SET lease_until = now() - interval '1 ms' WHERE venue = $1`);
+const FORGET_FIRST = sql(
+  'test_forget_first',
+  'UPDATE poll_state SET failing_since = NULL, first_error = NULL WHERE venue = $1',
+);
 const NEARLY = sql('test_nearly', `UPDATE poll_state SET lease_until = now() + interval '5 s' WHERE venue = $1`);
 
 const test = useTestDatabase();
@@ -37,6 +41,8 @@ interface State {
   lastSuccessAt: Date | null;
   lastError: string | null;
   consecutiveFailures: number;
+  failingSince: Date | null;
+  firstError: string | null;
 }
 async function state(kind = 'trades'): Promise<State> {
   const [row] = await test.db.query<State>(READ, [venue, kind]);
@@ -164,6 +170,39 @@ describe('the poll state', () => {
     expect(await state()).toMatchObject({
       lastSuccessAt,
       lastError: 'bad \uFFFD text \uFFFD',
+      consecutiveFailures: 2,
+    });
+  });
+
+  it('keeps the first failure of a run of failures, until a success', async () => {
+    expect(await state().catch(() => undefined)).toBeUndefined();
+    await POLL_LEASES.release(test.db, await acquire(), 'HTTP 503 on GET /trades');
+    const { failingSince } = await state();
+    expect(failingSince).toEqual(expect.any(Date));
+    for (const error of ['circuit open', 'timeout']) {
+      await POLL_LEASES.release(test.db, await acquire(), error);
+      await POLL_LEASES.abandon(test.db, await acquire(), 'this process was late');
+    }
+    expect(await state()).toMatchObject({
+      failingSince,
+      firstError: 'HTTP 503 on GET /trades',
+      consecutiveFailures: 3,
+    });
+    await POLL_LEASES.release(test.db, await acquire(), null);
+    expect(await state()).toMatchObject({ failingSince: null, firstError: null, consecutiveFailures: 0 });
+    await POLL_LEASES.release(test.db, await acquire(), 'again');
+    expect(await state()).toMatchObject({ firstError: 'again' });
+    expect((await state()).failingSince?.getTime()).toBeGreaterThan(failingSince?.getTime() ?? 0);
+  });
+
+  it('knows no first failure of a run that began before it was stored', async () => {
+    await POLL_LEASES.release(test.db, await acquire(), 'old');
+    await test.db.query(FORGET_FIRST, [venue]);
+    await POLL_LEASES.release(test.db, await acquire(), 'new');
+    expect(await state()).toMatchObject({
+      failingSince: null,
+      firstError: null,
+      lastError: 'new',
       consecutiveFailures: 2,
     });
   });
