@@ -48,7 +48,7 @@ export class Bands {
         context.clip();
         const isGap = kind === 'gap';
         context.strokeStyle = isGap ? color.warn : color.soft;
-        context.globalAlpha = isGap ? 0.7 : kind === 'pending' ? 0.6 : 0.28;
+        context.globalAlpha = isGap ? 0.7 : kind === 'pending' ? 0.6 : 0.18;
         context.lineWidth = isGap ? 1.5 : 1;
         context.beginPath();
         // The lines of all bands lie on one pattern. Those of a gap rise, the others fall.

@@ -4,6 +4,8 @@ import { attachCombobox, matchesOf } from './combobox.js';
 import { recentOptions } from './recent.js';
 
 document.documentElement.classList.add('scripted');
+// On a phone the sections are one row, which is longer than the screen.
+document.querySelector('.sections [aria-current]')?.scrollIntoView({ inline: 'center', block: 'nearest' });
 const rows = () => [...document.querySelectorAll('a[data-row]')];
 
 function move(step) {

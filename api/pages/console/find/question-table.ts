@@ -37,7 +37,7 @@ export function questionTable(questions: readonly ListedQuestion[], { trends, st
       { label: 'Closes (UTC)', isNumeric: true, cell: ({ place }) => minute(place.closeAt) },
       {
         label: 'Watch',
-        cell: (question) => (question.eventId === null ? starOf(starred(question.place, question.title)) : undefined),
+        cell: (question) => (isAlone(question) ? starOf(starred(question.place, question.title)) : undefined),
       },
     ],
     rows,
@@ -45,12 +45,21 @@ export function questionTable(questions: readonly ListedQuestion[], { trends, st
   })}</div>`;
 }
 
-function titleCell({ venue, eventId, title, place, markets, marketCount }: ListedQuestion, starOf: StarOf): Html {
-  const path = eventId === null ? pathOf(place) : eventPath(venue, eventId);
-  const count = eventId === null ? undefined : html` · ${marketCount} ${marketCount === 1 ? 'market' : 'markets'}`;
-  return html`<a class="row-link" data-row href="${path}">${title}</a>${whereOf(place, count)}${
-    eventId !== null && members(venue, eventId, { markets, marketCount, starOf })
-  }`;
+/** Whether a question is one market: without an event, or the only one of its event. */
+function isAlone({ eventId, marketCount }: Pick<ListedQuestion, 'eventId' | 'marketCount'>): boolean {
+  return eventId === null || marketCount === 1;
+}
+
+function titleCell(question: ListedQuestion, starOf: StarOf): Html {
+  const { venue, eventId, title, place, markets, marketCount } = question;
+  if (eventId === null || isAlone(question)) {
+    return html`<a class="row-link" data-row href="${pathOf(place)}">${title}</a>${whereOf(place)}`;
+  }
+  return html`<a class="row-link" data-row href="${eventPath(venue, eventId)}">${title}</a>${whereOf(place, html` · ${marketCount} markets`)}${members(
+    venue,
+    eventId,
+    { markets, marketCount, starOf },
+  )}`;
 }
 
 /** All listed markets of an event, folded. */
@@ -69,9 +78,9 @@ function members(
   )}</ul>${isCut && html`<p><a href="${eventPath(venue, eventId)}">All ${marketCount} markets</a></p>`}</details>`;
 }
 
-function leadersCell({ eventId, markets }: ListedQuestion): Html {
-  return html`<ol class="leaders">${markets.slice(0, SHOWN_LEADERS).map((market) => {
-    const name = eventId === null ? (market.label ?? '–') : memberTitle(market);
+function leadersCell(question: ListedQuestion): Html {
+  return html`<ol class="leaders">${question.markets.slice(0, SHOWN_LEADERS).map((market) => {
+    const name = isAlone(question) ? (market.label ?? '–') : memberTitle(market);
     return html`<li><span class="leader" title="${name}">${cut(name, MAX_NAME)}</span> ${price(market)}</li>`;
   })}</ol>`;
 }

@@ -112,7 +112,7 @@ export function payoutCell(
       ? 'nothing'
       : paid.map(
           ({ outcome_id: id, payout }, index) =>
-            html`${index > 0 && ', '}${labelOf(outcomes, id)}\u00a0${price(payout)}`,
+            html`${index > 0 && ', '}<span class="long">${labelOf(outcomes, id)}</span>\u00a0${price(payout)}`,
         )
   }${reason !== undefined && html` <span class="muted">${REASON_WORDS[reason]}</span>`}`;
 }
