@@ -11,7 +11,7 @@ import { aDelivery } from '../factories/deliveries.ts';
 import { aStoredMarket } from '../factories/stored-market.ts';
 import { storedTimeline } from '../factories/stored-resolution.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedSnapshots, storedTrades } from '../factories/stored-series.ts';
-import { aBalance, aReadWallet, aTransaction, anAddress } from '../factories/wallets.ts';
+import { aBalance, anAddress, aReadWallet, aTransaction } from '../factories/wallets.ts';
 import type { Client, TestApi } from '../integration/api/api-harness.ts';
 
 const WEBHOOK = sql(

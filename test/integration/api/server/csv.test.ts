@@ -18,6 +18,10 @@ beforeAll(async () => {
   const archive = new ArchiveFolder('/nowhere', createLogger({ process: 'test', level: 'silent' }));
   api = await startTestApi({ answers: createAnswerCache({ ttlMs: 60_000 }), archive });
   world = await aWorld(api);
+  await api.call(`/v1/watchlist/polymarket/${known('market_id')}`, {
+    method: 'PUT',
+    headers: { 'X-API-Key': world.keys.full },
+  });
   for (const date of ['2026-01-01', '2026-01-02']) await anEmptyDay(api.db, { date });
 });
 afterAll(() => api.close());
