@@ -11,7 +11,7 @@ import { aDelivery } from '../factories/deliveries.ts';
 import { aStoredMarket } from '../factories/stored-market.ts';
 import { storedTimeline } from '../factories/stored-resolution.ts';
 import { aStoredBook, aStoredPrice, storedCandles, storedSnapshots, storedTrades } from '../factories/stored-series.ts';
-import { anAddress } from '../factories/wallets.ts';
+import { aBalance, anAddress, aReadWallet, aTransaction } from '../factories/wallets.ts';
 import type { Client, TestApi } from '../integration/api/api-harness.ts';
 
 const WEBHOOK = sql(
@@ -202,6 +202,12 @@ async function someOfAnAccount(api: TestApi, client: Client, world: World): Prom
     learn(world, name, id);
     return id;
   };
+  const { id: wallet } = await aReadWallet(api.db, {
+    accountId: client.accountId,
+    reads: [[aBalance('mint-1', '1')], [aBalance('mint-1', '2.5')]],
+    transactions: [aTransaction({ transactionId: newId('req') })],
+  });
+  learn(world, 'wallet_id', wallet);
   for (let i = 0; i < POOL_SIZE; i++) {
     const spare = i % 2 === 0 ? '' : SPARE;
     await make('/v1/alerts', `${spare}alert_id`, { tokenMint: `mint-${i}`, condition: 'above', price: 0.5 });

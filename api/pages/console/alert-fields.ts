@@ -21,7 +21,7 @@ import { fieldMoment, momentField } from '../kit/filters.ts';
 import { type FormView, isEdited, linesOf, withPoint } from '../kit/form-view.ts';
 import { hidden } from '../kit/forms.ts';
 import { type Html, html } from '../kit/html.ts';
-import { atPick, type Picks, pickField } from './alert-picks.ts';
+import { atPick, type Picks, pickField } from './alert-picks/field.ts';
 import { webhookField } from './alert-webhooks.ts';
 import { secondsOf } from './alert-words.ts';
 import type { Alert, Webhook } from './answers.ts';

@@ -8,7 +8,7 @@ import type { Alert, Webhook } from './answers.ts';
 import type { ConsoleRequest } from './route.ts';
 
 /**
- * What the alert of a form will do, beside its fields, with its firings on the past. A script replaces it when a field changes.
+ * The effect of the alert of a form, beside its fields, with its firings on the past. A script replaces it when a field changes.
  * `webhooks` is undefined for a key that must not read them.
  */
 export async function alertPreview(

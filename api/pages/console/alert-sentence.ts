@@ -14,7 +14,7 @@ import type { ConsoleRequest } from './route.ts';
 import { exactHundredfold, minute } from './values.ts';
 
 /** The names behind the ids of an alert. */
-export interface AlertNames {
+interface AlertNames {
   outcomes: Names;
   scope: ScopeNames;
 }

@@ -108,7 +108,8 @@ export async function briefTrial(deps: Pick<PageDeps, 'db'>, request: ActionRequ
       return await shownResult(deps, request, { ...shown, isBrief: true });
     }
     return section(
-      html`<p class="note">The last hour has too many observations for an answer at once. <strong>Try it on the past</strong> runs a job.</p>`,
+      html`<p class="note">No answer at once: the last hour has too many observations, or another backtest of the account runs.
+<strong>Try it on the past</strong> runs a job.</p>`,
     );
   } catch (error) {
     if (!(error instanceof ApiError) || error.status >= 500 || error.status === 429) throw error;

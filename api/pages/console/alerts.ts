@@ -9,7 +9,7 @@ import type { PageContent } from '../kit/router.ts';
 import { shortId } from '../kit/shown-values.ts';
 import { alertChange, alertFields, atAlertFields, editFields, newAlertBody } from './alert-fields.ts';
 import { suggestedTarget } from './alert-form.ts';
-import { readPicks, requirePicks, settlePicks } from './alert-picks.ts';
+import { readPicks, requirePicks, settlePicks } from './alert-picks/picks.ts';
 import { alertPreview } from './alert-preview.ts';
 import { alertSentence, fullClause, readAlertNames } from './alert-sentence.ts';
 import { alertButtons, alertTrial, atTrialFields, briefTrial, ENTER_BUTTON, trialRange } from './alert-trial.ts';

@@ -25,7 +25,7 @@ export function walletsPage(router: ConsoleRouter, deps: WalletsDeps): void {
 
   router.page({ path: WALLETS_PATH, section, scope, load: (request) => page(deps, request, formView()) });
 
-  /* What an address is, while it is entered. */
+  /* Judges an address while it is entered. */
   router.part({
     path: CHECK_PATH,
     scope,
@@ -114,7 +114,7 @@ ${view.field({ label: 'Label', name: 'label', hint: 'Optional, for you.' })}
   )}</details><p class="muted">${number(used)} of ${number(limit)} wallets are watched.${used >= limit && html` ${badge('warn', 'used up')}`}</p>`;
 }
 
-/** Whether a text is an address of a venue, the reason when it is none, and a right one. */
+/** Says that a text is an address of a venue, or the reason against it with an example. */
 function addressWords(venue: string, text: string): Html {
   const example = exampleAddress(venue);
   const right =

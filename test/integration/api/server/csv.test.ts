@@ -18,6 +18,10 @@ beforeAll(async () => {
   const archive = new ArchiveFolder('/nowhere', createLogger({ process: 'test', level: 'silent' }));
   api = await startTestApi({ answers: createAnswerCache({ ttlMs: 60_000 }), archive });
   world = await aWorld(api);
+  await api.call(`/v1/watchlist/polymarket/${known('market_id')}`, {
+    method: 'PUT',
+    headers: { 'X-API-Key': world.keys.full },
+  });
   for (const date of ['2026-01-01', '2026-01-02']) await anEmptyDay(api.db, { date });
 });
 afterAll(() => api.close());
@@ -46,7 +50,8 @@ function lists(): { template: string; path: string; columns: string[] }[] {
     const path = template
       .replace('{venue}', 'all')
       .replace('{market_id}', known('market_id'))
-      .replace('{webhook_id}', known('webhook_id'));
+      .replace('{webhook_id}', known('webhook_id'))
+      .replace('{wallet_id}', known('wallet_id'));
     const columns = (parseCsv(String(content.example))[0] ?? []).map(String);
     return [{ template, path: path + (query[template] ?? ''), columns }];
   });
@@ -70,7 +75,7 @@ describe('a list as CSV', () => {
       const content = (operation.responses['200'] as ResponseObject | undefined)?.content ?? {};
       return method === 'get' && isList(content['application/json']?.schema) ? [path] : [];
     });
-    expect(all.length).toBe(19);
+    expect(all.length).toBe(22);
     expect(lists().map(({ template }) => template)).toEqual(all);
   });
 

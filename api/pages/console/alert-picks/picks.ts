@@ -1,49 +1,23 @@
-import { invalidRequest } from '../../errors.ts';
-import type { FormView } from '../kit/form-view.ts';
-import { hidden } from '../kit/forms.ts';
-import { type Html, html } from '../kit/html.ts';
-import type { PageDeps } from '../kit/page-deps.ts';
-import { TRIAL_PATH } from './alert-words.ts';
-import type { Market } from './answers.ts';
-import { orNothing } from './api-calls.ts';
-import type { Event } from './event.ts';
-import { type Name, namesOf } from './named-outcomes.ts';
-import type { ConsoleRequest } from './route.ts';
-import { eventPath, marketPath, percent, titleOf, venueTitle } from './values.ts';
+import { invalidRequest } from '../../../errors.ts';
+import { type Html, html } from '../../kit/html.ts';
+import type { PageDeps } from '../../kit/page-deps.ts';
+import type { Market } from '../answers.ts';
+import { orNothing } from '../api-calls.ts';
+import type { Event } from '../event.ts';
+import { type Name, namesOf } from '../named-outcomes.ts';
+import type { ConsoleRequest } from '../route.ts';
+import { eventPath, marketPath, percent, titleOf, venueTitle } from '../values.ts';
+import { idsOf, type Match, OUTCOME_PICKS, type OutcomePick, type Pick, type Picks, SCOPE_IDS } from './field.ts';
 
-/*
- * The subjects of an alert are chosen by words: an outcome, the outcome that an order sells, and the market or event of a scope. The words
- * are in `find.<pick>`. A script chooses from suggestions. Without it, the button `search` shows the matches on the same page.
- */
-
-const OUTCOME_PICKS = ['tokenMint', 'sellTokenMint'] as const;
-type OutcomePick = (typeof OUTCOME_PICKS)[number];
-type Pick = OutcomePick | 'scope';
-const LABELS: Readonly<Record<Pick, string>> = {
-  tokenMint: 'Outcome',
-  sellTokenMint: 'Outcome to sell',
-  scope: 'Market or event',
-};
-const SCOPE_IDS = ['scope.market_id', 'scope.event_id'] as const;
 /** The shortest name of a token without a market that the search field takes as an id. */
 const MIN_ID = 20;
 const MAX_MATCHES = 12;
 /** Outcomes of one market in a list of matches. */
 const MAX_OUTCOMES = 6;
 
-/** Something to choose: the fields of the form that it sets, and its words. */
-interface Match {
-  fields: Readonly<Record<string, string>>;
-  words: Html;
-}
-
-/** The chosen subjects, and the matches of words. */
-export type Picks = Readonly<Partial<Record<Pick, { chosen?: Html; matches?: readonly Match[] }>>>;
-
 type PicksDeps = globalThis.Pick<PageDeps, 'db'>;
 
 const wordsOf = (form: URLSearchParams, pick: Pick) => (form.get(`find.${pick}`) ?? '').trim();
-const idsOf = (pick: Pick) => (pick === 'scope' ? SCOPE_IDS : [pick]);
 const isChosen = (form: URLSearchParams, pick: Pick) => idsOf(pick).some((id) => (form.get(id) ?? '') !== '');
 
 /** The form after its buttons: a chosen match and an entered id set the fields of a subject, and `rechoose` empties them. */
@@ -67,12 +41,6 @@ export async function settlePicks(
   }
   form.delete('rechoose');
   return form;
-}
-
-/** The reasons of a rejection with the names of the fields that choose subjects. */
-export function atPick(path: string): string {
-  if (SCOPE_IDS.some((id) => id === path)) return 'find.scope';
-  return OUTCOME_PICKS.some((pick) => pick === path) ? `find.${path}` : path;
 }
 
 /**
@@ -217,32 +185,4 @@ function outcomeWords(name: Name): Html {
   const market = titleOf({ title, sibling_label: siblingLabel ?? undefined });
   const now = price === undefined ? undefined : `now ${percent(price) ?? 'without a price'}`;
   return html`<strong>${label || 'An outcome'}</strong> of <a href="${path}">${market}</a> ${where(venue, now)}`;
-}
-
-/** The field that chooses a subject. */
-export function pickField(view: FormView, pick: Pick, picks: Picks, hint: string): Html {
-  const { chosen, matches } = picks[pick] ?? {};
-  const label = LABELS[pick];
-  if (chosen !== undefined) {
-    const ids = Object.fromEntries(idsOf(pick).map((id) => [id, view.value(id)]));
-    return html`<div class="pick" data-pick="${pick}">${hidden(ids)}<p class="label">${label}</p>
-<div class="chosen" id="field-find.${pick}"><p>${chosen}</p><button type="submit" name="rechoose" value="${pick}" formaction="${TRIAL_PATH}" formnovalidate>Change<span
- class="visually-hidden"> the ${label.toLowerCase()}</span></button></div>${view.problem(`find.${pick}`, label)}</div>`;
-  }
-  return html`<div class="pick" data-pick="${pick}" data-for="${pick === 'scope' ? 'market' : 'outcome'}">${
-    matches === undefined && idsOf(pick).map((id) => html`<input type="hidden" name="${id}" value="">`)
-  }
-<div class="search-line">${view.field({ label, name: `find.${pick}`, type: 'search', hint })}
-<button type="submit" name="search" value="${pick}" formaction="${TRIAL_PATH}" formnovalidate>Search<span class="visually-hidden"> for the ${label.toLowerCase()}</span></button></div>
-${matches !== undefined && matchList(pick, matches)}</div>`;
-}
-
-function matchList(pick: Pick, matches: readonly Match[]): Html {
-  if (matches.length === 0) return html`<p class="note">No open market has these words in its title.</p>`;
-  return html`<fieldset class="matches"><legend>${matches.length === 1 ? 'One match' : `${matches.length} matches`}</legend>${matches.map(
-    ({ fields, words }, index) =>
-      html`<label class="check"><input type="radio" name="pick.${pick}" value="${new URLSearchParams(fields).toString()}"${
-        index === 0 && matches.length === 1 && html` checked`
-      }><span>${words}</span></label>`,
-  )}</fieldset>`;
 }
