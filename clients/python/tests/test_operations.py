@@ -286,7 +286,7 @@ def test_webhooks_and_deliveries_live_and_end(client: Oddswire, hook_url: str) -
     since = datetime.now(timezone.utc) - timedelta(hours=1)
     assert [one.id for one in client.deliveries.iterate(made.id, since=since, status="delivered")] == [sent.id]
     assert client.deliveries.list(made.id, event_type="transaction").data == []
-    assert [one.id for one in client.deliveries.iterate_all(webhook_id=made.id, status="delivered")] == [sent.id]
+    assert sent.id in [one.id for one in client.deliveries.iterate_all(webhook_id=made.id, status="delivered")]
     assert client.deliveries.retry(made.id, sent.id).id == sent.id
     client.webhooks.update(made.id, events=["webhook_paused"])
     assert client.deliveries.recover(made.id, since=since).recovered == 0
