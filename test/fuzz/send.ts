@@ -120,7 +120,7 @@ function isKeyRight({ auth, path }: Plan): boolean {
   if (!path.startsWith('/v1/')) return true;
   const [given] = auth;
   if (!given || typeof given.value === 'string' || given.value.key === 'expired') return false;
-  const isAccount = /^\/v1\/(webhooks|alerts|wallets|keys|events)/.test(path);
+  const isAccount = /^\/v1\/(webhooks|deliveries|alerts|wallets|keys|events)/.test(path);
   return given.header === (isAccount ? 'X-API-Key' : 'Authorization');
 }
 

@@ -132,9 +132,9 @@ function attemptTable({ log, createdMs, nextMs, nowMs }: AttemptSeries): Html {
 }
 
 function attemptResult({ outcome, errorCode, statusCode }: AttemptBody): Html {
-  const status = statusCode === undefined ? undefined : String(statusCode);
-  const text = errorCode === 'http_status' ? `answered ${status ?? ''}` : (errorCode ?? status ?? outcome);
-  return badge(outcome === 'delivered' ? 'good' : 'bad', text);
+  const words = errorCode === 'http_status' ? 'answered' : errorCode;
+  const text = [words, statusCode].filter((each) => each !== undefined).join(' ');
+  return badge(outcome === 'delivered' ? 'good' : 'bad', text || outcome);
 }
 
 /** The answer of each attempt with its headers, newest first. `isCopied`: the page has a script for copy buttons. */

@@ -193,6 +193,32 @@ describe('an attempt at a receiver that sends too much', () => {
     expect(Buffer.from(outcome.responseExcerpt ?? []).equals(bomb.subarray(0, 4096))).toBe(true);
   });
 
+  it('keeps whole headers up to 4 KiB of hostile ones, counts the others, and hides secrets', async () => {
+    const { outcome } = await attempt((socket) => {
+      socket.write(
+        `${OK_HEAD}content-length: 2\r\nconstructor: x\r\n__proto__: y\r\nset-cookie: sid=hidden\r\nSet-Cookie: b=hidden\r\n`,
+      );
+      socket.write(Buffer.from('x-utf8: caf\u00e9 \u{1f3b2}\r\n', 'utf8'));
+      socket.write(Buffer.from('x-latin1: caf\u00e9\r\n', 'latin1'));
+      socket.write(`${'x-many: 0123456789\r\n'.repeat(400)}x-end: 1\r\n\r\nok`);
+    });
+    expect(outcome).toMatchObject({ kind: 'delivered', statusCode: 200 });
+    const { headers = [], removed, omitted = 0 } = outcome.responseHeaders ?? {};
+    const count = (name: string) => headers.filter(([each]) => each === name).length;
+    expect(headers).toEqual(
+      expect.arrayContaining([
+        ['constructor', 'x'],
+        ['__proto__', 'y'],
+        ['x-utf8', 'caf\u00e9 \u{1f3b2}'],
+        ['x-latin1', 'caf\u00e9'],
+      ]),
+    );
+    expect(removed).toBe(2);
+    expect(JSON.stringify(outcome)).not.toContain('hidden');
+    expect(omitted).toBeGreaterThan(200);
+    expect(count('x-many') + count('x-end') + omitted).toBe(401);
+  });
+
   it('fails with an overflow on too many headers', async () => {
     const { outcome, server } = await attempt((socket) => {
       socket.write(OK_HEAD);
