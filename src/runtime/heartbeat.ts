@@ -38,7 +38,8 @@ export function startHeartbeat(
   async function storeBeat(): Promise<number> {
     try {
       // The row of a process that was suspended for a day is gone.
-      if (id === undefined || !(await beat(db, id, lag.share(), host.measure()))) id = await beginHeartbeat(db, identity);
+      if (id === undefined || !(await beat(db, id, lag.share(), host.measure())))
+        id = await beginHeartbeat(db, identity);
       streaks.succeeded('beat');
       return EVERY_MS;
     } catch (error) {

@@ -47,7 +47,9 @@ export class VenueError extends OddswireError {
 
 /** The text of a failure, with the request that failed. */
 export function failureText(error: Error): string {
-  return error instanceof VenueError && error.request !== undefined ? `${error.message} on ${error.request}` : error.message;
+  return error instanceof VenueError && error.request !== undefined
+    ? `${error.message} on ${error.request}`
+    : error.message;
 }
 
 /** Failures that do not depend on the request: other requests fail too. */

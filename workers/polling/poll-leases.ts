@@ -12,10 +12,10 @@ import {
   requestPoll,
   storePollNews,
 } from '../../src/store/catalog/poll-state.ts';
-import { failureText } from '../../src/venues/errors.ts';
 import { LeaseLostError, newLeaseToken } from '../../src/store/db/leases.ts';
 import type { Presence } from '../../src/store/db/presence.ts';
 import type { Database, Tx } from '../../src/store/db/tx.ts';
+import { failureText } from '../../src/venues/errors.ts';
 import { PollRequests } from './poll-requests.ts';
 import { tapeMemoryOf } from './tape-memory.ts';
 

@@ -47,9 +47,9 @@ export function problemsOf(problems: readonly Problem[], { nowMs, checkedAt, wel
 
 function problemView(problem: Problem, nowMs: number): Html {
   const { sentence, since, affects, action, link, effects = [], tone = 'bad' } = problem;
-  return html`<article class="problem ${tone}"><p class="what">${sentence}</p>
+  return html`<article class="trouble ${tone}"><p class="what">${sentence}</p>
 <dl><div><dt>Since</dt><dd class="since">${since === null ? 'unknown' : moment(since, nowMs)}</dd></div>
-<div><dt>Affects</dt><dd>${affects}${effects.length > 0 && html` ${effects.length === 1 ? 'Another problem is its effect' : `${effects.length} other problems are its effects`}, below.`}</dd></div>
+<div><dt>Affects</dt><dd>${affects}${effects.length > 0 && html` ${effects.length === 1 ? 'Another problem may be its effect' : `${effects.length} other problems may be its effects`}, below.`}</dd></div>
 <div><dt>Do</dt><dd>${action} <a href="${link}">Details</a></dd></div></dl>
 ${effects.length > 0 && html`<ul>${effects.map((effect) => html`<li class="${effect.tone ?? 'bad'}">${effect.sentence}${effect.since !== null && html` <span class="since">Since ${moment(effect.since, nowMs)}.</span>`} <a href="${effect.link}">Details</a></li>`)}</ul>`}</article>`;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { barScale } from '../../../api/pages/kit/drawings.ts';
 import { html } from '../../../api/pages/kit/html.ts';
 import { problemsOf } from '../../../api/pages/kit/problems.ts';
-import { machineTable } from '../../../api/pages/ops/overview-parts.ts';
+import { machineTable } from '../../../api/pages/ops/overview-machines.ts';
 import type { Area, ProblemFacts } from '../../../api/pages/ops/problems/facts.ts';
 import { findProblems, problemsAbout } from '../../../api/pages/ops/problems/find.ts';
 import { hostsOf } from '../../../api/pages/ops/problems/host.ts';

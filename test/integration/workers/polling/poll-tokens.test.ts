@@ -329,7 +329,10 @@ describe('prices of tokens', () => {
     const made = await alert(mint, 'above', '4');
     exchange.addFault({ host: 'jupiter', path: '/price', kind: 'status500', count: 1 });
     expect((await tick()).report).toEqual({ failed: 'HTTP 500' });
-    expect((await test.db.query(STATE))[0]).toMatchObject({ lastError: 'HTTP 500 on GET /price/v3', consecutiveFailures: 1 });
+    expect((await test.db.query(STATE))[0]).toMatchObject({
+      lastError: 'HTTP 500 on GET /price/v3',
+      consecutiveFailures: 1,
+    });
     await tick();
     await evaluate();
     expect(await findAlert(test.db, owner, made.id)).toMatchObject({ status: 'triggered' });
