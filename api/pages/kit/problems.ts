@@ -1,14 +1,13 @@
 import { ago, clock, type Html, type HtmlValue, html, type Tone } from './html.ts';
 
-/** Something that an operator should look at. Each page shows it in this order. */
+/** Something that an operator should look at. Each page shows its fields in this order. */
 export interface Problem {
-  /** What is wrong. */
   sentence: HtmlValue;
-  /** Null when the time is unknown. */
+  /** Its begin; null when the time is unknown. */
   since: Date | null;
-  /** What it affects. */
+  /** The work, the data and the people that suffer. */
   affects: HtmlValue;
-  /** What to do. */
+  /** The next step of the operator. */
   action: HtmlValue;
   /** The page about it: a path. */
   link: string;
@@ -22,7 +21,7 @@ export interface Problem {
 
 interface Shown {
   nowMs: number;
-  /** The moment of the facts: what the page says holds until then. */
+  /** The moment of the facts. */
   checkedAt: Date;
   /** The sentence without a problem. */
   well: string;
