@@ -3,7 +3,7 @@ import { cpus, loadavg, totalmem } from 'node:os';
 import { processLag } from './process-lag.ts';
 
 /** The file systems that fill up: of the embedded Postgres and its files, and of the archive. */
-export type MeasuredFolder = 'data' | 'archive';
+type MeasuredFolder = 'data' | 'archive';
 
 /** What a process measures on its machine. Bytes unless stated; null where the system does not tell it: unknown, not good. */
 export interface HostMeasures {

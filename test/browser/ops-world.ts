@@ -43,9 +43,9 @@ const INSERT_OBSERVATION = sql(
 
 const INSERT_POLLS = sql(
   'world_polls',
-  `INSERT INTO poll_state (venue, kind, last_attempt_at, last_success_at, last_error, consecutive_failures)
-   VALUES ('polymarket', 'markets', now(), now() - interval '20 seconds', NULL, 0),
-     ('polymarket', 'prices', now(), now() - interval '9 minutes', $1, 14)`,
+  `INSERT INTO poll_state (venue, kind, last_attempt_at, last_success_at, last_error, consecutive_failures, failing_since, first_error)
+   VALUES ('polymarket', 'markets', now(), now() - interval '20 seconds', NULL, 0, NULL, NULL),
+     ('polymarket', 'prices', now(), now() - interval '9 minutes', $1, 14, now() - interval '8 minutes', 'HTTP 503 on GET /markets ' || $1)`,
 );
 /** The polls of trades fail since 37 minutes, so nothing is compared. */
 const INSERT_TAPE = sql(
@@ -155,7 +155,12 @@ export async function stopComparisons(db: Database, { pk }: TestMarket): Promise
   await aVenueCompleteness(db, 'polymarket', summary);
 }
 
-const OVERLOAD = sql('world_overload', `UPDATE process_heartbeat SET late_share = 0.3 + 0.1 * (pid % 5)`);
+const OVERLOAD = sql(
+  'world_overload',
+  `UPDATE process_heartbeat SET late_share = 0.3 + 0.1 * (pid % 5), measured = jsonb_build_object('loadPerCore', 3.4,
+     'loopDelayMs', 300 * (pid % 5), 'memory', jsonb_build_object('used', 2e8, 'limit', 8e9, 'available', 3e8),
+     'disks', jsonb_build_array(jsonb_build_object('folder', 'data', 'total', 1e11, 'available', 6e9)))`,
+);
 const LATE_POLLS = sql(
   'world_late_polls',
   `UPDATE poll_state SET consecutive_failures = 0, last_error = 'this process was late by 41250 ms: the call was aborted'

@@ -1,14 +1,13 @@
 import { ago, clock, type Html, type HtmlValue, html, type Tone } from './html.ts';
 
-/** Something that an operator should look at. Each page shows it in this order. */
+/** Something that an operator should look at. Each page shows its fields in this order. */
 export interface Problem {
-  /** What is wrong. */
   sentence: HtmlValue;
-  /** Null when the time is unknown. */
+  /** Its begin; null when the time is unknown. */
   since: Date | null;
-  /** What it affects. */
+  /** The work, the data and the people that suffer. */
   affects: HtmlValue;
-  /** What to do. */
+  /** The next step of the operator. */
   action: HtmlValue;
   /** The page about it: a path. */
   link: string;
@@ -22,7 +21,7 @@ export interface Problem {
 
 interface Shown {
   nowMs: number;
-  /** The moment of the facts: what the page says holds until then. */
+  /** The moment of the facts. */
   checkedAt: Date;
   /** The sentence without a problem. */
   well: string;
@@ -47,9 +46,9 @@ export function problemsOf(problems: readonly Problem[], { nowMs, checkedAt, wel
 
 function problemView(problem: Problem, nowMs: number): Html {
   const { sentence, since, affects, action, link, effects = [], tone = 'bad' } = problem;
-  return html`<article class="problem ${tone}"><p class="what">${sentence}</p>
+  return html`<article class="trouble ${tone}"><p class="what">${sentence}</p>
 <dl><div><dt>Since</dt><dd class="since">${since === null ? 'unknown' : moment(since, nowMs)}</dd></div>
-<div><dt>Affects</dt><dd>${affects}${effects.length > 0 && html` ${effects.length === 1 ? 'Another problem is its effect' : `${effects.length} other problems are its effects`}, below.`}</dd></div>
+<div><dt>Affects</dt><dd>${affects}${effects.length > 0 && html` ${effects.length === 1 ? 'Another problem may be its effect' : `${effects.length} other problems may be its effects`}, below.`}</dd></div>
 <div><dt>Do</dt><dd>${action} <a href="${link}">Details</a></dd></div></dl>
 ${effects.length > 0 && html`<ul>${effects.map((effect) => html`<li class="${effect.tone ?? 'bad'}">${effect.sentence}${effect.since !== null && html` <span class="since">Since ${moment(effect.since, nowMs)}.</span>`} <a href="${effect.link}">Details</a></li>`)}</ul>`}</article>`;
 }

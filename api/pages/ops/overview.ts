@@ -1,11 +1,10 @@
 import { html } from '../kit/html.ts';
 import type { OpsRouter } from './actions.ts';
 import { archiveSection } from './overview-archive.ts';
+import { machineTable, processTable } from './overview-machines.ts';
 import {
   deliveryCards,
   failingTable,
-  machineTable,
-  processTable,
   refoldProgressLines,
   stageTable,
   throughputCharts,

@@ -14,7 +14,7 @@ const BASE_PATH = '/ops/queues';
 /** Tags that load files from another host: bull-board links a font service. */
 const FOREIGN_TAGS = /<(link|script|img|iframe)\b[^>]*\b(?:href|src)=["']?(?:https?:)?\/\/[^>]*>(?:\s*<\/\1>)?/gi;
 
-/** A link over the corner of the dashboard, which fills the window: it says what is wrong, and leads to the page that says what to do. */
+/** A link over the corner of the dashboard, which fills the window: it has the number of problems, and leads to their page. */
 function backLink(text: string): string {
   return (
     '<a href="/ops" style="position:fixed;left:12px;bottom:44px;z-index:1000;padding:6px 12px;border:1px solid GrayText;' +

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { barScale } from '../../../api/pages/kit/drawings.ts';
 import { html } from '../../../api/pages/kit/html.ts';
 import { problemsOf } from '../../../api/pages/kit/problems.ts';
-import { machineTable } from '../../../api/pages/ops/overview-parts.ts';
+import { machineTable } from '../../../api/pages/ops/overview-machines.ts';
 import type { Area, ProblemFacts } from '../../../api/pages/ops/problems/facts.ts';
 import { findProblems, problemsAbout } from '../../../api/pages/ops/problems/find.ts';
 import { hostsOf } from '../../../api/pages/ops/problems/host.ts';
@@ -395,12 +395,12 @@ const LATE_STAGE = { stage: 'fold-candles', waiting: 3, deadLetters: 0, deadSinc
 const wordsOf = (value: unknown) => html`${value as string}`.toString().replaceAll(/<[^>]*>/g, '');
 
 describe('a machine', () => {
-  it('is no problem while nothing is late, whatever its load', () => {
+  it('is not named while all work is on time, whatever its load', () => {
     expect(found({ processes: measuring({}) })).toEqual([]);
     expect(found({ processes: measuring({ loadPerCore: 3 }) })).toEqual([]);
   });
 
-  it('is no cause of late work while it has time, memory and space', () => {
+  it('does not count as the cause of late work while it has time, memory and space', () => {
     const problems = findProblems({ ...WELL, processes: measuring({ loadPerCore: 1.4 }), stages: [LATE_STAGE] });
     expect(problems.map(({ area }) => area)).toEqual(['stages']);
   });
@@ -429,7 +429,7 @@ describe('a machine', () => {
         '/ops/deliveries?status=pending',
         '/ops/venues/polymarket',
       ]);
-      // A receiver that refuses events is no effect of this machine.
+      // A receiver that refuses events has another cause.
       expect(others.map(({ area }) => area)).toEqual(['webhooks']);
     },
   );
@@ -469,7 +469,7 @@ describe('a machine', () => {
   });
 });
 
-describe('what failed first', () => {
+describe('the first failure of a venue', () => {
   const trades = {
     ...aPoll,
     kind: 'trades',
@@ -486,7 +486,7 @@ describe('what failed first', () => {
   };
   const story = (...polls: (typeof aPoll)[]) => wordsOf(failureStory(polls as never, NOW)?.text);
 
-  it('has its time, its request and its message, what followed, and what fails now', () => {
+  it('has its time, its request and its message, the later failures, and the present one', () => {
     expect(story({ ...trades, lastError: 'circuit open' } as never, prices as never)).toBe(
       'First failed trades at 11:55:00 UTC: HTTP 503 on GET /trades (trades, 9 failures in a row). Then prices at 11:56:40. Now circuit open.',
     );
@@ -508,7 +508,7 @@ describe('the head of a page', () => {
     expect(wordsOf(problemsOf([], view))).toBe('All is well. This holds until 11:59:58 UTC.');
   });
 
-  it('has what is wrong, since when, what it affects and what to do, in this order, for every kind of problem', () => {
+  it('has the problem, its begin, its effect and the next step, in this order, for every kind of problem', () => {
     const problems = findProblems({
       ...WELL,
       missing: ['queue store'],

@@ -69,7 +69,7 @@ function venueLink(venue: string): string {
 }
 
 /**
- * What failed first in the present trouble of a venue, and what followed: undefined without a failure. The first failure is unknown when a
+ * The first failure in the present trouble of a venue, and the later ones: undefined without a failure. The first failure is unknown when a
  * run of failures began before it was stored.
  */
 export function failureStory(polls: readonly OpsPoll[], nowMs: number): { since: Date | null; text: Html } | undefined {
