@@ -113,13 +113,13 @@ describe('a query parameter that no route knows', () => {
     const strict = operations.filter(({ operation }) => !TOLERANT_OPERATIONS.has(operation.operationId));
     expect(strict.filter(({ operation }) => operation.security?.length).map(({ path }) => path)).toEqual([
       '/v1/deliveries',
+      '/v1/events/stream',
+      '/v1/{venue}/stream',
       '/v1/wallets/{wallet_id}/balances',
       '/v1/wallets/{wallet_id}/events',
       '/v1/watchlist',
       '/v1/watchlist/{venue}/{market_id}',
       '/v1/watchlist/{venue}/{market_id}',
-      '/v1/events/stream',
-      '/v1/{venue}/stream',
       '/v1/archive',
       '/v1/archive/{archive_file}',
       '/v1/{venue}/markets/{market_id}/rules',
