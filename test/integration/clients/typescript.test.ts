@@ -238,6 +238,11 @@ it('the client has a method for every operation', async () => {
   expect(await client.wallets.get(wallet.id)).toEqual(wallet);
   expect((await client.wallets.list()).data).toEqual([wallet]);
   expect(await client.wallets.delete(wallet.id)).toEqual({ id: wallet.id, deleted: true });
+  const watched = await client.watchlist.add(one);
+  expect(watched).toMatchObject({ market_id, title: 'Will it snow?', added_at: expect.any(Number) });
+  expect((await client.watchlist.list()).data).toEqual([watched]);
+  expect(await all(client.watchlist.iterate())).toEqual([watched]);
+  expect(await client.watchlist.remove(one)).toEqual({ ...one, deleted: true });
   const { key, ...apiKey } = await client.keys.create({ name: 'second', scopes: ['alerts'] });
   expect(key).toContain(`ow_live_${apiKey.id}_`);
   expect(await client.keys.get(apiKey.id)).toEqual(apiKey);
