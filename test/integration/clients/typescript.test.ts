@@ -237,6 +237,8 @@ it('the client has a method for every operation', async () => {
   const wallet = await client.wallets.create({ venue: 'polymarket', address: WALLET, label: 'research' });
   expect(await client.wallets.get(wallet.id)).toEqual(wallet);
   expect((await client.wallets.list()).data).toEqual([wallet]);
+  expect((await client.wallets.listBalances(wallet.id)).data).toEqual([]);
+  expect((await client.wallets.listEvents(wallet.id, { type: 'transaction' })).data).toEqual([]);
   expect(await client.wallets.delete(wallet.id)).toEqual({ id: wallet.id, deleted: true });
   const watched = await client.watchlist.add(one);
   expect(watched).toMatchObject({ market_id, title: 'Will it snow?', added_at: expect.any(Number) });

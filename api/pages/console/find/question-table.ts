@@ -45,9 +45,9 @@ export function questionTable(questions: readonly ListedQuestion[], { trends, st
   })}</div>`;
 }
 
-/** Whether a question is one market: without an event, or the only one of its event. */
-function isAlone({ eventId, marketCount }: Pick<ListedQuestion, 'eventId' | 'marketCount'>): boolean {
-  return eventId === null || marketCount === 1;
+/** Whether a question is one market: without an event, or the only one of an event of the same title. */
+function isAlone({ eventId, title, marketCount, place }: ListedQuestion): boolean {
+  return eventId === null || (marketCount === 1 && place.title === title);
 }
 
 function titleCell(question: ListedQuestion, starOf: StarOf): Html {
@@ -80,7 +80,7 @@ function members(
 
 function leadersCell(question: ListedQuestion): Html {
   return html`<ol class="leaders">${question.markets.slice(0, SHOWN_LEADERS).map((market) => {
-    const name = isAlone(question) ? (market.label ?? '–') : memberTitle(market);
+    const name = isAlone(question) && market.siblingLabel === null ? (market.label ?? '–') : memberTitle(market);
     return html`<li><span class="leader" title="${name}">${cut(name, MAX_NAME)}</span> ${price(market)}</li>`;
   })}</ol>`;
 }

@@ -96,6 +96,20 @@ describe('the list of markets', () => {
     expect([event.status, event.text.includes('<h1>Who wins the final?</h1>')]).toEqual([200, true]);
   });
 
+  it('shows the only market of an event of its title as a market, and names it when it has a label', async () => {
+    const of = { ...closed, volume: 1, closesInHours: -1, from: '0.1', to: '0.9', category: 'Alone' };
+    await aMarket('A question', { ...of, eventId: 'alone', eventTitle: 'A question' });
+    await aMarket('A match', { ...of, eventId: 'match', eventTitle: 'A match', siblingLabel: 'Lakemont' });
+    const { text } = await browser.page('/markets?status=resolved&category=Alone&sort=created');
+    expect(text).not.toContain('class="members"');
+    expect([...text.matchAll(/class="row-link" data-row href="([^"]*)"/g)].map(([, href = '']) => href)).toEqual([
+      expect.stringContaining('/markets/polymarket/'),
+      expect.stringContaining('/markets/polymarket/'),
+    ]);
+    const leaders = [...text.matchAll(/<ol class="leaders">([\s\S]*?)<\/ol>/g)].map(([, each = '']) => textOf(each));
+    expect(leaders).toEqual(['Lakemont 90.0 %', 'Yes 90.0 %']);
+  });
+
   it('shows an event with the markets that match the words, also those of play money', async () => {
     const { text } = await browser.page('/markets?q=Bert');
     expect(await titles('q=Bert')).toEqual(['Who wins the final?']);
