@@ -71,11 +71,11 @@ async function runDemo(api: DemoApi, run: DemoRun): Promise<void> {
   const found = await findFirstPrice({ api, signal, say, nowMs: () => performance.now() });
   const readyMs = performance.now();
   onFirstPrice();
-  const { apiKey, opsPassword, environment } = setup;
+  const { apiKey, opsPassword, receiverUrl, environment } = setup;
   const demoDir = demoFolder(run.dataDir);
   const archiveDir = hasDuckdb() ? environment['ARCHIVE_DIR'] : undefined;
   const signIn = await openSignIn({ environment, demoDir, apiUrl, log });
-  const facts = { apiUrl, apiKey, opsPassword, dataDir: demoDir, archiveDir, signIn, ...found };
+  const facts = { apiUrl, apiKey, opsPassword, receiverUrl, dataDir: demoDir, archiveDir, signIn, ...found };
   say(bannerText({ ...facts, ...loadFeeds(environment) }));
   say(`first price served after ${Math.round(readyMs)} ms (market ${found.marketId})`);
   await keepAlerts(api, setup, signal);

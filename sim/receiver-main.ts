@@ -10,14 +10,19 @@ import { type ReceivedRequest, type SignatureVerdict, startReceiver } from './re
  */
 const USAGE = `usage: receiver-main [--host ADDRESS] [--port PORT] [--ca-dir DIR] [--secret-file FILE] [--json]
   --json           prints one JSON object per event
+  --signed-path    only requests whose path begins with it have the secret; others are unchecked
   RECEIVER_SECRET  the webhook secret, instead of --secret-file
   --ca-dir         keeps ca.pem there: point WEBHOOK_CA_FILE at it`;
 const DEFAULT_CA_DIRECTORY = '.data/receiver';
 const RECORDED = 1000;
 
-function secretsFrom(file: string | undefined): () => readonly string[] {
+function secretsFrom(file: string | undefined, signedPath: string): (path: string) => readonly string[] {
   const fixed = process.env['RECEIVER_SECRET'];
-  if (fixed !== undefined && fixed !== '') return () => [fixed];
+  const read = fixed !== undefined && fixed !== '' ? () => [fixed] : secretsIn(file);
+  return (path) => (path.startsWith(signedPath) ? read() : []);
+}
+
+function secretsIn(file: string | undefined): () => readonly string[] {
   if (file === undefined) return () => [];
   return () => {
     try {
@@ -93,6 +98,7 @@ function readArguments() {
       port: { type: 'string', default: '0' },
       'ca-dir': { type: 'string', default: DEFAULT_CA_DIRECTORY },
       'secret-file': { type: 'string' },
+      'signed-path': { type: 'string', default: '' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -112,7 +118,7 @@ async function main(): Promise<void> {
     host: values.host,
     port,
     caDirectory,
-    secrets: secretsFrom(values['secret-file']),
+    secrets: secretsFrom(values['secret-file'], values['signed-path']),
     maxRecorded: RECORDED,
     onRequest: (request) => console.log(values.json ? eventJson(request) : eventLine(request)),
   }).catch((error: unknown) => {

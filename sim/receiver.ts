@@ -10,7 +10,7 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const DEFAULT_RECORDED = 50_000;
 const HOSTS = ['localhost', '127.0.0.1', '::1'];
 
-/** The verdict on a signature header. `unchecked` when the receiver has no secret. */
+/** The verdict on a signature header. `unchecked` when the receiver has no secret for the path. */
 export type SignatureVerdict = 'ok' | 'bad' | 'missing' | 'unchecked';
 
 /** One complete request. */
@@ -52,8 +52,8 @@ interface ReceiverOptions {
   readonly host?: string;
   /** Where the certificate authority is kept. Default: a new one in memory. */
   readonly caDirectory?: string;
-  /** The secrets for verification, or a function that returns them for each request. */
-  readonly secrets?: readonly string[] | (() => readonly string[]);
+  /** The secrets for verification, or a function that returns those of the path of a request. */
+  readonly secrets?: readonly string[] | ((path: string) => readonly string[]);
   readonly reply?: ReplyRule;
   /** Called for each request before it is answered. */
   readonly onRequest?: (request: ReceivedRequest) => void;
@@ -97,7 +97,7 @@ export async function startReceiver(options: ReceiverOptions = {}): Promise<Rece
   let sequence = 0;
 
   function record(incoming: IncomingMessage, body: Buffer): ReceivedRequest {
-    const known = typeof secrets === 'function' ? secrets() : secrets;
+    const known = typeof secrets === 'function' ? secrets(incoming.url ?? '') : secrets;
     const eventId = headerText(incoming.headers['webhook-id']);
     sequence += 1;
     const received: ReceivedRequest = {

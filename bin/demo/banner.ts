@@ -7,6 +7,8 @@ interface BannerFacts extends Pick<Config, 'venues' | 'feeds'> {
   readonly apiUrl: string;
   readonly apiKey: string;
   readonly opsPassword: string;
+  /** The address of the receiver for webhooks of the user. */
+  readonly receiverUrl: string;
   readonly dataDir: string;
   /** The folder of the archive. */
   readonly archiveDir: string | undefined;
@@ -22,7 +24,7 @@ const RULE = '-'.repeat(100);
 
 /** The sign-in link, the addresses, and the settings of the calls of docs/start.md: one screen. */
 export function bannerText(facts: BannerFacts): string {
-  const { apiUrl, apiKey, opsPassword, dataDir, archiveDir, signIn, marketId, outcomeId } = facts;
+  const { apiUrl, apiKey, opsPassword, receiverUrl, dataDir, archiveDir, signIn, marketId, outcomeId } = facts;
   const { on, off } = feedLines(facts);
   return [
     RULE,
@@ -30,6 +32,7 @@ export function bannerText(facts: BannerFacts): string {
     ...signInLines(signIn),
     `  API         ${apiUrl}   documentation ${apiUrl}/docs`,
     `  operators   ${apiUrl}/ops   password ${opsPassword}`,
+    `  receiver    ${receiverUrl}   for webhooks of your own: their events appear below`,
     ...(on.length === 0 ? [] : [`  feeds       ${on.join(', ')}`]),
     ...off.map(({ venue, reason }) => `  no feed     ${venue}: ${reason}`),
     `  data        ${dataDir}`,
@@ -40,7 +43,7 @@ export function bannerText(facts: BannerFacts): string {
     `  KEY=${apiKey}`,
     `  MARKET=${encodeURIComponent(marketId)}`,
     `  OUTCOME=${outcomeId}`,
-    'The webhook receiver prints events below as they arrive. Ctrl-C stops everything.',
+    'Events appear below as they arrive. Ctrl-C stops everything.',
     RULE,
   ].join('\n');
 }

@@ -72,8 +72,11 @@ function eventOf(line: string): ReceivedEvent | undefined {
 }
 
 function eventLine(event: ReceivedEvent, title: string | undefined, { red, green, cyan, dim }: Colours): string {
-  const verdict = (name: string, value: string) =>
-    (value === 'ok' ? green : red)(`${name} ${value === 'ok' ? value : value.toUpperCase()}`);
+  // The receiver does not know the secrets of webhooks of the user.
+  const verdict = (name: string, value: string) => {
+    if (value === 'unchecked') return dim(`${name} not checked`);
+    return (value === 'ok' ? green : red)(`${name} ${value === 'ok' ? value : value.toUpperCase()}`);
+  };
   const { subject: own, facts } = eventText(event.type, event.data);
   const outcome = event.data['tokenSymbol'];
   // A long title must not hide the outcome.

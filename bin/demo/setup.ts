@@ -39,6 +39,8 @@ export interface DemoSetup {
   /** The address of the demo's subscription, and its signing secret. */
   readonly hookUrl: string;
   readonly hookSecret: string;
+  /** An address of the demo's receiver for webhooks of the user. */
+  readonly receiverUrl: string;
   /** Remembers the alerts of the demo. */
   readonly alertsFile: string;
 }
@@ -102,6 +104,8 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
           caDir,
           '--secret-file',
           join(demoDir, 'webhook-secret'),
+          '--signed-path',
+          HOOK_PREFIX,
           '--json',
         ],
       },
@@ -111,6 +115,7 @@ export async function setUpDemo(demoDir: string, given: Environment, log: Logger
     // A subscription with another secret has another path, so it is not reused.
     hookUrl: `https://127.0.0.1:${receiverPort}${HOOK_PREFIX}${fingerprint(hookSecret)}`,
     hookSecret,
+    receiverUrl: `https://127.0.0.1:${receiverPort}/me`,
     alertsFile: join(demoDir, 'alerts.json'),
   };
 }

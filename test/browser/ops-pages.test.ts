@@ -136,6 +136,7 @@ describeInChromium('the operator pages in Chromium', start, (opened) => {
       'deliveries',
       'alerts',
       'wallets',
+      'watchlist',
       'archive',
       'keys',
       'events',

@@ -87,6 +87,18 @@ describe('receiver-main', () => {
     expect(await ended(started)).toBe(0);
   });
 
+  it('knows the secret for requests to the signed path only', async () => {
+    for (const [path, verdict] of [
+      ['/mine/', 'unchecked'],
+      ['/', 'ok'],
+    ] as const) {
+      const started = start(['--signed-path', path], { RECEIVER_SECRET: SECRET });
+      expect(await printed(started)).toContain(`X-Webhook-Signature ${verdict}`);
+      started.child.kill('SIGTERM');
+      expect(await ended(started)).toBe(0);
+    }
+  });
+
   it('reads secrets from a file that is written later, prints BAD, and ends with its parent', async () => {
     const secretFile = join(directory, 'secrets');
     const started = start(['--secret-file', secretFile]);

@@ -122,6 +122,7 @@ describe('the demo', () => {
     apiUrl: 'http://127.0.0.1:8080',
     apiKey: 'ow_demo_1',
     opsPassword: 'p',
+    receiverUrl: 'https://127.0.0.1:9443/me',
     dataDir: '.data/demo',
     archiveDir: '.data/demo/archive',
     signIn: {
@@ -148,6 +149,10 @@ describe('the demo', () => {
       '  no feed     limitless: its API is not the public one, and its feed has no address; polls read it',
       '  no feed     solana: the venue has no feed; polls read it',
     ]);
+  });
+
+  it('prints the address of the receiver for webhooks of the user', () => {
+    expect(bannerText(facts)).toContain('  receiver    https://127.0.0.1:9443/me ');
   });
 
   it('prints the folder of the archive unless the archive is off', () => {
@@ -263,6 +268,13 @@ describe('the lines of events', () => {
     printer.take(event({}));
     await printer.printed();
     expect(said[0]).toContain('M-1 · Yes');
+  });
+
+  it('say that a signature was not checked when the receiver has no secret', async () => {
+    const { said, lines: printer } = lines(async () => 'A');
+    printer.take(event({ bodySignature: 'unchecked', standardSignature: 'unchecked' }));
+    await printer.printed();
+    expect(said[0]).toContain('X-Webhook-Signature not checked  webhook-signature not checked');
   });
 
   it('leave other lines of the receiver alone', () => {
