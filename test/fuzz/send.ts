@@ -1,5 +1,5 @@
 import { type Agent, request } from 'node:http';
-import type { ApiContract, JsonSchema, ParameterObject } from '../support/api-contract.ts';
+import type { ApiContract, JsonSchema, Operation, ParameterObject } from '../support/api-contract.ts';
 import { decoded, pointer } from '../support/api-contract.ts';
 import type { Plan } from './requests.ts';
 import { resolved } from './values.ts';
@@ -107,7 +107,7 @@ export function wrongs(contract: ApiContract, plan: Plan, out: Outgoing): string
     const text = query.getAll(name).join(',');
     return contract.problemsOfValue(coerced(text, schema), pointer([...at, 'parameters', String(index), 'schema']));
   });
-  if (!isKeyRight(plan)) found.push('the key is invalid for this route');
+  if (!isKeyRight(plan, operation)) found.push('the key is invalid for this route');
   const { requestBody } = operation;
   if (requestBody && (out.body?.length || requestBody.required)) {
     const place = pointer([...at, 'requestBody', 'content', 'application/json', 'schema']);
@@ -116,12 +116,12 @@ export function wrongs(contract: ApiContract, plan: Plan, out: Outgoing): string
   return found;
 }
 
-function isKeyRight({ auth, path }: Plan): boolean {
-  if (!path.startsWith('/v1/')) return true;
+function isKeyRight({ auth }: Plan, { security = [] }: Operation): boolean {
+  const [scheme] = security.flatMap((one) => Object.keys(one));
+  if (scheme === undefined) return true;
   const [given] = auth;
   if (!given || typeof given.value === 'string' || given.value.key === 'expired') return false;
-  const isAccount = /^\/v1\/(webhooks|deliveries|alerts|wallets|keys|events)/.test(path);
-  return given.header === (isAccount ? 'X-API-Key' : 'Authorization');
+  return given.header === (scheme === 'bearer' ? 'Authorization' : 'X-API-Key');
 }
 
 function coerced(text: string, schema: JsonSchema): unknown {

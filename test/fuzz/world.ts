@@ -62,6 +62,12 @@ export async function aWorld(api: TestApi): Promise<World> {
   for (const file of ['page.css', 'page.js']) learn(world, 'file', file);
   await someMarkets(api, world);
   await someOfAnAccount(api, client, world);
+  for (const venue of world.known.get('venue') ?? []) learn(world, `${SPARE}venue`, venue);
+  for (const id of world.known.get('market_id') ?? []) {
+    await client.account('PUT', `/v1/watchlist/polymarket/${encodeURIComponent(id)}`);
+    // A market leaves the watchlist, and stays stored.
+    learn(world, `${SPARE}market_id`, id);
+  }
   await someBacktests(api, client, world);
   for (const list of ['/v1/webhooks', '/v1/alerts', '/v1/wallets', '/v1/keys']) {
     const { body } = await client.account('GET', `${list}?limit=2`);
