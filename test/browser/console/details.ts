@@ -7,7 +7,7 @@ import { WIDE } from '../open-page.ts';
 
 export function detailTests(desk: ConsoleDesk): void {
   describe('a changed price', () => {
-    const cellOf = ({ outcomes }: TestMarket) => `[data-price="${outcomes[0]?.outcomeId}"]`;
+    const cellOf = ({ outcomes }: TestMarket) => `.leaders [data-price="${outcomes[0]?.outcomeId}"]`;
     /** Counts the flashes of a cell from now on. */
     const countFlashes = (page: Page, cell: string) =>
       page.evaluate(`window.flashes = 0;

@@ -3,7 +3,7 @@ import type { ListedQuestion, QuestionMarket } from '../../../../src/store/serie
 import type { MarketTrend } from '../../../../src/store/series/market-trends.ts';
 import { type Html, type HtmlValue, html, table } from '../../kit/html.ts';
 import { changeCell, lineCell, volumeCell, whereOf } from '../markets.ts';
-import { eventPath, marketPath, minute, percent } from '../values.ts';
+import { eventPath, marketPath, minute, percent, titleOf } from '../values.ts';
 import { isNamesake } from './questions.ts';
 import type { StarOf } from './star.ts';
 
@@ -37,7 +37,7 @@ export function questionTable(questions: readonly ListedQuestion[], { trends, st
       { label: 'Closes (UTC)', isNumeric: true, cell: ({ place }) => minute(place.closeAt) },
       {
         label: 'Watch',
-        cell: (question) => (isAlone(question) ? starOf(starred(question.place, question.title)) : undefined),
+        cell: (question) => (isAlone(question) ? starOf(starred(question.place, aloneName(question))) : undefined),
       },
     ],
     rows,
@@ -48,6 +48,11 @@ export function questionTable(questions: readonly ListedQuestion[], { trends, st
 /** Whether a question is one market: without an event, or the only one of an event of the same title. */
 function isAlone({ eventId, title, marketCount, place }: ListedQuestion): boolean {
   return eventId === null || (marketCount === 1 && place.title === title);
+}
+
+/** The name of a question that is one market, as the page of the market has it. */
+function aloneName({ title, place: { siblingLabel } }: ListedQuestion): string {
+  return titleOf({ title, ...(siblingLabel !== null && { sibling_label: siblingLabel }) });
 }
 
 function titleCell(question: ListedQuestion, starOf: StarOf): Html {

@@ -42,7 +42,7 @@ describe('the star of a market', () => {
   it('puts the market on the watchlist, and takes it away, and leads back to the page', async () => {
     const added = await star(rain, '1');
     expect([added.status, added.headers.get('location')]).toEqual([303, '/markets?q=rain']);
-    expect(await starsOf('/markets')).toEqual({ 'Will it rain?': true, Anna: false });
+    expect(await starsOf('/markets')).toEqual({ 'Will it rain?': true, 'Who wins? · Anna': false });
     await star(anna, '1');
     expect(await starsOf(`/markets/polymarket/${anna.marketId}`)).toMatchObject({ 'Who wins? · Anna': true });
     expect(await starsOf('/events/polymarket/final')).toEqual({ Anna: true });
