@@ -329,7 +329,7 @@ async function trialChart(
   });
   const target = targetOf(alert);
   const drawn = lines.map((line) => line.map(({ time: x, value: y }) => ({ x, y })));
-  return html`<figure class="trial-chart"><div class="plot"><div class="scale" aria-hidden="true"><span>1.0</span><span>0.5</span><span>0.0</span></div>
+  return html`<figure class="trial-chart"><div class="plot"><div class="scale" aria-hidden="true"><span>100 %</span><span>50 %</span><span>0 %</span></div>
 ${lineChart(drawn, `Price with ${marks.length} marks at the firings. The table below has them.`, {
   marks,
   span: [Math.min(span.start, window.start), span.end],

@@ -138,7 +138,7 @@ function outcomeOptions(question: Question, quotesOf: QuotesOf): Html {
         const member = isEvent && memberName(market) !== question.title ? `${memberName(market)} · ` : '';
         return html`<li role="option" class="find-member" aria-selected="false" data-token="${outcomeId}" data-name="${name}" data-price="${
           price === null ? '' : plain(price)
-        }">${member}${label} · <span class="num">${percent(price) ?? 'no price'}</span></li>`;
+        }">${member}${label}<span class="visually-hidden"> · </span> <span class="num">${percent(price) ?? 'no price'}</span></li>`;
       }),
     )}${more(question)}`,
   );
