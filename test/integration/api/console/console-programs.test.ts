@@ -43,7 +43,7 @@ function runPython(page: string, key: string) {
   return promisify(execFile)(PYTHON, ['-c', `key = ${JSON.stringify(key)}\n${code}`], { env });
 }
 
-const PYTHON = process.env['PYTHON'] ?? 'python3';
+const PYTHON = process.env['CLIENT_PYTHON'] ?? 'python3';
 const canParse = spawnSync(PYTHON, ['--version']).status === 0;
 const canRun = spawnSync(PYTHON, ['-c', 'import httpx']).status === 0;
 const QUOTES = `Will the "owl" of O'Neill \\ hoot?`;

@@ -12,7 +12,7 @@ import { isListening } from '../../../support/is-listening.ts';
 import { runnerPorts } from '../../../support/processes/ports.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
-const PYTHON = process.env['SNIPPETS_PYTHON'] ?? 'python3';
+const PYTHON = process.env['CLIENT_PYTHON'] ?? 'python3';
 const PYTHON_SOURCE = join(ROOT, 'clients/python/src');
 const SECRETS = ['whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=', 'correct horse battery staple'];
 const FORMER_SECRET = 'the former secret of it';
@@ -27,8 +27,8 @@ function missing(language: Language): string | undefined {
     env: { ...process.env, PYTHONPATH: PYTHON_SOURCE },
   });
   if (python.status === 0) return undefined;
-  if (process.env['SNIPPETS_PYTHON'] !== undefined) throw new Error(String(python.stderr));
-  return 'python3 lacks the dependencies of clients/python: set SNIPPETS_PYTHON';
+  if (process.env['CLIENT_PYTHON'] !== undefined) throw new Error(String(python.stderr));
+  return 'python3 lacks the dependencies of clients/python: set CLIENT_PYTHON';
 }
 
 /** Compiles a receiver against the client, which is built beside it as its package is. */
@@ -38,8 +38,9 @@ async function compile(directory: string, text: string): Promise<void> {
   await mkdir(target, { recursive: true });
   tsc('-p', join(client, 'tsconfig.build.json'), '--outDir', join(target, 'dist'));
   await copyFile(join(client, 'package.json'), join(target, 'package.json'));
-  await symlink(join(client, 'node_modules'), join(target, 'node_modules'));
-  await symlink(join(client, 'node_modules/@types'), join(directory, 'node_modules/@types'));
+  // The packages of the root have everything that the client needs.
+  await symlink(join(ROOT, 'node_modules'), join(target, 'node_modules'));
+  await symlink(join(ROOT, 'node_modules/@types'), join(directory, 'node_modules/@types'));
   await writeFile(join(directory, 'package.json'), '{"type":"module"}');
   await writeFile(join(directory, 'receiver.ts'), text);
   const compilerOptions = { strict: true, types: ['node'], module: 'nodenext', target: 'es2022' };
