@@ -54,7 +54,10 @@ export const walletEvent = z
     createdAt: isoTime,
     deliveries: z
       .array(z.object({ id: opaqueId, webhookId: opaqueId, status: z.enum(DELIVERY_STATUSES) }))
-      .meta({ description: 'Its deliveries to existing webhooks, at most 20.' }),
+      .optional()
+      .meta({
+        description: 'Its deliveries to existing webhooks, at most 20. Absent for a key without the scope `webhooks`.',
+      }),
     payload: storedEvent,
   })
   .meta({ description: 'A transaction of a watched wallet, or a change of a balance.' });

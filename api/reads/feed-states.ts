@@ -11,7 +11,7 @@ import type { ReadDeps } from './read-deps.ts';
 import { feedsOff } from './venue-catalog.ts';
 
 /** The oldest ones of an answer. */
-const MAX_GAPS = 100;
+export const MAX_GAPS = 100;
 
 /** The feeds of the venues with markets. */
 export interface VenueFeeds {

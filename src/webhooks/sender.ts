@@ -2,7 +2,7 @@ import { parseUrl } from '../domain/values/parse-url.ts';
 import { parseRetryAfter } from '../domain/values/retry-after.ts';
 import { type AddressRules, PUBLIC_ONLY } from '../domain/webhooks/address-policy.ts';
 import type { AttemptErrorCode } from '../domain/webhooks/attempt-error.ts';
-import { responseHeaders, secretsOf } from '../domain/webhooks/response-headers.ts';
+import { responseHeaders, secretsOf, secretsOfHeader } from '../domain/webhooks/response-headers.ts';
 import { signBody, standardSignature } from '../domain/webhooks/signature.ts';
 import { inspectWebhookUrl } from '../domain/webhooks/url.ts';
 import type { AttemptOutcome, FailedOutcome, OutgoingDelivery } from './attempt.ts';
@@ -86,7 +86,11 @@ export function createSender(options: SenderOptions): Sender {
     const headers = attemptHeaders(delivery, body, Math.floor(now() / 1000), version);
     const url = new URL(delivery.url);
     const result = await exchange(agent, { url, headers, body }, deadlineMs);
-    const secrets = [...delivery.secrets.map(keyText), ...Object.values(delivery.headers ?? {}), ...secretsOf(url)];
+    const secrets = [
+      ...delivery.secrets.map(keyText),
+      ...Object.values(delivery.headers ?? {}).flatMap(secretsOfHeader),
+      ...secretsOf(url),
+    ];
     return outcomeOf(result, { durationMs: durationMs(), nowMs: now(), secrets });
   }
 

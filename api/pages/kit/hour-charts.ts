@@ -20,7 +20,13 @@ interface Slot {
 
 /** Figures and charts of the attempts of the last 24 hours. */
 export function lastDay(activity: WebhookHours, nowMs: number): Html {
-  if (activity.day === null) return emptyState('No attempt in this period.');
+  if (activity.day === null) {
+    return emptyState(
+      activity.countedSince === null
+        ? 'No attempt in this period.'
+        : `Not counted: the newest ${number(MEASURED_DELIVERIES)} deliveries have no attempt in this period.`,
+    );
+  }
   const { attempts, delivered, p50Ms, p95Ms } = activity.day;
   return html`<div class="grid">
 <div class="card">Success<span class="figure">${percent(delivered, attempts)}</span><span class="hint">${number(delivered)} of ${number(attempts)} attempts</span></div>

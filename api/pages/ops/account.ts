@@ -5,6 +5,7 @@ import { MAX_COUNTED_OF_ACCOUNT, readAccountUsage } from '../../../src/store/ops
 import { findOpsAccount, listOpsKeys, type OpsAccount } from '../../../src/store/ops/keys.ts';
 import { countFailingEndpoints, listFailingEndpoints } from '../../../src/store/ops/overview.ts';
 import { readExpiringKeys } from '../../../src/store/ops/trail-troubles.ts';
+import { listPartlyFailing } from '../../../src/store/ops/webhook-troubles.ts';
 import { ApiError } from '../../errors.ts';
 import { actionForm, field } from '../kit/forms.ts';
 import { facts, type Html, type HtmlValue, html, number, time } from '../kit/html.ts';
@@ -14,7 +15,8 @@ import type { OpsRequest, OpsRouter } from './actions.ts';
 import { accountPath, keyTable } from './keys.ts';
 import { LIMIT_FIELDS, MAX_LIMIT, readLimitsForm } from './keys-form.ts';
 import { expiringKeys } from './problems/others.ts';
-import { failingWebhooks } from './problems/webhooks.ts';
+import { PARTLY_MS } from './problems/read.ts';
+import { failingWebhooks, partlyFailingWebhooks } from './problems/webhooks.ts';
 
 const PATH = '/ops/accounts/:id';
 const MAX_KEYS = 100;
@@ -28,9 +30,10 @@ export function accountPages(router: OpsRouter, deps: Pick<PageDeps, 'db' | 'quo
     async load(request) {
       const account = await findAccount(deps.db, request.params);
       const { nowMs } = request;
-      const [failing, failingTotal, expiring, usage, archive, { keys, next }] = await Promise.all([
+      const [failing, failingTotal, partly, expiring, usage, archive, { keys, next }] = await Promise.all([
         listFailingEndpoints(deps.db, MAX_FAILING, account.id),
         countFailingEndpoints(deps.db, account.id),
+        listPartlyFailing(deps.db, nowMs - PARTLY_MS, MAX_FAILING, account.id),
         readExpiringKeys(deps.db, account.id),
         readAccountUsage(deps.db, account.id),
         readArchiveUse(deps.db, account.id, deps.quotas.archiveMbPerDay),
@@ -38,7 +41,11 @@ export function accountPages(router: OpsRouter, deps: Pick<PageDeps, 'db' | 'quo
       ]);
       const query = new URLSearchParams({ account: account.name });
       const body = html`${problemsOf(
-        [...failingWebhooks({ failing, failingTotal, nowMs }), ...expiringKeys({ expiringKeys: expiring })],
+        [
+          ...failingWebhooks({ failing, failingTotal, nowMs }),
+          ...partlyFailingWebhooks({ partlyFailing: partly.webhooks, partlyFailingTotal: partly.total }),
+          ...expiringKeys({ expiringKeys: expiring }),
+        ],
         {
           nowMs,
           checkedAt: new Date(nowMs),

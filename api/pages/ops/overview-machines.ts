@@ -24,10 +24,18 @@ export function machineTable(processes: readonly ProcessHeartbeat[]): Html {
       },
       {
         label: 'Disk free',
-        cell: ({ disks }) =>
+        cell: ({ disks, loadPerCore: load }) =>
           disks.length === 0
-            ? html`${unknown} <span class="muted">no folder of Postgres or of the archive is on this machine</span>`
-            : disks.map(({ folder, available, total }) => {
+            ? html`${unknown} <span class="muted">${
+                load === undefined
+                  ? 'no process of this machine has measured it'
+                  : 'no folder of Postgres or of the archive is on this machine'
+              }</span>`
+            : disks.map((disk) => {
+                if ('unknown' in disk) {
+                  return html`<div>${disk.folder} ${unknown} <span class="muted">${disk.unknown}</span></div>`;
+                }
+                const { folder, available, total } = disk;
                 const text = `${folder} ${percentOf(available / total)}, ${bytesText(available)}`;
                 return html`<div>${available < SMALL_DISK * total ? badge(available < LOW_DISK * total ? 'bad' : 'warn', text) : text}</div>`;
               }),

@@ -21,7 +21,7 @@ import { BY_AGE, pager } from '../kit/lists.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { shareText } from '../kit/shown-values.ts';
 import type { OpsRouter } from './actions.ts';
-import { isTroubled } from './problems/facts.ts';
+import { isTroubled, type OpsProblem } from './problems/facts.ts';
 import { findProblems, problemsAbout } from './problems/find.ts';
 import { headOf, type Problems } from './problems/read.ts';
 import { failureStory } from './problems/venues.ts';
@@ -106,9 +106,7 @@ ${storyOf(profile, polls, nowMs)}${pollTable(profile, polls, nowMs)}</section>`;
       const next = samples.next && deps.cursors.encode(scope, fromCursor(samples.next));
       const offers = Object.entries(profile.capabilities).flatMap(([name, isOffered]) => (isOffered ? [name] : []));
       const body = html`${headOf(
-        problemsAbout(findProblems({ ...overview.facts, nowMs }), ['venues']).filter(
-          (each) => each.link === venuePath(venue),
-        ),
+        problemsOfVenue(problemsAbout(findProblems({ ...overview.facts, nowMs }), ['venues']), venue),
         { nowMs, readAtMs: overview.readAtMs, well: `Nothing is wrong with the polls of ${profile.title}.` },
       )}
 <p class="lead">Currency: ${profile.currency}. Capabilities: ${offers.join(', ')}.</p>
@@ -128,6 +126,16 @@ ${reason !== undefined && html`<p><a href="${venuePath(venue)}#rejected">Show al
 ${sampleList(samples.entries, nowMs)}${pager({ path: venuePath(venue), query }, next, BY_AGE)}`;
       return { title: profile.title, body };
     },
+  });
+}
+
+/** The problems of one venue. A cause stays when one of its effects is of the venue. */
+function problemsOfVenue(problems: readonly OpsProblem[], venue: string): OpsProblem[] {
+  const isOwn = ({ link }: Pick<OpsProblem, 'link'>) => link === venuePath(venue);
+  return problems.flatMap((problem) => {
+    const effects = problem.effects?.filter(isOwn) ?? [];
+    if (effects.length > 0) return [{ ...problem, effects }];
+    return isOwn(problem) ? [problem] : [];
   });
 }
 

@@ -158,7 +158,7 @@ export function walletRoutes(deps: WriteDeps): Route[] {
         if (!(await findWallet(deps.db, caller.accountId, id))) throw walletNotFound();
         return accountList(request, deps, ['wallet events', id, query.type], async (limit, after) => {
           const { events, next } = await listWalletEvents(deps.db, caller.accountId, id, query.type, limit, after);
-          return { items: events.map(presentEvent), next };
+          return { items: events.map((event) => presentEvent(event, caller.scopes.includes('webhooks'))), next };
         });
       },
     ),
@@ -197,8 +197,8 @@ function presentBalance({ tokenMint, symbol, marketId, amount, changedAt }: Wall
   };
 }
 
-function presentEvent({ id, type, createdAt, deliveries, body }: WalletEvent) {
-  const known = deliveries as WalletEventBody['deliveries'];
+function presentEvent({ id, type, createdAt, deliveries, body }: WalletEvent, hasDeliveries: boolean) {
+  const known = hasDeliveries ? (deliveries as WalletEventBody['deliveries']) : undefined;
   return { id, type, createdAt: createdAt.toISOString(), deliveries: known, payload: new JsonText(body) };
 }
 

@@ -64,9 +64,18 @@ export function secretsOf({ username, password, pathname, search, searchParams }
   return [username, password, search, ...searchParams.values(), ...parts];
 }
 
+/** The value of an own header, its words, such as the token behind `Bearer`, and the decoded pair of `Basic`. */
+export function secretsOfHeader(value: string): string[] {
+  const words = value.split(/\s+/);
+  const pair = /^basic\s+(\S+)$/i.exec(value.trim())?.[1];
+  const decoded = pair === undefined ? '' : Buffer.from(pair, 'base64').toString('utf8');
+  return [value, ...words, decoded, decoded.slice(decoded.indexOf(':') + 1)];
+}
+
 function isSecret(name: string, value: string, known: readonly string[]): boolean {
   if (SECRET_NAME.test(name) || CREDENTIALS.test(value)) return true;
-  return known.some((secret) => value.includes(secret) || name.includes(secret.toLowerCase()));
+  const text = utf8Of(value);
+  return known.some((secret) => value.includes(secret) || text.includes(secret) || name.includes(secret.toLowerCase()));
 }
 
 /** UTF-8 where the bytes are, else Latin-1. */
@@ -83,11 +92,11 @@ function readable(text: string): string {
 
 /** Addresses without their queries, which may hold a token. `location` may have an address without a host. */
 function withoutQueries(name: string, value: string): string {
-  if (/^(content-)?location$/.test(name) && !/^[a-z][a-z0-9+.-]*:/i.test(value)) {
+  if (/^(content-)?location$/.test(name) && !/^https?:/i.test(value)) {
     const [path = '', ...rest] = value.split(/[?#]/);
     return `${shownPath(path)}${rest.length === 0 ? '' : '?…'}`;
   }
-  return value.replace(/\bhttps?:\/\/[^\s"'<>,;]+/gi, shownUrl);
+  return value.replace(/\bhttps?:\/\/[^\s"'<>,;]+/gi, shownUrl).replace(/\?[\w%][^\s"'<>,;]*/g, '?…');
 }
 
 /** The text of the column. Its JSON escapes what Postgres rejects. */

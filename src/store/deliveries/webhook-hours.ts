@@ -32,7 +32,7 @@ const HOURS = sql(
      percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms) AS p50_ms,
      percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms) AS p95_ms,
      (SELECT CASE WHEN count(*) = ${MEASURED_DELIVERIES} THEN min(created_at) END FROM recent) AS counted_since
-   FROM attempt GROUP BY GROUPING SETS ((hour), ()) HAVING count(*) > 0 ORDER BY hour`,
+   FROM attempt GROUP BY GROUPING SETS ((hour), ()) ORDER BY hour`,
 );
 
 /** The attempts of the last 24 hours of a subscription, from its newest deliveries. */
@@ -41,7 +41,7 @@ export async function readWebhookHours(db: Queryable, subscriptionPk: bigint): P
   const result: WebhookHours = { hours: [], day: null, countedSince: null };
   for (const { hour, countedSince, ...figures } of await db.query<Row>(HOURS, [subscriptionPk])) {
     result.countedSince = countedSince;
-    if (hour === null) result.day = figures;
+    if (hour === null) result.day = figures.attempts === 0 ? null : figures;
     else result.hours.push({ ...figures, hour });
   }
   return result;

@@ -45,17 +45,18 @@ const PARTLY_FAILING = sqlPlannedPerCall(
      (count(*) OVER ())::int AS total
    FROM unsent u JOIN webhook_subscription w ON w.pk = u.subscription_pk JOIN account a ON a.id = w.account_id
    WHERE w.failing_since IS NULL AND w.deleted_at IS NULL AND w.status = 'active'
-     AND (u.failed > 0 OR u.retrying >= ${MANY_RETRYING})
+     AND (u.failed > 0 OR u.retrying >= ${MANY_RETRYING}) AND ($3::bigint IS NULL OR w.account_id = $3)
    ORDER BY u.failed + u.retrying DESC, w.pk LIMIT $2`,
 );
 
-/** The webhooks that fail in part since a moment, most failures first, and their number. */
+/** The webhooks that fail in part since a moment, of all accounts or of one, most failures first, and their number. */
 export async function listPartlyFailing(
   db: Queryable,
   sinceMs: number,
   limit: number,
+  accountId?: bigint,
 ): Promise<{ webhooks: PartlyFailingWebhook[]; total: number }> {
-  const values = [new Date(sinceMs).toISOString(), limit];
+  const values = [new Date(sinceMs).toISOString(), limit, accountId ?? null];
   const rows = await db.query<PartlyFailingWebhook & { total: number }>(PARTLY_FAILING, values);
   return { webhooks: rows, total: rows[0]?.total ?? 0 };
 }

@@ -450,6 +450,35 @@ describe('a machine', () => {
     }
   });
 
+  it('is not the cause of late work when only the disk of its archive is low', () => {
+    const archive = { folder: 'archive', total: 100 * GIGABYTE, available: 4 * GIGABYTE } as const;
+    const problems = findProblems({ ...WELL, stages: [LATE_STAGE], processes: measuring({ disks: [archive] }) });
+    expect(problems.map(({ area, isCause, effects }) => [area, isCause, effects])).toEqual([
+      ['host', undefined, undefined],
+      ['stages', undefined, undefined],
+    ]);
+    expect(problems[0]?.tone ?? 'bad').toBe('bad');
+  });
+
+  it('has the reason for which a disk is unknown, unless one of its processes has figures', () => {
+    const unknown = { folder: 'archive', unknown: 'statfs failed: EACCES' } as const;
+    const failed = measuring({ disks: [unknown], loadPerCore: 3 });
+    expect(wordsOf(machineTable(failed))).toContain('archive unknown statfs failed: EACCES');
+    const [cause] = findProblems({ ...WELL, processes: failed, stages: [LATE_STAGE] });
+    expect(wordsOf(cause?.sentence)).toContain('archive disk unknown (statfs failed: EACCES).');
+    expect(wordsOf(cause?.sentence)).not.toContain('not on this machine');
+    const known = { folder: 'archive', total: 100 * GIGABYTE, available: 60 * GIGABYTE } as const;
+    const [other, ...rest] = failed;
+    for (const each of [{ disks: [known, unknown] }, { disks: [unknown, known] }]) {
+      const [first, second] = each.disks;
+      const rows = [other, ...rest].flatMap((row, i) =>
+        row && first && second ? [{ ...row, measured: { ...row.measured, disks: [i === 0 ? first : second] } }] : [],
+      );
+      expect(hostsOf(rows)[0]?.disks).toEqual([known]);
+    }
+    expect(wordsOf(machineTable(RUNNING))).not.toContain('is on this machine');
+  });
+
   it('is unknown, and not good, while its processes do not measure it', () => {
     expect(hostsOf(RUNNING)).toMatchObject([
       { name: 'machine', loadPerCore: undefined, freeMemory: undefined, disks: [] },

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Arguments } from '../../../cli/arguments.ts';
+import type { Call } from '../../../clients/cli/src/command.ts';
 import { COMMANDS } from '../../../clients/cli/src/commands.ts';
 import { KnownIds, type KnownMarket } from '../../../clients/cli/src/short-ids/known-ids.ts';
+import { shortIdsOf } from '../../../clients/cli/src/short-ids/listed.ts';
 import { LETTERS, lettersOf } from '../../../clients/cli/src/short-ids/short-id.ts';
 import { hasShortIds, withWholeIds } from '../../../clients/cli/src/short-ids/whole-ids.ts';
 import { oddswireCli } from '../../support/cli-io.ts';
@@ -155,6 +157,18 @@ describe('short ids', () => {
     await writeFile(join(folder, 'oddswire', name), '{');
     await expect(KnownIds.open(URL, env())).rejects.toThrow('cannot read the short ids in');
     expect(await readFile(join(folder, 'oddswire', name), 'utf8')).toBe('{');
+  });
+
+  it('are left out of a listing, with a note, when their file is not readable', async () => {
+    await knowing(aMarket('A'));
+    const [name = ''] = await readdir(join(folder, 'oddswire'));
+    for (const text of ['{', '{}']) {
+      await writeFile(join(folder, 'oddswire', name), text);
+      const notes: string[] = [];
+      const call = { knownIds: () => KnownIds.open(URL, env()), note: async (note: string) => void notes.push(note) };
+      const shortId = await shortIdsOf(call as unknown as Call, []);
+      expect([shortId('market', 'kalshi', 'A'), notes]).toEqual(['', [expect.stringContaining('use whole ids')]]);
+    }
   });
 
   it('are completed from the listings of the machine', async () => {

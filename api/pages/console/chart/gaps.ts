@@ -1,5 +1,6 @@
 import type { CoverageCause, CoverageReason } from '../../../../src/domain/markets/coverage.ts';
 import type { CoverageHourBody } from '../../../contract/completeness.ts';
+import { MAX_GAPS } from '../../../reads/feed-states.ts';
 import { type Html, html } from '../../kit/html.ts';
 import type { Market } from '../answers.ts';
 import { orNothing } from '../api-calls.ts';
@@ -156,8 +157,12 @@ export function lineGaps({ firstQuote, feedGaps }: Series, { prices, trades }: G
       breaks: false,
     }),
   );
-  // The exact times of a gap replace those of its hours.
-  const ofPolls = ofFeed.length === 0 ? prices : prices.filter(({ why }) => why !== CAUSE_WORDS.feed_gap);
+  // The exact times of a gap replace those of its hours, as far as they reach: an answer has the oldest ones only.
+  const exactUntil = ofFeed.length < MAX_GAPS ? now : Math.max(...ofFeed.map(({ to }) => to));
+  const ofPolls = prices.flatMap((gap) => {
+    if (ofFeed.length === 0 || gap.why !== CAUSE_WORDS.feed_gap) return [gap];
+    return gap.to > exactUntil ? [{ ...gap, from: Math.max(gap.from, exactUntil) }] : [];
+  });
   return [
     ...clipped(trades, Number.NEGATIVE_INFINITY, firstQuote),
     ...clipped(

@@ -9,6 +9,8 @@ import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { nextPath } from '../values.ts';
 
 const PATH = '/watchlist/star';
+/** Longer filters are not kept, in characters. */
+const MAX_BACK = 500;
 
 /** A market with a star. */
 interface Starred {
@@ -53,7 +55,9 @@ export async function readStars(
   const asked = markets.map(({ venue, market_id: marketId }) => ({ venue, marketId }));
   const found = asked.length === 0 ? [] : await watchedAmong(db, session.caller.accountId, asked);
   const watched = new Set(found.map(({ venue, marketId }) => `${venue} ${marketId}`));
-  const back = query.size === 0 ? path : `${path}?${query.toString()}`;
+  const search = query.toString();
+  // Each of many stars repeats it.
+  const back = search === '' || search.length > MAX_BACK ? path : `${path}?${search}`;
   return ({ venue, market_id, name }, { isPage = false } = {}) => {
     const isWatched = watched.has(`${venue} ${market_id}`);
     const fields = { venue, market_id, back };

@@ -84,7 +84,7 @@ function fragments(progress: Progress, origin: string): Record<'state' | (typeof
       html`<p>A market page has the live price, the chart, the book and the latest trades.</p>`,
       html`<p><a class="button primary" href="/markets">Open the markets</a></p>`,
     ]),
-    receive: step('Receive events', receives !== undefined, [
+    receive: step('Make a webhook, or listen', receives !== undefined, [
       receives === 'listen'
         ? html`<p>A program followed the events of this account.</p>`
         : html`<p>An event reaches your program at an address of yours, or on your own machine with <code>listen</code>

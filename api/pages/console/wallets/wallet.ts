@@ -199,7 +199,7 @@ function activityTable(
       { label: 'Amounts', cell: (event) => amountWords(event, names) },
       {
         label: 'Deliveries',
-        cell: ({ deliveries }) =>
+        cell: ({ deliveries = [] }) =>
           deliveries.length === 0
             ? NONE
             : deliveries.map(({ id, webhookId, status }) => {

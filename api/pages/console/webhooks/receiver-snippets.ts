@@ -16,6 +16,18 @@ export function receiverSnippet(language: Language, options: SnippetOptions): st
   return { typescript, python, go }[language](options);
 }
 
+const READ_BODY = `async function read(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    size += chunk.length;
+    if (size > 1024 * 1024) throw new Error('the body is too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+`;
+
 function typescript({ signature, events, isOrdered }: SnippetOptions): string {
   const skipped = isOrdered
     ? `
@@ -24,35 +36,37 @@ function typescript({ signature, events, isOrdered }: SnippetOptions): string {
     if (skipped !== undefined) console.warn('skipped', skipped);`
     : '';
   if (signature === 'standard') {
-    return `import { createServer } from 'node:http';
+    return `import { createServer, type IncomingMessage } from 'node:http';
 import { env } from 'node:process';
 import { OddswireWebhookError, verifyWebhook } from '@oddswire/client';
 
 const secret = env.WEBHOOK_SECRET;
 if (!secret) throw new Error('set WEBHOOK_SECRET');
 
+${READ_BODY}
 createServer(async (request, response) => {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
   try {
-    const event = verifyWebhook({ payload: Buffer.concat(chunks), headers: request.headers, secret });${skipped}
+    const event = verifyWebhook({ payload: await read(request), headers: request.headers, secret });${skipped}
     // Events of this webhook: ${events.join(', ')}. One may arrive twice: store its id.
     console.log(event.type, event.id);
     response.writeHead(204).end();
   } catch (error) {
-    if (!(error instanceof OddswireWebhookError)) throw error;
-    response.writeHead(400).end(error.code);
+    // After 400 oddswire sends no more; after 500 it sends the event again.
+    const isRefused = error instanceof OddswireWebhookError;
+    if (!isRefused) console.error(error);
+    response.writeHead(isRefused ? 400 : 500).end();
   }
 }).listen(Number(env.PORT ?? 8080));
 `;
   }
   return `import { createHmac, timingSafeEqual } from 'node:crypto';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import { env } from 'node:process';
 
 const secret = env.WEBHOOK_SECRET;
 if (!secret) throw new Error('set WEBHOOK_SECRET');
 
+${READ_BODY}
 function isSigned(body: Buffer, given: string): boolean {
   const expected = Buffer.from(\`sha256=\${createHmac('sha256', secret ?? '').update(body).digest('hex')}\`);
   const actual = Buffer.from(given);
@@ -60,16 +74,20 @@ function isSigned(body: Buffer, given: string): boolean {
 }
 
 createServer(async (request, response) => {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  const body = Buffer.concat(chunks);
-  if (isSigned(body, String(request.headers['x-webhook-signature']))) {
+  try {
+    const body = await read(request);
+    if (!isSigned(body, String(request.headers['x-webhook-signature']))) {
+      response.writeHead(400).end('bad signature');
+      return;
+    }
     const event = JSON.parse(body.toString()) as { id: string; type: string; data: object };${skipped}
     // Events of this webhook: ${events.join(', ')}. One may arrive twice: store its id.
     console.log(event.type, event.id);
     response.writeHead(204).end();
-  } else {
-    response.writeHead(400).end('bad signature');
+  } catch (error) {
+    // After 500 oddswire sends the event again.
+    console.error(error);
+    response.writeHead(500).end();
   }
 }).listen(Number(env.PORT ?? 8080));
 `;
@@ -91,8 +109,14 @@ SECRET = os.environ["WEBHOOK_SECRET"]
 
 
 class Receiver(BaseHTTPRequestHandler):
+    timeout = 30
+
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        length = int(self.headers.get("Content-Length", 0))
+        if length > 1024 * 1024:
+            self.send_error(413)
+            return
+        body = self.rfile.read(length)
         try:
             event = webhooks.${signature === 'standard' ? 'verify' : 'verify_body'}(body, dict(self.headers), SECRET)
         except webhooks.WebhookError:
@@ -136,7 +160,7 @@ func main() {
 		port = "8080"
 	}
 	http.HandleFunc("POST /", func(response http.ResponseWriter, request *http.Request) {
-		body, err := io.ReadAll(request.Body)
+		body, err := io.ReadAll(http.MaxBytesReader(response, request.Body, 1<<20))
 		if err != nil || !isSigned(secret, request.Header, body) {
 			http.Error(response, "bad signature", http.StatusBadRequest)
 			return

@@ -27,7 +27,11 @@ export function hostsOf(processes: readonly ProcessHeartbeat[]): Host[] {
   return [...new Set(running.map(({ host }) => host))].map((name) => {
     const own = running.filter(({ host }) => host === name);
     const measured = own.flatMap((row) => (row.measured === null ? [] : [row.measured]));
-    const disks = new Map(measured.flatMap((each) => each.disks).map((disk) => [disk.folder, disk] as const));
+    // The figures of one process count more than the failure of another one.
+    const byKnown = measured
+      .flatMap((each) => each.disks)
+      .toSorted((a, b) => Number('unknown' in b) - Number('unknown' in a));
+    const disks = new Map(byKnown.map((disk) => [disk.folder, disk] as const));
     return {
       name,
       processes: own,
@@ -76,7 +80,9 @@ export function hostProblems({ processes }: ProblemFacts, isWorkLate: boolean): 
         isCause: true,
       });
     }
-    for (const { folder, total, available } of host.disks) {
+    for (const disk of host.disks) {
+      if ('unknown' in disk) continue;
+      const { folder, total, available } = disk;
       const free = total === 0 ? 0 : available / total;
       if (free >= SMALL_DISK) continue;
       const isLow = free < LOW_DISK;
@@ -88,7 +94,9 @@ export function hostProblems({ processes }: ProblemFacts, isWorkLate: boolean): 
             ? 'When it is full, Postgres stops writing, and so does everything.'
             : 'When it is full, no day is archived.',
         action: 'Free space, or make the disk larger.',
-        ...(isLow ? { isCause: true } : { tone: 'warn' }),
+        // A full disk of the archive stops the archive alone.
+        ...(isLow && folder === 'data' && { isCause: true }),
+        ...(!isLow && { tone: 'warn' }),
       });
     }
     return found;
@@ -118,8 +126,10 @@ function stateOf({ loadPerCore, freeMemory, disks, processes }: Host): Html {
     loadPerCore === null ? 'load unknown on this system' : `load ${loadPerCore.toFixed(1)} per core`,
     `event loops late by up to ${Math.max(...delays).toLocaleString('en-US')} ms`,
     freeMemory === null || freeMemory === undefined ? 'memory unknown' : `${percentOf(freeMemory)} of the memory free`,
-    ...disks.map(
-      ({ folder, available, total }) => `${percentOf(total === 0 ? 0 : available / total)} of the ${folder} disk free`,
+    ...disks.map((disk) =>
+      'unknown' in disk
+        ? `${disk.folder} disk unknown (${disk.unknown})`
+        : `${percentOf(disk.total === 0 ? 0 : disk.available / disk.total)} of the ${disk.folder} disk free`,
     ),
     ...(disks.length === 0 ? ['disk not on this machine'] : []),
   ];

@@ -32,7 +32,7 @@ const FRESH_MS = 2_000;
 const SLOW_FRESH_MS = 15_000;
 const MAX_FAILING = 10;
 /** The period in which webhooks fail in part. */
-const PARTLY_MS = 3_600_000;
+export const PARTLY_MS = 3_600_000;
 
 /** `dependencies`: the checks of `/health/ready`. */
 export type OverviewDeps = Pick<PageDeps, 'db' | 'venues' | 'now'> & {

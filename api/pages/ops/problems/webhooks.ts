@@ -33,7 +33,10 @@ export function failingWebhooks({
   ];
 }
 
-export function partlyFailingWebhooks({ partlyFailing, partlyFailingTotal }: ProblemFacts): OpsProblem[] {
+export function partlyFailingWebhooks({
+  partlyFailing,
+  partlyFailingTotal,
+}: Pick<ProblemFacts, 'partlyFailing' | 'partlyFailingTotal'>): OpsProblem[] {
   const named = partlyFailing.slice(0, MAX_NAMED);
   return [
     ...named.map(

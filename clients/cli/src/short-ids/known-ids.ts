@@ -106,7 +106,9 @@ export class KnownIds {
 
 async function readMarkets(file: string): Promise<KnownMarket[]> {
   try {
-    return (JSON.parse(await readFile(file, 'utf8')) as { markets: KnownMarket[] }).markets;
+    const { markets } = JSON.parse(await readFile(file, 'utf8')) as { markets?: KnownMarket[] };
+    if (!Array.isArray(markets)) throw new TypeError('it has no list of markets');
+    return markets;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw new CommandError(`cannot read the short ids in ${file}: ${(error as Error).message}`, EXIT.failed);

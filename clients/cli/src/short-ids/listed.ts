@@ -12,17 +12,18 @@ export async function shortIdsOf(
   call: Call,
   listed: readonly Listed[],
 ): Promise<(kind: IdKind, venue: string, id: string) => string> {
-  const known = await call.knownIds();
   const markets = listed.map((market): KnownMarket => {
     const outcomes = market.outcomes.map(({ outcome_id: id, label }) => ({ id, label }));
     return { venue: market.venue, id: market.market_id, title: titleOf(market), outcomes };
   });
   try {
+    const known = await call.knownIds();
     await known.keep(markets);
+    return (kind, venue, id) => known.shortIdOf(kind, venue, id);
   } catch (error) {
     // The list is worth more than its short ids.
     if (!(error instanceof CommandError)) throw error;
     await call.note(`${error.message}; use whole ids`);
+    return () => '';
   }
-  return (kind, venue, id) => known.shortIdOf(kind, venue, id);
 }

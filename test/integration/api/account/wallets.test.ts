@@ -154,6 +154,15 @@ describe('the events of a wallet', () => {
     ]);
     expect((await stranger.account('GET', `/v1/wallets/${id}/events`)).body.error.code).toBe('wallet_not_found');
   });
+
+  it('have no deliveries for a key without the scope of webhooks', async () => {
+    const owner = await api.client(['wallets']);
+    const transactions = [aTransaction({ transactionId: 'quiet-1' })];
+    const { id } = await aReadWallet(api.db, { accountId: owner.accountId, reads: [], transactions });
+    const [event] = (await owner.account('GET', `/v1/wallets/${id}/events`)).body.data as object[];
+    expect(event).toMatchObject({ type: 'transaction' });
+    expect(event).not.toHaveProperty('deliveries');
+  });
 });
 
 describe('a wallet of another account', () => {

@@ -31,7 +31,7 @@ function withSteps(browser: ConsoleClient) {
   };
 }
 
-const TO_DO = ['Look at a market to do', 'Receive events to do', 'Set an alert to do'];
+const TO_DO = ['Look at a market to do', 'Make a webhook, or listen to do', 'Set an alert to do'];
 
 async function anAlert(browser: ConsoleClient): Promise<void> {
   const { outcomes } = await aStoredMarket(api.db);
@@ -53,7 +53,11 @@ describe('the first steps', () => {
     expect((await browser.page(`/markets/polymarket/${marketId}`)).status).toBe(200);
     expect(await browser.states()).toEqual(['Look at a market done', ...TO_DO.slice(1)]);
     await anAlert(client);
-    expect(await browser.states()).toEqual(['Look at a market done', 'Receive events to do', 'Set an alert done']);
+    expect(await browser.states()).toEqual([
+      'Look at a market done',
+      'Make a webhook, or listen to do',
+      'Set an alert done',
+    ]);
     expect(await browser.first()).toBe('/start');
     const parts = JSON.parse((await browser.page('/console/data/start.json')).text) as Record<string, string>;
     expect(textOf(parts['state'] ?? '')).toBe('2 of 3 done');
@@ -67,8 +71,8 @@ describe('the first steps', () => {
     const browser = withSteps(client);
     expect(await browser.states()).toEqual(TO_DO);
     for (const [path, headers, state] of [
-      ['/console/stream/events', { Cookie: client.cookie }, 'Receive events to do'],
-      ['/v1/events/stream', { 'X-API-Key': client.key }, 'Receive events done'],
+      ['/console/stream/events', { Cookie: client.cookie }, 'Make a webhook, or listen to do'],
+      ['/v1/events/stream', { 'X-API-Key': client.key }, 'Make a webhook, or listen done'],
     ] as const) {
       const stream = await fetch(`${api.url}${path}`, { headers });
       expect(stream.status).toBe(200);

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -81,6 +82,8 @@ interface Receiver {
   /** The status of a request, and the output of the program so far. */
   post(headers: Record<string, string>, body?: string): Promise<number>;
   output(): string;
+  /** Sends the begin of a request, and closes the connection. */
+  breakOff(): Promise<void>;
 }
 
 async function withReceiver(
@@ -108,6 +111,15 @@ async function withReceiver(
     );
     await use({
       output: () => output,
+      async breakOff() {
+        const socket = connect(port, '127.0.0.1');
+        socket.on('error', () => undefined);
+        await once(socket, 'connect');
+        await new Promise((written) =>
+          socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc', written),
+        );
+        socket.resetAndDestroy();
+      },
       async post(headers, body = BODY) {
         const answer = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body });
         await answer.arrayBuffer();
@@ -144,7 +156,7 @@ describe.each(LANGUAGES)('the receiver in %s', (language) => {
     `accepts signed requests (%s, %s) and rejects forged ones${reason === undefined ? '' : `: ${reason}`}`,
     async (signature, secret) => {
       const options = { signature, events: ['price_alert', 'transaction'], isOrdered: true } as const;
-      await withReceiver(language, options, secret, async ({ post, output }) => {
+      await withReceiver(language, options, secret, async ({ post, output, breakOff }) => {
         const good = signed([secret]);
         expect(await post(good)).toBe(204);
         await eventually(
@@ -169,6 +181,8 @@ describe.each(LANGUAGES)('the receiver in %s', (language) => {
           );
         }
         for (const [name, headers, body] of forged) expect([name, await post(headers, body)]).toEqual([name, 400]);
+        await breakOff();
+        expect(await post(good)).toBe(204);
       });
     },
     GUARD_MS,

@@ -4,12 +4,13 @@ import { createApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { listActions } from '../../../../src/store/ops/actions.ts';
 import { readExpiringKeys, readUnfinishedActions } from '../../../../src/store/ops/trail-troubles.ts';
-import { anOpsWorld, HOSTILE, type OpsWorld } from '../../../browser/ops-world.ts';
+import { anOpsWorld, HOSTILE, type OpsWorld, overloadTheMachine } from '../../../browser/ops-world.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery, setRequests, storedDelivery, storedSubscription } from '../../../factories/deliveries.ts';
 import { aStoredMarket } from '../../../factories/stored-market.ts';
 import { storedTimeline } from '../../../factories/stored-resolution.ts';
 import { aStoredPrice } from '../../../factories/stored-series.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { factsOf } from '../../../support/html-text.ts';
 import { useTestApi } from '../api-harness.ts';
 import { logIn, type OpsClient, testOps } from './ops-client.ts';
@@ -579,6 +580,15 @@ describe('the head of each page', () => {
     );
   });
 
+  it('of an account has its webhooks that fail in part', async () => {
+    const mine = await aHook();
+    const { pk } = await aDelivery(api.db, { accountId: mine.accountId, subscriptionPk: mine.pk, status: 'failed' });
+    await api.db.query(sql('test_time_out', `UPDATE delivery SET last_error = 'timeout' WHERE pk = $1`), [pk]);
+    const text = await read(`/ops/accounts/${mine.accountId}`);
+    expect(text).toMatch(/fails in part with <code>timeout<\/code>: of the last hour, 1 delivery failed/);
+    expect(text).not.toContain('Nothing is wrong');
+  });
+
   it('names a key in use that expires soon, and an action without an end', async () => {
     const name = newId('req');
     const { id } = await createApiKey(api.db, { accountName: name, name: 'bot', scopes: ['alerts'] });
@@ -601,5 +611,26 @@ describe('the head of each page', () => {
       [name],
     );
     expect(await read(`/ops/accounts/${account?.id}`)).toContain('is in use and expires at');
+  });
+
+  it('of a venue has the machine that is the cause of its late polls, and the effect on this venue alone', async () => {
+    await overloadTheMachine(api.db);
+    await api.db.query(
+      sql(
+        'test_one_machine',
+        `UPDATE process_heartbeat SET seen_at = now() + interval '1 hour', host = 'slow-machine'`,
+      ),
+    );
+    // The facts are at most two seconds old.
+    const text = await eventually(
+      () => read('/ops/venues/polymarket'),
+      (page) => page.includes('slow-machine'),
+    );
+    const head = text.slice(text.indexOf('class="verdict'), text.indexOf('class="lead"'));
+    expect(head).toContain('is overloaded');
+    const links = [...head.matchAll(/<li class="\w+">.*?<a href="([^"]+)">Details<\/a><\/li>/g)].map(
+      ([, link]) => link,
+    );
+    expect(new Set(links)).toEqual(new Set(['/ops/venues/polymarket']));
   });
 });

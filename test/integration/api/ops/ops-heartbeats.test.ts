@@ -1,5 +1,5 @@
-import { beforeAll, describe, expect, it } from 'vitest';
-import { createHostMeasures } from '../../../../src/observe/host-measures.ts';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { createHostMeasures, type HostMeasures } from '../../../../src/observe/host-measures.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { startHeartbeat } from '../../../../src/runtime/heartbeat.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
@@ -134,12 +134,54 @@ describe('a heartbeat', () => {
     const folders = { data: '.', archive: '/nowhere' };
     const heartbeat = startHeartbeat(api.db, 'alerter', createLogger({ process: 'test', level: 'silent' }), folders);
     const own = async () => (await listHeartbeats(api.db)).find(({ pid }) => pid === process.pid)?.measured ?? null;
-    const measured = await eventually(own, (found) => found !== null && found.disks.length > 0);
+    const measured = await eventually(own, (found) => found?.disks.some((disk) => 'total' in disk) ?? false);
     expect(measured?.disks).toEqual([{ folder: 'data', total: expect.any(Number), available: expect.any(Number) }]);
     expect(measured?.memory.limit).toBeGreaterThan(measured?.memory.used ?? 0);
     expect(measured?.memory.available).toBeLessThanOrEqual(measured?.memory.limit ?? 0);
     expect([measured?.loadPerCore, measured?.loopDelayMs]).toEqual([expect.any(Number), expect.any(Number)]);
     await heartbeat.close();
+  });
+
+  it('has the reason instead of figures for a disk that is not measured yet or cannot be measured', async () => {
+    // A path below a file.
+    const host = createHostMeasures({ data: '.', archive: 'package.json/archive' });
+    expect(host.measure().disks).toEqual([
+      { folder: 'data', unknown: 'not measured yet' },
+      { folder: 'archive', unknown: 'not measured yet' },
+    ]);
+    const isMeasured = (found: HostMeasures) => found.disks.every((disk) => JSON.stringify(disk).search('yet') < 0);
+    expect((await eventually(async () => host.measure(), isMeasured)).disks).toEqual([
+      { folder: 'data', total: expect.any(Number), available: expect.any(Number) },
+      { folder: 'archive', unknown: 'statfs failed: ENOTDIR' },
+    ]);
+  });
+
+  it('has no figures older than two minutes of a disk that no longer answers, and those of the other disk', async () => {
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(1_000_000);
+    const space = { blocks: 10, bsize: 4_096, bavail: 5 };
+    const figures = { total: 40_960, available: 20_480 };
+    let isLost = false;
+    const readSpace = (path: string) =>
+      isLost && path === 'a' ? new Promise<typeof space>(() => undefined) : Promise.resolve(space);
+    const host = createHostMeasures({ data: 'd', archive: 'a' }, readSpace);
+    const archiveAt = async (seconds: number) => {
+      clock.mockReturnValue(1_000_000 + seconds * 1_000);
+      host.measure();
+      await new Promise(setImmediate);
+      const [data, archive] = host.measure().disks;
+      expect(data).toEqual({ folder: 'data', ...figures });
+      return archive;
+    };
+    try {
+      expect(await archiveAt(0)).toEqual({ folder: 'archive', ...figures });
+      isLost = true;
+      expect(await archiveAt(31)).toEqual({ folder: 'archive', ...figures });
+      expect(await archiveAt(120)).toEqual({ folder: 'archive', ...figures });
+      expect(await archiveAt(152)).toEqual({ folder: 'archive', unknown: 'statfs does not answer' });
+      expect(await archiveAt(9_000)).toEqual({ folder: 'archive', unknown: 'statfs does not answer' });
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   it('begins again when its row is gone, and ends with the process', async () => {

@@ -75,6 +75,10 @@ describe('listPartlyFailing', () => {
     expect(all.webhooks[2]).toMatchObject({ failed: 1, retrying: 0, lastError: 'http_error', lastStatusCode: 503 });
     const first = await listPartlyFailing(database.db, Date.now() - HOUR_MS, 1);
     expect([first.webhooks.length, first.total]).toEqual([1, 3]);
+    const own = await listPartlyFailing(database.db, Date.now() - HOUR_MS, 1, accountId);
+    expect([own.webhooks[0]?.id, own.total]).toEqual([many, 3]);
+    const other = await listPartlyFailing(database.db, Date.now() - HOUR_MS, 10, await anAccount(database.db));
+    expect(other).toEqual({ webhooks: [], total: 0 });
   });
 
   it('is empty without failed deliveries', async () => {

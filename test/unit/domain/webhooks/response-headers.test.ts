@@ -6,6 +6,7 @@ import {
   type ReceivedHeaders,
   responseHeaders,
   secretsOf,
+  secretsOfHeader,
   storedHeaders,
 } from '../../../../src/domain/webhooks/response-headers.ts';
 
@@ -78,6 +79,9 @@ describe('responseHeaders', () => {
     ['content-location', '/0123456789abcdef0/x', '/0123…/x'],
     ['link', '<https://a.test/x?key=1>; rel="next"', '<https://a.test/x?…>; rel="next"'],
     ['report-to', '{"url":"https://a.test/r?s=abc"}', '{"url":"https://a.test/r?…"}'],
+    ['location', 'myapp://cb?token=secret', 'myapp://cb?…'],
+    ['refresh', '0;url=/cb?token=secret', '0;url=/cb?…'],
+    ['link', '</a?k=secret>; rel=next', '</a?…>; rel=next'],
     ['server', 'x/1 (y?)', 'x/1 (y?)'],
   ])('stores %s: %s without its query', (name, value, shown) => {
     expect(kept({ [name]: value })).toEqual([[name, shown]]);
@@ -125,6 +129,19 @@ describe('responseHeaders', () => {
         expect(result.headers.length + result.removed + result.omitted).toBe(count);
       }),
     );
+  });
+});
+
+it('removes a header that repeats a known text as UTF-8', () => {
+  const value = Buffer.from('geheim: Grüße-von-mir', 'utf8').toString('latin1');
+  expect(responseHeaders({ 'x-echo': value }, ['Grüße-von-mir']).removed).toBe(1);
+});
+
+describe('secretsOfHeader', () => {
+  it('lists the value, its words, and the pair and the password of Basic', () => {
+    expect(secretsOfHeader('Bearer s3cr3ttoken')).toContain('s3cr3ttoken');
+    const pair = Buffer.from('me:pass:word').toString('base64');
+    expect(secretsOfHeader(`Basic ${pair}`)).toEqual(expect.arrayContaining([pair, 'me:pass:word', 'pass:word']));
   });
 });
 
