@@ -98,8 +98,11 @@ export async function expectIdleQueues<T>(
   try {
     await eventually(unfinished, (jobs) => jobs.every(isOfSchedule), { timeoutMs: IDLE_LIMIT_MS, everyMs: 300 });
     const wanted = ROLES.flatMap((role) => schedulesOf(role, config)).map(({ id }) => id);
-    const schedules = await Promise.all(queues.map((queue) => queue.getJobSchedulers()));
-    expect(schedules.flatMap((found) => found.map(({ key }) => key)).sort()).toEqual(wanted.sort());
+    const scheduled = async () =>
+      (await Promise.all(queues.map((queue) => queue.getJobSchedulers()))).flat().map(({ key }) => key);
+    // A process that started just now makes its schedules soon.
+    const schedules = await eventually(scheduled, (keys) => keys.length >= wanted.length, { timeoutMs: IDLE_LIMIT_MS });
+    expect(schedules.sort()).toEqual(wanted.sort());
     const failed = await Promise.all(queues.map((queue) => queue.getFailed()));
     if (!mayFailJobs) expect(failed.flat().map(({ name, failedReason }) => `${name}: ${failedReason}`)).toEqual([]);
     const ended = await end();
