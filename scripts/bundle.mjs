@@ -101,7 +101,7 @@ function secondsSince(startMs) {
   return ((performance.now() - startMs) / 1_000).toFixed(1);
 }
 
-/** Removes what builds left that did not end. */
+/** Removes the folders of builds that did not end. */
 function removeAbandoned() {
   for (const name of readdirSync(DIST)) {
     if (name.startsWith(WORK) && !isAlive(Number(name.slice(WORK.length))))

@@ -52,7 +52,7 @@ interface ReceiverOptions {
   readonly host?: string;
   /** Where the certificate authority is kept. Default: a new one in memory. */
   readonly caDirectory?: string;
-  /** The secrets for verification, or a function that returns those of the path of a request. */
+  /** The secrets for verification, or a function that returns the secrets for the path of a request. */
   readonly secrets?: readonly string[] | ((path: string) => readonly string[]);
   readonly reply?: ReplyRule;
   /** Called for each request before it is answered. */

@@ -1,3 +1,4 @@
+import { asError } from '../../src/domain/values/errors.ts';
 import { noteListener } from '../../src/store/accounts/first-steps.ts';
 import { EVENT_EXAMPLES } from '../contract/events/event.ts';
 import {
@@ -39,8 +40,12 @@ export function streamRoutes(deps: ReadDeps & StreamDeps): Route[] {
         deps.streams.requireReady();
         const cursor = requestedCursor(ctx, query.cursor);
         const position = cursor === undefined ? undefined : deps.streams.events.decode(caller.accountId, cursor);
-        // The page Live of the console is no program. A note that fails is repeated by the next stream of the account.
-        if (ctx.state.session === undefined) await noteListener(deps.db, caller.accountId).catch(() => undefined);
+        // The page Live of the console is no program. The stream does not need the note, which the next one of the account repeats.
+        if (ctx.state.session === undefined) {
+          await noteListener(deps.db, caller.accountId).catch((error: unknown) => {
+            ctx.state.log.warn({ err: asError(error) }, 'first stream of an account not noted');
+          });
+        }
         startSse(ctx, deps, { caller, scope: WEBHOOKS_GROUP.scope }, (client) =>
           deps.streams.followEvents(client, caller.accountId, position),
         );

@@ -7,7 +7,7 @@ import { processLag } from './process-lag.ts';
 /** The file systems that fill up: of the embedded Postgres and its files, and of the archive. */
 type MeasuredFolder = 'data' | 'archive';
 
-/** What a process measures on its machine. Bytes unless stated; null where the system does not tell it: unknown, not good. */
+/** Figures that a process measures on its machine. Bytes unless stated; null where the system has no figure: unknown, not good. */
 export interface HostMeasures {
   /** Processes that run or wait for a processor, per core of the machine: the mean of the last five minutes. */
   loadPerCore: number | null;
@@ -67,7 +67,7 @@ function createDiskMeasure(folder: MeasuredFolder, path: string, readSpace: Read
   };
 }
 
-/** Measures the machine of this process. `folders` are those that may exist on it. */
+/** Measures the machine of this process. `folders` may exist on it. */
 export function createHostMeasures(
   folders: Readonly<Partial<Record<MeasuredFolder, string | undefined>>>,
   readSpace: ReadSpace = statfs,

@@ -105,7 +105,7 @@ function conditionField(view: FormView, conditions: readonly Condition[]): Html 
   });
 }
 
-/** The fields of all conditions, of which the style sheet shows those of the chosen one. */
+/** The fields of all conditions. The style sheet shows the fields of the chosen one. */
 function conditionParts(view: FormView, picks: Picks): Html {
   return html`<div class="when-price">${view.field({
     label: html`<span class="for-price">Price</span> <span class="for-spread">Spread</span> <span class="for-net">Net per unit</span>`,

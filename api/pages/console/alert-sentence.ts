@@ -19,7 +19,7 @@ interface AlertNames {
   scope: ScopeNames;
 }
 
-/** Reads the names of the outcomes of an alert, and with the scope of market data those of its market and event. */
+/** Reads the names of the outcomes of an alert. With the scope of market data it also reads the names of its market and event. */
 export async function readAlertNames(
   deps: Pick<PageDeps, 'db'>,
   request: ConsoleRequest,
@@ -72,7 +72,7 @@ const ENDED: Readonly<Record<string, string>> = {
   expired: 'The alert has expired.',
 };
 
-/** What an alert does, as one sentence, and how far it is from that. `webhooks` is undefined for a key that must not read them. */
+/** One sentence for the effect of an alert, and its distance to the target. `webhooks` is undefined for a key that must not read them. */
 export function alertSentence(alert: Alert, names: AlertNames, webhooks: readonly Webhook[] | undefined): Html {
   const destination = destinationOf(webhooks, alert.webhookId);
   const { each, limit } = timesOf(alert);

@@ -32,7 +32,7 @@ const MAX_GAPS = 10;
 /** The colours of a chart. */
 const MAX_LINES = 8;
 
-/** The button of the key Enter must come first in a form, before those that choose its subjects. */
+/** The button of the key Enter must come first in a form, before the buttons that choose its subjects. */
 export const ENTER_BUTTON = html`<button type="submit" hidden>Set alert</button>`;
 
 /** The buttons of a new alert. */

@@ -29,15 +29,23 @@ import { createPublicMarket } from './public-market.ts';
 import { resolutionsPage } from './resolutions/page.ts';
 import { type ConsoleRouter, createConsoleRouter } from './route.ts';
 import { firstStepsRoutes, noteLook } from './start/page.ts';
+import { START_PATH } from './start/progress.ts';
 import { usagePages } from './usage.ts';
 import { walletsPage } from './wallets/list.ts';
 import { walletPage } from './wallets/wallet.ts';
 import { webhooksPage } from './webhooks/page.ts';
 import { webhookPage } from './webhooks/webhook.ts';
 
-/** The first segments of the paths of the console. All other paths belong to the API. */
-const OWN =
-  /^\/(?:$|sign-in$|sign-out$|sign-out-everywhere$|account$|(?:markets|watchlist|events|resolutions|alerts|wallets|webhooks|deliveries|live|archive|usage|start|console)(?:\/|$))/;
+const WHOLE_PATHS: ReadonlySet<string> = new Set(['/', '/sign-in', '/sign-out', '/sign-out-everywhere', '/account']);
+const FOLDERS: ReadonlySet<string> = new Set([
+  ...Object.values(SECTIONS).map(({ path }) => path),
+  ...[START_PATH, '/events', '/console'],
+]);
+
+/** Whether a path belongs to the console. All other paths belong to the API. */
+function isOwn(path: string): boolean {
+  return WHOLE_PATHS.has(path) || FOLDERS.has(/^\/[^/]*/.exec(path)?.[0] ?? '');
+}
 
 /** Registers every page. */
 type ConsoleDeps = PageDeps & AuthDeps & StreamDeps & Pick<AnswerDeps, 'answers'>;
@@ -99,7 +107,7 @@ export function createConsole(deps: ConsoleDeps, options: ConsoleOptions, calls:
   const pages = createConsoleRouter(deps, calls, assets);
   registerConsolePages(pages, deps);
   return createSite(deps, {
-    has: (path) => OWN.test(path),
+    has: isOwn,
     assets,
     errorPage: (ctx, title, text) => errorPage(ctx, assets, title, text),
     name: 'the pages of the console',

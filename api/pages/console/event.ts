@@ -71,7 +71,7 @@ async function membersOf({ nowMs }: ConsoleRequest, deps: Pick<PageDeps, 'db'>, 
   return { trends, members: priced.map(({ member }) => member), leading: leading.map(({ member }) => member) };
 }
 
-/** The lines that the address names, else those of the leading markets. */
+/** The lines that the address names, else the lines of the leading markets. */
 function linesOf(request: ConsoleRequest, members: readonly Member[], leading: readonly Member[]): Member[] {
   const named = chosenOf(request, members, MAX_LINES);
   return named.length > 0 ? named : [...leading];

@@ -180,7 +180,7 @@ function choicesOf({ query }: ConsoleRequest, names: readonly string[]): (readon
   return names.flatMap((name) => query.getAll(name).flatMap((value) => (value ? [[name, value] as const] : [])));
 }
 
-/** Names the chart for readers who do not see it. */
+/** Names the chart for screen readers. */
 export function priceLabel({ market, outcome }: View): string {
   return `Price of ${outcome === undefined ? 'the outcome' : memberOf(market, outcome).label} in percent`;
 }

@@ -53,7 +53,7 @@ export function lineSwatch(index: number): Html {
 }
 
 /**
- * Lines and marks on an axis of 0 to 1, for browsers without scripts. `span`: the ends of the axis of time; default: those of the lines.
+ * Lines and marks on an axis of 0 to 1, for browsers without scripts. `span`: the ends of the axis of time; default: the ends of the lines.
  * `bands`: times that are hatched. `level`: a value with a dashed line.
  */
 export function lineChart(

@@ -3,7 +3,7 @@ import { ago, badge, duration, type Html, html, longText, NONE, table } from '..
 import { isOverloaded, isSilent, OPTIONAL_PROCESS, PROCESSES, percentOf } from './problems/facts.ts';
 import { bytesText, HIGH_LOAD, type Host, hostsOf, LOW_DISK, LOW_MEMORY, SMALL_DISK } from './problems/host.ts';
 
-/** The machines of the running processes, by what these measure. */
+/** The machines of the running processes, with the figures that these measure. */
 export function machineTable(processes: readonly ProcessHeartbeat[]): Html {
   const unknown = badge('warn', 'unknown');
   const state = (text: string, isBad: boolean) => (isBad ? badge('bad', text) : text);

@@ -82,7 +82,7 @@ export function venueCards(
   })}</div>`;
 }
 
-/** What failed first. */
+/** The first failure. */
 function storyLine(unhealthy: readonly OpsPoll[], nowMs: number): Html | undefined {
   const story = failureStory(unhealthy, nowMs);
   return story && html`<p class="under long">${story.text}</p>`;

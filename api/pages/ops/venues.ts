@@ -162,7 +162,7 @@ function ageTable(venues: readonly EnabledVenue[], measured: readonly VenueFresh
   });
 }
 
-/** What failed first in the present trouble. */
+/** The first failure of the present trouble. */
 function storyOf({ venue, pollMs }: EnabledVenue, polls: readonly OpsPoll[], nowMs: number): Html | undefined {
   const story = failureStory(
     polls.filter((poll) => poll.venue === venue && isTroubled(poll, pollMs, nowMs)),

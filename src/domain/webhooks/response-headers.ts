@@ -3,7 +3,7 @@ import { MAX_PLAIN_PART, shownPath, shownUrl } from './shown-url.ts';
 /** Of the stored text with all headers of an answer. */
 const MAX_HEADERS_BYTES = 4 * 1024;
 
-/** The headers of an answer, without those that may hold a secret. */
+/** The headers of an answer, except headers that may hold a secret. */
 export interface ResponseHeaders {
   /** Names in lower case. A repeated header has one entry per value. */
   headers: readonly (readonly [name: string, value: string])[];

@@ -1,6 +1,6 @@
 import { type Queryable, sql } from '../db/tx.ts';
 
-/** What an account has of the first steps that a new user takes. */
+/** The first steps that an account has taken. */
 export interface FirstSteps {
   hasWebhook: boolean;
   /** A program of the account followed its events at least once. */

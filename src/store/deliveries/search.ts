@@ -6,8 +6,8 @@ import { type Delivery, IS_SKIPPED, NEXT_ATTEMPT } from './reads.ts';
 import { type DeliverySubject, readSubjects } from './subjects.ts';
 
 /*
- * Searches the deliveries of one account, and for operators those of all. Each page reads a bounded number of rows along the index of the most selective
- * filter; when a filter remains that no index covers, a page may be short and reports how far back it looked.
+ * Searches the deliveries of one account, and for operators of all accounts. Each page reads a bounded number of rows along the index of the
+ * most selective filter; when a filter remains that no index covers, a page may be short and reports how far back it looked.
  *   event            delivery (event_pk, subscription_pk), unique
  *   error code       delivery_errors (last_error, pk)
  *   failed/cancelled delivery_unsent (status, pk); of subscriptions: delivery_unsent_of_subscription (subscription_pk, status, pk)
@@ -30,7 +30,7 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 export interface DeliverySearch {
   status?: DeliveryState;
   eventType?: EventType;
-  /** The account whose existing subscriptions are searched. Absent: those of all accounts, deleted ones included. */
+  /** The account whose existing subscriptions are searched. Absent: all accounts, deleted subscriptions included. */
   accountId?: bigint;
   /** The name of an account, or its number. */
   account?: string;

@@ -20,7 +20,7 @@ export interface OpsPoll {
   consecutiveFailures: number;
   /** The error of the latest poll; null after a success. */
   lastError: string | null;
-  /** When the first of the failures in a row ended; null without failures, and unknown for those that began before migration 0062. */
+  /** When the first of the failures in a row ended; null without failures, and unknown when they began before migration 0062. */
   failingSince: Date | null;
   /** The error of that failure. */
   firstError: string | null;

@@ -36,7 +36,7 @@ export interface QuestionMarket {
   price: string | null;
 }
 
-/** What people ask: an event with its markets that match the filters, or a market without an event. */
+/** A row of the list: an event with its markets that match the filters, or a market without an event. */
 export interface ListedQuestion {
   venue: string;
   eventId: string | null;
@@ -65,7 +65,7 @@ interface Place {
   sortKey: string;
 }
 
-/** The keys are those of the indexes. */
+/** The indexes have these keys. */
 const WALKS = {
   close_at: { key: (m: string) => `coalesce(${m}.close_at, 'infinity'::timestamptz)`, way: 'ASC' },
   created: { key: (m: string) => `coalesce(${m}.created_at, '-infinity'::timestamptz)`, way: 'DESC' },

@@ -101,7 +101,7 @@ export async function listWalletEvents(
   return { events: items, ...(next !== undefined && { next }) };
 }
 
-/** What a list shows of a wallet beside its address. */
+/** The figures of a wallet in a list. */
 export interface WalletFigures {
   id: string;
   /** The tokens with a balance. */

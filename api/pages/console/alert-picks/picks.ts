@@ -44,7 +44,7 @@ export async function settlePicks(
 }
 
 /**
- * Rejects words for which nobody chose a match: the API would take them as the id of a token.
+ * Rejects words without a chosen match: the API would take them as the id of a token.
  * @throws ApiError `invalid_request`
  */
 export function requirePicks(form: URLSearchParams, body: Readonly<Record<string, unknown>>): void {

@@ -1,4 +1,4 @@
-// The form of an alert: what it will do while its fields change, and the choice of its subjects by words.
+// The form of an alert: a preview while its fields change, and the choice of its subjects by words.
 import { attachCombobox, matchesOf } from './combobox.js';
 
 const TYPING_MS = 400;
@@ -64,7 +64,7 @@ export function followAlertForm(form, { onTrial = () => undefined } = {}) {
     }
   }
 
-  /** Shows what the fields mean now. `chose` names a subject that was just chosen. */
+  /** Shows the preview of the fields. `chose` names a subject that was just chosen. */
   function refresh(chose) {
     clearTimeout(timer);
     queue(() =>

@@ -51,7 +51,7 @@ export class Bands {
         context.globalAlpha = isGap ? 0.7 : kind === 'pending' ? 0.6 : 0.18;
         context.lineWidth = isGap ? 1.5 : 1;
         context.beginPath();
-        // The lines of all bands lie on one pattern. Those of a gap rise, the others fall.
+        // The lines of all bands lie on one pattern. The lines of a gap rise, the others fall.
         const apart = isGap ? STEP : STEP + 2;
         for (let at = Math.floor((start - height) / apart) * apart; at < end; at += apart) {
           context.moveTo(at, isGap ? height : 0);

@@ -77,7 +77,7 @@ document.addEventListener('click', async (event) => {
 // Only sessions that may read markets have the search.
 const search = document.getElementById('find');
 if (search) {
-  // The page of the matches says what it shows.
+  // The page of the matches names its search.
   if (location.pathname === '/markets') search.value = new URLSearchParams(location.search).get('q') ?? '';
   const matches = matchesOf('market');
   attachCombobox(search, {

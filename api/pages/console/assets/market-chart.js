@@ -210,7 +210,7 @@ export function openMarketChart(box, legend, { kind: firstKind = 'line', hasCand
     return of === 'trial' ? { ...trialMarks[index], words: 'would have fired' } : undefined;
   };
 
-  /** What is known about the completeness of a point. */
+  /** The completeness of the history at a point. */
   function gapAt(time) {
     const gaps = kind === 'line' ? found.gaps.line : found.gaps.trades;
     const gap = gaps.find(({ from, to }) => from < time + found.seconds && time < to);

@@ -110,7 +110,7 @@ function receive(outcome, price) {
   paint(outcome, price);
 }
 
-/** Follows the markets of open rows, then the leaders of all rows. States what the stream cannot hold. */
+/** Follows the markets of open rows, then the leaders of all rows. States how many markets the stream cannot hold. */
 function start() {
   stream?.close();
   sent.clear();

@@ -39,7 +39,7 @@ export interface Chart {
   firings: Firings;
 }
 
-/** Reads the line and the candles of the outcome of a page, the compared lines, and what is missing in them. */
+/** Reads the line and the candles of the outcome of a page, the compared lines, and their gaps. */
 export async function readChart(
   request: MarketRequest & Partial<Pick<ConsoleRequest, 'session'>>,
   { market, outcome, range, kind }: View,

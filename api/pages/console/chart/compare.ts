@@ -71,7 +71,7 @@ export async function readLine(
   return { outcome_id, label, line, gaps: shownGaps(own), series };
 }
 
-/** Reads the lines of outcomes. Those of one market share its gaps. */
+/** Reads the lines of outcomes. Lines of one market share its gaps. */
 export async function readLines(
   request: Pick<MarketRequest, 'api' | 'nowMs'>,
   members: readonly Member[],

@@ -15,7 +15,7 @@ import { deliveryVerdict, verdictText } from './verdict.ts';
 const PATH = `${WEBHOOKS_PATH}/:webhook_id/deliveries/:delivery_id`;
 const PAYLOAD = '"payload":';
 
-/** One delivery: what is wrong, its attempts with request and answers, and the button that sends it again. */
+/** One delivery: its fault, its attempts with request and answers, and the button that sends it again. */
 export function deliveryPage(router: ConsoleRouter, deps: Pick<PageDeps, 'db'>): void {
   const [section, scope] = ['deliveries', 'webhooks'] as const;
   router.page({

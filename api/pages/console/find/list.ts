@@ -16,7 +16,7 @@ import { readStars } from './star.ts';
 import { findByWords, MAX_WORDS } from './words.ts';
 
 const PATH = '/markets';
-/** A stream follows 100 markets: the leaders of all rows, and those of an open row. */
+/** A stream follows 100 markets: the leaders of all rows, and the markets of an open row. */
 const PAGE_QUESTIONS = 30;
 const SORT_LABELS: Readonly<Record<(typeof QUESTION_SORTS)[number], string>> = {
   volume_24h: 'Volume, 24 h',
@@ -153,7 +153,7 @@ function isPlay(venue: string): boolean {
   return VENUES[venue as keyof typeof VENUES].currency === 'MANA';
 }
 
-/** The venues of a list. A chosen venue decides, whatever money it uses. */
+/** The venues of a list. A chosen venue overrides the filter by money. */
 function groupsOf({ venue, money }: Filters, venues: readonly string[]): VenueGroup[] {
   const wanted = venue === undefined ? venues : [venue];
   const has = (kind: Money) => venue !== undefined || money === 'all' || money === kind;
@@ -164,7 +164,7 @@ function groupsOf({ venue, money }: Filters, venues: readonly string[]): VenueGr
   return groups.filter((group) => group.venues.length > 0);
 }
 
-/** The questions of each group in the order of the list: those of play money follow those of real money. */
+/** The questions of each group in the order of the list: first real money, then play money. */
 async function findQuestions(
   { query, nowMs }: ConsoleRequest,
   deps: ListDeps,

@@ -3,7 +3,7 @@ import { type NamedOutcome, nameOutcomes } from '../../../../src/store/catalog/m
 import type { PageDeps } from '../../kit/page-deps.ts';
 import type { Decimal, Market } from '../answers.ts';
 
-/** What people ask: an event with its markets, or a market without an event. */
+/** A row of the list: an event with its markets, or a market without an event. */
 export interface Question {
   venue: string;
   /** Absent for a market without an event. */
@@ -83,7 +83,7 @@ export function memberName({ sibling_label: label, title }: Pick<Market, 'siblin
   return label ?? title;
 }
 
-/** Whether an outcome is what the name of its market says: its price needs no other name. */
+/** Whether the name of a market also names its outcome, so that its price needs no other name. */
 export function isNamesake(label: string, siblingLabel: string | null | undefined, outcomes: number): boolean {
   return outcomes <= 2 && (/^yes$/i.test(label) || label === siblingLabel);
 }

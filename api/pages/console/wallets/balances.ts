@@ -3,7 +3,7 @@ import { emptyState, type Html, html } from '../../kit/html.ts';
 import type { Decimal, Wallet, WalletEvent } from '../answers.ts';
 import { amount, minute } from '../values.ts';
 
-/** Tokens with a chart: those that changed last. */
+/** Tokens with a chart: the last changed ones. */
 const MAX_CHARTS = 8;
 
 /** Changes of balances, oldest first. */

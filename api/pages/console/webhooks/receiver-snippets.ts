@@ -51,7 +51,7 @@ createServer(async (request, response) => {
     console.log(event.type, event.id);
     response.writeHead(204).end();
   } catch (error) {
-    // After 400 oddswire sends no more; after 500 it sends the event again.
+    // oddswire repeats an event until the answer is 2xx.
     const isRefused = error instanceof OddswireWebhookError;
     if (!isRefused) console.error(error);
     response.writeHead(isRefused ? 400 : 500).end();
@@ -85,7 +85,7 @@ createServer(async (request, response) => {
     console.log(event.type, event.id);
     response.writeHead(204).end();
   } catch (error) {
-    // After 500 oddswire sends the event again.
+    // oddswire repeats an event until the answer is 2xx.
     console.error(error);
     response.writeHead(500).end();
   }

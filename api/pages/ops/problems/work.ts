@@ -118,7 +118,7 @@ export function deadLetters({ stages }: ProblemFacts): OpsProblem[] {
       since: deadSince,
       sentence: `${STAGE_NAME[stage] ?? stage}: ${count(dead, 'mark is', 'marks are')} dead-lettered.`,
       affects: 'The output of these marks is missing until they are put back.',
-      action: 'Read their error, mend its cause, and restart a process of the stage: it puts them back.',
+      action: 'Read their error, repair its cause, and restart a process of the stage: it puts them back.',
       link: '/ops/alerts',
       area: areaOf(stage),
       tone: 'warn' as const,

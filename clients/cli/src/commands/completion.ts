@@ -16,7 +16,7 @@ export const completion: CliCommand = {
   notes: `  bash  source <(oddswire-cli completion bash)
   zsh   source <(oddswire-cli completion zsh)
   fish  oddswire-cli completion fish | source
-The scripts complete short ids with the lines of \`completion ids\`: those of the listings on this machine, each with its name.`,
+The scripts complete short ids with the lines of \`completion ids\`: the ids of the listings on this machine, each with its name.`,
   async run(call) {
     if (call.words[0] === IDS) return printIds(call);
     const shell = SHELLS.find((name) => name === call.words[0]) ?? 'bash';

@@ -49,7 +49,7 @@ export class KnownIds {
     return new KnownIds(file, await readMarkets(file));
   }
 
-  /** Every known market and its outcomes, those of the last listing first. */
+  /** Every known market and its outcomes, the last listing first. */
   get markets(): readonly KnownMarket[] {
     return this.#markets;
   }

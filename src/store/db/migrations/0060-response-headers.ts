@@ -4,7 +4,7 @@ const INDEX = 'delivery_unsent_of_subscription';
 
 /**
  * The headers of the answer of an attempt. NULL: no answer, or an attempt of the former release, whose processes do not name the column.
- * The index has the failed and cancelled deliveries of one webhook: a list of an account must not walk those of all others.
+ * The index has the failed and cancelled deliveries of one webhook: a list of an account must not walk the deliveries of all others.
  */
 export class ResponseHeaders0060 implements MigrationInterface {
   readonly name = 'ResponseHeaders1798200000060';

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What a process measured on its machine at its last heartbeat; the first failure of the failures in a row of a poll; and when a program of an
+ * The figures of a process about its machine at its last heartbeat; the first failure of the failures in a row of a poll; and when a program of an
  * account first followed its events.
  *
  * A process of the former release leaves `measured` and `listened_at` null: unknown. The first failure comes from a trigger, so that it is
