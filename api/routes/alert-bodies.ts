@@ -1,4 +1,4 @@
-import { DEFAULT_COOLDOWN_SECONDS } from '../../src/domain/alerts/alert.ts';
+import { DEFAULT_COOLDOWN_SECONDS } from '../../src/domain/alerts/condition.ts';
 import { isBookCondition, thresholdField } from '../../src/domain/alerts/conditions.ts';
 import { numberField } from '../../src/domain/values/api-json.ts';
 import type { Alert, AlertRefusal, NewAlert } from '../../src/store/alerts/alerts.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { DEFAULT_COOLDOWN_SECONDS } from '../../src/domain/alerts/alert.ts';
 import {
   CONDITION_FIELDS,
+  DEFAULT_COOLDOWN_SECONDS,
   type GivenFields,
   THRESHOLD_FIELDS,
   type ThresholdField,

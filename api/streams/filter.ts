@@ -1,4 +1,4 @@
-import type { Channel } from '../../src/domain/live/channels.ts';
+import type { Channel } from '../../src/domain/live/change.ts';
 import type { WatchedOrders } from './executable/orders.ts';
 import type { Frame } from './frame.ts';
 

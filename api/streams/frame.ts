@@ -1,11 +1,13 @@
-import { type Change, type ChangeKind, changeData } from '../../src/domain/live/change.ts';
 import {
   CHANNELS_OF_KIND,
+  type Change,
+  type ChangeKind,
   type Channel,
   CONFLATED_KINDS,
+  changeData,
   type MessageType,
   TYPE_OF_KIND,
-} from '../../src/domain/live/channels.ts';
+} from '../../src/domain/live/change.ts';
 import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/values/api-json.ts';
 import type { StreamCursors } from './cursors.ts';
 

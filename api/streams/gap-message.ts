@@ -1,4 +1,4 @@
-import type { GapReason } from '../../src/domain/live/channels.ts';
+import type { GapReason } from '../../src/domain/live/change.ts';
 import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
 import type { JournalHead } from '../../src/store/journal/read-journal.ts';
 import type { StreamCursors } from './cursors.ts';

@@ -1,15 +1,14 @@
-import { chatMessage } from '../../src/domain/chat/chat-message.ts';
-import { askedWaitSeconds, chatRequest } from '../../src/domain/chat/chat-request.ts';
+import { askedWaitSeconds, chatMessage, chatRequest } from '../../src/domain/chat/chat-request.ts';
 import { urlOwner } from '../../src/domain/chat/chat-url.ts';
 import { asError } from '../../src/domain/values/errors.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { type ExtraHeaders, headersOwner } from '../../src/domain/webhooks/headers.ts';
 import { InvalidSecretError, standardKey } from '../../src/domain/webhooks/signature.ts';
 import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';
-import { readChatFacts } from '../../src/store/deliveries/chat-facts.ts';
 import { type ClaimedDelivery, type ClaimedSubscription, releaseClaim } from '../../src/store/deliveries/claims.ts';
 import { type AttemptRecord, type DeliveryVerdict, finishAttempt } from '../../src/store/deliveries/outcomes.ts';
 import { holdSubscription } from '../../src/store/deliveries/rate.ts';
+import { readChatFacts } from '../../src/store/deliveries/request-facts.ts';
 import type { AttemptOutcome, OutgoingDelivery } from '../../src/webhooks/attempt.ts';
 import { decide, RETRY_AFTER_CAP_SECONDS, type RetryDecision } from '../../src/webhooks/retry-policy.ts';
 import { SecretCorruptError, SecretKeyMissingError } from '../../src/webhooks/secret-box.ts';

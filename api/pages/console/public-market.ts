@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import type { Cidr } from '../../../src/domain/webhooks/address-policy.ts';
-import { FailureStreaks } from '../../../src/observe/failure-streaks.ts';
+import { FailureStreaks } from '../../../src/observe/failures.ts';
 import { clientNetwork } from '../../access/client-address.ts';
 import { OpenCounts } from '../../access/open-counts.ts';
 import { VISITOR } from '../../access/visitor.ts';

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Change } from '../../../src/domain/live/change.ts';
 import type { DecimalFormat } from '../../../src/domain/values/api-json.ts';
-import { FailureStreaks } from '../../../src/observe/failure-streaks.ts';
+import { FailureStreaks } from '../../../src/observe/failures.ts';
 import { logLimited } from '../../../src/observe/limited-lines.ts';
 import type { Logger } from '../../../src/observe/logger.ts';
 import type { Queryable } from '../../../src/store/db/tx.ts';

@@ -1,4 +1,4 @@
-import type { Channel } from '../../../src/domain/live/channels.ts';
+import type { Channel } from '../../../src/domain/live/change.ts';
 import type { OrderSide } from '../../../src/domain/markets/executable.ts';
 import type { Decimal } from '../../../src/domain/values/decimal.ts';
 import {

@@ -1,5 +1,5 @@
 import type { BookRecord } from '../../domain/markets/market.ts';
-import { boundedCache } from '../../domain/values/bounded-cache.ts';
+import { boundedCache } from '../../domain/values/caches.ts';
 import { isOfHost, VenueError } from '../errors.ts';
 import type { MemberBatches } from '../http/member-batches.ts';
 import type { ParsedBatch } from '../parsed-batch.ts';

@@ -1,6 +1,6 @@
 import type { MarketRecord } from '../../domain/markets/market.ts';
 import type { ResolutionStep } from '../../domain/markets/resolution.ts';
-import { boundedCache } from '../../domain/values/bounded-cache.ts';
+import { boundedCache } from '../../domain/values/caches.ts';
 import { type Decimal, ONE, subtractDecimals, ZERO } from '../../domain/values/decimal.ts';
 import { VenueError } from '../errors.ts';
 import { chunks } from '../http/parts.ts';

@@ -1,4 +1,4 @@
-import { shownUrl } from '../../../../src/domain/webhooks/shown-url.ts';
+import { shownUrl } from '../../../../src/domain/webhooks/url.ts';
 import { readWalletFigures, WALLET_EVENTS, type WalletEventType } from '../../../../src/store/wallets/wallet-reads.ts';
 import { actionButton } from '../../kit/forms.ts';
 import { badge, facts, type Html, html, NONE, table } from '../../kit/html.ts';

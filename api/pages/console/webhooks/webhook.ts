@@ -1,9 +1,8 @@
 import { DAY_MS } from '../../../../src/domain/values/durations.ts';
 import { EVENT_TYPES } from '../../../../src/domain/webhooks/event.ts';
-import { shownUrl } from '../../../../src/domain/webhooks/shown-url.ts';
+import { shownUrl } from '../../../../src/domain/webhooks/url.ts';
 import { findSubscription } from '../../../../src/store/deliveries/subscriptions.ts';
-import { readWebhookFigures } from '../../../../src/store/deliveries/webhook-figures.ts';
-import { readWebhookHours } from '../../../../src/store/deliveries/webhook-hours.ts';
+import { readWebhookFigures, readWebhookHours } from '../../../../src/store/deliveries/webhook-figures.ts';
 import { fieldMoment, momentField } from '../../kit/filters.ts';
 import { type FormView, formView } from '../../kit/form-view.ts';
 import { actionButton, actionForm, choice } from '../../kit/forms.ts';

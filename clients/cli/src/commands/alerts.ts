@@ -1,6 +1,6 @@
 import { choiceOf, present, UsageError } from '../../../../cli/arguments.ts';
 import { utc } from '../../../../cli/table.ts';
-import { DIRECTIONS, UNITS } from '../../../../src/domain/alerts/alert.ts';
+import { DIRECTIONS, UNITS } from '../../../../src/domain/alerts/condition.ts';
 import { CONDITIONS, conditionOf, thresholdField } from '../../../../src/domain/alerts/conditions.ts';
 import { ORDER_SIDES } from '../../../../src/domain/markets/executable.ts';
 import { RESOLUTION_STATES, type ResolutionState } from '../../../../src/domain/markets/resolution.ts';
