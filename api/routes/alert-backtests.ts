@@ -31,9 +31,9 @@ import {
   backtestResultExample,
 } from '../contract/backtest.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
+import type { WriteDeps } from '../http/deps.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
-import type { WriteDeps } from '../http/write-deps.ts';
-import { refused, toNewAlert } from './alert-bodies.ts';
+import { refused, toNewAlert } from './alerts.ts';
 import { marketVenues } from './market-scope.ts';
 
 const tag = 'alerts';

@@ -11,8 +11,7 @@ import { areHealthy } from '../reads/poll-health.ts';
 import { type EnabledVenue, feedsOff } from '../reads/venue-catalog.ts';
 import type { StreamClient, Subscription } from './client.ts';
 import { Continuity } from './continuity.ts';
-import type { StreamCursors } from './cursors.ts';
-import { type Message, streamMessage } from './frame.ts';
+import { type Message, type StreamCursors, streamMessage } from './frame.ts';
 import type { MarketHub } from './hub.ts';
 import type { Unsent } from './outbox.ts';
 

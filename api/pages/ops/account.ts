@@ -12,8 +12,7 @@ import { facts, type Html, type HtmlValue, html, number, time } from '../kit/htm
 import type { PageDeps } from '../kit/page-deps.ts';
 import { problemsOf } from '../kit/problems.ts';
 import type { OpsRequest, OpsRouter } from './actions.ts';
-import { accountPath, keyTable } from './keys.ts';
-import { LIMIT_FIELDS, MAX_LIMIT, readLimitsForm } from './keys-form.ts';
+import { accountPath, keyTable, LIMIT_FIELDS, MAX_LIMIT, readLimitsForm } from './keys.ts';
 import { expiringKeys } from './problems/others.ts';
 import { PARTLY_MS } from './problems/read.ts';
 import { failingWebhooks, partlyFailingWebhooks } from './problems/webhooks.ts';
