@@ -5,7 +5,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded/po
 import { createLogger } from '../src/observe/logger.ts';
 import { EmbeddedPostgresError } from '../src/runtime/errors.ts';
 import { EXIT_CONFIG } from '../src/runtime/lifecycle.ts';
-import { logLevelOf } from './log-level.ts';
+import { logLevelOf } from './terminal.ts';
 
 /** After a kill of the runner, its other processes have this time to finish their work. */
 const CLIENTS_MS = 18_000;

@@ -3,7 +3,7 @@ import { coloursOf } from '../cli/output.ts';
 import { hasDuckdb } from '../src/archive/duckdb.ts';
 import { loadFeeds } from '../src/config/config.ts';
 import { asError } from '../src/domain/values/errors.ts';
-import { openDemoAlerts, registerWebhook } from './demo/alerts.ts';
+import { openDemoAlerts, registerWebhook, watchRegular } from './demo/alerts.ts';
 import { connectDemoApi, type DemoApi, type DemoMarket } from './demo/api.ts';
 import { bannerText } from './demo/banner.ts';
 import { createEventLines } from './demo/event-lines.ts';
@@ -11,7 +11,6 @@ import { findFirstPrice } from './demo/first-price.ts';
 import { demoFolder } from './demo/folder.ts';
 import { type DemoSetup, setUpDemo } from './demo/setup.ts';
 import { openSignIn } from './demo/sign-in.ts';
-import { watchRegular } from './demo/wallet.ts';
 import { runnerCommand, type Terminal } from './terminal.ts';
 
 const RENEW_EVERY_MS = 20_000;

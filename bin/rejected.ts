@@ -10,7 +10,7 @@ import {
   type QuarantineEntry,
   type QuarantineSummary,
   summarizeQuarantine,
-} from '../src/store/catalog/quarantine-reads.ts';
+} from '../src/store/catalog/quarantine.ts';
 import { operatorCommand } from './operator-command.ts';
 
 type Kind = keyof Config['pollMs'];

@@ -1,10 +1,25 @@
 import { loadFeeds } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
+import { OddswireError } from '../src/domain/values/errors.ts';
+import { openDeadline } from '../src/domain/values/signals.ts';
 import { waitUntilAnswers } from '../src/runtime/wait-until.ts';
 import { callOf } from './invocation.ts';
-import { assertReady } from './start/api-ready.ts';
 import { startBannerText } from './start/banner.ts';
 import { runnerCommand } from './terminal.ts';
+
+const ANSWER_MS = 5_000;
+
+/** Resolves when the API and its dependencies are ready. @throws an error that states the reason to wait */
+async function assertReady(apiUrl: string, signal: AbortSignal): Promise<void> {
+  const deadline = openDeadline([signal], ANSWER_MS);
+  try {
+    const response = await fetch(`${apiUrl}/health/ready`, { signal: deadline.signal });
+    await response.arrayBuffer();
+    if (!response.ok) throw new OddswireError('not_ready', `the API answered ${response.status}`, { retryable: true });
+  } finally {
+    deadline.close();
+  }
+}
 
 const DATA_DIR = VARIABLES.DATA_DIR.default;
 

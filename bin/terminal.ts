@@ -8,7 +8,6 @@ import { formatChildLine } from '../src/embedded/log-line.ts';
 import { isSmallMachine } from '../src/embedded/machine.ts';
 import { type RunnerOptions, runProcesses } from '../src/embedded/runner.ts';
 import { createLogger, type Logger } from '../src/observe/logger.ts';
-import { logLevelOf } from './log-level.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -133,4 +132,12 @@ function withAbsolutePaths(given: Environment): Environment {
     ...(caFile && { WEBHOOK_CA_FILE: resolve(caFile) }),
     ...(keyFile && { KALSHI_PRIVATE_KEY_FILE: resolve(keyFile) }),
   };
+}
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
+/** LOG_LEVEL before the configuration is checked. A working logger reports an unknown level later. */
+export function logLevelOf(environment: Readonly<Record<string, string | undefined>>): string {
+  const level = environment['LOG_LEVEL'] ?? '';
+  return LEVELS.includes(level) ? level : (VARIABLES.LOG_LEVEL.default ?? 'info');
 }

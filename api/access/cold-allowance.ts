@@ -1,6 +1,6 @@
 import type { Caller } from '../context.ts';
 import { ApiError } from '../errors.ts';
-import type { AnswerDeps } from '../http/answer-deps.ts';
+import type { AnswerDeps } from '../http/deps.ts';
 import type { Admission } from './account-limits.ts';
 
 /** The venue requests that one read may still cause: a book fetch, or the start of a history backfill. */

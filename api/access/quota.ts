@@ -2,7 +2,7 @@ import { type Quota, takeQuota } from '../../src/store/accounts/quotas.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import type { Caller } from '../context.ts';
 import { ApiError } from '../errors.ts';
-import type { WriteDeps } from '../http/write-deps.ts';
+import type { WriteDeps } from '../http/deps.ts';
 
 const COUNTED: Readonly<Record<Quota, string>> = {
   webhooks: 'webhooks',

@@ -7,7 +7,7 @@ import {
   MAX_WINDOW_SECONDS,
   MIN_COOLDOWN_SECONDS,
   UNITS,
-} from '../../src/domain/alerts/alert.ts';
+} from '../../src/domain/alerts/condition.ts';
 import { CONDITIONS } from '../../src/domain/alerts/conditions.ts';
 import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
 import { RESOLUTION_STATES } from '../../src/domain/markets/resolution.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RESOLUTION_STATES } from '../../src/domain/markets/resolution.ts';
 import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
 import { BACKTEST_ERRORS, BACKTEST_STATES } from '../../src/store/alerts/backtest/jobs.ts';
-import { AT_ONCE_LIMITS } from '../../src/store/alerts/backtest/limits.ts';
+import { AT_ONCE_LIMITS } from '../../src/store/alerts/backtest/request.ts';
 import { createAlertBody, createAlertExample, firingFields } from './alert.ts';
 import { correctionShape } from './events/correction.ts';
 import { count, isoTime, opaqueId, storableMs } from './wire.ts';

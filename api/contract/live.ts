@@ -5,7 +5,7 @@ import {
   FEED_GAP_PARTS,
   GAP_REASONS,
   STALE_REASONS,
-} from '../../src/domain/live/channels.ts';
+} from '../../src/domain/live/change.ts';
 import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
 import { MARKET_CHANGE, PRICE, RESOLUTION } from '../../src/domain/wire/market-data.ts';

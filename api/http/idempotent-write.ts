@@ -4,7 +4,7 @@ import { claimIdempotencyKey, idempotencyOwner, keepIdempotentAnswer } from '../
 import type { Tx } from '../../src/store/db/tx.ts';
 import type { ApiContext, Caller } from '../context.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
-import type { AnswerDeps } from './answer-deps.ts';
+import type { AnswerDeps } from './deps.ts';
 import { type AccountAnswer, accountText, sendAccountText } from './respond.ts';
 
 /** 1 to 255 printable ASCII characters. */

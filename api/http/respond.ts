@@ -9,8 +9,8 @@ import { callerOf } from '../middleware/authenticate.ts';
 import { listed } from '../middleware/envelope.ts';
 import type { Freshness, LoadedAnswer, PreparedAnswer, Validity } from '../reads/answer-cache.ts';
 import type { MemoryAnswer } from '../reads/market-memory.ts';
-import type { AnswerDeps } from './answer-deps.ts';
 import { csvEtag, prefersCsv, writeCsv } from './csv-answer.ts';
+import type { AnswerDeps } from './deps.ts';
 
 /** Closed buckets change only when a late trade arrives. */
 const CACHE_CONTROL: Record<Freshness, string> = { latest: 'private, max-age=1', history: 'private, max-age=60' };

@@ -8,15 +8,14 @@ import { type AuthDeps, authenticate, callerOf } from '../middleware/authenticat
 import { type Deprecation, deprecation } from '../middleware/deprecation.ts';
 import { readJsonBody } from '../middleware/json-body.ts';
 import { internalCallOf } from '../middleware/request-context.ts';
-import type { AnswerDeps } from './answer-deps.ts';
 import { columnsOf } from './csv-answer.ts';
+import type { AnswerDeps } from './deps.ts';
 import { answerOnce, type WriteAnswer, type WriteProgress } from './idempotent-write.ts';
 import { bodyChecker, queryReader } from './input.ts';
 import { parameterCheck } from './parameter-names.ts';
 import { type PathRoute, registerPaths } from './paths.ts';
-import { recordingDatabase, recordWrite } from './recorded-write.ts';
+import { logWrite, recordingDatabase, recordWrite } from './recorded-write.ts';
 import { type AccountAnswer, type MarketRead, sendAccountData, sendMarketData } from './respond.ts';
-import { logWrite } from './write-log.ts';
 
 /** The groups of routes in the document. */
 export type RouteTag =

@@ -1,6 +1,6 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
-import { ALERT_STATUSES, DIRECTIONS, UNITS } from '../../src/domain/alerts/alert.ts';
+import { ALERT_STATUSES, DIRECTIONS, UNITS } from '../../src/domain/alerts/condition.ts';
 import { CONDITIONS, type Condition, conditionOf, isOfNewMarkets } from '../../src/domain/alerts/conditions.ts';
 import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
 import { RESOLUTION_STATES } from '../../src/domain/markets/resolution.ts';

@@ -4,14 +4,13 @@ import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/
 import { VERSION } from '../../src/config/version.ts';
 import type { ApiContext, ApiState } from '../context.ts';
 import { ApiError } from '../errors.ts';
-import type { AnswerDeps } from '../http/answer-deps.ts';
+import type { AnswerDeps } from '../http/deps.ts';
 import { type InternalClient, targetOf } from '../http/internal-client.ts';
 import { type AuthDeps, admitFurther, anyKeyOf } from '../middleware/authenticate.ts';
 import { readBytes } from '../middleware/json-body.ts';
 import { createAnswerCache } from '../reads/answer-cache.ts';
 import { addAlertTools } from './alert-tools.ts';
-import { addArchiveTools } from './archive-tools.ts';
-import { addCoverageTools } from './coverage-tools.ts';
+import { addArchiveTools, addCoverageTools } from './history-tools.ts';
 import { addMarketTools } from './market-tools.ts';
 import type { RouteCalls } from './tool-result.ts';
 

@@ -6,7 +6,7 @@ import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { ApiContext, ApiState, Caller } from '../context.ts';
 import type { ErrorDetail } from '../errors.ts';
-import type { AnswerDeps } from '../http/answer-deps.ts';
+import type { AnswerDeps } from '../http/deps.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 

@@ -2,7 +2,7 @@ import type { Middleware } from 'koa';
 import { isStorableText } from '../../src/domain/values/text.ts';
 import { hostProblem } from '../access/host-header.ts';
 import type { ApiState } from '../context.ts';
-import { type ErrorDetail, invalidRequest } from '../errors.ts';
+import { ApiError, type ErrorDetail, invalidRequest } from '../errors.ts';
 import { isPathTarget } from './request-context.ts';
 
 const UNSTORABLE = 'must not contain U+0000 or lone surrogates';
@@ -51,3 +51,12 @@ function encodedTextProblem(encoded: string): string | null {
   }
   return isStorableText(decoded) ? null : UNSTORABLE;
 }
+
+/** Path and query: 100 market ids of the longest kind fit. */
+const MAX_TARGET_LENGTH = 8_192;
+
+/** Rejects longer request targets. */
+export const targetLength: Middleware<ApiState> = (ctx, next) => {
+  if ((ctx.req.url ?? '').length <= MAX_TARGET_LENGTH) return next();
+  throw new ApiError('uri_too_long', `path and query must have at most ${MAX_TARGET_LENGTH} characters`);
+};

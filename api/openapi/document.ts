@@ -52,14 +52,17 @@ import {
   csvHeaders,
   DEPRECATION_HEADERS,
   FILE_HEADERS,
+  failure,
+  failures,
   HEADERS,
   type HeaderName,
+  headerRefs,
+  paramNames,
   RATE_LIMIT_HEADERS,
   REQUEST_HEADERS,
   type RequestHeaderName,
   TOLERANCE_HEADERS,
-} from './headers.ts';
-import { failure, failures, headerRefs, paramNames } from './responses.ts';
+} from './responses.ts';
 import { webhooksSection } from './webhooks-section.ts';
 
 /** Named schemas. Generated clients use these names. */

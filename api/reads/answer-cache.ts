@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { boundedCache } from '../../src/domain/values/bounded-cache.ts';
+import { boundedCache } from '../../src/domain/values/caches.ts';
 import type { JournalStamp } from '../../src/store/journal/stamp.ts';
 import { Admission } from './admission.ts';
 import { type Dependencies, type JournalView, type Named, subjectKey } from './journal-view.ts';

@@ -1,18 +1,20 @@
+import { candlesSql, toArchivedRow } from '../../src/archive/candles.ts';
 import { tradesSql, valuesAtSql } from '../../src/archive/history.ts';
 import type { ArchiveReader } from '../../src/archive/reader.ts';
+import { SCHEMA_VERSION } from '../../src/domain/archive/kinds.ts';
 import type { TimeRange } from '../../src/domain/values/time-range.ts';
+import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
-import type { ArchivedCandle } from '../../src/store/archive/candles.ts';
-import { readFilesBefore, readPastTrades } from '../../src/store/archive/past.ts';
+import { type ArchivedCandle, readPastCandles } from '../../src/store/archive/candles.ts';
+import { type PastFile, readFilesBefore, readPastTrades } from '../../src/store/archive/past.ts';
 import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
 import { readSeam } from '../../src/store/db/archive-seam.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import type { StoredBook, StoredLevel } from '../../src/store/series/book-reads.ts';
 import type { MarketPrices } from '../../src/store/series/price-reads.ts';
 import type { TradePlace, TradeRow } from '../../src/store/series/reads.ts';
-import { type CandlesQuery, readArchivedCandles } from './archive-candles.ts';
+import { ApiError } from '../errors.ts';
 import { type ArchiveFolder, archiveUnavailable } from './archive-folder.ts';
-import { ArchiveReads } from './archive-reads.ts';
 
 /** Days of a read whose first day has too few rows; each later read takes more. */
 const FIRST_DAYS = 1;
@@ -204,4 +206,93 @@ function camelCase(name: string): string {
 
 function timeOf(value: Record<string, unknown>): Date {
   return new Date(Number(value['asOfMicros']) / 1000);
+}
+
+/** Candles of one length; without an outcome those of all outcomes of the market. The range is before the seam. */
+interface CandlesQuery {
+  readonly outcomeId?: string | undefined;
+  readonly seconds: number;
+  readonly range: TimeRange;
+}
+
+/**
+ * The candles of files, by their start. Postgres has those that changed since their file was made, and those that it did not drop yet: they
+ * stand in for the ones of a file.
+ * @throws ApiError `archive_unavailable`
+ */
+async function readArchivedCandles(
+  db: Queryable,
+  reads: ArchiveReads,
+  market: MarketTokens,
+  { outcomeId, seconds, range }: CandlesQuery,
+): Promise<ArchivedCandle[]> {
+  const outcomes = market.outcomes.filter((outcome) => outcomeId === undefined || outcome.outcomeId === outcomeId);
+  if (outcomes.length === 0 || range.start >= range.end) return [];
+  const times = { seconds, from: range.start, until: range.end };
+  const tokenIds = outcomes.map(({ tokenId }) => tokenId);
+  const { files, present } = await readPastCandles(db, { venue: market.venue, tokenIds, ...times });
+  const candles = new Map<string, ArchivedCandle>();
+  const add = (candle: ArchivedCandle) => candles.set(`${candle.bucket} ${candle.outcomeId}`, candle);
+  if (files.length > 0) {
+    const outcomeIds = outcomes.map((outcome) => outcome.outcomeId);
+    const paths = await reads.pathsOf(files);
+    const rows = await reads.rows(candlesSql({ files: paths, marketId: market.marketId, outcomeIds, ...times }));
+    for (const row of rows) add(toArchivedRow(row));
+  }
+  for (const candle of present) add(candle);
+  return [...candles.values()].sort((one, other) => one.bucket - other.bucket);
+}
+
+/** For the files of a read, before it begins. */
+const MAX_WAIT_MS = 10_000;
+
+/** Statements over files of the archive; without a folder they are refused. */
+class ArchiveReads {
+  readonly #folder: ArchiveFolder | undefined;
+  readonly #reader: ArchiveReader | undefined;
+  readonly #log: Logger;
+
+  constructor(options: { folder?: ArchiveFolder; reader?: ArchiveReader; log: Logger }) {
+    this.#folder = options.folder;
+    this.#reader = options.reader;
+    this.#log = options.log;
+  }
+
+  /**
+   * The first read of a file compares all its bytes: a request does not wait longer for that than for a read, and the comparison goes on.
+   * @throws ApiError `archive_unavailable`
+   */
+  async pathsOf(files: readonly PastFile[]): Promise<string[]> {
+    const folder = this.#folder;
+    if (folder === undefined) {
+      if (files.length === 0) return [];
+      throw archiveUnavailable('off');
+    }
+    if (files.some(({ schemaVersion }) => schemaVersion > SCHEMA_VERSION)) throw archiveUnavailable('newer_schema');
+    const paths = Promise.all(files.map((file) => folder.pathOf(file)));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(archiveUnavailable('busy')), MAX_WAIT_MS);
+    });
+    try {
+      return await Promise.race([paths, late]);
+    } finally {
+      clearTimeout(timer);
+      paths.catch(() => undefined);
+    }
+  }
+
+  /** @throws ApiError `archive_unavailable` */
+  async rows(statement: string): Promise<readonly Record<string, unknown>[]> {
+    if (this.#reader === undefined) throw archiveUnavailable('off');
+    try {
+      return await this.#reader.run(statement);
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      const fault = (error as { code?: unknown }).code === 'archive_busy' ? 'busy' : 'read_failed';
+      const fields = { cause: fault, err: error };
+      logLimited(this.#log, { level: 'error', fields, message: 'read of the archive failed', kind: fault });
+      throw archiveUnavailable(fault, error);
+    }
+  }
 }

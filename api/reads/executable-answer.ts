@@ -2,10 +2,17 @@ import { type Executable, executable, type Order } from '../../src/domain/market
 import { type FeeReason, type FeeStatement, feePeriodAt, laterFeePeriods } from '../../src/domain/markets/fee.ts';
 import type { PriceLevel } from '../../src/domain/markets/market.ts';
 import { decimalField, optionalDecimal } from '../../src/domain/values/api-json.ts';
-import { type Decimal, decimal } from '../../src/domain/values/decimal.ts';
+import { type Decimal, decimal, scaleOf } from '../../src/domain/values/decimal.ts';
+import type { JournalStamp } from '../../src/store/journal/stamp.ts';
 import type { StoredBook, StoredLevel } from '../../src/store/series/book-reads.ts';
-import type { ExecutableBody } from '../contract/executable.ts';
+import type { OrderBook } from '../../src/store/series/order-books.ts';
+import type { ExecutableBody, PlacedExecutableBody } from '../contract/executable.ts';
+import { ApiError, invalidRequest } from '../errors.ts';
 import { epochSeconds } from '../http/respond.ts';
+import type { Validity } from './answer-cache.ts';
+import { presentSighting, stableBookMs } from './cold-read.ts';
+import type { NamedKind } from './journal-view.ts';
+import type { MarketReadDeps } from './read-deps.ts';
 
 /** An order on the stored book of an outcome. */
 interface OrderOnBook {
@@ -23,7 +30,7 @@ interface OrderOnBook {
 }
 
 /** The fill of an order, and its answer. */
-export interface PresentedFill {
+interface PresentedFill {
   fill: Executable;
   body: ExecutableBody;
 }
@@ -88,4 +95,67 @@ function toLevel([price, size]: StoredLevel): PriceLevel {
 
 function nullableDecimal(value: Decimal | null): ExecutableBody['total'] {
   return value === null ? null : decimalField(value);
+}
+
+type KnownBook = OrderBook & { asOf: Date; bids: NonNullable<OrderBook['bids']>; asks: NonNullable<OrderBook['asks']> };
+
+export function hasBook(book: OrderBook): book is KnownBook {
+  return book.asOf !== null;
+}
+
+interface PlacedTerms {
+  order: Order;
+  sizeDigits: number;
+  atMs: number;
+  isPast: boolean;
+}
+
+/** A fill with its venue, and for a latest book with its age. */
+export function presentPlaced(
+  book: KnownBook,
+  terms: PlacedTerms,
+): Pick<PresentedFill, 'fill'> & { body: PlacedExecutableBody } {
+  const { marketId, outcomeId, venue, status, receivedAt, unseenMs, fee } = book;
+  const { fill, body } = presentExecutable({ marketId, outcomeId, book, fee, ...terms });
+  const sighting = receivedAt && unseenMs !== null ? presentSighting({ receivedAt, unseenMs }, { status }) : {};
+  return { fill, body: { ...body, venue, ...sighting } };
+}
+
+/** The facts of a fill: the book with its gaps, the status of the market, and its fee. */
+export const FILL_KINDS: ReadonlySet<NamedKind> = new Set(['book', 'book-seen', 'market', 'gap', 'fees']);
+
+/** The validity of an answer about the latest books of several outcomes; undefined when one of them may change without the journal. */
+export function booksValidity(
+  books: readonly OrderBook[],
+  stamp: JournalStamp | undefined,
+  atMs: number,
+): Validity | undefined {
+  const times = books.flatMap((book) => {
+    const { unseenMs, fee } = book;
+    return [unseenMs === null ? [] : stableBookMs({ unseenMs }, book), stableFeeMs(fee, atMs)].flat();
+  });
+  const forMs = Math.min(...times);
+  return stamp && forMs > 0 ? { stamp, subjects: books, kinds: FILL_KINDS, forMs } : undefined;
+}
+
+/** The digits after the point of a size by the venue. The function throws `orderbook_not_supported` for a venue without books. */
+export function sizeDigits({ venues }: Pick<MarketReadDeps, 'venues'>): (market: { venue: string }) => number {
+  const known = new Map<string, number>(
+    venues.flatMap(({ venue, sizeDigits: digits }) => (digits === undefined ? [] : [[venue, digits]])),
+  );
+  return ({ venue }) => {
+    const digits = known.get(venue);
+    if (digits === undefined) throw venueWithoutBooks(venue);
+    return digits;
+  };
+}
+
+export function venueWithoutBooks(venue: string): ApiError {
+  return new ApiError('orderbook_not_supported', `${venue} has no orderbooks`);
+}
+
+/** @throws ApiError `invalid_request` for a size with more digits after the point than the venue accepts. */
+export function checkSizeDigits({ by, amount }: Pick<Order, 'by' | 'amount'>, digits: number): void {
+  if (by === 'size' && scaleOf(amount) > digits)
+    throw invalidRequest([{ path: 'size', message: `must have at most ${digits} digits after the point` }]);
 }

@@ -1,8 +1,7 @@
 import type { TimeRange } from '../../src/domain/values/time-range.ts';
 import { withoutAddresses } from '../../src/domain/values/without-addresses.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
-import { countOpenGaps } from '../../src/store/feeds/gap-lists.ts';
-import { countGaps, readGaps } from '../../src/store/feeds/gaps.ts';
+import { countGaps, countOpenGaps, readGaps } from '../../src/store/feeds/gaps.ts';
 import { type FeedReport, type FeedState, readFeedStates } from '../../src/store/feeds/streamers.ts';
 import type { BookGap } from '../../src/store/series/market-series.ts';
 import type { FeedBody, FeedGapBody } from '../contract/feed.ts';

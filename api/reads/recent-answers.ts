@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { hostProblem } from '../access/host-header.ts';
-import type { AnswerDeps } from '../http/answer-deps.ts';
 import { prefersCsv } from '../http/csv-answer.ts';
+import type { AnswerDeps } from '../http/deps.ts';
 import { answerHeaders, answerText, matchesEtag, varyOf } from '../http/respond.ts';
 import type { AuthDeps } from '../middleware/authenticate.ts';
 import { rateLimitHeaders } from '../middleware/rate-limit.ts';

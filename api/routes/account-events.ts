@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { JsonText } from '../../src/domain/values/api-json.ts';
-import { type AccountEvent, listAccountEvents } from '../../src/store/deliveries/event-list.ts';
+import { type AccountEvent, listAccountEvents } from '../../src/store/deliveries/account-events.ts';
 import {
   type AccountEventBody,
   accountEvent,

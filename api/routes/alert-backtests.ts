@@ -11,8 +11,7 @@ import {
   MAX_OPEN_BACKTESTS,
   type StoredBacktest,
 } from '../../src/store/alerts/backtest/jobs.ts';
-import { ANSWER_LIMITS, AT_ONCE_LIMITS } from '../../src/store/alerts/backtest/limits.ts';
-import type { BacktestRequest } from '../../src/store/alerts/backtest/request.ts';
+import { ANSWER_LIMITS, AT_ONCE_LIMITS, type BacktestRequest } from '../../src/store/alerts/backtest/request.ts';
 import { refuseOrder } from '../../src/store/alerts/books/order-outcomes.ts';
 import { isKnownToAll } from '../../src/store/alerts/former-processes.ts';
 import { scopeKeyOf } from '../../src/store/alerts/scopes.ts';
@@ -32,9 +31,9 @@ import {
   backtestResultExample,
 } from '../contract/backtest.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
+import type { WriteDeps } from '../http/deps.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
-import type { WriteDeps } from '../http/write-deps.ts';
-import { refused, toNewAlert } from './alert-bodies.ts';
+import { refused, toNewAlert } from './alerts.ts';
 import { marketVenues } from './market-scope.ts';
 
 const tag = 'alerts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { DEFAULT_COOLDOWN_SECONDS } from '../../src/domain/alerts/alert.ts';
 import {
   CONDITION_FIELDS,
+  DEFAULT_COOLDOWN_SECONDS,
   type GivenFields,
   THRESHOLD_FIELDS,
   type ThresholdField,
@@ -29,10 +29,10 @@ import {
 } from '../contract/alert.ts';
 import { conditionFaults, type Fault } from '../contract/alert-conditions.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
+import type { WriteDeps } from '../http/deps.ts';
 import { bodyChecker } from '../http/input.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
-import type { WriteDeps } from '../http/write-deps.ts';
-import { alertNotFound, presentAlert, refused, toNewAlert } from './alert-bodies.ts';
+import { alertNotFound, presentAlert, refused, toNewAlert } from './alerts.ts';
 import { marketVenues } from './market-scope.ts';
 
 const tag = 'alerts';

@@ -20,8 +20,8 @@ import {
   retryBody,
 } from '../contract/delivery.ts';
 import { ApiError, invalidRequest, webhookNotFound } from '../errors.ts';
+import type { WriteDeps } from '../http/deps.ts';
 import { accountRoute, type Route, WEBHOOKS_GROUP, writeRoute } from '../http/route.ts';
-import type { WriteDeps } from '../http/write-deps.ts';
 import { accountList } from './account-list.ts';
 import { presentAccountDelivery, presentDelivery, presentDeliveryWithLog } from './present-delivery.ts';
 

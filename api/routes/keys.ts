@@ -16,8 +16,8 @@ import {
   keyStatusParam,
 } from '../contract/api-key.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
+import type { WriteDeps } from '../http/deps.ts';
 import { accountRoute, type Route, writeRoute } from '../http/route.ts';
-import type { WriteDeps } from '../http/write-deps.ts';
 import { listQuery, placedList } from './account-list.ts';
 
 const tag = 'keys';

@@ -3,10 +3,10 @@ import { MARKET_STATUSES, type MarketStatus } from '../../src/domain/markets/mar
 import { InvalidCursorError } from '../../src/domain/values/cursor.ts';
 import { rowPresenter } from '../../src/domain/wire/fields.ts';
 import { MARKET } from '../../src/domain/wire/market-data.ts';
-import { findMarketAt } from '../../src/store/catalog/market-as-of.ts';
 import { listMarkets } from '../../src/store/catalog/market-list.ts';
 import type { StoredMarket } from '../../src/store/catalog/market-reads.ts';
 import { type SearchPlace, searchMarkets } from '../../src/store/catalog/market-search.ts';
+import { findMarketAt } from '../../src/store/catalog/market-versions.ts';
 import type { Witness } from '../../src/store/series/completeness.ts';
 import { readMarket } from '../../src/store/series/quoted-markets.ts';
 import {

@@ -1,7 +1,6 @@
 import { JsonText } from '../../src/domain/values/api-json.ts';
 import { isStorableText } from '../../src/domain/values/text.ts';
-import { EXCERPT_BYTES } from '../../src/domain/webhooks/excerpt.ts';
-import type { ResponseHeaders } from '../../src/domain/webhooks/response-headers.ts';
+import { EXCERPT_BYTES, type ResponseHeaders } from '../../src/domain/webhooks/response-headers.ts';
 import type { Delivery, DeliveryWithLog, LoggedAttempt } from '../../src/store/deliveries/reads.ts';
 import type { FoundDelivery } from '../../src/store/deliveries/search.ts';
 import type { DeliveryItem } from '../../src/store/deliveries/test-events.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type MarketPrices, readPrices } from '../../src/store/series/price-reads.ts';
 import { batchPricesMeta, batchPricesQuery, prices, pricesExample, pricesQuery } from '../contract/price.ts';
 import { ApiError } from '../errors.ts';
-import type { AnswerDeps } from '../http/answer-deps.ts';
+import type { AnswerDeps } from '../http/deps.ts';
 import { checkAsOf } from '../http/input.ts';
 import { prepare } from '../http/respond.ts';
 import { marketRoute, type Route } from '../http/route.ts';

@@ -6,8 +6,8 @@ import { type SecretBox, SecretCorruptError } from '../../src/webhooks/secret-bo
 import { delivery, deliveryExample } from '../contract/delivery.ts';
 import { rotateBody, rotatedWebhook, rotatedWebhookExample, testBody } from '../contract/webhook.ts';
 import { webhookNotFound } from '../errors.ts';
+import type { WriteDeps } from '../http/deps.ts';
 import { type Route, WEBHOOKS_GROUP, writeRoute } from '../http/route.ts';
-import type { WriteDeps } from '../http/write-deps.ts';
 import { presentDelivery } from './present-delivery.ts';
 import { presentSubscription } from './webhooks.ts';
 

@@ -1,6 +1,11 @@
 import { z } from 'zod';
-import type { ChatFormat, WebhookFormat } from '../../src/domain/chat/chat-url.ts';
-import { chatUrlProblem, redactedUrl, urlOwner } from '../../src/domain/chat/chat-url.ts';
+import {
+  type ChatFormat,
+  chatUrlProblem,
+  redactedUrl,
+  urlOwner,
+  type WebhookFormat,
+} from '../../src/domain/chat/chat-url.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import type { AddressRules } from '../../src/domain/webhooks/address-policy.ts';
 import { tradeFilterProblem } from '../../src/domain/webhooks/broadcast.ts';
@@ -21,6 +26,7 @@ import { requireQuota } from '../access/quota.ts';
 import {
   createWebhookExample,
   deletedWebhook,
+  type OptionsBody,
   type WebhookBody,
   webhook,
   webhookBodies,
@@ -30,10 +36,9 @@ import {
   webhookWithSecret,
   webhookWithSecretExample,
 } from '../contract/webhook.ts';
-import type { OptionsBody } from '../contract/webhook-options.ts';
 import { invalidRequest, webhookNotFound } from '../errors.ts';
+import type { WriteDeps } from '../http/deps.ts';
 import { accountRoute, type Route, WEBHOOKS_GROUP, writeRoute } from '../http/route.ts';
-import type { WriteDeps } from '../http/write-deps.ts';
 import { accountList, listQuery } from './account-list.ts';
 
 const tag = 'webhooks';

@@ -1,7 +1,6 @@
 import type { AddressRules } from '../../src/domain/webhooks/address-policy.ts';
 import type { Dependency } from '../../src/observe/probe-server.ts';
-import type { AnswerDeps } from '../http/answer-deps.ts';
-import type { WriteDeps } from '../http/write-deps.ts';
+import type { AnswerDeps, WriteDeps } from '../http/deps.ts';
 import type { AuthDeps } from '../middleware/authenticate.ts';
 import type { ReportDeps } from '../middleware/request-context.ts';
 import type { ConsoleOptions } from '../pages/console/public-market.ts';
@@ -9,7 +8,7 @@ import type { PageDeps } from '../pages/kit/page-deps.ts';
 import type { OpsOptions } from '../pages/ops/access/session.ts';
 import type { OverviewDeps } from '../pages/ops/problems/read.ts';
 import type { MarketReadDeps } from '../reads/read-deps.ts';
-import type { DownloadDeps } from '../routes/archive/download.ts';
+import type { DownloadDeps } from '../routes/archive/files.ts';
 import type { StreamDeps } from '../streams/port.ts';
 
 /** The dependencies of the routes of the API. */

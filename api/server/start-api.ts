@@ -7,6 +7,7 @@ import type { Config } from '../../src/config/config.ts';
 import { feedOffReason } from '../../src/config/feeds.ts';
 import { createCursorCodec } from '../../src/domain/values/cursor.ts';
 import { DAY_MS } from '../../src/domain/values/durations.ts';
+import { asError } from '../../src/domain/values/errors.ts';
 import { newId } from '../../src/domain/values/ids.ts';
 import { noPassword } from '../../src/domain/values/password.ts';
 import { deriveKey } from '../../src/domain/values/secret-keys.ts';
@@ -24,6 +25,7 @@ import type { Database } from '../../src/store/db/tx.ts';
 import { followJournal } from '../../src/store/journal/tail.ts';
 import { recordAction } from '../../src/store/ops/actions.ts';
 import { hasOperators } from '../../src/store/ops/operators.ts';
+import { sampleThroughput } from '../../src/store/ops/overview.ts';
 import { createAccountLimits } from '../access/account-limits.ts';
 import { createFailedKeys } from '../access/failed-keys.ts';
 import { createKeyDirectory } from '../access/key-directory.ts';
@@ -41,7 +43,6 @@ import { createApi } from './app.ts';
 import { createDraining, notStopping } from './draining.ts';
 import { createHttpServer } from './http-server.ts';
 import { createLiveReads } from './live-reads.ts';
-import { startThroughputSampler } from './throughput-sampler.ts';
 
 /** The latest changes for streams, in addition to the memory of reads. */
 const STREAMS_SHARE = 1 / 32;
@@ -215,4 +216,28 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 function countRequest(metrics: Metrics, { route, method, status, durationSeconds }: RequestSample): void {
   const labels = { route, method: METHODS.has(method) ? method : 'other', status: String(status) };
   metrics.httpRequests.observe(labels, durationSeconds);
+}
+
+/** The database keeps one sample per minute. More frequent calls keep the samples a minute apart. */
+const EVERY_MS = 15_000;
+
+/** Samples the throughput for the overview while the process runs. An unavailable database leaves a gap. */
+function startThroughputSampler(db: Database, log: Logger): { close(): Promise<void> } {
+  let inFlight: Promise<unknown> = Promise.resolve();
+
+  function sample(): void {
+    inFlight = sampleThroughput(db).catch((error: unknown) => {
+      log.debug({ err: asError(error) }, 'throughput not sampled');
+    });
+  }
+
+  sample();
+  const timer = setInterval(sample, EVERY_MS);
+  timer.unref();
+  return {
+    async close() {
+      clearInterval(timer);
+      await inFlight;
+    },
+  };
 }

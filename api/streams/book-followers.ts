@@ -1,4 +1,4 @@
-import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { FailureStreaks } from '../../src/observe/failures.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { noteStreamed } from '../../src/store/catalog/market-heat.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';

@@ -1,5 +1,5 @@
 import type { Change } from '../../src/domain/live/change.ts';
-import { boundedCache } from '../../src/domain/values/bounded-cache.ts';
+import { boundedCache } from '../../src/domain/values/caches.ts';
 import { readCategories } from '../../src/store/catalog/market-categories.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 

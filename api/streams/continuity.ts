@@ -1,4 +1,4 @@
-import type { StaleReason } from '../../src/domain/live/channels.ts';
+import type { StaleReason } from '../../src/domain/live/change.ts';
 import { MAX_STALE_MS } from '../reads/journal-view.ts';
 import type { StreamClient } from './client.ts';
 import type { Unsent } from './outbox.ts';

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { StaleReason } from '../../src/domain/live/channels.ts';
+import type { StaleReason } from '../../src/domain/live/change.ts';
 import type { ApiJson } from '../../src/domain/values/api-json.ts';
 import { type CursorCodec, InvalidCursorError } from '../../src/domain/values/cursor.ts';
-import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { FailureStreaks } from '../../src/observe/failures.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
-import { EventHorizon, readEventsOf, type StoredEvent } from '../../src/store/deliveries/event-tail.ts';
+import { EventHorizon, readEventsOf, type StoredEvent } from '../../src/store/deliveries/account-events.ts';
 import { MAX_STALE_MS } from '../reads/journal-view.ts';
 import type { StreamClient } from './client.ts';
 import { Continuity } from './continuity.ts';

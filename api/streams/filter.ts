@@ -1,5 +1,5 @@
-import type { Channel } from '../../src/domain/live/channels.ts';
-import type { WatchedOrders } from './executable/orders.ts';
+import type { Channel } from '../../src/domain/live/change.ts';
+import type { WatchedOrders } from './executable/value.ts';
 import type { Frame } from './frame.ts';
 
 /** The changes that a subscription gets. An absent list means all. */

@@ -1,13 +1,17 @@
-import { type Change, type ChangeKind, changeData } from '../../src/domain/live/change.ts';
 import {
   CHANNELS_OF_KIND,
+  type Change,
+  type ChangeKind,
   type Channel,
   CONFLATED_KINDS,
+  changeData,
+  type GapReason,
   type MessageType,
   TYPE_OF_KIND,
-} from '../../src/domain/live/channels.ts';
+} from '../../src/domain/live/change.ts';
 import { type ApiJson, type DecimalFormat, toJsonText } from '../../src/domain/values/api-json.ts';
-import type { StreamCursors } from './cursors.ts';
+import { type CursorCodec, InvalidCursorError } from '../../src/domain/values/cursor.ts';
+import type { JournalHead } from '../../src/store/journal/read-journal.ts';
 
 /** A message as text, without the parts that depend on its connection. */
 export interface Message {
@@ -177,4 +181,57 @@ export function jsonOf({ head, data }: Pick<Message, 'head' | 'data'>, extra = '
 /** An event of SSE. JSON contains no line break, so the text needs one `data` line. */
 export function sseOf({ type, cursor, head, data }: Omit<Message, 'sse'>, extra = ''): Buffer {
   return Buffer.from(`event: ${type}\nid: ${cursor}\ndata: ${jsonOf({ head, data }, extra)}\n\n`, 'utf8');
+}
+
+interface Gap {
+  /** The missing numbers. With the reason `epoch`, `from` is a number of the earlier epoch and `to` one of the present epoch. */
+  from: number;
+  to: number;
+  reason: GapReason;
+  venue: string;
+  head: JournalHead;
+  /** The stream continues after this number. */
+  seq: number;
+}
+
+/** A `gap`: the stream lacks the changes of these numbers. */
+export function gapMessage(
+  { from, to, reason, venue, head, seq }: Gap,
+  { cursors, decimalFormat }: { cursors: StreamCursors; decimalFormat: DecimalFormat },
+): Message {
+  const cursor = cursors.encode({ epoch: head.epoch, seq });
+  const fields = { type: 'gap', seq, at: head.readAt, venue } as const;
+  return streamMessage(fields, { from, to, reason }, { cursor, decimalFormat });
+}
+
+/** A position in the journal. */
+export interface JournalPosition {
+  /** Numbers of different epochs are not comparable: a restored database begins another epoch. */
+  readonly epoch: string;
+  /** The client has everything up to this number. */
+  readonly seq: number;
+}
+
+/**
+ * Cursors of market streams. They name no account and no filter: a position holds for every stream, and one encryption per change serves
+ * all clients.
+ */
+export interface StreamCursors {
+  encode(position: JournalPosition): string;
+  /** @throws InvalidCursorError */
+  decode(cursor: string): JournalPosition;
+}
+
+const SCOPE = JSON.stringify(['stream']);
+
+export function createStreamCursors(codec: CursorCodec): StreamCursors {
+  return {
+    encode: ({ epoch, seq }) => codec.encode(SCOPE, [epoch, String(seq)]),
+    decode(cursor) {
+      const [epoch = '', text = ''] = codec.decode(SCOPE, cursor);
+      const seq = Number(text);
+      if (epoch === '' || !Number.isSafeInteger(seq) || seq < 0) throw new InvalidCursorError();
+      return { epoch, seq };
+    },
+  };
 }

@@ -1,18 +1,17 @@
-import type { StaleReason } from '../../src/domain/live/channels.ts';
+import type { StaleReason } from '../../src/domain/live/change.ts';
 import type { ApiJson, DecimalFormat } from '../../src/domain/values/api-json.ts';
 import { within } from '../../src/domain/values/within.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { readPolls } from '../../src/store/catalog/venue-reads.ts';
 import { hasPresence } from '../../src/store/db/presence.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
-import { countOpenGaps } from '../../src/store/feeds/gap-lists.ts';
+import { countOpenGaps } from '../../src/store/feeds/gaps.ts';
 import { readFeedStates, type StoredFeedState } from '../../src/store/feeds/streamers.ts';
 import { areHealthy } from '../reads/poll-health.ts';
 import { type EnabledVenue, feedsOff } from '../reads/venue-catalog.ts';
 import type { StreamClient, Subscription } from './client.ts';
 import { Continuity } from './continuity.ts';
-import type { StreamCursors } from './cursors.ts';
-import { type Message, streamMessage } from './frame.ts';
+import { type Message, type StreamCursors, streamMessage } from './frame.ts';
 import type { MarketHub } from './hub.ts';
 import type { Unsent } from './outbox.ts';
 

@@ -1,5 +1,5 @@
 import type { Scope } from '../../src/domain/values/api-key.ts';
-import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { FailureStreaks } from '../../src/observe/failures.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { findValidKeys } from '../../src/store/accounts/accounts.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';

@@ -2,9 +2,9 @@ import type { Socket } from 'node:net';
 import type { Scope } from '../../src/domain/values/api-key.ts';
 import type { AccountUse, OpenOfAccount } from './account-use.ts';
 import type { Sink, StreamClient } from './client.ts';
-import type { JournalPosition, StreamCursors } from './cursors.ts';
 import type { EventPosition } from './event-hub.ts';
 import type { Filter } from './filter.ts';
+import type { JournalPosition, StreamCursors } from './frame.ts';
 
 export interface OpenOptions {
   sink: Sink;

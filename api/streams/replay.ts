@@ -3,10 +3,8 @@ import type { Logger } from '../../src/observe/logger.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import { readChanges, readJournalHead } from '../../src/store/journal/read-journal.ts';
 import type { Subscription } from './client.ts';
-import type { JournalPosition, StreamCursors } from './cursors.ts';
 import { matches } from './filter.ts';
-import type { Frame } from './frame.ts';
-import { gapMessage } from './gap-message.ts';
+import { type Frame, gapMessage, type JournalPosition, type StreamCursors } from './frame.ts';
 import type { MarketHub } from './hub.ts';
 
 /** Changes per read. */

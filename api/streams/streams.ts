@@ -18,12 +18,11 @@ import {
 } from './account-use.ts';
 import { BookFollowers } from './book-followers.ts';
 import { StreamClient, type Subscription } from './client.ts';
-import { createStreamCursors, type JournalPosition, type StreamCursors } from './cursors.ts';
 import { EventHub, type EventPosition } from './event-hub.ts';
-import { countOf } from './executable/orders.ts';
+import { countOf } from './executable/value.ts';
 import { ExecutableWatch } from './executable/watch.ts';
 import type { Filter } from './filter.ts';
-import { streamMessage } from './frame.ts';
+import { createStreamCursors, type JournalPosition, type StreamCursors, streamMessage } from './frame.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { MarketHub } from './hub.ts';
 import { KeyWatch } from './key-watch.ts';

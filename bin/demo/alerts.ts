@@ -1,4 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
+import { REGULAR } from '../../sim/traders/wallets.ts';
+import { walletOf } from '../../sim/world/identity.ts';
 import { type DemoAlert, type DemoApi, DemoApiError, type DemoMarket } from './api.ts';
 import { HOOK_PREFIX } from './setup.ts';
 
@@ -129,4 +131,15 @@ async function readIds(file: string): Promise<string[]> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }
+}
+
+/** The simulator's default wallet. */
+const SEED = 1;
+
+/** Watches the simulated exchange's most active small trader: its trades and balances become events. */
+export async function watchRegular(api: DemoApi): Promise<void> {
+  const { address } = walletOf(SEED, REGULAR);
+  const known = await api.wallets();
+  if (known.some((wallet) => wallet.address === address)) return;
+  await api.createWallet({ venue: 'polymarket', address, label: 'a regular of the simulated exchange' });
 }

@@ -4,7 +4,7 @@ import { table } from '../../cli/table.ts';
 import { ConfigError } from '../../src/config/config.ts';
 import { parseSecretsKeys, type SecretKey } from '../../src/domain/values/secret-keys.ts';
 import { readPrivateFile } from '../../src/embedded/private-file.ts';
-import { checkRingKeys } from '../../src/store/accounts/key-check.ts';
+import { checkRingKeys } from '../../src/store/accounts/key-ring.ts';
 import { countSealed, resealAll, type SealedCount } from '../../src/store/accounts/reseal.ts';
 import type { Database } from '../../src/store/db/tx.ts';
 import { createSecretBox } from '../../src/webhooks/secret-box.ts';

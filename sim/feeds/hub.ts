@@ -10,9 +10,8 @@ import { MarketChannel } from '../polymarket/market-channel.ts';
 import { RandomStream } from '../random.ts';
 import type { World } from '../world/world.ts';
 import { FollowedMarkets } from './followed-markets.ts';
-import { FeedSocket } from './socket.ts';
+import { FeedSocket, type SimVenueFeed } from './socket.ts';
 import type { FeedHost, SocketFault } from './socket-faults.ts';
-import type { SimVenueFeed } from './venue-feed.ts';
 
 const FAULT_DOMAIN = 63;
 const MAX_FRAME_BYTES = 4 * 1024 * 1024;

@@ -1,5 +1,7 @@
 import type { WebSocket } from 'ws';
 import type { RandomStream } from '../random.ts';
+import type { Trade } from '../world/trade-tape.ts';
+import type { LifeChange, MarketChange } from './followed-markets.ts';
 import type { SocketFault } from './socket-faults.ts';
 
 const DEFAULT_SHARE = 0.1;
@@ -101,4 +103,31 @@ export class FeedSocket {
   private isHit(share: number): boolean {
     return this.random.chance(Math.round(share * MILLION));
   }
+}
+
+/** The protocol of one host: its answers to clients, and its messages about changes. */
+export interface SimVenueFeed {
+  /** A client connected. */
+  opened(socket: FeedSocket): void;
+  closed(socket: FeedSocket): void;
+  /** A text frame of a client. `maxIds`: a subscription to more ids at once closes the connection. */
+  received(socket: FeedSocket, text: string, maxIds: number): void;
+  publish(changes: readonly MarketChange[], life: readonly LifeChange[], trades: readonly Trade[]): void;
+}
+
+/** The JSON object in a text; undefined for anything else. */
+export function objectIn(text: string): Record<string, unknown> | undefined {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return value !== null && typeof value === 'object' && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+export function textsIn(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }

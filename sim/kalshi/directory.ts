@@ -1,7 +1,6 @@
 import type { EventSpec } from '../world/catalog.ts';
 import type { Market } from '../world/market.ts';
-import { visibleMarket } from '../world/quiet-market.ts';
-import { QuietTexts } from '../world/quiet-texts.ts';
+import { QuietTexts, visibleMarket } from '../world/quiet-market.ts';
 import type { World } from '../world/world.ts';
 import { Closings } from './closings.ts';
 import { type Combination, combinationObject, combinationsOf } from './combinations.ts';

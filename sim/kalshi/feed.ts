@@ -1,7 +1,11 @@
-import type { FollowedMarkets, LifeChange, MarketChange } from '../feeds/followed-markets.ts';
-import { type MarketView, viewOf } from '../feeds/market-view.ts';
-import type { FeedSocket } from '../feeds/socket.ts';
-import { objectIn, type SimVenueFeed, textsIn } from '../feeds/venue-feed.ts';
+import {
+  type FollowedMarkets,
+  type LifeChange,
+  type MarketChange,
+  type MarketView,
+  viewOf,
+} from '../feeds/followed-markets.ts';
+import { type FeedSocket, objectIn, type SimVenueFeed, textsIn } from '../feeds/socket.ts';
 import { formatScaled } from '../wire/decimal-text.ts';
 import { type Market, UNITS } from '../world/market.ts';
 import type { Trade } from '../world/trade-tape.ts';

@@ -1,6 +1,5 @@
 import type { FollowedMarkets, LifeChange, MarketChange } from '../feeds/followed-markets.ts';
-import type { FeedSocket } from '../feeds/socket.ts';
-import { objectIn, type SimVenueFeed, textsIn } from '../feeds/venue-feed.ts';
+import { type FeedSocket, objectIn, type SimVenueFeed, textsIn } from '../feeds/socket.ts';
 import type { Market } from '../world/market.ts';
 import type { Trade } from '../world/trade-tape.ts';
 import type { World } from '../world/world.ts';

@@ -14,7 +14,6 @@ import {
   updatedMs,
   type Wire,
 } from './contracts.ts';
-import { apiError, isReply, type Params, strict } from './strict-query.ts';
 
 const MAX_LIMIT = 1000;
 const DEFAULT_MARKETS = 500;
@@ -200,4 +199,23 @@ function filterOf(contracts: Contracts, query: URLSearchParams, params: Params):
 function numberOf(params: Params, name: string): number | undefined {
   const text = params[name] ?? null;
   return text === null ? undefined : text === '' ? Number.NaN : Number(text);
+}
+
+/** The first value of each known parameter, null when it is absent. */
+type Params = Readonly<Record<string, string | null>>;
+
+/** The venue's error shape. */
+function apiError(status: number, message: string): Reply {
+  return json({ message }, status);
+}
+
+/** The parameters of a query by name, or the refusal of an unknown one. */
+function strict(query: URLSearchParams, known: readonly string[]): Params | Reply {
+  const unknown = [...query.keys()].find((name) => !known.includes(name));
+  if (unknown !== undefined) return apiError(400, `Unrecognized key(s) in object: '${unknown}'`);
+  return Object.fromEntries(known.map((name) => [name, query.get(name)]));
+}
+
+function isReply(value: Params | Reply): value is Reply {
+  return typeof (value as Reply).status === 'number';
 }

@@ -1,7 +1,5 @@
-import type { FollowedMarkets, LifeChange, MarketChange } from '../feeds/followed-markets.ts';
-import type { LevelChange, MarketView } from '../feeds/market-view.ts';
-import type { FeedSocket } from '../feeds/socket.ts';
-import { objectIn, type SimVenueFeed, textsIn } from '../feeds/venue-feed.ts';
+import type { FollowedMarkets, LevelChange, LifeChange, MarketChange, MarketView } from '../feeds/followed-markets.ts';
+import { type FeedSocket, objectIn, type SimVenueFeed, textsIn } from '../feeds/socket.ts';
 import { hashWord } from '../random.ts';
 import { formatScaled } from '../wire/decimal-text.ts';
 import { tokenQuote } from '../wire/prices.ts';

@@ -1,8 +1,7 @@
 import { clobBook, clobMarket } from '../polymarket/clob-payloads.ts';
 import { comboTrade, dataTrade } from '../polymarket/data-trade.ts';
 import { gammaEventStub } from '../polymarket/gamma-event.ts';
-import { gammaMarket } from '../polymarket/gamma-market.ts';
-import { gammaTags } from '../polymarket/gamma-tags.ts';
+import { gammaMarket, gammaTags } from '../polymarket/gamma-market.ts';
 import { resolutionRow } from '../polymarket/resolution-rows.ts';
 import type {
   ClobSource,
@@ -18,8 +17,7 @@ import { formatScaled } from '../wire/decimal-text.ts';
 import { midpointText, restingMicroUsd, spreadText } from '../wire/prices.ts';
 import { walletOf, wholeConditionId } from './identity.ts';
 import { type Market, UNITS } from './market.ts';
-import { movedSecond, visibleMarket } from './quiet-market.ts';
-import { QuietTexts } from './quiet-texts.ts';
+import { movedSecond, QuietTexts, visibleMarket } from './quiet-market.ts';
 import type { Trade } from './trade-tape.ts';
 import type { World } from './world.ts';
 

@@ -2,6 +2,7 @@ import { hashWord, RandomStream } from '../random.ts';
 import { requote } from '../traders/maker.ts';
 import { Market, UNITS } from './market.ts';
 import type { WorldOptions } from './options.ts';
+import type { World } from './world.ts';
 
 const QUIET_DOMAIN = 41;
 const MOVE_DOMAIN = 42;
@@ -82,4 +83,30 @@ export function visibleMarket(market: Market, world: QuietWorld): Market {
 function stepsAway(moves: number, seed: number, no: number): number {
   if (moves === 0) return 0;
   return 2 * ((hashWord(seed, MOVE_DOMAIN, no, moves) % 3) - 1) - (moves % 2);
+}
+
+interface KeptText {
+  readonly moves: number;
+  readonly text: string;
+}
+
+/** One JSON text per quiet market, kept until its quotes move. The text of another market is made at each request. */
+export class QuietTexts {
+  private readonly world: World;
+  private readonly kept: (KeptText | undefined)[] = [];
+
+  constructor(world: World) {
+    this.world = world;
+  }
+
+  of(market: Market, make: () => string): string {
+    if (!isQuiet(market)) return make();
+    const { no } = market.spec;
+    const moves = movesOf(market, this.world);
+    const known = this.kept[no];
+    if (known?.moves === moves) return known.text;
+    const text = make();
+    this.kept[no] = { moves, text };
+    return text;
+  }
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ArchiveDay, folderOf, formerPlaceOf } from '../domain/archive/file.ts';
-import { boundedCache } from '../domain/values/bounded-cache.ts';
+import { boundedCache } from '../domain/values/caches.ts';
 import { OddswireError } from '../domain/values/errors.ts';
 import type { FetchedFiles } from './store/fetched-files.ts';
 import { takingTurns } from './turns.ts';

@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { ARCHIVE_KIND_NAMES } from '../domain/archive/kinds.ts';
 import { VENUE_NAMES, VENUES, type VenueName } from '../domain/markets/venue.ts';
 import { asError } from '../domain/values/errors.ts';
-import { hostNameOf } from '../domain/values/host-name.ts';
-import { parseUrl } from '../domain/values/parse-url.ts';
+import { hostNameOf, parseUrl } from '../domain/values/parse-url.ts';
 
 /* The formats of variables. A reason never contains the value. */
 

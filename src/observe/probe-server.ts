@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import { briefly } from '../domain/values/briefly.ts';
+import { briefly } from '../domain/values/caches.ts';
 import { asError } from '../domain/values/errors.ts';
 import { within } from '../domain/values/within.ts';
 import type { Metrics } from './metrics.ts';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { JobsOptions, Queue } from 'bullmq';
 import { asError } from '../domain/values/errors.ts';
 import { scrubData } from '../domain/values/text.ts';
-import { FailureStreaks } from '../observe/failure-streaks.ts';
+import { FailureStreaks } from '../observe/failures.ts';
 import type { Logger } from '../observe/logger.ts';
 import { JOBS, type JobData, type JobName, LANES, type Lane, laneOf, pollLane } from './jobs.ts';
 import type { QueueBackend } from './port.ts';

@@ -1,5 +1,4 @@
-import { type Config, ConfigError, loadConfig } from '../config/config.ts';
-import { secretsOf } from '../config/secrets-of.ts';
+import { type Config, ConfigError, loadConfig, secretsOf } from '../config/config.ts';
 import { createLogger, type Logger } from '../observe/logger.ts';
 import { EXIT_CONFIG, runProcess } from './lifecycle.ts';
 

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { VERSION } from '../config/version.ts';
 import { asError } from '../domain/values/errors.ts';
 import { within } from '../domain/values/within.ts';
-import { FailureStreaks } from '../observe/failure-streaks.ts';
+import { FailureStreaks } from '../observe/failures.ts';
 import { createHostMeasures } from '../observe/host-measures.ts';
 import type { Logger } from '../observe/logger.ts';
 import { processLag } from '../observe/process-lag.ts';

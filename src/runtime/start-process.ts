@@ -12,7 +12,7 @@ import { createQueueBackend } from '../queues/backend.ts';
 import type { JobName } from '../queues/jobs.ts';
 import { createProducer } from '../queues/producer.ts';
 import { oldestWaitingMs } from '../queues/state.ts';
-import { checkKeyRing, KeyDiffersError, KeysMissingError } from '../store/accounts/key-check.ts';
+import { checkKeyRing, KeyDiffersError, KeysMissingError } from '../store/accounts/key-ring.ts';
 import { findBusySessions } from '../store/db/busy-sessions.ts';
 import { createDataSource } from '../store/db/data-source.ts';
 import { DatabaseClock } from '../store/db/database-clock.ts';

@@ -1,6 +1,6 @@
-import type { MarketRecord } from '../domain/markets/market.ts';
-import type { AnnouncedTimes } from '../domain/markets/resolution.ts';
-import { isStorableText } from '../domain/values/text.ts';
+import type { MarketRecord, OutcomeRecord } from '../domain/markets/market.ts';
+import type { AnnouncedTimes, PayoutReason, ResolutionStep } from '../domain/markets/resolution.ts';
+import { isStorableText, scrubText } from '../domain/values/text.ts';
 import type { UnknownValue } from './parsed-batch.ts';
 import { MAX_AHEAD_MS } from './venue-time.ts';
 
@@ -54,4 +54,20 @@ export function unstorableField(record: MarketRecord): string | undefined {
   }
   if (!record.tags.every(isStorableText)) return 'tags';
   return record.outcomes.every((each) => isStorableText(each.label)) ? undefined : 'outcomes';
+}
+
+const MAX_WORD_LENGTH = 100;
+
+/** The payouts of these outcomes in their order, or the reason for which none is known. */
+export function statedPayouts(
+  outcomes: readonly Pick<OutcomeRecord, 'outcomeId' | 'payout'>[],
+  reason: PayoutReason = 'not_stated',
+): Pick<ResolutionStep, 'payouts' | 'reason'> {
+  const payouts = outcomes.flatMap(({ outcomeId, payout }) => (payout === undefined ? [] : [{ outcomeId, payout }]));
+  return payouts.length > 0 ? { payouts } : { reason };
+}
+
+/** A state under a word of the venue that is not known. A word that Postgres cannot store must not reject its market. */
+export function unknownStep(word: string): ResolutionStep {
+  return { state: 'unknown', facts: { rawState: scrubText(word.slice(0, MAX_WORD_LENGTH)) } };
 }

@@ -1,7 +1,6 @@
 import type { Dispatcher } from 'undici';
-import { EXCERPT_BYTES } from '../domain/webhooks/excerpt.ts';
-import type { ReceivedHeaders } from '../domain/webhooks/response-headers.ts';
-import { DeadlineError } from './attempt-errors.ts';
+import { EXCERPT_BYTES, type ReceivedHeaders } from '../domain/webhooks/response-headers.ts';
+import { DeadlineError } from './attempt.ts';
 
 /** The connection is closed after this much of the response body. */
 const MAX_READ_BYTES = 16 * 1024;

@@ -5,8 +5,13 @@ import type { AttemptErrorCode } from '../domain/webhooks/attempt-error.ts';
 import { responseHeaders, secretsOf, secretsOfHeader } from '../domain/webhooks/response-headers.ts';
 import { signBody, standardSignature } from '../domain/webhooks/signature.ts';
 import { inspectWebhookUrl } from '../domain/webhooks/url.ts';
-import type { AttemptOutcome, FailedOutcome, OutgoingDelivery } from './attempt.ts';
-import { attemptErrorCode, SenderFaultError } from './attempt-errors.ts';
+import {
+  type AttemptOutcome,
+  attemptErrorCode,
+  type FailedOutcome,
+  type OutgoingDelivery,
+  SenderFaultError,
+} from './attempt.ts';
 import { createConnectionSlots, type ReleaseSlot } from './connection-slots.ts';
 import { type Exchange, exchange } from './exchange.ts';
 import { createGuardedAgent } from './guarded-agent.ts';

@@ -1,5 +1,5 @@
-import { priceOfBook } from '../../src/domain/markets/book-price.ts';
 import type { BookRecord, MarketRecord, PriceRecord, TradeRecord } from '../../src/domain/markets/market.ts';
+import { priceOfBook } from '../../src/domain/markets/quoted-price.ts';
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
 import { newToken } from '../../src/domain/values/ids.ts';
 import type { Metrics } from '../../src/observe/metrics.ts';

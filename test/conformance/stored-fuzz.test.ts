@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../src/domain/markets/market.ts';
 import type { VenueName } from '../../src/domain/markets/venue.ts';
-import { summarizeQuarantine } from '../../src/store/catalog/quarantine-reads.ts';
+import { summarizeQuarantine } from '../../src/store/catalog/quarantine.ts';
 import { Partitions } from '../../src/store/db/partitions.ts';
 import { sql } from '../../src/store/db/tx.ts';
 import { useTestDatabase } from '../support/postgres/database.ts';

@@ -1,8 +1,13 @@
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { type Database, sql } from '../../src/store/db/tx.ts';
 import { emitBalanceChanges, emitTransactions } from '../../src/store/wallets/events.ts';
-import { createWallet, type Wallet } from '../../src/store/wallets/wallets.ts';
-import { advanceActivity, advanceBalances, claimWallets } from '../../src/store/wallets/watch.ts';
+import {
+  advanceActivity,
+  advanceBalances,
+  claimWallets,
+  createWallet,
+  type Wallet,
+} from '../../src/store/wallets/wallets.ts';
 import type { CallContext, RejectedRecord } from '../../src/venues/port.ts';
 import type { WalletAdapter, WalletBalance, WalletPage, WalletTransaction } from '../../src/venues/wallet-port.ts';
 

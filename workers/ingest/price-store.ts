@@ -1,5 +1,5 @@
-import { priceOfBook } from '../../src/domain/markets/book-price.ts';
 import type { BookRecord, PriceRecord } from '../../src/domain/markets/market.ts';
+import { priceOfBook } from '../../src/domain/markets/quoted-price.ts';
 import { isContentRefused, type Tx } from '../../src/store/db/tx.ts';
 import { shardsOf } from '../../src/store/marks/marks.ts';
 import type { ConfirmedPrice } from '../../src/store/prices/checks.ts';

@@ -1,6 +1,6 @@
 import type { TradeRecord } from '../../src/domain/markets/market.ts';
 import { asError } from '../../src/domain/values/errors.ts';
-import { failureFields } from '../../src/observe/failure-fields.ts';
+import { failureFields } from '../../src/observe/failures.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { announceArrival } from '../../src/store/catalog/arrivals.ts';
 import type { Tx } from '../../src/store/db/tx.ts';

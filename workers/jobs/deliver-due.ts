@@ -1,7 +1,7 @@
 import { LANES } from '../../src/queues/jobs.ts';
 import { type ClaimRequest, claimDueOfMany, MAX_IN_FLIGHT } from '../../src/store/deliveries/claims.ts';
 import { type DueSubscription, dueSubscriptionsOfLane } from '../../src/store/deliveries/due.ts';
-import { InFlightAttempts, LONGEST_WAIT_MS } from '../delivery/in-flight-attempts.ts';
+import { InFlightAttempts, LONGEST_WAIT_MS } from '../delivery/attempts.ts';
 import { defineJob } from '../process/define.ts';
 
 /** Concurrent attempts of one lane in one process. */

@@ -1,7 +1,7 @@
 import { oncePerOwner } from '../../src/store/db/batcher.ts';
 import { type Claim, claimTogether, MAX_IN_FLIGHT } from '../../src/store/deliveries/claims.ts';
 import { hasDue } from '../../src/store/deliveries/due.ts';
-import { InFlightAttempts, LONGEST_WAIT_MS } from '../delivery/in-flight-attempts.ts';
+import { InFlightAttempts, LONGEST_WAIT_MS } from '../delivery/attempts.ts';
 import { defineJob } from '../process/define.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { ArchiveKind } from '../../src/domain/archive/kinds.ts';
 import { DAY_MS } from '../../src/domain/values/durations.ts';
+import { pruneEndedKeys } from '../../src/store/accounts/accounts.ts';
 import { pruneIdempotencyKeys } from '../../src/store/accounts/idempotency.ts';
-import { pruneEndedKeys } from '../../src/store/accounts/key-retention.ts';
 import { pruneRateUsage } from '../../src/store/accounts/rate-usage.ts';
 import { pruneSignInLinks } from '../../src/store/accounts/sign-in-links.ts';
 import { pruneBacktests } from '../../src/store/alerts/backtest/jobs.ts';
@@ -22,7 +22,7 @@ import { endGapsWithoutFeed, GAPS_KEPT_DAYS, pruneGaps } from '../../src/store/f
 import { pruneActions } from '../../src/store/ops/actions.ts';
 import { retirePartitions } from '../../src/store/series/retention.ts';
 import { pruneWitness } from '../../src/store/series/trade-witness.ts';
-import { pruneWallets } from '../../src/store/wallets/retention.ts';
+import { pruneWallets } from '../../src/store/wallets/wallets.ts';
 import { archivedKinds, planArchive } from '../process/archiving.ts';
 import { defineJob } from '../process/define.ts';
 

@@ -1,5 +1,5 @@
 import type { PriceRecord } from '../../src/domain/markets/market.ts';
-import { failureFields } from '../../src/observe/failure-fields.ts';
+import { failureFields } from '../../src/observe/failures.ts';
 import { oncePerOwner } from '../../src/store/db/batcher.ts';
 import {
   forgetUnwatched,

@@ -1,11 +1,10 @@
 import { asError } from '../../src/domain/values/errors.ts';
-import { failureFields } from '../../src/observe/failure-fields.ts';
-import { FailureStreaks, shouldLog } from '../../src/observe/failure-streaks.ts';
+import { FailureStreaks, failureFields, shouldLog } from '../../src/observe/failures.ts';
 import { JOBS } from '../../src/queues/jobs.ts';
 import { quarantine } from '../../src/store/catalog/quarantine.ts';
 import { LeaseLostError, newLeaseToken } from '../../src/store/db/leases.ts';
 import { emitBalanceChanges } from '../../src/store/wallets/events.ts';
-import { advanceBalances, claimWallets, WALLET_LEASES, type WalletLease } from '../../src/store/wallets/watch.ts';
+import { advanceBalances, claimWallets, WALLET_LEASES, type WalletLease } from '../../src/store/wallets/wallets.ts';
 import { VenueError } from '../../src/venues/errors.ts';
 import type { WalletAdapter } from '../../src/venues/wallet-port.ts';
 import { underLease } from '../polling/lease.ts';

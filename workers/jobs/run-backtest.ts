@@ -7,7 +7,7 @@ import {
   finishBacktest,
   releaseBacktest,
 } from '../../src/store/alerts/backtest/jobs.ts';
-import { JOB_LIMITS } from '../../src/store/alerts/backtest/limits.ts';
+import { JOB_LIMITS } from '../../src/store/alerts/backtest/request.ts';
 import { newLeaseToken } from '../../src/store/db/leases.ts';
 import { isDatabaseUnavailable } from '../../src/store/db/tx.ts';
 import { defineJob, type JobContext, type JobReport } from '../process/define.ts';

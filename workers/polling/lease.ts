@@ -1,6 +1,5 @@
 import { asError } from '../../src/domain/values/errors.ts';
-import { failureFields } from '../../src/observe/failure-fields.ts';
-import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { FailureStreaks, failureFields } from '../../src/observe/failures.ts';
 import { processLag } from '../../src/observe/process-lag.ts';
 import { oncePerOwner } from '../../src/store/db/batcher.ts';
 import { type Lease, LeaseLostError, type Leases } from '../../src/store/db/leases.ts';

@@ -1,5 +1,5 @@
 import type { MarketRecord } from '../../src/domain/markets/market.ts';
-import { failureFields } from '../../src/observe/failure-fields.ts';
+import { failureFields } from '../../src/observe/failures.ts';
 import { type MissingMarket, missingMarkets, settleMissing } from '../../src/store/catalog/market-sightings.ts';
 import { askAfterFormer, askAgainForResults, askForResults } from '../../src/store/catalog/undecided-markets.ts';
 import { oncePerOwner } from '../../src/store/db/batcher.ts';

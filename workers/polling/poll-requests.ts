@@ -1,5 +1,5 @@
 import { asError } from '../../src/domain/values/errors.ts';
-import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { FailureStreaks } from '../../src/observe/failures.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { type Lane, pollLane, pollOf } from '../../src/queues/jobs.ts';
 import type { RequestedPoll } from '../../src/queues/producer.ts';

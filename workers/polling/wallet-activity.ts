@@ -1,9 +1,8 @@
-import { failureFields } from '../../src/observe/failure-fields.ts';
-import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { FailureStreaks, failureFields } from '../../src/observe/failures.ts';
 import { removeRecovered } from '../../src/store/catalog/quarantine.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { emitTransactions, storedTransactions, type WalletNews } from '../../src/store/wallets/events.ts';
-import { advanceActivity, type WalletLease } from '../../src/store/wallets/watch.ts';
+import { advanceActivity, type WalletLease } from '../../src/store/wallets/wallets.ts';
 import { isOfHost, VenueError } from '../../src/venues/errors.ts';
 import {
   REJECTED_FOR_VERSION,

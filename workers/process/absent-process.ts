@@ -5,7 +5,7 @@ import { endBacktestsOf } from '../../src/store/alerts/backtest/jobs.ts';
 import { POLL_LEASES } from '../../src/store/catalog/poll-state.ts';
 import { forgetAbsent, takeAbsent } from '../../src/store/db/presence.ts';
 import { endClaimsOf } from '../../src/store/deliveries/claims.ts';
-import { WALLET_LEASES } from '../../src/store/wallets/watch.ts';
+import { WALLET_LEASES } from '../../src/store/wallets/wallets.ts';
 import { wakePending } from './reconcile.ts';
 
 interface AbsentDeps extends Pick<ProcessContext, 'db' | 'producer' | 'log'> {

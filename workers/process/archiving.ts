@@ -15,8 +15,7 @@ import {
   readUndescribedDays,
   switchArchiveOn,
 } from '../../src/store/archive/catalog.ts';
-import { archivedPairs } from '../../src/store/archive/pairs.ts';
-import { clearFailure, noteFailure } from '../../src/store/archive/state.ts';
+import { archivedPairs, clearFailure, noteFailure } from '../../src/store/archive/state.ts';
 import type { JobContext } from './define.ts';
 import type { WorkerDeps } from './deps.ts';
 

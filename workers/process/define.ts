@@ -2,7 +2,7 @@ import { type Job, type Processor, UnrecoverableError } from 'bullmq';
 import { asError } from '../../src/domain/values/errors.ts';
 import { openDeadline } from '../../src/domain/values/signals.ts';
 import { scrubText } from '../../src/domain/values/text.ts';
-import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { FailureStreaks } from '../../src/observe/failures.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { JOBS, type JobData, type JobName } from '../../src/queues/jobs.ts';
 import { oncePerOwner } from '../../src/store/db/batcher.ts';

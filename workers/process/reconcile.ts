@@ -1,4 +1,4 @@
-import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { FailureStreaks } from '../../src/observe/failures.ts';
 import { JOBS, POLL_QUEUE, type Role, venueQueue } from '../../src/queues/jobs.ts';
 import type { LaneJob } from '../../src/queues/producer.ts';
 import { POLL_JOBS, reconcileSchedules, schedulesOf } from '../../src/queues/schedules.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { asError } from '../../src/domain/values/errors.ts';
-import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { FailureStreaks } from '../../src/observe/failures.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { laneOf } from '../../src/queues/jobs.ts';
 import type { LaneJob, Producer } from '../../src/queues/producer.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BookRecord, PriceRecord, TradeRecord } from '../../src/domain/markets/market.ts';
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
-import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { FailureStreaks } from '../../src/observe/failures.ts';
 import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import type { Tx } from '../../src/store/db/tx.ts';
 import { heldParts } from '../../src/store/feeds/parts.ts';

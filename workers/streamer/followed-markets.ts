@@ -1,4 +1,4 @@
-import { followedMarkets } from '../../src/store/alerts/followed-markets.ts';
+import { followedMarkets } from '../../src/store/alerts/candidates.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 
 /** A market counts as followed for so long after a look that found it so. */

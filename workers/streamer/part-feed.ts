@@ -1,7 +1,7 @@
 import { uuidv7 } from 'uuidv7';
 import type { PriceRecord } from '../../src/domain/markets/market.ts';
 import type { AnnouncedTimes } from '../../src/domain/markets/resolution.ts';
-import { shouldLog } from '../../src/observe/failure-streaks.ts';
+import { shouldLog } from '../../src/observe/failures.ts';
 import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { closeGaps, openGap } from '../../src/store/feeds/gaps.ts';
 import type { WantedMarket } from '../../src/store/feeds/markets.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { VenueName } from '../../src/domain/markets/venue.ts';
-import { FailureStreaks } from '../../src/observe/failure-streaks.ts';
+import { FailureStreaks } from '../../src/observe/failures.ts';
 import { inOrder } from '../../src/runtime/lifecycle.ts';
 import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { type FeedReport, forgetStreamer, reportFeeds } from '../../src/store/feeds/streamers.ts';

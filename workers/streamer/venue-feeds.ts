@@ -1,6 +1,6 @@
 import type { AnnouncedTimes } from '../../src/domain/markets/resolution.ts';
 import { VENUES, type VenueName } from '../../src/domain/markets/venue.ts';
-import { shouldLog } from '../../src/observe/failure-streaks.ts';
+import { shouldLog } from '../../src/observe/failures.ts';
 import type { RequestedPoll } from '../../src/queues/producer.ts';
 import type { ProcessContext } from '../../src/runtime/process-context.ts';
 import { noteAnnounced } from '../../src/store/catalog/market-sightings.ts';

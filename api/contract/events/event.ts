@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DIRECTIONS, UNITS } from '../../../src/domain/alerts/alert.ts';
+import { DIRECTIONS, UNITS } from '../../../src/domain/alerts/condition.ts';
 import {
   ALERT_CONDITIONS,
   BOOK_CONDITION_NAMES,

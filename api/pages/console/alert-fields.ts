@@ -1,7 +1,7 @@
-import { DEFAULT_COOLDOWN_SECONDS } from '../../../src/domain/alerts/alert.ts';
 import {
   CONDITION_FIELDS,
   type ConditionDefinition,
+  DEFAULT_COOLDOWN_SECONDS,
   THRESHOLD_FIELDS,
   type ThresholdField,
 } from '../../../src/domain/alerts/condition.ts';

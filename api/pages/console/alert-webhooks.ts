@@ -1,5 +1,5 @@
 import type { SubscribableEvent } from '../../../src/domain/webhooks/event.ts';
-import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
+import { shownUrl } from '../../../src/domain/webhooks/url.ts';
 import type { FormView } from '../kit/form-view.ts';
 import { hidden } from '../kit/forms.ts';
 import { type Html, html } from '../kit/html.ts';

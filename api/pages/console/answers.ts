@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { AlertStatus, Direction, Unit } from '../../../src/domain/alerts/alert.ts';
+import type { AlertStatus, Direction, Unit } from '../../../src/domain/alerts/condition.ts';
 import type { Condition } from '../../../src/domain/alerts/conditions.ts';
 import type { ChatFormat } from '../../../src/domain/chat/chat-url.ts';
 import type { OrderSide } from '../../../src/domain/markets/executable.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { parseExactJson } from '../../../src/domain/values/exact-json.ts';
 import type { ApiContext } from '../../context.ts';
 import { ApiError } from '../../errors.ts';
-import type { AnswerDeps } from '../../http/answer-deps.ts';
+import type { AnswerDeps } from '../../http/deps.ts';
 import { REPLAYED } from '../../http/idempotent-write.ts';
 import { type InternalClient, type InternalQuery, type RouteAnswer, targetOf } from '../../http/internal-client.ts';
 import type { Route } from '../../http/route.ts';

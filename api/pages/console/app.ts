@@ -1,7 +1,7 @@
 import Router from '@koa/router';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiState } from '../../context.ts';
-import type { AnswerDeps } from '../../http/answer-deps.ts';
+import type { AnswerDeps } from '../../http/deps.ts';
 import type { AuthDeps } from '../../middleware/authenticate.ts';
 import { tooManyRequests } from '../../middleware/rate-limit.ts';
 import type { StreamDeps } from '../../streams/port.ts';

@@ -1,12 +1,12 @@
 import type Router from '@koa/router';
 import type { Cidr } from '../../../src/domain/webhooks/address-policy.ts';
-import { FailureStreaks } from '../../../src/observe/failure-streaks.ts';
+import { FailureStreaks } from '../../../src/observe/failures.ts';
 import { clientNetwork } from '../../access/client-address.ts';
 import { OpenCounts } from '../../access/open-counts.ts';
 import { VISITOR } from '../../access/visitor.ts';
 import type { ApiContext, ApiState } from '../../context.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
-import type { AnswerDeps } from '../../http/answer-deps.ts';
+import type { AnswerDeps } from '../../http/deps.ts';
 import { tooManyStreams } from '../../streams/account-use.ts';
 import { badge, Html, html } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';

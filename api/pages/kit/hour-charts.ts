@@ -1,4 +1,4 @@
-import { MEASURED_DELIVERIES, type WebhookHours } from '../../../src/store/deliveries/webhook-hours.ts';
+import { MEASURED_DELIVERIES, type WebhookHours } from '../../../src/store/deliveries/webhook-figures.ts';
 import { emptyState, type Html, html, number, table } from './html.ts';
 import { percent } from './shown-values.ts';
 

@@ -1,8 +1,6 @@
 import { VERSION } from '../../../src/config/version.ts';
-import { chatMessage } from '../../../src/domain/chat/chat-message.ts';
-import { shownChatBody } from '../../../src/domain/chat/chat-request.ts';
-import { readChatFacts } from '../../../src/store/deliveries/chat-facts.ts';
-import { type RequestFacts, readRequestFacts } from '../../../src/store/deliveries/request-facts.ts';
+import { chatMessage, shownChatBody } from '../../../src/domain/chat/chat-request.ts';
+import { type RequestFacts, readChatFacts, readRequestFacts } from '../../../src/store/deliveries/request-facts.ts';
 import { ApiError } from '../../errors.ts';
 import { copiedText } from './attempts.ts';
 import { code, type Html, html, table } from './html.ts';

@@ -1,4 +1,4 @@
-import { ALERT_STATUSES, type AlertStatus } from '../../../src/domain/alerts/alert.ts';
+import { ALERT_STATUSES, type AlertStatus } from '../../../src/domain/alerts/condition.ts';
 import { compareDecimals, type Decimal, decimal, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import { decodeMark } from '../../../src/store/marks/detail.ts';
 import {

@@ -1,6 +1,6 @@
-import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
+import { shownUrl } from '../../../src/domain/webhooks/url.ts';
 import { retryDelivery } from '../../../src/store/deliveries/recovery.ts';
-import { findOpsDelivery, locateDelivery, type OpsDeliveryWithLog } from '../../../src/store/ops/deliveries.ts';
+import { findOpsDelivery, locateDelivery, type OpsDeliveryWithLog } from '../../../src/store/ops/webhooks.ts';
 import { ApiError } from '../../errors.ts';
 import { presentDeliveryWithLog } from '../../routes/present-delivery.ts';
 import { attemptAnswers, attemptTimeline } from '../kit/attempts.ts';

@@ -1,7 +1,11 @@
 import type { ArchiveKind } from '../../../src/domain/archive/kinds.ts';
 import { readDueDays } from '../../../src/store/archive/catalog.ts';
-import { archivedPairs } from '../../../src/store/archive/pairs.ts';
-import { type ArchiveFailure, type ArchiveKindState, readArchiveState } from '../../../src/store/archive/state.ts';
+import {
+  type ArchiveFailure,
+  type ArchiveKindState,
+  archivedPairs,
+  readArchiveState,
+} from '../../../src/store/archive/state.ts';
 import type { Queryable } from '../../../src/store/db/tx.ts';
 import { ago, badge, code, type Html, html, NONE, number, table } from '../kit/html.ts';
 

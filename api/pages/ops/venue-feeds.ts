@@ -1,4 +1,4 @@
-import type { GapSummary } from '../../../src/store/feeds/gap-lists.ts';
+import type { GapSummary } from '../../../src/store/feeds/gaps.ts';
 import type { FeedReport, StoredFeedState } from '../../../src/store/feeds/streamers.ts';
 import type { VenueFeeds } from '../../reads/feed-states.ts';
 import type { EnabledVenue } from '../../reads/venue-catalog.ts';

@@ -1,12 +1,12 @@
-import { briefly } from '../../../src/domain/values/briefly.ts';
+import { briefly } from '../../../src/domain/values/caches.ts';
 import {
   listQuarantine,
   type QuarantineCursor,
   type QuarantineEntry,
   type QuarantineSummary,
   summarizeQuarantine,
-} from '../../../src/store/catalog/quarantine-reads.ts';
-import { latestGaps } from '../../../src/store/feeds/gap-lists.ts';
+} from '../../../src/store/catalog/quarantine.ts';
+import { latestGaps } from '../../../src/store/feeds/gaps.ts';
 import { countMarketsByStatus, type MarketCount, type OpsPoll, readPolls } from '../../../src/store/ops/venues.ts';
 import { readFreshness, type VenueFreshness } from '../../../src/store/prices/freshness.ts';
 import { readVenueCompleteness, type VenueCompleteness } from '../../../src/store/series/completeness.ts';

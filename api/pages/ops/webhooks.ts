@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../../src/domain/values/durations.ts';
-import { shownUrl } from '../../../src/domain/webhooks/shown-url.ts';
+import { shownUrl } from '../../../src/domain/webhooks/url.ts';
 import {
   type ListedWebhook,
   listWebhooks,
@@ -8,7 +8,7 @@ import {
   WEBHOOK_STATES,
   type WebhookFilter,
   type WebhookState,
-} from '../../../src/store/ops/webhook-list.ts';
+} from '../../../src/store/ops/webhooks.ts';
 import { chosen, textField } from '../kit/filters.ts';
 import { field, filterForm } from '../kit/forms.ts';
 import { ago, badge, code, duration, type Html, html, longText, NONE, number, type Tone, table } from '../kit/html.ts';

@@ -5,11 +5,11 @@ import { compareQuery, comparison, comparisonExample } from '../../contract/exec
 import { ApiError } from '../../errors.ts';
 import { checkAsOf } from '../../http/input.ts';
 import { marketRoute, type Route } from '../../http/route.ts';
-import { booksValidity, checkSizeDigits, hasBook, presentPlaced, sizeDigits } from '../../reads/placed-executable.ts';
+import { booksValidity, checkSizeDigits, hasBook, presentPlaced, sizeDigits } from '../../reads/executable-answer.ts';
 import { freshnessAt } from '../../reads/point-in-time.ts';
 import type { MarketReadDeps } from '../../reads/read-deps.ts';
 import { venueScopes } from '../market-scope.ts';
-import { BOOK_ERRORS, bookNotAvailable } from './outcome-book.ts';
+import { BOOK_ERRORS, bookNotAvailable } from './orderbook.ts';
 
 /** GET /v1/compare: a purchase of one outcome and a sale of the same size of another. */
 export function compareRoutes(deps: MarketReadDeps): Route[] {

@@ -17,12 +17,19 @@ import {
 import { invalidRequest } from '../../errors.ts';
 import { checkAsOf } from '../../http/input.ts';
 import { marketRoute, type Route } from '../../http/route.ts';
-import { presentExecutable, stableFeeMs } from '../../reads/executable-answer.ts';
-import { booksValidity, checkSizeDigits, hasBook, presentPlaced, sizeDigits } from '../../reads/placed-executable.ts';
+import {
+  booksValidity,
+  checkSizeDigits,
+  hasBook,
+  presentExecutable,
+  presentPlaced,
+  sizeDigits,
+  stableFeeMs,
+} from '../../reads/executable-answer.ts';
 import { freshnessAt } from '../../reads/point-in-time.ts';
 import type { MarketReadDeps } from '../../reads/read-deps.ts';
 import { seriesValidity, venueScopes } from '../market-scope.ts';
-import { BOOK_ERRORS, outcomeBooks } from './outcome-book.ts';
+import { BOOK_ERRORS, outcomeBooks } from './orderbook.ts';
 
 /** GET /v1/{venue}/markets/{market_id}/executable and, for up to 100 outcomes at once, /v1/{venue}/executable. */
 export function executableRoutes(deps: MarketReadDeps): Route[] {

@@ -33,8 +33,8 @@ import {
   walletExample,
 } from '../../contract/wallet.ts';
 import { ApiError, invalidRequest } from '../../errors.ts';
+import type { WriteDeps } from '../../http/deps.ts';
 import { accountRoute, type Route, writeRoute } from '../../http/route.ts';
-import type { WriteDeps } from '../../http/write-deps.ts';
 import { accountList, listQuery, placedList } from '../account-list.ts';
 
 const tag = 'wallets';

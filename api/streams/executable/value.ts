@@ -4,10 +4,8 @@ import type { Decimal } from '../../../src/domain/values/decimal.ts';
 import type { JournalHead } from '../../../src/store/journal/read-journal.ts';
 import type { OrderBook } from '../../../src/store/series/order-books.ts';
 import { isLive, stableBookMs } from '../../reads/cold-read.ts';
-import { stableFeeMs } from '../../reads/executable-answer.ts';
-import { hasBook, presentPlaced } from '../../reads/placed-executable.ts';
-import type { StreamCursors } from '../cursors.ts';
-import { type Replaceable, streamMessage } from '../frame.ts';
+import { hasBook, presentPlaced, stableFeeMs } from '../../reads/executable-answer.ts';
+import { type Replaceable, type StreamCursors, streamMessage } from '../frame.ts';
 
 /** What an order costs or pays, as its messages state it. */
 export interface Value {
@@ -60,4 +58,21 @@ export function valueMessage(
   const data = new JsonText(`${text.slice(0, -1)},${times.slice(1)}`);
   const cursor = cursors.encode({ epoch: head.epoch, seq });
   return { ...streamMessage(fields, data, { cursor, decimalFormat }), conflationKey };
+}
+
+interface WatchedOutcome {
+  readonly venue: string;
+  readonly marketId: string;
+  readonly outcomeId: string;
+}
+
+/** The orders of a subscription: each size on each side of each outcome. */
+export interface WatchedOrders {
+  readonly outcomes: readonly WatchedOutcome[];
+  readonly sides: readonly OrderSide[];
+  readonly sizes: readonly Decimal[];
+}
+
+export function countOf({ outcomes, sides, sizes }: WatchedOrders): number {
+  return outcomes.length * sides.length * sizes.length;
 }

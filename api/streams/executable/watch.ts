@@ -1,23 +1,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Change } from '../../../src/domain/live/change.ts';
 import type { DecimalFormat } from '../../../src/domain/values/api-json.ts';
-import { FailureStreaks } from '../../../src/observe/failure-streaks.ts';
+import { FailureStreaks } from '../../../src/observe/failures.ts';
 import { logLimited } from '../../../src/observe/limited-lines.ts';
 import type { Logger } from '../../../src/observe/logger.ts';
 import type { Queryable } from '../../../src/store/db/tx.ts';
 import type { JournalStamp } from '../../../src/store/journal/stamp.ts';
 import type { JournalBatch } from '../../../src/store/journal/tail.ts';
 import { type OrderBook, readOrderBooks } from '../../../src/store/series/order-books.ts';
+import { FILL_KINDS, sizeDigits } from '../../reads/executable-answer.ts';
 import { namedBy } from '../../reads/journal-view.ts';
-import { FILL_KINDS, sizeDigits } from '../../reads/placed-executable.ts';
 import type { EnabledVenue } from '../../reads/venue-catalog.ts';
 import type { Subscription } from '../client.ts';
-import type { StreamCursors } from '../cursors.ts';
-import type { Replaceable } from '../frame.ts';
+import type { Replaceable, StreamCursors } from '../frame.ts';
 import type { MarketHub } from '../hub.ts';
-import { AlarmClock } from './alarm-clock.ts';
-import { countOf } from './orders.ts';
-import { computedValue, stableMs, type Value, valueMessage } from './value.ts';
+import { computedValue, countOf, stableMs, type Value, valueMessage } from './value.ts';
 import { Watched, type WatchedBook, type Watcher } from './watched.ts';
 
 /** Books of one statement: they may have 400 levels each. */
@@ -241,5 +238,68 @@ export class ExecutableWatch {
       handed += 1;
     }
     if (handed > 0) onDispatched('executable', handed);
+  }
+}
+
+/** The longest time of a timer of Node. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+/** Alarms of the same moment ring together. */
+const PRECISION_MS = 50;
+
+/** Rings for each key once after its time, with one timer for the next of them. */
+class AlarmClock<Key> {
+  readonly #ring: (key: Key) => void;
+  /** Milliseconds of the monotonic clock. */
+  readonly #dueMs = new Map<Key, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #timerMs = Number.POSITIVE_INFINITY;
+
+  constructor(ring: (key: Key) => void) {
+    this.#ring = ring;
+  }
+
+  /** Sets the alarm of a key, in place of its earlier one. Infinity: none. */
+  set(key: Key, inMs: number): void {
+    if (inMs === Number.POSITIVE_INFINITY) {
+      this.#dueMs.delete(key);
+      return;
+    }
+    const dueMs = performance.now() + inMs;
+    this.#dueMs.set(key, dueMs);
+    this.#schedule(dueMs);
+  }
+
+  delete(key: Key): void {
+    this.#dueMs.delete(key);
+    if (this.#dueMs.size === 0) this.close();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#timerMs = Number.POSITIVE_INFINITY;
+  }
+
+  #schedule(dueMs: number): void {
+    if (dueMs >= this.#timerMs) return;
+    clearTimeout(this.#timer);
+    this.#timerMs = dueMs;
+    const waitMs = Math.max(PRECISION_MS, dueMs - performance.now());
+    this.#timer = setTimeout(() => this.#wake(), Math.min(MAX_TIMER_MS, waitMs));
+    this.#timer.unref();
+  }
+
+  #wake(): void {
+    this.close();
+    const nowMs = performance.now();
+    const due: Key[] = [];
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const [key, dueMs] of this.#dueMs) {
+      if (dueMs <= nowMs) due.push(key);
+      else nextMs = Math.min(nextMs, dueMs);
+    }
+    for (const key of due) this.#dueMs.delete(key);
+    if (nextMs !== Number.POSITIVE_INFINITY) this.#schedule(nextMs);
+    for (const key of due) this.#ring(key);
   }
 }

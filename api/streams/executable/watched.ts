@@ -2,8 +2,7 @@ import type { OrderSide } from '../../../src/domain/markets/executable.ts';
 import type { Decimal } from '../../../src/domain/values/decimal.ts';
 import { type Subject, subjectKey } from '../../reads/journal-view.ts';
 import type { Subscription } from '../client.ts';
-import type { WatchedOrders } from './orders.ts';
-import type { Value } from './value.ts';
+import type { Value, WatchedOrders } from './value.ts';
 
 /** The orders of one subscription. */
 export interface Watcher {

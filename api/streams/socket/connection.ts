@@ -13,8 +13,7 @@ import type { AccountUse } from '../account-use.ts';
 import type { StreamClient } from '../client.ts';
 import type { StreamDeps } from '../port.ts';
 import { filterOf } from '../request/request-filter.ts';
-import { CLOSE_CODES, readFrame } from './frames.ts';
-import { createSocketSink } from './sink.ts';
+import { CLOSE_CODES, createSocketSink, readFrame } from './frames.ts';
 
 export interface SocketDeps extends AuthDeps, StreamDeps {
   db: Database;

@@ -41,3 +41,19 @@ function causeOf(error: OddswireConnectionError): string {
   const reason = failed?.cause?.message || failed?.cause?.code;
   return reason ? `no answer (${reason})` : error.message;
 }
+
+/** A missing or invalid variable. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+}
+
+/** A failure with its own text and exit code. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}

@@ -1,5 +1,6 @@
-import { cut, table, widthOf } from '../../../cli/table.ts';
+import { cut, table, utc, widthOf } from '../../../cli/table.ts';
 import { printable } from '../../../src/domain/values/text.ts';
+import type { Market, TradeHistory } from '../../typescript/src/index.ts';
 import type { Call } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 import { wholeNumber } from './read-arguments.ts';
@@ -174,4 +175,39 @@ export async function printOne<Row>(call: Call, columns: readonly Column<Row>[],
 export async function printDeleted(call: Call, id: string): Promise<number> {
   await call.print(call.flags.has('json') ? `${JSON.stringify({ id, deleted: true })}\n` : `${id} deleted\n`);
   return EXIT.done;
+}
+
+type Titles = Pick<Market<string>, 'title' | 'sibling_label' | 'event_title'>;
+
+/** Markets of one event often share a title; the label distinguishes them. */
+export function titleOf({ title, sibling_label: label }: Pick<Titles, 'title' | 'sibling_label'>): string {
+  return label === undefined || title.includes(label) ? title : `${title} (${label})`;
+}
+
+/** The event and the market in it; the title of a market that is its event. */
+export function questionOf({ title, sibling_label: label, event_title: event }: Titles): string {
+  if (event === undefined || event === title)
+    return titleOf({ title, ...(label !== undefined && { sibling_label: label }) });
+  return `${event}: ${label ?? title}`;
+}
+
+/** A share of 0 to 1 as percents, rounded down: only a complete one is 100 %. */
+export function shareText(share: number): string {
+  return `${(Math.floor(share * 1_000 + 1e-6) / 10).toFixed(1)} %`;
+}
+
+/** States on standard error, beside a table, how far back the stored trades of the market are complete. */
+export async function noteHistory(
+  call: Call,
+  meta: { history: TradeHistory; cold_reads?: 'exhausted' },
+): Promise<void> {
+  if (call.flags.has('json')) return;
+  const { status, covered_from: from, covered_to: to, coverage, reason } = meta.history;
+  const until = to === undefined ? '' : ` until ${utc(to)} UTC`;
+  const since = from === undefined ? '' : `; all trades since ${utc(from)} UTC${until} are stored`;
+  const share = coverage === undefined ? '' : `; ${shareText(coverage.share)} of the venue's volume`;
+  const why = reason === undefined ? '' : ` (${reason})`;
+  await call.note(`history: ${status}${why}${since}${share}`);
+  if (meta.cold_reads !== undefined)
+    await call.note('the stored state only: the account has used up its cold reads of this minute');
 }

@@ -1,5 +1,7 @@
+import type { Option } from '../../../cli/arguments.ts';
 import { coloursOf } from '../../../cli/output.ts';
 import { type Failure, runProgram } from '../../../cli/program.ts';
+import { aligned } from '../../../cli/table.ts';
 import { printable } from '../../../src/domain/values/text.ts';
 import {
   createClient,
@@ -9,11 +11,9 @@ import {
 } from '../../typescript/src/index.ts';
 import type { Call, CliCommand, Settings } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { CommandError, SettingsError } from './errors.ts';
-import { EXIT, exitCodeOf, linesOf } from './exit-codes.ts';
-import { helpOf } from './help.ts';
+import { CommandError, EXIT, exitCodeOf, linesOf, SettingsError } from './exit-codes.ts';
 import type { Io } from './io.ts';
-import { argumentsOf } from './read-arguments.ts';
+import { argumentsOf, COMMON } from './read-arguments.ts';
 import { KnownIds } from './short-ids/known-ids.ts';
 import { hasShortIds, withWholeIds } from './short-ids/whole-ids.ts';
 import { VERSION } from './version.ts';
@@ -96,4 +96,21 @@ function settingsOf(given: string | undefined, env: Io['env']): Settings {
 
 function missing(name: string, value: string | undefined, meaning: string): string {
   return value === undefined ? `set ${name} to ${meaning}` : `${name} is empty; set it to ${meaning}`;
+}
+
+/** The text of `--help`. */
+function helpOf({ forms, summary, options, notes }: CliCommand): string {
+  const usage = forms.map((form, at) => `${at === 0 ? 'usage: ' : '       '}oddswire-cli ${form}`).join('\n');
+  const described = aligned(
+    Object.entries({ ...options, ...COMMON }).map(([name, option]) => [flagOf(name, option), helpText(option)]),
+  );
+  return `${usage}\n\n${summary}\n\n${described}${notes === undefined ? '' : `\n${notes}\n`}`;
+}
+
+function flagOf(name: string, { value }: Option): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`;
+}
+
+function helpText({ help = '', choices }: Option): string {
+  return choices === undefined ? help : `${help}: ${choices.join(', ')}`;
 }

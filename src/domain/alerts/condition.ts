@@ -2,7 +2,6 @@ import type { Executable, Order, OrderSide } from '../markets/executable.ts';
 import type { ResolutionState } from '../markets/resolution.ts';
 import { compareDecimals, type Decimal } from '../values/decimal.ts';
 import type { ChatFacts, Content, Data } from '../webhooks/chat-values.ts';
-import type { Direction, Unit } from './alert.ts';
 
 /*
  * A file of `conditions` defines a condition with everything that depends on it: its fields, its evaluation live and in a backtest,
@@ -70,7 +69,7 @@ export type GivenFields = Readonly<Record<string, unknown>>;
 type AddFault = (field: ConditionField, message: string) => void;
 
 /** A `price_alert` event whose message a chat receives. */
-export interface ChatAlert {
+interface ChatAlert {
   /** The outcome or the token. */
   subject: string;
   /** The market. */
@@ -278,4 +277,35 @@ const WINDOW_CLASSES = [60, 300, 900, 3_600, 14_400, 86_400] as const;
 /** The length of the window in the name of a probe. */
 export function windowClass(windowSeconds = 0): number {
   return WINDOW_CLASSES.find((seconds) => seconds >= windowSeconds) ?? 86_400;
+}
+
+export const UNITS = ['absolute', 'percent'] as const;
+export type Unit = (typeof UNITS)[number];
+
+/** `at_most` and `at_least` of a spread; `up` and `down` of a change, which without one counts in both directions. */
+export const DIRECTIONS = ['at_most', 'at_least', 'up', 'down'] as const;
+export type Direction = (typeof DIRECTIONS)[number];
+
+export const ALERT_STATUSES = ['active', 'paused', 'triggered', 'expired'] as const;
+export type AlertStatus = (typeof ALERT_STATUSES)[number];
+
+/** A trade print received later than this after its venue time fires no alert. */
+export const STALE_OBSERVATION_MS = 600_000;
+
+export const MAX_WINDOW_SECONDS = 86_400;
+/** The longest time of all windows of a volume together. */
+export const MAX_WINDOWS_SECONDS = 604_800;
+export const MIN_COOLDOWN_SECONDS = 1;
+/** Of an alert that repeats. */
+export const DEFAULT_COOLDOWN_SECONDS = 3_600;
+export const MAX_COOLDOWN_SECONDS = 2_592_000;
+
+/** The markets of a rule. All given fields must fit. */
+export interface Scope {
+  market_id?: string | undefined;
+  event_id?: string | undefined;
+  venue?: string | undefined;
+  category?: string | undefined;
+  /** Every word is in the title of the market or of its event. */
+  q?: string | undefined;
 }

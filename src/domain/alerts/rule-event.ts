@@ -4,9 +4,8 @@ import { type ApiJson, numberField } from '../values/api-json.ts';
 import type { Decimal } from '../values/decimal.ts';
 import { type CorrectedResult, correctionFields } from '../webhooks/correction.ts';
 import { type EventStamp, eventBody } from '../webhooks/event-body.ts';
-import type { Direction } from './alert.ts';
 import type { BookFiring } from './book-rule.ts';
-import type { RuleShape } from './condition.ts';
+import type { Direction, RuleShape } from './condition.ts';
 import { type BookConditionName, type Condition, type MarketConditionName, thresholdField } from './conditions.ts';
 import type { Firing } from './rule.ts';
 

@@ -1,6 +1,5 @@
-import { webhookFailingBody, webhookPausedBody } from '../webhooks/account-event.ts';
 import { type Data, type Field, joined, numberOf, textOf, word } from '../webhooks/chat-values.ts';
-import { eventBody } from '../webhooks/event-body.ts';
+import { eventBody, webhookFailingBody, webhookPausedBody } from '../webhooks/event-body.ts';
 import { type EventDefinition, SAMPLE_FAILURE } from './definition.ts';
 
 const SAMPLE_TROUBLE = {

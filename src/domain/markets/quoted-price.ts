@@ -1,4 +1,5 @@
 import { compareDecimals, type Decimal, midpoint, subtractDecimals } from '../values/decimal.ts';
+import type { BookRecord, PriceRecord } from './market.ts';
 
 /** The best orders of one outcome, the bid not above the ask; a side without orders is absent. */
 export interface Quotes {
@@ -22,4 +23,25 @@ export function isTight({ bid, ask }: Quotes): boolean {
 export function quotedPrice(quotes: Quotes, lastPrice: Decimal | undefined): Decimal | undefined {
   const { bid, ask } = quotes;
   return bid !== undefined && ask !== undefined && isTight(quotes) ? midpoint(bid, ask) : lastPrice;
+}
+
+/** The best bid and the best ask of a book. */
+export function quotesOf(book: BookRecord): Quotes {
+  return { bid: book.bids[0]?.price, ask: book.asks[0]?.price };
+}
+
+/** The price of a book by `quotedPrice`; undefined when that gives no price. */
+export function priceOfBook(book: BookRecord, lastPrice?: Decimal): PriceRecord | undefined {
+  const { bid, ask } = quotesOf(book);
+  const price = quotedPrice({ bid, ask }, lastPrice);
+  if (price === undefined) return undefined;
+  const { outcomeId, asOfMs, seenAtMs } = book;
+  return {
+    outcomeId,
+    asOfMs,
+    ...(seenAtMs !== undefined && seenAtMs !== asOfMs && { seenAtMs }),
+    price,
+    ...(bid !== undefined && { bid }),
+    ...(ask !== undefined && { ask }),
+  };
 }

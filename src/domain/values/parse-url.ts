@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+
 /**
  * The URL of a text, null for other texts. `URL.canParse` cannot replace it: in Node 20, a process that calls it often rejects every URL
  * with a character such as `ü`.
@@ -14,4 +16,15 @@ export function parseUrl(text: string, base?: string): URL | null {
 export function isWebAddress(text: string | null | undefined): text is string {
   const protocol = parseUrl(text ?? '')?.protocol;
   return protocol === 'https:' || protocol === 'http:';
+}
+
+/** The host name of `host` or `host:port` in the form that URLs have, without a dot at the end. Null for other texts. */
+export function hostNameOf(host: string): string | null {
+  if (!/^[\w.:[\]-]+$/.test(host)) return null;
+  return parseUrl(`http://${host}`)?.hostname.replace(/\.$/, '') ?? null;
+}
+
+/** Whether a host name always means this machine or a fixed address: no owner of a domain can point it elsewhere. */
+export function isFixedHost(name: string): boolean {
+  return name === 'localhost' || name.endsWith('.localhost') || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0;
 }

@@ -36,3 +36,14 @@ export function showDirectionControls(text: string): string {
     return `[U+${control.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`;
   });
 }
+
+const keys = new Map<string, string>();
+
+/** The key of a column in a row: `volume_24h` becomes `volume24h`. Cached, because statements return thousands of rows. */
+export function keyOf(column: string): string {
+  const known = keys.get(column);
+  if (known !== undefined) return known;
+  const key = column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  keys.set(column, key);
+  return key;
+}

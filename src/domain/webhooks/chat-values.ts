@@ -8,6 +8,7 @@ import {
   subtractDecimals,
   ZERO,
 } from '../values/decimal.ts';
+import { span } from '../values/durations.ts';
 import { LongNumber } from '../values/exact-json.ts';
 import { printable } from '../values/text.ts';
 
@@ -77,7 +78,7 @@ function payoutWords(data: Data): string {
 }
 
 /** `+0.02 (+3.3 %) from 0.6`. */
-export function moveOf(from: Decimal | undefined, to: Decimal | undefined): string | undefined {
+function moveOf(from: Decimal | undefined, to: Decimal | undefined): string | undefined {
   if (from === undefined || to === undefined) return undefined;
   const change = subtractDecimals(to, from);
   const percent = from === ZERO ? '' : ` (${signed(divideDecimals(multiplyDecimals(change, HUNDRED), from, 1))} %)`;
@@ -160,4 +161,26 @@ export function name(value: unknown): string {
 /** `<rule>: <observation>`. */
 export function observed(rule: string, value: string): string {
   return value === '' ? rule : `${rule}: ${value}`;
+}
+
+/** A price reached its target; of a crossing the price before it is known. */
+export function reachedContent({ subject, data }: { subject: string; data: Data }, verb: string): Content {
+  const target = numberOf(data['targetPrice']);
+  return {
+    title: joined('Price alert:', subject, verb, target),
+    fields: [priceOf(data), ['Target', target], moveField(data)],
+  };
+}
+
+export function priceOf(data: Data): Field {
+  return ['Price', numberOf(data['currentPrice'])];
+}
+
+export function moveField(data: Data): Field {
+  return ['Move', moveOf(numberOf(data['fromPrice']), numberOf(data['currentPrice']))];
+}
+
+export function windowOf(data: Data): string | undefined {
+  const seconds = data['windowSeconds'];
+  return typeof seconds === 'number' ? `within ${span(seconds)}` : undefined;
 }

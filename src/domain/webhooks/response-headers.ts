@@ -1,4 +1,4 @@
-import { MAX_PLAIN_PART, shownPath, shownUrl } from './shown-url.ts';
+import { MAX_PLAIN_PART, shownPath, shownUrl } from './url.ts';
 
 /** Of the stored text with all headers of an answer. */
 const MAX_HEADERS_BYTES = 4 * 1024;
@@ -108,3 +108,6 @@ export function storedHeaders(headers: ResponseHeaders): string {
 export function headersOfStored(text: string): ResponseHeaders {
   return JSON.parse(text) as ResponseHeaders;
 }
+
+/** The stored part of a receiver's response body. An excerpt of this size may end inside a character. */
+export const EXCERPT_BYTES = 4 * 1024;

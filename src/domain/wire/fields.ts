@@ -1,5 +1,6 @@
 import { type ApiJson, decimalField, type ExactNumber, numberField } from '../values/api-json.ts';
 import { compareDecimals, decimal } from '../values/decimal.ts';
+import { keyOf } from '../values/text.ts';
 
 /** What a field holds in the store, and what an answer or a message holds. */
 interface Kinds {
@@ -63,17 +64,6 @@ export type Row<T extends Fields> = {
     T[N] extends { of: infer Of extends Fields } ? Row<Of>[] : Value<T[N], 'stored'>
   >;
 };
-
-const keys = new Map<string, string>();
-
-/** The key of a column in a row: `volume_24h` becomes `volume24h`. Cached, because statements return thousands of rows. */
-export function keyOf(column: string): string {
-  const known = keys.get(column);
-  if (known !== undefined) return known;
-  const key = column.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
-  keys.set(column, key);
-  return key;
-}
 
 /** Makes the function that presents rows, with the fields in their order. */
 export function rowPresenter<T extends Fields>(fields: T): (row: Row<T>) => Body<T> {

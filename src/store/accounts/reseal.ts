@@ -1,5 +1,5 @@
 import { type Database, type Queryable, type Statement, sql } from '../db/tx.ts';
-import { kidOf, SEALED_COLUMNS, type SealedColumn, type Sealer } from './sealed-columns.ts';
+import { kidOf, SEALED_COLUMNS, type SealedColumn, type Sealer } from './key-ring.ts';
 
 /** Rows per transaction. */
 const BATCH = 500;

@@ -1,4 +1,4 @@
-import type { AlertStatus, Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
+import type { AlertStatus, Direction, Scope, Unit } from '../../domain/alerts/condition.ts';
 import { type Condition, isBookCondition, probeOf } from '../../domain/alerts/conditions.ts';
 import type { OrderSide } from '../../domain/markets/executable.ts';
 import type { ResolutionState } from '../../domain/markets/resolution.ts';

@@ -1,5 +1,5 @@
 import type { ProbeFacts, ProbeRange, WindowFacts } from '../../domain/alerts/condition.ts';
-import { isPossible, rangeOf } from '../../domain/alerts/probe.ts';
+import { isPossible, rangeOf } from '../../domain/alerts/conditions.ts';
 import { MAX_DIGITS } from '../../domain/values/decimal.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { type Candidate, observationBefore, quoteBefore } from './rules.ts';

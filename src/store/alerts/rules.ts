@@ -1,5 +1,4 @@
-import type { Direction, Scope, Unit } from '../../domain/alerts/alert.ts';
-import type { NeededObservations, Observed } from '../../domain/alerts/condition.ts';
+import type { Direction, NeededObservations, Observed, Scope, Unit } from '../../domain/alerts/condition.ts';
 import {
   type AlertCondition,
   type Condition,

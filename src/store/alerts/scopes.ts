@@ -1,4 +1,4 @@
-import type { Scope } from '../../domain/alerts/alert.ts';
+import type { Scope } from '../../domain/alerts/condition.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
 /*

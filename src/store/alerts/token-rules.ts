@@ -1,4 +1,4 @@
-import { isPossible, type Probe, toProbe } from '../../domain/alerts/probe.ts';
+import { isPossible, type Probe, toProbe } from '../../domain/alerts/conditions.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 import { type Candidate, IS_EVALUATED, OF_MARKETS } from './rules.ts';
 import { HAS_SCOPES, IS_IN_SCOPE, KEYS_OF_MARKET } from './scopes.ts';

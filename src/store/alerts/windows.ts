@@ -1,4 +1,4 @@
-import { boundedCache } from '../../domain/values/bounded-cache.ts';
+import { boundedCache } from '../../domain/values/caches.ts';
 import { ORIGIN } from '../db/origin.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 

@@ -1,5 +1,6 @@
 import type { ArchiveDay } from '../../domain/archive/file.ts';
-import type { ArchiveKind } from '../../domain/archive/kinds.ts';
+import { ARCHIVE_KIND_NAMES, type ArchiveKind } from '../../domain/archive/kinds.ts';
+import { VENUE_NAMES, VENUES, type VenueName } from '../../domain/markets/venue.ts';
 import { scrubText } from '../../domain/values/text.ts';
 import { type Queryable, sql } from '../db/tx.ts';
 
@@ -85,4 +86,28 @@ export async function readArchiveState(
   db: Queryable,
 ): Promise<{ kinds: ArchiveKindState[]; failures: ArchiveFailure[] }> {
   return { kinds: await db.query<ArchiveKindState>(LAST), failures: await db.query<ArchiveFailure>(FAILURES) };
+}
+
+/** The kinds that a venue has. */
+function kindsOf(venue: VenueName): ArchiveKind[] {
+  const { markets, trades, prices, books, tokens } = VENUES[venue].capabilities;
+  const has = {
+    trades,
+    candles: trades,
+    prices: prices || tokens,
+    books,
+    markets,
+    resolutions: markets,
+    coverage: true,
+  };
+  return ARCHIVE_KIND_NAMES.filter((kind) => has[kind]);
+}
+
+/** The kinds of all venues, also of those that are disabled by now. */
+export function archivedPairs(kinds: readonly ArchiveKind[]): { kind: ArchiveKind; venue: VenueName }[] {
+  return VENUE_NAMES.flatMap((venue) =>
+    kindsOf(venue)
+      .filter((kind) => kinds.includes(kind))
+      .map((kind) => ({ kind, venue })),
+  );
 }

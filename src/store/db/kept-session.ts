@@ -3,7 +3,7 @@ import pg from 'pg';
 import { asError } from '../../domain/values/errors.ts';
 import { forwardAbort } from '../../domain/values/signals.ts';
 import { within } from '../../domain/values/within.ts';
-import { FailureStreaks } from '../../observe/failure-streaks.ts';
+import { FailureStreaks } from '../../observe/failures.ts';
 import type { Logger } from '../../observe/logger.ts';
 
 const ANSWER_MS = 5_000;

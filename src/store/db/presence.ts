@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { asError, OddswireError } from '../../domain/values/errors.ts';
-import { FailureStreaks } from '../../observe/failure-streaks.ts';
+import { FailureStreaks } from '../../observe/failures.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from './kept-session.ts';
 import { waitForTurn } from './look-turns.ts';

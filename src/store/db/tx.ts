@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg, { type PoolClient } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import { asError, OddswireError } from '../../domain/values/errors.ts';
-import { keyOf } from '../../domain/wire/fields.ts';
+import { keyOf } from '../../domain/values/text.ts';
 
 /** One SQL statement with a name: Postgres parses and plans it once per connection. */
 export interface Statement {

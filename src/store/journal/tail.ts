@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Change } from '../../domain/live/change.ts';
 import { WakeUp } from '../../domain/values/signals.ts';
-import { FailureStreaks } from '../../observe/failure-streaks.ts';
+import { FailureStreaks } from '../../observe/failures.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from '../db/kept-session.ts';
 import type { Queryable } from '../db/tx.ts';

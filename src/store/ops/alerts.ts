@@ -1,4 +1,4 @@
-import type { AlertStatus } from '../../domain/alerts/alert.ts';
+import type { AlertStatus } from '../../domain/alerts/condition.ts';
 import type { Condition } from '../../domain/alerts/conditions.ts';
 import { boundedPage, type ScanExtent } from '../db/bounded-page.ts';
 import { type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';

@@ -1,4 +1,4 @@
-import { STALE_OBSERVATION_MS } from '../../domain/alerts/alert.ts';
+import { STALE_OBSERVATION_MS } from '../../domain/alerts/condition.ts';
 import type { TradeRecord } from '../../domain/markets/market.ts';
 import { createTokens, keepTokens } from '../catalog/tokens.ts';
 import { seamOf } from '../db/archive-seam.ts';

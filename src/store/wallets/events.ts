@@ -9,7 +9,7 @@ import {
 import { balanceChangeBody, type TransactionEvent, transactionBody } from '../../domain/wallets/event.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { insertDeliveries, insertEvents, type NewEvent } from '../deliveries/events.ts';
-import type { WalletLease } from './watch.ts';
+import type { WalletLease } from './wallets.ts';
 
 /** The result of one page, for the log and the wake-ups after its commit. */
 export interface WalletNews {

@@ -1,4 +1,4 @@
-import { boundedCache } from '../../domain/values/bounded-cache.ts';
+import { boundedCache } from '../../domain/values/caches.ts';
 import { isOfHost, mayBeOfMember, VenueError } from '../errors.ts';
 import type { RefusedMember, VenueObserver } from '../observer.ts';
 import { addPart, emptyBatch, type ParsedBatch } from '../parsed-batch.ts';

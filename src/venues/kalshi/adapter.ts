@@ -23,7 +23,7 @@ import { createFeeChangeDirectory } from './fee-changes.ts';
 import type { KalshiKey } from './feed/key.ts';
 import { createBookReader } from './fetch-books.ts';
 import { createHistoryReader } from './fetch-history.ts';
-import { findMarkets, listMarkets } from './fetch-markets.ts';
+import { createUnknownMarketFilter, findMarkets, listMarkets } from './fetch-markets.ts';
 import { tickersOf } from './outcome-ids.ts';
 import { parseBooks } from './parse-book.ts';
 import { parseMarkets } from './parse-market.ts';
@@ -31,7 +31,6 @@ import { parsePrices } from './parse-price.ts';
 import { collectTrades } from './parse-trade.ts';
 import { createSeriesDirectory } from './series-directory.ts';
 import { createPriceSweep, type SweepSettings } from './sweep-prices.ts';
-import { createUnknownMarketFilter } from './unknown-markets.ts';
 import { advance, type MarketWalkSettings, openWalk } from './walk-markets.ts';
 import { readTradePage, type TradeWalkSettings } from './walk-trades.ts';
 

@@ -1,4 +1,4 @@
-import { boundedCache } from '../../domain/values/bounded-cache.ts';
+import { boundedCache } from '../../domain/values/caches.ts';
 import { isHttpStatus, isOfHost, VenueError } from '../errors.ts';
 import type { BatchRequest } from '../http/http.ts';
 import { type KalshiClient, withEvent } from './client.ts';

@@ -1,9 +1,9 @@
 import type { MarketStatus } from '../../domain/markets/market.ts';
 import type { ResolutionStep } from '../../domain/markets/resolution.ts';
 import { type Decimal, ONE, ZERO } from '../../domain/values/decimal.ts';
+import { statedPayouts, unknownStep } from '../market-fields.ts';
 import type { UnknownValue } from '../parsed-batch.ts';
 import { accept, type Reading } from '../rejection.ts';
-import { statedPayouts, unknownStep } from '../resolution-steps.ts';
 import { otherSide, readPrice } from './dollars.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
 

@@ -17,9 +17,8 @@ import {
   rejectSkipped,
 } from './client.ts';
 import { createBookReader } from './fetch-books.ts';
-import { createMarketPages } from './fetch-markets.ts';
+import { createMarketDirectory, createMarketPages } from './fetch-markets.ts';
 import { createPriceReader } from './fetch-prices.ts';
-import { createMarketDirectory } from './market-directory.ts';
 import { SLUG } from './outcome-ids.ts';
 import { parseBooks } from './parse-book.ts';
 import { parseMarkets } from './parse-market.ts';

@@ -4,7 +4,7 @@ import { DAY_MS } from '../../domain/values/durations.ts';
 import { isOfHost, VenueError } from '../errors.ts';
 import { observedAtMs } from '../http/age.ts';
 import type { VenueHttpSettings } from '../http/http.ts';
-import { joinAnswers, unreadOf } from '../http/member-batches.ts';
+import { type Asked, joinAnswers, unreadOf } from '../http/member-batches.ts';
 import { createPageReader } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
 import type {
@@ -18,11 +18,10 @@ import type {
   TapePage,
   VenueAdapter,
 } from '../port.ts';
-import { refuseUnreadable } from '../rejection.ts';
+import { refuseUnreadable, rejectRecord } from '../rejection.ts';
 import { createReport } from '../report.ts';
 import { createHistoryTurns } from '../walk-back.ts';
-import { type BetsQuery, createManifoldClient, MANIFOLD, PER_SECOND } from './client.ts';
-import { createMarketPages, unavailable } from './fetch-markets.ts';
+import { type BetsQuery, createManifoldClient, MANIFOLD, type ManifoldClient, PER_SECOND } from './client.ts';
 import { partsOfOutcomeId, VENUE_ID } from './outcome-ids.ts';
 import { contractIdOf, parseMarkets } from './parse-market.ts';
 import { countProbs, parseProbs } from './parse-price.ts';
@@ -221,4 +220,47 @@ function freshRejections(
   if (rejected.length === 0) return [];
   const fresh = rows.filter((row) => (betTimeMs(row, nowMs) ?? Number.POSITIVE_INFINITY) > reportedMs);
   return parseBets(fresh, nowMs).rejected;
+}
+
+/** Market pages in flight at once: few, so that prices and trades get their share of the budget. */
+const PAGES_AT_ONCE = 2;
+
+interface MarketPages extends Pick<Asked<unknown>, 'unread' | 'fault'> {
+  rows: unknown[];
+  /** Contracts that the venue does not know. */
+  unknown: string[];
+  /** Contracts whose pages the venue cannot serve. */
+  failed: RejectedRecord[];
+}
+
+type ReadMarketPages = (contractIds: readonly string[], signal: AbortSignal) => Promise<MarketPages>;
+
+/** The pages of markets. One whose page fails is rejected, so it never delays the catalog. Throws VenueError when every page fails. */
+function createMarketPages(client: Pick<ManifoldClient, 'getMarket' | 'members'>): ReadMarketPages {
+  const pages = client.members('market');
+  return async (contractIds, signal) => {
+    const { answers, refused, ...rest } = await pages.ask(
+      contractIds,
+      async ([id = ''], request) => {
+        try {
+          return { row: await client.getMarket(id, signal, request) };
+        } catch (error) {
+          if (error instanceof VenueError && error.statusCode === 404) return undefined;
+          throw error;
+        }
+      },
+      { size: 1, atOnce: PAGES_AT_ONCE },
+    );
+    return {
+      rows: answers.flatMap(({ answer }) => (answer ? [answer.row] : [])),
+      unknown: answers.flatMap(({ members, answer }) => (answer ? [] : members)),
+      failed: refused.map(({ member, reason }) => unavailable(member, reason)),
+      ...rest,
+    };
+  };
+}
+
+/** The rejection of a listed market without a readable page. */
+function unavailable(id: string, detail: string): RejectedRecord {
+  return rejectRecord('markets', { id }, { reason: 'page_unavailable', detail }, id);
 }

@@ -1,6 +1,5 @@
-import { quotesOf } from '../../domain/markets/book-price.ts';
 import type { BookRecord, PriceRecord } from '../../domain/markets/market.ts';
-import { isTight } from '../../domain/markets/quoted-price.ts';
+import { isTight, quotesOf } from '../../domain/markets/quoted-price.ts';
 import type { Decimal } from '../../domain/values/decimal.ts';
 import { isHttpStatus, VenueError } from '../errors.ts';
 import { type ObservedRows, observedAtMs } from '../http/age.ts';

@@ -1,13 +1,13 @@
 import type { MarketRecord } from '../../domain/markets/market.ts';
 import type { ResolutionStep } from '../../domain/markets/resolution.ts';
-import { boundedCache } from '../../domain/values/bounded-cache.ts';
+import { boundedCache } from '../../domain/values/caches.ts';
 import { type Decimal, ONE, subtractDecimals, ZERO } from '../../domain/values/decimal.ts';
 import { VenueError } from '../errors.ts';
 import { chunks } from '../http/parts.ts';
+import { statedPayouts } from '../market-fields.ts';
 import type { CallContext } from '../port.ts';
 import { readModel } from '../rejection.ts';
 import type { Report } from '../report.ts';
-import { statedPayouts } from '../resolution-steps.ts';
 import { MAX_AHEAD_MS, parseVenueTimeMs } from '../venue-time.ts';
 import type { PolymarketClient } from './client.ts';
 import { wholeConditionId } from './condition-ids.ts';

@@ -1,5 +1,5 @@
-import { priceOfBook, quotesOf } from '../../domain/markets/book-price.ts';
 import type { BookRecord, PriceLevel, PriceRecord } from '../../domain/markets/market.ts';
+import { priceOfBook, quotesOf } from '../../domain/markets/quoted-price.ts';
 import {
   addDecimals,
   compareDecimals,

@@ -1,14 +1,13 @@
 import type { MarketRecord, MarketStatus, OutcomeRecord } from '../../domain/markets/market.ts';
+import type { ResolutionStep } from '../../domain/markets/resolution.ts';
 import { type Decimal, parseDecimal } from '../../domain/values/decimal.ts';
-import { pastTimes, siblingFields, unstorableField } from '../market-fields.ts';
+import { pastTimes, siblingFields, statedPayouts, unknownStep, unstorableField } from '../market-fields.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import { gammaFees } from './fees.ts';
-import { labelsOf } from './labels.ts';
 import { type GammaMarket, gammaMarket } from './models.ts';
-import { gammaSteps } from './resolution.ts';
 
 const SITE = 'https://polymarket.com';
 const TOKEN_ID = /^\d{1,100}$/;
@@ -213,4 +212,126 @@ function isSettledSplit(prices: readonly Decimal[]): boolean {
   return (
     prices.every((price) => price === '0' || price === '1') && prices.filter((price) => price === '1').length === 1
   );
+}
+
+/** The end of a market by its flags and prices. */
+interface End {
+  isVoid: boolean;
+  /** With their payouts, where these are final. */
+  outcomes: readonly OutcomeRecord[];
+  atMs: number | undefined;
+}
+
+/**
+ * The steps that Gamma names. `umaResolutionStatus` is the present and `umaResolutionStatuses` the past, in which each `proposed` begins a
+ * round. The two may disagree, because the list may be newer or older than the word. The list then ends at its last entry of the present
+ * word: an entry behind it is not the present yet, and a further round would be a guess. A list without that word gets it as its last one.
+ * Without a word, the last entry of the list is the present.
+ */
+function gammaSteps(market: GammaMarket, end: End | undefined): ResolutionStep[] {
+  const present = market.umaResolutionStatus?.toLowerCase() ?? '';
+  const words = (market.umaResolutionStatuses ?? []).map((word) => word.toLowerCase()).filter(isPendingWord);
+  if (end !== undefined) {
+    const { isVoid, outcomes, atMs } = end;
+    const rounds = roundsOf(words);
+    // The round that ended: it tells a later correction, and a late answer, from a new proposal.
+    const round = rounds.at(-1)?.round;
+    const place = { ...(round !== undefined && { round }), ...(atMs !== undefined && { atMs }) };
+    return [...rounds, { state: isVoid ? 'voided' : 'resolved', ...statedPayouts(outcomes), ...place }];
+  }
+  if (present === '') return roundsOf(words);
+  if (!isPendingWord(present)) return [...roundsOf(words), unknownStep(market.umaResolutionStatus ?? '')];
+  if (words.length === 0) return [{ state: present }];
+  const last = words.lastIndexOf(present);
+  return roundsOf(last < 0 ? [...words, present] : words.slice(0, last + 1));
+}
+
+type PendingWord = 'proposed' | 'disputed';
+
+function isPendingWord(word: string): word is PendingWord {
+  return word === 'proposed' || word === 'disputed';
+}
+
+function roundsOf(words: readonly PendingWord[]): ResolutionStep[] {
+  let round = 0;
+  return words.map((state) => {
+    if (state === 'proposed' || round === 0) round += 1;
+    return { state, round };
+  });
+}
+
+/**
+ * The categories of the venue's own navigation by the slugs of their tags, the most specific first: the venue tags a market about an
+ * interest rate with `politics` beside `economy`, and one about a party leader with `world` beside `elections`.
+ */
+const CATEGORIES: readonly (readonly [slug: string, category: string])[] = [
+  ['mention-markets', 'Mentions'],
+  ['tweets-markets', 'Mentions'],
+  ['esports', 'Esports'],
+  ['sports', 'Sports'],
+  ['crypto', 'Crypto'],
+  ['weather', 'Weather'],
+  ['elections', 'Elections'],
+  ['geopolitics', 'Geopolitics'],
+  ['earnings', 'Earnings'],
+  ['economy', 'Economy'],
+  ['finance', 'Finance'],
+  ['tech', 'Tech'],
+  ['ai', 'Tech'],
+  ['science', 'Science'],
+  ['climate-science', 'Science'],
+  ['pop-culture', 'Culture'],
+  ['culture', 'Culture'],
+  ['entertainment', 'Culture'],
+  ['business', 'Business'],
+  ['politics', 'Politics'],
+  ['world', 'World'],
+];
+
+/** Tags that control the venue's own pages or rewards and do not describe the market. */
+const DISPLAY_TAGS = new Set(['all', 'featured', 'hide-from-new', 'new', 'parent-for-derivative', 'trending']);
+const REWARD_TAG = /^(?:earn|rewards)-\d/;
+
+type GammaTag = NonNullable<GammaMarket['tags']>[number];
+
+interface Labels {
+  /** Slugs, or labels where the venue sends only those, in the venue's order. */
+  tags: string[];
+  category?: string;
+  isUntagged?: true;
+}
+
+/**
+ * Tags and category of a market, from its own tags and those of its events. Markets from the years before tags have a category field, which
+ * counts where no tag gives a category. An answer without any list of tags leaves both unknown.
+ */
+function labelsOf(market: GammaMarket): Labels {
+  const events = market.events ?? [];
+  const lists = [market.tags, ...events.map((event) => event.tags)].filter(
+    (tags) => tags !== undefined && tags !== null,
+  );
+  const tags = lists.flat();
+  const category = categoryOf(tags) ?? (market.category || events[0]?.category || undefined);
+  const named = tags.filter((tag) => !isForDisplay(slugOf(tag)));
+  return {
+    tags: [...new Set(named.flatMap((tag) => (typeof tag === 'string' ? tag : tag.slug) || []))],
+    ...(category !== undefined && { category }),
+    ...(lists.length === 0 && { isUntagged: true }),
+  };
+}
+
+/** The first category of the table for these tags. */
+function categoryOf(tags: readonly GammaTag[]): string | undefined {
+  const slugs = new Set(tags.map(slugOf));
+  return CATEGORIES.find(([slug]) => slugs.has(slug))?.[1];
+}
+
+function isForDisplay(slug: string): boolean {
+  return DISPLAY_TAGS.has(slug) || REWARD_TAG.test(slug);
+}
+
+/** Lower-case words joined by dashes. */
+function slugOf(tag: GammaTag): string {
+  const text = typeof tag === 'string' ? tag : tag.slug || tag.label || '';
+  return text.trim().toLowerCase().replace(/\s+/g, '-');
 }

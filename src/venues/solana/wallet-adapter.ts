@@ -4,7 +4,14 @@ import type { CallContext } from '../port.ts';
 import { createReport } from '../report.ts';
 import type { WalletAdapter, WalletBalance, WalletPage } from '../wallet-port.ts';
 import { type ActivityPosition, readPosition } from './activity-position.ts';
+import { MintSums, parseLamports } from './amount.ts';
+import { readTokenAccounts, type TokenAccounts } from './fetch-token-accounts.ts';
+import { type ListedTransaction, readTransactions } from './fetch-transactions.ts';
+import { SOL_DECIMALS, SOL_MINT, SOLANA, type SolanaHttpSettings } from './hosts.ts';
+import { createRpcClient, PER_SECOND, type RpcClient, TOKEN_PROGRAMS } from './rpc-client.ts';
 import {
+  ACTIVITY_SETTINGS,
+  type ActivityPage,
   type ActivityWalkSettings,
   afterAccount,
   type BegunRound,
@@ -12,16 +19,10 @@ import {
   continueRound,
   isBefore,
   listPage,
+  readActivityPage,
   SINCE_MARGIN_MS,
   withTouched,
-} from './activity-round.ts';
-import { MintSums, parseLamports } from './amount.ts';
-import { readTokenAccounts, type TokenAccounts } from './fetch-token-accounts.ts';
-import { type ListedTransaction, readTransactions } from './fetch-transactions.ts';
-import { SOL_DECIMALS, SOL_MINT, SOLANA, type SolanaHttpSettings } from './hosts.ts';
-import { createRereadBudget, type RereadBudget } from './reread-budget.ts';
-import { createRpcClient, PER_SECOND, type RpcClient, TOKEN_PROGRAMS } from './rpc-client.ts';
-import { ACTIVITY_SETTINGS, type ActivityPage, readActivityPage } from './walk-activity.ts';
+} from './walk-activity.ts';
 
 /** Wallets from a Solana JSON-RPC node. The identity of a transaction is its signature. */
 export function createSolanaWallets(options: {
@@ -176,5 +177,40 @@ async function readRereadPage(
       : { ...base, version: settings.version },
     more: next !== undefined,
     ...(begun.truncated !== undefined && { truncated: begun.truncated }),
+  };
+}
+
+/** The share of a node's rate for re-reads: the live walks have the rest. */
+const SHARE = 0.25;
+
+interface RereadBudget {
+  /** Whether earlier re-reads have used no more than their share. */
+  isAvailable(): boolean;
+  /** Counts requests of a re-read. */
+  take(requests: number): void;
+}
+
+/**
+ * The share of a node's request rate for re-reads. A page is read at once or later, and never waits: a wallet is not leased while the share
+ * fills up again.
+ */
+function createRereadBudget(hostRequestsPerSecond: number, burst: number): RereadBudget {
+  const perMs = (hostRequestsPerSecond * SHARE) / 1_000;
+  let taken = 0;
+  let atMs = performance.now();
+  const drain = () => {
+    const nowMs = performance.now();
+    taken = Math.max(0, taken - (nowMs - atMs) * perMs);
+    atMs = nowMs;
+  };
+  return {
+    isAvailable() {
+      drain();
+      return taken < burst;
+    },
+    take(requests) {
+      drain();
+      taken += requests;
+    },
   };
 }

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { priceOfBook, quotesOf } from '../../../src/domain/markets/book-price.ts';
 import type { PriceLevel } from '../../../src/domain/markets/market.ts';
-import { isTight } from '../../../src/domain/markets/quoted-price.ts';
+import { isTight, priceOfBook, quotesOf } from '../../../src/domain/markets/quoted-price.ts';
 import { ONE, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import { parseBooks } from '../../../src/venues/polymarket/parse-book.ts';
 import { parseMarkets } from '../../../src/venues/polymarket/parse-market.ts';

@@ -1,8 +1,12 @@
-import { type Change, changeData } from '../../../src/domain/live/change.ts';
-import { CHANNELS_OF_KIND, CONFLATED_KINDS, TYPE_OF_KIND } from '../../../src/domain/live/channels.ts';
+import {
+  CHANNELS_OF_KIND,
+  type Change,
+  CONFLATED_KINDS,
+  changeData,
+  TYPE_OF_KIND,
+} from '../../../src/domain/live/change.ts';
 import { toJsonText } from '../../../src/domain/values/api-json.ts';
-import type { Database } from '../../../src/store/db/tx.ts';
-import { sql } from '../../../src/store/db/tx.ts';
+import { type Database, sql } from '../../../src/store/db/tx.ts';
 import { readChanges, readJournalHead } from '../../../src/store/journal/read-journal.ts';
 import { publishPending } from '../../support/journal.ts';
 import type { Logged, Received, StreamReader } from './stream-clients.ts';

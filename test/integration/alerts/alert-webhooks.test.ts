@@ -4,7 +4,7 @@ import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { deleteAlert } from '../../../src/store/alerts/alerts.ts';
 import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { sql } from '../../../src/store/db/tx.ts';
-import { listAccountEvents } from '../../../src/store/deliveries/event-list.ts';
+import { listAccountEvents } from '../../../src/store/deliveries/account-events.ts';
 import { recoverDeliveries } from '../../../src/store/deliveries/recovery.ts';
 import { deleteSubscription, updateSubscription } from '../../../src/store/deliveries/subscriptions.ts';
 import { claimMarks } from '../../../src/store/marks/marks.ts';

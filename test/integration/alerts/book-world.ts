@@ -13,7 +13,7 @@ import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { createAlert } from '../../../src/store/alerts/alerts.ts';
 import { backtest } from '../../../src/store/alerts/backtest/backtest.ts';
-import { ANSWER_LIMITS } from '../../../src/store/alerts/backtest/limits.ts';
+import { ANSWER_LIMITS } from '../../../src/store/alerts/backtest/request.ts';
 import { markWaitingBooks } from '../../../src/store/alerts/books/alert-books.ts';
 import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { type Database, isDatabaseUnavailable, sql } from '../../../src/store/db/tx.ts';

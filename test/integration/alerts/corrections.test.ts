@@ -5,7 +5,7 @@ import { newId } from '../../../src/domain/values/ids.ts';
 import type { EventFilter } from '../../../src/domain/webhooks/filter.ts';
 import { createAlert, deleteAlert, type NewAlert } from '../../../src/store/alerts/alerts.ts';
 import { type BacktestFiring, backtest } from '../../../src/store/alerts/backtest/backtest.ts';
-import { ANSWER_LIMITS } from '../../../src/store/alerts/backtest/limits.ts';
+import { ANSWER_LIMITS } from '../../../src/store/alerts/backtest/request.ts';
 import { changeAlert, lockAlert } from '../../../src/store/alerts/changes.ts';
 import { expireDueAlerts } from '../../../src/store/alerts/expiry.ts';
 import { pruneFirings } from '../../../src/store/alerts/retention.ts';

@@ -4,7 +4,7 @@ import { DAY_MS } from '../../../src/domain/values/durations.ts';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { createAlert, type NewAlert } from '../../../src/store/alerts/alerts.ts';
 import { backtest } from '../../../src/store/alerts/backtest/backtest.ts';
-import { ANSWER_LIMITS } from '../../../src/store/alerts/backtest/limits.ts';
+import { ANSWER_LIMITS } from '../../../src/store/alerts/backtest/request.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { useAlertDesk } from './alert-desk.ts';

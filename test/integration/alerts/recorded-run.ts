@@ -1,4 +1,4 @@
-import type { Scope } from '../../../src/domain/alerts/alert.ts';
+import type { Scope } from '../../../src/domain/alerts/condition.ts';
 import type { Condition } from '../../../src/domain/alerts/conditions.ts';
 import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { type Decimal, decimal } from '../../../src/domain/values/decimal.ts';
@@ -6,8 +6,7 @@ import { newId } from '../../../src/domain/values/ids.ts';
 import { ALL_SHARDS } from '../../../src/domain/values/shard.ts';
 import { createAlert, type NewAlert } from '../../../src/store/alerts/alerts.ts';
 import { backtest } from '../../../src/store/alerts/backtest/backtest.ts';
-import { JOB_LIMITS } from '../../../src/store/alerts/backtest/limits.ts';
-import type { BacktestRequest } from '../../../src/store/alerts/backtest/request.ts';
+import { type BacktestRequest, JOB_LIMITS } from '../../../src/store/alerts/backtest/request.ts';
 import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { scopeKeyOf } from '../../../src/store/alerts/scopes.ts';
 import { WindowMemory } from '../../../src/store/alerts/windows.ts';

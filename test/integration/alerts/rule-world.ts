@@ -1,5 +1,4 @@
-import type { Scope } from '../../../src/domain/alerts/alert.ts';
-import type { Observed } from '../../../src/domain/alerts/condition.ts';
+import type { Observed, Scope } from '../../../src/domain/alerts/condition.ts';
 import { isMarketCondition } from '../../../src/domain/alerts/conditions.ts';
 import type { MarketRule } from '../../../src/domain/alerts/market-rule.ts';
 import type { Rule } from '../../../src/domain/alerts/rule.ts';

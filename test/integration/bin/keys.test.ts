@@ -8,7 +8,7 @@ import { startEmbeddedPostgres } from '../../../src/embedded/postgres.ts';
 import { createLogger } from '../../../src/observe/logger.ts';
 import { migrateSchema } from '../../../src/runtime/migrate-database.ts';
 import { findApiKeys } from '../../../src/store/accounts/accounts.ts';
-import { checkKeyRing } from '../../../src/store/accounts/key-check.ts';
+import { checkKeyRing } from '../../../src/store/accounts/key-ring.ts';
 import { findSignInLink } from '../../../src/store/accounts/sign-in-links.ts';
 import { listActions } from '../../../src/store/ops/actions.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { newId } from '../../../src/domain/values/ids.ts';
 import { parseSecretsKeys } from '../../../src/domain/values/secret-keys.ts';
 import { createApiKey, revokeApiKey } from '../../../src/store/accounts/accounts.ts';
-import { checkKeyRing } from '../../../src/store/accounts/key-check.ts';
+import { checkKeyRing } from '../../../src/store/accounts/key-ring.ts';
 import { createSecretBox } from '../../../src/webhooks/secret-box.ts';
 import { anAccount, anAlert, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery } from '../../factories/deliveries.ts';

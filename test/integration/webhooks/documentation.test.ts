@@ -7,7 +7,7 @@ import { EVENTS } from '../../../src/domain/events/events.ts';
 import { toJsonText } from '../../../src/domain/values/api-json.ts';
 import type { AttemptErrorCode } from '../../../src/domain/webhooks/attempt-error.ts';
 import { EVENT_TYPES } from '../../../src/domain/webhooks/event.ts';
-import { EXCERPT_BYTES } from '../../../src/domain/webhooks/excerpt.ts';
+import { EXCERPT_BYTES } from '../../../src/domain/webhooks/response-headers.ts';
 import { generateSecret, secretProblem, standardKey } from '../../../src/domain/webhooks/signature.ts';
 import { MAX_URL_LENGTH } from '../../../src/domain/webhooks/url.ts';
 import { MAX_IN_FLIGHT } from '../../../src/store/deliveries/claims.ts';

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Receiver, startReceiver } from '../../../sim/receiver.ts';
-import { SenderFaultError } from '../../../src/webhooks/attempt-errors.ts';
+import { SenderFaultError } from '../../../src/webhooks/attempt.ts';
 import { createSender, type Sender } from '../../../src/webhooks/sender.ts';
 import { delivery, fixedResolver, LOOPBACK } from './deliveries.ts';
 

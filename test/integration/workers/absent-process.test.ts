@@ -9,7 +9,7 @@ import { sql } from '../../../src/store/db/tx.ts';
 import { claimDueOfMany, claimTogether } from '../../../src/store/deliveries/claims.ts';
 import { finishAttempt } from '../../../src/store/deliveries/outcomes.ts';
 import { insertMarks } from '../../../src/store/marks/marks.ts';
-import { claimWallets } from '../../../src/store/wallets/watch.ts';
+import { claimWallets } from '../../../src/store/wallets/wallets.ts';
 import { releaseAbsent } from '../../../workers/process/absent-process.ts';
 import { anAccount, aSubscription } from '../../factories/alerts.ts';
 import { aDelivery, storedDelivery } from '../../factories/deliveries.ts';

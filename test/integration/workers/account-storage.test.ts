@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
-import { ensureBootstrapKey, revokeApiKey } from '../../../src/store/accounts/accounts.ts';
-import { pruneEndedKeys } from '../../../src/store/accounts/key-retention.ts';
+import { ensureBootstrapKey, pruneEndedKeys, revokeApiKey } from '../../../src/store/accounts/accounts.ts';
 import { pruneFinishedAlerts } from '../../../src/store/alerts/retention.ts';
 import { ensureTokens, pruneUnusedTokens } from '../../../src/store/catalog/tokens.ts';
 import { type Queryable, sql } from '../../../src/store/db/tx.ts';

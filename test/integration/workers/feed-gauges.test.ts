@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { countOpenGaps } from '../../../src/store/feeds/gap-lists.ts';
-import { closeGaps, openGap } from '../../../src/store/feeds/gaps.ts';
+import { closeGaps, countOpenGaps, openGap } from '../../../src/store/feeds/gaps.ts';
 import { type FeedReport, reportFeeds } from '../../../src/store/feeds/streamers.ts';
 import { gaugesOf } from '../../../workers/process/role-gauges.ts';
 import { aStoredMarket } from '../../factories/stored-market.ts';

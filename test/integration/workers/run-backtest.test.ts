@@ -11,8 +11,7 @@ import {
   pruneBacktests,
   type StoredBacktest,
 } from '../../../src/store/alerts/backtest/jobs.ts';
-import { JOB_LIMITS } from '../../../src/store/alerts/backtest/limits.ts';
-import type { BacktestRequest } from '../../../src/store/alerts/backtest/request.ts';
+import { type BacktestRequest, JOB_LIMITS } from '../../../src/store/alerts/backtest/request.ts';
 import { ensureTokens } from '../../../src/store/catalog/tokens.ts';
 import { Partitions } from '../../../src/store/db/partitions.ts';
 import { Database, type Statement, sql } from '../../../src/store/db/tx.ts';

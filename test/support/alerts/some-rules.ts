@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import type { Unit } from '../../../src/domain/alerts/alert.ts';
-import type { Observed } from '../../../src/domain/alerts/condition.ts';
+import type { Observed, Unit } from '../../../src/domain/alerts/condition.ts';
 import type { Condition } from '../../../src/domain/alerts/conditions.ts';
 import type { Rule } from '../../../src/domain/alerts/rule.ts';
 import { type Decimal, decimal } from '../../../src/domain/values/decimal.ts';

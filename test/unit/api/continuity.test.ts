@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { StreamClient } from '../../../api/streams/client.ts';
 import { Continuity } from '../../../api/streams/continuity.ts';
-import type { StaleReason } from '../../../src/domain/live/channels.ts';
+import type { StaleReason } from '../../../src/domain/live/change.ts';
 
 const HEARTBEAT_MS = 15_000;
 

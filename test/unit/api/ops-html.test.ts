@@ -5,7 +5,7 @@ import { actionButton, actionForm } from '../../../api/pages/kit/forms.ts';
 import { ago, duration, html, table } from '../../../api/pages/kit/html.ts';
 import { pager } from '../../../api/pages/kit/lists.ts';
 import { csrfField, csrfTokenOf } from '../../../api/pages/kit/session.ts';
-import { briefly } from '../../../src/domain/values/briefly.ts';
+import { briefly } from '../../../src/domain/values/caches.ts';
 import { showDirectionControls } from '../../../src/domain/values/text.ts';
 
 /** Unescapes text as a browser does. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseRejectedArguments, rejectionsJson, rejectionsText } from '../../../bin/rejected.ts';
 import { VENUE_NAMES } from '../../../src/domain/markets/venue.ts';
-import type { QuarantineEntry, QuarantineSummary } from '../../../src/store/catalog/quarantine-reads.ts';
+import type { QuarantineEntry, QuarantineSummary } from '../../../src/store/catalog/quarantine.ts';
 import { problemsIn } from '../../support/problems-in.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12);

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { ConfigError, configTable, loadConfig } from '../../../src/config/config.ts';
+import { ConfigError, configTable, loadConfig, secretsOf } from '../../../src/config/config.ts';
 import { DATABASE_POOL_SIZE } from '../../../src/config/pools.ts';
 import { mayRead } from '../../../src/config/process-secrets.ts';
-import { secretsOf } from '../../../src/config/secrets-of.ts';
 import { VARIABLES, type VariableName } from '../../../src/config/variables.ts';
 import { VERSION } from '../../../src/config/version.ts';
 import { ROLES, STREAMER } from '../../../src/queues/jobs.ts';

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { loadConfig } from '../../../src/config/config.ts';
-import { secretsOf } from '../../../src/config/secrets-of.ts';
+import { loadConfig, secretsOf } from '../../../src/config/config.ts';
 
 const KEYS = [Buffer.alloc(32, 1).toString('base64'), Buffer.alloc(32, 2).toString('base64')];
 

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { Collectors } from '../../../src/observe/collectors.ts';
-import { MarkAges } from '../../../src/observe/mark-ages.ts';
+import { Collectors, MarkAges } from '../../../src/observe/collectors.ts';
 
 describe('collectors', () => {
   afterEach(() => {

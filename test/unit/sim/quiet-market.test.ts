@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { ExchangeOptions } from '../../../sim/options.ts';
-import { worldOptions } from '../../../sim/options.ts';
+import { type ExchangeOptions, worldOptions } from '../../../sim/options.ts';
 import { tokenQuote } from '../../../sim/wire/prices.ts';
 import { liveSource } from '../../../sim/world/live-source.ts';
-import { movedSecond, movesOf, visibleMarket } from '../../../sim/world/quiet-market.ts';
-import { QuietTexts } from '../../../sim/world/quiet-texts.ts';
+import { movedSecond, movesOf, QuietTexts, visibleMarket } from '../../../sim/world/quiet-market.ts';
 import { steerMarket } from '../../../sim/world/steering.ts';
 import { World } from '../../../sim/world/world.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { attemptErrorCode, DeadlineError, SenderFaultError } from '../../../src/webhooks/attempt-errors.ts';
+import { attemptErrorCode, DeadlineError, SenderFaultError } from '../../../src/webhooks/attempt.ts';
 
 const withCode = (code: unknown) => Object.assign(new Error('as undici or Node threw it'), { code });
 

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { EXCERPT_BYTES } from '../../../src/domain/webhooks/excerpt.ts';
+import { EXCERPT_BYTES } from '../../../src/domain/webhooks/response-headers.ts';
 import { exchange } from '../../../src/webhooks/exchange.ts';
 
 const MAX_READ_BYTES = 16 * 1024;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ParameterizedContext } from 'koa';
-import { FailureStreaks } from '../../../../src/observe/failure-streaks.ts';
+import { FailureStreaks } from '../../../../src/observe/failures.ts';
 import { consoleSessions, SESSION_MAX_MS } from '../../../../src/store/accounts/sessions.ts';
 import type { ApiState } from '../../../context.ts';
 import { html } from '../../kit/html.ts';

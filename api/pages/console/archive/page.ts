@@ -1,4 +1,4 @@
-import { ARCHIVE_KIND_NAMES } from '../../../../src/domain/archive/kinds.ts';
+import { ARCHIVE_KIND_NAMES, ARCHIVE_KINDS, type ArchiveKind } from '../../../../src/domain/archive/kinds.ts';
 import { VENUE_NAMES } from '../../../../src/domain/markets/venue.ts';
 import { DAY_MS } from '../../../../src/domain/values/durations.ts';
 import type { ArchiveFileBody } from '../../../contract/archive/file.ts';
@@ -11,11 +11,19 @@ import { emptyState, type Html, html, number } from '../../kit/html.ts';
 import { withQuery } from '../../kit/lists.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
 import { SECTIONS } from '../layout.ts';
+import { tab } from '../program.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { venueTitle } from '../values.ts';
-import { calendar, legend, type Month, monthOf, sizeText } from './calendar.ts';
-import { classesOfDays, coverageSection, hoursOfDays } from './day-coverage.ts';
-import { readingLines } from './lines.ts';
+import {
+  calendar,
+  classesOfDays,
+  coverageSection,
+  hoursOfDays,
+  legend,
+  type Month,
+  monthOf,
+  sizeText,
+} from './calendar.ts';
 
 const { path: PATH, scope } = SECTIONS.archive;
 /** A year of days. */
@@ -145,4 +153,90 @@ function summaryOf(rows: readonly ArchiveFileBody[]): Html {
   return html`${number(rows.length)} ${rows.length === 1 ? 'day is' : 'days are'} archived${
     empty > 0 && html`, ${number(empty)} of them without rows`
   }: ${number(sum((row) => row.rows))} rows in ${sizeText(sum((row) => row.bytes))}.`;
+}
+
+/** Lines of curl: more files are for the program. */
+const MAX_FILES = 31;
+
+interface LinesOptions {
+  readonly kind: ArchiveKind;
+  readonly venue: string;
+  /** UTC days. */
+  readonly from: string;
+  readonly to: string;
+  /** The files of these days, at least one. */
+  readonly files: readonly (ArchiveFileBody & { file: string })[];
+  readonly origin: string;
+}
+
+/** Lines that copy the chosen days, and that read the copy. The key stays out of them. */
+function readingLines(options: LinesOptions): Html {
+  return html`<section class="program" aria-labelledby="lines-title"><h2 id="lines-title">These days in a program</h2>
+<p class="lead">Copy the files first. The other lines read the folder <code>archive</code> of the copy.</p>
+${tab('copy', 'oddswire-cli', copyLine(options), { isOpen: true })}${tab('curl', 'curl', curlLines(options))}
+${tab('duckdb', 'DuckDB', duckdbLine(options))}${tab('polars', 'Polars', polarsLines(options))}${tab('pandas', 'pandas', pandasLines(options))}</section>`;
+}
+
+function copyLine({ kind, venue, from, to, origin }: LinesOptions): Html {
+  return html`ODDSWIRE_URL=<span data-origin>${origin}</span> ODDSWIRE_KEY=$KEY \\
+  oddswire-cli archive get --kind ${kind} --venue ${venue} --from ${from} --to ${to} --out archive`;
+}
+
+const folderOf = ({ kind, venue }: LinesOptions) => `archive/${kind}/venue=${venue}`;
+
+function curlLines(options: LinesOptions): Html {
+  const { files, origin } = options;
+  const shown = files
+    .slice(0, MAX_FILES)
+    .map(
+      ({ file, date }) =>
+        html`curl -sf --create-dirs -H "Authorization: Bearer $KEY" -o ${folderOf(options)}/date=${date}/${file} "<span data-origin>${origin}</span>/v1/archive/${file}"\n`,
+    );
+  const more = files.length - shown.length;
+  return html`${shown}${more > 0 && `# and ${more} more files: oddswire-cli copies all of them\n`}`;
+}
+
+/** Whether each file begins with values from before its day, which the file of the day before has too. */
+function isCarried({ kind, files }: LinesOptions): boolean {
+  return files.length > 1 && ARCHIVE_KINDS[kind].columns.some(({ name }) => name === 'in_effect');
+}
+
+const firstDay = ({ files, from }: LinesOptions) => files[0]?.date ?? from;
+
+function duckdbLine(options: LinesOptions): string {
+  const { from, to } = options;
+  const carried = isCarried(options) ? `\n  AND (NOT in_effect OR date = '${firstDay(options)}')` : '';
+  return `duckdb -c "SELECT * FROM read_parquet('${folderOf(options)}/date=*/*.parquet', hive_partitioning = true)
+  WHERE date BETWEEN '${from}' AND '${to}'${carried} LIMIT 20"`;
+}
+
+const pythonDate = (day: string) => `date(${day.split('-').map(Number).join(', ')})`;
+
+function polarsLines(options: LinesOptions): string {
+  const { kind, from, to } = options;
+  const carried = isCarried(options)
+    ? `\n    .filter(~pl.col('in_effect') | (pl.col('date') == ${pythonDate(firstDay(options))}))`
+    : '';
+  return `from datetime import date
+import polars as pl
+
+${kind} = (
+    pl.scan_parquet('${folderOf(options)}/**/*.parquet', hive_partitioning=True)
+    .filter(pl.col('date').is_between(${pythonDate(from)}, ${pythonDate(to)}))${carried}
+    .collect()
+)
+print(${kind})`;
+}
+
+function pandasLines(options: LinesOptions): string {
+  const { kind, from, to } = options;
+  const all = isCarried(options) ? `[frames[0], *(frame[~frame['in_effect']] for frame in frames[1:])]` : 'frames';
+  return `from glob import glob
+import pandas as pd
+
+days = pd.date_range('${from}', '${to}').strftime('%Y-%m-%d')
+files = [file for day in days for file in glob(f'${folderOf(options)}/date={day}/*.parquet')]
+frames = [pd.read_parquet(file) for file in files]
+${kind} = pd.concat(${all}, ignore_index=True)
+print(${kind})`;
 }

@@ -1,5 +1,5 @@
 import { RESOLUTION_STATES } from '../../../../src/domain/markets/resolution.ts';
-import { briefly } from '../../../../src/domain/values/briefly.ts';
+import { briefly } from '../../../../src/domain/values/caches.ts';
 import {
   type LatestResolution,
   latestResolutions,

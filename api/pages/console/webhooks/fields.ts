@@ -8,7 +8,7 @@ import {
   OPERATORS,
 } from '../../../../src/domain/webhooks/filter.ts';
 import { ORDER_BY } from '../../../../src/domain/webhooks/order.ts';
-import { shownUrl } from '../../../../src/domain/webhooks/shown-url.ts';
+import { shownUrl } from '../../../../src/domain/webhooks/url.ts';
 import { ApiError, invalidRequest } from '../../../errors.ts';
 import { type FormView, isEdited, withPoint } from '../../kit/form-view.ts';
 import { type Html, html } from '../../kit/html.ts';

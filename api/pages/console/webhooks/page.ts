@@ -1,4 +1,4 @@
-import { shownUrl } from '../../../../src/domain/webhooks/shown-url.ts';
+import { shownUrl } from '../../../../src/domain/webhooks/url.ts';
 import {
   MAX_PENDING_COUNTED,
   readWebhookFigures,

@@ -1,25 +1,25 @@
 import { DAY_MS } from '../../../../src/domain/values/durations.ts';
 import { EVENT_TYPES } from '../../../../src/domain/webhooks/event.ts';
-import { shownUrl } from '../../../../src/domain/webhooks/shown-url.ts';
+import { shownUrl } from '../../../../src/domain/webhooks/url.ts';
 import { findSubscription } from '../../../../src/store/deliveries/subscriptions.ts';
-import { readWebhookFigures } from '../../../../src/store/deliveries/webhook-figures.ts';
-import { readWebhookHours } from '../../../../src/store/deliveries/webhook-hours.ts';
+import { readWebhookFigures, readWebhookHours } from '../../../../src/store/deliveries/webhook-figures.ts';
 import { fieldMoment, momentField } from '../../kit/filters.ts';
 import { type FormView, formView } from '../../kit/form-view.ts';
 import { actionButton, actionForm, choice } from '../../kit/forms.ts';
 import { lastDay } from '../../kit/hour-charts.ts';
 import { facts, type Html, type HtmlValue, html } from '../../kit/html.ts';
+import { switches } from '../../kit/lists.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
 import type { PageContent } from '../../kit/router.ts';
 import type { Webhook } from '../answers.ts';
 import { type AccountDelivery, deliveryTable, subjectsOf } from '../deliveries/list.ts';
 import { DELIVERIES_PATH } from '../deliveries/page.ts';
-import { programExamples, quoted, quotedForPython } from '../program.ts';
+import { programExamples, quoted, quotedForPython, tab } from '../program.ts';
 import type { ActionRequest, ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { minute } from '../values.ts';
 import { atWebhookFields, filterWords, webhookChange, webhookFields, withoutEmptyRows } from './fields.ts';
 import { pendingText, secretPage, WEBHOOKS_CRUMBS, WEBHOOKS_PATH, webhookState } from './page.ts';
-import { receiverSection } from './receiver.ts';
+import { LANGUAGES, type Language, receiverSnippet } from './receiver-snippets.ts';
 
 const PATH = `${WEBHOOKS_PATH}/:webhook_id`;
 
@@ -226,4 +226,44 @@ function options({ description, ordered, orderBy, maxPerSecond, headerNames, fil
     ...(headerNames === undefined ? [] : ([['Headers', html`<code>${headerNames.join(', ')}</code>`]] as const)),
     ...(filter === undefined ? [] : ([['Filter', filterWords(filter)]] as const)),
   ].map(([name, value]) => [name, value]);
+}
+
+const LABELS: Readonly<Record<Language, string>> = { typescript: 'TypeScript', python: 'Python', go: 'Go' };
+const NEEDS: Readonly<Record<Language, string>> = {
+  typescript: 'npm install @oddswire/client',
+  python: 'pip install oddswire',
+  go: 'Only the standard library.',
+};
+
+/** A whole receiver for a webhook in each language. The secret comes from the environment of the receiver. */
+function receiverSection(
+  request: Pick<ConsoleRequest, 'query' | 'path'>,
+  { events, ordered, format }: Pick<Webhook, 'events' | 'ordered' | 'format'>,
+): Html {
+  const head = html`<h2 id="receiver-title">Receiver</h2>`;
+  if (format !== undefined) {
+    return html`${head}<p class="empty">oddswire sends messages to ${format}, without a signature. A receiver of your own needs a webhook without a format.</p>`;
+  }
+  const signature = request.query.get('signature') === 'body' ? 'body' : 'standard';
+  const options = { signature, events, isOrdered: ordered === true } as const;
+  return html`<section class="program" aria-labelledby="receiver-title">${head}
+<p class="lead">A complete receiver for this webhook. It reads the secret from <code>WEBHOOK_SECRET</code> and listens on <code>PORT</code>,
+behind a proxy with TLS.</p>
+<div class="switches">${switches(request, 'signature', 'Signature', [
+    ['standard', 'Standard Webhooks'],
+    ['body', 'X-Webhook-Signature'],
+  ])}</div>
+<p class="hint">${
+    signature === 'standard'
+      ? 'Checks webhook-signature: it also prevents a replay, and accepts both secrets after a rotation.'
+      : 'Checks X-Webhook-Signature: it signs the body only, so it does not prevent a replay, and uses the new secret at once after a rotation.'
+  }</p>
+${LANGUAGES.map((language, index) =>
+  tab(`receiver-${language}`, LABELS[language], receiverSnippet(language, options), {
+    isOpen: index === 0,
+    group: 'receiver',
+    name: `Receiver in ${LABELS[language]}`,
+    hint: NEEDS[language],
+  }),
+)}</section>`;
 }

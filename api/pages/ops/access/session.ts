@@ -1,5 +1,5 @@
 import type { Middleware, ParameterizedContext } from 'koa';
-import { hostNameOf, isFixedHost } from '../../../../src/domain/values/host-name.ts';
+import { hostNameOf, isFixedHost } from '../../../../src/domain/values/parse-url.ts';
 import type { Cidr } from '../../../../src/domain/webhooks/address-policy.ts';
 import { operatorSessions } from '../../../../src/store/accounts/sessions.ts';
 import { clientNetwork } from '../../../access/client-address.ts';

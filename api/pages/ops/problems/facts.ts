@@ -1,10 +1,10 @@
 import type { FeedState } from '../../../../src/store/feeds/streamers.ts';
 import type { JournalHead } from '../../../../src/store/journal/read-journal.ts';
+import type { ExpiringKeys, UnfinishedActions } from '../../../../src/store/ops/actions.ts';
 import type { ProcessHeartbeat } from '../../../../src/store/ops/heartbeats.ts';
 import type { BacklogSample, DeliveryLoad, FailingEndpoint, StageBacklog } from '../../../../src/store/ops/overview.ts';
-import type { ExpiringKeys, UnfinishedActions } from '../../../../src/store/ops/trail-troubles.ts';
 import type { OpsPoll } from '../../../../src/store/ops/venues.ts';
-import type { PartlyFailingWebhook } from '../../../../src/store/ops/webhook-troubles.ts';
+import type { PartlyFailingWebhook } from '../../../../src/store/ops/webhooks.ts';
 import { isIdlePoll, isPollHealthy, isScheduledPoll } from '../../../reads/poll-health.ts';
 import type { EnabledVenue } from '../../../reads/venue-catalog.ts';
 import type { Problem } from '../../kit/problems.ts';

@@ -1,8 +1,9 @@
-import { briefly } from '../../../../src/domain/values/briefly.ts';
+import { briefly } from '../../../../src/domain/values/caches.ts';
 import { type Dependency, readiness } from '../../../../src/observe/probe-server.ts';
 import { countUndecided } from '../../../../src/store/catalog/undecided-markets.ts';
-import { oldestOpenGaps } from '../../../../src/store/feeds/gap-lists.ts';
+import { oldestOpenGaps } from '../../../../src/store/feeds/gaps.ts';
 import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
+import { readExpiringKeys, readUnfinishedActions } from '../../../../src/store/ops/actions.ts';
 import { listHeartbeats } from '../../../../src/store/ops/heartbeats.ts';
 import {
   countFailingEndpoints,
@@ -13,9 +14,8 @@ import {
   readThroughput,
   type Throughput,
 } from '../../../../src/store/ops/overview.ts';
-import { readExpiringKeys, readUnfinishedActions } from '../../../../src/store/ops/trail-troubles.ts';
 import { readPolls } from '../../../../src/store/ops/venues.ts';
-import { listPartlyFailing } from '../../../../src/store/ops/webhook-troubles.ts';
+import { listPartlyFailing } from '../../../../src/store/ops/webhooks.ts';
 import { type RefoldProgress, refoldProgress } from '../../../../src/store/series/candle-refold.ts';
 import { readVenueFeeds } from '../../../reads/feed-states.ts';
 import type { Html } from '../../kit/html.ts';

@@ -8,8 +8,7 @@ import {
   type OddswireClient,
   OddswireConnectionError,
 } from '../../../typescript/src/index.ts';
-import { CommandError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
+import { CommandError, EXIT } from '../exit-codes.ts';
 import { checkRow, hasFile, type ListedFile, namesIn, revisionOf, writeManifest } from './folder.ts';
 
 /** Tries without a new byte between them. */

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { type ArchiveDay, fileName, folderOf, isFileName } from '../../../../src/domain/archive/file.ts';
 import { footerBytes, TAIL_BYTES } from '../../../../src/domain/archive/schema.ts';
 import type { ArchiveFile } from '../../../typescript/src/index.ts';
-import { CommandError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
+import { CommandError, EXIT } from '../exit-codes.ts';
 
 export const MANIFEST = 'manifest.json';
 /** Engines skip files whose name begins with a point. */

@@ -6,10 +6,8 @@ import type { ArchiveFile } from '../../../typescript/src/index.ts';
 import { type Copied, copyDay } from '../archive/copy.ts';
 import { type DayFilter, type Finding, verifyFolder } from '../archive/verify.ts';
 import type { Call, CliCommand } from '../command.ts';
-import { CommandError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
-import { CURSOR } from '../options.ts';
-import { FORMATS } from '../read-arguments.ts';
+import { CommandError, EXIT } from '../exit-codes.ts';
+import { CURSOR, FORMATS } from '../read-arguments.ts';
 import { type Column, DEFAULT_LIMIT, printList, printRows } from '../rows.ts';
 
 const COLUMNS: readonly Column<ArchiveFile>[] = [

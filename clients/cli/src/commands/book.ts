@@ -3,8 +3,7 @@ import { utc } from '../../../../cli/table.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { OUTCOME, VENUE } from '../options.ts';
-import { FORMATS, moment, wholeNumber } from '../read-arguments.ts';
+import { FORMATS, moment, OUTCOME, VENUE, wholeNumber } from '../read-arguments.ts';
 import { printRows } from '../rows.ts';
 
 const DEFAULT_DEPTH = 10;

@@ -3,10 +3,8 @@ import { utc } from '../../../../cli/table.ts';
 import type { Candle } from '../../../typescript/src/index.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { noteHistory } from '../history-note.ts';
-import { OUTCOME, RANGE, VENUE } from '../options.ts';
-import { FORMATS, moment } from '../read-arguments.ts';
-import { type Column, printRows } from '../rows.ts';
+import { FORMATS, moment, OUTCOME, RANGE, VENUE } from '../read-arguments.ts';
+import { type Column, noteHistory, printRows } from '../rows.ts';
 
 const INTERVALS = ['1m', '5m', '15m', '1h', '4h', '1d'] as const;
 const FILLS = ['none', 'previous'] as const;

@@ -4,8 +4,7 @@ import { COVERAGE_KINDS, type CoverageClass, type CoverageKind } from '../../../
 import type { CoverageHour } from '../../../typescript/src/index.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { CURSOR } from '../options.ts';
-import { FORMATS, moment, wholeNumber } from '../read-arguments.ts';
+import { CURSOR, FORMATS, moment, wholeNumber } from '../read-arguments.ts';
 import { type Column, MAX_ITEMS, printRows, readUpTo } from '../rows.ts';
 
 /** The longest range of the API. */

@@ -4,8 +4,7 @@ import { DELIVERY_STATUSES } from '../../../../src/domain/webhooks/event.ts';
 import type { Delivery } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { CURSOR } from '../options.ts';
-import { FORMATS, moment } from '../read-arguments.ts';
+import { CURSOR, FORMATS, moment } from '../read-arguments.ts';
 import { type Column, DEFAULT_LIMIT, printList, printOne } from '../rows.ts';
 
 const VERBS = ['list', 'get', 'retry', 'recover'];

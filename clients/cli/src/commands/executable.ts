@@ -5,8 +5,7 @@ import { printable } from '../../../../src/domain/values/text.ts';
 import type { Executable, PlacedExecutable } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { OUTCOME, VENUE } from '../options.ts';
-import { FORMATS, moment } from '../read-arguments.ts';
+import { FORMATS, moment, OUTCOME, VENUE } from '../read-arguments.ts';
 import { type Column, printRows } from '../rows.ts';
 
 const COLUMNS: readonly Column<Executable<string>>[] = [

@@ -3,8 +3,7 @@ import { utc } from '../../../../cli/table.ts';
 import type { MarketFees } from '../../../typescript/src/index.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { VENUE } from '../options.ts';
-import { FORMATS, moment } from '../read-arguments.ts';
+import { FORMATS, moment, VENUE } from '../read-arguments.ts';
 import { type Column, printRows } from '../rows.ts';
 
 type Fees = MarketFees<string>;

@@ -4,8 +4,7 @@ import { SCOPES } from '../../../../src/domain/values/api-key.ts';
 import type { ApiKey } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { CURSOR, KEY_STATUSES } from '../options.ts';
-import { FORMATS, futureMoment } from '../read-arguments.ts';
+import { CURSOR, FORMATS, futureMoment, KEY_STATUSES } from '../read-arguments.ts';
 import { type Column, DEFAULT_LIMIT, printList, printOne } from '../rows.ts';
 import { oneId } from './alerts.ts';
 

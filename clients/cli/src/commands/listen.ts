@@ -6,8 +6,7 @@ import { SUBSCRIBABLE_EVENTS } from '../../../../src/domain/webhooks/event.ts';
 import { generateSecret, secretProblem } from '../../../../src/domain/webhooks/signature.ts';
 import { OddswireApiError, type WebhookEvent } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
-import { CommandError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
+import { CommandError, EXIT } from '../exit-codes.ts';
 import { forward, type Verdict } from '../listen/forward.ts';
 import { type ListenState, readState, stateFileOf, writeState } from '../listen/state.ts';
 

@@ -4,12 +4,9 @@ import { compareDecimals, type Decimal, parseDecimal, ZERO } from '../../../../s
 import type { Market } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { shareText } from '../history-note.ts';
-import { CURSOR, VENUE } from '../options.ts';
-import { FORMATS, wholeNumber } from '../read-arguments.ts';
-import { type Column, MAX_ITEMS, printFacts, printRows, readUpTo } from '../rows.ts';
+import { CURSOR, FORMATS, VENUE, wholeNumber } from '../read-arguments.ts';
+import { type Column, MAX_ITEMS, printFacts, printRows, readUpTo, shareText, titleOf } from '../rows.ts';
 import { shortIdsOf } from '../short-ids/listed.ts';
-import { titleOf } from '../titles.ts';
 
 const SORTS = ['created', 'volume_24h', 'close_at', 'updated'] as const;
 const DEFAULT_LIMIT = 20;

@@ -2,8 +2,7 @@ import { present } from '../../../../cli/arguments.ts';
 import { utc } from '../../../../cli/table.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { VENUE } from '../options.ts';
-import { FORMATS, moment } from '../read-arguments.ts';
+import { FORMATS, moment, VENUE } from '../read-arguments.ts';
 import { type Column, printRows } from '../rows.ts';
 
 /** The API takes this many ids in a request. */

@@ -4,10 +4,8 @@ import { RESOLUTION_STATES } from '../../../../src/domain/markets/resolution.ts'
 import type { Market, Resolution, ResolutionRow } from '../../../typescript/src/index.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { VENUE } from '../options.ts';
-import { FORMATS, moment } from '../read-arguments.ts';
-import { type Column, DEFAULT_LIMIT, printFacts, printList, printRows } from '../rows.ts';
-import { titleOf } from '../titles.ts';
+import { FORMATS, moment, VENUE } from '../read-arguments.ts';
+import { type Column, DEFAULT_LIMIT, printFacts, printList, printRows, titleOf } from '../rows.ts';
 
 type TimelineRow = Resolution<string>['timeline'][number];
 

@@ -3,8 +3,7 @@ import { utc } from '../../../../cli/table.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { VENUE } from '../options.ts';
-import { moment, wholeNumber } from '../read-arguments.ts';
+import { moment, VENUE, wholeNumber } from '../read-arguments.ts';
 import { printFacts, printRows } from '../rows.ts';
 
 const MAX_VERSION = 1_000_000;

@@ -2,10 +2,8 @@ import { utc } from '../../../../cli/table.ts';
 import type { Trade } from '../../../typescript/src/index.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { noteHistory } from '../history-note.ts';
-import { CURSOR, OUTCOME, RANGE, VENUE } from '../options.ts';
-import { FORMATS, moment, wholeNumber } from '../read-arguments.ts';
-import { type Column, MAX_ITEMS, printRows, readUpTo } from '../rows.ts';
+import { CURSOR, FORMATS, moment, OUTCOME, RANGE, VENUE, wholeNumber } from '../read-arguments.ts';
+import { type Column, MAX_ITEMS, noteHistory, printRows, readUpTo } from '../rows.ts';
 
 const DEFAULT_LIMIT = 50;
 const DIRECTIONS = ['asc', 'desc'] as const;

@@ -1,7 +1,7 @@
 import { MARKET_STATUSES } from '../../../../src/domain/markets/market.ts';
 import type { CliCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { VENUE } from '../options.ts';
+import { VENUE } from '../read-arguments.ts';
 import { WatchBoard } from '../watch/board.ts';
 import { lineOf } from '../watch/line.ts';
 import { Screen } from '../watch/screen.ts';

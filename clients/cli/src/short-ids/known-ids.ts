@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CommandError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
+import { CommandError, EXIT } from '../exit-codes.ts';
 import type { Io } from '../io.ts';
 import { replaceFile, stateFolder } from '../state-folder.ts';
 import { type IdKind, LETTERS, lettersOf, SIGN } from './short-id.ts';

@@ -1,7 +1,7 @@
 import type { Market } from '../../../typescript/src/index.ts';
 import type { Call } from '../command.ts';
-import { CommandError } from '../errors.ts';
-import { titleOf } from '../titles.ts';
+import { CommandError } from '../exit-codes.ts';
+import { titleOf } from '../rows.ts';
 import type { KnownMarket } from './known-ids.ts';
 import type { IdKind } from './short-id.ts';
 

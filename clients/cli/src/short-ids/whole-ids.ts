@@ -1,8 +1,7 @@
 import { type Arguments, UsageError } from '../../../../cli/arguments.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { CliCommand } from '../command.ts';
-import { CommandError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
+import { CommandError, EXIT } from '../exit-codes.ts';
 import type { KnownId, KnownIds } from './known-ids.ts';
 import { type IdKind, isShortId, LETTERS, SIGN } from './short-id.ts';
 

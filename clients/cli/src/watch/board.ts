@@ -11,7 +11,7 @@ import {
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { Market, StreamItem } from '../../../typescript/src/index.ts';
 import type { Output } from '../io.ts';
-import { questionOf } from '../titles.ts';
+import { questionOf } from '../rows.ts';
 
 type Message = StreamItem<string>;
 

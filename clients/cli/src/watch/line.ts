@@ -2,7 +2,7 @@ import type { Colours } from '../../../../cli/output.ts';
 import { cut } from '../../../../cli/table.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { StreamItem } from '../../../typescript/src/index.ts';
-import { questionOf } from '../titles.ts';
+import { questionOf } from '../rows.ts';
 import type { WatchBoard } from './board.ts';
 
 const QUESTION = 48;

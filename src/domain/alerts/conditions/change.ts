@@ -7,8 +7,7 @@ import {
   ZERO,
 } from '../../values/decimal.ts';
 import { span } from '../../values/durations.ts';
-import { joined, numberOf, observed, textOf, word } from '../../webhooks/chat-values.ts';
-import { moveField, priceOf, windowOf } from '../chat-words.ts';
+import { joined, moveField, numberOf, observed, priceOf, textOf, windowOf, word } from '../../webhooks/chat-values.ts';
 import {
   ANY_THRESHOLD,
   type Evaluation,

@@ -1,4 +1,4 @@
-import { reachedContent } from '../chat-words.ts';
+import { reachedContent } from '../../webhooks/chat-values.ts';
 import {
   isAtLeast,
   isAtMost,

@@ -1,4 +1,4 @@
-import { reachedContent } from '../chat-words.ts';
+import { reachedContent } from '../../webhooks/chat-values.ts';
 import { from, isAtLeast, isAtMost, type OutcomeCondition, upTo } from '../condition.ts';
 
 /** The price is at a target or above it. */

@@ -1,6 +1,5 @@
 import { subtractDecimals } from '../../values/decimal.ts';
-import { joined, numberOf, observed, word } from '../../webhooks/chat-values.ts';
-import { priceOf } from '../chat-words.ts';
+import { joined, numberOf, observed, priceOf, word } from '../../webhooks/chat-values.ts';
 import { from, isAtLeast, isAtMost, type OutcomeCondition, upTo } from '../condition.ts';
 
 /** The difference of ask and bid of a quote is on a side of a threshold. */

@@ -1,6 +1,5 @@
 import { multiplyDecimals } from '../../values/decimal.ts';
-import { joined, numberOf, observed, prefixed, word } from '../../webhooks/chat-values.ts';
-import { priceOf } from '../chat-words.ts';
+import { joined, numberOf, observed, prefixed, priceOf, word } from '../../webhooks/chat-values.ts';
 import { isAtLeast, type OutcomeCondition, upTo } from '../condition.ts';
 
 /** One trade has a notional of at least a threshold. */

@@ -1,8 +1,6 @@
 import { span } from '../../values/durations.ts';
-import { joined, numberOf, observed, word } from '../../webhooks/chat-values.ts';
-import { MAX_WINDOWS_SECONDS } from '../alert.ts';
-import { priceOf, windowOf } from '../chat-words.ts';
-import { ANY_THRESHOLD, type OutcomeCondition, upTo, windowClass } from '../condition.ts';
+import { joined, numberOf, observed, priceOf, windowOf, word } from '../../webhooks/chat-values.ts';
+import { ANY_THRESHOLD, MAX_WINDOWS_SECONDS, type OutcomeCondition, upTo, windowClass } from '../condition.ts';
 import { VolumeWindow } from '../windows.ts';
 
 /** The trades of a window have a notional of at least a threshold, or of a multiple of the mean of the windows before it. */

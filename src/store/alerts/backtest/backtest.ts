@@ -20,8 +20,6 @@ import { type Decimal, ZERO } from '../../../domain/values/decimal.ts';
 import { listPartitions } from '../../db/partitions.ts';
 import type { Queryable } from '../../db/tx.ts';
 import { readObservations } from '../rules.ts';
-import { countBooks, evaluateBooks, findBookOutcomes, WORK_PER_BOOK } from './books.ts';
-import type { WorkLimits } from './limits.ts';
 import {
   countObservations,
   hadPrices,
@@ -33,15 +31,19 @@ import {
   partsOf,
   positionBefore,
 } from './pages.ts';
-import type { BacktestRequest } from './request.ts';
+import type { BacktestRequest, WorkLimits } from './request.ts';
 import {
   type BacktestGap,
+  countBooks,
+  evaluateBooks,
+  findBookOutcomes,
   findMarkets,
   findOutcomes,
   type MarketSubject,
   marketsInScope,
   type OutcomeSubject,
   readBacktestGaps,
+  WORK_PER_BOOK,
 } from './subjects.ts';
 
 export interface BacktestFiring {

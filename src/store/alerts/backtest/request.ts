@@ -1,4 +1,4 @@
-import type { Direction, Scope, Unit } from '../../../domain/alerts/alert.ts';
+import type { Direction, Scope, Unit } from '../../../domain/alerts/condition.ts';
 import type { Condition } from '../../../domain/alerts/conditions.ts';
 import type { OrderSide } from '../../../domain/markets/executable.ts';
 import type { ResolutionState } from '../../../domain/markets/resolution.ts';
@@ -29,3 +29,15 @@ export interface BacktestRequest {
   /** The alert ends at this moment. */
   expiresMs?: number | undefined;
 }
+
+/** The size of a backtest. */
+export interface WorkLimits {
+  markets: number;
+  rows: number;
+}
+
+/** The bounds of an answer at once, and of a job. */
+export const ANSWER_LIMITS: WorkLimits = { markets: 500, rows: 1_000_000 };
+/** Of a form that evaluates its alert while its fields change. */
+export const AT_ONCE_LIMITS: WorkLimits = { markets: 100, rows: 250_000 };
+export const JOB_LIMITS: WorkLimits = { markets: 20_000, rows: 50_000_000 };

@@ -1,5 +1,5 @@
 import { EntitySchema } from 'typeorm';
-import type { AlertStatus, Direction, Scope, Unit } from '../../../domain/alerts/alert.ts';
+import type { AlertStatus, Direction, Scope, Unit } from '../../../domain/alerts/condition.ts';
 import type { Condition } from '../../../domain/alerts/conditions.ts';
 import type { OrderSide } from '../../../domain/markets/executable.ts';
 import type { ResolutionState } from '../../../domain/markets/resolution.ts';

@@ -11,7 +11,7 @@ import { UNKNOWN_MARKET } from '../parse-book.ts';
 import { bothSides, realQuote } from '../parse-price.ts';
 import { readFeed } from '../parse-trade.ts';
 import { KalshiFeedBook } from './book.ts';
-import { KalshiChannels } from './channels.ts';
+import { KalshiChannels, readChange, readTicker } from './channels.ts';
 import {
   feedDelta,
   feedError,
@@ -23,7 +23,6 @@ import {
   kalshiFrame,
   subscribed,
 } from './models.ts';
-import { readChange, readTicker } from './values.ts';
 
 const SNAPSHOT_WITHIN_MS = 10_000;
 const CROSSED_LASTS_MS = 2_000;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { priceOfBook } from '../../../domain/markets/book-price.ts';
 import type { BookRecord, PriceRecord } from '../../../domain/markets/market.ts';
+import { priceOfBook } from '../../../domain/markets/quoted-price.ts';
 import type { FeedLoss, FeedMarket, FeedReading, FeedSession } from '../../feeds/port.ts';
 import { emptyReading, isObject, parseFrame, quarantine, sawVenueTime, skip } from '../../feeds/reading.ts';
 import { type Reading, readModel, reject } from '../../rejection.ts';

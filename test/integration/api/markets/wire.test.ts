@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { enabledVenues } from '../../../../api/reads/venue-catalog.ts';
-import { createStreamCursors } from '../../../../api/streams/cursors.ts';
-import { frameOf, jsonOf } from '../../../../api/streams/frame.ts';
+import { createStreamCursors, frameOf, jsonOf } from '../../../../api/streams/frame.ts';
 import { readSnapshot } from '../../../../api/streams/snapshot.ts';
 import type { BookRecord, TradeRecord } from '../../../../src/domain/markets/market.ts';
 import { createCursorCodec } from '../../../../src/domain/values/cursor.ts';

@@ -4,7 +4,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ArchiveFolder } from '../../../../api/reads/archive-folder.ts';
 import { VERSION } from '../../../../src/config/version.ts';
-import { ALERT_STATUSES } from '../../../../src/domain/alerts/alert.ts';
+import { ALERT_STATUSES } from '../../../../src/domain/alerts/condition.ts';
 import { CONDITIONS, type Condition } from '../../../../src/domain/alerts/conditions.ts';
 import { createLogger } from '../../../../src/observe/logger.ts';
 import { createBacktest } from '../../../../src/store/alerts/backtest/jobs.ts';

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { createStreamCursors } from '../../../../api/streams/cursors.ts';
+import { createStreamCursors } from '../../../../api/streams/frame.ts';
 import { createCursorCodec } from '../../../../src/domain/values/cursor.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 import type { StreamMetrics } from '../../../../src/observe/stream-metrics.ts';

@@ -7,9 +7,9 @@ import {
   KeyDiffersError,
   KeysMissingError,
   keysInUse,
-} from '../../../../src/store/accounts/key-check.ts';
+  SEALED_COLUMNS,
+} from '../../../../src/store/accounts/key-ring.ts';
 import { countSealed, resealAll } from '../../../../src/store/accounts/reseal.ts';
-import { SEALED_COLUMNS } from '../../../../src/store/accounts/sealed-columns.ts';
 import { Database, sql } from '../../../../src/store/db/tx.ts';
 import { createSecretBox, type SecretBox } from '../../../../src/webhooks/secret-box.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';

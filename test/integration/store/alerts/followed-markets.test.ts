@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { followedMarkets } from '../../../../src/store/alerts/followed-markets.ts';
+import { followedMarkets } from '../../../../src/store/alerts/candidates.ts';
 import { noteMarketReads, noteStreamed } from '../../../../src/store/catalog/market-heat.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { FeedBooks } from '../../../../workers/streamer/feed-books.ts';

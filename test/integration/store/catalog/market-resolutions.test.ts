@@ -3,7 +3,6 @@ import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
 import type { OutcomePayout, ResolutionStep } from '../../../../src/domain/markets/resolution.ts';
 import { decimal, ONE, ZERO } from '../../../../src/domain/values/decimal.ts';
 import { readMarketChanges } from '../../../../src/store/alerts/market-rules.ts';
-import { findMarketAt } from '../../../../src/store/catalog/market-as-of.ts';
 import { findMarket } from '../../../../src/store/catalog/market-reads.ts';
 import {
   listResolutions,
@@ -11,6 +10,7 @@ import {
   republishResolutions,
 } from '../../../../src/store/catalog/market-resolutions.ts';
 import { missingMarkets, noteAnnounced } from '../../../../src/store/catalog/market-sightings.ts';
+import { findMarketAt } from '../../../../src/store/catalog/market-versions.ts';
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';

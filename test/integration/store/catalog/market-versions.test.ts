@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../../../src/domain/markets/market.ts';
-import { findMarketAt } from '../../../../src/store/catalog/market-as-of.ts';
+import { findMarketAt } from '../../../../src/store/catalog/market-versions.ts';
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';

@@ -1,11 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { isStorableText } from '../../../../src/domain/values/text.ts';
-import { pruneQuarantine, quarantine } from '../../../../src/store/catalog/quarantine.ts';
 import {
   listQuarantine,
+  pruneQuarantine,
   type QuarantineCursor,
+  quarantine,
   summarizeQuarantine,
-} from '../../../../src/store/catalog/quarantine-reads.ts';
+} from '../../../../src/store/catalog/quarantine.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';
 

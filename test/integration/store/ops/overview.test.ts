@@ -3,7 +3,7 @@ import { newId } from '../../../../src/domain/values/ids.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
 import { insertMarks } from '../../../../src/store/marks/marks.ts';
 import { readBacklogSamples, sampleThroughput } from '../../../../src/store/ops/overview.ts';
-import { listPartlyFailing } from '../../../../src/store/ops/webhook-troubles.ts';
+import { listPartlyFailing } from '../../../../src/store/ops/webhooks.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery } from '../../../factories/deliveries.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';

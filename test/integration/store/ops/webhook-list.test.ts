@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { DAY_MS } from '../../../../src/domain/values/durations.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { listWebhooks, type WebhookFilter } from '../../../../src/store/ops/webhook-list.ts';
+import { listWebhooks, type WebhookFilter } from '../../../../src/store/ops/webhooks.ts';
 import { anAccount, aSubscription } from '../../../factories/alerts.ts';
 import { aDelivery } from '../../../factories/deliveries.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';

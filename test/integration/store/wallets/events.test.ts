@@ -3,7 +3,7 @@ import { decimal } from '../../../../src/domain/values/decimal.ts';
 import { newId } from '../../../../src/domain/values/ids.ts';
 import { sql, type Tx } from '../../../../src/store/db/tx.ts';
 import { emitBalanceChanges, emitTransactions } from '../../../../src/store/wallets/events.ts';
-import { advanceBalances, claimWallets, type WalletLease } from '../../../../src/store/wallets/watch.ts';
+import { advanceBalances, claimWallets, type WalletLease } from '../../../../src/store/wallets/wallets.ts';
 import { anAccount } from '../../../factories/alerts.ts';
 import { aBalance, aTransaction, aWatchedWallet } from '../../../factories/wallets.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { claimWallets } from '../../../../src/store/wallets/watch.ts';
+import { claimWallets } from '../../../../src/store/wallets/wallets.ts';
 import { anAccount } from '../../../factories/alerts.ts';
 import { aWatchedWallet } from '../../../factories/wallets.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Condition } from '../../../../src/domain/alerts/conditions.ts';
-import { chatMessage } from '../../../../src/domain/chat/chat-message.ts';
-import { askedWaitSeconds, chatRequest } from '../../../../src/domain/chat/chat-request.ts';
+import { askedWaitSeconds, chatMessage, chatRequest } from '../../../../src/domain/chat/chat-request.ts';
 import { CHAT_FORMATS, chatUrlProblem, redactedUrl } from '../../../../src/domain/chat/chat-url.ts';
 import { EVENTS } from '../../../../src/domain/events/events.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';

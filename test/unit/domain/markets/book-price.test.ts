@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { priceOfBook } from '../../../../src/domain/markets/book-price.ts';
 import type { BookRecord } from '../../../../src/domain/markets/market.ts';
+import { priceOfBook } from '../../../../src/domain/markets/quoted-price.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
 
 describe('priceOfBook', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { boundedCache } from '../../../../src/domain/values/bounded-cache.ts';
+import { boundedCache } from '../../../../src/domain/values/caches.ts';
 
 describe('boundedCache', () => {
   it('evicts the least recently used entry beyond its limit', () => {

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { changeData } from '../../../../src/domain/live/change.ts';
 import { MARKET_STATUSES } from '../../../../src/domain/markets/market.ts';
 import { toJsonText } from '../../../../src/domain/values/api-json.ts';
+import { keyOf } from '../../../../src/domain/values/text.ts';
 import {
   type Field,
   type Fields,
-  keyOf,
   presentBody,
   probabilityOf,
   rowPresenter,

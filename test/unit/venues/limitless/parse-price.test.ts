@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { priceOfBook } from '../../../../src/domain/markets/book-price.ts';
+import { priceOfBook } from '../../../../src/domain/markets/quoted-price.ts';
 import { parseBooks } from '../../../../src/venues/limitless/parse-book.ts';
 import { parsePrices } from '../../../../src/venues/limitless/parse-price.ts';
 

@@ -1,3 +1,5 @@
+import { OddswireError } from '../domain/values/errors.ts';
+
 /** Whether the n-th consecutive failure gets a log line: the 1st, 2nd, 4th, 8th … do, so that an outage does not flood the log. */
 export function shouldLog(inARow: number): boolean {
   return inARow > 0 && (inARow & (inARow - 1)) === 0;
@@ -20,4 +22,9 @@ export class FailureStreaks {
     this.#counts.delete(name);
     return failures;
   }
+}
+
+/** The fields of an error in a log line. The message of our own errors is complete; any other error needs its stack. */
+export function failureFields(error: Error): { code: string; reason: string } | { err: Error } {
+  return error instanceof OddswireError ? { code: error.code, reason: error.message } : { err: error };
 }
