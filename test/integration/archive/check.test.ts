@@ -1,6 +1,7 @@
 import {
   appendFile,
   copyFile,
+  cp,
   mkdir,
   mkdtemp,
   readdir,
@@ -48,6 +49,10 @@ const WIPE = [
   'coverage',
   'mark',
 ].map((table) => sql(`test_wipe_${table}`, `DELETE FROM ${table}`));
+/** In an order in which no trigger notes a change of an archived day. */
+const KEPT = ['trade', 'price_history', 'archive_switch', 'archive_file'];
+const KEEP = KEPT.map((table) => sql(`test_check_keep_${table}`, `CREATE TABLE kept_${table} AS TABLE ${table}`));
+const PUT_BACK = KEPT.map((table) => sql(`test_check_put_back_${table}`, `INSERT INTO ${table} TABLE kept_${table}`));
 const DELETE_TRADE = sql('test_check_delete', 'DELETE FROM trade WHERE trade_id = $1');
 const DROP_TRADES = sql('test_check_drop', 'DROP TABLE trade_202603');
 const FORGET = sql('test_check_forget', 'DELETE FROM archive_file WHERE kind = $1 AND date = $2::date');
@@ -74,6 +79,8 @@ const COVERED = sql(
 
 const test = useTestDatabase();
 let dir = '';
+/** The folder of four archived days, of which each test gets a copy. */
+let archivedDir = '';
 let market: Awaited<ReturnType<typeof aStoredMarket>>;
 const tokenOf = () => market.outcomes[0]?.tokenId ?? 0n;
 const run = (kind: ArchiveDay['kind'], date: string = DAY) =>
@@ -102,10 +109,8 @@ const clean = async () => expect(await check()).toEqual([]);
 
 beforeAll(async () => {
   market = await aStoredMarket(test.db, { venue: 'kalshi', marketId: 'K-1' });
-});
-beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'archive-check-'));
-  for (const statement of WIPE) await test.db.query(statement);
+  archivedDir = await mkdtemp(join(tmpdir(), 'archive-checked-'));
+  dir = archivedDir;
   await new Partitions(test.db).ensure('price_history', [at(DAY, 0).getTime()]);
   for (const date of DAYS) {
     await storedTrades(test.db, [
@@ -117,9 +122,17 @@ beforeEach(async () => {
   await switchArchiveOn(test.db, ['trades']);
   for (const date of DAYS) await run('trades', date);
   await run('prices');
+  for (const statement of KEEP) await test.db.query(statement);
+});
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'archive-check-'));
+  await cp(archivedDir, dir, { recursive: true });
+  for (const statement of WIPE) await test.db.query(statement);
+  await new Partitions(test.db).ensure('trade', [at(DAY, 0).getTime()]);
+  for (const statement of PUT_BACK) await test.db.query(statement);
 });
 afterEach(() => rm(dir, { recursive: true, force: true }));
-afterAll(() => rm(dir, { recursive: true, force: true }));
+afterAll(() => rm(archivedDir, { recursive: true, force: true }));
 
 describe('archive check', () => {
   const DAMAGE: readonly (readonly [string, (path: string) => Promise<void>, RegExp])[] = [

@@ -72,9 +72,11 @@ describe('maintain-storage with months and weeks of trades', () => {
       'trade_20260215',
       'trade_20260222',
     ]);
+    // A day without trades is archived too, and needs no file.
+    const traded = days.filter((_, day) => day % 6 === 0);
     await storedTrades(
       test.db,
-      days.map((ms) => ({ tokenId, at: new Date(ms + 3_600_000), tradeId: `t${ms}` })),
+      traded.map((ms) => ({ tokenId, at: new Date(ms + 3_600_000), tradeId: `t${ms}` })),
     );
     await test.db.query(CANDLE, [tokenId, JANUARY / 1000]);
     await test.db.query(AGE_TOKENS, [new Date(JANUARY).toISOString()]);
@@ -94,7 +96,7 @@ describe('maintain-storage with months and weeks of trades', () => {
     expect(await names()).toEqual(['trade_20260215', 'trade_20260222']);
     expect(await readSeam(test.db, 'trades')).toBe(FEBRUARY + 14 * DAY_MS);
     const [left] = await test.db.query<{ count: number }>(COUNT);
-    expect(left?.count).toBe(days.filter((ms) => ms >= FEBRUARY + 14 * DAY_MS).length);
+    expect(left?.count).toBe(traded.filter((ms) => ms >= FEBRUARY + 14 * DAY_MS).length);
   });
 
   it('makes whole months again when the archive keeps its trades in Postgres for years', async () => {

@@ -35,7 +35,7 @@ const NOW = Date.parse('2026-02-26T12:00:00Z');
 const LATER = Date.parse('2026-04-01T00:00:00Z');
 const FIRST = Date.parse('2026-01-29T00:00:00Z');
 /** The first day that stays in Postgres alone. */
-const UNARCHIVED = Date.parse('2026-02-08T00:00:00Z');
+const UNARCHIVED = Date.parse('2026-02-06T00:00:00Z');
 const DAY_MS = 86_400_000;
 const INSERT_PRICE = sql(
   'test_seam_price',

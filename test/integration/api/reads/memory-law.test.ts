@@ -46,8 +46,9 @@ class Ledger {
   readonly #versions = new Map<string, Version[]>();
 
   async record(paths: readonly string[], fromMs: number): Promise<void> {
-    for (const path of paths) {
-      const content = await world.truth(path);
+    const contents = await Promise.all(paths.map((path) => world.truth(path)));
+    for (const [index, path] of paths.entries()) {
+      const content = contents[index] ?? '';
       const versions = this.#versions.get(path) ?? [];
       const last = versions.at(-1);
       if (last) last.untilMs = performance.now();
@@ -65,6 +66,16 @@ class Ledger {
       return !versions.some((one) => one.content === content && one.fromMs <= endedMs && one.untilMs >= oldestMs);
     });
   }
+}
+
+/** Waits until each answer is the present one of the database. */
+async function becomeTrue(client: LiveApi['client'], paths: readonly string[]): Promise<void> {
+  await Promise.all(
+    paths.map(async (path) => {
+      const truth = await world.truth(path);
+      await expect.poll(() => contentOf(client, path)).toBe(truth);
+    }),
+  );
 }
 
 describe.each([
@@ -132,10 +143,7 @@ describe.each([
     expect(ledger.wrong(seen)).toEqual([]);
     // A quiet database: every answer becomes the present one.
     world.publish();
-    for (const path of new Set(paths)) {
-      const truth = await world.truth(path);
-      await expect.poll(() => contentOf((live as LiveApi).client, path)).toBe(truth);
-    }
+    await becomeTrue(live.client, [...new Set(paths)]);
   });
 });
 
@@ -145,12 +153,7 @@ it('a read that began before a change, and ended after it was named, does not st
   live = await world.live(50_000_000);
   const { client, tail } = live;
   const paths = world.pathsOf('m-a');
-  const everyPathIsTrue = async () => {
-    for (const path of paths) {
-      const truth = await world.truth(path);
-      await expect.poll(() => contentOf(client, path)).toBe(truth);
-    }
-  };
+  const everyPathIsTrue = () => becomeTrue(client, paths);
   const delivered = async () => {
     const { db } = world.reference;
     await expect.poll(async () => (await readJournalHead(db)).checkedAt > writtenAt).toBe(true);
