@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse, UsageError } from '../cli/arguments.ts';
 import { print } from '../cli/output.ts';
 import { countText, Progress } from '../cli/progress.ts';
+import { isDay } from '../cli/spans.ts';
 import { type CheckedFinding, type CheckFilter, checkArchive } from '../src/archive/check/check-archive.ts';
 import { adoptFolder } from '../src/archive/owner.ts';
 import { storeOf } from '../src/archive/store/s3.ts';
@@ -11,8 +11,7 @@ import { VENUE_NAMES } from '../src/domain/markets/venue.ts';
 import { OddswireError } from '../src/domain/values/errors.ts';
 import { printable } from '../src/domain/values/text.ts';
 import { newLeaseToken } from '../src/store/db/leases.ts';
-import { archiveFolder } from './demo/folder.ts';
-import { type CommandContext, operatorCommand } from './operator-command.ts';
+import { archiveDirOf, operatorCommand } from './operator-command.ts';
 
 const VERBS = ['check', 'adopt'] as const;
 
@@ -48,9 +47,11 @@ export const command = operatorCommand<ArchiveOptions>({
   Exit code: 0 no problem is left, 1 problems, 2 wrong arguments.`,
   verbs: VERBS,
   options: OPTIONS,
+  usesArchive: true,
   parse: parseArchiveArguments,
   async run({ verb, filter, isRepair, isJson, ...given }, context) {
-    const dir = folderOf(given.dir, context);
+    const dir = given.dir ?? archiveDirOf(context);
+    if (dir === undefined) throw new OddswireError('archive_off', 'set ARCHIVE_DIR, or name the folder with --dir');
     const store = storeOf(context.config);
     if (verb === 'adopt') {
       await adoptFolder(dir, context.db, store);
@@ -111,20 +112,6 @@ export function parseArchiveArguments(argv: readonly string[]): ArchiveOptions {
       isJson: flags.has('json'),
     };
   });
-}
-
-function isDay(text: string): boolean {
-  const ms = Date.parse(`${text}T00:00:00Z`);
-  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
-}
-
-/** @throws OddswireError `archive_off` */
-function folderOf(given: string | undefined, { config, dataDir }: CommandContext): string {
-  const dir = given ?? config.archive.dir;
-  if (dir !== undefined) return dir;
-  const ofDemo = dataDir === undefined ? undefined : archiveFolder(dataDir);
-  if (ofDemo !== undefined && existsSync(ofDemo)) return ofDemo;
-  throw new OddswireError('archive_off', 'set ARCHIVE_DIR, or name the folder with --dir');
 }
 
 function jsonOf({ place, problem, remedy, isRepaired }: CheckedFinding) {

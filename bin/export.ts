@@ -28,10 +28,10 @@ import {
 } from '../src/store/series/export.ts';
 import { ArchivedRows, requireDuckdb } from './export/archived-rows.ts';
 import { makeParquet } from './export/parquet-file.ts';
-import { type ExportProgress, PartFile } from './export/part-file.ts';
+import { type ExportProgress, named, PartFile } from './export/part-file.ts';
 import { WorkFolder } from './export/work-folder.ts';
 import { awaitInterruption, EXIT_INTERRUPTED } from './interruption.ts';
-import { type CommandContext, operatorCommand } from './operator-command.ts';
+import { archiveDirOf, type CommandContext, operatorCommand } from './operator-command.ts';
 
 interface ExportOptions {
   venue: VenueName;
@@ -73,6 +73,7 @@ export const command = operatorCommand<ExportOptions>({
   Parquet has the columns and the order of the files of the archive, needs FILE, and starts again after an interruption.
   The rows are those of Postgres and of the files of ARCHIVE_DIR.`,
   options: OPTIONS,
+  usesArchive: true,
   parse: (argv) => parseExportArguments(argv, Date.now()),
   async run(options, context) {
     const { venue, marketId } = options;
@@ -179,11 +180,13 @@ async function toFile(options: ExportOptions, file: string, context: ExportConte
       const { db, config } = context;
       const archived = new ArchivedRows({
         db,
-        folder: config.archive.dir,
+        folder: archiveDirOf(context),
         fetched: fetchedFilesOf(config, new AbortController().signal),
         work,
       });
-      const { path, rows } = await makeParquet(db, selection, { archived, work });
+      const { path, rows } = await makeParquet(db, selection, { archived, work }).catch((error: unknown) => {
+        throw named(file, error);
+      });
       await part.replaceBy(path);
       process.stderr.write(`${countText(rows)} ${selection.kind}\n`);
       return 0;
@@ -224,7 +227,7 @@ async function exportTo(
   const total = await countExportedOutcomes(db, request);
   const archived = new ArchivedRows({
     db,
-    folder: config.archive.dir,
+    folder: archiveDirOf(context),
     fetched: fetchedFilesOf(config, new AbortController().signal),
     work,
   });

@@ -5,7 +5,7 @@ import { OddswireError } from '../src/domain/values/errors.ts';
 import { openOperatorDatabase } from '../src/embedded/operator-database.ts';
 import { createLogger, type Logger } from '../src/observe/logger.ts';
 import { type Database, sqlState } from '../src/store/db/tx.ts';
-import { demoFolder } from './demo/folder.ts';
+import { archiveFolder, demoFolder } from './demo/folder.ts';
 
 /** The context of a command. */
 export interface CommandContext {
@@ -18,12 +18,20 @@ export interface CommandContext {
   dataDir?: string;
 }
 
+/** The folder of the archive: `ARCHIVE_DIR`, or that of the demo whose database the command uses. */
+export function archiveDirOf({ config, dataDir }: CommandContext): string | undefined {
+  const isDemo = dataDir !== undefined && dataDir === demoFolder(resolve(config.dataDir));
+  return config.archive.dir ?? (isDemo ? archiveFolder(dataDir) : undefined);
+}
+
 interface OperatorCommand<Options> extends Pick<Command, 'usage' | 'verbs' | 'options'> {
   name: string;
   /** @throws UsageError */
   parse(argv: readonly string[]): Options;
   /** Whether it connects as the role of DATABASE_MIGRATE_URL. */
   migrates?: true;
+  /** Whether it uses the object store of the archive, and so needs its key. */
+  usesArchive?: true;
   /** Returns the exit code. */
   run(options: Options, context: CommandContext): Promise<number>;
 }
@@ -41,7 +49,7 @@ const NO_DATABASE = 'postgres://none';
  * `DATA_DIR` a running database precedes one that does not run.
  */
 export function operatorCommand<Options>(definition: OperatorCommand<Options>): Command {
-  const { name, usage, verbs, options: completed, parse, migrates, run } = definition;
+  const { name, usage, verbs, options: completed, parse, migrates, usesArchive, run } = definition;
   return {
     usage,
     ...(verbs && { verbs }),
@@ -53,11 +61,10 @@ export function operatorCommand<Options>(definition: OperatorCommand<Options>): 
         process.env['DATABASE_DIRECT_URL'] ||
         process.env['DATABASE_URL'];
       const config = loadConfig({
+        ...(!usesArchive && { ARCHIVE_S3_ACCESS_KEY_ID: NO_STORE_KEY, ARCHIVE_S3_SECRET_ACCESS_KEY: NO_STORE_KEY }),
         ...process.env,
         DATABASE_URL: databaseUrl || NO_DATABASE,
         SECRETS_KEYS: process.env['SECRETS_KEYS'] || NO_KEY_RING,
-        ARCHIVE_S3_ACCESS_KEY_ID: process.env['ARCHIVE_S3_ACCESS_KEY_ID'] || NO_STORE_KEY,
-        ARCHIVE_S3_SECRET_ACCESS_KEY: process.env['ARCHIVE_S3_SECRET_ACCESS_KEY'] || NO_STORE_KEY,
       });
       const log = createLogger({ process: name, level: 'warn', destination: process.stderr });
       const dataDir = resolve(config.dataDir);

@@ -45,3 +45,9 @@ function parseMoment(text: string): number | null {
   const ms = date === undefined ? Number.NaN : Date.parse(`${date}T${time}${zone}`);
   return Number.isNaN(ms) ? null : ms / 1_000;
 }
+
+/** Whether a text is a day of the calendar, such as 2026-01-31. */
+export function isDay(text: string): boolean {
+  const ms = Date.parse(`${text}T00:00:00Z`);
+  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
+}

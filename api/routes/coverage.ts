@@ -67,6 +67,7 @@ export function coverageRoutes(deps: MarketReadDeps): Route[] {
             const named = market ? [market.venue] : venues;
             // Each change makes a new ETag.
             const minuteMs = Math.floor(deps.now() / 60_000) * 60_000;
+            const presentMs = Math.floor(minuteMs / HOUR_MS) * HOUR_MS;
             const settled = await readSettledTimes(deps.db, named, kind);
             const slots = hoursOf(place === undefined ? range.start * 1000 : afterMs, endMs)
               .flatMap((startMs) => named.map((venue) => ({ startMs, venue })))
@@ -100,7 +101,8 @@ export function coverageRoutes(deps: MarketReadDeps): Route[] {
               ),
               meta: {
                 kind,
-                ...(known.length === times.length && { settled_to: Math.min(...known) / 1000 }),
+                // On a new database the first hour that can be judged is to come.
+                ...(known.length === times.length && { settled_to: Math.min(...known, presentMs) / 1000 }),
                 next_cursor: position ? deps.cursors.encode(scope, position) : null,
               },
               freshness: 'latest',

@@ -1,4 +1,4 @@
-import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { asError, OddswireError } from '../../src/domain/values/errors.ts';
 import type { TimeRange } from '../../src/domain/values/time-range.ts';
@@ -47,6 +47,8 @@ export class PartFile {
    */
   static async open(target: string, options: State['options'], range: TimeRange): Promise<PartFile> {
     try {
+      const present = await stat(target).catch(() => undefined);
+      if (present?.isDirectory()) throw new OddswireError('export_file', `${target} is a folder: name a file in it`);
       const found = await readState(target);
       const state = found && checked(target, found, options);
       const kept = state && (await openKept(target, state.bytes));
@@ -141,12 +143,13 @@ const writer = () => ({ pid: process.pid, host: hostname() });
 
 async function readState(target: string): Promise<State | undefined> {
   try {
-    return JSON.parse(await readFile(stateOf(target), 'utf8')) as State;
+    const state = JSON.parse(await readFile(stateOf(target), 'utf8')) as Partial<State> | null;
+    if (typeof state?.version === 'number' && typeof state.options === 'object') return state as State;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     if (!(error instanceof SyntaxError)) throw error;
-    throw new OddswireError('export_state', `${stateOf(target)} is not readable: remove it to start again`);
   }
+  throw new OddswireError('export_state', `${stateOf(target)} is not readable: remove it to start again`);
 }
 
 function checked(target: string, state: State, options: State['options']): State {
@@ -188,9 +191,10 @@ async function openKept(target: string, bytes: number): Promise<FileHandle | und
   return undefined;
 }
 
-/** An error of the file system as one line; the name of the file is in its message. */
-function named(target: string, thrown: unknown): Error {
+/** A failed write as one line with the name of the file; other errors stay what they are. */
+export function named(target: string, thrown: unknown): Error {
   const error = asError(thrown) as NodeJS.ErrnoException;
-  if (error instanceof OddswireError || error.code === undefined) return error;
+  const isOfDisk = /^(open|mkdir|write|fsync|fdatasync|ftruncate|close|rename|stat)/.test(error.syscall ?? '');
+  if (error instanceof OddswireError || !isOfDisk) return error;
   return new OddswireError('export_file', `cannot write ${partOf(target)}: ${error.message}`);
 }

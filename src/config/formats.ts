@@ -66,24 +66,30 @@ function list(text: string): string[] {
     .filter((item) => item !== '');
 }
 
-export const venues = z
-  .string()
-  .transform(list)
-  .pipe(z.array(z.enum(VENUE_NAMES, `unknown venue; known: ${VENUE_NAMES.join(', ')}`)).min(1))
-  .transform((names) => [...new Set(names)]);
+/** The parser of a list of known names. Its error shows no entry: a secret can be in the wrong variable. */
+function namesOf<Name extends string>(what: string, known: readonly Name[]) {
+  return (text: string): Name[] => {
+    const given = list(text);
+    const all = `known: ${known.join(', ')}`;
+    if (given.length === 0) throw new Error(`names no ${what}; ${all}`);
+    const names = given.map((entry, index) => {
+      const name = known.find((each) => each === entry);
+      if (name === undefined) throw new Error(`entry ${index + 1} is an unknown ${what}; ${all}`);
+      return name;
+    });
+    return [...new Set(names)];
+  };
+}
 
-export const archiveKinds = z
-  .string()
-  .transform(list)
-  .pipe(z.array(z.enum(ARCHIVE_KIND_NAMES, `unknown kind; known: ${ARCHIVE_KIND_NAMES.join(', ')}`)).min(1))
-  .transform((names) => [...new Set(names)]);
+export const venues = parsedBy(namesOf('venue', VENUE_NAMES));
+export const archiveKinds = parsedBy(namesOf('kind', ARCHIVE_KIND_NAMES));
 
 /** The processes run in different folders. */
 export const absolutePath = z.string().refine(isAbsolute, 'not an absolute path');
 
 /** The address of an object store without a path: the bucket is its first part. */
 export const endpointUrl = z
-  .url({ protocol: /^https?$/, abort: true })
+  .url({ protocol: /^https?$/, abort: true, error: 'an address such as https://s3.example.com' })
   .refine(
     (url) => parseUrl(url)?.origin === withoutSlash(url),
     'an address such as https://s3.example.com, without path, user or query',

@@ -1,4 +1,4 @@
-import { readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, relative, sep } from 'node:path';
 import { type ArchiveDay, folderOf, formerPlaceOf } from '../../domain/archive/file.ts';
@@ -69,25 +69,39 @@ interface Checked {
  * @throws OddswireError `archive_unavailable` when the folder cannot be read, or without the optional packages
  */
 export async function checkArchive(options: CheckOptions): Promise<Checked> {
-  const { db, dir, store, filter, signal, tag } = options;
+  const { db, dir, store, filter, signal } = options;
   if (!hasDuckdb()) {
     throw new OddswireError('archive_unavailable', 'the optional packages of the archive are not installed');
   }
-  const entries = await entriesOf(dir);
+  await entriesOf(dir);
   if (options.isRepair) await claimFolder(dir, db, { store });
-  const spillFolder = join(tmpdir(), `oddswire-check-${tag}`);
-  const duckdb = await openDuckdb({ folders: [`${dir}/`], spillFolder, memoryMb: MEMORY_MB, threads: 1 }, signal);
+  const work = await mkdtemp(join(tmpdir(), 'oddswire-check-'));
+  const limits = {
+    folders: [`${dir}/`, `${work}/`],
+    spillFolder: join(work, 'spill'),
+    memoryMb: MEMORY_MB,
+    threads: 1,
+  };
+  const duckdb = await openDuckdb(limits, signal);
   try {
     const listed = await listAll(db, filter);
     const asked = listed.filter((row) => isAsked(row, filter));
     const changed = new Set((await readChangedDays(db)).map(dayKey));
-    const context = { db, dir, store, duckdb, signal, tag, changed };
+    const context = { db, dir, store, duckdb, signal, work, changed };
     const findings: CheckedFinding[] = [];
     const add = async (found: readonly Finding[], again: () => Promise<Finding[]>) => {
       const left = options.isRepair ? await repaired(found, again, options) : found;
       const isLeft = (each: Finding) =>
         left.some(({ place, problem }) => place === each.place && problem === each.problem);
-      const ended = found.filter((each) => !isLeft(each));
+      const gone = found.filter((each) => !isLeft(each));
+      const ended = gone.filter(({ isStranger }) => isStranger !== true);
+      const moved = gone.filter((each) => !ended.includes(each));
+      // The repair of its day moves a file that no row names, and no one has decided about it.
+      const places = moved.length === 0 ? [] : await entriesOf(dir);
+      for (const each of moved) {
+        const place = formerPlaceOf(basename(each.place));
+        if (places.includes(place)) findings.push({ ...each, place, isRepaired: false });
+      }
       findings.push(...ended.map((each) => ({ ...each, isRepaired: true })));
       findings.push(...left.map((each) => ({ ...each, isRepaired: false })));
     };
@@ -106,7 +120,9 @@ export async function checkArchive(options: CheckOptions): Promise<Checked> {
       await add(await find(), find);
     }
     const byFolder = new Map(listed.map((row) => [folderOf(row), row]));
-    for (const [place, row] of strangersOf(entries, byFolder, filter)) {
+    const named = new Set(findings.map(({ place }) => place));
+    for (const [place, row] of strangersOf(await entriesOf(dir), byFolder, filter)) {
+      if (named.has(place)) continue;
       const find = () => strangerAt(place, row, context);
       await add(await find(), find);
     }
@@ -124,7 +140,7 @@ export async function checkArchive(options: CheckOptions): Promise<Checked> {
     return { days: asked.length, files, rows: asked.reduce((sum, { rows }) => sum + rows, 0), findings };
   } finally {
     await duckdb.close();
-    await rm(spillFolder, { recursive: true, force: true });
+    await rm(work, { recursive: true, force: true });
   }
 }
 

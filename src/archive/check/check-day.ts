@@ -4,7 +4,7 @@ import { folderOf, formerPlaceOf } from '../../domain/archive/file.ts';
 import { SCHEMA_VERSION } from '../../domain/archive/kinds.ts';
 import { volumeRuleOf } from '../../domain/markets/volume-witness.ts';
 import { addDecimals, compareDecimals, decimal } from '../../domain/values/decimal.ts';
-import { asError } from '../../domain/values/errors.ts';
+import { asError, OddswireError } from '../../domain/values/errors.ts';
 import { readChangedDays } from '../../store/archive/check.ts';
 import { summarizeDay } from '../../store/archive/copy.ts';
 import { findFile, type ListedFile } from '../../store/archive/file-list.ts';
@@ -32,7 +32,8 @@ export interface CheckContext {
   readonly store?: ObjectStore | undefined;
   readonly duckdb: Duckdb;
   readonly signal: AbortSignal;
-  readonly tag: string;
+  /** A folder for unfinished files, outside of the archive. */
+  readonly work: string;
   /** Keys of days with noted changes: their file gets a later revision. */
   readonly changed: ReadonlySet<string>;
   /** The partitions of the kind; null when one table has all rows. */
@@ -148,7 +149,8 @@ export async function unknownFile(
 ): Promise<Finding> {
   const problem = 'no row of the catalog names it';
   if (!place.endsWith('.parquet')) return { place, problem, remedy: 'move it out of the folder' };
-  const keep = { place, problem, remedy: 'keep it outside of the folder: it may have rows that nothing else has' };
+  const remedy = 'keep it outside of the folder: it may have rows that nothing else has';
+  const keep: Finding = { place, problem, remedy, isStranger: true };
   if (row === undefined || row.file === null || !isReadable) return keep;
   const path = join(dir, place);
   try {
@@ -220,7 +222,7 @@ async function checkCoverage(row: ListedFile, { db, dir, duckdb, changed }: Chec
 
 /** The rows of the file against those of Postgres, when it still has them. */
 async function checkPostgres(row: ListedFile, context: CheckContext): Promise<Finding[]> {
-  const { db, dir, duckdb, signal, tag, changed, partitions } = context;
+  const { db, dir, duckdb, signal, work, changed, partitions } = context;
   const startMs = Date.parse(`${row.date}T00:00:00Z`);
   const partition = partitions?.find(({ fromMs, untilMs }) => fromMs <= startMs && startMs < untilMs);
   if (changed.has(dayKey(row)) || (partitions !== null && partition === undefined)) return [];
@@ -239,8 +241,18 @@ async function checkPostgres(row: ListedFile, context: CheckContext): Promise<Fi
   }
   const isFirstOfPartition = partition?.fromMs === startMs;
   const path = join(dir, folderOf(row), row.file);
-  const options = { db, dir, signal, tag, isFirstOfPartition };
-  const { onlyLeft, onlyRight } = await compareWithPostgres(duckdb, row, path, options);
+  const options = { db, work, signal, isFirstOfPartition };
+  const difference = await compareWithPostgres(duckdb, row, path, options).catch((error: unknown) => {
+    // The disk of the unfinished files, or the memory of DuckDB: other days can be compared.
+    if (error instanceof OddswireError || (error as NodeJS.ErrnoException).syscall !== undefined) return asError(error);
+    throw error;
+  });
+  if (difference instanceof Error) {
+    signal.throwIfAborted();
+    const problem = `cannot be compared with Postgres: ${difference.message}`;
+    return [{ place, problem, remedy: 'end the cause, and check the day again' }];
+  }
+  const { onlyLeft, onlyRight } = difference;
   if (onlyLeft > 0) {
     return [
       {

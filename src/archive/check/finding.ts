@@ -23,6 +23,8 @@ export interface Finding {
   readonly remedy: string;
   /** Absent: only a person can decide. */
   readonly repair?: Repair;
+  /** A file that no row of the catalog names and that must be kept. */
+  readonly isStranger?: true;
 }
 
 const BY_REPAIR = {

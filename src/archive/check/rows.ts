@@ -7,7 +7,6 @@ import type { VolumeUnit } from '../../domain/markets/volume-witness.ts';
 import { copyDay } from '../../store/archive/copy.ts';
 import type { Database } from '../../store/db/tx.ts';
 import type { Duckdb } from '../duckdb.ts';
-import { workFolder } from '../folder.ts';
 import { checksumSql, literal, rowsOf, writeSql } from '../parquet.ts';
 
 /** The facts that a file states about itself. */
@@ -93,10 +92,9 @@ export async function compareFiles(
 
 interface PostgresOptions {
   readonly db: Database;
-  readonly dir: string;
+  /** A folder outside of the archive, which may be read-only. */
+  readonly work: string;
   readonly signal: AbortSignal;
-  /** The name of the unfinished files. */
-  readonly tag: string;
   /** Retention carries rows to the first moment of a partition: they are no rows of that day. */
   readonly isFirstOfPartition: boolean;
 }
@@ -106,10 +104,9 @@ export async function compareWithPostgres(
   duckdb: Duckdb,
   day: ArchiveDay,
   path: string,
-  { db, dir, signal, tag, isFirstOfPartition }: PostgresOptions,
+  { db, work, signal, isFirstOfPartition }: PostgresOptions,
 ): Promise<Difference> {
-  const base = join(await workFolder(dir), `check-${day.kind}-${day.venue}-${day.date}-${tag}`);
-  const [csv, parquet] = [`${base}.csv`, `${base}.parquet`];
+  const [csv, parquet] = [join(work, 'rows.csv'), join(work, 'rows.parquet')];
   try {
     const { rows } = await copyDay(db, day, () => createWriteStream(csv), signal);
     const where =

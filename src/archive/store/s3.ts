@@ -114,17 +114,20 @@ export class ObjectStore {
     const headers = { 'x-amz-checksum-mode': 'ENABLED' };
     const answer = await this.#send({ method: 'HEAD', key, headers }, signal);
     answer.resume();
-    if (isAbsent(answer)) return false;
+    if (answer.statusCode === 404) {
+      // The answer of HEAD has no reason: only that of GET tells a missing object from a missing bucket or an unknown key.
+      const object = await this.#send({ method: 'GET', key, headers: { range: 'bytes=0-0' } }, signal);
+      if (await this.#isMissing(object, key)) return false;
+      object.resume();
+      throw failure(`has ${key} for GET, and not for HEAD`, { retryable: true });
+    }
     if (Number(answer.headers['content-length']) !== bytes) return false;
     const stated = answer.headers['x-amz-checksum-sha256'];
     if (typeof stated === 'string') return Buffer.from(stated, 'base64').toString('hex') === sha256;
     // A server may keep no checksum.
     const hash = createHash('sha256');
     const object = await this.#send({ method: 'GET', key, expectedBytes: bytes }, signal);
-    if (isAbsent(object)) {
-      object.resume();
-      return false;
-    }
+    if (await this.#isMissing(object, key)) return false;
     for await (const chunk of object) hash.update(chunk as Buffer);
     return hash.digest('hex') === sha256;
   }
@@ -188,7 +191,8 @@ export class ObjectStore {
       };
       const text = await this.#retrying(signal, async () => {
         const answer = await this.#send({ method: 'GET', key: '', query }, signal);
-        return (await this.#isMissing(answer, '')) ? '' : textOf(answer);
+        await this.#isMissing(answer, '');
+        return textOf(answer);
       });
       for (const [, entry = ''] of text.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
         found.push({ key: elementOf(entry, 'Key').slice(prefix.length), bytes: Number(elementOf(entry, 'Size')) });
@@ -208,12 +212,14 @@ export class ObjectStore {
     if (text.includes('<Error>')) throw failure(`answered ${elementOf(text, 'Code')} to ${sent.method} ${sent.key}`);
   }
 
-  /** Whether a store that has the bucket does not have the object. */
+  /** Whether the store says that it does not have the object. @throws OddswireError for another reason of a 404 */
   async #isMissing(answer: IncomingMessage, key: string): Promise<boolean> {
     if (answer.statusCode !== 404) return false;
-    const code = elementOf(await textOf(answer), 'Code');
-    if (code !== 'NoSuchBucket') return true;
-    throw failure(`has no bucket ${this.#options.bucket}, which ${key === '' ? 'a list' : key} needs`);
+    const code = elementOf(await textOf(answer), 'Code').replaceAll(/\W/g, '');
+    const what = key === '' ? 'a list' : key;
+    if (code === 'NoSuchBucket') throw failure(`has no bucket ${this.#options.bucket}, which ${what} needs`);
+    if (code !== 'NoSuchKey' || key === '') throw failure(`answered ${`404 ${code}`.trim()} to a request of ${what}`);
+    return true;
   }
 
   async #retrying<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
@@ -284,8 +290,6 @@ export class ObjectStore {
     });
   }
 }
-
-const isAbsent = ({ statusCode }: IncomingMessage) => statusCode === 404;
 
 function contentOf(bytes: Buffer): Content {
   return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };

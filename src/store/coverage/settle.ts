@@ -112,7 +112,7 @@ const SUM_MARKETS = sql(
   'sum_coverage_of_markets',
   `WITH due AS MATERIALIZED (
      SELECT v.hour, CASE WHEN v.reason IN ('not_compared', 'records_rejected') THEN v.reason END AS kept,
-       EXISTS (SELECT FROM quarantine q JOIN market m ON m.venue = q.venue AND m.venue_market_id = q.record_id
+       EXISTS (SELECT FROM quarantine q
          WHERE q.venue = $1 AND q.kind = 'markets' AND q.last_seen_at >= v.hour AND q.first_seen_at < v.hour + interval '75 minutes') AS has_rejected
      FROM coverage v
      WHERE v.venue = $1 AND v.kind = 'trades' AND v.market_id = 0 AND v.again_at <= ${SECONDS('$2')} AND NOT EXISTS (

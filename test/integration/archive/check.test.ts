@@ -255,6 +255,23 @@ describe('archive check', () => {
     expect(await readdir(folder)).toEqual(expect.arrayContaining([other, 'notes.txt']));
   });
 
+  it('names a file that a repair of its day moved and that no row of the catalog names', async () => {
+    await rename(await pathOf(dayOf('trades')), join(dir, folderOf(dayOf('trades')), 'other.parquet'));
+    const moved = { place: formerPlaceOf('other.parquet'), isRepaired: false };
+    const found = await check(true, { kinds: ['trades'] });
+    expect(found).toEqual(expect.arrayContaining([expect.objectContaining(moved)]));
+    expect(found.filter(({ place }) => place.endsWith('other.parquet'))).toHaveLength(1);
+    expect(await check()).toMatchObject([moved]);
+  });
+
+  it('compares a day of a folder into which it cannot write', async () => {
+    await rm(join(dir, '.work'), { recursive: true, force: true });
+    await writeFile(join(dir, '.work'), 'no folder can be made here');
+    await storedTrades(test.db, [{ tokenId: tokenOf(), at: at(DAY, 50), tradeId: 'unnoted' }]);
+    await test.db.query(NO_CHANGES);
+    expect(await check()).toMatchObject([{ problem: 'lacks 1 rows of Postgres' }]);
+  });
+
   it('names a day that the catalog lacks between two others, and archives it', async () => {
     await test.db.query(FORGET, ['trades', DAY]);
     const found = await check(true, { kinds: ['trades'] });
@@ -353,6 +370,14 @@ describe('oddswire archive', () => {
     expect(usage.stderr).toContain('--from must be a day');
     expect(usage.stderr).toContain('--to must be a day');
     expect((await command()).code).toBe(2);
+  });
+
+  it('names the variables of the object store that are not set', async () => {
+    const url = { DATABASE_URL: test.url, ARCHIVE_DIR: dir, ARCHIVE_URL: 's3://bucket/prefix' };
+    const { code, stderr } = await oddswire(['archive', 'check'], url);
+    expect(code).toBe(78);
+    expect(stderr).toContain('ARCHIVE_URL needs ARCHIVE_S3_ACCESS_KEY_ID');
+    expect(stderr).toContain('ARCHIVE_URL needs ARCHIVE_S3_SECRET_ACCESS_KEY');
   });
 
   it('names a folder that is gone', async () => {

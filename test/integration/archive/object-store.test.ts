@@ -134,8 +134,8 @@ describe.skipIf(!hasS3())('ObjectStore', () => {
         code: 'store_unavailable',
       });
       proxy.heal();
-      proxy.fail('half', /^GET/);
       await store.putText('text', 'a longer text', signal);
+      proxy.fail('half', /^GET/);
       await expect(store.readText('text', signal)).rejects.toMatchObject({ code: 'store_unavailable' });
     },
   );
@@ -165,6 +165,19 @@ describe.skipIf(!hasS3())('ObjectStore', () => {
       'the object store answered 403 to HEAD a=1/file',
       'the object store refuses connections',
     ]);
+  });
+
+  it('reports an unknown key as a fault of the store, and no object as missing', async () => {
+    await put();
+    const store = storeOf({ accessKeyId: 'UNKNOWNKEY' });
+    const target = join(folder, 'fetched');
+    const code = { code: 'store_unavailable' };
+    await expect(store.holds('a=1/file', CONTENT, signal)).rejects.toMatchObject(code);
+    await expect(store.fetchFile('a=1/file', target, CONTENT, signal)).rejects.toMatchObject(code);
+    await expect(store.readText('a=1/file', signal)).rejects.toMatchObject(code);
+    await expect(store.list('', signal)).rejects.toMatchObject(code);
+    await expect(store.remove('a=1/file', signal)).rejects.toMatchObject(code);
+    expect((await objectAt('a=1/file')).equals(DATA)).toBe(true);
   });
 
   it('ends with the reason of a stop', async () => {

@@ -214,6 +214,15 @@ describe('oddswire export', () => {
     writeFileSync(`${file}.part.json`, '{');
     const broken = await run([...ARGS, '--out', file]);
     expect([broken.code, broken.stderr.includes('is not readable: remove it to start again')]).toEqual([1, true]);
+    writeFileSync(`${file}.part.json`, '{}');
+    const foreign = await run([...ARGS, '--out', file]);
+    expect([foreign.code, foreign.stderr.includes('is not readable: remove it to start again')]).toEqual([1, true]);
+    const taken = await run([...ARGS, '--out', folder]);
+    expect([taken.code, taken.stderr]).toEqual([
+      1,
+      expect.stringContaining(`${folder} is a folder: name a file in it`),
+    ]);
+    expect(existsSync(`${folder}.part`)).toBe(false);
     const nowhere = await run([...ARGS, '--out', join(folder, 'no/such/folder.csv')]);
     expect([nowhere.code, nowhere.stderr.includes('ENOENT')]).toEqual([1, true]);
     expect(nowhere.stderr.split('\n').length).toBe(2);

@@ -4,6 +4,7 @@ import { decimal } from '../../../src/domain/values/decimal.ts';
 import { readMarketHours, readSettledTimes, readVenueHours } from '../../../src/store/coverage/reads.ts';
 import { sql } from '../../../src/store/db/tx.ts';
 import { VenueError } from '../../../src/venues/errors.ts';
+import type { RejectedRecord } from '../../../src/venues/port.ts';
 import { pollMarkets } from '../../../workers/jobs/poll-markets.ts';
 import { aMarketRecord } from '../../factories/markets.ts';
 import { lastPage } from '../../factories/venue-adapter.ts';
@@ -22,6 +23,8 @@ const SET_SINCE = sql(
 export class CoveredVenue extends WitnessedVenue {
   /** The catalog does not answer. */
   isAway = false;
+  /** Records of the catalog that no adapter can read. */
+  rejected: RejectedRecord[] = [];
   readonly #database: TestDatabase;
 
   constructor(test: TestDatabase, venue: string, markets: readonly string[]) {
@@ -32,6 +35,7 @@ export class CoveredVenue extends WitnessedVenue {
       },
       markets: async () => ({
         ...lastPage(markets.map((id) => this.listed(id))),
+        rejected: this.rejected,
         sweep: { startedAtMs: this.nowMs, ended: true },
       }),
     });

@@ -8,7 +8,7 @@ import { LosableDatabase } from './worker-harness.ts';
 
 const EMPTY = sql(
   'test_empty_coverage',
-  `TRUNCATE market, feed_gap, poll_state, volume_sample, venue_completeness, mark, candle, coverage, coverage_total, coverage_poll, coverage_sweep,
+  `TRUNCATE market, quarantine, feed_gap, poll_state, volume_sample, venue_completeness, mark, candle, coverage, coverage_total, coverage_poll, coverage_sweep,
      coverage_settled CASCADE`,
 );
 const END_LEASES = sql('test_end_coverage_leases', `UPDATE poll_state SET lease_until = now() - interval '1 ms'`);
@@ -163,6 +163,39 @@ describe('coverage of trades', () => {
     await pass(venue, 2);
     expect((await venue.venueHours())[0]).toMatchObject({ class: 'unknown', reason: 'not_compared' });
     expect((await venue.hoursOf(market))[0]?.class).toBe('complete');
+  });
+
+  it('leaves the hour of the venue unknown when a record of a market that is not known was rejected', async () => {
+    const market = `m${made}`;
+    const venue = new CoveredVenue(test, 'kalshi', [market]);
+    await venue.begin();
+    await pass(venue, 30);
+    await pass(venue, 60, async (minute) => {
+      if (minute === 20) await venue.trade(market, 20);
+      const recordId = `new-${made}`;
+      venue.rejected =
+        minute === 30 ? [{ kind: 'markets', recordId, reason: 'no_outcomes', detail: 'scripted', sample: '{}' }] : [];
+    });
+    await settle(venue);
+    expect((await venue.hoursOf(market))[0]?.class).toBe('complete');
+    expect((await venue.venueHours())[0]).toMatchObject({ class: 'unknown', reason: 'records_rejected' });
+  });
+
+  it('leaves an hour unknown while its trades wait for their candles, and judges it afterwards', async () => {
+    const market = `m${made}`;
+    const venue = new CoveredVenue(test, 'kalshi', [market]);
+    await venue.begin();
+    await pass(venue, 30);
+    const fold = venue.fold.bind(venue);
+    venue.fold = async () => undefined;
+    await pass(venue, 60, (minute) => (minute === 20 ? venue.trade(market, 20) : Promise.resolve()));
+    await settle(venue);
+    expect((await venue.hoursOf(market))[0]).toMatchObject({ class: 'unknown', reason: 'not_folded' });
+    expect((await venue.venueHours())[0]?.class).toBe('unknown');
+    venue.fold = fold;
+    await pass(venue, 120);
+    expect((await venue.hoursOf(market))[0]).toMatchObject({ class: 'complete', stored: '20' });
+    expect((await venue.venueHours())[0]).toMatchObject({ class: 'complete', stored: '20' });
   });
 });
 

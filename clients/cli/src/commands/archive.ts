@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Options, present, UsageError } from '../../../../cli/arguments.ts';
+import { isDay } from '../../../../cli/spans.ts';
 import { SCHEMA_VERSION } from '../../../../src/domain/archive/kinds.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { ArchiveFile } from '../../../typescript/src/index.ts';
@@ -65,7 +66,7 @@ superseded and unfinished files, and days without a manifest; it exits with 1 wh
 
 /** @throws UsageError */
 function filterOf({ texts }: Call): DayFilter {
-  const days = (['from', 'to'] as const).filter((name) => !/^\d{4}-\d\d-\d\d$/.test(texts.get(name) ?? '2026-01-01'));
+  const days = (['from', 'to'] as const).filter((name) => !isDay(texts.get(name) ?? '2026-01-01'));
   if (days.length > 0) throw new UsageError(days.map((name) => `--${name} must be a day such as 2026-01-31`));
   return {
     kinds: texts.get('kind')?.split(','),

@@ -63,6 +63,15 @@ const classesOf = (data: unknown) =>
   );
 
 describe('GET /v1/{venue}/coverage', () => {
+  it('states no settled time to come when the first hour that can be judged is not over', async () => {
+    const hour = Math.floor(Date.now() / HOUR_MS) * HOUR_S;
+    await api.db.query(SETTLED, ['markets', hour + HOUR_S, hour + HOUR_S]);
+    const { body } = await client.market('/v1/polymarket/coverage?kind=markets');
+    const stated = Number(body.meta['settled_to']);
+    expect([hour, hour + HOUR_S]).toContain(stated);
+    expect(stated).toBeLessThanOrEqual(Date.now() / 1000);
+  });
+
   it('has a row per hour, unknown ones before the first evidence and behind the settled time', async () => {
     const answer = await client.market(path('kind=trades'));
     expect(answer.status).toBe(200);
