@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
+import { ORDER_SIDES } from '../../src/domain/markets/market.ts';
 import { decimalField } from '../../src/domain/values/api-json.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { EXECUTABLE } from '../../src/domain/wire/market-data.ts';

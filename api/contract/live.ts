@@ -6,7 +6,7 @@ import {
   GAP_REASONS,
   STALE_REASONS,
 } from '../../src/domain/live/change.ts';
-import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
+import { ORDER_SIDES } from '../../src/domain/markets/market.ts';
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
 import { MARKET_CHANGE, PRICE, RESOLUTION } from '../../src/domain/wire/market-data.ts';
 import { listParam, param, replacing } from '../http/input.ts';

@@ -7,7 +7,7 @@ import {
   MARKET_CONDITION_NAMES,
   OUTCOME_CONDITION_NAMES,
 } from '../../../src/domain/alerts/conditions.ts';
-import { ORDER_SIDES } from '../../../src/domain/markets/executable.ts';
+import { ORDER_SIDES } from '../../../src/domain/markets/market.ts';
 import { RESOLUTION_STATES } from '../../../src/domain/markets/resolution.ts';
 import { numberField } from '../../../src/domain/values/api-json.ts';
 import type { EventType } from '../../../src/domain/webhooks/event.ts';

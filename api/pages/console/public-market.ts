@@ -10,10 +10,10 @@ import type { AnswerDeps } from '../../http/deps.ts';
 import { tooManyStreams } from '../../streams/account-use.ts';
 import { badge, Html, html } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import { type ApiCalls, orNothing } from './api-calls.ts';
-import { candleTable, chart, chartData, chartNotes, completeness, readChart } from './chart/chart.ts';
-import { type MarketRequest, pricesOf, quoteOf, viewOf } from './chart/view.ts';
-import { headline, priceLabel } from './market.ts';
+import { orNothing } from './answers.ts';
+import type { ApiCalls } from './api-calls.ts';
+import { candleTable, chart, chartData, chartNotes, completeness, priceLabel, readChart } from './chart/chart.ts';
+import { headline, type MarketRequest, pricesOf, quoteOf, viewOf } from './chart/view.ts';
 import { STATUS_TONES, trendsOf } from './markets.ts';
 import { fromSeconds, minute, titleOf, venueTitle } from './values.ts';
 

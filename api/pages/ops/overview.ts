@@ -10,8 +10,7 @@ import {
   throughputCharts,
   venueCards,
 } from './overview-parts.ts';
-import { findProblems } from './problems/find.ts';
-import { headOf, type Overview, type OverviewDeps, type Problems } from './problems/read.ts';
+import { findProblems, headOf, type Overview, type OverviewDeps, type Problems } from './problems/read.ts';
 
 const PATH = '/ops';
 const FRAGMENTS_PATH = '/ops/overview.json';
