@@ -4,6 +4,14 @@ import type { DecimalFormat, ExactNumber, JsonText } from '../../src/domain/valu
 import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
 import type { Field, Fields } from '../../src/domain/wire/fields.ts';
 
+/** Ids in the examples of the documents. */
+export const BACKTEST_ID_EXAMPLE = 'bt_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01';
+export const EVENT_ID_EXAMPLE = '16167';
+export const MARKET_ID_EXAMPLE = '0x5f65177b394277fd294cd75650044e32ba009a95022d88a0c1d565897d72f8f1';
+export const OUTCOME_ID_EXAMPLE = '71321045679252212594626385532706912750332728571942532289631379312455583992563';
+export const OTHER_OUTCOME_ID_EXAMPLE = '52114319501245915516055106046884209969926127482827954674443846427813813222426';
+export const OUTCOME_ID_EXAMPLES = [OUTCOME_ID_EXAMPLE, OTHER_OUTCOME_ID_EXAMPLE] as const;
+
 /** The format of a schema whose JSON type depends on DECIMAL_FORMAT; the document states the type. */
 const DECIMAL = 'decimal';
 

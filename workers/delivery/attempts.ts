@@ -13,8 +13,8 @@ import {
   type ClaimedSubscription,
   releaseClaim,
 } from '../../src/store/deliveries/claims.ts';
+import { holdSubscription } from '../../src/store/deliveries/due.ts';
 import { type AttemptRecord, type DeliveryVerdict, finishAttempt } from '../../src/store/deliveries/outcomes.ts';
-import { holdSubscription } from '../../src/store/deliveries/rate.ts';
 import { readChatFacts } from '../../src/store/deliveries/request-facts.ts';
 import type { AttemptOutcome, OutgoingDelivery } from '../../src/webhooks/attempt.ts';
 import { decide, RETRY_AFTER_CAP_SECONDS, type RetryDecision } from '../../src/webhooks/retry-policy.ts';

@@ -1,6 +1,6 @@
 import { briefly } from '../../../../src/domain/values/caches.ts';
 import { type Dependency, readiness } from '../../../../src/observe/probe-server.ts';
-import { countUndecided } from '../../../../src/store/catalog/undecided-markets.ts';
+import { countUndecided, type UndecidedMarkets } from '../../../../src/store/catalog/undecided-markets.ts';
 import { oldestOpenGaps } from '../../../../src/store/feeds/gaps.ts';
 import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
 import { readExpiringKeys, readUnfinishedActions } from '../../../../src/store/ops/actions.ts';
@@ -22,7 +22,6 @@ import type { Html } from '../../kit/html.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
 import { problemsOf } from '../../kit/problems.ts';
 import { type ArchiveFacts, type ArchivePlan, readArchiveFacts } from '../overview-archive.ts';
-import type { UndecidedFacts } from '../overview-parts.ts';
 import type { Area, OpsProblem, ProblemFacts } from './facts.ts';
 import { hostProblems } from './host.ts';
 import { expiringKeys, failingArchive, missingDependencies, silentProcesses, unfinishedActions } from './others.ts';
@@ -197,4 +196,9 @@ export function problemsAbout(problems: readonly OpsProblem[], areas: readonly A
     const { effects: _, ...own } = problem;
     return [own];
   });
+}
+
+/** The markets of each venue that wait for their result. */
+export interface UndecidedFacts {
+  undecided: ReadonlyMap<string, UndecidedMarkets>;
 }
