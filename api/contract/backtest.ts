@@ -4,7 +4,7 @@ import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
 import { BACKTEST_ERRORS, BACKTEST_STATES } from '../../src/store/alerts/backtest/jobs.ts';
 import { AT_ONCE_LIMITS } from '../../src/store/alerts/backtest/request.ts';
 import { createAlertBody, createAlertExample, firingFields } from './alert.ts';
-import { correctionShape } from './events/correction.ts';
+import { correctionShape } from './events/schema.ts';
 import { BACKTEST_ID_EXAMPLE, count, isoTime, opaqueId, storableMs } from './wire.ts';
 
 const NOT_A_TIME = 'must be an ISO 8601 time with an offset, or epoch seconds until the year 9999';

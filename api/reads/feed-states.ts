@@ -1,5 +1,5 @@
+import { withoutAddresses } from '../../src/domain/values/failure-reasons.ts';
 import type { TimeRange } from '../../src/domain/values/time-range.ts';
-import { withoutAddresses } from '../../src/domain/values/without-addresses.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import { countGaps, countOpenGaps, readGaps } from '../../src/store/feeds/gaps.ts';
 import { type FeedReport, type FeedState, readFeedStates } from '../../src/store/feeds/streamers.ts';

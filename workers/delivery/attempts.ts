@@ -6,7 +6,7 @@ import { asError } from '../../src/domain/values/errors.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { type ExtraHeaders, headersOwner } from '../../src/domain/webhooks/headers.ts';
 import { InvalidSecretError, standardKey } from '../../src/domain/webhooks/signature.ts';
-import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';
+import { logCancelledDeliveries } from '../../src/observe/limited-lines.ts';
 import {
   type Claim,
   type ClaimedDelivery,

@@ -13,8 +13,7 @@ import { numberField } from '../../../src/domain/values/api-json.ts';
 import type { EventType } from '../../../src/domain/webhooks/event.ts';
 import { isoTime, numberValue, opaqueId } from '../wire.ts';
 import { BROADCAST_EXAMPLES, BROADCAST_LIST, BROADCAST_SCHEMAS } from './broadcast-event.ts';
-import { correctionExample, correctionShape } from './correction.ts';
-import { EVENT_AT as AT, EVENT_ID, event } from './schema.ts';
+import { EVENT_AT as AT, correctionExample, correctionShape, EVENT_ID, event } from './schema.ts';
 
 const tokenSymbol = z.string().optional();
 const marketId = z.string().optional();

@@ -21,8 +21,8 @@ import {
   rejectSkipped,
 } from './client.ts';
 import { createMarketDirectory, createMarketPages } from './fetch-markets.ts';
+import { listingSizeAt } from './listing.ts';
 import { type OutcomeIds, SLUG } from './outcome-ids.ts';
-import { listingSizeAt } from './page-sizes.ts';
 import { parseBooks } from './parse-book.ts';
 import { parseMarkets } from './parse-market.ts';
 import { parsePrices } from './parse-price.ts';
