@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
+import { within } from '../../src/domain/values/signals.ts';
 import type { AccountUsage, AddUsage, FailureUsage, UsageEntry, UsageKind } from '../../src/domain/values/usage.ts';
-import { within } from '../../src/domain/values/within.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 
 const WINDOW_MS = 60_000;

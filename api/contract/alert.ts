@@ -9,11 +9,10 @@ import {
   UNITS,
 } from '../../src/domain/alerts/condition.ts';
 import { CONDITIONS } from '../../src/domain/alerts/conditions.ts';
-import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
+import { ORDER_SIDES } from '../../src/domain/markets/market.ts';
 import { RESOLUTION_STATES } from '../../src/domain/markets/resolution.ts';
 import { numberField } from '../../src/domain/values/api-json.ts';
-import { compareDecimals, MAX_DIGITS, parseDecimal, ZERO } from '../../src/domain/values/decimal.ts';
-import { LongNumber } from '../../src/domain/values/exact-json.ts';
+import { compareDecimals, LongNumber, MAX_DIGITS, parseDecimal, ZERO } from '../../src/domain/values/decimal.ts';
 import { listParam, param } from '../http/input.ts';
 import { addFaults, conditionFaults, subjectFaults } from './alert-conditions.ts';
 import { endTime, isoTime, numberValue, opaqueId } from './wire.ts';

@@ -4,8 +4,8 @@ import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
 import { BACKTEST_ERRORS, BACKTEST_STATES } from '../../src/store/alerts/backtest/jobs.ts';
 import { AT_ONCE_LIMITS } from '../../src/store/alerts/backtest/request.ts';
 import { createAlertBody, createAlertExample, firingFields } from './alert.ts';
-import { correctionShape } from './events/correction.ts';
-import { count, isoTime, opaqueId, storableMs } from './wire.ts';
+import { correctionShape } from './events/schema.ts';
+import { BACKTEST_ID_EXAMPLE, count, isoTime, opaqueId, storableMs } from './wire.ts';
 
 const NOT_A_TIME = 'must be an ISO 8601 time with an offset, or epoch seconds until the year 9999';
 const time = (description: string) =>
@@ -132,7 +132,7 @@ export const backtestResultExample: BacktestResultBody = {
 };
 
 export const backtestJobExample: BacktestJobBody = {
-  id: 'bt_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01',
+  id: BACKTEST_ID_EXAMPLE,
   state: 'queued',
   progress: 0,
   createdAt: '2026-01-02T03:04:05.678Z',

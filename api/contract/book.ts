@@ -4,8 +4,7 @@ import { decimalField } from '../../src/domain/values/api-json.ts';
 import { BOOK } from '../../src/domain/wire/market-data.ts';
 import { param } from '../http/input.ts';
 import { feedGaps } from './feed.ts';
-import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE } from './market.ts';
-import { coldReads, epochTime, shapeOf } from './wire.ts';
+import { coldReads, epochTime, MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE, shapeOf } from './wire.ts';
 
 export const book = z.object(shapeOf(BOOK)).meta({ description: 'The book of one outcome at one moment.' });
 export type BookBody = z.output<typeof book>;

@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
+import { ORDER_SIDES } from '../../src/domain/markets/market.ts';
 import { decimalField } from '../../src/domain/values/api-json.ts';
 import { decimal } from '../../src/domain/values/decimal.ts';
 import { EXECUTABLE } from '../../src/domain/wire/market-data.ts';
 import { idList, param, replacing } from '../http/input.ts';
 import { bookMeta, bookMetaExample } from './book.ts';
-import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE } from './market.ts';
-import { decimalValue, shapeOf } from './wire.ts';
+import { decimalValue, MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE, shapeOf } from './wire.ts';
 
 const fields = shapeOf(EXECUTABLE);
 export const executable = z.object(fields).meta({

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { FEE_REASONS, type FeeRule } from '../../src/domain/markets/fee.ts';
 import { decimalField } from '../../src/domain/values/api-json.ts';
 import { param } from '../http/input.ts';
-import { MARKET_ID_EXAMPLE } from './market.ts';
-import { decimalValue, epochTime, opaqueId } from './wire.ts';
+import { decimalValue, epochTime, MARKET_ID_EXAMPLE, opaqueId } from './wire.ts';
 
 type Curve = Extract<FeeRule, { model: 'price_curve' }>;
 const MODES = ['up', 'half_up'] as const satisfies readonly Curve['rounding'][];

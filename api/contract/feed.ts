@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import { count, epochTime } from './wire.ts';
 
+/** The oldest ones of an answer. */
+export const MAX_GAPS = 100;
+
 export const feedState = z.enum(['off', 'connecting', 'live', 'silent', 'refused', 'given_up', 'stopped']);
 
 /** The feed of a venue, as all streamers together see it. */

@@ -6,7 +6,7 @@ import {
   GAP_REASONS,
   STALE_REASONS,
 } from '../../src/domain/live/change.ts';
-import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
+import { ORDER_SIDES } from '../../src/domain/markets/market.ts';
 import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
 import { MARKET_CHANGE, PRICE, RESOLUTION } from '../../src/domain/wire/market-data.ts';
 import { listParam, param, replacing } from '../http/input.ts';
@@ -22,11 +22,11 @@ import {
 } from './events/event.ts';
 import { orderAmount, placedExecutable } from './executable.ts';
 import { feedState } from './feed.ts';
-import { categoryFilter, MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE } from './market.ts';
+import { categoryFilter } from './market.ts';
 import { prices } from './price.ts';
 import { candle } from './series.ts';
 import { trade } from './trade.ts';
-import { count, epochTime, isoTime, opaqueId, shapeOf } from './wire.ts';
+import { count, epochTime, isoTime, MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE, opaqueId, shapeOf } from './wire.ts';
 
 const seq = count.meta({
   description:

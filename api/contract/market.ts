@@ -4,7 +4,14 @@ import { decimalField } from '../../src/domain/values/api-json.ts';
 import { MARKET } from '../../src/domain/wire/market-data.ts';
 import { listParam, param } from '../http/input.ts';
 import { coverage, coverageExample } from './completeness.ts';
-import { epochTime, shapeOf } from './wire.ts';
+import {
+  EVENT_ID_EXAMPLE,
+  epochTime,
+  MARKET_ID_EXAMPLE,
+  OTHER_OUTCOME_ID_EXAMPLE,
+  OUTCOME_ID_EXAMPLE,
+  shapeOf,
+} from './wire.ts';
 
 const { updated_at, ...others } = shapeOf(MARKET);
 export const market = z
@@ -17,12 +24,6 @@ export const market = z
   })
   .meta({ description: 'A market. Unknown fields are absent.' });
 export type MarketBody = z.output<typeof market>;
-
-export const EVENT_ID_EXAMPLE = '16167';
-export const MARKET_ID_EXAMPLE = '0x5f65177b394277fd294cd75650044e32ba009a95022d88a0c1d565897d72f8f1';
-export const OUTCOME_ID_EXAMPLE = '71321045679252212594626385532706912750332728571942532289631379312455583992563';
-const OTHER_OUTCOME_ID_EXAMPLE = '52114319501245915516055106046884209969926127482827954674443846427813813222426';
-export const OUTCOME_ID_EXAMPLES = [OUTCOME_ID_EXAMPLE, OTHER_OUTCOME_ID_EXAMPLE] as const;
 
 export const marketExample: MarketBody = {
   market_id: MARKET_ID_EXAMPLE,

@@ -1,13 +1,11 @@
 import { z } from 'zod';
-import type {} from 'zod-openapi';
 import { alertExample } from './alert.ts';
 import { apiKeyExample } from './api-key.ts';
 import { archiveFileExample } from './archive/file.ts';
-import { backtestJobExample } from './backtest.ts';
 import { deliveryExample } from './delivery.ts';
-import { EVENT_ID_EXAMPLE, MARKET_ID_EXAMPLE } from './market.ts';
 import { walletExample } from './wallet.ts';
 import { webhookExample } from './webhook.ts';
+import { BACKTEST_ID_EXAMPLE, EVENT_ID_EXAMPLE, MARKET_ID_EXAMPLE } from './wire.ts';
 
 /** The path parameters. No route rejects their form: a malformed id counts as an unknown id. */
 export function pathParams(venues: readonly string[]): Readonly<Record<string, z.ZodString>> {
@@ -22,7 +20,7 @@ export function pathParams(venues: readonly string[]): Readonly<Record<string, z
     webhook_id: segment.meta({ example: webhookExample.id }),
     delivery_id: segment.meta({ example: deliveryExample.id }),
     alert_id: segment.meta({ example: alertExample.id }),
-    backtest_id: segment.meta({ example: backtestJobExample.id }),
+    backtest_id: segment.meta({ example: BACKTEST_ID_EXAMPLE }),
     wallet_id: segment.meta({ example: walletExample.id }),
     key_id: segment.meta({ description: 'The id of a key, not the key.', example: apiKeyExample.id }),
     archive_file: segment.meta({ description: 'The name of a file of the archive.', example: archiveFileExample.file }),

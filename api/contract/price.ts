@@ -3,8 +3,7 @@ import { decimalField, numberField } from '../../src/domain/values/api-json.ts';
 import { PROBABILITY_RANGE } from '../../src/domain/wire/fields.ts';
 import { OUTCOME_PRICE } from '../../src/domain/wire/market-data.ts';
 import { idList, param } from '../http/input.ts';
-import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLES } from './market.ts';
-import { epochTime, opaqueId, shapeOf } from './wire.ts';
+import { epochTime, MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLES, opaqueId, shapeOf } from './wire.ts';
 
 const quote = shapeOf(OUTCOME_PRICE);
 

@@ -3,8 +3,8 @@ import { PAYOUT_REASONS, RESOLUTION_STATES } from '../../src/domain/markets/reso
 import { decimalField } from '../../src/domain/values/api-json.ts';
 import { PAYOUT, RESOLUTION } from '../../src/domain/wire/market-data.ts';
 import { listParam, param } from '../http/input.ts';
-import { categoryFilter, MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLES } from './market.ts';
-import { shapeOf } from './wire.ts';
+import { categoryFilter } from './market.ts';
+import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLES, shapeOf } from './wire.ts';
 
 const { market_id, ...ofRow } = shapeOf(RESOLUTION);
 const timelineRow = z.object(ofRow);

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { param } from '../http/input.ts';
-import { MARKET_ID_EXAMPLE } from './market.ts';
-import { epochTime, opaqueId } from './wire.ts';
+import { epochTime, MARKET_ID_EXAMPLE, opaqueId } from './wire.ts';
 
 const versionNumber = z.int().min(1).meta({ description: 'From 1, without gaps.' });
 const hash = z.string().meta({

@@ -6,8 +6,7 @@ import { CANDLE } from '../../src/domain/wire/market-data.ts';
 import { param } from '../http/input.ts';
 import { coverage, coverageExample } from './completeness.ts';
 import { feedGaps } from './feed.ts';
-import { OUTCOME_ID_EXAMPLE } from './market.ts';
-import { coldReads, count, decimalValue, epochTime, opaqueId, shapeOf } from './wire.ts';
+import { coldReads, count, decimalValue, epochTime, OUTCOME_ID_EXAMPLE, opaqueId, shapeOf } from './wire.ts';
 
 export const candle = z.object(shapeOf(CANDLE)).meta({ description: 'OHLCV of one outcome over one bucket.' });
 export type CandleBody = z.output<typeof candle>;

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { decimalField } from '../../src/domain/values/api-json.ts';
 import { TRADE } from '../../src/domain/wire/market-data.ts';
 import { param } from '../http/input.ts';
-import { MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE } from './market.ts';
 import { history } from './series.ts';
-import { coldReads, shapeOf } from './wire.ts';
+import { coldReads, MARKET_ID_EXAMPLE, OUTCOME_ID_EXAMPLE, shapeOf } from './wire.ts';
 
 export const trade = z.object(shapeOf(TRADE));
 export type TradeBody = z.output<typeof trade>;

@@ -1,11 +1,19 @@
 import { z } from 'zod';
-import type {} from 'zod-openapi';
-import type { ExactNumber, JsonText } from '../../src/domain/values/api-json.ts';
+import type { CreateDocumentOptions } from 'zod-openapi';
+import type { DecimalFormat, ExactNumber, JsonText } from '../../src/domain/values/api-json.ts';
 import { MAX_EPOCH_SECONDS } from '../../src/domain/values/time-range.ts';
 import type { Field, Fields } from '../../src/domain/wire/fields.ts';
 
+/** Ids in the examples of the documents. */
+export const BACKTEST_ID_EXAMPLE = 'bt_01987f5e-6a3b-7c11-8b5e-0d2f6f1a9c01';
+export const EVENT_ID_EXAMPLE = '16167';
+export const MARKET_ID_EXAMPLE = '0x5f65177b394277fd294cd75650044e32ba009a95022d88a0c1d565897d72f8f1';
+export const OUTCOME_ID_EXAMPLE = '71321045679252212594626385532706912750332728571942532289631379312455583992563';
+export const OTHER_OUTCOME_ID_EXAMPLE = '52114319501245915516055106046884209969926127482827954674443846427813813222426';
+export const OUTCOME_ID_EXAMPLES = [OUTCOME_ID_EXAMPLE, OTHER_OUTCOME_ID_EXAMPLE] as const;
+
 /** The format of a schema whose JSON type depends on DECIMAL_FORMAT; the document states the type. */
-export const DECIMAL = 'decimal';
+const DECIMAL = 'decimal';
 
 /** A `decimal` field of the specification: every stored digit, as a JSON number or as a string. */
 export const decimalValue = z.custom<ExactNumber<'decimal'>>().meta({ description: 'Exact decimal.', format: DECIMAL });
@@ -86,4 +94,21 @@ function valueSchemaOf(field: Field): z.ZodType {
   if (field.kind === 'word') return z.enum(field.words);
   if (field.kind === 'list') return z.array(z.object(shapeOf(field.of)));
   return SCHEMAS[field.kind];
+}
+
+const DECIMALS: Readonly<Record<DecimalFormat, { type: 'number' | 'string'; pattern?: string }>> = {
+  number: { type: 'number' },
+  string: { type: 'string', pattern: '^-?(0|[1-9][0-9]*)(\\.[0-9]+)?$' },
+};
+
+/** Adjusts the parts that zod cannot express, or expresses at length. */
+export function adjust(
+  { jsonSchema, io }: Parameters<NonNullable<CreateDocumentOptions['override']>>[0],
+  decimalFormat: DecimalFormat,
+): void {
+  if (jsonSchema.format === DECIMAL) Object.assign(jsonSchema, DECIMALS[decimalFormat]);
+  // New versions may add fields to answers, which would break a client that rejects unknown fields.
+  if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
 }

@@ -2,7 +2,7 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
 import { ALERT_STATUSES, DIRECTIONS, UNITS } from '../../src/domain/alerts/condition.ts';
 import { CONDITIONS, type Condition, conditionOf, isOfNewMarkets } from '../../src/domain/alerts/conditions.ts';
-import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
+import { ORDER_SIDES } from '../../src/domain/markets/market.ts';
 import { RESOLUTION_STATES } from '../../src/domain/markets/resolution.ts';
 import { type RouteCalls, toolResult } from './tool-result.ts';
 

@@ -1,8 +1,7 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
 import { INTERVAL_SECONDS } from '../../src/domain/markets/candle.ts';
-import { ORDER_SIDES } from '../../src/domain/markets/executable.ts';
-import { MARKET_SORTS, MARKET_STATUSES } from '../../src/domain/markets/market.ts';
+import { MARKET_SORTS, MARKET_STATUSES, ORDER_SIDES } from '../../src/domain/markets/market.ts';
 import { ifKnown, type RouteCalls, toolResult } from './tool-result.ts';
 
 const READ_ONLY = { readOnlyHint: true, openWorldHint: false } as const;

@@ -11,7 +11,7 @@ import {
   webhookPausedEvent,
 } from '../contract/events/event.ts';
 import { CLIENT_FRAMES, EVENT_STREAM_MESSAGES, MARKET_MESSAGES, SERVER_FRAMES } from '../contract/live.ts';
-import { adjust } from './document.ts';
+import { adjust } from '../contract/wire.ts';
 
 const ACCOUNT_EVENTS = {
   PriceAlertEvent: priceAlertEvent,

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import {
-  type CreateDocumentOptions,
   createDocument,
   type ZodOpenApiOperationObject,
   type ZodOpenApiPathsObject,
@@ -45,7 +44,7 @@ import { trade } from '../contract/trade.ts';
 import { venue } from '../contract/venue.ts';
 import { wallet } from '../contract/wallet.ts';
 import { rotatedWebhook, webhook, webhookItem, webhookWithSecret } from '../contract/webhook.ts';
-import { DECIMAL, epochTime } from '../contract/wire.ts';
+import { adjust, epochTime } from '../contract/wire.ts';
 import { TOLERANT_OPERATIONS } from '../http/parameter-names.ts';
 import type { RouteContract, RouteTag } from '../http/route.ts';
 import {
@@ -152,11 +151,6 @@ const DESCRIPTION = `Reads of prediction markets, webhooks and price alerts.
 /** Each deployment has its own operator. */
 const CONTACT = { name: 'The operator of this server' } as const;
 
-const DECIMALS: Readonly<Record<DecimalFormat, { type: 'number' | 'string'; pattern?: string }>> = {
-  number: { type: 'number' },
-  string: { type: 'string', pattern: '^-?(0|[1-9][0-9]*)(\\.[0-9]+)?$' },
-};
-
 /** The inputs of the document besides the routes. */
 interface DocumentOptions {
   decimalFormat: DecimalFormat;
@@ -196,18 +190,6 @@ export function openApiDocument(contracts: readonly RouteContract[], options: Do
     },
     { override: (context) => adjust(context, options.decimalFormat) },
   );
-}
-
-/** Adjusts the parts that zod cannot express, or expresses at length. */
-export function adjust(
-  { jsonSchema, io }: Parameters<NonNullable<CreateDocumentOptions['override']>>[0],
-  decimalFormat: DecimalFormat,
-): void {
-  if (jsonSchema.format === DECIMAL) Object.assign(jsonSchema, DECIMALS[decimalFormat]);
-  // New versions may add fields to answers, which would break a client that rejects unknown fields.
-  if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
-  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
 }
 
 function pathsOf(

@@ -4,14 +4,13 @@ import type { PriceLevel } from '../../src/domain/markets/market.ts';
 import { decimalField, optionalDecimal } from '../../src/domain/values/api-json.ts';
 import { type Decimal, decimal, scaleOf } from '../../src/domain/values/decimal.ts';
 import type { JournalStamp } from '../../src/store/journal/stamp.ts';
-import type { StoredBook, StoredLevel } from '../../src/store/series/book-reads.ts';
-import type { OrderBook } from '../../src/store/series/order-books.ts';
+import type { OrderBook, StoredBook, StoredLevel } from '../../src/store/series/book-reads.ts';
 import type { ExecutableBody, PlacedExecutableBody } from '../contract/executable.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import { epochSeconds } from '../http/respond.ts';
 import type { Validity } from './answer-cache.ts';
 import { presentSighting, stableBookMs } from './cold-read.ts';
-import type { NamedKind } from './journal-view.ts';
+import { FILL_KINDS } from './journal-view.ts';
 import type { MarketReadDeps } from './read-deps.ts';
 
 /** An order on the stored book of an outcome. */
@@ -120,9 +119,6 @@ export function presentPlaced(
   const sighting = receivedAt && unseenMs !== null ? presentSighting({ receivedAt, unseenMs }, { status }) : {};
   return { fill, body: { ...body, venue, ...sighting } };
 }
-
-/** The facts of a fill: the book with its gaps, the status of the market, and its fee. */
-export const FILL_KINDS: ReadonlySet<NamedKind> = new Set(['book', 'book-seen', 'market', 'gap', 'fees']);
 
 /** The validity of an answer about the latest books of several outcomes; undefined when one of them may change without the journal. */
 export function booksValidity(

@@ -1,16 +1,13 @@
+import { withoutAddresses } from '../../src/domain/values/failure-reasons.ts';
 import type { TimeRange } from '../../src/domain/values/time-range.ts';
-import { withoutAddresses } from '../../src/domain/values/without-addresses.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import { countGaps, countOpenGaps, readGaps } from '../../src/store/feeds/gaps.ts';
 import { type FeedReport, type FeedState, readFeedStates } from '../../src/store/feeds/streamers.ts';
 import type { BookGap } from '../../src/store/series/market-series.ts';
-import type { FeedBody, FeedGapBody } from '../contract/feed.ts';
+import { type FeedBody, type FeedGapBody, MAX_GAPS } from '../contract/feed.ts';
 import { epochSeconds } from '../http/respond.ts';
 import type { ReadDeps } from './read-deps.ts';
 import { feedsOff } from './venue-catalog.ts';
-
-/** The oldest ones of an answer. */
-export const MAX_GAPS = 100;
 
 /** The feeds of the venues with markets. */
 export interface VenueFeeds {

@@ -154,3 +154,6 @@ export function namedBy({ kind, marketId, body }: Change): { kind: NamedKind; id
 export function subjectKey({ venue, marketId }: Subject): string {
   return `${venue}\n${marketId}`;
 }
+
+/** The facts of a fill: the book with its gaps, the status of the market, and its fee. */
+export const FILL_KINDS: ReadonlySet<NamedKind> = new Set(['book', 'book-seen', 'market', 'gap', 'fees']);

@@ -1,7 +1,7 @@
 import { isTapeBehind, tapeToleranceMs } from '../../src/domain/markets/trade-tape.ts';
 import { coveredShare, volumeRuleOf } from '../../src/domain/markets/volume-witness.ts';
+import { withoutAddresses } from '../../src/domain/values/failure-reasons.ts';
 import type { TimeRange } from '../../src/domain/values/time-range.ts';
-import { withoutAddresses } from '../../src/domain/values/without-addresses.ts';
 import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
 import type { Witness } from '../../src/store/series/completeness.ts';
 import {

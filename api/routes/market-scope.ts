@@ -2,8 +2,7 @@ import type { MarketTokens } from '../../src/store/catalog/market-reads.ts';
 import type { JournalStamp } from '../../src/store/journal/stamp.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import type { Validity } from '../reads/answer-cache.ts';
-import { FILL_KINDS } from '../reads/executable-answer.ts';
-import type { NamedKind, Subject } from '../reads/journal-view.ts';
+import { FILL_KINDS, type NamedKind, type Subject } from '../reads/journal-view.ts';
 import type { MarketReadDeps, ReadDeps } from '../reads/read-deps.ts';
 
 /** Path segments that mean every enabled venue (docs/api.md). */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { withoutAddresses } from '../../src/domain/values/without-addresses.ts';
+import { withoutAddresses } from '../../src/domain/values/failure-reasons.ts';
 import { readVenueFacts, type VenueFacts } from '../../src/store/catalog/venue-reads.ts';
 import type { VenueFreshness } from '../../src/store/prices/freshness.ts';
 import { readVenueCompleteness, type VenueCompleteness } from '../../src/store/series/completeness.ts';

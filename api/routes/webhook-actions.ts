@@ -1,14 +1,14 @@
 import { EVENTS } from '../../src/domain/events/events.ts';
 import { generateSecret } from '../../src/domain/webhooks/signature.ts';
+import { createTestEvent } from '../../src/store/deliveries/events.ts';
 import { rotateSecret } from '../../src/store/deliveries/subscriptions.ts';
-import { createTestEvent } from '../../src/store/deliveries/test-events.ts';
 import { type SecretBox, SecretCorruptError } from '../../src/webhooks/secret-box.ts';
 import { delivery, deliveryExample } from '../contract/delivery.ts';
 import { rotateBody, rotatedWebhook, rotatedWebhookExample, testBody } from '../contract/webhook.ts';
 import { webhookNotFound } from '../errors.ts';
 import type { WriteDeps } from '../http/deps.ts';
 import { type Route, WEBHOOKS_GROUP, writeRoute } from '../http/route.ts';
-import { presentDelivery } from './present-delivery.ts';
+import { presentDelivery } from './deliveries.ts';
 import { presentSubscription } from './webhooks.ts';
 
 const tag = 'webhooks';

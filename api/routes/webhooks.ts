@@ -11,7 +11,7 @@ import type { AddressRules } from '../../src/domain/webhooks/address-policy.ts';
 import { tradeFilterProblem } from '../../src/domain/webhooks/broadcast.ts';
 import { type ExtraHeaders, headersOwner } from '../../src/domain/webhooks/headers.ts';
 import { generateSecret } from '../../src/domain/webhooks/signature.ts';
-import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';
+import { logCancelledDeliveries } from '../../src/observe/limited-lines.ts';
 import {
   deleteSubscription,
   findSubscription,

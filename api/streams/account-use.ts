@@ -1,4 +1,4 @@
-import { isVisitor } from '../access/visitor.ts';
+import { isVisitor } from '../context.ts';
 import { ApiError } from '../errors.ts';
 
 /** The limits of one account in one API process. */

@@ -1,5 +1,5 @@
 import type { Collector } from '../../src/observe/collectors.ts';
-import type { StreamMetrics } from '../../src/observe/stream-metrics.ts';
+import type { StreamMetrics } from '../../src/observe/work-metrics.ts';
 import type { Streams } from './streams.ts';
 
 /** The figures of open streams, read at a scrape. */

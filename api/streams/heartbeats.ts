@@ -1,6 +1,6 @@
 import type { StaleReason } from '../../src/domain/live/change.ts';
 import type { ApiJson, DecimalFormat } from '../../src/domain/values/api-json.ts';
-import { within } from '../../src/domain/values/within.ts';
+import { within } from '../../src/domain/values/signals.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import { readPolls } from '../../src/store/catalog/venue-reads.ts';
 import { hasPresence } from '../../src/store/db/presence.ts';

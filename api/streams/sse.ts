@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Scope } from '../../src/domain/values/api-key.ts';
-import { isVisitor } from '../access/visitor.ts';
-import type { ApiContext, Caller } from '../context.ts';
+import { type ApiContext, type Caller, isVisitor } from '../context.ts';
 import type { EndReason, Sink, StreamClient } from './client.ts';
 import { sseOf } from './frame.ts';
 import type { Unsent } from './outbox.ts';

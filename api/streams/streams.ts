@@ -3,10 +3,10 @@ import type { DecimalFormat } from '../../src/domain/values/api-json.ts';
 import type { CursorCodec } from '../../src/domain/values/cursor.ts';
 import { logLimited } from '../../src/observe/limited-lines.ts';
 import type { Logger } from '../../src/observe/logger.ts';
-import type { StreamMetrics } from '../../src/observe/stream-metrics.ts';
+import type { StreamMetrics } from '../../src/observe/work-metrics.ts';
 import type { Queryable } from '../../src/store/db/tx.ts';
 import type { JournalTail } from '../../src/store/journal/tail.ts';
-import { isVisitor } from '../access/visitor.ts';
+import { isVisitor } from '../context.ts';
 import { notReady } from '../errors.ts';
 import type { EnabledVenue } from '../reads/venue-catalog.ts';
 import {

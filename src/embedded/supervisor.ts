@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { within } from '../domain/values/within.ts';
+import { within } from '../domain/values/signals.ts';
 import type { Logger } from '../observe/logger.ts';
 import { EXIT_CONFIG } from '../runtime/lifecycle.ts';
 

@@ -1,4 +1,4 @@
-import { within } from '../domain/values/within.ts';
+import { within } from '../domain/values/signals.ts';
 
 /** Reads gauges from their sources: the database, the queue store, a pool. */
 export interface Collector {

@@ -3,8 +3,7 @@ import { VERSION } from '../config/version.ts';
 import { DURATION_BUCKETS } from './buckets.ts';
 import { Collectors } from './collectors.ts';
 import { ingestMetrics } from './ingest-metrics.ts';
-import { streamMetrics } from './stream-metrics.ts';
-import { workMetrics } from './work-metrics.ts';
+import { streamMetrics, workMetrics } from './work-metrics.ts';
 
 /**
  * The metrics of one process, on a registry of its own so that one test may have several. Every process has all of them; a process

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import { briefly } from '../domain/values/caches.ts';
 import { asError } from '../domain/values/errors.ts';
-import { within } from '../domain/values/within.ts';
+import { within } from '../domain/values/signals.ts';
 import type { Metrics } from './metrics.ts';
 
 /** A dependency of the process. `check` rejects when it is unavailable. */

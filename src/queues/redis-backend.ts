@@ -1,5 +1,5 @@
 import { Queue, Worker } from 'bullmq';
-import { tlsFailure } from '../domain/values/tls-failure.ts';
+import { tlsFailure } from '../domain/values/failure-reasons.ts';
 import type { AddUsage } from '../domain/values/usage.ts';
 import type { QueueBackend, QueueBackendOptions } from './port.ts';
 import { createRedisClient, type RedisBehaviour, type RedisClient } from './redis-connection.ts';

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { VERSION } from '../config/version.ts';
 import { asError } from '../domain/values/errors.ts';
-import { within } from '../domain/values/within.ts';
+import { within } from '../domain/values/signals.ts';
 import { FailureStreaks } from '../observe/failures.ts';
 import { createHostMeasures } from '../observe/host-measures.ts';
 import type { Logger } from '../observe/logger.ts';

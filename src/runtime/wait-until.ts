@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { asError, OddswireError } from '../domain/values/errors.ts';
-import { tlsFailure } from '../domain/values/tls-failure.ts';
+import { tlsFailure } from '../domain/values/failure-reasons.ts';
 import type { Logger } from '../observe/logger.ts';
 import { StartupError } from './lifecycle.ts';
 

@@ -1,6 +1,5 @@
 import { OddswireError } from '../domain/values/errors.ts';
-import type { AttemptErrorCode } from '../domain/webhooks/attempt-error.ts';
-import type { EventType } from '../domain/webhooks/event.ts';
+import type { AttemptErrorCode, EventType } from '../domain/webhooks/event.ts';
 import type { ExtraHeaders } from '../domain/webhooks/headers.ts';
 import type { ResponseHeaders } from '../domain/webhooks/response-headers.ts';
 

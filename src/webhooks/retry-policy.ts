@@ -1,4 +1,4 @@
-import type { AttemptErrorCode } from '../domain/webhooks/attempt-error.ts';
+import type { AttemptErrorCode } from '../domain/webhooks/event.ts';
 import type { AttemptOutcome, FailedOutcome } from './attempt.ts';
 
 /** Each delay varies by this share of itself, so that a recovered receiver does not get all retries at once. */

@@ -1,7 +1,7 @@
 import { parseUrl } from '../domain/values/parse-url.ts';
 import { parseRetryAfter } from '../domain/values/retry-after.ts';
 import { type AddressRules, PUBLIC_ONLY } from '../domain/webhooks/address-policy.ts';
-import type { AttemptErrorCode } from '../domain/webhooks/attempt-error.ts';
+import type { AttemptErrorCode } from '../domain/webhooks/event.ts';
 import { responseHeaders, secretsOf, secretsOfHeader } from '../domain/webhooks/response-headers.ts';
 import { signBody, standardSignature } from '../domain/webhooks/signature.ts';
 import { inspectWebhookUrl } from '../domain/webhooks/url.ts';

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { FaultRequest, MarketState } from '../../sim/exchange.ts';
 import { findTokens } from '../../src/store/catalog/tokens.ts';
 import type { Database } from '../../src/store/db/tx.ts';
-import { outcomeIdsOf } from '../../src/venues/kalshi/outcome-ids.ts';
+import { outcomeIdsOf } from '../../src/venues/kalshi/tickers.ts';
 import { eventually } from '../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres/database.ts';
 import { type System, startSystem } from '../support/processes/system.ts';

@@ -1,4 +1,4 @@
-import type { AttemptErrorCode } from '../../src/domain/webhooks/attempt-error.ts';
+import type { AttemptErrorCode } from '../../src/domain/webhooks/event.ts';
 
 /** Every reason of a failed attempt, in the order of docs/webhooks.md. */
 export const ATTEMPT_ERROR_CODES = Object.keys({

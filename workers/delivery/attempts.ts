@@ -6,15 +6,15 @@ import { asError } from '../../src/domain/values/errors.ts';
 import type { EventType } from '../../src/domain/webhooks/event.ts';
 import { type ExtraHeaders, headersOwner } from '../../src/domain/webhooks/headers.ts';
 import { InvalidSecretError, standardKey } from '../../src/domain/webhooks/signature.ts';
-import { logCancelledDeliveries } from '../../src/observe/cancelled-lines.ts';
+import { logCancelledDeliveries } from '../../src/observe/limited-lines.ts';
 import {
   type Claim,
   type ClaimedDelivery,
   type ClaimedSubscription,
   releaseClaim,
 } from '../../src/store/deliveries/claims.ts';
+import { holdSubscription } from '../../src/store/deliveries/due.ts';
 import { type AttemptRecord, type DeliveryVerdict, finishAttempt } from '../../src/store/deliveries/outcomes.ts';
-import { holdSubscription } from '../../src/store/deliveries/rate.ts';
 import { readChatFacts } from '../../src/store/deliveries/request-facts.ts';
 import type { AttemptOutcome, OutgoingDelivery } from '../../src/webhooks/attempt.ts';
 import { decide, RETRY_AFTER_CAP_SECONDS, type RetryDecision } from '../../src/webhooks/retry-policy.ts';

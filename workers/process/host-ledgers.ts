@@ -1,5 +1,5 @@
 import { OddswireError } from '../../src/domain/values/errors.ts';
-import { within } from '../../src/domain/values/within.ts';
+import { within } from '../../src/domain/values/signals.ts';
 import type { Collector } from '../../src/observe/collectors.ts';
 import type { Logger } from '../../src/observe/logger.ts';
 import type { Metrics } from '../../src/observe/metrics.ts';

@@ -10,8 +10,7 @@ import { numberField } from '../../../src/domain/values/api-json.ts';
 import { MAX_GAP_MARKETS } from '../../../src/domain/webhooks/broadcast.ts';
 import type { BroadcastEvent } from '../../../src/domain/webhooks/event.ts';
 import { count, isoTime, numberValue } from '../wire.ts';
-import { correctionShape, payoutList } from './correction.ts';
-import { EVENT_AT, EVENT_ID, event } from './schema.ts';
+import { correctionShape, EVENT_AT, EVENT_ID, event, payoutList } from './schema.ts';
 
 const ofMarket = {
   venue: z.string(),

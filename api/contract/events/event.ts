@@ -7,14 +7,13 @@ import {
   MARKET_CONDITION_NAMES,
   OUTCOME_CONDITION_NAMES,
 } from '../../../src/domain/alerts/conditions.ts';
-import { ORDER_SIDES } from '../../../src/domain/markets/executable.ts';
+import { ORDER_SIDES } from '../../../src/domain/markets/market.ts';
 import { RESOLUTION_STATES } from '../../../src/domain/markets/resolution.ts';
 import { numberField } from '../../../src/domain/values/api-json.ts';
 import type { EventType } from '../../../src/domain/webhooks/event.ts';
 import { isoTime, numberValue, opaqueId } from '../wire.ts';
 import { BROADCAST_EXAMPLES, BROADCAST_LIST, BROADCAST_SCHEMAS } from './broadcast-event.ts';
-import { correctionExample, correctionShape } from './correction.ts';
-import { EVENT_AT as AT, EVENT_ID, event } from './schema.ts';
+import { EVENT_AT as AT, correctionExample, correctionShape, EVENT_ID, event } from './schema.ts';
 
 const tokenSymbol = z.string().optional();
 const marketId = z.string().optional();

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { decimalField } from '../../../src/domain/values/api-json.ts';
 import { MARKET_EVENT } from '../../../src/domain/wire/market-data.ts';
 import { param } from '../../http/input.ts';
-import { categoryFilter, EVENT_ID_EXAMPLE, MAX_SEARCH_LENGTH, market, marketExample, statusFilter } from '../market.ts';
-import { shapeOf } from '../wire.ts';
+import { categoryFilter, MAX_SEARCH_LENGTH, market, marketExample, statusFilter } from '../market.ts';
+import { EVENT_ID_EXAMPLE, shapeOf } from '../wire.ts';
 
 export const marketEvent = z
   .object({

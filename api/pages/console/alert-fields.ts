@@ -13,7 +13,7 @@ import {
   isBookCondition,
   isOfNewMarkets,
 } from '../../../src/domain/alerts/conditions.ts';
-import { ORDER_SIDES } from '../../../src/domain/markets/executable.ts';
+import { ORDER_SIDES } from '../../../src/domain/markets/market.ts';
 import { RESOLUTION_STATES } from '../../../src/domain/markets/resolution.ts';
 import { span } from '../../../src/domain/values/durations.ts';
 import { ApiError } from '../../errors.ts';

@@ -5,8 +5,8 @@ import { actionButton, actionForm, hidden } from '../kit/forms.ts';
 import { type Html, html, table } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { newAlertBody, outcomeAlertFields } from './alert-fields.ts';
+import { TRIAL_PATH } from './alert-picks/field.ts';
 import { alertSentence, readAlertNames } from './alert-sentence.ts';
-import { alertButtons, ENTER_BUTTON } from './alert-trial.ts';
 import { readWebhooks } from './alert-webhooks.ts';
 import { distance, firesWhen, hasPriceTarget, targetOf } from './alert-words.ts';
 import type { Alert, Decimal, Market, Webhook } from './answers.ts';
@@ -136,4 +136,13 @@ function draftOf(form: URLSearchParams): Alert {
   if (findCondition(full.get('condition') ?? '') === undefined) full.set('condition', first.condition);
   const given = Object.entries(newAlertBody(full)).filter(([, value]) => value !== null);
   return Object.fromEntries(given) as unknown as Alert;
+}
+
+/** The button of the key Enter must come first in a form, before the buttons that choose its subjects. */
+export const ENTER_BUTTON = html`<button type="submit" hidden>Set alert</button>`;
+
+/** The buttons of a new alert. */
+export function alertButtons(range?: Html): Html {
+  return html`<div class="actions"><button type="submit" class="primary">Set alert</button>
+<div class="try">${range}<button type="submit" formaction="${TRIAL_PATH}#trial" data-try>Try it on the past</button></div></div>`;
 }

@@ -9,9 +9,17 @@ import { type Column, type Html, html, NONE, number, table, time } from '../kit/
 import type { PageDeps } from '../kit/page-deps.ts';
 import { shortId } from '../kit/shown-values.ts';
 import { newAlertBody } from './alert-fields.ts';
-import { TRIAL_PATH, targetOf } from './alert-words.ts';
-import type { Alert, Backtest, BacktestFiring, BacktestGap, BacktestResult, Market } from './answers.ts';
-import { orNothing } from './api-calls.ts';
+import { TRIAL_PATH } from './alert-picks/field.ts';
+import { targetOf } from './alert-words.ts';
+import {
+  type Alert,
+  type Backtest,
+  type BacktestFiring,
+  type BacktestGap,
+  type BacktestResult,
+  type Market,
+  orNothing,
+} from './answers.ts';
 import { type Names, namesOf } from './named-outcomes.ts';
 import type { ActionRequest, ConsoleRequest } from './route.ts';
 import { type Point, RANGES, type Range, readSeries, windowOf } from './series.ts';
@@ -31,15 +39,6 @@ const MAX_SHOWN = 200;
 const MAX_GAPS = 10;
 /** The colours of a chart. */
 const MAX_LINES = 8;
-
-/** The button of the key Enter must come first in a form, before the buttons that choose its subjects. */
-export const ENTER_BUTTON = html`<button type="submit" hidden>Set alert</button>`;
-
-/** The buttons of a new alert. */
-export function alertButtons(range?: Html): Html {
-  return html`<div class="actions"><button type="submit" class="primary">Set alert</button>
-<div class="try">${range}<button type="submit" formaction="${TRIAL_PATH}#trial" data-try>Try it on the past</button></div></div>`;
-}
 
 /** The choice of the times over which an alert is tried. */
 export function trialRange(view: FormView): Html {

@@ -11,9 +11,6 @@ import type { Alert, AlertScope, Decimal } from './answers.ts';
 import type { Name } from './named-outcomes.ts';
 import { eventPath, exactHundredfold, hundredfold, marketPath, plain, titleOf, venueTitle } from './values.ts';
 
-/** The form of a new alert. It answers a POST with the firings that the alert would have had. */
-export const TRIAL_PATH = '/alerts/new';
-
 /** A value that the form does not have yet. */
 const MISSING = '…';
 

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { AlertStatus, Direction, Unit } from '../../../src/domain/alerts/condition.ts';
 import type { Condition } from '../../../src/domain/alerts/conditions.ts';
 import type { ChatFormat } from '../../../src/domain/chat/chat-url.ts';
-import type { OrderSide } from '../../../src/domain/markets/executable.ts';
+import type { OrderSide } from '../../../src/domain/markets/market.ts';
 import type { ResolutionState } from '../../../src/domain/markets/resolution.ts';
 import type { ExactNumber } from '../../../src/domain/values/api-json.ts';
 import type { FilterCondition } from '../../../src/domain/webhooks/filter.ts';
@@ -17,6 +17,7 @@ import type { resolution } from '../../contract/resolution.ts';
 import type { CandleBody, snapshot } from '../../contract/series.ts';
 import type { TradeBody } from '../../contract/trade.ts';
 import type { WalletBalanceBody, WalletBody } from '../../contract/wallet.ts';
+import { ApiError } from '../../errors.ts';
 
 /** A decimal of an answer: a number, or text when DECIMAL_FORMAT is `string`. */
 export type Decimal = number | string;
@@ -199,4 +200,14 @@ export interface ApiKey {
   expiresAt?: string;
   lastUsedAt?: string;
   revokedAt?: string;
+}
+
+/** Nothing where the API has no data yet, which is a normal state of a page. */
+export async function orNothing<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ApiError && error.status < 500) return undefined;
+    throw error;
+  }
 }

@@ -89,16 +89,6 @@ export function createApiCalls(deps: AnswerDeps, client: InternalClient, routes:
   };
 }
 
-/** Nothing where the API has no data yet, which is a normal state of a page. */
-export async function orNothing<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof ApiError && error.status < 500) return undefined;
-    throw error;
-  }
-}
-
 /** @throws ApiError `insufficient_scope` */
 export function requireScope({ caller }: Pick<ConsoleSession, 'caller'>, scope: string | undefined): void {
   if (scope === undefined || caller.scopes.includes(scope)) return;

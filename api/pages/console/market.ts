@@ -3,8 +3,8 @@ import { isWebAddress } from '../../../src/domain/values/parse-url.ts';
 import { badge, duration, facts, type Html, html } from '../kit/html.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
 import { alertSection, readOutcomeAlerts } from './alert-form.ts';
-import type { Book, Market, Prices, Resolution, Trade } from './answers.ts';
-import { type ApiAnswer, type ApiCall, exactData, orNothing } from './api-calls.ts';
+import { type Book, type Market, orNothing, type Prices, type Resolution, type Trade } from './answers.ts';
+import { type ApiAnswer, type ApiCall, exactData } from './api-calls.ts';
 import {
   candleTable,
   chart,
@@ -13,10 +13,10 @@ import {
   chartSwitches,
   completeness,
   marketCompare,
+  priceLabel,
   readChart,
 } from './chart/chart.ts';
-import { memberOf } from './chart/compare.ts';
-import { idsOf, pricesOf, quoteOf, type View, viewOf } from './chart/view.ts';
+import { headline, idsOf, pricesOf, quoteOf, type View, viewOf } from './chart/view.ts';
 import { readStars } from './find/star.ts';
 import { bookDepth, bookLadder, tradeTable } from './market-tape.ts';
 import { marketTable, STATUS_TONES, trendsOf } from './markets.ts';
@@ -26,18 +26,7 @@ import { resultSection } from './resolutions/result.ts';
 import { readRules, rulesSection } from './resolutions/rules.ts';
 import type { ConsoleRequest, ConsoleRouter } from './route.ts';
 import { type ChartWindow, candleCall, windowOf } from './series.ts';
-import {
-  amount,
-  change,
-  currencyOf,
-  eventPath,
-  fromSeconds,
-  marketPath,
-  minute,
-  percent,
-  titleOf,
-  venueTitle,
-} from './values.ts';
+import { amount, currencyOf, eventPath, fromSeconds, marketPath, minute, titleOf, venueTitle } from './values.ts';
 
 const PATH = '/markets/:venue/:market_id';
 const SHOWN_TRADES = 30;
@@ -180,11 +169,6 @@ function choicesOf({ query }: ConsoleRequest, names: readonly string[]): (readon
   return names.flatMap((name) => query.getAll(name).flatMap((value) => (value ? [[name, value] as const] : [])));
 }
 
-/** Names the chart for screen readers. */
-export function priceLabel({ market, outcome }: View): string {
-  return `Price of ${outcome === undefined ? 'the outcome' : memberOf(market, outcome).label} in percent`;
-}
-
 function crumbs(market: Market, nowMs: number): Html {
   const closes = fromSeconds(market.close_at);
   const leftMs = closes && closes.getTime() - nowMs;
@@ -199,20 +183,6 @@ function crumbs(market: Market, nowMs: number): Html {
   }${
     isWebAddress(market.url) && html`<a class="button" href="${market.url}" rel="noreferrer noopener">Open at venue</a>`
   }</span></p>`;
-}
-
-export function headline(
-  { market, outcome }: View,
-  now: Prices['outcomes'][number]['price'],
-  before: string | null | undefined,
-): Html {
-  const isOver = market.winning_outcome_id !== undefined;
-  const winner = market.outcomes.find(({ outcome_id }) => outcome_id === market.winning_outcome_id);
-  return html`<p class="headline"><span class="headline-label">${outcome?.label ?? 'No outcome'}</span>
-<strong data-price="${outcome?.outcome_id}">${percent(now) ?? '–'}</strong>
-<span data-change="${outcome?.outcome_id}" data-from="${before ?? ''}">${before != null && change(before, now)}</span>${
-    before != null && html` <span class="muted">24 h</span>`
-  }${isOver && html` ${badge('idle', `resolved: ${winner?.label ?? 'unknown outcome'}`)}`}</p>`;
 }
 
 /** The other markets of the event, the most traded first. */

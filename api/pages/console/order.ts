@@ -1,4 +1,5 @@
-import { MAX_STORED_LEVELS, ORDER_SIDES, type OrderSide } from '../../../src/domain/markets/executable.ts';
+import { MAX_STORED_LEVELS } from '../../../src/domain/markets/executable.ts';
+import { ORDER_SIDES, type OrderSide } from '../../../src/domain/markets/market.ts';
 import { decimal, roundedText } from '../../../src/domain/values/decimal.ts';
 import { ApiError } from '../../errors.ts';
 import { depthChart } from '../kit/drawings.ts';

@@ -1,13 +1,14 @@
 import Router, { type RouterMiddleware } from '@koa/router';
 import type { Middleware } from 'koa';
+import { isStorableText } from '../../../src/domain/values/text.ts';
 import type { ApiContext, ApiState } from '../../context.ts';
-import type { ApiError } from '../../errors.ts';
+import { ApiError, invalidRequest } from '../../errors.ts';
 import { type PathRoute, registerPaths } from '../../http/paths.ts';
-import { enterForm } from './form-body.ts';
+import { readBytes } from '../../middleware/json-body.ts';
 import { formError } from './form-view.ts';
 import type { Html } from './html.ts';
 import type { PageDeps } from './page-deps.ts';
-import type { Session } from './session.ts';
+import { isSameText, type Session } from './session.ts';
 
 /** A request with a session. */
 export interface PageRequest<S extends Session> {
@@ -178,4 +179,31 @@ export function createPageRouter<S extends Session, R extends PageRequest<S>, Se
       });
     },
   };
+}
+
+/**
+ * The fields of a form.
+ * @throws ApiError `unsupported_media_type`, `payload_too_large`, `invalid_request` for text that cannot be stored.
+ */
+export async function readForm(ctx: ApiContext): Promise<URLSearchParams> {
+  const [type = ''] = ctx.get('Content-Type').toLowerCase().split(';');
+  if (type.trim() !== 'application/x-www-form-urlencoded') {
+    throw new ApiError('unsupported_media_type', 'send the form of the page', {
+      headers: { Accept: 'application/x-www-form-urlencoded' },
+    });
+  }
+  const form = new URLSearchParams((await readBytes(ctx)).toString('utf8'));
+  for (const [name, value] of form) {
+    if (!isStorableText(name) || !isStorableText(value)) {
+      throw invalidRequest([{ path: name.slice(0, 100), message: 'must not contain U+0000 or lone surrogates' }]);
+    }
+  }
+  return form;
+}
+
+/** The fields of a form of this session. @throws ApiError `cross_origin` for a form of another one */
+export async function enterForm(ctx: ApiContext, { csrf }: Session): Promise<URLSearchParams> {
+  const form = await readForm(ctx);
+  if (isSameText(form.get('csrf') ?? '', csrf)) return form;
+  throw new ApiError('cross_origin', 'this form belongs to an earlier session; reload the page');
 }

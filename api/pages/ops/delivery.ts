@@ -2,7 +2,7 @@ import { shownUrl } from '../../../src/domain/webhooks/url.ts';
 import { retryDelivery } from '../../../src/store/deliveries/recovery.ts';
 import { findOpsDelivery, locateDelivery, type OpsDeliveryWithLog } from '../../../src/store/ops/webhooks.ts';
 import { ApiError } from '../../errors.ts';
-import { presentDeliveryWithLog } from '../../routes/present-delivery.ts';
+import { presentDeliveryWithLog } from '../../routes/deliveries.ts';
 import { attemptAnswers, attemptTimeline } from '../kit/attempts.ts';
 import { actionButton } from '../kit/forms.ts';
 import { ago, badge, code, facts, type Html, html, NONE, number, time } from '../kit/html.ts';

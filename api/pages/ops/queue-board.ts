@@ -3,11 +3,9 @@ import type { OperatorRole } from '../../../src/store/ops/operators.ts';
 import type { ApiState } from '../../context.ts';
 import { ApiError } from '../../errors.ts';
 import type { PageDeps } from '../kit/page-deps.ts';
-import type { OpsOptions } from './access/session.ts';
-import { sessionOf } from './access/session.ts';
+import { type OpsOptions, sessionOf } from './access/session.ts';
 import { requireOperator, runAudited } from './actions.ts';
-import { findProblems } from './problems/find.ts';
-import type { Problems } from './problems/read.ts';
+import { findProblems, type Problems } from './problems/read.ts';
 
 const BASE_PATH = '/ops/queues';
 

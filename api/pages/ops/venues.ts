@@ -22,8 +22,7 @@ import type { PageDeps } from '../kit/page-deps.ts';
 import { shareText } from '../kit/shown-values.ts';
 import type { OpsRouter } from './actions.ts';
 import { isTroubled, type OpsProblem } from './problems/facts.ts';
-import { findProblems, problemsAbout } from './problems/find.ts';
-import { headOf, type Problems } from './problems/read.ts';
+import { findProblems, headOf, type Problems, problemsAbout } from './problems/read.ts';
 import { failureStory } from './problems/venues.ts';
 import { feedTable, gapTable, SHOWN_GAPS } from './venue-feeds.ts';
 

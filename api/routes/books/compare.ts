@@ -1,6 +1,7 @@
-import { netOfFills, type OrderSide } from '../../../src/domain/markets/executable.ts';
+import { netOfFills } from '../../../src/domain/markets/executable.ts';
+import type { OrderSide } from '../../../src/domain/markets/market.ts';
 import { decimalField } from '../../../src/domain/values/api-json.ts';
-import { type OrderBook, readOrderBooks } from '../../../src/store/series/order-books.ts';
+import { type OrderBook, readOrderBooks } from '../../../src/store/series/book-reads.ts';
 import { compareQuery, comparison, comparisonExample } from '../../contract/executable.ts';
 import { ApiError } from '../../errors.ts';
 import { checkAsOf } from '../../http/input.ts';

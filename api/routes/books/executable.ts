@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Order } from '../../../src/domain/markets/executable.ts';
 import type { Decimal } from '../../../src/domain/values/decimal.ts';
 import { findFee } from '../../../src/store/catalog/market-fees.ts';
-import { readOrderBooks } from '../../../src/store/series/order-books.ts';
+import { readOrderBooks } from '../../../src/store/series/book-reads.ts';
 import {
   batchExecutableMeta,
   batchExecutableQuery,

@@ -1,8 +1,8 @@
-import type { OrderSide } from '../../../src/domain/markets/executable.ts';
+import type { OrderSide } from '../../../src/domain/markets/market.ts';
 import { type DecimalFormat, JsonText, toJsonText } from '../../../src/domain/values/api-json.ts';
 import type { Decimal } from '../../../src/domain/values/decimal.ts';
 import type { JournalHead } from '../../../src/store/journal/read-journal.ts';
-import type { OrderBook } from '../../../src/store/series/order-books.ts';
+import type { OrderBook } from '../../../src/store/series/book-reads.ts';
 import { isLive, stableBookMs } from '../../reads/cold-read.ts';
 import { hasBook, presentPlaced, stableFeeMs } from '../../reads/executable-answer.ts';
 import { type Replaceable, type StreamCursors, streamMessage } from '../frame.ts';

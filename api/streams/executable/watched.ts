@@ -1,4 +1,4 @@
-import type { OrderSide } from '../../../src/domain/markets/executable.ts';
+import type { OrderSide } from '../../../src/domain/markets/market.ts';
 import type { Decimal } from '../../../src/domain/values/decimal.ts';
 import { type Subject, subjectKey } from '../../reads/journal-view.ts';
 import type { Subscription } from '../client.ts';

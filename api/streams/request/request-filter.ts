@@ -1,5 +1,5 @@
 import type { Channel } from '../../../src/domain/live/change.ts';
-import { ORDER_SIDES, type OrderSide } from '../../../src/domain/markets/executable.ts';
+import { ORDER_SIDES, type OrderSide } from '../../../src/domain/markets/market.ts';
 import { VENUES, type VenueName, type VenueProfile } from '../../../src/domain/markets/venue.ts';
 import { type Decimal, scaleOf } from '../../../src/domain/values/decimal.ts';
 import {

@@ -1,4 +1,5 @@
-import type { Executable, Order, OrderSide } from '../markets/executable.ts';
+import type { Executable, Order } from '../markets/executable.ts';
+import type { OrderSide } from '../markets/market.ts';
 import type { ResolutionState } from '../markets/resolution.ts';
 import { compareDecimals, type Decimal } from '../values/decimal.ts';
 import type { ChatFacts, Content, Data } from '../webhooks/chat-values.ts';

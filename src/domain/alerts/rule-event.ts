@@ -1,4 +1,4 @@
-import type { OrderSide } from '../markets/executable.ts';
+import type { OrderSide } from '../markets/market.ts';
 import type { ResolutionState } from '../markets/resolution.ts';
 import { type ApiJson, numberField } from '../values/api-json.ts';
 import type { Decimal } from '../values/decimal.ts';

@@ -37,6 +37,11 @@ export function lookbackOf(rule: Pick<Rule, 'condition' | 'windowMs' | 'windows'
   return OUTCOME_CONDITIONS[rule.condition].lookbackMs?.(rule) ?? 0;
 }
 
+/** The first moment whose observations an evaluation of the rule reads, epoch milliseconds. */
+export function readsSince(rule: Rule): number {
+  return rule.startMs - lookbackOf(rule);
+}
+
 /**
  * Runs a rule over the observations of an outcome, in their order. The result depends on the observations alone: live evaluation gives the
  * ones of its lookback and the new ones, a backtest gives all.

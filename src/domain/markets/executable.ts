@@ -6,17 +6,16 @@ import {
   fromUnits,
   midpoint,
   multiplyDecimals,
+  negateDecimal,
+  ONE,
+  roundDecimal,
   scaleOf,
   subtractDecimals,
   toUnits,
   ZERO,
 } from '../values/decimal.ts';
-import { type FeeRule, orderFee, takerFee } from './fee.ts';
-import type { PriceLevel } from './market.ts';
-
-/** The sides of an order that takes from the book. A buy takes asks, a sell takes bids. */
-export const ORDER_SIDES = ['buy', 'sell'] as const;
-export type OrderSide = (typeof ORDER_SIDES)[number];
+import type { FeeRule } from './fee.ts';
+import type { OrderSide, PriceLevel } from './market.ts';
 
 /** Stored levels per side: more than any `depth` that a client may request. A side with as many may have more at the venue. */
 export const MAX_STORED_LEVELS = 200;
@@ -153,4 +152,22 @@ function affordable(amount: Decimal, price: Decimal, sizeDigits: number): Decima
   if (price === ZERO) return undefined;
   const scale = Math.max(scaleOf(amount), scaleOf(price));
   return fromUnits((toUnits(amount, scale) * 10n ** BigInt(sizeDigits)) / toUnits(price, scale), sizeDigits);
+}
+
+/** The fee of one fill of an order that takes from the book, before its balance is rounded. */
+function takerFee(rule: FeeRule, { price, size }: { price: Decimal; size: Decimal }): Decimal {
+  if (rule.model === 'none') return ZERO;
+  let fee = multiplyDecimals(size, rule.takerRate);
+  const variance = multiplyDecimals(price, subtractDecimals(ONE, price));
+  for (let power = 0; power < rule.exponent; power += 1) fee = multiplyDecimals(fee, variance);
+  return roundDecimal(fee, rule.digits, rule.rounding);
+}
+
+/** The fee of an order: `fees` of its fills with the rest of its balance, which is rounded against the account. */
+function orderFee(rule: FeeRule, order: { isBuy: boolean; notional: Decimal; fees: Decimal }): Decimal {
+  const { isBuy, notional, fees } = order;
+  if (rule.model === 'none' || rule.balanceDigits === undefined) return fees;
+  // The change of the balance of a buyer is negative, so both are rounded down.
+  const change = subtractDecimals(isBuy ? negateDecimal(notional) : notional, fees);
+  return addDecimals(fees, subtractDecimals(change, roundDecimal(change, rule.balanceDigits, 'down')));
 }

@@ -1,13 +1,4 @@
-import {
-  addDecimals,
-  type Decimal,
-  multiplyDecimals,
-  negateDecimal,
-  ONE,
-  roundDecimal,
-  subtractDecimals,
-  ZERO,
-} from '../values/decimal.ts';
+import type { Decimal } from '../values/decimal.ts';
 
 /**
  * Why the fee of a market is not known. `not_read`: no answer of the venue had it yet. `not_stated`: the venue states none.
@@ -63,22 +54,4 @@ export function feePeriodAt({ periods }: FeeStatement, atMs: number): FeePeriod 
 /** The periods that begin after a moment, epoch milliseconds. */
 export function laterFeePeriods({ periods }: FeeStatement, atMs: number): (FeePeriod & { readonly fromMs: number })[] {
   return periods.flatMap(({ fromMs, rule }) => (fromMs !== undefined && fromMs > atMs ? [{ fromMs, rule }] : []));
-}
-
-/** The fee of one fill of an order that takes from the book, before its balance is rounded. */
-export function takerFee(rule: FeeRule, { price, size }: { price: Decimal; size: Decimal }): Decimal {
-  if (rule.model === 'none') return ZERO;
-  let fee = multiplyDecimals(size, rule.takerRate);
-  const variance = multiplyDecimals(price, subtractDecimals(ONE, price));
-  for (let power = 0; power < rule.exponent; power += 1) fee = multiplyDecimals(fee, variance);
-  return roundDecimal(fee, rule.digits, rule.rounding);
-}
-
-/** The fee of an order: `fees` of its fills with the rest of its balance, which is rounded against the account. */
-export function orderFee(rule: FeeRule, order: { isBuy: boolean; notional: Decimal; fees: Decimal }): Decimal {
-  const { isBuy, notional, fees } = order;
-  if (rule.model === 'none' || rule.balanceDigits === undefined) return fees;
-  // The change of the balance of a buyer is negative, so both are rounded down.
-  const change = subtractDecimals(isBuy ? negateDecimal(notional) : notional, fees);
-  return addDecimals(fees, subtractDecimals(change, roundDecimal(change, rule.balanceDigits, 'down')));
 }

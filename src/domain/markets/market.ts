@@ -2,6 +2,11 @@ import type { Decimal } from '../values/decimal.ts';
 import type { FeeStatement } from './fee.ts';
 import type { ResolutionStep } from './resolution.ts';
 
+/** The sides of an order that takes from the book. A buy takes asks, a sell takes bids. */
+export const ORDER_SIDES = ['buy', 'sell'] as const;
+
+export type OrderSide = (typeof ORDER_SIDES)[number];
+
 /** The normalized life of a market. A closed market may open again: venues correct their own states. */
 export const MARKET_STATUSES = ['created', 'open', 'halted', 'closed', 'resolved', 'settled'] as const;
 export type MarketStatus = (typeof MARKET_STATUSES)[number];

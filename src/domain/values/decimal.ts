@@ -167,3 +167,18 @@ export function midpoint(a: Decimal, b: Decimal): Decimal {
 export const ZERO = '0' as Decimal;
 export const ONE = '1' as Decimal;
 export const HUNDRED = '100' as Decimal;
+
+/** A JSON number that a double does not hold digit for digit. */
+export class LongNumber {
+  /** The number as it was sent. */
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /** Different spellings of one number have the same JSON. */
+  toJSON(): string {
+    return parseDecimal(this.text) ?? this.text;
+  }
+}

@@ -1,19 +1,4 @@
-import { parseDecimal } from './decimal.ts';
-
-/** A JSON number that a double does not hold digit for digit. */
-export class LongNumber {
-  /** The number as it was sent. */
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-
-  /** Different spellings of one number have the same JSON. */
-  toJSON(): string {
-    return parseDecimal(this.text) ?? this.text;
-  }
-}
+import { LongNumber, parseDecimal } from './decimal.ts';
 
 /** A name that an object has a second time. */
 interface RepeatedName {

@@ -3,13 +3,13 @@ import {
   type Decimal,
   divideDecimals,
   HUNDRED,
+  LongNumber,
   multiplyDecimals,
   parseDecimal,
   subtractDecimals,
   ZERO,
 } from '../values/decimal.ts';
 import { span } from '../values/durations.ts';
-import { LongNumber } from '../values/exact-json.ts';
 import { printable } from '../values/text.ts';
 
 /** The catalog's names for the market and the outcome of an event. */

@@ -32,3 +32,18 @@ export type EventType = (typeof EVENT_TYPES)[number];
 /** The life of a delivery. Only `pending` changes without an action of a user. */
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** The reason of a failed attempt. Stable: stored with the attempt, shown to clients and used as a metric label. */
+export type AttemptErrorCode =
+  | 'dns_error'
+  | 'connect_timeout'
+  | 'connection_refused'
+  | 'connection_reset'
+  | 'timeout'
+  | 'tls_error'
+  | 'header_overflow'
+  | 'blocked_address'
+  | 'invalid_url'
+  | 'redirect'
+  | 'http_status'
+  | 'protocol_error';

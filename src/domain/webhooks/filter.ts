@@ -1,5 +1,5 @@
-import { compareDecimals, type Decimal, parseDecimal } from '../values/decimal.ts';
-import { LongNumber, parseExactJson } from '../values/exact-json.ts';
+import { compareDecimals, type Decimal, LongNumber, parseDecimal } from '../values/decimal.ts';
+import { parseExactJson } from '../values/exact-json.ts';
 
 export const MAX_CONDITIONS = 10;
 export const MAX_LISTED = 50;

@@ -1,6 +1,5 @@
-import { ORDER_SIDES } from '../markets/executable.ts';
 import { UNKNOWN_FEE_REASONS } from '../markets/fee.ts';
-import { MARKET_STATUSES } from '../markets/market.ts';
+import { MARKET_STATUSES, ORDER_SIDES } from '../markets/market.ts';
 import {
   PAYOUT_REASONS,
   RESOLUTION_SOURCES,

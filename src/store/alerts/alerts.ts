@@ -1,6 +1,6 @@
 import type { AlertStatus, Direction, Scope, Unit } from '../../domain/alerts/condition.ts';
 import { type Condition, isBookCondition, probeOf } from '../../domain/alerts/conditions.ts';
-import type { OrderSide } from '../../domain/markets/executable.ts';
+import type { OrderSide } from '../../domain/markets/market.ts';
 import type { ResolutionState } from '../../domain/markets/resolution.ts';
 import { compareDecimals, type Decimal, ONE } from '../../domain/values/decimal.ts';
 import { newId } from '../../domain/values/ids.ts';

@@ -1,6 +1,6 @@
 import type { AlertStatus, Direction, Unit } from '../../domain/alerts/condition.ts';
 import { isBookCondition, probeOf } from '../../domain/alerts/conditions.ts';
-import type { OrderSide } from '../../domain/markets/executable.ts';
+import type { OrderSide } from '../../domain/markets/market.ts';
 import type { ResolutionState } from '../../domain/markets/resolution.ts';
 import type { Decimal } from '../../domain/values/decimal.ts';
 import { AlertEntity, type FormerRule } from '../db/entities/alert.ts';

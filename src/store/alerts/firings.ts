@@ -1,5 +1,5 @@
 import type { Observed } from '../../domain/alerts/condition.ts';
-import { type Firing, firingsOf, type Rule } from '../../domain/alerts/rule.ts';
+import { type Firing, firingsOf, type Rule, readsSince } from '../../domain/alerts/rule.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import {
   type Candidate,
@@ -13,7 +13,6 @@ import {
   type RuleRow,
   readObservations,
   readRules,
-  readsSince,
   toRule,
   wholeMs,
 } from './rules.ts';

@@ -7,7 +7,7 @@ import {
 } from '../../domain/alerts/market-rule.ts';
 import type { OutcomePayout } from '../../domain/markets/resolution.ts';
 import { decimal } from '../../domain/values/decimal.ts';
-import { payoutsOf } from '../catalog/market-versions.ts';
+import { payoutsOf } from '../catalog/market-resolutions.ts';
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import {
   formerParts,

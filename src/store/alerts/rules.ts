@@ -7,7 +7,7 @@ import {
   OUTCOME_CONDITIONS,
   type OutcomeConditionName,
 } from '../../domain/alerts/conditions.ts';
-import { type LastFiring, lookbackOf, type Rule } from '../../domain/alerts/rule.ts';
+import type { LastFiring, Rule } from '../../domain/alerts/rule.ts';
 import { DISPUTABLE_RESULTS, type ResolutionState } from '../../domain/markets/resolution.ts';
 import { type Decimal, decimal } from '../../domain/values/decimal.ts';
 import type { FormerRule } from '../db/entities/alert.ts';
@@ -280,11 +280,6 @@ export async function readObservations(
     list.push({ n, atMs: Number(atMs), price: decimal(price), bid: exact(bid), ask: exact(ask), size: exact(size) });
   }
   return found;
-}
-
-/** The first moment whose observations an evaluation of the rule reads. */
-export function readsSince(rule: Rule): number {
-  return rule.startMs - lookbackOf(rule);
 }
 
 /** The start of an alert of the specification, in the precision of observations. */

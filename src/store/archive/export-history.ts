@@ -6,10 +6,9 @@ import { INTERVAL_SECONDS } from '../../domain/markets/candle.ts';
 import { listPartitions } from '../db/partitions.ts';
 import { type Database, type Queryable, sql, type Tx } from '../db/tx.ts';
 import type { ExportSelection } from '../series/export.ts';
-import { copyRows, ISOLATE } from './copy.ts';
+import { type CopiedSpan, copyRows, copySpanSql, ISOLATE } from './copy.ts';
 import { CATALOG_FILE } from './file-list.ts';
 import type { PastFile } from './past.ts';
-import { type CopiedSpan, copySpanSql } from './rows.ts';
 
 const MICROS_PER_SECOND = 1_000_000n;
 

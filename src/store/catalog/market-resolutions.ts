@@ -228,3 +228,9 @@ const REPUBLISH = sql(
 export async function republishResolutions(db: Queryable): Promise<void> {
   await db.query(REPUBLISH);
 }
+
+/** SQL of the known payouts of a market's outcomes, as `[[mint, payout], ...]`: `[]` when none is known. */
+export const payoutsOf = (
+  marketId: string,
+) => `(SELECT coalesce(jsonb_agg(jsonb_build_array(t.mint, o.payout::text) ORDER BY o.ordinal), '[]')
+       FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = ${marketId} AND o.payout IS NOT NULL)`;

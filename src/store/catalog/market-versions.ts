@@ -1,11 +1,6 @@
 import { type Queryable, sql, type Tx } from '../db/tx.ts';
 import { MARKET_COLUMNS, MARKET_PARTS, ONE_MARKET, type StoredMarket } from './market-reads.ts';
-
-/** SQL of the known payouts of a market's outcomes, as `[[mint, payout], ...]`: `[]` when none is known. */
-export const payoutsOf = (
-  marketId: string,
-) => `(SELECT coalesce(jsonb_agg(jsonb_build_array(t.mint, o.payout::text) ORDER BY o.ordinal), '[]')
-       FROM outcome o JOIN token t ON t.id = o.token_id WHERE o.market_id = ${marketId} AND o.payout IS NOT NULL)`;
+import { payoutsOf } from './market-resolutions.ts';
 
 /**
  * Reads the clock after the rows: they are locked, so an earlier writer has set its `updated_at` by then. A clock that was set back

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { asError } from '../../domain/values/errors.ts';
-import { forwardAbort } from '../../domain/values/signals.ts';
-import { within } from '../../domain/values/within.ts';
+import { forwardAbort, within } from '../../domain/values/signals.ts';
 import { FailureStreaks } from '../../observe/failures.ts';
 import type { Logger } from '../../observe/logger.ts';
 

@@ -2,8 +2,8 @@ import type { ChatFormat } from '../../domain/chat/chat-url.ts';
 import { createBatcher, oncePerOwner } from '../db/batcher.ts';
 import { type Database, type Queryable, type Statement, sql } from '../db/tx.ts';
 import { ALERT_OF_EVENT, type CancelledDelivery, type CancelledRow, toCancelled } from './cancelled.ts';
+import { NEXT_PERMIT_SECONDS, PERMITS, usePermits } from './due.ts';
 import { SKIPPED_BEFORE } from './order.ts';
-import { NEXT_PERMIT_SECONDS, PERMITS, usePermits } from './rate.ts';
 
 /** Longer than the attempt's deadline (at most 15 s) plus database time: two workers never hold one attempt. */
 const CLAIM_LEASE_SECONDS = 60;

@@ -1,8 +1,8 @@
 import type { DeliveryStatus } from '../../domain/webhooks/event.ts';
 import { headersOfStored, type ResponseHeaders } from '../../domain/webhooks/response-headers.ts';
 import { type Database, type Queryable, sql, sqlPlannedPerCall } from '../db/tx.ts';
+import type { DeliveryItem } from './events.ts';
 import { findSubscription } from './subscriptions.ts';
-import type { DeliveryItem } from './test-events.ts';
 
 /** The owner's view of a delivery in a list. */
 export interface Delivery extends DeliveryItem {

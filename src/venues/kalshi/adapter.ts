@@ -1,8 +1,10 @@
 import type { BookRecord, MarketRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
-import { observedAtMs } from '../http/age.ts';
+import { isHttpStatus } from '../errors.ts';
+import { type ObservedRows, observedAtMs } from '../http/age.ts';
+import { createBatchRoute } from '../http/batch-route.ts';
 import type { VenueHttpSettings } from '../http/http.ts';
-import { joinAnswers, rejectMembers, unreadOf } from '../http/member-batches.ts';
+import { type Asked, joinAnswers, rejectMembers, unreadOf } from '../http/member-batches.ts';
 import { createPageReader } from '../http/page-reader.ts';
 import type { VenueObserver } from '../observer.ts';
 import type {
@@ -16,21 +18,21 @@ import type {
   VenueAdapter,
 } from '../port.ts';
 import { createReport } from '../report.ts';
+import { parseVenueTimeMs } from '../venue-time.ts';
 import { createHistoryTurns } from '../walk-back.ts';
-import { createKalshiClient, KALSHI, type Parameters, REQUESTS_PER_SECOND } from './client.ts';
+import { createKalshiClient, KALSHI, type KalshiClient, type Parameters, REQUESTS_PER_SECOND } from './client.ts';
 import { createEventDirectory } from './event-directory.ts';
 import { createFeeChangeDirectory } from './fee-changes.ts';
 import type { KalshiKey } from './feed/key.ts';
-import { createBookReader } from './fetch-books.ts';
-import { createHistoryReader } from './fetch-history.ts';
 import { createUnknownMarketFilter, findMarkets, listMarkets } from './fetch-markets.ts';
-import { tickersOf } from './outcome-ids.ts';
 import { parseBooks } from './parse-book.ts';
-import { parseMarkets } from './parse-market.ts';
+import { fieldOf, parseMarkets } from './parse-market.ts';
 import { parsePrices } from './parse-price.ts';
 import { collectTrades } from './parse-trade.ts';
 import { createSeriesDirectory } from './series-directory.ts';
 import { createPriceSweep, type SweepSettings } from './sweep-prices.ts';
+import { tickersOf } from './tickers.ts';
+import { type HistoryStep, readHistoryPage } from './walk-history.ts';
 import { advance, type MarketWalkSettings, openWalk } from './walk-markets.ts';
 import { readTradePage, type TradeWalkSettings } from './walk-trades.ts';
 
@@ -173,4 +175,89 @@ export function createKalshiAdapter(options: KalshiOptions): VenueAdapter {
 
     close: () => client.close(),
   };
+}
+
+/** Single book requests in flight at once, where the batch route is unusable. */
+const BOOKS_AT_ONCE = 8;
+
+/** Answers with books; undefined for a market that the venue does not know. Throws VenueError. */
+type ReadBooks = (tickers: readonly string[], signal: AbortSignal) => Promise<Asked<ObservedRows | undefined>>;
+
+/** Reads books by the batch route, or one by one where that route is absent or requires a key; `size` is the limit of the batch route. */
+function createBookReader(client: Pick<KalshiClient, 'listBooks' | 'getBook' | 'members'>, size: number): ReadBooks {
+  const books = client.members('books');
+  const book = client.members('book');
+  const ask = createBatchRoute({
+    isCertain: (error) => isHttpStatus(error, [401, 403, 404, 405]),
+    isPossible: (error) => isHttpStatus(error, [400]),
+  });
+  return (tickers, signal) =>
+    ask<ObservedRows>(tickers, {
+      many: { batches: books, size, get: (each, request) => client.listBooks(each, signal, request) },
+      one: {
+        batches: book,
+        atOnce: BOOKS_AT_ONCE,
+        async get(ticker, request) {
+          try {
+            return await client.getBook(ticker, signal, request);
+          } catch (error) {
+            if (isHttpStatus(error, [404])) return undefined;
+            throw error;
+          }
+        },
+      },
+    });
+}
+
+/** The cutoff moves by days; the walk allows for more than this age. */
+const CUTOFF_MAX_AGE_MS = 3_600_000;
+
+/** The next page of a market's trades; see `pollHistory` of the port. */
+type ReadHistory = (request: HistoryRequest, position: unknown, context: CallContext) => Promise<HistoryStep>;
+
+function createHistoryReader(
+  client: KalshiClient,
+  settings: { pageSize: number; takeTurn(signal: AbortSignal): Promise<void> },
+): ReadHistory {
+  const { takeTurn } = settings;
+  let known: { atMs: number; second: number | undefined } | undefined;
+
+  async function cutoffSecond({ signal, now }: CallContext): Promise<number | undefined> {
+    const ageMs = now() - (known?.atMs ?? Number.NEGATIVE_INFINITY);
+    if (known === undefined || ageMs < 0 || ageMs >= CUTOFF_MAX_AGE_MS) {
+      await takeTurn(signal);
+      known = { atMs: now(), second: await readCutoff(client, signal) };
+    }
+    return known.second;
+  }
+
+  return (request, position, context) =>
+    readHistoryPage(request, position, context.now(), settings, {
+      async list(route, parameters) {
+        await takeTurn(context.signal);
+        const query = { ticker: request.marketId, ...parameters };
+        return route === 'live'
+          ? client.listTrades(query, context.signal)
+          : client.listArchivedTrades(query, context.signal);
+      },
+      cutoffSecond: () => cutoffSecond(context),
+      async hasBegunBefore(second) {
+        await takeTurn(context.signal);
+        const { records } = parseMarkets((await client.listQuotes([request.marketId], context.signal)).rows);
+        const market = records.find((record) => record.marketId === request.marketId);
+        const beganAtMs = market?.openAtMs ?? market?.createdAtMs;
+        return beganAtMs === undefined || beganAtMs < second * 1000;
+      },
+    });
+}
+
+/** Undefined without a usable archive. */
+async function readCutoff(client: KalshiClient, signal: AbortSignal): Promise<number | undefined> {
+  try {
+    const cutoffMs = parseVenueTimeMs(fieldOf(await client.getCutoff(signal), 'trades_created_ts'));
+    return cutoffMs === undefined ? undefined : Math.ceil(cutoffMs / 1000);
+  } catch (error) {
+    if (isHttpStatus(error, [401, 403, 404])) return undefined;
+    throw error;
+  }
 }

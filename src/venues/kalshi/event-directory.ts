@@ -2,8 +2,8 @@ import { boundedCache } from '../../domain/values/caches.ts';
 import { isHttpStatus, isOfHost, VenueError } from '../errors.ts';
 import type { BatchRequest } from '../http/http.ts';
 import { type KalshiClient, withEvent } from './client.ts';
-import { isCombination } from './combination.ts';
 import { fieldOf } from './parse-market.ts';
+import { isCombination } from './tickers.ts';
 
 /** Single event requests in flight at once. */
 const AT_ONCE = 8;

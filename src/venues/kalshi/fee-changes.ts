@@ -3,10 +3,10 @@ import { asError } from '../../domain/values/errors.ts';
 import { VenueError } from '../errors.ts';
 import { readModel } from '../rejection.ts';
 import { KALSHI, type KalshiClient, type ListAnswer } from './client.ts';
-import { isCombination } from './combination.ts';
 import type { FeeChanges } from './fees.ts';
 import { eventFeeChange, type KalshiFeeChange, seriesFeeChange } from './models.ts';
 import { fieldOf } from './parse-market.ts';
+import { isCombination } from './tickers.ts';
 
 /** Changes are announced days before. */
 const EVERY_MS = 30 * 60_000;

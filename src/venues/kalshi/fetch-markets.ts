@@ -10,10 +10,10 @@ import { rejectRecord } from '../rejection.ts';
 import type { KalshiClient, ListAnswer, Parameters } from './client.ts';
 import type { EventDirectory } from './event-directory.ts';
 import type { FeeChangeDirectory } from './fee-changes.ts';
-import { tickersOf } from './outcome-ids.ts';
 import { isEmpty, UNKNOWN_MARKET } from './parse-book.ts';
 import { fieldOf } from './parse-market.ts';
 import type { SeriesDirectory } from './series-directory.ts';
+import { tickersOf } from './tickers.ts';
 import { afterFailure, afterRefusal, type MarketPosition, type MarketWalkSettings, nextQuery } from './walk-markets.ts';
 
 /** The form of the venue's market ids. Other ids would break the comma list of the request. */

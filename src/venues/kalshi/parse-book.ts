@@ -4,11 +4,10 @@ import { isStorableText } from '../../domain/values/text.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { isPlausibleQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
-import { COMBINATION, isCombinationTicker } from './combination.ts';
 import { otherSide, readPrice } from './dollars.ts';
 import { type KalshiBook, type KalshiSides, kalshiBook } from './models.ts';
-import { outcomeIdsOf } from './outcome-ids.ts';
 import { fieldOf } from './parse-market.ts';
+import { COMBINATION, isCombinationTicker, outcomeIdsOf } from './tickers.ts';
 
 /** The skip reason of an empty book of an unknown market: the venue answers with an empty book for any ticker. */
 export const UNKNOWN_MARKET = 'unknown_market';

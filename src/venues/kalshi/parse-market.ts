@@ -6,11 +6,10 @@ import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch
 import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { MAX_AHEAD_MS, parseVenueTimeMs } from '../venue-time.ts';
-import { COMBINATION, isCombination } from './combination.ts';
 import { kalshiFees } from './fees.ts';
 import { type KalshiMarket, kalshiMarket } from './models.ts';
-import { outcomeIdsOf } from './outcome-ids.ts';
 import { kalshiLife } from './status.ts';
+import { COMBINATION, isCombination, outcomeIdsOf } from './tickers.ts';
 
 const SITE = 'https://kalshi.com/markets';
 const PLAIN_TICKER = /^[\w.-]{1,100}$/;

@@ -4,12 +4,11 @@ import { compareDecimals, type Decimal, ONE, ZERO } from '../../domain/values/de
 import { isStorableText } from '../../domain/values/text.ts';
 import { emptyBatch, type ParsedBatch, type UnknownValue } from '../parsed-batch.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
-import { COMBINATION, isCombination } from './combination.ts';
 import { otherSide, readPrice } from './dollars.ts';
 import { kalshiQuotes } from './models.ts';
-import { outcomeIdsOf } from './outcome-ids.ts';
 import { fieldOf } from './parse-market.ts';
 import { kalshiLife } from './status.ts';
+import { COMBINATION, isCombination, outcomeIdsOf } from './tickers.ts';
 
 /**
  * Prices of both outcomes from market objects: the payout of a market whose result is determined and not disputed, else `quotedPrice` of the

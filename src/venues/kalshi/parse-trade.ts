@@ -6,11 +6,10 @@ import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { MAX_AHEAD_MS, parsePreciseVenueTimeMs } from '../venue-time.ts';
-import { COMBINATION, isCombinationTicker } from './combination.ts';
 import { isAbsent, otherSide, readPrice } from './dollars.ts';
 import { type KalshiTrade, kalshiTrade } from './models.ts';
-import { outcomeIdsOf } from './outcome-ids.ts';
 import { fieldOf } from './parse-market.ts';
+import { COMBINATION, isCombinationTicker, outcomeIdsOf } from './tickers.ts';
 
 /** Before the venue existed. */
 const MIN_MS = Date.UTC(2018, 0, 1);

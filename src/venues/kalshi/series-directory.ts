@@ -2,9 +2,9 @@ import { asError } from '../../domain/values/errors.ts';
 import { isHttpStatus, VenueError } from '../errors.ts';
 import { readModel } from '../rejection.ts';
 import { KALSHI, type KalshiClient, type ListAnswer, type Parameters } from './client.ts';
-import { isCombination } from './combination.ts';
 import { type KalshiSeries, kalshiSeries } from './models.ts';
 import { fieldOf } from './parse-market.ts';
+import { isCombination } from './tickers.ts';
 
 /** A full listing has megabytes, mostly legal text, and a series hardly ever changes. */
 const FULL_EVERY_MS = 6 * 3_600_000;

@@ -5,7 +5,7 @@ import { statedPayouts, unknownStep } from '../market-fields.ts';
 import type { UnknownValue } from '../parsed-batch.ts';
 import { accept, type Reading } from '../rejection.ts';
 import { otherSide, readPrice } from './dollars.ts';
-import { outcomeIdsOf } from './outcome-ids.ts';
+import { outcomeIdsOf } from './tickers.ts';
 
 interface KalshiLife {
   status: MarketStatus;

@@ -4,8 +4,8 @@ import type { HistoryRequest } from '../port.ts';
 import { type StretchRead, stretch } from '../tape-walk.ts';
 import { reachedAt, type WalkBackStep } from '../walk-back.ts';
 import type { ListAnswer, Parameters } from './client.ts';
-import { outcomeIdsOf } from './outcome-ids.ts';
 import type { FeedRow } from './parse-trade.ts';
+import { outcomeIdsOf } from './tickers.ts';
 import { readStretch } from './walk-trades.ts';
 
 /**

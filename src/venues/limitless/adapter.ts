@@ -1,30 +1,34 @@
 import type { BookRecord, MarketRecord, PriceRecord } from '../../domain/markets/market.ts';
 import { VENUES } from '../../domain/markets/venue.ts';
+import { isHttpStatus } from '../errors.ts';
 import { observedAtMs } from '../http/age.ts';
 import type { VenueHttpSettings } from '../http/http.ts';
-import { joinAnswers, unreadOf } from '../http/member-batches.ts';
+import { type Asked, joinAnswers, unreadOf } from '../http/member-batches.ts';
 import type { VenueObserver } from '../observer.ts';
-import { addPart, emptyBatch } from '../parsed-batch.ts';
+import { addPart, emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import type { Batch, CallContext, HistoryPage, HistoryRequest, MarketPage, TapePage, VenueAdapter } from '../port.ts';
 import { createReport } from '../report.ts';
 import { createHistoryTurns } from '../walk-back.ts';
 import {
+  AT_ONCE,
   createLimitlessClient,
   LIMITLESS,
+  type LimitlessClient,
+  type ListedPage,
   MAX_EVENTS,
   MAX_LISTED,
   REQUESTS_PER_SECOND,
   rejectSkipped,
 } from './client.ts';
-import { createBookReader } from './fetch-books.ts';
 import { createMarketDirectory, createMarketPages } from './fetch-markets.ts';
-import { createPriceReader } from './fetch-prices.ts';
-import { SLUG } from './outcome-ids.ts';
+import { listingSizeAt } from './listing.ts';
+import { type OutcomeIds, SLUG } from './outcome-ids.ts';
 import { parseBooks } from './parse-book.ts';
 import { parseMarkets } from './parse-market.ts';
+import { parsePrices } from './parse-price.ts';
 import { identifyTrades } from './parse-trade.ts';
 import { readHistoryPage } from './walk-history.ts';
-import { advance, type MarketWalkSettings, nextQuery, openWalk } from './walk-markets.ts';
+import { advance, type MarketWalkSettings, nextQuery, openWalk, reasonToStop } from './walk-markets.ts';
 import { readTradePage, type TradeWalkSettings } from './walk-trades.ts';
 
 interface LimitlessOptions {
@@ -149,5 +153,93 @@ export function createLimitlessAdapter(options: LimitlessOptions): VenueAdapter 
     },
 
     close: () => client.close(),
+  };
+}
+
+interface Place {
+  slug: string;
+  outcomeIds: OutcomeIds;
+}
+
+interface BookAnswer {
+  /** The book of YES with the `outcomeIds` of its market. */
+  row: unknown;
+  observedAt: number;
+}
+
+/** The books of markets, one request each. Unknown ones have an empty answer. Throws VenueError when no book is served. */
+type ReadBooks = (places: readonly Place[], signal: AbortSignal) => Promise<Asked<BookAnswer | undefined>>;
+
+function createBookReader(client: Pick<LimitlessClient, 'getBook' | 'members'>): ReadBooks {
+  const books = client.members('book');
+  return (places, signal) => {
+    const placeOf = new Map(places.map((place) => [place.slug, place]));
+    return books.ask(
+      [...placeOf.keys()],
+      async ([slug = ''], request) => {
+        try {
+          const { json, observedAt } = await client.getBook(slug, signal, request);
+          const isObject = json !== null && typeof json === 'object' && !Array.isArray(json);
+          return { row: isObject ? { ...json, outcomeIds: placeOf.get(slug)?.outcomeIds } : json, observedAt };
+        } catch (error) {
+          // Markets that closed since the listing named them, and markets without a book.
+          if (isHttpStatus(error, [400, 404])) return undefined;
+          throw error;
+        }
+      },
+      { size: 1, atOnce: AT_ONCE },
+    );
+  };
+}
+
+/** Half the deadline of a price poll, so that the pages read so far are stored. */
+const TURN_MS = 25_000;
+
+type ReadPrices = (outcomeIds: readonly string[], context: CallContext) => Promise<Batch<PriceRecord>>;
+
+/**
+ * Reads prices from the listing, 25 markets a request: one request per book would take ten times as long. A call goes on at the page where
+ * the last one ran out of time or failed, so every page has its turn at any request rate. Only the process keeps this place; its loss
+ * costs a walk. `takePage` gets each page with its batch, and counts it. The result has every price on the pages, also of other outcomes. A
+ * call throws VenueError when its first page fails.
+ */
+function createPriceReader(
+  client: Pick<LimitlessClient, 'listMarkets'>,
+  pageSize: number,
+  takePage: (answer: ListedPage, batch: ParsedBatch<PriceRecord>) => Batch<PriceRecord>,
+): ReadPrices {
+  const start = (nowMs: number) => ({ page: 1, limit: listingSizeAt(pageSize, nowMs) });
+  let next: ReturnType<typeof start> | undefined;
+
+  return async (outcomeIds, { signal, now }) => {
+    const missing = new Set(outcomeIds);
+    const read: Batch<PriceRecord> = { records: [], rejected: [] };
+    const enoughAtMs = performance.now() + TURN_MS;
+    let at = next ?? start(now());
+    let pages = 0;
+    while (missing.size > 0 && performance.now() < enoughAtMs) {
+      let answer: ListedPage;
+      try {
+        answer = await client.listMarkets(at, signal);
+      } catch (error) {
+        if (pages === 0 || signal.aborted) throw error;
+        return read;
+      }
+      if (answer.isEmpty || reasonToStop(at, answer) !== undefined) {
+        next = undefined;
+        return read;
+      }
+      const batch = parsePrices(answer.rows, observedAtMs(answer, now()));
+      batch.rejected.push(...rejectSkipped('prices', answer));
+      const { records, rejected } = takePage(answer, batch);
+      read.records.push(...records);
+      read.rejected.push(...rejected);
+      for (const { outcomeId } of records) missing.delete(outcomeId);
+      pages += 1;
+      at = { ...at, page: at.page + 1 };
+      next = at;
+    }
+    if (missing.size === 0) next = undefined;
+    return read;
   };
 }

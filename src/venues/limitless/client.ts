@@ -4,7 +4,7 @@ import { createMemberBatches, type MemberBatches } from '../http/member-batches.
 import type { BreakerState, RefusedMember, VenueObserver } from '../observer.ts';
 import type { RecordKind, RejectedRecord } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
-import { flattenGroups } from './listed-rows.ts';
+import { flattenGroups } from './listing.ts';
 
 export const LIMITLESS = 'limitless';
 

@@ -5,10 +5,9 @@ import type { Asked } from '../http/member-batches.ts';
 import type { RejectedRecord } from '../port.ts';
 import { rejectRecord } from '../rejection.ts';
 import { AT_ONCE, type LimitlessClient } from './client.ts';
-import { factsOf, textOf } from './listed-rows.ts';
+import { factsOf, listingSizeAt, textOf } from './listing.ts';
 import { limitlessPrices } from './models.ts';
 import { type OutcomeIds, outcomeIdsOf, SLUG } from './outcome-ids.ts';
-import { listingSizeAt } from './page-sizes.ts';
 import { tradeTypeOf } from './parse-market.ts';
 import { reasonToStop } from './walk-markets.ts';
 

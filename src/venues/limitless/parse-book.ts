@@ -4,7 +4,7 @@ import { isStorableText } from '../../domain/values/text.ts';
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { isPlausibleQuantity, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
-import { textOf } from './listed-rows.ts';
+import { textOf } from './listing.ts';
 import { type LimitlessBook, limitlessBook } from './models.ts';
 import { fromRaw } from './parse-market.ts';
 

@@ -8,7 +8,7 @@ import { firstQuantity } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { parseVenueTimeMs } from '../venue-time.ts';
 import { textOfHtml } from './html-text.ts';
-import { textOf } from './listed-rows.ts';
+import { textOf } from './listing.ts';
 import { type LimitlessMarket, limitlessMarket } from './models.ts';
 import { outcomeIdsOf } from './outcome-ids.ts';
 

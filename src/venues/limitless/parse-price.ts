@@ -13,7 +13,7 @@ import {
 import { emptyBatch, type ParsedBatch } from '../parsed-batch.ts';
 import { isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
-import { textOf } from './listed-rows.ts';
+import { textOf } from './listing.ts';
 import { type LimitlessPrices, limitlessPrices } from './models.ts';
 import { type OutcomeIds, outcomeIdsOf } from './outcome-ids.ts';
 import { isGroup, tradeTypeOf } from './parse-market.ts';

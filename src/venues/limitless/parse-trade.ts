@@ -6,7 +6,7 @@ import type { RejectedRecord } from '../port.ts';
 import { isPlausibleQuantity, isPositive, isUnitPrice } from '../quantity.ts';
 import { accept, type Reading, readModel, reject, rejectRecord } from '../rejection.ts';
 import { MAX_AHEAD_MS, parseVenueTimeMs } from '../venue-time.ts';
-import { textOf } from './listed-rows.ts';
+import { textOf } from './listing.ts';
 import { type LimitlessEvent, limitlessEvent } from './models.ts';
 import { fromRaw } from './parse-market.ts';
 

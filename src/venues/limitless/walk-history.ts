@@ -5,8 +5,8 @@ import { callEnd } from '../tape-walk.ts';
 import { reachedAt, type WalkBackStep } from '../walk-back.ts';
 import type { EventsPage, PageQuery } from './client.ts';
 import { readStretch, type StretchRead, stretch } from './fetch-trades.ts';
+import { eventsSizeAt } from './listing.ts';
 import { SLUG, slugOfOutcomeId } from './outcome-ids.ts';
-import { eventsSizeAt } from './page-sizes.ts';
 import type { FeedRow } from './parse-trade.ts';
 
 const position = z.object({ v: z.literal(1), left: stretch });

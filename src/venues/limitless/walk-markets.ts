@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { MarketPage } from '../port.ts';
 import type { ListedPage, PageQuery } from './client.ts';
-import { textOf } from './listed-rows.ts';
-import { listingSizeAt } from './page-sizes.ts';
+import { listingSizeAt, textOf } from './listing.ts';
 
 /**
  * The walk over the listing as a state machine without I/O. Each walk is a sweep: the venue lists the markets without a result and no

@@ -5,8 +5,8 @@ import { reachedAt, type WalkBackStep } from '../walk-back.ts';
 import type { TradesQuery } from './client.ts';
 import { isConditionId, wholeConditionId } from './condition-ids.ts';
 import { type DataPage, pageSizeAt } from './data-page.ts';
-import { readStretch } from './fetch-trades.ts';
 import type { FeedRow } from './parse-trade.ts';
+import { readStretch } from './walk-trades.ts';
 
 /**
  * The newest unread second, and the cursor of a page at or above its first row. The rest is in the request, so a position never outlives

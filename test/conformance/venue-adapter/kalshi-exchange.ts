@@ -3,7 +3,7 @@ import { tickerOf } from '../../../sim/kalshi/wire.ts';
 import type { ExchangeOptions } from '../../../sim/options.ts';
 import { decimal, ONE, subtractDecimals } from '../../../src/domain/values/decimal.ts';
 import { createKalshiAdapter } from '../../../src/venues/kalshi/adapter.ts';
-import { outcomeIdsOf } from '../../../src/venues/kalshi/outcome-ids.ts';
+import { outcomeIdsOf } from '../../../src/venues/kalshi/tickers.ts';
 import { breakExchange } from './break-exchange.ts';
 import type { LedgerTrade, LiveVenue } from './venue-under-test.ts';
 

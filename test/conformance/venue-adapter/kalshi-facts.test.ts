@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { MarketRecord } from '../../../src/domain/markets/market.ts';
 import { compareDecimals, decimal, ONE, subtractDecimals } from '../../../src/domain/values/decimal.ts';
-import { isCombinationTicker } from '../../../src/venues/kalshi/combination.ts';
 import { parseBooks } from '../../../src/venues/kalshi/parse-book.ts';
 import { parseMarkets } from '../../../src/venues/kalshi/parse-market.ts';
 import { parsePrices } from '../../../src/venues/kalshi/parse-price.ts';
 import { collectTrades, readFeed } from '../../../src/venues/kalshi/parse-trade.ts';
 import { createSeriesDirectory } from '../../../src/venues/kalshi/series-directory.ts';
+import { isCombinationTicker } from '../../../src/venues/kalshi/tickers.ts';
 import { kalshiRecordings } from './recordings/kalshi.ts';
 import type { PollKind } from './venue-under-test.ts';
 

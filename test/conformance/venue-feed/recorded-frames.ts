@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import type { FeedMarket, FeedSession } from '../../../src/venues/feeds/port.ts';
 import { createKalshiSession } from '../../../src/venues/kalshi/feed/feed.ts';
-import { outcomeIdsOf } from '../../../src/venues/kalshi/outcome-ids.ts';
+import { outcomeIdsOf } from '../../../src/venues/kalshi/tickers.ts';
 import { createLimitlessSession } from '../../../src/venues/limitless/feed/feed.ts';
 import { createPolymarketSession } from '../../../src/venues/polymarket/feed/feed.ts';
 import {

@@ -7,7 +7,7 @@ import { FeedConnection, type FeedTiming } from '../../../src/venues/feeds/conne
 import { feedOf } from '../../../src/venues/feeds/feeds.ts';
 import type { FeedGap, FeedMarket, FeedReading, FeedState } from '../../../src/venues/feeds/port.ts';
 import { readKalshiKey } from '../../../src/venues/kalshi/feed/key.ts';
-import { outcomeIdsOf } from '../../../src/venues/kalshi/outcome-ids.ts';
+import { outcomeIdsOf } from '../../../src/venues/kalshi/tickers.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const QUICK: Partial<FeedTiming> = {

@@ -9,7 +9,7 @@ import { type Database, sql } from '../../../src/store/db/tx.ts';
 import type { FeedTiming } from '../../../src/venues/feeds/connection.ts';
 import { feedOf } from '../../../src/venues/feeds/feeds.ts';
 import { readKalshiKey } from '../../../src/venues/kalshi/feed/key.ts';
-import { outcomeIdsOf } from '../../../src/venues/kalshi/outcome-ids.ts';
+import { outcomeIdsOf } from '../../../src/venues/kalshi/tickers.ts';
 import { createAdapters } from '../../../src/venues/registry.ts';
 import { pollMarkets } from '../../../workers/jobs/poll-markets.ts';
 import { pollTrades } from '../../../workers/jobs/poll-trades.ts';

@@ -3,7 +3,7 @@ import { tickerOf } from '../../../sim/kalshi/wire.ts';
 import { createAlert } from '../../../src/store/alerts/alerts.ts';
 import { evaluateAlerts } from '../../../src/store/alerts/evaluate.ts';
 import { sql } from '../../../src/store/db/tx.ts';
-import { outcomeIdsOf } from '../../../src/venues/kalshi/outcome-ids.ts';
+import { outcomeIdsOf } from '../../../src/venues/kalshi/tickers.ts';
 import { startSimulatedKalshi } from '../../conformance/venue-adapter/kalshi-exchange.ts';
 import { anAccount } from '../../factories/alerts.ts';
 import { drain } from '../../support/drain.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { MAX_GAPS } from '../../../api/contract/feed.ts';
 import { lineGaps } from '../../../api/pages/console/chart/gaps.ts';
-import { MAX_GAPS } from '../../../api/reads/feed-states.ts';
 
 const HOUR = 3_600;
 const NOW = 1_000 * HOUR;

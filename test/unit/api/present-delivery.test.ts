@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { presentDeliveryWithLog } from '../../../api/routes/present-delivery.ts';
+import { presentDeliveryWithLog } from '../../../api/routes/deliveries.ts';
 import type { DeliveryWithLog } from '../../../src/store/deliveries/reads.ts';
 
 /** The fields of an attempt that show its answer. */

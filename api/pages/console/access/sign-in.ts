@@ -11,15 +11,14 @@ import { clientNetwork } from '../../../access/client-address.ts';
 import type { ApiContext, ApiState } from '../../../context.ts';
 import type { AuthDeps } from '../../../middleware/authenticate.ts';
 import type { Assets } from '../../kit/assets.ts';
-import { enterForm, readForm } from '../../kit/form-body.ts';
 import { field } from '../../kit/forms.ts';
 import { type Html, html } from '../../kit/html.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
-import type { PageContent } from '../../kit/router.ts';
+import { enterForm, type PageContent, readForm } from '../../kit/router.ts';
 import { hashSessionToken, newSessionToken } from '../../kit/session.ts';
 import { consolePage } from '../layout.ts';
 import type { ConsoleOptions, PublicMarket } from '../public-market.ts';
-import { firstPage } from '../start/progress.ts';
+import { firstPage } from '../start/page.ts';
 import { nextPath } from '../values.ts';
 import { clearSessionCookies, consoleSessionOf, findConsoleSessionOf, setSessionCookie } from './session.ts';
 

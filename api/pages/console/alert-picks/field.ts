@@ -1,7 +1,9 @@
 import type { FormView } from '../../kit/form-view.ts';
 import { hidden } from '../../kit/forms.ts';
 import { type Html, html } from '../../kit/html.ts';
-import { TRIAL_PATH } from '../alert-words.ts';
+
+/** The form of a new alert. It answers a POST with the firings that the alert would have had. */
+export const TRIAL_PATH = '/alerts/new';
 
 /*
  * The subjects of an alert are chosen by words: an outcome, the outcome that an order sells, and the market or event of a scope. The words

@@ -1,8 +1,7 @@
 import { invalidRequest } from '../../../errors.ts';
 import { type Html, html } from '../../kit/html.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
-import type { Market } from '../answers.ts';
-import { orNothing } from '../api-calls.ts';
+import { type Market, orNothing } from '../answers.ts';
 import type { Event } from '../event.ts';
 import { type Name, namesOf } from '../named-outcomes.ts';
 import type { ConsoleRequest } from '../route.ts';

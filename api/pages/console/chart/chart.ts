@@ -313,3 +313,8 @@ function firingList({ shown, isCut }: Firings): Html {
     },
   )}${isCut && html`<p class="muted">There are more firings; the pages of the alerts have them.</p>`}</details>`;
 }
+
+/** Names the chart for screen readers. */
+export function priceLabel({ market, outcome }: View): string {
+  return `Price of ${outcome === undefined ? 'the outcome' : memberOf(market, outcome).label} in percent`;
+}

@@ -1,9 +1,8 @@
 import type { CoverageCause, CoverageReason } from '../../../../src/domain/markets/coverage.ts';
 import type { CoverageHourBody } from '../../../contract/completeness.ts';
-import { MAX_GAPS } from '../../../reads/feed-states.ts';
+import { MAX_GAPS } from '../../../contract/feed.ts';
 import { type Html, html } from '../../kit/html.ts';
-import type { Market } from '../answers.ts';
-import { orNothing } from '../api-calls.ts';
+import { type Market, orNothing } from '../answers.ts';
 import type { ConsoleRequest } from '../route.ts';
 import type { ChartWindow, Point, Series } from '../series.ts';
 import { fromSeconds, minute } from '../values.ts';

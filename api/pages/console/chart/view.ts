@@ -1,10 +1,12 @@
 import { compareDecimals, type Decimal, parseDecimal } from '../../../../src/domain/values/decimal.ts';
 import { invalidRequest } from '../../../errors.ts';
 import { chosen, textField } from '../../kit/filters.ts';
-import type { Market, Prices } from '../answers.ts';
-import { type ApiAnswer, type ApiCall, orNothing } from '../api-calls.ts';
+import { badge, type Html, html } from '../../kit/html.ts';
+import { type Market, orNothing, type Prices } from '../answers.ts';
+import type { ApiAnswer, ApiCall } from '../api-calls.ts';
 import type { ConsoleRequest } from '../route.ts';
 import { CHART_KINDS, type ChartKind, RANGES, type Range } from '../series.ts';
+import { change, percent } from '../values.ts';
 
 /** The parts of a request that the reads of one market need. */
 export type MarketRequest = Pick<ConsoleRequest, 'api' | 'params' | 'query' | 'nowMs'>;
@@ -65,4 +67,18 @@ export async function pricesOf(
 
 export function quoteOf(prices: ApiAnswer<Prices> | undefined, outcome: string | undefined) {
   return prices?.data.outcomes.find(({ outcome_id }) => outcome_id === outcome);
+}
+
+export function headline(
+  { market, outcome }: View,
+  now: Prices['outcomes'][number]['price'],
+  before: string | null | undefined,
+): Html {
+  const isOver = market.winning_outcome_id !== undefined;
+  const winner = market.outcomes.find(({ outcome_id }) => outcome_id === market.winning_outcome_id);
+  return html`<p class="headline"><span class="headline-label">${outcome?.label ?? 'No outcome'}</span>
+<strong data-price="${outcome?.outcome_id}">${percent(now) ?? '–'}</strong>
+<span data-change="${outcome?.outcome_id}" data-from="${before ?? ''}">${before != null && change(before, now)}</span>${
+    before != null && html` <span class="muted">24 h</span>`
+  }${isOver && html` ${badge('idle', `resolved: ${winner?.label ?? 'unknown outcome'}`)}`}</p>`;
 }

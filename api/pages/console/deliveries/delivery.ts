@@ -8,8 +8,7 @@ import type { Attempt, Delivery, Webhook } from '../answers.ts';
 import { programExamples, quoted, quotedForPython } from '../program.ts';
 import type { ConsoleRequest, ConsoleRouter } from '../route.ts';
 import { WEBHOOKS_PATH } from '../webhooks/page.ts';
-import { alertWords, subjectsOf, subjectWords, webhookNames } from './list.ts';
-import { DELIVERIES_PATH } from './page.ts';
+import { alertWords, DELIVERIES_PATH, subjectsOf, subjectWords, webhookNames } from './page.ts';
 import { deliveryVerdict, verdictText } from './verdict.ts';
 
 const PATH = `${WEBHOOKS_PATH}/:webhook_id/deliveries/:delivery_id`;

@@ -1,4 +1,4 @@
-import type { AttemptErrorCode } from '../../../../src/domain/webhooks/attempt-error.ts';
+import type { AttemptErrorCode } from '../../../../src/domain/webhooks/event.ts';
 import { ago, duration, type Html, html, type Tone } from '../../kit/html.ts';
 import type { Attempt, Delivery } from '../answers.ts';
 

@@ -3,8 +3,8 @@ import type { MarketRulesBody } from '../../../contract/rules.ts';
 import { textField } from '../../kit/filters.ts';
 import { type Html, html } from '../../kit/html.ts';
 import { withQuery } from '../../kit/lists.ts';
-import type { Market } from '../answers.ts';
-import { type ApiCall, orNothing } from '../api-calls.ts';
+import { type Market, orNothing } from '../answers.ts';
+import type { ApiCall } from '../api-calls.ts';
 import type { ConsoleRequest } from '../route.ts';
 import { fromSeconds, minute } from '../values.ts';
 

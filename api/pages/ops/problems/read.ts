@@ -1,6 +1,6 @@
 import { briefly } from '../../../../src/domain/values/caches.ts';
 import { type Dependency, readiness } from '../../../../src/observe/probe-server.ts';
-import { countUndecided } from '../../../../src/store/catalog/undecided-markets.ts';
+import { countUndecided, type UndecidedMarkets } from '../../../../src/store/catalog/undecided-markets.ts';
 import { oldestOpenGaps } from '../../../../src/store/feeds/gaps.ts';
 import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
 import { readExpiringKeys, readUnfinishedActions } from '../../../../src/store/ops/actions.ts';
@@ -22,9 +22,12 @@ import type { Html } from '../../kit/html.ts';
 import type { PageDeps } from '../../kit/page-deps.ts';
 import { problemsOf } from '../../kit/problems.ts';
 import { type ArchiveFacts, type ArchivePlan, readArchiveFacts } from '../overview-archive.ts';
-import type { UndecidedFacts } from '../overview-parts.ts';
 import type { Area, OpsProblem, ProblemFacts } from './facts.ts';
-import { findProblems, problemsAbout } from './find.ts';
+import { hostProblems } from './host.ts';
+import { expiringKeys, failingArchive, missingDependencies, silentProcesses, unfinishedActions } from './others.ts';
+import { failingVenues, troubledFeeds } from './venues.ts';
+import { failingWebhooks, partlyFailingWebhooks } from './webhooks.ts';
+import { deadLetters, growingBacklogs, lateDeliveries, latePublisher, lateStages, unknownStages } from './work.ts';
 
 /** Bounds the queries, independent of the number of open pages. */
 const FRESH_MS = 2_000;
@@ -142,4 +145,60 @@ async function readOverview(
     ...webhooks,
   };
   return { readAtMs, facts, throughput, refolds };
+}
+
+/**
+ * The kinds of problems, in the order of the page. A kind is a function of the facts: a new kind is one more entry.
+ */
+const KINDS: readonly ((facts: ProblemFacts) => readonly OpsProblem[])[] = [
+  missingDependencies,
+  silentProcesses,
+  lateStages,
+  unknownStages,
+  latePublisher,
+  lateDeliveries,
+  growingBacklogs,
+  failingVenues,
+  troubledFeeds,
+  failingWebhooks,
+  partlyFailingWebhooks,
+  deadLetters,
+  failingArchive,
+  expiringKeys,
+  unfinishedActions,
+];
+
+/** All problems, the machine first where it is the cause of others, and the most severe kinds before the others. */
+export function findProblems(facts: ProblemFacts): OpsProblem[] {
+  const found = KINDS.flatMap((kind) => kind(facts));
+  const ofHosts = hostProblems(
+    facts,
+    found.some(({ isLate }) => isLate),
+  );
+  const [cause] = ofHosts.filter(({ isCause }) => isCause);
+  const isEffect = ({ isLate, host }: OpsProblem) => isLate && (host === undefined || host === cause?.host);
+  const effects = cause === undefined ? [] : found.filter(isEffect);
+  const rest = [...ofHosts.filter((each) => each !== cause), ...found.filter((each) => !effects.includes(each))];
+  return [
+    ...(cause === undefined ? [] : [effects.length === 0 ? cause : { ...cause, effects }]),
+    ...rest.filter(({ tone }) => tone !== 'warn'),
+    ...rest.filter(({ tone }) => tone === 'warn'),
+  ];
+}
+
+/** The problems of the subjects of a page. A cause stays when one of its effects is among them. */
+export function problemsAbout(problems: readonly OpsProblem[], areas: readonly Area[]): OpsProblem[] {
+  const isAbout = ({ area }: OpsProblem) => areas.includes(area);
+  return problems.flatMap((problem) => {
+    const effects = (problem.effects as readonly OpsProblem[] | undefined)?.filter(isAbout) ?? [];
+    if (effects.length > 0) return [{ ...problem, effects }];
+    if (!isAbout(problem)) return [];
+    const { effects: _, ...own } = problem;
+    return [own];
+  });
+}
+
+/** The markets of each venue that wait for their result. */
+export interface UndecidedFacts {
+  undecided: ReadonlyMap<string, UndecidedMarkets>;
 }

@@ -3,7 +3,7 @@ import { choiceOf, present, UsageError } from '../../../../cli/arguments.ts';
 import { utc } from '../../../../cli/table.ts';
 import { DIRECTIONS, UNITS } from '../../../../src/domain/alerts/condition.ts';
 import { CONDITIONS, conditionOf, thresholdField } from '../../../../src/domain/alerts/conditions.ts';
-import { ORDER_SIDES } from '../../../../src/domain/markets/executable.ts';
+import { ORDER_SIDES } from '../../../../src/domain/markets/market.ts';
 import { RESOLUTION_STATES, type ResolutionState } from '../../../../src/domain/markets/resolution.ts';
 import type { Alert, AlertBacktest, AlertBacktestResult } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';

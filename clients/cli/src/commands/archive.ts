@@ -5,7 +5,7 @@ import { SCHEMA_VERSION } from '../../../../src/domain/archive/kinds.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { ArchiveFile } from '../../../typescript/src/index.ts';
 import { type Copied, copyDay } from '../archive/copy.ts';
-import { type DayFilter, type Finding, verifyFolder } from '../archive/verify.ts';
+import { type DayFilter, type Finding, verifyFolder } from '../archive/folder.ts';
 import type { Call, CliCommand } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import { CURSOR, FORMATS } from '../read-arguments.ts';

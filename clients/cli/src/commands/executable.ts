@@ -1,6 +1,6 @@
 import { present, UsageError } from '../../../../cli/arguments.ts';
 import { utc } from '../../../../cli/table.ts';
-import { ORDER_SIDES } from '../../../../src/domain/markets/executable.ts';
+import { ORDER_SIDES } from '../../../../src/domain/markets/market.ts';
 import { printable } from '../../../../src/domain/values/text.ts';
 import type { Executable, PlacedExecutable } from '../../../typescript/src/index.ts';
 import type { Call, CliCommand } from '../command.ts';

@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { UsageError } from '../../../../cli/arguments.ts';
 import { eventText } from '../../../../src/domain/events/events.ts';
 import { parseExactJson } from '../../../../src/domain/values/exact-json.ts';
@@ -5,10 +8,11 @@ import type { Data } from '../../../../src/domain/webhooks/chat-values.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../../../src/domain/webhooks/event.ts';
 import { generateSecret, secretProblem } from '../../../../src/domain/webhooks/signature.ts';
 import { OddswireApiError, type WebhookEvent } from '../../../typescript/src/index.ts';
-import type { Call, CliCommand } from '../command.ts';
+import type { Call, CliCommand, Settings } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
+import type { Io } from '../io.ts';
 import { forward, type Verdict } from '../listen/forward.ts';
-import { type ListenState, readState, stateFileOf, writeState } from '../listen/state.ts';
+import { replaceFile, stateFolder } from '../state-folder.ts';
 
 export const listen: CliCommand = {
   summary: "Prints the account's events as they happen, and forwards them to a local address, signed like a webhook.",
@@ -216,4 +220,41 @@ function secretOf({ texts }: Call): string | undefined {
   const problem = secret === undefined ? null : secretProblem(secret);
   if (problem !== null) throw new UsageError([`--secret ${problem}`]);
   return secret;
+}
+
+/** The memory of `listen` between two runs. */
+interface ListenState {
+  /** The position behind the last handled event; undefined before the first message. */
+  cursor?: string;
+  /** The signing secret that `listen` made. */
+  secret?: string;
+}
+
+/** The file of one account and target: two targets of an account each get every event. */
+function stateFileOf({ url, key }: Settings, forward: string | undefined, env: Io['env']): string {
+  const id = createHash('sha256')
+    .update(JSON.stringify([url, key, forward ?? null]))
+    .digest('hex')
+    .slice(0, 16);
+  return join(stateFolder(env), `listen-${id}.json`);
+}
+
+/** An empty state without the file. @throws CommandError for a file that is not one of these */
+async function readState(file: string): Promise<ListenState> {
+  try {
+    const { cursor, secret } = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>;
+    return { ...(typeof cursor === 'string' && { cursor }), ...(typeof secret === 'string' && { secret }) };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw new CommandError(`cannot read the position in ${file}: ${(error as Error).message}`, EXIT.failed);
+  }
+}
+
+/** Replaces the file in one step, readable by its owner only. @throws CommandError when it cannot be written */
+async function writeState(file: string, state: ListenState): Promise<void> {
+  try {
+    await replaceFile(file, `${JSON.stringify(state)}\n`);
+  } catch (error) {
+    throw new CommandError(`cannot keep the position in ${file}: ${(error as Error).message}`, EXIT.failed);
+  }
 }

@@ -1,4 +1,5 @@
-import { netOfFills, ORDER_SIDES, type OrderSide } from '../../markets/executable.ts';
+import { netOfFills } from '../../markets/executable.ts';
+import { ORDER_SIDES, type OrderSide } from '../../markets/market.ts';
 import { type Data, joined, numberOf, observed, prefixed, textOf, word } from '../../webhooks/chat-values.ts';
 import { type BookCondition, isAtLeast, isAtMost } from '../condition.ts';
 

@@ -1,6 +1,6 @@
 import type { Direction, Scope, Unit } from '../../../domain/alerts/condition.ts';
 import type { Condition } from '../../../domain/alerts/conditions.ts';
-import type { OrderSide } from '../../../domain/markets/executable.ts';
+import type { OrderSide } from '../../../domain/markets/market.ts';
 import type { ResolutionState } from '../../../domain/markets/resolution.ts';
 import type { Decimal } from '../../../domain/values/decimal.ts';
 

@@ -1,6 +1,6 @@
 import { type BookFiring, type BookRule, BookRun, momentsOf, orderAmount } from '../../../domain/alerts/book-rule.ts';
 import type { BookConditionName } from '../../../domain/alerts/conditions.ts';
-import type { OrderSide } from '../../../domain/markets/executable.ts';
+import type { OrderSide } from '../../../domain/markets/market.ts';
 import { decimal } from '../../../domain/values/decimal.ts';
 import type { FormerRule } from '../../db/entities/alert.ts';
 import { type Queryable, sql, type Tx } from '../../db/tx.ts';

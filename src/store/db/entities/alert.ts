@@ -1,7 +1,7 @@
 import { EntitySchema } from 'typeorm';
 import type { AlertStatus, Direction, Scope, Unit } from '../../../domain/alerts/condition.ts';
 import type { Condition } from '../../../domain/alerts/conditions.ts';
-import type { OrderSide } from '../../../domain/markets/executable.ts';
+import type { OrderSide } from '../../../domain/markets/market.ts';
 import type { ResolutionState } from '../../../domain/markets/resolution.ts';
 import { BIGINT } from './columns.ts';
 

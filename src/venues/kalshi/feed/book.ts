@@ -4,7 +4,7 @@ import { addDecimals, compareDecimals, type Decimal, parseDecimal, ZERO } from '
 import { isPlausibleQuantity } from '../../quantity.ts';
 import { accept, type Reading, reject } from '../../rejection.ts';
 import { otherSide, readPrice } from '../dollars.ts';
-import { outcomeIdsOf } from '../outcome-ids.ts';
+import { outcomeIdsOf } from '../tickers.ts';
 import type { FeedSnapshot } from './models.ts';
 
 type Levels = Map<Decimal, Decimal>;

@@ -4,12 +4,11 @@ import { isStorableText } from '../../../domain/values/text.ts';
 import type { FeedLoss, FeedMarket, FeedReading, FeedSession } from '../../feeds/port.ts';
 import { emptyReading, isObject, parseFrame, quarantine, sawVenueTime, skip } from '../../feeds/reading.ts';
 import { readModel } from '../../rejection.ts';
-import { COMBINATION, isCombinationTicker } from '../combination.ts';
 import { otherSide } from '../dollars.ts';
-import { outcomeIdsOf, tickersOf } from '../outcome-ids.ts';
 import { UNKNOWN_MARKET } from '../parse-book.ts';
 import { bothSides, realQuote } from '../parse-price.ts';
 import { readFeed } from '../parse-trade.ts';
+import { COMBINATION, isCombinationTicker, outcomeIdsOf, tickersOf } from '../tickers.ts';
 import { KalshiFeedBook } from './book.ts';
 import { KalshiChannels, readChange, readTicker } from './channels.ts';
 import {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { flattenGroups } from '../../../../src/venues/limitless/listed-rows.ts';
+import { flattenGroups } from '../../../../src/venues/limitless/listing.ts';
 import { listRecordedFiles, readRecordedJson, venueDataFolder } from '../../../support/venue-data.ts';
 import type { PollKind, RecordedFile, Recordings } from '../venue-under-test.ts';
 

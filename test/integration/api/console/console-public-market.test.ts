@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { VISITOR } from '../../../../api/access/visitor.ts';
+import { VISITOR } from '../../../../api/context.ts';
 import { aStoredMarket, type TestMarket } from '../../../factories/stored-market.ts';
 import { aStoredPrice, storedCandles, storedSnapshots } from '../../../factories/stored-series.ts';
 import { type ConfirmedJournal, confirmJournal } from '../../../support/journal.ts';

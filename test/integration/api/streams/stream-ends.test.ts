@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createStreamCursors } from '../../../../api/streams/frame.ts';
 import { createCursorCodec } from '../../../../src/domain/values/cursor.ts';
 import { decimal } from '../../../../src/domain/values/decimal.ts';
-import type { StreamMetrics } from '../../../../src/observe/stream-metrics.ts';
+import type { StreamMetrics } from '../../../../src/observe/work-metrics.ts';
 import { revokeApiKey } from '../../../../src/store/accounts/accounts.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';

@@ -6,7 +6,7 @@ import { findFee } from '../../../../src/store/catalog/market-fees.ts';
 import { writeMarkets } from '../../../../src/store/catalog/markets.ts';
 import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { sql } from '../../../../src/store/db/tx.ts';
-import { readOrderBooks } from '../../../../src/store/series/order-books.ts';
+import { readOrderBooks } from '../../../../src/store/series/book-reads.ts';
 import { aMarketRecord } from '../../../factories/markets.ts';
 import { changesAfter, publishPending } from '../../../support/journal.ts';
 import { useTestDatabase } from '../../../support/postgres/database.ts';

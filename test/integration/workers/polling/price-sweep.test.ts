@@ -5,7 +5,7 @@ import { sql } from '../../../../src/store/db/tx.ts';
 import type { VenueHttpSettings } from '../../../../src/venues/http/http.ts';
 import { type BudgetTerms, createMemoryLedger, type RateLedger } from '../../../../src/venues/http/rate-ledger.ts';
 import { createKalshiAdapter } from '../../../../src/venues/kalshi/adapter.ts';
-import { outcomeIdsOf } from '../../../../src/venues/kalshi/outcome-ids.ts';
+import { outcomeIdsOf } from '../../../../src/venues/kalshi/tickers.ts';
 import type { VenueObserver } from '../../../../src/venues/observer.ts';
 import type { VenueAdapter } from '../../../../src/venues/port.ts';
 import { pollMarkets } from '../../../../workers/jobs/poll-markets.ts';

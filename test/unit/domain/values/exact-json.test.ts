@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseDecimal } from '../../../../src/domain/values/decimal.ts';
-import { LongNumber, parseExactJson } from '../../../../src/domain/values/exact-json.ts';
+import { LongNumber, parseDecimal } from '../../../../src/domain/values/decimal.ts';
+import { parseExactJson } from '../../../../src/domain/values/exact-json.ts';
 
 describe('parseExactJson', () => {
   it('returns the value of JSON.parse when every number fits a double', () => {

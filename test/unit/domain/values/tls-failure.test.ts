@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { tlsFailure } from '../../../../src/domain/values/tls-failure.ts';
+import { tlsFailure } from '../../../../src/domain/values/failure-reasons.ts';
 
 const failed = (fields: object) => Object.assign(new Error('it failed'), fields);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { within } from '../../../../src/domain/values/within.ts';
+import { within } from '../../../../src/domain/values/signals.ts';
 
 const never = new Promise<never>(() => undefined);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { withoutAddresses } from '../../../../src/domain/values/without-addresses.ts';
+import { withoutAddresses } from '../../../../src/domain/values/failure-reasons.ts';
 
 describe('withoutAddresses', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { isCombination, isCombinationTicker } from '../../../../src/venues/kalshi/combination.ts';
 import { parseMarkets } from '../../../../src/venues/kalshi/parse-market.ts';
 import { collectTrades, readFeed } from '../../../../src/venues/kalshi/parse-trade.ts';
+import { isCombination, isCombinationTicker } from '../../../../src/venues/kalshi/tickers.ts';
 
 const NOW = Date.UTC(2026, 7, 9);
 const TICKER = 'KXMVESPORTSMULTIGAMEEXTENDED-S20269E879FDB0C2-92BDDDE5192';

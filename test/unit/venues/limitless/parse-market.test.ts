@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { textOfHtml } from '../../../../src/venues/limitless/html-text.ts';
-import { flattenGroups } from '../../../../src/venues/limitless/listed-rows.ts';
+import { flattenGroups } from '../../../../src/venues/limitless/listing.ts';
 import { outcomeIdsOf, slugOfOutcomeId } from '../../../../src/venues/limitless/outcome-ids.ts';
 import { parseMarkets } from '../../../../src/venues/limitless/parse-market.ts';
 import { partsOfOutcomeId } from '../../../../src/venues/manifold/outcome-ids.ts';

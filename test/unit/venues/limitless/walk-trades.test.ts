@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { VenueError } from '../../../../src/venues/errors.ts';
-import { eventsSizeAt, listingSizeAt } from '../../../../src/venues/limitless/page-sizes.ts';
+import { eventsSizeAt, listingSizeAt } from '../../../../src/venues/limitless/listing.ts';
 import { identifyTrades } from '../../../../src/venues/limitless/parse-trade.ts';
 import { readTradePage, type TradeWalkSettings } from '../../../../src/venues/limitless/walk-trades.ts';
 import { event, NOW_MS, pageOf } from './feed.ts';
