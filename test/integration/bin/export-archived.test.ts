@@ -213,8 +213,7 @@ async function comparePages(asked: ExportRequest): Promise<number> {
 async function compareAll(): Promise<void> {
   for (const kind of ['trades', 'prices', 'books'] as const) {
     await compare(argsOf(kind, '--out', '-'));
-    for (const format of LINE_FORMATS)
-      expect(await comparePages({ ...request(kind), format })).toBeGreaterThan(1_000);
+    for (const format of LINE_FORMATS) expect(await comparePages({ ...request(kind), format })).toBeGreaterThan(1_000);
     await comparePages({ ...request(kind), marketId: 'm2' });
     await comparePages({ ...request(kind), marketId: 'quiet', range: range('2026-01-31', '2026-03-06') });
     for (const [from, to] of [
