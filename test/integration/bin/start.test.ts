@@ -157,8 +157,8 @@ describe('oddswire demo', () => {
     await copyCluster(inject('madeCluster'), join(folder, '.data', 'demo'));
     demo = await run('demo', { MAINTAIN_STORAGE_MS: '1000' }, folder);
     await demo.line(/^ {2}OUTCOME=\d+$/);
-    const valueOf = (name: string) => demo.lines.flatMap((line) => line.split(`  ${name}=`)[1] ?? [])[0] ?? '';
-    [api, key] = [valueOf('API'), valueOf('KEY')];
+    const shownValue = (name: string) => demo.lines.flatMap((line) => line.split(`  ${name}=`)[1] ?? [])[0] ?? '';
+    [api, key] = [shownValue('API'), shownValue('KEY')];
   });
   afterAll(cleanUp);
 
