@@ -2,11 +2,8 @@ import { alertTests } from './console/alerts.ts';
 import { chartTests } from './console/chart.ts';
 import { deliveryTests } from './console/deliveries.ts';
 import { detailTests } from './console/details.ts';
-import { findTests } from './console/find.ts';
 import { keyTests } from './console/keys.ts';
 import { marketTests } from './console/market.ts';
-import { marketListTests } from './console/markets.ts';
-import { pageTests } from './console/pages.ts';
 import { startTests } from './console/start.ts';
 import { streamTests } from './console/streams.ts';
 import { walletTests } from './console/wallets.ts';
@@ -15,9 +12,6 @@ import { describeConsole } from './console-desk.ts';
 
 // One API, one browser and one world for all subjects.
 describeConsole('the console in Chromium', (desk) => {
-  pageTests(desk);
-  marketListTests(desk);
-  findTests(desk);
   marketTests(desk);
   chartTests(desk);
   detailTests(desk);

@@ -24,8 +24,7 @@ declare module 'vitest' {
 export default async function setup(project: TestProject, parent?: string): Promise<() => Promise<void>> {
   const made = await openFolder('oddswire-made-');
   const watch = guard('rm -rf "$1"', made);
-  const [cluster, redis] = await Promise.all([testCluster(made, parent), startTestRedis(), build()]);
-  await createTemplate(cluster.adminUrl);
+  const [cluster, redis] = await Promise.all([clusterWithTemplate(made, parent), startTestRedis(), build()]);
   project.provide('adminUrl', cluster.adminUrl);
   project.provide('madeCluster', made);
   project.provide('redisUrl', redis?.url ?? null);
@@ -42,6 +41,12 @@ async function build(): Promise<void> {
   if (process.env['NO_BUILD']) return;
   const [code] = await once(spawn('npm', ['run', '--silent', 'build'], { stdio: 'inherit' }), 'exit');
   if (code !== 0) throw new Error('npm run build failed');
+}
+
+async function clusterWithTemplate(made: string, parent?: string): ReturnType<typeof testCluster> {
+  const cluster = await testCluster(made, parent);
+  await createTemplate(cluster.adminUrl);
+  return cluster;
 }
 
 /** A throwaway cluster, or the server of TEST_DATABASE_URL (of a superuser), to run the suite on another Postgres. */

@@ -5,7 +5,7 @@ import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { afterEach, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { sql } from '../../../src/store/db/tx.ts';
 import { eventually } from '../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.ts';
@@ -31,11 +31,11 @@ interface Run {
 
 let running: Run | undefined;
 const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
+async function cleanUp(): Promise<void> {
   await running?.stop();
   running = undefined;
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+}
 
 async function run(name: string, environment: Record<string, string>, cwd?: string): Promise<Run> {
   const child = spawn(process.execPath, [ODDSWIRE, name], {
@@ -69,6 +69,8 @@ async function run(name: string, environment: Record<string, string>, cwd?: stri
 }
 
 describe('oddswire start', () => {
+  afterEach(cleanUp);
+
   async function startWithoutVenues(
     environment: Record<string, string> = {},
     cwd?: string,
@@ -144,21 +146,29 @@ describe('oddswire start', () => {
 });
 
 describe('oddswire demo', () => {
-  it('prints its settings, and other commands in the same folder find its database', async () => {
-    const folder = await openFolder('oddswire-demo-');
+  let folder: string;
+  let demo: Run;
+  let api: string;
+  let key: string;
+  beforeAll(async () => {
+    folder = await openFolder('oddswire-demo-');
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
     await mkdir(join(folder, '.data'), { mode: 0o711 });
     await copyCluster(inject('madeCluster'), join(folder, '.data', 'demo'));
-    const demo = await run('demo', {}, folder);
+    demo = await run('demo', { MAINTAIN_STORAGE_MS: '1000' }, folder);
     await demo.line(/^ {2}OUTCOME=\d+$/);
-    const [key] = demo.lines.flatMap((line) => /^ {2}KEY=(\S+)$/.exec(line)?.[1] ?? []);
+    const shownValue = (name: string) => demo.lines.flatMap((line) => line.split(`  ${name}=`)[1] ?? [])[0] ?? '';
+    [api, key] = [shownValue('API'), shownValue('KEY')];
+  });
+  afterAll(cleanUp);
+
+  it('prints its settings, and other commands in the same folder find its database', async () => {
     expect(demo.lines[0]).toMatch(/^demo: starting/);
     expect(demo.lines.filter((line) => /^demo: waiting for /.test(line)).length).toBeGreaterThan(0);
     expect(demo.lines).toContainEqual(expect.stringMatching(/^demo: the database is ready \(\d+ s\)$/));
     expect(demo.lines).toContainEqual(expect.stringMatching(/^demo: starting api, poller, .*\(\d+ s\)$/));
     await demo.line(/^[\d:.]{12} {2}price_alert {5}\S.* above .* X-Webhook-Signature ok {2}webhook-signature ok$/);
 
-    const [api] = demo.lines.flatMap((line) => /^ {2}API=(\S+)$/.exec(line)?.[1] ?? []);
     expect(demo.lines).toContain('  feeds       polymarket, kalshi, manifold, limitless');
     expect(demo.lines.some((line) => line.startsWith('first price served after '))).toBe(true);
     // Opening the link does not use it; its button does, once, and leads to the console.
@@ -168,7 +178,7 @@ describe('oddswire demo', () => {
       expect(await page.text()).toContain('<strong>me</strong>');
     const press = async () => {
       const body = new URLSearchParams({ token: link.slice(link.lastIndexOf('/') + 1) });
-      const headers = { Origin: api ?? '' };
+      const headers = { Origin: api };
       const answer = await fetch(`${api}/console/sign-in`, { method: 'POST', body, headers, redirect: 'manual' });
       return [answer.status, answer.headers.get('location')];
     };
@@ -197,21 +207,11 @@ describe('oddswire demo', () => {
     expect(keys.stdout).not.toContain(key);
     expect(rejected).toMatchObject({ code: 0, stderr: found });
     expect(audit).toMatchObject({ code: 1, stderr: expect.stringContaining('kalshi has no market none') });
-    expect(await demo.stop()).toBe(0);
-    const stopping = 'stopping every process and the embedded database; the next start continues with the same data';
-    expect(demo.lines.filter((text) => text.startsWith('stopping'))).toEqual([stopping]);
   });
 
   it('archives the days before its first start, which other commands check and DuckDB reads as docs/start.md says', async () => {
-    const folder = await openFolder('oddswire-demo-');
-    cleanups.push(() => rm(folder, { recursive: true, force: true }));
-    await mkdir(join(folder, '.data'), { mode: 0o711 });
-    await copyCluster(inject('madeCluster'), join(folder, '.data', 'demo'));
-    const demo = await run('demo', { MAINTAIN_STORAGE_MS: '1000' }, folder);
     const archive = join(folder, '.data', 'demo', 'archive');
     await demo.line(new RegExp(`^ {2}archive {5}${archive}$`));
-    const [api] = demo.lines.flatMap((line) => /^ {2}API=(\S+)$/.exec(line)?.[1] ?? []);
-    const [key] = demo.lines.flatMap((line) => /^ {2}KEY=(\S+)$/.exec(line)?.[1] ?? []);
     const files = async () => {
       const answer = await fetch(`${api}/v1/archive?kind=trades`, { headers: { Authorization: `Bearer ${key}` } });
       return ((await answer.json()) as { data: { rows: number; file: string | null }[] }).data.filter(
@@ -226,6 +226,11 @@ describe('oddswire demo', () => {
     expect((await connection.runAndReadAll(here)).getRowObjectsJson().length).toBeGreaterThan(0);
     const check = await oddswire(['archive', 'check', '--kind', 'trades'], {}, folder);
     expect([check.code, check.stdout]).toEqual([0, '']);
+  });
+
+  it('stops every process at Ctrl-C, and says that the next start continues', async () => {
     expect(await demo.stop()).toBe(0);
+    const stopping = 'stopping every process and the embedded database; the next start continues with the same data';
+    expect(demo.lines.filter((text) => text.startsWith('stopping'))).toEqual([stopping]);
   });
 });
