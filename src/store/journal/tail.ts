@@ -5,10 +5,7 @@ import { FailureStreaks } from '../../observe/failure-streaks.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from '../db/kept-session.ts';
 import type { Queryable } from '../db/tx.ts';
-import { type JournalHead, readChanges, readJournalHead } from './read-journal.ts';
-
-/** The Postgres channel of the publisher; the payload is the new `seq`. */
-const JOURNAL_CHANNEL = 'oddswire_journal';
+import { JOURNAL_CHANNEL, type JournalHead, readJournal, readJournalHead } from './read-journal.ts';
 
 /** Changes of the journal with the head that includes them. Every read of the head makes one, also without changes. */
 export interface JournalBatch {
@@ -82,26 +79,25 @@ export function followJournal(options: JournalTailOptions): JournalTail {
     }
   }
 
-  /** Whether more changes wait. */
-  async function readOnce(): Promise<boolean> {
+  /**
+   * Reads the head, with the changes behind the position unless none are expected: a read of the head alone has a kept plan. Returns whether
+   * more changes wait.
+   */
+  async function readOnce(expectsChanges: boolean): Promise<boolean> {
     const startedMs = performance.now();
-    const next = withEarlierProof(await readJournalHead(pool), head);
-    if (head?.epoch !== next.epoch) {
+    const reading = { after: position, limit: batch, ...(lastAt !== undefined && { notBefore: lastAt }) };
+    const isWhole = expectsChanges && head !== undefined;
+    const read = isWhole ? await readJournal(pool, reading) : { head: await readJournalHead(pool), changes: [] };
+    const next = withEarlierProof(read.head, head);
+    const isContinued = head?.epoch === next.epoch;
+    if (!isContinued) {
       position = next.seq;
       lastAt = undefined;
     }
-    const changes =
-      position < next.seq
-        ? await readChanges(pool, {
-            after: position,
-            upTo: next.seq,
-            limit: batch,
-            ...(lastAt !== undefined && { notBefore: lastAt }),
-          })
-        : [];
+    const changes = isContinued ? read.changes : [];
     // Numbers are dense, so retention dropped the changes of a hole before this read.
     const firstSeq = changes[0]?.seq ?? next.seq + 1;
-    const missed = firstSeq > position + 1 ? { from: position + 1, to: firstSeq - 1 } : undefined;
+    const missed = isWhole && firstSeq > position + 1 ? { from: position + 1, to: firstSeq - 1 } : undefined;
     if (missed) position = missed.to;
     const last = changes.at(-1);
     position = last?.seq ?? position;
@@ -109,17 +105,18 @@ export function followJournal(options: JournalTailOptions): JournalTail {
     head = next;
     askedAtMs = startedMs;
     deliver({ changes, head: next, upTo: position, ...(missed !== undefined && { missed }) });
-    return changes.length > 0 && position < next.seq;
+    return position < next.seq;
   }
 
   async function follow(): Promise<void> {
+    let hasMore = false;
     while (!closing.signal.aborted) {
-      notified.take();
-      let hasMore = false;
+      const isNotified = notified.take();
       try {
-        hasMore = await readOnce();
+        hasMore = await readOnce(isNotified || hasMore);
         streaks.succeeded('read');
       } catch (error) {
+        hasMore = false;
         const { inARow, shouldLog } = streaks.failed('read');
         log[shouldLog ? 'warn' : 'debug']({ err: error, inARow }, 'journal not read; will retry');
       }
