@@ -18,16 +18,6 @@ import { IS_BEHIND, IS_CONTINUED, JOURNAL_CHANNEL, MINUTE, NEWEST_HEAD } from '.
 /** Publishing in one process at a time ("publ" in ASCII). Of two claims at once, the second head is a duplicate key. */
 const PUBLISH_LOCK = 0x70_75_62_6c;
 
-/**
- * Settings of the publisher's session. Its statements are planned once, and their tables may be empty then: later they hold many rows, with
- * many dead ones. So every scan must use an index.
- */
-export const SETTINGS = sql(
-  'publisher_settings',
-  `SELECT set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false), set_config('jit', 'off', false),
-     set_config('plan_cache_mode', 'force_generic_plan', false)`,
-);
-
 export const IS_FOUNDED = sql('is_journal_founded', `SELECT ${IS_CONTINUED} AS is_founded FROM (${NEWEST_HEAD}) h`);
 
 /**

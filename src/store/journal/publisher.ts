@@ -6,7 +6,8 @@ import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from '../db/kept-session.ts';
 import { type Queryable, sessionQueryable, sqlState } from '../db/tx.ts';
 import { PUBLISH_CHANNEL } from '../marks/lane-signals.ts';
-import { CLAIM, type Claimed, FOUND, IS_FOUNDED, LOOK, type Look, SETTINGS } from './claim.ts';
+import { CLAIM, type Claimed, FOUND, IS_FOUNDED, LOOK, type Look } from './claim.ts';
+import { SETTINGS } from './read-journal.ts';
 import { keepPartitions, pruneJournal } from './retention.ts';
 
 /** Marks per claim: some milliseconds to a tenth of a second of work. */

@@ -4,8 +4,8 @@ import { WakeUp } from '../../domain/values/signals.ts';
 import { FailureStreaks } from '../../observe/failure-streaks.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from '../db/kept-session.ts';
-import type { Queryable } from '../db/tx.ts';
-import { JOURNAL_CHANNEL, type JournalHead, readJournal, readJournalHead } from './read-journal.ts';
+import { type Queryable, sessionQueryable } from '../db/tx.ts';
+import { JOURNAL_CHANNEL, type JournalHead, readChanges, readJournal, readJournalHead, SETTINGS } from './read-journal.ts';
 
 /** Changes of the journal with the head that includes them. Every read of the head makes one, also without changes. */
 export interface JournalBatch {
@@ -38,6 +38,7 @@ export interface JournalTail {
 interface JournalTailOptions {
   /** Past any pooler, because LISTEN needs a session. */
   databaseUrl: string;
+  /** Serves the first read, and reads while the session is lost. */
   pool: Queryable;
   log: Logger;
   /** The interval of reads without a notification. Default 250 ms. */
@@ -63,6 +64,8 @@ export function followJournal(options: JournalTailOptions): JournalTail {
   const closing = new AbortController();
   const listeners = new Set<(batch: JournalBatch) => void>();
   const streaks = new FailureStreaks();
+  /** The session that listens; undefined while it is lost. */
+  let session: Queryable | undefined;
   let head: JournalHead | undefined;
   let askedAtMs = 0;
   let position = 0;
@@ -79,25 +82,29 @@ export function followJournal(options: JournalTailOptions): JournalTail {
     }
   }
 
-  /**
-   * Reads the head, with the changes behind the position unless none are expected: a read of the head alone has a kept plan. Returns whether
-   * more changes wait.
-   */
-  async function readOnce(expectsChanges: boolean): Promise<boolean> {
+  /** The head, and the changes behind the position that it includes: by one statement of the session, or without it by two of the pool. */
+  async function read(): Promise<{ head: JournalHead; changes: readonly Change[] }> {
+    const behind = { after: position, limit: batch, ...(lastAt !== undefined && { notBefore: lastAt }) };
+    if (session && head) return readJournal(session, behind);
+    const found = await readJournalHead(pool);
+    const isBehind = head?.epoch === found.epoch && position < found.seq;
+    return { head: found, changes: isBehind ? await readChanges(pool, { ...behind, upTo: found.seq }) : [] };
+  }
+
+  /** Whether more changes wait. */
+  async function readOnce(): Promise<boolean> {
     const startedMs = performance.now();
-    const reading = { after: position, limit: batch, ...(lastAt !== undefined && { notBefore: lastAt }) };
-    const isWhole = expectsChanges && head !== undefined;
-    const read = isWhole ? await readJournal(pool, reading) : { head: await readJournalHead(pool), changes: [] };
-    const next = withEarlierProof(read.head, head);
+    const found = await read();
+    const next = withEarlierProof(found.head, head);
     const isContinued = head?.epoch === next.epoch;
     if (!isContinued) {
       position = next.seq;
       lastAt = undefined;
     }
-    const changes = isContinued ? read.changes : [];
+    const changes = isContinued ? found.changes : [];
     // Numbers are dense, so retention dropped the changes of a hole before this read.
     const firstSeq = changes[0]?.seq ?? next.seq + 1;
-    const missed = isWhole && firstSeq > position + 1 ? { from: position + 1, to: firstSeq - 1 } : undefined;
+    const missed = firstSeq > position + 1 ? { from: position + 1, to: firstSeq - 1 } : undefined;
     if (missed) position = missed.to;
     const last = changes.at(-1);
     position = last?.seq ?? position;
@@ -109,14 +116,13 @@ export function followJournal(options: JournalTailOptions): JournalTail {
   }
 
   async function follow(): Promise<void> {
-    let hasMore = false;
     while (!closing.signal.aborted) {
-      const isNotified = notified.take();
+      notified.take();
+      let hasMore = false;
       try {
-        hasMore = await readOnce(isNotified || hasMore);
+        hasMore = await readOnce();
         streaks.succeeded('read');
       } catch (error) {
-        hasMore = false;
         const { inARow, shouldLog } = streaks.failed('read');
         log[shouldLog ? 'warn' : 'debug']({ err: error, inARow }, 'journal not read; will retry');
       }
@@ -135,11 +141,18 @@ export function followJournal(options: JournalTailOptions): JournalTail {
     async use(client, signal, onReady) {
       client.on('notification', () => notified.wake());
       await client.query(`LISTEN ${JOURNAL_CHANNEL}`);
+      const own = sessionQueryable(client);
+      await own.query(SETTINGS);
+      session = own;
       onReady();
       notified.wake();
-      while (!signal.aborted) {
-        await delay(HEARTBEAT_MS, undefined, { signal, ref: false }).catch(() => undefined);
-        if (!signal.aborted) await client.query('SELECT 1');
+      try {
+        while (!signal.aborted) {
+          await delay(HEARTBEAT_MS, undefined, { signal, ref: false }).catch(() => undefined);
+          if (!signal.aborted) await client.query('SELECT 1');
+        }
+      } finally {
+        session = undefined;
       }
     },
   });
