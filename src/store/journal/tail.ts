@@ -5,7 +5,14 @@ import { FailureStreaks } from '../../observe/failure-streaks.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from '../db/kept-session.ts';
 import { type Queryable, sessionQueryable } from '../db/tx.ts';
-import { JOURNAL_CHANNEL, type JournalHead, readChanges, readJournal, readJournalHead, SETTINGS } from './read-journal.ts';
+import {
+  JOURNAL_CHANNEL,
+  type JournalHead,
+  readChanges,
+  readJournal,
+  readJournalHead,
+  SETTINGS,
+} from './read-journal.ts';
 
 /** Changes of the journal with the head that includes them. Every read of the head makes one, also without changes. */
 export interface JournalBatch {

@@ -316,7 +316,10 @@ describe('startPublisher', () => {
     await client.query(`LISTEN ${JOURNAL_CHANNEL}`);
     try {
       let looks = 0;
-      const publisher = start({ onLook: () => void (looks += 1) });
+      const onLook = () => {
+        looks += 1;
+      };
+      const publisher = start({ onLook });
       await store(0, 3);
       await published(3);
       const before = looks;
