@@ -90,7 +90,7 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number, burst
   let rate = perSecond;
   /** The ledger has no turn before this moment. */
   let nextAt = Number.NEGATIVE_INFINITY;
-  /** Turns do not gather before this moment, because the reserve of another process limits them. */
+  /** Turns do not gather before this moment: the reserve of another process limits them, or a pause ends. */
   let gathersAt = Number.NEGATIVE_INFINITY;
   let isGathering = false;
   let isAsking = false;
@@ -171,7 +171,7 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number, burst
   /** When the turns of all of them are there, unless one of them cannot wait for the others: a slower bucket has no room for them. */
   function askAt(): number {
     if (rate < perSecond || nextAt < gathersAt) return nextAt;
-    const first = queue.slice(0, share());
+    const first = queue.slice(0, Math.min(share(), burst));
     const latestAt = Math.min(...first.map((waiter) => waiter.latestAt));
     return Math.max(nextAt, Math.min(nextAt + ((first.length - 1) / rate) * 1000, latestAt));
   }
@@ -192,11 +192,17 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number, burst
     return waitMs + (ahead / rate) * 1000;
   }
 
+  function endPauseWithOneTurn(): void {
+    gathersAt = Math.max(gathersAt, nextAt + 1);
+  }
+
   /** Callers whose turn would now come too late fail at once. */
   function follow(state: Pick<RateState, 'rate' | 'waitMs'>): void {
     const now = performance.now();
     rate = state.rate;
     nextAt = now + state.waitMs;
+    // Longer than the refill of a turn.
+    if (state.waitMs > 1000 / rate + 1) endPauseWithOneTurn();
     if (state.waitMs === 0) return;
     for (const waiter of queue.splice(0)) {
       const wait = waitAfter(state.waitMs, queue.length);
@@ -232,6 +238,8 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number, burst
         const onAbort = () => {
           queue.splice(queue.indexOf(waiter), 1);
           reject(asError(signal.reason));
+          // The others need not wait for its turn.
+          schedule();
         };
         const waiter: Waiter = {
           latestAt: now + maxWaitMs,
@@ -252,6 +260,7 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number, burst
     pause(ms) {
       // Holds in this process even when the ledger does not answer.
       nextAt = Math.max(nextAt, performance.now() + Math.min(ms, MAX_PAUSE_MS));
+      endPauseWithOneTurn();
       return change(ledger.pause(ms).then(follow));
     },
     succeeded(takenAt) {

@@ -131,6 +131,20 @@ describe('the calls of a ledger', () => {
     expect(given).toEqual([340, 660]);
   });
 
+  it('wait for one turn at the end of a pause', async () => {
+    vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
+    const { budget, calls } = spied(3, 2);
+    await budget.pause(1_000);
+    calls.length = 0;
+    const waiting = [1, 2, 3].map(() => budget.acquire(signal, 10_000));
+    await vi.advanceTimersByTimeAsync(1_100);
+    expect(calls).toEqual(['take 2']);
+    await Promise.race(waiting);
+    await vi.advanceTimersByTimeAsync(700);
+    await Promise.all(waiting);
+    expect(calls).toEqual(['take 2', 'take 2']);
+  });
+
   it('wait for one turn after the bucket had no room for two', async () => {
     const { calls, memory, given, all } = await usedUp(Array.from({ length: 3 }, () => ({ maxWaitMs: 10_000 })));
     await vi.advanceTimersByTimeAsync(660);
