@@ -266,7 +266,10 @@ function walTables({ service: { wal, seconds } }: Combination, top: number): str
       }),
     ),
   );
-  return tables.join('\n\n');
+  const transactions = wal.transactions
+    .slice(0, top)
+    .map(({ name, transactions: count }) => [name, short(count / seconds)]);
+  return [...tables, tableOf(['transactions that write', 'per second'], transactions)].join('\n\n');
 }
 
 const TEXT_LENGTH = 110;

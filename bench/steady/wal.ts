@@ -8,9 +8,17 @@ export interface WalPart {
   readonly records: number;
 }
 
+/** Transactions with a transaction id that write the same tables. */
+export interface WritePart {
+  /** The tables in the order of the alphabet; `-` without a logged one: notifications, and tables without a log. */
+  readonly name: string;
+  readonly transactions: number;
+}
+
 export interface WalParts {
   readonly tables: readonly WalPart[];
   readonly kinds: readonly WalPart[];
+  readonly transactions: readonly WritePart[];
 }
 
 /**
@@ -41,12 +49,34 @@ const TABLES = `WITH block AS MATERIALIZED (
 const KINDS = `SELECT "resource_manager/record_type" AS name, record_size::float AS bytes, fpi_size::float AS "imageBytes", count::float AS records
   FROM pg_get_wal_stats($1, $2, true) WHERE count > 0 ORDER BY combined_size DESC`;
 
-/** The log between two places by table and by kind; the reason when it cannot be read. */
+/** A table whose rows a transaction locks only has `(locks)`. */
+const TRANSACTIONS = `WITH record AS MATERIALIZED (
+    SELECT start_lsn, xid::text AS xid, record_type FROM pg_get_wal_records_info($1, $2) WHERE xid <> '0'::xid),
+  block AS MATERIALIZED (
+    SELECT start_lsn, pg_filenode_relation(reltablespace, relfilenode) AS id FROM pg_get_wal_block_info($1, $2, false)
+    WHERE reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database())),
+  written AS (
+    SELECT xid, CASE n.nspname WHEN 'public' THEN '' ELSE n.nspname || '.' END || coalesce(p.relname, c.relname)
+        || CASE WHEN bool_and(record_type = 'LOCK') THEN ' (locks)' ELSE '' END AS name
+    FROM record JOIN block USING (start_lsn) JOIN pg_class c ON c.oid = block.id AND c.relkind = 'r'
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    LEFT JOIN pg_inherits h ON h.inhrelid = c.oid LEFT JOIN pg_class p ON p.oid = h.inhparent
+    GROUP BY xid, n.nspname, coalesce(p.relname, c.relname))
+  SELECT name, count(*)::float AS transactions FROM (
+    SELECT coalesce(string_agg(w.name, ', ' ORDER BY w.name), '-') AS name
+    FROM (SELECT DISTINCT xid FROM record) r LEFT JOIN written w USING (xid) GROUP BY xid) t
+  GROUP BY 1 ORDER BY 2 DESC, 1`;
+
+/** The log between two places by table, kind and transaction; the reason when it cannot be read. */
 export async function readWal({ query, missing }: Observer, from: string, to: string): Promise<WalParts | string> {
   const reason = missing.get('pg_walinspect');
   if (reason !== undefined) return reason;
   try {
-    return { tables: await query<WalPart>(TABLES, [from, to]), kinds: await query<WalPart>(KINDS, [from, to]) };
+    return {
+      tables: await query<WalPart>(TABLES, [from, to]),
+      kinds: await query<WalPart>(KINDS, [from, to]),
+      transactions: await query<WritePart>(TRANSACTIONS, [from, to]),
+    };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

@@ -68,7 +68,7 @@ export function createPostgresQueues(options: QueueBackendOptions): QueueBackend
   pool.on('error', (error) => options.log.warn({ err: error }, 'queue connection lost'));
   // pg types `connect` as an overload, which BullMQ's structural type does not include.
   const connection = pool as unknown as PostgresConnectionOptions;
-  const bull = withBackend(factoryWith({ pool, log, isUnavailable }));
+  const bull = withBackend(factoryWith({ pool, log, isUnavailable, queuesWithLateLocks: lateLocksOf(pool) }));
 
   async function check(): Promise<void> {
     const client = await pool.connect();
@@ -177,15 +177,40 @@ async function locksOf(pool: pg.Pool, queue: string): Promise<Map<string, string
   return new Map(rows.map((row) => [row.id, row.lock_token]));
 }
 
+/** Workers of a process look for late locks at about the same time. */
+const LATE_LOCKS_FOR_MS = 1_000;
+
+/**
+ * The queues with a job whose lock ends within the interval of BullMQ's check for stalled jobs, or has ended: a live worker renews a lock before.
+ * The workers of a process share one look.
+ */
+function lateLocksOf(pool: pg.Pool): () => Promise<ReadonlySet<string>> {
+  let lookedAtMs = Number.NEGATIVE_INFINITY;
+  let queues: Promise<ReadonlySet<string>> = Promise.resolve(new Set());
+  return () => {
+    if (performance.now() - lookedAtMs >= LATE_LOCKS_FOR_MS) {
+      lookedAtMs = performance.now();
+      queues = pool
+        .query<{ queue: string }>(LATE_LOCKS, [Date.now() + WORKER_SETTINGS.stalledInterval])
+        .then(({ rows }) => new Set(rows.map(({ queue }) => queue)));
+    }
+    return queues;
+  };
+}
+
+const LATE_LOCKS = `SELECT DISTINCT queue FROM job WHERE state = 'active' AND locked_until_ms < $1`;
+
 /** BullMQ's `createPostgresBackend` for our pool, with changes for a server that goes away. Workers keep the name of their LISTEN connection. */
 function factoryWith({
   pool,
   log,
   isUnavailable,
+  queuesWithLateLocks,
 }: {
   pool: pg.Pool;
   log: Logger;
   isUnavailable: (error: unknown) => boolean;
+  queuesWithLateLocks: () => Promise<ReadonlySet<string>>;
 }): BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> {
   class AdaptedBackend extends PostgresQueueBackend {
     /** The tokens of fetches without an answer, each with the job whose end fetched. A job that one has taken is active without a worker. */
@@ -211,6 +236,15 @@ function factoryWith({
     override moveToFailed(...end: Parameters<PostgresQueueBackend['moveToFailed']>) {
       const [{ id = '' }, , , token] = end;
       return this.#answered(token, id, () => super.moveToFailed(...end)).catch(toRepeated);
+    }
+
+    /**
+     * BullMQ's check marks every active job, and gives back those that it marked before and whose lock has ended. A lock is late at one check
+     * before it ends, so its job returns at the next check after its end, as without this look, and other checks write nothing.
+     */
+    override async moveStalledJobsToWait() {
+      const isLate = (await queuesWithLateLocks()).has(this.queueName);
+      return isLate ? super.moveStalledJobsToWait() : [];
     }
 
     /** BullMQ schedules the next job of a chain with the hand-out of this one, which stays active when that fails. */

@@ -35,16 +35,16 @@ function isPosition(position: unknown): position is Position {
 }
 
 /**
- * Compares the totals of a venue with the stored trades, queues walks for ranges that lack trades, and then requests the totals of the
- * markets that trade most. The comparison comes first, so it also runs while the venue gives no totals. Comparison and repairs are one
- * transaction under the lease, and each page of totals is another: a process that dies repeats at most one of them. At the end, the hours
- * that are over get their coverage.
+ * Compares the totals of a venue with the stored trades, queues walks for ranges that lack trades, and requests the totals of the markets
+ * that trade most. The transaction of the first page of totals also compares; without a page, also while the venue gives no totals, the
+ * comparison has one of its own. A process that dies repeats at most one of them. At the end, the hours that are over get their coverage.
  */
 export const witnessTrades = defineJob('witness-trades', async ({ venue }, context) => {
   const rule = volumeRuleOf(venue);
   if (rule === undefined) return { skipped: 'no totals' };
   return runPoll(context, { venue, lease: 'witness', adapters: context.adapters }, async (adapter, start) => {
     let isCompared = false;
+    let comparison: Comparison | undefined;
     let pending: Pending | undefined;
     const store = marketStore(context, adapter);
     const source: PageSource<MarketRecord, WrittenMarkets> = {
@@ -54,10 +54,12 @@ export const witnessTrades = defineJob('witness-trades', async ({ venue }, conte
         await confirmTotals(tx, venue, rule, records, context.now());
         return written;
       },
-      async beforePage(position) {
-        if (isCompared) return;
+      async finish(tx) {
+        if (!isCompared) comparison = await compare(context, venue, rule, tx);
+      },
+      wake(parts, page) {
         isCompared = true;
-        await compare(context, adapter, rule, (tx) => start.advance(tx, position));
+        store.wake?.(parts, page);
       },
       async fetch(before, call) {
         pending ??= await choose(context, adapter, rule, before);
@@ -74,6 +76,13 @@ export const witnessTrades = defineJob('witness-trades', async ({ venue }, conte
     try {
       return await walkPages(context, source, start);
     } finally {
+      if (!isCompared && !context.signal.aborted) {
+        comparison = await context.db.transaction(async (tx) => {
+          await start.advance(tx, start.position);
+          return compare(context, venue, rule, tx);
+        });
+      }
+      if (comparison) await report(context, venue, comparison);
       // Also while the venue gives no totals: then its hours are unknown.
       await settle(context, venue);
     }
@@ -120,31 +129,26 @@ async function choose(
   return { markets, position };
 }
 
-async function compare(
-  context: JobContext,
-  { venue }: VenueAdapter,
-  rule: VolumeRule,
-  keepLease: (tx: Tx) => Promise<void>,
-): Promise<void> {
-  const { db, now, producer } = context;
-  const [compared, settled, requested] = await db.transaction(async (tx) => {
-    await keepLease(tx);
-    const nowMs = now();
-    const totals = await compareTotals(tx, venue, rule, nowMs);
-    return [totals, await settleTradeRepairs(tx, venue), await requestTradeRepairs(tx, venue, rule, nowMs)] as const;
-  });
-  if (requested.length > 0) producer.wake('backfill-trades', { venue });
-  await report(context, venue, compared, settled, requested);
+interface Comparison {
+  totals: ComparedTotals;
+  settled: readonly SettledRepair[];
+  requested: readonly bigint[];
 }
 
-/** At most one line per kind and run. */
+async function compare({ now }: JobContext, venue: string, rule: VolumeRule, tx: Tx): Promise<Comparison> {
+  const nowMs = now();
+  const totals = await compareTotals(tx, venue, rule, nowMs);
+  const settled = await settleTradeRepairs(tx, venue);
+  return { totals, settled, requested: await requestTradeRepairs(tx, venue, rule, nowMs) };
+}
+
+/** Wakes the walks of the repairs, and writes at most one line per kind and run. */
 async function report(
-  { db, log }: JobContext,
+  { db, log, producer }: JobContext,
   venue: string,
-  { began, recovered, newUnit }: ComparedTotals,
-  settled: readonly SettledRepair[],
-  requested: readonly bigint[],
+  { totals: { began, recovered, newUnit }, settled, requested }: Comparison,
 ): Promise<void> {
+  if (requested.length > 0) producer.wake('backfill-trades', { venue });
   if (newUnit !== undefined) log.warn({ venue, unit: newUnit }, 'unit of the totals measured: comparisons begin anew');
   if (began.length > 0) log.warn({ venue, ...(await named(db, began)) }, 'markets miss trades');
   if (recovered.length > 0) log.info({ venue, ...(await named(db, recovered)) }, 'missing trades stored');

@@ -10,7 +10,7 @@ import { FollowedMarkets } from './followed-markets.ts';
 import { VenueFeeds } from './venue-feeds.ts';
 
 /** Leases and reports; slow work must not delay them. */
-const LEASE_ROUND_MS = 750;
+const LEASE_ROUND_MS = 1_000;
 const WORK_ROUND_MS = 1_000;
 /** The newest book of a market is stored within this time after the market becomes a followed one. */
 const FOLLOWED_ROUND_MS = 1_000;

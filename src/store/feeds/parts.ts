@@ -13,7 +13,7 @@ interface ClaimedPart extends FeedPart {
   readonly seenAtMs: number | null;
 }
 
-/** A part without an owner moves after this time. Streamers renew their leases every 750 ms. */
+/** A part without an owner moves after this time. Streamers renew their leases every second. */
 const PART_LEASE_MS = 3_500;
 
 const LEASE_END = `clock_timestamp() + ${PART_LEASE_MS} * interval '1 millisecond'`;

@@ -3,7 +3,7 @@ import { sql } from '../db/tx.ts';
 import { insertBookMarksSql } from '../marks/detail.ts';
 import { FACT_CODES, PUBLISH_KINDS } from '../marks/publish-marks.ts';
 import { BOOK_BODY, CANDLE_BODY, MARKET_BODY, PRICE_BODY, RESOLUTION_BODY, secondsOf, TRADE_BODY } from './bodies.ts';
-import { IS_BEHIND, IS_CONTINUED, MINUTE, NEWEST_HEAD } from './read-journal.ts';
+import { IS_BEHIND, IS_CONTINUED, JOURNAL_CHANNEL, MINUTE, NEWEST_HEAD } from './read-journal.ts';
 
 /*
  * The statements of the publisher. Each is one round trip and its own transaction, so a stopped publisher holds no lock.
@@ -17,16 +17,6 @@ import { IS_BEHIND, IS_CONTINUED, MINUTE, NEWEST_HEAD } from './read-journal.ts'
 
 /** Publishing in one process at a time ("publ" in ASCII). Of two claims at once, the second head is a duplicate key. */
 const PUBLISH_LOCK = 0x70_75_62_6c;
-
-/**
- * Settings of the publisher's session. Its statements are planned once, and their tables may be empty then: later they hold many rows, with
- * many dead ones. So every scan must use an index.
- */
-export const SETTINGS = sql(
-  'publisher_settings',
-  `SELECT set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false), set_config('jit', 'off', false),
-     set_config('plan_cache_mode', 'force_generic_plan', false)`,
-);
 
 export const IS_FOUNDED = sql('is_journal_founded', `SELECT ${IS_CONTINUED} AS is_founded FROM (${NEWEST_HEAD}) h`);
 
@@ -180,7 +170,8 @@ const AWAITED_BOOKS = `SELECT DISTINCT o.token_id
      WHERE EXISTS (SELECT FROM alert_book b WHERE b.token_id = o.token_id OFFSET 0)`;
 
 /**
- * One claim of at most `$1` marks. Returns no row when another process publishes at this moment.
+ * One claim of at most `$1` marks, which notifies the readers at its commit. Notifications serialize commits: a signal of a writer waits for
+ * the flush of a claim, which has as few of them as the publisher's pauses allow. Returns no row when another process publishes at this moment.
  * @throws 23505 when another process published since the statement began; 23514 when the partition of the journal is absent
  */
 export const CLAIM = sql(
@@ -229,7 +220,8 @@ export const CLAIM = sql(
      RETURNING turn, seq, target IS NOT NULL AS is_full)
    SELECT next.turn, next.seq::float8 AS seq, next.is_full, sums.changes::int AS changes, sums.marks::int AS marks,
      (SELECT json_object_agg(kind, n) FROM (SELECT kind, count(*) AS n FROM changes GROUP BY kind) k) AS by_kind, h.now AS at,
-     (SELECT array_agg(DISTINCT shard::int) FROM awaited) AS alerted_shards
+     (SELECT array_agg(DISTINCT shard::int) FROM awaited) AS alerted_shards,
+     (SELECT pg_notify('${JOURNAL_CHANNEL}', next.seq::text) WHERE sums.changes > 0) AS announced
    FROM next, sums, h`,
 );
 
@@ -247,9 +239,3 @@ export interface Claimed {
   alertedShards: number[] | null;
   at: Date;
 }
-
-/** Notifications serialize commits, so this one has its own transaction, which does not wait for the disk. */
-export const ANNOUNCE = sql(
-  'announce_changes',
-  `SELECT set_config('synchronous_commit', 'off', true), pg_notify('oddswire_journal', $1)`,
-);

@@ -6,7 +6,8 @@ import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from '../db/kept-session.ts';
 import { type Queryable, sessionQueryable, sqlState } from '../db/tx.ts';
 import { PUBLISH_CHANNEL } from '../marks/lane-signals.ts';
-import { ANNOUNCE, CLAIM, type Claimed, FOUND, IS_FOUNDED, LOOK, type Look, SETTINGS } from './claim.ts';
+import { CLAIM, type Claimed, FOUND, IS_FOUNDED, LOOK, type Look } from './claim.ts';
+import { SETTINGS } from './read-journal.ts';
 import { keepPartitions, pruneJournal } from './retention.ts';
 
 /** Marks per claim: some milliseconds to a tenth of a second of work. */
@@ -188,7 +189,6 @@ class Session {
       this.#isAlone = this.#turn !== undefined && claimed.turn === this.#turn + 1n;
       this.#turn = claimed.turn;
       this.#options.onClaimed?.(claimed, (performance.now() - startedMs) / 1000);
-      if (claimed.changes > 0) await this.#db.query(ANNOUNCE, [String(claimed.seq)]);
       return claimed.isFull ? 'full' : 'done';
     } catch (error) {
       if (sqlState(error) === UNIQUE_VIOLATION) return 'overtaken';

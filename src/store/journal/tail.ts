@@ -4,11 +4,15 @@ import { WakeUp } from '../../domain/values/signals.ts';
 import { FailureStreaks } from '../../observe/failures.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { keepSession } from '../db/kept-session.ts';
-import type { Queryable } from '../db/tx.ts';
-import { type JournalHead, readChanges, readJournalHead } from './read-journal.ts';
-
-/** The Postgres channel of the publisher; the payload is the new `seq`. */
-const JOURNAL_CHANNEL = 'oddswire_journal';
+import { type Queryable, sessionQueryable } from '../db/tx.ts';
+import {
+  JOURNAL_CHANNEL,
+  type JournalHead,
+  readChanges,
+  readJournal,
+  readJournalHead,
+  SETTINGS,
+} from './read-journal.ts';
 
 /** Changes of the journal with the head that includes them. Every read of the head makes one, also without changes. */
 export interface JournalBatch {
@@ -41,6 +45,7 @@ export interface JournalTail {
 interface JournalTailOptions {
   /** Past any pooler, because LISTEN needs a session. */
   databaseUrl: string;
+  /** Serves the first read, and reads while the session is lost. */
   pool: Queryable;
   log: Logger;
   /** The interval of reads without a notification. Default 250 ms. */
@@ -66,6 +71,8 @@ export function followJournal(options: JournalTailOptions): JournalTail {
   const closing = new AbortController();
   const listeners = new Set<(batch: JournalBatch) => void>();
   const streaks = new FailureStreaks();
+  /** The session that listens; undefined while it is lost. */
+  let session: Queryable | undefined;
   let head: JournalHead | undefined;
   let askedAtMs = 0;
   let position = 0;
@@ -82,23 +89,26 @@ export function followJournal(options: JournalTailOptions): JournalTail {
     }
   }
 
+  /** The head, and the changes behind the position that it includes: by one statement of the session, or without it by two of the pool. */
+  async function read(): Promise<{ head: JournalHead; changes: readonly Change[] }> {
+    const behind = { after: position, limit: batch, ...(lastAt !== undefined && { notBefore: lastAt }) };
+    if (session && head) return readJournal(session, behind);
+    const found = await readJournalHead(pool);
+    const isBehind = head?.epoch === found.epoch && position < found.seq;
+    return { head: found, changes: isBehind ? await readChanges(pool, { ...behind, upTo: found.seq }) : [] };
+  }
+
   /** Whether more changes wait. */
   async function readOnce(): Promise<boolean> {
     const startedMs = performance.now();
-    const next = withEarlierProof(await readJournalHead(pool), head);
-    if (head?.epoch !== next.epoch) {
+    const found = await read();
+    const next = withEarlierProof(found.head, head);
+    const isContinued = head?.epoch === next.epoch;
+    if (!isContinued) {
       position = next.seq;
       lastAt = undefined;
     }
-    const changes =
-      position < next.seq
-        ? await readChanges(pool, {
-            after: position,
-            upTo: next.seq,
-            limit: batch,
-            ...(lastAt !== undefined && { notBefore: lastAt }),
-          })
-        : [];
+    const changes = isContinued ? found.changes : [];
     // Numbers are dense, so retention dropped the changes of a hole before this read.
     const firstSeq = changes[0]?.seq ?? next.seq + 1;
     const missed = firstSeq > position + 1 ? { from: position + 1, to: firstSeq - 1 } : undefined;
@@ -109,7 +119,7 @@ export function followJournal(options: JournalTailOptions): JournalTail {
     head = next;
     askedAtMs = startedMs;
     deliver({ changes, head: next, upTo: position, ...(missed !== undefined && { missed }) });
-    return changes.length > 0 && position < next.seq;
+    return position < next.seq;
   }
 
   async function follow(): Promise<void> {
@@ -138,11 +148,18 @@ export function followJournal(options: JournalTailOptions): JournalTail {
     async use(client, signal, onReady) {
       client.on('notification', () => notified.wake());
       await client.query(`LISTEN ${JOURNAL_CHANNEL}`);
+      const own = sessionQueryable(client);
+      await own.query(SETTINGS);
+      session = own;
       onReady();
       notified.wake();
-      while (!signal.aborted) {
-        await delay(HEARTBEAT_MS, undefined, { signal, ref: false }).catch(() => undefined);
-        if (!signal.aborted) await client.query('SELECT 1');
+      try {
+        while (!signal.aborted) {
+          await delay(HEARTBEAT_MS, undefined, { signal, ref: false }).catch(() => undefined);
+          if (!signal.aborted) await client.query('SELECT 1');
+        }
+      } finally {
+        session = undefined;
       }
     },
   });

@@ -141,7 +141,7 @@ export function createVenueHttp(options: VenueHttpOptions): VenueHttp {
   const { requestsPerSecond: perSecond, openLedger = createMemoryLedger } = options;
   const burst = options.burst ?? Math.max(1, Math.round(perSecond));
   const key = `${url.host}#${options.budget ?? venue}`;
-  const budget = createRequestBudget(openLedger({ venue, host: url.host, key, perSecond, burst }), perSecond);
+  const budget = createRequestBudget(openLedger({ venue, host: url.host, key, perSecond, burst }), perSecond, burst);
   const connections = options.connections ?? 8;
   const free = createHostConnections(connections);
   const pool = new Pool(url.origin, {

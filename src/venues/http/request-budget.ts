@@ -54,8 +54,11 @@ interface Waiter {
   refuse(error: Error): void;
 }
 
-/** One call of the ledger takes the turns of this time at most: the other processes need turns too. */
+/** One call of the ledger takes the turns of this time at most, but two: the other processes need turns too. */
 const SHARE_SECONDS = 0.25;
+const LEAST_SHARE = 2;
+/** As many turns are reserved as callers came within `RESERVE_MS` of this time. */
+const USES_MS = 6 * RESERVE_MS;
 
 /** Turns of the take `at` for later callers. */
 interface Reserve {
@@ -66,11 +69,12 @@ interface Reserve {
 }
 
 /**
- * The queue of callers before a ledger. Callers that wait together share a call of the ledger. The last of them also reserves turns for
- * as many callers as came lately, so that a request costs no call of its own. A pause or a slower rate, also of another process, drops what
- * is reserved: the next caller asks the ledger.
+ * The queue of callers before a ledger. Callers that wait together share a call of the ledger: while the budget is used up, it waits for
+ * the turns of several of them. The last of them also reserves turns for as many callers as came lately, so that a request costs no call of its
+ * own. A pause or a slower rate, also of another process, drops what is reserved: the next caller asks the ledger.
+ * @param burst The turns that the ledger gives at once after a quiet time.
  */
-export function createRequestBudget(ledger: RateLedger, perSecond: number): RequestBudget {
+export function createRequestBudget(ledger: RateLedger, perSecond: number, burst = 1): RequestBudget {
   const queue: Waiter[] = [];
   /** Takes of turns whose callers aborted. */
   const spare: number[] = [];
@@ -86,6 +90,9 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
   let rate = perSecond;
   /** The ledger has no turn before this moment. */
   let nextAt = Number.NEGATIVE_INFINITY;
+  /** Turns do not gather before this moment: the reserve of another process limits them, or a pause ends. */
+  let gathersAt = Number.NEGATIVE_INFINITY;
+  let isGathering = false;
   let isAsking = false;
   let timer: NodeJS.Timeout | undefined;
 
@@ -111,8 +118,8 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
 
   /** The turns for the callers after these. */
   function toReserve(turns: number, now: number): ReserveRequest {
-    uses = uses.filter((at) => at > now - RESERVE_MS);
-    const most = turns === queue.length ? uses.length : 0;
+    uses = uses.filter((at) => at > now - USES_MS);
+    const most = turns === queue.length ? mostWithin(uses, RESERVE_MS) : 0;
     if (!reserve) return { most };
     reserve.endsAt = Math.min(reserve.endsAt, now);
     return { most, ended: { at: reserve.at, agoMs: now - reserve.endsAt } };
@@ -123,7 +130,9 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
     try {
       while (queue.length > 0 && nextAt <= performance.now()) {
         if (unreported !== undefined) await report(unreported);
-        const turns = Math.min(queue.length, Math.max(1, Math.floor(rate * SHARE_SECONDS)));
+        const turns = share();
+        const hasGathered = isGathering;
+        isGathering = false;
         const askedAt = performance.now();
         const asked = toReserve(turns, askedAt);
         const { granted, reserved, at, ...state } = await ledger.take(turns, successes.splice(0), asked);
@@ -132,6 +141,7 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
           if (waiter) waiter.give(used(at));
           else if (askedAt > droppedAt) spare.push(at);
         }
+        if (hasGathered && granted < turns) gathersAt = askedAt + RESERVE_MS;
         const endsAt = askedAt > droppedAt ? askedAt + RESERVE_MS : droppedAt;
         reserve = reserved > 0 ? { at, left: reserved, endsAt } : undefined;
         serveReserved();
@@ -153,12 +163,28 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
     }
   }
 
+  /** The callers that the next call serves. */
+  function share(): number {
+    return Math.min(queue.length, Math.max(Math.min(burst, LEAST_SHARE), Math.floor(rate * SHARE_SECONDS), 1));
+  }
+
+  /** When the turns of all of them are there, unless one of them cannot wait for the others: a slower bucket has no room for them. */
+  function askAt(): number {
+    if (rate < perSecond || nextAt < gathersAt) return nextAt;
+    const first = queue.slice(0, Math.min(share(), burst));
+    const latestAt = Math.min(...first.map((waiter) => waiter.latestAt));
+    return Math.max(nextAt, Math.min(nextAt + ((first.length - 1) / rate) * 1000, latestAt));
+  }
+
   function schedule(): void {
     clearTimeout(timer);
     if (isAsking || queue.length === 0) return;
-    const waitMs = nextAt - performance.now();
-    if (waitMs <= 0) void ask();
-    else timer = setTimeout(ask, Math.ceil(waitMs));
+    const now = performance.now();
+    const at = askAt();
+    isGathering = at > Math.max(nextAt, now);
+    if (at <= now) return void ask();
+    // A timer may fire a part of a millisecond early.
+    timer = setTimeout(ask, Math.ceil(at - now) + (isGathering ? 1 : 0));
   }
 
   /** The wait of the turn after `ahead` others. */
@@ -166,11 +192,17 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
     return waitMs + (ahead / rate) * 1000;
   }
 
+  function endPauseWithOneTurn(): void {
+    gathersAt = Math.max(gathersAt, nextAt + 1);
+  }
+
   /** Callers whose turn would now come too late fail at once. */
   function follow(state: Pick<RateState, 'rate' | 'waitMs'>): void {
     const now = performance.now();
     rate = state.rate;
     nextAt = now + state.waitMs;
+    // Longer than the refill of a turn.
+    if (state.waitMs > 1000 / rate + 1) endPauseWithOneTurn();
     if (state.waitMs === 0) return;
     for (const waiter of queue.splice(0)) {
       const wait = waitAfter(state.waitMs, queue.length);
@@ -206,6 +238,8 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
         const onAbort = () => {
           queue.splice(queue.indexOf(waiter), 1);
           reject(asError(signal.reason));
+          // The others need not wait for its turn.
+          schedule();
         };
         const waiter: Waiter = {
           latestAt: now + maxWaitMs,
@@ -226,6 +260,7 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
     pause(ms) {
       // Holds in this process even when the ledger does not answer.
       nextAt = Math.max(nextAt, performance.now() + Math.min(ms, MAX_PAUSE_MS));
+      endPauseWithOneTurn();
       return change(ledger.pause(ms).then(follow));
     },
     succeeded(takenAt) {
@@ -233,4 +268,15 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number): Requ
     },
     limited: (takenAt) => change(report(takenAt)),
   };
+}
+
+/** The largest number of these moments, which ascend, within a time. */
+function mostWithin(moments: readonly number[], ms: number): number {
+  let first = 0;
+  let most = 0;
+  moments.forEach((at, index) => {
+    while ((moments[first] ?? at) <= at - ms) first += 1;
+    most = Math.max(most, index - first + 1);
+  });
+  return most;
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/observe/logger.ts';
 import type { QueueBackend } from '../../../src/queues/port.ts';
 import { createPostgresQueues } from '../../../src/queues/postgres-backend.ts';
-import { isDatabaseUnavailable } from '../../../src/store/db/tx.ts';
+import { isDatabaseUnavailable, sql } from '../../../src/store/db/tx.ts';
 import { gate } from '../../support/gate.ts';
 import { useTestDatabase } from '../../support/postgres/database.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/processes/tcp-proxy.ts';
@@ -183,6 +183,49 @@ describe('worker processes a job at once whose hand-out was lost with the connec
       expect(await queue.getActiveCount()).toBe(0);
     } finally {
       await stop();
+    }
+  });
+});
+
+describe('the check for stalled jobs', () => {
+  type Checking = Worker & { readonly backend: { moveStalledJobsToWait(): Promise<string[]> } };
+  const MARKED = sql('test_marked_jobs', `SELECT stalled_marked AS is_marked FROM bullmq.job WHERE state = 'active'`);
+  const CHECKED = sql('test_stalled_checks', `SELECT FROM bullmq.meta WHERE field = 'stalled-check'`);
+  const PASS = sql(
+    'test_pass_of_locks',
+    `WITH checked AS (UPDATE bullmq.meta SET value = (value::bigint - $1)::text WHERE field = 'stalled-check')
+     UPDATE bullmq.job SET locked_until_ms = locked_until_ms - $1 WHERE state = 'active'`,
+  );
+
+  it('writes nothing while locks are renewed, and gives a job back at the next check after the end of its lock', async () => {
+    await wipeQueues('postgres', test.db, 'test');
+    await backend.migrate();
+    const worker = backend.worker('alerts', async () => undefined, 1);
+    const queue = backend.queue('alerts');
+    // A new backend for each check: workers of a process share a look for a second.
+    const check = async () => {
+      const other = createPostgresQueues({ databaseUrl: test.url, prefix: 'test', workers: 1, log });
+      const checking = other.worker('alerts', async () => undefined, 1) as unknown as Checking;
+      try {
+        return await checking.backend.moveStalledJobsToWait();
+      } finally {
+        await checking.close();
+        await other.close();
+      }
+    };
+    try {
+      const { id } = await queue.add('evaluate-alerts', { lane: 1 });
+      await worker.getNextJob('a suspended worker');
+      expect(await check()).toEqual([]);
+      expect(await test.db.query(CHECKED)).toEqual([]);
+      await test.db.query(PASS, [5_100]);
+      expect(await check()).toEqual([]);
+      expect(await test.db.query(MARKED)).toEqual([{ isMarked: true }]);
+      await test.db.query(PASS, [5_100]);
+      expect(await check()).toEqual([id]);
+    } finally {
+      await worker.close();
+      await queue.close();
     }
   });
 });

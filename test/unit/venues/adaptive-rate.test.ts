@@ -18,7 +18,7 @@ afterEach(() => {
 function open(perSecond: number, burst = 1) {
   vi.advanceTimersByTime(1_000);
   const ledger = createMemoryLedger({ perSecond, burst });
-  return { budget: createRequestBudget(ledger, perSecond), ledger };
+  return { budget: createRequestBudget(ledger, perSecond, burst), ledger };
 }
 
 /** The present rate of a ledger. */
@@ -132,7 +132,8 @@ describe('the request rate', () => {
     expect(given).toBe(0);
     await vi.advanceTimersByTimeAsync(1);
     expect(given).toBe(1);
-    await vi.advanceTimersByTimeAsync(200);
+    // The next two come together.
+    await vi.advanceTimersByTimeAsync(201);
     expect(given).toBe(3);
   });
 
@@ -187,7 +188,7 @@ describe('the request rate under any sequence of events', () => {
       pause: (ms) => told(ledger.pause(ms)),
       onSlowed: (listener) => void listeners.push(listener),
     };
-    const budgets = Array.from({ length: clients }, () => createRequestBudget(shared, perSecond));
+    const budgets = Array.from({ length: clients }, () => createRequestBudget(shared, perSecond, burst));
     return { ledger, budgetOf: (place: number) => budgets[place % clients] as RequestBudget };
   }
 

@@ -4,7 +4,7 @@ import { BudgetExceededError, createRequestBudget } from '../../../src/venues/ht
 
 const signal = new AbortController().signal;
 const open = (perSecond: number, burst: number) =>
-  createRequestBudget(createMemoryLedger({ perSecond, burst }), perSecond);
+  createRequestBudget(createMemoryLedger({ perSecond, burst }), perSecond, burst);
 
 describe('createRequestBudget', () => {
   beforeEach(() => {
@@ -80,7 +80,7 @@ describe('the calls of a ledger', () => {
         state.slow = listener;
       },
     };
-    return { budget: createRequestBudget(ledger, perSecond), memory, calls, state };
+    return { budget: createRequestBudget(ledger, perSecond, burst), memory, calls, state };
   }
   afterEach(() => {
     vi.useRealTimers();
@@ -94,10 +94,66 @@ describe('the calls of a ledger', () => {
     expect(calls).toEqual(['take 1', 'take 10', 'take 10', 'take 4']);
   });
 
-  it('take one turn at a time on a slow host', async () => {
-    const { budget, calls } = spied(3, 3);
-    await Promise.all(Array.from({ length: 3 }, () => budget.acquire(signal, 0)));
-    expect(calls).toEqual(['take 1', 'take 1', 'take 1']);
+  it('take two turns at a time on a slow host', async () => {
+    const { budget, calls } = spied(3, 4);
+    await Promise.all(Array.from({ length: 4 }, () => budget.acquire(signal, 0)));
+    expect(calls).toEqual(['take 1', 'take 2', 'take 1']);
+  });
+
+  /** A host of three requests per second and two at once, whose turns are used up, and the times of the next callers, milliseconds from now. */
+  async function usedUp(callers: readonly { maxWaitMs: number }[]) {
+    vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
+    const { budget, calls, memory } = spied(3, 2);
+    for (let taken = 0; taken < 2; taken += 1) await budget.acquire(signal, 0);
+    calls.length = 0;
+    const startedMs = performance.now();
+    const given: number[] = [];
+    const waiting = callers.map(async ({ maxWaitMs }) => {
+      await budget.acquire(signal, maxWaitMs);
+      given.push(Math.floor((performance.now() - startedMs) / 10) * 10);
+    });
+    return { calls, memory, given, all: () => Promise.all(waiting) };
+  }
+
+  it('wait for two turns while callers wait for more', async () => {
+    const { calls, given, all } = await usedUp(Array.from({ length: 6 }, () => ({ maxWaitMs: 10_000 })));
+    await vi.advanceTimersByTimeAsync(2_010);
+    await all();
+    expect(calls).toEqual(['take 2', 'take 2', 'take 2']);
+    // The pace stays that of the host.
+    expect(given).toEqual([660, 660, 1_330, 1_330, 2_000, 2_000]);
+  });
+
+  it('wait for one turn when its caller cannot wait for the other', async () => {
+    const { given, all } = await usedUp([{ maxWaitMs: 340 }, { maxWaitMs: 10_000 }]);
+    await vi.advanceTimersByTimeAsync(700);
+    await all();
+    expect(given).toEqual([340, 660]);
+  });
+
+  it('wait for one turn at the end of a pause', async () => {
+    vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
+    const { budget, calls } = spied(3, 2);
+    await budget.pause(1_000);
+    calls.length = 0;
+    const waiting = [1, 2, 3].map(() => budget.acquire(signal, 10_000));
+    await vi.advanceTimersByTimeAsync(1_100);
+    expect(calls).toEqual(['take 2']);
+    await Promise.race(waiting);
+    await vi.advanceTimersByTimeAsync(700);
+    await Promise.all(waiting);
+    expect(calls).toEqual(['take 2', 'take 2']);
+  });
+
+  it('wait for one turn after the bucket had no room for two', async () => {
+    const { calls, memory, given, all } = await usedUp(Array.from({ length: 3 }, () => ({ maxWaitMs: 10_000 })));
+    await vi.advanceTimersByTimeAsync(660);
+    // Another process was faster.
+    await memory.take(1, []);
+    await vi.advanceTimersByTimeAsync(1_000);
+    await all();
+    expect(calls).toEqual(['take 2', 'take 2', 'take 1']);
+    expect(given).toEqual([660, 1_000, 1_330]);
   });
 
   it('reserve turns for as many callers as came in the last seconds, at most half of a burst', async () => {

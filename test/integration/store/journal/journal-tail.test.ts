@@ -29,7 +29,12 @@ function change(n: number): NewChange {
   return { kind: 'trade', venue: 'kalshi', marketId: 'm', outcomeId: 'o', body: { trade_id: `t-${n}` } };
 }
 
-async function follow(options: { pool?: Queryable; pollMs?: number; batch?: number } = {}): Promise<JournalTail> {
+/** An address where no server listens: the tail reads by its pool. */
+const NO_SESSION = 'postgres://nobody@127.0.0.1:1/nothing';
+
+async function follow(
+  options: { databaseUrl?: string; pool?: Queryable; pollMs?: number; batch?: number } = {},
+): Promise<JournalTail> {
   const made = followJournal({ databaseUrl: test.url, pool: test.db, log, ...options });
   tail = made;
   made.on((batch) => void batches.push(batch));
@@ -59,6 +64,14 @@ describe('followJournal', () => {
     expect(seen()).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
     expect(Math.max(...batches.map(({ changes }) => changes.length))).toBeLessThanOrEqual(3);
     expect(tail?.position).toBe(9);
+  });
+
+  it('delivers the same by its pool while it has no session', async () => {
+    await follow({ databaseUrl: NO_SESSION, pollMs: 20, batch: 2 });
+    await appendChanges(test.db, [1, 2, 3, 4, 5].map(change));
+    await until(5);
+    expect(seen()).toEqual([1, 2, 3, 4, 5]);
+    expect(Math.max(...batches.map(({ changes }) => changes.length))).toBeLessThanOrEqual(2);
   });
 
   it('reads a change at its notification', async () => {
@@ -99,7 +112,7 @@ describe('followJournal', () => {
     const pool: Queryable = {
       query: (statement, values) => (isCut ? Promise.reject(new Error('cut')) : test.db.query(statement, values ?? [])),
     };
-    const made = await follow({ pool, pollMs: 20 });
+    const made = await follow({ databaseUrl: NO_SESSION, pool, pollMs: 20 });
     await appendChanges(test.db, [change(1)]);
     await until(1);
     isCut = true;
@@ -136,7 +149,7 @@ describe('followJournal', () => {
     const pool: Queryable = {
       query: (statement, values) => (isCut ? Promise.reject(new Error('cut')) : test.db.query(statement, values ?? [])),
     };
-    await follow({ pool, pollMs: 20 });
+    await follow({ databaseUrl: NO_SESSION, pool, pollMs: 20 });
     isCut = true;
     await appendChanges(test.db, [1, 2, 3, 4].map(change));
     await test.db.query(sql('test_drop_changes', 'DELETE FROM journal WHERE seq <= 2'));

@@ -7,7 +7,7 @@ import { Partitions } from '../../../../src/store/db/partitions.ts';
 import { Database, sessionQueryable, sql } from '../../../../src/store/db/tx.ts';
 import type { Claimed } from '../../../../src/store/journal/claim.ts';
 import { startPublisher } from '../../../../src/store/journal/publisher.ts';
-import { readJournalHead } from '../../../../src/store/journal/read-journal.ts';
+import { JOURNAL_CHANNEL, readJournalHead } from '../../../../src/store/journal/read-journal.ts';
 import { pruneJournal } from '../../../../src/store/journal/retention.ts';
 import { PUBLISH_CHANNEL } from '../../../../src/store/marks/lane-signals.ts';
 import { markMarkets } from '../../../../src/store/marks/publish-marks.ts';
@@ -306,6 +306,36 @@ describe('startPublisher', () => {
     await first.stop();
     await store(2, 2);
     expect((await published(4)).sort()).toEqual(names(4));
+  });
+
+  it('notifies readers of the last number at the commit of a claim with changes, and of no other claim', async () => {
+    const client = new pg.Client({ connectionString: test.url });
+    await client.connect();
+    const notified: number[] = [];
+    client.on('notification', ({ payload }) => notified.push(Number(payload)));
+    await client.query(`LISTEN ${JOURNAL_CHANNEL}`);
+    try {
+      let looks = 0;
+      const onLook = () => {
+        looks += 1;
+      };
+      const publisher = start({ onLook });
+      await store(0, 3);
+      await published(3);
+      const before = looks;
+      await eventually(
+        async () => looks,
+        (count) => count > before + 1,
+        { everyMs: 20 },
+      );
+      await publisher.stop();
+      // The answer follows the notifications of earlier commits.
+      const { rows } = await client.query<{ seq: string }>('SELECT max(seq) AS seq FROM journal_head');
+      expect(notified.at(-1)).toBe(Number(rows[0]?.seq));
+      expect(new Set(notified).size).toBe(notified.length);
+    } finally {
+      await client.end();
+    }
   });
 
   it('publishes and drops partitions with the restricted role of the processes', async () => {
