@@ -92,7 +92,15 @@ export function followJournal(options: JournalTailOptions): JournalTail {
   /** The head, and the changes behind the position that it includes: by one statement of the session, or without it by two of the pool. */
   async function read(): Promise<{ head: JournalHead; changes: readonly Change[] }> {
     const behind = { after: position, limit: batch, ...(lastAt !== undefined && { notBefore: lastAt }) };
-    if (session && head) return readJournal(session, behind);
+    if (session && head) {
+      try {
+        return await readJournal(session, behind);
+      } catch (error) {
+        // A silent session would let each read wait for its limit. The next heartbeat proves it or ends it.
+        session = undefined;
+        throw error;
+      }
+    }
     const found = await readJournalHead(pool);
     const isBehind = head?.epoch === found.epoch && position < found.seq;
     return { head: found, changes: isBehind ? await readChanges(pool, { ...behind, upTo: found.seq }) : [] };
@@ -157,6 +165,7 @@ export function followJournal(options: JournalTailOptions): JournalTail {
         while (!signal.aborted) {
           await delay(HEARTBEAT_MS, undefined, { signal, ref: false }).catch(() => undefined);
           if (!signal.aborted) await client.query('SELECT 1');
+          session = own;
         }
       } finally {
         session = undefined;

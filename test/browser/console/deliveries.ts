@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type ConsoleDesk, GOOD } from '../console-desk.ts';
+import type { ConsoleDesk } from '../console-desk.ts';
 import { accessibilityFaults, overflow, PHONE, WIDE } from '../open-page.ts';
 
 export function deliveryTests(desk: ConsoleDesk): void {
@@ -74,20 +74,6 @@ export function deliveryTests(desk: ConsoleDesk): void {
     expect(await page.locator('details[name="receiver"][open]').count()).toBe(1);
     await page.getByRole('link', { name: 'X-Webhook-Signature' }).click();
     await page.getByLabel('Receiver in TypeScript').getByText('x-webhook-signature').first().waitFor();
-    await page.close();
-  });
-
-  test('an event of the page Live leads to its deliveries', async () => {
-    const page = await desk.openPage({ viewport: WIDE });
-    await page.goto(`${desk.api.url}/live`);
-    await page.locator(GOOD).waitFor();
-    const { eventId } = desk.account.retrying;
-    await page
-      .getByRole('row', { name: eventId.slice(-8) })
-      .getByRole('link', { name: '1 delivery' })
-      .click();
-    await page.waitForURL(`**/deliveries?event=${eventId}`);
-    await page.locator(`a[href="${deliveryPath()}"]`).waitFor();
     await page.close();
   });
 }

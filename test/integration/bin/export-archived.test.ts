@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ArchivedRows } from '../../../bin/export/archived-rows.ts';
 import { WorkFolder } from '../../../bin/export/work-folder.ts';
 import { openDuckdb } from '../../../src/archive/duckdb.ts';
-import { type ExportKind, LINE_FORMATS } from '../../../src/domain/archive/exported.ts';
+import type { ExportKind } from '../../../src/domain/archive/exported.ts';
 import { ARCHIVE_KIND_NAMES, type ArchiveKind, fileColumns } from '../../../src/domain/archive/kinds.ts';
 import { checkSchema } from '../../../src/domain/archive/schema.ts';
 import { INTERVALS } from '../../../src/domain/markets/candle.ts';
@@ -213,7 +213,7 @@ async function comparePages(asked: ExportRequest): Promise<number> {
 async function compareAll(): Promise<void> {
   for (const kind of ['trades', 'prices', 'books'] as const) {
     await compare(argsOf(kind, '--out', '-'));
-    for (const format of LINE_FORMATS) expect(await comparePages({ ...request(kind), format })).toBeGreaterThan(1_000);
+    expect(await comparePages({ ...request(kind), format: 'jsonl' })).toBeGreaterThan(1_000);
     await comparePages({ ...request(kind), marketId: 'm2' });
     await comparePages({ ...request(kind), marketId: 'quiet', range: range('2026-01-31', '2026-03-06') });
     for (const [from, to] of [
@@ -363,7 +363,6 @@ describe('oddswire export across the seam of the archive', () => {
     await both((db) => db.query(CHANGE_CANDLE, ['2026-01-30T05:01:00Z']));
     await compare(argsOf('candles', '--out', '-'));
     for (const chosen of [
-      {},
       { format: 'jsonl' },
       { marketId: 'm1', range: range('2026-01-30', '2026-03-06'), intervals: ['1m'] },
       { intervals: ['15m'] },

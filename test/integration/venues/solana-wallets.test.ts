@@ -164,14 +164,6 @@ describe('transactions of a wallet', () => {
     expect(ids(records).sort()).toEqual([into.signature, out.signature].sort());
   });
 
-  it('that failed are reported with the fee only', async () => {
-    const on = await chain();
-    const { position } = await on.walk(null);
-    on.exchange.solana.transfer({ from: on.me, to: on.friend, units: '5000000000', fails: true, version: 0 });
-    const { records } = await on.walk(position);
-    expect(records).toMatchObject([{ status: 'failed', transfers: [{ tokenMint: SOL, change: '-0.000005' }] }]);
-  });
-
   it('are reported when they are final, not before', async () => {
     const on = await chain();
     on.exchange.solana.delayFinality(13);

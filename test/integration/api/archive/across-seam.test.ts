@@ -289,13 +289,13 @@ async function compareRandom(numRuns: number): Promise<void> {
 describe('reads across the seam of the archive', () => {
   it('equal those of a database that never archived, before and after its partitions are dropped', async () => {
     await archiveAll();
-    await compareRandom(40);
+    await compareRandom(30);
     await maintainStorage.run({}, context());
     const partitions = await listPartitions(archived.db, 'trade');
     expect(partitions.map(({ name }) => name)).not.toContain('trade_202601');
     expect(await readSeam(archived.db, 'trades')).toBe(Date.parse('2026-02-01T00:00:00Z'));
     expect(await readSeam(archived.db, 'books')).toBe(Date.parse('2026-02-06T00:00:00Z'));
-    await compareRandom(150);
+    await compareRandom(100);
     for (const direction of ['asc', 'desc']) {
       expect(await compareTape(`m1/trades?direction=${direction}&limit=37`)).toBeGreaterThan(500);
       expect(await compareTape(`m2/trades?direction=${direction}&limit=100&outcome_id=m2:yes`)).toBeGreaterThan(100);
@@ -312,11 +312,11 @@ describe('reads across the seam of the archive', () => {
     expect(await readSeam(archived.db, 'candles')).toBe(Date.parse('2026-02-01T00:00:00Z'));
     const [before] = await archived.db.query<{ count: number }>(FINER_CANDLES);
     expect(before?.count).toBeGreaterThan(300);
-    await compareRandom(50);
+    await compareRandom(30);
     await archiveAll();
     expect(await archived.db.query(FINER_CANDLES)).toEqual([{ count: 0 }]);
     expect(await archived.db.query(CANDLE_FILES)).toEqual([{ rows: before?.count, revision: 1 }]);
-    await compareRandom(200);
+    await compareRandom(100);
   });
 
   it('have late trades of a dropped day at once, and after its file has them; a repeated trade has no effect', async () => {
@@ -346,7 +346,7 @@ describe('reads across the seam of the archive', () => {
     await archiveAll(['trades']);
     expect(await archived.db.query(CORRECTIONS)).toEqual([{ count: 0 }]);
     for (const direction of ['asc', 'desc']) await compareTape(`m1/trades?direction=${direction}&limit=37`);
-    await compareRandom(100);
+    await compareRandom(50);
     for (const interval of ['1m', '5m', '1h', '1d']) {
       const span = interval === '1m' ? DAY_MS : 4 * DAY_MS;
       const range = `start=${seconds(late - 3_600_000)}&end=${seconds(late - 3_600_000 + span)}`;
@@ -358,7 +358,7 @@ describe('reads across the seam of the archive', () => {
     await archiveAll();
     expect(await archived.db.query(FINER_CANDLES)).toEqual([{ count: 0 }]);
     expect(await archived.db.query(CANDLE_FILES)).toEqual([{ rows: expect.any(Number), revision: 2 }]);
-    await compareRandom(100);
+    await compareRandom(50);
   });
 
   it('have a trade before the first archived day, whose file has no columns but those of the schema', async () => {
