@@ -71,7 +71,7 @@ export const command = operatorCommand<ExportOptions>({
   --interval selects candles of one interval; by default all (${INTERVALS.join(' ')}), the shortest first.
   --out FILE writes FILE.part and renames it at the end. After an interruption the same command continues it. --out - is standard output.
   Parquet has the columns and the order of the files of the archive, needs FILE, and starts again after an interruption.
-  The rows are those of Postgres and of the files of ARCHIVE_DIR.`,
+  The rows are those of Postgres and of the files of ARCHIVE_DIR. With ARCHIVE_URL it needs the key of the object store.`,
   options: OPTIONS,
   usesArchive: true,
   parse: (argv) => parseExportArguments(argv, Date.now()),

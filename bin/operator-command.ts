@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from '../cli/program.ts';
 import { type Config, loadConfig } from '../src/config/config.ts';
@@ -20,8 +21,8 @@ export interface CommandContext {
 
 /** The folder of the archive: `ARCHIVE_DIR`, or that of the demo whose database the command uses. */
 export function archiveDirOf({ config, dataDir }: CommandContext): string | undefined {
-  const isDemo = dataDir !== undefined && dataDir === demoFolder(resolve(config.dataDir));
-  return config.archive.dir ?? (isDemo ? archiveFolder(dataDir) : undefined);
+  const ofDemo = dataDir === undefined ? undefined : archiveFolder(dataDir);
+  return config.archive.dir ?? (ofDemo !== undefined && existsSync(ofDemo) ? ofDemo : undefined);
 }
 
 interface OperatorCommand<Options> extends Pick<Command, 'usage' | 'verbs' | 'options'> {
@@ -61,10 +62,10 @@ export function operatorCommand<Options>(definition: OperatorCommand<Options>): 
         process.env['DATABASE_DIRECT_URL'] ||
         process.env['DATABASE_URL'];
       const config = loadConfig({
-        ...(!usesArchive && { ARCHIVE_S3_ACCESS_KEY_ID: NO_STORE_KEY, ARCHIVE_S3_SECRET_ACCESS_KEY: NO_STORE_KEY }),
         ...process.env,
         DATABASE_URL: databaseUrl || NO_DATABASE,
         SECRETS_KEYS: process.env['SECRETS_KEYS'] || NO_KEY_RING,
+        ...(!usesArchive && { ARCHIVE_S3_ACCESS_KEY_ID: NO_STORE_KEY, ARCHIVE_S3_SECRET_ACCESS_KEY: NO_STORE_KEY }),
       });
       const log = createLogger({ process: name, level: 'warn', destination: process.stderr });
       const dataDir = resolve(config.dataDir);

@@ -45,7 +45,7 @@ const ALLOWED = {
   'src/store/alerts/market-rules.ts': [3, 'times'],
   'src/store/alerts/probes.ts': [
     9,
-    'bounds that probe.ts widens by more than the error; decimals decide about the rules they find',
+    'bounds that condition.ts widens by more than the error; decimals decide about the rules they find',
   ],
   'src/store/alerts/rules.ts': [4, 'times'],
   'src/store/alerts/token-rules.ts': [1, 'a bound of the same kind as in probes.ts'],
@@ -79,7 +79,7 @@ const ALLOWED_SQL = {
   'src/store/alerts/backtest/subjects.ts': [2, 'times'],
   'src/store/alerts/probes.ts': [
     4,
-    'bounds that probe.ts widens by more than the error; decimals decide about the rules they find',
+    'bounds that condition.ts widens by more than the error; decimals decide about the rules they find',
   ],
   'src/store/alerts/windows.ts': [1, 'a time'],
   'src/store/archive/catalog.ts': [5, 'counts, sizes and milliseconds'],

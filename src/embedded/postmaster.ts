@@ -123,7 +123,8 @@ function settings(durable: boolean): string[] {
     listen_addresses: '127.0.0.1',
     // A socket's path must be short and reachable; loopback always works.
     unix_socket_directories: '',
-    max_connections: '200',
+    // Without durability it is a cluster of tests, which run several systems at once.
+    max_connections: durable ? '200' : '400',
     shared_buffers: `${durable ? sharedMegabytes() : 128}MB`,
     wal_compression: 'on',
     max_wal_size: '2GB',

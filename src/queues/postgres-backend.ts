@@ -177,12 +177,14 @@ async function locksOf(pool: pg.Pool, queue: string): Promise<Map<string, string
   return new Map(rows.map((row) => [row.id, row.lock_token]));
 }
 
-/** Workers of a process look for late locks at about the same time. */
+/** The workers of a process share a look for so long: each of them checks at the same interval. */
 const LATE_LOCKS_FOR_MS = 1_000;
+/** A timer can fire late. */
+const CHECK_DRIFT_MS = 1_000;
 
 /**
- * The queues with a job whose lock ends within the interval of BullMQ's check for stalled jobs, or has ended: a live worker renews a lock before.
- * The workers of a process share one look.
+ * The queues with a job whose lock ends until the next check for stalled jobs that can use this look, or has ended. A live worker renews a lock
+ * earlier than that.
  */
 function lateLocksOf(pool: pg.Pool): () => Promise<ReadonlySet<string>> {
   let lookedAtMs = Number.NEGATIVE_INFINITY;
@@ -191,7 +193,9 @@ function lateLocksOf(pool: pg.Pool): () => Promise<ReadonlySet<string>> {
     if (performance.now() - lookedAtMs >= LATE_LOCKS_FOR_MS) {
       lookedAtMs = performance.now();
       queues = pool
-        .query<{ queue: string }>(LATE_LOCKS, [Date.now() + WORKER_SETTINGS.stalledInterval])
+        .query<{ queue: string }>(LATE_LOCKS, [
+          Date.now() + WORKER_SETTINGS.stalledInterval + LATE_LOCKS_FOR_MS + CHECK_DRIFT_MS,
+        ])
         .then(({ rows }) => new Set(rows.map(({ queue }) => queue)));
     }
     return queues;

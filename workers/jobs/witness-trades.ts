@@ -73,19 +73,25 @@ export const witnessTrades = defineJob('witness-trades', async ({ venue }, conte
         };
       },
     };
+    const [walk] = await Promise.allSettled([walkPages(context, source, start)]);
     try {
-      return await walkPages(context, source, start);
-    } finally {
-      if (!isCompared && !context.signal.aborted) {
+      // Also when the deadline ended the walk before its first page.
+      if (!isCompared && !context.stopping.aborted) {
         comparison = await context.db.transaction(async (tx) => {
           await start.advance(tx, start.position);
           return compare(context, venue, rule, tx);
         });
+        isCompared = true;
       }
-      if (comparison) await report(context, venue, comparison);
+      if (comparison && isCompared) await report(context, venue, comparison);
       // Also while the venue gives no totals: then its hours are unknown.
       await settle(context, venue);
+    } catch (error) {
+      // The failure of the walk came first.
+      throw walk.status === 'rejected' ? walk.reason : error;
     }
+    if (walk.status === 'rejected') throw walk.reason;
+    return walk.value;
   });
 });
 

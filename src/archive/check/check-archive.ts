@@ -69,13 +69,23 @@ interface Checked {
  * @throws OddswireError `archive_unavailable` when the folder cannot be read, or without the optional packages
  */
 export async function checkArchive(options: CheckOptions): Promise<Checked> {
-  const { db, dir, store, filter, signal } = options;
+  const { db, dir, store } = options;
   if (!hasDuckdb()) {
     throw new OddswireError('archive_unavailable', 'the optional packages of the archive are not installed');
   }
   await entriesOf(dir);
   if (options.isRepair) await claimFolder(dir, db, { store });
   const work = await mkdtemp(join(tmpdir(), 'oddswire-check-'));
+  try {
+    return await checkAll(options, work);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+/** `work`: a folder for unfinished files. */
+async function checkAll(options: CheckOptions, work: string): Promise<Checked> {
+  const { db, dir, store, filter, signal } = options;
   const limits = {
     folders: [`${dir}/`, `${work}/`],
     spillFolder: join(work, 'spill'),
@@ -140,7 +150,6 @@ export async function checkArchive(options: CheckOptions): Promise<Checked> {
     return { days: asked.length, files, rows: asked.reduce((sum, { rows }) => sum + rows, 0), findings };
   } finally {
     await duckdb.close();
-    await rm(work, { recursive: true, force: true });
   }
 }
 

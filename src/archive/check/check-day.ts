@@ -4,7 +4,7 @@ import { folderOf, formerPlaceOf } from '../../domain/archive/file.ts';
 import { SCHEMA_VERSION } from '../../domain/archive/kinds.ts';
 import { volumeRuleOf } from '../../domain/markets/volume-witness.ts';
 import { addDecimals, compareDecimals, decimal } from '../../domain/values/decimal.ts';
-import { asError, OddswireError } from '../../domain/values/errors.ts';
+import { asError } from '../../domain/values/errors.ts';
 import { readChangedDays } from '../../store/archive/check.ts';
 import { summarizeDay } from '../../store/archive/copy.ts';
 import { findFile, type ListedFile } from '../../store/archive/file-list.ts';
@@ -25,6 +25,9 @@ import { compareFiles, compareWithPostgres, readFacts, readHourVolumes } from '.
 const ROUNDING = decimal('0.001');
 /** Clocks may differ by this. */
 const CLOCK_MS = 300_000;
+
+/** The disk of the unfinished files, or DuckDB with its limit of memory: other days can be compared. */
+const OF_THE_MACHINE = ['ENOSPC', 'EDQUOT', 'EACCES', 'EROFS', 'archive_failed'];
 
 export interface CheckContext {
   readonly db: Database;
@@ -243,8 +246,8 @@ async function checkPostgres(row: ListedFile, context: CheckContext): Promise<Fi
   const path = join(dir, folderOf(row), row.file);
   const options = { db, work, signal, isFirstOfPartition };
   const difference = await compareWithPostgres(duckdb, row, path, options).catch((error: unknown) => {
-    // The disk of the unfinished files, or the memory of DuckDB: other days can be compared.
-    if (error instanceof OddswireError || (error as NodeJS.ErrnoException).syscall !== undefined) return asError(error);
+    const { code } = error as { code?: unknown };
+    if (OF_THE_MACHINE.some((each) => each === code)) return asError(error);
     throw error;
   });
   if (difference instanceof Error) {

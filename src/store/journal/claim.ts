@@ -170,8 +170,8 @@ const AWAITED_BOOKS = `SELECT DISTINCT o.token_id
      WHERE EXISTS (SELECT FROM alert_book b WHERE b.token_id = o.token_id OFFSET 0)`;
 
 /**
- * One claim of at most `$1` marks, which notifies the readers at its commit. Notifications serialize commits: a signal of a writer waits for
- * the flush of a claim, which has as few of them as the publisher's pauses allow. Returns no row when another process publishes at this moment.
+ * One claim of at most `$1` marks, which notifies the readers at its commit. Notifications serialize commits: a signal of a writer waits until
+ * a claim is flushed, and the pauses of the publisher keep claims few. Returns no row when another process publishes at this moment.
  * @throws 23505 when another process published since the statement began; 23514 when the partition of the journal is absent
  */
 export const CLAIM = sql(

@@ -127,7 +127,8 @@ const READ_JOURNAL = sql(
   `SELECT h.epoch, h.seq AS head_seq, h.read_at, h.oldest_seq, h.checked_at, c.*
    FROM (${HEAD}) h LEFT JOIN LATERAL (
      SELECT ${CHANGE} FROM journal
-     WHERE journal.seq > $1 AND journal.seq <= h.seq::bigint AND at >= coalesce($3::timestamptz, '-infinity') ORDER BY journal.seq LIMIT $2) c ON true`,
+     WHERE journal.seq > $1 AND journal.seq <= h.seq::bigint AND at >= coalesce($3::timestamptz, '-infinity') ORDER BY journal.seq LIMIT $2) c ON true
+   ORDER BY c.seq`,
 );
 
 interface JournalRow extends Omit<JournalHead, 'seq'>, Omit<ChangeRow, 'seq'> {

@@ -59,6 +59,21 @@ const BATCH = 1_000;
 /** A heartbeat without an answer detects a silent connection. */
 const HEARTBEAT_MS = 15_000;
 
+/** A silent session does not make the journal stale. */
+const SESSION_ANSWER_MS = 400;
+
+/** The result of a read of the session; undefined when it fails or lasts too long. */
+async function answered<T>(reading: Promise<T>): Promise<T | undefined> {
+  const late = new AbortController();
+  const silence = delay(SESSION_ANSWER_MS, undefined, { signal: late.signal, ref: false });
+  try {
+    return await Promise.race([reading, silence]).catch(() => undefined);
+  } finally {
+    late.abort();
+    for (const ended of [reading, silence]) ended.catch(() => undefined);
+  }
+}
+
 /** What an earlier read has proven stays true, while marks wait. Only the clock of the same time compares. */
 function withEarlierProof(next: JournalHead, last: JournalHead | undefined): JournalHead {
   const isProven = last?.epoch === next.epoch && last.checkedAt > next.checkedAt && last.checkedAt <= next.readAt;
@@ -92,15 +107,14 @@ export function followJournal(options: JournalTailOptions): JournalTail {
   /** The head, and the changes behind the position that it includes: by one statement of the session, or without it by two of the pool. */
   async function read(): Promise<{ head: JournalHead; changes: readonly Change[] }> {
     const behind = { after: position, limit: batch, ...(lastAt !== undefined && { notBefore: lastAt }) };
-    if (session && head) {
-      try {
-        return await readJournal(session, behind);
-      } catch (error) {
-        // A silent session would let each read wait for its limit. The next heartbeat proves it or ends it.
-        session = undefined;
-        throw error;
-      }
-    }
+    const found = session && head && (await answered(readJournal(session, behind)));
+    if (found) return found;
+    // The pool says why a read fails. The next heartbeat of the session proves it or ends it.
+    session = undefined;
+    return readByPool(behind);
+  }
+
+  async function readByPool(behind: Parameters<typeof readJournal>[1]) {
     const found = await readJournalHead(pool);
     const isBehind = head?.epoch === found.epoch && position < found.seq;
     return { head: found, changes: isBehind ? await readChanges(pool, { ...behind, upTo: found.seq }) : [] };
@@ -138,6 +152,7 @@ export function followJournal(options: JournalTailOptions): JournalTail {
         hasMore = await readOnce();
         streaks.succeeded('read');
       } catch (error) {
+        if (closing.signal.aborted) return;
         const { inARow, shouldLog } = streaks.failed('read');
         log[shouldLog ? 'warn' : 'debug']({ err: error, inARow }, 'journal not read; will retry');
       }

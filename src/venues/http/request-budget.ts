@@ -168,12 +168,15 @@ export function createRequestBudget(ledger: RateLedger, perSecond: number, burst
     return Math.min(queue.length, Math.max(Math.min(burst, LEAST_SHARE), Math.floor(rate * SHARE_SECONDS), 1));
   }
 
-  /** When the turns of all of them are there, unless one of them cannot wait for the others: a slower bucket has no room for them. */
+  /**
+   * When the turns of all of them are there. They do not gather when one of them could not wait for one turn more, which another process can
+   * take meanwhile, nor at a slower rate, whose bucket has no room for them.
+   */
   function askAt(): number {
     if (rate < perSecond || nextAt < gathersAt) return nextAt;
     const first = queue.slice(0, Math.min(share(), burst));
-    const latestAt = Math.min(...first.map((waiter) => waiter.latestAt));
-    return Math.max(nextAt, Math.min(nextAt + ((first.length - 1) / rate) * 1000, latestAt));
+    const allAt = Math.max(nextAt, performance.now()) + ((first.length - 1) / rate) * 1000;
+    return first.every(({ latestAt }) => latestAt > allAt + 1000 / rate) ? allAt : nextAt;
   }
 
   function schedule(): void {

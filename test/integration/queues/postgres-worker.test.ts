@@ -202,7 +202,7 @@ describe('the check for stalled jobs', () => {
     await backend.migrate();
     const worker = backend.worker('alerts', async () => undefined, 1);
     const queue = backend.queue('alerts');
-    // A new backend for each check: workers of a process share a look for a second.
+    // A new backend for each check: workers of a process share a look for a second, which is why a check may use one that is a second old.
     const check = async () => {
       const other = createPostgresQueues({ databaseUrl: test.url, prefix: 'test', workers: 1, log });
       const checking = other.worker('alerts', async () => undefined, 1) as unknown as Checking;
