@@ -1,0 +1,295 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { folderOf } from '../../src/domain/archive/file.ts';
+import { readSeam } from '../../src/store/db/archive-seam.ts';
+import { listPartitions } from '../../src/store/db/partitions.ts';
+import { eventually } from '../support/eventually.ts';
+import { BACKENDS, isAvailable } from '../support/redis/queue-backends.ts';
+import { hasS3 } from '../support/s3/server.ts';
+import {
+  CANDLES,
+  dayOf,
+  FIRST_MS,
+  PARTITION,
+  rowOf,
+  SEAM_MS,
+  type Step,
+  type Steps,
+  startSteps,
+} from './campaign/archive-lives.ts';
+
+const tradesOf = (number: number) => dayOf('trades', number);
+const DAYS_OF_TRADES = [tradesOf(1), tradesOf(2), tradesOf(3), tradesOf(4), tradesOf(5)] as const;
+/** Candles that one transaction drops. */
+const DROPPED_AT_ONCE = 5_000;
+const OTHER_KINDS = ['prices', 'books', 'markets', 'resolutions', 'coverage'] as const;
+
+/** The making of a day: `One day`. */
+function stepsOfMaking({ holder, dir, db, storeLate, ageFiles, untilWhole, parquets }: Steps): Step[] {
+  const [first, second, third, fourth, fifth] = DAYS_OF_TRADES;
+  const kinds = 'trades';
+  const late = (number: number) => async () => {
+    await untilWhole(tradesOf(number));
+    await storeLate(number);
+    await ageFiles();
+  };
+  const revised = 'NEW.revision = 2';
+  return [
+    {
+      name: 'in the copy',
+      kinds,
+      hold: () => holder.atCopy(PARTITION),
+      left: { day: first, files: 0, work: ['csv'] },
+    },
+    {
+      name: 'while DuckDB writes the file',
+      kinds,
+      hold: () => holder.atWriting(PARTITION, dir, { isWritten: false }),
+      left: { day: first, files: 0, work: ['csv', 'parquet'] },
+    },
+    {
+      name: 'before the file is compared',
+      kinds,
+      hold: () => holder.atWriting(PARTITION, dir, { isWritten: true }),
+      left: { day: first, files: 0, work: ['csv', 'parquet'] },
+      repaired: () => untilWhole(first),
+    },
+    {
+      name: 'before the row of the catalog',
+      kinds,
+      hold: () => holder.atRow({ table: 'archive_file', at: 'BEFORE INSERT', when: rowOf(second) }),
+      left: { day: second, files: 0, work: ['csv', 'parquet'] },
+      repaired: () => untilWhole(second),
+    },
+    {
+      name: 'between the rename and the commit',
+      kinds,
+      hold: () => holder.atRow({ table: 'archive_file', at: 'COMMIT', when: `${rowOf(third)} AND ${revised}` }),
+      provoke: late(3),
+      left: { day: third, revision: 1, files: 2, work: ['csv'] },
+      // The next file has other bytes.
+      dead: () => storeLate(3),
+      repaired: () => untilWhole(third, 2),
+    },
+    {
+      name: 'at the commit, which happens',
+      kinds,
+      hold: () =>
+        holder.atRow(
+          { table: 'archive_file', at: 'COMMIT', when: `${rowOf(fourth)} AND ${revised} AND NEW.described_at IS NULL` },
+          { goesOn: true },
+        ),
+      provoke: late(4),
+      left: { day: fourth, revision: 2, isDescribed: false, files: 2, work: ['csv'] },
+      repaired: () => untilWhole(fourth, 2),
+    },
+    {
+      name: 'between the folder and its note',
+      kinds,
+      hold: () =>
+        holder.atRow({
+          table: 'archive_file',
+          at: 'BEFORE UPDATE OF described_at',
+          when: `${rowOf(fifth)} AND ${revised}`,
+        }),
+      provoke: late(5),
+      left: { day: fifth, revision: 2, isDescribed: false, files: 1, work: ['csv'] },
+      dead: async () => expect(await parquets(fifth)).toEqual([expect.stringContaining('-r2-')]),
+      repaired: async () => {
+        await untilWhole(fifth, 2);
+        expect((await listPartitions(db, 'trade')).map(({ name }) => name)).toContain(PARTITION);
+      },
+    },
+  ];
+}
+
+/** One death between the rename and the commit for each of the other kinds. */
+function stepsOfKinds({ holder, untilWhole }: Steps): Step[] {
+  return OTHER_KINDS.map((kind, index) => {
+    const day = dayOf(kind, 2);
+    return {
+      name: `${kind}, between the rename and the commit`,
+      kinds: `${OTHER_KINDS[index - 1] ?? 'trades'},${kind}`,
+      hold: () => holder.atRow({ table: 'archive_file', at: 'COMMIT', when: rowOf(day) }),
+      left: { day, files: 1, work: ['csv'] },
+      repaired: () => untilWhole(day),
+    };
+  });
+}
+
+/** The drops of what files have, and a revision after them. */
+function stepsOfDrops({ db, holder, storeLate, ageFiles, untilWhole, stateOf, counts, lastToken }: Steps): Step[] {
+  const [trades, candles] = [dayOf('trades', 1), dayOf('candles', 1)];
+  const seam = `NEW.kind = 'trades'`;
+  const isThere = async () => (await listPartitions(db, 'trade')).some(({ name }) => name === PARTITION);
+  const stays = async () => expect([await isThere(), await readSeam(db, 'trades')]).toEqual([true, undefined]);
+  const both = { kinds: 'trades,candles', drops: true };
+  const count = (expected: object) => async () => expect(await counts()).toMatchObject(expected);
+  const lastCandle = `OLD.interval_seconds = 300 AND OLD.bucket = ${FIRST_MS / 1000 + 86_100} AND OLD.token_id = ${lastToken}`;
+  return [
+    {
+      name: 'before the seam moves',
+      kinds: 'trades,coverage',
+      drops: true,
+      hold: async () => {
+        // Its note keeps the partition until the day is made again.
+        await storeLate(5);
+        return holder.atRow({ table: 'archive_seam', at: 'BEFORE INSERT', when: seam });
+      },
+      provoke: async () => void (await ageFiles()),
+      dead: stays,
+    },
+    {
+      name: 'at the commit of the drop of a partition',
+      kinds: 'trades',
+      drops: true,
+      hold: () => holder.atRow({ table: 'archive_seam', at: 'COMMIT', when: seam }),
+      dead: stays,
+      repaired: async () => {
+        await eventually(isThere, (isStill) => !isStill);
+        expect(await readSeam(db, 'trades')).toBe(SEAM_MS);
+      },
+    },
+    {
+      name: 'before the drop of candles',
+      ...both,
+      hold: () => holder.atRow({ table: 'candle', at: 'BEFORE DELETE', when: 'OLD.interval_seconds < 900' }),
+      left: { day: candles, revision: 1, files: 1, work: ['csv'] },
+      dead: count({ candles: CANDLES }),
+    },
+    {
+      name: 'in the second part of the drop of candles',
+      ...both,
+      hold: () =>
+        holder.atRow({
+          table: 'candle',
+          at: 'BEFORE DELETE',
+          when: lastCandle,
+        }),
+      left: { day: candles, revision: 1, files: 1, work: ['csv'] },
+      dead: count({ candles: CANDLES - DROPPED_AT_ONCE }),
+    },
+    {
+      name: 'between the drop of candles and its note',
+      ...both,
+      hold: () => holder.atRow({ table: 'archive_file', at: 'BEFORE UPDATE OF dropped_at', when: rowOf(candles) }),
+      left: { day: candles, revision: 1, files: 1, work: ['csv'] },
+      dead: count({ candles: 0 }),
+      repaired: async () => {
+        await eventually(
+          () => stateOf(candles),
+          (state) => state?.isDropped === true,
+        );
+        await untilWhole(candles, 1, { isDropped: true });
+      },
+    },
+    {
+      name: 'in the revision with a late trade',
+      ...both,
+      hold: () => holder.atRow({ table: 'archive_correction', at: 'BEFORE DELETE', when: 'true' }),
+      provoke: async () => {
+        await storeLate(1);
+        await ageFiles();
+      },
+      left: { day: trades, revision: 1, files: 1, work: ['csv', 'parquet'] },
+      dead: count({ corrections: 1, candles: 0 }),
+    },
+    {
+      name: 'at the commit of the revision with a late trade',
+      ...both,
+      hold: () => holder.atRow({ table: 'archive_file', at: 'COMMIT', when: `${rowOf(trades)} AND NEW.revision = 2` }),
+      left: { day: trades, revision: 1, files: 2, work: ['csv'] },
+      dead: count({ corrections: 1, candles: 0 }),
+      repaired: async () => {
+        await untilWhole(trades, 2, { isDropped: true });
+        await ageFiles();
+        await eventually(
+          () => stateOf(candles),
+          (state) => state?.revision === 2 && state.isDescribed && state.isDropped,
+        );
+        await untilWhole(candles, 2, { isDropped: true });
+        await count({ corrections: 0, candles: 0 })();
+      },
+    },
+  ];
+}
+
+/** The steps with an object store. */
+function stepsOfStore({ holder, s3, storeLate, parquets, untilWhole }: Steps): Step[] {
+  const [first, second, third] = DAYS_OF_TRADES;
+  const kinds = 'trades';
+  const folder = (day = first) => join(String(s3?.folder), 'steps', folderOf(day));
+  const objects = async (day = first) => (await readdir(folder(day))).filter((name) => name.endsWith('.parquet'));
+  let [uploaded, uploadedMs] = ['', 0];
+  return [
+    {
+      name: 'between the upload and the catalog',
+      kinds,
+      hold: () => holder.atRow({ table: 'archive_file', at: 'BEFORE INSERT', when: rowOf(first) }),
+      left: { day: first, files: 0, work: ['csv', 'parquet'] },
+      dead: async () => {
+        uploaded = String((await objects())[0]);
+        uploadedMs = (await stat(join(folder(), uploaded))).mtimeMs;
+      },
+      repaired: async () => {
+        await untilWhole(first);
+        expect([await parquets(first), await objects()]).toEqual([[uploaded], [uploaded]]);
+        expect((await stat(join(folder(), uploaded))).mtimeMs).toBe(uploadedMs);
+      },
+    },
+    {
+      name: 'between the upload and the catalog, before other rows come',
+      kinds,
+      hold: () => holder.atRow({ table: 'archive_file', at: 'BEFORE INSERT', when: rowOf(second) }),
+      left: { day: second, files: 0, work: ['csv', 'parquet'] },
+      dead: async () => {
+        [uploaded = ''] = await objects(second);
+        await storeLate(2);
+      },
+      repaired: async () => {
+        await untilWhole(second);
+        expect(await objects(second)).toEqual(await parquets(second));
+        expect(await objects(second)).not.toEqual([uploaded]);
+        expect(await readdir(join(String(s3?.folder), 'steps', '.former'))).toEqual([uploaded]);
+      },
+    },
+    {
+      name: 'between the rename and the commit, with an object store',
+      kinds,
+      hold: () => holder.atRow({ table: 'archive_file', at: 'COMMIT', when: rowOf(third) }),
+      left: { day: third, files: 1, work: ['csv'] },
+      repaired: async () => {
+        await untilWhole(third);
+        expect(await objects(third)).toEqual(await parquets(third));
+      },
+    },
+  ];
+}
+
+describe.concurrent('an aggregator that is killed at each step of the archive', () => {
+  it.skipIf(!hasS3())('leaves an object store that the next life completes', async () => {
+    const lives = await startSteps('postgres', true);
+    try {
+      await lives.dieAt(stepsOfStore(lives), { kinds: 'trades' });
+      // An object without a row stays until its owner removes it.
+      const found = await lives.check(true);
+      expect(found).toEqual([expect.stringMatching(/\.former\/.* no row of the catalog names it$/)]);
+    } finally {
+      await lives.close();
+    }
+  });
+
+  it.each(BACKENDS.filter(isAvailable))('loses no row and writes none twice, queues on %s', async (kind) => {
+    const lives = await startSteps(kind, false);
+    try {
+      const steps = [...stepsOfMaking(lives), ...stepsOfKinds(lives), ...stepsOfDrops(lives)];
+      await lives.dieAt(steps, { kinds: 'trades,candles', drops: true });
+      const found = await lives.check(true);
+      expect(found).toEqual([expect.stringMatching(/^\.former\/trades-.* no row of the catalog names it: repaired$/)]);
+      expect(await lives.check(false)).toEqual([]);
+    } finally {
+      await lives.close();
+    }
+  });
+});
