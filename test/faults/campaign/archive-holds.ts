@@ -75,11 +75,11 @@ export class Holder {
     };
   }
 
-  /** Holds the copy of a day with rows in this partition. */
+  /** Holds the copy of a day with rows in this partition: its plan needs the index. */
   async atCopy(partition: string): Promise<Hold> {
     await this.#client.query('BEGIN');
-    await this.#client.query(`LOCK TABLE ${partition} IN ACCESS EXCLUSIVE MODE`);
-    const waiters = `${WAITERS} AND l.relation = '${partition}'::regclass AND a.query LIKE 'COPY %'`;
+    await this.#client.query(`REINDEX INDEX ${partition}_pkey`);
+    const waiters = `${WAITERS} AND l.relation = '${partition}_pkey'::regclass AND a.query LIKE 'COPY %'`;
     return {
       reached: () => this.#untilWaiting(waiters),
       release: async () => {

@@ -67,7 +67,7 @@ const FILL_HISTORY = [
   sql(
     'test_fill_step_prices',
     `INSERT INTO price_history (token_id, received_at, as_of, price, bid, ask)
-     SELECT id, at, at - interval '1.000001 seconds', 1.0 / extract(minute FROM at + interval '3 minutes'), 0.4, NULL
+     SELECT id, at, at - interval '1.000001 seconds', 1.0 / (extract(minute FROM at) + 1), 0.4, NULL
      FROM unnest($1::bigint[]) AS t (id), generate_series(to_timestamp($2::float8 / 1000), to_timestamp($3::float8 / 1000), '17 minutes') AS at`,
   ),
   sql(
@@ -86,6 +86,7 @@ const FORMER_VERSION = sql(
    FROM market`,
 );
 const AGE_FILES = sql('test_age_files', `UPDATE archive_file SET made_at = made_at - interval '2 hours'`);
+const MARKS = sql('test_step_marks', `SELECT key FROM mark WHERE stage = 'fold-candles'`);
 const STATE = sql(
   'test_step_state',
   `SELECT revision, described_at IS NOT NULL AS is_described, dropped_at IS NOT NULL AS is_dropped FROM archive_file
@@ -121,8 +122,10 @@ export interface Step {
   readonly kinds: string;
   /** Whether Postgres drops what files have. */
   readonly drops?: boolean;
+  /** What precedes the hold in the life of the process; by default the hold is there before the process. */
+  ready?(): Promise<void>;
   hold(): Promise<Hold>;
-  /** Makes the process reach the place, once the repair of the death before it is seen. */
+  /** Makes the process reach the place, once the repair of the deaths before it is seen. */
   provoke?(): Promise<void>;
   readonly left?: Left;
   /** More of what the death left, and what comes before the next life. */
@@ -187,7 +190,7 @@ export async function startSteps(kind: BackendKind, isStored: boolean) {
   const filled = foldLedger(yes, 60);
   const ids = (await readLedger(db, OUTCOMES)).map(({ tradeId }) => tradeId);
 
-  /** Stores a trade of a past day, whose file is old enough for a later revision then. */
+  /** Stores a trade of a past day. */
   async function storeLate(number: number): Promise<void> {
     const tsMs = FIRST_MS + (number - 1) * DAY_MS + 30_000 + ids.length;
     const late: LedgerTrade = {
@@ -225,11 +228,13 @@ export async function startSteps(kind: BackendKind, isStored: boolean) {
 
   async function die(step: Step, former: Step | undefined): Promise<void> {
     const before = step.left === undefined ? [] : await workOf(step.left.day).catch(() => []);
-    const hold = await step.hold();
+    const early = step.ready === undefined ? await step.hold() : undefined;
     const process = aLife(step);
     life = process;
     await process.start();
     await former?.repaired?.();
+    await step.ready?.();
+    const hold = early ?? (await step.hold());
     await step.provoke?.();
     await hold.reached(process);
     const children = await childrenOf(process);
@@ -268,7 +273,15 @@ export async function startSteps(kind: BackendKind, isStored: boolean) {
     parquets,
     stateOf,
     counts: async () => (await db.query<{ corrections: number; candles: number }>(COUNTS, [FIRST_MS / 1000]))[0],
-    ageFiles: () => db.query(AGE_FILES),
+    /** Each file is old enough for a later revision then. */
+    async ageFiles(): Promise<void> {
+      await db.query(AGE_FILES);
+    },
+    untilFolded: () =>
+      eventually(
+        () => db.query(MARKS),
+        ({ length }) => length === 0,
+      ),
     /** Waits for a revision and its description, and compares its folder and its rows. */
     async untilWhole(day: ArchiveDay, revision = 1, options: { isDropped?: boolean } = {}): Promise<void> {
       await eventually(
