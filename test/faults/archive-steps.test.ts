@@ -54,7 +54,7 @@ function stepsOfKinds({ holder, untilWhole }: Steps): Step[] {
 
 /** The making of a revision with a late trade, while Postgres has the day. */
 function stepsOfMaking(lives: Steps): Step[] {
-  const { holder, dir, storeLate, ageFiles, untilFolded, untilWhole, parquets } = lives;
+  const { holder, dir, storeLate, ageFiles, untilWhole, parquets } = lives;
   const [first, second, third, fourth, fifth] = DAYS_OF_TRADES;
   const kinds = 'trades';
   const late = lateIn(lives);
@@ -66,23 +66,21 @@ function stepsOfMaking(lives: Steps): Step[] {
       ready: async () => {
         await untilWhole(first);
         await storeLate(1);
-        // A fold reads the index too.
-        await untilFolded();
       },
-      hold: () => holder.atCopy(PARTITION),
+      hold: () => holder.atCopy(first),
       provoke: ageFiles,
       left: { day: first, revision: 1, files: 1, work: ['csv'] },
     },
     {
       name: 'while DuckDB writes the file',
       kinds,
-      hold: () => holder.atWriting(PARTITION, dir, { isWritten: false }),
+      hold: () => holder.atWriting(first, dir, { isWritten: false }),
       left: { day: first, revision: 1, files: 1, work: ['csv', 'parquet'] },
     },
     {
       name: 'before the file is compared',
       kinds,
-      hold: () => holder.atWriting(PARTITION, dir, { isWritten: true }),
+      hold: () => holder.atWriting(first, dir, { isWritten: true }),
       left: { day: first, revision: 1, files: 1, work: ['csv', 'parquet'] },
       repaired: () => untilWhole(first, 2),
     },

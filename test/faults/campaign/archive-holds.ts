@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { closeSync, constants, openSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, writeFileSync } from 'node:fs';
 import { open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
+import type { ArchiveDay } from '../../../src/domain/archive/file.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { OddswireProcess } from '../../support/processes/system.ts';
 
@@ -11,8 +12,8 @@ import type { OddswireProcess } from '../../support/processes/system.ts';
 /** "step" in ASCII. */
 const KEY = 0x73_74_65_70;
 const EVERY = { everyMs: 10 };
-const WAITERS = `SELECT l.pid FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-  WHERE NOT l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+const WAITERS = `SELECT pid FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND objid = ${KEY}
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
 /** A place of a process. */
 export interface Hold {
@@ -42,6 +43,8 @@ export class Holder {
   static async open(databaseUrl: string): Promise<Holder> {
     const client = new pg.Client({ connectionString: databaseUrl });
     await client.connect();
+    // Later sessions find a function of the test before one of Postgres with its name.
+    await client.query(`ALTER DATABASE ${client.database} SET search_path = public, pg_catalog`);
     // Attempts with a limit of time wait here too.
     await client.query(`CREATE FUNCTION hold_step() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 AS $$
       BEGIN
@@ -63,28 +66,31 @@ export class Holder {
            FOR EACH ROW WHEN (${when}) EXECUTE FUNCTION hold_step()`
         : `CREATE TRIGGER hold_step ${at} ON ${table} FOR EACH ROW WHEN (${when}) EXECUTE FUNCTION hold_step()`,
     );
-    const waiters = `${WAITERS} AND l.locktype = 'advisory' AND l.objid = ${KEY}`;
     return {
-      reached: () => this.#untilWaiting(waiters),
+      reached: () => this.#untilWaiting(),
       release: async () => {
-        if (!goesOn) await this.#endAll(waiters);
-        await this.#client.query(`SELECT pg_advisory_unlock(${KEY})`);
+        if (!goesOn) await this.#endAll();
+        await this.#unlock();
         // Waits for the end of the transaction.
         await this.#client.query(`DROP TRIGGER hold_step ON ${table}`);
       },
     };
   }
 
-  /** Holds the copy of a day with rows in this partition: its plan needs the index. */
-  async atCopy(partition: string): Promise<Hold> {
-    await this.#client.query('BEGIN');
-    await this.#client.query(`REINDEX INDEX ${partition}_pkey`);
-    const waiters = `${WAITERS} AND l.relation = '${partition}_pkey'::regclass AND a.query LIKE 'COPY %'`;
+  /** Holds the copy of a day at its first value that is too long for a decimal of a file. */
+  async atCopy({ venue, date }: ArchiveDay): Promise<Hold> {
+    await this.#client.query(`SELECT pg_advisory_lock(${KEY})`);
+    await this.#client.query(`CREATE FUNCTION public.trim_scale(value numeric) RETURNS numeric LANGUAGE plpgsql AS $$
+      BEGIN
+        IF current_query() LIKE 'COPY %${venue}%${date}%' THEN PERFORM pg_advisory_xact_lock(${KEY}); END IF;
+        RETURN pg_catalog.trim_scale(value);
+      END $$`);
     return {
-      reached: () => this.#untilWaiting(waiters),
+      reached: () => this.#untilWaiting(),
       release: async () => {
-        await this.#endAll(waiters);
-        await this.#client.query('ROLLBACK');
+        await this.#endAll();
+        await this.#unlock();
+        await this.#client.query('DROP FUNCTION public.trim_scale');
       },
     };
   }
@@ -93,39 +99,38 @@ export class Holder {
    * Holds DuckDB while it reads the rows of a day: a pipe is in the place of their file. With `isWritten` DuckDB reads all of them and writes
    * its file, and the process is stopped before it learns of that.
    */
-  async atWriting(partition: string, dir: string, { isWritten }: { isWritten: boolean }): Promise<Hold> {
-    const copy = await this.atCopy(partition);
+  async atWriting(day: ArchiveDay, dir: string, { isWritten }: { isWritten: boolean }): Promise<Hold> {
     const work = join(dir, '.work');
     const before = new Set(await readdir(work).catch(() => []));
+    const copy = await this.atCopy(day);
     let [csv, pipe] = ['', -1];
     return {
       reached: async (process) => {
-        if (pipe >= 0) return;
         await copy.reached(process);
-        const [name] = await eventually(
-          async () => (await readdir(work)).filter((each) => each.endsWith('.csv') && !before.has(each)),
-          ({ length }) => length === 1,
-          EVERY,
-        );
+        const isOfDay = (name: string) => name.startsWith(`${day.kind}-${day.venue}-${day.date}-`) && !before.has(name);
+        const [name] = (await readdir(work)).filter(isOfDay);
         csv = join(work, String(name));
         await rename(csv, `${csv}.whole`);
         execFileSync('mkfifo', [csv]);
-        await this.#client.query('ROLLBACK');
+        await this.#unlock();
         pipe = await eventually(
           async () => openWhenRead(csv),
           (opened) => opened >= 0,
           EVERY,
         );
+        const made = csv.replace(/csv$/, 'parquet');
+        await eventually(async () => existsSync(made), Boolean, EVERY);
         if (!isWritten) return;
         await stop(process);
         writeFileSync(pipe, await readFile(`${csv}.whole`));
         closeSync(pipe);
-        await eventually(() => hasEnd(csv.replace(/csv$/, 'parquet')), Boolean, EVERY);
+        await eventually(() => hasEnd(made), Boolean, EVERY);
       },
       release: async () => {
         if (!isWritten) closeSync(pipe);
         await rm(csv);
         await rename(`${csv}.whole`, csv);
+        await copy.release();
       },
     };
   }
@@ -134,23 +139,28 @@ export class Holder {
     return this.#client.end();
   }
 
-  async #waiting(waiters: string): Promise<number[]> {
-    const { rows } = await this.#client.query<{ pid: number }>(waiters);
+  /** Also when it is unlocked. */
+  async #unlock(): Promise<void> {
+    await this.#client.query('SELECT pg_advisory_unlock_all()');
+  }
+
+  async #waiting(): Promise<number[]> {
+    const { rows } = await this.#client.query<{ pid: number }>(WAITERS);
     return rows.map(({ pid }) => pid);
   }
 
-  async #untilWaiting(waiters: string): Promise<void> {
+  async #untilWaiting(): Promise<void> {
     await eventually(
-      () => this.#waiting(waiters),
+      () => this.#waiting(),
       ({ length }) => length > 0,
       EVERY,
     );
   }
 
-  async #endAll(waiters: string): Promise<void> {
-    await this.#client.query(`SELECT pg_terminate_backend(pid) FROM (${waiters}) w`);
+  async #endAll(): Promise<void> {
+    await this.#client.query(`SELECT pg_terminate_backend(pid) FROM (${WAITERS}) w`);
     await eventually(
-      () => this.#waiting(waiters),
+      () => this.#waiting(),
       ({ length }) => length === 0,
       EVERY,
     );

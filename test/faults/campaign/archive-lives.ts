@@ -86,7 +86,6 @@ const FORMER_VERSION = sql(
    FROM market`,
 );
 const AGE_FILES = sql('test_age_files', `UPDATE archive_file SET made_at = made_at - interval '2 hours'`);
-const MARKS = sql('test_step_marks', `SELECT key FROM mark WHERE stage = 'fold-candles'`);
 const STATE = sql(
   'test_step_state',
   `SELECT revision, described_at IS NOT NULL AS is_described, dropped_at IS NOT NULL AS is_dropped FROM archive_file
@@ -227,18 +226,19 @@ export async function startSteps(kind: BackendKind, isStored: boolean) {
   }
 
   async function die(step: Step, former: Step | undefined): Promise<void> {
+    process.stderr.write(`${new Date().toISOString()} ${kind}${isStored ? ' store' : ''}: ${step.name}\n`); // TMP
     const before = step.left === undefined ? [] : await workOf(step.left.day).catch(() => []);
     const early = step.ready === undefined ? await step.hold() : undefined;
-    const process = aLife(step);
-    life = process;
-    await process.start();
+    const alive = aLife(step);
+    life = alive;
+    await alive.start();
     await former?.repaired?.();
     await step.ready?.();
     const hold = early ?? (await step.hold());
     await step.provoke?.();
-    await hold.reached(process);
-    const children = await childrenOf(process);
-    await process.end('SIGKILL');
+    await hold.reached(alive);
+    const children = await childrenOf(alive);
+    await alive.end('SIGKILL');
     await hold.release();
     // Its DuckDB ends with it.
     await eventually(
@@ -277,11 +277,6 @@ export async function startSteps(kind: BackendKind, isStored: boolean) {
     async ageFiles(): Promise<void> {
       await db.query(AGE_FILES);
     },
-    untilFolded: () =>
-      eventually(
-        () => db.query(MARKS),
-        ({ length }) => length === 0,
-      ),
     /** Waits for a revision and its description, and compares its folder and its rows. */
     async untilWhole(day: ArchiveDay, revision = 1, options: { isDropped?: boolean } = {}): Promise<void> {
       await eventually(
