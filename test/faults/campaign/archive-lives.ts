@@ -113,6 +113,8 @@ interface Left {
   readonly files: number;
   /** The unfinished files of this death. */
   readonly work: readonly string[];
+  /** Among them, when DuckDB removes its file at its own end or not. */
+  readonly unsure?: string;
 }
 
 /** A death at one step of the archive. */
@@ -246,7 +248,7 @@ export async function startSteps(kind: BackendKind, isStored: boolean) {
       ({ length }) => length === 0,
     );
     if (step.left !== undefined) {
-      const { day, work, ...expected } = step.left;
+      const { day, work, unsure, ...expected } = step.left;
       const state = await stateOf(day);
       const files = (await parquets(day)).length;
       expect({ revision: state?.revision, isDescribed: state?.isDescribed, files }).toEqual({
@@ -255,7 +257,8 @@ export async function startSteps(kind: BackendKind, isStored: boolean) {
         ...expected,
       });
       const left = (await workOf(day)).filter((name) => !before.includes(name));
-      expect(left.map((name) => name.split('.').at(-1)).sort()).toEqual(work);
+      const endings = left.map((name) => name.split('.').at(-1)).filter((ending) => ending !== unsure);
+      expect(endings.sort()).toEqual(work);
     }
     await step.dead?.();
     await expectReads();
