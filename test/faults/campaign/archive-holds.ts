@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { closeSync, constants, existsSync, openSync, writeFileSync } from 'node:fs';
-import { open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { closeSync, constants, existsSync, openSync } from 'node:fs';
+import { open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { ArchiveDay } from '../../../src/domain/archive/file.ts';
@@ -122,7 +122,8 @@ export class Holder {
         await eventually(async () => existsSync(made), Boolean, EVERY);
         if (!isWritten) return;
         await stop(process);
-        writeFileSync(pipe, await readFile(`${csv}.whole`));
+        // The other descriptor does not wait for the reader.
+        await writeFile(csv, await readFile(`${csv}.whole`));
         closeSync(pipe);
         await eventually(() => hasEnd(made), Boolean, EVERY);
       },
